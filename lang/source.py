@@ -1,0 +1,36 @@
+"""Source text and positions in it: what every diagnostic points at."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass
+class Source:
+    """One `.lpn` file. `name` is shown to the user; `text` is decoded UTF-8."""
+
+    name: str
+    text: str
+    path: Path | None = None
+    lines: list[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.lines = self.text.split("\n")
+
+
+@dataclass(frozen=True)
+class Span:
+    """A half-open region of one source: lines from 1, columns from 1, `end_column` one past the last."""
+
+    source: Source = field(repr=False)
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def to(self, other: "Span") -> "Span":
+        """From the start of this span to the end of `other`."""
+        return Span(self.source, self.line, self.column, other.end_line, other.end_column)
+
+    def __str__(self) -> str:
+        return f"{self.source.name}:{self.line}:{self.column}"
