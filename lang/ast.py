@@ -411,10 +411,10 @@ class ChoiceField(Decl):
 
 @dataclass(eq=False)
 class Where(Node):
-    """`where (cond);` in a header: checked when parsed. `label`: optional name, reason is `Header.label` or `Header.where`."""
+    """`where (cond);` or `where (cond, error.X);` in a header: checked when parsed; default reason `Header.where`."""
 
     cond: Expr
-    label: Optional[str] = None
+    reason: Optional[Expr] = None
 
 
 HeaderItem = Union[Field, Word, ChoiceField, Where]
@@ -498,9 +498,11 @@ class RowAssign(Node):
 
 @dataclass(eq=False)
 class RowWhere(Node):
-    """`where (cond)`: on expand a row whose cond is false rejects; on compress it does not hold."""
+    """`where (cond)` or `where (cond, error.X)`: on expand a row whose cond is false rejects (default reason: the
+    group's, `Codec.<last tag of the group>`); on compress the row does not hold."""
 
     cond: Expr
+    reason: Optional[Expr] = None
 
 
 RowItem = Union[RowInline, RowAssign, RowWhere]
