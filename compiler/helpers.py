@@ -1,0 +1,110 @@
+"""The helper functions a container may call: the one table.
+
+Compiler, verifier, C engine and documentation read this table; nobody keeps a second copy by hand. The C
+engine's copy, `runtime/engine/lpn_helpers.h`, is rendered from here (`python -m lpn.compiler.helpers`) and
+a test compares the two.
+
+Helpers are called by static id (RFC 9669 section 4.3.1): arguments in r1-r5, the result in r0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from textwrap import wrap
+
+
+class Arg(IntEnum):
+    """What an argument register must hold; the engine checks the memory kinds at run time."""
+
+    NONE = 0        #: not an argument: nothing is read
+    SCALAR = 1      #: any number
+    CONST = 2       #: a number known when the program is verified
+    MEM_READ = 3    #: pointer to initialised memory; the next argument is its length in bytes
+    MEM_WRITE = 4   #: pointer to writable memory, perhaps not initialised; wholly written by the call
+    SIZE = 5        #: length in bytes of the memory the argument before points to, a constant
+
+
+class Ret(IntEnum):
+    """What r0 holds after the call."""
+
+    ZERO = 0        #: always 0
+    U32 = 1         #: a 32-bit number, zero-extended
+
+
+#: The contexts a hook runs in (LANGUAGE: Hooks and time).
+CONTEXTS = ("isr", "radio", "net")
+
+
+@dataclass(frozen=True)
+class Helper:
+    """One row: the contract of one helper.
+
+    `cost_cycles` is the declared worst case on the Cortex-M3; the values are provisional until they are
+    measured on the emulated core.
+    """
+
+    number: int
+    name: str
+    args: tuple[Arg, ...]
+    ret: Ret
+    contexts: tuple[str, ...]
+    cost_cycles: int
+    doc: str
+
+    @property
+    def padded_args(self) -> tuple[Arg, ...]:
+        """Exactly five kinds, one per register r1-r5."""
+        return self.args + (Arg.NONE,) * (5 - len(self.args))
+
+
+HELPERS: tuple[Helper, ...] = (
+    Helper(1, "lookup", (Arg.CONST, Arg.MEM_READ, Arg.SIZE, Arg.MEM_WRITE, Arg.SIZE), Ret.U32,
+           ("net", "radio"), 2000,
+           "Look the key up in table r1. 0: no entry matches, the action data is zeroed; n > 0: the number "
+           "of the entry's action, its data (zero-padded) is copied to r4. r3 must be the table's key "
+           "length and r5 at least its action data length."),
+    Helper(2, "clock_us", (), Ret.U32, CONTEXTS, 100,
+           "The node's clock in microseconds, modulo 2**32."),
+    Helper(3, "trace", (Arg.SCALAR, Arg.SCALAR), Ret.ZERO, CONTEXTS, 100,
+           "Hand two numbers to whoever watches the node; no effect on the program."),
+)
+
+BY_NUMBER: dict[int, Helper] = {h.number: h for h in HELPERS}
+BY_NAME: dict[str, Helper] = {h.name: h for h in HELPERS}
+
+
+def render_header(helpers: tuple[Helper, ...] = HELPERS) -> str:
+    """The text of `runtime/engine/lpn_helpers.h`."""
+    lines = [
+        "/* SPDX-License-Identifier: LGPL-2.1-only */",
+        "/* Rendered by `python -m lpn.compiler.helpers` from compiler/helpers.py. Do not edit. */",
+        "#ifndef LPN_HELPERS_H",
+        "#define LPN_HELPERS_H",
+        "",
+        "/** What an argument register must hold. */",
+        "enum lpn_arg {",
+        *(f"    LPN_ARG_{a.name} = {a.value}," for a in Arg),
+        "};",
+        "",
+    ]
+    for h in helpers:
+        doc = "\n".join(wrap(f"/** {h.doc} */", 100, subsequent_indent=" *  "))
+        lines += [doc, f"#define LPN_HELPER_{h.name.upper()} {h.number}"]
+    lines += [
+        f"#define LPN_HELPER_MAX {max(h.number for h in helpers)}",
+        "",
+        "/** X(number, name, kind of r1, r2, r3, r4, r5) for each helper. */",
+        "#define LPN_HELPERS(X) \\",
+    ]
+    rows = [f"    X({h.number}, {h.name}, {', '.join(f'LPN_ARG_{a.name}' for a in h.padded_args)})"
+            for h in helpers]
+    lines += [" \\\n".join(rows), "", "#endif", ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    Path(__file__).parent.parent.joinpath("runtime/engine/lpn_helpers.h").write_text(
+        render_header(), encoding="utf-8")
