@@ -1,0 +1,15 @@
+"""Settings that all tests share."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run, so that a red build means a change and not luck. Look for new
+# ones by hand: LPN_HYPOTHESIS=search make test
+settings.register_profile("ci", derandomize=True, database=None, deadline=None, print_blob=True,
+                          suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("search", database=None, deadline=None, max_examples=5000, print_blob=True,
+                          suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("LPN_HYPOTHESIS", "ci"))
