@@ -1,0 +1,88 @@
+# LPN. A machine with Python 3.11, a C compiler and make is enough; the first run sets up .venv.
+# Everything is put inside this folder; `make clean` removes it again.
+
+PYTHON ?= python3
+PY := .venv/bin/python
+SAY := @echo "lpn:"
+
+# Caches belong to the checkout, unless the user says where they are.
+PIP_CACHE_DIR ?= $(CURDIR)/build/cache/pip
+HYPOTHESIS_STORAGE_DIRECTORY ?= $(CURDIR)/build/cache/hypothesis
+export PIP_CACHE_DIR HYPOTHESIS_STORAGE_DIRECTORY
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export PYTHONDONTWRITEBYTECODE = 1
+# cargo keeps its downloads and its configuration in one folder: ours links to the user's configuration.
+USER_CARGO := $(HOME)/.cargo
+ifndef CARGO_HOME
+export CARGO_HOME = $(CURDIR)/build/cache/cargo
+endif
+
+# Debian packages $(1), or the sentence $(2) and a failure where we may not install them.
+define debian
+	{ \
+	  if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then echo "lpn: $(2)"; false; \
+	  else \
+	    echo "lpn: installing $(1) from Debian"; \
+	    export DEBIAN_FRONTEND=noninteractive; get="apt-get -qq install -y --no-install-recommends $(1)"; \
+	    $$get >build/apt.log 2>&1 || { apt-get -qq update && $$get; } >>build/apt.log 2>&1 || \
+	      { tail -n 5 build/apt.log; echo "lpn: that failed. $(2)"; false; }; \
+	  fi; \
+	}
+endef
+
+.PHONY: help demo test bench clean setup
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo    compile, verify and run the UDP example on a capture"
+	@echo "make test    all tests (deterministic)"
+	@echo "make bench   measure; writes build/bench.json"
+	@echo "make setup   only what the others need: .venv, tools"
+	@echo "make clean   remove everything that was made here"
+
+demo: setup
+	@$(PY) -m lpn.compiler.demo
+
+test: setup
+	@$(PY) -m pytest -q -p no:cacheprovider --basetemp=build/pytest tests examples
+
+bench: setup
+	@.venv/bin/lpnc bench
+
+setup: build/.python build/.headers build/.cargo
+
+build/.python: setup.cfg pyproject.toml
+	@mkdir -p build
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "lpn: Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	$(SAY) "making .venv"
+	@test -x $(PY) && $(PY) -m pip --version >/dev/null 2>&1 || { \
+	  $(PYTHON) -c 'import ensurepip' 2>/dev/null || \
+	    $(call debian,python3-venv,Python cannot make virtual environments: install python3-venv.) && \
+	  $(PYTHON) -m venv --clear .venv; \
+	}
+	$(SAY) "installing Python packages into .venv (a minute or two)"
+	@$(PY) -m pip install -q -e '.[test]'
+	@touch $@
+
+# cffi compiles the engine against Python's headers.
+build/.headers: build/.python
+	@$(PY) -c 'import os, sysconfig as s; open(os.path.join(s.get_path("include"), "Python.h")).close()' 2>/dev/null || \
+	  $(call debian,python3-dev,Python.h is missing: install python3-dev.)
+	@command -v cc >/dev/null || $(call debian,gcc libc6-dev,There is no C compiler: install gcc.)
+	@touch $@
+
+# Without cargo the tests that compare with the rbpf crate are skipped; nothing else needs it.
+build/.cargo: build/.python
+	@command -v cargo >/dev/null || \
+	  $(call debian,cargo,There is no cargo: what compares with the rbpf crate is left out.) || true
+	@mkdir -p "$$CARGO_HOME"
+	@for name in config.toml config; do \
+	  if [ -f "$(USER_CARGO)/$$name" ] && [ ! -e "$$CARGO_HOME/$$name" ]; then \
+	    ln -s "$(USER_CARGO)/$$name" "$$CARGO_HOME/$$name"; fi; \
+	done
+	@touch $@
+
+clean:
+	rm -rf build .venv *.egg-info .hypothesis .pytest_cache runtime/rbpf/target
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
