@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/* Little-endian access to bytes of any alignment, and the few loops a libc would offer. gcc and clang turn each
+ * of the former into a single load or store where the target allows one. */
+#ifndef LPN_BYTES_H
+#define LPN_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline uint16_t lpn_get16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] | (unsigned)p[1] << 8);
+}
+
+static inline uint32_t lpn_get32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t lpn_get64(const uint8_t *p)
+{
+    return (uint64_t)lpn_get32(p) | (uint64_t)lpn_get32(p + 4) << 32;
+}
+
+static inline void lpn_put16(uint8_t *p, uint16_t v)
+{
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+}
+
+static inline void lpn_put32(uint8_t *p, uint32_t v)
+{
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+    p[2] = (uint8_t)(v >> 16);
+    p[3] = (uint8_t)(v >> 24);
+}
+
+static inline void lpn_put64(uint8_t *p, uint64_t v)
+{
+    lpn_put32(p, (uint32_t)v);
+    lpn_put32(p + 4, (uint32_t)(v >> 32));
+}
+
+static inline void lpn_copy(uint8_t *to, const uint8_t *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i] = from[i];
+    }
+}
+
+static inline void lpn_zero(uint8_t *to, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i] = 0;
+    }
+}
+
+static inline bool lpn_is_zero(const uint8_t *p, size_t n)
+{
+    uint8_t any = 0;
+    for (size_t i = 0; i < n; i++) {
+        any |= p[i];
+    }
+    return any == 0;
+}
+
+/* The address a program sees: 64 bits on every host. */
+static inline uint64_t lpn_address(const void *p)
+{
+    return (uint64_t)(uintptr_t)p;
+}
+
+static inline uint8_t *lpn_pointer(uint64_t address)
+{
+    return (uint8_t *)(uintptr_t)address;
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/* A packet's way through a chain of containers. */
+#include "bytes.h"
+#include "lpn.h"
+
+int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t size, uint8_t *data,
+                       size_t data_size, uint32_t *pc)
+{
+    *pc = 0;
+    int error = lpn_image_parse(&container->image, bytes, size);
+    if (error != LPN_OK) {
+        return error;
+    }
+    const lpn_image *image = &container->image;
+    if (data_size < image->data_size) {
+        return LPN_E_MEMORY;
+    }
+    error = lpn_load(&container->program, image->text, image->text_size, pc);
+    if (error != LPN_OK) {
+        return error;
+    }
+    lpn_copy(data, image->data, image->data_size);
+    container->program.rodata = image->rodata;
+    container->program.rodata_size = image->rodata_size;
+    container->program.data = data;
+    container->program.data_size = image->data_size;
+    return LPN_OK;
+}
+
+/* Does the container fill `out`? */
+static bool deparses(const lpn_image *image)
+{
+    return image->kind == LPN_DEPARSER || (image->flags & LPN_FLAG_DEPARSES) != 0;
+}
+
+int lpn_chain_check(const lpn_chain *chain)
+{
+    if (chain->containers == 0 || chain->containers > LPN_MAX_CHAIN) {
+        return LPN_E_CHAIN;
+    }
+    if (((lpn_address(chain->record) | lpn_address(chain->state)) & 7) != 0) {
+        return LPN_E_MEMORY;
+    }
+    const lpn_image *first = &chain->container[0]->image;
+    for (uint32_t i = 0; i < chain->containers; i++) {
+        const lpn_image *image = &chain->container[i]->image;
+        bool head = i == 0, last = i + 1 == chain->containers;
+        if (image->kind == LPN_TIMING || (image->kind == LPN_PARSER && !head)
+            || (image->kind == LPN_DEPARSER && !last) || (image->kind == LPN_FUSED && !(head && last))) {
+            return LPN_E_CHAIN;
+        }
+        if (image->record_hash != first->record_hash || image->state_hash != first->state_hash) {
+            return LPN_E_HASH;
+        }
+        if (image->record_size > chain->record_size || image->state_size > chain->state_size) {
+            return LPN_E_MEMORY;
+        }
+    }
+    return LPN_OK;
+}
+
+static void add_region(lpn_run *run, uint64_t start, uint32_t size, uint32_t access)
+{
+    run->region[run->regions++] = (lpn_region){ start, size, access };
+}
+
+/* What every container of the chain sees: the context, and the memory it points to. */
+static void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const lpn_meta *meta)
+{
+    uint8_t *ctx = (uint8_t *)chain->ctx;
+    const uint64_t pkt = lpn_address(packet), rec = lpn_address(chain->record);
+    const uint64_t state = lpn_address(chain->state), out = lpn_address(chain->out);
+    lpn_put64(ctx + LPN_CTX_PKT, pkt);
+    lpn_put64(ctx + LPN_CTX_PKT_END, pkt + size);
+    lpn_put64(ctx + LPN_CTX_REC, rec);
+    lpn_put64(ctx + LPN_CTX_STATE, state);
+    lpn_put64(ctx + LPN_CTX_OUT, out);
+    lpn_put32(ctx + LPN_CTX_OUT_LEN, 0);
+    lpn_put32(ctx + LPN_CTX_PAYLOAD, 0);
+    lpn_put32(ctx + LPN_CTX_PORT, meta->port);
+    lpn_put32(ctx + LPN_CTX_IFACE, meta->iface);
+    lpn_put32(ctx + LPN_CTX_RSSI, (uint32_t)meta->rssi);
+    lpn_put32(ctx + LPN_CTX_LQI, meta->lqi);
+    lpn_put32(ctx + LPN_CTX_TIME, meta->time);
+    lpn_put32(ctx + LPN_CTX_NODE_SHORT, meta->node_short);
+    lpn_put64(ctx + LPN_CTX_NODE_EXT, meta->node_ext);
+    lpn_put32(ctx + LPN_CTX_NODE_PAN, meta->node_pan);
+    lpn_put32(ctx + LPN_CTX_CLOCK, meta->clock);
+    lpn_put64(ctx + LPN_CTX_RESERVED, 0);
+
+    lpn_run *run = &chain->run;
+    run->regions = LPN_FIRST_REGION;
+    add_region(run, pkt, size, LPN_READ | LPN_WRITE);
+    add_region(run, rec, chain->record_size, LPN_READ | LPN_WRITE);
+    add_region(run, lpn_address(ctx), LPN_CTX_SIZE, LPN_READ);
+    add_region(run, state, chain->state_size, LPN_READ | LPN_WRITE);
+    add_region(run, out, LPN_OUT_SIZE, LPN_READ | LPN_WRITE);
+    add_region(run, lpn_address(ctx) + LPN_CTX_OUT_LEN, LPN_CTX_IFACE - LPN_CTX_OUT_LEN, LPN_WRITE);
+    add_region(run, pkt, size + LPN_WINDOW, LPN_READ);      /* the packet again, and the window behind it */
+    run->env = chain->env;
+    run->fuel = chain->fuel;
+}
+
+/* The chain ends here, with a verdict of the engine's own. */
+static void fault(lpn_result *result, int error)
+{
+    result->verdict = LPN_DROP;
+    result->arg = (uint16_t)(LPN_REASON_ENGINE + (unsigned)error);
+    result->error = error;
+    result->rebuilt = false;
+}
+
+void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_meta *meta,
+                   lpn_result *result)
+{
+    *result = (lpn_result){ .verdict = LPN_ACCEPT };
+    if (size > LPN_MAX_PACKET) {
+        fault(result, LPN_E_PACKET);
+        return;
+    }
+    lpn_zero(packet + size, LPN_WINDOW);
+    lpn_zero(chain->record, chain->record_size);
+    lpn_zero((uint8_t *)chain->out, LPN_OUT_SIZE);
+    set_up(chain, packet, size, meta);
+
+    for (uint32_t i = 0; i < chain->containers; i++) {
+        const lpn_container *container = chain->container[i];
+        result->module = i;
+        int error = lpn_execute(&chain->run, &container->program, lpn_address(chain->ctx), 0);
+        result->insns += chain->run.insns;
+        if (error != LPN_OK) {
+            result->pc = chain->run.pc;
+            fault(result, error);
+            return;
+        }
+        uint16_t verdict = (uint16_t)chain->run.r0, arg = (uint16_t)(chain->run.r0 >> 16);
+        if (verdict > LPN_CONSUMED) {
+            result->pc = chain->run.pc;
+            fault(result, LPN_E_VERDICT);
+            return;
+        }
+        if (verdict != LPN_ACCEPT) {
+            result->verdict = verdict;
+            result->arg = arg;
+        }
+        if (verdict == LPN_DROP || verdict == LPN_DELIVER || verdict == LPN_CONSUMED) {
+            return;
+        }
+        if (deparses(&container->image)) {
+            const uint8_t *ctx = (const uint8_t *)chain->ctx;
+            result->rebuilt = true;
+            result->out_len = lpn_get32(ctx + LPN_CTX_OUT_LEN);
+            result->payload = lpn_get32(ctx + LPN_CTX_PAYLOAD);
+            if (result->out_len > LPN_OUT_SIZE || result->payload > size) {
+                fault(result, LPN_E_REBUILD);
+                return;
+            }
+        }
+    }
+}

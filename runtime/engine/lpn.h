@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/**
+ * LPN engine: runs eBPF containers over packets.
+ *
+ * Freestanding C99: no libc, no allocation; the caller owns all memory. Nothing received is trusted: an image
+ * is parsed with bounds checks (image.c), its code is checked before the first run (load.c), every memory
+ * access and every helper argument is checked while it runs (vm.c). A program can only fail with an error
+ * code; it cannot reach memory outside its regions, nor run longer than its budget.
+ *
+ * Instruction set: RFC 9669, all conformance groups but `packet`, plus the load-acquire and store-release
+ * instructions LLVM emits for -mcpu=v4. Memory is little-endian on every host.
+ */
+#ifndef LPN_H
+#define LPN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LPN_STACK_SIZE 512      /**< bytes of stack, shared by all frames of a run */
+#define LPN_MAX_DEPTH 8         /**< frames, the first one included */
+#define LPN_MAX_FUNCS 16        /**< local functions of a container */
+#define LPN_MAX_PACKET 2048     /**< bytes of a packet */
+#define LPN_WINDOW 64           /**< readable zero bytes behind a packet */
+#define LPN_OUT_SIZE 256        /**< bytes of the output buffer */
+#define LPN_CTX_SIZE 96         /**< bytes of the context */
+#define LPN_MAX_REGIONS 12      /**< of which the first three are the engine's own */
+#define LPN_FIRST_REGION 3
+#define LPN_MAX_CHAIN 8         /**< containers in a chain */
+#define LPN_MAX_IMAGE (1u << 20)
+
+/** X(code, name): every error the engine reports. Names are part of the interface. */
+#define LPN_ERRORS(X) \
+    X(LPN_OK, "ok") \
+    /* image */ \
+    X(LPN_E_MAGIC, "bad magic") \
+    X(LPN_E_VERSION, "unsupported version") \
+    X(LPN_E_TRUNCATED, "truncated") \
+    X(LPN_E_LENGTH, "length mismatch") \
+    X(LPN_E_TOO_LARGE, "too large") \
+    X(LPN_E_CHECKSUM, "checksum mismatch") \
+    X(LPN_E_KIND, "bad kind") \
+    X(LPN_E_PROFILE, "bad profile") \
+    X(LPN_E_FLAGS, "bad flags") \
+    X(LPN_E_HEADER_RESERVED, "reserved field set") \
+    X(LPN_E_TEXT, "bad text") \
+    X(LPN_E_FIELD, "bad field") \
+    X(LPN_E_PADDING, "bad padding") \
+    X(LPN_E_NAME, "bad name") \
+    /* code, before it runs */ \
+    X(LPN_E_OPCODE, "unknown opcode") \
+    X(LPN_E_REGISTER, "bad register") \
+    X(LPN_E_WRITE_R10, "write to r10") \
+    X(LPN_E_RESERVED, "reserved field of an instruction set") \
+    X(LPN_E_LDDW, "incomplete lddw") \
+    X(LPN_E_JUMP, "jump out of the text or into an lddw") \
+    X(LPN_E_FALL, "falls off the end") \
+    X(LPN_E_HELPER, "unknown helper") \
+    X(LPN_E_FUNCS, "too many local functions") \
+    /* chain */ \
+    X(LPN_E_HASH, "record or state hashes differ") \
+    X(LPN_E_MEMORY, "not enough memory given") \
+    X(LPN_E_CHAIN, "bad chain") \
+    X(LPN_E_PACKET, "packet too long") \
+    /* run */ \
+    X(LPN_E_LOAD, "load out of bounds") \
+    X(LPN_E_STORE, "store out of bounds") \
+    X(LPN_E_HELPER_MEM, "helper argument out of bounds") \
+    X(LPN_E_HELPER_ARG, "bad helper argument") \
+    X(LPN_E_FUEL, "instruction budget used up") \
+    X(LPN_E_DEPTH, "calls too deep") \
+    X(LPN_E_STACK, "stack used up") \
+    X(LPN_E_VERDICT, "unknown verdict") \
+    X(LPN_E_REBUILD, "rebuilt packet out of bounds") \
+    /* tables */ \
+    X(LPN_E_TABLE, "bad table") \
+    X(LPN_E_TABLE_FULL, "table full") \
+    X(LPN_E_NO_ENTRY, "no such entry")
+
+#define LPN_ERROR_CODE(code, name) code,
+enum lpn_error { LPN_ERRORS(LPN_ERROR_CODE) LPN_ERROR_COUNT };
+#undef LPN_ERROR_CODE
+
+/** The name of an error, "?" when it is none. */
+const char *lpn_error_name(int error);
+
+/* ------------------------------------------------------------------------------------------- image.c */
+
+enum lpn_kind { LPN_PARSER = 1, LPN_PROCESSOR, LPN_DEPARSER, LPN_TIMING, LPN_FUSED };
+enum { LPN_FLAG_CLEAN32 = 1, LPN_FLAG_CERTIFIED = 2, LPN_FLAG_DEPARSES = 4 };
+
+/** A parsed container image; the pointers lead into the bytes it was parsed from. */
+typedef struct {
+    const uint8_t *text, *rodata, *data, *certificate, *name;
+    uint32_t text_size, rodata_size, data_size, certificate_size, name_size;
+    uint32_t record_hash, state_hash;
+    uint16_t record_size, state_size, flags, stack_used;
+    uint8_t kind, profile;
+} lpn_image;
+
+/** Check the image at `bytes` and fill `image`. Returns LPN_OK or what is wrong first. */
+int lpn_image_parse(lpn_image *image, const uint8_t *bytes, size_t size);
+
+/** CRC-32 (ISO-HDLC, as zlib's) continued from `crc`; start with 0. */
+uint32_t lpn_crc32(uint32_t crc, const uint8_t *bytes, size_t size);
+
+/* -------------------------------------------------------------------------------------------- load.c */
+
+/** A checked program: the text and where its local functions start. */
+typedef struct {
+    const uint8_t *text;        /**< little-endian instructions of 8 bytes, any alignment */
+    uint32_t count;             /**< instruction slots */
+    const uint8_t *rodata;      /**< what lddw with src=8 (or opcode 0xd8) is relative to */
+    uint8_t *data;              /**< what lddw with src=9 (or opcode 0xb8) is relative to */
+    uint32_t rodata_size, data_size;
+    uint32_t funcs;             /**< entries used in `func`; func[0] is the main function */
+    struct {
+        uint32_t entry;         /**< slot of the first instruction */
+        uint16_t frame;         /**< bytes of stack below r10, a multiple of 8 */
+    } func[LPN_MAX_FUNCS];
+} lpn_program;
+
+/**
+ * Check `text` and prepare it to run: known opcodes, reserved fields zero, registers in range, r10 not written,
+ * lddw complete, jumps and local calls to an instruction, no way off the end, helpers known.
+ *
+ * `rodata` and `data` stay NULL and 0; set them before the first run when the program has any.
+ * Returns LPN_OK, else what is wrong, at slot `*pc`.
+ */
+int lpn_load(lpn_program *program, const uint8_t *text, size_t size, uint32_t *pc);
+
+/* ------------------------------------------------------------------------------------------ tables.c */
+
+enum lpn_match { LPN_EXACT, LPN_LPM, LPN_TERNARY, LPN_RANGE };
+#define LPN_MAX_KEY_FIELDS 8
+#define LPN_MAX_KEY_BYTES 64
+#define LPN_MAX_ACTION_DATA 256
+
+/** The shape of a table. A key is its fields in order, each big-endian in whole bytes, upper bits 0. */
+typedef struct {
+    uint8_t fields;
+    struct { uint16_t bits; uint8_t match; } field[LPN_MAX_KEY_FIELDS];
+    uint16_t action_data;       /**< bytes stored per entry */
+    uint16_t capacity;          /**< entries */
+} lpn_table_shape;
+
+/** One set of entries, in the order they are tried. */
+typedef struct { uint8_t *entries; uint16_t count; } lpn_table_set;
+
+/**
+ * A table: two sets. Lookups read the active one; changes go to the other, then one pointer is swapped, so a
+ * lookup sees the old entries or the new ones, never a mix. A writer may run at any point of a reader, but must
+ * not begin a second change while a reader still uses the set of before the last one: change tables in the
+ * thread that runs the chains, or between two runs.
+ */
+typedef struct {
+    lpn_table_shape shape;
+    uint16_t key_size, stride;
+    bool exact;                 /**< all fields exact: entries are sorted, looked up by bisection */
+    bool by_prefix;             /**< an lpm field and nothing ordered by priority */
+    lpn_table_set set[2];
+    const lpn_table_set *active;
+} lpn_table;
+
+/** Bytes of memory `lpn_table_init` needs for a shape; 0 when the shape is not valid. */
+size_t lpn_table_memory(const lpn_table_shape *shape);
+
+/** Make an empty table in `memory`, which stays the table's. */
+int lpn_table_init(lpn_table *table, const lpn_table_shape *shape, uint8_t *memory, size_t size);
+
+/** Start a change: the inactive set, emptied, or a copy of the active one. */
+lpn_table_set *lpn_table_begin(lpn_table *table, bool copy);
+
+/**
+ * Add an entry to a set that `lpn_table_begin` returned.
+ *
+ * `a`, `b`: key_size bytes each, per field: exact value, -; lpm and ternary value, mask; range low, high.
+ * `action` > 0. `data`: shape.action_data bytes. `priority`: lower is tried first (ternary and range); tables
+ * with an lpm field and neither of these try the longest total prefix first and ignore it. Among equals the one
+ * added first is tried first.
+ */
+int lpn_table_add(lpn_table *table, lpn_table_set *set, const uint8_t *a, const uint8_t *b, uint16_t action,
+                  const uint8_t *data, uint16_t priority);
+
+/** Remove the first entry with this match (and priority, where it has one). */
+int lpn_table_remove(lpn_table *table, lpn_table_set *set, const uint8_t *a, const uint8_t *b,
+                     uint16_t priority);
+
+/** End a change: lookups from now on see `set`. */
+void lpn_table_commit(lpn_table *table, lpn_table_set *set);
+
+/** The action number of the first match and a pointer to its data, or 0 and NULL. `key`: key_size bytes. */
+uint32_t lpn_table_lookup(const lpn_table *table, const uint8_t *key, const uint8_t **data);
+
+/* ---------------------------------------------------------------------------------------------- vm.c */
+
+enum { LPN_READ = 1, LPN_WRITE = 2 };
+
+/** Memory a program may use. */
+typedef struct { uint64_t start; uint32_t size; uint32_t access; } lpn_region;
+
+/** What helpers reach outside the container. */
+typedef struct {
+    const lpn_table *tables;
+    uint32_t table_count;
+    uint32_t now;                                           /**< clock_us when `clock` is NULL */
+    uint32_t (*clock)(void *user);                          /**< may be NULL */
+    void (*trace)(void *user, uint64_t a, uint64_t b);      /**< may be NULL */
+    void *user;
+} lpn_env;
+
+/**
+ * A run: its memory and its result, about 1.2 KiB. One per thread, reused.
+ *
+ * The caller fills in region[LPN_FIRST_REGION] to region[regions - 1]; the first ones that allow an access are
+ * taken, so put the busiest first. The regions before are the stack, the program's rodata and its data.
+ */
+typedef struct {
+    lpn_region region[LPN_MAX_REGIONS];
+    uint32_t regions;           /**< LPN_FIRST_REGION + how many the caller filled in */
+    const lpn_env *env;         /**< may be NULL: no tables, clock 0 */
+    uint32_t fuel;              /**< instructions it may execute; what is left afterwards */
+    /* result */
+    uint32_t insns;             /**< instructions executed; lddw counts as one */
+    uint32_t pc;                /**< slot of the instruction that failed */
+    uint64_t address;           /**< the address it failed at, for memory errors */
+    uint64_t r0;
+    /* the engine's own */
+    struct { uint64_t saved[4]; uint32_t back; uint32_t frame; } call[LPN_MAX_DEPTH - 1];
+    uint64_t stack[LPN_STACK_SIZE / 8];
+} lpn_run;
+
+/** Run a loaded program with r1 and r2 set, all other registers 0. Returns LPN_OK with `r0`, or an error. */
+int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2);
+
+/**
+ * Helper `lookup` for engines that check memory themselves: `key` is key_size readable bytes, `data` data_size
+ * writable ones. Returns LPN_OK with `*action`, or LPN_E_HELPER_ARG.
+ */
+int lpn_env_lookup(const lpn_env *env, uint64_t table, const uint8_t *key, uint64_t key_size, uint8_t *data,
+                   uint64_t data_size, uint32_t *action);
+
+/* ------------------------------------------------------------------------------------------- chain.c */
+
+/** The context's layout, profile `lpn`; pointer slots are 64 bits on every host. */
+enum lpn_ctx_offset {
+    LPN_CTX_PKT = 0, LPN_CTX_PKT_END = 8, LPN_CTX_REC = 16, LPN_CTX_STATE = 24, LPN_CTX_OUT = 32,
+    LPN_CTX_OUT_LEN = 40, LPN_CTX_PAYLOAD = 44, LPN_CTX_PORT = 48, LPN_CTX_IFACE = 52, LPN_CTX_RSSI = 56,
+    LPN_CTX_LQI = 60, LPN_CTX_TIME = 64, LPN_CTX_NODE_SHORT = 68, LPN_CTX_NODE_EXT = 72,
+    LPN_CTX_NODE_PAN = 80, LPN_CTX_CLOCK = 84, LPN_CTX_RESERVED = 88
+};
+
+enum lpn_verdict { LPN_ACCEPT, LPN_DROP, LPN_DELIVER, LPN_TRANSMIT, LPN_CONSUMED };
+/** Drop reasons from here on are the engine's: 0xff00 + enum lpn_error. */
+#define LPN_REASON_ENGINE 0xff00u
+
+/** What is known of a packet beside its bytes. */
+typedef struct {
+    uint32_t port, iface, lqi, time, clock;
+    int32_t rssi;
+    uint64_t node_ext;
+    uint16_t node_short, node_pan;
+} lpn_meta;
+
+/** A container ready to run. */
+typedef struct { lpn_image image; lpn_program program; } lpn_container;
+
+/**
+ * Parse and load an image. `data` receives the initial data section (image.data_size bytes of `data_size`) and
+ * stays the container's; the image's bytes stay in use too. On a fault in the code `*pc` says where.
+ */
+int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t size, uint8_t *data,
+                       size_t data_size, uint32_t *pc);
+
+/** Containers run one after the other over a packet, and the memory they share. */
+typedef struct {
+    const lpn_container *container[LPN_MAX_CHAIN];
+    uint32_t containers;
+    uint8_t *record;            /**< record_size bytes, 8-aligned, zeroed for each packet */
+    uint8_t *state;             /**< state_size bytes, 8-aligned, kept */
+    uint32_t record_size, state_size;
+    const lpn_env *env;
+    uint32_t fuel;              /**< instructions for all containers together */
+    uint64_t ctx[LPN_CTX_SIZE / 8];
+    uint64_t out[LPN_OUT_SIZE / 8];
+    lpn_run run;
+} lpn_chain;
+
+/** The end of a chain. */
+typedef struct {
+    uint16_t verdict, arg;      /**< enum lpn_verdict; reason or port */
+    int error;                  /**< LPN_OK, or why the verdict is an engine's DROP */
+    uint32_t insns;             /**< executed by all containers */
+    uint32_t module, pc;        /**< which container ended the chain; where, when it failed */
+    bool rebuilt;               /**< the packet now is out[0..out_len) ++ packet[payload..) */
+    uint32_t out_len, payload;
+} lpn_result;
+
+/**
+ * Check that the containers fit together: order of kinds, hashes of record and state, sizes against the memory
+ * given. Call once after filling in the chain.
+ */
+int lpn_chain_check(const lpn_chain *chain);
+
+/**
+ * Run a checked chain over a packet of `size` bytes. `packet` has room for LPN_WINDOW bytes more, which are
+ * zeroed. DROP, DELIVER and CONSUMED end the chain; TRANSMIT goes on; ACCEPT leaves the verdict so far.
+ */
+void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_meta *meta,
+                   lpn_result *result);
+
+#endif

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/* The interpreter: RFC 9669, one case an instruction, every memory access checked. Runs what lpn_load passed. */
+#include "bytes.h"
+#include "lpn.h"
+#include "lpn_helpers.h"
+
+/* Is [address, address + size) inside one region that allows `access`? No sum that could wrap is formed: below
+ * a region's start the difference is larger than any region. */
+static bool allowed(const lpn_run *run, uint64_t address, uint64_t size, uint32_t access)
+{
+    for (uint32_t i = 0; i < run->regions; i++) {
+        const lpn_region *g = &run->region[i];
+        uint64_t at = address - g->start;
+        if (at <= g->size && g->size - at >= size && (g->access & access) == access) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int64_t sign_extend(uint64_t value, unsigned bits)
+{
+    return (int64_t)(value << (64 - bits)) >> (64 - bits);
+}
+
+/* 2 << (size field) would do for none of BPF's size codes: W 0x00, H 0x08, B 0x10, DW 0x18. */
+static unsigned access_size(uint8_t op)
+{
+    static const uint8_t sizes[4] = { 4, 2, 1, 8 };
+    return sizes[op >> 3 & 3];
+}
+
+static uint64_t load(const uint8_t *p, unsigned size)
+{
+    switch (size) {
+    case 1: return *p;
+    case 2: return lpn_get16(p);
+    case 4: return lpn_get32(p);
+    default: return lpn_get64(p);
+    }
+}
+
+static void store(uint8_t *p, unsigned size, uint64_t value)
+{
+    switch (size) {
+    case 1: *p = (uint8_t)value; break;
+    case 2: lpn_put16(p, (uint16_t)value); break;
+    case 4: lpn_put32(p, (uint32_t)value); break;
+    default: lpn_put64(p, value); break;
+    }
+}
+
+/* RFC 9669 section 4.2: END truncates to the width, then swaps (bytes in memory order are little-endian here,
+ * so `le` only truncates). */
+static uint64_t swap_bytes(uint64_t v, int32_t bits)
+{
+    uint64_t swapped = 0;
+    for (int32_t i = 0; i < bits; i += 8) {
+        swapped = swapped << 8 | (v >> i & 0xff);
+    }
+    return swapped;
+}
+
+static uint64_t truncate(uint64_t v, int32_t bits)
+{
+    return bits == 64 ? v : bits == 32 ? (uint32_t)v : (uint16_t)v;
+}
+
+/* Section 4.1: division by zero gives 0, modulo zero leaves the dividend; the one signed overflow wraps. */
+static uint64_t divide(uint64_t a, uint64_t b)
+{
+    return b == 0 ? 0 : a / b;
+}
+
+static uint64_t modulo(uint64_t a, uint64_t b)
+{
+    return b == 0 ? a : a % b;
+}
+
+static uint64_t divide_signed(int64_t a, int64_t b)
+{
+    return b == 0 ? 0 : b == -1 ? 0 - (uint64_t)a : (uint64_t)(a / b);
+}
+
+static uint64_t modulo_signed(int64_t a, int64_t b)
+{
+    return b == 0 ? (uint64_t)a : b == -1 ? 0 : (uint64_t)(a % b);
+}
+
+/* One atomic instruction (section 5.3) on `size` bytes at p. They run to their end before anything else of this
+ * engine does, which is all the atomicity there is to have on one core. */
+static void atomic(uint64_t *r, unsigned dst, unsigned src, int32_t op, uint8_t *p, unsigned size)
+{
+    uint64_t old = load(p, size), value = size == 4 ? (uint32_t)r[src] : r[src];
+    switch (op) {
+    case 0x100:
+        r[dst] = old;
+        return;
+    case 0x110:
+        store(p, size, value);
+        return;
+    case 0xf1:
+        if (old == (size == 4 ? (uint32_t)r[0] : r[0])) {
+            store(p, size, value);
+        }
+        r[0] = old;
+        return;
+    case 0x00: case 0x01: value = old + value; break;
+    case 0x40: case 0x41: value = old | value; break;
+    case 0x50: case 0x51: value = old & value; break;
+    case 0xa0: case 0xa1: value = old ^ value; break;
+    default: break;             /* 0xe1: exchange */
+    }
+    store(p, size, value);
+    if (op & 1) {
+        r[src] = old;
+    }
+}
+
+int lpn_env_lookup(const lpn_env *env, uint64_t table, const uint8_t *key, uint64_t key_size, uint8_t *data,
+                   uint64_t data_size, uint32_t *action)
+{
+    if (env == NULL || table >= env->table_count) {
+        return LPN_E_HELPER_ARG;
+    }
+    const lpn_table *t = &env->tables[table];
+    if (key_size != t->key_size || data_size < t->shape.action_data || data_size > LPN_MAX_ACTION_DATA) {
+        return LPN_E_HELPER_ARG;
+    }
+    const uint8_t *found;
+    *action = lpn_table_lookup(t, key, &found);
+    size_t n = *action ? t->shape.action_data : 0;
+    lpn_copy(data, found, n);
+    lpn_zero(data + n, (size_t)data_size - n);
+    return LPN_OK;
+}
+
+/* Check the arguments of helper `number` (r1-r5 at r[1]) as its row says, then do it. */
+static int call_helper(lpn_run *run, uint32_t number, uint64_t *r)
+{
+#define ROW(n, name, a, b, c, d, e) [n] = { a, b, c, d, e },
+    static const uint8_t kinds[LPN_HELPER_MAX + 1][5] = { LPN_HELPERS(ROW) };
+#undef ROW
+    for (unsigned i = 0; i < 5; i++) {
+        uint8_t kind = kinds[number][i];
+        if (kind != LPN_ARG_MEM_READ && kind != LPN_ARG_MEM_WRITE) {
+            continue;
+        }
+        uint64_t size = r[i + 2];
+        if (size != 0
+            && !allowed(run, r[i + 1], size, kind == LPN_ARG_MEM_READ ? LPN_READ : LPN_READ | LPN_WRITE)) {
+            run->address = r[i + 1];
+            return LPN_E_HELPER_MEM;
+        }
+    }
+    const lpn_env *env = run->env;
+    uint32_t value = 0;
+    int error = LPN_OK;
+    switch (number) {
+    case LPN_HELPER_LOOKUP:
+        error = lpn_env_lookup(env, r[1], lpn_pointer(r[2]), r[3], lpn_pointer(r[4]), r[5], &value);
+        break;
+    case LPN_HELPER_CLOCK_US:
+        value = env == NULL ? 0 : env->clock != NULL ? env->clock(env->user) : env->now;
+        break;
+    case LPN_HELPER_TRACE:
+        if (env != NULL && env->trace != NULL) {
+            env->trace(env->user, r[1], r[2]);
+        }
+        break;
+    default:
+        error = LPN_E_HELPER;
+        break;
+    }
+    r[0] = value;
+    return error;
+}
+
+static uint16_t frame_at(const lpn_program *program, uint32_t pc)
+{
+    uint32_t f = program->funcs - 1;
+    while (program->func[f].entry > pc) {
+        f--;
+    }
+    return program->func[f].frame;
+}
+
+/* The instruction's fields. */
+#define DST r[ip[1] & 15]
+#define SRC r[ip[1] >> 4]
+#define OFF ((int16_t)lpn_get16(ip + 2))
+#define IMM ((int32_t)lpn_get32(ip + 4))
+#define IMM64 ((uint64_t)(int64_t)IMM)
+#define DST32 ((uint32_t)DST)
+#define SRC32 ((uint32_t)SRC)
+
+/* An operation in its four forms: 64-bit with immediate and register, 32-bit with both. */
+#define ALU(code, OP) \
+    case (code) | 0x07: DST = DST OP IMM64; break; \
+    case (code) | 0x0f: DST = DST OP SRC; break; \
+    case (code) | 0x04: DST = (uint32_t)(DST32 OP (uint32_t)IMM); break; \
+    case (code) | 0x0c: DST = (uint32_t)(DST32 OP SRC32); break
+
+/* Shift counts are masked to the width. */
+#define SHIFT(code, OP) \
+    case (code) | 0x07: DST = DST OP (IMM & 63); break; \
+    case (code) | 0x0f: DST = DST OP (SRC & 63); break; \
+    case (code) | 0x04: DST = (uint32_t)(DST32 OP (IMM & 31)); break; \
+    case (code) | 0x0c: DST = (uint32_t)(DST32 OP (SRC & 31)); break
+
+/* Offset 1 makes division and modulo signed. */
+#define DIVIDE(code, FN) \
+    case (code) | 0x07: DST = OFF ? FN##_signed((int64_t)DST, IMM) : FN(DST, IMM64); break; \
+    case (code) | 0x0f: DST = OFF ? FN##_signed((int64_t)DST, (int64_t)SRC) : FN(DST, SRC); break; \
+    case (code) | 0x04: \
+        DST = (uint32_t)(OFF ? FN##_signed((int32_t)DST, IMM) : FN(DST32, (uint32_t)IMM)); break; \
+    case (code) | 0x0c: \
+        DST = (uint32_t)(OFF ? FN##_signed((int32_t)DST, (int32_t)SRC) : FN(DST32, SRC32)); break
+
+/* Distances count from the instruction after the jump. */
+#define JUMP(distance) \
+    ip += 8 * ((ptrdiff_t)(distance) + 1); \
+    continue
+
+#define JUMP_IF(condition) \
+    if (condition) { \
+        JUMP(OFF); \
+    } \
+    break
+
+/* A comparison in its four forms; T64 and T32 are the types compared. */
+#define COMPARE(code, T64, T32, OP) \
+    case (code) | 0x05: JUMP_IF((T64)DST OP (T64)IMM64); \
+    case (code) | 0x0d: JUMP_IF((T64)DST OP (T64)SRC); \
+    case (code) | 0x06: JUMP_IF((T32)DST OP (T32)IMM); \
+    case (code) | 0x0e: JUMP_IF((T32)DST OP (T32)SRC)
+
+#define FAIL(code) do { error = (code); goto end; } while (0)
+
+/* The address of an access, checked. */
+#define ACCESS(base, size, access, code) \
+    address = (base) + (uint64_t)(int64_t)OFF; \
+    if (!allowed(run, address, (size), (access))) { \
+        run->address = address; \
+        FAIL(code); \
+    }
+
+#define LOAD(op, n, value) \
+    case (op): { \
+        ACCESS(SRC, n, LPN_READ, LPN_E_LOAD) \
+        const uint8_t *p = lpn_pointer(address); \
+        DST = (value); \
+        break; \
+    }
+
+#define STORE(op, n, value) \
+    case (op): \
+        ACCESS(DST, n, LPN_WRITE, LPN_E_STORE) \
+        store(lpn_pointer(address), n, (value)); \
+        break
+
+int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2)
+{
+    uint64_t r[11] = { 0 }, address;
+    const uint8_t *const text = program->text, *ip = text;
+    const uint32_t budget = run->fuel;
+    uint32_t fuel = budget, depth = 0;
+    int error = LPN_OK;
+
+    for (unsigned i = 0; i < LPN_STACK_SIZE / 8; i++) {
+        run->stack[i] = 0;
+    }
+    run->region[0] = (lpn_region){ lpn_address(run->stack), LPN_STACK_SIZE, LPN_READ | LPN_WRITE };
+    run->region[1] = (lpn_region){ lpn_address(program->rodata), program->rodata_size, LPN_READ };
+    run->region[2] = (lpn_region){ lpn_address(program->data), program->data_size, LPN_READ | LPN_WRITE };
+    run->address = 0;
+    run->r0 = 0;
+    r[1] = r1;
+    r[2] = r2;
+    r[10] = run->region[0].start + LPN_STACK_SIZE;
+
+    for (;;) {
+        if (fuel == 0) {
+            FAIL(LPN_E_FUEL);
+        }
+        fuel--;
+        switch (ip[0]) {
+        ALU(0x00, +);
+        ALU(0x10, -);
+        ALU(0x20, *);
+        DIVIDE(0x30, divide);
+        ALU(0x40, |);
+        ALU(0x50, &);
+        SHIFT(0x60, <<);
+        SHIFT(0x70, >>);
+        case 0x87: DST = 0 - DST; break;
+        case 0x84: DST = 0 - DST32; break;
+        DIVIDE(0x90, modulo);
+        ALU(0xa0, ^);
+        case 0xb7: DST = IMM64; break;
+        case 0xb4: DST = (uint32_t)IMM; break;
+        case 0xbf: DST = OFF ? (uint64_t)sign_extend(SRC, (unsigned)OFF) : SRC; break;
+        case 0xbc: DST = (uint32_t)(OFF ? (uint64_t)sign_extend(SRC, (unsigned)OFF) : SRC); break;
+        case 0xc7: DST = (uint64_t)((int64_t)DST >> (IMM & 63)); break;
+        case 0xcf: DST = (uint64_t)((int64_t)DST >> (SRC & 63)); break;
+        case 0xc4: DST = (uint32_t)((int32_t)DST >> (IMM & 31)); break;
+        case 0xcc: DST = (uint32_t)((int32_t)DST >> (SRC & 31)); break;
+        case 0xd4: DST = truncate(DST, IMM); break;
+        case 0xdc: case 0xd7: DST = swap_bytes(DST, IMM); break;
+
+        case 0x18: {
+            uint64_t value = (uint64_t)(uint32_t)IMM | (uint64_t)lpn_get32(ip + 12) << 32;
+            unsigned base = ip[1] >> 4;
+            DST = base == 0 ? value : run->region[base == 8 ? 1 : 2].start + IMM64;
+            ip += 8;
+            break;
+        }
+        case 0xd8: DST = run->region[1].start + IMM64; ip += 8; break;
+        case 0xb8: DST = run->region[2].start + IMM64; ip += 8; break;
+
+        LOAD(0x71, 1, *p)
+        LOAD(0x69, 2, lpn_get16(p))
+        LOAD(0x61, 4, lpn_get32(p))
+        LOAD(0x79, 8, lpn_get64(p))
+        LOAD(0x91, 1, (uint64_t)sign_extend(*p, 8))
+        LOAD(0x89, 2, (uint64_t)sign_extend(lpn_get16(p), 16))
+        LOAD(0x81, 4, (uint64_t)sign_extend(lpn_get32(p), 32))
+        STORE(0x72, 1, IMM64);
+        STORE(0x6a, 2, IMM64);
+        STORE(0x62, 4, IMM64);
+        STORE(0x7a, 8, IMM64);
+        STORE(0x73, 1, SRC);
+        STORE(0x6b, 2, SRC);
+        STORE(0x63, 4, SRC);
+        STORE(0x7b, 8, SRC);
+        case 0xc3: case 0xcb: case 0xd3: case 0xdb: {
+            unsigned size = access_size(ip[0]);
+            int32_t op = IMM;
+            uint32_t access = op == 0x100 ? LPN_READ : op == 0x110 ? LPN_WRITE : LPN_READ | LPN_WRITE;
+            ACCESS(op == 0x100 ? SRC : DST, size, access, op == 0x100 ? LPN_E_LOAD : LPN_E_STORE)
+            atomic(r, ip[1] & 15, ip[1] >> 4, op, lpn_pointer(address), size);
+            break;
+        }
+
+        case 0x05: JUMP(OFF);
+        case 0x06: JUMP(IMM);
+        COMPARE(0x10, uint64_t, uint32_t, ==);
+        COMPARE(0x20, uint64_t, uint32_t, >);
+        COMPARE(0x30, uint64_t, uint32_t, >=);
+        COMPARE(0x40, uint64_t, uint32_t, &);
+        COMPARE(0x50, uint64_t, uint32_t, !=);
+        COMPARE(0x60, int64_t, int32_t, >);
+        COMPARE(0x70, int64_t, int32_t, >=);
+        COMPARE(0xa0, uint64_t, uint32_t, <);
+        COMPARE(0xb0, uint64_t, uint32_t, <=);
+        COMPARE(0xc0, int64_t, int32_t, <);
+        COMPARE(0xd0, int64_t, int32_t, <=);
+
+        case 0x85:
+            if (ip[1] >> 4 == 0) {
+                error = call_helper(run, (uint32_t)IMM, r);
+                if (error != LPN_OK) {
+                    goto end;
+                }
+                break;
+            } else {
+                /* A local function keeps the caller's r6-r9 and gets the stack below its frame. */
+                uint32_t pc = (uint32_t)((ip - text) / 8), frame = frame_at(program, pc);
+                if (depth == LPN_MAX_DEPTH - 1) {
+                    FAIL(LPN_E_DEPTH);
+                }
+                if (r[10] - run->region[0].start < frame) {
+                    FAIL(LPN_E_STACK);
+                }
+                for (unsigned i = 0; i < 4; i++) {
+                    run->call[depth].saved[i] = r[6 + i];
+                }
+                run->call[depth].back = pc;
+                run->call[depth].frame = frame;
+                depth++;
+                r[10] -= frame;
+                JUMP(IMM);
+            }
+        case 0x95:
+            if (depth == 0) {
+                run->r0 = r[0];
+                goto end;
+            }
+            depth--;
+            for (unsigned i = 0; i < 4; i++) {
+                r[6 + i] = run->call[depth].saved[i];
+            }
+            r[10] += run->call[depth].frame;
+            ip = text + 8 * (size_t)run->call[depth].back;
+            break;
+        default:
+            FAIL(LPN_E_OPCODE);
+        }
+        ip += 8;
+    }
+end:
+    run->pc = (uint32_t)((ip - text) / 8);
+    run->fuel = fuel;
+    run->insns = budget - fuel;
+    return error;
+}
