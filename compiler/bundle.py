@@ -1,0 +1,405 @@
+"""The bundle: a protocol's containers, their chain, tables, reasons and hooks in one CBOR file (`.lpnb`).
+
+Reading trusts nothing: sizes, types, names and cross references are checked, and each field that is wrong is
+refused by its path, such as `tables[0].key[1].kind`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+from . import cbor
+from .helpers import CONTEXTS
+from .image import Image, ImageError, Kind
+
+FORMAT = 1
+MAX_BUNDLE = 8 << 20
+MAX_MODULES = 64
+MAX_CHAIN = 8               #: LPN_MAX_CHAIN
+MAX_TABLES = 64
+MAX_KEY_FIELDS = 8          #: LPN_MAX_KEY_FIELDS
+MAX_KEY_BYTES = 64          #: LPN_MAX_KEY_BYTES
+MAX_ACTION_DATA = 256       #: LPN_MAX_ACTION_DATA
+MATCH_KINDS = ("exact", "lpm", "ternary", "range")
+
+
+class BundleError(ValueError):
+    """A bundle that is refused. `path` names the field."""
+
+    def __init__(self, path: str, detail: str) -> None:
+        super().__init__(f"{path}: {detail}")
+        self.path = path
+        self.detail = detail
+
+
+@dataclass(frozen=True)
+class KeyField:
+    """One field of a table's key."""
+
+    width_bits: int
+    kind: str               #: one of MATCH_KINDS
+
+    @property
+    def bytes(self) -> int:
+        """Bytes in the key, big-endian, upper bits 0."""
+        return (self.width_bits + 7) // 8
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One table entry. `match` has per key field: exact (value,), lpm (value, prefix length), ternary
+    (value, mask), range (low, high). `priority`: lower is tried first; of no meaning in exact and lpm tables."""
+
+    match: tuple[tuple[int, ...], ...]
+    action: int             #: 1 or more
+    data: bytes = b""       #: action_data_bytes bytes
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of a table's action and where its value lies in the action data."""
+
+    name: str
+    offset: int
+    width_bits: int
+    order: str = "little"   #: byte order of the value: little or big
+
+
+@dataclass(frozen=True)
+class Action:
+    """An action a table's entries may name; its number is 1 + its place in the table's list."""
+
+    name: str
+    params: tuple[Param, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A match-action table; helper `lookup` knows it by `index`."""
+
+    name: str
+    index: int
+    key: tuple[KeyField, ...]
+    action_data_bytes: int
+    size: int
+    entries: tuple[Entry, ...] = ()
+    actions: tuple[Action, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A protocol, ready to run. The images' hashes and sizes of record and state equal the bundle's."""
+
+    protocol: str
+    version: int
+    modules: tuple[Image, ...]
+    chain: tuple[str, ...]
+    record_size: int = 0
+    record_hash: int = 0
+    state_size: int = 0
+    state_hash: int = 0
+    state_layout: tuple[dict[str, Any], ...] = ()
+    tables: tuple[Table, ...] = ()
+    reasons: tuple[str, ...] = ()       #: index = reason number of DROP
+    hooks: tuple[dict[str, Any], ...] = field(default=())
+
+    def module(self, name: str) -> Image:
+        """The module of that name; KeyError when there is none."""
+        for image in self.modules:
+            if image.name == name:
+                return image
+        raise KeyError(name)
+
+    def chained(self) -> tuple[Image, ...]:
+        """The modules of the chain, in order."""
+        return tuple(self.module(name) for name in self.chain)
+
+    def to_bytes(self) -> bytes:
+        """The bundle as CBOR; BundleError when it could not be read back."""
+        content = _content(self)
+        raw = cbor.dumps(content | {"crc32": zlib.crc32(cbor.dumps(content))})
+        Bundle.from_bytes(raw)
+        return raw
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Bundle:
+        """Read a bundle; BundleError names the first field that is wrong."""
+        try:
+            item = cbor.loads(raw, MAX_BUNDLE)
+        except cbor.CborError as e:
+            raise BundleError("bundle", str(e)) from None
+        return _read_bundle(item)
+
+
+def _content(b: Bundle) -> dict[str, Any]:
+    return {
+        "lpn": FORMAT,
+        "protocol": b.protocol,
+        "version": b.version,
+        "modules": [{"name": m.name, "kind": m.kind.name.lower(), "image": m.to_bytes()} for m in b.modules],
+        "chain": list(b.chain),
+        "record": {"size": b.record_size, "hash": b.record_hash},
+        "state": {"size": b.state_size, "hash": b.state_hash, "layout": list(b.state_layout)},
+        "tables": [_table_content(t) for t in b.tables],
+        "reasons": list(b.reasons),
+        "hooks": list(b.hooks),
+    }
+
+
+def _table_content(t: Table) -> dict[str, Any]:
+    return {
+        "name": t.name, "index": t.index, "action_data_bytes": t.action_data_bytes, "size": t.size,
+        "key": [{"width_bits": f.width_bits, "kind": f.kind} for f in t.key],
+        "actions": [{"name": a.name, "params": [
+            {"name": p.name, "offset": p.offset, "width_bits": p.width_bits, "order": p.order}
+            for p in a.params]} for a in t.actions],
+        "entries": [{
+            "match": [_match_content(f, m) for f, m in zip(t.key, e.match, strict=True)],
+            "action": e.action, "data": e.data, "priority": e.priority} for e in t.entries],
+    }
+
+
+def _match_content(f: KeyField, match: tuple[int, ...]) -> list[Any]:
+    """Values are byte strings, as the key has them: no integers above 64 bits in the format."""
+    try:
+        values = [v if f.kind == "lpm" and i == 1 else v.to_bytes(f.bytes, "big") for i, v in enumerate(match)]
+    except OverflowError:
+        raise BundleError("entry", f"match {match} does not fit {f.width_bits} bits") from None
+    return values
+
+
+class _Reader:
+    """Typed access to a decoded item; knows its path, for the error."""
+
+    def __init__(self, item: Any, path: str) -> None:
+        self.item, self.path = item, path
+
+    def fail(self, detail: str) -> BundleError:
+        return BundleError(self.path, detail)
+
+    def map(self, *keys: str) -> dict[str, _Reader]:
+        """A map with exactly these keys."""
+        if not isinstance(self.item, dict):
+            raise self.fail("a map is expected")
+        for key in keys:
+            if key not in self.item:
+                raise self.fail(f"{key} is missing")
+        for key in self.item:
+            if key not in keys:
+                raise self.fail(f"unknown field {key[:40]!r}")
+        dot = f"{self.path}." if self.path != "bundle" else ""
+        return {key: _Reader(self.item[key], dot + key) for key in keys}
+
+    def list(self, limit: int) -> list[_Reader]:
+        if not isinstance(self.item, list):
+            raise self.fail("an array is expected")
+        if len(self.item) > limit:
+            raise self.fail(f"{len(self.item)} elements, the limit is {limit}")
+        return [_Reader(e, f"{self.path}[{i}]") for i, e in enumerate(self.item)]
+
+    def int(self, low: int, high: int) -> int:
+        if not isinstance(self.item, int) or isinstance(self.item, bool):
+            raise self.fail("an integer is expected")
+        if not low <= self.item <= high:
+            raise self.fail(f"{self.item} is not in {low}..{high}")
+        return self.item
+
+    def text(self, limit: int = 64) -> str:
+        """Non-empty text a person can read."""
+        if not isinstance(self.item, str):
+            raise self.fail("text is expected")
+        if not 1 <= len(self.item.encode("utf-8", "surrogatepass")) <= limit:
+            raise self.fail(f"1 to {limit} bytes of text are expected")
+        if not self.item.isprintable():
+            raise self.fail("control characters")
+        return self.item
+
+    def one_of(self, words: tuple[str, ...]) -> str:
+        if self.item not in words or not isinstance(self.item, str):
+            raise self.fail(f"one of {', '.join(words)} is expected")
+        return self.item
+
+    def bytes(self, limit: int) -> bytes:
+        if not isinstance(self.item, bytes):
+            raise self.fail("a byte string is expected")
+        if len(self.item) > limit:
+            raise self.fail(f"{len(self.item)} bytes, the limit is {limit}")
+        return self.item
+
+
+def _unique(names: list[str], r: _Reader, what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise r.fail(f"{what} {name!r} twice")
+        seen.add(name)
+
+
+def _read_bundle(item: Any) -> Bundle:
+    r = _Reader(item, "bundle")
+    if not isinstance(item, dict) or "lpn" not in item:
+        raise r.fail("not an LPN bundle")
+    if _Reader(item["lpn"], "lpn").int(0, 2**32) != FORMAT:
+        raise BundleError("lpn", f"format {item['lpn']}, this reads {FORMAT}")
+    top = r.map("lpn", "protocol", "version", "modules", "chain", "record", "state", "tables", "reasons",
+                "hooks", "crc32")
+    crc = top["crc32"].int(0, 2**32 - 1)
+    if zlib.crc32(cbor.dumps({k: v for k, v in item.items() if k != "crc32"})) != crc:
+        raise BundleError("crc32", "checksum mismatch")
+    record = top["record"].map("size", "hash")
+    state = top["state"].map("size", "hash", "layout")
+    reasons = [x.text() for x in top["reasons"].list(0xff00)]
+    _unique(reasons, top["reasons"], "reason")
+    tables = [_read_table(t) for t in top["tables"].list(MAX_TABLES)]
+    _unique([t.name for t in tables], top["tables"], "table")
+    for i, table in enumerate(tables):
+        if table.index != i:
+            raise BundleError(f"tables[{i}].index", f"{table.index}, tables are numbered in order")
+    bundle = Bundle(
+        protocol=top["protocol"].text(),
+        version=top["version"].int(0, 2**63),
+        modules=tuple(_read_module(m) for m in top["modules"].list(MAX_MODULES)),
+        chain=tuple(c.text() for c in top["chain"].list(MAX_CHAIN)),
+        record_size=record["size"].int(0, 0xffff), record_hash=record["hash"].int(0, 2**32 - 1),
+        state_size=state["size"].int(0, 0xffff), state_hash=state["hash"].int(0, 2**32 - 1),
+        state_layout=tuple(_read_slot(s, state["size"].item) for s in state["layout"].list(4096)),
+        tables=tuple(tables),
+        reasons=tuple(reasons),
+        hooks=tuple(_read_hook(h) for h in top["hooks"].list(256)),
+    )
+    _cross_check(bundle, top)
+    return bundle
+
+
+def _cross_check(b: Bundle, top: dict[str, _Reader]) -> None:
+    _unique([m.name for m in b.modules], top["modules"], "module")
+    names = {m.name for m in b.modules}
+    for i, name in enumerate(b.chain):
+        if name not in names:
+            raise BundleError(f"chain[{i}]", f"there is no module {name!r}")
+    _unique(list(b.chain), top["chain"], "module")
+    for i, m in enumerate(b.modules):
+        for what, mine, ours in (("record hash", m.record_hash, b.record_hash),
+                                 ("record size", m.record_size, b.record_size),
+                                 ("state hash", m.state_hash, b.state_hash),
+                                 ("state size", m.state_size, b.state_size)):
+            if mine != ours:
+                raise BundleError(f"modules[{i}].image", f"{what} {mine:#x}, the bundle's is {ours:#x}")
+
+
+def _read_module(r: _Reader) -> Image:
+    m = r.map("name", "kind", "image")
+    kind = m["kind"].one_of(tuple(k.name.lower() for k in Kind))
+    name = m["name"].text()
+    try:
+        image = Image.from_bytes(m["image"].bytes(MAX_BUNDLE))
+    except ImageError as e:
+        raise m["image"].fail(str(e)) from None
+    if image.name != name:
+        raise m["name"].fail(f"{name!r}, the image says {image.name!r}")
+    if image.kind.name.lower() != kind:
+        raise m["kind"].fail(f"{kind}, the image says {image.kind.name.lower()}")
+    return image
+
+
+def _read_table(r: _Reader) -> Table:
+    t = r.map("name", "index", "key", "action_data_bytes", "size", "entries", "actions")
+    fields = t["key"].list(MAX_KEY_FIELDS)
+    key = tuple(KeyField(f.map("width_bits", "kind")["width_bits"].int(1, 8 * MAX_KEY_BYTES),
+                         f.map("width_bits", "kind")["kind"].one_of(MATCH_KINDS)) for f in fields)
+    if not key:
+        raise t["key"].fail("a table has at least one key field")
+    if sum(f.bytes for f in key) > MAX_KEY_BYTES:
+        raise t["key"].fail(f"longer than {MAX_KEY_BYTES} bytes")
+    data = t["action_data_bytes"].int(0, MAX_ACTION_DATA)
+    size = t["size"].int(1, 0xffff)
+    actions = tuple(_read_action(a, data) for a in t["actions"].list(256))
+    _unique([a.name for a in actions], t["actions"], "action")
+    limit = len(actions) or 0xffff
+    entries = tuple(_read_entry(e, key, data, limit) for e in t["entries"].list(size))
+    return Table(t["name"].text(), t["index"].int(0, MAX_TABLES - 1), key, data, size, entries, actions)
+
+
+def _read_action(r: _Reader, data_bytes: int) -> Action:
+    a = r.map("name", "params")
+    params = []
+    for p in a["params"].list(32):
+        m = p.map("name", "offset", "width_bits", "order")
+        width = m["width_bits"].int(1, 8 * MAX_ACTION_DATA)
+        offset = m["offset"].int(0, MAX_ACTION_DATA)
+        if offset + (width + 7) // 8 > data_bytes:
+            raise p.fail(f"ends behind the action data's {data_bytes} bytes")
+        params.append(Param(m["name"].text(), offset, width, m["order"].one_of(("little", "big"))))
+    _unique([p.name for p in params], a["params"], "parameter")
+    return Action(a["name"].text(), tuple(params))
+
+
+def _read_entry(r: _Reader, key: tuple[KeyField, ...], data_bytes: int, actions: int) -> Entry:
+    e = r.map("match", "action", "data", "priority")
+    matches = e["match"].list(MAX_KEY_FIELDS)
+    if len(matches) != len(key):
+        raise e["match"].fail(f"{len(matches)} fields, the key has {len(key)}")
+    data = e["data"].bytes(MAX_ACTION_DATA)
+    if len(data) != data_bytes:
+        raise e["data"].fail(f"{len(data)} bytes, the table's actions have {data_bytes}")
+    return Entry(tuple(_read_match(m, f) for m, f in zip(matches, key)), e["action"].int(1, actions), data,
+                 e["priority"].int(0, 0xffff))
+
+
+def _read_match(r: _Reader, f: KeyField) -> tuple[int, ...]:
+    parts = r.list(2)
+    if len(parts) != (1 if f.kind == "exact" else 2):
+        raise r.fail(f"{len(parts)} values, a match of kind {f.kind} has {1 if f.kind == 'exact' else 2}")
+
+    def number(part: _Reader) -> int:
+        raw = part.bytes(f.bytes)
+        value = int.from_bytes(raw, "big")
+        if len(raw) != f.bytes or value >> f.width_bits:
+            raise part.fail(f"not a value of {f.width_bits} bits in {f.bytes} bytes")
+        return value
+
+    if f.kind == "lpm":
+        return number(parts[0]), parts[1].int(0, f.width_bits)
+    values = tuple(number(p) for p in parts)
+    if f.kind == "range" and values[0] > values[1]:
+        raise r.fail(f"the range {values[0]}..{values[1]} is empty")
+    return values
+
+
+def _read_slot(r: _Reader, state_size: int) -> dict[str, Any]:
+    s = r.map("name", "offset", "type")
+    s["name"].text(256)
+    if s["offset"].int(0, 0xffff) >= max(state_size, 1):
+        raise s["offset"].fail(f"behind the state's {state_size} bytes")
+    _plain(s["type"])
+    return r.item
+
+
+def _read_hook(r: _Reader) -> dict[str, Any]:
+    """`event` and `context` are the engine's business; what else a hook carries is plain data for its host."""
+    if not isinstance(r.item, dict):
+        raise r.fail("a map is expected")
+    for key, check in {"event": _Reader.text,
+                       "context": lambda x: x.one_of(CONTEXTS)}.items():
+        if key not in r.item:
+            raise r.fail(f"{key} is missing")
+        check(_Reader(r.item[key], f"{r.path}.{key}"))
+    _plain(r)
+    return r.item
+
+
+def _plain(r: _Reader) -> None:
+    """Nested plain data; the CBOR guard has bounded depth and size."""
+    checks: dict[type, Callable[[], Any]] = {
+        str: lambda: r.item.isprintable() or _raise(r.fail("control characters")),
+        dict: lambda: [_plain(_Reader(v, f"{r.path}.{k[:40]}")) for k, v in r.item.items()],
+        list: lambda: [_plain(x) for x in r.list(cbor.MAX_ITEMS)],
+    }
+    checks.get(type(r.item), lambda: None)()
+
+
+def _raise(error: BundleError) -> None:
+    raise error
