@@ -302,6 +302,10 @@ class Writer:
         """Append one frame or datagram, stamped with microseconds since 1970."""
         if self.linktype == links.IEEE802154_WITHFCS:
             data += links.crc16(data).to_bytes(2, "little")
+        self.add_verbatim(data, time_us)
+
+    def add_verbatim(self, data: bytes, time_us: int = 0) -> None:
+        """Append one record as it is: with link type 195, `data` ends in an FCS, right or wrong."""
         if len(data) > MAX_RECORD:
             raise CaptureError(f"{self.path}: a record of {len(data)} octets is too long")
         seconds, fraction = divmod(time_us, 1_000_000)
