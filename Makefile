@@ -49,7 +49,7 @@ test: setup
 bench: setup
 	@.venv/bin/lpnc bench
 
-setup: build/.python build/.headers build/.cargo
+setup: build/.python build/.cc build/.cargo
 
 build/.python: setup.cfg pyproject.toml
 	@mkdir -p build
@@ -65,11 +65,9 @@ build/.python: setup.cfg pyproject.toml
 	@$(PY) -m pip install -q -e '.[test]'
 	@touch $@
 
-# cffi compiles the engine against Python's headers.
-build/.headers: build/.python
-	@$(PY) -c 'import os, sysconfig as s; open(os.path.join(s.get_path("include"), "Python.h")).close()' 2>/dev/null || \
-	  $(call debian,python3-dev,Python.h is missing: install python3-dev.)
-	@command -v cc >/dev/null || $(call debian,gcc libc6-dev,There is no C compiler: install gcc.)
+# The engine is C; it is compiled on first use.
+build/.cc: build/.python
+	@command -v cc >/dev/null || $(call debian,gcc libc6-dev,There is no C compiler: install gcc and libc6-dev.)
 	@touch $@
 
 # Without cargo the tests that compare with the rbpf crate are skipped; nothing else needs it.
