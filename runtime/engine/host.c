@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+#include "host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lpn.h"
+
+#define MAX_TABLES 64u
+#define MAX_TRACES 256u
+#define MAX_MEMORY (3 + 2 * LPN_MAX_CHAIN + MAX_TABLES)
+
+struct lpn_host {
+    lpn_chain chain;
+    lpn_container container[LPN_MAX_CHAIN];
+    lpn_env env;
+    lpn_table table[MAX_TABLES];
+    uint8_t *memory[MAX_MEMORY];     /* all that is to be freed */
+    unsigned memories;
+    uint8_t *packet;
+    uint64_t trace[2 * MAX_TRACES];
+    uint32_t traces;
+};
+
+/* Zeroed bytes, freed with the host; never NULL for size 0. */
+static uint8_t *get(lpn_host *host, size_t size)
+{
+    uint8_t *p = host->memories < MAX_MEMORY ? calloc(1, size ? size : 1) : NULL;
+    if (p != NULL) {
+        host->memory[host->memories++] = p;
+    }
+    return p;
+}
+
+static void keep_trace(void *user, uint64_t a, uint64_t b)
+{
+    lpn_host *host = user;
+    if (host->traces < MAX_TRACES) {
+        host->trace[2 * host->traces] = a;
+        host->trace[2 * host->traces + 1] = b;
+        host->traces++;
+    }
+}
+
+int lpn_host_parse(const uint8_t *image, size_t size)
+{
+    lpn_image parsed;
+    return lpn_image_parse(&parsed, image, size);
+}
+
+lpn_host *lpn_host_new(uint32_t record_size, uint32_t state_size, uint32_t fuel)
+{
+    lpn_host *host = calloc(1, sizeof *host);
+    if (host == NULL) {
+        return NULL;
+    }
+    host->packet = get(host, LPN_MAX_PACKET + LPN_WINDOW);
+    host->chain.record = get(host, record_size);
+    host->chain.state = get(host, state_size);
+    if (host->memories < 3) {
+        lpn_host_free(host);
+        return NULL;
+    }
+    host->chain.record_size = record_size;
+    host->chain.state_size = state_size;
+    host->chain.fuel = fuel;
+    host->env.tables = host->table;
+    host->env.trace = keep_trace;
+    host->env.user = host;
+    host->chain.env = &host->env;
+    return host;
+}
+
+void lpn_host_free(lpn_host *host)
+{
+    if (host != NULL) {
+        while (host->memories > 0) {
+            free(host->memory[--host->memories]);
+        }
+        free(host);
+    }
+}
+
+int lpn_host_add(lpn_host *host, const uint8_t *image, size_t size, uint32_t *pc)
+{
+    lpn_image parsed;
+    *pc = 0;
+    uint32_t n = host->chain.containers;
+    if (n == LPN_MAX_CHAIN) {
+        return LPN_E_CHAIN;
+    }
+    int error = lpn_image_parse(&parsed, image, size);
+    if (error != LPN_OK) {
+        return error;
+    }
+    uint8_t *bytes = get(host, size), *data = bytes == NULL ? NULL : get(host, parsed.data_size);
+    if (data == NULL) {
+        return LPN_E_MEMORY;
+    }
+    memcpy(bytes, image, size);
+    error = lpn_container_init(&host->container[n], bytes, size, data, parsed.data_size, pc);
+    if (error == LPN_OK) {
+        host->chain.container[host->chain.containers++] = &host->container[n];
+    }
+    return error;
+}
+
+int lpn_host_check(const lpn_host *host)
+{
+    return lpn_chain_check(&host->chain);
+}
+
+uint8_t *lpn_host_state(lpn_host *host)
+{
+    return host->chain.state;
+}
+
+int lpn_host_table(lpn_host *host, uint32_t fields, const uint16_t *bits, const uint8_t *match,
+                   uint32_t action_data, uint32_t capacity)
+{
+    lpn_table_shape shape = { .fields = (uint8_t)fields, .action_data = (uint16_t)action_data,
+                              .capacity = (uint16_t)capacity };
+    if (host->env.table_count == MAX_TABLES || fields > LPN_MAX_KEY_FIELDS || action_data > UINT16_MAX
+        || capacity > UINT16_MAX) {
+        return LPN_E_TABLE;
+    }
+    for (uint32_t f = 0; f < fields; f++) {
+        shape.field[f].bits = bits[f];
+        shape.field[f].match = match[f];
+    }
+    size_t size = lpn_table_memory(&shape);
+    uint8_t *memory = size == 0 ? NULL : get(host, size);
+    if (memory == NULL) {
+        return size == 0 ? LPN_E_TABLE : LPN_E_MEMORY;
+    }
+    return lpn_table_init(&host->table[host->env.table_count++], &shape, memory, size);
+}
+
+/* The set a change goes to. */
+static lpn_table_set *changing(lpn_table *table)
+{
+    return &table->set[table->active == &table->set[0]];
+}
+
+void lpn_host_begin(lpn_host *host, uint32_t table, int copy)
+{
+    lpn_table_begin(&host->table[table], copy != 0);
+}
+
+int lpn_host_entry(lpn_host *host, uint32_t table, const uint8_t *a, const uint8_t *b, uint32_t action,
+                   const uint8_t *data, uint32_t priority)
+{
+    if (action > UINT16_MAX || priority > UINT16_MAX) {
+        return LPN_E_TABLE;
+    }
+    lpn_table *t = &host->table[table];
+    return lpn_table_add(t, changing(t), a, b, (uint16_t)action, data, (uint16_t)priority);
+}
+
+int lpn_host_remove(lpn_host *host, uint32_t table, const uint8_t *a, const uint8_t *b, uint32_t priority)
+{
+    lpn_table *t = &host->table[table];
+    return priority > UINT16_MAX ? LPN_E_TABLE : lpn_table_remove(t, changing(t), a, b, (uint16_t)priority);
+}
+
+void lpn_host_commit(lpn_host *host, uint32_t table)
+{
+    lpn_table_commit(&host->table[table], changing(&host->table[table]));
+}
+
+uint64_t lpn_host_lookup(void *host, uint64_t table, const uint8_t *key, uint64_t key_size, uint8_t *data,
+                         uint64_t data_size)
+{
+    uint32_t action = 0;
+    const lpn_env *env = &((const lpn_host *)host)->env;
+    int error = lpn_env_lookup(env, table, key, key_size, data, data_size, &action);
+    return (uint64_t)(uint32_t)error << 32 | action;
+}
+
+void lpn_host_run(lpn_host *host, const uint8_t *frame, uint32_t size, const lpn_host_meta *meta,
+                  uint8_t *packet, uint32_t *packet_size, lpn_host_result *result)
+{
+    lpn_meta m = { .port = meta->port, .iface = meta->iface, .lqi = meta->lqi, .time = meta->time,
+                   .clock = meta->clock, .rssi = meta->rssi, .node_ext = meta->node_ext,
+                   .node_short = (uint16_t)meta->node_short, .node_pan = (uint16_t)meta->node_pan };
+    lpn_result r;
+    host->env.now = meta->clock;
+    host->traces = 0;
+    if (size <= LPN_MAX_PACKET) {
+        memcpy(host->packet, frame, size);
+    }
+    lpn_chain_run(&host->chain, host->packet, size, &m, &r);
+    *packet_size = 0;
+    if (r.rebuilt && r.out_len + size - r.payload > LPN_MAX_PACKET) {
+        r.error = LPN_E_REBUILD;
+        r.verdict = LPN_DROP;
+        r.arg = LPN_REASON_ENGINE + LPN_E_REBUILD;
+        r.rebuilt = false;
+    } else if (r.rebuilt) {
+        memcpy(packet, host->chain.out, r.out_len);
+        memcpy(packet + r.out_len, host->packet + r.payload, size - r.payload);
+        *packet_size = r.out_len + size - r.payload;
+    } else if (size <= LPN_MAX_PACKET) {
+        memcpy(packet, host->packet, size);
+        *packet_size = size;
+    }
+    uint32_t port;
+    memcpy(&port, (const uint8_t *)host->chain.ctx + LPN_CTX_PORT, sizeof port);
+    *result = (lpn_host_result){ .verdict = r.verdict, .arg = r.arg, .insns = r.insns, .module = r.module,
+                                 .pc = r.pc, .rebuilt = r.rebuilt, .out_len = r.out_len,
+                                 .payload = r.payload, .port = port, .error = r.error };
+}
+
+uint32_t lpn_host_traces(lpn_host *host, uint64_t *pairs, uint32_t room)
+{
+    uint32_t n = host->traces < room ? host->traces : room;
+    memcpy(pairs, host->trace, n * 2 * sizeof *pairs);
+    host->traces = 0;
+    return n;
+}
+
+void lpn_host_raw(const uint8_t *text, size_t size, const lpn_host_region *regions, uint32_t count,
+                  const uint8_t *rodata, uint32_t rodata_size, uint8_t *data, uint32_t data_size, uint64_t r1,
+                  uint64_t r2, uint32_t fuel, lpn_host *host, lpn_host_raw_result *result)
+{
+    lpn_program program;
+    lpn_run run;
+    *result = (lpn_host_raw_result){ 0 };
+    result->error = lpn_load(&program, text, size, &result->pc);
+    if (result->error != LPN_OK) {
+        return;
+    }
+    if (count > LPN_MAX_REGIONS - LPN_FIRST_REGION) {
+        result->error = LPN_E_MEMORY;
+        return;
+    }
+    program.rodata = rodata;
+    program.rodata_size = rodata_size;
+    program.data = data;
+    program.data_size = data_size;
+    for (uint32_t i = 0; i < count; i++) {
+        run.region[LPN_FIRST_REGION + i] =
+            (lpn_region){ regions[i].start, regions[i].size, regions[i].access };
+    }
+    run.regions = LPN_FIRST_REGION + count;
+    run.env = host == NULL ? NULL : &host->env;
+    run.fuel = fuel;
+    result->error = lpn_execute(&run, &program, r1, r2);
+    result->r0 = run.r0;
+    result->address = run.address;
+    result->insns = run.insns;
+    result->pc = run.pc;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/* The engine for hosts with a heap: what Python loads. No struct of lpn.h crosses this border, so that its
+ * layout is the C compiler's business alone; build.py reads the lines between the two marks. */
+#ifndef LPN_HOST_H
+#define LPN_HOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* cdef begin */
+typedef struct lpn_host lpn_host;
+
+typedef struct {
+    uint64_t node_ext;
+    uint32_t port, iface, lqi, time, clock, node_short, node_pan;
+    int32_t rssi;
+} lpn_host_meta;
+
+typedef struct {
+    uint32_t verdict, arg, insns, module, pc, rebuilt, out_len, payload, port;
+    int32_t error;
+} lpn_host_result;
+
+typedef struct {
+    uint64_t r0, address;
+    uint32_t insns, pc;
+    int32_t error;
+} lpn_host_raw_result;
+
+typedef struct {
+    uint64_t start;
+    uint32_t size, access;
+} lpn_host_region;
+
+const char *lpn_error_name(int error);
+uint32_t lpn_crc32(uint32_t crc, const uint8_t *bytes, size_t size);
+
+/* Parse an image only. Returns an error of lpn.h. */
+int lpn_host_parse(const uint8_t *image, size_t size);
+
+/* A chain and its memory; NULL when there is no memory. */
+lpn_host *lpn_host_new(uint32_t record_size, uint32_t state_size, uint32_t fuel);
+void lpn_host_free(lpn_host *host);
+
+/* Append a container; `*pc` says where the code is wrong. */
+int lpn_host_add(lpn_host *host, const uint8_t *image, size_t size, uint32_t *pc);
+int lpn_host_check(const lpn_host *host);
+uint8_t *lpn_host_state(lpn_host *host);
+
+/* Append a table; then change its entries: begin, any number of add and remove, commit. */
+int lpn_host_table(lpn_host *host, uint32_t fields, const uint16_t *bits, const uint8_t *match,
+                   uint32_t action_data, uint32_t capacity);
+void lpn_host_begin(lpn_host *host, uint32_t table, int copy);
+int lpn_host_entry(lpn_host *host, uint32_t table, const uint8_t *a, const uint8_t *b, uint32_t action,
+                   const uint8_t *data, uint32_t priority);
+int lpn_host_remove(lpn_host *host, uint32_t table, const uint8_t *a, const uint8_t *b, uint32_t priority);
+void lpn_host_commit(lpn_host *host, uint32_t table);
+
+/* Helper `lookup`; `host` is a lpn_host. Returns the error in the upper half, the action in the lower. */
+uint64_t lpn_host_lookup(void *host, uint64_t table, const uint8_t *key, uint64_t key_size, uint8_t *data,
+                         uint64_t data_size);
+
+/* Run the chain over a frame. `packet`: 2048 bytes, receives the packet as the chain left it, rebuilt if it was. */
+void lpn_host_run(lpn_host *host, const uint8_t *frame, uint32_t size, const lpn_host_meta *meta,
+                  uint8_t *packet, uint32_t *packet_size, lpn_host_result *result);
+
+/* Pairs of numbers given to helper `trace` since the last call, oldest first; returns how many. */
+uint32_t lpn_host_traces(lpn_host *host, uint64_t *pairs, uint32_t room);
+
+/* Run bare code on the caller's memory, with the tables of `host` (may be NULL). */
+void lpn_host_raw(const uint8_t *text, size_t size, const lpn_host_region *regions, uint32_t count,
+                  const uint8_t *rodata, uint32_t rodata_size, uint8_t *data, uint32_t data_size, uint64_t r1,
+                  uint64_t r2, uint32_t fuel, lpn_host *host, lpn_host_raw_result *result);
+/* cdef end */
+
+#endif
