@@ -17,16 +17,16 @@ ifndef CARGO_HOME
 export CARGO_HOME = $(CURDIR)/build/cache/cargo
 endif
 
-# Debian packages $(1), or the sentence $(2) and a failure where we may not install them.
+# The first of the Debian packages $(1) that can be had, or the sentence $(2) and a failure.
 define debian
 	{ \
-	  if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then echo "lpn: $(2)"; false; \
-	  else \
-	    echo "lpn: installing $(1) from Debian"; \
-	    export DEBIAN_FRONTEND=noninteractive; get="apt-get -qq install -y --no-install-recommends $(1)"; \
-	    $$get >build/apt.log 2>&1 || { apt-get -qq update && $$get; } >>build/apt.log 2>&1 || \
-	      { tail -n 5 build/apt.log; echo "lpn: that failed. $(2)"; false; }; \
-	  fi; \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    export DEBIAN_FRONTEND=noninteractive; get="apt-get -qq install -y --no-install-recommends"; \
+	    echo "lpn: installing a Debian package: $(firstword $(1))"; \
+	    apt-get -qq update >build/apt.log 2>&1; \
+	    for package in $(1); do if $$get $$package >>build/apt.log 2>&1; then got=$$package; break; fi; done; \
+	    [ -n "$$got" ] || { tail -n 5 build/apt.log; echo "lpn: that failed. $(2)"; false; }; \
+	  else echo "lpn: $(2)"; false; fi; \
 	}
 endef
 
@@ -67,13 +67,14 @@ build/.python: setup.cfg pyproject.toml
 
 # The engine is C; it is compiled on first use.
 build/.cc: build/.python
-	@command -v cc >/dev/null || $(call debian,gcc libc6-dev,There is no C compiler: install gcc and libc6-dev.)
+	@command -v cc >/dev/null || $(call debian,build-essential,There is no C compiler: install gcc and libc6-dev.)
 	@touch $@
 
 # Without cargo the tests that compare with the rbpf crate are skipped; nothing else needs it.
+# Debian's cargo-web is its current one; its cargo may be too old for the crates' sparse index.
 build/.cargo: build/.python
 	@command -v cargo >/dev/null || \
-	  $(call debian,cargo,There is no cargo: what compares with the rbpf crate is left out.) || true
+	  $(call debian,cargo-web cargo,There is no cargo: what compares with the rbpf crate is left out.) || true
 	@mkdir -p "$$CARGO_HOME"
 	@for name in config.toml config; do \
 	  if [ -f "$(USER_CARGO)/$$name" ] && [ ! -e "$$CARGO_HOME/$$name" ]; then \
