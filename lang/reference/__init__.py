@@ -1,0 +1,73 @@
+"""The reference interpreter: the meaning of LPN, executed directly on bytes with Python integers.
+
+It walks the checked program and shares nothing with the compiler: what the two do not agree on is a bug in one.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+from .. import ast
+from ..derive import derived
+from ..tables import Tables
+from .draw import draw
+from .modules import ACCEPT, TRANSMIT, run_module
+from .run import Run
+from .state import State
+from .values import NotSupported
+
+__all__ = ["NotSupported", "Reference", "Result", "State"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a packet. `out`: the packet as rebuilt; `insns` is None, the reference has no instructions."""
+
+    verdict: str
+    reason: Optional[str] = None
+    port: Optional[int] = None
+    out: Optional[bytes] = None
+    insns: Optional[int] = None
+
+
+class Reference:
+    """A checked program, ready to run packets through its chain."""
+
+    name = "reference"
+
+    def __init__(self, program: ast.Program) -> None:
+        self.program = program
+        self.derived = derived(program)
+
+    def state(self, tables: Optional[Tables] = None) -> State:
+        """Fresh state, with what a tables file says."""
+        state = State(self.program)
+        return state.load(tables) if tables is not None else state
+
+    def run(self, frame: bytes, meta: Optional[dict] = None, state: Optional[State] = None) -> Result:
+        """One packet through the chain; `state` is read and changed. `meta`: iface, rssi, lqi, time, and of the
+        node node_short, node_ext, node_pan, clock; what is missing is 0."""
+        run = self.prepare(frame, meta, state)
+        verdict, port, out = ACCEPT, None, None
+        for module in self.program.chain:
+            if isinstance(module, ast.Deparser) and verdict not in (ACCEPT, TRANSMIT):
+                continue
+            outcome = run_module(run, module)
+            out = outcome.out if outcome.out is not None else out
+            if outcome.verdict != ACCEPT:
+                verdict, port = outcome.verdict, outcome.port
+            if outcome.verdict not in (ACCEPT, TRANSMIT):
+                return Result(verdict, outcome.reason, port)
+        return Result(verdict, None, port, out + run.packet.rest if out is not None else None)
+
+    def explain(self, frame: bytes, meta: Optional[dict] = None, state: Optional[State] = None) -> str:
+        """The packet drawn in text, as the parser sees it: each header's fields with place and value. Nothing changes."""
+        run = self.prepare(frame, meta, state)
+        reason = None
+        for module in self.program.chain:
+            if isinstance(module, ast.Parser) and reason is None:
+                reason = run_module(run, module).reason
+        return draw(run, reason)
+
+    def prepare(self, frame: bytes, meta: Optional[dict], state: Optional[State]) -> Run:
+        return Run(self.program, self.derived, frame, meta or {}, state if state is not None else self.state())

@@ -1,0 +1,174 @@
+"""Calls: functions and actions of the program, tables, and the methods of built-in things."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import ast
+from ..tables import lookup
+from .headers import Instance
+from .scope import Scope
+from .values import NotSupported, Rejected, StackValue, copy, is_header, unsigned, width_of, zero
+
+if TYPE_CHECKING:
+    from .run import Run
+
+
+class Calls:
+    def __init__(self, run: "Run") -> None:
+        self.run = run
+
+    def call(self, expr: ast.Call, scope: Scope) -> object:
+        target = expr.target
+        if isinstance(target, ast.Function):
+            return self.function(target, expr, scope)
+        if isinstance(target, ast.Action):
+            args = [self.run.evaluate(arg, scope) for arg in expr.args]
+            self.action(target, args, scope, expr.args)
+            return None
+        if isinstance(target, ast.Table):
+            return self.apply(target, scope)
+        if isinstance(target, ast.Extern):
+            return self.extern(target, expr, scope)
+        name = target if isinstance(target, str) else getattr(expr.callee, "name", None)
+        method = getattr(self, f"do_{name}", None)
+        if method is None:
+            raise NotSupported(f"{expr.span}: the reference does not execute {name}()")
+        return method(expr, scope)
+
+    # ------------------------------------------------------------ the program's own
+
+    def function(self, function: ast.Function, expr: ast.Call, scope: Scope) -> object:
+        """Values are copied in; `inout` ones are copied out in order. A header is the caller's own."""
+        values = [self.argument(param, arg, scope) for param, arg in zip(function.params, expr.args, strict=True)]
+        inner = Scope().bind(function.params, values)
+        left = self.run.statements.body(function.body.statements, inner)
+        self.copy_out(function.params, expr.args, inner.values, scope)
+        return left.value if left is not None else None
+
+    def argument(self, param: ast.Param, arg: ast.Expr, scope: Scope) -> object:
+        """What a parameter begins with: an `out` one with zero, as a variable does."""
+        if param.direction == "out" and not is_header(param.type):
+            return zero(param.type)
+        return copy(self.run.evaluate(arg, scope))
+
+    def copy_out(self, params: list[ast.Param], args: list[ast.Expr], values: dict, scope: Scope) -> None:
+        for param, arg in zip(params, args):
+            if param.direction in ("out", "inout") and not is_header(param.type) and param in values:
+                self.run.assign(arg, values[param], scope)
+
+    def action(self, action: ast.Action, args: list[object], scope: Scope, places: list[ast.Expr]) -> None:
+        """An action's body sees its module's names; `return` ends the action."""
+        inner = Scope(parent=self.module(scope)).bind(action.params, [copy(arg) for arg in args])
+        self.run.statements.body(action.body.statements, inner)
+        self.copy_out(action.params, places, inner.values, scope)
+
+    def module(self, scope: Scope) -> Scope:
+        """The outermost scope: parameters and locals of the module."""
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+    def apply(self, table: ast.Table, scope: Scope) -> object:
+        """`t.apply()`: the first entry that fits runs its action, else the default action."""
+        keys = [unsigned(self.run.number(key.expr, scope), width_of(key.expr.type)) for key in table.keys]
+        entry = lookup(table, self.run.state.entries[table], keys)
+        chosen, args = table.default_action, []                             # type: ignore[var-annotated]
+        if entry is not None:
+            chosen, args = table.actions[entry.action - 1], list(entry.args)
+        elif chosen is not None:
+            args = [self.run.evaluate(arg, scope) for arg in chosen.args]
+        if chosen is not None and chosen.action is not None:
+            self.action(chosen.action, args, scope, [])
+        return {"hit": entry is not None, "miss": entry is None, "action_run": chosen.action if chosen else None}
+
+    def extern(self, extern: ast.Extern, expr: ast.Call, scope: Scope) -> object:
+        if extern.name == "clock_us":
+            return self.run.node["clock"]
+        if extern.name == "trace":
+            return 0
+        raise NotSupported(f"{expr.span}: the reference does not know the helper {extern.name}")
+
+    # ------------------------------------------------------------ packet
+
+    def do_extract(self, expr: ast.Call, scope: Scope) -> None:
+        place = expr.args[0]
+        instance = self.run.evaluate(place, scope)
+        assert isinstance(instance, Instance)
+        self.via(expr.via, scope, lambda codec, args: self.run.extract(instance, codec, args))
+        if isinstance(place, ast.Member) and place.name == "next":
+            stack = self.run.evaluate(place.base, scope)
+            if isinstance(stack, StackValue):
+                stack.next += 1
+
+    def do_emit(self, expr: ast.Call, scope: Scope) -> None:
+        value = self.run.evaluate(expr.args[0], scope)
+        for instance in value.elements if isinstance(value, StackValue) else [value]:
+            if instance.valid:                                              # type: ignore[attr-defined]
+                self.via(expr.via, scope, lambda codec, args: self.run.emit(instance, codec, args))
+
+    def via(self, via: ast.Via | None, scope: Scope, step) -> None:
+        """Run `step` with the codec and its arguments, and copy its inout parameters back."""
+        if via is None:
+            step(None, [])
+            return
+        assert via.codec is not None
+        args = [self.argument(param, arg, scope) for param, arg in zip(via.codec.params, via.args, strict=True)]
+        self.copy_out(via.codec.params, via.args, step(via.codec, args), scope)
+
+    def do_advance(self, expr: ast.Call, scope: Scope) -> None:
+        self.run.packet.advance(self.run.number(expr.args[0], scope) >> 3)
+
+    def do_lookahead(self, expr: ast.Call, scope: Scope) -> object:
+        return self.run.packet.bits(8 * self.run.packet.payload, width_of(expr.type))
+
+    def do_verify(self, expr: ast.Call, scope: Scope) -> None:
+        if not self.run.evaluate(expr.args[0], scope):
+            raise Rejected(self.run.program.reasons[self.run.number(expr.args[1], scope)])
+
+    def do_truncate(self, expr: ast.Call, scope: Scope) -> None:
+        self.run.packet.truncate(self.run.number(expr.args[0], scope))
+
+    # ------------------------------------------------------------ headers
+
+    def receiver(self, expr: ast.Call, scope: Scope):
+        """What stands before the dot of a method."""
+        assert isinstance(expr.callee, ast.Member)
+        return self.run.evaluate(expr.callee.base, scope)
+
+    def do_isValid(self, expr: ast.Call, scope: Scope) -> object:
+        return self.receiver(expr, scope).valid
+
+    def do_setValid(self, expr: ast.Call, scope: Scope) -> None:
+        self.receiver(expr, scope).set_valid()
+
+    def do_setInvalid(self, expr: ast.Call, scope: Scope) -> None:
+        self.receiver(expr, scope).set_invalid()
+
+    def do_holds(self, expr: ast.Call, scope: Scope) -> object:
+        return self.receiver(expr, scope).holds()
+
+    def do_push_front(self, expr: ast.Call, scope: Scope) -> None:
+        self.receiver(expr, scope).push_front(self.run.number(expr.args[0], scope))
+
+    def do_pop_front(self, expr: ast.Call, scope: Scope) -> None:
+        self.receiver(expr, scope).pop_front(self.run.number(expr.args[0], scope))
+
+    # ------------------------------------------------------------ the rest
+
+    def do_inet_sum(self, expr: ast.Call, scope: Scope) -> object:
+        return self.run.expressions.sum_of(expr.args, scope)
+
+    def do_count(self, expr: ast.Call, scope: Scope) -> None:
+        """`c.count()`, `c.count(i)`; an index out of range counts nothing."""
+        assert isinstance(expr.callee, ast.Member)
+        counter = expr.callee.base
+        decl = getattr(counter, "decl", None)
+        assert isinstance(decl, ast.Counter)
+        cells = self.run.state.cells[decl]
+        mask = (1 << width_of(decl.cell.type)) - 1
+        if not isinstance(cells, list):
+            self.run.state.cells[decl] = (cells + 1) & mask                 # type: ignore[operator]
+            return
+        index = self.run.number(expr.args[0], scope)
+        if index < len(cells):
+            cells[index] = (cells[index] + 1) & mask

@@ -1,0 +1,142 @@
+"""One packet's way through the program: its bytes, its headers, and what names from outside mean."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Optional
+
+from .. import ast
+from ..types import HeaderType, Stack, Type
+from .calls import Calls
+from .codecs import Compress, Expand
+from .expressions import Expressions
+from .headers import Instance
+from .packet import Packet
+from .scope import Scope
+from .state import State
+from .statements import Statements
+from .values import NotSupported, Rejected, StackValue, Struct
+
+Derived = Callable[[ast.Node, ast.Field], bool]
+
+# Where a deparser writes, in every engine: more headers than this are refused.
+OUT_SIZE = 256
+
+
+@dataclass
+class Taken:
+    """A header taken from the packet, for drawing: through which codec, from where to where (None: refused)."""
+
+    instance: Instance
+    codec: Optional[ast.Codec]
+    start: int
+    end: Optional[int] = None
+
+
+class Run:
+    """The state of one packet's run. The modules of the chain share it."""
+
+    def __init__(self, program: ast.Program, derived: Derived, frame: bytes, meta: dict, state: State) -> None:
+        self.program, self.derived, self.state = program, derived, state
+        self.packet = Packet(bytes(frame))
+        self.meta, self.node = meta_fields(meta), node_fields(meta)
+        self.expressions, self.statements, self.calls = Expressions(self), Statements(self), Calls(self)
+        self.evaluate, self.number = self.expressions.evaluate, self.expressions.number
+        self.matches, self.assign = self.expressions.matches, self.statements.assign
+        self.order: list[Instance] = []         # the header instances as the `headers` struct declares them
+        self.taken: list[Taken] = []
+        self.emitting: Optional[list[bytes]] = None
+        self.headers = self.make_headers()
+
+    # ------------------------------------------------------------ headers
+
+    def make_headers(self) -> Optional[Struct]:
+        struct = self.program.headers_struct
+        if struct is None:
+            return None
+        made: dict[str, object] = {}
+        for field in struct.fields:
+            args = [made[arg.name] for arg in field.args]
+            made[field.name] = self.new_header(field, field.type, field.name, args)     # type: ignore[arg-type]
+        for value in made.values():
+            self.order.extend(value.elements if isinstance(value, StackValue) else [value])     # type: ignore[list-item]
+        return Struct(struct, made)
+
+    def new_header(self, decl: ast.Node, type_: Type | None, name: str, args: list[Instance]) -> object:
+        """An invalid header, or a stack of them."""
+        if isinstance(type_, Stack):
+            return StackValue([self.new_header(decl, type_.header, f"{name}[{i}]", args)        # type: ignore[misc]
+                               for i in range(type_.size)])
+        assert isinstance(type_, HeaderType)
+        header = type_.decl
+        derived = frozenset(each for each in header.fields() if each.equation is not None and self.derived(decl, each))
+        return Instance(self, header, decl, name, args, derived)
+
+    def header_scope(self, instance: Instance) -> Scope:
+        return Scope(dict(zip(instance.header.params, instance.args)), this=instance)
+
+    def next_of(self, stack: StackValue) -> Instance:
+        if stack.next == len(stack.elements):
+            raise Rejected("StackOutOfBounds")
+        return stack.elements[stack.next]
+
+    def size_of_payload(self, instance: Optional[Instance]) -> int:
+        """What follows the headers; in a header's own description, what follows that header: later headers too."""
+        later = self.order[self.order.index(instance) + 1:] if instance in self.order else []
+        return sum(each.size() for each in later if each.valid) + len(self.packet.rest)
+
+    def extract(self, instance: Instance, codec: Optional[ast.Codec], args: list[object]) -> dict[ast.Param, object]:
+        """`pkt.extract(h [via codec])`; returns the codec's inout parameters."""
+        taken = Taken(instance, codec, self.packet.payload)
+        self.taken.append(taken)
+        if codec is None:
+            instance.extract(self.packet)
+            result: dict[ast.Param, object] = {}
+        else:
+            expand = Expand(self, codec, args, instance)
+            expand.expand()
+            result = expand.inout()
+        taken.end = self.packet.payload
+        return result
+
+    def emit(self, instance: Instance, codec: Optional[ast.Codec], args: list[object]) -> dict[ast.Param, object]:
+        """`pkt.emit(h [via codec])` of a header that may be invalid."""
+        assert self.emitting is not None
+        if not instance.valid:
+            return {}
+        result: dict[ast.Param, object] = {}
+        if codec is None:
+            self.emitting.append(instance.emit())
+        else:
+            compress = Compress(self, codec, args, instance)
+            self.emitting.append(compress.compress())
+            result = compress.inout()
+        if sum(map(len, self.emitting)) > OUT_SIZE:
+            raise Rejected("PacketTooLong")
+        return result
+
+    # ------------------------------------------------------------ names from outside
+
+    def builtin(self, name: str) -> object:
+        if name == "node":
+            return self.node
+        raise NotSupported(f"the reference does not know {name!r}")
+
+    def reason(self, expr: Optional[ast.Expr], default: str) -> str:
+        """The name of an error that the program gives, or the automatic one."""
+        if expr is None:
+            return default
+        return self.program.reasons[self.number(expr, Scope())]
+
+
+def meta_fields(given: dict) -> dict[str, object]:
+    """The packet's `meta`: what the program may read and write of it."""
+    return {"verdict": 0, "reason": 0, "port": 0,
+            "iface": int(given.get("iface") or 0) & 0xFF, "rssi": int(given.get("rssi") or 0) & 0xFF,
+            "lqi": int(given.get("lqi") or 0) & 0xFF, "time": int(given.get("time") or 0) & 0xFFFF_FFFF}
+
+
+def node_fields(given: dict) -> dict[str, object]:
+    """The `node`, from the keys node_short, node_ext, node_pan, clock."""
+    return {"short": int(given.get("node_short") or 0) & 0xFFFF, "pan": int(given.get("node_pan") or 0) & 0xFFFF,
+            "ext": int(given.get("node_ext") or 0) & (1 << 64) - 1, "clock": int(given.get("clock") or 0) & 0xFFFF_FFFF}

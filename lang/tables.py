@@ -1,0 +1,354 @@
+"""What the control plane gives a program: register cells and table entries, from a JSON file.
+
+    {"contexts": {"0": {"prefix": "2001:db8::", "length": 64}},
+     "limit": 5,
+     "routes": [{"key": ["aaaa::/64"], "action": "send_to", "args": [7], "priority": 1}]}
+
+An object of a module is `Module.name`, or `name` where only one module has it. Everything is checked against the
+program; what comes out knows nothing of any engine.
+"""
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Iterator, Optional, Union
+
+from . import ast
+from .types import Array, Bits, Bool, EnumType, StructType, Type
+
+Stateful = Union[ast.Register, ast.Counter, ast.Meter, ast.BufferDecl, ast.Table]
+
+
+class TablesError(Exception):
+    """One line: where in the file, then what is wrong."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A register's cell and the values given: by field (`outer.inner` in a struct in a struct), "" for a plain cell."""
+
+    register: ast.Register
+    index: int
+    values: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Match:
+    """What one key must be. exact, lpm, ternary: `key & mask == value`; range: `low <= key <= high`."""
+
+    kind: str
+    width: int
+    value: int = 0
+    mask: int = 0
+    prefix: int = 0                             # lpm: its length in bits
+    low: int = 0
+    high: int = 0
+
+    def holds(self, key: int) -> bool:
+        return self.low <= key <= self.high if self.kind == "range" else key & self.mask == self.value
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A table's entry. `action` counts the table's actions from 1; the lower `priority` number comes first."""
+
+    matches: tuple[Match, ...]
+    action: int
+    args: tuple[int, ...]
+    priority: int
+
+
+@dataclass
+class Tables:
+    """Register cells to set, and for each table named in the file all its entries: the program's constant ones,
+    then the file's."""
+
+    cells: list[Cell] = field(default_factory=list)
+    entries: dict[ast.Table, list[Entry]] = field(default_factory=dict)
+
+
+def load(path: str | Path, program: ast.Program) -> Tables:
+    """Read a tables file. Raises TablesError, the file's name in front."""
+    try:
+        return from_text(Path(path).read_text(encoding="utf-8"), program)
+    except OSError as error:
+        raise TablesError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise TablesError(f"{path}: not UTF-8 text") from error
+    except TablesError as error:
+        raise TablesError(f"{path}: {error}") from error
+
+
+def from_text(text: str, program: ast.Program) -> Tables:
+    try:
+        value = json.loads(text, object_pairs_hook=_unique)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise TablesError(f"not JSON: {error}") from error
+    return from_json(value, program)
+
+
+def from_json(value: object, program: ast.Program) -> Tables:
+    """Check a file's content (already parsed) against the program."""
+    if not isinstance(value, dict):
+        raise TablesError("an object with registers and tables by name is expected")
+    tables = Tables()
+    for name, content in value.items():
+        decl = find(program, name)
+        if isinstance(decl, ast.Register):
+            tables.cells.extend(_cells(name, decl, content))
+        elif isinstance(decl, ast.Table):
+            tables.entries[decl] = _table(name, decl, content)
+        else:
+            raise TablesError(f"{name}: a {type(decl).__name__.lower()} cannot be set")
+    return tables
+
+
+# ---------------------------------------------------------------- names
+
+def declared(program: ast.Program) -> Iterator[tuple[str, Stateful]]:
+    """Every stateful object and table in order of declaration, imports first."""
+    kinds = (ast.Register, ast.Counter, ast.Meter, ast.BufferDecl, ast.Table)
+    for decl in program.decls:
+        if isinstance(decl, kinds):
+            yield decl.name, decl
+        for local in getattr(decl, "locals", []):
+            if isinstance(local, kinds) and isinstance(decl, ast.Decl):
+                yield f"{decl.name}.{local.name}", local
+
+
+def find(program: ast.Program, name: str) -> Stateful:
+    full = [decl for each, decl in declared(program) if each == name]
+    short = [(each, decl) for each, decl in declared(program) if each.rpartition(".")[2] == name]
+    if full:
+        return full[0]
+    if len(short) > 1:
+        raise TablesError(f"{name}: say which one: {' or '.join(each for each, _ in short)}")
+    if not short:
+        known = sorted(each for each, decl in declared(program) if isinstance(decl, (ast.Register, ast.Table)))
+        raise TablesError(f"{name}: the program has no such register or table"
+                          + (f" (it has {', '.join(known)})" if known else ""))
+    return short[0][1]
+
+
+# ---------------------------------------------------------------- registers
+
+def _cells(name: str, decl: ast.Register, content: object) -> Iterator[Cell]:
+    if not isinstance(decl.type, Array):
+        yield Cell(decl, 0, dict(_values(name, decl.type, content)))
+        return
+    if not isinstance(content, dict):
+        raise TablesError(f"{name}: an object with cells by index is expected")
+    for key, value in content.items():
+        if not re.fullmatch(r"0|[1-9][0-9]{0,8}", key):
+            raise TablesError(f"{name}: {key!r} is not an index")
+        if int(key) >= decl.type.size:
+            raise TablesError(f"{name}: index {key} is out of range 0 to {decl.type.size - 1}")
+        yield Cell(decl, int(key), dict(_values(f"{name}[{int(key)}]", decl.type.cell, value)))
+
+
+def _values(where: str, type_: Optional[Type], value: object, path: str = "") -> Iterator[tuple[str, int]]:
+    if not isinstance(type_, StructType):
+        yield path, number(where, type_, value)
+        return
+    if not isinstance(value, dict):
+        raise TablesError(f"{where}: an object with fields of {type_} is expected")
+    fields = {each.name: each for each in type_.decl.fields}
+    for name, part in value.items():
+        if name not in fields:
+            raise TablesError(f"{where}: {type_} has no field {name} (it has {', '.join(fields)})")
+        yield from _values(f"{where}.{name}", fields[name].type, part, f"{path}.{name}" if path else name)
+
+
+# ---------------------------------------------------------------- values
+
+def number(where: str, type_: Optional[Type], value: object) -> int:
+    """A scalar of the given type: an integer, "0x..", an address, an enum member's name, true or false."""
+    if isinstance(type_, Bool):
+        if not isinstance(value, bool):
+            raise TablesError(f"{where}: true or false is expected, not {_shown(value)}")
+        return int(value)
+    if isinstance(type_, EnumType):
+        return _enum(where, type_, value)
+    if not isinstance(type_, Bits):
+        raise TablesError(f"{where}: a value of type {type_} cannot be given")
+    result = _text(value, type_) if isinstance(value, str) else value
+    if not isinstance(result, int) or isinstance(result, bool):
+        raise TablesError(f"{where}: {_shown(value)} is not a value of {type_}")
+    low, high = (-(1 << type_.width - 1), (1 << type_.width - 1) - 1) if type_.signed else (0, (1 << type_.width) - 1)
+    if not low <= result <= high:
+        raise TablesError(f"{where}: {_shown(value)} does not fit {type_}")
+    return result
+
+
+def _text(text: str, type_: Bits) -> Optional[int]:
+    if re.fullmatch(r"0[xX][0-9a-fA-F_]+|0[bB][01_]+|-?[0-9]+", text):
+        try:
+            return int(text, 10 if text.lstrip("-").isdigit() else 0)
+        except ValueError:                      # underscores where there must be none
+            return None
+    if type_.width == 128:
+        try:
+            return int(ipaddress.IPv6Address(text)) if "%" not in text else None
+        except ipaddress.AddressValueError:
+            return None
+    if type_.width == 64 and re.fullmatch(r"[0-9a-fA-F]{2}(([:-])[0-9a-fA-F]{2})(\2[0-9a-fA-F]{2}){6}", text):
+        return int(re.sub("[:-]", "", text), 16)
+    return None
+
+
+def _enum(where: str, type_: EnumType, value: object) -> int:
+    for member in type_.decl.members:
+        if value == member.name or (value == member.number and not isinstance(value, bool)):
+            return member.number
+    raise TablesError(f"{where}: {_shown(value)} is not one of {', '.join(each.name for each in type_.decl.members)}")
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    result: dict[str, object] = {}
+    for key, value in pairs:
+        if key in result:
+            raise TablesError(f"{key} is given twice")
+        result[key] = value
+    return result
+
+
+# ---------------------------------------------------------------- tables
+
+def _table(name: str, table: ast.Table, content: object) -> list[Entry]:
+    constant = constant_entries_of(table)
+    if not isinstance(content, list):
+        raise TablesError(f"{name}: a list of entries is expected")
+    if table.const_entries and content:
+        raise TablesError(f"{name}: its entries are constant")
+    entries = constant + [_entry(f"{name}[{at}]", table, each, len(constant) + at) for at, each in enumerate(content)]
+    if table.size is not None and table.size.const is not None and len(entries) > table.size.const:
+        raise TablesError(f"{name}: {len(entries)} entries, the table's size is {table.size.const}")
+    return entries
+
+
+def _entry(where: str, table: ast.Table, content: object, position: int) -> Entry:
+    if not isinstance(content, dict):
+        raise TablesError(f"{where}: an object with key and action is expected")
+    unknown = sorted(set(content) - {"key", "action", "args", "priority"})
+    if unknown:
+        raise TablesError(f"{where}: unknown {unknown[0]!r} (an entry has key, action, args, priority)")
+    keys, name, args = content.get("key"), content.get("action"), content.get("args", [])
+    priority = content.get("priority", position)
+    if not isinstance(keys, list) or len(keys) != len(table.keys):
+        raise TablesError(f"{where}: key must be a list of {len(table.keys)}")
+    names = [each.name for each in table.actions]
+    if name not in names:
+        raise TablesError(f"{where}: {_shown(name)} is not one of the table's actions {', '.join(names)}")
+    if not isinstance(priority, int) or isinstance(priority, bool) or not 0 <= priority < 1 << 32:
+        raise TablesError(f"{where}: priority must be a number from 0")
+    action = table.actions[names.index(name)].action
+    assert action is not None
+    if not isinstance(args, list) or len(args) != len(action.params):
+        raise TablesError(f"{where}: {name} takes {len(action.params)} arguments")
+    return Entry(tuple(_match(f"{where}.key[{at}]", key, value) for at, (key, value) in enumerate(zip(table.keys, keys))),
+                 names.index(name) + 1,
+                 tuple(number(f"{where}.{param.name}", param.type, value) for param, value in zip(action.params, args)),
+                 priority)
+
+
+def _match(where: str, key: ast.TableKey, value: object) -> Match:
+    """exact: v; lpm: "v/n", v; ternary: "v &&& m", "_", v; range: "lo..hi", "_", v."""
+    type_ = key.expr.type
+    width = key_width(type_)
+    text = value if isinstance(value, str) else ""
+    if text == "_" and key.match != "exact":
+        return match(key.match, width, 0, mask=0, prefix=0, low=0, high=(1 << width) - 1)
+    if key.match == "lpm" and "/" in text:
+        text, _, length = text.rpartition("/")
+        if not length.isdigit() or int(length) > width:
+            raise TablesError(f"{where}: prefix length must be 0 to {width}")
+        return match("lpm", width, number(where, type_, text), prefix=int(length))
+    if key.match == "ternary" and "&&&" in text:
+        text, _, mask = text.partition("&&&")
+        return match("ternary", width, number(where, type_, text.strip()), mask=number(where, type_, mask.strip()))
+    if key.match == "range" and ".." in text:
+        text, _, end = text.partition("..")
+        low, high = number(where, type_, text.strip()), number(where, type_, end.strip())
+        if low > high:
+            raise TablesError(f"{where}: {text}..{end} is empty")
+        return match("range", width, low, low=low, high=high)
+    return match(key.match, width, number(where, type_, value))
+
+
+def match(kind: str, width: int, value: int, mask: int | None = None, prefix: int | None = None,
+          low: int | None = None, high: int | None = None) -> Match:
+    """A Match of one value unless a mask, prefix or range is given."""
+    ones = (1 << width) - 1
+    value &= ones
+    if kind == "range":
+        return Match(kind, width, value, ones, width, value if low is None else low, value if high is None else high)
+    prefix = width if prefix is None else prefix
+    if kind == "lpm":
+        mask = ones ^ (ones >> prefix)
+    mask = ones if mask is None else mask
+    return Match(kind, width, value & mask, mask, prefix if kind == "lpm" else width, 0, 0)
+
+
+def key_width(type_: Optional[Type]) -> int:
+    if isinstance(type_, Bits):
+        return type_.width
+    if isinstance(type_, Bool):
+        return 1
+    assert isinstance(type_, EnumType) and isinstance(type_.decl.base.type, Bits)
+    return type_.decl.base.type.width
+
+
+def constant_entries(program: ast.Program) -> dict[ast.Table, list[Entry]]:
+    """Every table of the program with the entries written in it."""
+    return {decl: constant_entries_of(decl) for _, decl in declared(program) if isinstance(decl, ast.Table)}
+
+
+def constant_entries_of(table: ast.Table) -> list[Entry]:
+    """In order of declaration, which is their priority where none is written."""
+    names = [each.name for each in table.actions]
+    return [Entry(tuple(_constant(key, value) for key, value in zip(table.keys, entry.keys, strict=True)),
+                  names.index(entry.action.name) + 1, tuple(_const(arg) for arg in entry.action.args),
+                  entry.priority if entry.priority is not None else position)
+            for position, entry in enumerate(table.entries)]
+
+
+def _constant(key: ast.TableKey, value: ast.Expr) -> Match:
+    width = key_width(key.expr.type)
+    if isinstance(value, ast.DontCare):
+        return match(key.match, width, 0, mask=0, prefix=0, low=0, high=(1 << width) - 1)
+    if isinstance(value, ast.RangeSet):
+        return match(key.match, width, _const(value.low), low=_const(value.low), high=_const(value.high))
+    if isinstance(value, ast.Binary) and value.op == "&&&":
+        return match(key.match, width, _const(value.left), mask=_const(value.right))
+    if isinstance(value, ast.Binary) and value.op == "/" and key.match == "lpm":
+        return match(key.match, width, _const(value.left), prefix=_const(value.right))
+    return match(key.match, width, _const(value))
+
+
+def _const(expr: ast.Expr) -> int:
+    assert expr.const is not None, f"{expr.span}: a constant is expected"
+    return int(expr.const)
+
+
+def ordered(table: ast.Table, entries: list[Entry]) -> list[Entry]:
+    """Entries in the order in which a lookup tries them: by priority where a key is ternary or range, else the
+    longest prefixes first; then as given."""
+    if any(key.match in ("ternary", "range") for key in table.keys):
+        return sorted(entries, key=lambda entry: entry.priority)
+    return sorted(entries, key=lambda entry: -sum(match.prefix for match in entry.matches if match.kind == "lpm"))
+
+
+def lookup(table: ast.Table, entries: list[Entry], keys: list[int]) -> Optional[Entry]:
+    """The entry that `keys` hit, None for a miss."""
+    for entry in ordered(table, entries):
+        if all(match.holds(key) for match, key in zip(entry.matches, keys, strict=True)):
+            return entry
+    return None
