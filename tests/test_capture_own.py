@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from ipaddress import IPv6Network
 from pathlib import Path
 
 import pytest
+from scapy.layers.inet6 import IPv6
 
 from lpn.runtime.capture import read
 
@@ -51,6 +54,39 @@ def test_contexts_are_prefixes():
     table = json.loads((DECOMPRESS.parent / "contexts.json").read_text())["contexts"]
     assert {int(i): IPv6Network(f"{c['prefix']}/{c['length']}") for i, c in table.items()} == {
         0: IPv6Network("2001:db8::/64"), 3: IPv6Network("2001:db8:0:3::/64")}
+
+
+READINGS = [(UDP / "riot_udp.pcap", []), (DECOMPRESS / "riot_6lowpan.pcap", [DECOMPRESS.parent / "contexts.json"])]
+
+
+def reading(path: Path) -> list[dict[str, str]]:
+    with open(path.with_suffix(".tshark.tsv"), newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream, delimiter="\t"))
+
+
+@pytest.mark.parametrize("path", [path for path, _ in READINGS], ids=lambda path: path.name)
+def test_tsharks_reading_is_of_these_frames(path):
+    for frame, row in zip(read(path), reading(path), strict=True):
+        assert (str(frame.number), frame.fcs_ok) == (row["frame"], row["fcs_ok"] == "1")
+        assert (row["kind"] == "ack") == (frame.data[0] & 7 == 2)
+
+
+@pytest.mark.parametrize("path", [path for path, _ in READINGS], ids=lambda path: path.name)
+def test_scapy_finds_the_same_checksums_in_tsharks_datagrams(path):
+    for row in reading(path):
+        if row["srcport"]:
+            datagram = bytes.fromhex(row["datagram"])
+            fresh = IPv6(datagram)
+            assert (fresh.sport, fresh.dport) == (int(row["srcport"]), int(row["dstport"]))
+            del fresh.chksum
+            assert (bytes(fresh) == datagram) == (row["udp_ok"] == "1")
+
+
+@pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not here")
+@pytest.mark.parametrize("path, contexts", READINGS, ids=lambda value: getattr(value, "name", ""))
+def test_tshark_still_reads_them_so(path, contexts):
+    done = subprocess.run([sys.executable, UDP / "expect.py", path, *contexts], capture_output=True, text=True, check=True)
+    assert done.stdout == path.with_suffix(".tshark.tsv").read_text(encoding="utf-8")
 
 
 def test_recording_without_riot_says_so(tmp_path):
