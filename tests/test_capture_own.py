@@ -47,7 +47,8 @@ def dispatches(path: Path) -> set[str]:
 
 
 def test_both_hold_whole_datagrams_and_fragments():
-    assert dispatches(UDP / "riot_udp.pcap") == dispatches(DECOMPRESS / "riot_6lowpan.pcap") == {"iphc", "frag1", "fragn"}
+    for path in (UDP / "riot_udp.pcap", DECOMPRESS / "riot_6lowpan.pcap"):
+        assert dispatches(path) == {"iphc", "frag1", "fragn"}
 
 
 def test_contexts_are_prefixes():
@@ -85,12 +86,14 @@ def test_scapy_finds_the_same_checksums_in_tsharks_datagrams(path):
 @pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not here")
 @pytest.mark.parametrize("path, contexts", READINGS, ids=lambda value: getattr(value, "name", ""))
 def test_tshark_still_reads_them_so(path, contexts):
-    done = subprocess.run([sys.executable, UDP / "expect.py", path, *contexts], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, UDP / "expect.py", path, *contexts],
+                          capture_output=True, text=True, check=True)
     assert done.stdout == path.with_suffix(".tshark.tsv").read_text(encoding="utf-8")
 
 
 def test_recording_without_riot_says_so(tmp_path):
     environment = {k: v for k, v in os.environ.items() if k != "RIOTBASE"}
-    done = subprocess.run([sys.executable, UDP / "record.py", tmp_path], env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, UDP / "record.py", tmp_path],
+                          env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "record: skipped: set RIOTBASE to a checkout of RIOT\n")
     assert not list(tmp_path.iterdir())

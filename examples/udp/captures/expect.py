@@ -27,12 +27,17 @@ def tshark(capture: str, contexts: dict[str, dict], *more: str) -> str:
                           check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
 
 
+def true(value: str) -> str:
+    """0 or 1; newer versions of tshark print words."""
+    return str(int(value in ("1", "True", "Good"))) if value else ""
+
+
 def kind(fcs_ok: str, frame_type: str, pattern: str) -> str:
     if fcs_ok != "1":
         return "bad"
-    if frame_type == "0x0002":
+    if int(frame_type, 0) == 2:
         return "ack"
-    return "first" if "0x18" in pattern else "next" if "0x1c" in pattern else "whole"
+    return {0x18: "first", 0x1C: "next"}.get(int(pattern, 0), "whole")  # RFC 4944, 5.3
 
 
 def datagrams(text: str) -> list[dict[str, bytes]]:
@@ -62,6 +67,7 @@ def main() -> None:
     print("\t".join(COLUMNS))
     for row, tabs in zip(rows, datagrams(tshark(capture, contexts, "-x")), strict=True):
         number, fcs_ok, frame_type, pattern, source, target, status, icmp = row.split("\t")
+        fcs_ok, status = true(fcs_ok), true(status)
         what = kind(fcs_ok, frame_type, pattern)
         whole = tabs.get("Reassembled 6LoWPAN", b"")
         if what == "whole":
