@@ -577,8 +577,19 @@ class Counter(Decl):
 
 @dataclass(eq=False)
 class Meter(Decl):
+    """`meter<bit<32>>[n] m(args);`"""
+
     cell: TypeRef
     args: list[Expr]
+    size: Optional[Expr] = None
+
+
+@dataclass(eq=False)
+class Migrate(Node):
+    """`migrate version 1 { ... }`: makes the state of this version from that of version 1."""
+
+    version: Expr
+    body: Block
 
 
 @dataclass(eq=False)
@@ -628,6 +639,7 @@ class Table(Decl):
     default_action: Optional[ActionRef]
     entries: list[TableEntry]
     const_entries: bool = False
+    const_default: bool = False
 
 
 # ---- parser, processor, deparser
@@ -686,7 +698,7 @@ class Deparser(Decl):
 
 @dataclass(eq=False)
 class Handler(Node):
-    """`every T jitter J within D {...}`, `on radio.rx_start(frame) within D {...}`, `slot n of m {...}`."""
+    """`every T jitter J within D {...}`, `on radio.rx_start(frame) within D {...}`, `slot n of m {...}` (period: m)."""
 
     kind: str                                   # every, on, slot
     event: Optional[str]
@@ -695,6 +707,7 @@ class Handler(Node):
     jitter: Optional[Expr]
     within: Optional[Expr]
     body: Block
+    slot: Optional[Expr] = None
 
 
 @dataclass(eq=False)
@@ -736,6 +749,7 @@ class Program(Node):
     imports: list[Import]
     decls: list[Union[Decl, ErrorDecl]]
     sources: list = field(default_factory=list)
+    main: list[Union[Decl, ErrorDecl]] = field(default_factory=list)
     # checked:
     headers_struct: Optional[Struct] = None     # the `headers` struct the modules share
     chain: list[Decl] = field(default_factory=list)        # modules in order: the protocol's rx_done binding, or order of declaration

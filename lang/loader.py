@@ -1,0 +1,113 @@
+"""From a file name to a program: reads the source and everything it imports, each once, in dependency order."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from importlib import resources
+from pathlib import Path
+
+from . import ast
+from .build import parse
+from .diagnostics import Diagnostic, DiagnosticError, Diagnostics
+from .source import Source, Span
+
+STD = "std"                                     # `import std.udp;` is stdlib/udp.lpn
+
+
+class Unreadable(DiagnosticError):
+    """The file itself cannot be read; nothing is known about the program."""
+
+
+def load(main: str | Path | Source, search: Iterable[str | Path] = ()) -> ast.Program:
+    """The program of a `.lpn` file (or of a Source, say of standard input).
+
+    `import a.b;` is `a/b.lpn` beside the importing file, else in a folder of `search`. Raises DiagnosticError with
+    everything that is wrong with the syntax of any file, Unreadable if `main` cannot be read.
+    """
+    source = main if isinstance(main, Source) else read_file(Path(main), str(main))
+    loader = Loader([Path(folder) for folder in search])
+    imports = loader.add(source, str(source.path.resolve()) if source.path else source.name)
+    loader.diagnostics.raise_errors()
+    whole = Span(source, 1, 1, len(source.lines), len(source.lines[-1]) + 1)
+    own = [decl for decl in loader.decls if decl.span.source is source]
+    return ast.Program(whole, imports, loader.decls, loader.sources, own)  # type: ignore[arg-type]
+
+
+def read_file(path: Path, name: str) -> Source:
+    """The source of a file; raises Unreadable."""
+    try:
+        return Source(name, decode(path.read_bytes()), path)
+    except OSError as e:
+        raise Unreadable([Diagnostic("error", f"cannot read {name}: {e.strerror or e}", None)]) from None
+    except UnicodeDecodeError as e:
+        raise Unreadable([Diagnostic("error", f"cannot read {name}: it is not UTF-8 text (byte {e.start})", None)]) from None
+
+
+def decode(data: bytes) -> str:
+    """UTF-8, with or without byte order mark."""
+    return data.decode("utf-8-sig")
+
+
+class Loader:
+    def __init__(self, search: list[Path]):
+        self.search = search
+        self.diagnostics = Diagnostics()
+        self.decls: list[ast.Node] = []
+        self.sources: list[Source] = []
+        self.done: set[str] = set()
+        self.open: list[tuple[str, str]] = []               # files being read: (key, name shown)
+
+    def add(self, source: Source, key: str) -> list[ast.Import]:
+        """Appends the source's declarations behind those of its imports."""
+        self.open.append((key, source.name))
+        imports, decls = parse(source, self.diagnostics)
+        for one in imports:
+            self.follow(one, source)
+        self.open.pop()
+        self.done.add(key)
+        self.sources.append(source)
+        self.decls += decls
+        return imports
+
+    def follow(self, one: ast.Import, importer: Source) -> None:
+        found = self.find(one, importer)
+        if found is None:
+            return
+        key, name, path = found
+        keys = [k for k, _ in self.open]
+        if key in keys:
+            circle = [shown for _, shown in self.open[keys.index(key):]] + [name]
+            self.diagnostics.error("these files import each other in a circle", one.span, "move what both need to a third file",
+                                   notes=[(" -> ".join(circle), None)])
+        elif key not in self.done:
+            if len(self.open) > 50:
+                self.diagnostics.error("imports are nested too deeply", one.span)
+                return
+            try:
+                self.add(Source(name, decode(path.read_bytes()), Path(key)), key)  # type: ignore[attr-defined]
+            except (OSError, UnicodeDecodeError):
+                self.diagnostics.error(f"cannot read {name}", one.span)
+                self.done.add(key)
+
+    def find(self, one: ast.Import, importer: Source) -> tuple[str, str, object] | None:
+        """(key that names the file, name shown, readable path)."""
+        dotted = ".".join(one.path)
+        if one.path[0] == STD:
+            folder = resources.files("lpn.stdlib")
+            names = sorted(entry.name.removesuffix(".lpn") for entry in folder.iterdir() if entry.name.endswith(".lpn"))
+            rest = ".".join(one.path[1:])
+            if rest in names:
+                path = folder.joinpath(rest + ".lpn")
+                return str(path), f"{STD}/{rest}.lpn", path
+            close = get_close_matches(rest, names, 1)
+            hint = f"did you mean {STD}.{close[0]}?" if close else f"there are {', '.join(f'{STD}.{n}' for n in names)}"
+            self.diagnostics.error(f"there is no module {dotted}", one.span, hint)
+            return None
+        here = importer.path.parent if importer.path else Path()
+        relative = Path(*one.path).with_suffix(".lpn")
+        for folder in [here, *self.search]:
+            path = folder / relative
+            if path.is_file():
+                return str(path.resolve()), str(path), path
+        self.diagnostics.error(f"there is no module {dotted}", one.span, f"{here / relative} does not exist")
+        return None

@@ -1,0 +1,321 @@
+"""Text to parse tree. ANTLR stops at the first mistake; here it is put into the language's words, mended in the
+token list (one token put in, taken out or changed, or the smallest faulty item dropped), and the text is read again:
+several mistakes are reported, and one mistake gives one message."""
+from __future__ import annotations
+
+from antlr4 import CommonTokenStream, InputStream, ParserRuleContext, Token
+from antlr4.atn.PredictionMode import PredictionMode
+from antlr4.CommonTokenFactory import CommonTokenFactory
+from antlr4.error.Errors import ParseCancellationException, RecognitionException
+from antlr4.error.ErrorStrategy import BailErrorStrategy
+from antlr4.ListTokenSource import ListTokenSource
+
+from .diagnostics import Diagnostics
+from .grammar.LpnLexer import LpnLexer
+from .grammar.LpnParser import LpnParser
+from .source import Source, Span
+
+MAX_ERRORS = 20
+AHEAD = 200                                     # tokens behind a mistake that a repair is tried on
+OPENERS = {"{": "}", "(": ")", "[": "]"}
+CLOSERS = {close: open_ for open_, close in OPENERS.items()}
+TYPES = {text.strip("'"): number for number, text in enumerate(LpnParser.literalNames)}
+
+# Rules whose text can be dropped as a whole, and what a missing `;` is said to follow.
+NOUNS = {
+    "fieldDecl": "the field", "structField": "the field", "varDecl": "the variable", "varStatement": "the variable",
+    "constDecl": "the constant", "statement": "the statement", "transition": "the transition", "importDecl": "the import",
+    "choiceItem": "the choice", "choiceArm": "the arm", "whereItem": "the condition", "codecTag": "the tag",
+    "codecVar": "the variable", "codecItem": "the row", "codecRow": "the row", "registerDecl": "the register",
+    "counterDecl": "the counter", "meterDecl": "the meter", "bufferDecl": "the buffer", "tableKey": "the key",
+    "tableProperty": "the property", "tableEntry": "the entry", "selectCase": "the case", "energyBudget": "the limit",
+    "protocolItem": "the binding", "typedefDecl": "the type", "externDecl": "the extern",
+}
+DROPPABLE = set(NOUNS) | {
+    "item", "headerItem", "wordItem", "parserItem", "stateDecl", "processorItem", "handler", "timingItem", "switchCase",
+    "tableDecl", "actionDecl", "energyDecl", "codecGroup", "block",
+}
+# What stands where, for messages about what was expected.
+WORDS = {
+    "program": "a declaration (header, struct, parser, ...)", "headerItem": "a field", "fieldDecl": "a field",
+    "structDecl": "a field", "wordItem": "a field", "statement": "a statement", "block": "a statement",
+    "parserDecl": "a state", "processorDecl": "a declaration or `apply`", "codecDecl": "a row or a group of rows",
+    "tableDecl": "a property (key, actions, size, default_action, entries)", "protocolDecl": "a binding (on ...: A -> B;)",
+    "timingDecl": "a handler (every, on, slot)", "selectTransition": "a case", "codecGroup": "a row", "enumDecl": "a name",
+}
+
+
+class Mistake(Exception):
+    """Where reading stopped: the index of the token, and the rules being read, innermost first."""
+
+    def __init__(self, index: int, rules: list[tuple[str, int]]):
+        self.index, self.rules = index, rules
+
+
+class Bail(BailErrorStrategy):
+    def recover(self, recognizer: LpnParser, e: RecognitionException) -> None:
+        stop(e.offendingToken, e.ctx or recognizer._ctx)
+
+    def recoverInline(self, recognizer: LpnParser) -> Token:
+        stop(recognizer.getCurrentToken(), recognizer._ctx)
+        raise AssertionError
+
+
+def stop(token: Token, context: ParserRuleContext | None) -> None:
+    rules = []
+    while context is not None:
+        start = context.start.tokenIndex if context.start is not None else token.tokenIndex
+        rules.append((LpnParser.ruleNames[context.getRuleIndex()], start))
+        context = context.parentCtx
+    raise Mistake(token.tokenIndex, rules)
+
+
+def span_of(source: Source, token: Token) -> Span:
+    text = token.text if token.type != Token.EOF else ""
+    newlines = text.count("\n")
+    if newlines:
+        return Span(source, token.line, token.column + 1, token.line + newlines, len(text) - text.rindex("\n"))
+    return Span(source, token.line, token.column + 1, token.line, token.column + 1 + max(len(text), 1))
+
+
+# ---------------------------------------------------------------- reading
+
+def tokenize(source: Source, diagnostics: Diagnostics) -> list[Token]:
+    """The tokens, EOF last. What is no token is reported and left out."""
+    lexer = LpnLexer(InputStream(source.text))
+    lexer.removeErrorListeners()
+    tokens: list[Token] = []
+    last_bad = None
+    while True:
+        token = lexer.nextToken()
+        if token.type == LpnLexer.OTHER:
+            neighbour = last_bad is not None and last_bad.stop + 1 == token.start
+            if not neighbour and diagnostics.errors < MAX_ERRORS:
+                character = token.text if token.text.isprintable() else f"U+{ord(token.text):04X}"
+                what = "annotations are not part of LPN" if character == "@" else f"unexpected character '{character}'"
+                diagnostics.error(what, span_of(source, token), "remove it")
+            last_bad = token
+        elif token.type == LpnLexer.OPEN_COMMENT:
+            diagnostics.error("this comment is never closed", span_of(source, token), "end it with '*/'")
+            while token.type != Token.EOF:
+                token = lexer.nextToken()
+            tokens.append(token)
+            return tokens
+        elif token.type == LpnLexer.OPEN_STRING:
+            if diagnostics.errors < MAX_ERRORS:
+                diagnostics.error("a string is not a value of LPN", span_of(source, token),
+                                  'addresses are written ip6"fe80::1" or eui64"00-12-4b-00-01-02-03-04"')
+            token.type = LpnLexer.ADDRESS
+            tokens.append(token)
+        else:
+            tokens.append(token)
+        if token.type == Token.EOF:
+            return tokens
+
+
+def read(tokens: list[Token]) -> LpnParser.ProgramContext:
+    """The parse tree. Raises Mistake at the first token that does not fit."""
+    for index, token in enumerate(tokens):
+        token.tokenIndex = index
+    stream = CommonTokenStream(ListTokenSource(tokens))
+    parser = LpnParser(stream)
+    parser.removeErrorListeners()
+    parser._errHandler = Bail()
+    # Full-context prediction never decides otherwise for this grammar, and costs exponential time on `(a) - (a) - ...`.
+    parser._interp.predictionMode = PredictionMode.SLL
+    try:
+        return parser.program()
+    except ParseCancellationException as e:                 # raised by the base class's sync paths
+        cause = e.args[0]
+        stop(cause.offendingToken, cause.ctx)
+        raise AssertionError
+
+
+def parse_tree(source: Source, diagnostics: Diagnostics) -> LpnParser.ProgramContext | None:
+    """The tree of a whole source, or None after telling `diagnostics` what is wrong."""
+    before = diagnostics.errors
+    tokens = tokenize(source, diagnostics)
+    if diagnostics.errors > before:
+        # The places of what was left out are holes: only what is wrong without doubt is told.
+        return None
+    while True:
+        try:
+            tree = read(tokens)
+            return tree if diagnostics.errors == before else None
+        except Mistake as mistake:
+            tokens = mend(source, tokens, mistake, diagnostics)
+            if tokens is None or diagnostics.errors >= MAX_ERRORS:
+                return None
+        except RecursionError:
+            diagnostics.error("this is nested too deeply", deepest(source, tokens), "split it: name the parts")
+            return None
+
+
+def deepest(source: Source, tokens: list[Token]) -> Span:
+    """The first of the most deeply nested brackets, else the longest statement's start."""
+    depth, best, where = 0, 0, tokens[0]
+    for token in tokens:
+        if token.text in OPENERS:
+            depth += 1
+            if depth > best:
+                best, where = depth, token
+        elif token.text in CLOSERS:
+            depth -= 1
+    if best < 30:
+        run, longest = 0, 0
+        start = tokens[0]
+        for token in tokens:
+            if run == 0:
+                start = token
+            run = 0 if token.text in ";}" else run + 1
+            if run > longest:
+                longest, where = run, start
+    return span_of(source, where)
+
+
+# ---------------------------------------------------------------- mending
+
+def make(kind: int, text: str, like: Token) -> Token:
+    token = CommonTokenFactory.DEFAULT.create(like.source, kind, text, Token.DEFAULT_CHANNEL, like.start, like.start - 1, like.line, like.column)
+    token.text = text
+    return token
+
+
+def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Diagnostics) -> list[Token] | None:
+    """Reports the mistake and returns tokens without it; None if what follows cannot be trusted."""
+    index = mistake.index
+    token = tokens[index]
+    opened = unclosed(tokens, index)
+    if token.type == Token.EOF:
+        if opened is not None:
+            diagnostics.error(f"this '{tokens[opened].text}' is never closed", span_of(source, tokens[opened]),
+                              f"add '{OPENERS[tokens[opened].text]}' where it ends")
+        else:
+            noun = next((NOUNS[rule] for rule, _ in mistake.rules if rule in NOUNS), "a declaration")
+            after = tokens[index - 1] if index else token
+            diagnostics.error(f"the file ends in the middle of {noun}", span_of(source, after), "finish it; most declarations end with ';' or '}'")
+        return None
+    if token.text in CLOSERS and opened is None:
+        diagnostics.error(f"nothing is open that this '{token.text}' could close", span_of(source, token), "remove it")
+        return tokens[:index] + tokens[index + 1:]
+    edit = best_edit(tokens, index)
+    if edit is not None:
+        kind, text, repaired = edit
+        report(source, tokens, mistake, kind, text, diagnostics)
+        return repaired
+    report(source, tokens, mistake, "none", "", diagnostics)
+    return drop_item(tokens, mistake)
+
+
+def unclosed(tokens: list[Token], index: int) -> int | None:
+    """The innermost bracket open before token `index`."""
+    stack: list[int] = []
+    for at, token in enumerate(tokens[:index]):
+        if token.text in OPENERS:
+            stack.append(at)
+        elif token.text in CLOSERS and stack and OPENERS[tokens[stack[-1]].text] == token.text:
+            stack.pop()
+    return stack[-1] if stack else None
+
+
+def best_edit(tokens: list[Token], index: int) -> tuple[str, str, list[Token]] | None:
+    """The change of one token at the mistake that lets the reader get furthest: (kind, text, new tokens)."""
+    token = tokens[index]
+    lone = token.text in (";", ",", ":", "=") or token.type == LpnParser.IDENT or token.type == LpnParser.NUMBER
+    fresh_line = index > 0 and tokens[index - 1].line < token.line or token.text in CLOSERS
+    insertions = [";", ")", ",", "]", ":", "=", ">", "}", "{", "("]
+    tries: list[tuple[str, str]] = []
+    if token.type not in (LpnParser.IDENT, LpnParser.NUMBER) and token.text.isidentifier():
+        tries.append(("name", token.text))
+    if fresh_line:
+        tries.append(("insert", ";"))
+    if token.text not in OPENERS and token.text not in CLOSERS:
+        tries.append(("delete", token.text))
+    if lone or token.text in ("==", "->", "."):
+        tries += [("replace", text) for text in (";", ",", ":", "=") if text != token.text]
+    tries += [("insert", text) for text in insertions]
+    tries.append(("insert", "name"))
+    best, best_reach = None, 0
+    end = min(len(tokens) - 1, index + AHEAD)
+    for kind, text in dict.fromkeys(tries):
+        if text == "name" and kind == "insert":
+            new = [make(LpnParser.IDENT, "name", token)]
+        elif kind == "insert":
+            new = [make(TYPES[text], text, token)]
+        elif kind == "replace":
+            new = [make(TYPES[text], text, token)]
+        elif kind == "name":
+            new = [make(LpnParser.IDENT, text, token)]
+        else:
+            new = []
+        keep = index if kind == "insert" else index + 1
+        reach = how_far(tokens[:index] + new + tokens[keep:end] + [tokens[-1]], index + len(new)) + keep - index
+        if reach > best_reach:
+            best, best_reach = (kind, text, tokens[:index] + new + tokens[keep:]), reach
+        if reach >= 12 and reach > 1 and kind in ("name",) or reach >= end - index:
+            break
+    return best if best_reach >= 3 else None
+
+
+def how_far(tokens: list[Token], index: int) -> int:
+    """How many tokens from `index` on are read before the next mistake."""
+    try:
+        read(tokens)
+        return len(tokens) - index
+    except Mistake as mistake:
+        return mistake.index - index
+    except RecursionError:
+        return 0
+
+
+def drop_item(tokens: list[Token], mistake: Mistake) -> list[Token]:
+    """Tokens without the smallest item around the mistake: from its start to its `;` or its closing brace."""
+    start = next((start for rule, start in mistake.rules if rule in DROPPABLE and start < mistake.index), mistake.index)
+    depth = 0
+    for token in tokens[start:mistake.index]:
+        depth += (token.text == "{") - (token.text == "}")
+    end = mistake.index
+    while tokens[end].type != Token.EOF:
+        text = tokens[end].text
+        if text == "}" and depth <= 0:
+            break
+        depth += (text == "{") - (text == "}")
+        end += 1
+        if depth <= 0 and text in (";", "}"):
+            break
+    if end == start:
+        end += 1                                            # a brace that closes nothing here
+    return tokens[:start] + tokens[min(end, len(tokens) - 1):]
+
+
+# ---------------------------------------------------------------- wording
+
+def report(source: Source, tokens: list[Token], mistake: Mistake, kind: str, text: str, diagnostics: Diagnostics) -> None:
+    token, rules = tokens[mistake.index], [rule for rule, _ in mistake.rules]
+    before = tokens[mistake.index - 1] if mistake.index else token
+    here = span_of(source, token)
+    noun = next((NOUNS[rule] for rule in rules if rule in NOUNS), None)
+    if kind == "name":
+        diagnostics.error(f"'{text}' is a word of the language and cannot be a name here", here, "choose another name")
+    elif kind == "insert" and text == ";":
+        after = span_of(source, before)
+        place = Span(source, after.end_line, after.end_column, after.end_line, after.end_column + 1)
+        diagnostics.error(f"expected ';' after {noun or 'this'}", place, "add ';'")
+    elif kind == "insert" and text == "name":
+        diagnostics.error(f"expected a name or a value before '{token.text}'", here)
+    elif kind == "insert" and text in CLOSERS and before.line < token.line:
+        opener = tokens[unclosed(tokens, mistake.index) or 0]
+        diagnostics.error(f"this '{opener.text}' is never closed", span_of(source, opener), f"add '{text}' before line {token.line}")
+    elif kind == "insert":
+        after = span_of(source, before)
+        place = Span(source, after.end_line, after.end_column, after.end_line, after.end_column + 1)
+        diagnostics.error(f"expected '{text}' after '{before.text}'", place, f"add '{text}'")
+    elif kind == "replace":
+        diagnostics.error(f"expected '{text}' instead of '{token.text}'", here)
+    else:
+        inside = next((WORDS[rule] for rule in rules[:2] if rule in WORDS), None)
+        expected = f", expected {inside}" if inside else f" in {noun}" if noun else ""
+        if rules and rules[0] in ("program",) or (len(rules) > 1 and rules[0] == "item" and rules[1] == "program"):
+            expected = f", expected {WORDS['program']}"
+        hint = "remove it" if kind == "delete" else ""
+        diagnostics.error(f"unexpected '{token.text}'{expected}", here, hint)
