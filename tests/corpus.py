@@ -198,7 +198,8 @@ def _tshark(name: str) -> dict[int, Answer]:
         elif number in datagrams:
             answers[number] = Expectation(True, datagrams[number], "tshark", "IPHC")
         elif row["6lowpan.pattern"] == "0x41" and row["ipv6.plen"]:
-            answers[number] = Uncompressed(40 + int(row["ipv6.plen"].split(",")[0]))
+            outer = 1 if row["zep.version"] and row["ipv6.plen"].count(",") else 0     # ZEP's own IPv6 comes first
+            answers[number] = Uncompressed(40 + int(row["ipv6.plen"].split(",")[outer]))
         else:
             answers[number] = Expectation(False, None, "none", "no 6LoWPAN datagram in the clear")
     return answers
