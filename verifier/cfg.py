@@ -1,0 +1,358 @@
+"""From bytes to a control-flow graph: the rules that need no data (1-10, 32), basic blocks, functions, natural loops.
+
+Local functions are inlined: each call site has its own copy of the callee's blocks, so that the analysis knows the caller's
+facts in it. A node is a block in the context of its call chain.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..compiler import isa
+from ..compiler.isa import Instruction
+from .descriptors import ContextDescriptor
+from .rules import Violation
+
+MAX_DEPTH = 8
+MAX_EXPANDED = 20_000                                 # instructions after inlining (rule 38)
+
+
+# Rules 1-8 and 11: the text as a table -------------------------------------------------------------
+def check_text(text: bytes, profile: ContextDescriptor) -> dict[int, Instruction]:
+    """Instructions by slot index. Raises Violation."""
+    if not text:
+        raise Violation(1, None, "the text is empty")
+    if len(text) % 8:
+        raise Violation(1, len(text) // 8, f"a text of {len(text)} bytes ends inside an instruction")
+    if len(text) // 8 > profile.max_text:
+        raise Violation(1, None, f"the text has {len(text) // 8} instructions, the limit is {profile.max_text}")
+    raw, out, slot = isa.raw_slots(text), {}, 0
+    while slot < len(raw):
+        insn = raw[slot]
+        if not isa.known_to(insn, profile.target):
+            row = isa.OPCODES.get(insn.op)
+            form = row.name if row else "no instruction"
+            if row and profile.target in row.targets:
+                form += " with an offset" if insn.is_alu else " to a local function"
+            raise Violation(2, slot, f"opcode 0x{insn.op:02x} ({form}) is unknown to target {profile.target}")
+        for what, reg in (("destination", insn.dst), ("source", insn.src)):
+            if reg > 10 and not (insn.is_lddw or insn.is_call):
+                raise Violation(3, slot, f"{what} register {reg} does not exist")
+        if insn.dst > 10:
+            raise Violation(3, slot, f"destination register {insn.dst} does not exist")
+        if insn.is_lddw:
+            if slot + 1 >= len(raw):
+                raise Violation(6, slot, "lddw is the last slot: its second half is missing")
+            second = raw[slot + 1]
+            if second != Instruction(0, imm=second.imm):
+                raise Violation(6, slot + 1, "the second half of lddw has fields other than the immediate")
+            insn = Instruction(insn.op, insn.dst, insn.src, insn.off, insn.imm & 0xFFFFFFFF | (second.imm & 0xFFFFFFFF) << 32)
+        if (why := _reserved(insn)):
+            raise Violation(4, slot, why)
+        if insn.dst == 10 and (insn.is_alu or insn.is_lddw or insn.is_load) or (
+                insn.is_atomic and insn.imm & isa.FETCH and insn.src == 10):
+            raise Violation(5, slot, "r10 is written")
+        if profile.target == "femto":
+            _miscompiled(insn, slot)
+        out[slot] = insn
+        slot += insn.slots
+    for slot, insn in out.items():
+        if insn.is_jump or insn.is_local_call:
+            target = insn.target(slot)
+            if target in out:
+                continue
+            if 0 <= target < len(raw):
+                raise Violation(7, slot, f"the target, slot {target}, is the second half of lddw")
+            raise Violation(8, slot, f"the target, slot {target}, is outside the text of {len(raw)} slots")
+    return out
+
+
+def _reserved(insn: Instruction) -> str | None:
+    """What an unused field holds (RFC 9669: unused fields SHALL be cleared to zero)."""
+    used = set()
+    if insn.is_alu:
+        name = isa.ALU_NAMES[insn.code]
+        used = {"dst", "src" if insn.uses_reg else "imm"}
+        if name == "NEG":
+            used = {"dst"}
+        elif name == "END":
+            used = {"dst", "imm"}
+            if insn.imm not in (16, 32, 64):
+                return f"byte swap of {insn.imm} bits"
+        if insn.off:
+            allowed = {"DIV": (1,), "MOD": (1,), "MOV": (8, 16, 32) if insn.is_wide else (8, 16)}.get(name, ())
+            if name == "MOV" and not insn.uses_reg:
+                allowed = ()
+            if insn.off not in allowed:
+                return f"offset {insn.off} in an arithmetic instruction"
+            used.add("off")
+    elif insn.is_lddw:
+        used = {"dst", "imm", "src"}
+        if insn.src not in (0, isa.LDDW_RODATA, isa.LDDW_DATA) or insn.src and insn.op != isa.LDDW:
+            return f"lddw of unknown kind {insn.src}"
+    elif insn.is_load:
+        used = {"dst", "src", "off"}
+    elif insn.is_atomic:
+        used = {"dst", "src", "off", "imm"}
+        if insn.imm not in isa.ATOMIC_OPS.values() and (insn.imm & ~isa.FETCH not in (0x00, 0x40, 0x50, 0xA0)):
+            return f"unknown atomic operation 0x{insn.imm & 0xFFFFFFFF:x}"
+    elif insn.is_store:
+        used = {"dst", "off", "src" if insn.cls == isa.STX else "imm"}
+    elif insn.is_branch:
+        used = {"dst", "off", "src" if insn.uses_reg else "imm"}
+    elif insn.is_goto:
+        used = {"off"} if insn.op == isa.JA else {"imm"}
+    elif insn.is_call:
+        used = {"imm", "src"}
+        if insn.src not in (isa.CALL_HELPER, isa.CALL_LOCAL):
+            return f"call of unknown kind {insn.src}"
+    for name in ("dst", "src", "off", "imm"):
+        if name not in used and getattr(insn, name):
+            return f"unused field {name} is {getattr(insn, name)}"
+    return None
+
+
+def _miscompiled(insn: Instruction, slot: int) -> None:
+    """Forms the stock Femto-Container engine executes otherwise than RFC 9669 says (its src/jumptable.c)."""
+    if insn.op == isa.LDDW and insn.imm & 1 << 31 and insn.imm >> 32 != 0xFFFFFFFF:
+        raise Violation(11, slot, "this engine sign-extends the low word of lddw over the high one",
+                        "build the constant from values below 2^31")
+    if insn.is_alu and insn.code == isa.ALU_OPS["MOV"] and not insn.uses_reg and insn.imm < 0:
+        raise Violation(11, slot, "this engine zero-extends the immediate of a 64-bit move", "subtract from 0 instead")
+
+
+# Blocks and functions ----------------------------------------------------------------------------
+@dataclass(eq=False, slots=True)
+class Node:
+    """A basic block within a call chain. `succs`: (node, "next" | "taken"), in that order."""
+    id: int
+    code: list[tuple[int, Instruction]]
+    depth: int
+    succs: list[tuple[Node, str]] = field(default_factory=list)
+    preds: list[Node] = field(default_factory=list)
+    loop: Loop | None = None                          # the innermost one it lies in
+    order: int = 0                                    # position in reverse post-order
+
+    @property
+    def first(self) -> int:
+        return self.code[0][0]
+
+    @property
+    def last(self) -> tuple[int, Instruction]:
+        return self.code[-1]
+
+    def __repr__(self):
+        return f"node {self.id} (slots {self.first}..{self.last[0]})"
+
+
+@dataclass(eq=False, slots=True)
+class Loop:
+    """A natural loop: every way in leads through `head`; `body` includes it."""
+    head: Node
+    body: set[Node]
+    parent: Loop | None = None
+    children: list[Loop] = field(default_factory=list)
+
+    def back_edges(self):
+        return [(n, i) for n in sorted(self.body, key=lambda n: n.order) for i, (s, _) in enumerate(n.succs)
+                if s is self.head]
+
+
+@dataclass(eq=False, slots=True)
+class Graph:
+    insns: dict[int, Instruction]
+    nodes: list[Node]                                 # in reverse post-order, the entry first
+    loops: list[Loop]                                 # outer before inner
+
+    @property
+    def expanded(self) -> int:
+        return sum(len(n.code) for n in self.nodes)
+
+
+def _after(slot: int, insn: Instruction) -> list[tuple[int, str]]:
+    """Where control goes inside the function: (slot, kind)."""
+    if insn.is_exit:
+        return []
+    if insn.is_goto:
+        return [(insn.target(slot), "taken")]
+    out = [(slot + insn.slots, "next")]
+    if insn.is_branch:
+        out.append((insn.target(slot), "taken"))
+    return out
+
+
+def _functions(insns: dict[int, Instruction]) -> dict[int, set[int]]:
+    """Entry slot -> slots reachable inside it. Raises Violation for rules 9, 10, 32."""
+    entries, out, calls = [0], {}, {}
+    while entries:
+        entry = entries.pop()
+        if entry in out:
+            continue
+        seen, todo, called = set(), [entry], []
+        while todo:
+            slot = todo.pop()
+            if slot in seen:
+                continue
+            seen.add(slot)
+            insn = insns[slot]
+            if insn.is_local_call:
+                called.append((slot, insn.target(slot)))
+            for target, _ in _after(slot, insn):
+                if target not in insns:
+                    raise Violation(9, slot, "control falls off the end of the text behind this instruction")
+                todo.append(target)
+        out[entry], calls[entry] = seen, called
+        entries += [target for _, target in called]
+    reached = set().union(*out.values())
+    for slot in insns:
+        if slot not in reached:
+            raise Violation(10, slot, "this instruction can never be reached")
+
+    def depth(entry, chain):
+        for slot, target in calls[entry]:
+            if target in chain:
+                raise Violation(32, slot, f"the function at slot {target} calls itself")
+            if len(chain) >= MAX_DEPTH:
+                raise Violation(32, slot, f"calls are more than {MAX_DEPTH} deep")
+            depth(target, chain + (target,))
+    depth(0, (0,))
+    return out
+
+
+def _blocks(insns: dict[int, Instruction], slots: set[int], entry: int):
+    """Block start -> its instructions; blocks end at jumps, exits, local calls and before leaders."""
+    leaders = {entry}
+    for slot in slots:
+        insn = insns[slot]
+        if insn.is_jump or insn.is_local_call:
+            leaders |= {target for target, _ in _after(slot, insn)}
+    out = {}
+    for leader in leaders:
+        code, slot = [], leader
+        while True:
+            insn = insns[slot]
+            code.append((slot, insn))
+            if insn.is_jump or insn.is_exit or insn.is_local_call:
+                break
+            slot += insn.slots
+            if slot in leaders:
+                break
+        out[leader] = code
+    return out
+
+
+def build(text: bytes, profile: ContextDescriptor) -> Graph:
+    """The graph of a text section, with loops. Raises Violation (rules 1-11, 32, 33, 38)."""
+    insns = check_text(text, profile)
+    functions = _functions(insns)
+    blocks = {entry: _blocks(insns, slots, entry) for entry, slots in functions.items()}
+    nodes: list[Node] = []
+    size = 0
+
+    def inline(entry: int, depth: int) -> tuple[Node, list[Node]]:
+        """The callee's entry node and its exit nodes."""
+        nonlocal size
+        made, exits = {}, []
+        for start, code in blocks[entry].items():
+            size += len(code)
+            if size > MAX_EXPANDED:
+                raise Violation(38, None, f"more than {MAX_EXPANDED} instructions after inlining local calls")
+            made[start] = Node(len(nodes), code, depth)
+            nodes.append(made[start])
+        for node in list(made.values()):
+            slot, insn = node.last
+            if insn.is_exit:
+                exits.append(node)
+            elif insn.is_local_call:
+                callee, returns = inline(insn.target(slot), depth + 1)
+                node.succs.append((callee, "next"))
+                for last in returns:
+                    last.succs.append((made[slot + 1], "next"))
+            else:
+                node.succs = [(made[target], kind) for target, kind in _after(slot, insn)]
+        return made[entry], exits
+
+    entry, _ = inline(0, 0)
+    graph = Graph(insns, _reverse_post_order(entry), [])
+    for node in graph.nodes:
+        for succ, _ in node.succs:
+            succ.preds.append(node)
+    _find_loops(graph)
+    return graph
+
+
+# Loops -------------------------------------------------------------------------------------------
+def _reverse_post_order(entry: Node) -> list[Node]:
+    seen, out, stack = {entry}, [], [(entry, iter(entry.succs))]
+    while stack:
+        node, todo = stack[-1]
+        for succ, _ in todo:
+            if succ not in seen:
+                seen.add(succ)
+                stack.append((succ, iter(succ.succs)))
+                break
+        else:
+            stack.pop()
+            out.append(node)
+    out.reverse()
+    for i, node in enumerate(out):
+        node.order = i
+    return out
+
+
+def _dominators(nodes: list[Node]) -> list[int]:
+    """Immediate dominator of each node by order (Cooper, Harvey, Kennedy)."""
+    idom = [-1] * len(nodes)
+    idom[0] = 0
+    changed = True
+    while changed:
+        changed = False
+        for node in nodes[1:]:
+            new = -1
+            for pred in node.preds:
+                a = pred.order
+                if idom[a] < 0:
+                    continue
+                if new < 0:
+                    new = a
+                    continue
+                b = new
+                while a != b:
+                    while a > b:
+                        a = idom[a]
+                    while b > a:
+                        b = idom[b]
+                new = a
+            if new != idom[node.order]:
+                idom[node.order], changed = new, True
+    return idom
+
+
+def _find_loops(graph: Graph) -> None:
+    idom = _dominators(graph.nodes)
+
+    def dominates(a: int, b: int) -> bool:
+        while b > a:
+            b = idom[b]
+        return a == b
+
+    loops: dict[Node, Loop] = {}
+    for node in graph.nodes:
+        for succ, _ in node.succs:
+            if succ.order > node.order:
+                continue
+            if not dominates(succ.order, node.order):
+                raise Violation(33, node.last[0], f"the loop through slot {succ.first} has more than one entry")
+            loop = loops.setdefault(succ, Loop(succ, {succ}))
+            todo = [node]
+            while todo:
+                n = todo.pop()
+                if n not in loop.body:
+                    loop.body.add(n)
+                    todo += n.preds
+    graph.loops = sorted(loops.values(), key=lambda l: (l.head.order, -len(l.body)))
+    for loop in graph.loops:                          # outer first: the last one written is the innermost
+        loop.parent = loop.head.loop
+        if loop.parent:
+            loop.parent.children.append(loop)
+        for node in loop.body:
+            node.loop = loop

@@ -1,0 +1,112 @@
+"""What a container meets at run time, as data: the context's layout, the regions, the packet, the helpers.
+
+The profiles: `lpn` (ours), `xdp` (Linux, include/uapi/linux/bpf.h, struct xdp_md), `femto` (our context on the stock
+Femto-Container engine).
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Mapping
+
+MAX_PACKET, WINDOW, STACK, OUT_SIZE = 2048, 64, 512, 256
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A context slot. `kind`: `scalar`, `pkt`, `pkt_end`, or the name of a region the slot points to."""
+    offset: int
+    width: int
+    name: str
+    kind: str = "scalar"
+    writable: bool = False
+    max: int | None = None                            # of a scalar, if below what its width allows
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Memory of fixed size. `align`: of its first byte."""
+    size: int
+    read: bool = True
+    write: bool = True
+    align: int = 8
+
+
+@dataclass(frozen=True)
+class ContextDescriptor:
+    name: str
+    target: str                                       # column of the opcode table
+    size: int
+    fields: tuple[Field, ...]
+    regions: Mapping[str, Region]                     # sizes of rodata, data, rec and state are given to verify()
+    max_packet: int = MAX_PACKET
+    window: int = WINDOW                              # readable bytes behind pkt_end
+    headroom: int = 0                                 # writable bytes before pkt
+    packet_write: bool = True
+    stack: int = STACK
+    max_text: int = 4096                              # instructions (slots)
+    align8: int = 1                                   # rule 27: alignment an 8-byte access needs
+    branch_budget: int | None = None                  # rule 35
+    hook: str | None = None                           # rule 31: context helpers must be allowed in
+
+    def field_at(self, offset: int) -> Field | None:
+        return next((f for f in self.fields if f.offset <= offset < f.offset + f.width), None)
+
+    def with_sizes(self, **sizes: int) -> ContextDescriptor:
+        regions = dict(self.regions)
+        for name, size in sizes.items():
+            if name in regions:
+                regions[name] = replace(regions[name], size=size)
+        return replace(self, regions=regions)
+
+
+_LPN_FIELDS = (
+    Field(0, 8, "pkt", "pkt"), Field(8, 8, "pkt_end", "pkt_end"), Field(16, 8, "rec", "rec"),
+    Field(24, 8, "state", "state"), Field(32, 8, "out", "out"),
+    Field(40, 4, "out_len", writable=True), Field(44, 4, "payload", writable=True), Field(48, 4, "port", writable=True),
+    Field(52, 4, "iface"), Field(56, 4, "rssi"), Field(60, 4, "lqi"), Field(64, 4, "time"),
+    Field(68, 4, "node_short", max=0xFFFF), Field(72, 4, "node_ext_low"), Field(76, 4, "node_ext_high"),
+    Field(80, 4, "node_pan", max=0xFFFF), Field(84, 4, "clock"), Field(88, 8, "reserved", max=0),
+)
+_LPN_REGIONS = {"rec": Region(0), "state": Region(0), "out": Region(OUT_SIZE), "rodata": Region(0, write=False, align=4),
+                "data": Region(0, align=4)}
+
+LPN = ContextDescriptor("lpn", "lpn", 96, _LPN_FIELDS, _LPN_REGIONS, align8=4)
+FEMTO = ContextDescriptor("femto", "femto", 96, _LPN_FIELDS, _LPN_REGIONS, align8=4, branch_budget=200)
+XDP = ContextDescriptor("xdp", "xdp", 24, (
+    Field(0, 4, "data", "pkt"), Field(4, 4, "data_end", "pkt_end"), Field(12, 4, "ingress_ifindex"),
+    Field(16, 4, "rx_queue_index")), {"rodata": Region(0, write=False), "data": Region(0)},
+    max_packet=0xFFFF, window=0)
+
+PROFILES = {"lpn": LPN, "xdp": XDP, "femto": FEMTO}
+
+
+@dataclass(frozen=True, slots=True)
+class HelperSpec:
+    """A helper as the verifier sees it.
+
+    `args`, for r1.. in order: `scalar`, `const`, `size` (bytes of the buffer before it, a constant), `read` and `write` (a buffer, its
+    size follows), ("read", n) and ("write", n) (n bytes), ("region", name) (a pointer to the start of it).
+    `ret`: `zero`, `u32`, `scalar`, or ("nullable", region, size)."""
+    number: int
+    name: str
+    args: tuple = ()
+    ret: Any = "scalar"
+    contexts: tuple[str, ...] | None = None
+    changes_packet: bool = False
+
+
+_ARGS = {"NONE": None, "SCALAR": "scalar", "CONST": "const", "MEM_READ": "read", "MEM_WRITE": "write", "SIZE": "size"}
+_RETS = {"ZERO": "zero", "U32": "u32"}
+
+
+def helper_specs(table) -> dict[int, HelperSpec]:
+    """From the project's table (rows of compiler/helpers.py) or rows that are HelperSpec already."""
+    rows = table.values() if isinstance(table, Mapping) else table
+    out = {}
+    for row in rows:
+        if not isinstance(row, HelperSpec):
+            args = [_ARGS[a.name] for a in row.args if a.name != "NONE"]
+            row = HelperSpec(row.number, row.name, tuple(args), _RETS[row.ret.name], tuple(row.contexts),
+                             getattr(row, "changes_packet", False))
+        out[row.number] = row
+    return out

@@ -1,0 +1,178 @@
+"""Invariants of every node: iteration with widening at loop heads, narrowing, and an independent check of the result.
+
+Only the last step is trusted: `check` verifies that the entry state, and what each node makes of its invariant, lie
+within the invariants of the nodes that follow, and that no instruction breaks a rule under its invariant. A mistake in
+widening or in the order of iteration can lose a program, not soundness.
+"""
+from __future__ import annotations
+
+from . import domain as d
+from .cfg import Graph, Loop, Node
+from .loops import region_order
+from .rules import Violation
+from .state import State, entry_state, join, leq, widen
+from .transfer import Machine
+
+WIDEN_AFTER, GIVE_UP_AFTER, NARROWINGS = 2, 60, 2
+
+
+class Fixpoint:
+    def __init__(self, graph: Graph, machine: Machine, max_steps: int):
+        self.graph, self.machine = graph, machine
+        self.invariant: dict[Node, State] = {}
+        self.out: dict[tuple[Node, int], State | None] = {}   # what leaves along an edge; None: never taken
+        self.steps, self.max_steps = 0, max_steps
+        self.entry = entry_state(machine.profile.max_packet)
+        self.incoming: dict[Node, list[tuple[Node, int]]] = {n: [] for n in graph.nodes}
+        for node in graph.nodes:
+            for i, (succ, _) in enumerate(node.succs):
+                self.incoming[succ].append((node, i))
+        self.thresholds = self._thresholds()
+        self.made_at: dict[Node, dict[int, int]] = {}         # node -> symbol made by a join there -> place
+
+    def _thresholds(self) -> list[int]:
+        """Bounds worth trying: constants the program compares with, sizes of regions and of words."""
+        out = {0, 1, 255, 256, 65535, 65536, (1 << 31) - 1, (1 << 32) - 1, -1, -65536, -(1 << 31)}
+        sizes = [r.size for r in self.machine.regions.values()] + [self.machine.profile.max_packet]
+        for size in sizes:
+            out |= {size, size + 64}
+        for insn in self.graph.insns.values():
+            if insn.is_branch and not insn.uses_reg:
+                out |= {insn.imm - 1, insn.imm, insn.imm + 1, insn.imm & d.M32}
+            elif insn.is_alu and not insn.uses_reg and insn.code in (0xB0, 0x50):   # moved or masked constants
+                out |= {insn.imm - 1, insn.imm, insn.imm + 1}
+        return sorted(out)
+
+    # Search --------------------------------------------------------------------------------------
+    def run(self) -> None:
+        self.machine.checking = False
+        for item in region_order(self.graph, None):
+            self.visit(item)
+
+    def visit(self, item: Node | Loop) -> None:
+        if isinstance(item, Loop):
+            self.stabilise(item)
+        else:
+            self.set(item, self.joined(item))
+
+    def states_into(self, node: Node) -> list[State]:
+        states = [self.out[e] for e in self.incoming[node] if self.out.get(e) is not None]
+        return ([self.entry] if node is self.graph.nodes[0] else []) + states
+
+    def joined(self, node: Node, head: bool = False) -> State | None:
+        states = self.states_into(node)
+        if not states:
+            return None
+        loop = node.loop
+        keep = self.keep(loop.parent if head else loop)
+        made = self.made_at.setdefault(node, {})
+
+        def name(place):
+            sym = self.machine.symbol(node.id, "at", place)
+            made[sym] = place
+            return sym
+        s = join(states, name, head, keep)
+        s.collect(keep | frozenset(made) if head else keep)
+        return s
+
+    def keep(self, loop: Loop | None) -> frozenset:
+        """Symbols of the heads around: counters are measured against them even when no register holds them."""
+        out: set[int] = set()
+        while loop is not None:
+            out |= set(self.made_at.get(loop.head, ()))
+            loop = loop.parent
+        return frozenset(out)
+
+    def set(self, node: Node, s: State | None) -> None:
+        if s is None:
+            self.invariant.pop(node, None)
+            for i in range(len(node.succs)):
+                self.out[node, i] = None
+            return
+        self.invariant[node] = s
+        for i, after in enumerate(self.transfer(node, s)):
+            self.out[node, i] = after
+
+    def transfer(self, node: Node, before: State) -> list[State | None]:
+        """The states along the node's edges."""
+        self.steps += len(node.code)
+        if self.steps > self.max_steps:
+            raise Violation(38, node.first, f"the analysis takes more than {self.max_steps} steps",
+                            "make the program smaller or its loops simpler")
+        machine, s = self.machine, before.copy()
+        machine.node = node
+        slot, last = node.last
+        for at, insn in node.code[:-1]:
+            machine.step(s, at, insn)
+        if last.is_branch:
+            return machine.branch(s, slot, last)
+        if last.is_exit:
+            if node.depth == 0:
+                machine.exit(s, slot)
+                return []
+            machine.leave(s)
+        elif last.is_local_call:
+            machine.enter(s)
+        elif not last.is_goto:
+            machine.step(s, slot, last)
+        return [s] * len(node.succs) if len(node.succs) <= 1 else [s.copy() for _ in node.succs]
+
+    def body(self, loop: Loop) -> None:
+        for item in region_order(self.graph, loop):
+            self.visit(item)
+
+    def stabilise(self, loop: Loop) -> None:
+        head, within = loop.head, lambda a, b: leq(a, b, self.made_at[head]) is None
+        for edge in loop.back_edges():
+            self.out[edge] = None
+        if not self.states_into(head):
+            for node in loop.body:
+                self.set(node, None)
+            return
+        old, turn = None, 0
+        while True:
+            new = self.joined(head, True)
+            if old is not None:
+                if within(new, old):
+                    break
+                if turn > GIVE_UP_AFTER:
+                    raise Violation(38, head.first, "no invariant of the loop was found",
+                                    "compare its counter with a constant before going back")
+                if turn >= WIDEN_AFTER:
+                    widen(old, new, frozenset(self.made_at[head]), self.thresholds if turn < GIVE_UP_AFTER // 2 else [])
+            self.set(head, new)
+            self.body(loop)
+            old, turn = new, turn + 1
+        for _ in range(NARROWINGS):
+            new = self.joined(head, True)
+            if not within(new, old) or within(old, new):
+                break
+            self.set(head, new)
+            self.body(loop)
+            if not within(self.joined(head, True), new):
+                self.set(head, old)                   # not inductive: what we had is
+                self.body(loop)
+                break
+            old = new
+
+    # Proof ---------------------------------------------------------------------------------------
+    def check(self) -> None:
+        """Raises Violation for the first rule broken under the invariants found."""
+        self.machine.checking = True
+        entry = self.graph.nodes[0]
+        why = leq(self.entry, self.invariant[entry])
+        if why:
+            raise Violation(38, entry.first, f"the invariant found is not one: {why}")
+        for node in self.graph.nodes:
+            before = self.invariant.get(node)
+            if before is None:
+                continue
+            for i, after in enumerate(self.transfer(node, before)):
+                self.out[node, i] = after
+                if after is None:
+                    continue
+                succ = node.succs[i][0]
+                why = "it was thought unreachable" if succ not in self.invariant else leq(
+                    after, self.invariant[succ], self.made_at.get(succ, {}))
+                if why:
+                    raise Violation(38, node.last[0], f"the invariant found is not one: {why}")

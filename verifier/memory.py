@@ -1,0 +1,241 @@
+"""Loads and stores: which bytes an access may touch, whether they are there, and what a load returns."""
+from __future__ import annotations
+
+from . import domain as d
+from .rules import Violation
+from .state import LEN, NUMBER, POINTER, State, Value, stack_bits
+
+OFFSET_LIMIT = 1 << 16                                # pointers stay within this distance of their region
+
+
+def spread(lo: int, hi: int) -> str:
+    return str(lo) if lo == hi else f"{lo}..{hi}" if max(abs(lo), abs(hi)) < 1 << 40 else "unbounded"
+
+
+class Memory:
+    """The part of the machine that knows regions. The rest is in transfer.py."""
+
+    # Where ---------------------------------------------------------------------------------------
+    def place(self, s: State, reg: int, off: int, size: int, slot: int, write: bool, raw: bool = False) -> Value | None:
+        """The access's start as a pointer value, checked; None if the register is no pointer (reported)."""
+        base = self.pointer(s, reg, slot)
+        if base is None:
+            return None
+        at = base._replace(off=base.off + off)
+        verb = "writes" if write else "reads"
+        if size == 8 and not raw and self.profile.align8 > 1:
+            self._check_alignment(s, at, slot, verb)
+        if at.region == "pkt":
+            self._check_packet(s, at, size, slot, write)
+        elif at.region.startswith("stack"):
+            self._check_stack(s, at, size, slot)
+        elif at.region != "ctx":
+            self._check_region(s, at, size, slot, write)
+        return at
+
+    def _check_alignment(self, s: State, at: Value, slot: int, verb: str) -> None:
+        need = self.profile.align8
+        if at.region == "ctx" or at.region.startswith("stack"):
+            align = 8
+        else:
+            align = 1 if at.region == "pkt" else self.regions[at.region].align
+        n = s.num(at)
+        if align % need or (n.bits | n.mask) & (need - 1):
+            self.fail(27, slot, f"{verb} 8 bytes of {at.region} that need not be {need}-aligned", "access two words of 4 bytes")
+
+    def _check_packet(self, s: State, at: Value, size: int, slot: int, write: bool) -> None:
+        lo, hi = s.offsets(at)
+        verb = "writes" if write else "reads"
+        if write and not self.profile.packet_write:
+            self.fail(22, slot, "writes to the packet, which is read-only here")
+        if lo < -self.profile.headroom:
+            self.fail(19, slot, f"{verb} {size} bytes at packet offset {spread(lo, hi)}, which may lie before the packet",
+                      "compare the cursor with the packet's start, or add an unsigned number to it")
+        proven = s.bounds(LEN)[0]
+        behind = at.off + size - s.gap(at.sym, LEN)[0]  # bytes of the access behind the end, at most
+        window = 0 if write else self.profile.window
+        if behind > window:
+            first = max(0, lo + size - proven)
+            text = f"the cursor may be {spread(first, behind)} bytes beyond the proven {proven} bytes"
+            if behind > self.profile.max_packet + size:
+                text = f"the cursor is not bounded: only {proven} bytes are proven"
+            if window:
+                text += f", {window} more are readable"
+            self.fail(19, slot, f"{verb} {size} bytes at packet offset {spread(lo, hi)}; {text}",
+                      f"compare the cursor + {size} with pkt_end first")
+
+    def _check_stack(self, s: State, at: Value, size: int, slot: int) -> None:
+        lo, hi = s.offsets(at)
+        if at.sym and (hi - lo > OFFSET_LIMIT):
+            self.fail(18, slot, f"stack offset r10 + ({spread(lo, hi)}) is not bounded", "mask or compare the index first")
+        elif lo < -self.profile.stack or hi + size > 0:
+            rule = 18 if at.sym else 17
+            self.fail(rule, slot, f"{size} bytes at r10 + ({spread(lo, hi)}) are not within the {self.profile.stack} bytes below r10")
+        else:
+            self.stack_used[at.region] = max(self.stack_used.get(at.region, 0), -lo)
+
+    def _check_region(self, s: State, at: Value, size: int, slot: int, write: bool) -> None:
+        region = self.regions[at.region]
+        verb = "writes" if write else "reads"
+        if not (region.write if write else region.read):
+            self.fail(22, slot, f"{verb} {at.region}, which is {'read' if write else 'write'}-only")
+        lo, hi = s.offsets(at)
+        if lo < 0 or hi + size > region.size:
+            self.fail(22, slot, f"{verb} {size} bytes at offset {spread(lo, hi)} of {at.region}, which has {region.size} bytes",
+                      "compare or mask the offset first" if at.sym else "")
+
+    # Loads ---------------------------------------------------------------------------------------
+    def load(self, s: State, insn, slot: int) -> Value | None:
+        size, signed = insn.size, insn.mode == 0x80
+        at = self.place(s, insn.src, insn.off, size, slot, False)
+        if at is None:
+            return None
+        if at.region == "ctx":
+            value = self._load_context(s, at, size, slot)
+        elif at.region.startswith("stack"):
+            value = self._load_stack(s, at, size, slot)
+        else:
+            value = d.of_size(size) if size < 8 else d.TOP
+        if isinstance(value, d.Num):
+            return self.fresh(s, slot, d.sign_extend(value, 8 * size) if signed else value)
+        if value is not None and signed:
+            if value.kind != NUMBER:
+                self.fail(25, slot, "a signed load of a pointer")
+                return None
+            return self.fresh(s, slot, d.sign_extend(s.num(value), 8 * size))
+        return value
+
+    def _load_context(self, s: State, at: Value, size: int, slot: int):
+        if at.sym:
+            self.fail(21, slot, "the context is read at a variable offset")
+            return d.of_size(size)
+        field = self.profile.field_at(at.off)
+        if field and field.kind != "scalar" and (at.off, size) == (field.offset, field.width):
+            if field.kind == "pkt":
+                return Value(POINTER, "pkt", 0, 0)
+            if field.kind == "pkt_end":
+                return Value(POINTER, "pkt", LEN, 0)
+            return Value(POINTER, field.kind, 0, 0)
+        value = d.of_size(size) if size < 8 else d.TOP
+        for off in range(at.off, at.off + size):
+            f = self.profile.field_at(off)
+            if f is None or f.kind != "scalar":
+                what = f"pointer slot {f.name}" if f else "no field"
+                self.fail(21, slot, f"reads {size} bytes at context offset {at.off}, where {what} is", "read a whole slot")
+                return value
+        if field.max is not None and (at.off, size) == (field.offset, field.width):
+            return d.unsigned(0, field.max)
+        return value
+
+    def frame_of(self, s: State, at: Value):
+        return s.frames[int(at.region[5:])]
+
+    def _load_stack(self, s: State, at: Value, size: int, slot: int):
+        frame = self.frame_of(s, at)
+        lo, hi = s.offsets(at)
+        if at.sym == 0 or lo == hi:
+            found = frame.slots.get(lo)
+            if found and found[0] == size and not (found[1].kind != NUMBER and size != 8):
+                return found[1]
+            if found and found[1].kind == NUMBER and size < found[0]:
+                return self.narrow(s, found[1], size, slot)
+        if lo < -self.profile.stack or hi + size > 0:
+            return d.of_size(size) if size < 8 else d.TOP
+        self.readable_stack(s, at, lo, hi + size, slot)
+        return d.of_size(size) if size < 8 else d.TOP
+
+    def readable_stack(self, s: State, at: Value, lo: int, hi: int, slot: int) -> None:
+        """Bytes lo..hi of the frame are written and hold no pointer."""
+        frame = self.frame_of(s, at)
+        wanted = stack_bits(lo, hi - lo)
+        missing = wanted & ~frame.written
+        if missing:
+            first = (missing & -missing).bit_length() - 1 - 512
+            self.fail(16, slot, f"stack byte r10 - {-first} may not have been written on every path", "write it first")
+        for off, (size, v) in frame.slots.items():
+            if v.kind != NUMBER and off < hi and lo < off + size:
+                self.fail(25, slot, f"reads bytes of the pointer spilled at r10 - {-off}", "reload all 8 bytes")
+
+    # Stores --------------------------------------------------------------------------------------
+    def store(self, s: State, reg: int, off: int, size: int, value: Value | None, slot: int) -> None:
+        at = self.place(s, reg, off, size, slot, True)
+        if at is None or value is None:
+            return
+        if at.region.startswith("stack"):
+            self._store_stack(s, at, size, value, slot)
+            return
+        if value.kind != NUMBER:
+            self.fail(25, slot, f"a {value.kind} is stored to {at.region}", "store numbers only")
+        if at.region == "ctx":
+            self._store_context(at, size, slot)
+
+    def _store_context(self, at: Value, size: int, slot: int) -> None:
+        if at.sym:
+            self.fail(21, slot, "the context is written at a variable offset")
+            return
+        for off in range(at.off, at.off + size):
+            f = self.profile.field_at(off)
+            if f is None or not f.writable:
+                what = f"slot {f.name} is read-only" if f else "no field is there"
+                self.fail(21, slot, f"writes {size} bytes at context offset {at.off}: {what}")
+                return
+
+    def _store_stack(self, s: State, at: Value, size: int, value: Value, slot: int) -> None:
+        frame = self.frame_of(s, at)
+        lo, hi = s.offsets(at)
+        if lo < -self.profile.stack or hi + size > 0:
+            return                                    # reported by place()
+        exact = lo == hi
+        if value.kind != NUMBER:
+            if not exact or size != 8 or lo % 8:
+                self.fail(25, slot, f"a {value.kind} is stored in {size} bytes at r10 + ({spread(lo, hi)})",
+                          "spill pointers whole to 8-aligned slots")
+                return
+            if at.region != f"stack{len(s.frames) - 1}":
+                self.fail(25, slot, "a pointer is stored in the caller's frame", "return numbers only")
+                return
+        self.clear_stack(frame, lo, hi + size)
+        if exact:
+            frame.written |= stack_bits(lo, size)
+            if value.kind != NUMBER or size == 8:
+                frame.slots[lo] = size, value
+            else:
+                frame.slots[lo] = size, self.narrow(s, value, size, slot)
+
+    def clear_stack(self, frame, lo: int, hi: int) -> None:
+        """Bytes lo..hi may be overwritten: no value is known there, what is left of a pointer is nothing."""
+        for off, (size, v) in list(frame.slots.items()):
+            if off < hi and lo < off + size:
+                del frame.slots[off]
+                if v.kind != NUMBER:
+                    frame.written &= ~stack_bits(off, size)
+
+    # Buffers of helpers --------------------------------------------------------------------------
+    def buffer(self, s: State, reg: int, size: int, slot: int, write: bool) -> None:
+        """A helper reads or wholly writes `size` bytes at the register."""
+        at = self.place(s, reg, 0, size, slot, write, raw=True)
+        if at is None:
+            return
+        lo, hi = s.offsets(at)
+        if at.region == "ctx":
+            self.fail(31, slot, f"r{reg} points to the context, helpers take other memory")
+        elif at.region.startswith("stack") and lo >= -self.profile.stack and hi + size <= 0:
+            if not write:
+                self.readable_stack(s, at, lo, hi + size, slot)
+                return
+            frame = self.frame_of(s, at)
+            self.clear_stack(frame, lo, hi + size)
+            if lo == hi:
+                frame.written |= stack_bits(lo, size)
+
+    def narrow(self, s: State, value: Value, size: int, slot: int) -> Value:
+        """The low bytes of a number; the number itself if they are all of it."""
+        n = s.num(value)
+        if n.uhi < 1 << 8 * size:
+            return value
+        return self.fresh(s, slot, d.truncate(n, size))
+
+    def fail(self, rule: int, slot: int, detail: str, hint: str = "") -> None:
+        """While the fixpoint is searched nothing is final: only the last pass reports."""
+        if self.checking:
+            raise Violation(rule, slot, detail, hint)

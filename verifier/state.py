@@ -1,0 +1,410 @@
+"""What is known before an instruction: registers, stack, numbers, and differences between numbers.
+
+Every unknown number has a *symbol*; a register holds symbol + constant, as a number or as an offset from a region's
+start. Two registers with the same symbol hold the same unknown, so that what a comparison teaches about one is known
+of the other, be it a number, a cursor or a spilled copy. The length of the packet is symbol LEN; `pkt_end` is the
+packet pointer with offset LEN. `diff` bounds the difference of two symbols where comparisons proved more than their
+ranges imply: `diff[cursor, LEN]` is how much of the packet lies behind the cursor.
+"""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from . import domain as d
+
+NUMBER, POINTER, LOW_HALF, NULLABLE = "number", "pointer", "low half of a pointer", "pointer or null"
+CLOBBERED = "clobbered"                               # a call destroyed it
+LEN = 1                                               # symbol of the packet's length; symbol 0 is the number 0
+INF = 1 << 70
+
+
+class Value(NamedTuple):
+    """What a register holds: `sym` + `off`, an offset into `region` if it is a pointer. `None` instead of a Value: unusable."""
+    kind: str
+    region: str | None
+    sym: int
+    off: int
+
+
+CLOBBER = Value(CLOBBERED, None, 0, 0)
+
+
+def number(n: int) -> Value:
+    return Value(NUMBER, None, 0, d.s64(n))
+
+
+class Frame:
+    """One function's 512 bytes below r10: values by offset, and a bit per byte that was written (offset -512 is bit 0)."""
+    __slots__ = ("slots", "written", "saved")
+
+    def __init__(self, slots=None, written=0, saved=()):
+        self.slots: dict[int, tuple[int, Value]] = slots if slots is not None else {}
+        self.written = written
+        self.saved = saved                            # the caller's r6-r9
+
+    def copy(self):
+        return Frame(dict(self.slots), self.written, self.saved)
+
+
+def stack_bits(off: int, size: int) -> int:
+    return ((1 << size) - 1) << (off + 512)
+
+
+class State:
+    __slots__ = ("regs", "vars", "diff", "defs", "frames", "shifted")
+
+    def __init__(self):
+        self.regs: list[Value | None] = [None] * 11
+        self.vars: dict[int, d.Num] = {}
+        self.diff: dict[tuple[int, int], tuple[int, int]] = {}  # (a, b), a < b: bounds of b - a
+        self.defs: dict[int, tuple[int, int, int]] = {}         # x: (v, w, c) where x = w - v + c
+        self.frames: list[Frame] = [Frame()]
+        self.shifted: dict[int, Value] = {}                     # x: what was shifted left by 32 to give x; within a block
+
+    def copy(self) -> State:
+        s = State.__new__(State)
+        s.regs, s.vars, s.diff, s.defs = list(self.regs), dict(self.vars), dict(self.diff), dict(self.defs)
+        s.frames, s.shifted = [f.copy() for f in self.frames], dict(self.shifted)
+        return s
+
+    # Numbers -------------------------------------------------------------------------------------
+    def num(self, v: Value) -> d.Num:
+        """The number (or offset) a value stands for."""
+        if not v.sym:
+            return d.const(v.off)
+        n = self.vars[v.sym]
+        return d.add(n, d.const(v.off)) if v.off else n
+
+    def bounds(self, sym: int) -> tuple[int, int]:
+        if not sym:
+            return 0, 0
+        n = self.vars[sym]
+        return n.slo, n.shi
+
+    def offsets(self, v: Value) -> tuple[int, int]:
+        """Signed bounds of sym + off, in mathematical integers."""
+        lo, hi = self.bounds(v.sym)
+        return lo + v.off, hi + v.off
+
+    def gap(self, a: int, b: int) -> tuple[int, int]:
+        """Bounds of b - a."""
+        if a == b:
+            return 0, 0
+        (alo, ahi), (blo, bhi) = self.bounds(a), self.bounds(b)
+        lo, hi = blo - ahi, bhi - alo
+        known = self.diff.get((a, b) if a < b else (b, a))
+        if known:
+            klo, khi = known if a < b else (-known[1], -known[0])
+            lo, hi = max(lo, klo), min(hi, khi)
+        return lo, hi
+
+    # Refinement: each returns False when nothing is left -------------------------------------------
+    def learn(self, v: Value, n: d.Num | None) -> bool:
+        """The value is one of `n`; symbols whose difference to it is known learn from it."""
+        if n is None:
+            return False
+        if not v.sym:
+            return v.off in n
+        if not self._meet(v.sym, d.sub(n, d.const(v.off)) if v.off else n):
+            return False
+        for (a, b), (lo, hi) in list(self.diff.items()):
+            if a == v.sym:
+                slo, shi = self.bounds(a)
+                if not self._within(b, slo + lo, shi + hi):
+                    return False
+            elif b == v.sym:
+                slo, shi = self.bounds(b)
+                if not self._within(a, slo - hi, shi - lo):
+                    return False
+        return True
+
+    def _meet(self, sym: int, n: d.Num | None, deep: bool = True) -> bool:
+        if n is None:
+            return False
+        old = self.vars[sym]
+        new = d.meet(old, n)
+        if new is None:
+            return False
+        if new == old:
+            return True
+        self.vars[sym] = new
+        if deep and sym in self.defs:
+            v, w, c = self.defs[sym]
+            return self.learn_gap(v, w, new.slo - c, new.shi - c, deep=False)
+        return True
+
+    def learn_gap(self, a: int, b: int, lo: int, hi: int, deep: bool = True) -> bool:
+        """b - a lies in lo..hi."""
+        if a == b:
+            return lo <= 0 <= hi
+        if not a:
+            return self._within(b, lo, hi, deep)
+        if not b:
+            return self._within(a, -hi, -lo, deep)
+        known = self.gap(a, b)
+        if lo <= known[0] and known[1] <= hi:
+            return True
+        lo, hi = max(lo, known[0]), min(hi, known[1])
+        if lo > hi:
+            return False
+        self._store_gap(a, b, lo, hi)
+        for (x, y), (klo, khi) in list(self.diff.items()):  # one step of closure: q - a from q - b
+            for p, q, l, h in ((x, y, klo, khi), (y, x, -khi, -klo)):   # q - p in l..h
+                if p == b and q != a:
+                    self._tighten(a, q, lo + l, hi + h)
+                elif q == a and p != b:
+                    self._tighten(p, b, lo + l, hi + h)
+        (alo, ahi), (blo, bhi) = self.bounds(a), self.bounds(b)
+        return self._within(b, alo + lo, ahi + hi, deep) and self._within(a, blo - hi, bhi - lo, deep)
+
+    def _store_gap(self, a, b, lo, hi):
+        if a < b:
+            self.diff[a, b] = lo, hi
+        else:
+            self.diff[b, a] = -hi, -lo
+
+    def _tighten(self, a, b, lo, hi):
+        klo, khi = self.gap(a, b)
+        if lo > klo or hi < khi:
+            self._store_gap(a, b, max(lo, klo), min(hi, khi))
+
+    def _within(self, sym: int, lo: int, hi: int, deep: bool = True) -> bool:
+        n = self.vars[sym]
+        if lo <= n.slo and n.shi <= hi:
+            return True
+        return self._meet(sym, d.within(n, lo, hi), deep)
+
+    # Places --------------------------------------------------------------------------------------
+    def places(self):
+        """Every place that holds a value: (name, value). Names order as rank of importance and are the same in all states."""
+        for i, v in enumerate(self.regs):
+            if v is not None:
+                yield i, v
+        for depth, frame in enumerate(self.frames):
+            base = 1000 * (depth + 1)
+            for i, v in enumerate(frame.saved):
+                if v is not None:
+                    yield base + i, v
+            for off, (size, v) in frame.slots.items():
+                yield base + 600 + off, v
+
+    def collect(self, keep=frozenset()) -> None:
+        """At a block's start: forget symbols no place refers to, but for `keep`."""
+        self.shifted = {}
+        live = {v.sym for _, v in self.places()} | {0, LEN}
+        live |= {s for s in keep if s in self.vars}
+        for x, (v, w, _) in list(self.defs.items()):
+            if x not in live:
+                del self.defs[x]
+            else:
+                live |= {v, w}
+        if len(self.vars) >= len(live):
+            self.vars = {s: n for s, n in self.vars.items() if s in live}
+        if self.diff:
+            self.diff = {k: b for k, b in self.diff.items() if k[0] in live and k[1] in live}
+
+
+# Entry -------------------------------------------------------------------------------------------
+def entry_state(max_packet: int) -> State:
+    s = State()
+    s.vars[LEN] = d.signed(0, max_packet)
+    s.regs[1] = Value(POINTER, "ctx", 0, 0)
+    s.regs[10] = Value(POINTER, "stack0", 0, 0)
+    return s
+
+
+# Join --------------------------------------------------------------------------------------------
+def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
+    """The state all of `states` are within. `name(place)` gives the symbol for a place that differs between them; at
+    a loop's head all its new symbols are related to each other, because that is where invariants start."""
+    if len(states) == 1 and not head:
+        return states[0].copy()
+    out = State()
+    ranks = range(len(states))
+    classes: dict[tuple, tuple[int, tuple]] = {}      # (syms, relative offsets) -> (new symbol, its offsets)
+    members: dict[int, tuple[tuple, tuple]] = {}      # new or kept symbol -> (syms, offsets): it is sym_i + off_i in state i
+
+    def merged(place, values):
+        first = values[0]
+        if any(v is None or v.kind != first.kind or v.region != first.region for v in values):
+            return None
+        syms, offs = tuple(v.sym for v in values), tuple(v.off for v in values)
+        if all(s == syms[0] for s in syms) and all(o == offs[0] for o in offs):
+            if syms[0] and members.setdefault(syms[0], (syms, (0,) * len(states)))[0] != syms:
+                raise RuntimeError("symbol used twice")
+            return first
+        key = syms, tuple(o - offs[0] for o in offs)
+        if key not in classes:
+            classes[key] = name(place), offs
+            if members.setdefault(classes[key][0], (syms, offs)) != (syms, offs):
+                raise RuntimeError("symbol used twice")
+        sym, base = classes[key]
+        return Value(first.kind, first.region, sym, offs[0] - base[0])
+
+    for i in range(11):
+        out.regs[i] = merged(i, [s.regs[i] for s in states])
+    out.frames = []
+    for depth in range(len(states[0].frames)):
+        frames, base = [s.frames[depth] for s in states], 1000 * (depth + 1)
+        saved = tuple(merged(base + i, list(vs)) for i, vs in enumerate(zip(*(f.saved for f in frames))))
+        written = frames[0].written
+        for f in frames[1:]:
+            written &= f.written
+        slots = {}
+        for off, (size, _) in frames[0].slots.items():
+            found = [f.slots.get(off) for f in frames]
+            if all(x is not None and x[0] == size for x in found):
+                v = merged(base + 600 + off, [x[1] for x in found])
+                if v is not None:
+                    slots[off] = size, v
+        for f in frames:                              # what is a pointer on one side only is nothing at all
+            for off, (size, v) in f.slots.items():
+                if v.kind != NUMBER and off not in slots:
+                    written &= ~stack_bits(off, size)
+        out.frames.append(Frame(slots, written, saved))
+
+    kept = set(states[0].vars)
+    for s in states[1:]:
+        kept &= set(s.vars)
+    for sym in kept:
+        if sym == LEN or sym in keep:
+            members.setdefault(sym, ((sym,) * len(states), (0,) * len(states)))
+    _join_defs(out, states, members, kept)
+    for sym, (syms, offs) in members.items():
+        nums = [s.num(Value(NUMBER, None, a, o)) for s, a, o in zip(states, syms, offs)]
+        n = nums[0]
+        for other in nums[1:]:
+            n = d.join(n, other)
+        out.vars[sym] = n
+    _join_diffs(out, states, members, {c[0] for c in classes.values()} if head else None)
+    return out
+
+
+def _join_defs(out, states, members, kept):
+    """x = w - v + c survives where it holds in every state for the joined x, v and w."""
+    for sym, (syms, offs) in list(members.items()):
+        defs = [s.defs.get(a) for s, a in zip(states, syms)]
+        if any(x is None for x in defs):
+            continue
+        parts = []
+        for k in (0, 1):
+            wanted = tuple(x[k] for x in defs)
+            if not any(wanted):
+                parts.append((0, (0,) * len(states)))
+                continue
+            found = [(m, o) for m, (ss, o) in members.items() if ss == wanted]
+            if not found and len(set(wanted)) == 1 and wanted[0] in kept:
+                members[wanted[0]] = (wanted, (0,) * len(states))
+                found = [(wanted[0], (0,) * len(states))]
+            parts.append(found[0] if found else None)
+        if None in parts or sym in (parts[0][0], parts[1][0]):
+            continue
+        (v, ov), (w, ow) = parts
+        constants = {x[2] + o - b + a for x, o, a, b in zip(defs, offs, ov, ow)}
+        if len(constants) == 1:
+            out.defs[sym] = v, w, constants.pop()
+
+
+def _join_diffs(out, states, members, new):
+    """Differences worth keeping: known in some state, or, at a loop's head, of a symbol made here."""
+    wanted = set()
+    for i, s in enumerate(states):
+        where: dict[int, list[int]] = {}
+        for sym, (syms, _) in members.items():
+            where.setdefault(syms[i], []).append(sym)
+        for a, b in s.diff:
+            for x in where.get(a, ()):
+                for y in where.get(b, ()):
+                    if x != y:
+                        wanted.add((x, y) if x < y else (y, x))
+        for sym, (syms, _) in members.items():        # a new symbol and the one it came from
+            base = syms[i]
+            if base and base != sym and base in members:
+                wanted.add((base, sym) if base < sym else (sym, base))
+    if new is not None:
+        for x in new:
+            for y in members:
+                if x != y:
+                    wanted.add((x, y) if x < y else (y, x))
+    for a, b in wanted:
+        lo, hi = INF, -INF
+        for i, s in enumerate(states):
+            (sa, oa), (sb, ob) = ((m[0][i], m[1][i]) for m in (members[a], members[b]))
+            l, h = s.gap(sa, sb)
+            lo, hi = min(lo, l + ob - oa), max(hi, h + ob - oa)
+        klo, khi = out.gap(a, b)
+        if lo > klo or hi < khi:
+            out.diff[a, b] = lo, hi
+
+
+def widen(old: State, new: State, fresh: frozenset, steps: list[int]) -> None:
+    """Make `new` (a join that includes what led to `old`) an upper bound that stops growing, in place."""
+    for sym in fresh:
+        if sym in new.vars and sym in old.vars:
+            new.vars[sym] = d.widen(old.vars[sym], new.vars[sym], steps)
+    for key, (lo, hi) in list(new.diff.items()):
+        known = old.diff.get(key)
+        if known is None:
+            if key[0] in old.vars and key[1] in old.vars:
+                del new.diff[key]
+            continue
+        new.diff[key] = (lo if lo >= known[0] else -INF), (hi if hi <= known[1] else INF)
+
+
+# Order -------------------------------------------------------------------------------------------
+def leq(a: State, b: State, local=None) -> str | None:
+    """None if every concrete state of `a` is one of `b`; otherwise what is not. Only the symbols in `local` (those made where
+    `b` is) may stand for something else in `a`: any other symbol is the same unknown in both."""
+    to: dict[int, tuple[int, int]] = {0: (0, 0), LEN: (LEN, 0)}
+
+    def fits(place, va, vb):
+        if vb is None or vb is CLOBBER:
+            return None
+        if va is None or va.kind != vb.kind or va.region != vb.region:
+            return f"place {place}: {va} is not {vb}"
+        image = va.sym, va.off - vb.off
+        if local is not None and vb.sym not in local and image != (vb.sym, 0):
+            return f"place {place}: {va} is not {vb}"
+        if to.setdefault(vb.sym, image) != image:
+            return f"place {place}: {va} breaks an equality"
+        return None
+
+    for i in range(11):
+        if (why := fits(i, a.regs[i], b.regs[i])):
+            return why
+    if len(a.frames) != len(b.frames):
+        return "different depth"
+    for depth, (fa, fb) in enumerate(zip(a.frames, b.frames)):
+        for i, (va, vb) in enumerate(zip(fa.saved, fb.saved)):
+            if (why := fits(("saved", depth, i), va, vb)):
+                return why
+        if fb.written & ~fa.written:
+            return f"stack bytes of frame {depth} not written"
+        for off, (size, vb) in fb.slots.items():
+            found = fa.slots.get(off)
+            if found is None or found[0] != size:
+                return f"stack slot {off} of frame {depth} not there"
+            if (why := fits(("slot", depth, off), found[1], vb)):
+                return why
+        for off, (size, va) in fa.slots.items():      # a pointer must not pass as written bytes
+            if va.kind != NUMBER and off not in fb.slots and fb.written & stack_bits(off, size):
+                return f"stack slot {off} of frame {depth} holds a pointer"
+    for sym, n in b.vars.items():
+        if sym not in to:
+            if sym not in a.vars:
+                return f"symbol {sym} unknown"
+            to[sym] = sym, 0
+        base, off = to[sym]
+        if not d.leq(a.num(Value(NUMBER, None, base, off)), n):
+            return f"symbol {sym}: {a.num(Value(NUMBER, None, base, off))} is not within {n}"
+    for (x, y), (lo, hi) in b.diff.items():
+        (sx, ox), (sy, oy) = to[x], to[y]
+        glo, ghi = a.gap(sx, sy)
+        if glo + oy - ox < lo or ghi + oy - ox > hi:
+            return f"difference of symbols {x}, {y}: {glo + oy - ox}..{ghi + oy - ox} is not within {lo}..{hi}"
+    for x, (v, w, c) in b.defs.items():
+        (sx, ox), (sv, ov), (sw, ow) = to[x], to[v], to[w]
+        known = a.defs.get(sx)
+        if known != (sv, sw, c - ox + ow - ov):
+            return f"definition of symbol {x}"
+    return None

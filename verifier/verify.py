@@ -1,0 +1,158 @@
+"""The verifier: bytes in, a report out. `verify` never raises for bad bytecode."""
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import asdict, dataclass, field
+
+from . import cfg
+from .descriptors import ContextDescriptor, helper_specs
+from .fixpoint import Fixpoint
+from .loops import Bound, longest, rank
+from .rules import RULES, Violation
+from .state import State
+from .transfer import Machine
+
+MAX_INSNS = 1_000_000                                 # rule 34: executed instructions in the worst case
+MAX_STEPS = 400_000                                   # rule 38: instructions analysed, counted as often as visited
+
+
+@dataclass
+class Report:
+    """The verdict on one container. `insn` and slots of loops count 8-byte slots from 0."""
+    accepted: bool
+    rule: int | None = None
+    message: str = ""
+    line: tuple[str, int] | int | None = None         # as the line map gives it
+    insn: int | None = None
+    hint: str = ""
+    stack: int = 0                                    # bytes below r10 in use, all frames of the deepest chain
+    insns: int = 0                                    # static, lddw counts as one
+    slots: int = 0
+    max_insns: int | None = None                      # executed in the worst case
+    max_branches: int | None = None                   # of these, taken jumps
+    loops: list[Bound] = field(default_factory=list)
+    clean32: bool = False                             # every register holds a 32-bit value or a pointer
+    helpers: list[int] = field(default_factory=list)  # called, by number
+    wcet_cycles: int | None = None
+    analysis_steps: int = 0
+
+    def as_dict(self) -> dict:
+        return asdict(self)
+
+
+@dataclass
+class Analysis:
+    """What the proof rests on, for the certificate and the worst-case time: the graph and the invariant of each node."""
+    graph: cfg.Graph
+    invariants: dict[cfg.Node, State]
+    bounds: dict[cfg.Node, int]                       # loop head -> most runs per entry
+    live: object                                      # live(node, i): the i-th edge can be taken
+
+
+def _helpers(helpers):
+    if helpers is None:
+        from ..compiler.helpers import HELPERS
+        helpers = HELPERS
+    return helper_specs(helpers)
+
+
+def line_of(line_map, slot):
+    """The source line of a slot: `line_map` is a dict or a sorted list of (slot, line), each valid until the next."""
+    if not line_map or slot is None:
+        return None
+    rows = sorted(line_map.items()) if isinstance(line_map, dict) else sorted(((row[0], row[1]) for row in line_map), key=lambda r: r[0])
+    i = bisect_right([r[0] for r in rows], slot) - 1
+    return rows[i][1] if i >= 0 else None
+
+
+def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
+            state_size: int = 0, helpers=None, line_map=None, max_insns: int = MAX_INSNS,
+            max_steps: int = MAX_STEPS) -> tuple[Report, Analysis | None]:
+    """As `verify`, with the invariants when the container is accepted."""
+    profile = profile.with_sizes(rodata=rodata, data=data, rec=record_size, state=state_size)
+    report = Report(False, slots=len(text) // 8)
+    fix = None
+    try:
+        graph = cfg.build(text, profile)
+        report.insns = len(graph.insns)
+        machine = Machine(profile, _helpers(helpers))
+        fix = Fixpoint(graph, machine, max_steps)
+        fix.run()
+        fix.check()
+        report.stack = sum((used + 7) // 8 * 8 for used in machine.stack_used.values())
+        if report.stack > profile.stack:
+            raise Violation(17, None, f"the frames of nested calls take {report.stack} bytes of the stack's {profile.stack}")
+        bounds = _bounds(report, fix, machine)
+        live = lambda node, i: fix.out.get((node, i)) is not None
+        _totals(report, graph, bounds, live, profile, max_insns)
+    except Violation as v:
+        report.rule, report.message, report.insn, report.hint = v.rule, v.message, v.slot, v.hint
+        report.line = line_of(line_map, v.slot)
+        report.analysis_steps = fix.steps if fix else 0
+        return report, None
+    report.accepted, report.clean32, report.analysis_steps = True, machine.clean32, fix.steps
+    report.helpers = sorted({i.imm for i in graph.insns.values() if i.is_call and not i.is_local_call})
+    return report, Analysis(graph, fix.invariant, bounds, live)
+
+
+def _bounds(report: Report, fix: Fixpoint, machine: Machine) -> dict:
+    bounds = {}
+    for loop in fix.graph.loops:
+        head = fix.invariant.get(loop.head)
+        if head is None:
+            bounds[loop.head] = 0
+            continue
+        stable = not any(i.is_call and not i.is_local_call and machine.helpers[i.imm].changes_packet
+                         for n in loop.body for _, i in n.code)
+        back = [fix.out.get(edge) for edge in loop.back_edges()]
+        bound, counter = rank(loop, head, back, fix.made_at.get(loop.head, {}), stable)
+        bounds[loop.head] = bound
+        depth, outer = 1, loop.parent
+        while outer:
+            depth, outer = depth + 1, outer.parent
+        report.loops.append(Bound(loop.head.first, bound, depth, counter))
+    return bounds
+
+
+def _totals(report: Report, graph, bounds, live, profile, max_insns) -> None:
+    report.max_insns = longest(graph, bounds, live, lambda n: len(n.code))
+    if report.max_insns > max_insns:
+        raise Violation(34, None, f"up to {report.max_insns} instructions are executed, the limit is {max_insns}; loops: " + ", ".join(
+            f"slot {b.head} x {b.bound}" for b in report.loops), "lower a bound")
+    report.max_branches = longest(graph, bounds, live, lambda n: 0, lambda n, i: n.succs[i][1] == "taken")
+    if profile.branch_budget is not None and report.max_branches > profile.branch_budget:
+        raise Violation(35, None, f"up to {report.max_branches} jumps are taken, this engine ends a run after {profile.branch_budget}")
+
+
+def verify(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
+           state_size: int = 0, helpers=None, line_map=None, max_insns: int = MAX_INSNS, max_steps: int = MAX_STEPS) -> Report:
+    """Judge a text section under a context descriptor.
+
+    `rodata`, `data`, `record_size`, `state_size`: sizes of these regions in bytes. `helpers`: rows of compiler/helpers.py (the default) or HelperSpec.
+    `line_map`: (slot, line) pairs. `max_insns`: most executed instructions (rule 34); `max_steps`: effort (rule 38)."""
+    return analyse(text, profile, rodata=rodata, data=data, record_size=record_size, state_size=state_size,
+                   helpers=helpers, line_map=line_map, max_insns=max_insns, max_steps=max_steps)[0]
+
+
+def render(report: Report, color: bool = False, source: dict[str, list[str]] | None = None, name: str = "container") -> str:
+    """The report for people: verdict, rule, source line. `source`: file -> its lines."""
+    paint = (lambda code, s: f"\x1b[{code}m{s}\x1b[0m") if color else (lambda code, s: s)
+    if report.accepted:
+        loops = f", {len(report.loops)} loop{'s' * (len(report.loops) != 1)}" if report.loops else ""
+        out = [f"{name}: {paint('32', 'accepted')}: {report.insns} instructions, at most {report.max_insns} executed, "
+               f"{report.stack} bytes of stack{loops}" + (", 32-bit clean" if report.clean32 else "")]
+        out += [f"  loop at slot {b.head}: at most {b.bound} turns ({b.counter})" for b in report.loops]
+        return "\n".join(out)
+    out = []
+    if isinstance(report.line, tuple):
+        file, line = report.line
+        out.append(paint("1", f"{file}:{line}: ") + paint("31", "rejected: ") + report.message)
+        lines = (source or {}).get(file, ())
+        if 0 < line <= len(lines):
+            out.append(f"  {line} | {lines[line - 1].rstrip()}")
+    else:
+        where = f"{name}:{report.line}: " if report.line is not None else f"{name}: "
+        out.append(paint("1", where) + paint("31", "rejected: ") + report.message)
+    if report.rule:
+        out.append(f"  rule {report.rule}: {RULES[report.rule].text}")
+    return "\n".join(out)
