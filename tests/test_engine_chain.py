@@ -10,7 +10,6 @@ from lpn.compiler.image import Flag, Image, Kind
 from lpn.runtime.engines import EngineError, get_engine
 from lpn.runtime.memory import CONTEXT
 
-ENGINES = ["engine"]
 META = {"port": 5, "iface": 1, "rssi": -71, "lqi": 200, "time": 4_000_000_000, "node_short": 0xBEEF,
         "node_ext": 0x0011223344556677, "node_pan": 0xABCD, "clock": 4_000_000_100}
 

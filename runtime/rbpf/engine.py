@@ -1,0 +1,195 @@
+"""The rbpf crate as an engine: other people's interpreter, and the chain's rules written a second time.
+
+What it cannot do, against the C engine: it does not count instructions (`Result.insns` is None), does not end
+endless loops, ignores access rights (the window is writable, for one), and checks no helper pointers. Run programs
+that the verifier or the C engine has passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lpn.compiler.bundle import Bundle, Entry
+from lpn.compiler.image import Flag, Image, Kind
+from lpn.runtime.engine.build import BuildError
+from lpn.runtime.engine.native import NativeHost, as_bundle
+from lpn.runtime.engines import (DEFAULT_FUEL, MAX_PACKET, OUT_SIZE, REASON_ENGINE, VERDICTS, WINDOW, Engine,
+                                 EngineError, EngineUnavailable, Program, Result, check_meta)
+from lpn.runtime.memory import CONTEXT, CONTEXT_SIZE, Buffer, Regions, context
+from lpn.runtime.raw import RawResult, raw_result
+from lpn.runtime.rbpf.build import library
+from lpn.runtime.rbpf.translate import translate
+
+_MESSAGE = 600
+_MAX_TRACES = 256
+
+
+class RbpfFault(Exception):
+    """rbpf stopped a program."""
+
+
+def open_rbpf() -> tuple[Any, Any]:
+    """(ffi, lib), or EngineUnavailable."""
+    try:
+        return library()
+    except (BuildError, OSError) as e:
+        raise EngineUnavailable(str(e)) from None
+
+
+class RbpfVm:
+    """One program in rbpf. `host`: whose tables helper `lookup` sees."""
+
+    def __init__(self, text: bytes, rodata: Buffer, data: Buffer, allowed: Iterable[Buffer],
+                 host: NativeHost | None) -> None:
+        self.ffi, self.lib = open_rbpf()
+        self._message = self.ffi.new("char[]", _MESSAGE)
+        self._r0 = self.ffi.new("uint64_t *")
+        self._keep = (rodata, data, *allowed)
+        self.host = host
+        code = translate(text, rodata.address, data.address)
+        vm = self.lib.lpn_rbpf_new(code, len(code), self._message, _MESSAGE)
+        if vm == self.ffi.NULL:
+            raise EngineError(f"rbpf: {self._text()}")
+        self.vm = self.ffi.gc(vm, self.lib.lpn_rbpf_free)
+        for buffer in self._keep:
+            self.lib.lpn_rbpf_allow(self.vm, buffer.address, buffer.size)
+
+    def run(self, ctx: int, ctx_size: int, memory: int, memory_size: int) -> int:
+        """r0, or RbpfFault; the environment must be set."""
+        error = self.lib.lpn_rbpf_run(self.vm, self._pointer(ctx), ctx_size, self._pointer(memory), memory_size,
+                                      self._r0, self._message, _MESSAGE)
+        if error > 0 and self.host:
+            raise RbpfFault(self.host.error_name(error))
+        if error:
+            raise RbpfFault(self._text().split("\\n")[0].removeprefix("Error: "))
+        return self._r0[0]
+
+    def environment(self, now: int) -> None:
+        """What helpers use from now on; forgets traces."""
+        if self.host:
+            lookup = self.host.ffi.addressof(self.host.lib, "lpn_host_lookup")
+            address = int(self.host.ffi.cast("uintptr_t", lookup))
+            handle = int(self.host.ffi.cast("uintptr_t", self.host.handle))
+        else:
+            address = handle = 0
+        self.lib.lpn_rbpf_environment(self.ffi.cast("void *", address), self._pointer(handle), now)
+
+    def traces(self) -> tuple[tuple[int, int], ...]:
+        out = self.ffi.new("uint64_t[]", 2 * _MAX_TRACES)
+        n = self.lib.lpn_rbpf_traces(out, 2 * _MAX_TRACES)
+        return tuple((out[i], out[i + 1]) for i in range(0, n, 2))
+
+    def _pointer(self, address: int) -> Any:
+        return self.ffi.cast("uint8_t *", address)
+
+    def _text(self) -> str:
+        return self.ffi.string(self._message).decode(errors="replace")
+
+
+class RbpfProgram(Program):
+    """A bundle in rbpf; memory and chain are kept in Python."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self.host = NativeHost(0, 0, 0)         # for its tables only
+        for table in bundle.tables:
+            self.host.add_table(table)
+        self._packet = Buffer(MAX_PACKET + WINDOW)
+        self._record = Buffer(bundle.record_size)
+        self._state = Buffer(bundle.state_size)
+        self._out = Buffer(OUT_SIZE)
+        self._ctx = Buffer(CONTEXT_SIZE)
+        shared = (self._record, self._state, self._out)
+        self._chain: list[tuple[Image, RbpfVm]] = []
+        for image in bundle.chained():
+            if image.kind == Kind.TIMING:
+                raise EngineError("chain: bad chain")
+            rodata = Buffer(len(image.rodata), image.rodata)
+            data = Buffer(len(image.data), image.data)
+            self._chain.append((image, RbpfVm(image.text, rodata, data, shared, self.host)))
+        if not self._chain:
+            raise EngineError("chain: bad chain")
+
+    def state(self) -> bytes:
+        return self._state.bytes()
+
+    def set_state(self, state: bytes) -> None:
+        if len(state) != self.bundle.state_size:
+            raise EngineError(f"{len(state)} bytes of state, the bundle has {self.bundle.state_size}")
+        self._state.view[:len(state)] = state
+
+    def set_entries(self, table: str, entries: Iterable[Entry]) -> None:
+        self.host.set_entries(self._table(table), entries)
+
+    def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
+        values = check_meta(meta)
+        if len(frame) > MAX_PACKET:
+            return self._result(1, REASON_ENGINE, None, frame, "packet too long")
+        self._packet.view[:len(frame) + WINDOW] = frame + bytes(WINDOW)
+        for region in (self._record, self._out):
+            region.view[:region.size] = bytes(region.size)
+        self._ctx.view[:] = context(self._packet.address, len(frame), self._record.address, self._state.address,
+                                    self._out.address, values)
+        self._chain[0][1].environment(values["clock"])
+        verdict, arg, out = 0, 0, None
+        for image, vm in self._chain:
+            try:
+                r0 = vm.run(self._ctx.address, CONTEXT_SIZE, self._packet.address, len(frame) + WINDOW)
+                said = r0 & 0xFFFF
+                if said >= len(VERDICTS):
+                    raise RbpfFault("unknown verdict")
+                if said:
+                    verdict, arg = said, r0 >> 16 & 0xFFFF
+                if VERDICTS[said] in ("DROP", "DELIVER", "CONSUMED"):
+                    out = None
+                    break
+                if image.kind == Kind.DEPARSER or image.flags & Flag.DEPARSES:
+                    out = self._rebuild(len(frame))
+            except RbpfFault as e:
+                return self._result(1, REASON_ENGINE, None, self._packet.view[:len(frame)], str(e), image.name)
+        return self._result(verdict, arg, out, self._packet.view[:len(frame)])
+
+    def _rebuild(self, size: int) -> bytes:
+        length, payload = (int.from_bytes(self._ctx.view[at:at + 4], "little")
+                           for at in (CONTEXT["out_len"][0], CONTEXT["payload"][0]))
+        if length > OUT_SIZE or payload > size or length + size - payload > MAX_PACKET:
+            raise RbpfFault("rebuilt packet out of bounds")
+        return self._out.view[:length] + self._packet.view[payload:size]
+
+    def _result(self, verdict: int, arg: int, out: bytes | None, packet: bytes, error: str = "",
+                module: str = "") -> Result:
+        word = VERDICTS[verdict]
+        return Result(word, self._reason(arg, error) if word == "DROP" else None,
+                      arg if word == "DELIVER" else None, out, None, out if out is not None else packet,
+                      f"module {module}: {error}" if error and module else error or None,
+                      self._chain[0][1].traces())
+
+
+class RbpfEngine(Engine):
+    """The Rust crate `rbpf` 0.3.0, its interpreter."""
+
+    name = "rbpf"
+
+    def __init__(self) -> None:
+        open_rbpf()
+
+    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL) -> RbpfProgram:
+        return RbpfProgram(as_bundle(bundle))
+
+
+def run_raw_rbpf(text: bytes, *, layout: str = "mem", ctx: bytes = b"", packet: bytes = b"", record_size: int = 0,
+                 state: bytes = b"", rodata: bytes = b"", data: bytes = b"", meta: Mapping[str, int] | None = None,
+                 host: NativeHost | None = None) -> RawResult:
+    """As `lpn.runtime.raw.run_raw`, in rbpf: r2 is 0, nothing is counted, a fault's text is rbpf's own."""
+    values = check_meta(meta)
+    regions = Regions(layout, ctx, packet, record_size, state, rodata, data, values)
+    window = WINDOW if layout == "lpn" else 0
+    shared = (regions.record, regions.state, regions.out)
+    vm = RbpfVm(text, regions.rodata, regions.data, shared, host)
+    vm.environment(values["clock"])
+    try:
+        r0 = vm.run(regions.ctx.address, regions.ctx.size, regions.packet.address, len(packet) + window)
+        return raw_result(regions, "ok", r0, None, None)
+    except RbpfFault as e:
+        return raw_result(regions, str(e), 0, None, None)
