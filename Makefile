@@ -6,9 +6,10 @@ PY := .venv/bin/python
 SAY := @echo "lpn:"
 
 # Caches belong to the checkout, unless the user says where they are.
+XDG_CACHE_HOME ?= $(CURDIR)/build/cache
 PIP_CACHE_DIR ?= $(CURDIR)/build/cache/pip
 HYPOTHESIS_STORAGE_DIRECTORY ?= $(CURDIR)/build/cache/hypothesis
-export PIP_CACHE_DIR HYPOTHESIS_STORAGE_DIRECTORY
+export XDG_CACHE_HOME PIP_CACHE_DIR HYPOTHESIS_STORAGE_DIRECTORY
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PYTHONDONTWRITEBYTECODE = 1
 # cargo keeps its downloads and its configuration in one folder: ours links to the user's configuration.
