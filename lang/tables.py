@@ -290,6 +290,8 @@ def match(kind: str, width: int, value: int, mask: int | None = None, prefix: in
     value &= ones
     if kind == "range":
         return Match(kind, width, value, ones, width, value if low is None else low, value if high is None else high)
+    if kind == "lpm" and prefix is None and mask is not None:
+        prefix = mask.bit_count()               # P4's way to write a prefix: value &&& mask
     prefix = width if prefix is None else prefix
     if kind == "lpm":
         mask = ones ^ (ones >> prefix)

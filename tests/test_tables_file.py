@@ -1,0 +1,127 @@
+"""Tables files: what a program accepts of them, and one clear line for what it does not."""
+from __future__ import annotations
+
+import json
+
+import pytest
+from programs import chain, example, program
+
+from lpn.lang import tables
+from lpn.lang.reference import Reference
+from lpn.lang.tables import TablesError
+
+TEXT = chain("X x;", "state start { pkt.extract(h.x); transition accept; }", types="""
+    enum bit<8> Color { red = 1, green = 2 }
+    header X { bit<16> a; bit<8> b; }
+    struct Inner { bit<64> ext; bool on; }
+    struct Outer { Inner inner; bit<128> address; int<8> offset; Color color; }
+    register<Outer>[4] cells;
+    register<bit<16>> limit;
+    """, processor="""
+    counter<bit<32>> seen;
+    action to(bit<16> port) { m.verdict = DELIVER; m.port = port; }
+    action drop() { m.verdict = DROP; }
+    table routes { key = { h.x.a : lpm; h.x.b : exact; } actions = { to; drop; } size = 3; default_action = drop();
+                   entries = { (0x1200 &&& 0xff00, 7) : to(1); } }
+    table filters { key = { h.x.a : ternary; h.x.b : range; } actions = { drop; to; } size = 8; }
+    apply { routes.apply(); filters.apply(); }""")
+
+
+def load(value: object) -> tables.Tables:
+    return tables.from_text(json.dumps(value), program(TEXT))
+
+
+def test_contexts_of_the_standard_library():
+    text = '{"contexts": {"0": {"prefix": "2001:db8::", "length": 64}, "15": {"prefix": "0xff", "length": "0x80"}}}'
+    state = Reference(example("decompress/decompress")).state(tables.from_text(text, example("decompress/decompress")))
+    assert state.get("contexts", 0) == {"prefix": 0x20010DB8 << 96, "length": 64}
+    assert state.get("contexts", 15) == {"prefix": 255, "length": 128}
+    assert state.get("contexts", 1) == {"prefix": 0, "length": 0}
+
+
+def test_cells_are_named_by_register_index_and_field():
+    found = load({"cells": {"2": {"inner": {"ext": "00:12:4b:00:14:b5:d9:4f", "on": True}, "offset": -5, "color": "green"}},
+                  "limit": 300})
+    assert [(cell.register.name, cell.index, cell.values) for cell in found.cells] == [
+        ("cells", 2, {"inner.ext": 0x00124B0014B5D94F, "inner.on": 1, "offset": -5, "color": 2}), ("limit", 0, {"": 300})]
+    state = Reference(program(TEXT)).state(found)
+    assert state.get("cells", 2) == {"inner": {"ext": 0x00124B0014B5D94F, "on": True}, "address": 0, "offset": -5, "color": 2}
+
+
+def test_entries_follow_the_constant_ones():
+    found = load({"routes": [{"key": ["0x1230/12", 7], "action": "to", "args": [9]}],
+                  "P.filters": [{"key": ["0x1000 &&& 0xf000", "5..9"], "action": "drop", "priority": 3},
+                                {"key": ["_", "_"], "action": "to", "args": ["0x10"], "priority": 2}]})
+    routes, filters = found.entries.values()
+    assert [(entry.matches[0].prefix, entry.action, entry.args) for entry in routes] == [(8, 1, (1,)), (12, 1, (9,))]
+    assert (filters[0].matches[0].mask, filters[0].matches[1].low, filters[0].matches[1].high) == (0xF000, 5, 9)
+    reference = Reference(program(TEXT))
+    state = reference.state(found)
+    run = lambda frame: reference.run(bytes.fromhex(frame), {}, state)      # noqa: E731
+    assert run("123407").port == 16                                         # `to(9)`, then the filter
+    routes_only = load({"routes": [{"key": ["0x1230/12", 7], "action": "to", "args": [9]}]})
+    state = reference.state(routes_only)
+    assert [run(frame).port for frame in ("123407", "124407")] == [9, 1]    # the longest prefix
+    assert run("123408").reason == "P.drop"
+
+
+@pytest.mark.parametrize("value, message", [
+    ([], "an object with registers and tables by name is expected"),
+    ({"nope": 1}, "nope: the program has no such register or table (it has P.filters, P.routes, cells, limit)"),
+    ({"seen": 1}, "seen: a counter cannot be set"),
+    ({"limit": 65536}, "limit: 65536 does not fit bit<16>"),
+    ({"limit": -1}, "limit: -1 does not fit bit<16>"),
+    ({"limit": True}, "limit: true is not a value of bit<16>"),
+    ({"limit": 1.5}, "limit: 1.5 is not a value of bit<16>"),
+    ({"limit": "::1"}, 'limit: "::1" is not a value of bit<16>'),
+    ({"limit": None}, "limit: null is not a value of bit<16>"),
+    ({"cells": 1}, "cells: an object with cells by index is expected"),
+    ({"cells": {"4": {}}}, "cells: index 4 is out of range 0 to 3"),
+    ({"cells": {"x": {}}}, "cells: 'x' is not an index"),
+    ({"cells": {"01": {}}}, "cells: '01' is not an index"),
+    ({"cells": {"0": 5}}, "cells[0]: an object with fields of Outer is expected"),
+    ({"cells": {"0": {"nope": 5}}}, "cells[0]: Outer has no field nope (it has inner, address, offset, color)"),
+    ({"cells": {"0": {"inner": {"on": 1}}}}, "cells[0].inner.on: true or false is expected, not 1"),
+    ({"cells": {"0": {"inner": {"ext": "00:12"}}}}, 'cells[0].inner.ext: "00:12" is not a value of bit<64>'),
+    ({"cells": {"0": {"address": "fe80::1%eth0"}}}, 'cells[0].address: "fe80::1%eth0" is not a value of bit<128>'),
+    ({"cells": {"0": {"offset": 128}}}, "cells[0].offset: 128 does not fit int<8>"),
+    ({"cells": {"0": {"color": "blue"}}}, 'cells[0].color: "blue" is not one of red, green'),
+    ({"routes": {}}, "routes: a list of entries is expected"),
+    ({"routes": [5]}, "routes[0]: an object with key and action is expected"),
+    ({"routes": [{"key": [1], "action": "to"}]}, "routes[0]: key must be a list of 2"),
+    ({"routes": [{"key": [1, 1], "action": "fly"}]}, 'routes[0]: "fly" is not one of the table\'s actions to, drop'),
+    ({"routes": [{"key": [1, 1], "action": "to"}]}, "routes[0]: to takes 1 arguments"),
+    ({"routes": [{"key": [1, 1], "action": "to", "args": [70000]}]}, "routes[0].port: 70000 does not fit bit<16>"),
+    ({"routes": [{"key": ["1/17", 1], "action": "drop"}]}, "routes[0].key[0]: prefix length must be 0 to 16"),
+    ({"routes": [{"key": [1, 1], "action": "drop", "prio": 1}]},
+     "routes[0]: unknown 'prio' (an entry has key, action, args, priority)"),
+    ({"routes": [{"key": [1, 1], "action": "drop", "priority": -1}]}, "routes[0]: priority must be a number from 0"),
+    ({"routes": [{"key": [1, 1], "action": "drop"}] * 3}, "routes: 4 entries, the table's size is 3"),
+    ({"filters": [{"key": [1, "9..5"], "action": "drop"}]}, "filters[0].key[1]: 9..5 is empty"),
+])
+def test_what_is_wrong_is_said_in_one_line(value, message):
+    with pytest.raises(TablesError) as caught:
+        load(value)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("text, message", [
+    ("{", "not JSON"), ('{"limit": 1, "limit": 2}', "limit is given twice"), ("[" * 100000, "not JSON"),
+])
+def test_what_is_no_json_is_refused(text, message):
+    with pytest.raises(TablesError, match=message):
+        tables.from_text(text, program(TEXT))
+
+
+def test_the_file_is_named(tmp_path):
+    path = tmp_path / "t.json"
+    with pytest.raises(TablesError, match=r"t\.json: No such file or directory"):
+        tables.load(path, program(TEXT))
+    path.write_bytes(b"\xff")
+    with pytest.raises(TablesError, match=r"t\.json: not UTF-8 text"):
+        tables.load(path, program(TEXT))
+    path.write_text('{"limit": 65536}')
+    with pytest.raises(TablesError, match=r"t\.json: limit: 65536 does not fit bit<16>"):
+        tables.load(path, program(TEXT))
+    path.write_text('{"limit": 6}')
+    assert len(tables.load(path, program(TEXT)).cells) == 1
