@@ -44,7 +44,7 @@ class Flag(IntFlag):
 
     CLEAN32 = 1         #: every register holds a 32-bit value or a pointer
     CERTIFIED = 2       #: the certificate section is not empty
-    DEPARSES = 4        #: a fused container that ends with a deparser: it fills `out`
+    DEPARSES = 4        #: of a fused container: it ends with a deparser, which fills `out`
 
 
 KNOWN_FLAGS = Flag.CLEAN32 | Flag.CERTIFIED | Flag.DEPARSES
@@ -79,7 +79,7 @@ class Image:
 
     def __post_init__(self) -> None:
         _check_text(len(self.text))
-        _check_flags(int(self.flags), len(self.certificate))
+        _check_flags(int(self.flags), len(self.certificate), self.kind)
         for field, value, limit in (
                 ("record hash", self.record_hash, 1 << 32), ("state hash", self.state_hash, 1 << 32),
                 ("record size", self.record_size, 1 << 16), ("state size", self.state_size, 1 << 16)):
@@ -133,7 +133,7 @@ class Image:
             raise ImageError("bad kind", f"kind {kind}")
         if profile != Profile.LPN:
             raise ImageError("bad profile", f"profile {profile}")
-        _check_flags(flags, n_cert)
+        _check_flags(flags, n_cert, kind)
         if res16 or res64:
             raise ImageError("reserved field set", "the header's reserved fields are zero in version 1")
         _check_text(n_text)
@@ -158,11 +158,13 @@ def _check_text(size: int) -> None:
         raise ImageError("bad text", f"{size} bytes are not one or more whole instructions")
 
 
-def _check_flags(flags: int, certificate: int) -> None:
+def _check_flags(flags: int, certificate: int, kind: int) -> None:
     if flags & ~int(KNOWN_FLAGS):
         raise ImageError("bad flags", f"flags {flags:#06x}: unknown bits")
     if bool(flags & Flag.CERTIFIED) != bool(certificate):
         raise ImageError("bad flags", "the certificate flag and the certificate's length disagree")
+    if flags & Flag.DEPARSES and kind != Kind.FUSED:
+        raise ImageError("bad flags", "only a fused container says that it deparses")
 
 
 def _check_stack(used: int) -> None:

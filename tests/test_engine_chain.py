@@ -101,6 +101,12 @@ def test_out_len_and_payload_are_checked(offset, value):
     assert load(bad).run(b"ab").reason == "engine: rebuilt packet out of bounds"
 
 
+def test_a_rebuilt_packet_is_no_longer_than_a_packet():
+    program = load(parser(payload=1), deparser(b"HD"))
+    assert len(program.run(bytes(2047)).out) == 2048
+    assert program.run(bytes(2048)).reason == "engine: rebuilt packet out of bounds"
+
+
 @pytest.mark.parametrize("name", [n for n in CONTEXT if CONTEXT[n][0] >= 40])
 def test_context_values(name):
     """Each slot, read with its width: upper half checked against a shifted copy in a DELIVER argument."""
@@ -188,6 +194,10 @@ def test_table_entries_change_between_packets():
 @pytest.mark.parametrize("images,error", [
     ([processor(name="a"), parser()], "bad chain"),
     ([deparser(), processor()], "bad chain"),
+    ([], "bad chain"),
+    ([processor(name=f"p{i}") for i in range(9)], "bad chain"),
+    ([replace(processor(), record_size=17)], "not enough memory given"),
+    ([replace(processor(), state_size=9)], "not enough memory given"),
     ([image("t", Kind.TIMING, ret(0))], "bad chain"),
     ([image("f", Kind.FUSED, ret(0)), processor()], "bad chain"),
     ([image("bad", Kind.PROCESSOR, mov(10, 1) + EXIT)], "module bad, instruction 0: write to r10"),

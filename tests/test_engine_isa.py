@@ -175,6 +175,23 @@ def test_frames_share_512_bytes():
     assert value_of(full) == 4
 
 
+def test_a_frame_that_has_no_room_left_cannot_call():
+    claim = insn(0xBF, 2, 10) + insn(0x07, 2, imm=-256)
+    text = claim + call(1) + EXIT + claim + call(1) + EXIT + claim + call(0) + EXIT
+    result = run_raw(text)
+    assert (result.error, result.pc) == ("stack used up", 10)
+
+
+def test_functions_called_from_the_last_to_the_first():
+    """However calls are ordered, each function has its own frame."""
+    def function(at, value):
+        return insn(0x7A, 10, 0, -at, value) + insn(0x79, 0, 10, -at) + EXIT
+
+    text = (insn(0x7A, 10, 0, -8, 1) + call(9) + insn(0xBF, 6, 0) + call(4) + insn(0x0F, 6, 0) + insn(0x79, 0, 10, -8)
+            + insn(0x0F, 0, 6) + EXIT + function(16, 20) + function(24, 300))
+    assert value_of(text) == 321
+
+
 def test_recursion_ends_at_eight_frames():
     endless = call(-1) + EXIT
     result = run_raw(endless)

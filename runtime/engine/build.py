@@ -41,10 +41,12 @@ def cache_dir() -> Path:
         choices.append(Path(tempfile.gettempdir()) / f"lpn-{os.getuid()}")
     for path in choices:
         try:
-            path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.mkdir(parents=True, exist_ok=True, mode=0o755)
         except OSError:
             continue
-        if os.access(path, os.W_OK) and path.stat().st_uid == os.getuid():
+        # In a folder that everyone may write to, one of that name may be somebody else's.
+        shared = path.parent == Path(tempfile.gettempdir())
+        if os.access(path, os.W_OK) and (not shared or path.stat().st_uid == os.getuid()):
             return path
     raise BuildError(f"no folder to build in: {', '.join(map(str, choices))} cannot be written")
 

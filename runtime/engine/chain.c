@@ -151,7 +151,8 @@ void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_m
             result->rebuilt = true;
             result->out_len = lpn_get32(ctx + LPN_CTX_OUT_LEN);
             result->payload = lpn_get32(ctx + LPN_CTX_PAYLOAD);
-            if (result->out_len > LPN_OUT_SIZE || result->payload > size) {
+            if (result->out_len > LPN_OUT_SIZE || result->payload > size
+                || result->out_len + (size - result->payload) > LPN_MAX_PACKET) {
                 fault(result, LPN_E_REBUILD);
                 return;
             }

@@ -191,12 +191,7 @@ void lpn_host_run(lpn_host *host, const uint8_t *frame, uint32_t size, const lpn
     }
     lpn_chain_run(&host->chain, host->packet, size, &m, &r);
     *packet_size = 0;
-    if (r.rebuilt && r.out_len + size - r.payload > LPN_MAX_PACKET) {
-        r.error = LPN_E_REBUILD;
-        r.verdict = LPN_DROP;
-        r.arg = LPN_REASON_ENGINE + LPN_E_REBUILD;
-        r.rebuilt = false;
-    } else if (r.rebuilt) {
+    if (r.rebuilt) {
         memcpy(packet, host->chain.out, r.out_len);
         memcpy(packet + r.out_len, host->packet + r.payload, size - r.payload);
         *packet_size = r.out_len + size - r.payload;

@@ -122,7 +122,8 @@ int lpn_image_parse(lpn_image *image, const uint8_t *bytes, size_t size)
     }
     image->flags = lpn_get16(bytes + 18);
     if ((image->flags & ~(LPN_FLAG_CLEAN32 | LPN_FLAG_CERTIFIED | LPN_FLAG_DEPARSES)) != 0
-        || ((image->flags & LPN_FLAG_CERTIFIED) != 0) != (sizes[3] != 0)) {
+        || ((image->flags & LPN_FLAG_CERTIFIED) != 0) != (sizes[3] != 0)
+        || ((image->flags & LPN_FLAG_DEPARSES) != 0 && image->kind != LPN_FUSED)) {
         return LPN_E_FLAGS;
     }
     if (!lpn_is_zero(bytes + 54, 10)) {
