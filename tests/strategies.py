@@ -95,17 +95,22 @@ def some(draw: Draw, value: Any) -> Iterator[Instance]:
         yield value
 
 
-@st.composite
-def valid(draw: Draw, program: ast.Program, names: tuple[str, ...] = (), fixed: dict[str, dict[str, int]] = {}) -> bytes:
-    """The bytes of the program's headers (those of `names`, or all) that satisfy every check, and a payload.
-    `fixed`: values of fields, by the header's name."""
-    run = headers_of(program, draw(payloads))
-    assert run.headers is not None
-    chosen = [each for name, value in run.headers.fields.items() if not names or name in names
-              for each in some(draw, value)]
-    for instance in chosen:
-        fill(draw, instance, fixed.get(instance.name, {}))
-    return b"".join(instance.emit() for instance in chosen) + run.packet.rest
+# The strategies that depend on a program are made inside a function: Hypothesis prints a strategy's arguments, and a
+# program is long.
+
+def valid(program: ast.Program, fixed: dict[str, dict[str, int]] = {}) -> st.SearchStrategy[bytes]:
+    """The bytes of the program's headers that satisfy every check, and a payload. `fixed`: values of fields, by the
+    header's name."""
+    @st.composite
+    def make(draw: Draw) -> bytes:
+        run = headers_of(program, draw(payloads))
+        assert run.headers is not None
+        chosen = [each for value in run.headers.fields.values() for each in some(draw, value)]
+        for instance in chosen:
+            fill(draw, instance, fixed.get(instance.name, {}))
+        return b"".join(instance.emit() for instance in chosen) + run.packet.rest
+
+    return make()
 
 
 @st.composite
@@ -131,8 +136,7 @@ def frames(program: ast.Program, **how: Any) -> st.SearchStrategy[bytes]:
 
 # ---------------------------------------------------------------- codecs
 
-@st.composite
-def compressed(draw: Draw, codec: ast.Codec, fixed: dict[str, int] = {}, tail: int = 0) -> bytes:
+def compressed(draw: Draw, codec: ast.Codec, fixed: dict[str, int] = {}) -> bytes:
     """Bytes that a codec's table can read: for each group one of its rows, its tag, and inline bits at random.
     `fixed`: tag variables. An octet that is a length may promise more than there is."""
     tags: dict[object, int] = {}
@@ -186,24 +190,27 @@ def nodes(expr: Any) -> Iterator[Any]:
 
 # ---------------------------------------------------------------- 6LoWPAN frames
 
-@st.composite
-def lowpan(draw: Draw, program: ast.Program) -> bytes:
+def lowpan(program: ast.Program) -> st.SearchStrategy[bytes]:
     """Data frames in LOWPAN_IPHC with LOWPAN_NHC headers, some in a mesh, some in an uncompressed datagram. The
     program has headers `mac` and, perhaps, `mesh` and `broadcast`."""
-    run = headers_of(program, b"")
-    assert run.headers is not None
-    names = run.headers.fields
-    fill(draw, names["mac"], {"frame_type": 1, "security": 0, "ie_present": 0})             # type: ignore[arg-type]
-    frame = names["mac"].emit()                                                             # type: ignore[attr-defined]
-    if "mesh" in names and draw(st.integers(0, 4)) == 0:
-        fill(draw, names["mesh"], {})                                                       # type: ignore[arg-type]
-        frame += names["mesh"].emit()                                                       # type: ignore[attr-defined]
-    more = draw(st.integers(0, 1))
-    frame += draw(compressed(declared(program, "Iphc"), {"nh": more}))
-    for _ in range(draw(st.integers(0, 5))):
-        if more and draw(st.booleans()):
-            more = draw(st.integers(0, 1))
-            frame += draw(compressed(declared(program, "ExtNhc"), {"nh": more}))
-    if more and draw(st.integers(0, 9)):
-        frame += draw(compressed(declared(program, "UdpNhc")))
-    return frame + draw(payloads)
+    @st.composite
+    def make(draw: Draw) -> bytes:
+        run = headers_of(program, b"")
+        assert run.headers is not None
+        names = run.headers.fields
+        fill(draw, names["mac"], {"frame_type": 1, "security": 0, "ie_present": 0})             # type: ignore[arg-type]
+        frame = names["mac"].emit()                                                             # type: ignore[attr-defined]
+        if "mesh" in names and draw(st.integers(0, 4)) == 0:
+            fill(draw, names["mesh"], {})                                                       # type: ignore[arg-type]
+            frame += names["mesh"].emit()                                                       # type: ignore[attr-defined]
+        more = draw(st.integers(0, 1))
+        frame += compressed(draw, declared(program, "Iphc"), {"nh": more})
+        for _ in range(draw(st.integers(0, 5))):
+            if more and draw(st.booleans()):
+                more = draw(st.integers(0, 1))
+                frame += compressed(draw, declared(program, "ExtNhc"), {"nh": more})
+        if more and draw(st.integers(0, 9)):
+            frame += compressed(draw, declared(program, "UdpNhc"))
+        return frame + draw(payloads)
+
+    return make()
