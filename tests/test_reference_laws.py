@@ -118,9 +118,9 @@ def addresses(draw, iids: list[int], multicast: bool) -> int:
 
 
 @st.composite
-def datagrams(draw) -> bytes:
+def datagrams(draw, **mac_fields: int) -> bytes:
     """A MAC header, an IPv6 header that says the truth about its payload, the payload."""
-    mac = draw(valid(program(lossless({"x": "Mhr"}, "ieee802154"))).filter(lambda frame: len(frame) >= 2))
+    mac = draw(valid(program(lossless({"x": "Mhr"}, "ieee802154")), fixed={"x": mac_fields}))
     # Only the header is wanted: its own parser says where it ends.
     drawn = Reference(program(lossless({"x": "Mhr"}, "ieee802154"))).prepare(mac, {}, None)
     instance = drawn.headers.fields["x"]
