@@ -1,12 +1,13 @@
 """The captures with known answers, and the comparison of any engine with them.
 
-`engine.run(frame, meta)` gives a result with `verdict` and `out`; the engine runs `examples/decompress` (or a program
-that gives the same datagrams) and has the contexts of `tables_for(capture)`. The captures are not part of the project:
-`CAPTURES` is None where they are absent.
+`engine.run(frame, meta)` gives a result with `verdict`, `reason` and `out`; the engine runs `examples/decompress` (or a
+program that gives the same datagrams) and has the contexts of `tables_for(capture)`. Only the project's own recordings
+are part of it; `CAPTURES` is None where the others are absent, and `here(capture)` says whether one can be read.
 """
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from typing import Any, Protocol
 from lpn.runtime import capture as captures
 from lpn.runtime.capture import Frame
 
+_EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 _SHARED = Path(__file__).resolve().parents[2] / "shared" / "captures"
 CAPTURES = _SHARED if _SHARED.is_dir() else None
 ABSENT = "the captures (../shared/captures) are not here"
@@ -24,6 +26,8 @@ ABSENT = "the captures (../shared/captures) are not here"
 # The largest PHY payload of IEEE 802.15.4 (aMaxPhyPacketSize), without the FCS.
 MAX_FRAME = 125
 
+# The project's own recordings of RIOT nodes, with the contexts they use.
+OWN_FILES = {"riot_6lowpan": ("decompress", "decompress/contexts.json"), "riot_udp": ("udp", None)}
 # Files of generated frames, one for every corner of RFC 6282; `frag` needs reassembly.
 RFC_FILES = ("ctx", "dispatch", "iphc_all", "iphc_base", "iphc_mcast", "iphc_ucast", "ipv6_raw", "l2", "mesh",
              "nhc_ext", "nhc_udp", "trunc", "upper")
@@ -109,8 +113,14 @@ class Comparison:
         return [each for each in self.differences if not strengths or each.strength in strengths]
 
 
+def here(name: str) -> bool:
+    return name in OWN_FILES or CAPTURES is not None
+
+
 def path_of(name: str) -> Path:
-    """The capture `name`, of either folder."""
+    """The file of the capture `name`."""
+    if name in OWN_FILES:
+        return _EXAMPLES / OWN_FILES[name][0] / "captures" / f"{name}.pcap"
     assert CAPTURES is not None
     generated = CAPTURES / "rfc6282" / f"{name}.pcap"
     return generated if name in RFC_FILES or name == "frag" else CAPTURES / f"{name}.pcap"
@@ -118,6 +128,9 @@ def path_of(name: str) -> Path:
 
 def tables_for(name: str) -> dict:
     """The contexts that the answers of the capture assume, as a tables file."""
+    if name in OWN_FILES:
+        file = OWN_FILES[name][1]
+        return json.loads((_EXAMPLES / file).read_text()) if file else {}
     assert CAPTURES is not None
     if name in RFC_FILES or name == "frag":
         options = (CAPTURES / "rfc6282" / "TSHARK_OPTS.txt").read_text()
@@ -130,7 +143,7 @@ def tables_for(name: str) -> dict:
 
 def frames_of(name: str) -> Iterator[tuple[Frame, Expectation | str]]:
     """Every frame with what is expected of it, or a word that says why nothing is."""
-    answers = _truth(name) if name in RFC_FILES else _tshark(name)
+    answers = _own(name) if name in OWN_FILES else _truth(name) if name in RFC_FILES else _tshark(name)
     for frame in captures.read(path_of(name)):
         if frame.fcs_ok is False:
             yield frame, "wrong FCS"            # the radio's job: the frame never reaches the program
@@ -181,6 +194,16 @@ def _truth(name: str) -> dict[int, Answer]:
         answers[int(row["frame"])] = Expectation(
             row["verdict"] == "accept", bytes.fromhex(row["rfc"]) if row["rfc"] else None, row["strength"], row["reason"],
             bytes.fromhex(row["rfc_alt"]) if row["rfc_alt"] else None)
+    return answers
+
+
+def _own(name: str) -> dict[int, Answer]:
+    """tshark's answer, of the project's recordings."""
+    answers: dict[int, Answer] = {}
+    for row in _rows(path_of(name).with_suffix(".tshark.tsv")):
+        whole = row["kind"] == "whole"
+        answers[int(row["frame"])] = "fragment" if row["kind"] in ("first", "next") else Expectation(
+            whole, bytes.fromhex(row["datagram"]) if whole else None, "tshark" if whole else "none", row["kind"])
     return answers
 
 
