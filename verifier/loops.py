@@ -62,57 +62,57 @@ def rank(loop: Loop, head: State, back: list[State | None], symbols: dict[int, i
         step = lo if lo > 0 else -hi if hi < 0 else 0
         if not step:
             continue
-        ranges = [head.bounds(sym)]
-        for other in head.vars:
-            if other != sym and other not in symbols and (other != LEN or stable_length) and all(other in s.vars for s in back):
-                ranges.append(head.gap(sym, other))
-        width = min(h - l for l, h in ranges)
+        runs = []
+        for other in [0, *head.vars]:
+            if other == sym or other in symbols or other == LEN and not stable_length or any(
+                    other and other not in s.vars for s in back):
+                continue
+            l, h = head.gap(sym, other)               # wherever the head runs
+            runs.append((h - l) // step + 1)
+            gaps = [s.gap(sym, other) for s in back]  # where it runs once more
+            runs.append((max(h for _, h in gaps) - min(l for l, _ in gaps)) // step + 2)
+        most = min(runs)
         moved.append(f"{place_name(symbols[sym])} moves by {'at least ' if lo != hi else ''}{step if lo > 0 else -step}")
-        if width < 1 << 32 and (best is None or width // step + 1 < best[0]):
-            best = width // step + 1, f"{moved[-1]} a turn"
+        if most <= 1 << 32 and (best is None or most < best[0]):
+            best = most, f"{moved[-1]} a turn"
     if best:
         return best
-    known = f"{', '.join(moved[:3])}, but no comparison bounds it" if moved else "nothing moves by a constant in every turn"
+    known = f"{', '.join(moved[:3])}, but no comparison bounds it" if moved else "nothing is known to move by a constant in every turn and to stay in bounds"
     raise Violation(33, loop.head.first, f"no counter bounds the loop: {known}",
                     "count in one direction and compare the counter with a bounded value before going back")
 
 
 def longest(graph: Graph, bounds: dict[Node, int], live, weight, edge_weight=lambda node, i: 0) -> int:
-    """The heaviest path from the entry, each loop's body as often as its bound. `live(node, i)`: the edge can be taken."""
-    def region(loop: Loop | None):
-        start = graph.nodes[0] if loop is None else loop.head
-        best: dict[Node, int] = {start: 0}            # heaviest path up to, not including, the node
-        top = 0
-
-        def leave(node, reached, inner=()):
-            """Push `reached` along the edges of `node` that stay in this region; not those inside an inner loop."""
-            nonlocal top
-            for i, (succ, _) in enumerate(node.succs):
-                if succ in inner or not live(node, i):
+    """The heaviest path from the entry to an end. `live(node, i)`: the edge can be taken. A loop whose head runs n times
+    costs n - 1 times its heaviest way round and the heaviest way from the head to where it is left."""
+    def region(loop: Loop | None) -> tuple[dict[Node, int], int]:
+        """Heaviest path through each node, from the region's start and including it; heaviest way round."""
+        best = {graph.nodes[0] if loop is None else loop.head: 0}
+        ends: dict[Node, int] = {}
+        way_round = 0
+        items = list(region_order(graph, loop))
+        for item in [loop.head, *items] if loop else items:
+            if isinstance(item, Loop):
+                if item.head not in best or not bounds[item.head]:
                     continue
-                there = reached + edge_weight(node, i)
-                if loop is not None and succ is loop.head:
-                    top = max(top, there)
-                elif loop is None or succ in loop.body:
-                    best[succ] = max(best.get(succ, 0), there)
+                inner, turn = region(item)
+                base = best[item.head] + (bounds[item.head] - 1) * turn
+                passed = {node: base + cost for node, cost in inner.items()}
+            elif item in best:
+                passed = {item: best[item] + weight(item)}
+            else:
+                continue
+            ends.update(passed)
+            inside = item.body if isinstance(item, Loop) else ()
+            for node, reached in passed.items():
+                for i, (succ, _) in enumerate(node.succs):
+                    if succ in inside or not live(node, i):
+                        continue
+                    there = reached + edge_weight(node, i)
+                    if loop is not None and succ is loop.head:
+                        way_round = max(way_round, there)
+                    elif loop is None or succ in loop.body:
+                        best[succ] = max(best.get(succ, 0), there)
+        return ends, way_round
 
-        def visit(item):
-            nonlocal top
-            if isinstance(item, Node):
-                if item in best:
-                    reached = best[item] + weight(item)
-                    top = max(top, reached)
-                    leave(item, reached)
-            elif item.head in best:
-                reached = best[item.head] + bounds[item.head] * region(item)
-                top = max(top, reached)
-                for node in item.body:
-                    leave(node, reached, item.body)
-
-        if loop is not None:
-            visit(loop.head)
-        for item in region_order(graph, loop):
-            visit(item)
-        return top
-
-    return region(None)
+    return max(region(None)[0].values())

@@ -5,11 +5,15 @@ from . import domain as d
 from .rules import Violation
 from .state import LEN, NUMBER, POINTER, State, Value, stack_bits
 
-OFFSET_LIMIT = 1 << 16                                # pointers stay within this distance of their region
+OFFSET_LIMIT = 1 << 17                                # pointers stay within this distance of their region
 
 
 def spread(lo: int, hi: int) -> str:
     return str(lo) if lo == hi else f"{lo}..{hi}" if max(abs(lo), abs(hi)) < 1 << 40 else "unbounded"
+
+
+def count(n: int) -> str:
+    return f"{n} byte" + "s" * (n != 1)
 
 
 class Memory:
@@ -49,19 +53,19 @@ class Memory:
         if write and not self.profile.packet_write:
             self.fail(22, slot, "writes to the packet, which is read-only here")
         if lo < -self.profile.headroom:
-            self.fail(19, slot, f"{verb} {size} bytes at packet offset {spread(lo, hi)}, which may lie before the packet",
+            self.fail(19, slot, f"{verb} {count(size)} at packet offset {spread(lo, hi)}, which may lie before the packet",
                       "compare the cursor with the packet's start, or add an unsigned number to it")
         proven = s.bounds(LEN)[0]
         behind = at.off + size - s.gap(at.sym, LEN)[0]  # bytes of the access behind the end, at most
         window = 0 if write else self.profile.window
         if behind > window:
             first = max(0, lo + size - proven)
-            text = f"the cursor may be {spread(first, behind)} bytes beyond the proven {proven} bytes"
+            text = f"the cursor may be {spread(first, behind)} bytes beyond the proven {count(proven)}"
             if behind > self.profile.max_packet + size:
-                text = f"the cursor is not bounded: only {proven} bytes are proven"
+                text = f"the cursor is not bounded: only {count(proven)} proven"
             if window:
                 text += f", {window} more are readable"
-            self.fail(19, slot, f"{verb} {size} bytes at packet offset {spread(lo, hi)}; {text}",
+            self.fail(19, slot, f"{verb} {count(size)} at packet offset {spread(lo, hi)}; {text}",
                       f"compare the cursor + {size} with pkt_end first")
 
     def _check_stack(self, s: State, at: Value, size: int, slot: int) -> None:
@@ -70,7 +74,7 @@ class Memory:
             self.fail(18, slot, f"stack offset r10 + ({spread(lo, hi)}) is not bounded", "mask or compare the index first")
         elif lo < -self.profile.stack or hi + size > 0:
             rule = 18 if at.sym else 17
-            self.fail(rule, slot, f"{size} bytes at r10 + ({spread(lo, hi)}) are not within the {self.profile.stack} bytes below r10")
+            self.fail(rule, slot, f"{count(size)} at r10 + ({spread(lo, hi)}) are not within the {self.profile.stack} bytes below r10")
         else:
             self.stack_used[at.region] = max(self.stack_used.get(at.region, 0), -lo)
 
@@ -81,7 +85,7 @@ class Memory:
             self.fail(22, slot, f"{verb} {at.region}, which is {'read' if write else 'write'}-only")
         lo, hi = s.offsets(at)
         if lo < 0 or hi + size > region.size:
-            self.fail(22, slot, f"{verb} {size} bytes at offset {spread(lo, hi)} of {at.region}, which has {region.size} bytes",
+            self.fail(22, slot, f"{verb} {count(size)} at offset {spread(lo, hi)} of {at.region}, which has {count(region.size)}",
                       "compare or mask the offset first" if at.sym else "")
 
     # Loads ---------------------------------------------------------------------------------------
@@ -121,7 +125,7 @@ class Memory:
             f = self.profile.field_at(off)
             if f is None or f.kind != "scalar":
                 what = f"pointer slot {f.name}" if f else "no field"
-                self.fail(21, slot, f"reads {size} bytes at context offset {at.off}, where {what} is", "read a whole slot")
+                self.fail(21, slot, f"reads {count(size)} at context offset {at.off}, where {what} is", "read a whole slot")
                 return value
         if field.max is not None and (at.off, size) == (field.offset, field.width):
             return d.unsigned(0, field.max)
@@ -177,7 +181,7 @@ class Memory:
             f = self.profile.field_at(off)
             if f is None or not f.writable:
                 what = f"slot {f.name} is read-only" if f else "no field is there"
-                self.fail(21, slot, f"writes {size} bytes at context offset {at.off}: {what}")
+                self.fail(21, slot, f"writes {count(size)} at context offset {at.off}: {what}")
                 return
 
     def _store_stack(self, s: State, at: Value, size: int, value: Value, slot: int) -> None:
@@ -188,7 +192,7 @@ class Memory:
         exact = lo == hi
         if value.kind != NUMBER:
             if not exact or size != 8 or lo % 8:
-                self.fail(25, slot, f"a {value.kind} is stored in {size} bytes at r10 + ({spread(lo, hi)})",
+                self.fail(25, slot, f"a {value.kind} is stored in {count(size)} at r10 + ({spread(lo, hi)})",
                           "spill pointers whole to 8-aligned slots")
                 return
             if at.region != f"stack{len(s.frames) - 1}":

@@ -8,12 +8,15 @@ ranges imply: `diff[cursor, LEN]` is how much of the packet lies behind the curs
 """
 from __future__ import annotations
 
+from math import gcd
 from typing import NamedTuple
 
 from . import domain as d
 
 NUMBER, POINTER, LOW_HALF, NULLABLE = "number", "pointer", "low half of a pointer", "pointer or null"
-CLOBBERED = "clobbered"                               # a call destroyed it
+# What a place holds that cannot be used: a call destroyed it, the packet changed, or the kind depends on the path.
+CLOBBERED, STALE, MIXED = "clobbered", "stale packet pointer", "pointer or number"
+UNUSABLE = {CLOBBERED, STALE, MIXED}
 LEN = 1                                               # symbol of the packet's length; symbol 0 is the number 0
 INF = 1 << 70
 
@@ -26,7 +29,7 @@ class Value(NamedTuple):
     off: int
 
 
-CLOBBER = Value(CLOBBERED, None, 0, 0)
+CLOBBER, STALE_POINTER, MIXTURE = (Value(kind, None, 0, 0) for kind in (CLOBBERED, STALE, MIXED))
 
 
 def number(n: int) -> Value:
@@ -51,19 +54,21 @@ def stack_bits(off: int, size: int) -> int:
 
 
 class State:
-    __slots__ = ("regs", "vars", "diff", "defs", "frames", "shifted")
+    __slots__ = ("regs", "vars", "diff", "defs", "strides", "frames", "shifted")
 
     def __init__(self):
         self.regs: list[Value | None] = [None] * 11
         self.vars: dict[int, d.Num] = {}
         self.diff: dict[tuple[int, int], tuple[int, int]] = {}  # (a, b), a < b: bounds of b - a
         self.defs: dict[int, tuple[int, int, int]] = {}         # x: (v, w, c) where x = w - v + c
+        self.strides: dict[int, tuple[int, int]] = {}           # x: (m, r) where x = r modulo m
         self.frames: list[Frame] = [Frame()]
         self.shifted: dict[int, Value] = {}                     # x: what was shifted left by 32 to give x; within a block
 
     def copy(self) -> State:
         s = State.__new__(State)
         s.regs, s.vars, s.diff, s.defs = list(self.regs), dict(self.vars), dict(self.diff), dict(self.defs)
+        s.strides = dict(self.strides)
         s.frames, s.shifted = [f.copy() for f in self.frames], dict(self.shifted)
         return s
 
@@ -98,6 +103,13 @@ class State:
             lo, hi = max(lo, klo), min(hi, khi)
         return lo, hi
 
+    def stride(self, v: Value) -> tuple[int, int]:
+        """(m, r): the value is r modulo m; m is 0 for the constant r."""
+        if not v.sym:
+            return 0, v.off
+        m, r = self.strides.get(v.sym, (1, 0))
+        return m, (r + v.off) % m
+
     # Refinement: each returns False when nothing is left -------------------------------------------
     def learn(self, v: Value, n: d.Num | None) -> bool:
         """The value is one of `n`; symbols whose difference to it is known learn from it."""
@@ -124,6 +136,8 @@ class State:
         old = self.vars[sym]
         new = d.meet(old, n)
         if new is None:
+            return False
+        if sym in self.strides and (new := _congruent(new, self.strides[sym])) is None:
             return False
         if new == old:
             return True
@@ -200,6 +214,8 @@ class State:
                 live |= {v, w}
         if len(self.vars) >= len(live):
             self.vars = {s: n for s, n in self.vars.items() if s in live}
+        if self.strides:
+            self.strides = {x: t for x, t in self.strides.items() if x in live}
         if self.diff:
             self.diff = {k: b for k, b in self.diff.items() if k[0] in live and k[1] in live}
 
@@ -226,8 +242,11 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
 
     def merged(place, values):
         first = values[0]
-        if any(v is None or v.kind != first.kind or v.region != first.region for v in values):
+        if any(v is None for v in values):
             return None
+        if any(v.kind != first.kind or v.region != first.region for v in values):
+            kinds = {v.kind for v in values}
+            return CLOBBER if CLOBBERED in kinds else STALE_POINTER if STALE in kinds else MIXTURE
         syms, offs = tuple(v.sym for v in values), tuple(v.off for v in values)
         if all(s == syms[0] for s in syms) and all(o == offs[0] for o in offs):
             if syms[0] and members.setdefault(syms[0], (syms, (0,) * len(states)))[0] != syms:
@@ -255,7 +274,7 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
             found = [f.slots.get(off) for f in frames]
             if all(x is not None and x[0] == size for x in found):
                 v = merged(base + 600 + off, [x[1] for x in found])
-                if v is not None:
+                if v is not None and v.kind not in UNUSABLE:
                     slots[off] = size, v
         for f in frames:                              # what is a pointer on one side only is nothing at all
             for off, (size, v) in f.slots.items():
@@ -276,8 +295,26 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
         for other in nums[1:]:
             n = d.join(n, other)
         out.vars[sym] = n
+        if not n.is_const and (stride := _join_strides(states, syms, offs)):
+            out.strides[sym] = stride
+            out.vars[sym] = _congruent(n, stride) or n
     _join_diffs(out, states, members, {c[0] for c in classes.values()} if head else None)
     return out
+
+
+def _congruent(n: d.Num, stride: tuple[int, int]) -> d.Num | None:
+    """The bounds moved inwards to values r modulo m."""
+    m, r = stride
+    return d.within(n, n.slo + (r - n.slo) % m, n.shi - (n.shi - r) % m)
+
+
+def _join_strides(states, syms, offs):
+    """The congruence all agree on (Granger's domain); None if it says nothing."""
+    m, r = None, 0
+    for s, sym, off in zip(states, syms, offs):
+        m2, r2 = s.stride(Value(NUMBER, None, sym, off))
+        m, r = (m2, r2) if m is None else (gcd(m, m2, r - r2), r)
+    return (m, r % m) if m > 1 else None
 
 
 def _join_defs(out, states, members, kept):
@@ -341,7 +378,8 @@ def widen(old: State, new: State, fresh: frozenset, steps: list[int]) -> None:
     """Make `new` (a join that includes what led to `old`) an upper bound that stops growing, in place."""
     for sym in fresh:
         if sym in new.vars and sym in old.vars:
-            new.vars[sym] = d.widen(old.vars[sym], new.vars[sym], steps)
+            wide = d.widen(old.vars[sym], new.vars[sym], steps)
+            new.vars[sym] = sym in new.strides and _congruent(wide, new.strides[sym]) or wide
     for key, (lo, hi) in list(new.diff.items()):
         known = old.diff.get(key)
         if known is None:
@@ -358,7 +396,7 @@ def leq(a: State, b: State, local=None) -> str | None:
     to: dict[int, tuple[int, int]] = {0: (0, 0), LEN: (LEN, 0)}
 
     def fits(place, va, vb):
-        if vb is None or vb is CLOBBER:
+        if vb is None or vb.kind in UNUSABLE:
             return None
         if va is None or va.kind != vb.kind or va.region != vb.region:
             return f"place {place}: {va} is not {vb}"
@@ -402,6 +440,10 @@ def leq(a: State, b: State, local=None) -> str | None:
         glo, ghi = a.gap(sx, sy)
         if glo + oy - ox < lo or ghi + oy - ox > hi:
             return f"difference of symbols {x}, {y}: {glo + oy - ox}..{ghi + oy - ox} is not within {lo}..{hi}"
+    for x, (m, r) in b.strides.items():
+        m2, r2 = a.stride(Value(NUMBER, None, *to[x]))
+        if m2 % m or r2 % m != r:
+            return f"stride of symbol {x}"
     for x, (v, w, c) in b.defs.items():
         (sx, ox), (sv, ov), (sw, ow) = to[x], to[v], to[w]
         known = a.defs.get(sx)

@@ -1,13 +1,16 @@
 """What one instruction does to the state. Errors are found here; loads and stores are in memory.py."""
 from __future__ import annotations
 
+from math import gcd
+
 from ..compiler import isa
 from ..compiler.isa import ALU_NAMES, ALU_OPS, Instruction
 from . import domain as d
 from .descriptors import ContextDescriptor, HelperSpec
 from .memory import OFFSET_LIMIT, Memory, spread
 from .rules import Violation
-from .state import CLOBBER, CLOBBERED, LEN, LOW_HALF, NULLABLE, NUMBER, POINTER, Frame, State, Value, number, stack_bits
+from .state import (CLOBBER, CLOBBERED, LEN, LOW_HALF, NULLABLE, NUMBER, POINTER, STALE, STALE_POINTER, UNUSABLE, Frame,
+                    State, Value, number, stack_bits)
 
 SLO, SHI = -(1 << 63), (1 << 63) - 1
 
@@ -39,6 +42,7 @@ class Machine(Memory):
             del s.vars[sym]
             s.diff = {key: b for key, b in s.diff.items() if sym not in key}
             s.defs = {x: t for x, t in s.defs.items() if sym != x and sym not in t[:2]}
+            s.strides.pop(sym, None)
         s.vars[sym] = n
         return sym
 
@@ -51,9 +55,13 @@ class Machine(Memory):
         """The value of a register; None (reported) if it holds nothing usable."""
         v = s.regs[reg]
         if v is None:
-            self.fail(13, slot, f"r{reg} holds no value on some path", "write it on every path first")
-        elif v.kind == CLOBBERED:
-            self.fail(15, slot, f"r{reg} was destroyed by a call", "keep it in r6-r9 or on the stack")
+            self.fail(13, slot, f"r{reg} is not written on every path", "write it first")
+        elif v.kind in UNUSABLE:
+            if v.kind == CLOBBERED:
+                self.fail(15, slot, f"r{reg} was destroyed by a call", "keep it in r6-r9 or on the stack")
+            elif v.kind == STALE:
+                self.fail(20, slot, f"r{reg} points into the packet as it was before a call changed it", "load it from the context again")
+            self.fail(13, slot, f"r{reg} holds a pointer on one path and something else on another", "use two registers")
             return None
         return v
 
@@ -61,6 +69,8 @@ class Machine(Memory):
         v = self.read(s, reg, slot)
         if v is None or v.kind == POINTER:
             return v
+        if v == number(0):
+            self.fail(26, slot, f"r{reg} is null here")
         if v.kind == NULLABLE:
             self.fail(26, slot, f"r{reg} may be null", "compare it with 0 first")
             return v._replace(kind=POINTER, sym=0)
@@ -187,7 +197,10 @@ class Machine(Memory):
             return a                                  # the mask removes nothing
         elif name in ("OR", "XOR") and nb.is_const and nb.ulo == 0 and (wide or na.uhi <= d.M32):
             return a
-        return self.fresh(s, slot, d.alu(name, na, nb, wide))
+        out = self.fresh(s, slot, d.alu(name, na, nb, wide))
+        if name == "MUL" and out.sym and nb.is_const and nb.ulo > 1 and na.uhi * nb.ulo <= (SHI if wide else d.M32):
+            s.strides[out.sym] = nb.ulo, 0
+        return out
 
     def shift32(self, s: State, slot: int, name: str, a: Value, na: d.Num, nb: d.Num) -> Value:
         """Code without 32-bit arithmetic extends by shifting up and down: the value is the one before."""
@@ -299,6 +312,9 @@ class Machine(Memory):
         lo, hi = (plo + nlo, phi + nhi) if name == "ADD" else (plo - nhi, phi - nlo)
         if lo < -OFFSET_LIMIT or hi > OFFSET_LIMIT:
             known = s.num(n)
+            if nhi > d.M32 and known.uhi32 <= OFFSET_LIMIT:
+                self.fail(30, slot, f"only the low 32 bits of the number added to the pointer are bounded: {known.ulo32}..{known.uhi32}",
+                          "clear the upper half after the comparison")
             self.fail(23, slot, f"the pointer to {p.region} would move to offset {spread(lo, hi)}: the number is {known}",
                       "bound it first")
             if nhi - nlo > 1 << 40 or phi - plo > 1 << 40:
@@ -420,9 +436,12 @@ class Machine(Memory):
             if v is None or v.region == "pkt":
                 return None
             return v._replace(sym=old) if v.sym == LEN else v
-        s.regs = [renamed(v) for v in s.regs]
+
+        def register(v):
+            return STALE_POINTER if v is not None and v.region == "pkt" else renamed(v)
+        s.regs = [register(v) for v in s.regs]
         for frame in s.frames:
-            frame.saved = tuple(renamed(v) for v in frame.saved)
+            frame.saved = tuple(register(v) for v in frame.saved)
             for off, (size, v) in list(frame.slots.items()):
                 v = renamed(v)
                 if v is None:
@@ -538,6 +557,10 @@ class Machine(Memory):
     def _compare(self, s: State, name: str, a: Value, b: Value) -> bool:
         """Learn `a NAME b` of two mathematical integers."""
         lo, hi = self.difference(s, a, b)             # b - a
+        (ma, ra), (mb, rb) = s.stride(a), s.stride(b)
+        m, r = gcd(ma, mb), rb - ra
+        if m:
+            lo, hi = lo + (r - lo) % m, hi - (hi - r) % m
         name = name.replace("JS", "J")
         if name == "JEQ":
             lo, hi = max(lo, 0), min(hi, 0)
@@ -551,6 +574,8 @@ class Machine(Memory):
             hi = min(hi, 0)
         elif name == "JNE":
             lo, hi = lo + (lo == 0), hi - (hi == 0)
+        if m:
+            lo, hi = lo + (r - lo) % m, hi - (hi - r) % m
         if lo > hi:
             return False
         shift = a.off - b.off

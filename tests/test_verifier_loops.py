@@ -1,0 +1,62 @@
+"""Loops as compilers write them: the bound found is the number of turns, or close above it."""
+import pytest
+
+from lpn.compiler.asm import assemble
+from lpn.verifier import LPN, verify
+
+PACKET = "r7 = *(u64 *)(r1 + 0)\nr8 = *(u64 *)(r1 + 8)\nr9 = *(u64 *)(r1 + 24)\nr6 = *(u32 *)(r1 + 52)\nr0 = 0\n"
+
+# name, program, bounds of its loops from outside in (None: refused by rule 33; a number: by that rule)
+LOOPS = [
+    ("up, unsigned, 64 bits", "r2 = 0\nL: r2 += 1\nif r2 < 10 goto L", [10]),
+    ("up, unsigned, 32 bits", "w2 = 0\nL: w2 += 1\nif w2 < 10 goto L", [10]),
+    ("up, signed", "w2 = 0\nL: w2 += 1\nif w2 s< 10 goto L", [10]),
+    ("up, less or equal", "w2 = 0\nL: w2 += 1\nif w2 <= 10 goto L", [11]),
+    ("up, not equal", "w2 = 0\nL: w2 += 1\nif w2 != 10 goto L", [10]),
+    ("up by 4, not equal", "w2 = 0\nL: w2 += 4\nif w2 != 40 goto L", [10]),
+    ("up by 12, not equal", "w2 = 0\nL: w2 += 12\nif w2 != 120 goto L", [10]),
+    ("up by 12 past the bound", "w2 = 0\nL: w2 += 12\nif w2 != 125 goto L", None),
+    ("down to zero", "w2 = 10\nL: w2 += -1\nif w2 != 0 goto L", [10]),
+    ("down, signed, below zero", "r2 = 10\nL: r2 += -1\nif r2 s>= 0 goto L", [11]),
+    ("down, unsigned", "w2 = 10\nL: w2 += -1\nif w2 > 0 goto L", [10]),
+    ("tested at the top, equal", "w2 = 0\nL: if w2 == 10 goto M\nw2 += 1\ngoto L\nM: r0 = 0", [11]),
+    ("down from a bounded unknown", "w6 &= 31\nif w6 == 0 goto M\nL: w6 += -1\nif w6 != 0 goto L\nM: r0 = 0", [31]),
+    ("up to an unknown in a register, less", "w6 &= 31\nw2 = 0\nL: w2 += 1\nif w2 < w6 goto L", [31]),
+    ("up to an unknown in a register, not equal", "w6 &= 31\nif w6 == 0 goto M\nw2 = 0\nL: w2 += 1\nif w2 != w6 goto L\nM: r0 = 0", [31]),
+    ("the same without the guard", "w6 &= 31\nw2 = 0\nL: w2 += 1\nif w2 != w6 goto L", None),
+    ("up to an unknown without bounds", "w2 = 0\nL: w2 += 1\nif w2 < w6 goto L", 34),
+    ("two counters, the other compared", "w2 = 0\nw3 = 100\nL: w2 += 2\nw3 += -1\nif w2 < 20 goto L", [10]),
+    ("a counter on the stack", "*(u64 *)(r10 - 8) = 0\nL: r2 = *(u64 *)(r10 - 8)\nr2 += 1\n*(u64 *)(r10 - 8) = r2\nif r2 < 10 goto L", [10]),
+    ("a counter on the stack, 32 bits", "*(u32 *)(r10 - 4) = 0\nL: r2 = *(u32 *)(r10 - 4)\nw2 += 1\n*(u32 *)(r10 - 4) = w2\nif w2 < 10 goto L", [10]),
+    ("step depends on the path", "w2 = 0\nL: w2 += 1\nif r6 == 0 goto M\nw2 += 1\nM: if w2 < 10 goto L", [10]),
+    ("step 0 on a path", "w2 = 0\nL: if r6 == w6 goto M\nw2 += 1\nM: if w2 < 10 goto L".replace("r6 == w6", "w6 == 5"), None),
+    ("a cursor to the end", "r2 = r7\nL: r3 = r2\nr3 += 4\nif r3 > r8 goto M\nr4 = *(u32 *)(r2 + 0)\nr2 += 4\ngoto L\nM: r0 = 0", [513]),
+    ("a cursor by options", "r2 = r7\nL: r3 = r2\nr3 += 2\nif r3 > r8 goto M\nr4 = *(u8 *)(r2 + 1)\nr2 += r4\nr2 += 2\ngoto L\nM: r0 = 0", [1025]),
+    ("a cursor by options, padding of 1 byte",
+     "r2 = r7\nL: r3 = r2\nr3 += 2\nif r3 > r8 goto M\nr4 = *(u8 *)(r2 + 0)\nif w4 != 0 goto N\nr2 += 1\ngoto L\n"
+     "N: r4 = *(u8 *)(r2 + 1)\nr2 += r4\nr2 += 2\ngoto L\nM: r0 = 0", [2048]),
+    ("a cursor to another cursor", "r4 = *(u8 *)(r7 + 0)\nr5 = r7\nr5 += r4\nif r5 > r8 goto M\nr2 = r7\nL: if r2 >= r5 goto M\n"
+     "r4 = *(u8 *)(r2 + 63)\n*(u8 *)(r2 + 0) = w4\nr2 += 1\ngoto L\nM: r0 = 0", [256]),
+    ("rows of 12 bytes, pointer not equal", "r2 = r9\nr3 = r9\nw6 &= 7\nif w6 == 0 goto M\nw6 *= 12\nr3 += r6\nL: r4 = *(u32 *)(r2 + 8)\nr2 += 12\nif r2 != r3 goto L\nM: r0 = 0", [7]),
+    ("nested", "w2 = 0\nA: w3 = 0\nB: w3 += 1\nif w3 < 8 goto B\nw2 += 1\nif w2 < 16 goto A", [16, 8]),
+    ("inner bound is the outer counter", "w2 = 1\nA: w3 = 0\nB: w3 += 1\nif w3 < w2 goto B\nw2 += 1\nif w2 < 16 goto A", [15, 15]),
+    ("a head two edges lead back to", "w2 = 0\nL: w2 += 1\nif w2 >= 10 goto M\nif w6 == 0 goto L\nw0 += 1\nw0 &= 7\ngoto L\nM: r0 = 0", [10]),
+    ("without 32-bit arithmetic", "r2 = 0\nL: r2 += 1\nr3 = r2\nr3 <<= 32\nr3 >>= 32\nif r3 < 10 goto L", [10]),
+]
+
+
+@pytest.mark.parametrize("code, bounds", [row[1:] for row in LOOPS], ids=[row[0] for row in LOOPS])
+def test_bound(code, bounds):
+    report = verify(assemble(PACKET + code + "\nexit"), LPN, state_size=128)
+    if not isinstance(bounds, list):
+        assert report.rule == (bounds or 33), report.message
+    else:
+        assert report.accepted, report.message
+        assert [b.bound for b in report.loops] == bounds
+
+
+def test_worst_case_is_reached():
+    """The total of a loop without choices is exactly what runs."""
+    report = verify(assemble("r0 = 0\nr2 = 0\nA: r3 = 0\nB: r3 += 1\nif r3 < 8 goto B\nr2 += 1\nif r2 < 16 goto A\nexit"), LPN)
+    assert report.max_insns == 2 + 16 * (1 + 8 * 2 + 2) + 1
+    assert report.max_branches == 16 * 7 + 15

@@ -1,0 +1,79 @@
+"""Every rule has a program that breaks it alone and a near miss that passes; the exact message is part of the case."""
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent / "verifier"))
+import cases                                                       # noqa: E402
+
+from lpn.compiler.asm import assemble                              # noqa: E402
+from lpn.verifier import FEMTO, LPN, RULES, XDP, render, verify    # noqa: E402
+
+CASES = cases.all_cases()
+# Kept by the image format, the worst-case time and the certificate.
+ELSEWHERE = {12, 36, 37}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{c.rule}-{c.name.replace(' ', '-')}" for c in CASES])
+def test_case(case):
+    report = case.run()
+    assert ("accept" if report.accepted else report.message) == case.expect
+    if not report.accepted:
+        assert report.rule == int(case.headers.get("broken", case.rule))
+
+
+def test_every_rule_has_both_verdicts():
+    for number in set(RULES) - ELSEWHERE:
+        mine = [c for c in CASES if c.rule == number]
+        assert any(c.expect == "accept" for c in mine), f"rule {number} has no near miss"
+        assert any(c.expect.startswith(f"rule {number} ") for c in mine), f"nothing breaks rule {number}"
+
+
+def test_report_names_the_line():
+    text = assemble("r0 = 0\nr2 = *(u64 *)(r1 + 0)\nr0 = *(u8 *)(r2 + 70)\nexit")
+    report = verify(text, LPN, line_map=[(0, ("a.lpn", 3)), (2, ("a.lpn", 5))])
+    assert (report.insn, report.line, report.rule) == (2, ("a.lpn", 5), 19)
+    shown = render(report, source={"a.lpn": ["", "", "", "", "    pkt.extract(h);"]}).splitlines()
+    assert shown[0].startswith("a.lpn:5: rejected: rule 19 (packet bounds): slot 2: reads 1 byte at packet offset 70")
+    assert shown[1] == "  5 |     pkt.extract(h);"
+    assert "\x1b[31m" in render(report, color=True)
+
+
+def test_accepted_report():
+    text = assemble("r6 = r1\n*(u32 *)(r10 - 4) = 7\nw0 = 0\nL: w0 += 1\nif w0 < 10 goto L\ncall 2\nw0 = 0\nexit")
+    report = verify(text, LPN)
+    assert report.accepted and report.clean32 and report.helpers == [2]
+    assert (report.stack, report.insns, report.max_insns) == (8, 8, 3 + 2 * 10 + 3)
+    assert [(b.head, b.bound, b.depth) for b in report.loops] == [(3, 10, 1)]
+    assert "accepted: 8 instructions, at most 26 executed, 8 bytes of stack, 1 loop, 32-bit clean" in render(report)
+    assert report.as_dict()["loops"][0]["counter"] == "r0 moves by 1 a turn"
+
+
+def test_clean32():
+    def clean(source):
+        report = verify(assemble(source), LPN)
+        assert report.accepted, report.message
+        return report.clean32
+    assert clean("r0 = *(u32 *)(r1 + 52)\nr0 += 0\nexit")
+    assert clean("r2 = *(u64 *)(r1 + 0)\nr3 = *(u64 *)(r1 + 8)\nr3 -= r2\nw0 = w3\nexit")
+    assert not clean("r0 = *(u32 *)(r1 + 52)\nr0 += 1\nw0 = w0\nexit")
+    assert not clean("r0 = -1\nw0 = w0\nexit")
+    assert not clean("r0 = *(u64 *)(r1 + 72)\nw0 = w0\nexit")
+    assert not clean("r2 = *(u32 *)(r1 + 52)\nr0 = 1\nif r2 s< 0 goto L\nL: exit")
+
+
+@given(st.binary(max_size=80), st.sampled_from([LPN, XDP, FEMTO]), st.integers(0, 1 << 30))
+@settings(max_examples=300, deadline=None)
+def test_any_bytes_get_a_verdict(noise, profile, seed):
+    """Nothing raises, whatever the bytes: plain noise, and a program with some bytes changed."""
+    import generate
+    rng = random.Random(seed)
+    assert not verify(noise, profile).accepted or noise[-8:] == assemble("exit")
+    text = bytearray(assemble(generate.program(rng.choice, 2)))
+    for _ in range(rng.randrange(1, 4)):
+        text[rng.randrange(len(text))] = rng.randrange(256)
+    report = verify(bytes(text), profile, record_size=64, state_size=32, max_steps=20_000)
+    assert report.accepted or (report.rule in RULES and report.message)
