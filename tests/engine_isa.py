@@ -152,3 +152,18 @@ def store_programs(register: bool):
                 else:
                     text = insn(0x62 | code, 1, 0, at, value)
                 yield text + mov(0, 0) + EXIT, want
+
+
+def linked(parts: list[bytes | tuple[int, int, int, int]], choose: Callable[[int, int], int]) -> bytes:
+    """Code made of pieces and of jumps (opcode, dst, src, imm); `choose(first, last)` says which piece, or the end, a
+    jump goes to: only forward, so that each program ends."""
+    starts = [0]
+    for part in parts:
+        starts.append(starts[-1] + (1 if isinstance(part, tuple) else len(part) // 8))
+    out = b""
+    for i, part in enumerate(parts):
+        if isinstance(part, tuple):
+            op, dst, src, imm = part
+            part = insn(op, dst, src, starts[choose(i + 1, len(parts))] - starts[i] - 1, imm)
+        out += part
+    return out

@@ -4,7 +4,7 @@ import ctypes
 import errno
 
 import pytest
-from engine_isa import (ALU, EDGES, EXIT, JUMPS, M32, M64, alu_programs, insn, jump_programs, lddw, mov, swap_programs)
+from engine_isa import (ALU, EDGES, EXIT, JUMPS, M32, M64, alu_programs, insn, lddw, mov, swap_programs)
 
 from lpn.runtime import kernel
 from lpn.runtime.engines import EngineError, EngineUnavailable

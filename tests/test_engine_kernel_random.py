@@ -7,7 +7,7 @@ verifier takes them: registers and stack initialised, divisors and shift counts 
 import struct
 
 import pytest
-from engine_isa import ALU, EDGES, EXIT, IMMEDIATES, JUMPS, insn, lddw, mov
+from engine_isa import ALU, EDGES, EXIT, IMMEDIATES, JUMPS, insn, lddw, linked, mov
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -76,17 +76,7 @@ def programs(draw):
     out = b"".join(lddw(r, draw(wide)) for r in REGISTERS)
     out += b"".join(insn(0x7B, 10, 3 + i, -32 + 8 * i) for i in range(4))
     parts = draw(st.lists(steps, min_size=10, max_size=40))
-    starts, at = [], 0
-    for part in parts:
-        starts.append(at)
-        at += 1 if isinstance(part, tuple) else len(part) // 8
-    starts.append(at)
-    for i, part in enumerate(parts):
-        if isinstance(part, tuple):
-            op, dst, src, imm = part
-            out += insn(op, dst, src, starts[draw(st.integers(i + 1, len(parts)))] - starts[i] - 1, imm)
-        else:
-            out += part
+    out += linked(parts, lambda first, last: draw(st.integers(first, last)))
     return out + b"".join(insn(0x7B, 9, r, 8 * i) for i, r in enumerate(REGISTERS)) + mov(0, 0) + EXIT
 
 

@@ -3,7 +3,7 @@
 import pytest
 import test_engine_chain as chains
 from engine_isa import (ALU, EDGES, EXIT, JUMPS, M32, M64, PATTERN, alu_programs, insn, jump_programs, lddw,
-                        load_programs, mov, store_programs, swap_programs)
+                        linked, load_programs, mov, store_programs, swap_programs)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -180,20 +180,7 @@ steps = st.one_of(
 def programs(draw):
     """Steps; each jump goes to the start of a later one."""
     parts = draw(st.lists(steps, max_size=30))
-    starts, at = [], 0
-    for part in parts:
-        starts.append(at)
-        at += 1 if isinstance(part, tuple) else len(part) // 8
-    starts.append(at)
-    out = b""
-    for i, part in enumerate(parts):
-        if isinstance(part, tuple):
-            op, dst, src, imm = part
-            target = starts[draw(st.integers(i + 1, len(parts)))]
-            out += insn(op, dst, src, target - starts[i] - 1, imm)
-        else:
-            out += part
-    return out + EXIT
+    return linked(parts, lambda first, last: draw(st.integers(first, last))) + EXIT
 
 
 @settings(max_examples=500)
