@@ -754,3 +754,8 @@ class Program(Node):
     headers_struct: Optional[Struct] = None     # the `headers` struct the modules share
     chain: list[Decl] = field(default_factory=list)        # modules in order: the protocol's rx_done binding, or order of declaration
     reasons: list[str] = field(default_factory=list)       # drop reasons by number; [0] is "" (none)
+    warnings: list = field(default_factory=list)           # diagnostics that did not stop the checker
+
+    def reason_number(self, name: str) -> int:
+        """The number of a drop reason."""
+        return self.reasons.index(name)

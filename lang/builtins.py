@@ -1,0 +1,41 @@
+"""The names that the language brings along."""
+from __future__ import annotations
+
+from .types import Bits, Bool, ErrorType, Type, Void
+
+# Verdicts of a processor (values of `m.verdict`).
+VERDICTS = {"ACCEPT": 0, "DROP": 1, "DELIVER": 2, "TRANSMIT": 3, "CONSUMED": 4}
+VERDICT_TYPE = Bits(8)
+
+# Results of radio.cca() and of radio.tx_done.
+RADIO_RESULTS = {"CLEAR": 0, "BUSY": 1, "OK": 0, "NOACK": 2}
+
+# Fields of `meta`; the last three are written by a processor.
+META: dict[str, Type] = {
+    "iface": Bits(8), "rssi": Bits(8), "lqi": Bits(8), "time": Bits(32),
+    "verdict": VERDICT_TYPE, "port": Bits(16), "reason": ErrorType(),
+}
+META_WRITABLE = ("verdict", "port", "reason")
+
+# Fields of `node`.
+NODE: dict[str, Type] = {"short": Bits(16), "ext": Bits(64), "pan": Bits(16), "clock": Bits(32)}
+
+# Reasons for a drop that every program has, from number 1.
+REASONS = ("PacketTooShort", "NoMatch", "StackOutOfBounds", "PacketTooLong", "RecordMismatch")
+
+PAYLOAD, NODE_NAME = "payload", "node"
+NAMES = (*VERDICTS, *RADIO_RESULTS, PAYLOAD, NODE_NAME, "radio", "net")
+
+# Methods by what stands before the dot: (number of arguments, result).
+HEADER_METHODS: dict[str, tuple[int, Type]] = {
+    "isValid": (0, Bool()), "setValid": (0, Void()), "setInvalid": (0, Void()), "holds": (0, Bool()),
+}
+STACK_METHODS: dict[str, tuple[int, Type]] = {"push_front": (1, Void()), "pop_front": (1, Void())}
+RADIO: dict[str, tuple[int, Type]] = {
+    "on": (0, Void()), "off": (0, Void()), "cca": (0, Bits(8)), "send": (1, Void()), "channel": (1, Void()), "power": (1, Void()),
+}
+
+# Hooks a protocol or timing block can name.
+HOOKS = (
+    "radio.rx_start", "radio.rx_done", "radio.tx_start", "radio.tx_done", "radio.ack_timeout", "net.rx", "net.tx", "app.tx",
+)

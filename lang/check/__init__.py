@@ -1,0 +1,95 @@
+"""The checker: names, types, widths, and the rules that every program keeps before it is compiled.
+
+`check(program)` fills in what `ast.py` marks *checked* and raises DiagnosticError with everything it finds.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .. import ast, builtins
+from ..diagnostics import Diagnostic, DiagnosticError
+from ..source import Span
+from ..supported import unsupported
+from .base import Base
+from .calls import NO_ACTION, Calls
+from .codecs import Codecs
+from .expressions import Expressions
+from .flow import Flow
+from .headers import Headers
+from .members import Members
+from .parsers import Parsers
+from .processors import Processors
+from .protocols import Protocols
+from .recursion import recursion
+from .reasons import reasons
+from .statements import Statements
+
+
+class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors, Protocols, Statements, Base):
+    """All parts of the checker over one program."""
+
+    def __init__(self, program: ast.Program):
+        super().__init__(program)
+        span = program.span
+        self.no_action = ast.Action(span, NO_ACTION, [], ast.Block(span, []))
+
+    def run(self) -> None:
+        program = self.program
+        program.headers_struct, program.chain = None, []
+        self.collect()
+        for decl in program.decls:
+            self.ensure(decl)
+        for kind, visit in self.bodies():
+            for decl in program.decls:
+                if isinstance(decl, kind):
+                    visit(decl)
+        self.set_chain()
+        program.reasons = reasons(program)
+
+    def collect(self) -> None:
+        """Names of the whole program; errors are numbered after the built-in reasons."""
+        for number, name in enumerate(builtins.REASONS, 1):
+            self.errors[name] = ast.ErrorMember(self.program.span, name, number)
+        for decl in self.program.decls:
+            if isinstance(decl, ast.Decl):
+                self.declare(decl.name, decl)
+            elif isinstance(decl, ast.ErrorDecl):
+                for member in decl.members:
+                    old = self.errors.get(member.name)
+                    if old is not None:
+                        notes: list[tuple[str, Span | None]] = [] if old.number <= len(builtins.REASONS) else [("the first one is here", old.span)]
+                        hint = "every program has it: use it" if not notes else "remove one"
+                        self.error(f"error '{member.name}' is declared twice", member, hint, notes=notes)
+                        continue
+                    member.number = len(self.errors) + 1
+                    self.errors[member.name] = member
+
+    def bodies(self) -> list[tuple[type, Callable]]:
+        return [(ast.Header, self.header_body), (ast.Function, self.function_body), (ast.Codec, self.codec_body),
+                (ast.Parser, self.parser_body), (ast.Processor, self.processor_body), (ast.Deparser, self.deparser_body),
+                (ast.Timing, self.timing_body), (ast.Protocol, self.protocol_body), (ast.Migrate, lambda decl: self.block(decl.body)),
+                (ast.Action, lambda decl: self.body(decl, self.globals, None))]
+
+
+def check(program: ast.Program, supported: bool = True) -> ast.Program:
+    """Checks a loaded program and returns it, annotated. Raises DiagnosticError.
+
+    supported: also refuse what is in the language but not yet compiled. Warnings are left in `program.warnings`.
+    """
+    checker = Checker(program)
+    try:
+        checker.run()
+        if not checker.diagnostics.errors:
+            recursion(program, checker.diagnostics)
+        if not checker.diagnostics.errors:
+            Flow(program, checker.diagnostics).run()
+        if supported and not checker.diagnostics.errors:
+            unsupported(program, checker.diagnostics)
+    except RecursionError:
+        where = checker.active[0].span if checker.active else program.span
+        raise DiagnosticError([Diagnostic("error", "this program is nested too deeply", where, ["split it: name the parts"])]) from None
+    order = {id(source): place for place, source in enumerate(program.sources)}
+    checker.diagnostics.items.sort(key=lambda one: (order.get(id(one.span.source), 0), one.span.line, one.span.column) if one.span else (0, 0, 0))
+    checker.diagnostics.raise_errors()
+    program.warnings = checker.diagnostics.items
+    return program

@@ -1,0 +1,321 @@
+"""What all parts of the checker share: names, types as written, constants, and how a mismatch is told."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from .. import ast, builtins
+from ..diagnostics import Diagnostics
+from ..source import Span
+from ..types import (Array, Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Varbit,
+                     Void)
+from . import fold
+from .scope import Scope, suggest
+
+MAX_WIDTH = 128
+MAX_ARITHMETIC = 64
+MAX_COUNT = 1 << 16                             # elements of a stack or cells of a register
+
+KINDS = {
+    ast.Const: "constant", ast.ConstDecl: "constant", ast.Typedef: "type", ast.Enum: "enum", ast.Struct: "struct", ast.Header: "header",
+    ast.Codec: "codec", ast.Function: "function", ast.Extern: "extern", ast.Register: "register", ast.Counter: "counter",
+    ast.Meter: "meter", ast.BufferDecl: "buffer", ast.Action: "action", ast.Table: "table", ast.Parser: "parser",
+    ast.Processor: "processor", ast.Deparser: "deparser", ast.Timing: "timing block", ast.Protocol: "protocol",
+    ast.VarDecl: "variable", ast.Param: "parameter", ast.Field: "field", ast.ChoiceField: "choice", ast.State: "state",
+    ast.CodecVar: "variable", ast.TagBits: "tag variable",
+}
+
+
+def kind_of(decl: object) -> str:
+    return KINDS.get(type(decl), "name")
+
+
+def article(word: str) -> str:
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
+class Base:
+    """Mixed into `Checker`. A type of None means: something is wrong here and has been told."""
+
+    def __init__(self, program: ast.Program):
+        self.program = program
+        self.diagnostics = Diagnostics()
+        self.globals = Scope(None)
+        self.scope = self.globals
+        self.active: list[ast.Node] = []                    # declarations being resolved
+        self.resolved: set[ast.Node] = set()
+        # where the checker is: the module or description around, and what it allows
+        self.module: ast.Node | None = None
+        self.header: ast.Header | None = None               # `this`
+        self.codec: ast.Codec | None = None
+        self.row_value = False                              # inside the value of a row's assignment
+        self.function: ast.Node | None = None               # the function or action whose body is checked
+        self.errors: dict[str, ast.ErrorMember] = {}
+
+    # ------------------------------------------------------------ telling
+
+    def error(self, message: str, where: ast.Node | Span, *hints: str, notes: list[tuple[str, Span | None]] | None = None) -> None:
+        self.diagnostics.error(message, where.span if isinstance(where, ast.Node) else where, *hints, notes=notes)
+
+    def warning(self, message: str, where: ast.Node | Span, *hints: str) -> None:
+        self.diagnostics.warning(message, where.span if isinstance(where, ast.Node) else where, *hints)
+
+    @contextmanager
+    def inside(self, scope: Scope) -> Iterator[None]:
+        saved, self.scope = self.scope, scope
+        try:
+            yield
+        finally:
+            self.scope = saved
+
+    @contextmanager
+    def setting(self, **values: object) -> Iterator[None]:
+        """Attributes of the checker that hold while a part is checked."""
+        saved = {name: getattr(self, name) for name in values}
+        self.__dict__.update(values)
+        try:
+            yield
+        finally:
+            self.__dict__.update(saved)
+
+    # ------------------------------------------------------------ names
+
+    def declare(self, name: str, decl: ast.Node, scope: Scope | None = None) -> None:
+        """Makes a name known in the innermost scope; told if it is known there already."""
+        scope = scope or self.scope
+        if name == "_":
+            return
+        old = scope.names.get(name)
+        if old is not None and isinstance(old, ast.Node):
+            self.error(f"'{name}' is declared twice", decl, "rename one of the two", notes=[("the first one is here", old.span)])
+            return
+        if scope is self.globals and name in builtins.NAMES:
+            self.error(f"'{name}' is a name of the language", decl, "choose another name")
+            return
+        scope.names[name] = decl
+
+    def find(self, name: str, where: ast.Node, what: str = "name", accept: Callable[[object], bool] = lambda decl: True) -> object | None:
+        """The declaration of a name; unknown names are told, with the nearest that would do."""
+        decl = self.scope.find(name)
+        if decl is None:
+            names = [one for one in self.scope.all_names() if accept(self.scope.find(one))]
+            self.error(f"there is no {what} '{name}'", where, suggest(name, names))
+        return decl
+
+    def ensure(self, decl: ast.Node) -> bool:
+        """Resolves a declaration whose type others use, before it is used; circles are told."""
+        if decl in self.resolved:
+            return True
+        if decl in self.active:
+            name = decl.name  # type: ignore[attr-defined]
+            self.error(f"{kind_of(decl)} '{name}' is defined by itself", decl, "break the circle")
+            self.resolved.add(decl)
+            return False
+        resolve = getattr(self, "resolve_" + type(decl).__name__, None)
+        if resolve is not None:
+            self.active.append(decl)
+            with self.inside(self.globals), self.setting(module=None, header=None, codec=None, function=None, row_value=False):
+                resolve(decl)
+            self.active.pop()
+        self.resolved.add(decl)
+        return True
+
+    # ------------------------------------------------------------ types as written
+
+    def type_of(self, ref: ast.TypeRef, little: bool = False) -> Type | None:
+        """Resolves a type. little: `le<N>` may stand here."""
+        if ref.type is None:
+            ref.type = self.resolve_type(ref, little)
+            if ref.size is not None and ref.type is not None:
+                ref.type = self.stack_type(ref, ref.type)
+        return ref.type
+
+    def resolve_type(self, ref: ast.TypeRef, little: bool) -> Type | None:
+        match ref.name:
+            case "bit" | "int" | "le" | "varbit":
+                return self.sized_type(ref, little)
+            case "bool":
+                return Bool()
+            case "void":
+                return Void()
+            case "error":
+                return ErrorType()
+        decl = self.scope.find(ref.name)
+        if decl is None and ref.name in ("packet", "meta"):
+            return Packet() if ref.name == "packet" else Meta()
+        if decl is None and ref.name in ("packet_in", "packet_out"):
+            self.error(f"there is no type '{ref.name}'", ref, "in LPN it is packet")
+            return None
+        if not isinstance(decl, (ast.Typedef, ast.Enum, ast.Struct, ast.Header)):
+            if decl is not None:
+                self.error(f"'{ref.name}' is {article(kind_of(decl))}, not a type", ref)
+            else:
+                names = [n for n in self.scope.all_names() if isinstance(self.scope.find(n), (ast.Typedef, ast.Enum, ast.Struct, ast.Header))]
+                self.error(f"there is no type '{ref.name}'", ref, suggest(ref.name, [*names, "packet", "meta"]))
+            return None
+        if not self.ensure(decl):
+            return None
+        if isinstance(decl, ast.Typedef):
+            return decl.type_ref.type
+        return {ast.Enum: EnumType, ast.Struct: StructType, ast.Header: HeaderType}[type(decl)](decl)
+
+    def sized_type(self, ref: ast.TypeRef, little: bool) -> Type | None:
+        assert ref.width is not None
+        limit = 1 << 16 if ref.name == "varbit" else MAX_WIDTH
+        width = self.constant_number(ref.width, "a width")
+        if width is None:
+            return None
+        if not 1 <= width <= limit:
+            self.error(f"{ref.name}<{width}> is not possible", ref, f"widths are 1 to {limit}")
+            return None
+        if ref.name == "varbit":
+            return Varbit(width)
+        if ref.name == "le":
+            if not little:
+                self.error("le<N> says how a field lies in a header", ref, f"a value of it is bit<{width}>")
+            elif width % 8:
+                self.error(f"le<{width}> is not whole bytes", ref, "use a multiple of 8")
+        return Bits(width, ref.name == "int")
+
+    def stack_type(self, ref: ast.TypeRef, element: Type) -> Type | None:
+        assert ref.size is not None
+        size = self.constant_number(ref.size, "a size")
+        if not isinstance(element, HeaderType):
+            self.error("only headers make stacks", ref, "for an array of values use register<T>[n]")
+            return None
+        if size is None:
+            return None
+        if not 1 <= size <= 256:
+            self.error(f"a stack of {size} headers is not possible", ref.size, "sizes are 1 to 256")
+            return None
+        return Stack(element, size)
+
+    def width_of(self, type_: Type | None) -> int | None:
+        """Bits of a scalar's representation."""
+        match type_:
+            case Bits():
+                return type_.width
+            case Bool():
+                return 1
+            case EnumType():
+                base = type_.decl.base.type                 # type: ignore[attr-defined]
+                return base.width if isinstance(base, Bits) else None
+        return None
+
+    # ------------------------------------------------------------ constants
+
+    def constant_number(self, expr: ast.Expr, what: str) -> int | None:
+        """The value of an expression that must be a constant number; the expression gets a width of its own."""
+        type_ = self.expr(expr)                             # type: ignore[attr-defined]
+        if type_ is None:
+            return None
+        if not isinstance(type_, (Bits, Integer)):
+            self.error(f"{what} is a number, and this is {type_}", expr)
+            return None
+        if expr.const is None:
+            self.error(f"{what} must be a constant", expr, "use a number or a const")
+            return None
+        self.settle(expr)
+        return int(expr.const)
+
+    def settle(self, expr: ast.Expr) -> None:
+        """A constant whose width nobody asks for is a bit<32>, or as wide as it needs."""
+        if isinstance(expr.type, Integer) and expr.const is not None:
+            value = int(expr.const)
+            width = next((w for w in (32, 64, 128) if value < 1 << w), 128)
+            self.force(expr, Bits(width, value < 0))
+        elif isinstance(expr.type, Integer):
+            self.force(expr, Bits(32))
+
+    def force(self, expr: ast.Expr, type_: Type) -> None:
+        """Gives an expression of integer constants its type, down to its leaves."""
+        if not isinstance(expr.type, Integer):
+            return
+        expr.type = type_
+        if isinstance(expr, ast.Unary):
+            self.force(expr.operand, type_)
+        elif isinstance(expr, ast.Binary):
+            self.force(expr.left, type_)
+            if expr.op in ("<<", ">>"):
+                self.settle(expr.right)
+            else:
+                self.force(expr.right, type_)
+        elif isinstance(expr, ast.Conditional):
+            self.force(expr.then, type_)
+            self.force(expr.otherwise, type_)
+        if expr.const is not None:
+            expr.const = fold.wrap(int(expr.const), type_)
+
+    # ------------------------------------------------------------ fitting a value to its place
+
+    def convert(self, expr: ast.Expr, want: Type | None, place: str) -> bool:
+        """Whether the value (already typed) can go where `want` is needed; a constant without width takes it."""
+        have = expr.type
+        if have is None or want is None:
+            return False
+        if have == want:
+            return True
+        if isinstance(have, Integer) and isinstance(want, Bits):
+            return self.fit(expr, want)
+        self.mismatch(expr, have, want, place)
+        return False
+
+    def fit(self, expr: ast.Expr, want: Bits) -> bool:
+        """Gives a constant without width the width `want`."""
+        for part in self.branches(expr):
+            value = None if part.const is None else int(part.const)
+            complement = value is not None and value < 0 and -value <= 1 << want.width and has_complement(part)
+            if value is not None and not fold.fits(value, want) and not complement:
+                low = -(1 << want.width - 1) if want.signed else 0
+                high = (1 << want.width - want.signed) - 1
+                self.error(f"{number(value)} does not fit {want}", part, f"{want} holds {low} to {number(high)}")
+                return False
+        self.force(expr, want)
+        return True
+
+    def branches(self, expr: ast.Expr) -> list[ast.Expr]:
+        """The constants that a value without width may be: one, or those of `c ? a : b`."""
+        if expr.const is None and isinstance(expr, ast.Conditional):
+            return self.branches(expr.then) + self.branches(expr.otherwise)
+        return [expr]
+
+    def mismatch(self, expr: ast.Expr, have: Type, want: Type, place: str) -> None:
+        hint = ""
+        if isinstance(have, Bits) and isinstance(want, Bits):
+            hint = f"widths never change silently: cast it, ({want}) ..."
+            if have.width > want.width and not want.signed:
+                hint += f", or take the bits you mean, ...[{want.width - 1}:0]"
+        elif isinstance(want, Bool) and isinstance(have, (Bits, Integer)):
+            hint = "compare it, as in x == 1"
+        elif isinstance(have, Bool) and isinstance(want, Bits):
+            hint = "choose a number, as in cond ? 1 : 0" if want.width > 1 else "cast it, (bit<1>) ..., or write cond ? 1 : 0"
+        elif isinstance(want, EnumType):
+            hint = f"use a member, as in {want}.{want.decl.members[0].name}" if want.decl.members else ""   # type: ignore[attr-defined]
+            if isinstance(have, Bits):
+                hint += f", or cast it, ({want}) ..."
+        elif isinstance(have, EnumType) and isinstance(want, Bits):
+            hint = f"cast it, ({want}) ..."
+        self.error(f"{place} is {want}, and this is {described(have)}", expr, hint)
+
+
+def described(type_: Type) -> str:
+    return "a number" if isinstance(type_, Integer) else str(type_)
+
+
+def number(value: int) -> str:
+    return hex(value) if value > 0xffff else str(value)
+
+
+def has_complement(expr: ast.Expr) -> bool:
+    """Whether a constant is made with `~`, so that its high bits are meant to be ones of any width."""
+    match expr:
+        case ast.Unary():
+            return expr.op == "~" or has_complement(expr.operand)
+        case ast.Binary():
+            return has_complement(expr.left) or has_complement(expr.right)
+        case ast.Conditional():
+            return has_complement(expr.then) or has_complement(expr.otherwise)
+    return False
+
+
+__all__ = ["Array", "Base", "article", "described", "kind_of", "number"]

@@ -1,0 +1,338 @@
+"""Calls: functions and actions of the program, methods of packets, headers, tables and counters, built-in functions."""
+from __future__ import annotations
+
+from .. import ast, builtins
+from ..types import Array, Bits, Bool, ErrorType, HeaderType, Integer, Packet, Stack, Type, Varbit, Void
+from .base import Base, article, described, kind_of
+from .scope import suggest
+
+NO_ACTION = "NoAction"
+
+
+class Calls(Base):
+    def _Call(self, e: ast.Call, want: Type | None) -> Type | None:
+        if isinstance(e.callee, ast.Name):
+            return self.named_call(e, e.callee)
+        if isinstance(e.callee, ast.Member):
+            return self.method(e, e.callee)
+        self.error("this cannot be called", e.callee)
+        return None
+
+    def no_extras(self, e: ast.Call) -> bool:
+        """Type arguments and `via` belong to methods of the packet."""
+        if e.type_args:
+            self.error("this call takes no type", e.type_args[0])
+            return False
+        if e.via is not None:
+            self.error("'via' belongs to extract and emit", e.via)
+            return False
+        return True
+
+    def named_call(self, e: ast.Call, callee: ast.Name) -> Type | None:
+        if not self.no_extras(e):
+            return None
+        decl = self.scope.find(callee.name)
+        if decl is None and callee.name in ("inet_sum", "verify"):
+            callee.decl = e.target = callee.name
+            return self.inet_sum(e) if callee.name == "inet_sum" else self.verify(e)
+        if decl is None and callee.name in ("isValid", "setValid", "setInvalid"):
+            self.error(f"'{callee.name}' is a method", callee, f"write h.x.{callee.name}()")
+            return None
+        if decl is None:
+            names = [n for n in self.scope.all_names() if isinstance(self.scope.find(n), (ast.Function, ast.Extern, ast.Action))]
+            self.error(f"there is no function '{callee.name}'", callee, suggest(callee.name, [*names, "inet_sum", "verify"]))
+            return None
+        callee.decl = decl
+        if isinstance(decl, (ast.Function, ast.Extern)):
+            if not self.ensure(decl):
+                return None
+            e.target = decl
+            return decl.return_type.type if self.arguments(e, decl.params, e.args, f"{decl.name}()") else None
+        if isinstance(decl, ast.Action):
+            e.target = decl
+            if not isinstance(self.module, ast.Processor):
+                self.error(f"action '{decl.name}' can only be called in a processor", e)
+                return None
+            return Void() if self.arguments(e, decl.params, e.args, f"{decl.name}()") else None
+        if isinstance(decl, ast.Table):
+            self.error("a table is applied", e, f"write {decl.name}.apply()")
+            return None
+        self.error(f"'{callee.name}' is {article(kind_of(decl))} and cannot be called", callee)
+        return None
+
+    def arguments(self, e: ast.Node, params: list[ast.Param], args: list[ast.Expr], what: str) -> bool:
+        if len(params) != len(args):
+            takes = f"{len(params)} argument{'' if len(params) == 1 else 's'}" if params else "no arguments"
+            names = ", ".join(f"{p.type_ref.name} {p.name}" if p.type is None else f"{p.type} {p.name}" for p in params)
+            self.error(f"{what} takes {takes}, and {len(args)} {'is' if len(args) == 1 else 'are'} given", e, f"they are ({names})" if names else "")
+            for arg in args:
+                self.expr(arg)                              # type: ignore[attr-defined]
+            return False
+        good = True
+        for param, arg in zip(params, args):
+            if param.direction in ("out", "inout"):
+                type_ = self.target(arg)                    # type: ignore[attr-defined]
+                good &= type_ is not None and self.convert(arg, param.type, f"parameter '{param.name}'")
+                if isinstance(arg, ast.Slice):
+                    self.error(f"{param.direction} parameter '{param.name}' needs a variable", arg)
+                    good = False
+            else:
+                good &= self.value(arg, param.type, f"parameter '{param.name}'")    # type: ignore[attr-defined]
+        return good
+
+    # ------------------------------------------------------------ built-in functions
+
+    def inet_sum(self, e: ast.Call) -> Type | None:
+        good = bool(e.args)
+        if not e.args:
+            self.error("inet_sum needs something to sum", e)
+        for place, arg in enumerate(e.args):
+            if isinstance(arg, ast.Name) and arg.name == builtins.PAYLOAD and self.scope.find(arg.name) is None:
+                arg.decl = builtins.PAYLOAD
+                if place != len(e.args) - 1:
+                    self.error("payload comes last in inet_sum", arg, "the order of the others does not change the sum")
+                    good = False
+                continue
+            type_ = self.expr(arg)                          # type: ignore[attr-defined]
+            if isinstance(type_, Integer):
+                self.error("a number in inet_sum needs a width", arg, "as in 16w17")
+                good = False
+            elif type_ is not None and not isinstance(type_, Bits):
+                self.error(f"inet_sum is of bit<N>, and this is {described(type_)}", arg)
+                good = False
+            elif isinstance(type_, Bits) and type_.width % 16:
+                self.error(f"inet_sum is of 16-bit words, and this is {type_}", arg, "join it with others: a ++ b")
+                good = False
+            good &= type_ is not None
+        return Bits(16) if good else None
+
+    def verify(self, e: ast.Call) -> Type | None:
+        if not isinstance(self.module, ast.Parser):
+            self.error("verify is for parsers", e, "in a processor set m.verdict = DROP and m.reason")
+            return None
+        if len(e.args) != 2:
+            self.error("verify takes a condition and an error", e, "as in verify(x == 1, error.Bad)")
+            return None
+        self.condition(e.args[0])                           # type: ignore[attr-defined]
+        return Void() if self.value(e.args[1], ErrorType(), "the reason") else None     # type: ignore[attr-defined]
+
+    # ------------------------------------------------------------ methods
+
+    def method(self, e: ast.Call, callee: ast.Member) -> Type | None:
+        base = callee.base
+        if isinstance(base, ast.Name):
+            known = self.scope.find(base.name)
+            if known is None and base.name in ("radio", "net"):
+                return self.radio(e, callee, base.name)
+            if known is None and base.name == builtins.PAYLOAD:
+                return self.payload_method(e, callee)
+            if isinstance(known, (ast.Table, ast.Counter, ast.Meter, ast.BufferDecl, ast.Register)):
+                base.decl = known
+                return self.object_method(e, callee, known)
+        type_ = self.expr(base)                             # type: ignore[attr-defined]
+        if type_ is None:
+            return None
+        callee.decl = callee.name
+        if isinstance(type_, Packet):
+            return self.packet_method(e, callee)
+        if not self.no_extras(e):
+            return None
+        methods = builtins.HEADER_METHODS if isinstance(type_, HeaderType) else builtins.STACK_METHODS if isinstance(type_, Stack) else {}
+        if callee.name not in methods:
+            what = f"header {type_}" if isinstance(type_, HeaderType) else described(type_)
+            self.error(f"{what} has no method '{callee.name}'", callee, suggest(callee.name, methods))
+            return None
+        e.target = callee.name
+        return self.header_method(e, base, type_, *methods[callee.name])
+
+    def header_method(self, e: ast.Call, base: ast.Expr, type_: Type, count: int, result: Type) -> Type | None:
+        name = e.target
+        if len(e.args) != count:
+            self.error(f"{name}() takes {count or 'no'} argument{'s' if count != 1 else ''}", e)
+            return None
+        if name in ("setValid", "setInvalid", "push_front", "pop_front"):
+            why = self.not_assignable(base)                 # type: ignore[attr-defined]
+            if why is not None:
+                self.error(why[0], base, *why[1:])
+                return None
+        if name == "holds" and not any(f.deferred for f in type_.decl.fields()):    # type: ignore[attr-defined]
+            self.error(f"header {type_} has no deferred equation that could hold", e, "its equations hold whenever it is parsed")
+            return None
+        if count and self.constant_number(e.args[0], f"the argument of {name}") is None:
+            return None
+        return result
+
+    def packet_method(self, e: ast.Call, callee: ast.Member) -> Type | None:
+        name = callee.name
+        if name not in ("extract", "emit", "advance", "lookahead"):
+            self.error(f"packet has no method '{name}'", callee, suggest(name, ("extract", "emit", "advance", "lookahead")))
+            return None
+        e.target = name
+        home = ast.Deparser if name == "emit" else ast.Parser
+        if not isinstance(self.module, home) or self.function is not None:
+            self.error(f"{name} is for {'deparsers' if name == 'emit' else 'parsers'}", e)
+            return None
+        if e.via is not None and name not in ("extract", "emit"):
+            self.error("'via' belongs to extract and emit", e.via)
+            return None
+        if e.type_args and name != "lookahead":
+            self.error(f"{name} takes no type", e.type_args[0])
+            return None
+        if name == "lookahead":
+            return self.lookahead(e)
+        if len(e.args) != 1:
+            self.error(f"{name} takes one argument", e, {"advance": "the number of bits"}.get(name, "the header"))
+            return None
+        if name == "advance":
+            return self.advance(e)
+        return self.extract(e, name)
+
+    def lookahead(self, e: ast.Call) -> Type | None:
+        if e.args or len(e.type_args) != 1:
+            self.error("lookahead takes a type and no arguments", e, "as in pkt.lookahead<bit<8>>()")
+            return None
+        type_ = self.type_of(e.type_args[0])
+        if type_ is None:
+            return None
+        if not isinstance(type_, Bits) or type_.width % 8:
+            self.error(f"lookahead is of whole bytes, and this is {type_}", e.type_args[0], "use bit<8>, bit<16>, ... and a slice")
+            return None
+        return type_
+
+    def advance(self, e: ast.Call) -> Type | None:
+        bits = e.args[0]
+        type_ = self.expr(bits)                             # type: ignore[attr-defined]
+        if type_ is None:
+            return None
+        if not isinstance(type_, (Bits, Integer)):
+            self.error(f"advance takes a number of bits, and this is {described(type_)}", bits)
+            return None
+        if bits.const is not None and (bits.const < 0 or bits.const % 8):
+            self.error(f"the packet is read in whole bytes, and {bits.const} bits are not", bits, "use a multiple of 8")
+            return None
+        self.settle(bits)
+        return Void()
+
+    def extract(self, e: ast.Call, name: str) -> Type | None:
+        header = e.args[0]
+        type_ = self.expr(header)                           # type: ignore[attr-defined]
+        if type_ is None:
+            return None
+        if isinstance(type_, Stack) and name == "extract":
+            self.error("a stack is extracted one header at a time", header, "extract its .next")
+            return None
+        if isinstance(type_, Stack) and e.via is None:
+            return Void()
+        if isinstance(type_, Stack):
+            type_ = type_.header
+        if not isinstance(type_, HeaderType):
+            self.error(f"{name} is for headers, and this is {described(type_)}", header)
+            return None
+        if name == "extract":
+            why = self.not_assignable(header)               # type: ignore[attr-defined]
+            if why is not None:
+                self.error(why[0], header, *why[1:])
+                return None
+        elif isinstance(header, ast.Member) and header.decl in ("next", "last"):
+            self.error(f"'.{header.name}' is for parsers", header)
+            return None
+        if e.via is not None and not self.via(e.via, type_):
+            return None
+        return Void()
+
+    def via(self, via: ast.Via, header: HeaderType) -> bool:
+        codec = self.find(via.name, via, "codec", lambda decl: isinstance(decl, ast.Codec))
+        if codec is None:
+            return False
+        if not isinstance(codec, ast.Codec):
+            self.error(f"'{via.name}' is {article(kind_of(codec))}, not a codec", via)
+            return False
+        self.ensure(codec)
+        via.codec = codec
+        if codec.header is None:
+            return False
+        if codec.header is not header.decl:
+            self.error(f"codec {codec.name} is for {codec.header.name}, and this is {header}", via)
+            return False
+        return self.arguments(via, codec.params, via.args, f"codec {codec.name}")
+
+    # ------------------------------------------------------------ tables, counters, ...
+
+    def object_method(self, e: ast.Call, callee: ast.Member, decl: ast.Decl) -> Type | None:
+        if not self.no_extras(e):
+            return None
+        callee.decl = callee.name
+        methods = {ast.Table: ("apply",), ast.Counter: ("count",), ast.Meter: ("execute",),
+                   ast.BufferDecl: ("put", "get", "drop", "find"), ast.Register: ()}[type(decl)]
+        if callee.name not in methods:
+            hint = suggest(callee.name, methods)
+            if isinstance(decl, ast.Register):
+                hint = f"a register is read by its name and written by assignment: {decl.name} = {decl.name} + 1"
+            self.error(f"{article(kind_of(decl))} has no method '{callee.name}'", callee, hint)
+            return None
+        if isinstance(decl, ast.Table):
+            e.target = decl
+            if e.args:
+                self.error("apply() takes no arguments", e)
+                return None
+            return Void()
+        e.target = callee.name
+        self.ensure(decl)
+        if isinstance(decl, ast.Counter):
+            return self.count(e, decl)
+        for arg in e.args:
+            self.expr(arg)                                  # type: ignore[attr-defined]
+        return Bits(8)
+
+    def count(self, e: ast.Call, counter: ast.Counter) -> Type | None:
+        if isinstance(self.module, (ast.Parser, ast.Deparser)):
+            self.error(f"a {kind_of(self.module)} counts nothing", e, "count in a processor")
+            return None
+        wants = 1 if isinstance(counter.type, Array) else 0
+        if len(e.args) != wants:
+            self.error(f"counter '{counter.name}' {'is an array: count(i)' if wants else 'is one counter: count()'}", e)
+            return None
+        if wants:
+            if not self.index(e.args[0]):                   # type: ignore[attr-defined]
+                return None
+            index = e.args[0].const
+            if index is not None and index >= counter.type.size:    # type: ignore[union-attr]
+                self.error(f"index {index} is out of range", e.args[0], f"the last of {counter.type.size} is {counter.type.size - 1}")  # type: ignore[union-attr]
+                return None
+        return Void()
+
+    def payload_method(self, e: ast.Call, callee: ast.Member) -> Type | None:
+        callee.base.decl = builtins.PAYLOAD                 # type: ignore[attr-defined]
+        callee.decl = callee.name
+        if callee.name != "truncate":
+            self.error(f"payload has no method '{callee.name}'", callee, suggest(callee.name, ("truncate",)))
+            return None
+        e.target = "truncate"
+        if not isinstance(self.module, ast.Processor):
+            self.error("truncate is for processors", e)
+            return None
+        if len(e.args) != 1:
+            self.error("truncate takes the number of bytes to keep", e)
+            return None
+        return Void() if self.value(e.args[0], Bits(16), "the number of bytes") else None   # type: ignore[attr-defined]
+
+    def radio(self, e: ast.Call, callee: ast.Member, base: str) -> Type | None:
+        callee.base.decl = base                             # type: ignore[attr-defined]
+        callee.decl = callee.name
+        methods = builtins.RADIO if base == "radio" else {"send": builtins.RADIO["send"]}
+        if callee.name not in methods:
+            self.error(f"{base} has no method '{callee.name}'", callee, suggest(callee.name, methods))
+            return None
+        e.target = f"{base}.{callee.name}"
+        count, result = methods[callee.name]
+        if len(e.args) != count:
+            self.error(f"{e.target}() takes {count or 'no'} argument{'s' if count != 1 else ''}", e)
+            return None
+        if callee.name != "send":
+            for arg in e.args:
+                self.expr(arg)                              # type: ignore[attr-defined]
+                self.settle(arg)
+        return result
+
+
+__all__ = ["NO_ACTION", "Bool", "Calls", "Varbit"]

@@ -1,0 +1,334 @@
+"""Codecs: tags, rows and what they read and write."""
+from __future__ import annotations
+
+from itertools import product
+
+from .. import ast
+from ..instances import walk
+from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Integer, StructType, Type, Varbit
+from .base import Base, described
+from .scope import Scope, suggest
+
+
+class Codecs(Base):
+    def resolve_Codec(self, codec: ast.Codec) -> None:
+        """The header it is for, and its parameters: what `via` needs to know."""
+        decl = self.scope.find(codec.header_name)
+        if isinstance(decl, ast.Header):
+            if self.ensure(decl):
+                codec.header = decl
+        else:
+            self.error(f"there is no header '{codec.header_name}'", codec, suggest(codec.header_name, [n for n in self.scope.all_names() if isinstance(self.scope.find(n), ast.Header)]))
+        self.params(codec.params, (Bits, Bool, EnumType, StructType, HeaderType), "a codec")    # type: ignore[attr-defined]
+        for piece in codec.tag:
+            piece.type = Bits(piece.width) if 1 <= piece.width <= 64 else None
+
+    def codec_body(self, codec: ast.Codec) -> None:
+        header = codec.header
+        if header is None:
+            return
+        fields = Scope(self.globals)
+        for param in header.params:
+            self.declare(param.name, param, fields)
+        for item in header.items:
+            for one in ([item] if isinstance(item, (ast.Field, ast.ChoiceField)) else item.fields if isinstance(item, ast.Word) else []):
+                if one.name != "_":
+                    fields.names.setdefault(one.name, one)
+        scope = Scope(fields)
+        for decl in (*codec.params, *(piece for piece in codec.tag if piece.name), *codec.vars):
+            hidden = fields.names.get(decl.name)
+            if isinstance(hidden, (ast.Field, ast.ChoiceField)):
+                self.error(f"'{decl.name}' hides the field of header {header.name}", decl, "choose another name")
+        with self.inside(scope), self.setting(header=header, codec=codec):
+            for param in codec.params:
+                self.declare(param.name, param)
+            self.tag(codec)
+            for var in codec.vars:
+                self.codec_var(var)
+            for group in codec.groups:
+                self.group(codec, group)
+        self.says_everything(codec, header)
+
+    def tag(self, codec: ast.Codec) -> None:
+        total = 0
+        for piece in codec.tag:
+            total += piece.width
+            if not 1 <= piece.width <= 64:
+                self.error(f"a tag variable of {piece.width} bits is not possible", piece, "use 1 to 64 bits")
+            if piece.value is not None and piece.value >> piece.width:
+                self.error(f"{piece.value} does not fit {piece.width} bits", piece)
+            if piece.name:
+                self.declare(piece.name, piece)
+        if total % 8:
+            self.error(f"the tag of codec {codec.name} is not whole bytes: it has {total} bits", codec.tag[0].span.to(codec.tag[-1].span))
+        elif total > 64:
+            self.error(f"the tag of codec {codec.name} is longer than 64 bits", codec.tag[0].span.to(codec.tag[-1].span))
+        decided: dict[object, ast.Name] = {}
+        for group in codec.groups:
+            for name in group.tags:
+                piece = next((one for one in codec.tag if one.name == name.name), None)
+                if piece is None:
+                    self.error(f"'{name.name}' is no tag variable", name, suggest(name.name, [one.name for one in codec.tag if one.name]))
+                    continue
+                if piece in decided:
+                    self.error(f"tag variable '{name.name}' is decided twice", name, notes=[("the first time is here", decided[piece].span)])
+                decided.setdefault(piece, name)
+                name.decl, name.type = piece, piece.type
+        for piece in codec.tag:
+            if piece.name and piece not in decided:
+                self.error(f"no group of rows decides tag variable '{piece.name}'", piece, f"add {piece.name} {{ ... }}")
+
+    def codec_var(self, var: ast.CodecVar) -> None:
+        var.type = self.type_of(var.type_ref)
+        if var.type is not None and not isinstance(var.type, (Bits, Bool, EnumType)):
+            self.error(f"a codec's variable cannot be {var.type}", var)
+            var.type = None
+        if var.value is not None:
+            self.value(var.value, var.type, f"'{var.name}'")            # type: ignore[attr-defined]
+        elif var.loop is None:
+            self.error(f"'{var.name}' has no value when compressing", var, "add = ..., or first i in low..high where (...)")
+        else:
+            assert var.low is not None and var.high is not None and var.cond is not None
+            low, high = self.constant_number(var.low, "a bound"), self.constant_number(var.high, "a bound")
+            if low is not None and high is not None and not 0 <= low < high:
+                self.error("this range is empty", var.low.span.to(var.high.span), "write low..high; high itself is left out")
+            elif high is not None and isinstance(var.type, Bits) and high - 1 >= 1 << var.type.width:
+                self.error(f"{high - 1} does not fit {var.type}", var.high)
+            elif var.type is not None and not isinstance(var.type, Bits):
+                self.error("'first' finds a number", var, "declare the variable bit<N>")
+            var.loop.type = self.type_of(var.loop.type_ref)
+            self.loop_variables.add(var.loop)                           # type: ignore[attr-defined]
+            with self.inside(Scope(self.scope)):
+                self.declare(var.loop.name, var.loop)
+                self.condition(var.cond)                                # type: ignore[attr-defined]
+        self.declare(var.name, var)
+
+    # ------------------------------------------------------------ rows
+
+    def group(self, codec: ast.Codec, group: ast.Group) -> None:
+        taken: dict[tuple[int, ...], ast.Row] = {}
+        for row in group.rows:
+            if group.tags:
+                self.keys(group, row, taken)
+            self.row(codec, row)
+        if group.tags and not group.rows:
+            self.error("a group needs rows", group)
+
+    def keys(self, group: ast.Group, row: ast.Row, taken: dict[tuple[int, ...], ast.Row]) -> None:
+        if len(row.keys) != len(group.tags):
+            self.error(f"this row has {len(row.keys)} keys, and the group has {len(group.tags)} tag variables", row.span if not row.keys else row.keys[0].span.to(row.keys[-1].span))
+            return
+        values: list[list[int]] = []
+        for name, key in zip(group.tags, row.keys):
+            piece = name.decl
+            if not isinstance(piece, ast.TagBits) or piece.type is None:
+                return
+            if isinstance(key, ast.DontCare):
+                self.error("a row's keys are numbers: compressing writes them", key, "write one row for each value")
+                return
+            if not (self.value(key, piece.type, f"tag variable '{piece.name}'") and self.is_constant(key, "a row's key")):      # type: ignore[attr-defined]
+                return
+            values.append([int(key.const or 0)])
+        for combination in product(*values):
+            if combination in taken:
+                self.error("a row with this key is here already", row.keys[0].span.to(row.keys[-1].span), "remove one, or change its key",
+                           notes=[("the first one is here", taken[combination].keys[0].span)])
+            taken.setdefault(combination, row)
+
+    def row(self, codec: ast.Codec, row: ast.Row) -> None:
+        bits, good = 0, True
+        for item in row.items:
+            if isinstance(item, ast.RowWhere):
+                self.condition(item.cond)                               # type: ignore[attr-defined]
+                if item.reason is not None:
+                    self.value(item.reason, ErrorType(), "the reason")  # type: ignore[attr-defined]
+            elif isinstance(item, ast.RowAssign):
+                width = self.assignment(item)
+                good &= width is not None
+                bits += width or 0
+            else:
+                for target in item.targets:
+                    width = self.inline_target(target, bits)
+                    good &= width is not None
+                    bits += width or 0
+        if good and bits % 8:
+            self.error(f"this row reads {bits} bits in line, which are not whole bytes", row, "pad it, as in inline(x, pad:4)")
+
+    def row_target(self, e: ast.Expr) -> Type | None:
+        """What expanding assigns: a field of the header, a variable, an inout parameter."""
+        with self.setting(varbit_allowed=True):
+            type_ = self.expr(e)                                        # type: ignore[attr-defined]
+        if type_ is None:
+            return None
+        if isinstance(e, ast.Name):
+            if isinstance(e.decl, (ast.Field, ast.CodecVar)):
+                return type_
+            if isinstance(e.decl, ast.Param) and e.decl.direction in ("out", "inout") and not isinstance(type_, (StructType, HeaderType)):
+                return type_
+        self.error("a row says fields of the header, variables and inout parameters, and this is none", e)
+        return None
+
+    def assignment(self, item: ast.RowAssign) -> int | None:
+        """Types a row's equation; its bits in line, None if something is wrong."""
+        type_ = self.row_target(item.target)
+        if isinstance(type_, Varbit):
+            self.error(f"'{item.target.name}' is a varbit", item.target, "take its bytes with inline(data : bits)")    # type: ignore[attr-defined]
+            return None
+        self.pieces(item, type_)
+        with self.setting(row_value=True):
+            if not self.value(item.value, type_, "what the row says"):  # type: ignore[attr-defined]
+                return None
+        widths = [self.width_of(node.type) for node in walk(item.value) if isinstance(node, ast.InlinePiece)]
+        follows = any(isinstance(node, ast.Following) for node in walk(item.value))
+        if follows and widths:
+            self.error("inline and following cannot be in one equation", item.value)
+            return None
+        return None if None in widths else sum(width for width in widths if width is not None)
+
+    def pieces(self, item: ast.RowAssign, type_: Type | None) -> None:
+        """Each `inline:N` stands for the slice of the target where it lies in the concatenation."""
+        width = self.width_of(type_)
+        if width is None:
+            return
+        right = width
+        for part in reversed(flatten(item.value)):
+            if isinstance(part, ast.InlinePiece) and part.width is not None:
+                bits = self.constant_number(part.width, "a width")
+                if bits is None or not 1 <= bits <= right:
+                    return                                              # the widths do not add up: told as a mismatch
+                part.source = self.slice(item.target, right - 1, right - bits, width, part)
+                right -= bits
+            else:
+                with self.setting(row_value=True):
+                    quiet = len(self.diagnostics.items)
+                    type_of_part = self.expr(part)                      # type: ignore[attr-defined]
+                    del self.diagnostics.items[quiet:]
+                bits = self.width_of(type_of_part)
+                if bits is None:
+                    return
+                right -= bits
+
+    def slice(self, target: ast.Expr, hi: int, lo: int, width: int, part: ast.Expr) -> ast.Expr:
+        assert isinstance(target, ast.Name)
+        base = ast.Name(part.span, target.name)
+        base.decl, base.type = target.decl, target.type
+        if lo == 0 and hi == width - 1 and isinstance(target.type, Bits):
+            return base
+        bounds = []
+        for bound in (hi, lo):
+            number = ast.Int(part.span, bound)
+            number.type, number.const = Bits(32), bound
+            bounds.append(number)
+        out = ast.Slice(part.span, base, *bounds)
+        out.type = Bits(hi - lo + 1)
+        return out
+
+    def inline_target(self, target: ast.InlineTarget, before: int) -> int | None:
+        """Types `inline(x)`; its bits if they are known, 0 for a varbit."""
+        if target.target is None:
+            if target.width is not None and not 1 <= target.width <= 64:
+                self.error(f"padding of {target.width} bits is not possible", target)
+                return None
+            return target.width
+        type_ = self.row_target(target.target)
+        if target.bits is not None:
+            bits = self.expr(target.bits)                               # type: ignore[attr-defined]
+            if bits is not None and not isinstance(bits, (Bits, Integer)):
+                self.error(f"a size is a number of bits, and this is {described(bits)}", target.bits)
+                return None
+            self.settle(target.bits)
+        if type_ is None:
+            return None
+        if isinstance(type_, Varbit):
+            if target.bits is None:
+                self.error("the size of a varbit is not known here", target, "write inline(data : bits)")
+                return None
+            if before % 8:
+                self.error("a varbit in line begins at a whole byte", target, f"{before} bits are before it")
+                return None
+            if target.bits.const is not None and target.bits.const % 8:
+                self.error("a varbit is whole bytes", target.bits, "use a multiple of 8")
+                return None
+            return 0
+        if target.bits is not None:
+            self.error("only a varbit has a size here", target.bits)
+            return None
+        return self.width_of(type_)
+
+    # ------------------------------------------------------------ inline and following
+
+    def _InlinePiece(self, e: ast.InlinePiece, want: Type | None) -> Type | None:
+        if not self.row_value:
+            self.error("'inline' stands only in the rows of a codec", e)
+            return None
+        if e.width is not None:
+            bits = self.constant_number(e.width, "a width")
+            if bits is None:
+                return None
+            if e.source is None:
+                self.error("the bits in line must be a part of the field", e, "use inline:N directly or in '++'; elsewhere inline(expression)")
+                return None
+            return Bits(bits)
+        assert e.source is not None
+        with self.setting(row_value=False):
+            type_ = self.expr(e.source)                                 # type: ignore[attr-defined]
+        if isinstance(type_, Integer):
+            self.error("the width of what is in line must be known", e.source)
+            return None
+        if type_ is not None and not isinstance(type_, (Bits, Bool, EnumType)):
+            self.error(f"{described(type_)} cannot be in line here", e.source)
+            return None
+        return type_
+
+    def _Following(self, e: ast.Following, want: Type | None) -> Type | None:
+        if not self.row_value:
+            self.error("'following' stands only in the rows of a codec", e)
+            return None
+        bits = self.constant_number(e.width, "a width")
+        if bits is None:
+            return None
+        if bits % 8 or not 8 <= bits <= 64:
+            self.error("following is of whole bytes, 8 to 64 bits", e.width)
+            return None
+        return Bits(bits)
+
+    # ------------------------------------------------------------ losing nothing
+
+    def says_everything(self, codec: ast.Codec, header: ast.Header) -> None:
+        """Every field is said by all rows of some group, or has an equation: else compressing would lose it."""
+        for field in header.fields():
+            if field.equation is not None or field.name == "_" or field.type is None:
+                continue
+            lacking: ast.Row | None = None
+            said = False
+            for group in codec.groups:
+                silent = [row for row in group.rows if field not in said_by(row)]
+                if not silent:
+                    said = True
+                    break
+                if len(silent) < len(group.rows):
+                    lacking = silent[0]
+            if said:
+                continue
+            if lacking is not None:
+                self.error(f"this row does not say '{field.name}', and other rows do", lacking, f"add {field.name} = ... or inline({field.name})")
+            else:
+                self.error(f"codec {codec.name} does not say '{field.name}' of {header.name}", codec, f"add {field.name} = ... or inline({field.name}) to its rows")
+
+
+def said_by(row: ast.Row) -> set[object]:
+    """The fields and variables that a row assigns when expanding."""
+    found: set[object] = set()
+    for item in row.items:
+        if isinstance(item, ast.RowAssign):
+            found.add(getattr(item.target, "decl", None))
+        elif isinstance(item, ast.RowInline):
+            found |= {getattr(target.target, "decl", None) for target in item.targets if target.target is not None}
+    return found
+
+
+def flatten(e: ast.Expr) -> list[ast.Expr]:
+    """The parts of a concatenation from left to right."""
+    if isinstance(e, ast.Binary) and e.op == "++":
+        return flatten(e.left) + flatten(e.right)
+    return [e]

@@ -1,0 +1,400 @@
+"""Types of operators, literals and sets. Every method returns the type, or None after telling what is wrong."""
+from __future__ import annotations
+
+from .. import ast, builtins
+from ..types import (Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Stack, StructType, Type, Varbit)
+from . import fold
+from .base import MAX_ARITHMETIC, MAX_WIDTH, Base, described
+
+COMPARE = ("==", "!=", "<", "<=", ">", ">=")
+ORDER = ("<", "<=", ">", ">=")
+LOGIC = ("&", "|", "^")
+
+
+class Expressions(Base):
+    def expr(self, e: ast.Expr, want: Type | None = None) -> Type | None:
+        """Types an expression. want: what its place asks for, where a list or a number without width needs to know;
+        a number without width takes it, every other mismatch is the caller's to tell (`value`)."""
+        e.type = getattr(self, "_" + type(e).__name__)(e, want)
+        if isinstance(e.type, Integer) and isinstance(want, Bits) and not self.fit(e, want):
+            e.type = None
+        return e.type
+
+    def value(self, e: ast.Expr, want: Type | None, place: str) -> bool:
+        """Types an expression that must be of type `want`. place: what it is for, for the message."""
+        self.expr(e, want)
+        return self.convert(e, want, place)
+
+    def condition(self, e: ast.Expr) -> None:
+        self.value(e, Bool(), "a condition")
+
+    # ------------------------------------------------------------ literals
+
+    def _Int(self, e: ast.Int, want: Type | None) -> Type | None:
+        e.const = e.value
+        if e.width is None:
+            return Integer()
+        type_ = Bits(e.width, e.signed)
+        if not fold.fits(e.value, type_):
+            self.error(f"the number does not fit {type_}", e, f"it needs {e.value.bit_length() + e.signed} bits")
+            return None
+        return type_
+
+    def _BoolLit(self, e: ast.BoolLit, want: Type | None) -> Type | None:
+        e.const = e.value
+        return Bool()
+
+    def _DontCare(self, e: ast.DontCare, want: Type | None) -> Type | None:
+        self.error("'_' stands only where values are matched", e, "write a value")
+        return None
+
+    def _Tuple(self, e: ast.Tuple, want: Type | None) -> Type | None:
+        self.error("a tuple stands only in the cases of a select or the entries of a table", e)
+        return None
+
+    def _RangeSet(self, e: ast.RangeSet, want: Type | None) -> Type | None:
+        self.error("a range stands only where values are matched", e, "compare with both ends: low <= x && x <= high")
+        return None
+
+    def _ListExpr(self, e: ast.ListExpr, want: Type | None) -> Type | None:
+        if not isinstance(want, StructType):
+            self.error("a list stands only for a struct's value", e)
+            return None
+        fields = want.decl.fields                           # type: ignore[attr-defined]
+        if len(fields) != len(e.elements):
+            self.error(f"{want} has {len(fields)} fields, and these are {len(e.elements)}", e, f"in order: {', '.join(f.name for f in fields)}")
+            return None
+        good = [self.value(element, field.type, f"field '{field.name}'") for field, element in zip(fields, e.elements)]
+        return want if all(good) else None
+
+    # ------------------------------------------------------------ names
+
+    def _Name(self, e: ast.Name, want: Type | None) -> Type | None:
+        decl = self.scope.find(e.name)
+        if decl is None:
+            return self.builtin_name(e)
+        e.decl = decl
+        return self.named(e, decl)
+
+    def builtin_name(self, e: ast.Name) -> Type | None:
+        if e.name in builtins.VERDICTS:
+            e.decl, e.const = e.name, builtins.VERDICTS[e.name]
+            return builtins.VERDICT_TYPE
+        if e.name in builtins.RADIO_RESULTS:
+            e.decl, e.const = e.name, builtins.RADIO_RESULTS[e.name]
+            return Bits(8)
+        if e.name == builtins.PAYLOAD:
+            e.decl = e.name
+            self.error("payload is not a value", e, "there are sizeof(payload), payload[i], and inet_sum(..., payload)")
+        elif e.name in (builtins.NODE_NAME, "error", "radio", "net"):
+            self.error(f"'{e.name}' is not a value", e, "name one of its members")
+        elif e.name == "this":
+            self.error("'this' is not a value", e, "sizeof(this) is the size of the header")
+        else:
+            self.find(e.name, e)
+        return None
+
+    def named(self, e: ast.Name, decl: object) -> Type | None:
+        match decl:
+            case ast.Const() | ast.ConstDecl():
+                if not self.ensure(decl):
+                    return None
+                e.const = decl.value.const
+                return decl.type
+            case ast.VarDecl() | ast.Param() | ast.CodecVar() | ast.TagBits():
+                return decl.type
+            case ast.Field():
+                if isinstance(decl.type, Varbit) and not self.varbit_allowed:
+                    self.error(f"'{decl.name}' is a varbit: its bytes are not a value", e, f"sizeof({decl.name}) is its size")
+                    return None
+                return decl.type
+            case ast.ChoiceField():
+                from ..types import ChoiceType
+                return ChoiceType(decl)
+            case ast.Register():
+                self.ensure(decl)
+                return decl.type
+            case ast.Counter():
+                self.error(f"counter '{decl.name}' is not a value", e, f"count with {decl.name}.count()")
+            case ast.Enum():
+                self.error(f"enum '{decl.name}' is not a value", e, f"name a member, as in {decl.name}.{decl.members[0].name}")
+            case ast.StructField():
+                return decl.type
+            case _:
+                from .base import article, kind_of
+                self.error(f"'{e.name}' is {article(kind_of(decl))}, not a value", e)
+        return None
+
+    varbit_allowed = False
+
+    # ------------------------------------------------------------ operators
+
+    def _Unary(self, e: ast.Unary, want: Type | None) -> Type | None:
+        if e.op == "!":
+            if not self.value(e.operand, Bool(), "the operand of '!'"):
+                return None
+            type_: Type | None = Bool()
+        else:
+            type_ = self.expr(e.operand, want if isinstance(e.operand, (ast.Conditional,)) else None)
+            if type_ is None:
+                return None
+            if not isinstance(type_, (Bits, Integer)):
+                self.error(f"'{e.op}' is for numbers, and this is {described(type_)}", e.operand)
+                return None
+            if e.op == "-" and not self.arithmetic_width(e, type_):
+                return None
+        if e.operand.const is not None:
+            e.const = fold.unary(e.op, e.operand.const, type_)
+        return type_
+
+    def _Binary(self, e: ast.Binary, want: Type | None) -> Type | None:
+        if e.op in ("&&", "||"):
+            good = [self.value(side, Bool(), f"an operand of '{e.op}'") for side in (e.left, e.right)]
+            result: Type | None = Bool() if all(good) else None
+        elif e.op == "&&&":
+            self.error("a mask stands only where values are matched", e, "write (x & mask) == value")
+            return None
+        elif e.op == "++":
+            result = self.concatenation(e)
+        elif e.op in ("<<", ">>"):
+            result = self.shift(e)
+        else:
+            result = self.binary(e)
+        if result is not None and e.left.const is not None and e.right.const is not None:
+            operands = e.left.type
+            e.const = fold.binary(e.op, e.left.const, e.right.const, result if e.op == "++" else operands, self.width_of(e.right.type) or 0)
+            if e.const is None:
+                self.error("this constant is too large", e)
+                return None
+        return result
+
+    def binary(self, e: ast.Binary) -> Type | None:
+        """Operators whose operands have one type."""
+        left, right = self.expr(e.left), self.expr(e.right)
+        if left is None or right is None:
+            return None
+        operands = self.unify(e, left, right)
+        if operands is None:
+            return None
+        comparing = e.op in COMPARE
+        if isinstance(operands, (Bits, Integer)):
+            if e.op not in ("==", "!=", *LOGIC) and not self.arithmetic_width(e, operands):
+                return None
+        elif not comparing or e.op in ORDER or not isinstance(operands, (Bool, EnumType, ErrorType)):
+            if isinstance(operands, (StructType, HeaderType, Stack)) and comparing:
+                self.error(f"values of {operands} are not compared", e, "compare their fields")
+            elif isinstance(operands, EnumType):
+                self.error(f"'{e.op}' is for numbers, and these are {operands}", e, "cast both, as in (bit<N>) ...")
+            else:
+                self.error(f"'{e.op}' is for numbers, and these are {operands}", e, "use && and ||" if isinstance(operands, Bool) else "")
+            return None
+        if e.op in ("/", "%") and e.right.const is not None:
+            if e.right.const == 0:
+                self.error("division by zero", e.right)
+                return None
+        if e.op in ("|+|", "|-|") and isinstance(operands, Integer):
+            self.error(f"'{e.op}' needs a width", e, "give one of the numbers a width, as in 8w255")
+            return None
+        return Bool() if comparing else operands
+
+    def unify(self, e: ast.Binary, left: Type, right: Type) -> Type | None:
+        """The one type of both operands."""
+        if left == right:
+            return left
+        if isinstance(left, Integer) and isinstance(right, Bits):
+            return right if self.fit(e.left, right) else None
+        if isinstance(right, Integer) and isinstance(left, Bits):
+            return left if self.fit(e.right, left) else None
+        hint = ""
+        if isinstance(left, Bits) and isinstance(right, Bits):
+            wide = left if left.width >= right.width else right
+            hint = f"widths never change silently: cast one, as in ({wide}) ..."
+        elif isinstance(left, EnumType) or isinstance(right, EnumType):
+            enum = left if isinstance(left, EnumType) else right
+            member = enum.decl.members[0].name if enum.decl.members else "x"        # type: ignore[attr-defined]
+            hint = f"compare with a member, as in {enum}.{member}, or cast"
+        elif isinstance(left, Bool) != isinstance(right, Bool):
+            hint = "compare the number first, as in x == 1"
+        self.error(f"the operands of '{e.op}' have different types, {described(left)} and {described(right)}", e, hint)
+        return None
+
+    def arithmetic_width(self, e: ast.Expr, type_: Type) -> bool:
+        if isinstance(type_, Bits) and type_.width > MAX_ARITHMETIC:
+            op = getattr(e, "op", "this")
+            self.error(f"'{op}' is for at most {MAX_ARITHMETIC} bits, and this is {type_}", e, "wider values have ==, !=, &, |, ^, ~, ++, slices and shifts by constants")
+            return False
+        return True
+
+    def shift(self, e: ast.Binary) -> Type | None:
+        left, right = self.expr(e.left), self.expr(e.right)
+        if left is None or right is None:
+            return None
+        for side, type_ in ((e.left, left), (e.right, right)):
+            if not isinstance(type_, (Bits, Integer)):
+                self.error(f"'{e.op}' is for numbers, and this is {described(type_)}", side)
+                return None
+        if isinstance(right, Bits) and right.signed or (e.right.const is not None and e.right.const < 0):
+            self.error("a shift's amount is not negative", e.right, "use bit<N>")
+            return None
+        if isinstance(left, Integer) and e.right.const is None:
+            self.error("the number that is shifted needs a width", e.left, "as in 16w1 << n")
+            return None
+        if isinstance(left, Bits) and left.width > MAX_ARITHMETIC and e.right.const is None:
+            self.error(f"values wider than {MAX_ARITHMETIC} bits are shifted by constants only", e)
+            return None
+        self.settle(e.right)
+        return left
+
+    def concatenation(self, e: ast.Binary) -> Type | None:
+        left, right = self.expr(e.left), self.expr(e.right)
+        total = 0
+        for side, type_ in ((e.left, left), (e.right, right)):
+            if type_ is None:
+                return None
+            if isinstance(type_, Integer):
+                self.error("a number in '++' needs a width", side, "as in 8w0xff")
+                return None
+            if not isinstance(type_, Bits):
+                self.error(f"'++' is for bit<N>, and this is {described(type_)}", side, "cast it")
+                return None
+            total += type_.width
+        if total > MAX_WIDTH:
+            self.error(f"this is {total} bits, and the widest value has {MAX_WIDTH}", e)
+            return None
+        return Bits(total)
+
+    def _Conditional(self, e: ast.Conditional, want: Type | None) -> Type | None:
+        self.condition(e.cond)
+        then, otherwise = self.expr(e.then, want), self.expr(e.otherwise, want)
+        if then is None or otherwise is None or e.cond.type is None:
+            return None
+        if then != otherwise:
+            if isinstance(then, Integer) and isinstance(otherwise, Bits):
+                if not self.fit(e.then, otherwise):
+                    return None
+                then = otherwise
+            elif isinstance(otherwise, Integer) and isinstance(then, Bits):
+                if not self.fit(e.otherwise, then):
+                    return None
+            else:
+                self.error(f"the two values have different types, {described(then)} and {described(otherwise)}", e, "cast one of them")
+                return None
+        if isinstance(then, (StructType, HeaderType, Stack)):
+            self.error(f"'?:' chooses numbers, not {then}", e, "use if")
+            return None
+        if e.cond.const is not None:
+            e.const = (e.then if e.cond.const else e.otherwise).const
+        return then
+
+    def _Slice(self, e: ast.Slice, want: Type | None) -> Type | None:
+        base = self.expr(e.base)
+        hi, lo = self.constant_number(e.hi, "a slice's bound"), self.constant_number(e.lo, "a slice's bound")
+        if base is None or hi is None or lo is None:
+            return None
+        if isinstance(base, Integer):
+            self.error("the number that is sliced needs a width", e.base, "as in 16w0x1234")
+            return None
+        if not isinstance(base, Bits):
+            self.error(f"slices are of bit<N>, and this is {described(base)}", e.base, "cast it")
+            return None
+        if not 0 <= lo <= hi < base.width:
+            self.error(f"[{hi}:{lo}] is not a slice of {base}", e, f"bits are numbered {base.width - 1} down to 0, the high one first")
+            return None
+        if e.base.const is not None:
+            e.const = (int(e.base.const) >> lo) & (1 << hi - lo + 1) - 1
+        return Bits(hi - lo + 1)
+
+    def _Cast(self, e: ast.Cast, want: Type | None) -> Type | None:
+        target, source = self.type_of(e.target), self.expr(e.operand)
+        if target is None or source is None:
+            return None
+        if isinstance(source, Integer):
+            if isinstance(target, Bits):
+                value = e.operand.const
+                if value is None:
+                    self.force(e.operand, target)
+                    return target
+                self.force(e.operand, target)
+                e.const = fold.wrap(int(value), target)
+                return target
+            self.settle(e.operand)
+            source = e.operand.type
+        narrow = self.width_of(target)
+        allowed = (
+            isinstance(target, Bits) and isinstance(source, (Bits, EnumType))
+            or isinstance(target, Bits) and isinstance(source, Bool) and target.width == 1
+            or isinstance(target, Bool) and isinstance(source, Bits) and source.width == 1
+            or isinstance(target, EnumType) and isinstance(source, Bits) and (source.width == narrow or e.operand.const is not None)
+            or target == source
+        )
+        if not allowed:
+            hint = ""
+            if isinstance(target, Bool):
+                hint = "compare it, as in x != 0"
+            elif isinstance(source, Bool):
+                hint = "only bit<1> and bool turn into each other: cond ? 1 : 0"
+            elif isinstance(target, EnumType):
+                hint = f"cast from bit<{narrow}>"
+            self.error(f"{described(source)} cannot be cast to {target}", e, hint)
+            return None
+        if e.operand.const is not None:
+            value = int(e.operand.const)
+            if isinstance(target, EnumType) and not 0 <= value < 1 << (narrow or 0):
+                self.error(f"{value} is not a value of {target}", e)
+                return None
+            e.const = fold.wrap(value, target)
+        return target
+
+    # ------------------------------------------------------------ sizes
+
+    def _Sizeof(self, e: ast.Sizeof, want: Type | None) -> Type | None:
+        result = Bits(16)
+        operand = e.operand
+        if operand is None:
+            if self.header is None:
+                self.error("'this' is the header being described", e, "name the header, as in sizeof(h.ip)")
+                return None
+            return result
+        if isinstance(operand, ast.Name) and operand.name == builtins.PAYLOAD and self.scope.find(operand.name) is None:
+            operand.decl = builtins.PAYLOAD
+            return result
+        with self.setting(varbit_allowed=True):
+            type_ = self.expr(operand)
+        if type_ is None:
+            return None
+        if isinstance(type_, (Varbit, HeaderType, Stack)):
+            return result
+        self.error(f"sizeof is for headers, varbit fields, payload and this, and this is {described(type_)}", operand)
+        return None
+
+    # ------------------------------------------------------------ sets
+
+    def key(self, e: ast.Expr, want: Type | None, place: str) -> bool:
+        """An element of a set that values of type `want` are compared with: constant, mask, range, `_`."""
+        if isinstance(e, ast.DontCare):
+            e.type = want
+            return True
+        if isinstance(e, ast.Binary) and e.op == "&&&":
+            e.type = want
+            return self.parts_of_key(e, [e.left, e.right], want, place, "a mask")
+        if isinstance(e, ast.RangeSet):
+            e.type = want
+            good = self.parts_of_key(e, [e.low, e.high], want, place, "a range")
+            if good and e.low.const is not None and e.high.const is not None and e.low.const > e.high.const:
+                self.error("this range is empty", e, "write low..high; both belong to it")
+                return False
+            return good
+        return self.value(e, want, place) and self.is_constant(e, place)
+
+    def parts_of_key(self, e: ast.Expr, parts: list[ast.Expr], want: Type | None, place: str, what: str) -> bool:
+        if want is not None and not isinstance(want, Bits):
+            self.error(f"{what} is for numbers, and {place} is {want}", e)
+            return False
+        good = [self.value(part, want, place) and self.is_constant(part, place) for part in parts]
+        return all(good)
+
+    def is_constant(self, e: ast.Expr, place: str) -> bool:
+        if e.const is None:
+            self.error(f"{place} must be a constant", e, "use a number, a const or a member of an enum")
+            return False
+        return True

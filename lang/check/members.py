@@ -1,0 +1,251 @@
+"""Types of `a.b` and `a[i]`, and what may be assigned."""
+from __future__ import annotations
+
+from .. import ast, builtins
+from ..types import Array, Bits, Bool, ChoiceType, EnumType, ErrorType, HeaderType, Integer, Meta, Stack, StructType, Type, Varbit
+from .base import Base, described, kind_of
+from .scope import suggest
+
+
+class Members(Base):
+    def _Member(self, e: ast.Member, want: Type | None) -> Type | None:
+        if isinstance(e.base, ast.Name):
+            known = self.scope.find(e.base.name)
+            if known is None and e.base.name == "error":
+                return self.error_member(e)
+            if known is None and e.base.name == builtins.NODE_NAME:
+                return self.node_member(e)
+            if isinstance(known, ast.Enum):
+                return self.enum_member(e, known)
+        if isinstance(e.base, ast.Call):
+            return self.result_member(e)
+        base = self.expr(e.base)                            # type: ignore[attr-defined]
+        match base:
+            case None:
+                return None
+            case StructType():
+                return self.struct_member(e, base.decl)     # type: ignore[arg-type]
+            case HeaderType():
+                return self.header_member(e, base.decl)     # type: ignore[arg-type]
+            case ChoiceType():
+                return self.choice_member(e, base.decl)     # type: ignore[arg-type]
+            case Stack():
+                return self.stack_member(e, base)
+            case Meta():
+                if e.name in builtins.META:
+                    e.decl = e.name
+                    return builtins.META[e.name]
+                self.no_member(e, "meta", list(builtins.META))
+                return None
+        self.error(f"{described(base)} has no members", e)
+        return None
+
+    def no_member(self, e: ast.Member, owner: str, names: list[str]) -> None:
+        hint = suggest(e.name, names) or (f"it has {', '.join(names)}" if 0 < len(names) <= 12 else "")
+        self.error(f"{owner} has no '{e.name}'", e, hint)
+
+    def error_member(self, e: ast.Member) -> Type | None:
+        member = self.errors.get(e.name)
+        if member is None:
+            self.error(f"there is no error '{e.name}'", e, suggest(e.name, self.errors) or f"declare it: error {{ {e.name} }}")
+            return None
+        e.decl, e.const = member, member.number
+        e.base.decl = "error"                               # type: ignore[attr-defined]
+        return ErrorType()
+
+    def node_member(self, e: ast.Member) -> Type | None:
+        e.base.decl = builtins.NODE_NAME                    # type: ignore[attr-defined]
+        if e.name in builtins.NODE:
+            e.decl = e.name
+            return builtins.NODE[e.name]
+        self.no_member(e, "node", list(builtins.NODE))
+        return None
+
+    def enum_member(self, e: ast.Member, enum: ast.Enum) -> Type | None:
+        self.ensure(enum)
+        e.base.decl = enum                                  # type: ignore[attr-defined]
+        for member in enum.members:
+            if member.name == e.name:
+                e.decl, e.const = member, member.number
+                return EnumType(enum)
+        self.no_member(e, f"enum {enum.name}", [member.name for member in enum.members])
+        return None
+
+    def result_member(self, e: ast.Member) -> Type | None:
+        """`t.apply().hit`."""
+        assert isinstance(e.base, ast.Call)
+        base = self.expr(e.base)                            # type: ignore[attr-defined]
+        if isinstance(e.base.target, ast.Table):
+            if e.name in ("hit", "miss"):
+                e.decl = e.name
+                return Bool()
+            if e.name == "action_run":
+                e.decl = e.name
+                self.error("action_run stands only in a switch", e, "write switch (t.apply().action_run) { ... }")
+                return None
+            self.no_member(e, "the result of a table", ["hit", "miss", "action_run"])
+            return None
+        if isinstance(base, StructType):
+            return self.struct_member(e, base.decl)         # type: ignore[arg-type]
+        if base is not None:
+            self.error(f"{described(base)} has no members", e)
+        return None
+
+    def struct_member(self, e: ast.Member, struct: ast.Struct) -> Type | None:
+        self.ensure(struct)
+        for field in struct.fields:
+            if field.name == e.name:
+                e.decl = field
+                return field.type
+        self.no_member(e, f"struct {struct.name}", [field.name for field in struct.fields])
+        return None
+
+    def header_member(self, e: ast.Member, header: ast.Header) -> Type | None:
+        self.ensure(header)
+        names = []
+        for item in [*header.fields(), *(one for one in header.items if isinstance(one, ast.ChoiceField))]:
+            if item.name == "_":
+                continue
+            names.append(item.name)
+            if item.name == e.name:
+                e.decl = item
+                if isinstance(item, ast.ChoiceField):
+                    return ChoiceType(item)
+                if isinstance(item.type, Varbit) and not self.varbit_allowed:      # type: ignore[attr-defined]
+                    self.error(f"'{e.name}' is a varbit: its bytes are not a value", e, "sizeof(...) is its size")
+                    return None
+                return item.type
+        if e.name in builtins.HEADER_METHODS:
+            self.error(f"'{e.name}' is called", e, f"write {e.name}()")
+            return None
+        self.no_member(e, f"header {header.name}", names)
+        return None
+
+    def choice_member(self, e: ast.Member, choice: ast.ChoiceField) -> Type | None:
+        for arm in choice.arms:
+            if arm.name == e.name:
+                e.decl = arm
+                return arm.type
+        self.no_member(e, f"choice '{choice.name}'", [arm.name for arm in choice.arms])
+        return None
+
+    def stack_member(self, e: ast.Member, stack: Stack) -> Type | None:
+        if e.name in ("next", "last"):
+            if not isinstance(self.module, ast.Parser):
+                self.error(f"'.{e.name}' is for parsers", e, "elsewhere index the stack, as in h.x[0]")
+                return None
+            e.decl = e.name
+            return stack.header
+        if e.name in ("lastIndex", "size"):
+            e.decl = e.name
+            if e.name == "size":
+                e.const = stack.size
+            return Bits(32)
+        self.no_member(e, "a stack", ["next", "last", "lastIndex", "size"])
+        return None
+
+    # ------------------------------------------------------------ a[i]
+
+    def _Index(self, e: ast.Index, want: Type | None) -> Type | None:
+        if isinstance(e.base, ast.Name) and e.base.name == builtins.PAYLOAD and self.scope.find(e.base.name) is None:
+            e.base.decl = builtins.PAYLOAD
+            return Bits(8) if self.index(e.index) else None
+        base = self.expr(e.base)                            # type: ignore[attr-defined]
+        good = self.index(e.index)
+        if base is None or not good:
+            return None
+        size = base.size if isinstance(base, (Stack, Array)) else None
+        if size is not None and e.index.const is not None and not 0 <= e.index.const < size:
+            self.error(f"index {e.index.const} is out of range", e.index, f"the last of {size} is {size - 1}")
+            return None
+        if isinstance(base, Stack):
+            if e.index.const is None:
+                self.error("the index of a header stack must be a constant", e.index, "use a number, or .next and .last in a parser")
+                return None
+            return base.header
+        if isinstance(base, Array):
+            return base.cell
+        self.error(f"{described(base)} has no elements", e, f"for bits write [{e.index.const}:{e.index.const}]" if isinstance(base, Bits) else "")
+        return None
+
+    def index(self, e: ast.Expr) -> bool:
+        type_ = self.expr(e)                                # type: ignore[attr-defined]
+        if type_ is None:
+            return False
+        if not isinstance(type_, (Bits, Integer)) or isinstance(type_, Bits) and type_.signed:
+            self.error(f"an index is bit<N>, and this is {described(type_)}", e)
+            return False
+        if e.const is not None and e.const < 0:
+            self.error("an index is not negative", e)
+            return False
+        self.settle(e)
+        return True
+
+    # ------------------------------------------------------------ assignment
+
+    def target(self, e: ast.Expr) -> Type | None:
+        """The type of what is assigned to; what cannot be assigned is told."""
+        type_ = self.expr(e)                                # type: ignore[attr-defined]
+        if type_ is None:
+            return None
+        why = self.not_assignable(e)
+        if why is not None:
+            self.error(why[0], e, *why[1:])
+            return None
+        return type_
+
+    def not_assignable(self, e: ast.Expr) -> tuple[str, ...] | None:
+        """Why an expression cannot be assigned (message, hint), or None."""
+        match e:
+            case ast.Name():
+                return self.name_not_assignable(e)
+            case ast.Member(decl=ast.StructField()):
+                return self.not_assignable(e.base)
+            case ast.Member(decl=str()):
+                if isinstance(e.base.type, Meta):
+                    if e.decl in builtins.META_WRITABLE:
+                        return self.not_assignable(e.base)
+                    return (f"meta.{e.name} is given by the engine and cannot be assigned",)
+                if e.decl == "next":
+                    return None
+                return (f"'{e.name}' cannot be assigned",)
+            case ast.Member(decl=ast.ChoiceField()):
+                return ("a choice is assigned by the name of an arm", f"as in .{e.name}.{e.decl.arms[0].name}" if e.decl.arms else "")
+            case ast.Member(decl=ast.ChoiceArm()):
+                if isinstance(e.base, ast.Member):
+                    return self.not_assignable(e.base.base)
+                return ("an arm is assigned through its header",)
+            case ast.Member(decl=ast.Field()):
+                if isinstance(e.decl, ast.Field) and e.decl.equation is not None and not e.decl.deferred:
+                    return (f"'{e.name}' is computed from its equation", "remove the assignment")
+                return self.not_assignable(e.base)
+            case ast.Index():
+                if isinstance(e.base, ast.Name) and e.base.decl == builtins.PAYLOAD:
+                    return ("payload cannot be assigned",)
+                return self.not_assignable(e.base)
+            case ast.Slice():
+                return self.not_assignable(e.base)
+        return ("this is a value, and cannot be assigned",)
+
+    def name_not_assignable(self, e: ast.Name) -> tuple[str, ...] | None:
+        decl = e.decl
+        if isinstance(decl, ast.Param):
+            if decl.direction in ("out", "inout"):
+                return None
+            if isinstance(self.function, ast.Action) and decl.direction == "":
+                return (f"parameter '{decl.name}' of an action is given by the table and cannot be assigned", "copy it to a variable")
+            word = "inout" if isinstance(decl.type, (StructType, HeaderType, Meta)) else "inout, or copy it to a variable"
+            return (f"'{decl.name}' is an in parameter and cannot be assigned", f"declare it {word}")
+        if isinstance(decl, ast.VarDecl):
+            if decl in self.loop_variables:                 # type: ignore[attr-defined]
+                return (f"'{decl.name}' counts the loop and cannot be assigned",)
+            return None
+        if isinstance(decl, ast.Register):
+            if isinstance(decl.type, Array):
+                return (f"register '{decl.name}' has {decl.type.size} cells", f"assign one, as in {decl.name}[0] = ...")
+            return None
+        if isinstance(decl, (ast.CodecVar, ast.Field)) and self.codec is not None:
+            return None
+        if isinstance(decl, ast.ChoiceField):
+            return ("a choice is assigned by the name of an arm",)
+        return (f"'{e.name}' is {'an' if kind_of(decl)[0] in 'aeiou' else 'a'} {kind_of(decl)} and cannot be assigned",)

@@ -1,0 +1,220 @@
+"""Parsers: states, transitions, bounded loops; deparsers: what is emitted in which order."""
+from __future__ import annotations
+
+from .. import ast
+from ..instances import header_of, is_headers, named_field, walk
+from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type
+from .base import Base, described
+from .headers import needs_payload
+from .scope import Scope, suggest
+
+FINAL = ("accept", "reject")
+
+
+class Parsers(Base):
+    def module_params(self, module: ast.Parser | ast.Processor | ast.Deparser) -> None:
+        """packet, headers and meta, each at most once; the headers struct is the same in all modules."""
+        self.params(module.params, (Packet, Meta, StructType), f"a {type(module).__name__.lower()}")     # type: ignore[attr-defined]
+        seen: dict[str, ast.Param] = {}
+        for param in module.params:
+            self.declare(param.name, param)
+            if isinstance(param.type, StructType) and not is_headers(param.type):
+                self.error(f"{param.type} is not a struct of headers", param, "a module's parameters are packet, the headers struct and meta")
+                param.type = None
+            if param.type is None:
+                continue
+            kind = "headers" if isinstance(param.type, StructType) else str(param.type)
+            if kind in seen:
+                self.error(f"this is a second parameter of headers" if kind == "headers" else f"this is a second {kind}", param)
+            seen[kind] = param
+            if kind == "headers":
+                self.headers_param(module, param)
+            elif kind == "packet" and isinstance(module, ast.Processor):
+                self.error("a processor has no packet", param, "parse in a parser; payload names what follows the headers")
+            elif kind == "meta" and not isinstance(module, ast.Processor):
+                self.error("meta is for processors", param, "remove it")
+        if not isinstance(module, ast.Processor) and "packet" not in seen:
+            self.error(f"{type(module).__name__.lower()} '{module.name}' has no packet", module.span, "its parameters are (packet pkt, ...)")
+
+    def headers_param(self, module: ast.Node, param: ast.Param) -> None:
+        assert isinstance(param.type, StructType)
+        struct = param.type.decl
+        assert isinstance(struct, ast.Struct)
+        if self.program.headers_struct is None:
+            self.program.headers_struct = struct
+        elif self.program.headers_struct is not struct:
+            self.error("the modules of a program share one struct of headers", param, notes=[("the other one is here", self.program.headers_struct.span)])
+        wanted = {ast.Parser: ("out", "inout"), ast.Processor: ("in", "inout"), ast.Deparser: ("in",)}[type(module)]
+        if param.direction not in wanted:
+            self.error(f"the headers of a {type(module).__name__.lower()} are {wanted[-1] if len(wanted) > 1 else wanted[0]}" if not isinstance(module, ast.Parser)
+                       else "the headers of a parser are out", param, f"write {'out' if isinstance(module, ast.Parser) else wanted[-1]} {param.type} {param.name}")
+
+    # ------------------------------------------------------------ parser
+
+    def parser_body(self, parser: ast.Parser) -> None:
+        with self.inside(Scope(self.globals)), self.setting(module=parser, returns=None):
+            self.module_params(parser)
+            for local in parser.locals:
+                self.statement(local)                       # type: ignore[attr-defined]
+            states: dict[str, ast.State] = {}
+            for state in parser.states:
+                if state.name in FINAL:
+                    self.error(f"state '{state.name}' is there already", state, "choose another name")
+                elif state.name in states:
+                    self.error(f"state '{state.name}' is declared twice", state, "rename one of the two", notes=[("the first one is here", states[state.name].span)])
+                else:
+                    states[state.name] = state
+            if "start" not in states:
+                self.error(f"parser '{parser.name}' has no state 'start'", parser.span, "add state start { ... }")
+            for state in parser.states:
+                self.state(state, states)
+            self.reachable(parser, states)
+            self.bounded(parser)
+
+    def state(self, state: ast.State, states: dict[str, ast.State]) -> None:
+        if state.max is not None:
+            bound = self.constant_number(state.max, "max")
+            if bound is not None and not 1 <= bound <= 65535:
+                self.error("max is 1 to 65535", state.max)
+        with self.inside(Scope(self.scope)):
+            self.statements(state.statements)               # type: ignore[attr-defined]
+            if state.transition is None:
+                self.error(f"state '{state.name}' goes nowhere", state.span, "end it with transition accept; or transition reject;")
+            else:
+                self.transition(state.transition, states)
+
+    def transition(self, transition: ast.Transition, states: dict[str, ast.State]) -> None:
+        types: list[Type | None] = []
+        for e in transition.select or []:
+            type_ = self.expr(e)                            # type: ignore[attr-defined]
+            if isinstance(type_, Integer):
+                self.settle(e)
+                type_ = e.type
+            if type_ is not None and not isinstance(type_, (Bits, Bool, EnumType)):
+                self.error(f"select is over numbers, enums and bools, and this is {described(type_)}", e)
+                type_ = None
+            types.append(type_)
+        default: ast.SelectCase | None = None
+        for case in transition.cases:
+            if default is not None and transition.select is not None:
+                self.warning("this case is never taken: an earlier one takes everything", case.span)
+                default = None
+            if transition.select is not None:
+                self.case_keys(case, types)
+                if all(isinstance(key, ast.DontCare) for key in case.keys):
+                    default = case
+            self.target_state(case, states)
+
+    def case_keys(self, case: ast.SelectCase, types: list[Type | None]) -> None:
+        keys = case.keys
+        if len(keys) == 1 and isinstance(keys[0], ast.DontCare):
+            return
+        if len(keys) != len(types):
+            one = "value" if len(types) == 1 else "values"
+            self.error(f"this case has {len(keys)} keys, and the select has {len(types)} {one}", keys[0].span.to(keys[-1].span),
+                       f"write ({', '.join(['_'] * len(types))}), one for each" if len(types) > 1 else "")
+            return
+        for key, type_ in zip(keys, types):
+            self.key(key, type_, "a key of this select")    # type: ignore[attr-defined]
+
+    def target_state(self, case: ast.SelectCase, states: dict[str, ast.State]) -> None:
+        if case.reason is not None:
+            self.value(case.reason, ErrorType(), "the reason")      # type: ignore[attr-defined]
+        if case.target in FINAL:
+            return
+        case.state = states.get(case.target)
+        if case.state is None:
+            self.error(f"there is no state '{case.target}'", case.span, suggest(case.target, [*states, *FINAL]))
+
+    def reachable(self, parser: ast.Parser, states: dict[str, ast.State]) -> None:
+        seen: set[ast.State] = set()
+        todo = [states["start"]] if "start" in states else list(states.values())
+        while todo:
+            state = todo.pop()
+            if state not in seen:
+                seen.add(state)
+                todo += successors(state)
+        for state in parser.states:
+            if state not in seen and states.get(state.name) is state:
+                self.warning(f"state '{state.name}' is never reached", state.span, "remove it, or go there")
+
+    def bounded(self, parser: ast.Parser) -> None:
+        """Every circle of states has a `max`, or fills a stack."""
+        free = [state for state in parser.states if state.max is None and not fills_stack(state)]
+        color: dict[ast.State, int] = {}
+
+        def visit(state: ast.State, path: list[ast.State]) -> bool:
+            color[state] = 1
+            for other in successors(state):
+                if other not in free:
+                    continue
+                if color.get(other) == 1:
+                    circle = [*path[path.index(other):], other]
+                    names = " -> ".join(one.name for one in circle)
+                    self.error(f"these states can go round for ever: {names}", circle[0].span,
+                               f"bound one of them, as in state {circle[0].name} max 16 {{ ... }}")
+                    return True
+                if other not in color and visit(other, [*path, other]):
+                    return True
+            color[state] = 2
+            return False
+
+        for state in free:
+            if state not in color and visit(state, [state]):
+                return
+
+    # ------------------------------------------------------------ deparser
+
+    def deparser_body(self, deparser: ast.Deparser) -> None:
+        with self.inside(Scope(self.globals)), self.setting(module=deparser, returns=None):
+            self.module_params(deparser)
+            with self.inside(Scope(self.scope)):
+                self.statements(deparser.body.statements)   # type: ignore[attr-defined]
+        self.order_of_emits(deparser)
+
+    def order_of_emits(self, deparser: ast.Deparser) -> None:
+        """What a header's equations call its payload is what the struct declares after it: the packet must agree."""
+        struct = self.program.headers_struct
+        if struct is None:
+            return
+        calls = [node for node in walk(deparser.body) if isinstance(node, ast.Call) and node.target == "emit" and node.args]
+        emitted = [(call, named_field(call.args[0])) for call in calls]
+        for place, (call, field) in enumerate(emitted):
+            if field is None:
+                continue
+            for other_call, other in emitted[place + 1:]:
+                if other is None or struct.fields.index(other) >= struct.fields.index(field):
+                    continue
+                for one, one_call in ((field, call), (other, other_call)):
+                    equation = payload_on_wire(one, one_call)
+                    if equation is not None:
+                        self.error(f"'{other.name}' is emitted after '{field.name}', and the struct declares it before", other_call,
+                                   f"'{equation.name}' of {header_of(one).name} is computed from what the struct declares after '{one.name}': keep one order")
+                        return
+
+
+def payload_on_wire(field: ast.StructField, call: ast.Call) -> ast.Field | None:
+    """A field of the header as emitted whose equation looks at the payload."""
+    header = header_of(field)
+    candidates = [one for one in header.fields() if needs_payload(one.equation)]
+    codec = call.via.codec if call.via is not None else None
+    if codec is not None:
+        inline = {getattr(target.target, "decl", None) for node in walk(codec.groups) if isinstance(node, ast.RowInline) for target in node.targets}
+        candidates = [one for one in candidates if one in inline]
+    return candidates[0] if candidates else None
+
+
+def successors(state: ast.State) -> list[ast.State]:
+    return [case.state for case in state.transition.cases if case.state is not None] if state.transition else []
+
+
+def fills_stack(state: ast.State) -> bool:
+    """Whether every visit takes an element of a stack."""
+    for one in state.statements:
+        call = one.call if isinstance(one, ast.ExprStmt) else None
+        if call is not None and call.target == "extract" and call.args and isinstance(call.args[0], ast.Member) and call.args[0].decl == "next":
+            return True
+    return False
+
+
+__all__ = ["HeaderType", "Parsers", "Stack", "fills_stack", "successors"]

@@ -1,0 +1,213 @@
+"""Statements, and the bodies of functions and actions."""
+from __future__ import annotations
+
+from .. import ast
+from ..types import Bits, EnumType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Void
+from .base import Base, described
+from .scope import Scope
+
+MAX_TURNS = 1 << 16
+
+
+class Statements(Base):
+    def __init__(self, program: ast.Program):
+        super().__init__(program)
+        self.loop_variables: set[ast.VarDecl] = set()
+        self.returns: Type | None = None                    # what `return` gives here; None: it is not allowed
+
+    def block(self, body: ast.Block) -> None:
+        with self.inside(Scope(self.scope)):
+            self.statements(body.statements)
+
+    def statements(self, body: list[ast.Stmt]) -> None:
+        for place, one in enumerate(body):
+            self.statement(one)
+            if always_leaves(one) and place + 1 < len(body):
+                self.warning("this is never reached", body[place + 1])
+                for rest in body[place + 1:]:
+                    self.statement(rest)
+                return
+
+    def statement(self, one: ast.Stmt) -> None:
+        getattr(self, "_stmt_" + type(one).__name__)(one)
+
+    def _stmt_Block(self, one: ast.Block) -> None:
+        self.block(one)
+
+    def _stmt_VarDecl(self, one: ast.VarDecl) -> None:
+        one.type = self.type_of(one.type_ref)
+        if one.init is not None:
+            if self.value(one.init, one.type, f"'{one.name}'") and isinstance(one.type, (HeaderType, Stack)):     # type: ignore[attr-defined]
+                self.error("a header variable begins invalid", one.init, "extract into it, or assign it later")
+        self.variable_type(one)
+        self.declare(one.name, one)
+
+    def variable_type(self, one: ast.VarDecl) -> None:
+        match one.type:
+            case Void() | Packet() | Meta():
+                self.error(f"a variable cannot be {one.type}", one)
+            case HeaderType() | Stack():
+                header = one.type.header.decl if isinstance(one.type, Stack) else one.type.decl
+                if not isinstance(self.module, ast.Parser) or self.function is not None:
+                    self.error("header variables are for parsers", one, "elsewhere headers belong to the headers struct")
+                elif isinstance(header, ast.Header) and header.params:
+                    self.error(f"header {header.name} looks at other headers and cannot be a variable", one, "declare it in the headers struct")
+            case StructType() if any(isinstance(f.type, (HeaderType, Stack)) for f in one.type.decl.fields):   # type: ignore[attr-defined]
+                self.error("a struct of headers is not a variable", one, "it is a parameter of the modules")
+
+    def _stmt_ConstDecl(self, one: ast.ConstDecl) -> None:
+        self.const(one)
+        self.declare(one.name, one)
+
+    def const(self, one: ast.Const | ast.ConstDecl) -> None:
+        one.type = self.type_of(one.type_ref)
+        if self.value(one.value, one.type, f"'{one.name}'") and one.value.const is None:     # type: ignore[attr-defined]
+            if isinstance(one.type, StructType):
+                self.error("a constant is a number, a bool or a member of an enum", one)
+            else:
+                self.error(f"'{one.name}' must be a constant", one.value, "use numbers and other constants")
+
+    def _stmt_Assign(self, one: ast.Assign) -> None:
+        type_ = self.target(one.target)                     # type: ignore[attr-defined]
+        good = self.value(one.value, type_, "what is assigned") if type_ is not None else self.expr(one.value)      # type: ignore[attr-defined]
+        if type_ is None or not good:
+            return
+        if isinstance(type_, (HeaderType, Stack, Packet, Meta)):
+            self.error(f"{type_} is not assigned as a whole", one, "assign its fields")
+        root = root_name(one.target)
+        if isinstance(self.module, ast.Deparser) and not (root is not None and isinstance(root.decl, ast.VarDecl)):
+            self.error("a deparser changes no headers", one, "change them in a processor")
+        if isinstance(self.module, ast.Parser) and root is not None and isinstance(root.decl, ast.Register):
+            self.error("a parser writes no registers", one, "write it in a processor")
+
+    def _stmt_If(self, one: ast.If) -> None:
+        self.condition(one.cond)                            # type: ignore[attr-defined]
+        for branch in (one.then, one.otherwise):
+            if branch is not None:
+                with self.inside(Scope(self.scope)):
+                    self.statement(branch)
+
+    def _stmt_For(self, one: ast.For) -> None:
+        low, high = self.constant_number(one.low, "a loop's bound"), self.constant_number(one.high, "a loop's bound")
+        if low is not None and high is not None and not 0 <= high - low <= MAX_TURNS:
+            self.error("a loop counts up" if high < low else f"a loop has at most {MAX_TURNS} turns", one.low.span.to(one.high.span),
+                       "write low..high; high itself is left out")
+        one.var = ast.VarDecl(one.span, ast.TypeRef(one.span, "bit", ast.Int(one.span, 32)), one.name, None)
+        one.var.type = self.type_of(one.var.type_ref)
+        self.loop_variables.add(one.var)
+        with self.inside(Scope(self.scope)):
+            self.declare(one.name, one.var)
+            self.statement(one.body)
+
+    def _stmt_Switch(self, one: ast.Switch) -> None:
+        table = self.action_run(one.value)
+        type_ = None if table else self.expr(one.value)     # type: ignore[attr-defined]
+        if isinstance(type_, Integer):
+            self.settle(one.value)
+            type_ = one.value.type
+        if type_ is not None and not isinstance(type_, (Bits, EnumType)):
+            self.error(f"switch is over numbers and enums, and this is {described(type_)}", one.value)
+            type_ = None
+        seen: dict[object, ast.Expr] = {}
+        for labels, block in one.cases:
+            for label in labels:
+                if isinstance(label, ast.DontCare):
+                    key: object = "default"
+                elif table is not None:
+                    key = self.action_label(label, table)
+                elif type_ is None or not (self.value(label, type_, "a case") and self.is_constant(label, "a case")):   # type: ignore[attr-defined]
+                    continue
+                else:
+                    key = label.const
+                if key in seen and key is not None:
+                    self.error("this case is here twice", label, "remove one", notes=[("the first one is here", seen[key].span)])
+                seen.setdefault(key, label)
+            if block is not None:
+                self.block(block)
+
+    def action_run(self, value: ast.Expr) -> ast.Table | None:
+        """The table of `switch (t.apply().action_run)`."""
+        if isinstance(value, ast.Member) and value.name == "action_run" and isinstance(value.base, ast.Call):
+            self.expr(value.base)                           # type: ignore[attr-defined]
+            if isinstance(value.base.target, ast.Table):
+                value.decl = "action_run"
+                return value.base.target
+        return None
+
+    def action_label(self, label: ast.Expr, table: ast.Table) -> object:
+        for ref in table.actions:
+            if isinstance(label, ast.Name) and ref.name == label.name:
+                label.decl = ref.action
+                return ref.name
+        self.error(f"this is no action of table '{table.name}'", label)
+        return None
+
+    def _stmt_Return(self, one: ast.Return) -> None:
+        if self.returns is None:
+            self.error("there is nothing to return from here", one, "write transition accept; or reject" if isinstance(self.module, ast.Parser) else "")
+        elif isinstance(self.returns, Void):
+            if one.value is not None:
+                self.error("nothing is returned here", one.value, "write return;")
+        elif one.value is None:
+            self.error(f"a value of {self.returns} is returned here", one, "write return value;")
+        else:
+            self.value(one.value, self.returns, "what is returned")     # type: ignore[attr-defined]
+
+    def _stmt_Exit(self, one: ast.Exit) -> None:
+        if not isinstance(self.module, ast.Processor):
+            self.error("exit is for processors", one)
+
+    def _stmt_ExprStmt(self, one: ast.ExprStmt) -> None:
+        type_ = self.expr(one.call)                         # type: ignore[attr-defined]
+        if type_ is not None and not isinstance(type_, Void) and isinstance(one.call.target, (ast.Function, str)) \
+                and one.call.target not in ("radio.cca",) and not effects(one.call):
+            self.warning("the value of this call is not used", one)
+
+    def _stmt_After(self, one: ast.After) -> None:
+        self.constant_number(one.delay, "a time")
+        self.block(one.body)
+
+    # ------------------------------------------------------------ functions and actions
+
+    def params(self, params: list[ast.Param], allowed: tuple[type, ...], what: str) -> None:
+        """Resolves parameter types."""
+        for param in params:
+            param.type = self.type_of(param.type_ref)
+            if param.type is not None and not isinstance(param.type, allowed):
+                self.error(f"{what} has no parameter of type {param.type}", param)
+                param.type = None
+
+    def body(self, decl: ast.Function | ast.Action, scope: Scope, returns: Type | None) -> None:
+        with self.inside(Scope(scope)), self.setting(function=decl, returns=returns):
+            for param in decl.params:
+                self.declare(param.name, param)
+            with self.inside(Scope(self.scope)):
+                self.statements(decl.body.statements)
+
+
+def effects(call: ast.Call) -> bool:
+    """Whether a call changes an argument."""
+    return isinstance(call.target, ast.Function) and any(p.direction in ("out", "inout") for p in call.target.params)
+
+
+def root_name(e: ast.Expr) -> ast.Name | None:
+    """The variable that a place belongs to."""
+    while isinstance(e, (ast.Member, ast.Index, ast.Slice)):
+        e = e.base
+    return e if isinstance(e, ast.Name) else None
+
+
+def always_leaves(one: ast.Stmt | None) -> bool:
+    """Whether nothing after the statement is reached."""
+    match one:
+        case ast.Return() | ast.Exit():
+            return True
+        case ast.Block():
+            return any(always_leaves(part) for part in one.statements)
+        case ast.If():
+            return always_leaves(one.then) and always_leaves(one.otherwise)
+        case ast.Switch():
+            blocks = [block for _, block in one.cases]
+            default = any(isinstance(label, ast.DontCare) for labels, _ in one.cases for label in labels)
+            return default and bool(blocks) and blocks[-1] is not None and all(always_leaves(b) for b in blocks if b is not None)
+    return False

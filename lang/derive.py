@@ -1,0 +1,130 @@
+"""Which equation fields are computed rather than kept, and which headers live in the packet rather than in a copy.
+
+Both are decided once for the whole program, whatever the path; compiler and reference ask here.
+"""
+from __future__ import annotations
+
+from . import ast
+from .check.codecs import said_by
+from .check.headers import mentioned, needs_payload
+from .effects import Effect, effects
+from .instances import header_of, walk
+
+
+class Derived(frozenset):
+    """Pairs (field of the headers struct, header field). `derived(instance, field)` asks for one."""
+
+    def __call__(self, instance: object, field: ast.Field) -> bool:
+        return (instance, field) in self
+
+
+def derived(program: ast.Program) -> Derived:
+    """The equation fields that have no value of their own: reading and emitting them evaluates the equation.
+
+    A field is derived where its instance is extracted through a codec that never says the field, and where something its
+    equation may depend on is changed after extraction.
+    """
+    struct = program.headers_struct
+    if struct is None:
+        return Derived()
+    found = effects(program)
+    out: set[tuple[ast.StructField, ast.Field]] = set()
+    changed: set[tuple[ast.StructField, ast.Field]] = set()
+    for place, instance in enumerate(struct.fields):
+        later = set(struct.fields[place + 1:])
+        if instance.type != header_type(instance):
+            later.add(instance)                             # a stack: its later elements
+        for field in header_of(instance).fields():
+            if field.equation is None:
+                continue
+            if any(e.kind == "extract" and e.instance is instance and e.codec is not None and not says(e.codec, field) for e in found):
+                out.add((instance, field))
+            if any(changes(e, instance, field, later) for e in found):
+                changed.add((instance, field))
+    spread(struct, changed)
+    return Derived(out | changed)
+
+
+def header_type(instance: ast.StructField) -> object:
+    from .types import HeaderType
+    return HeaderType(header_of(instance))
+
+
+def says(codec: ast.Codec, field: ast.Field) -> bool:
+    return any(field in said_by(row) for group in codec.groups for row in group.rows)
+
+
+def changes(e: Effect, instance: ast.StructField, field: ast.Field, later: set[ast.StructField]) -> bool:
+    """Whether an effect may change what the field's equation gives."""
+    in_parser = isinstance(e.module, ast.Parser)
+    header = header_of(instance)
+    if e.instance is instance:
+        if e.kind in ("setValid", "move"):
+            return True
+        if e.kind == "assign":
+            return not in_parser or e.place in mentions(field, header) or e.place is field
+    if e.kind == "assign" and not in_parser and e.instance in instance.args:
+        param = header.params[instance.args.index(e.instance)]
+        if any(isinstance(node, ast.Member) and isinstance(node.base, ast.Name) and node.base.decl is param and node.decl is e.place
+               for node in walk(field.equation)):
+            return True
+    if not in_parser and needs_payload(field.equation):
+        if e.kind == "truncate":
+            return True
+        if e.instance in later:
+            return e.kind in ("setValid", "setInvalid", "move") or e.kind == "assign" and e.place in shape(header_of(e.instance))   # type: ignore[arg-type]
+    return False
+
+
+def mentions(field: ast.Field, header: ast.Header) -> set[object]:
+    """The header's own fields, and arms of its choices, that the field's equation reads."""
+    found: set[object] = set(mentioned(field.equation, header))
+    found |= {node.decl for node in walk(field.equation) if isinstance(node, ast.Member) and isinstance(node.decl, ast.ChoiceArm)}
+    if any(isinstance(node, ast.Sizeof) and node.operand is None for node in walk(field.equation)):
+        found |= shape(header)
+    return found
+
+
+def shape(header: ast.Header) -> set[object]:
+    """What decides a header's size when it is assigned: fields that conditions, tags and sizes look at, and arms."""
+    found: set[object] = set()
+    for item in header.items:
+        if isinstance(item, ast.ChoiceField):
+            found |= {item.tag.decl, *item.arms}
+        elif isinstance(item, ast.Field):
+            found |= mentioned(item.when, header) | mentioned(item.sized, header)
+    return found
+
+
+def spread(struct: ast.Struct, changed: set[tuple[ast.StructField, ast.Field]]) -> None:
+    """An equation that reads a changed field of its header, or of a header it is bound to, changes too."""
+    again = True
+    while again:
+        again = False
+        for instance in struct.fields:
+            header = header_of(instance)
+            for field in header.fields():
+                if field.equation is None or (instance, field) in changed:
+                    continue
+                own = any((instance, one) in changed for one in mentioned(field.equation, header))
+                bound = any(isinstance(node, ast.Member) and isinstance(node.base, ast.Name) and node.base.decl is param and (arg, node.decl) in changed
+                            for param, arg in zip(header.params, instance.args) for node in walk(field.equation))
+                if own or bound:
+                    changed.add((instance, field))
+                    again = True
+
+
+def representation(program: ast.Program) -> dict[ast.StructField, str]:
+    """For each field of the headers struct "packet", read and written where it lies, or "image", kept in the record."""
+    if program.headers_struct is None:
+        return {}
+    found, computed = effects(program), {instance for instance, _ in derived(program)}
+    out = {}
+    for instance in program.headers_struct.fields:
+        moved = shape(header_of(instance))
+        image = instance in computed or any(
+            e.instance is instance and (e.kind in ("setValid", "move") or e.kind == "extract" and e.codec is not None
+                                        or e.kind == "assign" and (e.place in moved or isinstance(e.place, ast.ChoiceArm)))
+            for e in found)
+        out[instance] = "image" if image else "packet"
+    return out

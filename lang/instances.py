@@ -1,0 +1,87 @@
+"""Header instances of a checked program: the elements of the headers struct, and which of them an expression names."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from . import ast
+from .types import HeaderType, Stack, StructType
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One header of the headers struct: its field, and the index in a stack or None."""
+
+    field: ast.StructField
+    index: int | None = None
+
+    @property
+    def header(self) -> ast.Header:
+        type_ = self.field.type
+        return type_.header.decl if isinstance(type_, Stack) else type_.decl  # type: ignore[union-attr,return-value]
+
+    def __str__(self) -> str:
+        return self.field.name if self.index is None else f"{self.field.name}[{self.index}]"
+
+
+def instances(program: ast.Program) -> list[Instance]:
+    """Every instance, in the order of the headers struct; that of the packet."""
+    if program.headers_struct is None:
+        return []
+    out: list[Instance] = []
+    for field in program.headers_struct.fields:
+        if isinstance(field.type, Stack):
+            out += [Instance(field, index) for index in range(field.type.size)]
+        else:
+            out.append(Instance(field))
+    return out
+
+
+def header_of(field: ast.StructField) -> ast.Header:
+    """The header type of a field of the headers struct."""
+    return Instance(field).header
+
+
+def named_field(expr: ast.Expr) -> ast.StructField | None:
+    """The field of the headers struct that a header (or stack) expression belongs to: of `h.ip`, `h.ext[1]`, `h.ext.next`."""
+    while isinstance(expr, (ast.Member, ast.Index)):
+        if isinstance(expr, ast.Member) and isinstance(expr.decl, ast.StructField):
+            return expr.decl if isinstance(expr.decl.type, (HeaderType, Stack)) else None
+        expr = expr.base
+    return None
+
+
+def is_headers(type_: object) -> bool:
+    """Whether a type is a struct of headers."""
+    return isinstance(type_, StructType) and any(isinstance(f.type, (HeaderType, Stack)) for f in type_.decl.fields)  # type: ignore[attr-defined]
+
+
+def walk(node: object) -> Iterator[ast.Node]:
+    """A node and all nodes written below it; what names were resolved to is not followed."""
+    if isinstance(node, ast.Node):
+        yield node
+        for name in CHILDREN.get(type(node)) or children(type(node)):
+            value = getattr(node, name)
+            if isinstance(value, (ast.Node, list, tuple)):
+                yield from walk(value)
+    elif isinstance(node, (list, tuple)):
+        for one in node:
+            yield from walk(one)
+
+
+CHILDREN: dict[type, tuple[str, ...]] = {}
+# Filled by the checker, and references to other parts of the tree.
+RESOLVED = {"span", "type", "const", "decl", "target_decl", "codec", "header", "choice", "state", "action", "modules", "var"}
+
+
+def children(kind: type) -> tuple[str, ...]:
+    """The fields of a node class that hold its parts."""
+    skip = set(RESOLVED)
+    if kind is ast.Call:
+        skip.add("target")
+    if kind is ast.StructField:
+        skip.add("args")
+    if kind is ast.Program:
+        skip |= {"main", "chain", "headers_struct"}
+    CHILDREN[kind] = tuple(name for name in kind.__dataclass_fields__ if name not in skip)  # type: ignore[attr-defined]
+    return CHILDREN[kind]
