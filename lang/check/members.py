@@ -241,8 +241,6 @@ class Members(Base):
                 return (f"'{decl.name}' counts the loop and cannot be assigned",)
             return None
         if isinstance(decl, ast.Register):
-            if isinstance(decl.type, Array):
-                return (f"register '{decl.name}' has {decl.type.size} cells", f"assign one, as in {decl.name}[0] = ...")
             return None
         if isinstance(decl, (ast.CodecVar, ast.Field)) and self.codec is not None:
             return None

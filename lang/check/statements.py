@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .. import ast
-from ..types import Bits, EnumType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Void
+from ..types import Array, Bits, EnumType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Void
 from .base import Base, described
 from .scope import Scope
 
@@ -72,6 +72,8 @@ class Statements(Base):
         good = self.value(one.value, type_, "what is assigned") if type_ is not None else self.expr(one.value)      # type: ignore[attr-defined]
         if type_ is None or not good:
             return
+        if isinstance(type_, Array):
+            self.error(f"{type_} is not assigned as a whole", one, "assign one cell, as in r[0] = ...")
         if isinstance(type_, (HeaderType, Stack, Packet, Meta)):
             self.error(f"{type_} is not assigned as a whole", one, "assign its fields")
         root = root_name(one.target)
