@@ -287,17 +287,21 @@ def test_meta_and_node_come_from_outside():
 
 def test_functions_take_copies_and_give_back_what_is_inout():
     types = """header X { bit<8> a; } struct S { bit<8> n; } register<bit<8>>[3] seen;
-    function bit<8> twice(bit<8> n) { n = n + n; return n; }
-    function void bump(inout S s, S t) { s.n = s.n + 1; t.n = 99; }"""
+    function bit<8> twice(bit<8> n) { return n + n; }
+    function void bump(inout S s, S t) { s.n = s.n + 1; s.n = s.n + t.n; }
+    function void fresh(out S s) { s.n = s.n + 7; }"""
     text = chain("X x;", GO, types=types, processor="""apply {
-        S s; S t; bit<8> n = h.x.a;
+        S s; bit<8> n = h.x.a;
         seen[0] = twice(n) + n;
-        bump(s, t);
-        seen[1] = s.n; seen[2] = t.n; }""")
+        s.n = 10;
+        bump(s, s);
+        seen[1] = s.n;
+        fresh(s);
+        seen[2] = s.n; }""")
     reference = Reference(program(text))
     state = reference.state()
     reference.run(b"\x05", {}, state)
-    assert state.get("seen") == [15, 1, 0]
+    assert state.get("seen") == [15, 21, 7]     # an `out` one begins at zero
 
 
 # ---------------------------------------------------------------- tables

@@ -56,12 +56,12 @@ def test_valid_headers_are_accepted(imports, headers):
     check()
 
 
-@pytest.mark.parametrize("imports, headers", CASES)
+@pytest.mark.parametrize("imports, headers", [case for case in CASES if case.id != "NhcIpv6"])     # has no other field
 def test_equations_that_hold_are_computed_to_what_they_were(imports, headers):
-    """Setting a header invalid and valid again would lose it; assigning a field to itself computes its equations."""
+    """Assigning a field to itself is enough for the header's equations to be computed."""
     kind = headers["x"].partition("(")[0]
     field = {"Mhr": "pending", "HeaderIe": "id", "PayloadIe": "group", "Broadcast": "seq", "Mesh": "hops_left",
-             "Frag1": "datagram_tag", "FragN": "datagram_tag", "NhcIpv6": "id", "Ipv6": "hop_limit", "Ipv6Ext": "next_header",
+             "Frag1": "datagram_tag", "FragN": "datagram_tag", "Ipv6": "hop_limit", "Ipv6Ext": "next_header",
              "Udp": "src", "Icmpv6": "code"}[kind]
     text = lossless(headers, imports).replace("deparser", f"""processor P(inout headers h, inout meta m) {{
         apply {{ h.x.{field} = h.x.{field}; }} }} deparser""").replace("Rx -> Tx", "Rx -> P -> Tx")

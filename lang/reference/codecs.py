@@ -1,9 +1,10 @@
 """Codecs: the rows of one table, read in both directions."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator
+from typing import TYPE_CHECKING
 
 from .. import ast
+from ..instances import walk
 from ..types import Varbit
 from .headers import Instance, fits
 from .packet import Reader, Writer
@@ -24,8 +25,8 @@ class Direction:
             self.scope.values[tag] = 0
 
     def failure(self, group: ast.Group, reason: ast.Expr | None = None) -> Rejected:
-        """The row's own error, or the group's: `Codec.<its last tag variable>`, `Codec.tag` where it has none."""
-        last = group.tags[-1].name if group.tags else "tag"
+        """The row's own error, or the group's: `Codec.<its last tag variable>`, `Codec.where` where it has none."""
+        last = group.tags[-1].name if group.tags else "where"
         return Rejected(self.run.reason(reason, f"{self.codec.name}.{last}"))
 
     def inout(self) -> dict[ast.Param, object]:
@@ -190,18 +191,6 @@ class Compress(Direction):
         return value
 
 
-def contains(expr: object, kind: type) -> bool:
+def contains(expr: ast.Expr, kind: type) -> bool:
     """Whether an expression has a node of `kind` somewhere."""
     return any(isinstance(node, kind) for node in walk(expr))
-
-
-def walk(node: object) -> Iterator[object]:
-    """An expression's nodes; what they were resolved to is not part of it."""
-    yield node
-    if isinstance(node, ast.Node):
-        for name, value in vars(node).items():
-            if name in ("decl", "target", "type", "codec", "span", "source"):
-                continue
-            for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.Node):
-                    yield from walk(child)

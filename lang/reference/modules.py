@@ -101,7 +101,10 @@ def run_processor(run: "Run", processor: ast.Processor) -> Outcome:
     run.meta.update(verdict=0, reason=0, port=0)
     scope = module_scope(run, processor.params, processor.locals)
     run_body(run, processor.apply, scope)
-    verdict = VERDICTS[int(run.meta["verdict"])]                            # type: ignore[call-overload]
+    chosen = int(run.meta["verdict"])                                       # type: ignore[call-overload]
+    if chosen >= len(VERDICTS):
+        return Outcome(DROP, "engine: unknown verdict")
+    verdict = VERDICTS[chosen]
     if verdict == DROP:
         number = int(run.meta["reason"])                                    # type: ignore[call-overload]
         return Outcome(DROP, run.program.reasons[number] if number else f"{processor.name}.drop")
