@@ -336,5 +336,5 @@ def test_a_packet_is_drawn_with_its_offsets():
     text = chain("X x;", GO, "pkt.emit(h.x);", CHOICE)
     drawn = Reference(program(text)).explain(bytes.fromhex("01341200ff"))
     assert drawn.splitlines() == ["x: X, bytes 0 to 2", "     0   k                two (1)",
-                                  "     1   two              0x1234 (4660)", "payload: bytes 3 to 4", "     3   00 ff"]
+                                  "     1   v.two            0x1234 (4660)", "payload: bytes 3 to 4", "     3   00 ff"]
     assert "rejected" in Reference(program(text)).explain(b"\x07")

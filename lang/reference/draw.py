@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Iterator, Optional, Union
 
 from .. import ast
 from ..types import Bits, EnumType, Type
-from .headers import ChoiceValue, Instance
+from .headers import Instance
 from .values import width_of
 
 if TYPE_CHECKING:
@@ -32,24 +32,25 @@ def draw_header(taken: "Taken") -> Iterator[str]:
     where = place(taken.start, taken.end) if taken.end is not None else f"from byte {taken.start}, not taken"
     yield f"{instance.name}: {instance.header.name}{how}, {where}"
     offsets = {located.field: located for located in instance.located}
-    for item, value in values(instance):
+    for name, item, value in values(instance):
         located = offsets.get(item)
         at = f"{located.position // 8:4}" + (f".{located.position % 8}" if located.position % 8 else "  ") if located else " " * 6
-        yield f"  {at} {item.name:<16} {shown(value, item.type)}"
+        yield f"  {at} {name:<16} {shown(value, item.type)}"
 
 
-def values(instance: Instance) -> Iterator[tuple[Union[ast.Field, ast.ChoiceArm], object]]:
-    """The fields that are there, in order, and their values."""
+def values(instance: Instance) -> Iterator[tuple[str, Union[ast.Field, ast.ChoiceArm], object]]:
+    """The fields that are there, in order, with names and values; of a refused header those that were found."""
     for item in instance.header.items:
         if isinstance(item, ast.ChoiceField):
-            choice = ChoiceValue(instance, item)
-            arm = choice.arm()
+            arm, value = instance.arms.get(item, (None, 0))
             if arm:
-                yield arm, choice.read(arm)
+                yield f"{item.name}.{arm.name}", arm, value
         elif isinstance(item, (ast.Field, ast.Word)):
             for part in item.fields if isinstance(item, ast.Word) else [item]:
-                if instance.present(part):
-                    yield part, instance.read(part) if instance.valid else instance.received(part)
+                if not instance.valid and part in instance.stored:
+                    yield part.name, part, instance.received(part)
+                elif instance.valid and instance.present(part):
+                    yield part.name, part, instance.read(part)
 
 
 def place(start: int, end: int) -> str:
