@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from .. import ast, builtins
 from ..diagnostics import Diagnostics
 from ..source import Span
-from ..types import (Array, Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Varbit,
+from ..types import (Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Varbit,
                      Void)
 from . import fold
 from .scope import Scope, suggest
@@ -316,6 +316,3 @@ def has_complement(expr: ast.Expr) -> bool:
         case ast.Conditional():
             return has_complement(expr.then) or has_complement(expr.otherwise)
     return False
-
-
-__all__ = ["Array", "Base", "article", "described", "kind_of", "number"]

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .. import ast, builtins
-from ..types import Array, Bits, Bool, ErrorType, HeaderType, Integer, Packet, Stack, Type, Varbit, Void
+from ..types import Array, Bits, ErrorType, HeaderType, Integer, Packet, Stack, Type, Void
 from .base import Base, article, described, kind_of
 from .scope import suggest
 
@@ -333,6 +333,3 @@ class Calls(Base):
                 self.expr(arg)                              # type: ignore[attr-defined]
                 self.settle(arg)
         return result
-
-
-__all__ = ["NO_ACTION", "Bool", "Calls", "Varbit"]

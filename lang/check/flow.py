@@ -1,3 +1,286 @@
-class Flow:
-    def __init__(self, program, diagnostics): pass
-    def run(self): pass
+"""Reads of headers that may not be there, and of choice arms that may not be chosen: the rules that depend on the path.
+
+An abstract run of every module, in the order of the chain: what the parser's accepting paths extracted is what the
+processors find. Functions are judged once, with their header parameters valid.
+"""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .. import ast
+from ..diagnostics import Diagnostics
+from ..instances import instances
+from ..types import HeaderType
+from .facts import NOWHERE, Known, Path, Paths, Values, join, merge
+from .flow_calls import FlowCalls
+
+VERDICT: Path = ("meta", "var", "verdict")
+ENDED = frozenset((1, 2, 4))                    # DROP, DELIVER, CONSUMED: later modules do not run
+TURNS = 8                                       # over a loop, before what changes in it is forgotten
+
+
+class Flow(FlowCalls):
+    def __init__(self, program: ast.Program, diagnostics: Diagnostics):
+        super().__init__(program, diagnostics)
+        self.returned: list[Paths] = []
+        self.exited: list[Paths] = []
+
+    def run(self) -> None:
+        for decl in self.program.decls:
+            if isinstance(decl, ast.Header):
+                self.header(decl)
+            elif isinstance(decl, ast.Function):
+                self.summary(decl)
+            elif isinstance(decl, ast.Codec):
+                self.codec(decl)
+        parsed = after = self.nothing_valid()
+        for module in self.program.chain:
+            if isinstance(module, ast.Parser):
+                parsed = after = self.parser(module) or self.nothing_valid()
+            else:
+                after = self.module(module, after) or parsed
+        for decl in self.program.decls:
+            if decl in self.program.chain:
+                continue
+            if isinstance(decl, ast.Parser):
+                self.parser(decl)
+            elif isinstance(decl, (ast.Processor, ast.Deparser)):
+                self.module(decl, parsed)
+
+    def nothing_valid(self) -> Paths:
+        return frozenset([Known(invalid=frozenset((one.field, one.index) for one in instances(self.program)))])
+
+    # ------------------------------------------------------------ descriptions
+
+    def header(self, header: ast.Header) -> None:
+        """A choice in the header's own conditions and equations."""
+        with self.describing(header):
+            start: Paths = frozenset([Known(valid=frozenset((param, None) for param in header.params))])
+            for item in header.items:
+                for e in expressions_of(item):
+                    self.eval(e, start)
+
+    def codec(self, codec: ast.Codec) -> None:
+        assert codec.header is not None
+        with self.describing(codec.header):
+            params = [*codec.params, *codec.header.params]
+            start: Paths = frozenset([Known(valid=frozenset((param, None) for param in params if isinstance(param.type, HeaderType)))])
+            for var in codec.vars:
+                for e in (var.value, var.cond):
+                    if e is not None:
+                        self.eval(e, start)
+            for group in codec.groups:
+                for row in group.rows:
+                    paths = start
+                    for item in row.items:
+                        if isinstance(item, ast.RowWhere):
+                            paths = self.decide(item.cond, paths)[0]
+                        elif isinstance(item, ast.RowAssign):
+                            paths = self.eval(item.value, paths)
+                        else:
+                            for target in item.targets:
+                                if target.bits is not None:
+                                    paths = self.eval(target.bits, paths)
+
+    # ------------------------------------------------------------ modules
+
+    def parser(self, parser: ast.Parser) -> Paths:
+        """What is known where the parser accepts."""
+        start = self.nothing_valid()
+        for local in parser.locals:
+            start = self.execute(local, start)
+        first = next((state for state in parser.states if state.name == "start"), None)
+        if first is None:
+            return NOWHERE
+        entry: dict[ast.State, Paths] = {first: start}
+        accepted = NOWHERE
+        todo = [first]
+        visits: dict[ast.State, int] = {}
+        while todo:
+            state = todo.pop(0)
+            visits[state] = visits.get(state, 0) + 1
+            paths = self.block(state.statements, entry[state])
+            locals_ = [(one, "var") if not isinstance(one.type, HeaderType) else (one, None) for one in state.statements if isinstance(one, ast.VarDecl)]
+            assert state.transition is not None
+            for case, reached in self.cases(state.transition, paths):
+                for local in locals_:
+                    reached = frozenset(one.forget(local) for one in reached)
+                if case.target == "accept":
+                    accepted = join(accepted, reached)
+                elif case.state is not None:
+                    old = entry.get(case.state, NOWHERE)
+                    new = join(old, reached)
+                    if visits.get(case.state, 0) > 4 * TURNS:
+                        new = join_all(new)
+                    if new != old or case.state not in entry:
+                        entry[case.state] = new
+                        if case.state not in todo:
+                            todo.append(case.state)
+        return frozenset(only_headers(one) for one in accepted)
+
+    def cases(self, transition: ast.Transition, paths: Paths) -> list[tuple[ast.SelectCase, Paths]]:
+        """Each case with the paths that take it."""
+        if transition.select is None:
+            return [(transition.cases[0], paths)]
+        for e in transition.select:
+            paths = self.eval(e, paths)
+        out = []
+        for case in transition.cases:
+            keys = case.keys if len(case.keys) == len(transition.select) else []
+            taken, left = paths, NOWHERE
+            exact = [(e, key) for e, key in zip(transition.select, keys) if not isinstance(key, ast.DontCare)]
+            for e, key in exact:
+                taken, missed = self.match(e, key, taken)
+                left = join(left, missed)
+            out.append((case, taken))
+            paths = left
+        return out
+
+    def match(self, e: ast.Expr, key: ast.Expr, paths: Paths) -> tuple[Paths, Paths]:
+        """Paths on which a value is and is not in a set's element."""
+        if key.const is not None and not isinstance(key, (ast.RangeSet, ast.DontCare)):
+            return self.compare(e, frozenset([int(key.const)]), paths)
+        if isinstance(key, ast.RangeSet) and key.low.const is not None and key.high.const is not None and key.high.const - key.low.const < 64:
+            return self.compare(e, frozenset(range(int(key.low.const), int(key.high.const) + 1)), paths)
+        return paths, paths
+
+    def module(self, module: ast.Decl, paths: Paths) -> Paths:
+        """A processor or deparser; what is known where the next module runs."""
+        self.exited.append(NOWHERE)
+        self.returned.append(NOWHERE)
+        if isinstance(module, ast.Processor):
+            paths = frozenset(one.set(VERDICT, Values(frozenset([0]))) for one in paths)
+            for local in module.locals:
+                if isinstance(local, (ast.VarDecl, ast.ConstDecl)):
+                    paths = self.execute(local, paths)
+            end = self.execute(module.apply, paths)
+            end = join(end, self.exited.pop(), self.returned.pop())
+            end = frozenset(one for one in end if (one.about(VERDICT).only or frozenset([0])) - ENDED)
+        else:
+            assert isinstance(module, ast.Deparser)
+            end = join(self.execute(module.body, paths), self.exited.pop(), self.returned.pop())
+        return frozenset(only_headers(one) for one in end)
+
+    # ------------------------------------------------------------ statements
+
+    def block(self, statements: list[ast.Stmt], paths: Paths) -> Paths:
+        for one in statements:
+            if not paths:
+                break
+            paths = self.execute(one, paths)
+        return paths
+
+    def execute(self, one: ast.Node, paths: Paths) -> Paths:
+        match one:
+            case ast.Block():
+                return self.block(one.statements, paths)
+            case ast.VarDecl():
+                return self.variable(one, paths)
+            case ast.Assign():
+                return self.assign(one, self.eval(one.value, paths))
+            case ast.If():
+                then, otherwise = self.decide(one.cond, paths)
+                then = self.execute(one.then, then) if then else NOWHERE
+                if one.otherwise is not None and otherwise:
+                    otherwise = self.execute(one.otherwise, otherwise)
+                return join(then, otherwise)
+            case ast.For():
+                return self.loop(one, paths)
+            case ast.Switch():
+                return self.switch(one, paths)
+            case ast.Return():
+                if one.value is not None:
+                    paths = self.eval(one.value, paths)
+                self.returned[-1] = join(self.returned[-1], paths)
+                return NOWHERE
+            case ast.Exit():
+                self.exited[-1] = join(self.exited[-1], paths)
+                return NOWHERE
+            case ast.ExprStmt():
+                return self.eval(one.call, paths)
+        return paths
+
+    def variable(self, one: ast.VarDecl, paths: Paths) -> Paths:
+        if isinstance(one.type, HeaderType):
+            return frozenset(known.make_invalid((one, None)) for known in paths)
+        if one.init is not None:
+            paths = self.eval(one.init, paths)
+            return self.store((one, "var"), one.init, paths)
+        paths = frozenset(known.forget((one, "var")) for known in paths)
+        return frozenset(known.set((one, "var"), Values(frozenset([0]))) for known in paths)
+
+    def assign(self, one: ast.Assign, paths: Paths) -> Paths:
+        target = one.target
+        while isinstance(target, ast.Slice):
+            target = target.base
+        if target is not one.target:
+            return self.forget_target(target, paths)
+        if isinstance(target, ast.Member) and isinstance(target.decl, ast.ChoiceArm):
+            arm = target.decl
+            assert isinstance(target.base, ast.Member) and arm.choice is not None
+            key = self.key_of(target.base.base)
+            if key is None:
+                return paths
+            self.needs_valid(target.base.base, key, paths, assigning=True)
+            chosen = Values(frozenset([arm.number]))
+            return frozenset(known.set((*key, arm.choice.tag.decl), chosen) for known in paths)
+        if isinstance(target, ast.Member) and isinstance(target.decl, ast.Field):
+            key = self.key_of(target.base)
+            if key is not None:
+                self.needs_valid(target.base, key, paths, assigning=True)
+        path = self.path_of(target)
+        return self.store(path, one.value, paths) if path is not None else paths
+
+    def loop(self, one: ast.For, paths: Paths) -> Paths:
+        for turn in range(TURNS):
+            new = join(paths, self.execute(one.body, paths))
+            if new == paths:
+                return paths
+            paths = new
+        while True:
+            new = join_all(join(paths, self.execute(one.body, paths)))
+            if new == paths:
+                return paths
+            paths = new
+
+    def switch(self, one: ast.Switch, paths: Paths) -> Paths:
+        if isinstance(one.value, ast.Member) and one.value.decl == "action_run":
+            paths = self.eval(one.value.base, paths)
+            return join(paths, *(self.execute(block, paths) for _, block in one.cases if block is not None))
+        paths = self.eval(one.value, paths)
+        out, falling = NOWHERE, NOWHERE
+        for labels, block in one.cases:
+            for label in labels:
+                if isinstance(label, ast.DontCare):
+                    taken, paths = paths, NOWHERE
+                else:
+                    taken, paths = self.match(one.value, label, paths)
+                falling = join(falling, taken)
+            if block is not None:
+                out = join(out, self.execute(block, falling) if falling else NOWHERE)
+                falling = NOWHERE
+        return join(out, paths, falling)
+
+
+def join_all(paths: Paths) -> Paths:
+    """One path with what holds on all: a loop that keeps changing must settle."""
+    if not paths:
+        return paths
+    one = merge(list(paths))
+    return frozenset([replace(one, values=frozenset())])
+
+
+def only_headers(one: Known) -> Known:
+    """What the next module can know: nothing of variables."""
+    return replace(one, values=frozenset(pair for pair in one.values if isinstance(pair[0][0], ast.StructField)),
+                   valid=frozenset(key for key in one.valid if isinstance(key[0], ast.StructField)),
+                   invalid=frozenset(key for key in one.invalid if isinstance(key[0], ast.StructField)))
+
+
+def expressions_of(item: ast.HeaderItem) -> list[ast.Expr]:
+    if isinstance(item, ast.Where):
+        return [item.cond]
+    out: list[ast.Expr] = []
+    for field in item.fields if isinstance(item, ast.Word) else [item] if isinstance(item, ast.Field) else []:
+        out += [e for e in (field.when, field.sized, field.equation) if e is not None]
+    return out

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from .. import ast, builtins
 from ..instances import walk
-from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Type, Varbit
+from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Varbit
 from .base import Base
 from .scope import Scope
 
@@ -261,6 +261,3 @@ def own_names(e: ast.Expr | None) -> Iterator[ast.Name]:
 def needs_payload(e: ast.Expr | None) -> bool:
     """Whether an expression looks at what follows its header."""
     return any(isinstance(node, ast.Name) and node.decl == builtins.PAYLOAD for node in walk(e))
-
-
-__all__ = ["Headers", "Type", "mentioned", "needs_payload", "parts"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .. import ast
 from ..instances import header_of, is_headers, named_field, walk
-from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type
+from ..types import Bits, Bool, EnumType, ErrorType, Integer, Meta, Packet, StructType, Type
 from .base import Base, described
 from .headers import needs_payload
 from .scope import Scope, suggest
@@ -25,7 +25,7 @@ class Parsers(Base):
                 continue
             kind = "headers" if isinstance(param.type, StructType) else str(param.type)
             if kind in seen:
-                self.error(f"this is a second parameter of headers" if kind == "headers" else f"this is a second {kind}", param)
+                self.error("this is a second parameter of headers" if kind == "headers" else f"this is a second {kind}", param)
             seen[kind] = param
             if kind == "headers":
                 self.headers_param(module, param)
@@ -215,6 +215,3 @@ def fills_stack(state: ast.State) -> bool:
         if call is not None and call.target == "extract" and call.args and isinstance(call.args[0], ast.Member) and call.args[0].decl == "next":
             return True
     return False
-
-
-__all__ = ["HeaderType", "Parsers", "Stack", "fills_stack", "successors"]
