@@ -1,0 +1,164 @@
+"""From a checked program to containers and a bundle: lowering, LLVM, ELF, image."""
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+
+from lpn.lang import ast, tables as control
+from lpn.lang.derive import representation
+
+from . import bundle as bundles
+from .elf import Object, read_object
+from .image import Flag, Image, Kind
+from .llvm import emit_assembly, emit_object, optimize
+from .lower.modules import ENTRY, Lowered, ProgramLowering
+from .lower.processor import data_octets, tables
+from .state import StateLayout, scalar_width
+from .target import TARGETS, Target
+
+DEFAULT_TABLE_SIZE = 64
+
+
+class BuildError(Exception):
+    """The program is right, yet no container can be made from it for this target; one line."""
+
+
+@dataclass
+class Container:
+    """One compiled container and what it was made from."""
+
+    lowered: Lowered
+    object: bytes                               # ELF
+    assembly: str
+    ir: str
+    code: Object
+    image: Image
+
+    @property
+    def name(self) -> str:
+        return self.lowered.name
+
+    @property
+    def instructions(self) -> int:
+        """eBPF instruction slots; a `lddw` counts as two."""
+        return len(self.code.text) // 8
+
+
+@dataclass
+class Compiled:
+    """A program compiled for one target. `containers` are in the chain's order; fused, there is one."""
+
+    program: ast.Program
+    target: Target
+    fused: bool
+    record_size: int
+    record_hash: int
+    state: StateLayout
+    containers: list[Container]
+
+    @property
+    def chain(self) -> list[str]:
+        return [c.name for c in self.containers]
+
+    @cached_property
+    def bundle(self) -> bundles.Bundle:
+        name, version = protocol_name(self.program)
+        return bundles.Bundle(
+            protocol=name, version=version, modules=tuple(c.image for c in self.containers), chain=tuple(self.chain),
+            record_size=self.record_size, record_hash=self.record_hash,
+            state_size=self.state.size, state_hash=self.state.hash,
+            state_layout=tuple({"name": o.name, "offset": o.offset,
+                                "type": {"cell": str(o.cell), "count": o.count, "stride": o.stride}}
+                               for o in self.state.objects),
+            tables=tuple(bundle_table(i, t) for i, t in enumerate(tables(self.program))),
+            reasons=tuple(r or "none" for r in self.program.reasons),
+            hooks=tuple(hooks(self.program)))
+
+    def source_map(self) -> str:
+        """The host-side map from instructions to source lines (JSON); not sent over the air."""
+        return json.dumps({"lpn": 1, "modules": {c.name: [list(row) for row in c.code.lines] for c in self.containers}})
+
+    def initial_state(self, given: control.Tables | None) -> bytes:
+        """The state region before the first packet."""
+        state = bytearray(self.state.size)
+        for cell in given.cells if given else ():
+            self.state.write(state, cell.register, cell.index, cell.values)
+        return bytes(state)
+
+    def entries(self, given: control.Tables | None) -> dict[str, list[bundles.Entry]]:
+        """The tables that a tables file fills, by name."""
+        return {t.name: [bundle_entry(t, e) for e in entries] for t, entries in (given.entries if given else {}).items()}
+
+
+def protocol_name(program: ast.Program) -> tuple[str, int]:
+    for d in program.decls:
+        if isinstance(d, ast.Protocol):
+            return d.name, int(d.version.const or 0) if d.version is not None else 0
+    return "program", 0
+
+
+def hooks(program: ast.Program) -> list[dict]:
+    out = []
+    for d in program.decls:
+        if isinstance(d, ast.Protocol):
+            for b in d.bindings:
+                hook = {"event": b.event, "context": "net" if b.event.startswith(("net.", "app.")) else "radio", "chain": b.chain}
+                if b.within is not None:
+                    hook["within_us"] = int(b.within.value)
+                out.append(hook)
+    return out
+
+
+def bundle_table(index: int, t: ast.Table) -> bundles.Table:
+    key = tuple(bundles.KeyField(scalar_width(k.expr.type), k.match) for k in t.keys)
+    actions = []
+    for ref in t.actions:
+        at, params = 0, []
+        for p in ref.action.params[len(ref.args):]:
+            width = scalar_width(p.type)
+            params.append(bundles.Param(p.name, at, width, "big"))
+            at += (width + 7) // 8
+        actions.append(bundles.Action(ref.name, tuple(params)))
+    entries = tuple(bundle_entry(t, e) for e in control.constant_entries_of(t))
+    size = int(t.size.const) if t.size is not None else max(len(entries), DEFAULT_TABLE_SIZE)
+    return bundles.Table(t.name, index, key, max(data_octets(t), 8), size, entries, tuple(actions))
+
+
+def bundle_entry(t: ast.Table, e: control.Entry) -> bundles.Entry:
+    matches = []
+    for k, m in zip(t.keys, e.matches):
+        matches.append({"exact": (m.value,), "lpm": (m.value, m.prefix), "ternary": (m.value, m.mask),
+                        "range": (m.low, m.high)}[k.match])
+    ref = t.actions[e.action - 1]
+    data = b"".join(int(a).to_bytes((scalar_width(p.type) + 7) // 8, "big")
+                    for p, a in zip(ref.action.params[len(ref.args):], e.args))
+    return bundles.Entry(tuple(matches), e.action, data.ljust(max(data_octets(t), 8), b"\0"), e.priority)
+
+
+def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2) -> Compiled:
+    """Compiles a checked program. Raises DiagnosticError for what the compiler refuses, BuildError for the rest."""
+    t = TARGETS[target]
+    if not program.chain:
+        raise BuildError("the program has no parser, processor or deparser to compile")
+    if t.name == "xdp" and not fuse:
+        fuse = True                             # an XDP program has no header record to share
+    lowering = ProgramLowering(program, t)
+    if fuse:
+        lowered = [lowering.fused(protocol_name(program)[0], program.chain)]
+    else:
+        lowered = [lowering.module(m) for m in program.chain]
+    containers = [make_container(lowering, m, t, level) for m in lowered]
+    return Compiled(program, t, fuse, lowering.record.size, lowering.record.hash, lowering.state, containers)
+
+
+def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int) -> Container:
+    ref = optimize(lowered.module, target, level)
+    ir_text = str(ref)
+    obj = emit_object(ref, target)
+    code = read_object(obj, "xdp" if target.name == "xdp" else "lpn")
+    flags = Flag.DEPARSES if lowered.rebuilds and lowered.kind == Kind.FUSED else Flag(0)
+    image = Image(name=lowered.name, kind=Kind(lowered.kind), text=code.text, rodata=code.rodata, data=code.data,
+                  flags=flags, record_hash=lowering.record.hash, record_size=lowering.record.size,
+                  state_hash=lowering.state.hash, state_size=lowering.state.size)
+    return Container(lowered, obj, emit_assembly(ref, target), ir_text, code, image)

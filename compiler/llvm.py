@@ -1,0 +1,45 @@
+"""LLVM's optimiser and BPF back end, through llvmlite."""
+from __future__ import annotations
+
+from functools import cache
+
+import llvmlite.binding as llvm
+import llvmlite.ir as ir
+
+from .target import Target
+
+
+@cache
+def _initialize() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    # A loop counter rewritten to a pointer or counted down to zero has no bound that a verifier could rank.
+    llvm.set_option("lpnc", "-disable-lsr")
+
+
+@cache
+def target_machine(cpu: str) -> llvm.TargetMachine:
+    _initialize()
+    return llvm.Target.from_triple("bpfel").create_target_machine(cpu=cpu, opt=2, reloc="static", codemodel="default")
+
+
+def optimize(module: ir.Module, target: Target, level: int = 2) -> llvm.ModuleRef:
+    """Parses, verifies and optimises a module for the target."""
+    machine = target_machine(target.cpu)
+    module.data_layout = str(machine.target_data)
+    ref = llvm.parse_assembly(str(module))
+    ref.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_unrolling = False
+    options.loop_vectorization = options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(ref, builder)
+    return ref
+
+
+def emit_object(ref: llvm.ModuleRef, target: Target) -> bytes:
+    return target_machine(target.cpu).emit_object(ref)
+
+
+def emit_assembly(ref: llvm.ModuleRef, target: Target) -> str:
+    return target_machine(target.cpu).emit_assembly(ref)

@@ -1,0 +1,237 @@
+"""The lowering of one container: the function under construction, its context, its environment and its ways out."""
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import I1, I16, I32, I64, PTR, Val, i32, is_const
+from lpn.compiler.layout import InstanceLayout, RecordLayout
+from lpn.compiler.state import StateLayout
+from lpn.compiler.target import (CTX_OUT, CTX_PAYLOAD, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, VERDICTS, Target)
+from lpn.lang import ast
+from lpn.lang.diagnostics import Diagnostic, DiagnosticError
+from lpn.lang.types import Bool, Meta
+
+from .expr import Expressions
+from .instance import Instance
+from .places import Place
+from .codec import Codecs
+from .deparser import Deparsers
+from .parser import Parsers
+from .processor import Processors
+from .stmt import Statements
+
+
+class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
+    """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
+
+    `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""
+
+    def __init__(self, program: ast.Program, record: RecordLayout, state_layout: StateLayout, derived: set,
+                 target: Target, fn: ir.Function, record_in_memory: bool, debug=None):
+        self.program, self.record, self.state_layout = program, record, state_layout
+        self.derived, self.target, self.fn = derived, target, fn
+        self.record_in_memory, self.debug = record_in_memory, debug
+        self.env: dict[object, Place] = {}
+        self.this: Instance | None = None
+        self.expanding: dict[Instance, dict] = {}
+        self.instances: dict[InstanceLayout, Instance] = {}
+        self.returns: list = []
+        self.entry = fn.append_basic_block("entry")
+        self.b = ir.IRBuilder(fn.append_basic_block("body"))
+        self.body = self.b.block
+        self.ctx = fn.args[0]
+        self.ctx.name = "ctx"
+        self._entry_values: dict[int, ir.Value] = {}
+        self.entry_checks: list[ir.Value] = []  # pointers that must not lie beyond the packet's end
+        self.parser_decl: ast.Parser | None = None
+        self.payload_slot: ir.Value | None = None           # fused: where the parser left off
+        self.verdict_slot: ir.Value | None = None           # fused: the verdict so far
+
+    def finish(self) -> None:
+        """Closes the entry block; call once, last."""
+        b = self.b = ir.IRBuilder(self.entry)
+        for pointer in self.entry_checks:
+            ok = b.append_basic_block("entry.ok")
+            drop = self.drop_block("RecordMismatch")
+            self.likely(b.cbranch(b.icmp_unsigned("<=", pointer, self.end), ok, drop))
+            b.position_at_end(ok)
+        b.branch(self.body)
+
+    # ---- entry block
+
+    def alloca(self, ty: ir.Type, name: str = "", align: int | None = None) -> ir.Value:
+        slot = ir.IRBuilder(self.entry).alloca(ty, name=name)
+        if align:
+            slot.align = align
+        if ty == I1:
+            ir.IRBuilder(self.entry).store(ir.Constant(I1, 0), slot)
+        elif ty == PTR:
+            ir.IRBuilder(self.entry).store(self.pkt, slot)
+        elif ty == I32:
+            ir.IRBuilder(self.entry).store(i32(0), slot)
+        return slot
+
+    def at_entry(self, make) -> ir.Value:
+        """Runs `make` with the builder at the end of the entry block."""
+        saved = self.b
+        self.b = ir.IRBuilder(self.entry)
+        try:
+            return make()
+        finally:
+            self.b = saved
+
+    def context_pointer(self, offset: int) -> ir.Value:
+        if offset not in self._entry_values:
+            self._entry_values[offset] = self.at_entry(
+                lambda: self.b.load(self.at(self.ctx, offset), typ=PTR, align=8))
+        return self._entry_values[offset]
+
+    @property
+    def pkt(self) -> ir.Value:
+        return self.context_pointer(CTX_PKT)
+
+    @property
+    def end(self) -> ir.Value:
+        return self.context_pointer(CTX_PKT_END)
+
+    @property
+    def rec(self) -> ir.Value:
+        return self.context_pointer(CTX_REC)
+
+    @property
+    def state(self) -> ir.Value:
+        return self.context_pointer(CTX_STATE)
+
+    @property
+    def out(self) -> ir.Value:
+        return self.context_pointer(CTX_OUT)
+
+    bool_type = Bool()
+
+    # ---- small helpers on i32
+
+    def add32(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        if is_const(x) and is_const(y):
+            return i32(x.constant + y.constant)
+        if is_const(x, 0):
+            return y
+        return x if is_const(y, 0) else self.b.add(x, y)
+
+    def pick(self, cond: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:
+        if isinstance(cond, ir.Constant):
+            return x if cond.constant else y
+        return self.b.select(cond, x, y)
+
+    def distance(self, start: ir.Value, end: ir.Value) -> ir.Value:
+        """end - start as i32; a packet is at most 2048 octets."""
+        b = self.b
+        return b.trunc(b.sub(b.ptrtoint(end, I64), b.ptrtoint(start, I64)), I32)
+
+    # ---- instances
+
+    def instance(self, f: ast.StructField, index: int | None) -> Instance:
+        inst = self.record.element(f, index)
+        if inst not in self.instances:
+            self.instances[inst] = Instance(self, inst)
+        return self.instances[inst]
+
+    @contextmanager
+    def this_is(self, inst: Instance):
+        saved, self.this = self.this, inst
+        try:
+            yield
+        finally:
+            self.this = saved
+
+    def constant_equation(self, f: ast.Field) -> Val | None:
+        """The value of an equation that is a constant: such a field is stored like any other."""
+        e = f.equation
+        return self.of_type(f.type, int(e.const)) if e is not None and e.const is not None else None
+
+    # ---- packet access
+
+    def load_packet(self, base: ir.Value, offset: int, width: int, little: bool) -> Val:
+        """Reads within the window need no test. Without one each read is tested and yields 0 beyond the end: such a value
+        is never used, but the kernel's verifier cannot know."""
+        if self.target.window:
+            return self.load(base, offset, width, little)
+        b = self.b
+        start = b.block
+        ok, done = b.append_basic_block("load"), b.append_basic_block("loaded")
+        b.cbranch(b.icmp_unsigned("<=", self.at(base, offset + width // 8), self.end), ok, done)
+        b.position_at_end(ok)
+        v = self.load(base, offset, width, little)
+        last = b.block
+        b.branch(done)
+        b.position_at_end(done)
+        limbs = []
+        for limb in v.limbs:
+            phi = b.phi(I32)
+            phi.add_incoming(limb, last)
+            phi.add_incoming(i32(0), start)
+            limbs.append(phi)
+        return Val(width, tuple(limbs))
+
+    def prove_writable(self, base: ir.Value, offset: int) -> None:
+        """A write in place must lie before the packet's end; that it does not means the record is not this packet's."""
+        self.reject_unless(self.b.icmp_unsigned("<=", self.at(base, offset), self.end), "RecordMismatch")
+
+    def payload_pointer(self) -> ir.Value:
+        """The first octet behind the headers."""
+        if self.parser_decl is not None:
+            return self.cursor()
+        if self.payload_slot is not None:
+            return self.b.load(self.payload_slot, typ=PTR)
+        pointer = self.at(self.pkt, self._load(self.ctx, CTX_PAYLOAD, 4))
+        self.reject_unless(self.b.icmp_unsigned("<=", pointer, self.end), "RecordMismatch")
+        return pointer
+
+    def bind_packet_params(self, params: list[ast.Param]) -> None:
+        """`meta` gets its variables; packets and headers need no binding: members carry their declarations."""
+        for p in params:
+            if isinstance(p.type, Meta):
+                self.env[p] = self.meta_place(p.type)
+
+    # ---- ways out
+
+    def verdict(self, name: str, argument: ir.Value | None = None) -> ir.Value:
+        code = i32(VERDICTS[name])
+        return code if argument is None else self._or(self._shl(argument, 16), code)
+
+    def reason(self, name: str) -> int:
+        return self.program.reason_number(name)
+
+    def drop_block(self, name: str) -> ir.Block:
+        """A cold block that drops with this reason. The constant is made behind a barrier: otherwise LLVM sets it on the hot
+        path, once a test, because a phi's constant is cheaper there in bytes."""
+        b = self.b
+        here = b.block
+        block = b.append_basic_block(f"drop.{name}")
+        b.position_at_end(block)
+        self.return_drop(i32(self.reason(name)))
+        b.position_at_end(here)
+        return block
+
+    def return_drop(self, reason: ir.Value) -> None:
+        code = self.verdict("DROP", reason)
+        if isinstance(code, ir.Constant):
+            ty = ir.FunctionType(I32, [I32])
+            code = self.b.asm(ty, "", "=r,0", [code], side_effect=True)
+        self.b.ret(code)
+
+    def reject_unless(self, cond: ir.Value, name: str) -> None:
+        if isinstance(cond, ir.Constant) and cond.constant:
+            return
+        b = self.b
+        drop = self.drop_block(name)
+        ok = b.append_basic_block("ok")
+        self.likely(b.cbranch(cond, ok, drop))
+        b.position_at_end(ok)
+
+    def likely(self, branch) -> None:
+        branch.set_weights([2000, 1])
+
+    def unsupported(self, node: ast.Node, what: str) -> DiagnosticError:
+        return DiagnosticError([Diagnostic("error", f"{what} is not supported by the compiler yet", node.span)])

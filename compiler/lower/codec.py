@@ -1,0 +1,329 @@
+"""Codecs: one table of rows, lowered to `expand` in a parser and to `compress` in a deparser."""
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import I32, PTR, Val, i32
+from lpn.compiler.layout import Unit, field_width
+from lpn.lang import ast
+from lpn.lang.types import Bits as BitsType, Bool, StructType
+
+from .instance import Instance
+from .places import Place, Scalar, StructPlace, Value, variable
+
+
+def tag_width(codec: ast.Codec) -> int:
+    return sum(t.width for t in codec.tag)
+
+
+def tag_shift(codec: ast.Codec, piece: ast.TagBits) -> int:
+    """The number of the piece's least significant bit in the tag."""
+    after = codec.tag[codec.tag.index(piece) + 1:]
+    return sum(t.width for t in after)
+
+
+def group_reason(codec: ast.Codec, group: ast.Group) -> str:
+    return f"{codec.name}.{group.tags[-1].name}" if group.tags else f"{codec.name}.where"
+
+
+def has_following(e) -> bool:
+    if isinstance(e, ast.Following):
+        return True
+    if isinstance(e, list):
+        return any(has_following(x) for x in e)
+    if isinstance(e, ast.Expr):
+        return any(has_following(v) for k, v in vars(e).items() if k not in ("decl", "target", "type", "via"))
+    return False
+
+
+def inline_octets(row: ast.Row) -> int:
+    """Octets that a row carries in line, without varbits."""
+    return sum(bits for bits, _ in inline_pieces(row)) // 8
+
+
+def inline_pieces(row: ast.Row) -> list[tuple[int, object]]:
+    """(bits, InlineTarget or InlinePiece) in wire order; varbit targets have 0 bits."""
+    out: list[tuple[int, object]] = []
+
+    def walk(e) -> None:
+        if isinstance(e, ast.InlinePiece):
+            out.append((e.type.width, e))
+        elif isinstance(e, list):
+            for x in e:
+                walk(x)
+        elif isinstance(e, ast.Expr):
+            for k, v in vars(e).items():
+                if k not in ("decl", "target", "type", "via"):
+                    walk(v)
+
+    for item in row.items:
+        if isinstance(item, ast.RowInline):
+            for t in item.targets:
+                if t.target is None:
+                    out.append((t.width, t))
+                elif t.bits is not None:
+                    out.append((0, t))
+                else:
+                    from lpn.compiler.state import scalar_width
+                    out.append((scalar_width(t.target.type), t))
+        elif isinstance(item, ast.RowAssign):
+            walk(item.value)
+    return out
+
+
+class Codecs:
+    """Mixed into `Lowering`."""
+
+    @contextmanager
+    def codec_scope(self, codec: ast.Codec, inst: Instance, args: list[ast.Expr]):
+        """Binds parameters; `inout` ones to the caller's place."""
+        bound: dict[object, Place] = {}
+        for p, a in zip(codec.params, args):
+            if p.direction in ("out", "inout"):
+                bound[p] = self.place(a)
+            elif isinstance(p.type, StructType) or not isinstance(p.type, BitsType):
+                v = self.place(a) if isinstance(a, (ast.Name, ast.Member, ast.Index, ast.Call)) else self.value(a)
+                bound[p] = v if isinstance(v, Place) else Value(p.type, v)
+            else:
+                bound[p] = Value(p.type, self.value(a))
+        for v in codec.vars:
+            bound[v] = variable(self, v.type, v.name)
+        saved = {k: self.env.get(k) for k in bound}
+        self.env.update(bound)
+        try:
+            with self.this_is(inst):
+                yield
+        finally:
+            for k, old in saved.items():
+                if old is None:
+                    self.env.pop(k, None)
+                else:
+                    self.env[k] = old
+
+    # ---------------------------------------------------------------- expand
+
+    def expand(self, codec: ast.Codec, inst: Instance, args: list[ast.Expr]) -> None:
+        """Reads the compressed form at the cursor and fills the instance's image.
+
+        Bit-fields that share a unit are held in variables and stored once at the end."""
+        with self.codec_scope(codec, inst, args):
+            for v in codec.vars:
+                self.env[v].clear()
+            self.begin_expand(codec, inst)
+            self.flush_checks()
+            width = tag_width(codec)
+            tag = self.take(width)
+            for piece in codec.tag:
+                shift = tag_shift(codec, piece)
+                v = self.slice(tag, shift + piece.width - 1, shift)
+                if piece.value is not None:
+                    self.check(self.eq(v, self.constant(piece.width, piece.value)), f"{codec.name}.tag")
+                else:
+                    self.env[piece] = Value(piece.type, v)
+            self.flush_checks()
+            delayed: list[tuple[ast.Group, ast.Row, ast.RowAssign]] = []
+            for group in codec.groups:
+                self.expand_group(codec, inst, group)
+                delayed += [(group, row, item) for row in group.rows for item in row.items
+                            if isinstance(item, ast.RowAssign) and has_following(item.value)]
+            for group, row, item in delayed:
+                self.run_following(inst, group, row, item)
+            for f in self.assigned_fields(codec):
+                if f.equation is not None and not self.always_assigns(codec, f):
+                    with self.b.if_then(self.unassigned(codec, f)):
+                        self.row_store(inst, f, inst.equation(f))
+            self.end_expand(inst)
+        inst.set_valid(True)
+
+    def begin_expand(self, codec: ast.Codec, inst: Instance) -> None:
+        held: dict[ast.Field, Scalar] = {}
+        for u in inst.layout.units:
+            for f, _ in u.fields:
+                if len(u.fields) > 1:
+                    held[f] = Scalar(self, f.type, f.name)
+                    held[f].clear()
+                    value = self.constant_equation(f)
+                    if value is not None:
+                        held[f].set(value)
+                elif self.constant_equation(f) is not None:
+                    self.store(inst.image, u.image, self.constant_equation(f), u.little)
+                elif (inst.inst.field, f) not in self.derived and not self.always_assigns(codec, f):
+                    self.store(inst.image, u.image, self.constant(u.bits, 0), u.little)
+            if u.varbit:
+                inst.set_varbit(u, self.pkt, i32(0))
+        self.expanding[inst] = held
+
+    def end_expand(self, inst: Instance) -> None:
+        held = self.expanding.pop(inst)
+        for u in inst.layout.units:
+            if len(u.fields) > 1:
+                whole = self.constant(u.bits, 0)
+                for f, shift in u.fields:
+                    v = held[f].get()
+                    v = v if isinstance(v, Val) else self.bool_to_bits(v)
+                    whole = self.or_(whole, self.shift(self.resize(v, u.bits), self.constant(32, shift), left=True))
+                self.store(inst.image, u.image, whole, u.little)
+
+    def expand_group(self, codec: ast.Codec, inst: Instance, group: ast.Group) -> None:
+        b = self.b
+        if not group.tags:
+            for row in group.rows:
+                self.expand_row(codec, inst, group, row)
+            return
+        key = self.group_key(group)
+        done = b.append_basic_block(f"{codec.name}.{group.tags[-1].name}.done")
+        rows = [(row, self.row_keys(group, row)) for row in group.rows]
+        covered = {k for _, keys in rows for k in keys}
+        default = b.append_basic_block("no_row")
+        switch = b.switch(key.limbs[0], default)
+        bound, look = self.bound, self.look
+        worst = 0
+        worst_look = 0
+        for row, keys in rows:
+            block = b.append_basic_block(f"{codec.name}.row")
+            for k in sorted(keys):
+                switch.add_case(i32(k), block)
+            b.position_at_end(block)
+            self.bound, self.look = bound, look
+            self.expand_row(codec, inst, group, row)
+            worst, worst_look = max(worst, self.bound), max(worst_look, self.look)
+            b.branch(done)
+        b.position_at_end(default)
+        if len(covered) == 1 << key.width:
+            b.unreachable()
+        else:
+            self.bound, self.look = bound, look
+            self.reject_now(group_reason(codec, group))
+        b.position_at_end(done)
+        self.bound, self.look = worst, worst_look
+
+    def row_keys(self, group: ast.Group, row: ast.Row) -> set[int]:
+        """The numbers of the group's tag bits that choose this row and no row before it."""
+        widths = [n.decl.width for n in group.tags]
+        keys = [0]
+        for k, w in zip(row.keys, widths):
+            values = range(1 << w) if isinstance(k, ast.DontCare) else [int(k.const)]
+            keys = [(old << w) | v for old in keys for v in values]
+        earlier = set()
+        for other in group.rows:
+            if other is row:
+                break
+            earlier |= self.row_keys(group, other)
+        return set(keys) - earlier
+
+    def expand_row(self, codec: ast.Codec, inst: Instance, group: ast.Group, row: ast.Row) -> None:
+        self.need(inline_octets(row))
+        saved = self.row_base, self.row_bit
+        self.row_base, self.row_bit = self.cursor(), 0
+        for item in row.items:
+            if isinstance(item, ast.RowWhere):
+                reason = item.reason.decl.name if item.reason is not None else group_reason(codec, group)
+                self.row_where(self.condition(item.cond), reason, (self.row_bit + 7) // 8)
+            elif isinstance(item, ast.RowAssign):
+                if not has_following(item.value):
+                    self.row_assign(inst, item.target, self.value(item.value))
+            else:
+                for t in item.targets:
+                    if t.bits is not None:
+                        self.advance_static(self.row_bit // 8)
+                        self.take_varbit(inst, t)
+                        self.row_base, self.row_bit = self.cursor(), 0
+                    elif t.target is None:
+                        self.row_bit += t.width
+                    else:
+                        self.row_assign(inst, t.target, self.row_take(self.width_of(t.target.type)))
+        self.advance_static(self.row_bit // 8)
+        self.row_base, self.row_bit = saved
+
+    def row_take(self, width: int) -> Val:
+        """The next `width` in-line bits of the row."""
+        first, last = self.row_bit, self.row_bit + width
+        start, stop = first // 8, (last + 7) // 8
+        whole = self.load_packet(self.row_base, start, 8 * (stop - start), False)
+        self.row_bit = last
+        low = 8 * stop - last
+        return self.slice(whole, low + width - 1, low)
+
+    def row_where(self, cond, reason: str, taken: int) -> None:
+        """`taken`: octets of the row that were read before this item."""
+        cursor_then = self.at(self.row_base, taken)
+        self.reject_if_not(cond, reason, cursor_then)
+
+    def row_assign(self, inst: Instance, target: ast.Expr, value) -> None:
+        decl = getattr(target, "decl", None)
+        if isinstance(decl, ast.Field):
+            if isinstance(value, Val) and value.width != field_width(decl):
+                value = self.resize(value, field_width(decl))
+            if isinstance(decl.type, Bool) and isinstance(value, Val):
+                value = self.truth(value)
+            self.row_store(inst, decl, value)
+        else:
+            self.place(target).set(value)
+
+    def row_store(self, inst: Instance, f: ast.Field, value) -> None:
+        held = self.expanding[inst].get(f)
+        if held is not None:
+            held.set(value)
+        else:
+            inst.write_stored(f, value)
+
+    def run_following(self, inst: Instance, group: ast.Group, row: ast.Row, item: ast.RowAssign) -> None:
+        """`following` looks at what comes after the whole encoding, in packets that took this row."""
+        b = self.b
+        then, done = b.append_basic_block("following"), b.append_basic_block("followed")
+        b.cbranch(self.took(group, row), then, done)
+        b.position_at_end(then)
+        bound = self.bound
+        self.row_assign(inst, item.target, self.value(item.value))
+        self.require_lookahead()
+        self.bound = bound
+        b.branch(done)
+        b.position_at_end(done)
+
+    def took(self, group: ast.Group, row: ast.Row) -> ir.Value:
+        """Whether the packet's tag chose this row."""
+        if not group.tags:
+            return self.bool_const(True)
+        key = self.group_key(group)
+        cond = self.bool_const(False)
+        for k in sorted(self.row_keys(group, row)):
+            cond = self.lor(cond, self.eq(key, self.constant(key.width, k)))
+        return cond
+
+    def unassigned(self, codec: ast.Codec, f: ast.Field) -> ir.Value:
+        """Whether no row that was taken assigned the field."""
+        cond = self.bool_const(True)
+        for g in codec.groups:
+            if any(f in self.row_fields(row) for row in g.rows):
+                left_alone = self.bool_const(False)
+                for row in g.rows:
+                    if f not in self.row_fields(row):
+                        left_alone = self.lor(left_alone, self.took(g, row))
+                cond = self.land(cond, left_alone)
+        return cond
+
+    def group_key(self, group: ast.Group) -> Val:
+        return self.concat(*[self.env[n.decl].get() for n in group.tags])
+
+    # ---- which fields rows assign
+
+    def row_fields(self, row: ast.Row) -> set:
+        out = set()
+        for item in row.items:
+            if isinstance(item, ast.RowAssign):
+                out.add(getattr(item.target, "decl", None))
+            elif isinstance(item, ast.RowInline):
+                out |= {getattr(t.target, "decl", None) for t in item.targets if t.target is not None}
+        return out
+
+    def assigned_fields(self, codec: ast.Codec) -> set[ast.Field]:
+        found = set()
+        for g in codec.groups:
+            for row in g.rows:
+                found |= {d for d in self.row_fields(row) if isinstance(d, ast.Field)}
+        return found
+
+    def always_assigns(self, codec: ast.Codec, f: ast.Field) -> bool:
+        return any(all(f in self.row_fields(row) for row in g.rows) for g in codec.groups)

@@ -1,0 +1,262 @@
+"""Deparsers: valid headers are written to the output buffer, the payload follows where it lies and is never copied."""
+from __future__ import annotations
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import I32, PTR, Val, i32
+from lpn.compiler.layout import InstanceLayout, Unit
+from lpn.compiler.target import CTX_OUT_LEN, OUT_SIZE
+from lpn.lang import ast
+from lpn.lang.types import Bool, HeaderType, Stack
+
+from .codec import group_reason, has_following, inline_pieces, tag_shift, tag_width
+from .instance import Instance
+from .places import Scalar, Value
+
+COPY_STEP = 4
+
+
+class Deparsers:
+    """Mixed into `Lowering`. `at_slot`: octets written so far; `at_most`: what is known of it while lowering."""
+
+    def deparser(self, d: ast.Deparser, done) -> None:
+        self.at_slot, self.at_most = self.alloca(I32, "out.at"), 0
+        self.bind_packet_params(d.params)
+        for local in d.locals:
+            self.statement(local)
+        self.run(d.body.statements)
+        self._store(self.ctx, CTX_OUT_LEN, 4, self.written())
+        done()
+
+    def written(self) -> ir.Value:
+        return self.b.load(self.at_slot, typ=I32)
+
+    def room(self, octets: int) -> None:
+        """The buffer must hold `octets` more; tested only where it is not known."""
+        if self.at_most + octets <= OUT_SIZE:
+            return
+        limit = OUT_SIZE - octets
+        self.reject_unless(self.b.icmp_unsigned("<=", self.written(), i32(limit)), "PacketTooLong")
+        self.at_most = limit
+
+    def here(self) -> ir.Value:
+        return self.at(self.out, self.written())
+
+    def wrote(self, octets: ir.Value | int, most: int) -> None:
+        if isinstance(octets, int):
+            octets = i32(octets)
+        self.b.store(self.add32(self.written(), octets), self.at_slot)
+        self.at_most += most
+
+    # ---------------------------------------------------------------- emit
+
+    def _call_emit(self, e: ast.Call) -> None:
+        target = e.args[0]
+        t = target.type
+        if isinstance(t, Stack):
+            if e.via is not None:
+                raise self.unsupported(e, "a stack emitted through a codec")
+            for inst in self.record.by_field[target.decl]:
+                self.emit_if_valid(self.instance(inst.field, inst.index), None)
+            return
+        self.emit_if_valid(self.place(target), e)
+
+    def emit_if_valid(self, inst: Instance, call: ast.Call | None) -> None:
+        b = self.b
+        emit, done = b.append_basic_block("emit"), b.append_basic_block("emitted")
+        b.cbranch(inst.valid(), emit, done)
+        b.position_at_end(emit)
+        before = self.at_most
+        if call is not None and call.via is not None:
+            self.compress(call.via.codec, inst, call.via.args)
+        else:
+            self.emit_plain(inst)
+        self.at_most = max(before, self.at_most)
+        b.branch(done)
+        b.position_at_end(done)
+
+    def emit_plain(self, inst: Instance) -> None:
+        """Units as they are stored, derived fields computed. A unit that may be absent is written all the same and then
+        not counted: the next one overwrites it."""
+        run: list[Unit] = []
+        for u in inst.layout.units:
+            if not u.variable:
+                run.append(u)
+                continue
+            self.emit_run(inst, run)
+            run = []
+            if u.varbit:
+                self.emit_varbit(inst, u)
+                continue
+            self.room(u.octets)
+            self.store_unit(inst, u, self.here(), 0)
+            self.wrote(inst.octets(u), u.octets)
+        self.emit_run(inst, run)
+
+    def emit_run(self, inst: Instance, run: list[Unit]) -> None:
+        octets = sum(u.octets for u in run)
+        if not octets:
+            return
+        self.room(octets)
+        here, at = self.here(), 0
+        for u in run:
+            self.store_unit(inst, u, here, at)
+            at += u.octets
+        self.wrote(octets, octets)
+
+    def store_unit(self, inst: Instance, u: Unit, base: ir.Value, offset: int) -> None:
+        v = inst.read_unit(u)
+        for f, _ in u.fields:
+            if (inst.inst.field, f) in self.derived and self.constant_equation(f) is None:
+                computed = inst.equation(f)
+                v = computed if len(u.fields) == 1 else inst.insert(u, v, f, computed)
+        self.store(base, offset, v, u.little)
+
+    def emit_varbit(self, inst: Instance, u: Unit) -> None:
+        source, octets = inst.varbit(u)
+        if u.when is not None:
+            octets = self.pick(inst.present(u), octets, i32(0))
+        self.copy(source, octets, u.max_octets)
+
+    def copy(self, source: ir.Value, octets: ir.Value, most: int) -> None:
+        """Copies from the packet, four octets a turn; the last turn may read into the window and write beyond, which what
+        follows overwrites."""
+        b, limit = self.b, OUT_SIZE - COPY_STEP
+        start = self.written()
+        done_slot = self.alloca(I32, "copied")
+        b.store(i32(0), done_slot)
+        head, body, out = (b.append_basic_block(f"copy.{n}") for n in ("head", "body", "done"))
+        b.branch(head)
+        b.position_at_end(head)
+        i = b.load(done_slot, typ=I32)
+        b.cbranch(b.icmp_unsigned("<", i, octets), body, out)
+        b.position_at_end(body)
+        p = self.at(source, i)
+        self.reject_unless(b.icmp_unsigned("<=", p, self.end), "RecordMismatch")
+        to = b.add(start, i)
+        self.reject_unless(b.icmp_unsigned("<=", to, i32(limit)), "PacketTooLong")
+        self.store(self.at(self.out, to), 0, self.load(p, 0, 32, True), True)
+        b.store(b.add(i, i32(COPY_STEP)), done_slot)
+        nxt = b.load(done_slot, typ=I32)
+        b.cbranch(b.icmp_unsigned("<", nxt, i32(OUT_SIZE)), head, out)
+        b.position_at_end(out)
+        b.store(b.add(start, octets), self.at_slot)
+        self.at_most = OUT_SIZE                 # tested anew at the next write
+
+    # ---------------------------------------------------------------- compress
+
+    def compress(self, codec: ast.Codec, inst: Instance, args: list[ast.Expr]) -> None:
+        """Writes the instance in the codec's form: of each group the first row that holds."""
+        with self.codec_scope(codec, inst, args):
+            for v in codec.vars:
+                self.codec_var(v)
+            tag_octets = tag_width(codec) // 8
+            self.room(tag_octets)
+            tag_at = self.written()
+            self.wrote(tag_octets, tag_octets)
+            pieces = {}
+            for piece in codec.tag:
+                if piece.value is None:
+                    pieces[piece] = Scalar(self, piece.type, piece.name)
+            for group in codec.groups:
+                self.compress_group(codec, inst, group, pieces)
+            whole = self.constant(8 * tag_octets, 0)
+            for piece in codec.tag:
+                v = self.constant(piece.width, piece.value) if piece.value is not None else pieces[piece].get()
+                shifted = self.shift(self.resize(v, whole.width), self.constant(32, tag_shift(codec, piece)), left=True)
+                whole = self.or_(whole, shifted)
+            self.store(self.at(self.out, tag_at), 0, whole)
+
+    def codec_var(self, v: ast.CodecVar) -> None:
+        place = self.env[v]
+        if v.cond is None:
+            if v.value is None:
+                place.clear()
+            else:
+                place.set(self.value(v.value))
+            return
+        b = self.b
+        low, high = int(v.low.const), int(v.high.const)
+        slot = self.alloca(I32, v.name)
+        b.store(i32(low), slot)
+        place.set(self.constant(place.width, low))
+        head, found, nxt, done = (b.append_basic_block(f"first.{n}") for n in ("head", "found", "next", "done"))
+        b.branch(head)
+        b.position_at_end(head)
+        i = b.load(slot, typ=I32)
+        self.env[v.loop] = Value(v.loop.type, self.resize(Val(32, (b.and_(i, i32((1 << (high - 1).bit_length()) - 1)),)),
+                                                          self.width_of(v.loop.type)))
+        b.cbranch(self.condition(v.cond), found, nxt)
+        b.position_at_end(found)
+        place.set(self.resize(Val(32, (i,)), place.width))
+        b.branch(done)
+        b.position_at_end(nxt)
+        i = b.add(i, i32(1))
+        b.store(i, slot)
+        b.cbranch(b.icmp_unsigned("<", i, i32(high)), head, done)
+        b.position_at_end(done)
+
+    def compress_group(self, codec: ast.Codec, inst: Instance, group: ast.Group, pieces: dict) -> None:
+        b = self.b
+        done = b.append_basic_block(f"{codec.name}.written")
+        before, most = self.at_most, 0
+        for row in group.rows:
+            cond = self.row_holds(inst, row)
+            always = isinstance(cond, ir.Constant) and cond.constant
+            if not always:
+                write, nxt = b.append_basic_block("row"), b.append_basic_block("next")
+                b.cbranch(cond, write, nxt)
+                b.position_at_end(write)
+            self.at_most = before
+            for name, key in zip(group.tags, row.keys):
+                pieces[name.decl].set(self.constant(name.decl.width, int(key.const or 0)))
+            self.write_row(inst, row)
+            most = max(most, self.at_most)
+            b.branch(done)
+            if always:
+                break
+            b.position_at_end(nxt)
+        else:
+            self.return_drop(i32(self.reason(group_reason(codec, group))))
+        b.position_at_end(done)
+        self.at_most = most
+
+    def row_holds(self, inst: Instance, row: ast.Row) -> ir.Value:
+        """Every assignment is true of the header, an in-line piece standing for what it is made from."""
+        cond = self.bool_const(True)
+        for item in row.items:
+            if isinstance(item, ast.RowWhere):
+                cond = self.land(cond, self.condition(item.cond))
+            elif isinstance(item, ast.RowAssign) and not has_following(item.value):
+                cond = self.land(cond, self.equal(item.target, item.value))
+        return cond
+
+    def inline_piece(self, e: ast.InlinePiece):
+        if self.parser_decl is not None:
+            return self.row_take(e.type.width)
+        return self.resize(self.bits_of(e.source), e.type.width)
+
+    def write_row(self, inst: Instance, row: ast.Row) -> None:
+        parts: list[Val] = []
+
+        def flush() -> None:
+            if parts:
+                v = self.concat(*parts)
+                self.room(v.width // 8)
+                self.store(self.here(), 0, v)
+                self.wrote(v.width // 8, v.width // 8)
+                parts.clear()
+
+        for bits, piece in inline_pieces(row):
+            if isinstance(piece, ast.InlinePiece):
+                parts.append(self.resize(self.bits_of(piece.source), bits))
+            elif piece.target is None:
+                parts.append(self.constant(bits, 0))
+            elif piece.bits is not None:
+                flush()
+                u = inst.layout.unit_of[piece.target.decl]
+                source, octets = inst.varbit(u)
+                self.copy(source, octets, u.max_octets)
+            else:
+                parts.append(self.bits_of(piece.target))
+        flush()

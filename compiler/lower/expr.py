@@ -1,0 +1,338 @@
+"""Expressions: one method a node of `lang/ast.py`. Bits become `Val`, bool an i1, structs and headers a `Place`."""
+from __future__ import annotations
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import I1, I32, I64, PTR, Bits, Val, i32
+from lpn.compiler.layout import field_width
+from lpn.compiler.state import cell_layout, scalar_width
+from lpn.compiler.target import META_SLOTS, NODE_SLOTS, VERDICTS
+from lpn.lang import ast
+from lpn.lang.types import Array, Bits as BitsType, Bool, EnumType, ErrorType, HeaderType, Stack, StructType
+
+from .instance import Instance
+from .places import ContextSlot, Place, Scalar, StateCell, StructPlace, Value, member, variable
+
+ERROR_WIDTH = 16                                # reasons are numbers of 16 bits
+
+
+class Expressions(Bits):
+    """Mixed into `Lowering`; uses its environment, instances and builder."""
+
+    # ---- entry points
+
+    def bits_of(self, e: ast.Expr) -> Val:
+        v = self.value(e)
+        return v if isinstance(v, Val) else self.bool_to_bits(v)
+
+    def condition(self, e: ast.Expr) -> ir.Value:
+        v = self.value(e)
+        return self.truth(v) if isinstance(v, Val) else v
+
+    def truth(self, v: Val) -> ir.Value:
+        if v.const is not None:
+            return self.bool_const(bool(v.const))
+        return self.b.icmp_unsigned("!=", v.limbs[0], i32(0))
+
+    def value(self, e: ast.Expr):
+        """The value of an expression: Val, i1 or an aggregate's Place."""
+        if e.const is not None and not isinstance(e, (ast.InlinePiece, ast.Following)):
+            return self.of_type(e.type, int(e.const))
+        v = getattr(self, "_expr_" + type(e).__name__)(e)
+        return v.get() if isinstance(v, (Scalar, StateCell, Value, ContextSlot)) else v
+
+    def place(self, e: ast.Expr) -> Place:
+        """What an assignable expression or aggregate stands for."""
+        return getattr(self, "_expr_" + type(e).__name__)(e)
+
+    def of_type(self, t, number: int):
+        if isinstance(t, Bool):
+            return self.bool_const(bool(number))
+        return self.constant(self.width_of(t), number)
+
+    def width_of(self, t) -> int:
+        return ERROR_WIDTH if isinstance(t, ErrorType) else scalar_width(t)
+
+    # ---- names
+
+    def _expr_Int(self, e: ast.Int):
+        return self.of_type(e.type, e.value)
+
+    def _expr_BoolLit(self, e: ast.BoolLit):
+        return self.bool_const(e.value)
+
+    def _expr_Name(self, e: ast.Name):
+        decl = e.decl
+        if decl in self.env:
+            return self.env[decl]
+        if isinstance(decl, ast.Param) and self.this is not None and decl in self.this.header.params:
+            arg = self.this.inst.field.args[self.this.header.params.index(decl)]
+            return self.instance(arg, None)
+        if isinstance(decl, ast.Field):
+            return self.field_value(self.this, decl)
+        if isinstance(decl, (ast.Register, ast.Counter)):
+            return self.state_object(decl)
+        if isinstance(decl, ast.StructField):
+            return self.instance(decl, None)
+        if isinstance(decl, str) and decl in VERDICTS:
+            return self.constant(8, VERDICTS[decl])
+        raise self.unsupported(e, f"'{e.name}' here")
+
+    def field_value(self, inst: Instance, f: ast.Field):
+        if inst in self.expanding:              # a codec's fields still in variables
+            held = self.expanding[inst].get(f)
+            if held is not None:
+                return held
+        return inst.read(f)
+
+    def _expr_Member(self, e: ast.Member):
+        decl = e.decl
+        if isinstance(decl, ast.StructField):
+            if isinstance(decl.type, (HeaderType, Stack)):
+                return self.instance(decl, None) if isinstance(decl.type, HeaderType) else decl
+            return member(self.place(e.base), e.name)
+        if isinstance(decl, ast.Field):
+            return self.field_value(self.place(e.base), decl)
+        if isinstance(decl, ast.ChoiceArm):
+            return self.place(e.base.base).read_arm(decl) if isinstance(e.base, ast.Member) else self.this.read_arm(decl)
+        if isinstance(decl, ast.EnumMember):
+            return self.constant(self.width_of(e.type), decl.number)
+        if isinstance(decl, ast.ErrorMember):
+            return self.constant(ERROR_WIDTH, self.program.reason_number(decl.name))
+        if decl in ("next", "last"):
+            return self.stack_element(e)
+        if isinstance(decl, str):
+            return self.builtin_member(e)
+        raise self.unsupported(e, f"'.{e.name}' here")
+
+    def builtin_member(self, e: ast.Member):
+        base = e.base.decl if isinstance(e.base, ast.Name) else None
+        if base == "node" and e.name in NODE_SLOTS:
+            return ContextSlot(self, e.type, NODE_SLOTS[e.name][0])
+        if base in self.env and isinstance(self.env[base], StructPlace):      # meta
+            return self.env[base].fields[e.name]
+        raise self.unsupported(e, f"'{e.name}' here")
+
+    def _expr_Index(self, e: ast.Index):
+        if isinstance(e.base.type, Stack):
+            return self.instance(self.place(e.base), e.index.const)
+        cells = self.state_object(e.base.decl)
+        return self.array_cell(e.base.decl, e.index) if isinstance(e.base.type, Array) else cells
+
+    # ---- state
+
+    def state_object(self, decl) -> StateCell:
+        obj = self.state_layout.by_decl[decl]
+        return StateCell(self, obj.cell, self.at(self.state, obj.offset))
+
+    def array_cell(self, decl, index: ast.Expr) -> StateCell:
+        obj = self.state_layout.by_decl[decl]
+        v = self.bits_of(index)
+        if v.const is not None:
+            return StateCell(self, obj.cell, self.at(self.state, obj.offset + v.const * obj.stride))
+        inside, i = None, v.limbs[0]
+        if (1 << v.width) > obj.count:
+            inside = self.less(v, self.constant(v.width, obj.count)) if obj.count < (1 << v.width) else None
+            i = self.b.select(inside, i, i32(0))
+        at = self.b.add(self.b.mul(i, i32(obj.stride)), i32(obj.offset))
+        return StateCell(self, obj.cell, self.at(self.state, at), inside)
+
+    # ---- operators
+
+    def _expr_Slice(self, e: ast.Slice):
+        return self.slice(self.bits_of(e.base), int(e.hi.const), int(e.lo.const))
+
+    def _expr_Unary(self, e: ast.Unary):
+        if e.op == "!":
+            return self.lnot(self.condition(e.operand))
+        v = self.bits_of(e.operand)
+        return self.not_(v) if e.op == "~" else self.neg(v)
+
+    def _expr_Binary(self, e: ast.Binary):
+        op = e.op
+        if op == "&&":
+            return self.land(self.condition(e.left), self.condition(e.right))
+        if op == "||":
+            return self.lor(self.condition(e.left), self.condition(e.right))
+        if op == "++":
+            return self.concat(self.bits_of(e.left), self.bits_of(e.right))
+        if op in ("==", "!="):
+            r = self.equal(e.left, e.right)
+            return r if op == "==" else self.lnot(r)
+        a, c = self.bits_of(e.left), self.bits_of(e.right)
+        if op in ("<", "<=", ">", ">="):
+            if op[0] == ">":
+                a, c = c, a
+            return self.less(a, c, or_equal=op.endswith("="), signed=getattr(e.left.type, "signed", False))
+        if op in ("<<", ">>"):
+            if op == ">>" and getattr(e.left.type, "signed", False):
+                raise self.unsupported(e, "'>>' of a signed number")
+            return self.shift(a, c, left=op == "<<")
+        if op in ("/", "%") and getattr(e.left.type, "signed", False):
+            raise self.unsupported(e, f"'{op}' of signed numbers")
+        if op in ("|+|", "|-|"):
+            return self.saturating(e, a, c)
+        simple = {"+": self.add, "-": self.sub, "*": self.mul, "&": self.and_, "|": self.or_, "^": self.xor}
+        if op in simple:
+            return simple[op](a, c)
+        return self.divide(a, c, remainder=op == "%")
+
+    def saturating(self, e: ast.Binary, a: Val, c: Val) -> Val:
+        if getattr(e.left.type, "signed", False) or a.width > 63:
+            raise self.unsupported(e, f"'{e.op}' of this type")
+        if e.op == "|-|":
+            return self.select(self.less(a, c), self.constant(a.width, 0), self.sub(a, c))
+        total = self.add(a, c)
+        return self.select(self.less(total, a), self.constant(a.width, -1), total)
+
+    def equal(self, left: ast.Expr, right: ast.Expr) -> ir.Value:
+        a, c = self.value(left), self.value(right)
+        if isinstance(a, Val) and isinstance(c, Val):
+            return self.eq(a, c)
+        if isinstance(a, (Place,)) or isinstance(c, (Place,)):
+            raise self.unsupported(left, "comparison of structs or headers")
+        return self.eq(self.bool_to_bits(a), self.bool_to_bits(c))
+
+    def _expr_Conditional(self, e: ast.Conditional):
+        cond = self.condition(e.cond)
+        if isinstance(cond, ir.Constant):
+            return self.value(e.then if cond.constant else e.otherwise)
+        a, c = self.value(e.then), self.value(e.otherwise)
+        if isinstance(a, Place) or isinstance(c, Place):
+            raise self.unsupported(e, "'?:' of structs or headers")
+        if isinstance(a, Val):
+            return self.select(cond, a, c)
+        return self.b.select(cond, a, c)
+
+    def _expr_Cast(self, e: ast.Cast):
+        v = self.value(e.operand)
+        source, target = e.operand.type, e.type
+        if isinstance(target, Bool):
+            return v if not isinstance(v, Val) else self.truth(v)
+        if not isinstance(v, Val):
+            return self.bool_to_bits(v, self.width_of(target))
+        width = self.width_of(target)
+        return self.sign_extend(v, width) if getattr(source, "signed", False) else self.resize(v, width)
+
+    def _expr_ListExpr(self, e: ast.ListExpr):
+        if not isinstance(e.type, StructType):
+            raise self.unsupported(e, "a list here")
+        return StructPlace(e.type, {f.name: Value(f.type, self.value(x)) for f, x in zip(e.type.decl.fields, e.elements)})
+
+    # ---- codec rows
+
+    def _expr_InlinePiece(self, e: ast.InlinePiece):
+        return self.inline_piece(e)
+
+    def _expr_Following(self, e: ast.Following):
+        return self.peek(int(e.width.const if e.width.const is not None else e.width.value))
+
+    # ---- sizes
+
+    def _expr_Sizeof(self, e: ast.Sizeof):
+        if e.operand is None:
+            return self.resize(Val(32, (self.this.size(),)), 16)
+        operand = e.operand
+        if isinstance(operand, ast.Name) and operand.decl == "payload":
+            return self.resize(Val(32, (self.payload_size(),)), 16)
+        if isinstance(operand, (ast.Name, ast.Member)) and isinstance(operand.decl, ast.Field):
+            inst = self.this if isinstance(operand, ast.Name) else self.place(operand.base)
+            return self.resize(Val(32, (inst.octets(inst.layout.unit_of[operand.decl]),)), 16)
+        inst = self.place(operand)
+        if isinstance(inst, Instance):
+            return self.resize(Val(32, (self.pick(inst.valid(), inst.size(), i32(0)),)), 16)
+        raise self.unsupported(e, "sizeof of this")
+
+    def payload_size(self) -> ir.Value:
+        """Octets that follow `this` header: the valid instances after it and the rest of the packet (i32)."""
+        total = self.distance(self.payload_pointer(), self.end)
+        if self.this is not None and not self.this.local:
+            for inst in self.record.after(self.this.inst):
+                x = self.instance(inst.field, inst.index)
+                total = self.add32(total, self.pick(x.valid(), x.size(), i32(0)))
+        return total
+
+    # ---- calls that yield values
+
+    def _expr_Call(self, e: ast.Call):
+        target = e.target
+        if isinstance(target, ast.Function):
+            return self.call_function(target, e)
+        if isinstance(target, str):
+            handler = getattr(self, "_call_" + target.replace(".", "_"), None)
+            if handler is not None:
+                return handler(e)
+        raise self.unsupported(e, "this call")
+
+    def _call_isValid(self, e: ast.Call):
+        return self.place(e.callee.base).valid()
+
+    def _call_setValid(self, e: ast.Call):
+        self.place(e.callee.base).make_valid()
+
+    def _call_setInvalid(self, e: ast.Call):
+        self.place(e.callee.base).set_valid(False)
+
+    def _call_holds(self, e: ast.Call):
+        """Every deferred equation equals the field's stored value."""
+        inst, result = self.place(e.callee.base), self.bool_const(True)
+        for f in inst.header.fields():
+            if f.deferred:
+                result = self.land(result, self.eq(inst.read_stored(f), inst.equation(f)))
+        return result
+
+    def _call_count(self, e: ast.Call):
+        decl = e.callee.base.decl
+        cell = self.array_cell(decl, e.args[0]) if e.args else self.state_object(decl)
+        v = cell.get()
+        cell.set(self.add(v, self.constant(v.width, 1)))
+
+    def _call_inet_sum(self, e: ast.Call) -> Val:
+        """RFC 1071. Summed in the packet's own byte order (RFC 1071, 2.B): loads need no swap, the result one."""
+        b, total = self.b, i32(0)
+        payload = False
+        for arg in e.args:
+            if isinstance(arg, ast.Name) and arg.decl == "payload":
+                payload = True
+                continue
+            v = self.bits_of(arg)
+            for i, limb in enumerate(v.limbs):
+                n = min(4, v.width // 8 - 4 * i)
+                swapped = self._swap(limb, n)
+                total = self.add32(total, self._and(swapped, i32(0xFFFF)))
+                total = self.add32(total, self._shr(swapped, 16))
+        if payload:
+            total = self.sum_packet(self.payload_pointer(), total)
+        for _ in range(2):
+            total = self.add32(self._and(total, i32(0xFFFF)), self._shr(total, 16))
+        return self.from_i32(16, self._swap(total, 2))
+
+    def sum_packet(self, start: ir.Value, total: ir.Value) -> ir.Value:
+        """Adds the 16-bit words from `start` to the packet's end in host order, an odd last octet padded with zero."""
+        b = self.b
+        q, acc = self.alloca(PTR, "sum.at"), self.alloca(I32, "sum")
+        b.store(start, q)
+        b.store(total, acc)
+
+        def step(size: int, add) -> None:
+            head, body, done = (b.append_basic_block(f"sum{size}.{part}") for part in ("head", "body", "done"))
+            b.branch(head)
+            b.position_at_end(head)
+            p = b.load(q, typ=PTR)
+            nxt = self.at(p, size)
+            b.cbranch(b.icmp_unsigned("<=", nxt, self.end), body, done)
+            b.position_at_end(body)
+            s = b.load(acc, typ=I32)
+            for k in range(0, size, 2):
+                s = b.add(s, self._load(p, k, 2))
+            b.store(s, acc)
+            b.store(nxt, q)
+            b.branch(head)
+            b.position_at_end(done)
+
+        step(16, None)
+        step(2, None)
+        p = b.load(q, typ=PTR)
+        with b.if_then(b.icmp_unsigned("<=", self.at(p, 1), self.end)):
+            b.store(b.add(b.load(acc, typ=I32), self._load(p, 0, 1)), acc)
+        return b.load(acc, typ=I32)

@@ -1,0 +1,224 @@
+"""A header instance while a module is lowered: its validity, where its units lie, reading and writing its fields."""
+from __future__ import annotations
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import I1, I8, I16, I32, PTR, Val, i32
+from lpn.compiler.layout import InstanceLayout, Unit, field_width
+from lpn.lang import ast
+from lpn.lang.types import Bool
+
+from .places import Place
+
+
+class Instance(Place):
+    """`lower.this_is(instance)` makes bare field names mean this instance's."""
+
+    def __init__(self, lower, inst: InstanceLayout, local: bool = False):
+        self.lower, self.inst = lower, inst
+        self.layout, self.header = inst.layout, inst.header
+        self.local = local                      # a parser's own header: not in the record
+        self.valid_slot = lower.alloca(I1, f"{inst.name}.valid")
+        self.image: ir.Value | None = None
+        self.base_slots: list[ir.Value] = []
+        self.varbit_slots: dict[Unit, tuple[ir.Value, ir.Value]] = {}
+        if inst.in_packet:
+            self.base_slots = [lower.alloca(PTR, f"{inst.name}.base{r}") for r in range(inst.layout.runs)]
+        elif lower.record_in_memory:
+            self.image = lower.at_entry(lambda: lower.at(lower.rec, inst.image))
+        else:
+            size = (inst.layout.image_size + 3) & ~3
+            self.image = lower.alloca(ir.ArrayType(I8, max(size, 4)), f"{inst.name}.image", align=8)
+            for u in inst.layout.units:
+                if u.varbit:
+                    self.varbit_slots[u] = (lower.alloca(PTR, f"{inst.name}.{u.varbit.name}"),
+                                            lower.alloca(I32, f"{inst.name}.{u.varbit.name}.len"))
+        if lower.record_in_memory and lower.parser_decl is None and not local:
+            lower.at_entry(self.load_from_record)
+
+    def load_from_record(self) -> None:
+        """At the entry of a module that is not the parser: the record says what is valid and where it lies. It is not
+        trusted: offsets beyond the packet are refused before the module does anything."""
+        low, b = self.lower, self.lower.b
+        flag = b.load(low.at(low.rec, self.inst.valid), typ=I8, align=1)
+        b.store(b.icmp_unsigned("!=", flag, ir.Constant(I8, 0)), self.valid_slot)
+        for slot, offset in zip(self.base_slots, self.inst.bases):
+            at = b.zext(b.load(low.at(low.rec, offset), typ=I16, align=2), I32)
+            pointer = low.at(low.pkt, at)
+            b.store(pointer, slot)
+            low.entry_checks.append(pointer)
+
+    # ---- validity
+
+    def valid(self) -> ir.Value:
+        return self.lower.b.load(self.valid_slot, typ=I1)
+
+    def set_valid(self, value: bool) -> None:
+        low = self.lower
+        low.b.store(ir.Constant(I1, int(value)), self.valid_slot)
+        if low.record_in_memory and not self.local:
+            low.b.store(ir.Constant(I8, int(value)), low.at(low.rec, self.inst.valid), align=1)
+
+    def make_valid(self) -> None:
+        """setValid(): all fields become 0 if the header was invalid."""
+        low = self.lower
+        with low.b.if_then(low.lnot(self.valid())):
+            for u in self.layout.units:
+                if u.varbit:
+                    self.set_varbit(u, low.pkt, i32(0))
+                else:
+                    low.store(self.image, u.image, low.constant(u.bits, 0), u.little)
+            for f in self.header.fields():
+                value = low.constant_equation(f)
+                if value is not None and not f.name == "_":
+                    self.write_stored(f, value)
+        self.set_valid(True)
+
+    # ---- where units are
+
+    def pointer(self, u: Unit) -> tuple[ir.Value, int]:
+        """(base, constant offset) of a unit."""
+        if self.inst.in_packet:
+            return self.lower.b.load(self.base_slots[u.run], typ=PTR), u.offset
+        return self.image, u.image
+
+    def present(self, u: Unit) -> ir.Value:
+        with self.lower.this_is(self):
+            return self.lower.condition(u.when)
+
+    def tag(self, choice: ast.ChoiceField) -> Val:
+        with self.lower.this_is(self):
+            return self.lower.bits_of(choice.tag)
+
+    def varbit(self, u: Unit) -> tuple[ir.Value, ir.Value]:
+        """(pointer to the first octet, octets as i32). With the record in memory both come from it: an offset beyond the
+        packet's end is the record's mismatch."""
+        low = self.lower
+        if self.inst.in_packet:
+            base, offset = self.pointer(u)
+            return low.at(base, offset), self.varbit_octets(u)
+        if u in self.varbit_slots:
+            p, n = self.varbit_slots[u]
+            return low.b.load(p, typ=PTR), low.b.load(n, typ=I32)
+        offset = low.b.zext(low.b.load(low.at(self.image, u.image), typ=I16, align=2), I32)
+        length = low.b.zext(low.b.load(low.at(self.image, u.image + 2), typ=I16, align=2), I32)
+        return low.at(low.pkt, offset), length
+
+    def set_varbit(self, u: Unit, pointer: ir.Value, octets: ir.Value) -> None:
+        low = self.lower
+        if u in self.varbit_slots:
+            p, n = self.varbit_slots[u]
+            low.b.store(pointer, p)
+            low.b.store(octets, n)
+            return
+        low.b.store(low.b.trunc(low.distance(low.pkt, pointer), I16), low.at(self.image, u.image), align=2)
+        low.b.store(low.b.trunc(octets, I16), low.at(self.image, u.image + 2), align=2)
+
+    def varbit_octets(self, u: Unit) -> ir.Value:
+        """The size that `sized` gives, in octets."""
+        low = self.lower
+        with low.this_is(self):
+            return low._shr(low.resize(low.bits_of(u.varbit.sized), 32).limbs[0], 3)
+
+    def octets(self, u: Unit) -> ir.Value:
+        """The unit's size now, as i32."""
+        low = self.lower
+        if u.choice:
+            tag, size = self.tag(u.choice), i32(0)
+            for arm in u.choice.arms:
+                is_arm = low.eq(tag, low.constant(tag.width, arm.number))
+                size = low.pick(is_arm, i32(field_width(arm) // 8), size)
+            return size
+        size = self.varbit(u)[1] if u.varbit else i32(u.octets)
+        if u.when is not None:
+            size = low.pick(self.present(u), size, i32(0))
+        return size
+
+    def size(self) -> ir.Value:
+        """The header's size now, uncompressed, whatever its validity."""
+        total = i32(0)
+        for u in self.layout.units:
+            total = self.lower.add32(total, self.octets(u))
+        return total
+
+    # ---- fields
+
+    def read_unit(self, u: Unit) -> Val:
+        base, offset = self.pointer(u)
+        if self.inst.in_packet:
+            return self.lower.load_packet(base, offset, u.bits, u.little)
+        return self.lower.load(base, offset, u.bits, u.little)
+
+    def write_unit(self, u: Unit, v: Val) -> None:
+        base, offset = self.pointer(u)
+        if self.inst.in_packet:
+            self.lower.prove_writable(base, offset + u.octets)
+        self.lower.store(base, offset, v, u.little)
+
+    def read(self, f: ast.Field) -> Val | ir.Value:
+        """The field's value: derived ones from their equation, absent ones are 0. Bools as i1."""
+        low = self.lower
+        if (self.inst.field, f) in low.derived and low.constant_equation(f) is None:
+            return self.equation(f)
+        return self.read_stored(f)
+
+    def read_stored(self, f: ast.Field) -> Val | ir.Value:
+        low = self.lower
+        u = self.layout.unit_of[f]
+        width = field_width(f)
+        shift = self.layout.shift_of[f]
+        v = low.slice(self.read_unit(u), shift + width - 1, shift)
+        if u.when is not None:
+            v = low.select(self.present(u), v, low.constant(width, 0))
+        return low.truth(v) if isinstance(f.type, Bool) else v
+
+    def equation(self, f: ast.Field) -> Val:
+        low = self.lower
+        with low.this_is(self):
+            return low.bits_of(f.equation)
+
+    def write_stored(self, f: ast.Field, v: Val | ir.Value) -> None:
+        low = self.lower
+        if isinstance(f.type, Bool):
+            v = low.bool_to_bits(v)
+        u = self.layout.unit_of[f]
+        if len(u.fields) > 1:
+            v = self.insert(u, self.read_unit(u), f, v)
+        self.write_unit(u, v)
+
+    def insert(self, u: Unit, whole: Val, f: ast.Field, v: Val) -> Val:
+        """The unit's number `whole` with field `f` replaced."""
+        low = self.lower
+        shift = self.layout.shift_of[f]
+        mask = ((1 << v.width) - 1) << shift
+        kept = low.and_(whole, low.constant(u.bits, ~mask))
+        return low.or_(kept, low.shift(low.resize(v, u.bits), low.constant(32, shift), left=True))
+
+    def write(self, f: ast.Field, v: Val | ir.Value) -> None:
+        """An assignment; setting a choice's tag to another value makes the new arm's value 0."""
+        for u in self.layout.units:
+            if u.choice and u.choice.tag.decl is f:
+                changed = self.lower.lnot(self.lower.eq(self.tag(u.choice), v))
+                with self.lower.b.if_then(changed):
+                    self.lower.store(self.image, u.image, self.lower.constant(u.bits, 0), u.little)
+        self.write_stored(f, v)
+
+    # ---- choices
+
+    def read_arm(self, arm: ast.ChoiceArm) -> Val:
+        low = self.lower
+        u = self.layout.unit_of[arm.choice]
+        base, offset = self.pointer(u)
+        width = field_width(arm)
+        load = low.load_packet if self.inst.in_packet else low.load
+        v = load(base, offset, width, arm.little)
+        tag = self.tag(arm.choice)
+        return low.select(low.eq(tag, low.constant(tag.width, arm.number)), v, low.constant(width, 0))
+
+    def write_arm(self, arm: ast.ChoiceArm, v: Val) -> None:
+        low = self.lower
+        u = self.layout.unit_of[arm.choice]
+        tag = arm.choice.tag.decl
+        self.write_stored(tag, low.constant(field_width(tag), arm.number))
+        base, offset = self.pointer(u)
+        low.store(base, offset, v, arm.little)

@@ -1,0 +1,110 @@
+"""From a checked program to LLVM modules: one per container, or one for the whole chain (fused)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import I32, PTR, i32
+from lpn.compiler.layout import RecordLayout
+from lpn.compiler.state import StateLayout
+from lpn.compiler.target import VERDICTS, Target
+from lpn.lang import ast
+from lpn.lang.derive import derived, representation
+
+from .base import Lowering
+from .debug import DebugInfo
+
+KINDS = {ast.Parser: 1, ast.Processor: 2, ast.Deparser: 3}
+FUSED = 5
+ENTRY = "entry"                                 # the function's symbol in the object file
+
+
+@dataclass
+class Lowered:
+    name: str
+    kind: int
+    module: ir.Module
+    rebuilds: bool                              # contains a deparser
+
+
+class ProgramLowering:
+    """What all modules of a program share, and the lowering of each."""
+
+    def __init__(self, program: ast.Program, target: Target):
+        self.program, self.target = program, target
+        self.record = RecordLayout(program, representation(program))
+        self.state = StateLayout(program)
+        self.derived = derived(program)
+
+    def new_function(self, name: str, span) -> tuple[ir.Module, ir.Function, DebugInfo]:
+        module = ir.Module(name)
+        module.triple = "bpfel"
+        fn = ir.Function(module, ir.FunctionType(I32, [PTR]), ENTRY)
+        fn.section = "xdp" if self.target.name == "xdp" else "lpn"
+        fn.attributes.add("nounwind")
+        fn.args[0].add_attribute("noalias")
+        return module, fn, DebugInfo(module, fn, span)
+
+    def lowering(self, fn: ir.Function, debug: DebugInfo, in_memory: bool) -> Lowering:
+        low = Lowering(self.program, self.record, self.state, self.derived, self.target, fn, in_memory, debug)
+        low.b.debug_metadata = debug.start
+        return low
+
+    def module(self, decl: ast.Decl) -> Lowered:
+        """One module as a container of its own; the header record is in memory."""
+        module, fn, debug = self.new_function(decl.name, decl.span)
+        low = self.lowering(fn, debug, in_memory=True)
+        accept = lambda: low.b.ret(i32(VERDICTS["ACCEPT"]))        # noqa: E731
+        if isinstance(decl, ast.Parser):
+            low.parser(decl, accept)
+        elif isinstance(decl, ast.Processor):
+            low.processor(decl, low.return_verdict)
+        else:
+            low.deparser(decl, accept)
+        low.finish()
+        return Lowered(decl.name, KINDS[type(decl)], module, isinstance(decl, ast.Deparser))
+
+    def fused(self, name: str, chain: list[ast.Decl]) -> Lowered:
+        """The whole chain in one function; the header record lives in variables."""
+        module, fn, debug = self.new_function(name, chain[0].span)
+        low = self.lowering(fn, debug, in_memory=False)
+        low.verdict_slot = low.alloca(I32, "verdict")
+        low.payload_slot = low.alloca(PTR, "payload")
+        rebuilds = False
+        for decl in chain:
+            after = low.b.append_basic_block(f"after.{decl.name}")
+            if isinstance(decl, ast.Parser):
+                self.fused_parser(low, decl, after)
+            elif isinstance(decl, ast.Processor):
+                self.fused_processor(low, decl, after)
+            else:
+                rebuilds = True
+                low.deparser(decl, lambda: low.b.branch(after))
+            low.b.position_at_end(after)
+        low.b.ret(low.b.load(low.verdict_slot, typ=I32))
+        low.finish()
+        return Lowered(name, FUSED, module, rebuilds)
+
+    @staticmethod
+    def fused_parser(low: Lowering, decl: ast.Parser, after: ir.Block) -> None:
+        def accept() -> None:
+            low.b.store(low.cursor(), low.payload_slot)
+            low.b.branch(after)
+        low.parser(decl, accept)
+        low.parser_decl = None
+
+    @staticmethod
+    def fused_processor(low: Lowering, decl: ast.Processor, after: ir.Block) -> None:
+        def done(verdict, reason, port) -> None:
+            b = low.b
+            go_on, stop = b.append_basic_block("go_on"), b.append_basic_block("stop")
+            accept, transmit = (b.icmp_unsigned("==", verdict, i32(VERDICTS[n])) for n in ("ACCEPT", "TRANSMIT"))
+            b.cbranch(b.or_(accept, transmit), go_on, stop)
+            b.position_at_end(stop)
+            low.return_verdict(verdict, reason, port)
+            b.position_at_end(go_on)
+            so_far = b.load(low.verdict_slot, typ=I32)
+            b.store(b.select(accept, so_far, verdict), low.verdict_slot)
+            b.branch(after)
+        low.processor(decl, done)

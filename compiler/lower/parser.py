@@ -1,0 +1,448 @@
+"""Parsers: states become blocks; bytes are read ahead within the window and compared with the packet's end once.
+
+A parser has no side effects, so a check that fails may be acted on later: checks that follow each other are tested together
+and taken apart only in the cold path, and `PacketTooShort` is found by one comparison of the cursor with the end. What
+is reported is what checking every step at once would have reported (docs/language.md, "Short packets").
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import I16, I32, PTR, Val, i32
+from lpn.compiler.layout import InstanceLayout, Unit, field_width
+from lpn.compiler.target import CTX_PAYLOAD
+from lpn.lang import ast
+from lpn.lang.types import EnumType, HeaderType
+
+from .instance import Instance
+
+
+@dataclass
+class Check:
+    cond: ir.Value
+    reason: str
+    cursor: ir.Value                            # what must not lie beyond the end for the reason to count
+    proven: bool
+
+
+class Parsers:
+    """Mixed into `Lowering`. `bound`: how far the cursor may lie beyond what is known to be inside the packet; `look`: octets
+    behind the cursor that a lookahead needs."""
+
+    def parser(self, p: ast.Parser, accept) -> None:
+        """Lowers parser `p`; `accept()` is called with the builder where it accepts."""
+        self.cursor_slot = self.alloca(PTR, "cursor")
+        self.bound = self.look = 0
+        self.checks: list[Check] = []
+        self.row_base, self.row_bit = None, 0
+        self.parser_decl, self.accept = p, accept
+        self.stack_next: dict[ast.StructField, int] = {}
+        self.state_blocks: dict[tuple, tuple[ir.Block, int]] = {}
+        self.visit_slots: dict[ast.State, ir.Value] = {}
+        self.bind_packet_params(p.params)
+        for local in p.locals:
+            self.parser_local(local)
+        self.b.store(self.pkt, self.cursor_slot)
+        queue: list[tuple] = []
+        self.state_queue = queue
+        self.go_to(next(s for s in p.states if s.name == "start"))
+        while queue:
+            self.emit_state(*queue.pop(0))
+
+    def parser_local(self, s: ast.Stmt) -> None:
+        if isinstance(s, ast.VarDecl) and isinstance(s.type, HeaderType):
+            layout = InstanceLayout(None, None, s.type.decl, self.record.header(s.type.decl), in_packet=True)
+            self.env[s] = Instance(self, layout, local=True)
+        else:
+            self.statement(s)
+
+    # ---------------------------------------------------------------- cursor and checks
+
+    def cursor(self) -> ir.Value:
+        return self.b.load(self.cursor_slot, typ=PTR)
+
+    def need(self, octets: int) -> None:
+        """Makes `octets` behind the cursor readable."""
+        if octets == 0:
+            return
+        if self.target.window == 0:
+            self.flush_checks()
+            self.short_unless(self.at(self.cursor(), octets))
+        elif self.bound + octets > self.target.window:
+            self.flush_checks()
+            self.short_unless(self.cursor())
+            self.bound = 0
+
+    def short_unless(self, pointer: ir.Value) -> None:
+        """Rejects as too short if `pointer` lies beyond the packet's end."""
+        self.reject_unless(self.b.icmp_unsigned("<=", pointer, self.end), "PacketTooShort")
+
+    def advance_static(self, octets: int) -> None:
+        if octets:
+            self.b.store(self.at(self.cursor(), octets), self.cursor_slot)
+            self.bound += octets
+            self.look = max(0, self.look - octets)
+
+    def advance_by(self, octets: ir.Value) -> None:
+        """A run-time number of octets; the packet must hold them."""
+        self.flush_checks()
+        self.require_lookahead()
+        self.b.store(self.at(self.cursor(), octets), self.cursor_slot)
+        self.short_unless(self.cursor())
+        self.bound = 0
+
+    def require_lookahead(self) -> None:
+        if self.look:
+            self.flush_checks()
+            self.short_unless(self.at(self.cursor(), self.look))
+            self.bound = self.look = 0
+
+    def take(self, width: int) -> Val:
+        self.need(width // 8)
+        v = self.load_packet(self.cursor(), 0, width, False)
+        self.advance_static(width // 8)
+        return v
+
+    def peek(self, width: int) -> Val:
+        self.need(width // 8)
+        self.look = max(self.look, width // 8)
+        return self.load_packet(self.cursor(), 0, width, False)
+
+    def check(self, cond: ir.Value, reason: str) -> None:
+        """Rejects with `reason` if false; acted on by the next `flush_checks`."""
+        if isinstance(cond, ir.Constant) and cond.constant:
+            return
+        self.checks.append(Check(cond, reason, self.at(self.cursor(), self.look), self.bound + self.look == 0))
+
+    def flush_checks(self) -> None:
+        checks, self.checks = self.checks, []
+        if not checks:
+            return
+        b = self.b
+        together = self.bool_const(True)
+        for c in checks:
+            together = self.land(together, c.cond)
+        ok, cold = b.append_basic_block("ok"), b.append_basic_block("which")
+        self.likely(b.cbranch(together, ok, cold))
+        b.position_at_end(cold)
+        for i, c in enumerate(checks):
+            fail = b.append_basic_block("fail")
+            nxt = b.append_basic_block("which") if i + 1 < len(checks) else None
+            if nxt is None:
+                b.branch(fail)
+            else:
+                b.cbranch(c.cond, nxt, fail)
+            b.position_at_end(fail)
+            self.reject_at(c.reason, None if c.proven else c.cursor)
+            if nxt is not None:
+                b.position_at_end(nxt)
+        b.position_at_end(ok)
+
+    def reject_at(self, reason: str, cursor: ir.Value | None) -> None:
+        """Ends the block: too short if the cursor lies beyond the end, else `reason`."""
+        number: ir.Value = i32(self.reason(reason))
+        if cursor is not None and reason != "PacketTooShort":
+            inside = self.b.icmp_unsigned("<=", cursor, self.end)
+            number = self.b.select(inside, number, i32(self.reason("PacketTooShort")))
+        self.return_drop(number)
+
+    def reject_now(self, reason: str) -> None:
+        self.flush_checks()
+        self.reject_at(reason, self.at(self.cursor(), self.look))
+
+    def reject_if_not(self, cond: ir.Value, reason: str, cursor: ir.Value) -> None:
+        if isinstance(cond, ir.Constant) and cond.constant:
+            return
+        self.flush_checks()
+        b = self.b
+        ok, fail = b.append_basic_block("ok"), b.append_basic_block("fail")
+        self.likely(b.cbranch(cond, ok, fail))
+        b.position_at_end(fail)
+        self.reject_at(reason, cursor)
+        b.position_at_end(ok)
+
+    # ---------------------------------------------------------------- extract
+
+    def stack_element(self, e: ast.Member) -> Instance:
+        f = e.base.decl
+        index = self.stack_next.get(f, 0)
+        if self.parser_decl is None:
+            raise self.unsupported(e, f"'.{e.name}' outside a parser")
+        if e.decl == "next":
+            return self.instance(f, index)
+        return self.instance(f, max(index - 1, 0))
+
+    def _call_extract(self, e: ast.Call) -> None:
+        target = e.args[0]
+        stack = target.base.decl if isinstance(target, ast.Member) and target.decl == "next" else None
+        if stack is not None and self.stack_next.get(stack, 0) >= stack.type.size:
+            self.reject_now("StackOutOfBounds")
+            self.b.position_at_end(self.b.append_basic_block("unreachable"))
+            return
+        inst = self.place(target)
+        if e.via is not None:
+            self.expand(e.via.codec, inst, e.via.args)
+        else:
+            self.extract(inst)
+        if stack is not None:
+            self.stack_next[stack] = self.stack_next.get(stack, 0) + 1
+
+    def extract(self, inst: Instance) -> None:
+        layout, in_packet = inst.layout, inst.inst.in_packet
+        run = -1
+        oversize: list[tuple[ast.Field, ir.Value]] = []
+        for u in layout.units:
+            if in_packet and u.run != run:
+                run = u.run
+                self.b.store(self.cursor(), inst.base_slots[run])
+            if u.varbit:
+                self.extract_varbit(inst, u, oversize)
+                continue
+            self.need(u.octets)
+            if not in_packet:
+                self.store(inst.image, u.image, self.load_packet(self.cursor(), 0, u.bits, u.little), u.little)
+            if u.variable:
+                self.b.store(self.at(self.cursor(), inst.octets(u)), self.cursor_slot)
+                self.bound += u.octets
+                self.look = 0
+            else:
+                self.advance_static(u.octets)
+        if self.look:                           # a header no longer than what was looked at
+            self.require_lookahead()
+        self.header_checks(inst, dict(oversize))
+        inst.set_valid(True)
+
+    def extract_varbit(self, inst: Instance, u: Unit, oversize: list) -> None:
+        start, octets = self.cursor(), inst.varbit_octets(u)
+        if u.when is not None:
+            octets = self.pick(inst.present(u), octets, i32(0))
+        self.advance_by(octets)
+        if not inst.inst.in_packet:
+            inst.set_varbit(u, start, octets)
+        fits = self.b.icmp_unsigned("<=", octets, i32(u.max_octets))
+        with self.this_is(inst):
+            bits = self.resize(self.bits_of(u.varbit.sized), 32).limbs[0]
+        whole = self.b.icmp_unsigned("==", self._and(bits, i32(7)), i32(0))
+        oversize.append((u.varbit, self.land(fits, whole)))
+
+    def header_checks(self, inst: Instance, varbits: dict) -> None:
+        """Named enum values, `in`, equations and `where`, in order of declaration."""
+        header = inst.header
+        with self.this_is(inst):
+            for item in header.items:
+                if isinstance(item, ast.Where):
+                    reason = item.reason.decl.name if item.reason is not None else f"{header.name}.where"
+                    self.check(self.condition(item.cond), reason)
+                elif isinstance(item, ast.Word):
+                    for f in item.fields:
+                        self.field_checks(inst, f)
+                elif isinstance(item, ast.Field):
+                    if item in varbits:
+                        self.check(varbits[item], f"{header.name}.{item.name}")
+                    else:
+                        self.field_checks(inst, item)
+
+    def field_checks(self, inst: Instance, f: ast.Field) -> None:
+        conds = []
+        if isinstance(f.type, EnumType):
+            members = {m.number for m in f.type.decl.members}
+            if len(members) < 1 << field_width(f):
+                v = inst.read_stored(f)
+                conds.append(self.any_of([self.eq(v, self.constant(v.width, n)) for n in sorted(members)]))
+        if f.values is not None:
+            v = inst.read_stored(f)
+            conds.append(self.any_of([self.matches(v, x) for x in f.values]))
+        if f.equation is not None and not f.deferred:
+            v = inst.read_stored(f)
+            expected = self.value(f.equation)
+            if not isinstance(v, Val):
+                v = self.bool_to_bits(v)
+            if not isinstance(expected, Val):
+                expected = self.bool_to_bits(expected)
+            conds.append(self.eq(v, expected))
+        u = inst.layout.unit_of[f]
+        for cond in conds:
+            if u.when is not None:
+                cond = self.lor(self.lnot(inst.present(u)), cond)
+            self.check(cond, f"{inst.header.name}.{f.name}")
+
+    def any_of(self, conds: list) -> ir.Value:
+        r = self.bool_const(False)
+        for c in conds:
+            r = self.lor(r, c)
+        return r
+
+    def matches(self, v: Val, key: ast.Expr) -> ir.Value:
+        """A keyset element: constant, `v &&& mask`, `lo..hi`, `_`."""
+        if isinstance(key, ast.DontCare):
+            return self.bool_const(True)
+        if isinstance(key, ast.Binary) and key.op == "&&&":
+            mask = self.resize(self.bits_of(key.right), v.width)
+            return self.eq(self.and_(v, mask), self.and_(self.resize(self.bits_of(key.left), v.width), mask))
+        if isinstance(key, ast.RangeSet):
+            low, high = (self.resize(self.bits_of(x), v.width) for x in (key.low, key.high))
+            return self.land(self.less(low, v, or_equal=True), self.less(v, high, or_equal=True))
+        return self.eq(v, self.resize(self.bits_of(key), v.width))
+
+    def take_varbit(self, inst: Instance, t: ast.InlineTarget) -> None:
+        """`inline(data : bits)` on expand."""
+        u = inst.layout.unit_of[t.target.decl]
+        start = self.cursor()
+        octets = self._shr(self.resize(self.bits_of(t.bits), 32).limbs[0], 3)
+        self.advance_by(octets)
+        self.reject_if_not(self.b.icmp_unsigned("<=", octets, i32(u.max_octets)),
+                           f"{inst.header.name}.{t.target.decl.name}", self.cursor())
+        inst.set_varbit(u, start, octets)
+
+    # ---------------------------------------------------------------- other packet methods
+
+    def _call_advance(self, e: ast.Call) -> None:
+        bits = self.bits_of(e.args[0])
+        if bits.const is not None:
+            self.need(bits.const // 8)
+            self.advance_static(bits.const // 8)
+        else:
+            self.advance_by(self._shr(self.resize(bits, 32).limbs[0], 3))
+
+    def _call_lookahead(self, e: ast.Call) -> Val:
+        return self.peek(self.width_of(e.type))
+
+    def _call_verify(self, e: ast.Call) -> None:
+        self.check(self.condition(e.args[0]), e.args[1].decl.name)
+
+    # ---------------------------------------------------------------- states
+
+    def go_to(self, state: ast.State) -> None:
+        """Ends the block with a jump to the state. Blocks differ by how full the stacks are and what was looked at."""
+        self.flush_checks()
+        key = (state, tuple(sorted((f.name, n) for f, n in self.stack_next.items())), self.look)
+        if key not in self.state_blocks:
+            if state.max is not None and self.bound:      # in a loop: the next turn starts from a proven cursor
+                self.short_unless(self.cursor())
+                self.bound = 0
+            block = self.b.append_basic_block(f"state.{state.name}")
+            self.state_blocks[key] = (block, self.bound)
+            self.state_queue.append((state, key, dict(self.stack_next), self.bound, self.look))
+        block, bound = self.state_blocks[key]
+        if self.bound > bound:
+            self.short_unless(self.cursor())
+        self.b.branch(block)
+
+    def emit_state(self, state: ast.State, key: tuple, stacks: dict, bound: int, look: int) -> None:
+        b = self.b
+        b.position_at_end(self.state_blocks[key][0])
+        self.stack_next, self.bound, self.look, self.checks = dict(stacks), bound, look, []
+        if state.max is not None:
+            self.count_visit(state)
+        for s in state.statements:
+            if isinstance(s, ast.VarDecl):
+                self.parser_local(s)
+            else:
+                self.statement(s)
+        if state.transition is None:
+            self.reject_now("NoMatch")
+            return
+        if self.debug is not None:
+            b.debug_metadata = self.debug.location(state.transition.span)
+        self.transition(state.transition)
+
+    def _stmt_If(self, s: ast.If) -> None:
+        """What is known of the cursor after an `if` is what is known after both branches."""
+        if self.parser_decl is None:
+            super()._stmt_If(s)
+            return
+        cond = self.condition(s.cond)
+        if isinstance(cond, ir.Constant):
+            super()._stmt_If(s)
+            return
+        self.flush_checks()
+        b = self.b
+        then, otherwise, done = (b.append_basic_block(n) for n in ("then", "else", "done"))
+        b.cbranch(cond, then, otherwise)
+        before = self.bound, self.look, dict(self.stack_next)
+        after = []
+        for block, body in ((then, s.then), (otherwise, s.otherwise)):
+            b.position_at_end(block)
+            self.bound, self.look, self.stack_next = before[0], before[1], dict(before[2])
+            if body is not None:
+                self.statement(body)
+            if not b.block.is_terminated:
+                self.flush_checks()
+                if self.look != before[1]:
+                    self.require_lookahead()
+                after.append((self.bound, self.look, self.stack_next))
+                b.branch(done)
+        b.position_at_end(done)
+        if not after:
+            b.unreachable()
+            return
+        if any(x[2] != after[0][2] for x in after):
+            raise self.unsupported(s, "an extract into a stack on one branch only")
+        self.bound, self.look, self.stack_next = max(x[0] for x in after), max(x[1] for x in after), after[0][2]
+
+    def count_visit(self, state: ast.State) -> None:
+        if state not in self.visit_slots:
+            self.visit_slots[state] = self.alloca(I32, f"{state.name}.visits")
+        slot = self.visit_slots[state]
+        n = self.b.load(slot, typ=I32)
+        self.reject_if_not(self.b.icmp_unsigned("<", n, i32(int(state.max.const))),
+                           f"{self.parser_decl.name}.{state.name}", self.at(self.cursor(), self.look))
+        self.b.store(self.b.add(n, i32(1)), slot)
+
+    def transition(self, t: ast.Transition) -> None:
+        b = self.b
+        if t.select is None:
+            self.take_case(t.cases[0])
+            return
+        values = [self.bits_of(e) for e in t.select]
+        self.flush_checks()
+        for case in t.cases:
+            keys = case.keys
+            if len(keys) == 1 and isinstance(keys[0], ast.Tuple):
+                keys = keys[0].elements
+            if len(keys) == 1 and isinstance(keys[0], ast.DontCare):
+                cond = self.bool_const(True)
+            else:
+                cond = self.bool_const(True)
+                for v, k in zip(values, keys):
+                    cond = self.land(cond, self.matches(v, k))
+            if isinstance(cond, ir.Constant):
+                if cond.constant:
+                    self.take_case(case)
+                    return
+                continue
+            hit, miss = b.append_basic_block("case"), b.append_basic_block("next")
+            b.cbranch(cond, hit, miss)
+            b.position_at_end(hit)
+            saved = self.bound, self.look, dict(self.stack_next)
+            self.take_case(case)
+            self.bound, self.look, self.stack_next = saved
+            b.position_at_end(miss)
+        self.reject_now("NoMatch")
+
+    def take_case(self, case: ast.SelectCase) -> None:
+        if case.target == "accept":
+            self.flush_checks()
+            if self.bound + self.look:
+                self.short_unless(self.at(self.cursor(), self.look))
+            self.finish_parse()
+            self.accept()
+        elif case.target == "reject":
+            self.reject_now(case.reason.decl.name if case.reason is not None else "NoMatch")
+        else:
+            self.go_to(case.state)
+
+    def finish_parse(self) -> None:
+        """Publishes where the payload and the headers in the packet begin."""
+        b, cursor = self.b, self.cursor()
+        self._store(self.ctx, CTX_PAYLOAD, 4, self.distance(self.pkt, cursor))
+        if not self.record_in_memory:
+            return
+        for inst in self.record.instances:
+            if inst.in_packet:
+                x = self.instance(inst.field, inst.index)
+                for slot, offset in zip(x.base_slots, inst.bases):
+                    at = self.distance(self.pkt, b.load(slot, typ=PTR))
+                    self._store(self.rec, offset, 2, at)

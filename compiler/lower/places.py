@@ -1,0 +1,147 @@
+"""Places: what an LPN name or member stands for while it is lowered. A place is read with `get`, written with `set`."""
+from __future__ import annotations
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import I1, I32, PTR, Val, i32, limb_count
+from lpn.compiler.state import cell_layout, is_big_endian, scalar_octets, scalar_width
+from lpn.lang.types import Bool, StructType, Type
+
+
+class Place:
+    type: Type
+
+    def get(self):
+        raise TypeError(f"{type(self).__name__} is not a value")
+
+    def set(self, value) -> None:
+        raise TypeError(f"{type(self).__name__} cannot be assigned")
+
+
+class Value(Place):
+    """A value that needs no storage: constants, `in` parameters."""
+
+    def __init__(self, type_: Type, value):
+        self.type, self.value = type_, value
+
+    def get(self):
+        return self.value
+
+
+class Scalar(Place):
+    """A variable of type bit<N>, enum or bool, in stack slots that LLVM turns into registers."""
+
+    def __init__(self, lower, type_: Type, name: str):
+        self.lower, self.type = lower, type_
+        self.is_bool = isinstance(type_, Bool)
+        self.width = scalar_width(type_)
+        if self.is_bool:
+            self.slots = [lower.alloca(I1, name)]
+        else:
+            self.slots = [lower.alloca(I32, name) for _ in range(limb_count(self.width))]
+
+    def clear(self) -> None:
+        for slot in self.slots:
+            self.lower.b.store(ir.Constant(I1 if self.is_bool else I32, 0), slot)
+
+    def get(self):
+        b = self.lower.b
+        if self.is_bool:
+            return b.load(self.slots[0], typ=I1)
+        return Val(self.width, tuple(b.load(s, typ=I32) for s in self.slots))
+
+    def set(self, value) -> None:
+        b = self.lower.b
+        if self.is_bool:
+            b.store(value, self.slots[0])
+        else:
+            for slot, limb in zip(self.slots, value.limbs):
+                b.store(limb, slot)
+
+
+class StructPlace(Place):
+    """A struct variable: a place for each field."""
+
+    def __init__(self, type_: StructType, fields: dict[str, Place]):
+        self.type, self.fields = type_, fields
+
+    @classmethod
+    def variable(cls, lower, type_: StructType, name: str) -> "StructPlace":
+        return cls(type_, {f.name: variable(lower, f.type, f"{name}.{f.name}") for f in type_.decl.fields})
+
+    def clear(self) -> None:
+        for place in self.fields.values():
+            place.clear()
+
+    def get(self):
+        return self
+
+    def set(self, value: Place) -> None:
+        for name, place in self.fields.items():
+            place.set(member(value, name).get())
+
+
+class StateCell(Place):
+    """A register, counter, array cell or a field of one, in the state region. `inside` is None, or an i1 that is false
+    when an index is out of range: then reads give 0 and writes are ignored."""
+
+    def __init__(self, lower, type_: Type, pointer: ir.Value, inside: ir.Value | None = None):
+        self.lower, self.type, self.pointer, self.inside = lower, type_, pointer, inside
+
+    def member(self, name: str) -> "StateCell":
+        _, _, offsets = cell_layout(self.type)
+        f = next(f for f in self.type.decl.fields if f.name == name)
+        return StateCell(self.lower, f.type, self.lower.at(self.pointer, offsets[name]), self.inside)
+
+    def get(self):
+        if isinstance(self.type, StructType):
+            return self
+        low, width = self.lower, scalar_width(self.type)
+        bits = 8 * scalar_octets(width)
+        v = low.resize(low.load(self.pointer, 0, bits, little=not is_big_endian(width)), width)
+        if self.inside is not None:
+            v = low.select(self.inside, v, low.constant(width, 0))
+        return low.b.trunc(v.limbs[0], I1) if isinstance(self.type, Bool) else v
+
+    def set(self, value) -> None:
+        low = self.lower
+        if isinstance(self.type, StructType):
+            for f in self.type.decl.fields:
+                self.member(f.name).set(member(value, f.name).get())
+            return
+        if isinstance(self.type, Bool):
+            value = low.bool_to_bits(value)
+        width = scalar_width(self.type)
+        wide = low.resize(value, 8 * scalar_octets(width))
+        if self.inside is None:
+            low.store(self.pointer, 0, wide, little=not is_big_endian(width))
+            return
+        with low.b.if_then(self.inside):
+            low.store(self.pointer, 0, wide, little=not is_big_endian(width))
+
+
+class ContextSlot(Place):
+    """A field of `node` or `meta` that the engine provides."""
+
+    def __init__(self, lower, type_: Type, offset: int):
+        self.lower, self.type, self.offset = lower, type_, offset
+
+    def get(self):
+        low, width = self.lower, scalar_width(self.type)
+        bits = 32 if width <= 32 else 64
+        return low.resize(low.load(low.ctx, self.offset, bits, little=True), width)
+
+
+def variable(lower, type_: Type, name: str) -> Place:
+    """A new variable, not initialised."""
+    if isinstance(type_, StructType):
+        return StructPlace.variable(lower, type_, name)
+    return Scalar(lower, type_, name)
+
+
+def member(place: Place, name: str) -> Place:
+    if isinstance(place, StructPlace):
+        return place.fields[name]
+    if isinstance(place, StateCell):
+        return place.member(name)
+    raise TypeError(f"{type(place).__name__} has no member {name}")

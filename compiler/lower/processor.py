@@ -1,0 +1,158 @@
+"""Processors: actions, tables and the verdict."""
+from __future__ import annotations
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import I8, I32, I64, PTR, Val, i32
+from lpn.compiler.helpers import HELPERS
+from lpn.compiler.target import CTX_PORT, META_SLOTS, VERDICTS
+from lpn.lang import ast
+from lpn.lang.types import Bits as BitsType, ErrorType, Meta
+
+from .places import ContextSlot, Place, Scalar, StructPlace, Value
+
+META_TYPES = {"verdict": BitsType(8), "reason": ErrorType(), "port": BitsType(16)}
+
+
+class ErrorScalar(Scalar):
+    """`m.reason`: a number of 16 bits."""
+
+    def __init__(self, lower, name: str):
+        super().__init__(lower, BitsType(16), name)
+        self.type = ErrorType()
+
+
+class Processors:
+    """Mixed into `Lowering`."""
+
+    def meta_place(self, type_: Meta) -> StructPlace:
+        fields: dict[str, Place] = {}
+        for name, t in META_TYPES.items():
+            fields[name] = ErrorScalar(self, name) if isinstance(t, ErrorType) else Scalar(self, t, name)
+        for name, (offset, width) in META_SLOTS.items():
+            fields[name] = ContextSlot(self, BitsType(width), offset)
+        return StructPlace(type_, fields)
+
+    def processor(self, p: ast.Processor, done) -> None:
+        """Lowers the body, then calls `done(verdict, reason, port)` with i32 values."""
+        self.bind_packet_params(p.params)
+        meta = next((self.env[x] for x in p.params if isinstance(x.type, Meta)), None)
+        for local in p.locals:
+            if isinstance(local, (ast.VarDecl, ast.ConstDecl)):
+                self.statement(local)
+        if meta is not None:
+            for name in META_TYPES:
+                meta.fields[name].clear()
+        end = self.b.append_basic_block(f"{p.name}.end")
+        self.returns.append((None, end))
+        self.statement(p.apply)
+        if not self.b.block.is_terminated:
+            self.b.branch(end)
+        self.returns.pop()
+        self.b.position_at_end(end)
+        if meta is None:
+            done(i32(VERDICTS["ACCEPT"]), i32(0), i32(0))
+            return
+        reason = meta.fields["reason"].get().limbs[0]
+        default = i32(self.reason(f"{p.name}.drop"))
+        reason = self.b.select(self.b.icmp_unsigned("==", reason, i32(0)), default, reason)
+        done(meta.fields["verdict"].get().limbs[0], reason, meta.fields["port"].get().limbs[0])
+
+    def return_verdict(self, verdict: ir.Value, reason: ir.Value, port: ir.Value) -> None:
+        """verdict | argument << 16: the reason of a DROP, the port of a DELIVER."""
+        b = self.b
+        drop, deliver = (b.icmp_unsigned("==", verdict, i32(VERDICTS[n])) for n in ("DROP", "DELIVER"))
+        argument = b.select(drop, reason, b.select(deliver, port, i32(0)))
+        b.ret(b.or_(b.shl(argument, i32(16)), verdict))
+
+    # ---------------------------------------------------------------- tables
+
+    def _call_apply(self, e: ast.Call):
+        table = e.target if isinstance(e.target, ast.Table) else e.callee.base.decl
+        return self.apply_table(table)
+
+    def _expr_Call(self, e: ast.Call):
+        if isinstance(e.target, ast.Table):
+            return self.apply_table(e.target)
+        if isinstance(e.target, ast.Action):
+            self.call_body(e.target.params, e.args, e.target.body, None)
+            return None
+        return super()._expr_Call(e)
+
+    def builtin_member(self, e: ast.Member):
+        """`t.apply().hit` and `.miss`."""
+        if isinstance(e.base, ast.Call) and isinstance(e.base.target, ast.Table) and e.name in ("hit", "miss"):
+            hit = self.apply_table(e.base.target)
+            return hit if e.name == "hit" else self.lnot(hit)
+        return super().builtin_member(e)
+
+    def apply_table(self, t: ast.Table) -> ir.Value:
+        """Looks the key up, runs the action; yields whether an entry was hit (i1)."""
+        b = self.b
+        index = self.table_index(t)
+        key = self.alloca(ir.ArrayType(I8, max(key_octets(t), 1)), f"{t.name}.key", align=8)
+        at = 0
+        for k in t.keys:
+            v = self.bits_of(k.expr)
+            octets = (v.width + 7) // 8
+            self.store(key, at, self.resize(v, 8 * octets))
+            at += octets
+        size = data_octets(t)
+        data = self.alloca(ir.ArrayType(I8, max(size, 8)), f"{t.name}.data", align=8)
+        number = self.call_helper("lookup", [i32(index), key, i32(at), data, i32(max(size, 8))])
+        done, hit = b.append_basic_block(f"{t.name}.done"), Scalar(self, self.bool_type, f"{t.name}.hit")
+        default = b.append_basic_block(f"{t.name}.default")
+        switch = b.switch(number, default)
+        for i, ref in enumerate(t.actions, 1):
+            block = b.append_basic_block(f"{t.name}.{ref.name}")
+            switch.add_case(i32(i), block)
+            b.position_at_end(block)
+            hit.set(self.bool_const(True))
+            self.run_action(ref, data)
+            b.branch(done)
+        b.position_at_end(default)
+        hit.set(self.bool_const(False))
+        if t.default_action is not None:
+            ref = t.default_action
+            self.call_body(ref.action.params, ref.args, ref.action.body, None)
+        b.branch(done)
+        b.position_at_end(done)
+        return hit.get()
+
+    def run_action(self, ref: ast.ActionRef, data: ir.Value) -> None:
+        values: list = list(ref.args)
+        at = 0
+        for p in ref.action.params[len(ref.args):]:
+            width = self.width_of(p.type)
+            octets = (width + 7) // 8
+            v = self.resize(self.load(data, at, 8 * octets), width)
+            values.append(v if not isinstance(p.type, type(self.bool_type)) else self.truth(v))
+            at += octets
+        self.call_body(ref.action.params, values, ref.action.body, None)
+
+    def table_index(self, t: ast.Table) -> int:
+        return tables(self.program).index(t)
+
+    def call_helper(self, name: str, args: list[ir.Value]) -> ir.Value:
+        """Calls helper `name` of the helper table; the result is 32 bits."""
+        number = next(h.number for h in HELPERS if h.name == name)
+        types = [a.type if isinstance(a.type, ir.PointerType) else I64 for a in args]
+        fn = ir.Constant(I64, number).inttoptr(ir.FunctionType(I64, types).as_pointer())
+        wide = [a if isinstance(a.type, ir.PointerType) else self.b.zext(a, I64) for a in args]
+        return self.b.trunc(self.b.call(fn, wide), I32)
+
+
+def tables(program: ast.Program) -> list[ast.Table]:
+    """The program's tables in order of their index."""
+    return [x for d in program.decls if isinstance(d, ast.Processor) for x in d.locals if isinstance(x, ast.Table)]
+
+
+def key_octets(t: ast.Table) -> int:
+    from lpn.compiler.state import scalar_width
+    return sum((scalar_width(k.expr.type) + 7) // 8 for k in t.keys)
+
+
+def data_octets(t: ast.Table) -> int:
+    """Octets of action data: the largest action's parameters that the control plane gives, each in whole octets."""
+    from lpn.compiler.state import scalar_width
+    return max((sum((scalar_width(p.type) + 7) // 8 for p in a.action.params[len(a.args):]) for a in t.actions), default=0)

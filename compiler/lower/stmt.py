@@ -1,0 +1,179 @@
+"""Statements and function calls: one method a node. Functions are inlined where they are called."""
+from __future__ import annotations
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import I32, Val, i32
+from lpn.lang import ast
+from lpn.lang.types import HeaderType, StructType, Void
+
+from .instance import Instance
+from .places import Place, Scalar, StateCell, StructPlace, Value, variable
+
+UNROLL_LIMIT = 64
+
+
+class Statements:
+    """Mixed into `Lowering`."""
+
+    def run(self, statements: list[ast.Stmt]) -> None:
+        for s in statements:
+            if self.b.block.is_terminated:
+                return
+            self.statement(s)
+
+    def statement(self, s: ast.Stmt) -> None:
+        if self.debug is not None:
+            self.b.debug_metadata = self.debug.location(s.span)
+        getattr(self, "_stmt_" + type(s).__name__)(s)
+
+    def _stmt_Block(self, s: ast.Block) -> None:
+        self.run(s.statements)
+
+    def _stmt_VarDecl(self, s: ast.VarDecl) -> None:
+        if isinstance(s.type, HeaderType):
+            raise self.unsupported(s, "a header variable outside a parser")
+        place = variable(self, s.type, s.name)
+        self.env[s] = place
+        if s.init is not None:
+            place.set(self.value(s.init))
+        else:
+            place.clear()
+
+    def _stmt_ConstDecl(self, s: ast.ConstDecl) -> None:
+        pass                                    # uses are folded by the checker
+
+    _stmt_Const = _stmt_ConstDecl
+
+    def _stmt_Assign(self, s: ast.Assign) -> None:
+        value = self.value(s.value)
+        self.assign(s.target, value)
+
+    def assign(self, target: ast.Expr, value) -> None:
+        if isinstance(target, ast.Slice):
+            whole = self.bits_of(target.base)
+            hi, lo = int(target.hi.const), int(target.lo.const)
+            parts = [self.slice(whole, whole.width - 1, hi + 1)] if hi < whole.width - 1 else []
+            parts.append(value)
+            if lo > 0:
+                parts.append(self.slice(whole, lo - 1, 0))
+            self.assign(target.base, self.concat(*parts))
+            return
+        decl = getattr(target, "decl", None)
+        if isinstance(decl, ast.Field):
+            inst = self.this if isinstance(target, ast.Name) else self.place(target.base)
+            held = self.expanding.get(inst, {}).get(decl)
+            if held is not None:
+                self.expanding[inst][decl] = value
+            else:
+                inst.write(decl, value)
+        elif isinstance(decl, ast.ChoiceArm):
+            self.place(target.base.base).write_arm(decl, value)
+        else:
+            self.place(target).set(value)
+
+    def _stmt_If(self, s: ast.If) -> None:
+        cond = self.condition(s.cond)
+        if isinstance(cond, ir.Constant):
+            branch = s.then if cond.constant else s.otherwise
+            if branch is not None:
+                self.statement(branch)
+            return
+        b = self.b
+        then, done = b.append_basic_block("then"), b.append_basic_block("done")
+        otherwise = b.append_basic_block("else") if s.otherwise is not None else done
+        b.cbranch(cond, then, otherwise)
+        for block, body in ((then, s.then), (otherwise, s.otherwise)):
+            if body is None:
+                continue
+            b.position_at_end(block)
+            self.statement(body)
+            if not b.block.is_terminated:
+                b.branch(done)
+        b.position_at_end(done)
+
+    def _stmt_For(self, s: ast.For) -> None:
+        low, high = int(s.low.const), int(s.high.const)
+        if high - low > UNROLL_LIMIT:
+            raise self.unsupported(s, f"a loop of more than {UNROLL_LIMIT} turns")
+        for i in range(low, high):
+            if self.b.block.is_terminated:
+                return
+            self.env[s.var] = Value(s.var.type, self.constant(32, i))
+            self.statement(s.body)
+
+    def _stmt_Switch(self, s: ast.Switch) -> None:
+        value = self.bits_of(s.value)
+        b, done = self.b, self.b.append_basic_block("switch.done")
+        pending: list[ast.Expr] = []
+        for labels, block in s.cases:
+            pending += labels
+            if block is None:                   # P4: falls through to the next body
+                continue
+            cond = self.bool_const(False)
+            for label in pending:
+                always = isinstance(label, ast.DontCare)
+                cond = self.lor(cond, self.bool_const(True) if always else self.eq(value, self.bits_of(label)))
+            pending = []
+            body, nxt = b.append_basic_block("case"), b.append_basic_block("next")
+            b.cbranch(cond, body, nxt)
+            b.position_at_end(body)
+            self.statement(block)
+            if not b.block.is_terminated:
+                b.branch(done)
+            b.position_at_end(nxt)
+        b.branch(done)
+        b.position_at_end(done)
+
+    def _stmt_Return(self, s: ast.Return) -> None:
+        place, block = self.returns[-1]
+        if s.value is not None:
+            place.set(self.value(s.value))
+        self.b.branch(block)
+
+    def _stmt_Exit(self, s: ast.Exit) -> None:
+        self.b.branch(self.returns[0][1])
+
+    def _stmt_ExprStmt(self, s: ast.ExprStmt) -> None:
+        self._expr_Call(s.call)
+
+    def _stmt_After(self, s: ast.After) -> None:
+        raise self.unsupported(s, "'after'")
+
+    # ---- functions and actions
+
+    def call_function(self, f: ast.Function, e: ast.Call):
+        t = f.return_type.type
+        result = None if isinstance(t, Void) else variable(self, t, f.name)
+        if result is not None:
+            result.clear()
+        self.call_body(f.params, e.args, f.body, result)
+        return result.get() if result is not None else None
+
+    def call_body(self, params: list[ast.Param], args: list, body: ast.Block, result) -> None:
+        """Inlines `body` with its parameters bound: headers and `out`/`inout` by reference, the rest by value.
+        args: expressions, or values that are ready (action data)."""
+        bound: dict[ast.Param, Place] = {}
+        for p, a in zip(params, args):
+            if not isinstance(a, ast.Expr):
+                bound[p] = Value(p.type, a)
+            elif isinstance(p.type, HeaderType) or p.direction in ("out", "inout"):
+                bound[p] = self.place(a)
+            elif isinstance(p.type, StructType):
+                bound[p] = self.place(a)        # by reference: `in` parameters are not assigned
+            else:
+                bound[p] = Value(p.type, self.value(a))
+        saved = {p: self.env.get(p) for p in bound}
+        self.env.update(bound)
+        done = self.b.append_basic_block("return")
+        self.returns.append((result, done))
+        self.statement(body)
+        if not self.b.block.is_terminated:
+            self.b.branch(done)
+        self.returns.pop()
+        self.b.position_at_end(done)
+        for p, old in saved.items():
+            if old is None:
+                self.env.pop(p, None)
+            else:
+                self.env[p] = old

@@ -1,0 +1,134 @@
+"""The state region: registers, counters and their arrays, laid out once for a program.
+
+Numbers of at most 64 bits are little-endian in 1, 2, 4 or 8 octets; wider ones are in network order in whole words, because
+they are addresses and meet packet bytes. Every object starts at a multiple of 8.
+"""
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+from lpn.lang import ast
+from lpn.lang.types import Array, Bits, Bool, EnumType, StructType, Type
+
+
+def scalar_width(t: Type) -> int:
+    if isinstance(t, Bits):
+        return t.width
+    if isinstance(t, Bool):
+        return 1
+    if isinstance(t, EnumType):
+        return t.decl.base.type.width
+    raise TypeError(f"{t} is not a scalar")
+
+
+def scalar_octets(width: int) -> int:
+    for size in (1, 2, 4, 8):
+        if width <= 8 * size:
+            return size
+    return (width + 31) // 32 * 4
+
+
+def cell_layout(t: Type) -> tuple[int, int, dict[str, int]]:
+    """(octets, alignment, offset of each struct field)."""
+    if not isinstance(t, StructType):
+        size = scalar_octets(scalar_width(t))
+        return size, min(size, 8), {}
+    at, align, offsets = 0, 1, {}
+    for f in t.decl.fields:
+        size, a, _ = cell_layout(f.type)
+        at = (at + a - 1) // a * a
+        offsets[f.name] = at
+        at += size
+        align = max(align, a)
+    return (at + align - 1) // align * align, align, offsets
+
+
+def is_big_endian(width: int) -> bool:
+    return width > 64
+
+
+def encode_scalar(value: int, width: int) -> bytes:
+    size = scalar_octets(width)
+    return int(value).to_bytes(size, "big" if is_big_endian(width) else "little")
+
+
+def decode_scalar(data: bytes, width: int) -> int:
+    return int.from_bytes(data, "big" if is_big_endian(width) else "little")
+
+
+@dataclass(eq=False)
+class StateObject:
+    decl: ast.Register | ast.Counter
+    name: str                                   # qualified: "contexts", "Serve.echoed"
+    offset: int
+    cell: Type
+    count: int
+    stride: int
+
+    @property
+    def size(self) -> int:
+        return self.stride * self.count
+
+
+class StateLayout:
+    def __init__(self, program: ast.Program):
+        self.objects: list[StateObject] = []
+        self.by_decl: dict[object, StateObject] = {}
+        at = 0
+        for name, decl in stateful(program):
+            cell, count = (decl.type.cell, decl.type.size) if isinstance(decl.type, Array) else (decl.type, 1)
+            stride, _, _ = cell_layout(cell)
+            at = (at + 7) & ~7
+            obj = StateObject(decl, name, at, cell, count, stride)
+            self.objects.append(obj)
+            self.by_decl[decl] = obj
+            at += obj.size
+        self.size = (at + 7) & ~7
+        self.hash = zlib.crc32(self.describe().encode())
+
+    def describe(self) -> str:
+        return "\n".join(f"{o.name} {o.offset} {o.cell} {o.count} {o.stride} {cell_layout(o.cell)[2]}" for o in self.objects)
+
+    def manifest(self) -> list[dict]:
+        return [{"name": o.name, "offset": o.offset, "type": str(o.cell), "count": o.count, "stride": o.stride}
+                for o in self.objects]
+
+    def write(self, state: bytearray, decl: object, index: int, fields: dict[str, int]) -> None:
+        """Stores one cell; `fields` by name, or {"": value} for a scalar cell."""
+        obj = self.by_decl[decl]
+        base = obj.offset + index * obj.stride
+        if not isinstance(obj.cell, StructType):
+            data = encode_scalar(fields[""], scalar_width(obj.cell))
+            state[base:base + len(data)] = data
+            return
+        _, _, offsets = cell_layout(obj.cell)
+        for f in obj.cell.decl.fields:
+            if f.name in fields:
+                data = encode_scalar(fields[f.name], scalar_width(f.type))
+                state[base + offsets[f.name]:base + offsets[f.name] + len(data)] = data
+
+    def read(self, state: bytes, decl: object, index: int = 0) -> int | dict[str, int]:
+        obj = self.by_decl[decl]
+        base = obj.offset + index * obj.stride
+        if not isinstance(obj.cell, StructType):
+            width = scalar_width(obj.cell)
+            return decode_scalar(state[base:base + scalar_octets(width)], width)
+        _, _, offsets = cell_layout(obj.cell)
+        out = {}
+        for f in obj.cell.decl.fields:
+            width = scalar_width(f.type)
+            at = base + offsets[f.name]
+            out[f.name] = decode_scalar(state[at:at + scalar_octets(width)], width)
+        return out
+
+
+def stateful(program: ast.Program):
+    """Registers and counters with their qualified names, in order of declaration (imports first)."""
+    for decl in program.decls:
+        if isinstance(decl, (ast.Register, ast.Counter)):
+            yield decl.name, decl
+        elif isinstance(decl, ast.Processor):
+            for local in decl.locals:
+                if isinstance(local, (ast.Register, ast.Counter)):
+                    yield f"{decl.name}.{local.name}", local

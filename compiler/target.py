@@ -1,0 +1,36 @@
+"""What a container may rely on where it will run: the context's layout and the promises of the engine."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# The `lpn` context (docs/context.md): offset of each slot. Pointer slots are 64 bits wide on every host.
+CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, CTX_OUT = 0, 8, 16, 24, 32
+CTX_OUT_LEN, CTX_PAYLOAD, CTX_PORT = 40, 44, 48
+CTX_SIZE = 96
+
+META_SLOTS = {"iface": (52, 8), "rssi": (56, 8), "lqi": (60, 8), "time": (64, 32)}
+NODE_SLOTS = {"short": (68, 16), "ext": (72, 64), "pan": (80, 16), "clock": (84, 32)}
+
+OUT_SIZE = 256
+WINDOW = 64
+MAX_PACKET = 2048
+
+# Return value of a container: verdict | argument << 16.
+VERDICTS = {"ACCEPT": 0, "DROP": 1, "DELIVER": 2, "TRANSMIT": 3, "CONSUMED": 4}
+
+
+@dataclass(frozen=True)
+class Target:
+    """`cpu`: LLVM's BPF processor; `window`: octets readable behind the packet's end."""
+
+    name: str
+    cpu: str
+    window: int
+    opcode_profile: str
+
+
+TARGETS = {
+    "lpn": Target("lpn", "v3", WINDOW, "lpn"),
+    "femto": Target("femto", "v2", WINDOW, "femto"),
+    "xdp": Target("xdp", "v3", 0, "xdp"),
+}
