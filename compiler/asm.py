@@ -27,8 +27,8 @@ class _Raw(Instruction):
 
 _NUM = r"([-+]?(?:0x[0-9a-fA-F]+|\d+))"
 _REG = r"([rw])(10|\d)"
-_MEM = r"\*\(([us])(8|16|32|64) \*\)\(r(10|\d) ([-+]) (0x[0-9a-fA-F]+|\d+)\)"
-_PLACE = r"r(10|\d) ([-+]) (0x[0-9a-fA-F]+|\d+)"
+_MEM = r"\*\(([us])(8|16|32|64) \*\)\(r(10|\d) ([-+]) (-?0x[0-9a-fA-F]+|-?\d+)\)"
+_PLACE = r"r(10|\d) ([-+]) (-?0x[0-9a-fA-F]+|-?\d+)"
 _TARGET = r"([-+](?:0x[0-9a-fA-F]+|\d+)|[A-Za-z_.][\w.]*)"
 _SIZE_BITS = {8: 0x10, 16: 0x08, 32: 0x00, 64: 0x18}
 _ALU_BY_SIGN = {sign: ALU_OPS[name] for name, sign in ALU_SIGNS.items()}

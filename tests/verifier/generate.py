@@ -37,21 +37,70 @@ class Writer:
         op = self.choose(["+=", "+=", "-=", "&=", "|=", "^=", "*=", "=", "=", "<<=", ">>=", "s>>=", "/=", "%="])
         if op in ("<<=", ">>=", "s>>="):
             if self.choose([0, 0, 1]):
-                self.out(f"w{b} &= {self.choose([7, 15, 31])}")
+                self.out(f"w{b} &= {self.choose([7, 15, 31, 31, 32, 63])}")
+                if self.choose([0, 0, 1]):
+                    self.out(f"if w{b} > {self.choose([31, 32, 63])} goto end")
                 self.out(f"{w}{a} {op} {w}{b}")
             else:
                 self.out(f"{w}{a} {op} {self.choose([1, 2, 3, 4, 8, 16, 24, 31, 32])}" if w == "r" else
                          f"{w}{a} {op} {self.choose([1, 2, 3, 4, 8, 16, 24, 31])}")
         elif op in ("/=", "%="):
             if self.choose([0, 1]):
-                self.out(f"w{b} |= 1")
-                self.out(f"w{a} {op} w{b}")
+                self.out(self.choose([f"w{b} |= 1", f"if w{b} == 0 goto end", f"if r{b} == 0 goto end", f"if r{b} < 1 goto end",
+                                      f"if w{b} s< 1 goto end", "w0 = 0"]))
+                self.out(f"{w}{a} {op} {w}{b}")
             else:
                 self.out(f"{w}{a} {op} {self.choose([1, 2, 3, 7, 10, 64])}")
         elif self.choose([0, 1]):
             self.out(f"{w}{a} {op} {w}{b}")
         else:
             self.out(f"{w}{a} {op} {self.number()}")
+
+    def wide(self):
+        """Numbers whose upper half matters: negative, near 2^63, unknown in 64 bits; what 32-bit facts say nothing about."""
+        a, b = self.choose([0, 1, 2]), self.choose([3, 4, 5])
+        self.out(f"r{a} = {self.choose(['*(u64 *)(r6 + 72)', '*(u64 *)(r9 + 8)', '0x7ffffffffffffff0 ll', '0xfffffffffffffff0 ll', '-5', '-1'])}")
+        if self.choose([0, 1]):
+            self.out(f"r{a} += {self.choose([1, 5, 16, 32, -1, -16])}")
+        if self.choose([0, 1]):
+            self.out(f"if {self.choose('rww')}{a} {self.choose(['>', '>=', 's>', 's<', '<'])} {self.choose([1, 15, 60, -1])} goto end")
+        if self.choose([0, 1]):
+            self.out(f"w{b} = w{a}" if self.choose([0, 1]) else f"r{b} = r{a}")
+        if self.choose([0, 1]):
+            self.out(f"if r{a} {self.choose(['<', '<=', '>', '>=', 's<', 's>=', '=='])} r{b} goto end")
+        if self.choose([0, 1]):
+            self.out(f"r4 = r9\n r4 += r{self.choose([a, b])}\n r5 = *(u8 *)(r4 + {self.choose([0, 1, 3])})")
+            self.cursors = [7]
+
+    def before(self):
+        """Around the packet's first byte."""
+        self.out(self.choose(["r3 = r7\n r3 += -1\n r2 = *(u8 *)(r3 + 0)", "r2 = *(u16 *)(r7 - 1)", "w5 &= 3\n r3 = r7\n r3 -= r5\n r2 = *(u8 *)(r3 + 3)",
+                              "w5 &= 3\n r3 = r7\n r3 -= r5\n r2 = *(u8 *)(r3 + 2)", "r3 = r7\n r3 += -2\n r2 = *(u8 *)(r3 + 2)"]))
+        self.cursors = [7]
+
+    def remaining(self):
+        """What is left behind a cursor, compared as a number; then as much is read or written."""
+        n = self.choose([1, 2, 4, 8, 65, 70])
+        k = self.choose([0, 0, 3, 14])
+        self.out(f"w5 &= {self.choose([15, 31])}\n r2 = r7\n r2 += r5\n r2 += {k}")
+        self.out("r4 = r8\n r4 -= r2")
+        if self.choose([0, 1]):
+            self.out(f"r4 += {self.choose([2, -1, 8])}")
+        if self.choose([0, 0, 1]):
+            self.out("if r2 > r8 goto end\n w4 = w4")
+        self.out(f"if {self.choose('rrw')}4 {self.choose(['s<', 's<', 's<=', '<'])} {n} goto end")
+        self.out(self.choose([f"r4 = *(u8 *)(r2 + {n + self.choose([62, 63, 64, 65])})", f"*(u8 *)(r2 + {n - self.choose([0, 1, 1, 2])}) = 7"]))
+        self.cursors = [7, 2]
+
+    def strided_loop(self):
+        """From one of two starts in steps, until equal."""
+        head, start, step = self.label(), self.label(), self.choose([2, 3, 5, 7, 12])
+        times = self.choose([2, 3, 8])
+        self.out(f"w2 = {self.choose([0, step, 1, 6])}\n if w3 == 0 goto {start}\n w2 = {self.choose([0, step, 2 * step, 7])}")
+        self.out(f"{start}:\n {head}: w2 += {step}")
+        self.out(f"r4 = r9\n r4 += r2\n r5 = *(u8 *)(r4 + 0)" if self.choose([0, 1]) else "w0 += 1")
+        self.out(f"if w2 != {step * times + self.choose([0, 0, 0, 1, 7])} goto {head}")
+        self.cursors = [7]
 
     def unary(self):
         a = self.reg()
@@ -111,8 +160,7 @@ class Writer:
         """An index compared with the length as a number."""
         x, l = 4, 5
         self.out("r5 = r8\n r5 -= r7")
-        self.out(f"if {self.choose('rw')}{x} {self.choose(['>=', '>', 's>='])} {self.choose('r')}{l} goto end" if False else
-                 f"if r{x} {self.choose(['>=', '>'])} r{l} goto end")
+        self.out(f"if r{x} {self.choose(['>=', '>'])} r{l} goto end")
         self.out(f"r3 = r7\n r3 += r{x}")
         self.out(f"r2 = *(u8 *)(r3 + {self.choose([0, 0, 1, 62, 63, 64])})")
         if self.choose([0, 1]):
@@ -239,7 +287,8 @@ class Writer:
                               f"w1 = 0\n r2 = r7\n w3 = {self.choose([4, 16, 60])}\n r4 = r9\n w5 = 4\n call 1"]))
         self.cursors = [7]
         for r in range(1, 6):
-            self.out(f"w{r} = {self.choose([0, 1, 3, 9, 77])}")
+            if self.choose([0, 1, 1, 1, 1, 1, 1, 1]):
+                self.out(f"w{r} = {self.choose([0, 1, 3, 9, 77])}")
 
     def local_call(self):
         self.out(self.choose(["r1 = r7\n r2 = r8\n call f1", "r1 = r10\n r1 += -8\n *(u64 *)(r10 - 8) = 1\n call f2", "call f3"]))
@@ -249,7 +298,7 @@ class Writer:
 
     PIECES = [arithmetic] * 5 + [unary, mask, mask] + [packet_load] * 4 + [packet_store] * 2 + [check] * 5 + [cursor] * 3 + [
         advance, length, by_length, record, record, context, spill, spill, stack_index] + [branch] * 4 + [counted_loop, indexed_loop,
-        walking_loop, helper, local_call]
+        walking_loop, helper, local_call, wide, wide, before, remaining, remaining, strided_loop]
 
     def pieces(self, n):
         if self.depth > 3:

@@ -1,0 +1,60 @@
+"""Programs a verifier with a plausible mistake would accept. Each does harm on some packet, so each must be refused."""
+import pytest
+
+from lpn.compiler.asm import assemble
+from lpn.verifier import LPN, HelperSpec, verify
+
+START = "r6 = r1\nr7 = *(u64 *)(r6 + 0)\nr8 = *(u64 *)(r6 + 8)\nr9 = *(u64 *)(r6 + 16)\nw0 = 0\n"
+HELPERS = [HelperSpec(1, "fill", (("write", 8),), "zero"), HelperSpec(2, "pull", (), "zero", changes_packet=True)]
+BAD = "r0 = *(u8 *)(r9 + 64)\n"                       # one past the record
+
+# name, rule that must be named, program
+TRAPS = [
+    ("a 64-bit sum wraps", 22, "r2 = *(u64 *)(r9 + 0)\nr3 = r2\nr3 += 16\nif r3 s>= r2 goto E\n" + BAD + "E: exit"),
+    ("a 64-bit sum wraps, unsigned", 22, "r2 = *(u64 *)(r9 + 0)\nr3 = r2\nr3 += 16\nif r3 > r2 goto E\n" + BAD + "E: exit"),
+    ("a 32-bit sum wraps", 22, "r2 = *(u32 *)(r9 + 0)\nr3 = r2\nw3 += 16\nif r3 > r2 goto E\n" + BAD + "E: exit"),
+    ("a 32-bit difference wraps", 22, "r2 = *(u8 *)(r9 + 0)\nr3 = *(u8 *)(r9 + 1)\nw2 -= w3\nif w2 < 256 goto E\n" + BAD + "E: exit"),
+    ("negative is large", 22, "r2 = *(u64 *)(r9 + 0)\nr3 = 5\nif r2 s>= r3 goto E\nif r2 < r3 goto E\n" + BAD + "E: exit"),
+    ("signed bound used as an index", 22, "r2 = *(u64 *)(r9 + 0)\nif r2 s> 7 goto E\nif r2 s< -7 goto E\nr3 = r9\nr3 += r2\nr0 = *(u8 *)(r3 + 6)\nE: w0 = 0\nexit"),
+    ("half a comparison", 30, "r2 = *(u64 *)(r9 + 0)\nif w2 > 7 goto E\nr3 = r9\nr3 += r2\nr0 = *(u8 *)(r3 + 0)\nE: w0 = 0\nexit"),
+    ("two masks of one word are not one", 19, "r2 = *(u8 *)(r7 + 0)\nr3 = r2\nw2 &= 15\nw3 &= 240\nr4 = r7\nr4 += r2\nif r4 > r8 goto E\n"
+     "r5 = r7\nr5 += r3\nr0 = *(u8 *)(r5 + 0)\nE: w0 = 0\nexit"),
+    ("the end plus something", 19, "r2 = r8\nr2 += 8\nr3 = r7\nr3 += 8\nif r3 > r2 goto E\nr0 = *(u8 *)(r7 + 64)\nE: w0 = 0\nexit"),
+    ("the end minus something, wrong way", 19, "r2 = r8\nr2 += -8\nif r2 > r7 goto E\nr0 = *(u8 *)(r7 + 71)\nE: w0 = 0\nexit"),
+    ("length compared in 32 bits after it went negative", 19, "r2 = *(u8 *)(r7 + 0)\nr3 = r7\nr3 += r2\nw4 = w8\nw4 -= w3\nif w4 < 100 goto E\n"
+     "r0 = *(u8 *)(r3 + 99)\nE: w0 = 0\nexit"),
+    ("a cursor moved after the test", 19, "r2 = *(u8 *)(r7 + 0)\nr3 = r7\nr3 += r2\nif r3 > r8 goto E\nr3 += r2\nr0 = *(u8 *)(r3 + 0)\nE: w0 = 0\nexit"),
+    ("the test is skipped on one path", 19, "r2 = *(u8 *)(r7 + 0)\nr3 = r7\nr3 += r2\nif r2 == 200 goto M\nif r3 > r8 goto E\nM: r0 = *(u8 *)(r3 + 0)\nE: w0 = 0\nexit"),
+    ("a spill half overwritten", 16, "*(u64 *)(r10 - 8) = r9\n*(u8 *)(r10 - 5) = 0\nr2 = *(u64 *)(r10 - 8)\nr0 = *(u8 *)(r2 + 0)\nexit"),
+    ("a spill overwritten at a variable offset", 16, "*(u64 *)(r10 - 16) = 0\n*(u64 *)(r10 - 8) = r9\nr2 = *(u8 *)(r7 + 0)\nw2 &= 7\nr3 = r10\nr3 += r2\n"
+     "*(u8 *)(r3 - 12) = 1\nr2 = *(u64 *)(r10 - 8)\nr0 = *(u8 *)(r2 + 0)\nexit"),
+    ("a number overwritten at a variable offset", 22, "*(u64 *)(r10 - 8) = 3\nr2 = *(u8 *)(r7 + 0)\nw2 &= 7\nr3 = r10\nr3 += r2\n*(u8 *)(r3 - 8) = 255\n"
+     "r2 = *(u8 *)(r10 - 8)\nr9 += r2\nr0 = *(u8 *)(r9 + 0)\nexit"),
+    ("a helper overwrites a spill", 22, "*(u64 *)(r10 - 8) = r9\nr1 = r10\nr1 += -8\ncall 1\nr2 = *(u64 *)(r10 - 8)\nr0 = *(u8 *)(r2 + 0)\nexit"),
+    ("an atomic addition changes a known number", 22, "*(u64 *)(r10 - 8) = 3\nr2 = *(u8 *)(r7 + 0)\nlock *(u64 *)(r10 - 8) += r2\nr2 = *(u64 *)(r10 - 8)\n"
+     "w2 &= 255\nr9 += r2\nr0 = *(u8 *)(r9 + 0)\nexit"),
+    ("the packet changes under a spilled cursor", 16, "*(u64 *)(r10 - 8) = r7\ncall 2\nr2 = *(u64 *)(r10 - 8)\nr0 = *(u8 *)(r2 + 0)\nexit"),
+    ("the packet changes, its old length does not help", 19, "r2 = r7\nr2 += 100\nif r2 > r8 goto E\ncall 2\nr7 = *(u64 *)(r6 + 0)\nr0 = *(u8 *)(r7 + 64)\nE: w0 = 0\nexit"),
+    ("an old length as a number does not help either", 19, "r2 = r8\nr2 -= r7\n*(u64 *)(r10 - 8) = r2\ncall 2\nr2 = *(u64 *)(r10 - 8)\nif r2 < 100 goto E\n"
+     "r7 = *(u64 *)(r6 + 0)\nr0 = *(u8 *)(r7 + 64)\nE: w0 = 0\nexit"),
+    ("a callee's frame outlives it", 13, "call f\nr0 = *(u8 *)(r0 + 0)\nexit\nf: *(u64 *)(r10 - 8) = 1\nr0 = r10\nr0 += -8\nexit"),
+    ("a callee keeps the caller's registers", 13, "r6 = 5\ncall f\nexit\nf: r0 = r6\nexit"),
+    ("a callee writes its caller's spill", 16, "*(u64 *)(r10 - 8) = r9\nr1 = r10\nr1 += -8\ncall f\nr2 = *(u64 *)(r10 - 8)\nr0 = *(u8 *)(r2 + 0)\nexit\n"
+     "f: *(u32 *)(r1 + 0) = 1\nw0 = 0\nexit"),
+    ("an empty region may lie at 0", 22, "r2 = *(u64 *)(r6 + 24)\nif r2 != 0 goto E\n" + BAD + "E: exit"),
+    ("a pointer of one of two regions", 13, "r2 = *(u64 *)(r6 + 32)\nr3 = *(u8 *)(r7 + 0)\nif r3 == 0 goto M\nr2 = r9\nM: r0 = *(u8 *)(r2 + 100)\nexit"),
+    ("an inner loop takes back what the outer counts", 33, "w2 = 0\nA: w3 = 0\nB: w2 += -1\nw3 += 1\nif w3 < 2 goto B\nw2 += 2\nw4 = *(u8 *)(r7 + 0)\nif w4 != 0 goto A\nexit"),
+    ("a counter set back on one path", 33, "w2 = 0\nL: w2 += 1\nr3 = *(u8 *)(r9 + 0)\nif w3 != 7 goto M\nw2 = 0\nM: if w2 < 10 goto L\nexit"),
+    ("a counter that wraps before it is compared", 33, "w2 = 0\nL: w2 += 0x40000000\nif w2 != 5 goto L\nexit"),
+    ("a cursor whose step may be 0", 33, "r2 = r7\nL: r3 = r2\nr3 += 1\nif r3 > r8 goto E\nr4 = *(u8 *)(r2 + 0)\nw4 &= 15\nr2 += r4\ngoto L\nE: exit"),
+    ("the bound grows with the counter", 34, "w2 = 0\nw3 = 10\nL: w2 += 1\nw3 += 1\nif w2 < w3 goto L\nexit"),
+    ("a step over the bound from one of two starts", 33, "w2 = 0\nr3 = *(u8 *)(r9 + 0)\nif w3 == 0 goto L\nw2 = 1\nL: w2 += 5\nif w2 != 50 goto L\nexit"),
+    ("the loop's exit value, one more than inside", 22, "w2 = 0\nL: w2 += 8\nif w2 < 64 goto L\nr9 += r2\nr0 = *(u8 *)(r9 + 0)\nexit"),
+]
+
+
+@pytest.mark.parametrize("rule, code", [row[1:] for row in TRAPS], ids=[row[0].replace(" ", "-") for row in TRAPS])
+def test_trap(rule, code):
+    report = verify(assemble(START + code), LPN, record_size=64, helpers=HELPERS)
+    assert not report.accepted
+    assert report.rule == rule, report.message
