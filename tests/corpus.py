@@ -135,7 +135,7 @@ def tables_for(name: str) -> dict:
     if name in RFC_FILES or name == "frag":
         options = (CAPTURES / "rfc6282" / "TSHARK_OPTS.txt").read_text()
     else:
-        rows = _rows(CAPTURES / "MANIFEST.tsv")
+        rows = rows(CAPTURES / "MANIFEST.tsv")
         options = next(row["tshark_opts"] or "" for row in rows if row["file"] == f"{name}.pcap")
     found = re.findall(r"6lowpan\.context(\d+):([0-9a-f:]+)/(\d+)", options)
     return {"contexts": {number: {"prefix": prefix, "length": int(length)} for number, prefix, length in found}}
@@ -181,7 +181,7 @@ def _hex(data: bytes | None) -> str:
     return data.hex() if data else ""
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+def rows(path: Path) -> list[dict[str, str]]:
     with open(path, newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream, delimiter="\t"))
 
@@ -190,7 +190,7 @@ def _truth(name: str) -> dict[int, Answer]:
     """The RFC's own answer, of the generated files."""
     assert CAPTURES is not None
     answers: dict[int, Answer] = {}
-    for row in _rows(CAPTURES / "rfc6282" / "expected" / f"{name}.truth.tsv"):
+    for row in rows(CAPTURES / "rfc6282" / "expected" / f"{name}.truth.tsv"):
         answers[int(row["frame"])] = Expectation(
             row["verdict"] == "accept", bytes.fromhex(row["rfc"]) if row["rfc"] else None, row["strength"], row["reason"],
             bytes.fromhex(row["rfc_alt"]) if row["rfc_alt"] else None)
@@ -200,7 +200,7 @@ def _truth(name: str) -> dict[int, Answer]:
 def _own(name: str) -> dict[int, Answer]:
     """tshark's answer, of the project's recordings."""
     answers: dict[int, Answer] = {}
-    for row in _rows(path_of(name).with_suffix(".tshark.tsv")):
+    for row in rows(path_of(name).with_suffix(".tshark.tsv")):
         whole = row["kind"] == "whole"
         answers[int(row["frame"])] = "fragment" if row["kind"] in ("first", "next") else Expectation(
             whole, bytes.fromhex(row["datagram"]) if whole else None, "tshark" if whole else "none", row["kind"])
@@ -211,10 +211,10 @@ def _tshark(name: str) -> dict[int, Answer]:
     """tshark's answer, of the real traffic: the datagram it decompressed, or that there is none."""
     assert CAPTURES is not None
     folder = CAPTURES / "expected"
-    datagrams = {int(row["frame.number"]): bytes.fromhex(row["hex"]) for row in _rows(folder / f"{name}.bytes.tsv")
+    datagrams = {int(row["frame.number"]): bytes.fromhex(row["hex"]) for row in rows(folder / f"{name}.bytes.tsv")
                  if row["data_source"] == "Decompressed 6LoWPAN IPHC"}
     answers: dict[int, Answer] = {}
-    for row in _rows(folder / f"{name}.tsv"):
+    for row in rows(folder / f"{name}.tsv"):
         number = int(row["frame.number"])
         if row["6lowpan.frag.size"]:
             answers[number] = "fragment"
