@@ -131,9 +131,9 @@ class InstanceLayout:
     """One header instance of the program: `field` of the headers struct, `index` in a stack or None.
 
     Record offsets: `valid` (u8); if it lives in the packet `bases`, a u16 offset in the packet for each run; if it has an image,
-    `image`, where its units lie at their image offsets."""
+    `image`, where its units lie at their image offsets. `field` is None for a parser's own header."""
 
-    field: ast.StructField
+    field: ast.StructField | None
     index: int | None
     header: ast.Header
     layout: HeaderLayout
@@ -144,6 +144,8 @@ class InstanceLayout:
 
     @property
     def name(self) -> str:
+        if self.field is None:                  # a parser's own header
+            return self.header.name
         return self.field.name if self.index is None else f"{self.field.name}[{self.index}]"
 
 

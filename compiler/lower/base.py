@@ -38,7 +38,7 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
         self.expanding: dict[Instance, dict] = {}
         self.instances: dict[InstanceLayout, Instance] = {}
         self.returns: list = []
-        self.entry = fn.append_basic_block("entry")
+        self.entry_builder = ir.IRBuilder(fn.append_basic_block("entry"))
         self.b = ir.IRBuilder(fn.append_basic_block("body"))
         self.body = self.b.block
         self.ctx = fn.args[0]
@@ -51,7 +51,7 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
 
     def finish(self) -> None:
         """Closes the entry block; call once, last."""
-        b = self.b = ir.IRBuilder(self.entry)
+        b = self.b = self.entry_builder
         for pointer in self.entry_checks:
             ok = b.append_basic_block("entry.ok")
             drop = self.drop_block("RecordMismatch")
@@ -62,21 +62,19 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
     # ---- entry block
 
     def alloca(self, ty: ir.Type, name: str = "", align: int | None = None) -> ir.Value:
-        slot = ir.IRBuilder(self.entry).alloca(ty, name=name)
+        zero = {I1: ir.Constant(I1, 0), I32: i32(0), PTR: self.pkt if ty == PTR else None}.get(ty)
+        slot = self.entry_builder.alloca(ty, name=name)
         if align:
             slot.align = align
-        if ty == I1:
-            ir.IRBuilder(self.entry).store(ir.Constant(I1, 0), slot)
-        elif ty == PTR:
-            ir.IRBuilder(self.entry).store(self.pkt, slot)
-        elif ty == I32:
-            ir.IRBuilder(self.entry).store(i32(0), slot)
+        if zero is not None:
+            self.entry_builder.store(zero, slot)
+        if isinstance(ty, ir.ArrayType):
+            slot.type = PTR                     # memory, addressed by octets
         return slot
 
     def at_entry(self, make) -> ir.Value:
         """Runs `make` with the builder at the end of the entry block."""
-        saved = self.b
-        self.b = ir.IRBuilder(self.entry)
+        saved, self.b = self.b, self.entry_builder
         try:
             return make()
         finally:

@@ -14,6 +14,7 @@ from lpn.compiler.bits import I16, I32, PTR, Val, i32
 from lpn.compiler.layout import InstanceLayout, Unit, field_width
 from lpn.compiler.target import CTX_PAYLOAD
 from lpn.lang import ast
+from lpn.lang.instances import walk
 from lpn.lang.types import EnumType, HeaderType
 
 from .instance import Instance
@@ -40,6 +41,7 @@ class Parsers:
         self.parser_decl, self.accept = p, accept
         self.stack_next: dict[ast.StructField, int] = {}
         self.state_blocks: dict[tuple, tuple[ir.Block, int]] = {}
+        self.ahead: dict[ast.State, set] = {}
         self.visit_slots: dict[ast.State, ir.Value] = {}
         self.bind_packet_params(p.params)
         for local in p.locals:
@@ -317,6 +319,8 @@ class Parsers:
     def go_to(self, state: ast.State) -> None:
         """Ends the block with a jump to the state. Blocks differ by how full the stacks are and what was looked at."""
         self.flush_checks()
+        ahead = self.stacks_ahead(state)
+        self.stack_next = {f: n for f, n in self.stack_next.items() if f in ahead}
         key = (state, tuple(sorted((f.name, n) for f, n in self.stack_next.items())), self.look)
         if key not in self.state_blocks:
             if state.max is not None and self.bound:      # in a loop: the next turn starts from a proven cursor
@@ -329,6 +333,21 @@ class Parsers:
         if self.bound > bound:
             self.short_unless(self.cursor())
         self.b.branch(block)
+
+    def stacks_ahead(self, state: ast.State) -> set[ast.StructField]:
+        """The stacks whose `next` or `last` this state or one after it names: only they make blocks differ."""
+        if state not in self.ahead:
+            seen, todo, found = set(), [state], set()
+            while todo:
+                s = todo.pop()
+                if s is None or s in seen:
+                    continue
+                seen.add(s)
+                found |= {n.base.decl for n in walk(s) if isinstance(n, ast.Member) and n.decl in ("next", "last")}
+                if s.transition is not None:
+                    todo += [c.state for c in s.transition.cases]
+            self.ahead[state] = found
+        return self.ahead[state]
 
     def emit_state(self, state: ast.State, key: tuple, stacks: dict, bound: int, look: int) -> None:
         b = self.b
