@@ -23,6 +23,10 @@ from .processor import Processors
 from .stmt import Statements
 
 
+# A fused chain keeps header images of up to this many octets in variables; more would not fit the stack beside spills.
+LOCAL_IMAGES = 112
+
+
 class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
@@ -30,9 +34,11 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
 
     def __init__(self, program: ast.Program, record: RecordLayout, state_layout: StateLayout, derived: set,
                  target: Target, fn: ir.Function, record_in_memory: bool, debug=None):
+        images = sum(i.layout.image_size for i in record.instances if not i.in_packet)
         self.program, self.record, self.state_layout = program, record, state_layout
         self.derived, self.target, self.fn = derived, target, fn
         self.record_in_memory, self.debug = record_in_memory, debug
+        self.images_in_memory = record_in_memory or (images > LOCAL_IMAGES and target.window > 0)
         self.env: dict[object, Place] = {}
         self.this: Instance | None = None
         self.expanding: dict[Instance, dict] = {}
@@ -182,7 +188,7 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
             return self.cursor()
         if self.payload_slot is not None:
             return self.b.load(self.payload_slot, typ=PTR)
-        pointer = self.at(self.pkt, self._load(self.ctx, CTX_PAYLOAD, 4))
+        pointer = self.at(self.pkt, self._load(self.ctx, CTX_PAYLOAD, 2))
         self.reject_unless(self.b.icmp_unsigned("<=", pointer, self.end), "RecordMismatch")
         return pointer
 

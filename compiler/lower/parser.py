@@ -198,7 +198,7 @@ class Parsers:
         for u in layout.units:
             if in_packet and u.run != run:
                 run = u.run
-                self.b.store(self.cursor(), inst.base_slots[run])
+                self.place_run(inst, run)
             if u.varbit:
                 self.extract_varbit(inst, u, oversize)
                 continue
@@ -215,6 +215,14 @@ class Parsers:
             self.require_lookahead()
         self.header_checks(inst, dict(oversize))
         inst.set_valid(True)
+
+    def place_run(self, inst: Instance, run: int) -> None:
+        """A run of units of a header in the packet begins at the cursor. The record learns it at once, so that nothing
+        has to be kept for the end; it counts only if the header is valid."""
+        cursor = self.cursor()
+        self.b.store(cursor, inst.base_slots[run])
+        if self.record_in_memory and not inst.local:
+            self._store(self.rec, inst.inst.bases[run], 2, self.distance(self.pkt, cursor))
 
     def extract_varbit(self, inst: Instance, u: Unit, oversize: list) -> None:
         start, octets = self.cursor(), inst.varbit_octets(u)
@@ -454,14 +462,5 @@ class Parsers:
             self.go_to(case.state)
 
     def finish_parse(self) -> None:
-        """Publishes where the payload and the headers in the packet begin."""
-        b, cursor = self.b, self.cursor()
-        self._store(self.ctx, CTX_PAYLOAD, 4, self.distance(self.pkt, cursor))
-        if not self.record_in_memory:
-            return
-        for inst in self.record.instances:
-            if inst.in_packet:
-                x = self.instance(inst.field, inst.index)
-                for slot, offset in zip(x.base_slots, inst.bases):
-                    at = self.distance(self.pkt, b.load(slot, typ=PTR))
-                    self._store(self.rec, offset, 2, at)
+        """Publishes where the payload begins."""
+        self._store(self.ctx, CTX_PAYLOAD, 4, self.distance(self.pkt, self.cursor()))
