@@ -13,7 +13,8 @@ from .descriptors import ContextDescriptor
 from .rules import Violation
 
 MAX_DEPTH = 8
-MAX_EXPANDED = 20_000                                 # instructions after inlining (rule 38)
+MAX_NESTING, MAX_LOOP_NODES = 32, 400_000             # loops in loops; nodes of all loops' bodies (rule 38)
+MAX_EXPANDED = 32_768                                 # instructions after inlining (rule 38)
 
 
 # Rules 1-8 and 11: the text as a table -------------------------------------------------------------
@@ -150,7 +151,7 @@ class Loop:
     head: Node
     body: set[Node]
     parent: Loop | None = None
-    children: list[Loop] = field(default_factory=list)
+    depth: int = 1                                    # 1: not nested
 
     def back_edges(self):
         return [(n, i) for n in sorted(self.body, key=lambda n: n.order) for i, (s, _) in enumerate(n.succs)
@@ -207,14 +208,22 @@ def _functions(insns: dict[int, Instruction]) -> dict[int, set[int]]:
         if slot not in reached:
             raise Violation(10, slot, "this instruction can never be reached")
 
-    def depth(entry, chain):
-        for slot, target in calls[entry]:
-            if target in chain:
-                raise Violation(32, slot, f"the function at slot {target} calls itself")
-            if len(chain) >= MAX_DEPTH:
-                raise Violation(32, slot, f"calls are more than {MAX_DEPTH} deep")
-            depth(target, chain + (target,))
-    depth(0, (0,))
+    heights: dict[int, int] = {}
+
+    def height(entry: int, chain: tuple) -> int:
+        """How many calls deep the function goes; each function is looked at once."""
+        if entry not in heights:
+            top = 0
+            for slot, target in calls[entry]:
+                if target in chain:
+                    raise Violation(32, slot, f"the function at slot {target} calls itself")
+                if len(chain) > 4 * MAX_DEPTH:
+                    raise Violation(32, slot, f"calls are more than {MAX_DEPTH} deep")
+                top = max(top, 1 + height(target, chain + (target,)))
+            heights[entry] = top
+        return heights[entry]
+    if height(0, (0,)) >= MAX_DEPTH:
+        raise Violation(32, None, f"calls are {heights[0] + 1} functions deep, the limit is {MAX_DEPTH}")
     return out
 
 
@@ -336,6 +345,7 @@ def _find_loops(graph: Graph) -> None:
         return a == b
 
     loops: dict[Node, Loop] = {}
+    size = 0
     for node in graph.nodes:
         for succ, _ in node.succs:
             if succ.order > node.order:
@@ -349,10 +359,14 @@ def _find_loops(graph: Graph) -> None:
                 if n not in loop.body:
                     loop.body.add(n)
                     todo += n.preds
+                    size += 1
+            if size > MAX_LOOP_NODES:
+                raise Violation(38, succ.first, "the loops are too many and too large")
     graph.loops = sorted(loops.values(), key=lambda l: (l.head.order, -len(l.body)))
     for loop in graph.loops:                          # outer first: the last one written is the innermost
         loop.parent = loop.head.loop
-        if loop.parent:
-            loop.parent.children.append(loop)
+        loop.depth = 1 + (loop.parent.depth if loop.parent else 0)
+        if loop.depth > MAX_NESTING:
+            raise Violation(38, loop.head.first, f"loops are nested more than {MAX_NESTING} deep")
         for node in loop.body:
             node.loop = loop

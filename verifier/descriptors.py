@@ -43,7 +43,7 @@ class ContextDescriptor:
     headroom: int = 0                                 # writable bytes before pkt
     packet_write: bool = True
     stack: int = STACK
-    max_text: int = 4096                              # instructions (slots)
+    max_text: int = 16384                             # slots
     align8: int = 1                                   # rule 27: alignment an 8-byte access needs
     branch_budget: int | None = None                  # rule 35
     hook: str | None = None                           # rule 31: context helpers must be allowed in

@@ -72,6 +72,7 @@ class Fixpoint:
             made[sym] = place
             return sym
         s = join(states, name, head, keep)
+        self.steps += (len(s.vars) * len(states) + len(s.diff)) // 8
         s.collect(keep | frozenset(made) if head else keep)
         return s
 

@@ -75,7 +75,7 @@ class Memory:
         elif lo < -self.profile.stack or hi + size > 0:
             rule = 18 if at.sym else 17
             self.fail(rule, slot, f"{count(size)} at r10 + ({spread(lo, hi)}) are not within the {self.profile.stack} bytes below r10")
-        else:
+        elif self.checking:
             self.stack_used[at.region] = max(self.stack_used.get(at.region, 0), -lo)
 
     def _check_region(self, s: State, at: Value, size: int, slot: int, write: bool) -> None:

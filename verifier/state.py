@@ -12,6 +12,7 @@ from math import gcd
 from typing import NamedTuple
 
 from . import domain as d
+from .rules import Violation
 
 NUMBER, POINTER, LOW_HALF, NULLABLE = "number", "pointer", "low half of a pointer", "pointer or null"
 # What a place holds that cannot be used: a call destroyed it, the packet changed, or the kind depends on the path.
@@ -19,6 +20,7 @@ CLOBBERED, STALE, MIXED = "clobbered", "stale packet pointer", "pointer or numbe
 UNUSABLE = {CLOBBERED, STALE, MIXED}
 LEN = 1                                               # symbol of the packet's length; symbol 0 is the number 0
 INF = 1 << 70
+MAX_DIFFS = 400                                       # differences remembered at a time (rule 38); forgetting is sound
 
 
 class Value(NamedTuple):
@@ -172,6 +174,8 @@ class State:
         return self._within(b, alo + lo, ahi + hi, deep) and self._within(a, blo - hi, bhi - lo, deep)
 
     def _store_gap(self, a, b, lo, hi):
+        if len(self.diff) >= MAX_DIFFS and ((a, b) if a < b else (b, a)) not in self.diff:
+            return
         if a < b:
             self.diff[a, b] = lo, hi
         else:
@@ -250,13 +254,13 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
         syms, offs = tuple(v.sym for v in values), tuple(v.off for v in values)
         if all(s == syms[0] for s in syms) and all(o == offs[0] for o in offs):
             if syms[0] and members.setdefault(syms[0], (syms, (0,) * len(states)))[0] != syms:
-                raise RuntimeError("symbol used twice")
+                raise Violation(38, None, "an unknown has two meanings")
             return first
         key = syms, tuple(o - offs[0] for o in offs)
         if key not in classes:
             classes[key] = name(place), offs
             if members.setdefault(classes[key][0], (syms, offs)) != (syms, offs):
-                raise RuntimeError("symbol used twice")
+                raise Violation(38, None, "an unknown has two meanings")
         sym, base = classes[key]
         return Value(first.kind, first.region, sym, offs[0] - base[0])
 
@@ -361,9 +365,11 @@ def _join_diffs(out, states, members, new):
     if new is not None:
         for x in new:
             for y in members:
-                if x != y:
+                if x != y and len(wanted) < 2 * MAX_DIFFS:
                     wanted.add((x, y) if x < y else (y, x))
-    for a, b in wanted:
+    for a, b in sorted(wanted):
+        if len(out.diff) >= MAX_DIFFS:
+            break
         lo, hi = INF, -INF
         for i, s in enumerate(states):
             (sa, oa), (sb, ob) = ((m[0][i], m[1][i]) for m in (members[a], members[b]))

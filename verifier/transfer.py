@@ -22,7 +22,7 @@ class Machine(Memory):
         self.profile, self.helpers = profile, helpers
         self.regions = dict(profile.regions)
         self.checking = False
-        self.clean32 = True
+        self.wide_slots: set[int] = set()             # instructions that need more than 32 bits of a register
         self.stack_used: dict[str, int] = {}          # by region name of the frame; see verify.py for the sum
         self.symbols: dict[tuple, int] = {}
         self.node = None
@@ -88,13 +88,13 @@ class Machine(Memory):
         """Execute a non-jump in place; calls of helpers are one, local calls and exits are not."""
         if insn.is_alu:
             s.regs[insn.dst] = self.alu(s, slot, insn)
-            self.note_clean(s, insn.dst)
+            self.note_clean(s, slot, insn.dst)
         elif insn.is_lddw:
             s.regs[insn.dst] = self.lddw(insn, slot)
-            self.note_clean(s, insn.dst)
+            self.note_clean(s, slot, insn.dst)
         elif insn.is_load:
             s.regs[insn.dst] = self.load(s, insn, slot)
-            self.note_clean(s, insn.dst)
+            self.note_clean(s, slot, insn.dst)
         elif insn.is_atomic:
             self.atomic(s, slot, insn)
         elif insn.is_store:
@@ -103,10 +103,10 @@ class Machine(Memory):
         elif insn.is_call:
             self.call(s, slot, insn.imm)
 
-    def note_clean(self, s: State, reg: int) -> None:
+    def note_clean(self, s: State, slot: int, reg: int) -> None:
         v = s.regs[reg]
-        if self.checking and v is not None and v.kind == NUMBER and s.num(v).uhi > d.M32:
-            self.clean32 = False
+        if v is not None and v.kind == NUMBER and s.num(v).uhi > d.M32:
+            self.unclean(slot)
 
     def lddw(self, insn: Instruction, slot: int) -> Value:
         name = {isa.FEMTO_LDDWD: "data", isa.FEMTO_LDDWR: "rodata"}.get(insn.op) or {
@@ -181,7 +181,7 @@ class Machine(Memory):
                 nb = d.within(nb, 1, SHI) or d.const(1)
             limit = d.M32 >> 1 if name[0] == "S" else d.M32
             if wide and max(na.uhi, nb.uhi) > limit:
-                self.unclean()
+                self.unclean(slot)
         elif name in ("LSH", "RSH", "ARSH"):
             nb, width = (nb, 64) if wide else (d.low32(nb), 32)
             if nb.uhi >= width:
@@ -190,7 +190,7 @@ class Machine(Memory):
             if nb.is_const and nb.ulo == 0 and (wide or na.uhi <= d.M32):
                 return a
             if wide and (nb.uhi > 31 or name == "ARSH" and na.uhi > d.M32 >> 1):
-                self.unclean()
+                self.unclean(slot)
             if wide and nb.is_const and nb.ulo == 32:
                 return self.shift32(s, slot, name, a, na, nb)
         elif name == "AND" and nb.is_const and not (na.bits | na.mask) & ~nb.ulo:
@@ -219,10 +219,10 @@ class Machine(Memory):
             return self.fresh(s, slot, d.sign_extend(n, 32))
         return self.fresh(s, slot, d.rsh(na, nb) if name == "RSH" else d.arsh(na, nb))
 
-    def unclean(self) -> None:
+    def unclean(self, slot: int) -> None:
         """The instruction needs more than 32 bits of a register."""
         if self.checking:
-            self.clean32 = False
+            self.wide_slots.add(slot)
 
     def addition(self, s: State, slot: int, a: Value, b: Value, wide: bool) -> Value:
         if not a.sym:
@@ -367,7 +367,7 @@ class Machine(Memory):
         if insn.imm & isa.FETCH:
             reg = 0 if insn.imm == isa.ATOMIC_OPS["CMPXCHG"] else insn.src
             s.regs[reg] = self.fresh(s, slot, d.TOP if insn.size == 8 else d.of_size(4))
-            self.note_clean(s, reg)
+            self.note_clean(s, slot, reg)
 
     def call(self, s: State, slot: int, id: int) -> None:
         spec = self.helpers.get(id)
@@ -388,7 +388,7 @@ class Machine(Memory):
             s.regs[0] = Value(NULLABLE, ret[1], self.fresh_symbol(s, slot, d.TOP), 0)
         else:
             s.regs[0] = self.fresh(s, slot, d.of_size(4) if ret == "u32" else d.TOP)
-            self.note_clean(s, 0)
+            self.note_clean(s, slot, 0)
 
     def arguments(self, s: State, slot: int, spec: HelperSpec) -> None:
         kinds, writes = list(spec.args), []
@@ -490,7 +490,7 @@ class Machine(Memory):
         kinds = {a.kind, b.kind}
         if kinds == {NUMBER}:
             if wide:
-                self._clean_comparison(s, name, a, b)
+                self._clean_comparison(s, slot, name, a, b)
             taken = s.copy()
             return [s if self._compare_numbers(s, d.NEGATED[name], a, b, wide) else None,
                     taken if self._compare_numbers(taken, name, a, b, wide) else None]
@@ -522,10 +522,10 @@ class Machine(Memory):
         self.fail(24, slot, detail)
         return [s, s.copy()]
 
-    def _clean_comparison(self, s: State, name: str, a: Value, b: Value) -> None:
+    def _clean_comparison(self, s: State, slot: int, name: str, a: Value, b: Value) -> None:
         limit = d.M32 >> 1 if name.startswith("JS") and name != "JSET" else d.M32
         if s.num(a).uhi > limit or s.num(b).uhi > limit:
-            self.unclean()
+            self.unclean(slot)
 
     def _resolve(self, s: State, v: Value, null: bool) -> None:
         def known(x):

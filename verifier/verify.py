@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from . import cfg
 from .descriptors import ContextDescriptor, helper_specs
@@ -13,7 +13,7 @@ from .state import State
 from .transfer import Machine
 
 MAX_INSNS = 1_000_000                                 # rule 34: executed instructions in the worst case
-MAX_STEPS = 400_000                                   # rule 38: instructions analysed, counted as often as visited
+MAX_STEPS = 200_000                                   # rule 38: instructions analysed, counted as often as visited
 
 
 @dataclass
@@ -32,6 +32,7 @@ class Report:
     max_branches: int | None = None                   # of these, taken jumps
     loops: list[Bound] = field(default_factory=list)
     clean32: bool = False                             # every register holds a 32-bit value or a pointer
+    wide: list[int] = field(default_factory=list)     # if not: slots that need more than 32 bits
     helpers: list[int] = field(default_factory=list)  # called, by number
     wcet_cycles: int | None = None
     analysis_steps: int = 0
@@ -57,18 +58,21 @@ def _helpers(helpers):
 
 
 def line_of(line_map, slot):
-    """The source line of a slot: `line_map` is a dict or a sorted list of (slot, line), each valid until the next."""
+    """The source line of a slot. `line_map`: rows (slot, line), (slot, (file, line)) or (slot, file, line), each valid until the
+    next slot named."""
     if not line_map or slot is None:
         return None
-    rows = sorted(line_map.items()) if isinstance(line_map, dict) else sorted(((row[0], row[1]) for row in line_map), key=lambda r: r[0])
+    rows = sorted(((row[0], row[1] if len(row) == 2 else tuple(row[1:])) for row in line_map), key=lambda row: row[0])
     i = bisect_right([r[0] for r in rows], slot) - 1
     return rows[i][1] if i >= 0 else None
 
 
 def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
-            state_size: int = 0, helpers=None, line_map=None, max_insns: int = MAX_INSNS,
-            max_steps: int = MAX_STEPS) -> tuple[Report, Analysis | None]:
+            state_size: int = 0, helpers=None, line_map=None, hook: str | None = None,
+            max_insns: int = MAX_INSNS, max_steps: int = MAX_STEPS) -> tuple[Report, Analysis | None]:
     """As `verify`, with the invariants when the container is accepted."""
+    if hook is not None:
+        profile = replace(profile, hook=hook)
     profile = profile.with_sizes(rodata=rodata, data=data, rec=record_size, state=state_size)
     report = Report(False, slots=len(text) // 8)
     fix = None
@@ -90,7 +94,8 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
         report.line = line_of(line_map, v.slot)
         report.analysis_steps = fix.steps if fix else 0
         return report, None
-    report.accepted, report.clean32, report.analysis_steps = True, machine.clean32, fix.steps
+    report.accepted, report.analysis_steps = True, fix.steps
+    report.clean32, report.wide = not machine.wide_slots, sorted(machine.wide_slots)
     report.helpers = sorted({i.imm for i in graph.insns.values() if i.is_call and not i.is_local_call})
     return report, Analysis(graph, fix.invariant, bounds, live)
 
@@ -107,10 +112,7 @@ def _bounds(report: Report, fix: Fixpoint, machine: Machine) -> dict:
         back = [fix.out.get(edge) for edge in loop.back_edges()]
         bound, counter = rank(loop, head, back, fix.made_at.get(loop.head, {}), stable)
         bounds[loop.head] = bound
-        depth, outer = 1, loop.parent
-        while outer:
-            depth, outer = depth + 1, outer.parent
-        report.loops.append(Bound(loop.head.first, bound, depth, counter))
+        report.loops.append(Bound(loop.head.first, bound, loop.depth, counter))
     return bounds
 
 
@@ -125,13 +127,14 @@ def _totals(report: Report, graph, bounds, live, profile, max_insns) -> None:
 
 
 def verify(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
-           state_size: int = 0, helpers=None, line_map=None, max_insns: int = MAX_INSNS, max_steps: int = MAX_STEPS) -> Report:
+           state_size: int = 0, helpers=None, line_map=None, hook: str | None = None, max_insns: int = MAX_INSNS,
+           max_steps: int = MAX_STEPS) -> Report:
     """Judge a text section under a context descriptor.
 
     `rodata`, `data`, `record_size`, `state_size`: sizes of these regions in bytes. `helpers`: rows of compiler/helpers.py (the default) or HelperSpec.
-    `line_map`: (slot, line) pairs. `max_insns`: most executed instructions (rule 34); `max_steps`: effort (rule 38)."""
+    `line_map`: rows (slot, file, line) in any order. `hook`: the context the container runs in (rule 31). `max_insns`: most executed instructions (rule 34); `max_steps`: effort (rule 38)."""
     return analyse(text, profile, rodata=rodata, data=data, record_size=record_size, state_size=state_size,
-                   helpers=helpers, line_map=line_map, max_insns=max_insns, max_steps=max_steps)[0]
+                   helpers=helpers, line_map=line_map, hook=hook, max_insns=max_insns, max_steps=max_steps)[0]
 
 
 def render(report: Report, color: bool = False, source: dict[str, list[str]] | None = None, name: str = "container") -> str:

@@ -102,6 +102,16 @@ class Writer:
         self.out(f"if w2 != {step * times + self.choose([0, 0, 0, 1, 7])} goto {head}")
         self.cursors = [7]
 
+    def atomic(self):
+        x = self.reg()
+        k, r = self.choose([("u64", "r"), ("u32", "w")])
+        self.out(f"*(u64 *)(r10 - 32) = {self.choose([3, 60, -1])}")
+        self.out(self.choose([f"lock *({k} *)(r10 - 32) {self.choose(['+=', '|=', '&=', '^='])} {r}{x}",
+                              f"{r}{x} = atomic_fetch_{self.choose(['add', 'or', 'and', 'xor'])}(({k} *)(r10 - 32), {r}{x})",
+                              f"{r}{x} = xchg{'_64' if r == 'r' else '32_32'}(r9 + {self.choose([0, 8, 56, 60])}, {r}{x})",
+                              f"{r}0 = cmpxchg{'_64' if r == 'r' else '32_32'}(r10 - 32, {r}0, {r}{x})"]))
+        self.out(f"r{self.reg()} = *({k} *)(r10 - 32)")
+
     def unary(self):
         a = self.reg()
         self.out(self.choose([f"w{a} = -w{a}", f"r{a} = be16 r{a}", f"r{a} = be32 r{a}", f"r{a} = bswap32 r{a}", f"r{a} = (s8)r{a}",
@@ -112,7 +122,7 @@ class Writer:
 
     def packet_load(self):
         c, (_, kind) = self.choose(self.cursors), self.choose(SIZES)
-        self.out(f"r{self.reg()} = *({kind} *)(r{c} + {self.small()})")
+        self.out(f"r{self.reg()} = *({self.choose([kind, kind, kind.replace(chr(117), chr(115))])} *)(r{c} + {self.small()})")
 
     def packet_store(self):
         c, (_, kind) = self.choose(self.cursors), self.choose(SIZES)
@@ -298,7 +308,7 @@ class Writer:
 
     PIECES = [arithmetic] * 5 + [unary, mask, mask] + [packet_load] * 4 + [packet_store] * 2 + [check] * 5 + [cursor] * 3 + [
         advance, length, by_length, record, record, context, spill, spill, stack_index] + [branch] * 4 + [counted_loop, indexed_loop,
-        walking_loop, helper, local_call, wide, wide, before, remaining, remaining, strided_loop]
+        walking_loop, helper, local_call, wide, wide, before, remaining, remaining, strided_loop, atomic]
 
     def pieces(self, n):
         if self.depth > 3:

@@ -154,6 +154,26 @@ class Machine:
                     m.written[at:at + size] = bytes([2 if pointer else 1]) * size
                     if pointer:
                         m.pointer_slots[at] = 8
+            elif op in (0xC3, 0xDB):                  # atomics (5.3)
+                size = 8 if op == 0xDB else 4
+                m, at = self.find((get(dst) + off) & M64, size, True, pc)
+                mask = (1 << 8 * size) - 1
+                if m.written is not None:
+                    deepest[m.base] = max(deepest.get(m.base, 0), 512 - at)
+                    if set(m.written[at:at + size]) != {1}:
+                        raise Fault(f"{pc}: atomic operation on uninitialised bytes or an address")
+                if tag[src] or imm == 0xF1 and tag[0]:
+                    raise Fault(f"{pc}: atomic operation with an address")
+                old, value = int.from_bytes(m.data[at:at + size], "little"), get(src) & mask
+                if imm == 0xF1:
+                    new = value if get(0) & mask == old else old
+                else:
+                    new = {0: old + value, 0x40: old | value, 0x50: old & value, 0xA0: old ^ value, 0xE0: value}[imm & ~1]
+                m.data[at:at + size] = (new & mask).to_bytes(size, "little")
+                if imm & 1:
+                    to = 0 if imm == 0xF1 else src
+                    r[to], tag[to] = old, False
+                    clean = clean and old <= M32
             elif op in (0x05, 0x06):
                 nxt, branches = pc + 1 + (off if op == 5 else imm), branches + 1
             elif op == 0x95:
