@@ -4,6 +4,7 @@ Random packet programs (verifier/generate.py) are run in an interpreter that wat
 independent oracles: the interpreter's own checks; every concrete state lies in the invariant of its node; addresses do not
 influence the result (the run is repeated with all regions elsewhere).
 """
+import os
 import random
 import sys
 from pathlib import Path
@@ -120,7 +121,7 @@ def examine(source, seed, verdicts=None):
 
 
 @given(st.data(), st.integers(0, 1 << 30))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=int(os.environ.get("LPN_PROGRAMS", 200)), deadline=None)   # more by hand: LPN_PROGRAMS=100000
 def test_accepted_programs_keep_the_rules(data, seed):
     rng = random.Random(data.draw(st.integers(0, 1 << 40)))
     source = generate.program(rng.choice)
