@@ -3,6 +3,8 @@ token list (one token put in, taken out or changed, or the smallest faulty item 
 several mistakes are reported, and one mistake gives one message."""
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from antlr4 import CommonTokenStream, InputStream, ParserRuleContext, Token
 from antlr4.atn.PredictionMode import PredictionMode
 from antlr4.CommonTokenFactory import CommonTokenFactory
@@ -17,6 +19,7 @@ from .source import Source, Span
 
 MAX_ERRORS = 20
 AHEAD = 200                                     # tokens behind a mistake that a repair is tried on
+WHOLE = 1 << 20                                 # how far a text without mistake is read
 OPENERS = {"{": "}", "(": ")", "[": "]"}
 CLOSERS = {close: open_ for open_, close in OPENERS.items()}
 TYPES = {text.strip("'"): number for number, text in enumerate(LpnParser.literalNames)}
@@ -198,7 +201,7 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
     if token.text in CLOSERS and opened is None:
         diagnostics.error(f"nothing is open that this '{token.text}' could close", span_of(source, token), "remove it")
         return tokens[:index] + tokens[index + 1:]
-    edit = best_edit(tokens, index)
+    edit = best_edit(tokens, index, bool(mistake.rules) and mistake.rules[0][0] not in WORDS)
     if edit is not None:
         kind, text, repaired = edit
         report(source, tokens, mistake, kind, text, diagnostics)
@@ -218,19 +221,22 @@ def unclosed(tokens: list[Token], index: int) -> int | None:
     return stack[-1] if stack else None
 
 
-def best_edit(tokens: list[Token], index: int) -> tuple[str, str, list[Token]] | None:
-    """The change of one token at the mistake that lets the reader get furthest: (kind, text, new tokens)."""
+def best_edit(tokens: list[Token], index: int, name: bool) -> tuple[str, str, list[Token]] | None:
+    """The change of one token at the mistake that lets the reader get furthest: (kind, text, new tokens). name: a name
+    can stand here."""
     token = tokens[index]
     lone = token.text in (";", ",", ":", "=") or token.type == LpnParser.IDENT or token.type == LpnParser.NUMBER
     fresh_line = index > 0 and tokens[index - 1].line < token.line or token.text in CLOSERS
     insertions = [";", ")", ",", "]", ":", "=", ">", "}", "{", "("]
     tries: list[tuple[str, str]] = []
-    if token.type not in (LpnParser.IDENT, LpnParser.NUMBER) and token.text.isidentifier():
+    if name and token.type not in (LpnParser.IDENT, LpnParser.NUMBER) and token.text.isidentifier():
         tries.append(("name", token.text))
     if fresh_line:
         tries.append(("insert", ";"))
     if token.text not in OPENERS and token.text not in CLOSERS:
         tries.append(("delete", token.text))
+    if token.text == "=":
+        tries.append(("replace", "=="))
     if lone or token.text in ("==", "->", "."):
         tries += [("replace", text) for text in (";", ",", ":", "=") if text != token.text]
     tries += [("insert", text) for text in insertions]
@@ -252,7 +258,7 @@ def best_edit(tokens: list[Token], index: int) -> tuple[str, str, list[Token]] |
         reach = how_far(tokens[:index] + new + tokens[keep:end] + [tokens[-1]], index + len(new)) + keep - index
         if reach > best_reach:
             best, best_reach = (kind, text, tokens[:index] + new + tokens[keep:]), reach
-        if reach >= 12 and reach > 1 and kind in ("name",) or reach >= end - index:
+        if reach >= 12 and kind == "name" or reach >= WHOLE:
             break
     return best if best_reach >= 3 else None
 
@@ -261,7 +267,7 @@ def how_far(tokens: list[Token], index: int) -> int:
     """How many tokens from `index` on are read before the next mistake."""
     try:
         read(tokens)
-        return len(tokens) - index
+        return WHOLE
     except Mistake as mistake:
         return mistake.index - index
     except RecursionError:
@@ -295,7 +301,10 @@ def report(source: Source, tokens: list[Token], mistake: Mistake, kind: str, tex
     before = tokens[mistake.index - 1] if mistake.index else token
     here = span_of(source, token)
     noun = next((NOUNS[rule] for rule in rules if rule in NOUNS), None)
-    if kind == "name":
+    if token.text == "<" and before.type == LpnParser.IDENT and kind in ("none", "delete"):
+        close = get_close_matches(before.text, ("bit", "int", "le", "varbit"), 1)
+        diagnostics.error(f"there is no type '{before.text}<...>'", span_of(source, before), f"did you mean {close[0]}<...>?" if close else "there are bit<N>, int<N>, le<N> and varbit<N>")
+    elif kind == "name":
         diagnostics.error(f"'{text}' is a word of the language and cannot be a name here", here, "choose another name")
     elif kind == "insert" and text == ";":
         after = span_of(source, before)

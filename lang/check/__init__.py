@@ -20,6 +20,7 @@ from .members import Members
 from .parsers import Parsers
 from .processors import Processors
 from .protocols import Protocols
+from .purity import purity
 from .recursion import recursion
 from .reasons import reasons
 from .statements import Statements
@@ -81,6 +82,7 @@ def check(program: ast.Program, supported: bool = True) -> ast.Program:
         checker.run()
         if not checker.diagnostics.errors:
             recursion(program, checker.diagnostics)
+            purity(program, checker.diagnostics)
         if not checker.diagnostics.errors:
             Flow(program, checker.diagnostics).run()
         if supported and not checker.diagnostics.errors:

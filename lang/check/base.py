@@ -30,6 +30,10 @@ def kind_of(decl: object) -> str:
     return KINDS.get(type(decl), "name")
 
 
+def plural(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
 def article(word: str) -> str:
     return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
@@ -175,6 +179,7 @@ class Base:
                 self.error("le<N> says how a field lies in a header", ref, f"a value of it is bit<{width}>")
             elif width % 8:
                 self.error(f"le<{width}> is not whole bytes", ref, "use a multiple of 8")
+                return None
         return Bits(width, ref.name == "int")
 
     def stack_type(self, ref: ast.TypeRef, element: Type) -> Type | None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .. import ast, builtins
 from ..types import Array, Bits, ErrorType, HeaderType, Integer, Packet, Stack, Type, Void
-from .base import Base, article, described, kind_of
+from .base import Base, article, described, kind_of, plural
 from .scope import suggest
 
 NO_ACTION = "NoAction"
@@ -62,7 +62,7 @@ class Calls(Base):
 
     def arguments(self, e: ast.Node, params: list[ast.Param], args: list[ast.Expr], what: str) -> bool:
         if len(params) != len(args):
-            takes = f"{len(params)} argument{'' if len(params) == 1 else 's'}" if params else "no arguments"
+            takes = plural(len(params), "argument") if params else "no arguments"
             names = ", ".join(f"{p.type_ref.name} {p.name}" if p.type is None else f"{p.type} {p.name}" for p in params)
             self.error(f"{what} takes {takes}, and {len(args)} {'is' if len(args) == 1 else 'are'} given", e, f"they are ({names})" if names else "")
             for arg in args:
@@ -71,9 +71,12 @@ class Calls(Base):
         good = True
         for param, arg in zip(params, args):
             if param.direction in ("out", "inout"):
+                if self.codec is not None:
+                    self.error("a codec's rows change nothing: a function with out parameters cannot be called here", arg)
+                    return False
                 type_ = self.target(arg)                    # type: ignore[attr-defined]
                 good &= type_ is not None and self.convert(arg, param.type, f"parameter '{param.name}'")
-                if isinstance(arg, ast.Slice):
+                if isinstance(arg, ast.Slice) or isinstance(arg, ast.Member) and arg.decl == "verdict":
                     self.error(f"{param.direction} parameter '{param.name}' needs a variable", arg)
                     good = False
             else:

@@ -6,11 +6,15 @@ from itertools import product
 from .. import ast
 from ..instances import walk
 from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Integer, StructType, Type, Varbit
-from .base import Base, described
+from .base import Base, described, plural
 from .scope import Scope, suggest
 
 
 class Codecs(Base):
+    def __init__(self, program: ast.Program):
+        super().__init__(program)
+        self.direct: set[ast.InlinePiece] = set()           # `inline:N` that are parts of a target
+
     def resolve_Codec(self, codec: ast.Codec) -> None:
         """The header it is for, and its parameters: what `via` needs to know."""
         decl = self.scope.find(codec.header_name)
@@ -35,10 +39,14 @@ class Codecs(Base):
                 if one.name != "_":
                     fields.names.setdefault(one.name, one)
         scope = Scope(fields)
+        hides = False
         for decl in (*codec.params, *(piece for piece in codec.tag if piece.name), *codec.vars):
             hidden = fields.names.get(decl.name)
             if isinstance(hidden, (ast.Field, ast.ChoiceField)):
                 self.error(f"'{decl.name}' hides the field of header {header.name}", decl, "choose another name")
+                hides = True
+        if hides:
+            return
         with self.inside(scope), self.setting(header=header, codec=codec):
             for param in codec.params:
                 self.declare(param.name, param)
@@ -116,7 +124,7 @@ class Codecs(Base):
 
     def keys(self, group: ast.Group, row: ast.Row, taken: dict[tuple[int, ...], ast.Row]) -> None:
         if len(row.keys) != len(group.tags):
-            self.error(f"this row has {len(row.keys)} keys, and the group has {len(group.tags)} tag variables", row.span if not row.keys else row.keys[0].span.to(row.keys[-1].span))
+            self.error(f"this row has {plural(len(row.keys), 'key')}, and the group has {plural(len(group.tags), 'tag variable')}", row.span if not row.keys else row.keys[0].span.to(row.keys[-1].span))
             return
         values: list[list[int]] = []
         for name, key in zip(group.tags, row.keys):
@@ -193,6 +201,7 @@ class Codecs(Base):
         right = width
         for part in reversed(flatten(item.value)):
             if isinstance(part, ast.InlinePiece) and part.width is not None:
+                self.direct.add(part)
                 bits = self.constant_number(part.width, "a width")
                 if bits is None or not 1 <= bits <= right:
                     return                                              # the widths do not add up: told as a mismatch
@@ -265,7 +274,7 @@ class Codecs(Base):
             bits = self.constant_number(e.width, "a width")
             if bits is None:
                 return None
-            if e.source is None:
+            if e.source is None and e not in self.direct:
                 self.error("the bits in line must be a part of the field", e, "use inline:N directly or in '++'; elsewhere inline(expression)")
                 return None
             return Bits(bits)

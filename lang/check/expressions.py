@@ -100,7 +100,7 @@ class Expressions(Base):
                 if not self.ensure(decl):
                     return None
                 e.const = decl.value.const
-                return decl.type
+                return decl.type if e.const is not None else None       # without value: told where it is declared
             case ast.VarDecl() | ast.Param() | ast.CodecVar() | ast.TagBits():
                 return decl.type
             case ast.Field():
@@ -234,7 +234,7 @@ class Expressions(Base):
                 self.error(f"'{e.op}' is for numbers, and this is {described(type_)}", side)
                 return None
         if isinstance(right, Bits) and right.signed or (e.right.const is not None and e.right.const < 0):
-            self.error("a shift's amount is not negative", e.right, "use bit<N>")
+            self.error("a shift's amount is not negative", e.right, "use bit<N>" if e.right.const is None else "shift the other way")
             return None
         if isinstance(left, Integer) and e.right.const is None:
             self.error("the number that is shifted needs a width", e.left, "as in 16w1 << n")

@@ -221,13 +221,13 @@ class Flow(FlowCalls):
             key = self.key_of(target.base.base)
             if key is None:
                 return paths
-            self.needs_valid(target.base.base, key, paths, assigning=True)
+            paths = self.needs_valid(target.base.base, key, paths, assigning=True)
             chosen = Values(frozenset([arm.number]))
             return frozenset(known.set((*key, arm.choice.tag.decl), chosen) for known in paths)
         if isinstance(target, ast.Member) and isinstance(target.decl, ast.Field):
             key = self.key_of(target.base)
             if key is not None:
-                self.needs_valid(target.base, key, paths, assigning=True)
+                paths = self.needs_valid(target.base, key, paths, assigning=True)
         path = self.path_of(target)
         return self.store(path, one.value, paths) if path is not None else paths
 

@@ -61,9 +61,10 @@ class FlowCalls:
 
     # ------------------------------------------------------------ telling
 
-    def needs_valid(self, e: ast.Expr, key: Key, paths: Paths, assigning: bool = False, why: str = "") -> None:
+    def needs_valid(self, e: ast.Expr, key: Key, paths: Paths, assigning: bool = False) -> Paths:
+        """Tells if the header may be missing. Returns the paths with the header valid: one message is enough."""
         if not paths or self.this is not None and key == self.this or all(key in one.valid for one in paths):
-            return
+            return paths
         name = show(e)
         never = all(key in one.invalid for one in paths)
         hint = f"test it first: if ({name}.isValid()) {{ ... }}"
@@ -73,7 +74,9 @@ class FlowCalls:
             hint = "no path to here extracts it or makes it valid"
         elif assigning:
             hint += f", or make it valid: {name}.setValid();"
-        self.diagnostics.error(f"'{name}' {'is' if never else 'may'} not {'' if never else 'be '}valid here{why}", e.span, hint)
+        self.diagnostics.error(f"'{name}' {'is' if never else 'may'} not {'' if never else 'be '}valid here", e.span, hint)
+        present = frozenset(one for one in (known.is_valid(key) for known in paths) if one is not None)
+        return present or frozenset(one.make_valid(key) for one in paths)
 
     def needs_arm(self, e: ast.Member, key: Key | None, paths: Paths) -> None:
         arm = e.decl
@@ -123,9 +126,7 @@ class FlowCalls:
     def member(self, e: ast.Member, paths: Paths) -> Paths:
         if isinstance(e.decl, (ast.Field, ast.ChoiceField)):
             key = self.key_of(e.base)
-            if key is not None:
-                self.needs_valid(e.base, key, paths)
-            return paths
+            return paths if key is None else self.needs_valid(e.base, key, paths)
         if isinstance(e.decl, ast.ChoiceArm):
             paths = self.eval(e.base, paths)
             self.needs_arm(e, self.key_of(e.base.base) if isinstance(e.base, ast.Member) else self.this, paths)
@@ -271,7 +272,7 @@ class FlowCalls:
         if method == "setInvalid":
             return frozenset(one.make_invalid(key) for one in paths)
         if method == "holds":
-            self.needs_valid(base, key, paths)
+            paths = self.needs_valid(base, key, paths)
             self.bound(base, paths, deferred=True)
         return paths
 
@@ -351,7 +352,7 @@ class FlowCalls:
             if isinstance(param.type, HeaderType):
                 key = self.key_of(arg)
                 if key is not None and param.direction != "out":
-                    self.needs_valid(arg, key, paths)
+                    paths = self.needs_valid(arg, key, paths)
             elif param.direction != "out":
                 paths = self.eval(arg, paths)
         return self.given_back(params, args, paths)
@@ -367,7 +368,7 @@ class FlowCalls:
                     if isinstance(arg, ast.Member) and isinstance(arg.decl, ast.Field):
                         key = self.key_of(arg.base)
                         if key is not None:
-                            self.needs_valid(arg.base, key, paths, assigning=True)
+                            paths = self.needs_valid(arg.base, key, paths, assigning=True)
                     paths = self.forget_target(arg, paths)
         return paths
 

@@ -72,16 +72,19 @@ class Headers(Base):
             return
         for field in parts(item):
             assert isinstance(field, ast.Field)
-            if isinstance(item, ast.Word):
-                self.in_word(field)
+            if isinstance(item, ast.Word) and not self.may_be_in_word(field):
+                continue
             self.field(field, place, places)
 
-    def in_word(self, field: ast.Field) -> None:
+    def may_be_in_word(self, field: ast.Field) -> bool:
         for attribute, what in ((field.when, "when"), (field.sized, "sized")):
             if attribute is not None:
                 self.error(f"a field in a word cannot have '{what}'", attribute, "a word is there as a whole")
+                return False
         if isinstance(field.type, Varbit):
             self.error("a varbit cannot be in a word", field)
+            return False
+        return True
 
     def field(self, field: ast.Field, place: int, places: dict[object, int]) -> None:
         if field.when is not None:

@@ -208,6 +208,8 @@ class Members(Base):
                     return (f"meta.{e.name} is given by the engine and cannot be assigned",)
                 if e.decl == "next":
                     return None
+                if isinstance(e.base, ast.Name) and e.base.decl == builtins.NODE_NAME:
+                    return (f"node.{e.name} is given by the engine and cannot be assigned",)
                 return (f"'{e.name}' cannot be assigned",)
             case ast.Member(decl=ast.ChoiceField()):
                 return ("a choice is assigned by the name of an arm", f"as in .{e.name}.{e.decl.arms[0].name}" if e.decl.arms else "")

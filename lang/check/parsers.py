@@ -4,7 +4,7 @@ from __future__ import annotations
 from .. import ast
 from ..instances import header_of, is_headers, named_field, walk
 from ..types import Bits, Bool, EnumType, ErrorType, Integer, Meta, Packet, StructType, Type
-from .base import Base, described
+from .base import Base, described, plural
 from .headers import needs_payload
 from .scope import Scope, suggest
 
@@ -110,8 +110,7 @@ class Parsers(Base):
         if len(keys) == 1 and isinstance(keys[0], ast.DontCare):
             return
         if len(keys) != len(types):
-            one = "value" if len(types) == 1 else "values"
-            self.error(f"this case has {len(keys)} keys, and the select has {len(types)} {one}", keys[0].span.to(keys[-1].span),
+            self.error(f"this case has {plural(len(keys), 'key')}, and the select has {plural(len(types), 'value')}", keys[0].span.to(keys[-1].span),
                        f"write ({', '.join(['_'] * len(types))}), one for each" if len(types) > 1 else "")
             return
         for key, type_ in zip(keys, types):

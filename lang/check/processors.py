@@ -5,7 +5,7 @@ from .. import ast
 from ..instances import is_headers
 from ..types import (Array, Bits, Bool, EnumType, ErrorType, HeaderType, Meta, Packet, Stack, StructType, Type, Varbit, Void)
 from . import fold
-from .base import MAX_COUNT, Base, described
+from .base import MAX_COUNT, Base, described, plural
 from .calls import NO_ACTION
 from .scope import Scope, suggest
 from .statements import always_leaves
@@ -77,7 +77,7 @@ class Processors(Base):
             return
         if len(args) != len(params):
             wants = ", ".join(f"{p.type} {p.name}" for p in params)
-            self.error(f"header {type_} looks at {len(params)} other header{'s' if len(params) != 1 else ''}, and {len(args)} {'are' if len(args) != 1 else 'is'} given",
+            self.error(f"header {type_} looks at {plural(len(params), 'other header')}, and {len(args)} {'are' if len(args) != 1 else 'is'} given",
                        field, f"write {type_}({', '.join(p.name for p in params)}) {field.name}; it wants ({wants})" if params else "")
             return
         for arg, param in zip(args, params):
@@ -229,7 +229,7 @@ class Processors(Base):
         if ref.action is None:
             return
         if len(ref.args) > len(ref.action.params):
-            self.error(f"action '{ref.name}' has {len(ref.action.params)} parameters", ref)
+            self.error(f"action '{ref.name}' has {plural(len(ref.action.params), 'parameter')}", ref)
             return
         for param, arg in zip(ref.action.params, ref.args):
             self.value(arg, param.type, f"parameter '{param.name}'")        # type: ignore[attr-defined]
@@ -251,7 +251,7 @@ class Processors(Base):
 
     def entry(self, table: ast.Table, entry: ast.TableEntry, names: dict[str, ast.ActionRef]) -> None:
         if len(entry.keys) != len(table.keys):
-            self.error(f"this entry has {len(entry.keys)} keys, and the table has {len(table.keys)}", entry.span)
+            self.error(f"this entry has {plural(len(entry.keys), 'key')}, and the table has {len(table.keys)}", entry.span)
         for key, value in zip(table.keys, entry.keys):
             if key.expr.type is not None:
                 self.entry_key(key, value)

@@ -32,7 +32,7 @@ class Scope:
 
 def suggest(name: str, names: Iterable[str]) -> str:
     """"did you mean x?", or nothing."""
-    close = get_close_matches(name, sorted(names), 1, 0.7)
+    close = get_close_matches(name, sorted(names), 1, 0.6)
     if not close:
         close = [one for one in sorted(names) if one.lower() == name.lower()]
     return f"did you mean {close[0]}?" if close else ""

@@ -1,7 +1,7 @@
 """Statements, and the bodies of functions and actions."""
 from __future__ import annotations
 
-from .. import ast
+from .. import ast, builtins
 from ..types import Array, Bits, EnumType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Void
 from .base import Base, described
 from .scope import Scope
@@ -14,6 +14,7 @@ class Statements(Base):
         super().__init__(program)
         self.loop_variables: set[ast.VarDecl] = set()
         self.returns: Type | None = None                    # what `return` gives here; None: it is not allowed
+        self.returns_anything = False                       # the type is wrong, which has been told
 
     def block(self, body: ast.Block) -> None:
         with self.inside(Scope(self.scope)):
@@ -69,18 +70,24 @@ class Statements(Base):
 
     def _stmt_Assign(self, one: ast.Assign) -> None:
         type_ = self.target(one.target)                     # type: ignore[attr-defined]
+        if isinstance(type_, Array):
+            self.error(f"{type_} is not assigned as a whole", one.target, "assign one cell, as in r[0] = ...")
+            return
         good = self.value(one.value, type_, "what is assigned") if type_ is not None else self.expr(one.value)      # type: ignore[attr-defined]
         if type_ is None or not good:
             return
-        if isinstance(type_, Array):
-            self.error(f"{type_} is not assigned as a whole", one, "assign one cell, as in r[0] = ...")
+        self.verdict(one)
         if isinstance(type_, (HeaderType, Stack, Packet, Meta)):
             self.error(f"{type_} is not assigned as a whole", one, "assign its fields")
         root = root_name(one.target)
-        if isinstance(self.module, ast.Deparser) and not (root is not None and isinstance(root.decl, ast.VarDecl)):
-            self.error("a deparser changes no headers", one, "change them in a processor")
-        if isinstance(self.module, ast.Parser) and root is not None and isinstance(root.decl, ast.Register):
-            self.error("a parser writes no registers", one, "write it in a processor")
+        if isinstance(self.module, (ast.Parser, ast.Deparser)) and root is not None and isinstance(root.decl, ast.Register):
+            self.error(f"a {type(self.module).__name__.lower()} writes no registers", one, "write it in a processor")
+
+    def verdict(self, one: ast.Assign) -> None:
+        if isinstance(one.target, ast.Member) and one.target.decl == "verdict" and isinstance(one.target.base.type, Meta):
+            for choice in self.branches(one.value):
+                if choice.const is None or choice.const not in builtins.VERDICTS.values():
+                    self.error(f"a verdict is one of {', '.join(builtins.VERDICTS)}", choice)
 
     def _stmt_If(self, one: ast.If) -> None:
         self.condition(one.cond)                            # type: ignore[attr-defined]
@@ -92,8 +99,11 @@ class Statements(Base):
     def _stmt_For(self, one: ast.For) -> None:
         low, high = self.constant_number(one.low, "a loop's bound"), self.constant_number(one.high, "a loop's bound")
         if low is not None and high is not None and not 0 <= high - low <= MAX_TURNS:
-            self.error("a loop counts up" if high < low else f"a loop has at most {MAX_TURNS} turns", one.low.span.to(one.high.span),
-                       "write low..high; high itself is left out")
+            where = one.low.span.to(one.high.span)
+            if high < low:
+                self.error("a loop counts up", where, "write low..high; high itself is left out")
+            else:
+                self.error(f"a loop has at most {MAX_TURNS} turns", where)
         one.var = ast.VarDecl(one.span, ast.TypeRef(one.span, "bit", ast.Int(one.span, 32)), one.name, None)
         one.var.type = self.type_of(one.var.type_ref)
         self.loop_variables.add(one.var)
@@ -145,7 +155,10 @@ class Statements(Base):
         return None
 
     def _stmt_Return(self, one: ast.Return) -> None:
-        if self.returns is None:
+        if self.returns_anything:
+            if one.value is not None:
+                self.expr(one.value)                        # type: ignore[attr-defined]
+        elif self.returns is None:
             self.error("there is nothing to return from here", one, "write transition accept; or reject" if isinstance(self.module, ast.Parser) else "")
         elif isinstance(self.returns, Void):
             if one.value is not None:
@@ -180,7 +193,8 @@ class Statements(Base):
                 param.type = None
 
     def body(self, decl: ast.Function | ast.Action, scope: Scope, returns: Type | None) -> None:
-        with self.inside(Scope(scope)), self.setting(function=decl, returns=returns):
+        anything = isinstance(decl, ast.Function) and returns is None
+        with self.inside(Scope(scope)), self.setting(function=decl, returns=returns, returns_anything=anything):
             for param in decl.params:
                 self.declare(param.name, param)
             with self.inside(Scope(self.scope)):

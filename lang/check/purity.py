@@ -1,0 +1,44 @@
+"""Only processors change state: functions that write registers or count cannot be called from anywhere else."""
+from __future__ import annotations
+
+from .. import ast
+from ..diagnostics import Diagnostics
+from ..instances import walk
+from .statements import root_name
+
+PLACES = {ast.Header: "a header's description", ast.Codec: "a codec", ast.Parser: "a parser", ast.Deparser: "a deparser"}
+
+
+def purity(program: ast.Program, diagnostics: Diagnostics) -> None:
+    writers: dict[ast.Function, str] = {}
+    functions = [decl for decl in program.decls if isinstance(decl, ast.Function)]
+    again = True
+    while again:
+        again = False
+        for function in functions:
+            if function in writers:
+                continue
+            name = next((written for node in walk(function.body) if (written := changes(node, writers)) is not None), None)
+            if name is not None:
+                writers[function] = name
+                again = True
+    for decl in program.decls:
+        if type(decl) in PLACES:
+            for node in walk(decl):
+                if isinstance(node, ast.Call) and node.target in writers:
+                    diagnostics.error(f"'{node.target.name}' changes {writers[node.target]}, and {PLACES[type(decl)]} changes no state",   # type: ignore
+                                      node.span, "change it in a processor")
+
+
+def changes(node: ast.Node, writers: dict[ast.Function, str]) -> str | None:
+    """The state that a statement or call changes, in words."""
+    if isinstance(node, ast.Assign):
+        root = root_name(node.target)
+        if root is not None and isinstance(root.decl, ast.Register):
+            return f"register '{root.name}'"
+    elif isinstance(node, ast.Call):
+        if node.target == "count" and isinstance(node.callee, ast.Member) and isinstance(node.callee.base, ast.Name):
+            return f"counter '{node.callee.base.name}'"
+        if isinstance(node.target, ast.Function):
+            return writers.get(node.target)
+    return None

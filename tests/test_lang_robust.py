@@ -1,0 +1,118 @@
+"""Any input gives a program or diagnostics, never a traceback."""
+from __future__ import annotations
+
+import random
+import re
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lpn.lang.check import check
+from lpn.lang.derive import derived, representation
+from lpn.lang.diagnostics import DiagnosticError, render, rich_text
+from lpn.lang.loader import Unreadable, load
+from lpn.lang.source import Source
+
+ROOT = Path(__file__).parent.parent
+PROGRAMS = [path.read_text() for path in sorted([*ROOT.glob("stdlib/*.lpn"), *ROOT.glob("examples/*/*.lpn")])]
+TOKENS = sorted({token for text in PROGRAMS for token in re.findall(r"\w+|[^\w\s]+", text)})
+
+
+def front_end(text: str) -> None:
+    """Loads and checks; what is said can be shown."""
+    try:
+        program = check(load(Source("fuzz.lpn", text)))
+        derived(program)
+        representation(program)
+    except DiagnosticError as error:
+        assert error.diagnostics
+        assert render(error.diagnostics)
+        rich_text(error.diagnostics)
+        assert any(one.severity == "error" for one in error.diagnostics)
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=300)
+def test_any_text(text: str) -> None:
+    front_end(text)
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=60))
+@settings(max_examples=300)
+def test_any_words(words: list[str]) -> None:
+    front_end(" ".join(words))
+
+
+def mutate(text: str, chance: random.Random) -> str:
+    """A program with a few tokens dropped, doubled, exchanged or replaced."""
+    tokens = re.findall(r"//[^\n]*|\w+|\s+|[^\w\s]", text)
+    for _ in range(chance.randint(1, 4)):
+        at = chance.randrange(len(tokens))
+        match chance.randrange(5):
+            case 0:
+                del tokens[at]
+            case 1:
+                tokens.insert(at, tokens[at])
+            case 2:
+                tokens[at] = chance.choice(TOKENS)
+            case 3:
+                other = chance.randrange(len(tokens))
+                tokens[at], tokens[other] = tokens[other], tokens[at]
+            case 4:
+                names = [i for i, token in enumerate(tokens) if re.match(r"[a-zA-Z_]", token)]
+                tokens[chance.choice(names)] = tokens[chance.choice(names)]
+    return "".join(tokens)
+
+
+@given(st.integers(0, 2**32), st.sampled_from(PROGRAMS))
+@settings(max_examples=400)
+def test_mutated_programs(seed: int, text: str) -> None:
+    front_end(mutate(text, random.Random(seed)))
+
+
+DEPTH = {
+    "parentheses": lambda n: "const bit<8> X = " + "(" * n + "1" + ")" * n + ";",
+    "sums": lambda n: "const bit<8> X = " + "1+" * n + "1;",
+    "complements": lambda n: "const bit<8> X = " + "~" * n + "1;",
+    "casts": lambda n: "const bit<8> X = " + "(bit<8>) " * n + "1;",
+    "named casts": lambda n: "const bit<8> X = " + "(a) " * n + "1;",
+    "calls": lambda n: "const bit<8> X = " + "f(" * n + "1" + ")" * n + ";",
+    "differences of parentheses": lambda n: "const bit<8> X = " + "(a) - " * n + "1;",
+    "conditions": lambda n: "const bit<8> X = " + "true ? 1 : " * n + "1;",
+    "members": lambda n: "const bit<8> X = a" + ".b" * n + ";",
+    "blocks": lambda n: "function void f() " + "{" * n + "}" * n,
+    "open blocks": lambda n: "function void f() " + "{" * n,
+    "ifs": lambda n: "function void f() { " + "if (true) " * n + "; }",
+    "else ifs": lambda n: "function void f() { " + "if (true) {} else " * n + "{} }",
+    "lists": lambda n: "const bit<8> X = " + "{" * n + "}" * n + ";",
+    "types": lambda n: "const " + "bit<(" * n + "1" + ")>" * n + " X = 1;",
+    "structs": lambda n: "".join(f"struct S{i} {{ S{i + 1} x; }}" for i in range(n)) + f"struct S{n} {{ bit<8> x; }}",
+    "functions": lambda n: "".join(f"function bit<8> f{i}() {{ return f{i + 1}(); }}" for i in range(n)) + f"function bit<8> f{n}() {{ return 1; }}",
+    "constants": lambda n: "".join(f"const bit<8> c{i} = c{i + 1};" for i in range(n)) + f"const bit<8> c{n} = 1;",
+    "states": lambda n: "parser P(packet p) { state start { transition s0; } " + "".join(f"state s{i} {{ transition s{i + 1}; }}" for i in range(n))
+              + f"state s{n} {{ transition accept; }} }}",
+}
+
+
+@pytest.mark.parametrize("shape", DEPTH)
+@pytest.mark.parametrize("depth", [30, 120, 2000])
+def test_deep_nesting(shape: str, depth: int) -> None:
+    start = time.process_time()
+    front_end(DEPTH[shape](depth))
+    assert time.process_time() - start < 20
+
+
+def test_unreadable(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match="cannot read"):
+        load(tmp_path / "nothing.lpn")
+    with pytest.raises(Unreadable):
+        load(tmp_path)
+    (tmp_path / "bytes.lpn").write_bytes(b"const \xff")
+    with pytest.raises(Unreadable, match="UTF-8"):
+        load(tmp_path / "bytes.lpn")
+    (tmp_path / "nul.lpn").write_bytes(b"const bit<8> X = 1\0;")
+    with pytest.raises(DiagnosticError, match="unexpected character"):
+        load(tmp_path / "nul.lpn")
