@@ -135,8 +135,8 @@ def tables_for(name: str) -> dict:
     if name in RFC_FILES or name == "frag":
         options = (CAPTURES / "rfc6282" / "TSHARK_OPTS.txt").read_text()
     else:
-        rows = rows(CAPTURES / "MANIFEST.tsv")
-        options = next(row["tshark_opts"] or "" for row in rows if row["file"] == f"{name}.pcap")
+        manifest = rows(CAPTURES / "MANIFEST.tsv")
+        options = next(row["tshark_opts"] or "" for row in manifest if row["file"] == f"{name}.pcap")
     found = re.findall(r"6lowpan\.context(\d+):([0-9a-f:]+)/(\d+)", options)
     return {"contexts": {number: {"prefix": prefix, "length": int(length)} for number, prefix, length in found}}
 
