@@ -199,7 +199,7 @@ class Codecs(Base):
         if width is None:
             return
         right = width
-        for part in reversed(flatten(item.value)):
+        for part in flatten(item.value):
             if isinstance(part, ast.InlinePiece) and part.width is not None:
                 self.direct.add(part)
                 bits = self.constant_number(part.width, "a width")
