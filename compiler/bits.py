@@ -273,13 +273,18 @@ class Bits:
             amount = b.or_(amount, b.select(b.icmp_unsigned("!=", extra, i32(0)), i32(MASK32), i32(0)))
         inside = b.icmp_unsigned("<", amount, i32(a.width))
         if a.width <= 32:
-            safe = b.and_(amount, i32(31))
+            safe = b.and_(self.opaque(amount), i32(31))
             r = b.shl(a.limbs[0], safe) if left else b.lshr(a.limbs[0], safe)
             return self.mask_top(a.width, [b.select(inside, r, i32(0))])
-        safe = b.zext(b.and_(amount, i32(63)), I64)
+        safe = b.zext(b.and_(self.opaque(amount), i32(63)), I64)
         x = self.to_i64(a)
         r = b.shl(x, safe) if left else b.lshr(x, safe)
         return self.from_i64(a.width, b.select(inside, r, ir.Constant(I64, 0)))
+
+    def opaque(self, v: ir.Value) -> ir.Value:
+        """The same value, of which LLVM knows nothing: it would drop the mask of a shift whose result is not used, and no
+        verifier could know that."""
+        return self.b.asm(ir.FunctionType(I32, [I32]), "", "=r,0", [v], side_effect=False)
 
     # ---- comparison (i1)
 

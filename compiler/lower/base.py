@@ -78,6 +78,11 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
             slot.type = PTR                     # memory, addressed by octets
         return slot
 
+    def clear(self, base: ir.Value, octets: int) -> None:
+        """Writes zeros over whole words: no path may read a stack octet that was never written."""
+        for at in range(0, octets, 4):
+            self._store(base, at, 4, i32(0))
+
     def at_entry(self, make) -> ir.Value:
         """Runs `make` with the builder at the end of the entry block."""
         saved, self.b = self.b, self.entry_builder
@@ -122,6 +127,24 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
         if is_const(x, 0):
             return y
         return x if is_const(y, 0) else self.b.add(x, y)
+
+    def by_number(self, v: Val, cases: list[tuple[int, ir.Value]], default: ir.Value) -> ir.Value:
+        """The i32 that belongs to the number `v`."""
+        b = self.b
+        if v.const is not None:
+            return dict(cases).get(v.const, default)
+        done, other = b.append_basic_block("numbered"), b.append_basic_block("other")
+        switch = b.switch(v.limbs[0], other)
+        ends = [(default, other)]
+        for number, result in cases:
+            block = b.append_basic_block(f"number.{number}")
+            switch.add_case(i32(number), block)
+            ends.append((result, block))
+        for _, block in ends:
+            b.position_at_end(block)
+            b.branch(done)
+        b.position_at_end(done)
+        return self.phi(I32, ends)
 
     def pick(self, cond: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:
         if isinstance(cond, ir.Constant):

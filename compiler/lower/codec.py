@@ -112,7 +112,6 @@ class Codecs:
             for v in codec.vars:
                 self.env[v].clear()
             self.begin_expand(codec, inst)
-            self.flush_checks()
             width = tag_width(codec)
             tag = self.take(width)
             for piece in codec.tag:
@@ -122,7 +121,6 @@ class Codecs:
                     self.check(self.eq(v, self.constant(piece.width, piece.value)), f"{codec.name}.tag")
                 else:
                     self.env[piece] = Value(piece.type, v)
-            self.flush_checks()
             delayed: list[tuple[ast.Group, ast.Row, ast.RowAssign]] = []
             for group in codec.groups:
                 self.expand_group(codec, inst, group)

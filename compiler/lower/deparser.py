@@ -114,8 +114,7 @@ class Deparsers:
 
     def emit_varbit(self, inst: Instance, u: Unit) -> None:
         source, octets = inst.varbit(u)
-        if u.when is not None:
-            octets = self.pick(inst.present(u), octets, i32(0))
+        octets = inst.if_present(u, lambda: octets, lambda: i32(0))
         self.copy(source, octets, u.max_octets)
 
     def copy(self, source: ir.Value, octets: ir.Value, most: int) -> None:
@@ -229,6 +228,12 @@ class Deparsers:
                 cond = self.land(cond, self.condition(item.cond))
             elif isinstance(item, ast.RowAssign) and not has_following(item.value):
                 cond = self.land(cond, self.equal(item.target, item.value))
+            elif isinstance(item, ast.RowInline):
+                for t in item.targets:
+                    if t.bits is not None:
+                        octets = inst.varbit(inst.layout.unit_of[t.target.decl])[1]
+                        size = self.resize(self.bits_of(t.bits), 32).limbs[0]
+                        cond = self.land(cond, self.b.icmp_unsigned("==", size, self._shl(octets, 3)))
         return cond
 
     def inline_piece(self, e: ast.InlinePiece):

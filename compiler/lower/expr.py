@@ -29,6 +29,60 @@ class Expressions(Bits):
         v = self.value(e)
         return self.truth(v) if isinstance(v, Val) else v
 
+    def branch(self, e: ast.Expr, yes: ir.Block, no: ir.Block) -> None:
+        """Ends the block with a jump to `yes` or `no`. `&&`, `||` and `!` become jumps, never values: eBPF has no
+        instruction that makes a truth value."""
+        b = self.b
+        if e.const is not None:
+            b.branch(yes if e.const else no)
+        elif isinstance(e, ast.Unary) and e.op == "!":
+            self.branch(e.operand, no, yes)
+        elif isinstance(e, ast.Binary) and e.op in ("&&", "||"):
+            more = b.append_basic_block("and" if e.op == "&&" else "or")
+            self.branch(e.left, *((more, no) if e.op == "&&" else (yes, more)))
+            b.position_at_end(more)
+            self.branch(e.right, yes, no)
+        elif isinstance(e, ast.Conditional):
+            then, otherwise = b.append_basic_block("then"), b.append_basic_block("else")
+            self.branch(e.cond, then, otherwise)
+            for block, part in ((then, e.then), (otherwise, e.otherwise)):
+                b.position_at_end(block)
+                self.branch(part, yes, no)
+        else:
+            cond = self.condition(e)
+            if isinstance(cond, ir.Constant):
+                b.branch(yes if cond.constant else no)
+            else:
+                b.cbranch(cond, yes, no)
+
+    def choose(self, e: ast.Expr, then, otherwise):
+        """The value of `then()` or `otherwise()` (Val, i1 or i32), by the condition `e`."""
+        b = self.b
+        yes, no, done = (b.append_basic_block(n) for n in ("yes", "no", "chosen"))
+        self.branch(e, yes, no)
+        ends = []
+        for block, make in ((yes, then), (no, otherwise)):
+            b.position_at_end(block)
+            v = make()
+            ends.append((v, b.block))
+            b.branch(done)
+        b.position_at_end(done)
+        return self.join(ends)
+
+    def join(self, ends: list):
+        """The value that comes from whichever predecessor was left."""
+        first = ends[0][0]
+        if not isinstance(first, Val):
+            return self.phi(first.type, ends)
+        return Val(first.width, tuple(self.phi(I32, [(v.limbs[i], block) for v, block in ends])
+                                      for i in range(len(first.limbs))))
+
+    def phi(self, ty: ir.Type, ends: list) -> ir.Value:
+        phi = self.b.phi(ty)
+        for v, block in ends:
+            phi.add_incoming(v, block)
+        return phi
+
     def truth(self, v: Val) -> ir.Value:
         if v.const is not None:
             return self.bool_const(bool(v.const))
@@ -150,10 +204,8 @@ class Expressions(Bits):
 
     def _expr_Binary(self, e: ast.Binary):
         op = e.op
-        if op == "&&":
-            return self.land(self.condition(e.left), self.condition(e.right))
-        if op == "||":
-            return self.lor(self.condition(e.left), self.condition(e.right))
+        if op in ("&&", "||"):
+            return self.choose(e, lambda: self.bool_const(True), lambda: self.bool_const(False))
         if op == "++":
             return self.concat(self.bits_of(e.left), self.bits_of(e.right))
         if op in ("==", "!="):
@@ -194,15 +246,11 @@ class Expressions(Bits):
         return self.eq(self.bool_to_bits(a), self.bool_to_bits(c))
 
     def _expr_Conditional(self, e: ast.Conditional):
-        cond = self.condition(e.cond)
-        if isinstance(cond, ir.Constant):
-            return self.value(e.then if cond.constant else e.otherwise)
-        a, c = self.value(e.then), self.value(e.otherwise)
-        if isinstance(a, Place) or isinstance(c, Place):
+        if e.cond.const is not None:
+            return self.value(e.then if e.cond.const else e.otherwise)
+        if isinstance(e.type, (StructType, HeaderType, Stack)):
             raise self.unsupported(e, "'?:' of structs or headers")
-        if isinstance(a, Val):
-            return self.select(cond, a, c)
-        return self.b.select(cond, a, c)
+        return self.choose(e.cond, lambda: self.value(e.then), lambda: self.value(e.otherwise))
 
     def _expr_Cast(self, e: ast.Cast):
         v = self.value(e.operand)
@@ -275,7 +323,8 @@ class Expressions(Bits):
 
     def _call_holds(self, e: ast.Call):
         """Every deferred equation equals the field's stored value."""
-        inst, result = self.place(e.callee.base), self.bool_const(True)
+        inst = self.place(e.callee.base)
+        result = inst.valid()
         for f in inst.header.fields():
             if f.deferred:
                 result = self.land(result, self.eq(inst.read_stored(f), inst.equation(f)))

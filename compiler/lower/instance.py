@@ -29,6 +29,7 @@ class Instance(Place):
         else:
             size = (inst.layout.image_size + 3) & ~3
             self.image = lower.alloca(ir.ArrayType(I8, max(size, 4)), f"{inst.name}.image", align=8)
+            lower.at_entry(lambda: lower.clear(self.image, max(size, 4)))
             for u in inst.layout.units:
                 if u.varbit:
                     self.varbit_slots[u] = (lower.alloca(PTR, f"{inst.name}.{u.varbit.name}"),
@@ -82,9 +83,13 @@ class Instance(Place):
             return self.lower.b.load(self.base_slots[u.run], typ=PTR), u.offset
         return self.image, u.image
 
-    def present(self, u: Unit) -> ir.Value:
-        with self.lower.this_is(self):
-            return self.lower.condition(u.when)
+    def if_present(self, u: Unit, then, otherwise):
+        """`then()` where the unit is there, `otherwise()` where its `when` says that it is not."""
+        low = self.lower
+        if u.when is None:
+            return then()
+        with low.this_is(self):
+            return low.choose(u.when, then, otherwise)
 
     def tag(self, choice: ast.ChoiceField) -> Val:
         with self.lower.this_is(self):
@@ -124,15 +129,10 @@ class Instance(Place):
         """The unit's size now, as i32."""
         low = self.lower
         if u.choice:
-            tag, size = self.tag(u.choice), i32(0)
-            for arm in u.choice.arms:
-                is_arm = low.eq(tag, low.constant(tag.width, arm.number))
-                size = low.pick(is_arm, i32(field_width(arm) // 8), size)
-            return size
-        size = self.varbit(u)[1] if u.varbit else i32(u.octets)
-        if u.when is not None:
-            size = low.pick(self.present(u), size, i32(0))
-        return size
+            tag = self.tag(u.choice)
+            arms = [(arm.number, i32(field_width(arm) // 8)) for arm in u.choice.arms]
+            return low.by_number(tag, arms, i32(0))
+        return self.if_present(u, lambda: self.varbit(u)[1] if u.varbit else i32(u.octets), lambda: i32(0))
 
     def size(self) -> ir.Value:
         """The header's size now, uncompressed, whatever its validity."""
@@ -164,13 +164,13 @@ class Instance(Place):
 
     def read_stored(self, f: ast.Field) -> Val | ir.Value:
         low = self.lower
-        u = self.layout.unit_of[f]
-        width = field_width(f)
-        shift = self.layout.shift_of[f]
-        v = low.slice(self.read_unit(u), shift + width - 1, shift)
-        if u.when is not None:
-            v = low.select(self.present(u), v, low.constant(width, 0))
+        v = self.if_present(self.layout.unit_of[f], lambda: self.slice_of(f), lambda: low.constant(field_width(f), 0))
         return low.truth(v) if isinstance(f.type, Bool) else v
+
+    def slice_of(self, f: ast.Field) -> Val:
+        """The field's bits, for one that is there."""
+        shift = self.layout.shift_of[f]
+        return self.lower.slice(self.read_unit(self.layout.unit_of[f]), shift + field_width(f) - 1, shift)
 
     def equation(self, f: ast.Field) -> Val:
         low = self.lower
@@ -212,8 +212,9 @@ class Instance(Place):
         width = field_width(arm)
         load = low.load_packet if self.inst.in_packet else low.load
         v = load(base, offset, width, arm.little)
+        zero = low.constant(width, 0)
         tag = self.tag(arm.choice)
-        return low.select(low.eq(tag, low.constant(tag.width, arm.number)), v, low.constant(width, 0))
+        return low.select(low.eq(tag, low.constant(tag.width, arm.number)), v, zero)
 
     def write_arm(self, arm: ast.ChoiceArm, v: Val) -> None:
         low = self.lower

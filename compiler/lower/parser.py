@@ -1,12 +1,10 @@
 """Parsers: states become blocks; bytes are read ahead within the window and compared with the packet's end once.
 
-A parser has no side effects, so a check that fails may be acted on later: checks that follow each other are tested together
-and taken apart only in the cold path, and `PacketTooShort` is found by one comparison of the cursor with the end. What
-is reported is what checking every step at once would have reported (docs/language.md, "Short packets").
+A parser has no side effects, so that bytes are missing may be noticed later: a check that fails reports `PacketTooShort`
+instead of its own reason if the cursor has passed the end by then, and what is accepted is compared with it once. What is
+reported is what checking every step at once would have reported (docs/language.md, "Short packets").
 """
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import llvmlite.ir as ir
 
@@ -20,14 +18,6 @@ from lpn.lang.types import EnumType, HeaderType
 from .instance import Instance
 
 
-@dataclass
-class Check:
-    cond: ir.Value
-    reason: str
-    cursor: ir.Value                            # what must not lie beyond the end for the reason to count
-    proven: bool
-
-
 class Parsers:
     """Mixed into `Lowering`. `bound`: how far the cursor may lie beyond what is known to be inside the packet; `look`: octets
     behind the cursor that a lookahead needs."""
@@ -36,7 +26,6 @@ class Parsers:
         """Lowers parser `p`; `accept()` is called with the builder where it accepts."""
         self.cursor_slot = self.alloca(PTR, "cursor")
         self.bound = self.look = 0
-        self.checks: list[Check] = []
         self.row_base, self.row_bit = None, 0
         self.parser_decl, self.accept = p, accept
         self.stack_next: dict[ast.StructField, int] = {}
@@ -70,10 +59,8 @@ class Parsers:
         if octets == 0:
             return
         if self.target.window == 0:
-            self.flush_checks()
             self.short_unless(self.at(self.cursor(), octets))
         elif self.bound + octets > self.target.window:
-            self.flush_checks()
             self.short_unless(self.cursor())
             self.bound = 0
 
@@ -89,7 +76,6 @@ class Parsers:
 
     def advance_by(self, octets: ir.Value) -> None:
         """A run-time number of octets; the packet must hold them."""
-        self.flush_checks()
         self.require_lookahead()
         self.b.store(self.at(self.cursor(), octets), self.cursor_slot)
         self.short_unless(self.cursor())
@@ -97,7 +83,6 @@ class Parsers:
 
     def require_lookahead(self) -> None:
         if self.look:
-            self.flush_checks()
             self.short_unless(self.at(self.cursor(), self.look))
             self.bound = self.look = 0
 
@@ -113,33 +98,18 @@ class Parsers:
         return self.load_packet(self.cursor(), 0, width, False)
 
     def check(self, cond: ir.Value, reason: str) -> None:
-        """Rejects with `reason` if false; acted on by the next `flush_checks`."""
-        if isinstance(cond, ir.Constant) and cond.constant:
-            return
-        self.checks.append(Check(cond, reason, self.at(self.cursor(), self.look), self.bound + self.look == 0))
+        """Rejects with `reason` if false."""
+        self.reject_if_not(cond, reason, self.at(self.cursor(), self.look))
 
-    def flush_checks(self) -> None:
-        checks, self.checks = self.checks, []
-        if not checks:
+    def check_that(self, e: ast.Expr, reason: str) -> None:
+        """Rejects with `reason` unless the condition `e` holds."""
+        if e.const:
             return
         b = self.b
-        together = self.bool_const(True)
-        for c in checks:
-            together = self.land(together, c.cond)
-        ok, cold = b.append_basic_block("ok"), b.append_basic_block("which")
-        self.likely(b.cbranch(together, ok, cold))
-        b.position_at_end(cold)
-        for i, c in enumerate(checks):
-            fail = b.append_basic_block("fail")
-            nxt = b.append_basic_block("which") if i + 1 < len(checks) else None
-            if nxt is None:
-                b.branch(fail)
-            else:
-                b.cbranch(c.cond, nxt, fail)
-            b.position_at_end(fail)
-            self.reject_at(c.reason, None if c.proven else c.cursor)
-            if nxt is not None:
-                b.position_at_end(nxt)
+        ok, fail = b.append_basic_block("ok"), b.append_basic_block("fail")
+        self.branch(e, ok, fail)
+        b.position_at_end(fail)
+        self.reject_now(reason)
         b.position_at_end(ok)
 
     def reject_at(self, reason: str, cursor: ir.Value | None) -> None:
@@ -151,13 +121,11 @@ class Parsers:
         self.return_drop(number)
 
     def reject_now(self, reason: str) -> None:
-        self.flush_checks()
         self.reject_at(reason, self.at(self.cursor(), self.look))
 
     def reject_if_not(self, cond: ir.Value, reason: str, cursor: ir.Value) -> None:
         if isinstance(cond, ir.Constant) and cond.constant:
             return
-        self.flush_checks()
         b = self.b
         ok, fail = b.append_basic_block("ok"), b.append_basic_block("fail")
         self.likely(b.cbranch(cond, ok, fail))
@@ -225,9 +193,8 @@ class Parsers:
             self._store(self.rec, inst.inst.bases[run], 2, self.distance(self.pkt, cursor))
 
     def extract_varbit(self, inst: Instance, u: Unit, oversize: list) -> None:
-        start, octets = self.cursor(), inst.varbit_octets(u)
-        if u.when is not None:
-            octets = self.pick(inst.present(u), octets, i32(0))
+        start = self.cursor()
+        octets = inst.if_present(u, lambda: inst.varbit_octets(u), lambda: i32(0))
         self.advance_by(octets)
         if not inst.inst.in_packet:
             inst.set_varbit(u, start, octets)
@@ -244,7 +211,7 @@ class Parsers:
             for item in header.items:
                 if isinstance(item, ast.Where):
                     reason = item.reason.decl.name if item.reason is not None else f"{header.name}.where"
-                    self.check(self.condition(item.cond), reason)
+                    self.check_that(item.cond, reason)
                 elif isinstance(item, ast.Word):
                     for f in item.fields:
                         self.field_checks(inst, f)
@@ -255,28 +222,28 @@ class Parsers:
                         self.field_checks(inst, item)
 
     def field_checks(self, inst: Instance, f: ast.Field) -> None:
-        conds = []
-        if isinstance(f.type, EnumType):
-            members = {m.number for m in f.type.decl.members}
-            if len(members) < 1 << field_width(f):
-                v = inst.read_stored(f)
-                conds.append(self.any_of([self.eq(v, self.constant(v.width, n)) for n in sorted(members)]))
+        """A field that is absent is not checked."""
+        named = isinstance(f.type, EnumType) and len(f.type.decl.members) < 1 << field_width(f)
+        equation = f.equation is not None and not f.deferred
+        if not (named or f.values is not None or equation):
+            return
+        u, reason = inst.layout.unit_of[f], f"{inst.header.name}.{f.name}"
+        b = self.b
+        done = None
+        if u.when is not None:
+            there, done = b.append_basic_block("there"), b.append_basic_block("checked")
+            self.branch(u.when, there, done)
+            b.position_at_end(there)
+        v = inst.slice_of(f)
         if f.values is not None:
-            v = inst.read_stored(f)
-            conds.append(self.any_of([self.matches(v, x) for x in f.values]))
-        if f.equation is not None and not f.deferred:
-            v = inst.read_stored(f)
-            expected = self.value(f.equation)
-            if not isinstance(v, Val):
-                v = self.bool_to_bits(v)
-            if not isinstance(expected, Val):
-                expected = self.bool_to_bits(expected)
-            conds.append(self.eq(v, expected))
-        u = inst.layout.unit_of[f]
-        for cond in conds:
-            if u.when is not None:
-                cond = self.lor(self.lnot(inst.present(u)), cond)
-            self.check(cond, f"{inst.header.name}.{f.name}")
+            self.check(self.any_of([self.matches(v, x) for x in f.values]), reason)
+        elif named:
+            self.check(self.any_of([self.eq(v, self.constant(v.width, m.number)) for m in f.type.decl.members]), reason)
+        if equation:
+            self.check(self.eq(v, self.bits_of(f.equation)), reason)
+        if done is not None:
+            b.branch(done)
+            b.position_at_end(done)
 
     def any_of(self, conds: list) -> ir.Value:
         r = self.bool_const(False)
@@ -320,13 +287,12 @@ class Parsers:
         return self.peek(self.width_of(e.type))
 
     def _call_verify(self, e: ast.Call) -> None:
-        self.check(self.condition(e.args[0]), e.args[1].decl.name)
+        self.check_that(e.args[0], e.args[1].decl.name)
 
     # ---------------------------------------------------------------- states
 
     def go_to(self, state: ast.State) -> None:
         """Ends the block with a jump to the state. Blocks differ by how full the stacks are and what was looked at."""
-        self.flush_checks()
         ahead = self.stacks_ahead(state)
         self.stack_next = {f: n for f, n in self.stack_next.items() if f in ahead}
         key = (state, tuple(sorted((f.name, n) for f, n in self.stack_next.items())), self.look)
@@ -360,7 +326,7 @@ class Parsers:
     def emit_state(self, state: ast.State, key: tuple, stacks: dict, bound: int, look: int) -> None:
         b = self.b
         b.position_at_end(self.state_blocks[key][0])
-        self.stack_next, self.bound, self.look, self.checks = dict(stacks), bound, look, []
+        self.stack_next, self.bound, self.look = dict(stacks), bound, look
         if state.max is not None:
             self.count_visit(state)
         for s in state.statements:
@@ -380,14 +346,12 @@ class Parsers:
         if self.parser_decl is None:
             super()._stmt_If(s)
             return
-        cond = self.condition(s.cond)
-        if isinstance(cond, ir.Constant):
+        if s.cond.const is not None:
             super()._stmt_If(s)
             return
-        self.flush_checks()
         b = self.b
         then, otherwise, done = (b.append_basic_block(n) for n in ("then", "else", "done"))
-        b.cbranch(cond, then, otherwise)
+        self.branch(s.cond, then, otherwise)
         before = self.bound, self.look, dict(self.stack_next)
         after = []
         for block, body in ((then, s.then), (otherwise, s.otherwise)):
@@ -396,7 +360,6 @@ class Parsers:
             if body is not None:
                 self.statement(body)
             if not b.block.is_terminated:
-                self.flush_checks()
                 if self.look != before[1]:
                     self.require_lookahead()
                 after.append((self.bound, self.look, self.stack_next))
@@ -424,7 +387,6 @@ class Parsers:
             self.take_case(t.cases[0])
             return
         values = [self.bits_of(e) for e in t.select]
-        self.flush_checks()
         for case in t.cases:
             keys = case.keys
             if len(keys) == 1 and isinstance(keys[0], ast.Tuple):
@@ -451,7 +413,6 @@ class Parsers:
 
     def take_case(self, case: ast.SelectCase) -> None:
         if case.target == "accept":
-            self.flush_checks()
             if self.bound + self.look:
                 self.short_unless(self.at(self.cursor(), self.look))
             self.finish_parse()

@@ -73,16 +73,15 @@ class Statements:
             self.place(target).set(value)
 
     def _stmt_If(self, s: ast.If) -> None:
-        cond = self.condition(s.cond)
-        if isinstance(cond, ir.Constant):
-            branch = s.then if cond.constant else s.otherwise
+        if s.cond.const is not None:
+            branch = s.then if s.cond.const else s.otherwise
             if branch is not None:
                 self.statement(branch)
             return
         b = self.b
         then, done = b.append_basic_block("then"), b.append_basic_block("done")
         otherwise = b.append_basic_block("else") if s.otherwise is not None else done
-        b.cbranch(cond, then, otherwise)
+        self.branch(s.cond, then, otherwise)
         for block, body in ((then, s.then), (otherwise, s.otherwise)):
             if body is None:
                 continue

@@ -1,0 +1,257 @@
+"""Lowering for the Linux kernel (target `xdp`): no window behind the packet, memory in one block, a verifier that counts paths.
+
+The kernel's verifier knows of a packet pointer what a comparison with data_end said of that very pointer plus constants, and
+follows every path on its own until it meets a state it has seen. So each read is tested right before it, LLVM is kept
+from rewriting a tested pointer into another one (`hide`), and offsets are forgotten where paths join (`forget`): paths that
+differ only in how far the cursor is are one path then.
+"""
+from __future__ import annotations
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import I8, I16, I32, I64, PTR, Val, i32
+from lpn.compiler.layout import Unit, field_width
+from lpn.compiler.target import CTX_OUT, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, MAX_PACKET, OUT_SIZE, VERDICTS
+from lpn.compiler.xdp import (ACTIONS, BLOCK, ETH_P_IEEE802154, ETHERNET_HEADER, ETHERTYPE_AT, MD_DATA, MD_DATA_END,
+                              SCRATCH, VERDICT, XDP_DROP, XDP_PASS, Memory)
+from lpn.lang import ast
+
+from .base import Lowering
+
+OFFSET_MASK = 2 * MAX_PACKET - 1                # more than any offset: the test against the end does the rest
+
+
+class BoundedLowering(Lowering):
+    """`Lowering` of one fused chain into an XDP program."""
+
+    def __init__(self, program, record, state_layout, derived, target, fn, record_in_memory, debug=None):
+        self.memory = Memory(record.size, state_layout.size)
+        super().__init__(program, record, state_layout, derived, target, fn, record_in_memory, debug)
+        self.md = self.ctx
+        ty = ir.ArrayType(I8, self.memory.size)
+        block = ir.GlobalVariable(fn.module, ty, BLOCK)
+        block.initializer = ir.Constant(ty, None)
+        block.section, block.align = ".data", 8
+        block.type = PTR
+        license_ = ir.GlobalVariable(fn.module, ir.ArrayType(I8, 4), "_license")
+        license_.initializer = ir.Constant(license_.value_type, bytearray(b"GPL\0"))
+        license_.section = "license"
+        self.ctx = block
+
+    # ---- context
+
+    def context_pointer(self, offset: int) -> ir.Value:
+        if offset not in self._entry_values:
+            self._entry_values[offset] = self.at_entry(lambda: self.make_pointer(offset))
+        return self._entry_values[offset]
+
+    def make_pointer(self, offset: int) -> ir.Value:
+        if offset in (CTX_PKT, CTX_PKT_END):
+            word = self.b.load(self.at(self.md, MD_DATA if offset == CTX_PKT else MD_DATA_END), typ=I32, align=4)
+            pointer = self.b.inttoptr(self.b.zext(word, I64), PTR)
+            return self.at(pointer, ETHERNET_HEADER) if offset == CTX_PKT else pointer
+        where = {CTX_REC: self.memory.record, CTX_STATE: self.memory.state, CTX_OUT: self.memory.out}[offset]
+        return self.at(self.ctx, where)
+
+    def finish(self) -> None:
+        """Frames that are not ours go their way before anything is done."""
+        pkt, end = self.pkt, self.end
+        b = self.b = self.entry_builder
+        passed, longer, ours = (b.append_basic_block(n) for n in ("pass", "longer", "ours"))
+        b.cbranch(b.icmp_unsigned("<=", pkt, end), longer, passed)
+        b.position_at_end(longer)
+        kind = self._load(pkt, ETHERTYPE_AT - ETHERNET_HEADER, 2)
+        swapped = ETH_P_IEEE802154 >> 8 | (ETH_P_IEEE802154 & 0xFF) << 8
+        b.cbranch(b.icmp_unsigned("==", kind, i32(swapped)), ours, passed)
+        b.position_at_end(passed)
+        b.ret(i32(XDP_PASS))
+        b.position_at_end(ours)
+        super().finish()
+
+    def leave(self, code: ir.Value) -> None:
+        """The whole verdict goes to memory, the kernel gets its own word for it."""
+        self._store(self.ctx, VERDICT, 4, code)
+        shift = self._shl(self._and(code, i32(7)), 2)
+        self.b.ret(self.b.and_(self.b.lshr(i32(ACTIONS), shift), i32(7)))
+
+    def return_drop(self, reason: ir.Value) -> None:
+        code = self.verdict("DROP", reason)
+        self._store(self.ctx, VERDICT, 4, code)
+        self.b.ret(i32(XDP_DROP))
+
+    # ---- what LLVM and the verifier are not to know
+
+    def hide(self, v: ir.Value) -> ir.Value:
+        """The same value, of which LLVM knows nothing."""
+        return self.b.asm(ir.FunctionType(v.type, [v.type]), "", "=r,0", [v], side_effect=True)
+
+    def forget(self, pointer: ir.Value) -> ir.Value:
+        """The same packet pointer, of which the verifier knows only that it is in reach of the packet's start: a difference
+        of packet pointers is an unknown number to it."""
+        b = self.b
+        distance = b.sub(b.ptrtoint(pointer, I64), b.ptrtoint(self.pkt, I64))
+        bounded = b.and_(self.hide(distance), ir.Constant(I64, OFFSET_MASK))
+        return self.hide(self.at(self.pkt, self.hide(bounded)))
+
+    def forget_number(self, v: ir.Value) -> ir.Value:
+        """The same number, unknown to the verifier because it comes from memory."""
+        place = self.at(self.ctx, SCRATCH)
+        self.volatile(self.b.store(v, place, align=4))
+        loaded = self.b.load(place, typ=I32, align=4)
+        self.volatile(loaded)
+        return loaded
+
+    @staticmethod
+    def volatile(instruction) -> None:
+        instruction.flags = [*getattr(instruction, "flags", ())]
+
+    # ---- packet access
+
+    def inside(self, pointer: ir.Value) -> ir.Value:
+        return self.b.icmp_unsigned("<=", pointer, self.end)
+
+    def load_packet(self, base: ir.Value, offset: int, width: int, little: bool) -> Val:
+        """Tested right before. Beyond the end it yields 0: what is absent may lie there, and its value is not used."""
+        b = self.b
+        base = self.hide(base)
+        start = b.block
+        ok, done = b.append_basic_block("load"), b.append_basic_block("loaded")
+        self.likely(b.cbranch(self.inside(self.at(base, offset + width // 8)), ok, done))
+        b.position_at_end(ok)
+        v = self.load(base, offset, width, little)
+        last = b.block
+        b.branch(done)
+        b.position_at_end(done)
+        return self.join([(v, last), (self.constant(width, 0), start)])
+
+    def prove_writable(self, base: ir.Value, offset: int) -> None:
+        self.reject_unless(self.inside(self.at(base, offset)), "RecordMismatch")
+
+    # ---- parsers: every read is proven, nothing is read ahead
+
+    def need(self, octets: int) -> None:
+        if octets:
+            self.b.store(self.hide(self.cursor()), self.cursor_slot)
+            self.short_unless(self.at(self.cursor(), octets))
+
+    def advance_static(self, octets: int) -> None:
+        if octets:
+            self.b.store(self.at(self.cursor(), octets), self.cursor_slot)
+
+    def advance_by(self, octets: ir.Value) -> None:
+        """A number of octets that no packet can hold is too many whatever the cursor is."""
+        b = self.b
+        octets = self.hide(b.zext(octets, I64))
+        self.reject_unless(b.icmp_unsigned("<=", octets, ir.Constant(I64, MAX_PACKET)), "PacketTooShort")
+        b.store(self.hide(self.at(self.cursor(), octets)), self.cursor_slot)
+        self.short_unless(self.cursor())
+        b.store(self.forget(self.cursor()), self.cursor_slot)
+        self.short_unless(self.cursor())
+
+    def take(self, width: int) -> Val:
+        self.need(width // 8)
+        v = self.load(self.cursor(), 0, width, False)
+        self.advance_static(width // 8)
+        return v
+
+    def peek(self, width: int) -> Val:
+        self.need(width // 8)
+        return self.load(self.cursor(), 0, width, False)
+
+    def extract_unit(self, inst, u: Unit) -> None:
+        """One unit that is not a varbit: read into the image if there is one, and passed."""
+        b = self.b
+        if u.choice is not None:
+            tag = inst.tag(u.choice)
+            done = b.append_basic_block("chosen")
+            switch = b.switch(tag.limbs[0], done)
+            for arm in u.choice.arms:
+                block = b.append_basic_block(f"arm.{arm.name}")
+                switch.add_case(i32(arm.number), block)
+                b.position_at_end(block)
+                self.pass_octets(inst, u, field_width(arm), arm.little)
+                b.branch(done)
+            b.position_at_end(done)
+        elif u.when is not None:
+            there, done = b.append_basic_block("there"), b.append_basic_block("done")
+            with self.this_is(inst):
+                self.branch(u.when, there, done)
+            b.position_at_end(there)
+            self.pass_octets(inst, u, u.bits, u.little)
+            b.branch(done)
+            b.position_at_end(done)
+        else:
+            self.pass_octets(inst, u, u.bits, u.little)
+
+    def pass_octets(self, inst, u: Unit, width: int, little: bool) -> None:
+        self.need(width // 8)
+        if not inst.inst.in_packet:
+            self.store(inst.image, u.image, self.load(self.cursor(), 0, width, little), little)
+        self.advance_static(width // 8)
+
+    def row_take(self, width: int) -> Val:
+        stop = (self.row_bit + width + 7) // 8
+        self.row_base = self.hide(self.row_base)
+        self.short_unless(self.at(self.row_base, stop))
+        first, last = self.row_bit, self.row_bit + width
+        whole = self.load(self.row_base, first // 8, 8 * (stop - first // 8), False)
+        self.row_bit = last
+        low = 8 * stop - last
+        return self.slice(whole, low + width - 1, low)
+
+    # ---- loops over the packet
+
+    def copy(self, source: ir.Value, octets: ir.Value, most: int) -> None:
+        """Octet by octet is too long a way for the verifier: words first, then the rest; nothing beyond either end."""
+        b = self.b
+        octets = self.hide(octets)
+        self.reject_unless(b.icmp_unsigned("<=", octets, i32(min(most, OUT_SIZE))),
+                           "PacketTooLong" if most > OUT_SIZE else "RecordMismatch")
+        start = self.hide(self.written())
+        self.reject_unless(b.icmp_unsigned("<=", self.add32(start, octets), i32(OUT_SIZE)), "PacketTooLong")
+        done = self.alloca(I32, "copied")
+        b.store(i32(0), done)
+        for step in (4, 1):
+            head, body, out = (b.append_basic_block(f"copy{step}.{n}") for n in ("head", "body", "done"))
+            b.branch(head)
+            b.position_at_end(head)
+            i = b.load(done, typ=I32)
+            b.cbranch(b.icmp_unsigned("<=", b.add(i, i32(step)), octets), body, out)
+            b.position_at_end(body)
+            p = self.hide(self.at(source, i))
+            self.reject_unless(self.inside(self.at(p, step)), "RecordMismatch")
+            to = self.hide(b.zext(b.add(start, i), I64))
+            self.reject_unless(b.icmp_unsigned("<=", to, ir.Constant(I64, OUT_SIZE - step)), "PacketTooLong")
+            self._store(self.at(self.out, to), 0, step, self._load(p, 0, step))
+            nxt = b.add(i, i32(step))
+            b.store(nxt, done)
+            b.cbranch(b.icmp_unsigned("<", nxt, i32(OUT_SIZE)), head, out)
+            b.position_at_end(out)
+        b.store(self.forget_number(b.add(start, octets)), self.at_slot)
+        self.at_most = OUT_SIZE
+
+    def sum_packet(self, start: ir.Value, total: ir.Value) -> ir.Value:
+        """As for other targets; each loop ends by itself within the largest packet."""
+        b = self.b
+        q, acc, turn = self.alloca(PTR, "sum.at"), self.alloca(I32, "sum"), self.alloca(I32, "sum.turn")
+        b.store(self.forget(start), q)
+        b.store(total, acc)
+        for size, turns in ((32, MAX_PACKET // 32), (2, 16), (1, 1)):
+            head, body, done = (b.append_basic_block(f"sum{size}.{part}") for part in ("head", "body", "done"))
+            b.store(i32(0), turn)
+            b.branch(head)
+            b.position_at_end(head)
+            p = self.hide(b.load(q, typ=PTR))
+            nxt = self.at(p, size)
+            b.cbranch(self.inside(nxt), body, done)
+            b.position_at_end(body)
+            s = b.load(acc, typ=I32)
+            for k in range(0, size, 2):
+                s = b.add(s, self._load(p, k, min(size, 2)))
+            b.store(s, acc)
+            b.store(nxt, q)
+            n = self.hide(b.add(b.load(turn, typ=I32), i32(1)))
+            b.store(n, turn)
+            b.cbranch(b.icmp_unsigned("<", n, i32(turns)), head, done)
+            b.position_at_end(done)
+        return b.load(acc, typ=I32)
