@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lpn.lang import ast, tables as control
-from lpn.lang.derive import representation
 
 from . import bundle as bundles
 from .elf import Object, read_object
 from .image import Flag, Image, Kind
 from .llvm import emit_assembly, emit_object, optimize
-from .lower.modules import ENTRY, Lowered, ProgramLowering
+from .lower.modules import Lowered, ProgramLowering
 from .lower.processor import data_octets, tables
 from .state import StateLayout, scalar_width
 from .target import TARGETS, Target

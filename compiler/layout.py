@@ -10,19 +10,13 @@ import zlib
 from dataclasses import dataclass, field
 
 from lpn.lang import ast
-from lpn.lang.types import Bits, Bool, EnumType, HeaderType, Stack, Varbit
+from lpn.compiler.state import scalar_width
+from lpn.lang.types import Stack, Varbit
 
 
 def field_width(f: ast.Field | ast.ChoiceArm) -> int:
     """Bits of a field that is not a varbit."""
-    t = f.type
-    if isinstance(t, Bits):
-        return t.width
-    if isinstance(t, Bool):
-        return 1
-    if isinstance(t, EnumType):
-        return t.decl.base.type.width
-    raise TypeError(f"{f.name} has no fixed width")
+    return scalar_width(f.type)
 
 
 @dataclass(eq=False)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from lpn.lang import ast, tables as control
 from lpn.lang.reference import Reference
-from lpn.runtime.engines import EngineError, Result, check_meta, get_engine
+from lpn.runtime.engines import Result, get_engine
 
 from .build import Compiled, compile_program
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, PTR, Val, i32
-from lpn.compiler.layout import InstanceLayout, Unit
+from lpn.compiler.bits import I32, Val, i32
+from lpn.compiler.layout import Unit
 from lpn.compiler.target import CTX_OUT_LEN, OUT_SIZE
 from lpn.lang import ast
-from lpn.lang.types import Bool, HeaderType, Stack
+from lpn.lang.types import Stack
 
 from .codec import group_reason, has_following, inline_pieces, tag_shift, tag_width
 from .instance import Instance

@@ -3,15 +3,14 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I1, I32, I64, PTR, Bits, Val, i32
-from lpn.compiler.layout import field_width
-from lpn.compiler.state import cell_layout, scalar_width
-from lpn.compiler.target import META_SLOTS, NODE_SLOTS, VERDICTS
+from lpn.compiler.bits import I32, PTR, Bits, Val, i32
+from lpn.compiler.state import scalar_width
+from lpn.compiler.target import NODE_SLOTS, VERDICTS
 from lpn.lang import ast
-from lpn.lang.types import Array, Bits as BitsType, Bool, EnumType, ErrorType, HeaderType, Stack, StructType
+from lpn.lang.types import Array, Bool, ErrorType, HeaderType, Stack, StructType
 
 from .instance import Instance
-from .places import ContextSlot, Place, Scalar, StateCell, StructPlace, Value, member, variable
+from .places import ContextSlot, Place, Scalar, StateCell, StructPlace, Value, member
 
 ERROR_WIDTH = 16                                # reasons are numbers of 16 bits
 

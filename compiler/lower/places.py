@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I1, I32, PTR, Val, i32, limb_count
+from lpn.compiler.bits import I1, I32, Val, limb_count
 from lpn.compiler.state import cell_layout, is_big_endian, scalar_octets, scalar_width
 from lpn.lang.types import Bool, StructType, Type
 

@@ -1,14 +1,11 @@
 """Statements and function calls: one method a node. Functions are inlined where they are called."""
 from __future__ import annotations
 
-import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, Val, i32
 from lpn.lang import ast
 from lpn.lang.types import HeaderType, StructType, Void
 
-from .instance import Instance
-from .places import Place, Scalar, StateCell, StructPlace, Value, variable
+from .places import Place, Value, variable
 
 UNROLL_LIMIT = 64
 
