@@ -89,21 +89,16 @@ class BoundedLowering(Lowering):
         """The same packet pointer, of which the verifier knows only that it is in reach of the packet's start: a difference
         of packet pointers is an unknown number to it."""
         b = self.b
-        distance = b.sub(b.ptrtoint(pointer, I64), b.ptrtoint(self.pkt, I64))
-        bounded = b.and_(self.hide(distance), ir.Constant(I64, OFFSET_MASK))
+        distance = b.sub(b.ptrtoint(self.hide(pointer), I64), b.ptrtoint(self.pkt, I64))
+        bounded = b.and_(distance, ir.Constant(I64, OFFSET_MASK))
         return self.hide(self.at(self.pkt, self.hide(bounded)))
 
     def forget_number(self, v: ir.Value) -> ir.Value:
         """The same number, unknown to the verifier because it comes from memory."""
         place = self.at(self.ctx, SCRATCH)
-        self.volatile(self.b.store(v, place, align=4))
-        loaded = self.b.load(place, typ=I32, align=4)
-        self.volatile(loaded)
-        return loaded
-
-    @staticmethod
-    def volatile(instruction) -> None:
-        instruction.flags = [*getattr(instruction, "flags", ())]
+        self.b.store(v, place, align=4)
+        self.b.asm(ir.FunctionType(ir.VoidType(), []), "", "~{memory}", [], side_effect=True)
+        return self.b.load(place, typ=I32, align=4)
 
     # ---- packet access
 
@@ -113,7 +108,6 @@ class BoundedLowering(Lowering):
     def load_packet(self, base: ir.Value, offset: int, width: int, little: bool) -> Val:
         """Tested right before. Beyond the end it yields 0: what is absent may lie there, and its value is not used."""
         b = self.b
-        base = self.hide(base)
         start = b.block
         ok, done = b.append_basic_block("load"), b.append_basic_block("loaded")
         self.likely(b.cbranch(self.inside(self.at(base, offset + width // 8)), ok, done))
@@ -127,11 +121,17 @@ class BoundedLowering(Lowering):
     def prove_writable(self, base: ir.Value, offset: int) -> None:
         self.reject_unless(self.inside(self.at(base, offset)), "RecordMismatch")
 
+    def packet_at(self, offset: ir.Value) -> ir.Value:
+        bounded = self.b.and_(self.b.zext(offset, I64), ir.Constant(I64, OFFSET_MASK))
+        return self.hide(self.at(self.pkt, self.hide(bounded)))
+
+    def joined(self) -> None:
+        self.b.store(self.forget(self.cursor()), self.cursor_slot)
+
     # ---- parsers: every read is proven, nothing is read ahead
 
     def need(self, octets: int) -> None:
         if octets:
-            self.b.store(self.hide(self.cursor()), self.cursor_slot)
             self.short_unless(self.at(self.cursor(), octets))
 
     def advance_static(self, octets: int) -> None:
@@ -189,15 +189,20 @@ class BoundedLowering(Lowering):
             self.store(inst.image, u.image, self.load(self.cursor(), 0, width, little), little)
         self.advance_static(width // 8)
 
+    def need_row(self, octets: int) -> None:
+        """Each piece is proven when it is taken."""
+
     def row_take(self, width: int) -> Val:
         stop = (self.row_bit + width + 7) // 8
-        self.row_base = self.hide(self.row_base)
         self.short_unless(self.at(self.row_base, stop))
         first, last = self.row_bit, self.row_bit + width
         whole = self.load(self.row_base, first // 8, 8 * (stop - first // 8), False)
         self.row_bit = last
         low = 8 * stop - last
         return self.slice(whole, low + width - 1, low)
+
+    def apply_table(self, t: ast.Table) -> ir.Value:
+        raise self.unsupported(t, "a table in an XDP program")
 
     # ---- loops over the packet
 
