@@ -18,7 +18,7 @@ from .grammar.LpnParser import LpnParser
 from .source import Source, Span
 
 MAX_ERRORS = 20
-AHEAD = 200                                     # tokens behind a mistake that a repair is tried on
+AHEAD = 80                                      # tokens behind a mistake that a repair is tried on
 WHOLE = 1 << 20                                 # how far a text without mistake is read
 OPENERS = {"{": "}", "(": ")", "[": "]"}
 CLOSERS = {close: open_ for open_, close in OPENERS.items()}
@@ -201,7 +201,8 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
     if token.text in CLOSERS and opened is None:
         diagnostics.error(f"nothing is open that this '{token.text}' could close", span_of(source, token), "remove it")
         return tokens[:index] + tokens[index + 1:]
-    edit = best_edit(tokens, index, bool(mistake.rules) and mistake.rules[0][0] not in WORDS)
+    item = next((start for rule, start in mistake.rules if rule == "item"), index)
+    edit = best_edit(tokens, index, item, bool(mistake.rules) and mistake.rules[0][0] not in WORDS)
     if edit is not None:
         kind, text, repaired = edit
         report(source, tokens, mistake, kind, text, diagnostics)
@@ -221,9 +222,9 @@ def unclosed(tokens: list[Token], index: int) -> int | None:
     return stack[-1] if stack else None
 
 
-def best_edit(tokens: list[Token], index: int, name: bool) -> tuple[str, str, list[Token]] | None:
-    """The change of one token at the mistake that lets the reader get furthest: (kind, text, new tokens). name: a name
-    can stand here."""
+def best_edit(tokens: list[Token], index: int, item: int, name: bool) -> tuple[str, str, list[Token]] | None:
+    """The change of one token at the mistake that lets the reader get furthest: (kind, text, new tokens). item: where the
+    declaration begins; name: a name can stand here."""
     token = tokens[index]
     lone = token.text in (";", ",", ":", "=") or token.type == LpnParser.IDENT or token.type == LpnParser.NUMBER
     fresh_line = index > 0 and tokens[index - 1].line < token.line or token.text in CLOSERS
@@ -255,7 +256,7 @@ def best_edit(tokens: list[Token], index: int, name: bool) -> tuple[str, str, li
         else:
             new = []
         keep = index if kind == "insert" else index + 1
-        reach = how_far(tokens[:index] + new + tokens[keep:end] + [tokens[-1]], index + len(new)) + keep - index
+        reach = how_far(tokens[item:index] + new + tokens[keep:end] + [tokens[-1]], index - item + len(new)) + keep - index
         if reach > best_reach:
             best, best_reach = (kind, text, tokens[:index] + new + tokens[keep:]), reach
         if reach >= 12 and kind == "name" or reach >= WHOLE:

@@ -18,6 +18,8 @@ from lpn.lang.source import Source
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = [path.read_text() for path in sorted([*ROOT.glob("stdlib/*.lpn"), *ROOT.glob("examples/*/*.lpn")])]
+CASES = [re.sub(r"^\s*//[!w?].*\n", "", block.partition("\n")[2], flags=re.M) for path in sorted((ROOT / "tests/lang").glob("*.cases"))
+         for block in path.read_text().split("\n=== ")[1:]]
 TOKENS = sorted({token for text in PROGRAMS for token in re.findall(r"\w+|[^\w\s]+", text)})
 
 
@@ -51,7 +53,7 @@ def mutate(text: str, chance: random.Random) -> str:
     tokens = re.findall(r"//[^\n]*|\w+|\s+|[^\w\s]", text)
     for _ in range(chance.randint(1, 4)):
         at = chance.randrange(len(tokens))
-        match chance.randrange(5):
+        match chance.randrange(9):
             case 0:
                 del tokens[at]
             case 1:
@@ -61,14 +63,26 @@ def mutate(text: str, chance: random.Random) -> str:
             case 3:
                 other = chance.randrange(len(tokens))
                 tokens[at], tokens[other] = tokens[other], tokens[at]
-            case 4:
-                names = [i for i, token in enumerate(tokens) if re.match(r"[a-zA-Z_]", token)]
+            case 4:                             # statements change places
+                ends = [i for i, token in enumerate(tokens) if token == ";"]
+                if len(ends) > 3:
+                    first, second = sorted(chance.sample(range(len(ends) - 1), 2))
+                    moved = tokens[ends[first] + 1:ends[first + 1] + 1]
+                    tokens[ends[second] + 1:ends[second] + 1] = moved
+            case _:                             # names and numbers change places: most often still a program by its form
+                names = [i for i, token in enumerate(tokens) if re.match(r"[a-zA-Z_0-9]", token)]
                 tokens[chance.choice(names)] = tokens[chance.choice(names)]
     return "".join(tokens)
 
 
+@given(st.integers(0, 2**32), st.sampled_from(CASES))
+@settings(max_examples=600)
+def test_mutated_cases(seed: int, text: str) -> None:
+    front_end(mutate(text, random.Random(seed)))
+
+
 @given(st.integers(0, 2**32), st.sampled_from(PROGRAMS))
-@settings(max_examples=400)
+@settings(max_examples=100)
 def test_mutated_programs(seed: int, text: str) -> None:
     front_end(mutate(text, random.Random(seed)))
 
