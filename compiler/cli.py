@@ -1,0 +1,188 @@
+"""The command `lpnc`: finds the command, runs it, and turns whatever happens into one clear message and an exit status.
+
+Exit status 0: done, accepted. 1: rejected (an error in the source, a rule violated, engines that differ). 2: usage, or
+input that cannot be read. 130: interrupted; 141: whoever read our output has left.
+"""
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+
+import click
+
+from .output import Failure, one_line, say
+
+COMMANDS = {
+    "check": "Parse and type-check programs.",
+    "build": "Compile a program to containers and a bundle.",
+    "verify": "Prove that containers keep the rules.",
+    "run": "Run a capture's frames through a program.",
+    "disasm": "Show the bytecode with its source lines.",
+    "engines": "Which engines can run programs here.",
+    "fmt": "Format programs.",
+    "test": "Run the tests of programs.",
+    "fuzz": "Compare the engines on generated programs.",
+    "bench": "Measure the compiler and the engines.",
+}
+INTERRUPTED, PIPE_CLOSED = 130, 141             # as a shell reports SIGINT and SIGPIPE
+
+
+class Cli(click.Group):
+    """Imports a command when it is used; `main` is the guard."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name in COMMANDS if find_spec(f"lpn.compiler.commands.{name}")]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        return importlib.import_module(f"lpn.compiler.commands.{cmd_name}").command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list, without importing every command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]):
+        """As click does, with a suggestion."""
+        from difflib import get_close_matches
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            near = get_close_matches(args[0], self.list_commands(ctx), 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self.list_commands(ctx))}"
+            raise click.UsageError(f"there is no command {args[0]!r}: {hint}", ctx) from None
+
+    def main(self, args=None, prog_name=None, complete_var=None, standalone_mode=True, **extra):
+        if not standalone_mode or "_LPNC_COMPLETE" in os.environ:
+            return super().main(args, prog_name or "lpnc", complete_var, standalone_mode, **extra)
+        given = list(sys.argv[1:] if args is None else args)
+        sys.exit(guard(lambda: self.run(given)))
+
+    def run(self, args: list[str]) -> int:
+        if not args:
+            with self.make_context("lpnc", ["check"], resilient_parsing=True) as ctx:
+                click.echo(self.get_help(ctx), err=True)
+            return 2
+        with self.make_context("lpnc", args) as ctx:
+            return self.invoke(ctx) or 0
+
+
+def guard(work: Callable[[], int]) -> int:
+    """The exit status of `work`; exceptions become messages. With LPN_DEBUG set, a bug of ours shows its traceback."""
+    try:
+        try:
+            status = work()
+            sys.stdout.flush()
+            return status
+        except click.exceptions.Exit as e:
+            sys.stdout.flush()
+            return e.exit_code
+        except (KeyboardInterrupt, click.Abort):
+            return INTERRUPTED
+        except BrokenPipeError:
+            raise
+        except Exception as e:
+            text, status = explain(e)
+            if status is None:
+                if os.environ.get("LPN_DEBUG"):
+                    raise
+                text, status = f"this is a bug in lpnc: {type(e).__name__}: {e} (LPN_DEBUG=1 shows where)", 2
+            _flush_quietly()
+            say(f"lpnc: {one_line(text)}" if isinstance(text, str) else text, err=True)
+            return status
+    except BrokenPipeError:
+        _abandon_stdout()
+        return PIPE_CLOSED
+
+
+def explain(e: Exception):
+    """(message or `rich` Text, exit status); the status is None for what should never have come here."""
+    from lpn.lang.diagnostics import DiagnosticError, rich_text
+    if isinstance(e, Failure):
+        return str(e), e.status
+    if isinstance(e, click.ClickException):
+        path = e.ctx.command_path if isinstance(e, click.UsageError) and e.ctx else ""
+        more = f" ({path} --help)" if path else ""
+        name = path.removeprefix("lpnc").strip()
+        return f"{name + ': ' if name else ''}{e.format_message().rstrip('.')}{more}", 2
+    if isinstance(e, DiagnosticError):
+        from lpn.lang.loader import Unreadable
+        if isinstance(e, Unreadable):
+            return e.diagnostics[0].message, 2
+        text = rich_text(e.diagnostics)
+        text.rstrip()
+        return text, 1
+    for status, module, name in KNOWN:
+        loaded = sys.modules.get(module)
+        if loaded is not None and isinstance(e, getattr(loaded, name, ())):
+            return str(e), status
+    if isinstance(e, OSError):
+        where = f"{e.filename}: " if e.filename else ""
+        return f"{where}{e.strerror or e}", 2
+    return str(e), None
+
+
+# Errors that are the input's, with their exit status; a class that is not loaded cannot have been raised.
+KNOWN = (
+    (2, "lpn.lang.tables", "TablesError"), (2, "lpn.runtime.capture", "CaptureError"),
+    (2, "lpn.compiler.image", "ImageError"), (2, "lpn.compiler.bundle", "BundleError"),
+    (2, "lpn.runtime.engines", "EngineUnavailable"), (1, "lpn.runtime.engines", "EngineError"),
+    (1, "lpn.compiler.build", "BuildError"), (1, "lpn.compiler.elf", "ElfError"),
+    (1, "lpn.lang.reference", "NotSupported"), (2, "elftools.common.exceptions", "ELFError"),
+)
+
+
+def _flush_quietly() -> None:
+    """What was printed comes before the message; a disk that is full is the message."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:
+        _abandon_stdout()
+
+
+def _abandon_stdout() -> None:
+    """Nobody reads it any more: the interpreter's own flush at exit must not complain."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")
+
+
+HELP = """The compiler of LPN: packet programs for low-power radio nodes.
+
+\b
+  lpnc check  examples/udp/udp.lpn
+  lpnc build  examples/udp/udp.lpn -o build/udp
+  lpnc verify examples/udp/udp.lpn
+  lpnc run    examples/udp/udp.lpn --in examples/udp/captures/riot_udp.pcap
+  lpnc disasm examples/udp/udp.lpn
+
+\b
+Exit status: 0 done, accepted; 1 rejected (an error in the source, a rule
+violated, engines that differ); 2 usage, or input that cannot be read.
+"""
+
+
+@click.group(cls=Cli, help=HELP, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="lpn", prog_name="lpnc")
+def cli() -> None:
+    pass
+
+
+def main() -> None:
+    """The entry point `lpnc`."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:          # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+        getattr(sys, name).reconfigure(errors="backslashreplace")
+    cli()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""`lpnc build`: from a program to files."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..build import Compiled, Container
+from ..output import STDOUT, Failure, Table, count, put_json, say, write_files
+from .inputs import compile_options, json_option, listed, read_source, warnings
+from .judge import as_json as report_json
+from .judge import compiled, of_image, sealed, show_rejection
+
+FORMS = ("ir", "asm", "obj", "image", "bundle")
+DEFAULT_FORM = {"lpn": "bundle", "femto": "image", "xdp": "obj"}
+
+
+@click.command()
+@click.argument("file")
+@click.option("-o", "folder", default=".", metavar="DIR", help="Where the files go; made if need be. `-`: standard output.")
+@click.option("--target", type=click.Choice(["lpn", "femto", "xdp"]), default="lpn", show_default=True,
+              help="What will run the containers: LPN's engine, a stock Femto-Container engine, Linux.")
+@click.option("--emit", multiple=True, callback=listed(FORMS), metavar="FORM",
+              help=f"What to write: {', '.join(FORMS)} (repeatable, or with commas). Default: bundle; femto image; xdp obj.")
+@compile_options
+@json_option
+def command(file: str, folder: str, target: str, emit: tuple[str, ...], fuse: bool, without: tuple[str, ...], level: int,
+            as_json: bool) -> int:
+    """Compile a program, verify its containers, write them.
+
+    \b
+      lpnc build examples/udp/udp.lpn -o build/udp
+      lpnc build examples/udp/udp.lpn --fuse --emit image,asm -o build/udp
+      lpnc build examples/udp/udp.lpn --without Checksum
+    FILE.lpn makes the bundle FILE.lpnb and the source map FILE.map.json; of a
+    container called NAME: NAME.lpnc (image), NAME.o, NAME.s, NAME.ll. Nothing is
+    written when the verifier refuses a container.
+    """
+    given = read_source(file)
+    program = given.program(without)
+    warnings(program)
+    result = compiled(program, target, fuse, level)
+    judgements = sealed(result)
+    rejected = [(c, report) for c, report in judgements if not report.accepted]
+    files = {} if rejected else files_of(result, emit or (DEFAULT_FORM[target],), given.stem)
+    if files and folder == STDOUT:
+        one = [data for name, data in files.items() if not name.endswith(".map.json")]
+        if len(one) > 1:
+            raise Failure(f"standard output takes one file, these are {len(one)}: use -o DIR, --fuse, or one --emit")
+        write_files({Path(STDOUT): one[0]})
+        return 0
+    write_files({Path(folder) / name: data for name, data in files.items()})
+    if as_json:
+        for c, report in judgements:
+            unit = of_image(c.image, c.code.lines, target)
+            put_json(report_json(unit, report) | {"kind": unit.kind, "image_bytes": len(unit.image or b""),
+                                                  "files": sorted(str(Path(folder) / name) for name in files)})
+    else:
+        table_of(judgements).show()
+    for c, report in rejected:
+        show_rejection(report, c.name, {s.name: s.lines for s in program.sources}, err=True)
+    if rejected:
+        say(f"lpnc: the verifier refuses {count(len(rejected), 'container')}: nothing is written", err=True)
+        return 1
+    if not as_json:
+        say("wrote " + ", ".join(str(Path(folder) / name) for name in files))
+    return 0
+
+
+def files_of(result: Compiled, forms: tuple[str, ...], stem: str) -> dict[str, bytes]:
+    """File names and contents."""
+    import json
+    files: dict[str, bytes] = {}
+    for c in result.containers:
+        for form, suffix, data in (("ir", "ll", c.ir.encode()), ("asm", "s", c.assembly.encode()), ("obj", "o", c.object),
+                                   ("image", "lpnc", c.image.to_bytes())):
+            if form in forms:
+                files[f"{c.name}.{suffix}"] = data
+        if "image" in forms:
+            files[f"{c.name}.map.json"] = json.dumps({"lpn": 1, "modules": {c.name: c.code.lines}}).encode() + b"\n"
+    if "bundle" in forms:
+        files[f"{stem}.lpnb"] = result.bundle.to_bytes()
+        files[f"{stem}.map.json"] = result.source_map().encode() + b"\n"
+    return files
+
+
+def table_of(judgements: list[tuple[Container, object]]) -> Table:
+    """Module, kind, instructions, stack, size, and the sum."""
+    table = Table(["module", "kind", ">instructions", ">stack", ">image bytes"])
+    for c, report in judgements:
+        table.add(c.name, c.image.kind.name.lower(), report.insns or c.instructions, report.stack, len(c.image.to_bytes()),
+                  style="" if report.accepted else "red")
+    if len(judgements) > 1:
+        table.add("all", "", sum(r.insns or c.instructions for c, r in judgements), max(r.stack for _, r in judgements),
+                  sum(len(c.image.to_bytes()) for c, _ in judgements), style="bold")
+    return table

@@ -1,0 +1,137 @@
+"""A capture's frames on their way through a program: runners, outcomes, totals."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from lpn.lang import ast, tables as control
+from lpn.runtime.capture import Frame, read
+from lpn.runtime.engines import Result, get_engine
+from lpn.runtime.linktype import RAW_IP
+
+from ..build import Compiled
+from ..bundle import Bundle
+from ..output import Failure, count, waiting
+from ..runner import ENGINES, Runner, make_runner
+from .packets import is_datagram
+
+#: Reasons of frames that never reach the program, as on a node: its radio drops what has a wrong FCS, and what is not a
+#: whole 802.15.4 frame (cut short by the sniffer, say) is none.
+FCS, NOT_FRAME = "Fcs", "NotFrame"
+WORD = 0xFFFF_FFFF
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One frame and what each engine made of it, in the order asked for."""
+
+    frame: Frame
+    results: tuple[Result, ...]
+    meta: Mapping[str, int] = field(default_factory=dict)
+    reached: bool = True                        # the program saw it
+
+    @property
+    def result(self) -> Result:
+        return self.results[0]
+
+    @property
+    def agreed(self) -> bool:
+        return len({meaning(r) for r in self.results}) == 1
+
+
+def meaning(r: Result) -> tuple:
+    """What engines must agree on; how many instructions it took is their own business."""
+    return r.verdict, r.reason, r.port, r.out
+
+
+class BundleRunner(Runner):
+    """A bundle as it is, without its program."""
+
+    def __init__(self, name: str, bundle: Bundle):
+        self.program = get_engine(name).load(bundle)
+
+    def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
+        return self.program.run(frame, meta)
+
+
+def runner(name: str, program: ast.Program, given: control.Tables | None = None, compiled: Compiled | None = None,
+           level: int = 2) -> Runner:
+    """A program in an engine; the engine may have to be built first."""
+    known(name)
+    with waiting(f"preparing engine {name}"):
+        try:
+            return make_runner(name, program, given, level=level, compiled=compiled)
+        except ModuleNotFoundError as e:
+            if e.name and e.name.startswith("lpn."):
+                raise Failure(f"engine {name} cannot run programs yet") from None
+            raise
+
+
+def bundle_runner(name: str, bundle: Bundle) -> Runner:
+    known(name)
+    if name not in ("engine", "rbpf"):
+        raise Failure(f"a bundle cannot run in engine {name}: give the program's source (.lpn)")
+    with waiting(f"preparing engine {name}"):
+        return BundleRunner(name, bundle)
+
+
+def known(name: str) -> None:
+    if name not in ENGINES:
+        raise Failure(f"there is no engine {name!r}: there are {', '.join(ENGINES)} (lpnc engines)")
+
+
+def outcomes(capture: str, runners: list[Runner], node: Mapping[str, int] | None = None, fcs: str = "auto",
+             limit: int | None = None) -> Iterator[Outcome]:
+    """Runs the capture's frames. `node`: what `check_meta` allows of node_*. Raises CaptureError where the file is damaged,
+    after the frames in front of that."""
+    for frame in read(capture, fcs):
+        if limit is not None and frame.number > limit:
+            return
+        whole = not frame.note or frame.linktype == RAW_IP and is_datagram(frame.data)   # programs may take datagrams, too
+        reason = NOT_FRAME if not whole else FCS if frame.fcs_ok is False else None
+        if reason is not None:
+            yield Outcome(frame, (Result("DROP", reason, None, None, 0),) * len(runners), reached=False)
+            continue
+        at = frame.time_us & WORD
+        meta = {"rssi": frame.rssi or 0, "lqi": frame.lqi or 0, "time": at, "clock": at, **(node or {})}
+        yield Outcome(frame, tuple(r.run(frame.data, meta) for r in runners), meta)
+
+
+@dataclass
+class Totals:
+    """Sums over outcomes."""
+
+    frames: int = 0
+    verdicts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    insns: list[int] = field(default_factory=list)  # of the frames that reached the program, where counted
+    differing: int = 0
+
+    def add(self, outcome: Outcome) -> None:
+        result = outcome.result
+        self.frames += 1
+        self.verdicts[result.verdict] += 1
+        if result.reason:
+            self.reasons[result.reason] += 1
+        if outcome.reached and result.insns is not None:
+            self.insns.append(result.insns)
+        self.differing += not outcome.agreed
+
+    def lines(self) -> list[str]:
+        """Verdicts, reasons by count, instructions."""
+        out = [f"{count(self.frames, 'frame')}: {amounts(self.verdicts) or 'none'}"]
+        if self.reasons:
+            out.append(f"dropped: {amounts(self.reasons)}")
+        if self.insns:
+            out.append(f"eBPF instructions: {self.mean:.1f} a packet in {count(len(self.insns), 'packet')}, at most {max(self.insns):,}")
+        return out
+
+    @property
+    def mean(self) -> float:
+        return sum(self.insns) / len(self.insns) if self.insns else 0.0
+
+
+def amounts(counter: Counter[str]) -> str:
+    """`129 NotData, 14 NotUdp`, most frequent first."""
+    return ", ".join(f"{number:,} {name}" for name, number in sorted(counter.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,178 @@
+"""What commands are given: sources, images, bundles, objects; and the source map beside them."""
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from lpn.lang import ast
+from lpn.lang.check import check
+from lpn.lang.loader import decode, load
+from lpn.lang.source import Source
+
+from ..output import Failure, count, say
+
+T = TypeVar("T")
+STDIN = "-"
+Lines = list[tuple[int, str, int]]              # (slot, file, line)
+
+
+def read_bytes(path: str) -> bytes:
+    """A file's content, or standard input's. Raises Failure."""
+    try:
+        return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    except OSError as e:
+        raise Failure(f"cannot read {shown(path)}: {e.strerror or e}") from None
+
+
+def shown(path: str) -> str:
+    return "standard input" if path == STDIN else path
+
+
+@dataclass
+class Input:
+    """A file given to a command. `kind`: source, image, bundle or object."""
+
+    path: str
+    kind: str
+    data: bytes
+
+    @property
+    def stem(self) -> str:
+        return "stdin" if self.path == STDIN else Path(self.path).stem
+
+    def decode(self, reader: Callable[[bytes], T]) -> T:
+        """What `reader` makes of the content; its refusal gets the file's name in front."""
+        try:
+            return reader(self.data)
+        except ValueError as e:                 # ImageError and BundleError are
+            raise Failure(f"{shown(self.path)}: {e}") from None
+
+    def program(self, without: Iterable[str] = ()) -> ast.Program:
+        return checked(self.source(), without)
+
+    def source(self) -> Source | Path:
+        if self.path != STDIN:
+            return Path(self.path)
+        try:
+            return Source("<stdin>", decode(self.data))
+        except UnicodeDecodeError as e:
+            raise Failure(f"cannot read standard input: it is not UTF-8 text (byte {e.start})") from None
+
+
+def read_input(path: str) -> Input:
+    """A file, its kind told by its content; a name's suffix decides where the content is damaged. Raises Failure."""
+    data = read_bytes(path)
+    suffix = Path(path).suffix
+    if data[:4] == b"LPN1" or suffix == ".lpnc":
+        kind = "image"
+    elif data[:4] == b"\x7fELF":
+        kind = "object"
+    elif data[:1] and 0xA0 <= data[0] <= 0xBF or suffix == ".lpnb":     # a CBOR map; no UTF-8 text begins so
+        kind = "bundle"
+    else:
+        kind = "source"
+    return Input(path, kind, data)
+
+
+def read_source(path: str) -> Input:
+    """A file that must be a program's source."""
+    found = read_input(path)
+    if found.kind != "source":
+        raise Failure(f"{shown(path)}: this is a compiled {found.kind}, the program's source is needed")
+    return found
+
+
+def checked(source: Source | Path, without: Iterable[str] = ()) -> ast.Program:
+    """Loads and checks a program. Raises DiagnosticError or Failure."""
+    program = check(load(source))
+    leave_out(program, without)
+    return program
+
+
+def leave_out(program: ast.Program, without: Iterable[str]) -> None:
+    """Takes processors out of the chain: the others keep their meaning, as a processor only reads and changes headers."""
+    for name in without:
+        found = [m for m in program.chain if m.name == name]
+        if not found:
+            raise Failure(f"--without {name}: the chain has no such module, it is {' -> '.join(m.name for m in program.chain)}")
+        if not isinstance(found[0], ast.Processor):
+            raise Failure(f"--without {name}: it is a {type(found[0]).__name__.lower()}, only processors can be left out")
+        program.chain = [m for m in program.chain if m.name != name]
+
+
+def warnings(program: ast.Program) -> None:
+    """Shows what the checker warned about."""
+    if program.warnings:
+        from lpn.lang.diagnostics import rich_text
+        text = rich_text(program.warnings)
+        text.rstrip()
+        say(text, err=True)
+
+
+# ---------------------------------------------------------------- source maps
+
+def map_path(path: str) -> Path:
+    """`udp.lpnb` has its map in `udp.map.json`."""
+    return Path(path).with_suffix(".map.json")
+
+
+def source_map(path: str) -> dict[str, Lines]:
+    """By module, the lines of the map beside a bundle or image; empty where there is none."""
+    if path == STDIN or not map_path(path).is_file():
+        return {}
+    try:
+        item = json.loads(map_path(path).read_text(encoding="utf-8"))
+        return {name: [(int(slot), str(file), int(line)) for slot, file, line in rows]
+                for name, rows in item["modules"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        say(f"lpnc: {map_path(path)} is not a source map, going on without", err=True)
+        return {}
+
+
+def source_texts(maps: Iterable[Lines]) -> dict[str, list[str]]:
+    """The lines of each file that maps name, as far as the files are here."""
+    from importlib import resources
+    texts = {}
+    for name in {file for rows in maps for _, file, _ in rows}:
+        path: Any = Path(name)
+        if name.startswith("std/") and not path.is_file():
+            path = resources.files("lpn.stdlib").joinpath(name.removeprefix("std/"))
+        try:
+            texts[name] = decode(path.read_bytes()).split("\n")
+        except (OSError, UnicodeDecodeError):
+            continue
+    return texts
+
+
+# ---------------------------------------------------------------- options that several commands have
+
+def listed(choices: Iterable[str]) -> Callable[[click.Context, click.Parameter, Any], tuple[str, ...]]:
+    """For an option that may be repeated, or given once with commas."""
+    allowed = tuple(choices)
+
+    def callback(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+        words = tuple(word.strip() for one in value for word in one.split(","))
+        for word in words:
+            if word not in allowed:
+                raise click.BadParameter(f"{word!r} is not one of {', '.join(allowed)}", ctx, param)
+        return tuple(dict.fromkeys(words))
+    return callback
+
+
+def compile_options(command: Callable) -> Callable:
+    for option in (
+        click.option("-O", "level", type=click.IntRange(0, 2), default=2, show_default=True, help="Optimisation level."),
+        click.option("--without", multiple=True, metavar="MODULE", help="Leave a processor out of the chain (repeatable)."),
+        click.option("--fuse", is_flag=True, help="Compile the whole chain into one container."),
+    ):
+        command = option(command)
+    return command
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="JSON on standard output, one object a line.")

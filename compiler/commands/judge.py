@@ -1,0 +1,159 @@
+"""Containers and the verifier's opinion of them: what `build`, `verify`, `disasm` and the demo share."""
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from elftools.elf.elffile import ELFFile
+
+from lpn.lang import ast
+from lpn.verifier.descriptors import PROFILES
+from lpn.verifier.verify import Report, render, verify
+
+from ..build import Compiled, Container, compile_program
+from ..bundle import Bundle
+from ..elf import read_object
+from ..image import Flag, Image
+from ..output import Failure, console, say, waiting
+from .inputs import Input, Lines, shown, source_map, source_texts
+
+
+@dataclass
+class Unit:
+    """One container to judge or to show. Sizes in bytes; `image` None where there is none around the text."""
+
+    name: str
+    text: bytes
+    profile: str = "lpn"
+    kind: str = ""
+    rodata: int = 0
+    data: int = 0
+    record_size: int = 0
+    state_size: int = 0
+    lines: Lines = field(default_factory=list)
+    image: bytes | None = None
+    certificate: int = 0
+
+    def judge(self) -> Report:
+        return verify(self.text, PROFILES[self.profile], rodata=self.rodata, data=self.data, record_size=self.record_size,
+                      state_size=self.state_size, line_map=self.lines)
+
+
+@dataclass
+class Units:
+    """The containers of one input, with the text of the source files their lines are from."""
+
+    items: list[Unit]
+    sources: dict[str, list[str]]
+
+
+def of_image(image: Image, lines: Lines, profile: str = "lpn") -> Unit:
+    return Unit(image.name, image.text, profile, image.kind.name.lower(), len(image.rodata), len(image.data), image.record_size,
+                image.state_size, lines, image.to_bytes(), len(image.certificate))
+
+
+def of_compiled(compiled: Compiled) -> Units:
+    return Units([of_image(c.image, c.code.lines, compiled.target.name) for c in compiled.containers],
+                 {source.name: source.lines for source in compiled.program.sources})
+
+
+def of_input(given: Input, target: str | None = None, fuse: bool = False, without: Iterable[str] = (), level: int = 2,
+             sizes: dict[str, int] | None = None) -> Units:
+    """The containers of a source (compiled for `target`), image, bundle or object."""
+    if given.kind == "source":
+        return of_compiled(compiled(given.program(without), target or "lpn", fuse, level))
+    if fuse or tuple(without):
+        raise Failure(f"{shown(given.path)}: --fuse and --without need the program's source")
+    if given.kind == "object":
+        return of_object(given, target, sizes or {})
+    maps = source_map(given.path)
+    if given.kind == "image":
+        images = (given.decode(Image.from_bytes),)
+    else:
+        images = given.decode(Bundle.from_bytes).chained()
+    return Units([of_image(image, maps.get(image.name, []), target or "lpn") for image in images], source_texts(maps.values()))
+
+
+def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
+    """Each section with code of an eBPF ELF object; those called `xdp` meet the kernel's context unless `target` differs."""
+    elf = ELFFile(io.BytesIO(given.data))
+    if elf["e_machine"] != "EM_BPF":
+        raise Failure(f"{shown(given.path)}: an ELF file for {elf['e_machine']}, not for eBPF")
+    units = []
+    for section in elf.iter_sections():
+        if section["sh_type"] == "SHT_PROGBITS" and section["sh_flags"] & 4 and section["sh_size"]:
+            code = read_object(given.data, section.name)
+            profile = target or ("xdp" if section.name.startswith("xdp") else "lpn")
+            units.append(Unit(section.name, code.text, profile, "object", len(code.rodata), len(code.data),
+                              sizes.get("record_size", 0), sizes.get("state_size", 0), line_table(given.data, section.name)))
+    if not units:
+        raise Failure(f"{shown(given.path)}: this object has no code")
+    return Units(units, source_texts(unit.lines for unit in units))
+
+
+def compiled(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2) -> Compiled:
+    """Compiles; lines name their files as the loader does."""
+    with waiting("compiling"):
+        result = compile_program(program, target, fuse, level)
+    for c in result.containers:
+        c.code.lines = line_table(c.object, "xdp" if target == "xdp" else "lpn")
+    return result
+
+
+def line_table(data: bytes, section: str) -> Lines:
+    """An object's (slot, file, line) rows, the file's folder in front: `udp.lpn` and `std/udp.lpn` are two files."""
+    elf = ELFFile(io.BytesIO(data))
+    if not elf.has_dwarf_info():
+        return []
+    rows, dwarf = {}, elf.get_dwarf_info()
+    for unit in dwarf.iter_CUs():
+        program = dwarf.line_program_for_CU(unit)
+        if program is None:
+            continue
+        first = 1 if program["version"] < 5 else 0                      # DWARF 5 counts files and folders from 0
+        folders = ([b"."] if first else []) + list(program["include_directory"])
+        names = [b"/".join(p for p in (folders[f.dir_index], f.name) if p != b".").decode() for f in program["file_entry"]]
+        for entry in program.get_entries():
+            state = entry.state
+            if state is not None and not state.end_sequence and state.line:
+                rows[state.address // 8] = (state.address // 8, names[state.file - first], state.line)
+    return sorted(rows.values())
+
+
+def judged(units: Units) -> list[tuple[Unit, Report]]:
+    with waiting("verifying"):
+        return [(unit, unit.judge()) for unit in units.items]
+
+
+def sealed(result: Compiled) -> list[tuple[Container, Report]]:
+    """Verifies what was compiled, and writes into the images what was found: stack in use, 32-bit clean."""
+    judgements = judged(of_compiled(result))
+    for container, (_, report) in zip(result.containers, judgements):
+        if report.accepted:
+            flags = container.image.flags | (Flag.CLEAN32 if report.clean32 else Flag(0))
+            container.image = replace(container.image, flags=flags, stack_used=report.stack)
+    return list(zip(result.containers, [report for _, report in judgements]))
+
+
+def show_rejection(report: Report, name: str, sources: dict[str, list[str]], err: bool = False) -> None:
+    """The rule that is violated, its line, and what to do."""
+    from rich.text import Text
+    out = console(err)
+    text = Text.from_ansi(render(report, out.is_terminal and not out.no_color, sources, name))
+    if report.insn is not None and report.line is None:
+        text.append(f"\n  at instruction slot {report.insn}")
+    if report.hint:
+        text.append(f"\n  help: {report.hint}")
+    say(text, err=err)
+
+
+def as_json(unit: Unit, report: Report) -> dict:
+    """The fields that `verify --json` and `build --json` promise for each module."""
+    file, line = report.line if isinstance(report.line, tuple) else (None, report.line)
+    return {
+        "name": unit.name, "accepted": report.accepted, "rule": report.rule, "message": report.message or None, "file": file,
+        "line": line, "insn": report.insn, "stack": report.stack, "insns": report.insns, "max_insns": report.max_insns,
+        "wcet_cycles": report.wcet_cycles, "certificate_bytes": unit.certificate,
+        "loops": [{"insn": b.head, "turns": b.bound} for b in report.loops], "clean32": report.clean32,
+    }

@@ -1,0 +1,256 @@
+"""`lpnc run`: a capture's frames through a program."""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from lpn.lang import ast, tables as control
+from lpn.runtime import linktype as links
+from lpn.runtime.capture import FCS_MODES, Writer
+from lpn.runtime.engines import Result
+
+from ..bundle import Bundle
+from ..output import STDOUT, Failure, Table, counted, put_json, say
+from ..runner import Runner
+from .frames import Outcome, Totals, bundle_runner, known, outcomes, runner
+from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
+from .judge import compiled
+from .packets import Describer, describe_datagram, is_datagram
+
+STYLES = {"DROP": "red", "DELIVER": "green", "TRANSMIT": "cyan", "CONSUMED": "blue"}
+
+
+class Number(click.ParamType):
+    """An address as a number: hexadecimal with 0x, decimal, or octets with colons or dashes."""
+
+    def __init__(self, bits: int):
+        self.bits, self.name = bits, "NUMBER" if bits < 64 else "EUI64"
+
+    def convert(self, value, param, ctx):
+        text = str(value)
+        octets = text.replace("-", ":").split(":")
+        try:
+            number = int("".join(octets), 16) if len(octets) == self.bits // 8 > 1 and all(len(o) == 2 for o in octets) \
+                else int(text, 0)
+        except ValueError:
+            self.fail(f"{text!r} is not an address of {self.bits} bits", param, ctx)
+        if not 0 <= number < 1 << self.bits:
+            self.fail(f"{text} does not fit {self.bits} bits", param, ctx)
+        return number
+
+
+@click.command()
+@click.argument("file")
+@click.option("--in", "capture", required=True, metavar="X.pcap", help="The frames: pcap or pcapng (`-`: standard input).")
+@click.option("--out", "target", metavar="Y.pcap", help="Write the rebuilt packets here (`-`: standard output, and nothing else there).")
+@click.option("--out-linktype", type=int, metavar="N",
+              help="Link type of --out. Default: 229 (raw IPv6) if every packet is a whole IPv6 datagram, else 230 (802.15.4).")
+@click.option("--tables", "tables_file", metavar="T.json", help="Register cells and table entries.")
+@click.option("--engine", default=None, metavar="NAME", help="engine (default), reference, rbpf, kernel: see lpnc engines.")
+@click.option("--compare", metavar="A,B,...", help="Run in several engines; exit status 1 if they differ.")
+@click.option("--fcs", type=click.Choice(FCS_MODES), default="auto", show_default=True,
+              help="What ends the frames of link types 195 and 215.")
+@click.option("--node-short", type=Number(16), default=0, help="The node's short address.")
+@click.option("--node-ext", type=Number(64), default=0, help="The node's EUI-64.")
+@click.option("--node-pan", type=Number(16), default=0, help="The node's PAN.")
+@click.option("--limit", type=click.IntRange(min=0), help="Only the first so many frames.")
+@click.option("-v", "--verbose", is_flag=True, help="Draw each packet as the parser sees it (needs the source).")
+@compile_options
+@json_option
+def command(file: str, capture: str, target: str | None, out_linktype: int | None, tables_file: str | None, engine: str | None,
+            compare: str | None, fcs: str, node_short: int, node_ext: int, node_pan: int, limit: int | None, verbose: bool,
+            fuse: bool, without: tuple[str, ...], level: int, as_json: bool) -> int:
+    """Run the frames of a capture through FILE, a source (.lpn) or a bundle (.lpnb).
+
+    \b
+      lpnc run examples/udp/udp.lpn --in examples/udp/captures/riot_udp.pcap
+      lpnc run udp.lpn --in x.pcap --json --limit 10
+      lpnc run udp.lpn --in x.pcap --compare engine,reference,rbpf
+      lpnc run decompress.lpn --tables contexts.json --in x.pcap --out y.pcap
+    With --json one object per frame: frame (from 1), verdict, reason, port,
+    out (hex of the rebuilt packet, or null), insns (eBPF instructions executed;
+    null where the engine does not count); with --compare also agree and engines.
+    Frames that never reach the program are dropped with a reason of their own:
+    Fcs (the frame check sequence is wrong) and NotFrame (the record holds no
+    whole frame).
+    """
+    engines = names(engine, compare)
+    check_usage(file, capture, target, as_json, verbose)
+    given = read_input(file)
+    node = {"node_short": node_short, "node_ext": node_ext, "node_pan": node_pan}
+    program: ast.Program | None = None
+    tables: control.Tables | None = None
+    if given.kind == "source":
+        program = given.program(without)
+        warnings(program)
+        tables = control.load(tables_file, program) if tables_file else None
+        made = compiled(program, "lpn", fuse, level) if {"engine", "rbpf"} & set(engines) else None
+        runners = [runner(name, program, tables, made, level) for name in engines]
+    else:
+        runners = bundle_runners(given, engines, bool(tables_file or verbose or fuse or without))
+    view = Json() if as_json else Silent() if target == STDOUT else Drawn(program, tables) if verbose else Rows(program, tables)
+    view.engines = engines
+    totals, rebuilt = Totals(), []
+    try:
+        for outcome in counted(outcomes(capture, runners, node, fcs, limit), "frames"):
+            totals.add(outcome)
+            view.add(outcome)
+            if target is not None and outcome.result.out is not None:
+                rebuilt.append((outcome.frame.time_us, outcome.result.out))
+    finally:
+        view.end()
+    view.summary(totals)
+    if target is not None:
+        write_packets(target, out_linktype, rebuilt, view)
+    return int(totals.differing > 0)
+
+
+def names(engine: str | None, compare: str | None) -> list[str]:
+    """The engines to use, at least one."""
+    if engine and compare:
+        raise click.UsageError("--engine and --compare exclude each other", click.get_current_context())
+    chosen = [name.strip() for name in compare.split(",")] if compare else [engine or "engine"]
+    for name in chosen:
+        known(name)
+    return list(dict.fromkeys(chosen))
+
+
+def check_usage(file: str, capture: str, target: str | None, as_json: bool, verbose: bool) -> None:
+    """What can be known before anything runs."""
+    context = click.get_current_context()
+    if file == STDIN and capture == STDIN:
+        raise click.UsageError("the program and the capture cannot both be on standard input", context)
+    if target == STDOUT and (as_json or verbose):
+        raise click.UsageError("--out - leaves no room for --json or --verbose on standard output", context)
+    if target not in (None, STDOUT):
+        folder = os.path.dirname(os.path.realpath(str(target)))
+        if not os.path.isdir(folder):
+            raise Failure(f"cannot write {target}: there is no folder {os.path.dirname(str(target))}")
+        if os.path.isdir(str(target)):
+            raise Failure(f"cannot write {target}: Is a directory")
+        if os.path.exists(str(target)) and os.path.exists(capture) and os.path.samefile(str(target), capture):
+            raise Failure(f"{target} is the capture that is read")
+
+
+def bundle_runners(given, engines: list[str], more: bool) -> list[Runner]:
+    if given.kind != "bundle":
+        raise Failure(f"{shown(given.path)}: an {given.kind} alone cannot run: give the bundle (.lpnb) or the source (.lpn)")
+    if more:
+        raise Failure(f"{shown(given.path)}: --tables, --verbose, --fuse and --without need the program's source (.lpn)")
+    bundle = given.decode(Bundle.from_bytes)
+    return [bundle_runner(name, bundle) for name in engines]
+
+
+# ---------------------------------------------------------------- showing
+
+class Silent:
+    """Shows nothing; what the others have in common."""
+
+    engines: list[str] = []
+
+    def add(self, outcome: Outcome) -> None:
+        pass
+
+    def end(self) -> None:
+        """No more frames, perhaps because of an error."""
+
+    def summary(self, totals: Totals) -> None:
+        pass
+
+    def wrote(self, text: str) -> None:
+        pass
+
+
+class Json(Silent):
+    def add(self, outcome: Outcome) -> None:
+        item = {"frame": outcome.frame.number, **result_json(outcome.result)}
+        if len(self.engines) > 1:
+            item["agree"] = outcome.agreed
+            item["engines"] = {name: result_json(r) for name, r in zip(self.engines, outcome.results)}
+        put_json(item)
+
+
+def result_json(r: Result) -> dict:
+    return {"verdict": r.verdict, "reason": r.reason, "port": r.port, "out": None if r.out is None else r.out.hex(),
+            "insns": r.insns}
+
+
+class Rows(Silent):
+    """A table with one row a frame, then the totals."""
+
+    def __init__(self, program: ast.Program | None, tables: control.Tables | None):
+        self.describer = Describer(program) if program else None
+        self.state = self.describer.reference.state(tables) if self.describer else None
+        if self.describer:
+            self.describer.state = self.state
+        self.table = Table([">frame", ">time", ">bytes", "verdict", "reason", ">port", ">insns", "packet"])
+        self.first: int | None = None
+
+    def about(self, outcome: Outcome) -> str:
+        if not outcome.reached:
+            return outcome.frame.note
+        text = self.describer.describe(outcome.frame.data, outcome.meta) if self.describer else ""
+        return text or describe_datagram(outcome.result.out)
+
+    def add(self, outcome: Outcome) -> None:
+        frame, r = outcome.frame, outcome.result
+        self.first = frame.time_us if self.first is None else self.first
+        self.table.add(frame.number, f"{(frame.time_us - self.first) / 1e6:.6f}", len(frame.data), r.verdict, r.reason,
+                       None if r.port is None else str(r.port), r.insns if outcome.reached else None, self.about(outcome),
+                       style=STYLES.get(r.verdict, ""))
+        if not outcome.agreed:
+            for name, other in zip(self.engines, outcome.results):
+                self.table.add(None, None, None, other.verdict, other.reason, None if other.port is None else str(other.port),
+                               other.insns, f"{name}: {'no packet' if other.out is None else other.out.hex()}", style="yellow")
+
+    def end(self) -> None:
+        if self.table.rows:
+            self.table.show()
+            say()
+
+    def summary(self, totals: Totals) -> None:
+        for line in totals.lines():
+            say(line)
+        if len(self.engines) > 1:
+            names = ", ".join(self.engines)
+            if totals.differing:
+                say(f"{names} differ in {totals.differing:,} of {totals.frames:,} frames", style="bold red")
+            else:
+                say(f"{names} agree in all {totals.frames:,} frames", style="green")
+
+    def wrote(self, text: str) -> None:
+        say(text)
+
+
+class Drawn(Rows):
+    """Every packet drawn."""
+
+    def add(self, outcome: Outcome) -> None:
+        for name, r in list(zip(self.engines, outcome.results))[:1 if outcome.agreed else None]:
+            what = r.reason if r.verdict == "DROP" else f"port {r.port}" if r.port is not None else ""
+            count = f", {r.insns:,} instructions" if r.insns is not None and outcome.reached else ""
+            say(f"frame {outcome.frame.number}{'' if outcome.agreed else f' in {name}'}: {r.verdict} {what}".rstrip() + count,
+                style=f"bold {STYLES.get(r.verdict, '')}".strip())
+            if r.out is not None:
+                say(f"  rebuilt: {r.out.hex()}")
+        text = self.describer.reference.explain(outcome.frame.data, dict(outcome.meta), self.state) if outcome.reached \
+            else outcome.frame.note
+        for line in text.splitlines():
+            say(f"  {line}")
+        say()
+
+
+# ---------------------------------------------------------------- writing
+
+def write_packets(target: str, linktype: int | None, packets: list[tuple[int, bytes]], view: Silent) -> None:
+    """The capture of what was rebuilt, whole or not at all."""
+    if linktype is None:
+        whole = bool(packets) and all(is_datagram(data) for _, data in packets)
+        linktype = links.RAW_IPV6 if whole else links.IEEE802154_NOFCS
+    with Writer(target if target == STDOUT else Path(target), linktype) as writer:
+        for time_us, data in packets:
+            writer.add(data, time_us)
+    if target != STDOUT:
+        view.wrote(f"wrote {writer.count:,} packets to {target}, link type {links.name(linktype)}")

@@ -1,0 +1,191 @@
+"""What the commands print and write: text and tables for people, progress, files that appear whole or not at all."""
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PATIENCE = 1.0                                  # seconds before something that takes long says so
+STDOUT = "-"
+
+
+class Failure(Exception):
+    """One line for the user; `status` is the command's exit status."""
+
+    def __init__(self, message: str, status: int = 2):
+        super().__init__(message)
+        self.status = status
+
+
+# ---------------------------------------------------------------- text
+
+def console(err: bool = False) -> Console:
+    """Standard output or error as it is now; colours only on a terminal and without NO_COLOR."""
+    from rich.console import Console
+    return Console(file=sys.stderr if err else sys.stdout, highlight=False, markup=False, emoji=False)
+
+
+def say(text: Any = "", style: str | None = None, err: bool = False) -> None:
+    """A line (or a `rich` Text), never wrapped."""
+    console(err).print(text, style=style, soft_wrap=True)
+
+
+def one_line(text: str) -> str:
+    """Text for one line of a terminal: control characters would break it or move the cursor."""
+    return "".join(c if c.isprintable() else " " if c in "\n\t" else "?" for c in text.strip())
+
+
+def put_json(value: Any) -> None:
+    """One JSON object on a line of its own."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """`1 frame`, `2 frames`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+# ---------------------------------------------------------------- tables
+
+@dataclass
+class Table:
+    """Rows in columns: drawn by `rich` on a terminal, aligned plain text elsewhere. A column whose name starts with `>` is
+    aligned to the right. A row's style is a `rich` style, for terminals only."""
+
+    columns: Sequence[str]
+    rows: list[tuple[list[str], str]] = field(default_factory=list)
+
+    def add(self, *cells: Any, style: str = "") -> None:
+        self.rows.append((["" if c is None else f"{c:,}" if isinstance(c, int) else str(c) for c in cells], style))
+
+    def show(self) -> None:
+        out = console()
+        if not out.is_terminal:
+            sys.stdout.writelines(line + "\n" for line in self.lines())
+            return
+        from rich import box
+        from rich.table import Table as Rich
+        table = Rich(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+        for column in self.columns:
+            table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
+        for cells, style in self.rows:
+            table.add_row(*map(_text, cells), style=style or None)
+        out.print(table)
+
+    def lines(self) -> Iterator[str]:
+        heads = [c.lstrip(">") for c in self.columns]
+        widths = [max(map(len, [head, *(cells[i] for cells, _ in self.rows)])) for i, head in enumerate(heads)]
+        for cells in [heads, *(cells for cells, _ in self.rows)]:
+            yield "  ".join(cell.rjust(width) if column.startswith(">") else cell.ljust(width)
+                            for cell, width, column in zip(cells, widths, self.columns)).rstrip()
+
+
+def _text(cell: str) -> Any:
+    """Not markup, whatever brackets it has."""
+    from rich.text import Text
+    return Text(cell)
+
+
+# ---------------------------------------------------------------- waiting
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Says on a terminal what is being done once it takes longer than a second."""
+    out = console(err=True)
+    if not out.is_terminal:
+        yield
+        return
+    status = out.status(f"{what} ...")
+    lock, done = threading.Lock(), False
+
+    def start() -> None:
+        with lock:
+            if not done:
+                status.start()
+    timer = threading.Timer(PATIENCE, start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        with lock:
+            done = True
+        timer.cancel()
+        status.stop()
+
+
+def counted(items: Iterable[Any], what: str) -> Iterator[Any]:
+    """The items; on a terminal their number so far, once they take longer than a second."""
+    out = console(err=True)
+    if not out.is_terminal:
+        yield from items
+        return
+    begin, status = time.monotonic(), None
+    try:
+        for number, item in enumerate(items, 1):
+            if number % 64 == 0 and time.monotonic() - begin > PATIENCE:
+                if status is None:
+                    status = out.status("")
+                    status.start()
+                status.update(f"{number:,} {what}")
+            yield item
+    finally:
+        if status is not None:
+            status.stop()
+
+
+# ---------------------------------------------------------------- files
+
+def write_files(files: dict[Path, bytes]) -> None:
+    """Writes all files or none: each is complete before the first gets its name. Their folder is made if need be.
+    The one path `-` is standard output. Raises Failure."""
+    if list(files) == [Path(STDOUT)]:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(files[Path(STDOUT)])
+        sys.stdout.buffer.flush()
+        return
+    ready: list[tuple[str, Path]] = []
+    try:
+        for path, data in files.items():
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if path.is_dir():
+                    raise IsADirectoryError(21, "Is a directory")
+                handle, name = tempfile.mkstemp(prefix=".lpn-", dir=path.parent)
+                ready.append((name, path))
+                with os.fdopen(handle, "wb") as stream:
+                    os.fchmod(handle, _mode(path))
+                    stream.write(data)
+            except OSError as e:
+                raise Failure(f"cannot write {path}: {e.strerror or e}") from None
+        while ready:
+            name, path = ready[0]
+            try:
+                os.replace(name, path)
+            except OSError as e:
+                raise Failure(f"cannot write {path}: {e.strerror or e}") from None
+            ready.pop(0)
+    finally:
+        for name, _ in ready:
+            Path(name).unlink(missing_ok=True)
+
+
+def _mode(path: Path) -> int:
+    """The permissions of the file to be replaced, or those of a new one."""
+    try:
+        return path.stat().st_mode & 0o7777
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
