@@ -11,6 +11,7 @@ from . import bundle as bundles
 from .elf import Object, read_object
 from .image import Flag, Image, Kind
 from .llvm import emit_assembly, emit_object, optimize
+from .peephole import improve
 from .lower.modules import Lowered, ProgramLowering
 from .lower.processor import data_octets, tables
 from .state import StateLayout, scalar_width
@@ -156,6 +157,8 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
     ir_text = str(ref)
     obj = emit_object(ref, target)
     code = read_object(obj, "xdp" if target.name == "xdp" else "lpn")
+    if target.name == "lpn":
+        code.text, code.lines = improve(code.text, code.lines)
     flags = Flag.DEPARSES if lowered.rebuilds and lowered.kind == Kind.FUSED else Flag(0)
     image = Image(name=lowered.name, kind=Kind(lowered.kind), text=code.text, rodata=code.rodata, data=code.data,
                   flags=flags, record_hash=lowering.record.hash, record_size=lowering.record.size,

@@ -1,0 +1,146 @@
+"""What LLVM's BPF back end leaves on the table: branches it cannot invert, bit tests it has no pattern for.
+
+- `if C goto A; goto B; A:` becomes `if !C goto B`;
+- `t = x; t &= m; if t != 0 goto A` becomes `if x & m goto A` (JSET, RFC 9669 4.3), also for a sign bit moved to the top;
+- a jump to a jump goes where that goes, a jump to `exit` is `exit`.
+"""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .isa import ALU, ALU64, ALU_OPS, JMP, JMP32, JMP_OPS
+from .rewrite import Line, live_out, read, sweep, write
+
+INVERSE = {JMP_OPS[a]: JMP_OPS[b] for pair in (("JEQ", "JNE"), ("JGT", "JLE"), ("JGE", "JLT"), ("JSGT", "JSLE"),
+                                              ("JSGE", "JSLT")) for a, b in (pair, pair[::-1])}
+AND, MOV, LSH, ARSH = (ALU_OPS[n] for n in ("AND", "MOV", "LSH", "ARSH"))
+JEQ, JNE, JSET, JSLT, JSGT = (JMP_OPS[n] for n in ("JEQ", "JNE", "JSET", "JSLT", "JSGT"))
+ROUNDS = 4
+
+
+def improve(text: bytes, lines: list[tuple[int, str, int]]) -> tuple[bytes, list[tuple[int, str, int]]]:
+    """Text and its source lines, improved. The meaning does not change; offsets of jumps stay within 16 bits."""
+    code = read(text, lines)
+    for _ in range(ROUNDS):
+        before = len(code)
+        thread_jumps(code)
+        code = sweep(code)
+        invert_branches(code)
+        code = sweep(code)
+        code = bit_tests(code)
+        code = sweep(code)
+        if len(code) == before:
+            break
+    return write(code)
+
+
+def thread_jumps(code: list[Line]) -> None:
+    for i, line in enumerate(code):
+        if line.target is None:
+            continue
+        seen = {line}
+        while line.target.insn.is_goto and line.target not in seen:
+            seen.add(line.target)
+            line.target = line.target.target
+        if line.insn.is_goto:
+            if line.target.insn.is_exit:
+                line.insn, line.target = line.target.insn, None
+            elif i + 1 < len(code) and line.target is code[i + 1]:
+                line.dead = True
+
+
+def invert_branches(code: list[Line]) -> None:
+    targets = {line.target for line in code if line.target is not None}
+    for i in range(len(code) - 2):
+        line, jump = code[i], code[i + 1]
+        if (line.insn.is_branch and line.target is code[i + 2] and jump.insn.is_goto and jump not in targets
+                and line.insn.code in INVERSE):
+            line.insn = replace(line.insn, op=line.insn.op & 0x0F | INVERSE[line.insn.code])
+            line.target = jump.target
+            jump.dead = True
+
+
+def bit_tests(code: list[Line]) -> list[Line]:
+    targets = {line.target for line in code if line.target is not None}
+    live = live_out(code)
+    out: list[Line] = []
+    i = 0
+    while i < len(code):
+        found = match(code, i, live, targets)
+        if found is None:
+            out.append(code[i])
+            i += 1
+            continue
+        length, test, mask, jump, if_set = found
+        wide = jump.insn.cls == JMP
+        op = (JMP if wide else JMP32) | JSET
+        set_jump = Line(replace(jump.insn, op=op, dst=test, src=0, imm=mask, off=0), None, jump.source)
+        following = code[i + length] if i + length < len(code) else None
+        code[i].dead = False
+        if if_set:
+            set_jump.target = jump.target
+            new = [set_jump]
+        else:
+            skip = Line(replace(jump.insn, op=JMP, dst=0, src=0, imm=0, off=0), jump.target, jump.source)
+            set_jump.target = following
+            new = [set_jump, skip]
+        for line in code:                       # jumps to the pattern's start now reach the test
+            if line.target is code[i]:
+                line.target = new[0]
+        for line in out:
+            if line.target is code[i]:
+                line.target = new[0]
+        out += new
+        i += length
+    return out
+
+
+def match(code: list[Line], i: int, live: list[int], targets: set):
+    """A bit test that begins at i: (instructions, register tested, mask, the jump, whether it jumps if a bit is set)."""
+    first = code[i].insn
+    if first.cls not in (ALU, ALU64) or i + 1 >= len(code):
+        return None
+    at, test, temp = i, first.dst, first.dst
+    if first.code == MOV and first.uses_reg and first.off == 0:
+        test, at = first.src, i + 1
+    elif first.code not in (AND, LSH):
+        return None
+    step = code[at].insn if at < len(code) else None
+    if step is None or step.dst != temp or step.uses_reg or (at > i and code[at] in targets):
+        return None
+    if step.code == AND and step.cls in (ALU, ALU64):
+        return finish(code, i, at + 1, test, temp, step, step.imm & 0xFFFFFFFF, live, targets, (JEQ, JNE))
+    if step.code == LSH and step.cls == ALU and at + 1 < len(code):
+        back = code[at + 1]
+        if back in targets or back.insn.cls != ALU or back.insn.code != ARSH or back.insn.dst != temp or back.insn.uses_reg \
+                or back.insn.imm != step.imm or not 0 < step.imm < 32:
+            return None
+        return finish(code, i, at + 2, test, temp, step, 1 << (31 - step.imm), live, targets, (JSLT, JSGT))
+    return None
+
+
+def finish(code, i: int, at: int, test: int, temp: int, step, mask: int, live, targets, jumps):
+    if at >= len(code) or code[at] in targets:
+        return None
+    jump = code[at]
+    insn = jump.insn
+    if not insn.is_branch or insn.uses_reg or insn.dst != temp or insn.code not in jumps or live[at] >> temp & 1:
+        return None
+    wide = insn.cls == JMP
+    if step.cls == ALU and wide:              # the upper half is zero after a 32-bit operation: test 32 bits
+        jump = Line(replace(insn, op=insn.op & 0xF8 | JMP32), jump.target, jump.source)
+    if step.cls == ALU64 and (not wide or mask >> 31):
+        return None
+    if jumps == (JEQ, JNE):
+        if insn.imm != 0:
+            return None
+        return at + 1 - i, test, signed32(mask), jump, insn.code == JNE
+    if insn.code == JSLT and insn.imm == 0:
+        return at + 1 - i, test, signed32(mask), jump, True
+    if insn.code == JSGT and insn.imm == -1:
+        return at + 1 - i, test, signed32(mask), jump, False
+    return None
+
+
+def signed32(v: int) -> int:
+    return v - (1 << 32) if v >> 31 else v

@@ -1,0 +1,133 @@
+"""Bytecode as a list that can be edited: jumps point at instructions, not at offsets; source lines go along."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .isa import ALU_OPS, STX, Instruction, decode, encode
+
+
+@dataclass(eq=False)
+class Line:
+    """One instruction; `target` of a jump; `source` (file, line) or None; `dead` marks it for removal."""
+
+    insn: Instruction
+    target: "Line | None" = None
+    source: tuple[str, int] | None = None
+    dead: bool = field(default=False, repr=False)
+
+
+class RewriteError(Exception):
+    """The result cannot be encoded."""
+
+
+def read(text: bytes, lines: list[tuple[int, str, int]]) -> list[Line]:
+    """`lines`: (slot, file, line), each valid until the next row."""
+    at: dict[int, Line] = {}
+    code: list[Line] = []
+    rows, source, slot = sorted(lines), None, 0
+    for insn in decode(text):
+        while rows and rows[0][0] <= slot:
+            source = rows[0][1:]
+            rows = rows[1:]
+        at[slot] = Line(insn, None, source)
+        code.append(at[slot])
+        slot += insn.slots
+    for slot, line in at.items():
+        if line.insn.is_jump:
+            line.target = at[line.insn.target(slot)]
+    return code
+
+
+def write(code: list[Line]) -> tuple[bytes, list[tuple[int, str, int]]]:
+    slot, where = 0, {}
+    for line in code:
+        where[line] = slot
+        slot += line.insn.slots
+    out, rows = [], []
+    for line in code:
+        insn = line.insn
+        if line.target is not None:
+            insn = insn.retarget(where[line], where[line.target])
+        out.append(insn)
+        if line.source is not None and (not rows or rows[-1][1:] != line.source):
+            rows.append((where[line], *line.source))
+    return encode(out), rows
+
+
+def sweep(code: list[Line]) -> list[Line]:
+    """Takes out what is dead or never reached; a jump to a dead instruction goes to the next that is not."""
+    after: dict[Line, Line] = {}
+    alive = None
+    for line in reversed(code):
+        if not line.dead:
+            alive = line
+        after[line] = alive
+    for line in code:
+        if line.target is not None:
+            line.target = after[line.target]
+    code = [line for line in code if not line.dead]
+    index = {line: i for i, line in enumerate(code)}
+    seen, todo = set(), [0]
+    while todo:
+        i = todo.pop()
+        if i in seen or i >= len(code):
+            continue
+        seen.add(i)
+        todo += [index[x] for x in successors(code, i)]
+    return [line for i, line in enumerate(code) if i in seen]
+
+
+def successors(code: list[Line], i: int) -> list[Line]:
+    line = code[i]
+    if line.insn.is_exit:
+        return []
+    out = [line.target] if line.target is not None else []
+    if not line.insn.is_goto and i + 1 < len(code):
+        out.append(code[i + 1])
+    return out
+
+
+def reads_writes(insn: Instruction) -> tuple[int, int]:
+    """Registers read and written, as bit sets; a call reads r1-r5 and spoils r0-r5."""
+    dst, src = 1 << insn.dst, 1 << insn.src
+    if insn.is_exit:
+        return 1, 0
+    if insn.is_call:
+        return 0b111110, 0b111111
+    if insn.is_goto:
+        return 0, 0
+    if insn.is_branch:
+        return dst | (src if insn.uses_reg else 0), 0
+    if insn.is_lddw:
+        return 0, dst
+    if insn.is_load:
+        return src, dst
+    if insn.is_atomic:
+        return dst | src | 1, src | 1
+    if insn.is_store:
+        return dst | (src if insn.cls == STX else 0), 0
+    reads = src if insn.uses_reg else 0
+    if insn.code != ALU_OPS["MOV"]:
+        reads |= dst
+    return reads, dst
+
+
+def live_out(code: list[Line]) -> list[int]:
+    """For each instruction the registers whose values are read after it."""
+    index = {line: i for i, line in enumerate(code)}
+    following = [[index[x] for x in successors(code, i)] for i in range(len(code))]
+    effects = [reads_writes(line.insn) for line in code]
+    before = [0] * len(code)
+    out = [0] * len(code)
+    changed = True
+    while changed:
+        changed = False
+        for i in range(len(code) - 1, -1, -1):
+            live = 0
+            for j in following[i]:
+                live |= before[j]
+            reads, writes = effects[i]
+            now = (live & ~writes) | reads
+            if now != before[i] or live != out[i]:
+                before[i], out[i], changed = now, live, True
+    return out
