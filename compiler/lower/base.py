@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I1, I16, I32, I64, PTR, Val, i32, is_const
+from lpn.compiler.bits import I1, I32, I64, PTR, Val, i32, is_const
 from lpn.compiler.layout import InstanceLayout, RecordLayout
 from lpn.compiler.state import StateLayout
 from lpn.compiler.target import (CTX_OUT, CTX_PAYLOAD, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, VERDICTS, Target)
@@ -38,7 +38,7 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
         self.program, self.record, self.state_layout = program, record, state_layout
         self.derived, self.target, self.fn = derived, target, fn
         self.record_in_memory, self.debug = record_in_memory, debug
-        self.images_in_memory = record_in_memory or (images > LOCAL_IMAGES and target.window > 0)
+        self.images_in_memory = record_in_memory or images > LOCAL_IMAGES
         self.env: dict[object, Place] = {}
         self.this: Instance | None = None
         self.expanding: dict[Instance, dict] = {}
@@ -180,26 +180,15 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
     # ---- packet access
 
     def load_packet(self, base: ir.Value, offset: int, width: int, little: bool) -> Val:
-        """Reads within the window need no test. Without one each read is tested and yields 0 beyond the end: such a value
-        is never used, but the kernel's verifier cannot know."""
-        if self.target.window:
-            return self.load(base, offset, width, little)
-        b = self.b
-        start = b.block
-        ok, done = b.append_basic_block("load"), b.append_basic_block("loaded")
-        b.cbranch(b.icmp_unsigned("<=", self.at(base, offset + width // 8), self.end), ok, done)
-        b.position_at_end(ok)
-        v = self.load(base, offset, width, little)
-        last = b.block
-        b.branch(done)
-        b.position_at_end(done)
-        limbs = []
-        for limb in v.limbs:
-            phi = b.phi(I32)
-            phi.add_incoming(limb, last)
-            phi.add_incoming(i32(0), start)
-            limbs.append(phi)
-        return Val(width, tuple(limbs))
+        """Reads within the window need no test."""
+        return self.load(base, offset, width, little)
+
+    def packet_at(self, offset: ir.Value) -> ir.Value:
+        """The place in the packet whose offset (i32) was kept in memory."""
+        return self.at(self.pkt, offset)
+
+    def joined(self) -> None:
+        """Paths of a parser that differ in how far they have come meet here."""
 
     def prove_writable(self, base: ir.Value, offset: int) -> None:
         """A write in place must lie before the packet's end; that it does not means the record is not this packet's."""
@@ -241,12 +230,16 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
         b.position_at_end(here)
         return block
 
+    def leave(self, code: ir.Value) -> None:
+        """Ends the container with this return value."""
+        self.b.ret(code)
+
     def return_drop(self, reason: ir.Value) -> None:
         code = self.verdict("DROP", reason)
         if isinstance(code, ir.Constant):
             ty = ir.FunctionType(I32, [I32])
             code = self.b.asm(ty, "", "=r,0", [code], side_effect=True)
-        self.b.ret(code)
+        self.leave(code)
 
     def reject_unless(self, cond: ir.Value, name: str) -> None:
         if isinstance(cond, ir.Constant) and cond.constant:

@@ -5,13 +5,14 @@ from contextlib import contextmanager
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, PTR, Val, i32
-from lpn.compiler.layout import Unit, field_width
+from lpn.compiler.bits import Val, i32
+from lpn.compiler.layout import field_width
+from lpn.compiler.state import scalar_width
 from lpn.lang import ast
 from lpn.lang.types import Bits as BitsType, Bool, StructType
 
 from .instance import Instance
-from .places import Place, Scalar, StructPlace, Value, variable
+from .places import Place, Scalar, Value, variable
 
 
 def tag_width(codec: ast.Codec) -> int:
@@ -66,7 +67,6 @@ def inline_pieces(row: ast.Row) -> list[tuple[int, object]]:
                 elif t.bits is not None:
                     out.append((0, t))
                 else:
-                    from lpn.compiler.state import scalar_width
                     out.append((scalar_width(t.target.type), t))
         elif isinstance(item, ast.RowAssign):
             walk(item.value)
@@ -196,6 +196,7 @@ class Codecs:
             self.reject_now(group_reason(codec, group))
         b.position_at_end(done)
         self.bound, self.look = worst, worst_look
+        self.joined()
 
     def row_keys(self, group: ast.Group, row: ast.Row) -> set[int]:
         """The numbers of the group's tag bits that choose this row and no row before it."""
@@ -212,7 +213,7 @@ class Codecs:
         return set(keys) - earlier
 
     def expand_row(self, codec: ast.Codec, inst: Instance, group: ast.Group, row: ast.Row) -> None:
-        self.need(inline_octets(row))
+        self.need_row(inline_octets(row))
         saved = self.row_base, self.row_bit
         self.row_base, self.row_bit = self.cursor(), 0
         for item in row.items:
@@ -234,6 +235,10 @@ class Codecs:
                         self.row_assign(inst, t.target, self.row_take(self.width_of(t.target.type)))
         self.advance_static(self.row_bit // 8)
         self.row_base, self.row_bit = saved
+
+    def need_row(self, octets: int) -> None:
+        """All that the row carries in line is read ahead."""
+        self.need(octets)
 
     def row_take(self, width: int) -> Val:
         """The next `width` in-line bits of the row."""

@@ -107,7 +107,7 @@ class Instance(Place):
             return low.b.load(p, typ=PTR), low.b.load(n, typ=I32)
         offset = low.b.zext(low.b.load(low.at(self.image, u.image), typ=I16, align=2), I32)
         length = low.b.zext(low.b.load(low.at(self.image, u.image + 2), typ=I16, align=2), I32)
-        return low.at(low.pkt, offset), length
+        return low.packet_at(offset), length
 
     def set_varbit(self, u: Unit, pointer: ir.Value, octets: ir.Value) -> None:
         low = self.lower

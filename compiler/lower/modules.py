@@ -13,6 +13,7 @@ from lpn.lang import ast
 from lpn.lang.derive import derived, representation
 
 from .base import Lowering
+from .bounded import BoundedLowering
 from .debug import DebugInfo
 
 KINDS = {ast.Parser: 1, ast.Processor: 2, ast.Deparser: 3}
@@ -47,7 +48,8 @@ class ProgramLowering:
         return module, fn, DebugInfo(module, fn, span)
 
     def lowering(self, fn: ir.Function, debug: DebugInfo, in_memory: bool) -> Lowering:
-        low = Lowering(self.program, self.record, self.state, self.derived, self.target, fn, in_memory, debug)
+        kind = Lowering if self.target.window else BoundedLowering
+        low = kind(self.program, self.record, self.state, self.derived, self.target, fn, in_memory, debug)
         low.b.debug_metadata = debug.start
         return low
 
@@ -82,7 +84,7 @@ class ProgramLowering:
                 rebuilds = True
                 low.deparser(decl, lambda: low.b.branch(after))
             low.b.position_at_end(after)
-        low.b.ret(low.b.load(low.verdict_slot, typ=I32))
+        low.leave(low.b.load(low.verdict_slot, typ=I32))
         low.finish()
         return Lowered(name, FUSED, module, rebuilds)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I16, I32, PTR, Val, i32
+from lpn.compiler.bits import I32, PTR, Val, i32
 from lpn.compiler.layout import InstanceLayout, Unit, field_width
 from lpn.compiler.target import CTX_PAYLOAD
 from lpn.lang import ast
@@ -58,9 +58,7 @@ class Parsers:
         """Makes `octets` behind the cursor readable."""
         if octets == 0:
             return
-        if self.target.window == 0:
-            self.short_unless(self.at(self.cursor(), octets))
-        elif self.bound + octets > self.target.window:
+        if self.bound + octets > self.target.window:
             self.short_unless(self.cursor())
             self.bound = 0
 
@@ -170,23 +168,29 @@ class Parsers:
             if u.varbit:
                 self.extract_varbit(inst, u, oversize)
                 continue
-            self.need(u.octets)
-            if not in_packet:
-                self.store(inst.image, u.image, self.load_packet(self.cursor(), 0, u.bits, u.little), u.little)
-            if u.variable:
-                self.b.store(self.at(self.cursor(), inst.octets(u)), self.cursor_slot)
-                self.bound += u.octets
-                self.look = 0
-            else:
-                self.advance_static(u.octets)
+            self.extract_unit(inst, u)
         if self.look:                           # a header no longer than what was looked at
             self.require_lookahead()
         self.header_checks(inst, dict(oversize))
         inst.set_valid(True)
 
+    def extract_unit(self, inst: Instance, u: Unit) -> None:
+        """A unit that is not a varbit. What may be absent is read all the same and then not counted."""
+        self.need(u.octets)
+        if not inst.inst.in_packet:
+            self.store(inst.image, u.image, self.load_packet(self.cursor(), 0, u.bits, u.little), u.little)
+        if u.variable:
+            self.b.store(self.at(self.cursor(), inst.octets(u)), self.cursor_slot)
+            self.bound += u.octets
+            self.look = 0
+        else:
+            self.advance_static(u.octets)
+
     def place_run(self, inst: Instance, run: int) -> None:
         """A run of units of a header in the packet begins at the cursor. The record learns it at once, so that nothing
         has to be kept for the end; it counts only if the header is valid."""
+        if run:
+            self.joined()
         cursor = self.cursor()
         self.b.store(cursor, inst.base_slots[run])
         if self.record_in_memory and not inst.local:
@@ -326,6 +330,7 @@ class Parsers:
     def emit_state(self, state: ast.State, key: tuple, stacks: dict, bound: int, look: int) -> None:
         b = self.b
         b.position_at_end(self.state_blocks[key][0])
+        self.joined()
         self.stack_next, self.bound, self.look = dict(stacks), bound, look
         if state.max is not None:
             self.count_visit(state)

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I8, I32, I64, PTR, Val, i32
+from lpn.compiler.bits import I8, I32, I64, i32
 from lpn.compiler.helpers import HELPERS
-from lpn.compiler.target import CTX_PORT, META_SLOTS, VERDICTS
+from lpn.compiler.state import scalar_width
+from lpn.compiler.target import META_SLOTS, VERDICTS
 from lpn.lang import ast
 from lpn.lang.types import Bits as BitsType, ErrorType, Meta
 
-from .places import ContextSlot, Place, Scalar, StructPlace, Value
+from .places import ContextSlot, Place, Scalar, StructPlace
 
 META_TYPES = {"verdict": BitsType(8), "reason": ErrorType(), "port": BitsType(16)}
 
@@ -63,7 +64,7 @@ class Processors:
         b = self.b
         drop, deliver = (b.icmp_unsigned("==", verdict, i32(VERDICTS[n])) for n in ("DROP", "DELIVER"))
         argument = b.select(drop, reason, b.select(deliver, port, i32(0)))
-        b.ret(b.or_(b.shl(argument, i32(16)), verdict))
+        self.leave(b.or_(b.shl(argument, i32(16)), verdict))
 
     # ---------------------------------------------------------------- tables
 
@@ -148,11 +149,9 @@ def tables(program: ast.Program) -> list[ast.Table]:
 
 
 def key_octets(t: ast.Table) -> int:
-    from lpn.compiler.state import scalar_width
     return sum((scalar_width(k.expr.type) + 7) // 8 for k in t.keys)
 
 
 def data_octets(t: ast.Table) -> int:
     """Octets of action data: the largest action's parameters that the control plane gives, each in whole octets."""
-    from lpn.compiler.state import scalar_width
     return max((sum((scalar_width(p.type) + 7) // 8 for p in a.action.params[len(a.args):]) for a in t.actions), default=0)
