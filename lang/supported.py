@@ -1,46 +1,85 @@
 """What is in the language, but not yet in the compiler: refused in one place, never ignored."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from . import ast
 from .diagnostics import Diagnostics
 from .instances import walk
-from .types import Bits
+from .types import Bits, Stack
 
 DECLARATIONS: dict[type, str] = {
     ast.Timing: "timing blocks", ast.Meter: "meters", ast.BufferDecl: "buffers", ast.Migrate: "migrate", ast.Extern: "extern functions",
 }
 METHODS = {"push_front": "push_front", "pop_front": "pop_front", "truncate": "payload.truncate"}
+LOOP_TURNS = 64                                 # loops are unrolled
+PLURAL = ("blocks", "meters", "buffers", "functions")
+
+Refuse = Callable[[str, ast.Node, str], None]
 
 
 def unsupported(program: ast.Program, diagnostics: Diagnostics) -> None:
     def refuse(what: str, node: ast.Node, hint: str = "") -> None:
-        diagnostics.error(f"{what} {'are' if what.endswith('s') else 'is'} not supported yet", node.span, hint)
+        verb = "are" if what.endswith(PLURAL) else "is"
+        diagnostics.error(f"{what} {verb} not supported yet", node.span, hint)
 
     for decl in program.decls:
         if isinstance(decl, ast.Action):
             refuse("an action outside a processor", decl, "move it into the processor")
-        if isinstance(decl, ast.Protocol):
-            for binding in decl.bindings:
-                if binding.event != "radio.rx_done":
-                    refuse(f"the hook {binding.event}", binding, "there is radio.rx_done")
-            if len(decl.bindings) > 1:
-                refuse("more than one binding of a hook", decl.bindings[1])
-            if decl.timing:
-                refuse("timing in a protocol", decl)
+        elif isinstance(decl, ast.Protocol):
+            protocol(decl, refuse)
+        elif isinstance(decl, ast.Codec) and decl.header is not None:
+            if any(isinstance(item, ast.ChoiceField) for item in decl.header.items):
+                refuse("a codec for a header with a choice", decl)
         for node in walk(decl):
             for kind, what in DECLARATIONS.items():
                 if isinstance(node, kind):
                     refuse(what, node)
             if isinstance(node, ast.Timing):
                 break
-            if isinstance(node, ast.Register) and node.persistent:
+            if isinstance(node, ast.Expr):
+                expression(node, refuse)
+            elif isinstance(node, ast.Register) and node.persistent:
                 refuse("persistent state", node, "remove 'persistent'")
-            elif isinstance(node, ast.Call):
-                if isinstance(node.target, str) and (node.target in METHODS or "." in node.target):
-                    refuse(METHODS.get(node.target, node.target + "()"), node)
-            elif isinstance(node, ast.Index) and isinstance(node.base, ast.Name) and node.base.decl == "payload":
-                refuse("payload[i]", node)
-            elif isinstance(node, ast.Member) and node.decl in ("lastIndex", "action_run"):
-                refuse(f".{node.name}", node)
-            elif isinstance(node, ast.TypeRef) and isinstance(node.type, Bits) and node.type.signed and node.type.width > 64:
-                refuse(f"{node.type}", node)
+            elif isinstance(node, ast.For) and (node.high.const or 0) - (node.low.const or 0) > LOOP_TURNS:
+                refuse(f"a loop of more than {LOOP_TURNS} turns", node)
+            elif isinstance(node, ast.If):
+                branch(node, refuse)
+            elif isinstance(node, ast.Table) and any(ref.args for ref in node.actions):
+                refuse("an argument in a table's list of actions", next(ref for ref in node.actions if ref.args))
+
+
+def protocol(decl: ast.Protocol, refuse: Refuse) -> None:
+    for binding in decl.bindings:
+        if binding.event != "radio.rx_done":
+            refuse(f"the hook {binding.event}", binding, "there is radio.rx_done")
+    if len(decl.bindings) > 1:
+        refuse("more than one binding", decl.bindings[1], "")
+    if decl.timing:
+        refuse("timing in a protocol", decl, "")
+
+
+def expression(node: ast.Expr, refuse: Refuse) -> None:
+    if isinstance(node, ast.Call):
+        if isinstance(node.target, str) and (node.target in METHODS or "." in node.target):
+            refuse(METHODS.get(node.target, node.target + "()"), node, "")
+        elif node.target == "emit" and node.via is not None and isinstance(node.args[0].type, Stack):
+            refuse("a stack emitted through a codec", node, "emit its elements, as in pkt.emit(h.x[0] via ...)")
+    elif isinstance(node, ast.Index) and isinstance(node.base, ast.Name) and node.base.decl == "payload":
+        refuse("payload[i]", node, "")
+    elif isinstance(node, ast.Member) and node.decl in ("lastIndex", "action_run"):
+        refuse(f".{node.name}", node, "")
+    elif isinstance(node, ast.Binary) and isinstance(node.left.type, Bits) and node.const is None:
+        signed = node.left.type.signed
+        if signed and node.op in (">>", "/", "%"):
+            refuse(f"'{node.op}' of signed numbers", node, "")
+        elif node.op in ("|+|", "|-|") and (signed or node.left.type.width > 63):
+            refuse(f"'{node.op}' of {node.left.type}", node, "")
+
+
+def branch(node: ast.If, refuse: Refuse) -> None:
+    """How full a stack is must not depend on a branch."""
+    taken = [sorted(id(call.args[0].base.decl) for call in walk(side) if isinstance(call, ast.Call) and call.target == "extract"  # type: ignore
+                    and isinstance(call.args[0], ast.Member) and call.args[0].decl == "next") for side in (node.then, node.otherwise)]
+    if taken[0] != taken[1]:
+        refuse("an extract into a stack on one branch only", node, "go to a state of its own, with transition select")

@@ -207,6 +207,10 @@ class Base:
                 return base.width if isinstance(base, Bits) else None
         return None
 
+    def representation(self, type_: EnumType) -> Type | None:
+        """The bit<N> of an enum; as in P4 its values can be used as that (never the other way without a cast)."""
+        return type_.decl.base.type                         # type: ignore[attr-defined]
+
     # ------------------------------------------------------------ constants
 
     def constant_number(self, expr: ast.Expr, what: str) -> int | None:
@@ -262,6 +266,8 @@ class Base:
             return True
         if isinstance(have, Integer) and isinstance(want, Bits):
             return self.fit(expr, want)
+        if isinstance(have, EnumType) and self.representation(have) == want:
+            return True
         self.mismatch(expr, have, want, place)
         return False
 

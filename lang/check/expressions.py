@@ -205,6 +205,12 @@ class Expressions(Base):
             return right if self.fit(e.left, right) else None
         if isinstance(right, Integer) and isinstance(left, Bits):
             return left if self.fit(e.right, left) else None
+        enum_left = self.representation(left) if isinstance(left, EnumType) else None
+        enum_right = self.representation(right) if isinstance(right, EnumType) else None
+        if isinstance(enum_left, Bits) and (right == enum_left or isinstance(right, Integer)):
+            return enum_left if isinstance(right, Bits) or self.fit(e.right, enum_left) else None
+        if isinstance(enum_right, Bits) and (left == enum_right or isinstance(left, Integer)):
+            return enum_right if isinstance(left, Bits) or self.fit(e.left, enum_right) else None
         hint = ""
         if isinstance(left, Bits) and isinstance(right, Bits):
             wide = left if left.width >= right.width else right
