@@ -161,11 +161,11 @@ def test_instances_come_in_the_order_of_the_struct() -> None:
 def test_inline_bits_are_parts_of_their_target() -> None:
     program = checked("""
         header H { bit<24> a; bit<8> b; }
-        codec C <-> H { tag t:8; t { 0: a = 8w1 ++ inline:8 ++ 8w2, b = inline:8; 1: a = inline:24, inline(b); } }
+        codec C <-> H { tag t:8; t { 0: a = 4w1 ++ inline:8 ++ 8w2 ++ inline:4, inline(pad:4), b = inline:8; 1: a = inline:24, inline(b); } }
         """)
     sources = [node.source for node in walk(find(program, "C")) if isinstance(node, ast.InlinePiece)]
     shown = [(one.base.name, one.hi.const, one.lo.const) if isinstance(one, ast.Slice) else one.name for one in sources]    # type: ignore
-    assert shown == [("a", 15, 8), "b", "a"]
+    assert shown == [("a", 19, 12), ("a", 3, 0), "b", "a"]
 
 
 def test_without_protocol_the_chain_is_the_order_of_declaration() -> None:
