@@ -42,6 +42,7 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
         self.env: dict[object, Place] = {}
         self.this: Instance | None = None
         self.expanding: dict[Instance, dict] = {}
+        self.known: dict[tuple, bool] = {}      # comparisons that were decided on the way here
         self.instances: dict[InstanceLayout, Instance] = {}
         self.returns: list = []
         self.entry_builder = ir.IRBuilder(fn.append_basic_block("entry"))
@@ -189,6 +190,9 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
 
     def joined(self) -> None:
         """Paths of a parser that differ in how far they have come meet here."""
+
+    def rejoined(self) -> None:
+        """The same of a deparser."""
 
     def prove_writable(self, base: ir.Value, offset: int) -> None:
         """A write in place must lie before the packet's end; that it does not means the record is not this packet's."""

@@ -128,6 +128,11 @@ class BoundedLowering(Lowering):
     def joined(self) -> None:
         self.b.store(self.forget(self.cursor()), self.cursor_slot)
 
+    def rejoined(self) -> None:
+        """Tested anew at the next write."""
+        self.b.store(self.forget_number(self.written()), self.at_slot)
+        self.at_most = OUT_SIZE
+
     # ---- parsers: every read is proven, nothing is read ahead
 
     def need(self, octets: int) -> None:
@@ -232,8 +237,8 @@ class BoundedLowering(Lowering):
             b.store(nxt, done)
             b.cbranch(b.icmp_unsigned("<", nxt, i32(OUT_SIZE)), head, out)
             b.position_at_end(out)
-        b.store(self.forget_number(b.add(start, octets)), self.at_slot)
-        self.at_most = OUT_SIZE
+        b.store(b.add(start, octets), self.at_slot)
+        self.rejoined()
 
     def sum_packet(self, start: ir.Value, total: ir.Value) -> ir.Value:
         """As for other targets; each loop ends by itself within the largest packet."""
@@ -259,4 +264,5 @@ class BoundedLowering(Lowering):
             b.store(n, turn)
             b.cbranch(b.icmp_unsigned("<", n, i32(turns)), head, done)
             b.position_at_end(done)
+            b.store(self.forget(b.load(q, typ=PTR)), q)         # however many turns it took
         return b.load(acc, typ=I32)

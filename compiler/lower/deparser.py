@@ -74,6 +74,7 @@ class Deparsers:
         self.at_most = max(before, self.at_most)
         b.branch(done)
         b.position_at_end(done)
+        self.rejoined()
 
     def emit_plain(self, inst: Instance) -> None:
         """Units as they are stored, derived fields computed. A unit that may be absent is written all the same and then
@@ -219,6 +220,7 @@ class Deparsers:
             self.return_drop(i32(self.reason(group_reason(codec, group))))
         b.position_at_end(done)
         self.at_most = most
+        self.rejoined()
 
     def row_holds(self, inst: Instance, row: ast.Row) -> ir.Value:
         """Every assignment is true of the header, an in-line piece standing for what it is made from."""
