@@ -15,6 +15,14 @@ from .places import ContextSlot, Place, Scalar, StateCell, StructPlace, Value, m
 ERROR_WIDTH = 16                                # reasons are numbers of 16 bits
 
 
+def known_key(e: ast.Expr) -> tuple | None:
+    """(field, constant) of a comparison `field == constant` or `field != constant` with one's own field."""
+    if isinstance(e, ast.Binary) and e.op in ("==", "!=") and isinstance(e.left, ast.Name) \
+            and isinstance(e.left.decl, ast.Field) and e.right.const is not None:
+        return e.left.decl, int(e.right.const)
+    return None
+
+
 class Expressions(Bits):
     """Mixed into `Lowering`; uses its environment, instances and builder."""
 
@@ -34,6 +42,8 @@ class Expressions(Bits):
         b = self.b
         if e.const is not None:
             b.branch(yes if e.const else no)
+        elif self.known and known_key(e) in self.known:
+            b.branch(yes if self.known[known_key(e)] == (e.op == "==") else no)
         elif isinstance(e, ast.Unary) and e.op == "!":
             self.branch(e.operand, no, yes)
         elif isinstance(e, ast.Binary) and e.op in ("&&", "||"):

@@ -15,6 +15,7 @@ from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.types import EnumType, HeaderType
 
+from .expr import known_key
 from .instance import Instance
 
 
@@ -158,20 +159,44 @@ class Parsers:
             self.stack_next[stack] = self.stack_next.get(stack, 0) + 1
 
     def extract(self, inst: Instance) -> None:
-        layout, in_packet = inst.layout, inst.inst.in_packet
-        run = -1
-        oversize: list[tuple[ast.Field, ir.Value]] = []
-        for u in layout.units:
-            if in_packet and u.run != run:
-                run = u.run
-                self.place_run(inst, run)
+        """A plain header. What several of its parts depend on is asked once, and the rest lowered for either answer."""
+        split = shared_condition(inst.header, inst.layout)
+        at = inst.layout.units.index(inst.layout.unit_of[split.left.decl]) + 1 if split is not None else 0
+        oversize: dict[ast.Field, ir.Value] = {}
+        self.extract_units(inst, inst.layout.units[:at] if split is not None else inst.layout.units, oversize)
+        if split is None:
+            self.end_header(inst, oversize)
+            return
+        b = self.b
+        yes, no, done = (b.append_basic_block(n) for n in ("split.yes", "split.no", "split.done"))
+        with self.this_is(inst):
+            self.branch(split, yes, no)
+        before, after = (self.bound, self.look), []
+        for block, answer in ((yes, True), (no, False)):
+            b.position_at_end(block)
+            self.bound, self.look = before
+            self.known = known_from(split, answer)
+            self.extract_units(inst, inst.layout.units[at:], oversize)
+            self.end_header(inst, oversize)
+            after.append((self.bound, self.look))
+            b.branch(done)
+        self.known = {}
+        b.position_at_end(done)
+        self.bound, self.look = max(x for x, _ in after), max(x for _, x in after)
+
+    def extract_units(self, inst: Instance, units: list[Unit], oversize: dict) -> None:
+        for u in units:
+            if inst.inst.in_packet and (u is inst.layout.units[0] or u.offset == 0):
+                self.place_run(inst, u.run)
             if u.varbit:
                 self.extract_varbit(inst, u, oversize)
-                continue
-            self.extract_unit(inst, u)
+            else:
+                self.extract_unit(inst, u)
+
+    def end_header(self, inst: Instance, oversize: dict) -> None:
         if self.look:                           # a header no longer than what was looked at
             self.require_lookahead()
-        self.header_checks(inst, dict(oversize))
+        self.header_checks(inst, oversize)
         inst.set_valid(True)
 
     def extract_unit(self, inst: Instance, u: Unit) -> None:
@@ -180,9 +205,9 @@ class Parsers:
         if not inst.inst.in_packet:
             self.store(inst.image, u.image, self.load_packet(self.cursor(), 0, u.bits, u.little), u.little)
         if u.variable:
+            self.require_lookahead()
             self.b.store(self.at(self.cursor(), inst.octets(u)), self.cursor_slot)
             self.bound += u.octets
-            self.look = 0
         else:
             self.advance_static(u.octets)
 
@@ -196,7 +221,7 @@ class Parsers:
         if self.record_in_memory and not inst.local:
             self._store(self.rec, inst.inst.bases[run], 2, self.distance(self.pkt, cursor))
 
-    def extract_varbit(self, inst: Instance, u: Unit, oversize: list) -> None:
+    def extract_varbit(self, inst: Instance, u: Unit, oversize: dict) -> None:
         start = self.cursor()
         octets = inst.if_present(u, lambda: inst.varbit_octets(u), lambda: i32(0))
         self.advance_by(octets)
@@ -206,7 +231,7 @@ class Parsers:
         with self.this_is(inst):
             bits = self.resize(self.bits_of(u.varbit.sized), 32).limbs[0]
         whole = self.b.icmp_unsigned("==", self._and(bits, i32(7)), i32(0))
-        oversize.append((u.varbit, self.land(fits, whole)))
+        oversize[u.varbit] = self.land(fits, whole)
 
     def header_checks(self, inst: Instance, varbits: dict) -> None:
         """Named enum values, `in`, equations and `where`, in order of declaration."""
@@ -430,3 +455,25 @@ class Parsers:
     def finish_parse(self) -> None:
         """Publishes where the payload begins."""
         self._store(self.ctx, CTX_PAYLOAD, 4, self.distance(self.pkt, self.cursor()))
+
+
+def shared_condition(header: ast.Header, layout) -> ast.Binary | None:
+    """A comparison of a field with a constant that at least two `when` or `where` conditions make, the field being of the
+    first unit: deciding it once is shorter than deciding it each time."""
+    counts: dict[tuple, list[ast.Binary]] = {}
+    for item in header.items:
+        cond = item.cond if isinstance(item, ast.Where) else getattr(item, "when", None)
+        if cond is None:
+            continue
+        found = {known_key(n): n for n in walk(cond) if known_key(n) is not None}
+        for key, node in found.items():
+            counts.setdefault(key, []).append(node)
+    best = max(counts.values(), key=len, default=[])
+    if len(best) < 2 or layout.unit_of[best[0].left.decl] is not layout.units[0]:
+        return None
+    return best[0]
+
+
+def known_from(e: ast.Binary, answer: bool) -> dict[tuple, bool]:
+    """What the answer to a comparison says: (field, constant) to whether they are equal."""
+    return {known_key(e): answer if e.op == "==" else not answer}
