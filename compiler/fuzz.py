@@ -1,0 +1,229 @@
+"""Differential fuzzing: random programs and packets, every engine against the reference interpreter.
+
+What is compared is the verdict, its reason or port, the packet as rebuilt and the state afterwards; every container has
+to be accepted by the verifier; a lossless program puts back what it took.
+"""
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lpn.lang import ast, tables as control
+from lpn.lang.check import check
+from lpn.lang.diagnostics import DiagnosticError
+from lpn.lang.loader import load
+from lpn.lang.reference import Reference
+from lpn.lang.reference.values import unsigned
+from lpn.lang.source import Source
+from lpn.lang.types import Array, Bits, StructType
+from lpn.runtime.engines import EngineError, get_engine
+from lpn.verifier.descriptors import PROFILES
+from lpn.verifier.verify import verify
+
+from .build import BuildError, Compiled, compile_program
+from .generate import Choose, DrawnChoose, Program, RandomChoose
+from .generate_modules import Generator
+from .generate_packets import Packets
+from .state import scalar_octets, scalar_width
+
+META = ("iface", "rssi", "lqi", "time", "node_short", "node_ext", "node_pan", "clock")
+WIDTHS = (8, 8, 8, 32, 16, 64, 16, 32)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to run a program: `engine:fused:O2`."""
+
+    engine: str
+    fuse: bool = False
+    level: int = 2
+
+    def __str__(self) -> str:
+        return f"{self.engine}{':fused' if self.fuse else ''}:O{self.level}"
+
+
+VARIANTS = (Variant("engine"), Variant("engine", True), Variant("engine", False, 1), Variant("engine", False, 0),
+            Variant("engine", True, 0), Variant("rbpf"), Variant("rbpf", True))
+
+
+class Failure(AssertionError):
+    """The engines disagree, or a container is refused. `kind` sorts failures."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+
+
+class Refused(Failure):
+    """The compiler says that it cannot do this yet: not a failure of what it does."""
+
+
+@dataclass
+class Case:
+    """A program with what the control plane gives it, and packets with their meta."""
+
+    program: Program
+    packets: list[tuple[bytes, dict[str, int]]] = field(default_factory=list)
+
+    def save(self, folder: Path, name: str, note: str = "") -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.lpn").write_text(f"// {note}\n{self.program.text}" if note else self.program.text, encoding="utf-8")
+        (folder / f"{name}.json").write_text(json.dumps({
+            "tables": self.program.tables, "lossless": self.program.lossless,
+            "packets": [{"frame": frame.hex(), "meta": meta} for frame, meta in self.packets]}, indent=1) + "\n", encoding="utf-8")
+        return folder / f"{name}.lpn"
+
+
+def load_case(path: Path) -> Case:
+    """A saved case: NAME.lpn with NAME.json beside it."""
+    data = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    return Case(Program(path.read_text(encoding="utf-8"), data.get("tables", {}), data.get("lossless", False)),
+                [(bytes.fromhex(p["frame"]), p.get("meta", {})) for p in data["packets"]])
+
+
+# ---------------------------------------------------------------- making cases
+
+def make_case(choose: Choose, packets: int) -> Case:
+    return add_packets(Case(Generator(choose, choose.chance(1, 8)).program()), choose, packets)
+
+
+def add_packets(case: Case, choose: Choose, packets: int) -> Case:
+    program = checked(case.program.text)
+    given = control.from_json(case.program.tables, program)
+    source = Packets(program, Reference(program).state(given))
+    for _ in range(packets):
+        meta = {name: choose.value(width) for name, width in zip(META, WIDTHS)} if choose.chance(1, 3) else {}
+        case.packets.append((source.packet(choose), meta))
+    return case
+
+
+def checked(text: str) -> ast.Program:
+    try:
+        return check(load(Source("random.lpn", text)))
+    except DiagnosticError as error:
+        raise Failure("checker refuses", "\n".join(f"{d.span}: {d.message}" for d in error.diagnostics)) from error
+
+
+# ---------------------------------------------------------------- comparing
+
+def cells(program: ast.Program, state) -> dict[str, list]:
+    """The reference's state as unsigned numbers, by object."""
+    out = {}
+    for decl, value in state.cells.items():
+        values = value if isinstance(value, list) else [value]
+        cell = decl.type.cell if isinstance(decl.type, Array) else decl.type
+        out[decl] = [flat(each, cell) for each in values]
+    return out
+
+
+def flat(value: object, cell: object) -> tuple:
+    if isinstance(cell, StructType):
+        return tuple(unsigned(int(value.fields[f.name]), scalar_width(f.type)) for f in cell.decl.fields)   # type: ignore[attr-defined]
+    return (unsigned(int(value), scalar_width(cell)),)                      # type: ignore[arg-type,call-overload]
+
+
+def compiled_cells(compiled: Compiled, data: bytes) -> dict[str, list]:
+    out = {}
+    for obj in compiled.state.objects:
+        rows = []
+        for index in range(obj.count):
+            read = compiled.state.read(data, obj.decl, index)
+            rows.append(tuple(read.values()) if isinstance(read, dict) else (read,))
+        out[obj.decl] = rows
+    return out
+
+
+def show(r) -> str:
+    return f"{r.verdict} reason={r.reason} port={r.port} out={r.out.hex() if r.out is not None else None}"
+
+
+def expected(program: ast.Program, case: Case) -> tuple[list, dict]:
+    reference = Reference(program)
+    state = reference.state(control.from_json(case.program.tables, program))
+    try:
+        results = [reference.run(frame, meta, state) for frame, meta in case.packets]
+    except RecursionError as error:
+        raise Failure("reference crashes", str(error)) from error
+    except Exception as error:
+        raise Failure(f"reference crashes {type(error).__name__}", str(error)) from error
+    return results, cells(program, state)
+
+
+def compile_variant(program: ast.Program, variant: Variant) -> Compiled:
+    try:
+        return compile_program(program, "lpn", variant.fuse, variant.level)
+    except DiagnosticError as error:
+        raise Refused("compiler refuses", error.diagnostics[0].message) from error
+    except BuildError as error:
+        raise Refused("build refuses", str(error)) from error
+    except Exception as error:
+        raise Failure(f"compiler crashes {type(error).__name__} {'fused' if variant.fuse else ''}", str(error)[:400]) from error
+
+
+def judge(compiled: Compiled, variant: Variant) -> None:
+    """Every container is one the verifier accepts."""
+    for c in compiled.containers:
+        report = verify(c.image.text, PROFILES["lpn"], rodata=len(c.image.rodata), data=len(c.image.data),
+                        record_size=compiled.record_size, state_size=compiled.state.size, line_map=c.code.lines)
+        if not report.accepted:
+            raise Failure(f"verifier rule {report.rule}", f"{variant} {c.name} slot {report.insn} {report.line}: {report.message}")
+
+
+def run_case(case: Case, variants: Iterable[Variant] = VARIANTS, tally: Counter | None = None) -> None:
+    """Raises Failure at the first disagreement; Refused if the compiler cannot do a part of the program yet."""
+    tally = tally if tally is not None else Counter()
+    program = checked(case.program.text)
+    results, state = expected(program, case)
+    for r, (frame, _) in zip(results, case.packets):
+        tally[f"packets {r.verdict}"] += 1
+        if case.program.lossless and r.verdict == "ACCEPT" and r.out != frame:
+            raise Failure("lossless", f"{frame.hex()} became {r.out.hex() if r.out is not None else None}")
+    given = control.from_json(case.program.tables, program)
+    built: dict[tuple[bool, int], Compiled] = {}
+    refused: Refused | None = None
+    for variant in variants:
+        key = (variant.fuse, variant.level)
+        try:
+            if key not in built:
+                built[key] = compile_variant(program, variant)
+                judge(built[key], variant)
+                tally["containers"] += len(built[key].containers)
+            compiled = built[key]
+            loaded = get_engine(variant.engine).load(compiled.bundle)
+        except Refused as error:
+            if "supported" in str(error) and variant.level == 2:
+                raise
+            tally[f"refused {variant}: {str(error)[:60]}"] += 1
+            refused = error
+            continue
+        except EngineError as error:
+            if variant.engine == "engine":
+                raise Failure("engine refuses", f"{variant}: {error}") from error
+            tally[f"skipped {variant.engine}"] += 1
+            continue
+        loaded.set_state(compiled.initial_state(given))
+        for table, entries in compiled.entries(given).items():
+            loaded.set_entries(table.name if not isinstance(table, str) else table, entries)
+        for at, ((frame, meta), want) in enumerate(zip(case.packets, results)):
+            got = loaded.run(frame, meta)
+            tally[f"compared {variant.engine}"] += 1
+            if (got.verdict, got.reason, got.port, got.out) != (want.verdict, want.reason, want.port, want.out):
+                raise Failure(f"{what_differs(got, want)} differs",
+                              f"{variant}: packet {at} {frame.hex()} {meta}\n  reference {show(want)}\n  {variant} {show(got)} {got.fault or ''}")
+        after = compiled_cells(compiled, loaded.state())
+        for decl, rows in state.items():
+            if after[decl] != rows:
+                raise Failure("state differs", f"{variant}: {decl.name}: reference {rows}, {variant} {after[decl]}")
+    if refused is not None and not built:
+        raise refused
+
+
+def what_differs(got, want) -> str:
+    if got.verdict != want.verdict:
+        return "verdict" if not (got.reason or "").startswith("engine:") else "fault"
+    return "reason" if got.reason != want.reason else "port" if got.port != want.port else "out"

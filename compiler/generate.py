@@ -1,0 +1,244 @@
+"""Random LPN programs, well typed by construction: what the fuzzer and the differential tests compile and run.
+
+Every decision is a number drawn through `Choose`, so that whatever drives the draws (Hypothesis, or a plain random
+generator) can replay and shrink them: the smallest number is always the simplest choice.
+"""
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+
+
+class Choose:
+    """A source of decisions."""
+
+    def number(self, low: int, high: int) -> int:
+        raise NotImplementedError
+
+    def pick(self, items: Sequence[Item]) -> Item:
+        return items[self.number(0, len(items) - 1)]
+
+    def chance(self, n: int, of: int) -> bool:
+        """True in `n` of `of` cases; False is the simpler one."""
+        return self.number(0, of - 1) >= of - n
+
+    def value(self, width: int) -> int:
+        """A number of `width` bits; its ends more often than chance gives them."""
+        top = (1 << width) - 1
+        match self.number(0, 5):
+            case 0:
+                return self.number(0, min(top, 15))
+            case 1:
+                return self.pick(sorted({0, 1 & top, top, top >> 1, top ^ top >> 1, top - 1 & top}))
+        return self.number(0, top)
+
+
+class RandomChoose(Choose):
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def number(self, low: int, high: int) -> int:
+        return self.random.randint(low, high)
+
+
+class DrawnChoose(Choose):
+    """Draws through a function `draw(low, high)`: Hypothesis."""
+
+    def __init__(self, draw: Callable[[int, int], int]) -> None:
+        self.draw = draw
+
+    def number(self, low: int, high: int) -> int:
+        return low if low == high else self.draw(low, high)
+
+
+# ---------------------------------------------------------------- what a program is made of
+
+@dataclass(frozen=True)
+class Ty:
+    """A scalar type: kind "bit", "int", "bool" or "enum"."""
+
+    kind: str
+    width: int
+    name: str = ""
+
+    def __str__(self) -> str:
+        return {"bit": f"bit<{self.width}>", "int": f"int<{self.width}>", "bool": "bool"}.get(self.kind, self.name)
+
+
+def bit(width: int) -> Ty:
+    return Ty("bit", width)
+
+
+BOOL = Ty("bool", 1)
+
+
+@dataclass(frozen=True)
+class Value:
+    """Something an expression can read: its text and type, and whether it can be assigned."""
+
+    text: str
+    ty: Ty
+    writable: bool = False
+
+
+@dataclass(frozen=True)
+class EnumInfo:
+    ty: Ty
+    members: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class FieldInfo:
+    name: str
+    ty: Ty
+    equation: bool = False                      # checked when parsed: computed, never assigned
+    deferred: bool = False
+    when: bool = False
+
+
+@dataclass(frozen=True)
+class ChoiceInfo:
+    name: str
+    tag: str
+    enum: EnumInfo
+    arms: tuple[tuple[str, Ty], ...]
+
+
+@dataclass
+class HeaderInfo:
+    name: str
+    fields: list[FieldInfo] = field(default_factory=list)
+    choices: list[ChoiceInfo] = field(default_factory=list)
+    varbits: list[str] = field(default_factory=list)
+    params: list[tuple["HeaderInfo", str]] = field(default_factory=list)
+    payload: bool = False                       # an equation looks at the payload
+    codec: str = ""                             # the codec made for it
+    codec_params: list[tuple[str, Any]] = field(default_factory=list)
+
+    @property
+    def deferred(self) -> bool:
+        return any(f.deferred for f in self.fields)
+
+    def values(self, base: str, writable: bool) -> list[Value]:
+        dot = f"{base}." if base else ""
+        out = [Value(dot + f.name, f.ty, writable and (not f.equation or f.deferred)) for f in self.fields]
+        for c in self.choices:
+            for arm, ty in c.arms:
+                out.append(Value(f"({dot}{c.tag} == {c.enum.ty}.{arm} ? {dot}{c.name}.{arm} : {zero(ty)})", ty))
+        return out
+
+    def arms(self, base: str) -> list[Value]:
+        """Places of choice arms: assigned, not read."""
+        return [Value(f"{base}.{c.name}.{arm}", ty, True) for c in self.choices for arm, ty in c.arms]
+
+
+@dataclass(frozen=True)
+class StructInfo:
+    name: str
+    fields: tuple[tuple[str, Ty], ...]
+
+    def values(self, base: str, writable: bool = True) -> list[Value]:
+        return [Value(f"{base}.{name}", ty, writable) for name, ty in self.fields]
+
+
+@dataclass(frozen=True)
+class FunctionInfo:
+    """A parameter is (direction, what): a Ty, StructInfo or HeaderInfo."""
+
+    name: str
+    result: Ty | StructInfo | None
+    params: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class RegisterInfo:
+    name: str
+    cell: Ty | StructInfo
+    size: int = 0                               # 0: a single cell
+
+
+@dataclass(frozen=True)
+class InstanceInfo:
+    """A field of the headers struct."""
+
+    name: str
+    header: HeaderInfo
+    size: int = 0                               # of a stack
+    args: tuple[str, ...] = ()
+
+    def texts(self) -> list[str]:
+        return [f"h.{self.name}[{i}]" for i in range(self.size)] if self.size else [f"h.{self.name}"]
+
+
+@dataclass
+class Context:
+    """What can be named where an expression or statement stands. `valid`: headers known to be there."""
+
+    place: str                                  # parser, processor, deparser, function, action, codec, header
+    values: list[Value] = field(default_factory=list)
+    structs: list[tuple[str, StructInfo, bool]] = field(default_factory=list)
+    headers: dict[str, HeaderInfo] = field(default_factory=dict)
+    valid: set[str] = field(default_factory=set)
+    bound: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    functions: list[FunctionInfo] = field(default_factory=list)
+    registers: list[RegisterInfo] = field(default_factory=list)
+    payload: bool = False                       # `sizeof(payload)` and inet_sum(.., payload) are possible
+    assigns_headers: bool = False
+    looping: bool = False
+    lookahead: bool = False
+    result: Any = None
+
+    def inside(self) -> "Context":
+        """A block within: its variables and knowledge are its own."""
+        copy = Context(**self.__dict__)
+        copy.values, copy.structs = list(self.values), list(self.structs)
+        copy.headers, copy.valid = dict(self.headers), set(self.valid)
+        return copy
+
+    def assigns(self, text: str) -> bool:
+        return self.assigns_headers and not text.endswith(".last")
+
+    def readable(self) -> list[Value]:
+        out = list(self.values)
+        for name, struct, writable in self.structs:
+            out += struct.values(name, writable)
+        for text in self.headers:
+            if text in self.valid:
+                out += self.headers[text].values(text, self.assigns(text))
+        for register in self.registers:
+            base = f"{register.name}[1]" if register.size > 1 else f"{register.name}[0]" if register.size else register.name
+            writes = self.place in ("processor", "action")
+            if isinstance(register.cell, StructInfo):
+                out += register.cell.values(base, writes)
+            else:
+                out.append(Value(base, register.cell, writes))
+        return out
+
+
+def literal(ty: Ty, number: int) -> str:
+    """A constant of exactly this type."""
+    if ty.kind == "bool":
+        return "true" if number & 1 else "false"
+    if ty.kind == "bit":
+        return f"{ty.width}w{number:#x}" if number > 9 else f"{ty.width}w{number}"
+    if ty.kind == "int":
+        return f"((int<{ty.width}>) {ty.width}w{number:#x})"
+    return f"(({ty.name}) {ty.width}w{number})"
+
+
+def zero(ty: Ty) -> str:
+    return literal(ty, 0)
+
+
+@dataclass
+class Program:
+    """A generated program. `tables`: what the control plane gives it (lang/tables.py); `lossless`: it puts back every
+    header it takes, unchanged."""
+
+    text: str
+    tables: dict[str, Any]
+    lossless: bool

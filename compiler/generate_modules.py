@@ -1,0 +1,296 @@
+"""Random parsers, processors, deparsers, and the whole program."""
+from __future__ import annotations
+
+from .generate import (BOOL, Choose, Context, FunctionInfo, HeaderInfo, InstanceInfo, Program, RegisterInfo, StructInfo, Ty, Value,
+                       bit, literal)
+from .generate_codec import Codecs
+from .generate_stmt import indent
+from .generate_tables import Tables
+
+
+class Generator(Codecs, Tables):
+    """One program. `lossless`: headers are taken in order and put back unchanged."""
+
+    def __init__(self, choose: Choose, lossless: bool = False) -> None:
+        self.choose, self.lossless = choose, lossless
+        self.enums, self.constants, self.structs, self.errors, self.inout = [], [], [], [], []
+        self.instances: list[InstanceInfo] = []
+        self.registers: list[RegisterInfo] = []
+        self.functions: list[FunctionInfo] = []
+        self.tables: dict[str, list] = {}
+        self.given: dict[str, object] = {}
+
+    def program(self) -> Program:
+        c = self.choose
+        text: list[str] = []
+        for at in range(c.number(0, 2)):
+            info, line = self.enum(at)
+            self.enums.append(info)
+            text.append(line)
+        for at in range(c.number(0, 2)):
+            ty = self.scalar(64)
+            value = self.constant(ty)
+            self.constants.append(Value(f"K{at}", ty))
+            text.append(f"const {ty} K{at} = {value};")
+        for at in range(c.number(0, 2)):
+            struct = StructInfo(f"S{at}", tuple((f"s{n}", self.scalar(128 if c.chance(1, 6) else 64)) for n in range(c.number(1, 3))))
+            self.structs.append(struct)
+            text += [f"struct S{at} {{ {' '.join(f'{t} {n};' for n, t in struct.fields)} }}"]
+        self.errors = [f"Bad{n}" for n in range(c.number(0, 2))]
+        if self.errors:
+            text.append(f"error {{ {', '.join(self.errors)} }}")
+        for _ in range(c.number(0, 2)):
+            text.append(self.register(self.registers, "R"))
+        headers: list[HeaderInfo] = []
+        for at in range(c.number(1, 3)):
+            params = [(headers[0], "up")] if headers and not headers[0].params and c.chance(1, 3) else []
+            simple = c.chance(1, 3) and not self.lossless
+            info, lines = self.header(f"H{at}", params, simple)
+            text += lines
+            if simple:
+                plain = [h for h in headers if not h.codec]
+                text += self.codec(info, plain, self.registers)
+            headers.append(info)
+        for _ in range(c.number(0, 2)):
+            made, lines = self.function([h for h in headers], self.functions)
+            self.functions.append(made)
+            text += lines
+        self.declare(headers)
+        text.append("struct headers { " + " ".join(self.declared(i) for i in self.instances) + " }")
+        chain = ["Rx"]
+        text += self.parser()
+        processors = 0 if self.lossless else c.number(0, 2)
+        for at in range(processors):
+            chain.append(f"P{at}")
+            text += self.processor(f"P{at}", at)
+        if self.lossless or c.number(0, 4):
+            chain.append("Tx")
+            text += self.deparser()
+        text.append(f"protocol Random version 1 {{ on radio.rx_done : {' -> '.join(chain)}; }}")
+        return Program("\n".join(text) + "\n", self.given, self.lossless)
+
+    # ------------------------------------------------------------ declarations
+
+    def register(self, into: list[RegisterInfo], prefix: str) -> str:
+        c = self.choose
+        cell = c.pick(self.structs) if self.structs and c.chance(1, 4) else self.scalar(128 if c.chance(1, 6) else 64)
+        name, size = self.fresh(prefix), c.pick((0, 4, 1, 3, 7)) if c.chance(1, 2) else 0
+        into.append(RegisterInfo(name, cell, size))
+        return f"register<{cell.name if isinstance(cell, StructInfo) else cell}>{f'[{size}]' if size else ''} {name};"
+
+    def declare(self, headers: list[HeaderInfo]) -> None:
+        c = self.choose
+        for at, info in enumerate(headers):
+            for copy in range(c.number(1, 2)):
+                size = c.number(1, 3) if not info.params and c.chance(1, 4) else 0
+                args = []
+                for header, _ in info.params:
+                    fit = [i.name for i in self.instances if i.header is header and not i.size]
+                    args.append(c.pick(fit) if fit else "")
+                if "" not in args:
+                    self.instances.append(InstanceInfo(f"x{at}{'ab'[copy]}", info, size, tuple(args)))
+
+    def declared(self, i: InstanceInfo) -> str:
+        args = f"({', '.join(i.args)})" if i.args else ""
+        return f"{i.header.name}{args}{f'[{i.size}]' if i.size else ''} {i.name};"
+
+    def context(self, place: str) -> Context:
+        ctx = Context(place, registers=list(self.registers), functions=list(self.functions))
+        for i in self.instances:
+            for text in i.texts():
+                ctx.headers[text] = i.header
+                ctx.bound[text] = tuple(f"h.{a}" for a in i.args)
+        return ctx
+
+    # ------------------------------------------------------------ parser
+
+    def parser(self) -> list[str]:
+        c = self.choose
+        self.module = "parser"
+        count = c.number(1, 4)
+        ctx = self.context("parser")
+        ctx.payload = ctx.lookahead = True
+        ctx.assigns_headers = not self.lossless
+        locals_ = []
+        for _ in range(c.number(0, 2)):
+            ty = self.scalar(64)
+            name = self.fresh("l")
+            ctx.values.append(Value(name, ty, True))
+            locals_.append(f"{ty} {name};")
+        self.inout_locals(ctx, locals_)
+        entry: dict[int, set[str]] = {0: set()}
+        stacks = [i for i in self.instances if i.size]
+        plain = [i for i in self.instances if not i.size]
+        # the headers that each state takes: in the struct's order if the program is lossless
+        taken: list[list[InstanceInfo]] = [[] for _ in range(count)]
+        for at, i in enumerate(self.instances):
+            taken[at * count // len(self.instances)].append(i)
+        out: list[str] = []
+        for at in range(count):
+            inner = ctx.inside()
+            inner.valid = set(entry.get(at, set()))
+            body: list[str] = []
+            loops = False
+            for i in taken[at]:
+                if any(f"h.{a}" not in inner.valid for a in i.args):
+                    continue
+                if not self.lossless and c.chance(1, 8):
+                    continue
+                body += self.parser_statements(inner)
+                if i.size:
+                    for _ in range(c.number(1, i.size) if self.lossless or not c.chance(1, 6) else i.size + 1):
+                        body.append(self.extract(f"h.{i.name}.next", i.header, inner))
+                    inner.headers[f"h.{i.name}.last"] = i.header
+                    inner.valid.add(f"h.{i.name}.last")
+                else:
+                    body.append(self.extract(f"h.{i.name}", i.header, inner))
+                    inner.valid.add(f"h.{i.name}")
+            body += self.parser_statements(inner)
+            own = [i for i in stacks if i in taken[at]]
+            if not self.lossless and c.chance(1, 4) and body:
+                loops = True
+            max_ = f" max {c.number(1, 4)}" if loops or c.chance(1, 10) else ""
+            later = [n for n in range(at + 1, count)]
+            targets = [f"s{n}" for n in later] + ["accept"]
+            body_text, reached = self.transition(inner, targets, f"s{at}" if at else "start", loops and bool(max_), at, count)
+            for n in reached:
+                entry[n] = (entry[n] & inner.valid) if n in entry else set(inner.valid)
+            out += [f"state {'start' if at == 0 else f's{at}'}{max_} {{", *indent(body + body_text), "}"]
+        return ["parser Rx(packet pkt, out headers h) {", *indent(locals_ + out), "}"]
+
+    def inout_locals(self, ctx: Context, lines: list[str]) -> None:
+        """Variables for the parameters of codecs that give something back, and structs they take."""
+        wanted = {ty for i in self.instances for d, ty in i.header.codec_params if d == "inout"}
+        for ty in sorted(wanted, key=str):
+            name = self.fresh("l")
+            ctx.values.append(Value(name, ty, True))
+            lines.append(f"{ty} {name};")
+        for struct in [s for s in self.structs if any(what is s for i in self.instances for _, what in i.header.codec_params)]:
+            name = self.fresh("l")
+            ctx.structs.append((name, struct, True))
+            lines.append(f"{struct.name} {name};")
+
+    def via(self, header: HeaderInfo, ctx: Context) -> str:
+        if not header.codec or self.choose.chance(1, 4):
+            return ""
+        args = self.arguments(FunctionInfo(header.codec, None, tuple(header.codec_params)), ctx, 2)
+        return f" via {header.codec}({', '.join(args)})" if args is not None else ""
+
+    def extract(self, text: str, header: HeaderInfo, ctx: Context) -> str:
+        return f"pkt.extract({text}{self.via(header, ctx)});"
+
+    def parser_statements(self, ctx: Context) -> list[str]:
+        c = self.choose
+        out: list[str] = []
+        if self.lossless:
+            return out
+        for _ in range(c.number(0, 2)):
+            match c.number(0, 7):
+                case 0:
+                    out.append(f"pkt.advance({8 * c.number(0, 3)});")
+                case 1:
+                    small = [v for v in ctx.readable() if v.ty.kind == "bit"]
+                    if small:
+                        value = c.pick(small)
+                        high = min(4, value.ty.width - 1)
+                        out.append(f"pkt.advance({c.pick(('8 * ', '8 * ', ''))}(bit<16>) {value.text}[{high}:0]);" if " " not in value.text else f"pkt.advance({8});")
+                case 2:
+                    reason = f"error.{c.pick(self.errors)}" if self.errors else "error.NoMatch" if False else ""
+                    if reason:
+                        out.append(f"verify({self.expr(BOOL, ctx, 2)} || {self.expr(BOOL, ctx, 1)}, {reason});")
+                case 3:
+                    heads = [i.header for i in self.instances if not i.header.params and not i.header.payload]
+                    if heads:
+                        header, name = c.pick(heads), self.fresh("y")
+                        out += [f"{header.name} {name};", self.extract(name, header, ctx)]
+                        ctx.headers[name] = header
+                        ctx.valid.add(name)
+                case _:
+                    out += self.statement(ctx, 2)
+        return out
+
+    def transition(self, ctx: Context, targets: list[str], own: str, loops: bool, at: int, count: int) -> tuple[list[str], list[int]]:
+        c = self.choose
+        reached: list[int] = []
+
+        def target() -> str:
+            name = targets[0] if c.number(0, 3) else c.pick(targets)
+            if c.chance(1, 8):
+                return "reject" if not self.errors or c.chance(1, 2) else f"reject(error.{c.pick(self.errors)})"
+            if loops and c.chance(1, 2):
+                return own
+            if name != "accept":
+                reached.append(int(name[1:]))
+            return name
+
+        values = [v for v in ctx.readable() if v.ty.kind in ("bit", "bool", "enum") and v.ty.width <= 64]
+        if not values or c.chance(1, 4):
+            name = targets[0]
+            if name != "accept":
+                reached.append(int(name[1:]))
+            return [f"transition {name};"], reached
+        chosen = [c.pick(values) for _ in range(c.number(1, 2))]
+        if c.chance(1, 5):
+            chosen[0] = Value(self.expr(bit(8), ctx, 2), bit(8))
+        lines = [f"transition select({', '.join(v.text for v in chosen)}) {{"]
+        for _ in range(c.number(1, 3)):
+            keys = [self.key(v.ty) for v in chosen]
+            lines.append(f"    {keys[0] if len(keys) == 1 else '(' + ', '.join(keys) + ')'}: {target()};")
+        if c.chance(5, 6):
+            name = targets[0]
+            if name != "accept":
+                reached.append(int(name[1:]))
+            lines.append(f"    {'default' if c.number(0, 2) or len(chosen) > 1 else '_'}: {name};")
+        elif at + 1 < count:
+            reached.append(at + 1)
+            lines.append(f"    {self.key(chosen[0].ty) if len(chosen) == 1 else '(' + ', '.join(self.key(v.ty) for v in chosen) + ')'}: s{at + 1};")
+        return [*lines, "}"], reached
+
+    def key(self, ty: Ty) -> str:
+        c = self.choose
+        if ty.kind != "bit":
+            return self.constant(ty) if c.number(0, 4) else "_"
+        small = lambda: c.value(min(ty.width, 2)) if c.chance(1, 2) else c.value(ty.width)
+        match c.number(0, 6):
+            case 3 if ty.width > 1:
+                return f"{small()} &&& {c.value(ty.width)}"
+            case 4:
+                low = small()
+                return f"{low}..{c.number(low, (1 << ty.width) - 1)}"
+            case 5:
+                return "_"
+            case 6:
+                return literal(ty, small())
+        return str(small())
+
+    # ------------------------------------------------------------ deparser
+
+    def deparser(self) -> list[str]:
+        c = self.choose
+        self.module = "deparser"
+        ctx = self.context("deparser")
+        ctx.payload = False
+        lines: list[str] = []
+        self.inout_locals(ctx, lines)
+        for i in self.instances:
+            if self.lossless:
+                lines.append(f"pkt.emit(h.{i.name});")
+                continue
+            if c.chance(1, 10):
+                continue
+            if c.chance(1, 4):
+                lines += self.statement(ctx, 1)
+            if i.size and i.header.codec:
+                for text in i.texts():
+                    lines.append(self.emit(text, i, ctx))
+            elif i.size:
+                lines.append(f"pkt.emit(h.{i.name});")
+            elif c.chance(1, 6):
+                lines += [f"if ({self.expr(BOOL, ctx, 2)}) {{", f"    {self.emit(f'h.{i.name}', i, ctx)}", "}"]
+            else:
+                lines.append(self.emit(f"h.{i.name}", i, ctx))
+        return ["deparser Tx(packet pkt, in headers h) {", *indent(lines), "}"]
+
+    def emit(self, text: str, i: InstanceInfo, ctx: Context) -> str:
+        inner = ctx.inside()
+        return f"pkt.emit({text}{self.via(i.header, inner)});"

@@ -1,0 +1,147 @@
+"""Packets for a program: random bytes, repaired until its parser takes them, then perhaps damaged.
+
+The reference interpreter says where a packet is refused and where the refused field lies; the field is given a value that
+its own check allows, and the packet tried again. That needs no inverse of the parser, and reaches deep states.
+"""
+from __future__ import annotations
+
+from lpn.lang import ast
+from lpn.lang.reference import Reference
+from lpn.lang.reference.headers import Instance, swap
+from lpn.lang.reference.modules import run_module
+from lpn.lang.reference.run import Run
+from lpn.lang.reference.values import unsigned, width_of
+from lpn.lang.types import EnumType, Varbit
+
+from .generate import Choose
+
+REPAIRS = 24
+MAX_FRAME = 300
+
+
+class Packets:
+    def __init__(self, program: ast.Program, state) -> None:
+        self.program, self.state = program, state
+        self.reference = Reference(program)
+        self.parsers = [m for m in program.chain if isinstance(m, ast.Parser)]
+
+    def packet(self, choose: Choose) -> bytes:
+        frame = bytearray(choose.value(8) for _ in range(choose.number(0, 12)))
+        filling = choose.number(0, (1 << 16) - 1)
+        kind = choose.number(0, 7)
+        if kind:
+            frame = self.repair(frame, choose, filling)
+        if kind == 5 and frame:
+            frame[choose.number(0, len(frame) - 1)] ^= 1 << choose.number(0, 7)
+        elif kind == 6:
+            frame = frame[:choose.number(0, len(frame))]
+        elif kind == 7:
+            frame += bytes(choose.value(8) for _ in range(choose.number(1, 9)))
+        return bytes(frame)
+
+    def repair(self, frame: bytearray, choose: Choose, filling: int) -> bytearray:
+        for turn in range(REPAIRS):
+            run = self.reference.prepare(bytes(frame), {}, self.state)
+            reason = run_module(run, self.parsers[0]).reason if self.parsers else None
+            if reason is None:
+                if filling & 1:
+                    self.make_hold(frame, run)
+                return frame
+            if reason == "PacketTooShort":
+                if len(frame) > MAX_FRAME:
+                    return frame
+                for _ in range(8 if turn > 6 else 2):
+                    filling = (filling * 1103515245 + 12345) & 0x7FFFFFFF
+                    frame.append(filling >> 16 & (0xFF if filling & 0x300000 else 3))
+            elif not self.mend(frame, run, reason, choose):
+                if not frame:
+                    return frame
+                filling = (filling * 1103515245 + 12345) & 0x7FFFFFFF
+                frame[(filling >> 8) % len(frame)] = filling >> 16 & 0xFF
+        return frame
+
+    def mend(self, frame: bytearray, run: Run, reason: str, choose: Choose) -> bool:
+        """Change the packet so that the check called `reason` passes."""
+        if not run.taken:
+            return False
+        taken = run.taken[-1]
+        instance = taken.instance
+        if taken.codec is not None:
+            if reason != f"{taken.codec.name}.tag":
+                return False
+            at = 8 * taken.start
+            for tag in taken.codec.tag:
+                if tag.value is not None:
+                    put(frame, at, tag.width, tag.value)
+                at += tag.width
+            return True
+        for located in instance.located:
+            item = located.field
+            if isinstance(item, ast.Field) and reason == f"{instance.header.name}.{item.name}":
+                value = self.allowed(instance, item, choose)
+                if value is not None and (item.name != "_" or wrong(instance, item)):
+                    write(frame, instance, item, located.position, located.width, value)
+                    if item.name != "_":
+                        return True
+        return False
+
+    def allowed(self, instance: Instance, item: ast.Field, choose: Choose) -> int | None:
+        if isinstance(item.type, Varbit):
+            return None
+        instance.open = True
+        try:
+            if item.equation is not None:
+                return unsigned(int(instance.equation(item)), width_of(item.type))      # type: ignore[call-overload]
+            if item.values:
+                one = choose.pick(item.values)
+                if isinstance(one, ast.RangeSet):
+                    return int(one.low.const or 0)
+                if isinstance(one, ast.Binary):
+                    return int(one.left.const or 0) & int(one.right.const or 0)
+                return unsigned(int(one.const or 0), width_of(item.type))
+            if isinstance(item.type, EnumType):
+                return choose.pick(item.type.decl.members).number       # type: ignore[attr-defined]
+        finally:
+            instance.open = False
+        return None
+
+    def make_hold(self, frame: bytearray, run: Run) -> None:
+        """Deferred equations too."""
+        for taken in run.taken:
+            instance = taken.instance
+            if taken.codec is not None or not instance.valid:
+                continue
+            for located in instance.located:
+                item = located.field
+                if isinstance(item, ast.Field) and item.deferred:
+                    value = unsigned(int(instance.equation(item)), width_of(item.type))     # type: ignore[call-overload]
+                    write(frame, instance, item, located.position, located.width, value)
+
+
+def wrong(instance: Instance, item: ast.Field) -> bool:
+    return instance.received(item) != instance.equation(item)
+
+
+def put(frame: bytearray, at: int, width: int, value: int) -> None:
+    """Bits in network order."""
+    if (at + width + 7) // 8 > len(frame):
+        return
+    whole = int.from_bytes(frame, "big")
+    shift = 8 * len(frame) - at - width
+    whole = whole & ~((1 << width) - 1 << shift) | value << shift
+    frame[:] = whole.to_bytes(len(frame), "big")
+
+
+def write(frame: bytearray, instance: Instance, item: ast.Field, at: int, bits: int, value: int) -> None:
+    for word in instance.header.items:
+        if isinstance(word, ast.Word) and item in word.fields:
+            shift = sum(width_of(f.type) for f in word.fields[:word.fields.index(item)])
+            low, size = at // 8, word.width // 8
+            order = "little" if word.little else "big"
+            whole = int.from_bytes(frame[low:low + size], order)        # type: ignore[arg-type]
+            mask = (1 << width_of(item.type)) - 1
+            if low + size <= len(frame):
+                frame[low:low + size] = (whole & ~(mask << shift) | value << shift).to_bytes(size, order)   # type: ignore[arg-type]
+            return
+    width = width_of(item.type)
+    put(frame, at, width, swap(value, width) if item.little else value)

@@ -1,0 +1,182 @@
+"""Random processors: their state, actions, tables and statements."""
+from __future__ import annotations
+
+from .generate import BOOL, Context, RegisterInfo, StructInfo, Value, bit, literal
+from .generate_stmt import Statements, indent
+
+VERDICTS = ("ACCEPT", "TRANSMIT", "DELIVER", "DROP", "CONSUMED")
+
+
+class Tables(Statements):
+    given: dict[str, object]
+
+    def processor(self, name: str, number: int) -> list[str]:
+        c = self.choose
+        self.module = "processor"
+        self.in_action = False
+        ctx = self.context("processor")                         # type: ignore[attr-defined]
+        ctx.payload = ctx.assigns_headers = True
+        self.meta_values(ctx)
+        lines: list[str] = []
+        for _ in range(c.number(0, 2)):
+            lines.append(self.register(ctx.registers, "r"))     # type: ignore[attr-defined]
+        self.counters: list[tuple[str, int]] = []
+        for _ in range(c.number(0, 2)):
+            counter, size = self.fresh("n"), c.pick((0, 3, 8))
+            self.counters.append((counter, size))
+            lines.append(f"counter<{bit(self.width(64))}>{f'[{size}]' if size else ''} {counter};")
+        self.actions: list[tuple[str, list]] = []
+        self.applied: list[str] = []
+        names = []
+        for _ in range(c.number(0, 3)):
+            action = self.fresh("act")
+            params = [(f"p{n}", self.scalar(64)) for n in range(c.number(0, 2))]
+            inner = ctx.inside()
+            inner.place, inner.valid = "action", set()
+            inner.values += [Value(n, t) for n, t in params]
+            self.in_action = True
+            body: list[str] = []
+            for _ in range(c.number(1, 3)):
+                body += self.statement(inner, 1)
+            self.in_action = False
+            if c.chance(1, 6):
+                body.insert(0, f"if ({self.expr(BOOL, inner_of(inner, params), 1)}) {{ return; }}")
+            lines += [f"action {action}({', '.join(f'{t} {n}' for n, t in params)}) {{", *indent(body), "}"]
+            names.append((action, params))
+        self.actions = names
+        tables = []
+        if names:
+            for _ in range(c.number(0, 2)):
+                table = self.fresh("t")
+                lines += self.table(table, name, ctx)
+                tables.append(table)
+        self.applied = tables
+        body = []
+        for _ in range(c.number(1, 5)):
+            body += self.statement(ctx, 2)
+        return [f"processor {name}(inout headers h, inout meta m) {{", *indent([*lines, "apply {", *indent(body), "}"]), "}"]
+
+    def meta_values(self, ctx: Context) -> None:
+        ctx.values += [Value("m.iface", bit(8)), Value("m.rssi", bit(8)), Value("m.lqi", bit(8)), Value("m.time", bit(32)),
+                       Value("m.port", bit(16), True)]
+
+    # ------------------------------------------------------------ statements of processors
+
+    def special_statement(self, ctx: Context, depth: int) -> list[str]:
+        c = self.choose
+        if ctx.place not in ("processor", "action"):
+            return []
+        match c.number(0, 7):
+            case 0:
+                verdict = c.pick(VERDICTS)
+                if c.chance(1, 3):
+                    return [f"m.verdict = {self.expr(BOOL, ctx, 2)} ? {verdict} : {c.pick(VERDICTS)};"]
+                return [f"m.verdict = {verdict};"]
+            case 1 if self.errors:                              # type: ignore[attr-defined]
+                return ["m.verdict = DROP;", f"m.reason = error.{c.pick(self.errors)};"]    # type: ignore[attr-defined]
+            case 2 if self.counters:
+                name, size = c.pick(self.counters)
+                if not size:
+                    return [f"{name}.count();"]
+                return [f"{name}.count({self.index(RegisterInfo(name, bit(8), size), ctx, 2)});"]
+            case 3 if self.applied:
+                table = c.pick(self.applied)
+                if c.chance(1, 2):
+                    return [f"if ({table}.apply().{c.pick(('hit', 'miss'))}) {{", *indent(self.block(ctx, 1, 0)), "}"]
+                return [f"{table}.apply();"]
+            case 4 if self.actions and not self.in_action:
+                name, params = c.pick(self.actions)
+                return [f"{name}({', '.join(self.expr(t, ctx, 2) for _, t in params)});"]
+            case 5:
+                names = [t for t in ctx.headers if t not in ctx.valid]
+                if names:
+                    text = c.pick(names)
+                    ctx.valid.add(text)
+                    return [f"{text}.setValid();"]
+            case 6 if not ctx.looping and not self.in_action:
+                names = list(ctx.headers)
+                if names:
+                    text = c.pick(names)
+                    ctx.valid.discard(text)
+                    return [f"{text}.setInvalid();"]
+            case 7 if depth < 2 and not ctx.looping:
+                return [f"if ({self.expr(BOOL, ctx, 1)}) {{ {c.pick(('return', 'exit') if ctx.place == 'processor' else ('return', 'exit'))}; }}"]
+        return []
+
+    # ------------------------------------------------------------ tables
+
+    def table(self, name: str, module: str, ctx: Context) -> list[str]:
+        c = self.choose
+        keys = []
+        for _ in range(c.number(1, 2)):
+            ty = self.scalar(128 if c.chance(1, 4) else 64)
+            ty = bit(ty.width) if ty.kind == "int" else ty
+            kind = "exact" if ty.kind != "bit" else c.pick(("exact", "lpm", "ternary", "range"))
+            keys.append((self.expr(ty, ctx, 2), ty, kind))
+        lines = [f"table {name} {{", f"    key = {{ {' '.join(f'{e} : {k};' for e, _, k in keys)} }}"]
+        lines.append(f"    actions = {{ {' '.join(a + ';' for a, _ in self.actions)} }}")
+        entries, constant = c.number(0, 3), c.chance(1, 2)
+        if constant and entries:
+            lines.append("    const entries = {")
+            for _ in range(entries):
+                texts = [self.table_key(t, k) for _, t, k in keys]
+                action, params = c.pick(self.actions)
+                lines.append(f"        {texts[0] if len(texts) == 1 else '(' + ', '.join(texts) + ')'}: {action}({', '.join(self.constant(t) for _, t in params)});")
+            lines.append("    }")
+        elif entries:
+            self.given[f"{module}.{name}"] = [self.given_entry(keys) for _ in range(entries)]
+        if c.chance(1, 2):
+            action, params = c.pick(self.actions)
+            lines.append(f"    default_action = {action}({', '.join(self.constant(t) for _, t in params)});")
+        return [*lines, f"    size = {c.number(4, 16)};", "}"]
+
+    def near(self, width: int) -> int:
+        return self.choose.value(min(width, 3)) if self.choose.chance(1, 2) else self.choose.value(width)
+
+    def table_key(self, ty, kind: str) -> str:
+        c = self.choose
+        if ty.kind != "bit":
+            return self.constant(ty)
+        value = self.near(ty.width)
+        if kind != "exact" and c.chance(1, 8):
+            return "_"
+        if kind == "lpm" and c.number(0, 2):
+            length = c.number(0, ty.width)
+            return f"{value >> ty.width - length << ty.width - length}/{length}"
+        if kind == "ternary" and c.number(0, 2):
+            return f"{value} &&& {c.value(ty.width)}"
+        if kind == "range" and c.number(0, 2):
+            return f"{value}..{c.number(value, (1 << ty.width) - 1)}"
+        return str(value)
+
+    def given_entry(self, keys: list) -> dict[str, object]:
+        c = self.choose
+        out: list[object] = []
+        for _, ty, kind in keys:
+            if ty.kind == "bool":
+                out.append(bool(c.number(0, 1)))
+            elif ty.kind == "enum":
+                out.append(c.pick(next(e for e in self.enums if e.ty == ty).members)[0])
+            else:
+                text = self.table_key(ty, kind)
+                out.append(int(text) if text.isdigit() else text)
+        action, params = c.pick(self.actions)
+        args: list[object] = []
+        for _, ty in params:
+            if ty.kind == "bool":
+                args.append(bool(c.number(0, 1)))
+            elif ty.kind == "enum":
+                args.append(c.pick(next(e for e in self.enums if e.ty == ty).members)[0])
+            elif ty.kind == "int":
+                args.append(c.number(-(1 << ty.width - 1), (1 << ty.width - 1) - 1))
+            else:
+                args.append(c.value(ty.width))
+        entry: dict[str, object] = {"key": out, "action": action, "args": args}
+        if c.chance(1, 3):
+            entry["priority"] = c.number(0, 5)
+        return entry
+
+
+def inner_of(ctx: Context, params: list) -> Context:
+    """Only the parameters: what is declared in the body comes later."""
+    return Context("function", values=[Value(n, t) for n, t in params] or [Value("m.port", bit(16))])
