@@ -194,6 +194,9 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
     def rejoined(self) -> None:
         """The same of a deparser."""
 
+    def found_first(self, place: Place) -> None:
+        """`place` is what a search found."""
+
     def prove_writable(self, base: ir.Value, offset: int) -> None:
         """A write in place must lie before the packet's end; that it does not means the record is not this packet's."""
         self.reject_unless(self.b.icmp_unsigned("<=", self.at(base, offset), self.end), "RecordMismatch")

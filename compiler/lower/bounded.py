@@ -133,6 +133,11 @@ class BoundedLowering(Lowering):
         self.b.store(self.forget_number(self.written()), self.at_slot)
         self.at_most = OUT_SIZE
 
+    def found_first(self, place) -> None:
+        """One path, not one for each turn of the search."""
+        v = place.get()
+        place.set(self.resize(Val(32, (self.forget_number(v.limbs[0]),)), v.width))
+
     # ---- parsers: every read is proven, nothing is read ahead
 
     def need(self, octets: int) -> None:

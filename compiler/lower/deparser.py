@@ -195,6 +195,7 @@ class Deparsers:
         b.store(i, slot)
         b.cbranch(b.icmp_unsigned("<", i, i32(high)), head, done)
         b.position_at_end(done)
+        self.found_first(place)
 
     def compress_group(self, codec: ast.Codec, inst: Instance, group: ast.Group, pieces: dict) -> None:
         b = self.b
