@@ -131,7 +131,7 @@ def bundle_entry(t: ast.Table, e: control.Entry) -> bundles.Entry:
         matches.append({"exact": (m.value,), "lpm": (m.value, m.prefix), "ternary": (m.value, m.mask),
                         "range": (m.low, m.high)}[k.match])
     ref = t.actions[e.action - 1]
-    data = b"".join(int(a).to_bytes((scalar_width(p.type) + 7) // 8, "big")
+    data = b"".join((int(a) & (1 << scalar_width(p.type)) - 1).to_bytes((scalar_width(p.type) + 7) // 8, "big")
                     for p, a in zip(ref.action.params[len(ref.args):], e.args))
     return bundles.Entry(tuple(matches), e.action, data.ljust(max(data_octets(t), 8), b"\0"), e.priority)
 

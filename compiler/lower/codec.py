@@ -113,7 +113,7 @@ class Codecs:
                 self.env[v].clear()
             self.begin_expand(codec, inst)
             width = tag_width(codec)
-            tag = self.take(width)
+            tag = self.take(width) if width else self.constant(0, 0)
             for piece in codec.tag:
                 shift = tag_shift(codec, piece)
                 v = self.slice(tag, shift + piece.width - 1, shift)

@@ -160,6 +160,8 @@ class Deparsers:
                     pieces[piece] = Scalar(self, piece.type, piece.name)
             for group in codec.groups:
                 self.compress_group(codec, inst, group, pieces)
+            if not tag_octets:
+                return
             whole = self.constant(8 * tag_octets, 0)
             for piece in codec.tag:
                 v = self.constant(piece.width, piece.value) if piece.value is not None else pieces[piece].get()

@@ -24,7 +24,7 @@ class Instance(Place):
         self.varbit_slots: dict[Unit, tuple[ir.Value, ir.Value]] = {}
         if inst.in_packet:
             self.base_slots = [lower.alloca(PTR, f"{inst.name}.base{r}") for r in range(inst.layout.runs)]
-        elif lower.images_in_memory:
+        elif lower.images_in_memory and not local:
             self.image = lower.at_entry(lambda: lower.at(lower.rec, inst.image))
         else:
             size = (inst.layout.image_size + 3) & ~3

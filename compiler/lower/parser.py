@@ -45,8 +45,10 @@ class Parsers:
 
     def parser_local(self, s: ast.Stmt) -> None:
         if isinstance(s, ast.VarDecl) and isinstance(s.type, HeaderType):
-            layout = InstanceLayout(None, None, s.type.decl, self.record.header(s.type.decl), in_packet=True)
+            layout = InstanceLayout(None, None, s.type.decl, self.record.header(s.type.decl),
+                                    in_packet=not changes(self.parser_decl, s))
             self.env[s] = Instance(self, layout, local=True)
+            self.env[s].set_valid(False)
         else:
             self.statement(s)
 
@@ -455,6 +457,28 @@ class Parsers:
     def finish_parse(self) -> None:
         """Publishes where the payload begins."""
         self._store(self.ctx, CTX_PAYLOAD, 4, self.distance(self.pkt, self.cursor()))
+
+
+def changes(parser: ast.Parser, local: ast.VarDecl) -> bool:
+    """Whether a parser's own header is ever made from something else than the packet's bytes as they are."""
+    def named(e: ast.Expr) -> bool:
+        while isinstance(e, (ast.Member, ast.Index, ast.Slice)):
+            e = e.base
+        return isinstance(e, ast.Name) and e.decl is local
+
+    for node in walk(parser):
+        if isinstance(node, ast.Assign) and named(node.target):
+            return True
+        if isinstance(node, ast.Call):
+            if node.target == "extract" and node.via is not None and named(node.args[0]):
+                return True
+            if node.target == "setValid" and named(node.callee):
+                return True
+            if isinstance(node.target, ast.Function) and any(p.direction and named(a) for p, a in zip(node.target.params, node.args)):
+                return True
+            if node.via is not None and any(p.direction and named(a) for p, a in zip(node.via.codec.params, node.via.args)):
+                return True
+    return False
 
 
 def shared_condition(header: ast.Header, layout) -> ast.Binary | None:

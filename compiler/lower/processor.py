@@ -138,7 +138,9 @@ class Processors:
         """Calls helper `name` of the helper table; the result is 32 bits."""
         number = next(h.number for h in HELPERS if h.name == name)
         types = [a.type if isinstance(a.type, ir.PointerType) else I64 for a in args]
-        fn = ir.Constant(I64, number).inttoptr(ir.FunctionType(I64, types).as_pointer())
+        signature = ir.FunctionType(I64, types)
+        fn = ir.Constant(I64, number).inttoptr(signature.as_pointer())
+        fn.function_type = signature            # llvmlite asks for it where pointers are opaque
         wide = [a if isinstance(a.type, ir.PointerType) else self.b.zext(a, I64) for a in args]
         return self.b.trunc(self.b.call(fn, wide), I32)
 
