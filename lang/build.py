@@ -1,13 +1,15 @@
 """Parse tree to syntax tree: declarations and statements."""
 from __future__ import annotations
 
-from typing import Callable
+from typing import Any, Callable
+
+from antlr4 import ParserRuleContext
 
 from . import ast
 from .build_expr import ExpressionBuilder, TooDeep
 from .diagnostics import Diagnostics
 from .grammar.LpnParser import LpnParser as P
-from .source import Source
+from .source import Source, Span
 from .syntax import parse_tree
 
 Items = tuple[list[ast.Import], list[ast.Node]]
@@ -33,11 +35,11 @@ class Builder(ExpressionBuilder):
         super().__init__(source, diagnostics)
         self.methods: dict[type, Callable] = {}
 
-    def item(self, ctx: object) -> ast.Node:
+    def item(self, ctx: ParserRuleContext) -> Any:
         """The node of the one child of an `item`, `headerItem`, `processorItem`, ..."""
-        return self.node(ctx.getChild(0))  # type: ignore[attr-defined]
+        return self.node(ctx.getChild(0))
 
-    def node(self, ctx: object) -> ast.Node:
+    def node(self, ctx: ParserRuleContext) -> Any:
         kind = type(ctx)
         if kind not in self.methods:
             self.methods[kind] = getattr(self, "_" + kind.__name__)
@@ -284,7 +286,7 @@ class Builder(ExpressionBuilder):
         locals_ = [one for one in items if not isinstance(one, ast.State)]
         return ast.Parser(self.span(ctx), self.name(ctx.identifier()), self.params(ctx.params()), locals_, [one for one in items if isinstance(one, ast.State)])
 
-    def local_const(self, node: ast.Node) -> ast.Node:
+    def local_const(self, node: Any) -> Any:
         """Constants inside a module are ConstDecl, those at top level Const."""
         if isinstance(node, ast.Const):
             return ast.ConstDecl(node.span, node.type_ref, node.name, node.value)
@@ -309,12 +311,12 @@ class Builder(ExpressionBuilder):
     def _DirectTransitionContext(self, ctx: P.DirectTransitionContext) -> ast.Node:
         return ast.Transition(self.span(ctx), None, [self.select_case(ctx.target(), [], self.span(ctx.target()))])
 
-    def select_case(self, ctx: P.TargetContext, keys: list[ast.Expr], span: object) -> ast.SelectCase:
+    def select_case(self, ctx: P.TargetContext, keys: list[ast.Expr], span: Span) -> ast.SelectCase:
         name = self.name(ctx.identifier())
         reason = self.expr(ctx.expr()) if ctx.expr() else None
         if reason is not None and name != "reject":
             self.error("only reject takes a reason", ctx, f"write transition {name};")
-        return ast.SelectCase(span, keys, name, reason)  # type: ignore[arg-type]
+        return ast.SelectCase(span, keys, name, reason)
 
     def _ProcessorDeclContext(self, ctx: P.ProcessorDeclContext) -> ast.Node:
         items = [self.local_const(self.item(one)) for one in ctx.processorItem()]
@@ -347,7 +349,7 @@ class Builder(ExpressionBuilder):
         if self.depth > 100:
             raise TooDeep(self.span(ctx))
         try:
-            return self.node(ctx)  # type: ignore[return-value]
+            return self.node(ctx)
         finally:
             self.depth -= 1
 

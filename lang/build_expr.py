@@ -4,7 +4,7 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from antlr4 import ParserRuleContext
+from antlr4 import ParserRuleContext, Token
 from antlr4.tree.Tree import TerminalNodeImpl
 
 from . import ast
@@ -34,13 +34,13 @@ class ExpressionBuilder:
             return self.between(node.symbol, node.symbol)
         return self.between(node.start, node.stop or node.start)
 
-    def between(self, first: object, last: object) -> Span:
+    def between(self, first: Token, last: Token) -> Span:
         """Tokens hold no line breaks, so the last one ends on its own line."""
-        length = 0 if last.type == -1 else len(last.text)  # type: ignore[attr-defined]
-        return Span(self.source, first.line, first.column + 1, last.line, last.column + 1 + length)  # type: ignore[attr-defined]
+        length = 0 if last.type == -1 else len(last.text)
+        return Span(self.source, first.line, first.column + 1, last.line, last.column + 1 + length)
 
     def error(self, message: str, where: object, *hints: str) -> None:
-        self.diagnostics.error(message, where if isinstance(where, Span) else self.span(where), *hints)  # type: ignore[arg-type]
+        self.diagnostics.error(message, where if isinstance(where, Span) else self.span(where), *hints)
 
     # ------------------------------------------------------------ types
 

@@ -72,7 +72,7 @@ def changes(e: Effect, instance: ast.StructField, field: ast.Field, later: set[a
         if e.kind == "truncate":
             return True
         if e.instance in later:
-            return e.kind in ("setValid", "setInvalid", "move") or e.kind == "assign" and e.place in shape(header_of(e.instance))   # type: ignore[arg-type]
+            return e.kind in ("setValid", "setInvalid", "move") or e.kind == "assign" and e.place in shape(header_of(e.instance))
     return False
 
 

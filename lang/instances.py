@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from . import ast
 from .types import HeaderType, Stack, StructType
@@ -18,7 +18,10 @@ class Instance:
     @property
     def header(self) -> ast.Header:
         type_ = self.field.type
-        return type_.header.decl if isinstance(type_, Stack) else type_.decl  # type: ignore[union-attr,return-value]
+        if isinstance(type_, Stack):
+            return type_.header.decl
+        assert isinstance(type_, HeaderType)
+        return type_.decl
 
     def __str__(self) -> str:
         return self.field.name if self.index is None else f"{self.field.name}[{self.index}]"
@@ -53,7 +56,7 @@ def named_field(expr: ast.Expr) -> ast.StructField | None:
 
 def is_headers(type_: object) -> bool:
     """Whether a type is a struct of headers."""
-    return isinstance(type_, StructType) and any(isinstance(f.type, (HeaderType, Stack)) for f in type_.decl.fields)  # type: ignore[attr-defined]
+    return isinstance(type_, StructType) and any(isinstance(f.type, (HeaderType, Stack)) for f in type_.decl.fields)
 
 
 def walk(node: object) -> Iterator[ast.Node]:
@@ -83,5 +86,5 @@ def children(kind: type) -> tuple[str, ...]:
         skip.add("args")
     if kind is ast.Program:
         skip |= {"main", "chain", "headers_struct"}
-    CHILDREN[kind] = tuple(name for name in kind.__dataclass_fields__ if name not in skip)  # type: ignore[attr-defined]
+    CHILDREN[kind] = tuple(one.name for one in fields(kind) if one.name not in skip)
     return CHILDREN[kind]

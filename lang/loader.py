@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.resources.abc import Traversable
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
@@ -30,7 +31,7 @@ def load(main: str | Path | Source, search: Iterable[str | Path] = ()) -> ast.Pr
     loader.diagnostics.raise_errors()
     whole = Span(source, 1, 1, len(source.lines), len(source.lines[-1]) + 1)
     own = [decl for decl in loader.decls if decl.span.source is source]
-    return ast.Program(whole, imports, loader.decls, loader.sources, own)  # type: ignore[arg-type]
+    return ast.Program(whole, imports, loader.decls, loader.sources, own)
 
 
 def read_file(path: Path, name: str) -> Source:
@@ -52,7 +53,7 @@ class Loader:
     def __init__(self, search: list[Path]):
         self.search = search
         self.diagnostics = Diagnostics()
-        self.decls: list[ast.Node] = []
+        self.decls: list = []
         self.sources: list[Source] = []
         self.done: set[str] = set()
         self.open: list[tuple[str, str]] = []               # files being read: (key, name shown)
@@ -84,12 +85,12 @@ class Loader:
                 self.diagnostics.error("imports are nested too deeply", one.span)
                 return
             try:
-                self.add(Source(name, decode(path.read_bytes()), Path(key)), key)  # type: ignore[attr-defined]
+                self.add(Source(name, decode(path.read_bytes()), Path(key)), key)
             except (OSError, UnicodeDecodeError):
                 self.diagnostics.error(f"cannot read {name}", one.span)
                 self.done.add(key)
 
-    def find(self, one: ast.Import, importer: Source) -> tuple[str, str, object] | None:
+    def find(self, one: ast.Import, importer: Source) -> tuple[str, str, Traversable] | None:
         """(key that names the file, name shown, readable path)."""
         dotted = ".".join(one.path)
         if one.path[0] == STD:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from . import ast
 from .diagnostics import Diagnostics
-from .instances import walk
+from .instances import named_field, walk
 from .types import Bits, Stack
 
 DECLARATIONS: dict[type, str] = {
@@ -79,7 +79,9 @@ def expression(node: ast.Expr, refuse: Refuse) -> None:
 
 def branch(node: ast.If, refuse: Refuse) -> None:
     """How full a stack is must not depend on a branch."""
-    taken = [sorted(id(call.args[0].base.decl) for call in walk(side) if isinstance(call, ast.Call) and call.target == "extract"  # type: ignore
-                    and isinstance(call.args[0], ast.Member) and call.args[0].decl == "next") for side in (node.then, node.otherwise)]
-    if taken[0] != taken[1]:
+    def taken(side: ast.Stmt | None) -> list[int]:
+        calls = [call.args[0] for call in walk(side) if isinstance(call, ast.Call) and call.target == "extract"]
+        return sorted(id(named_field(header)) for header in calls if isinstance(header, ast.Member) and header.decl == "next")
+
+    if taken(node.then) != taken(node.otherwise):
         refuse("an extract into a stack on one branch only", node, "go to a state of its own, with transition select")

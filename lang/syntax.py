@@ -146,9 +146,10 @@ def parse_tree(source: Source, diagnostics: Diagnostics) -> LpnParser.ProgramCon
             tree = read(tokens)
             return tree if diagnostics.errors == before else None
         except Mistake as mistake:
-            tokens = mend(source, tokens, mistake, diagnostics)
-            if tokens is None or diagnostics.errors >= MAX_ERRORS:
+            mended = mend(source, tokens, mistake, diagnostics)
+            if mended is None or diagnostics.errors >= MAX_ERRORS:
                 return None
+            tokens = mended
         except RecursionError:
             diagnostics.error("this is nested too deeply", deepest(source, tokens), "split it: name the parts")
             return None

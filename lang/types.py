@@ -95,22 +95,26 @@ class Named(Type):
 
 @dataclass(frozen=True, eq=False)
 class EnumType(Named):
-    """`enum bit<N> E {...}`; `width` of its representation is `decl.base.width`."""
+    """`enum bit<N> E {...}`; its representation is `decl.base.type`."""
+
+    decl: "ast.Enum"
 
 
 @dataclass(frozen=True, eq=False)
 class StructType(Named):
-    pass
+    decl: "ast.Struct"
 
 
 @dataclass(frozen=True, eq=False)
 class HeaderType(Named):
-    pass
+    decl: "ast.Header"
 
 
 @dataclass(frozen=True, eq=False)
 class ChoiceType(Named):
     """The value of a `choice` member of a header; its arms are read by name. `decl` is the `ast.ChoiceField`."""
+
+    decl: "ast.ChoiceField"
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,28 @@ def article(word: str) -> str:
 class Base:
     """Mixed into `Checker`. A type of None means: something is wrong here and has been told."""
 
+    # methods of the other parts
+    expr: Callable[..., Type | None]
+    value: Callable[..., bool]
+    condition: Callable[[ast.Expr], None]
+    key: Callable[[ast.Expr, Type | None, str], bool]
+    is_constant: Callable[[ast.Expr, str], bool]
+    index: Callable[[ast.Expr], bool]
+    target: Callable[[ast.Expr], Type | None]
+    not_assignable: Callable[[ast.Expr], tuple[str, ...] | None]
+    arguments: Callable[[ast.Node, list[ast.Param], list[ast.Expr], str], bool]
+    params: Callable[[list[ast.Param], tuple[type, ...], str], None]
+    module_params: Callable[[ast.Parser | ast.Processor | ast.Deparser], None]
+    const: Callable[[ast.Const | ast.ConstDecl], None]
+    statement: Callable[[ast.Stmt], None]
+    statements: Callable[[list[ast.Stmt]], None]
+    block: Callable[[ast.Block], None]
+    body: Callable[[ast.Function | ast.Action, Scope, Type | None], None]
+    ensure_local: Callable[[ast.Decl], None]
+    varbit_allowed: bool
+    loop_variables: set[ast.VarDecl]
+    no_action: ast.Action
+
     def __init__(self, program: ast.Program):
         self.program = program
         self.diagnostics = Diagnostics()
@@ -111,8 +133,7 @@ class Base:
         if decl in self.resolved:
             return True
         if decl in self.active:
-            name = decl.name  # type: ignore[attr-defined]
-            self.error(f"{kind_of(decl)} '{name}' is defined by itself", decl, "break the circle")
+            self.error(f"{kind_of(decl)} '{getattr(decl, 'name', '')}' is defined by itself", decl, "break the circle")
             self.resolved.add(decl)
             return False
         resolve = getattr(self, "resolve_" + type(decl).__name__, None)
@@ -203,19 +224,19 @@ class Base:
             case Bool():
                 return 1
             case EnumType():
-                base = type_.decl.base.type                 # type: ignore[attr-defined]
+                base = type_.decl.base.type
                 return base.width if isinstance(base, Bits) else None
         return None
 
     def representation(self, type_: EnumType) -> Type | None:
         """The bit<N> of an enum; as in P4 its values can be used as that (never the other way without a cast)."""
-        return type_.decl.base.type                         # type: ignore[attr-defined]
+        return type_.decl.base.type
 
     # ------------------------------------------------------------ constants
 
     def constant_number(self, expr: ast.Expr, what: str) -> int | None:
         """The value of an expression that must be a constant number; the expression gets a width of its own."""
-        type_ = self.expr(expr)                             # type: ignore[attr-defined]
+        type_ = self.expr(expr)
         if type_ is None:
             return None
         if not isinstance(type_, (Bits, Integer)):
@@ -301,7 +322,7 @@ class Base:
         elif isinstance(have, Bool) and isinstance(want, Bits):
             hint = "choose a number, as in cond ? 1 : 0" if want.width > 1 else "cast it, (bit<1>) ..., or write cond ? 1 : 0"
         elif isinstance(want, EnumType):
-            hint = f"use a member, as in {want}.{want.decl.members[0].name}" if want.decl.members else ""   # type: ignore[attr-defined]
+            hint = f"use a member, as in {want}.{want.decl.members[0].name}" if want.decl.members else ""
             if isinstance(have, Bits):
                 hint += f", or cast it, ({want}) ..."
         elif isinstance(have, EnumType) and isinstance(want, Bits):

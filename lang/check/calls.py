@@ -66,7 +66,7 @@ class Calls(Base):
             names = ", ".join(f"{p.type_ref.name} {p.name}" if p.type is None else f"{p.type} {p.name}" for p in params)
             self.error(f"{what} takes {takes}, and {len(args)} {'is' if len(args) == 1 else 'are'} given", e, f"they are ({names})" if names else "")
             for arg in args:
-                self.expr(arg)                              # type: ignore[attr-defined]
+                self.expr(arg)
             return False
         good = True
         for param, arg in zip(params, args):
@@ -74,13 +74,13 @@ class Calls(Base):
                 if self.codec is not None:
                     self.error("a codec's rows change nothing: a function with out parameters cannot be called here", arg)
                     return False
-                type_ = self.target(arg)                    # type: ignore[attr-defined]
+                type_ = self.target(arg)
                 good &= type_ is not None and self.convert(arg, param.type, f"parameter '{param.name}'")
                 if isinstance(arg, ast.Slice) or isinstance(arg, ast.Member) and arg.decl == "verdict":
                     self.error(f"{param.direction} parameter '{param.name}' needs a variable", arg)
                     good = False
             else:
-                good &= self.value(arg, param.type, f"parameter '{param.name}'")    # type: ignore[attr-defined]
+                good &= self.value(arg, param.type, f"parameter '{param.name}'")
         return good
 
     # ------------------------------------------------------------ built-in functions
@@ -96,7 +96,7 @@ class Calls(Base):
                     self.error("payload comes last in inet_sum", arg, "the order of the others does not change the sum")
                     good = False
                 continue
-            type_ = self.expr(arg)                          # type: ignore[attr-defined]
+            type_ = self.expr(arg)
             if isinstance(type_, Integer):
                 self.error("a number in inet_sum needs a width", arg, "as in 16w17")
                 good = False
@@ -116,8 +116,8 @@ class Calls(Base):
         if len(e.args) != 2:
             self.error("verify takes a condition and an error", e, "as in verify(x == 1, error.Bad)")
             return None
-        self.condition(e.args[0])                           # type: ignore[attr-defined]
-        return Void() if self.value(e.args[1], ErrorType(), "the reason") else None     # type: ignore[attr-defined]
+        self.condition(e.args[0])
+        return Void() if self.value(e.args[1], ErrorType(), "the reason") else None
 
     # ------------------------------------------------------------ methods
 
@@ -126,13 +126,15 @@ class Calls(Base):
         if isinstance(base, ast.Name):
             known = self.scope.find(base.name)
             if known is None and base.name in ("radio", "net"):
+                base.decl = base.name
                 return self.radio(e, callee, base.name)
             if known is None and base.name == builtins.PAYLOAD:
+                base.decl = builtins.PAYLOAD
                 return self.payload_method(e, callee)
             if isinstance(known, (ast.Table, ast.Counter, ast.Meter, ast.BufferDecl, ast.Register)):
                 base.decl = known
                 return self.object_method(e, callee, known)
-        type_ = self.expr(base)                             # type: ignore[attr-defined]
+        type_ = self.expr(base)
         if type_ is None:
             return None
         callee.decl = callee.name
@@ -154,11 +156,11 @@ class Calls(Base):
             self.error(f"{name}() takes {count or 'no'} argument{'s' if count != 1 else ''}", e)
             return None
         if name in ("setValid", "setInvalid", "push_front", "pop_front"):
-            why = self.not_assignable(base)                 # type: ignore[attr-defined]
+            why = self.not_assignable(base)
             if why is not None:
                 self.error(why[0], base, *why[1:])
                 return None
-        if name == "holds" and not any(f.deferred for f in type_.decl.fields()):    # type: ignore[attr-defined]
+        if name == "holds" and isinstance(type_, HeaderType) and not any(f.deferred for f in type_.decl.fields()):
             self.error(f"header {type_} has no deferred equation that could hold", e, "its equations hold whenever it is parsed")
             return None
         if count and self.constant_number(e.args[0], f"the argument of {name}") is None:
@@ -204,7 +206,7 @@ class Calls(Base):
 
     def advance(self, e: ast.Call) -> Type | None:
         bits = e.args[0]
-        type_ = self.expr(bits)                             # type: ignore[attr-defined]
+        type_ = self.expr(bits)
         if type_ is None:
             return None
         if not isinstance(type_, (Bits, Integer)):
@@ -218,7 +220,7 @@ class Calls(Base):
 
     def extract(self, e: ast.Call, name: str) -> Type | None:
         header = e.args[0]
-        type_ = self.expr(header)                           # type: ignore[attr-defined]
+        type_ = self.expr(header)
         if type_ is None:
             return None
         if isinstance(type_, Stack) and name == "extract":
@@ -232,7 +234,7 @@ class Calls(Base):
             self.error(f"{name} is for headers, and this is {described(type_)}", header)
             return None
         if name == "extract":
-            why = self.not_assignable(header)               # type: ignore[attr-defined]
+            why = self.not_assignable(header)
             if why is not None:
                 self.error(why[0], header, *why[1:])
                 return None
@@ -284,7 +286,7 @@ class Calls(Base):
         if isinstance(decl, ast.Counter):
             return self.count(e, decl)
         for arg in e.args:
-            self.expr(arg)                                  # type: ignore[attr-defined]
+            self.expr(arg)
         return Bits(8)
 
     def count(self, e: ast.Call, counter: ast.Counter) -> Type | None:
@@ -295,17 +297,16 @@ class Calls(Base):
         if len(e.args) != wants:
             self.error(f"counter '{counter.name}' {'is an array: count(i)' if wants else 'is one counter: count()'}", e)
             return None
-        if wants:
-            if not self.index(e.args[0]):                   # type: ignore[attr-defined]
+        if isinstance(counter.type, Array):
+            if not self.index(e.args[0]):
                 return None
-            index = e.args[0].const
-            if index is not None and index >= counter.type.size:    # type: ignore[union-attr]
-                self.error(f"index {index} is out of range", e.args[0], f"the last of {counter.type.size} is {counter.type.size - 1}")  # type: ignore[union-attr]
+            index, size = e.args[0].const, counter.type.size
+            if index is not None and index >= size:
+                self.error(f"index {index} is out of range", e.args[0], f"the last of {size} is {size - 1}")
                 return None
         return Void()
 
     def payload_method(self, e: ast.Call, callee: ast.Member) -> Type | None:
-        callee.base.decl = builtins.PAYLOAD                 # type: ignore[attr-defined]
         callee.decl = callee.name
         if callee.name != "truncate":
             self.error(f"payload has no method '{callee.name}'", callee, suggest(callee.name, ("truncate",)))
@@ -317,10 +318,9 @@ class Calls(Base):
         if len(e.args) != 1:
             self.error("truncate takes the number of bytes to keep", e)
             return None
-        return Void() if self.value(e.args[0], Bits(16), "the number of bytes") else None   # type: ignore[attr-defined]
+        return Void() if self.value(e.args[0], Bits(16), "the number of bytes") else None
 
     def radio(self, e: ast.Call, callee: ast.Member, base: str) -> Type | None:
-        callee.base.decl = base                             # type: ignore[attr-defined]
         callee.decl = callee.name
         methods = builtins.RADIO if base == "radio" else {"send": builtins.RADIO["send"]}
         if callee.name not in methods:
@@ -333,6 +333,6 @@ class Calls(Base):
             return None
         if callee.name != "send":
             for arg in e.args:
-                self.expr(arg)                              # type: ignore[attr-defined]
+                self.expr(arg)
                 self.settle(arg)
         return result

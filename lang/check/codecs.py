@@ -23,7 +23,7 @@ class Codecs(Base):
                 codec.header = decl
         else:
             self.error(f"there is no header '{codec.header_name}'", codec, suggest(codec.header_name, [n for n in self.scope.all_names() if isinstance(self.scope.find(n), ast.Header)]))
-        self.params(codec.params, (Bits, Bool, EnumType, StructType, HeaderType), "a codec")    # type: ignore[attr-defined]
+        self.params(codec.params, (Bits, Bool, EnumType, StructType, HeaderType), "a codec")
         for piece in codec.tag:
             piece.type = Bits(piece.width) if 1 <= piece.width <= 64 else None
 
@@ -74,14 +74,14 @@ class Codecs(Base):
         decided: dict[object, ast.Name] = {}
         for group in codec.groups:
             for name in group.tags:
-                piece = next((one for one in codec.tag if one.name == name.name), None)
-                if piece is None:
+                found = next((one for one in codec.tag if one.name == name.name), None)
+                if found is None:
                     self.error(f"'{name.name}' is no tag variable", name, suggest(name.name, [one.name for one in codec.tag if one.name]))
                     continue
-                if piece in decided:
-                    self.error(f"tag variable '{name.name}' is decided twice", name, notes=[("the first time is here", decided[piece].span)])
-                decided.setdefault(piece, name)
-                name.decl, name.type = piece, piece.type
+                if found in decided:
+                    self.error(f"tag variable '{name.name}' is decided twice", name, notes=[("the first time is here", decided[found].span)])
+                decided.setdefault(found, name)
+                name.decl, name.type = found, found.type
         for piece in codec.tag:
             if piece.name and piece not in decided:
                 self.error(f"no group of rows decides tag variable '{piece.name}'", piece, f"add {piece.name} {{ ... }}")
@@ -92,7 +92,7 @@ class Codecs(Base):
             self.error(f"a codec's variable cannot be {var.type}", var)
             var.type = None
         if var.value is not None:
-            self.value(var.value, var.type, f"'{var.name}'")            # type: ignore[attr-defined]
+            self.value(var.value, var.type, f"'{var.name}'")
         elif var.loop is None:
             self.error(f"'{var.name}' has no value when compressing", var, "add = ..., or first i in low..high where (...)")
         else:
@@ -105,10 +105,10 @@ class Codecs(Base):
             elif var.type is not None and not isinstance(var.type, Bits):
                 self.error("'first' finds a number", var, "declare the variable bit<N>")
             var.loop.type = self.type_of(var.loop.type_ref)
-            self.loop_variables.add(var.loop)                           # type: ignore[attr-defined]
+            self.loop_variables.add(var.loop)
             with self.inside(Scope(self.scope)):
                 self.declare(var.loop.name, var.loop)
-                self.condition(var.cond)                                # type: ignore[attr-defined]
+                self.condition(var.cond)
         self.declare(var.name, var)
 
     # ------------------------------------------------------------ rows
@@ -134,7 +134,7 @@ class Codecs(Base):
             if isinstance(key, ast.DontCare):
                 self.error("a row's keys are numbers: compressing writes them", key, "write one row for each value")
                 return
-            if not (self.value(key, piece.type, f"tag variable '{piece.name}'") and self.is_constant(key, "a row's key")):      # type: ignore[attr-defined]
+            if not (self.value(key, piece.type, f"tag variable '{piece.name}'") and self.is_constant(key, "a row's key")):
                 return
             values.append([int(key.const or 0)])
         for combination in product(*values):
@@ -147,9 +147,9 @@ class Codecs(Base):
         bits, good = 0, True
         for item in row.items:
             if isinstance(item, ast.RowWhere):
-                self.condition(item.cond)                               # type: ignore[attr-defined]
+                self.condition(item.cond)
                 if item.reason is not None:
-                    self.value(item.reason, ErrorType(), "the reason")  # type: ignore[attr-defined]
+                    self.value(item.reason, ErrorType(), "the reason")
             elif isinstance(item, ast.RowAssign):
                 width = self.assignment(item)
                 good &= width is not None
@@ -165,7 +165,7 @@ class Codecs(Base):
     def row_target(self, e: ast.Expr) -> Type | None:
         """What expanding assigns: a field of the header, a variable, an inout parameter."""
         with self.setting(varbit_allowed=True):
-            type_ = self.expr(e)                                        # type: ignore[attr-defined]
+            type_ = self.expr(e)
         if type_ is None:
             return None
         if isinstance(e, ast.Name):
@@ -180,11 +180,11 @@ class Codecs(Base):
         """Types a row's equation; its bits in line, None if something is wrong."""
         type_ = self.row_target(item.target)
         if isinstance(type_, Varbit):
-            self.error(f"'{item.target.name}' is a varbit", item.target, "take its bytes with inline(data : bits)")    # type: ignore[attr-defined]
+            self.error(f"'{getattr(item.target, 'name', '')}' is a varbit", item.target, "take its bytes with inline(data : bits)")
             return None
         self.pieces(item, type_)
         with self.setting(row_value=True):
-            if not self.value(item.value, type_, "what the row says"):  # type: ignore[attr-defined]
+            if not self.value(item.value, type_, "what the row says"):
                 return None
         widths = [self.width_of(node.type) for node in walk(item.value) if isinstance(node, ast.InlinePiece)]
         follows = any(isinstance(node, ast.Following) for node in walk(item.value))
@@ -210,7 +210,7 @@ class Codecs(Base):
             else:
                 with self.setting(row_value=True):
                     quiet = len(self.diagnostics.items)
-                    type_of_part = self.expr(part)                      # type: ignore[attr-defined]
+                    type_of_part = self.expr(part)
                     del self.diagnostics.items[quiet:]
                 bits = self.width_of(type_of_part)
                 if bits is None:
@@ -241,7 +241,7 @@ class Codecs(Base):
             return target.width
         type_ = self.row_target(target.target)
         if target.bits is not None:
-            bits = self.expr(target.bits)                               # type: ignore[attr-defined]
+            bits = self.expr(target.bits)
             if bits is not None and not isinstance(bits, (Bits, Integer)):
                 self.error(f"a size is a number of bits, and this is {described(bits)}", target.bits)
                 return None
@@ -280,7 +280,7 @@ class Codecs(Base):
             return Bits(bits)
         assert e.source is not None
         with self.setting(row_value=False):
-            type_ = self.expr(e.source)                                 # type: ignore[attr-defined]
+            type_ = self.expr(e.source)
         if isinstance(type_, Integer):
             self.error("the width of what is in line must be known", e.source)
             return None

@@ -60,7 +60,7 @@ class Expressions(Base):
         if not isinstance(want, StructType):
             self.error("a list stands only for a struct's value", e)
             return None
-        fields = want.decl.fields                           # type: ignore[attr-defined]
+        fields = want.decl.fields
         if len(fields) != len(e.elements):
             self.error(f"{want} has {len(fields)} fields, and these are {len(e.elements)}", e, f"in order: {', '.join(f.name for f in fields)}")
             return None
@@ -217,7 +217,8 @@ class Expressions(Base):
             hint = f"widths never change silently: cast one, as in ({wide}) ..."
         elif isinstance(left, EnumType) or isinstance(right, EnumType):
             enum = left if isinstance(left, EnumType) else right
-            member = enum.decl.members[0].name if enum.decl.members else "x"        # type: ignore[attr-defined]
+            assert isinstance(enum, EnumType)
+            member = enum.decl.members[0].name if enum.decl.members else "x"
             hint = f"compare with a member, as in {enum}.{member}, or cast"
         elif isinstance(left, Bool) != isinstance(right, Bool):
             hint = "compare the number first, as in x == 1"
@@ -324,7 +325,7 @@ class Expressions(Base):
                 e.const = fold.wrap(int(value), target)
                 return target
             self.settle(e.operand)
-            source = e.operand.type
+            source = e.operand.type or source
         narrow = self.width_of(target)
         allowed = (
             isinstance(target, Bits) and isinstance(source, (Bits, EnumType))

@@ -22,8 +22,6 @@ TURNS = 8                                       # over a loop, before what chang
 class Flow(FlowCalls):
     def __init__(self, program: ast.Program, diagnostics: Diagnostics):
         super().__init__(program, diagnostics)
-        self.returned: list[Paths] = []
-        self.exited: list[Paths] = []
 
     def run(self) -> None:
         for decl in self.program.decls:
@@ -100,11 +98,11 @@ class Flow(FlowCalls):
             state = todo.pop(0)
             visits[state] = visits.get(state, 0) + 1
             paths = self.block(state.statements, entry[state])
-            locals_ = [(one, "var") if not isinstance(one.type, HeaderType) else (one, None) for one in state.statements if isinstance(one, ast.VarDecl)]
+            variables: list[Path] = [(one, "var") if not isinstance(one.type, HeaderType) else (one, None) for one in state.statements if isinstance(one, ast.VarDecl)]
             assert state.transition is not None
             for case, reached in self.cases(state.transition, paths):
-                for local in locals_:
-                    reached = frozenset(one.forget(local) for one in reached)
+                for variable in variables:
+                    reached = frozenset(one.forget(variable) for one in reached)
                 if case.target == "accept":
                     accepted = join(accepted, reached)
                 elif case.state is not None:

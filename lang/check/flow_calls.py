@@ -1,7 +1,7 @@
 """The path-dependent rules in expressions and calls; see `flow.py`."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from .. import ast, builtins
@@ -16,8 +16,10 @@ class FlowCalls:
         self.program, self.diagnostics = program, diagnostics
         self.this: Key | None = None                        # the header being described
         self.summaries: dict[ast.Function, dict[ast.Param, bool]] = {}
-        self.returned: list[Paths]
-        self.exited: list[Paths]
+        self.returned: list[Paths] = []
+        self.exited: list[Paths] = []
+
+    execute: Callable[[ast.Node, Paths], Paths]             # of `Flow`
 
     @contextmanager
     def describing(self, header: ast.Header) -> Iterator[None]:
@@ -32,8 +34,8 @@ class FlowCalls:
     def key_of(self, e: ast.Expr) -> Key | None:
         """The header that an expression names."""
         match e:
-            case ast.Member(decl=ast.StructField()) if isinstance(e.decl.type, HeaderType):     # type: ignore[union-attr]
-                return (e.decl, None)
+            case ast.Member(decl=ast.StructField() as field) if isinstance(field.type, HeaderType):
+                return (field, None)
             case ast.Member(decl="last") | ast.Member(decl="next"):
                 return (e.base.decl, e.decl) if isinstance(e.base, ast.Member) else None
             case ast.Index() if isinstance(e.base.type, Stack) and isinstance(e.base, ast.Member):
@@ -187,7 +189,7 @@ class FlowCalls:
             if isinstance(e, ast.Cast) and isinstance(e.operand.type, (EnumType, Bool)):
                 return self.compare(e.operand, values, paths)
             return paths, paths
-        universe = [0, 1] if isinstance(e.type, Bool) else [m.number for m in e.type.decl.members] if isinstance(e.type, EnumType) else None    # type: ignore[attr-defined]
+        universe = [0, 1] if isinstance(e.type, Bool) else [m.number for m in e.type.decl.members] if isinstance(e.type, EnumType) else None
         true, false = set(), set()
         for one in paths:
             known = one.about(path)
@@ -396,7 +398,7 @@ class FlowCalls:
             saved, self.this = self.this, None
             self.returned.append(NOWHERE)
             self.exited.append(NOWHERE)
-            end = join(self.execute(function.body, frozenset([start])), self.returned.pop(), self.exited.pop())     # type: ignore[attr-defined]
+            end = join(self.execute(function.body, frozenset([start])), self.returned.pop(), self.exited.pop())
             self.this = saved
             self.summaries[function] = {param: all((param, None) in one.valid for one in end) for param in headers}
         return self.summaries[function]
@@ -407,7 +409,7 @@ class FlowCalls:
             return paths
         paths = frozenset(_forget_params(one, action) for one in paths)
         self.returned.append(NOWHERE)
-        end = self.execute(action.body, paths)              # type: ignore[attr-defined]
+        end = self.execute(action.body, paths)
         return join(end, self.returned.pop())
 
     def apply(self, table: ast.Table, paths: Paths) -> tuple[Paths, Paths]:

@@ -63,9 +63,9 @@ class Headers(Base):
 
     def header_item(self, item: ast.HeaderItem, place: int, places: dict[object, int]) -> None:
         if isinstance(item, ast.Where):
-            self.condition(item.cond)                       # type: ignore[attr-defined]
+            self.condition(item.cond)
             if item.reason is not None:
-                self.value(item.reason, ErrorType(), "the reason")      # type: ignore[attr-defined]
+                self.value(item.reason, ErrorType(), "the reason")
             return
         if isinstance(item, ast.ChoiceField):
             self.choice(item, place, places)
@@ -88,20 +88,20 @@ class Headers(Base):
 
     def field(self, field: ast.Field, place: int, places: dict[object, int]) -> None:
         if field.when is not None:
-            self.condition(field.when)                      # type: ignore[attr-defined]
+            self.condition(field.when)
             self.looks_back(field.when, place, places, "whether a field is there")
         if isinstance(field.type, Varbit):
             self.varbit(field, place, places)
         elif field.sized is not None:
             self.error("only a varbit is sized", field.sized, "declare the field varbit<N>")
         if field.equation is not None and not isinstance(field.type, Varbit):
-            self.value(field.equation, field.type, f"field '{field.name}'")         # type: ignore[attr-defined]
+            self.value(field.equation, field.type, f"field '{field.name}'")
         if field.deferred and field.equation is None:
             self.error("'deferred' belongs to an equation", field, f"write {field.name} = ... deferred")
         if field.name == "_" and field.deferred:
             self.error("a field without a name cannot be deferred", field, "name it")
         for one in field.values or []:
-            self.key(one, field.type, f"a value of '{field.name}'")                 # type: ignore[attr-defined]
+            self.key(one, field.type, f"a value of '{field.name}'")
         if field.values is not None and not field.values:
             self.error(f"no value is allowed for '{field.name}'", field, "name them in in { ... }")
 
@@ -110,7 +110,7 @@ class Headers(Base):
         if field.sized is None:
             self.error(f"the size of '{field.name}' is not known", field, "add sized (bits)")
         else:
-            type_ = self.expr(field.sized)                  # type: ignore[attr-defined]
+            type_ = self.expr(field.sized)
             if type_ is not None and not isinstance(type_, Bits) and field.sized.const is None:
                 self.error("a size is a number of bits", field.sized)
             self.settle(field.sized)
@@ -123,14 +123,14 @@ class Headers(Base):
 
     def choice(self, choice: ast.ChoiceField, place: int, places: dict[object, int]) -> None:
         tag = choice.tag
-        type_ = self.expr(tag)                              # type: ignore[attr-defined]
+        type_ = self.expr(tag)
         if type_ is None:
             return
         if not isinstance(tag.decl, ast.Field) or not isinstance(type_, EnumType):
             self.error("the tag of a choice is an earlier field of an enum type", tag, "declare enum bit<N> Mode { ... } and a field of it")
             return
         self.looks_back(tag, place, places, "the tag of a choice")
-        members = {member.name: member for member in type_.decl.members}           # type: ignore[attr-defined]
+        members = {member.name: member for member in type_.decl.members}
         seen: dict[str, ast.ChoiceArm] = {}
         if not choice.arms:
             self.error(f"choice '{choice.name}' has no arms", choice)

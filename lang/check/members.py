@@ -12,23 +12,23 @@ class Members(Base):
         if isinstance(e.base, ast.Name):
             known = self.scope.find(e.base.name)
             if known is None and e.base.name == "error":
-                return self.error_member(e)
+                return self.error_member(e, e.base)
             if known is None and e.base.name == builtins.NODE_NAME:
-                return self.node_member(e)
+                return self.node_member(e, e.base)
             if isinstance(known, ast.Enum):
-                return self.enum_member(e, known)
+                return self.enum_member(e, e.base, known)
         if isinstance(e.base, ast.Call):
             return self.result_member(e)
-        base = self.expr(e.base)                            # type: ignore[attr-defined]
+        base = self.expr(e.base)
         match base:
             case None:
                 return None
             case StructType():
-                return self.struct_member(e, base.decl)     # type: ignore[arg-type]
+                return self.struct_member(e, base.decl)
             case HeaderType():
-                return self.header_member(e, base.decl)     # type: ignore[arg-type]
+                return self.header_member(e, base.decl)
             case ChoiceType():
-                return self.choice_member(e, base.decl)     # type: ignore[arg-type]
+                return self.choice_member(e, base.decl)
             case Stack():
                 return self.stack_member(e, base)
             case Meta():
@@ -44,26 +44,26 @@ class Members(Base):
         hint = suggest(e.name, names) or (f"it has {', '.join(names)}" if 0 < len(names) <= 12 else "")
         self.error(f"{owner} has no '{e.name}'", e, hint)
 
-    def error_member(self, e: ast.Member) -> Type | None:
+    def error_member(self, e: ast.Member, base: ast.Name) -> Type | None:
         member = self.errors.get(e.name)
         if member is None:
             self.error(f"there is no error '{e.name}'", e, suggest(e.name, self.errors) or f"declare it: error {{ {e.name} }}")
             return None
         e.decl, e.const = member, member.number
-        e.base.decl = "error"                               # type: ignore[attr-defined]
+        base.decl = "error"
         return ErrorType()
 
-    def node_member(self, e: ast.Member) -> Type | None:
-        e.base.decl = builtins.NODE_NAME                    # type: ignore[attr-defined]
+    def node_member(self, e: ast.Member, base: ast.Name) -> Type | None:
+        base.decl = builtins.NODE_NAME
         if e.name in builtins.NODE:
             e.decl = e.name
             return builtins.NODE[e.name]
         self.no_member(e, "node", list(builtins.NODE))
         return None
 
-    def enum_member(self, e: ast.Member, enum: ast.Enum) -> Type | None:
+    def enum_member(self, e: ast.Member, base: ast.Name, enum: ast.Enum) -> Type | None:
         self.ensure(enum)
-        e.base.decl = enum                                  # type: ignore[attr-defined]
+        base.decl = enum
         for member in enum.members:
             if member.name == e.name:
                 e.decl, e.const = member, member.number
@@ -74,7 +74,7 @@ class Members(Base):
     def result_member(self, e: ast.Member) -> Type | None:
         """`t.apply().hit`."""
         assert isinstance(e.base, ast.Call)
-        base = self.expr(e.base)                            # type: ignore[attr-defined]
+        base = self.expr(e.base)
         if isinstance(e.base.target, ast.Table):
             if e.name in ("hit", "miss"):
                 e.decl = e.name
@@ -86,7 +86,7 @@ class Members(Base):
             self.no_member(e, "the result of a table", ["hit", "miss", "action_run"])
             return None
         if isinstance(base, StructType):
-            return self.struct_member(e, base.decl)         # type: ignore[arg-type]
+            return self.struct_member(e, base.decl)
         if base is not None:
             self.error(f"{described(base)} has no members", e)
         return None
@@ -103,15 +103,16 @@ class Members(Base):
     def header_member(self, e: ast.Member, header: ast.Header) -> Type | None:
         self.ensure(header)
         names = []
-        for item in [*header.fields(), *(one for one in header.items if isinstance(one, ast.ChoiceField))]:
+        items: list[ast.Field | ast.ChoiceField] = [*header.fields(), *(one for one in header.items if isinstance(one, ast.ChoiceField))]
+        for item in items:
             if item.name == "_":
                 continue
             names.append(item.name)
             if item.name == e.name:
                 e.decl = item
-                if isinstance(item, ast.ChoiceField):
+                if not isinstance(item, ast.Field):
                     return ChoiceType(item)
-                if isinstance(item.type, Varbit) and not self.varbit_allowed:      # type: ignore[attr-defined]
+                if isinstance(item.type, Varbit) and not self.varbit_allowed:
                     self.error(f"'{e.name}' is a varbit: its bytes are not a value", e, "sizeof(...) is its size")
                     return None
                 return item.type
@@ -150,7 +151,7 @@ class Members(Base):
         if isinstance(e.base, ast.Name) and e.base.name == builtins.PAYLOAD and self.scope.find(e.base.name) is None:
             e.base.decl = builtins.PAYLOAD
             return Bits(8) if self.index(e.index) else None
-        base = self.expr(e.base)                            # type: ignore[attr-defined]
+        base = self.expr(e.base)
         good = self.index(e.index)
         if base is None or not good:
             return None
@@ -169,7 +170,7 @@ class Members(Base):
         return None
 
     def index(self, e: ast.Expr) -> bool:
-        type_ = self.expr(e)                                # type: ignore[attr-defined]
+        type_ = self.expr(e)
         if type_ is None:
             return False
         if not isinstance(type_, (Bits, Integer)) or isinstance(type_, Bits) and type_.signed:
@@ -185,7 +186,7 @@ class Members(Base):
 
     def target(self, e: ast.Expr) -> Type | None:
         """The type of what is assigned to; what cannot be assigned is told."""
-        type_ = self.expr(e)                                # type: ignore[attr-defined]
+        type_ = self.expr(e)
         if type_ is None:
             return None
         why = self.not_assignable(e)
@@ -211,8 +212,8 @@ class Members(Base):
                 if isinstance(e.base, ast.Name) and e.base.decl == builtins.NODE_NAME:
                     return (f"node.{e.name} is given by the engine and cannot be assigned",)
                 return (f"'{e.name}' cannot be assigned",)
-            case ast.Member(decl=ast.ChoiceField()):
-                return ("a choice is assigned by the name of an arm", f"as in .{e.name}.{e.decl.arms[0].name}" if e.decl.arms else "")
+            case ast.Member(decl=ast.ChoiceField() as choice):
+                return ("a choice is assigned by the name of an arm", f"as in .{e.name}.{choice.arms[0].name}" if choice.arms else "")
             case ast.Member(decl=ast.ChoiceArm()):
                 if isinstance(e.base, ast.Member):
                     return self.not_assignable(e.base.base)
@@ -239,7 +240,7 @@ class Members(Base):
             word = "inout" if isinstance(decl.type, (StructType, HeaderType, Meta)) else "inout, or copy it to a variable"
             return (f"'{decl.name}' is an in parameter and cannot be assigned", f"declare it {word}")
         if isinstance(decl, ast.VarDecl):
-            if decl in self.loop_variables:                 # type: ignore[attr-defined]
+            if decl in self.loop_variables:
                 return (f"'{decl.name}' counts the loop and cannot be assigned",)
             return None
         if isinstance(decl, ast.Register):

@@ -14,7 +14,7 @@ FINAL = ("accept", "reject")
 class Parsers(Base):
     def module_params(self, module: ast.Parser | ast.Processor | ast.Deparser) -> None:
         """packet, headers and meta, each at most once; the headers struct is the same in all modules."""
-        self.params(module.params, (Packet, Meta, StructType), f"a {type(module).__name__.lower()}")     # type: ignore[attr-defined]
+        self.params(module.params, (Packet, Meta, StructType), f"a {type(module).__name__.lower()}")
         seen: dict[str, ast.Param] = {}
         for param in module.params:
             self.declare(param.name, param)
@@ -55,7 +55,7 @@ class Parsers(Base):
         with self.inside(Scope(self.globals)), self.setting(module=parser, returns=None):
             self.module_params(parser)
             for local in parser.locals:
-                self.statement(local)                       # type: ignore[attr-defined]
+                self.statement(local)
             states: dict[str, ast.State] = {}
             for state in parser.states:
                 if state.name in FINAL:
@@ -77,7 +77,7 @@ class Parsers(Base):
             if bound is not None and not 1 <= bound <= 65535:
                 self.error("max is 1 to 65535", state.max)
         with self.inside(Scope(self.scope)):
-            self.statements(state.statements)               # type: ignore[attr-defined]
+            self.statements(state.statements)
             if state.transition is None:
                 self.error(f"state '{state.name}' goes nowhere", state.span, "end it with transition accept; or transition reject;")
             else:
@@ -86,7 +86,7 @@ class Parsers(Base):
     def transition(self, transition: ast.Transition, states: dict[str, ast.State]) -> None:
         types: list[Type | None] = []
         for e in transition.select or []:
-            type_ = self.expr(e)                            # type: ignore[attr-defined]
+            type_ = self.expr(e)
             if isinstance(type_, Integer):
                 self.settle(e)
                 type_ = e.type
@@ -114,11 +114,11 @@ class Parsers(Base):
                        f"write ({', '.join(['_'] * len(types))}), one for each" if len(types) > 1 else "")
             return
         for key, type_ in zip(keys, types):
-            self.key(key, type_, "a key of this select")    # type: ignore[attr-defined]
+            self.key(key, type_, "a key of this select")
 
     def target_state(self, case: ast.SelectCase, states: dict[str, ast.State]) -> None:
         if case.reason is not None:
-            self.value(case.reason, ErrorType(), "the reason")      # type: ignore[attr-defined]
+            self.value(case.reason, ErrorType(), "the reason")
         if case.target in FINAL:
             return
         case.state = states.get(case.target)
@@ -168,7 +168,7 @@ class Parsers(Base):
         with self.inside(Scope(self.globals)), self.setting(module=deparser, returns=None):
             self.module_params(deparser)
             with self.inside(Scope(self.scope)):
-                self.statements(deparser.body.statements)   # type: ignore[attr-defined]
+                self.statements(deparser.body.statements)
         self.order_of_emits(deparser)
 
     def order_of_emits(self, deparser: ast.Deparser) -> None:

@@ -17,7 +17,7 @@ class Processors(Base):
     # ------------------------------------------------------------ constants, enums, structs, typedefs
 
     def resolve_Const(self, decl: ast.Const) -> None:
-        self.const(decl)                                    # type: ignore[attr-defined]
+        self.const(decl)
 
     def resolve_Typedef(self, decl: ast.Typedef) -> None:
         self.type_of(decl.type_ref)
@@ -34,7 +34,7 @@ class Processors(Base):
             if member.name in names:
                 self.error(f"'{member.name}' is here twice", member, notes=[("the first one is here", names[member.name].span)])
             names.setdefault(member.name, member)
-            if member.value is not None and self.value(member.value, base, "a member's value"):    # type: ignore[attr-defined]
+            if member.value is not None and self.value(member.value, base, "a member's value"):
                 if member.value.const is None:
                     self.error("a member's value must be a constant", member.value)
                     continue
@@ -69,7 +69,7 @@ class Processors(Base):
         """`Udp(ip) udp;`: the headers that this one looks at are declared before it."""
         args = field.type_ref.args or []
         type_ = field.type.header if isinstance(field.type, Stack) else field.type
-        params = type_.decl.params if isinstance(type_, HeaderType) else []        # type: ignore[attr-defined]
+        params = type_.decl.params if isinstance(type_, HeaderType) else []
         if field.type is None:
             return
         if field.type_ref.args is not None and not isinstance(type_, HeaderType):
@@ -82,12 +82,12 @@ class Processors(Base):
             return
         for arg, param in zip(args, params):
             other = before.get(arg.name) if isinstance(arg, ast.Name) else None
-            if other is None:
+            if other is None or not isinstance(arg, ast.Name):
                 self.error("the argument of a header is an earlier field of this struct", arg, suggest(getattr(arg, "name", ""), before))
             elif param.type is not None and other.type != param.type:
                 self.error(f"parameter '{param.name}' is {param.type}, and '{other.name}' is {other.type}", arg)
             else:
-                arg.decl, arg.type = other, other.type      # type: ignore[attr-defined]
+                arg.decl, arg.type = other, other.type
                 field.args.append(other)
 
     # ------------------------------------------------------------ state
@@ -132,45 +132,45 @@ class Processors(Base):
         if result is not None and (not isinstance(result, (Bits, Bool, EnumType, ErrorType, StructType, Void)) or is_headers(result)):
             self.error(f"a function cannot return {result}", decl.return_type)
             decl.return_type.type = None
-        self.params(decl.params, (Bits, Bool, EnumType, ErrorType, StructType, HeaderType), "a function")       # type: ignore[attr-defined]
+        self.params(decl.params, (Bits, Bool, EnumType, ErrorType, StructType, HeaderType), "a function")
 
     def resolve_Extern(self, decl: ast.Extern) -> None:
         self.type_of(decl.return_type)
-        self.params(decl.params, (Bits, Bool, EnumType), "an extern")       # type: ignore[attr-defined]
+        self.params(decl.params, (Bits, Bool, EnumType), "an extern")
         if decl.cost is not None:
             self.constant_number(decl.cost, "a cost")
 
     def function_body(self, decl: ast.Function) -> None:
         result = decl.return_type.type
-        self.body(decl, self.globals, result)               # type: ignore[attr-defined]
+        self.body(decl, self.globals, result)
         if result is not None and not isinstance(result, Void) and not always_leaves(decl.body):
             self.error(f"function '{decl.name}' does not return a value on every path", decl.span, f"end it with return of a {result}")
 
     def resolve_Action(self, decl: ast.Action) -> None:
         """Parameters only; bodies are checked where their module's names are known."""
-        self.params(decl.params, (Bits, Bool, EnumType, StructType), "an action")       # type: ignore[attr-defined]
+        self.params(decl.params, (Bits, Bool, EnumType, StructType), "an action")
 
     # ------------------------------------------------------------ processor
 
     def processor_body(self, processor: ast.Processor) -> None:
         with self.inside(Scope(self.globals)), self.setting(module=processor, returns=Void()):
-            self.module_params(processor)                   # type: ignore[attr-defined]
+            self.module_params(processor)
             for local in processor.locals:
                 if isinstance(local, (ast.VarDecl, ast.ConstDecl)):
-                    self.statement(local)                   # type: ignore[attr-defined]
+                    self.statement(local)
                 elif isinstance(local, ast.Decl):
                     self.ensure_local(local)
                     self.declare(local.name, local)
             scope = self.scope
             for local in processor.locals:
                 if isinstance(local, ast.Action):
-                    self.body(local, scope, Void())         # type: ignore[attr-defined]
+                    self.body(local, scope, Void())
             for local in processor.locals:
                 if isinstance(local, ast.Table):
                     self.table(local)
                 elif isinstance(local, ast.Migrate):
-                    self.block(local.body)                  # type: ignore[attr-defined]
-            self.block(processor.apply)                     # type: ignore[attr-defined]
+                    self.block(local.body)
+            self.block(processor.apply)
 
     def ensure_local(self, decl: ast.Decl) -> None:
         """A declaration inside a module sees the module's constants."""
@@ -184,7 +184,7 @@ class Processors(Base):
 
     def table(self, table: ast.Table) -> None:
         for key in table.keys:
-            type_ = self.expr(key.expr)                     # type: ignore[attr-defined]
+            type_ = self.expr(key.expr)
             if type_ is not None and not isinstance(type_, (Bits, Bool, EnumType)):
                 self.error(f"a key is a number, an enum or a bool, and this is {described(type_)}", key.expr)
                 key.expr.type = None
@@ -217,7 +217,7 @@ class Processors(Base):
     def action_ref(self, ref: ast.ActionRef) -> None:
         decl = self.scope.find(ref.name)
         if decl is None and ref.name == NO_ACTION:
-            ref.action = self.no_action                     # type: ignore[attr-defined]
+            ref.action = self.no_action
             return
         if isinstance(decl, ast.Action):
             ref.action = decl
@@ -232,7 +232,7 @@ class Processors(Base):
             self.error(f"action '{ref.name}' has {plural(len(ref.action.params), 'parameter')}", ref)
             return
         for param, arg in zip(ref.action.params, ref.args):
-            self.value(arg, param.type, f"parameter '{param.name}'")        # type: ignore[attr-defined]
+            self.value(arg, param.type, f"parameter '{param.name}'")
         for param in ref.action.params[len(ref.args):]:
             if isinstance(param.type, StructType) or param.direction:
                 self.error(f"a table cannot give parameter '{param.name}' of action '{ref.name}'", ref,
@@ -245,9 +245,9 @@ class Processors(Base):
         if ref.name not in names and not (what == "default_action" and ref.name == NO_ACTION):
             self.error(f"action '{ref.name}' is not among the actions of table '{table.name}'", ref, f"add {ref.name}; to actions")
             return
-        if self.arguments(ref, ref.action.params, ref.args, f"action '{ref.name}'"):        # type: ignore[attr-defined]
+        if self.arguments(ref, ref.action.params, ref.args, f"action '{ref.name}'"):
             for arg in ref.args:
-                self.is_constant(arg, "an argument of a table's action")    # type: ignore[attr-defined]
+                self.is_constant(arg, "an argument of a table's action")
 
     def entry(self, table: ast.Table, entry: ast.TableEntry, names: dict[str, ast.ActionRef]) -> None:
         if len(entry.keys) != len(table.keys):
@@ -264,7 +264,7 @@ class Processors(Base):
                 self.error("an exact key has a value", value, "use ternary for keys that may be anything")
             case ast.Binary(op="/") if key.match == "lpm":
                 value.type = key.expr.type
-                if not self.value(value.left, key.expr.type, place) or not self.is_constant(value.left, place):     # type: ignore[attr-defined]
+                if not self.value(value.left, key.expr.type, place) or not self.is_constant(value.left, place):
                     return
                 length = self.constant_number(value.right, "a prefix length")
                 width = self.width_of(key.expr.type) or 0
@@ -277,10 +277,10 @@ class Processors(Base):
             case ast.Binary(op="&&&") if key.match not in ("ternary", "lpm"):
                 self.error(f"a mask is for ternary keys, and this is {key.match}", value)
             case ast.Binary(op="&&&") if key.match == "lpm":
-                if self.key(value, key.expr.type, place):   # type: ignore[attr-defined]
+                if self.key(value, key.expr.type, place):
                     self.prefix_mask(value, self.width_of(key.expr.type) or 0)
             case _:
-                self.key(value, key.expr.type, place)       # type: ignore[attr-defined]
+                self.key(value, key.expr.type, place)
 
     def prefix_mask(self, value: ast.Binary, width: int) -> None:
         """P4 writes prefixes as masks; the entry then reads `address / length`."""

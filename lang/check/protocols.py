@@ -14,9 +14,9 @@ class Protocols(Base):
         with self.inside(Scope(self.globals)), self.setting(module=timing, returns=Void()):
             for local in timing.locals:
                 if isinstance(local, (ast.VarDecl, ast.ConstDecl)):
-                    self.statement(local)                   # type: ignore[attr-defined]
+                    self.statement(local)
                 elif isinstance(local, ast.Decl):
-                    self.ensure_local(local)                # type: ignore[attr-defined]
+                    self.ensure_local(local)
                     self.declare(local.name, local)
             for handler in timing.handlers:
                 self.handler(handler)
@@ -35,7 +35,7 @@ class Protocols(Base):
                 param.type = Bits(32)
                 self.declare(name, param)
             if not handler.params:
-                self.block(handler.body)                    # type: ignore[attr-defined]
+                self.block(handler.body)
 
     def hook(self, event: str, where: ast.Node) -> None:
         if event not in builtins.HOOKS:
@@ -49,7 +49,7 @@ class Protocols(Base):
         for binding in protocol.bindings:
             self.hook(binding.event, binding)
             for arg in binding.args:
-                self.expr(arg)                              # type: ignore[attr-defined]
+                self.expr(arg)
                 self.settle(arg)
             if binding.within is not None:
                 self.constant_number(binding.within, "a time")

@@ -26,7 +26,7 @@ def purity(program: ast.Program, diagnostics: Diagnostics) -> None:
         if type(decl) in PLACES:
             for node in walk(decl):
                 if isinstance(node, ast.Call) and node.target in writers:
-                    diagnostics.error(f"'{node.target.name}' changes {writers[node.target]}, and {PLACES[type(decl)]} changes no state",   # type: ignore
+                    diagnostics.error(f"'{node.target.name}' changes {writers[node.target]}, and {PLACES[type(decl)]} changes no state",
                                       node.span, "change it in a processor")
 
 

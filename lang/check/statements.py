@@ -38,7 +38,7 @@ class Statements(Base):
     def _stmt_VarDecl(self, one: ast.VarDecl) -> None:
         one.type = self.type_of(one.type_ref)
         if one.init is not None:
-            if self.value(one.init, one.type, f"'{one.name}'") and isinstance(one.type, (HeaderType, Stack)):     # type: ignore[attr-defined]
+            if self.value(one.init, one.type, f"'{one.name}'") and isinstance(one.type, (HeaderType, Stack)):
                 self.error("a header variable begins invalid", one.init, "extract into it, or assign it later")
         self.variable_type(one)
         self.declare(one.name, one)
@@ -53,7 +53,7 @@ class Statements(Base):
                     self.error("header variables are for parsers", one, "elsewhere headers belong to the headers struct")
                 elif isinstance(header, ast.Header) and header.params:
                     self.error(f"header {header.name} looks at other headers and cannot be a variable", one, "declare it in the headers struct")
-            case StructType() if any(isinstance(f.type, (HeaderType, Stack)) for f in one.type.decl.fields):   # type: ignore[attr-defined]
+            case StructType() if any(isinstance(f.type, (HeaderType, Stack)) for f in one.type.decl.fields):
                 self.error("a struct of headers is not a variable", one, "it is a parameter of the modules")
 
     def _stmt_ConstDecl(self, one: ast.ConstDecl) -> None:
@@ -62,18 +62,18 @@ class Statements(Base):
 
     def const(self, one: ast.Const | ast.ConstDecl) -> None:
         one.type = self.type_of(one.type_ref)
-        if self.value(one.value, one.type, f"'{one.name}'") and one.value.const is None:     # type: ignore[attr-defined]
+        if self.value(one.value, one.type, f"'{one.name}'") and one.value.const is None:
             if isinstance(one.type, StructType):
                 self.error("a constant is a number, a bool or a member of an enum", one)
             else:
                 self.error(f"'{one.name}' must be a constant", one.value, "use numbers and other constants")
 
     def _stmt_Assign(self, one: ast.Assign) -> None:
-        type_ = self.target(one.target)                     # type: ignore[attr-defined]
+        type_ = self.target(one.target)
         if isinstance(type_, Array):
             self.error(f"{type_} is not assigned as a whole", one.target, "assign one cell, as in r[0] = ...")
             return
-        good = self.value(one.value, type_, "what is assigned") if type_ is not None else self.expr(one.value)      # type: ignore[attr-defined]
+        good = self.value(one.value, type_, "what is assigned") if type_ is not None else self.expr(one.value)
         if type_ is None or not good:
             return
         self.verdict(one)
@@ -90,7 +90,7 @@ class Statements(Base):
                     self.error(f"a verdict is one of {', '.join(builtins.VERDICTS)}", choice)
 
     def _stmt_If(self, one: ast.If) -> None:
-        self.condition(one.cond)                            # type: ignore[attr-defined]
+        self.condition(one.cond)
         for branch in (one.then, one.otherwise):
             if branch is not None:
                 with self.inside(Scope(self.scope)):
@@ -113,7 +113,7 @@ class Statements(Base):
 
     def _stmt_Switch(self, one: ast.Switch) -> None:
         table = self.action_run(one.value)
-        type_ = None if table else self.expr(one.value)     # type: ignore[attr-defined]
+        type_ = None if table else self.expr(one.value)
         if isinstance(type_, Integer):
             self.settle(one.value)
             type_ = one.value.type
@@ -127,7 +127,7 @@ class Statements(Base):
                     key: object = "default"
                 elif table is not None:
                     key = self.action_label(label, table)
-                elif type_ is None or not (self.value(label, type_, "a case") and self.is_constant(label, "a case")):   # type: ignore[attr-defined]
+                elif type_ is None or not (self.value(label, type_, "a case") and self.is_constant(label, "a case")):
                     continue
                 else:
                     key = label.const
@@ -140,7 +140,7 @@ class Statements(Base):
     def action_run(self, value: ast.Expr) -> ast.Table | None:
         """The table of `switch (t.apply().action_run)`."""
         if isinstance(value, ast.Member) and value.name == "action_run" and isinstance(value.base, ast.Call):
-            self.expr(value.base)                           # type: ignore[attr-defined]
+            self.expr(value.base)
             if isinstance(value.base.target, ast.Table):
                 value.decl = "action_run"
                 return value.base.target
@@ -157,7 +157,7 @@ class Statements(Base):
     def _stmt_Return(self, one: ast.Return) -> None:
         if self.returns_anything:
             if one.value is not None:
-                self.expr(one.value)                        # type: ignore[attr-defined]
+                self.expr(one.value)
         elif self.returns is None:
             self.error("there is nothing to return from here", one, "write transition accept; or reject" if isinstance(self.module, ast.Parser) else "")
         elif isinstance(self.returns, Void):
@@ -166,14 +166,14 @@ class Statements(Base):
         elif one.value is None:
             self.error(f"a value of {self.returns} is returned here", one, "write return value;")
         else:
-            self.value(one.value, self.returns, "what is returned")     # type: ignore[attr-defined]
+            self.value(one.value, self.returns, "what is returned")
 
     def _stmt_Exit(self, one: ast.Exit) -> None:
         if not isinstance(self.module, ast.Processor):
             self.error("exit is for processors", one)
 
     def _stmt_ExprStmt(self, one: ast.ExprStmt) -> None:
-        type_ = self.expr(one.call)                         # type: ignore[attr-defined]
+        type_ = self.expr(one.call)
         if type_ is not None and not isinstance(type_, Void) and isinstance(one.call.target, (ast.Function, str)) \
                 and one.call.target not in ("radio.cca",) and not effects(one.call):
             self.warning("the value of this call is not used", one)
