@@ -14,7 +14,7 @@ import cffi
 from lpn.runtime.engine.build import BuildError, cache_dir, digest
 
 HERE = Path(__file__).parent
-SOURCES = ("Cargo.toml", "Cargo.lock", "src/lib.rs")
+SOURCES = ("Cargo.toml", "src/lib.rs")
 
 DECLARATIONS = """
 typedef struct Vm Vm;
@@ -37,10 +37,14 @@ def build() -> Path:
     target = cache_dir() / f"lpn-rbpf-{digest(*files)}.so"
     if target.exists():
         return target
+    crate = cache_dir() / "rbpf"                # cargo writes beside the manifest: give it a copy
+    (crate / "src").mkdir(parents=True, exist_ok=True)
+    for name in SOURCES:
+        shutil.copyfile(HERE / name, crate / name)
     work = cache_dir() / "rbpf-target"
     done = subprocess.run(
-        [cargo, "build", "--release", "--locked", "--quiet", "--manifest-path", str(HERE / "Cargo.toml"),
-         "--target-dir", str(work)], capture_output=True, text=True, check=False)
+        [cargo, "build", "--release", "--quiet", "--manifest-path", str(crate / "Cargo.toml"), "--target-dir", str(work)],
+        capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if line.startswith("error")] or ["no message"]
         raise BuildError(f"cargo could not build engine rbpf: {lines[0]}")
