@@ -5,6 +5,7 @@ input that cannot be read. 130: interrupted; 141: whoever read our output has le
 """
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -27,19 +28,30 @@ COMMANDS = {
     "fuzz": "Compare the engines on generated programs.",
     "bench": "Measure the compiler and the engines.",
 }
+#: Commands that are modules of the compiler; they are there once they have a click command called `command`.
+OWN_MODULES = ("fuzz", "bench")
 INTERRUPTED, PIPE_CLOSED = 130, 141             # as a shell reports SIGINT and SIGPIPE
+
+
+def module_of(name: str) -> str | None:
+    """The module of a command, if there is one."""
+    if name in COMMANDS and find_spec(f"lpn.compiler.commands.{name}"):
+        return f"lpn.compiler.commands.{name}"
+    if name in OWN_MODULES and find_spec(f"lpn.compiler.{name}"):
+        if isinstance(getattr(importlib.import_module(f"lpn.compiler.{name}"), "command", None), click.Command):
+            return f"lpn.compiler.{name}"
+    return None
 
 
 class Cli(click.Group):
     """Imports a command when it is used; `main` is the guard."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for name in COMMANDS if find_spec(f"lpn.compiler.commands.{name}")]
+        return [name for name in COMMANDS if module_of(name)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        return importlib.import_module(f"lpn.compiler.commands.{cmd_name}").command
+        module = module_of(cmd_name)
+        return importlib.import_module(module).command if module else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list, without importing every command."""
@@ -121,8 +133,8 @@ def explain(e: Exception):
         if loaded is not None and isinstance(e, getattr(loaded, name, ())):
             return str(e), status
     if isinstance(e, OSError):
-        where = f"{e.filename}: " if e.filename else ""
-        return f"{where}{e.strerror or e}", 2
+        where = e.filename or ("standard output" if e.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO) else "")
+        return f"{where}{': ' * bool(where)}{e.strerror or e}", 2
     return str(e), None
 
 

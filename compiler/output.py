@@ -1,6 +1,7 @@
 """What the commands print and write: text and tables for people, progress, files that appear whole or not at all."""
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -158,10 +159,10 @@ def write_files(files: dict[Path, bytes]) -> None:
     ready: list[tuple[str, Path]] = []
     try:
         for path, data in files.items():
+            folder(path.parent)
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
                 if path.is_dir():
-                    raise IsADirectoryError(21, "Is a directory")
+                    raise IsADirectoryError(errno.EISDIR, "Is a directory")
                 handle, name = tempfile.mkstemp(prefix=".lpn-", dir=path.parent)
                 ready.append((name, path))
                 with os.fdopen(handle, "wb") as stream:
@@ -179,6 +180,16 @@ def write_files(files: dict[Path, bytes]) -> None:
     finally:
         for name, _ in ready:
             Path(name).unlink(missing_ok=True)
+
+
+def folder(path: Path) -> None:
+    """Makes a folder if it is not there. Raises Failure."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise Failure(f"cannot write into {path}: it is not a folder") from None
+    except OSError as e:
+        raise Failure(f"cannot make the folder {path}: {e.strerror or e}") from None
 
 
 def _mode(path: Path) -> int:

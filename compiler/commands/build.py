@@ -32,6 +32,7 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], fuse: bo
       lpnc build examples/udp/udp.lpn -o build/udp
       lpnc build examples/udp/udp.lpn --fuse --emit image,asm -o build/udp
       lpnc build examples/udp/udp.lpn --without Checksum
+
     FILE.lpn makes the bundle FILE.lpnb and the source map FILE.map.json; of a
     container called NAME: NAME.lpnc (image), NAME.o, NAME.s, NAME.ll. Nothing is
     written when the verifier refuses a container.

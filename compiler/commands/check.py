@@ -6,7 +6,7 @@ import click
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError, rich_text
 from lpn.lang.loader import Unreadable
 
-from ..output import count, put_json, say
+from ..output import Failure, count, put_json, say
 from .inputs import json_option, read_source, shown
 
 
@@ -19,6 +19,7 @@ def command(files: tuple[str, ...], as_json: bool) -> int:
     \b
       lpnc check examples/udp/udp.lpn
       lpnc check --json *.lpn
+
     With --json, one object per error or warning: file, line, column, end_line,
     end_column, severity, message, hints, notes.
     """
@@ -32,7 +33,9 @@ def command(files: tuple[str, ...], as_json: bool) -> int:
             for one in found:
                 put_json(object_of(one, path))
         elif found:
-            say(rich_text(found), err=True)
+            text = rich_text(found)
+            text.rstrip()
+            say(text, err=True)
     if not as_json:
         total = f"{count(errors, 'error')}, {count(warned, 'warning')}" if errors or warned else "no errors"
         say(f"{count(len(files), 'file')}: {total}", style="red" if errors else "green")
@@ -43,6 +46,8 @@ def diagnose(path: str) -> tuple[list[Diagnostic], int]:
     """(what is wrong, exit status) of one file."""
     try:
         return read_source(path).program().warnings, 0
+    except Failure as e:
+        return [Diagnostic("error", str(e), None)], e.status
     except Unreadable as e:
         return e.diagnostics, 2
     except DiagnosticError as e:

@@ -26,6 +26,7 @@ def command(file: str, target: str | None, no_source: bool, module: str | None, 
     \b
       lpnc disasm examples/udp/udp.lpn --module Serve
       lpnc disasm build/udp/udp.lpnb --no-source
+
     Each instruction has its slot (8 bytes each, from 0), its bytes, its text.
     """
     units = of_input(read_input(file), target, fuse, without, level)

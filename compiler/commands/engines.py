@@ -33,14 +33,10 @@ def command(as_json: bool) -> int:
 
 def missing(name: str) -> str | None:
     """One line that says why an engine cannot be used here; None when it can."""
-    from importlib.util import find_spec
-
     from lpn.runtime.engines import EngineUnavailable, get_engine
     try:
         if name == "kernel":
             from lpn.runtime.kernel import check_available
-            if not find_spec("lpn.compiler.kernel_runner"):
-                return "programs cannot be run in it yet"
             check_available()
         elif name != "reference":
             with waiting(f"building engine {name}"):

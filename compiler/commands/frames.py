@@ -60,12 +60,7 @@ def runner(name: str, program: ast.Program, given: control.Tables | None = None,
     """A program in an engine; the engine may have to be built first."""
     known(name)
     with waiting(f"preparing engine {name}"):
-        try:
-            return make_runner(name, program, given, level=level, compiled=compiled)
-        except ModuleNotFoundError as e:
-            if e.name and e.name.startswith("lpn."):
-                raise Failure(f"engine {name} cannot run programs yet") from None
-            raise
+        return make_runner(name, program, given, level=level, compiled=compiled)
 
 
 def bundle_runner(name: str, bundle: Bundle) -> Runner:

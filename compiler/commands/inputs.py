@@ -167,7 +167,7 @@ def listed(choices: Iterable[str]) -> Callable[[click.Context, click.Parameter, 
 
 def compile_options(command: Callable) -> Callable:
     for option in (
-        click.option("-O", "level", type=click.IntRange(0, 2), default=2, show_default=True, help="Optimisation level."),
+        click.option("-O", "level", type=click.IntRange(0, 2), default=2, metavar="LEVEL", help="Optimisation level, 0 to 2 (the default)."),
         click.option("--without", multiple=True, metavar="MODULE", help="Leave a processor out of the chain (repeatable)."),
         click.option("--fuse", is_flag=True, help="Compile the whole chain into one container."),
     ):

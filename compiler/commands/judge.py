@@ -11,7 +11,7 @@ from lpn.lang import ast
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import Report, render, verify
 
-from ..build import Compiled, Container, compile_program
+from ..build import BuildError, Compiled, Container, compile_program
 from ..bundle import Bundle
 from ..elf import read_object
 from ..image import Flag, Image
@@ -94,8 +94,11 @@ def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
 
 def compiled(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2) -> Compiled:
     """Compiles; lines name their files as the loader does."""
-    with waiting("compiling"):
-        result = compile_program(program, target, fuse, level)
+    try:
+        with waiting("compiling"):
+            result = compile_program(program, target, fuse, level)
+    except BuildError as e:
+        raise Failure(f"{program.sources[-1].name}: {e}", 1) from None
     for c in result.containers:
         c.code.lines = line_table(c.object, "xdp" if target == "xdp" else "lpn")
     return result
@@ -137,15 +140,10 @@ def sealed(result: Compiled) -> list[tuple[Container, Report]]:
 
 
 def show_rejection(report: Report, name: str, sources: dict[str, list[str]], err: bool = False) -> None:
-    """The rule that is violated, its line, and what to do."""
+    """The rule that is violated and its line."""
     from rich.text import Text
     out = console(err)
-    text = Text.from_ansi(render(report, out.is_terminal and not out.no_color, sources, name))
-    if report.insn is not None and report.line is None:
-        text.append(f"\n  at instruction slot {report.insn}")
-    if report.hint:
-        text.append(f"\n  help: {report.hint}")
-    say(text, err=err)
+    say(Text.from_ansi(render(report, out.is_terminal and not out.no_color, sources, name)), err=err)
 
 
 def as_json(unit: Unit, report: Report) -> dict:

@@ -55,7 +55,7 @@ class Number(click.ParamType):
 @click.option("--node-short", type=Number(16), default=0, help="The node's short address.")
 @click.option("--node-ext", type=Number(64), default=0, help="The node's EUI-64.")
 @click.option("--node-pan", type=Number(16), default=0, help="The node's PAN.")
-@click.option("--limit", type=click.IntRange(min=0), help="Only the first so many frames.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first so many frames.")
 @click.option("-v", "--verbose", is_flag=True, help="Draw each packet as the parser sees it (needs the source).")
 @compile_options
 @json_option
@@ -69,9 +69,11 @@ def command(file: str, capture: str, target: str | None, out_linktype: int | Non
       lpnc run udp.lpn --in x.pcap --json --limit 10
       lpnc run udp.lpn --in x.pcap --compare engine,reference,rbpf
       lpnc run decompress.lpn --tables contexts.json --in x.pcap --out y.pcap
+
     With --json one object per frame: frame (from 1), verdict, reason, port,
     out (hex of the rebuilt packet, or null), insns (eBPF instructions executed;
     null where the engine does not count); with --compare also agree and engines.
+
     Frames that never reach the program are dropped with a reason of their own:
     Fcs (the frame check sequence is wrong) and NotFrame (the record holds no
     whole frame).

@@ -1,8 +1,8 @@
 """`lpnc verify`: does it keep the rules?"""
 from __future__ import annotations
 
+import os
 import re
-from pathlib import Path
 
 import click
 
@@ -20,10 +20,10 @@ HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")
 @click.option("--raw", metavar="BYTES", help="Judge bare bytecode: hex text, or a file (`-`: standard input) of bytes or hex text.")
 @click.option("--profile", "--target", "profile", type=click.Choice(sorted(PROFILES)),
               help="The context it will meet. Default: lpn; xdp for an object's section xdp.")
-@click.option("--record-size", type=click.IntRange(0, 65535), default=0, help="With --raw or an object: bytes of header record.")
-@click.option("--state-size", type=click.IntRange(0, 65535), default=0, help="With --raw or an object: bytes of state.")
-@click.option("--rodata-size", type=click.IntRange(0, 1 << 20), default=0, help="With --raw: bytes of read-only data.")
-@click.option("--data-size", type=click.IntRange(0, 1 << 20), default=0, help="With --raw: bytes of data.")
+@click.option("--record-size", type=click.IntRange(0, 65535), default=0, metavar="N", help="With --raw or an object: bytes of header record.")
+@click.option("--state-size", type=click.IntRange(0, 65535), default=0, metavar="N", help="With --raw or an object: bytes of state.")
+@click.option("--rodata-size", type=click.IntRange(0, 1 << 20), default=0, metavar="N", help="With --raw: bytes of read-only data.")
+@click.option("--data-size", type=click.IntRange(0, 1 << 20), default=0, metavar="N", help="With --raw: bytes of data.")
 @compile_options
 @json_option
 def command(file: str | None, raw: str | None, profile: str | None, record_size: int, state_size: int, rodata_size: int,
@@ -34,7 +34,8 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
     \b
       lpnc verify examples/udp/udp.lpn
       lpnc verify build/udp/udp.lpnb --json
-      lpnc verify --raw "b4 00 00 00 00 00 00 00 95 00 00 00 00 00 00 00" --profile xdp
+      lpnc verify --raw "b7 00 00 00 00 00 00 00 95 00 00 00 00 00 00 00" --profile xdp
+
     Lines of a bundle or image come from the source map beside it. With --json,
     one object per module: name, accepted, rule, message, file, line, insn, stack,
     insns, max_insns, wcet_cycles (null: not computed yet), certificate_bytes,
@@ -72,7 +73,7 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
 
 def raw_bytes(given: str) -> bytes:
     """Bytes given as hex text, as a file, or on standard input. Raises Failure."""
-    if given == "-" or Path(given).exists():
+    if given == "-" or given and os.path.exists(given):
         data = read_bytes(given)
         try:
             text = data.decode("ascii")

@@ -1,0 +1,366 @@
+"""The commands of `lpnc` on what they are made for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli import FRAMES, RECORDING, TAG, UDP, lpnc, make_capture
+from lpn.compiler.bundle import Bundle
+from lpn.compiler.cli import COMMANDS
+from lpn.compiler.image import Flag, Image
+from lpn.runtime.capture import read
+
+REASONS = ["BadKind", "BadKind", None, None, "PacketTooShort"]
+
+
+@pytest.fixture
+def tag(tmp_path: Path) -> Path:
+    path = tmp_path / "tag.lpn"
+    path.write_text(TAG)
+    return path
+
+
+@pytest.fixture
+def frames(tmp_path: Path) -> Path:
+    return make_capture(tmp_path / "in.pcap")
+
+
+@pytest.fixture
+def bundle(tag: Path) -> Path:
+    assert lpnc("build", tag, "-o", tag.parent / "built").exit_code == 0
+    return tag.parent / "built" / "tag.lpnb"
+
+
+def objects(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+# ---------------------------------------------------------------- check
+
+def test_check(tag):
+    result = lpnc("check", tag, UDP)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "2 files: no errors\n", "")
+
+
+def test_check_standard_input():
+    assert lpnc("check", "-", input=TAG.encode()).exit_code == 0
+    result = lpnc("check", "-", input=TAG.replace("verify(h.tag.kind", "verify(h.tag.kin").encode())
+    assert result.exit_code == 1
+    assert result.stderr.startswith("<stdin>:7:")
+
+
+def test_check_counts_and_goes_on_after_a_bad_file(tag, tmp_path):
+    bad = tmp_path / "bad.lpn"
+    bad.write_text(TAG.replace("bit<16> port;", "bit<16> port"))
+    result = lpnc("check", bad, tag)
+    assert result.exit_code == 1
+    assert f"{bad}:2:" in result.stderr and "error:" in result.stderr
+    assert result.stdout == "2 files: 1 error, 0 warnings\n"
+
+
+def test_check_json(tmp_path):
+    bad = tmp_path / "bad.lpn"
+    bad.write_text(TAG.replace("h.tag.kind == 1", "h.tag.kind == true"))
+    result = lpnc("check", "--json", bad)
+    assert result.exit_code == 1
+    [found] = objects(result.stdout)
+    assert (found["file"], found["line"], found["severity"]) == (str(bad), 12, "error")
+    assert set(found) == {"file", "line", "column", "end_line", "end_column", "severity", "message", "hints", "notes"}
+
+
+# ---------------------------------------------------------------- build
+
+def test_build_makes_bundle_and_map(bundle):
+    assert sorted(p.name for p in bundle.parent.iterdir()) == ["tag.lpnb", "tag.map.json"]
+    made = Bundle.from_bytes(bundle.read_bytes())
+    assert made.chain == ("Rx", "Guard", "Work", "Tx") and made.protocol == "TagProtocol"
+    rows = json.loads(bundle.with_name("tag.map.json").read_text())["modules"]
+    assert set(rows) == set(made.chain)
+    assert {file for each in rows.values() for _, file, _ in each} == {str(bundle.parent.parent / "tag.lpn")}
+
+
+def test_build_table(tag, tmp_path):
+    result = lpnc("build", tag, "-o", tmp_path / "x")
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["module", "kind", "instructions", "stack", "image", "bytes"]
+    assert [line.split()[0] for line in lines[1:6]] == ["Rx", "Guard", "Work", "Tx", "all"]
+    assert lines[6].startswith("wrote ")
+
+
+def test_build_json(tag, tmp_path):
+    modules = objects(lpnc("build", tag, "--json", "-o", tmp_path / "x", "--emit", "image").stdout)
+    assert [m["name"] for m in modules] == ["Rx", "Guard", "Work", "Tx"]
+    for m in modules:
+        assert m["accepted"] and m["image_bytes"] == (tmp_path / "x" / f"{m['name']}.lpnc").stat().st_size
+
+
+def test_build_writes_what_the_verifier_found_into_the_image(tag, tmp_path):
+    lpnc("build", tag, "-o", tmp_path, "--emit", "image")
+    image = Image.from_bytes((tmp_path / "Rx.lpnc").read_bytes())
+    found = objects(lpnc("verify", "--json", tmp_path / "Rx.lpnc").stdout)[0]
+    assert image.stack_used == found["stack"]
+    assert bool(image.flags & Flag.CLEAN32) == found["clean32"]
+
+
+@pytest.mark.parametrize("emit", [["--emit", "ir,asm,obj"], ["--emit", "ir", "--emit", "asm", "--emit", "obj"]])
+def test_build_all_forms_fused(tag, tmp_path, emit):
+    assert lpnc("build", tag, "--fuse", "-o", tmp_path / "x", *emit).exit_code == 0
+    files = {p.name: p.read_bytes() for p in (tmp_path / "x").iterdir()}
+    assert set(files) == {"TagProtocol.ll", "TagProtocol.s", "TagProtocol.o"}
+    assert b"define" in files["TagProtocol.ll"] and files["TagProtocol.o"][:4] == b"\x7fELF"
+
+
+def test_build_to_standard_output(tag):
+    result = lpnc("build", tag, "-o", "-")
+    assert result.exit_code == 0
+    assert Bundle.from_bytes(result.stdout_bytes).protocol == "TagProtocol"
+
+
+def test_build_is_reproducible(tag, tmp_path):
+    first = [lpnc("build", tag, "-o", "-").stdout_bytes for _ in range(2)]
+    assert first[0] == first[1]
+
+
+def test_build_without_a_processor(tag, tmp_path):
+    assert lpnc("build", tag, "--without", "Guard", "-o", tmp_path).exit_code == 0
+    assert Bundle.from_bytes((tmp_path / "tag.lpnb").read_bytes()).chain == ("Rx", "Work", "Tx")
+
+
+def test_build_refuses_what_the_verifier_refuses(tag, tmp_path, monkeypatch):
+    """A container that breaks a rule is not written; the message names the line of the program."""
+    from lpn.compiler.commands import judge
+    compiled = judge.compile_program
+
+    def broken(*args):
+        result = compiled(*args)
+        image = result.containers[0].image
+        object.__setattr__(image, "text", b"\xff" + image.text[1:])
+        return result
+    monkeypatch.setattr(judge, "compile_program", broken)
+    result = lpnc("build", tag, "-o", tmp_path / "x")
+    assert result.exit_code == 1
+    assert "rule 2" in result.stderr and "nothing is written" in result.stderr
+    assert not (tmp_path / "x").exists()
+
+
+# ---------------------------------------------------------------- verify
+
+FIELDS = {"accepted", "rule", "message", "line", "insn", "stack", "insns", "wcet_cycles", "certificate_bytes"}
+RETURN_0 = "b7 00 00 00 00 00 00 00  95 00 00 00 00 00 00 00"
+
+
+def test_verify_source_bundle_and_image_say_the_same(tag, bundle):
+    lpnc("build", tag, "--emit", "image", "-o", bundle.parent)
+    source = objects(lpnc("verify", "--json", tag).stdout)
+    assert source == objects(lpnc("verify", "--json", bundle).stdout)
+    assert source[1:2] == objects(lpnc("verify", "--json", bundle.with_name("Guard.lpnc")).stdout)
+    assert all(m["accepted"] and FIELDS <= set(m) for m in source)
+
+
+def test_verify_table(tag):
+    result = lpnc("verify", tag)
+    assert result.exit_code == 0
+    assert "not computed yet" in result.stdout and result.stdout.endswith("4 modules: all accepted\n")
+
+
+def test_verify_object(tag, tmp_path):
+    lpnc("build", tag, "--emit", "obj", "-o", tmp_path)
+    result = lpnc("verify", "--json", tmp_path / "Guard.o", "--record-size", "64", "--state-size", "64")
+    assert (result.exit_code, objects(result.stdout)[0]["accepted"]) == (0, True)
+
+
+def test_verify_raw(tmp_path):
+    (tmp_path / "bytes").write_bytes(bytes.fromhex(RETURN_0))
+    (tmp_path / "hex").write_text(RETURN_0 + "\n")
+    for given, more in ((RETURN_0, {}), ("0x" + RETURN_0.replace(" ", ""), {}), (str(tmp_path / "bytes"), {}),
+                        (str(tmp_path / "hex"), {}), ("-", {"input": bytes.fromhex(RETURN_0)}), ("-", {"input": RETURN_0.encode()})):
+        for profile in ("lpn", "xdp", "femto"):
+            result = lpnc("verify", "--json", "--raw", given, "--profile", profile, **more)
+            assert (result.exit_code, objects(result.stdout)[0]["insns"]) == (0, 2)
+
+
+@pytest.mark.parametrize("raw,rule", [("", 1), ("95", 1), ("95 00 00 00 00 00 00 00", 14), ("ff 00 00 00 00 00 00 00" + RETURN_0, 2)])
+def test_verify_raw_rejected(raw, rule):
+    result = lpnc("verify", "--json", "--raw", raw)
+    [found] = objects(result.stdout)
+    assert (result.exit_code, found["accepted"], found["rule"]) == (1, False, rule)
+    assert f"rule {rule}" in lpnc("verify", "--raw", raw).stdout
+
+
+def test_rejection_names_the_line_of_the_map(tag, bundle):
+    """The map beside a bundle turns an instruction into a line."""
+    made = Bundle.from_bytes(bundle.read_bytes())
+    guard = made.module("Guard")
+    object.__setattr__(guard, "text", guard.text[:-8] + b"\xff" + bytes(7))
+    bundle.write_bytes(made.to_bytes())
+    result = lpnc("verify", bundle)
+    assert result.exit_code == 1
+    assert f"{tag}:12" in result.stdout and "if (h.tag.kind == 1)" in result.stdout
+    assert objects(lpnc("verify", "--json", bundle).stdout)[1]["line"] == 12
+    bundle.with_name("tag.map.json").write_text("[]")
+    result = lpnc("verify", bundle)
+    assert result.exit_code == 1 and "not a source map" in result.stderr and "Guard: rejected" in result.stdout
+
+
+# ---------------------------------------------------------------- run
+
+def test_run_json(tag, frames):
+    rows = objects(lpnc("run", tag, "--in", frames, "--json").stdout)
+    assert [set(row) for row in rows] == [{"frame", "verdict", "reason", "port", "out", "insns"}] * 5
+    assert [row["frame"] for row in rows] == [1, 2, 3, 4, 5]
+    assert [row["verdict"] for row in rows] == ["DROP", "DROP", "DELIVER", "TRANSMIT", "DROP"]
+    assert [row["reason"] for row in rows] == REASONS
+    assert [row["port"] for row in rows] == [None, None, 0x1234, None, None]
+    assert [row["out"] for row in rows] == [None, None, None, "03000078797a", None]
+    assert all(row["insns"] > 0 for row in rows)
+
+
+def test_run_bundle_is_run_source(tag, bundle, frames):
+    assert lpnc("run", bundle, "--in", frames, "--json").stdout == lpnc("run", tag, "--in", frames, "--json").stdout
+
+
+def test_run_reference_has_no_instructions(tag, frames):
+    rows = objects(lpnc("run", tag, "--in", frames, "--json", "--engine", "reference").stdout)
+    assert [row["reason"] for row in rows] == REASONS
+    assert all(row["insns"] is None for row in rows)
+
+
+def test_run_table(tag, frames):
+    lines = lpnc("run", tag, "--in", frames).stdout.splitlines()
+    assert lines[0].split() == ["frame", "time", "bytes", "verdict", "reason", "port", "insns", "packet"]
+    assert lines[3].split()[:5] == ["3", "2.000000", "6", "DELIVER", "4660"]
+    assert lines[7:9] == ["5 frames: 3 DROP, 1 DELIVER, 1 TRANSMIT", "dropped: 2 BadKind, 1 PacketTooShort"]
+
+
+def test_run_tables_file(tag, frames, tmp_path):
+    tables = tmp_path / "tables.json"
+    tables.write_text('{"base": {"0": 1, "1": 258}}')
+    rows = objects(lpnc("run", tag, "--in", frames, "--tables", tables, "--json").stdout)
+    assert (rows[2]["port"], rows[3]["out"]) == (0x1235, "03010278797a")
+
+
+def test_run_out(tag, frames, tmp_path):
+    assert lpnc("run", tag, "--in", frames, "--out", tmp_path / "out.pcap").exit_code == 0
+    [frame] = read(tmp_path / "out.pcap")
+    assert (frame.data, frame.time_us, frame.linktype) == (b"\3\0\0xyz", 4_000_000, 230)
+    result = lpnc("run", tag, "--in", frames, "--out", "-")
+    assert result.stdout_bytes == (tmp_path / "out.pcap").read_bytes()
+
+
+def test_run_out_of_datagrams_is_raw_ipv6(tmp_path):
+    program = tmp_path / "copy.lpn"
+    program.write_text(TAG.replace("h.tag.kind == 3", "h.tag.kind == 0x60").replace("h.tag.port = base[1];", ""))
+    datagram = b"\x60" + bytes(4) + b"\2" + bytes(34) + b"hi"
+    out = tmp_path / "out.pcap"
+    lpnc("run", program, "--in", make_capture(tmp_path / "in.pcap", [datagram]), "--out", out)
+    [frame] = read(out)
+    assert (frame.data, frame.linktype) == (datagram, 101)
+    lpnc("run", program, "--in", tmp_path / "in.pcap", "--out", out, "--out-linktype", "230")
+    assert next(read(out)).linktype == 230
+
+
+def test_run_compare(tag, frames):
+    result = lpnc("run", tag, "--in", frames, "--compare", "engine,reference")
+    assert result.exit_code == 0
+    assert result.stdout.endswith("engine, reference agree in all 5 frames\n")
+    rows = objects(lpnc("run", tag, "--in", frames, "--compare", "engine,reference", "--json").stdout)
+    assert all(row["agree"] and set(row["engines"]) == {"engine", "reference"} for row in rows)
+
+
+def test_run_compare_differing(tag, frames, monkeypatch):
+    from lpn.lang.reference import Reference, Result
+    monkeypatch.setattr(Reference, "run", lambda *a: Result("ACCEPT"))
+    result = lpnc("run", tag, "--in", frames, "--compare", "engine,reference")
+    assert result.exit_code == 1
+    assert "differ in 5 of 5 frames" in result.stdout
+    rows = objects(lpnc("run", tag, "--in", frames, "--compare", "engine,reference", "--json").stdout)
+    assert [row["agree"] for row in rows] == [False] * 5
+
+
+def test_run_without_a_processor(tag, frames):
+    rows = objects(lpnc("run", tag, "--in", frames, "--without", "Guard", "--json").stdout)
+    assert rows[1]["verdict"] == "DELIVER"
+
+
+def test_run_limit_and_verbose(tag, frames):
+    result = lpnc("run", tag, "--in", frames, "--limit", "3", "-v")
+    assert "frame 3: DELIVER port 4660" in result.stdout and "tag: Tag, bytes 0 to 2" in result.stdout
+    assert "frame 4" not in result.stdout and "3 frames: " in result.stdout
+
+
+def test_run_node_and_meta(tmp_path):
+    program = tmp_path / "node.lpn"
+    program.write_text(TAG.replace("h.tag.port + base[0]", "node.short").replace("base[1]", "node.ext[63:48]"))
+    capture = make_capture(tmp_path / "in.pcap")
+    rows = objects(lpnc("run", program, "--in", capture, "--json", "--node-short", "0xbeef", "--node-ext", "02:4c:00:00:00:00:00:01").stdout)
+    assert (rows[2]["port"], rows[3]["out"][:6]) == (0xBEEF, "03024c")
+
+
+def test_frames_the_radio_drops_never_reach_the_program(tag, tmp_path):
+    from lpn.runtime.capture import Writer
+    with Writer(tmp_path / "x.pcap", 195) as writer:
+        writer.add(FRAMES[2])
+        writer.add_verbatim(FRAMES[2] + b"\0\0")
+        writer.add_verbatim(b"\2")
+    rows = objects(lpnc("run", tag, "--in", tmp_path / "x.pcap", "--json").stdout)
+    assert [(row["verdict"], row["reason"]) for row in rows] == [("DELIVER", None), ("DROP", "Fcs"), ("DROP", "NotFrame")]
+    assert rows[1]["insns"] == 0
+
+
+def test_the_udp_example(tmp_path):
+    rows = objects(lpnc("run", UDP, "--in", RECORDING, "--json").stdout)
+    assert len(rows) == 277
+    assert [row["frame"] for row in rows if row["reason"] == "Fcs"] == [260, 276]
+    assert [row["frame"] for row in rows if row["reason"] == "BadChecksum"] == [256, 258, 271, 274]
+    fused = objects(lpnc("run", UDP, "--in", RECORDING, "--json", "--fuse").stdout)
+    assert [row | {"insns": 0} for row in rows] == [row | {"insns": 0} for row in fused]
+    assert sum(row["insns"] for row in fused) < sum(row["insns"] for row in rows)
+    assert "2001:db8::2.50003 > 2001:db8::1.7" in lpnc("run", UDP, "--in", RECORDING).stdout
+
+
+# ---------------------------------------------------------------- the others
+
+def test_disasm(tag, bundle):
+    text = lpnc("disasm", tag).stdout
+    assert f"; {tag}:12  apply {{ if (h.tag.kind == 1)" in text and "; Guard (processor): " in text and "exit" in text
+    assert lpnc("disasm", bundle).stdout == text
+    bare = lpnc("disasm", bundle, "--no-source", "--module", "Guard").stdout
+    assert str(tag) not in bare and "; Rx" not in bare
+
+
+def test_lines_name_files_of_the_same_name_apart():
+    """examples/udp/udp.lpn and std/udp.lpn."""
+    text = lpnc("disasm", UDP).stdout
+    assert f"; {UDP}:49  if (!h.udp.holds())" in text and "; std/checksum.lpn:" in text and "; udp.lpn:" not in text
+
+
+def test_engines():
+    found = {row["engine"]: row for row in objects(lpnc("engines", "--json").stdout)}
+    assert found["reference"]["available"] and found["engine"]["available"]
+    assert all(row["available"] == (row["why_not"] is None) for row in found.values())
+
+
+@pytest.mark.parametrize("command", ["check", "build", "verify", "run", "disasm", "engines"])
+def test_help_has_examples(command):
+    result = lpnc(command, "--help")
+    assert result.exit_code == 0 and "Usage: lpnc " + command in result.stdout
+    assert command == "engines" or f"  lpnc {command} " in result.stdout
+
+
+def test_top_level():
+    assert lpnc("--version").stdout.startswith("lpnc, version ")
+    text = lpnc("--help").stdout
+    assert all(word in text for word in ("check", "build", "verify", "run", "disasm", "Exit status"))
+    assert set(COMMANDS) >= {"check", "build", "verify", "run", "disasm", "engines"}
+    assert lpnc().exit_code == 2
+
+
+def test_demo(capsys):
+    from lpn.compiler import demo
+    assert demo.main() == 0
+    text = capsys.readouterr().out
+    for words in ("Rx ", "chain without Checksum", "fused", "TRANSMIT", "BadChecksum", "277 frames", "lpnc run", "112 DELIVER instead of 108"):
+        assert words in text

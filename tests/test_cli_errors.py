@@ -1,0 +1,325 @@
+"""Bad input and bad surroundings: one clear line (for a source, the diagnostic), the right exit status, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli import FRAMES, TAG, UDP, lpnc, lpnc_process, make_capture
+from lpn.compiler.build import compile_program
+from lpn.compiler.cli import guard
+from lpn.lang.check import check
+from lpn.lang.loader import load
+from lpn.lang.source import Source
+
+
+@pytest.fixture
+def tag(tmp_path: Path) -> Path:
+    path = tmp_path / "tag.lpn"
+    path.write_text(TAG)
+    return path
+
+
+@pytest.fixture
+def frames(tmp_path: Path) -> Path:
+    return make_capture(tmp_path / "in.pcap")
+
+
+def refusal(*args, status: int = 2, **more) -> str:
+    """The one line of a refusal."""
+    result = lpnc(*args, **more)
+    assert result.exit_code == status, result.output
+    assert result.stderr.startswith("lpnc: ") and result.stderr.count("\n") == 1, result.stderr
+    assert result.stdout == ""
+    return result.stderr.strip().removeprefix("lpnc: ")
+
+
+COMPILED = compile_program(check(load(Source("tag.lpn", TAG))))
+IMAGE = COMPILED.containers[0].image.to_bytes()
+BUNDLE = COMPILED.bundle.to_bytes()
+
+
+# ---------------------------------------------------------------- sources
+
+@pytest.mark.parametrize("command", [["check"], ["build"], ["verify"], ["disasm"], ["run", "--in", "x"]])
+@pytest.mark.parametrize("old,new,line", [("state start {", "state start", 6), ("h.tag.port + base[0]", "h.tag.kind", 21)])
+def test_source_errors_are_diagnostics(tag, tmp_path, command, old, new, line):
+    tag.write_text(TAG.replace(old, new))
+    before = sorted(tmp_path.iterdir())
+    result = lpnc(*command, tag)
+    assert result.exit_code == 1
+    first = result.stderr.splitlines()[0]
+    assert first.startswith(f"{tag}:") and ": error: " in first
+    assert abs(int(first.split(":")[1]) - line) <= 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("command", [["check"], ["build"], ["verify"], ["disasm"], ["run", "--in", "x"]])
+def test_unreadable_inputs(tmp_path, command):
+    last = command[0]
+    missing, blob = tmp_path / "missing.lpn", tmp_path / "blob.lpn"
+    blob.write_bytes(b"parser \xff\xfe")
+    if last == "check":
+        for path, why in ((missing, "No such file"), (tmp_path, "directory"), (blob, "UTF-8")):
+            result = lpnc("check", path)
+            assert result.exit_code == 2 and why in result.stderr and result.stderr.count("\n") == 1
+            assert result.stdout == "1 file: 1 error, 0 warnings\n"
+        return
+    assert "missing.lpn: No such file or directory" in refusal(*command, missing)
+    assert "Is a directory" in refusal(*command, tmp_path)
+    assert "not UTF-8" in refusal(*command, blob)
+    assert "not UTF-8" in refusal(*command, "-", input=b"parser \xff\xfe")
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root reads everything")
+def test_file_without_permission(tag, tmp_path):
+    tag.chmod(0)
+    if os.geteuid():
+        assert "Permission denied" in refusal("verify", tag)
+        return
+    tmp_path.chmod(0o755)
+    probe = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", sys.executable, "-c", "import lpn.compiler.cli"],
+                           capture_output=True, check=False, cwd="/")
+    if probe.returncode:
+        pytest.skip("another user cannot start Python here")
+    done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", sys.executable, "-m", "lpn.compiler.cli", "verify", str(tag)],
+                          capture_output=True, text=True, check=False, cwd="/")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Permission denied" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_no_modules_to_compile(tmp_path):
+    (tmp_path / "empty.lpn").write_text("")
+    assert refusal("build", tmp_path / "empty.lpn", status=1).endswith("empty.lpn: the program has no parser, processor or deparser to compile")
+
+
+# ---------------------------------------------------------------- captures and tables
+
+def pcap(linktype: int, *records: bytes) -> bytes:
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, linktype)
+    return head + b"".join(struct.pack("<IIII", 1, 0, len(r), len(r)) + r for r in records)
+
+
+@pytest.mark.parametrize("content,why", [
+    (b"", "empty file"), (b"PK\3\4 something else", "not a capture"), (TAG.encode(), "not a capture"),
+    (pcap(113, b"abc"), "link type 113 (Linux cooked capture) is not supported"), (pcap(230)[:10], ""),
+])
+def test_bad_captures(tag, tmp_path, content, why):
+    bad = tmp_path / "bad.pcap"
+    bad.write_bytes(content)
+    out = tmp_path / "out.pcap"
+    line = refusal("run", tag, "--in", bad, "--json", "--out", out)
+    assert line.startswith(f"{bad}: ") and why in line
+    assert not out.exists() and not list(tmp_path.glob(".lpn-*"))
+
+
+def test_truncated_capture(tag, tmp_path):
+    """What comes before the damage is shown; nothing is written."""
+    bad = tmp_path / "bad.pcap"
+    bad.write_bytes(pcap(230, *FRAMES)[:-1])
+    result = lpnc("run", tag, "--in", bad, "--json", "--out", tmp_path / "out.pcap")
+    assert result.exit_code == 2
+    assert len(result.stdout.splitlines()) == 4
+    assert result.stderr.startswith(f"lpnc: {bad}: ") and result.stderr.count("\n") == 1
+    assert not (tmp_path / "out.pcap").exists()
+
+
+def test_missing_capture(tag, tmp_path):
+    assert refusal("run", tag, "--in", tmp_path / "x.pcap") == f"{tmp_path}/x.pcap: No such file or directory"
+    assert "directory" in refusal("run", tag, "--in", tmp_path)
+
+
+@pytest.mark.parametrize("text,why", [("{", "not JSON"), ("[]", "object"), ('{"bace": 1}', "no such register"), ('{"base": {"2": 1}}', "out of range")])
+def test_bad_tables(tag, frames, tmp_path, text, why):
+    (tmp_path / "t.json").write_text(text)
+    line = refusal("run", tag, "--in", frames, "--tables", tmp_path / "t.json")
+    assert line.startswith(f"{tmp_path}/t.json: ") and why in line
+
+
+# ---------------------------------------------------------------- images and bundles
+
+def test_image_of_another_version(tmp_path):
+    path = tmp_path / "x.lpnc"
+    path.write_bytes(IMAGE[:4] + b"\2\0" + IMAGE[6:])
+    assert refusal("verify", path) == f"{path}: unsupported version: version 2, this reads 1"
+    assert refusal("disasm", path) == f"{path}: unsupported version: version 2, this reads 1"
+
+
+@given(st.integers(0, 8 * len(IMAGE) - 1))
+def test_image_with_a_flipped_bit(tmp_path_factory, bit):
+    data = bytearray(IMAGE)
+    data[bit // 8] ^= 1 << bit % 8
+    path = tmp_path_factory.getbasetemp() / "flipped.lpnc"
+    path.write_bytes(data)
+    assert str(path) in refusal("verify", path)
+
+
+@given(st.integers(0, 8 * len(BUNDLE) - 1))
+def test_bundle_with_a_flipped_bit(tmp_path_factory, bit):
+    data = bytearray(BUNDLE)
+    data[bit // 8] ^= 1 << bit % 8
+    path = tmp_path_factory.getbasetemp() / "flipped.lpnb"
+    path.write_bytes(data)
+    assert str(path) in refusal("verify", path)
+
+
+@given(st.sampled_from([IMAGE, BUNDLE, COMPILED.containers[0].object]), st.data())
+def test_cut_files(tmp_path_factory, whole, data):
+    path = tmp_path_factory.getbasetemp() / "cut.bin"
+    path.write_bytes(whole[:data.draw(st.integers(4, len(whole) - 1))])
+    result = lpnc("verify", path)
+    assert result.exit_code in (0, 1, 2) and result.stderr.count("\n") <= 1
+
+
+@given(st.binary(max_size=200))
+def test_any_octets_are_judged_or_refused(tmp_path_factory, octets):
+    """As a file of unknown kind and as bare bytecode: an answer, never a traceback."""
+    path = tmp_path_factory.getbasetemp() / "octets"
+    path.write_bytes(octets)
+    for args in (["verify", path], ["disasm", path], ["verify", "--raw", path, "--profile", "xdp"]):
+        assert lpnc(*args).exit_code in (0, 1, 2)
+
+
+def test_object_of_another_machine():
+    assert "not for eBPF" in refusal("verify", sys.executable)
+
+
+def test_what_a_bundle_cannot_do(tmp_path, frames):
+    path = tmp_path / "x.lpnb"
+    path.write_bytes(BUNDLE)
+    assert "cannot run in engine reference: give the program's source" in refusal("run", path, "--in", frames, "--engine", "reference")
+    assert "need the program's source" in refusal("run", path, "--in", frames, "--without", "Guard")
+    assert "the program's source is needed" in refusal("build", path)
+    (tmp_path / "x.lpnc").write_bytes(IMAGE)
+    assert "an image alone cannot run" in refusal("run", tmp_path / "x.lpnc", "--in", frames)
+
+
+# ---------------------------------------------------------------- outputs
+
+def test_output_folder_that_is_missing(tag, frames, tmp_path):
+    assert "there is no folder" in refusal("run", tag, "--in", frames, "--out", tmp_path / "no" / "y.pcap")
+    assert not (tmp_path / "no").exists()
+
+
+def test_output_that_is_a_folder_or_the_input(tag, frames, tmp_path):
+    assert "Is a directory" in refusal("run", tag, "--in", frames, "--out", tmp_path)
+    assert "is the capture that is read" in refusal("run", tag, "--in", frames, "--out", frames)
+    assert "it is not a folder" in refusal("build", tag, "-o", frames)
+
+
+def test_build_writes_all_files_or_none(tag, tmp_path):
+    (tmp_path / "x" / "tag.map.json").mkdir(parents=True)
+    result = lpnc("build", tag, "-o", tmp_path / "x")
+    assert result.exit_code == 2 and "tag.map.json: Is a directory" in result.stderr
+    assert [p.name for p in (tmp_path / "x").iterdir()] == ["tag.map.json"]
+
+
+# ---------------------------------------------------------------- usage
+
+@pytest.mark.parametrize("args,why", [
+    (["chek"], "did you mean check?"), (["--nonsense"], "No such option"), (["run", UDP], "--in"), (["check"], "FILE"),
+    (["build", UDP, "--emit", "exe"], "not one of ir, asm, obj, image, bundle"), (["build", UDP, "--target", "arm"], "arm"),
+    (["verify"], "one of FILE and --raw"), (["verify", UDP, "--raw", "00"], "one of FILE and --raw"), (["verify", "--raw", "zz"], "neither a file nor hex"),
+    (["verify", "--raw", "123"], "no whole bytes"), (["run", "-", "--in", "-"], "cannot both"),
+    (["run", UDP, "--in", "x", "--engine", "m4"], "there is no engine 'm4'"), (["run", UDP, "--in", "x", "--compare", "engine,x"], "there is no engine 'x'"),
+    (["run", UDP, "--in", "x", "--node-ext", "1:2"], "not an address of 64 bits"), (["run", UDP, "--in", "x", "--node-short", "65536"], "does not fit 16 bits"),
+    (["run", UDP, "--in", "x", "--out", "-", "--json"], "no room"), (["build", UDP, "--without", "Rx"], "only processors"),
+    (["build", UDP, "--without", "Nobody"], "Rx -> Checksum -> Serve -> Tx"), (["build", UDP, "-o", "-", "--emit", "image"], "takes one file"),
+])
+def test_usage(args, why):
+    assert why in refusal(*args)
+
+
+def test_a_bug_of_ours_is_one_line(monkeypatch, capsys):
+    def bug():
+        raise KeyError("some\nthing")
+    monkeypatch.delenv("LPN_DEBUG", raising=False)
+    assert guard(bug) == 2
+    assert capsys.readouterr().err == "lpnc: this is a bug in lpnc: KeyError: 'some\\nthing' (LPN_DEBUG=1 shows where)\n"
+    monkeypatch.setenv("LPN_DEBUG", "1")
+    with pytest.raises(KeyError):
+        guard(bug)
+
+
+# ---------------------------------------------------------------- as a process
+
+def test_process_plain_text_and_errors(tag, frames):
+    done = lpnc_process("run", tag, "--in", frames)
+    assert done.returncode == 0 and b"\x1b" not in done.stdout and done.stderr == b""
+    done = lpnc_process("run", tag, "--in", "/nonexistent", env={"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"lpnc: /nonexistent: No such file or directory\n")
+
+
+def test_closed_pipe():
+    """`lpnc ... | head -1`: nothing is said about the pipe."""
+    command = f"{sys.executable} -m lpn.compiler.cli disasm {UDP} | head -n 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stderr == "" and done.stdout.splitlines()[-1] == "141"
+
+
+def test_closed_standard_output(tag):
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m lpn.compiler.cli check {tag} >&-"], capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_full_disk(tag, frames):
+    with open("/dev/full", "wb") as full:
+        done = lpnc_process("run", tag, "--in", frames, stdout=full)
+    assert (done.returncode, done.stderr) == (2, b"lpnc: standard output: No space left on device\n")
+
+
+def test_interrupt(tag, tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    process = subprocess.Popen([sys.executable, "-m", "lpn.compiler.cli", "run", str(tag), "--in", str(fifo), "--out", str(tmp_path / "o.pcap")],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    stream = os.open(fifo, os.O_WRONLY)         # opened: the program is being read, or the capture waited for
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    os.close(stream)
+    assert process.returncode == 130 and b"Traceback" not in errors
+    assert not (tmp_path / "o.pcap").exists()
+
+
+def on_terminal(args: list[str], **env: str) -> str:
+    """What a command prints on a terminal 100 columns wide."""
+    import fcntl
+    import pty
+    import termios
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    process = subprocess.Popen([sys.executable, "-m", "lpn.compiler.cli", *args], stdin=slave, stdout=slave, stderr=slave,
+                               env={k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")} | {"TERM": "xterm-256color"} | env)
+    os.close(slave)
+    out = b""
+    while True:
+        try:
+            data = os.read(master, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        out += data
+    process.wait(timeout=60)
+    os.close(master)
+    return out.decode()
+
+
+def test_colours_on_a_terminal_only(tag, frames):
+    args = ["run", str(tag), "--in", str(frames)]
+    shown = on_terminal(args)
+    assert "\x1b[3" in shown and "DELIVER" in shown
+    assert "\x1b[3" not in on_terminal(args, NO_COLOR="1")
+    assert "\x1b[" in on_terminal(["check", "/nonexistent.lpn"])
