@@ -80,14 +80,13 @@ def run(program: ast.Program, result: Compiled, capture: str) -> tuple[Totals, l
 
 
 def chosen(seen: list[Outcome]) -> list[Outcome]:
-    """A few of each verdict and reason, as different as can be: of each number of instructions the first comes first."""
-    groups: dict[tuple[str, str | None], dict[int | None, Outcome]] = {}
+    """A few of each verdict and reason, of different lengths."""
+    groups: dict[tuple[str, str | None], dict[int, Outcome]] = {}
     for outcome in seen:
-        kind = groups.setdefault((outcome.result.verdict, outcome.result.reason), {})
-        kind.setdefault(outcome.result.insns, outcome)
+        groups.setdefault((outcome.result.verdict, outcome.result.reason), {}).setdefault(len(outcome.frame.data), outcome)
     picked = []
     for kind, group in groups.items():
-        different = sorted(group.values(), key=lambda o: o.result.insns or 0)
+        different = sorted(group.values(), key=lambda o: len(o.frame.data))
         most = min(SHOWN.get(kind, 1), len(different))
         picked += [different[i * (len(different) - 1) // max(most - 1, 1)] for i in range(most)]
     return sorted(picked, key=lambda o: o.frame.number)
@@ -99,7 +98,7 @@ def packets(program: ast.Program, some: list[Outcome]) -> Table:
     for o in some:
         table.add(o.frame.number, len(o.frame.data), o.result.verdict, o.result.reason,
                   None if o.result.port is None else str(o.result.port), o.result.insns if o.reached else None,
-                  describer.describe(o.frame.data, o.meta) if o.reached else "never reaches the program", style=STYLES.get(o.result.verdict, ""))
+                  describer.describe(o.frame.data, o.meta) if o.reached else o.obstacle, style=STYLES.get(o.result.verdict, ""))
     return table
 
 

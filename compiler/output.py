@@ -75,11 +75,11 @@ class Table:
         if not out.is_terminal:
             sys.stdout.writelines(line + "\n" for line in self.lines())
             return
-        from rich import box
         from rich.table import Table as Rich
-        table = Rich(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-        for column in self.columns:
-            table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
+        table = Rich(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold underline")
+        for column in self.columns:             # on a narrow terminal the last column is folded
+            table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold",
+                             no_wrap=column is not self.columns[-1])
         for cells, style in self.rows:
             table.add_row(*map(_text, cells), style=style or None)
         out.print(table)

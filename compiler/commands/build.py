@@ -5,6 +5,8 @@ from pathlib import Path
 
 import click
 
+from lpn.verifier.verify import Report
+
 from ..build import Compiled, Container
 from ..output import STDOUT, Failure, Table, count, put_json, say, write_files
 from .inputs import compile_options, json_option, listed, read_source, warnings
@@ -85,7 +87,7 @@ def files_of(result: Compiled, forms: tuple[str, ...], stem: str) -> dict[str, b
     return files
 
 
-def table_of(judgements: list[tuple[Container, object]]) -> Table:
+def table_of(judgements: list[tuple[Container, Report]]) -> Table:
     """Module, kind, instructions, stack, size, and the sum."""
     table = Table(["module", "kind", ">instructions", ">stack", ">image bytes"])
     for c, report in judgements:

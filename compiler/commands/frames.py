@@ -36,6 +36,11 @@ class Outcome:
         return self.results[0]
 
     @property
+    def obstacle(self) -> str:
+        """Why it did not reach the program."""
+        return "" if self.reached else self.frame.note or "wrong frame check sequence"
+
+    @property
     def agreed(self) -> bool:
         return len({meaning(r) for r in self.results}) == 1
 

@@ -15,7 +15,7 @@ from lpn.lang.check import check
 from lpn.lang.loader import decode, load
 from lpn.lang.source import Source
 
-from ..output import Failure, count, say
+from ..output import Failure, say
 
 T = TypeVar("T")
 STDIN = "-"

@@ -68,10 +68,7 @@ def of_input(given: Input, target: str | None = None, fuse: bool = False, withou
     if given.kind == "object":
         return of_object(given, target, sizes or {})
     maps = source_map(given.path)
-    if given.kind == "image":
-        images = (given.decode(Image.from_bytes),)
-    else:
-        images = given.decode(Bundle.from_bytes).chained()
+    images = [given.decode(Image.from_bytes)] if given.kind == "image" else given.decode(Bundle.from_bytes).chained()
     return Units([of_image(image, maps.get(image.name, []), target or "lpn") for image in images], source_texts(maps.values()))
 
 

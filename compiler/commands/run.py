@@ -192,7 +192,7 @@ class Rows(Silent):
 
     def about(self, outcome: Outcome) -> str:
         if not outcome.reached:
-            return outcome.frame.note
+            return outcome.obstacle
         text = self.describer.describe(outcome.frame.data, outcome.meta) if self.describer else ""
         return text or describe_datagram(outcome.result.out)
 
@@ -237,8 +237,9 @@ class Drawn(Rows):
                 style=f"bold {STYLES.get(r.verdict, '')}".strip())
             if r.out is not None:
                 say(f"  rebuilt: {r.out.hex()}")
-        text = self.describer.reference.explain(outcome.frame.data, dict(outcome.meta), self.state) if outcome.reached \
-            else outcome.frame.note
+        assert self.describer is not None       # --verbose needs a source
+        explain = self.describer.reference.explain
+        text = explain(outcome.frame.data, dict(outcome.meta), self.state) if outcome.reached else outcome.obstacle
         for line in text.splitlines():
             say(f"  {line}")
         say()
