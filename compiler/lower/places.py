@@ -128,8 +128,9 @@ class ContextSlot(Place):
 
     def get(self):
         low, width = self.lower, scalar_width(self.type)
-        bits = 32 if width <= 32 else 64
-        return low.resize(low.load(low.ctx, self.offset, bits, little=True), width)
+        v = low.load(low.ctx, self.offset, 32 if width <= 32 else 64, little=True)
+        # opaque, or LLVM makes one load of two, at an address that no verifier knows
+        return low.resize(Val(v.width, tuple(low.opaque(limb) for limb in v.limbs)), width)
 
 
 def variable(lower, type_: Type, name: str) -> Place:

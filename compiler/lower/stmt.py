@@ -147,14 +147,16 @@ class Statements:
         return result.get() if result is not None else None
 
     def call_body(self, params: list[ast.Param], args: list, body: ast.Block, result) -> None:
-        """Inlines `body` with its parameters bound: headers and `out`/`inout` by reference, the rest by value.
-        args: expressions, or values that are ready (action data)."""
+        """Inlines `body` with its parameters bound: headers by reference, the rest by value; what is `out` or `inout` is
+        copied back at the end, in order. args: expressions, or values that are ready (action data)."""
         bound: dict[ast.Param, Place] = {}
         for p, a in zip(params, args):
             if not isinstance(a, ast.Expr):
                 bound[p] = Value(p.type, a)
-            elif isinstance(p.type, HeaderType) or p.direction in ("out", "inout"):
+            elif isinstance(p.type, HeaderType):
                 bound[p] = self.place(a)
+            elif p.direction in ("out", "inout"):
+                bound[p] = self.copied_in(p, a)
             elif isinstance(p.type, StructType):
                 bound[p] = self.place(a)        # by reference: `in` parameters are not assigned
             else:
@@ -173,3 +175,18 @@ class Statements:
                 self.env.pop(p, None)
             else:
                 self.env[p] = old
+        self.copy_back(params, args, bound)
+
+    def copied_in(self, p: ast.Param, a: ast.Expr) -> Place:
+        """A variable for an `out` or `inout` parameter: the argument itself may be read meanwhile."""
+        place = variable(self, p.type, p.name)
+        if p.direction == "out":
+            place.clear()
+        else:
+            place.set(self.value(a))
+        return place
+
+    def copy_back(self, params: list[ast.Param], args: list, bound: dict) -> None:
+        for p, a in zip(params, args):
+            if p.direction in ("out", "inout") and isinstance(a, ast.Expr) and not isinstance(p.type, HeaderType):
+                self.assign(a, bound[p].get())
