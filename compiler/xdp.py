@@ -26,7 +26,8 @@ ACTIONS = XDP_PASS | XDP_DROP << 4 | XDP_PASS << 8 | XDP_TX << 12 | XDP_DROP << 
 
 # In the block; the context's slots from 40 on (docs/context.md) are where they always are.
 VERDICT = 88                                    # u32: verdict | argument << 16
-SCRATCH = 92                                    # u32: passed through memory so that the verifier forgets it
+# The context's pointer slots, unused here: numbers pass through them so that the verifier forgets what they are.
+SCRATCH, COPY_START, COPY_OCTETS = 0, 4, 8
 BLOCK = "lpn_memory"                            # the variable's symbol
 
 

@@ -194,6 +194,9 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
     def rejoined(self) -> None:
         """The same of a deparser."""
 
+    def module_ended(self) -> None:
+        """Fused: the paths of one module meet before the next."""
+
     def found_first(self, place: Place) -> None:
         """`place` is what a search found."""
 

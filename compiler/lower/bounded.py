@@ -12,11 +12,12 @@ import llvmlite.ir as ir
 from lpn.compiler.bits import I8, I16, I32, I64, PTR, Val, i32
 from lpn.compiler.layout import Unit, field_width
 from lpn.compiler.target import CTX_OUT, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, MAX_PACKET, OUT_SIZE, VERDICTS
-from lpn.compiler.xdp import (ACTIONS, BLOCK, ETH_P_IEEE802154, ETHERNET_HEADER, ETHERTYPE_AT, MD_DATA, MD_DATA_END,
-                              SCRATCH, VERDICT, XDP_DROP, XDP_PASS, Memory)
+from lpn.compiler.xdp import (ACTIONS, BLOCK, COPY_OCTETS, COPY_START, ETH_P_IEEE802154, ETHERNET_HEADER,
+                              ETHERTYPE_AT, MD_DATA, MD_DATA_END, SCRATCH, VERDICT, XDP_DROP, XDP_PASS, Memory)
 from lpn.lang import ast
 
 from .base import Lowering
+from .deparser import COPY_STEP
 
 OFFSET_MASK = 2 * MAX_PACKET - 1                # more than any offset: the test against the end does the rest
 
@@ -95,10 +96,13 @@ class BoundedLowering(Lowering):
 
     def forget_number(self, v: ir.Value) -> ir.Value:
         """The same number, unknown to the verifier because it comes from memory."""
-        place = self.at(self.ctx, SCRATCH)
-        self.b.store(v, place, align=4)
+        self._store(self.ctx, SCRATCH, 4, v)
+        return self.recall(SCRATCH)
+
+    def recall(self, place: int) -> ir.Value:
+        """The number at this place of the block; read anew each time."""
         self.b.asm(ir.FunctionType(ir.VoidType(), []), "", "~{memory}", [], side_effect=True)
-        return self.b.load(place, typ=I32, align=4)
+        return self._load(self.ctx, place, 4)
 
     # ---- packet access
 
@@ -137,6 +141,21 @@ class BoundedLowering(Lowering):
         """One path, not one for each turn of the search."""
         v = place.get()
         place.set(self.resize(Val(32, (self.forget_number(v.limbs[0]),)), v.width))
+
+    def module_ended(self) -> None:
+        """What the packet was found to be is not known any more: no read rests on it, each is tested."""
+        b = self.b
+        b.store(self.forget(b.load(self.payload_slot, typ=PTR)), self.payload_slot)
+        b.store(self.forget_number(b.load(self.verdict_slot, typ=I32)), self.verdict_slot)
+        for layout in self.record.instances:
+            inst = self.instance(layout.field, layout.index)
+            flag = self.forget_number(b.zext(inst.valid(), I32))
+            b.store(b.icmp_unsigned("!=", flag, i32(0)), inst.valid_slot)
+            for slot in inst.base_slots[1:]:
+                b.store(self.forget(b.load(slot, typ=PTR)), slot)
+            for pointer, octets in inst.varbit_slots.values():
+                b.store(self.forget(b.load(pointer, typ=PTR)), pointer)
+                b.store(self.forget_number(b.load(octets, typ=I32)), octets)
 
     # ---- parsers: every read is proven, nothing is read ahead
 
@@ -217,40 +236,51 @@ class BoundedLowering(Lowering):
     # ---- loops over the packet
 
     def copy(self, source: ir.Value, octets: ir.Value, most: int) -> None:
-        """Octet by octet is too long a way for the verifier: words first, then the rest; nothing beyond either end."""
+        """Octet by octet is too long a way for the verifier: words first, then the rest; nothing beyond either end. Where from,
+        how far and how much come from memory at each turn: all ways out of the loop are one path then."""
         b = self.b
-        octets = self.hide(octets)
-        self.reject_unless(b.icmp_unsigned("<=", octets, i32(min(most, OUT_SIZE))),
-                           "PacketTooLong" if most > OUT_SIZE else "RecordMismatch")
-        start = self.hide(self.written())
-        self.reject_unless(b.icmp_unsigned("<=", self.add32(start, octets), i32(OUT_SIZE)), "PacketTooLong")
+        self._store(self.ctx, COPY_OCTETS, 4, octets)
+        self._store(self.ctx, COPY_START, 4, self.written())
+        total = self.add32(self.recall(COPY_START), self.recall(COPY_OCTETS))
+        self.reject_unless(b.icmp_unsigned("<=", total, i32(OUT_SIZE)), "PacketTooLong")
         done = self.alloca(I32, "copied")
         b.store(i32(0), done)
-        for step in (4, 1):
-            head, body, out = (b.append_basic_block(f"copy{step}.{n}") for n in ("head", "body", "done"))
-            b.branch(head)
-            b.position_at_end(head)
-            i = b.load(done, typ=I32)
-            b.cbranch(b.icmp_unsigned("<=", b.add(i, i32(step)), octets), body, out)
-            b.position_at_end(body)
-            p = self.hide(self.at(source, i))
-            self.reject_unless(self.inside(self.at(p, step)), "RecordMismatch")
-            to = self.hide(b.zext(b.add(start, i), I64))
-            self.reject_unless(b.icmp_unsigned("<=", to, ir.Constant(I64, OUT_SIZE - step)), "PacketTooLong")
-            self._store(self.at(self.out, to), 0, step, self._load(p, 0, step))
-            nxt = b.add(i, i32(step))
-            b.store(nxt, done)
-            b.cbranch(b.icmp_unsigned("<", nxt, i32(OUT_SIZE)), head, out)
-            b.position_at_end(out)
-        b.store(b.add(start, octets), self.at_slot)
-        self.rejoined()
+        head, body, out, end = (b.append_basic_block(f"copy.{n}") for n in ("head", "body", "done", "end"))
+        b.branch(head)
+        b.position_at_end(head)
+        i = b.load(done, typ=I32)
+        nxt = b.add(i, i32(COPY_STEP))
+        b.cbranch(b.icmp_unsigned("<=", nxt, self.recall(COPY_OCTETS)), body, out)
+        b.position_at_end(body)
+        self.copy_piece(source, i, COPY_STEP)
+        b.store(nxt, done)
+        b.cbranch(b.icmp_unsigned("<", nxt, i32(OUT_SIZE)), head, out)
+        b.position_at_end(out)
+        rest = self.forget_number(b.load(done, typ=I32))
+        for k in range(COPY_STEP - 1):
+            i, more = self.add32(rest, i32(k)), b.append_basic_block("copy.more")
+            b.cbranch(b.icmp_unsigned("<", i, self.recall(COPY_OCTETS)), more, end)
+            b.position_at_end(more)
+            self.copy_piece(source, i, 1)
+        b.branch(end)
+        b.position_at_end(end)
+        b.store(self.add32(self.recall(COPY_START), self.recall(COPY_OCTETS)), self.at_slot)
+        self.at_most = OUT_SIZE                 # tested anew at the next write
 
-    def sum_packet(self, start: ir.Value, total: ir.Value) -> ir.Value:
-        """As for other targets; each loop ends by itself within the largest packet."""
+    def copy_piece(self, source: ir.Value, i: ir.Value, octets: int) -> None:
+        b = self.b
+        p = self.forget(self.at(source, b.and_(self.hide(b.zext(i, I64)), ir.Constant(I64, 2 * OUT_SIZE - 1))))
+        self.reject_unless(self.inside(self.at(p, octets)), "RecordMismatch")
+        to = self.hide(b.zext(b.add(self.recall(COPY_START), i), I64))
+        self.reject_unless(b.icmp_unsigned("<=", to, ir.Constant(I64, OUT_SIZE - octets)), "PacketTooLong")
+        self._store(self.at(self.out, to), 0, octets, self._load(p, 0, octets))
+
+    def sum_packet(self, start: ir.Value, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """As for other targets, in halves of words; each loop ends by itself within the largest packet."""
         b = self.b
         q, acc, turn = self.alloca(PTR, "sum.at"), self.alloca(I32, "sum"), self.alloca(I32, "sum.turn")
         b.store(self.forget(start), q)
-        b.store(total, acc)
+        b.store(words, acc)
         for size, turns in ((32, MAX_PACKET // 32), (2, 16), (1, 1)):
             head, body, done = (b.append_basic_block(f"sum{size}.{part}") for part in ("head", "body", "done"))
             b.store(i32(0), turn)
@@ -270,4 +300,4 @@ class BoundedLowering(Lowering):
             b.cbranch(b.icmp_unsigned("<", n, i32(turns)), head, done)
             b.position_at_end(done)
             b.store(self.forget(b.load(q, typ=PTR)), q)         # however many turns it took
-        return b.load(acc, typ=I32)
+        return b.load(acc, typ=I32), upper

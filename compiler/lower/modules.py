@@ -84,6 +84,7 @@ class ProgramLowering:
                 rebuilds = True
                 low.deparser(decl, lambda: low.b.branch(after))
             low.b.position_at_end(after)
+            low.module_ended()
         low.leave(low.b.load(low.verdict_slot, typ=I32))
         low.finish()
         return Lowered(name, FUSED, module, rebuilds)
