@@ -277,6 +277,9 @@ class Calls(Base):
             return None
         if isinstance(decl, ast.Table):
             e.target = decl
+            if self.function is not None:
+                self.error("an action applies no tables", e, "apply it in the apply block")
+                return None
             if e.args:
                 self.error("apply() takes no arguments", e)
                 return None

@@ -1,10 +1,11 @@
 """Codecs: tags, rows and what they read and write."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 
 from .. import ast
-from ..instances import walk
+from ..instances import children, walk
 from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Integer, StructType, Type, Varbit
 from .base import Base, described, plural
 from .scope import Scope, suggest
@@ -56,6 +57,7 @@ class Codecs(Base):
             for group in codec.groups:
                 self.group(codec, group)
         self.says_everything(codec, header)
+        self.reads_what_was_said(codec)
 
     def tag(self, codec: ast.Codec) -> None:
         total = 0
@@ -323,6 +325,48 @@ class Codecs(Base):
                 self.error(f"this row does not say '{field.name}', and other rows do", lacking, f"add {field.name} = ... or inline({field.name})")
             else:
                 self.error(f"codec {codec.name} does not say '{field.name}' of {header.name}", codec, f"add {field.name} = ... or inline({field.name}) to its rows")
+
+
+    def reads_what_was_said(self, codec: ast.Codec) -> None:
+        """Expanding, a row knows what earlier groups said in every row, and what it said itself so far."""
+        known: set[object] = set()
+        for group in codec.groups:
+            for row in group.rows:
+                here = set(known)
+                for item in row.items:
+                    for name in names_read(item):
+                        if isinstance(name.decl, (ast.Field, ast.CodecVar)) and name.decl not in here:
+                            self.error(f"'{name.name}' is read before it is said", name, "expanding knows only what earlier groups said in all rows, and this row so far")
+                            here.add(name.decl)
+                    here |= said_by(ast.Row(row.span, [], [item])) if not follows(item) else set()
+            if group.rows:
+                known |= set.intersection(*(said_by(row) - {item.target.decl for item in row.items if follows(item)} for row in group.rows))
+
+
+def follows(item: ast.RowItem) -> bool:
+    """Whether an equation waits for what follows the header."""
+    return isinstance(item, ast.RowAssign) and any(isinstance(node, ast.Following) for node in walk(item.value))
+
+
+def names_read(item: ast.RowItem) -> Iterator[ast.Name]:
+    """What expanding an item evaluates; the source of `inline(e)` is only for compressing."""
+    if follows(item):
+        return
+    todo: list[object] = []
+    if isinstance(item, ast.RowWhere):
+        todo = [item.cond]
+    elif isinstance(item, ast.RowAssign):
+        todo = [item.value]
+    else:
+        todo = [target.bits for target in item.targets if target.bits is not None]
+    while todo:
+        node = todo.pop(0)
+        if isinstance(node, ast.Name):
+            yield node
+        elif isinstance(node, ast.Expr) and not isinstance(node, ast.InlinePiece):
+            todo += [getattr(node, name) for name in children(type(node))]
+        elif isinstance(node, (list, tuple)):
+            todo += node
 
 
 def said_by(row: ast.Row) -> set[object]:

@@ -101,8 +101,10 @@ class Expressions(Base):
                     return None
                 e.const = decl.value.const
                 return decl.type if e.const is not None else None       # without value: told where it is declared
-            case ast.VarDecl() | ast.Param() | ast.CodecVar() | ast.TagBits():
+            case ast.VarDecl() | ast.Param() | ast.CodecVar():
                 return decl.type
+            case ast.TagBits():                             # compressing, it is not known before its row is
+                self.error(f"tag variable '{decl.name}' chooses rows, and is not a value", e, "assign a variable in its rows: var bit<N> x")
             case ast.Field():
                 if isinstance(decl.type, Varbit) and not self.varbit_allowed:
                     self.error(f"'{decl.name}' is a varbit: its bytes are not a value", e, f"sizeof({decl.name}) is its size")
