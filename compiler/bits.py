@@ -276,10 +276,23 @@ class Bits:
             safe = b.and_(self.opaque(amount), i32(31))
             r = b.shl(a.limbs[0], safe) if left else b.lshr(a.limbs[0], safe)
             return self.mask_top(a.width, [b.select(inside, r, i32(0))])
-        safe = b.zext(b.and_(self.opaque(amount), i32(63)), I64)
-        x = self.to_i64(a)
-        r = b.shl(x, safe) if left else b.lshr(x, safe)
-        return self.from_i64(a.width, b.select(inside, r, ir.Constant(I64, 0)))
+        return self.shift_pair(a, amount, inside, left)
+
+    def shift_pair(self, a: Val, amount: ir.Value, inside: ir.Value, left: bool) -> Val:
+        """33 to 64 bits by a run-time amount, in 32-bit registers: the limb that moves towards the other one, what it hands
+        over, and for amounts of 32 or more the limbs change places."""
+        b = self.b
+        near, far = a.limbs if left else a.limbs[::-1]          # bits move from `near` to `far`
+        n = b.and_(self.opaque(amount), i32(31))
+        rest = b.and_(b.xor(n, i32(31)), i32(31))
+        move, back = (b.shl, b.lshr) if left else (b.lshr, b.shl)
+        handed = move(near, n)
+        taken = b.or_(move(far, n), back(back(near, i32(1)), rest))
+        across = b.icmp_unsigned("!=", b.and_(amount, i32(32)), i32(0))
+        taken = b.select(across, handed, taken)
+        handed = b.select(across, i32(0), handed)
+        taken, handed = (b.select(inside, x, i32(0)) for x in (taken, handed))
+        return self.mask_top(a.width, [handed, taken] if left else [taken, handed])
 
     def opaque(self, v: ir.Value) -> ir.Value:
         """The same value, of which LLVM knows nothing: it would drop the mask of a shift whose result is not used, and no

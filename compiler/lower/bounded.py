@@ -18,6 +18,7 @@ from lpn.lang import ast
 
 from .base import Lowering
 from .deparser import COPY_STEP
+from .places import Scalar, StructPlace
 
 OFFSET_MASK = 2 * MAX_PACKET - 1                # more than any offset: the test against the end does the rest
 
@@ -156,6 +157,18 @@ class BoundedLowering(Lowering):
             for pointer, octets in inst.varbit_slots.values():
                 b.store(self.forget(b.load(pointer, typ=PTR)), pointer)
                 b.store(self.forget_number(b.load(octets, typ=I32)), octets)
+
+    def call_function(self, f: ast.Function, e: ast.Call):
+        """A function's ways to its result are one path behind it."""
+        result = super().call_function(f, e)
+        if isinstance(result, Val) and len(result.limbs) == 1 and result.const is None:
+            return self.resize(Val(32, (self.forget_number(result.limbs[0]),)), result.width)
+        if isinstance(result, StructPlace):
+            for place in result.fields.values():
+                if isinstance(place, Scalar) and place.is_bool:
+                    flag = self.forget_number(self.b.zext(place.get(), I32))
+                    place.set(self.b.icmp_unsigned("!=", flag, i32(0)))
+        return result
 
     # ---- parsers: every read is proven, nothing is read ahead
 

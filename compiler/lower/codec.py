@@ -78,11 +78,11 @@ class Codecs:
 
     @contextmanager
     def codec_scope(self, codec: ast.Codec, inst: Instance, args: list[ast.Expr]):
-        """Binds parameters; `inout` ones to the caller's place."""
+        """Binds parameters; `inout` ones are copied back to the caller's place."""
         bound: dict[object, Place] = {}
         for p, a in zip(codec.params, args):
             if p.direction in ("out", "inout"):
-                bound[p] = self.place(a)
+                bound[p] = self.copied_in(p, a)
             elif isinstance(p.type, StructType) or not isinstance(p.type, BitsType):
                 v = self.place(a) if isinstance(a, (ast.Name, ast.Member, ast.Index, ast.Call)) else self.value(a)
                 bound[p] = v if isinstance(v, Place) else Value(p.type, v)
@@ -101,6 +101,8 @@ class Codecs:
                     self.env.pop(k, None)
                 else:
                     self.env[k] = old
+        if self.parser_decl is not None:
+            self.copy_back(codec.params, args, bound)
 
     # ---------------------------------------------------------------- expand
 
@@ -177,17 +179,21 @@ class Codecs:
         default = b.append_basic_block("no_row")
         switch = b.switch(key.limbs[0], default)
         bound, look = self.bound, self.look
-        worst = 0
-        worst_look = 0
+        worst = worst_look = 0
+        weights: list[int] = []
+        weight = 1 << 14
         for row, keys in rows:
             block = b.append_basic_block(f"{codec.name}.row")
             for k in sorted(keys):
                 switch.add_case(i32(k), block)
+                weights.append(weight)
+            weight = max(weight // 4, 1)        # rows stand in the order in which a compressor tries them: best first
             b.position_at_end(block)
             self.bound, self.look = bound, look
             self.expand_row(codec, inst, group, row)
             worst, worst_look = max(worst, self.bound), max(worst_look, self.look)
             b.branch(done)
+        switch.set_weights([0] + weights)
         b.position_at_end(default)
         if len(covered) == 1 << key.width:
             b.unreachable()

@@ -7,7 +7,7 @@ from lpn.compiler.bits import I32, PTR, Bits, Val, i32
 from lpn.compiler.state import scalar_width
 from lpn.compiler.target import NODE_SLOTS, VERDICTS
 from lpn.lang import ast
-from lpn.lang.types import Array, Bool, ErrorType, HeaderType, Stack, StructType
+from lpn.lang.types import Array, Bits as BitsType, Bool, ErrorType, HeaderType, Stack, StructType
 
 from .instance import Instance
 from .places import ContextSlot, Place, Scalar, StateCell, StructPlace, Value, member
@@ -57,12 +57,23 @@ class Expressions(Bits):
             for block, part in ((then, e.then), (otherwise, e.otherwise)):
                 b.position_at_end(block)
                 self.branch(part, yes, no)
+        elif isinstance(e, ast.Binary) and e.op in ("==", "!=") and isinstance(e.left.type, BitsType) and e.left.type.width > 32:
+            self.branch_equal(self.bits_of(e.left), self.bits_of(e.right), *((yes, no) if e.op == "==" else (no, yes)))
         else:
             cond = self.condition(e)
             if isinstance(cond, ir.Constant):
                 b.branch(yes if cond.constant else no)
             else:
                 b.cbranch(cond, yes, no)
+
+    def branch_equal(self, x: Val, y: Val, yes: ir.Block, no: ir.Block) -> None:
+        """Limb by limb from the most significant: addresses mostly differ in their prefix."""
+        b = self.b
+        for i in reversed(range(len(x.limbs))):
+            more = b.append_basic_block("limb") if i else yes
+            b.cbranch(b.icmp_unsigned("==", x.limbs[i], y.limbs[i]), more, no)
+            if i:
+                b.position_at_end(more)
 
     def choose(self, e: ast.Expr, then, otherwise):
         """The value of `then()` or `otherwise()` (Val, i1 or i32), by the condition `e`."""
@@ -191,12 +202,14 @@ class Expressions(Bits):
     def array_cell(self, decl, index: ast.Expr) -> StateCell:
         obj = self.state_layout.by_decl[decl]
         v = self.bits_of(index)
-        if v.const is not None:
-            return StateCell(self, obj.cell, self.at(self.state, obj.offset + v.const * obj.stride))
+        if v.const is not None:                 # beyond the end only in a turn of an unrolled loop
+            inside = None if v.const < obj.count else self.bool_const(False)
+            return StateCell(self, obj.cell, self.at(self.state, obj.offset + min(v.const, obj.count - 1) * obj.stride), inside)
         inside, i = None, v.limbs[0]
         if (1 << v.width) > obj.count:
             inside = self.less(v, self.constant(v.width, obj.count)) if obj.count < (1 << v.width) else None
-            i = self.b.select(inside, i, i32(0))
+            # opaque, or LLVM drops the choice where the result is not used, and the offset has no bound
+            i = self.opaque(self.b.select(inside, i, i32(0)))
         at = self.b.add(self.b.mul(i, i32(obj.stride)), i32(obj.offset))
         return StateCell(self, obj.cell, self.at(self.state, at), inside)
 
@@ -346,8 +359,12 @@ class Expressions(Bits):
         cell.set(self.add(v, self.constant(v.width, 1)))
 
     def _call_inet_sum(self, e: ast.Call) -> Val:
-        """RFC 1071. Summed in the packet's own byte order (RFC 1071, 2.B): loads need no swap, the result one."""
-        b, total = self.b, i32(0)
+        """RFC 1071. Summed in the packet's own byte order (RFC 1071, 2.B): loads need no swap, the result one.
+
+        Of 32-bit words two sums are kept: of whole words, modulo 2^32, and of their upper halves; the sum of the lower
+        halves is what the second leaves of the first."""
+        b = self.b
+        words, upper = i32(0), i32(0)
         payload = False
         for arg in e.args:
             if isinstance(arg, ast.Name) and arg.decl == "payload":
@@ -357,40 +374,49 @@ class Expressions(Bits):
             for i, limb in enumerate(v.limbs):
                 n = min(4, v.width // 8 - 4 * i)
                 swapped = self._swap(limb, n)
-                total = self.add32(total, self._and(swapped, i32(0xFFFF)))
-                total = self.add32(total, self._shr(swapped, 16))
+                if n == 2 and not isinstance(swapped, ir.Constant):
+                    swapped = self.opaque(swapped)          # LLVM would add two of them as one 64-bit swap and shift
+                words = self.add32(words, swapped)
+                if n > 2:
+                    upper = self.add32(upper, self._shr(swapped, 16))
         if payload:
-            total = self.sum_packet(self.payload_pointer(), total)
+            words, upper = self.sum_packet(self.payload_pointer(), words, upper)
+        lower = b.sub(words, self._shl(upper, 16))
+        total = self.add32(lower, upper)
         for _ in range(2):
             total = self.add32(self._and(total, i32(0xFFFF)), self._shr(total, 16))
         return self.from_i32(16, self._swap(total, 2))
 
-    def sum_packet(self, start: ir.Value, total: ir.Value) -> ir.Value:
-        """Adds the 16-bit words from `start` to the packet's end in host order, an odd last octet padded with zero."""
+    def sum_packet(self, start: ir.Value, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Adds what lies from `start` to the packet's end: four words a turn, then one, then the last 0 to 3 octets, an
+        odd one padded with zero."""
         b = self.b
-        q, acc = self.alloca(PTR, "sum.at"), self.alloca(I32, "sum")
+        q, sums, uppers = self.alloca(PTR, "sum.at"), self.alloca(I32, "sum"), self.alloca(I32, "sum.upper")
         b.store(start, q)
-        b.store(total, acc)
+        b.store(words, sums)
+        b.store(upper, uppers)
 
-        def step(size: int, add) -> None:
+        def add_word(word: ir.Value) -> None:
+            b.store(b.add(b.load(sums, typ=I32), word), sums)
+            b.store(b.add(b.load(uppers, typ=I32), b.lshr(word, i32(16))), uppers)
+
+        for size in (16, 4):
             head, body, done = (b.append_basic_block(f"sum{size}.{part}") for part in ("head", "body", "done"))
             b.branch(head)
             b.position_at_end(head)
+            self.joined()
             p = b.load(q, typ=PTR)
-            nxt = self.at(p, size)
-            b.cbranch(b.icmp_unsigned("<=", nxt, self.end), body, done)
+            b.cbranch(b.icmp_unsigned("<=", self.at(p, size), self.end), body, done)
             b.position_at_end(body)
-            s = b.load(acc, typ=I32)
-            for k in range(0, size, 2):
-                s = b.add(s, self._load(p, k, 2))
-            b.store(s, acc)
-            b.store(nxt, q)
+            for k in range(0, size, 4):
+                add_word(self._load(p, k, 4))
+            b.store(self.at(p, size), q)
             b.branch(head)
             b.position_at_end(done)
-
-        step(16, None)
-        step(2, None)
-        p = b.load(q, typ=PTR)
-        with b.if_then(b.icmp_unsigned("<=", self.at(p, 1), self.end)):
-            b.store(b.add(b.load(acc, typ=I32), self._load(p, 0, 1)), acc)
-        return b.load(acc, typ=I32)
+            self.joined()
+        for size in (2, 1):
+            p = b.load(q, typ=PTR)
+            with b.if_then(b.icmp_unsigned("<=", self.at(p, size), self.end)):
+                b.store(b.add(b.load(sums, typ=I32), self._load(p, 0, size)), sums)
+                b.store(self.at(p, size), q)
+        return b.load(sums, typ=I32), b.load(uppers, typ=I32)
