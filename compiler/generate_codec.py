@@ -32,7 +32,6 @@ class Codecs(Headers):
             else:
                 variables.append(f"var {ty} {name} = {self.expr(ty, inner, 2)};")
             extra.append(Value(name, ty))
-        ctx.values += extra
         todo: list[object] = [*said, *extra, *info.varbits]
         tags, body = [], []
         follows = False
@@ -58,7 +57,7 @@ class Codecs(Headers):
                     items, follows = self.row(group, ctx, lengths, at == rows - 1, follows)
                     body.append(f"    {', '.join(map(str, key))}: {', '.join(items)};")
                 body.append("}")
-            ctx.values += [fields[f.name] for f in group if isinstance(f, FieldInfo)]
+            ctx.values += [fields[f.name] if isinstance(f, FieldInfo) else f for f in group if not isinstance(f, str)]
         text = ", ".join(params)
         return [f"codec {info.codec}({text}) <-> {info.name} {{", *("    " + line for line in [*self.tag(tags), *variables, *body]), "}"]
 

@@ -201,8 +201,10 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
         """`place` is what a search found."""
 
     def prove_writable(self, base: ir.Value, offset: int) -> None:
-        """A write in place must lie before the packet's end; that it does not means the record is not this packet's."""
-        self.reject_unless(self.b.icmp_unsigned("<=", self.at(base, offset), self.end), "RecordMismatch")
+        """A write in place must lie before the packet's end. In a parser, which reads ahead, the packet is too short if it
+        does not; elsewhere the record is not this packet's."""
+        self.reject_unless(self.b.icmp_unsigned("<=", self.at(base, offset), self.end),
+                           "RecordMismatch" if self.parser_decl is None else "PacketTooShort")
 
     def payload_pointer(self) -> ir.Value:
         """The first octet behind the headers."""

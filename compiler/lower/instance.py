@@ -18,6 +18,7 @@ class Instance(Place):
         self.lower, self.inst = lower, inst
         self.layout, self.header = inst.layout, inst.header
         self.local = local                      # a parser's own header: not in the record
+        self.open = False                       # being extracted: fields read as they came from the wire
         self.valid_slot = lower.alloca(I1, f"{inst.name}.valid")
         self.image: ir.Value | None = None
         self.base_slots: list[ir.Value] = []
@@ -158,7 +159,7 @@ class Instance(Place):
     def read(self, f: ast.Field) -> Val | ir.Value:
         """The field's value: derived ones from their equation, absent ones are 0. Bools as i1."""
         low = self.lower
-        if (self.inst.field, f) in low.derived and low.constant_equation(f) is None:
+        if not self.open and (self.inst.field, f) in low.derived and low.constant_equation(f) is None:
             return self.equation(f)
         return self.read_stored(f)
 

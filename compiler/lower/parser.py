@@ -156,7 +156,9 @@ class Parsers:
         if e.via is not None:
             self.expand(e.via.codec, inst, e.via.args)
         else:
+            inst.open = True
             self.extract(inst)
+            inst.open = False
         if stack is not None:
             self.stack_next[stack] = self.stack_next.get(stack, 0) + 1
 
