@@ -49,7 +49,7 @@ def read_object(data: bytes, section: str) -> Object:
             text[offset + 1] = (text[offset + 1] & 0x0F) | source << 4
             struct.pack_into("<i", text, offset + 4, base + symbol["st_value"] + addend)
             struct.pack_into("<i", text, offset + 12, 0)
-    return Object(bytes(text), rodata, mutable, _lines(elf, text_section))
+    return Object(bytes(text), rodata, mutable, line_table(elf))
 
 
 def _gather(elf: ELFFile, prefix: str) -> tuple[bytes, dict[int, int]]:
@@ -63,20 +63,21 @@ def _gather(elf: ELFFile, prefix: str) -> tuple[bytes, dict[int, int]]:
     return bytes(out), where
 
 
-def _lines(elf: ELFFile, text_section) -> list[tuple[int, str, int]]:
+def line_table(elf: ELFFile) -> list[tuple[int, str, int]]:
+    """(slot, file, line), by slot; the file's folder in front: `udp.lpn` and `std/udp.lpn` are two files."""
     if not elf.has_dwarf_info():
         return []
-    out = []
+    rows: dict[int, tuple[int, str, int]] = {}
     dwarf = elf.get_dwarf_info()
     for unit in dwarf.iter_CUs():
         program = dwarf.line_program_for_CU(unit)
         if program is None:
             continue
-        names = [f.name.decode() for f in program["file_entry"]]
-        base = 1 if program["version"] < 5 else 0
+        first = 1 if program["version"] < 5 else 0          # DWARF 5 counts files and folders from 0
+        folders = ([b"."] if first else []) + list(program["include_directory"])
+        names = [b"/".join(p for p in (folders[f.dir_index], f.name) if p != b".").decode() for f in program["file_entry"]]
         for entry in program.get_entries():
-            s = entry.state
-            if s is not None and not s.end_sequence and s.line:
-                out.append((s.address // 8, names[s.file - base], s.line))
-    # a later row for the same address says where the instruction is from
-    return sorted({slot: (slot, name, line) for slot, name, line in out}.values())
+            state = entry.state
+            if state is not None and not state.end_sequence and state.line:
+                rows[state.address // 8] = (state.address // 8, names[state.file - first], state.line)
+    return sorted(rows.values())                            # a later row for the same address says where it is from

@@ -83,42 +83,19 @@ def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
             code = read_object(given.data, section.name)
             profile = target or ("xdp" if section.name.startswith("xdp") else "lpn")
             units.append(Unit(section.name, code.text, profile, "object", len(code.rodata), len(code.data),
-                              sizes.get("record_size", 0), sizes.get("state_size", 0), line_table(given.data, section.name)))
+                              sizes.get("record_size", 0), sizes.get("state_size", 0), code.lines))
     if not units:
         raise Failure(f"{shown(given.path)}: this object has no code")
     return Units(units, source_texts(unit.lines for unit in units))
 
 
 def compiled(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2) -> Compiled:
-    """Compiles; lines name their files as the loader does."""
+    """Compiles, with a word to the waiting."""
     try:
         with waiting("compiling"):
-            result = compile_program(program, target, fuse, level)
+            return compile_program(program, target, fuse, level)
     except BuildError as e:
         raise Failure(f"{program.sources[-1].name}: {e}", 1) from None
-    for c in result.containers:
-        c.code.lines = line_table(c.object, "xdp" if target == "xdp" else "lpn")
-    return result
-
-
-def line_table(data: bytes, section: str) -> Lines:
-    """An object's (slot, file, line) rows, the file's folder in front: `udp.lpn` and `std/udp.lpn` are two files."""
-    elf = ELFFile(io.BytesIO(data))
-    if not elf.has_dwarf_info():
-        return []
-    rows, dwarf = {}, elf.get_dwarf_info()
-    for unit in dwarf.iter_CUs():
-        program = dwarf.line_program_for_CU(unit)
-        if program is None:
-            continue
-        first = 1 if program["version"] < 5 else 0                      # DWARF 5 counts files and folders from 0
-        folders = ([b"."] if first else []) + list(program["include_directory"])
-        names = [b"/".join(p for p in (folders[f.dir_index], f.name) if p != b".").decode() for f in program["file_entry"]]
-        for entry in program.get_entries():
-            state = entry.state
-            if state is not None and not state.end_sequence and state.line:
-                rows[state.address // 8] = (state.address // 8, names[state.file - first], state.line)
-    return sorted(rows.values())
 
 
 def judged(units: Units) -> list[tuple[Unit, Report]]:
