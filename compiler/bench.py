@@ -1,0 +1,63 @@
+"""`lpnc bench`: what LPN's code costs, beside hand-written C for the same work. Method: docs/benchmarks.md."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from .output import Failure, say, waiting, write_files
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "benchmarks.md"
+
+
+@click.command()
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), default=ROOT / "build" / "bench.json",
+              metavar="FILE", help="Where all figures go. Default: build/bench.json of the checkout.")
+@click.option("--quick", is_flag=True, help="Counts only: no times, and of the captures the project's own.")
+@click.option("--plot", "plot_file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Draw the counts (PNG or SVG; needs matplotlib).")
+@click.option("--update-docs", is_flag=True, help="Rewrite the tables and the plot of docs/benchmarks.md.")
+def command(json_file: Path, quick: bool, plot_file: Path | None, update_docs: bool) -> int:
+    """Measure the compiler and the engine, in a checkout.
+
+    Instructions executed are counted by the C engine and are exact. Beside them
+    the same work in hand-written C, where it is found (../shared/peers or the
+    folder LPN_PEERS) and clang is installed.
+    """
+    from . import bench_report as report
+    from .bench_frames import read_frames
+    from .bench_measure import measure
+    from .bench_time import corpus, machine, timed
+
+    if update_docs and quick:
+        raise click.UsageError("--update-docs needs all figures, --quick leaves some out", click.get_current_context())
+    frames = read_frames()
+    where = machine()
+    with waiting("counting"):
+        measured = report.Measured(measure(frames))
+    with waiting("comparing captures"):
+        measured.corpus = corpus(quick)
+    if not quick:
+        with waiting("timing"):
+            measured.times, measured.machine = timed(), where
+    report.show(measured)
+    write_files({json_file: (json.dumps(measured.as_dict(), indent=1) + "\n").encode()})
+    say(f"\n{json_file}")
+    if plot_file or update_docs:
+        for path in filter(None, (plot_file, PAGE.with_suffix(".png") if update_docs else None)):
+            report.plot(path, measured)
+            say(str(path))
+    if update_docs:
+        if not PAGE.is_file():
+            raise Failure(f"{PAGE} is not there")
+        report.update(PAGE, measured)
+        say(str(PAGE))
+    different = [form for form, c in (measured.corpus or {}).items() if c.total[0] != c.total[1]]
+    return int(bool(different) or measured.code.published is False)
+
+
+if __name__ == "__main__":
+    from .cli import guard
+    raise SystemExit(guard(lambda: command.main(standalone_mode=False) or 0))

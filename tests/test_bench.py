@@ -1,0 +1,115 @@
+"""`lpnc bench`: the programs do their work, in the form its page describes. Counts are exact, so limits are exact; nothing is timed."""
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from lpn.compiler import bench, bench_measure, bench_peers, bench_report
+from lpn.compiler.bench_frames import ROOT, read_frames
+from lpn.runtime.engines import EngineError
+
+FRAMES = read_frames()
+
+
+@pytest.fixture(scope="module")
+def comparison() -> bench_measure.Comparison:
+    """Measuring checks every result: the headers, the frame, the port."""
+    return bench_measure.measure(FRAMES)
+
+
+def test_all_forms_of_all_programs(comparison):
+    assert list(comparison.programs) == list(bench_measure.PROGRAMS)
+    for name, forms in comparison.programs.items():
+        assert {"fused", "chain"} <= set(forms)
+        for form in forms.values():
+            assert list(form.executed) == [f.name for f in FRAMES.of(name)]
+            assert all(set(counts) == set(bench_measure.PAYLOADS) for counts in form.executed.values())
+        assert forms["fused"].common() < forms["chain"].common()
+
+
+def test_counts_are_exact(comparison):
+    again = bench_measure.own_forms("forward", FRAMES)
+    assert {k: f.executed for k, f in again.items()} == {k: comparison.programs["forward"][k].executed for k in again}
+
+
+def test_less_than_p4c(comparison):
+    assert comparison.programs["forward"]["fused"].common() * 4 < bench_peers.P4C_FORWARD
+
+
+def test_the_c_counts_as_published(comparison):
+    """Its authors' own counts validate the method."""
+    if comparison.absent:
+        pytest.skip(comparison.absent)
+    for name, (static, executed) in bench_peers.PUBLISHED.items():
+        form = comparison.programs[name]["C"]
+        assert (form.instructions, tuple(c[10] for c in form.executed.values())) == (static, executed)
+    assert comparison.published
+
+
+def test_a_wrong_result_is_not_measured(monkeypatch):
+    monkeypatch.setattr(bench_measure, "right", lambda *_: False)
+    with pytest.raises(EngineError, match="forward, fused, frame ethernet: TRANSMIT"):
+        bench_measure.own_forms("forward", FRAMES)
+
+
+def test_without_the_c(monkeypatch, tmp_path):
+    monkeypatch.setenv("LPN_PEERS", str(tmp_path))
+    monkeypatch.setattr(bench_measure, "own_forms", lambda name, _: {"fused": form(100)})
+    alone = bench_measure.measure(FRAMES)
+    assert alone.absent and "LPN_PEERS" in alone.absent and alone.published is None
+    assert all(set(forms) == {"fused"} for forms in alone.programs.values())
+
+
+def form(executed: int) -> bench_measure.Form:
+    return bench_measure.Form(7, 120, 8, True, {"ext-elided": {10: executed, 64: executed}})
+
+
+def comparison_of(executed: int, absent: str | None = None) -> bench_report.Measured:
+    programs = {name: {"fused": form(executed), "C": form(50)} for name in bench_measure.PROGRAMS}
+    return bench_report.Measured(bench_measure.Comparison(programs, absent, "19", True))
+
+
+def test_the_page_is_rewritten_between_its_markers(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("".join(f"before\n<!-- {name} -->\nold\n<!-- end -->\n" for name in bench_measure.PROGRAMS) + "after\n")
+    bench_report.update(page, comparison_of(100))
+    first = page.read_text()
+    assert first.count("| fused | 7 | 120 | 8 | 100 | 2.00 |") == 4 and "old" not in first and first.endswith("after\n")
+    bench_report.update(page, comparison_of(75))
+    assert page.read_text() == first.replace("| 100 | 2.00 |", "| 75 | 1.50 |")
+
+
+def test_the_page_keeps_what_cannot_be_measured(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- decompress -->\nold\n<!-- end -->\n")
+    for measured, why in ((comparison_of(1, "no clang"), "no clang"), (comparison_of(1), "no place for forward")):
+        with pytest.raises(bench_report.Failure, match=why):
+            bench_report.update(page, measured)
+    assert "old" in page.read_text()
+
+
+def test_the_page_has_a_place_for_everything():
+    found = {m[2] for m in bench_report.MARK.finditer((ROOT / "docs" / "benchmarks.md").read_text("utf-8"))}
+    assert found == {*bench_measure.PROGRAMS, "times", "corpus"}
+
+
+def test_the_command(tmp_path, monkeypatch):
+    """Quick, its measurement replaced; the captures are the project's own."""
+    monkeypatch.setattr(bench_measure, "measure", lambda _: comparison_of(100).code)
+    out = tmp_path / "new" / "bench.json"
+    result = CliRunner().invoke(bench.command, ["--quick", "--json", str(out)], standalone_mode=False)
+    assert result.return_value == 0, result.output
+    content = json.loads(out.read_text())
+    assert content["times_ms"] is None
+    assert content["code"]["programs"]["forward"]["fused"]["executed"]["ext-elided"]["10"] == 100
+    for form_ in ("fused", "chain"):
+        assert content["corpus"][form_]["compared"] == content["corpus"][form_]["equal"]
+        assert content["corpus"][form_]["captures"] == 2
+
+
+def test_the_plot(tmp_path):
+    pytest.importorskip("matplotlib")
+    bench_report.plot(tmp_path / "plot.png", comparison_of(100))
+    assert (tmp_path / "plot.png").read_bytes()[:4] == b"\x89PNG"
