@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import click
+
 from lpn.lang import ast, tables as control
 from lpn.lang.check import check
 from lpn.lang.diagnostics import DiagnosticError
@@ -26,7 +28,8 @@ from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import verify
 
 from .build import BuildError, Compiled, compile_program
-from .generate import Choose, DrawnChoose, Program, RandomChoose
+from .fuzz_reduce import reduce_text
+from .generate import Choose, Program, RandomChoose
 from .generate_modules import Generator
 from .generate_packets import Packets
 from .state import scalar_octets, scalar_width
@@ -88,8 +91,10 @@ def load_case(path: Path) -> Case:
 
 # ---------------------------------------------------------------- making cases
 
-def make_case(choose: Choose, packets: int) -> Case:
-    return add_packets(Case(Generator(choose, choose.chance(1, 8)).program()), choose, packets)
+def make_case(seed: int, packets: int) -> Case:
+    """The program of this number, and packets for it. Every eighth program is lossless."""
+    choose = RandomChoose(seed)
+    return add_packets(Case(Generator(choose, seed % 8 == 7).program()), choose, packets)
 
 
 def add_packets(case: Case, choose: Choose, packets: int) -> Case:
@@ -227,3 +232,126 @@ def what_differs(got, want) -> str:
     if got.verdict != want.verdict:
         return "verdict" if not (got.reason or "").startswith("engine:") else "fault"
     return "reason" if got.reason != want.reason else "port" if got.port != want.port else "out"
+
+
+# ---------------------------------------------------------------- making a failure small
+
+def shows(case: Case, failure: Failure, variants: Sequence[Variant]) -> bool:
+    try:
+        run_case(case, variants)
+    except Refused:
+        return False
+    except Failure as error:
+        return error.kind == failure.kind and ("crashes" not in error.kind or str(error)[:80] == str(failure)[:80])
+    except Exception:
+        return False
+    return False
+
+
+def reduce_case(case: Case, failure: Failure, variants: Sequence[Variant] = VARIANTS, seconds: float = 60.0) -> Case:
+    """A smaller case with the same kind of failure: fewer packets, then less text, then shorter packets."""
+    end = time.monotonic() + seconds
+    variants = [v for v in variants if f"{v}:" in str(failure) or f"{v} " in str(failure)] or list(variants)
+
+    def fails(packets: list, program: Program = case.program) -> bool:
+        return time.monotonic() < end and shows(Case(program, packets), failure, variants)
+
+    packets = case.packets
+    for some in ([], *([p] for p in packets)):
+        if fails(some):
+            packets = some
+            break
+    else:
+        for at in reversed(range(len(packets))):
+            less = packets[:at] + packets[at + 1:]
+            if fails(less):
+                packets = less
+    program = case.program
+    if program.tables and fails(packets, Program(program.text, {}, program.lossless)):
+        program = Program(program.text, {}, program.lossless)
+    text = reduce_text(program.text, lambda text: fails(packets, Program(text, program.tables, program.lossless)))
+    program = Program(text, program.tables, program.lossless)
+    for at, (frame, meta) in enumerate(packets):
+        for simpler in ((frame, {}), *((bytes(n), meta) for n in (0, len(frame))), *((frame[:n], meta) for n in range(len(frame)))):
+            tried = packets[:at] + [simpler] + packets[at + 1:]
+            if simpler != (frame, meta) and fails(tried, program):
+                packets = tried
+                frame, meta = simpler
+                break
+    return Case(program, packets)
+
+
+# ---------------------------------------------------------------- the endless loop
+
+@dataclass
+class Found:
+    """A failure: the seed of its program, the small case, where it was saved."""
+
+    seed: int
+    failure: Failure
+    case: Case
+    path: Path | None = None
+
+
+def run(seed: int = 0, seconds: float | None = None, programs: int | None = None, packets: int = 10,
+        engines: Sequence[str] = ("engine", "rbpf"), corpus_dir: Path | None = None, reduce: bool = True,
+        progress: Callable[[str], None] | None = None, stop_at: int | None = None) -> tuple[list[Found], Counter]:
+    """Tries program after program, from `seed` on, until the time or the number of programs is used up. Each new kind of
+    failure is made small and saved to `corpus_dir`; of a kind that was seen before only the first is kept."""
+    tally: Counter = Counter()
+    found: dict[str, Found] = {}
+    variants = [v for v in VARIANTS if v.engine in engines]
+    end = time.monotonic() + seconds if seconds is not None else None
+    at = seed
+    while (programs is None or at - seed < programs) and (end is None or time.monotonic() < end):
+        if stop_at is not None and len(found) >= stop_at:
+            break
+        case = Case(Program("", {}, False))
+        try:
+            choose = RandomChoose(at)
+            case = Case(Generator(choose, at % 8 == 7).program())
+            add_packets(case, choose, packets)
+            run_case(case, variants, tally)
+            tally["programs"] += 1
+        except Refused as error:
+            tally[f"refused: {str(error)[:70]}"] += 1
+        except Exception as problem:
+            error = problem if isinstance(problem, Failure) else Failure(f"fuzzer stumbles {type(problem).__name__}", str(problem))
+            tally[f"failed: {error.kind}"] += 1
+            if error.kind not in found:
+                found[error.kind] = keep(at, error, case, variants, corpus_dir, reduce)
+                if progress is not None:
+                    where = f", saved as {found[error.kind].path}" if found[error.kind].path else ""
+                    progress(f"program {at}: {str(error).splitlines()[0][:200]}{where}")
+        at += 1
+        if progress is not None and (at - seed) % 50 == 0:
+            progress(f"{at - seed} programs, {sum(n for k, n in tally.items() if k.startswith('compared'))} packets compared, "
+                     f"{len(found)} kinds of failure")
+    return list(found.values()), tally
+
+
+def keep(seed: int, failure: Failure, case: Case, variants: Sequence[Variant], corpus_dir: Path | None, reduce: bool) -> Found:
+    small = reduce_case(case, failure, variants) if reduce else case
+    name = "".join(c if c.isalnum() else "-" for c in failure.kind).strip("-")
+    path = small.save(corpus_dir, f"{name}-{seed}", str(failure).splitlines()[0][:160]) if corpus_dir is not None else None
+    return Found(seed, failure, small, path)
+
+
+@click.command("fuzz")
+@click.option("--seed", default=0, show_default=True, help="The first program's number; the same number gives the same program.")
+@click.option("--seconds", type=float, help="Stop after this time; without it and --programs: never.")
+@click.option("--programs", type=int, help="Stop after this many programs.")
+@click.option("--packets", default=10, show_default=True, help="Packets for each program.")
+@click.option("--engine", "engines", multiple=True, type=click.Choice(["engine", "rbpf"]), help="Engines to compare; default: all.")
+@click.option("--corpus", type=click.Path(file_okay=False, path_type=Path), help="Save each failure here, made small.")
+@click.option("--no-reduce", is_flag=True, help="Save failures as they are.")
+def command(seed: int, seconds: float | None, programs: int | None, packets: int, engines: tuple[str, ...],
+            corpus: Path | None, no_reduce: bool) -> None:
+    """Random programs and packets: every engine against the reference interpreter, and the verifier on every container."""
+    try:
+        found, tally = run(seed, seconds, programs, packets, engines or ("engine", "rbpf"), corpus, not no_reduce, click.echo)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    for name, number in sorted(tally.items()):
+        click.echo(f"{number:8}  {name}")
+    raise SystemExit(1 if found else 0)

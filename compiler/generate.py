@@ -1,12 +1,12 @@
 """Random LPN programs, well typed by construction: what the fuzzer and the differential tests compile and run.
 
-Every decision is a number drawn through `Choose`, so that whatever drives the draws (Hypothesis, or a plain random
-generator) can replay and shrink them: the smallest number is always the simplest choice.
+Every decision is a number drawn through `Choose`; the smallest is always the simplest choice. The same seed gives the
+same program, in every run and on every machine.
 """
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -43,16 +43,6 @@ class RandomChoose(Choose):
 
     def number(self, low: int, high: int) -> int:
         return self.random.randint(low, high)
-
-
-class DrawnChoose(Choose):
-    """Draws through a function `draw(low, high)`: Hypothesis."""
-
-    def __init__(self, draw: Callable[[int, int], int]) -> None:
-        self.draw = draw
-
-    def number(self, low: int, high: int) -> int:
-        return low if low == high else self.draw(low, high)
 
 
 # ---------------------------------------------------------------- what a program is made of
@@ -116,6 +106,7 @@ class HeaderInfo:
     varbits: list[str] = field(default_factory=list)
     params: list[tuple["HeaderInfo", str]] = field(default_factory=list)
     payload: bool = False                       # an equation looks at the payload
+    sums: bool = False                          # and sums it: no header may follow
     codec: str = ""                             # the codec made for it
     codec_params: list[tuple[str, Any]] = field(default_factory=list)
 

@@ -57,7 +57,8 @@ class Codecs(Headers):
                     items, follows = self.row(group, ctx, lengths, at == rows - 1, follows)
                     body.append(f"    {', '.join(map(str, key))}: {', '.join(items)};")
                 body.append("}")
-            ctx.values += [fields[f.name] if isinstance(f, FieldInfo) else f for f in group if not isinstance(f, str)]
+            ctx.values += [fields[f.name] if isinstance(f, FieldInfo) else f for f in group if not isinstance(f, str)
+                           and (f.name if isinstance(f, FieldInfo) else f.text) not in self.followed]
         text = ", ".join(params)
         return [f"codec {info.codec}({text}) <-> {info.name} {{", *("    " + line for line in [*self.tag(tags), *variables, *body]), "}"]
 
@@ -91,11 +92,12 @@ class Codecs(Headers):
         return texts
 
     inout: list[tuple[str, object]] = []
+    followed: set[str] = set()                  # what `following` says is known only at the end
 
     def tag(self, tags: list[tuple[str, int]]) -> list[str]:
         """Constants fill the tag up to whole bytes."""
         if not tags:
-            return [] if self.choose.chance(1, 2) else ["tag 8w0x5a;"] if False else [f"tag 0b{self.choose.value(8):08b};"]
+            return [] if self.choose.chance(1, 2) else [f"tag 0b{self.choose.value(8):08b};"]
         pieces = [f"{n}:{w}" for n, w in tags]
         lacking = -sum(w for _, w in tags) % 8
         if lacking:
@@ -140,6 +142,7 @@ class Codecs(Headers):
                              else f"{name} = ({ty}) inline({name}[{low + width - 1}:{low}])")
             elif style == 6 and ty.kind == "bit" and not follows and ty.width <= 64:
                 follows = True
+                self.followed.add(name)
                 items.append(f"{name} = ({ty}) following:{8 * c.number(1, 3)}")
             else:
                 bits += ty.width

@@ -164,7 +164,7 @@ class Headers(Statements):
                 args = [self.leaf(bit(16 * c.number(1, 4)), ctx) for _ in range(c.number(1, 3))]
                 args = [a for a in args if "{" not in a]
                 if c.chance(2, 3):
-                    info.payload = True
+                    info.payload = info.sums = True
                     args.append("payload")
                 return self.add(info, f"bit<16> {{}} = {c.pick(('', '~'))}inet_sum({', '.join(args)}) deferred;", bit(16), free=False, equation=True, deferred=True)
             case 5:

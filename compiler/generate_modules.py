@@ -13,7 +13,7 @@ class Generator(Codecs, Tables):
 
     def __init__(self, choose: Choose, lossless: bool = False) -> None:
         self.choose, self.lossless = choose, lossless
-        self.enums, self.constants, self.structs, self.errors, self.inout = [], [], [], [], []
+        self.enums, self.constants, self.structs, self.errors, self.inout, self.followed = [], [], [], [], [], set()
         self.instances: list[InstanceInfo] = []
         self.registers: list[RegisterInfo] = []
         self.functions: list[FunctionInfo] = []
@@ -80,14 +80,15 @@ class Generator(Codecs, Tables):
 
     def declare(self, headers: list[HeaderInfo]) -> None:
         c = self.choose
-        for at, info in enumerate(headers):
-            for copy in range(c.number(1, 2)):
-                size = c.number(1, 3) if not info.params and c.chance(1, 4) else 0
+        summing = [h for h in headers if h.sums][-1:]
+        for at, info in [(n, h) for n, h in enumerate(headers) if not h.sums] + [(9, h) for h in summing]:
+            for copy in range(c.number(1, 2) if not info.sums else 1):
+                size = c.number(1, 3) if not info.params and not info.sums and c.chance(1, 4) else 0
                 args = []
                 for header, _ in info.params:
                     fit = [i.name for i in self.instances if i.header is header and not i.size]
                     args.append(c.pick(fit) if fit else "")
-                if "" not in args:
+                if "" not in args or not self.instances and not info.params:
                     self.instances.append(InstanceInfo(f"x{at}{'ab'[copy]}", info, size, tuple(args)))
 
     def declared(self, i: InstanceInfo) -> str:
@@ -195,7 +196,7 @@ class Generator(Codecs, Tables):
                         high = min(4, value.ty.width - 1)
                         out.append(f"pkt.advance({c.pick(('8 * ', '8 * ', ''))}(bit<16>) {value.text}[{high}:0]);" if " " not in value.text else f"pkt.advance({8});")
                 case 2:
-                    reason = f"error.{c.pick(self.errors)}" if self.errors else "error.NoMatch" if False else ""
+                    reason = f"error.{c.pick(self.errors)}" if self.errors else ""
                     if reason:
                         out.append(f"verify({self.expr(BOOL, ctx, 2)} || {self.expr(BOOL, ctx, 1)}, {reason});")
                 case 3:

@@ -1,0 +1,73 @@
+"""Random programs: every engine gives what the reference interpreter gives, and the verifier accepts every container.
+
+The programs are the same in every run. New ones are looked for by hand, with `lpnc fuzz`; what it finds comes into
+tests/regressions.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from lpn.compiler.fuzz import Failure, Refused, Variant, load_case, make_case, run, run_case
+from lpn.compiler.generate import Program, RandomChoose
+from lpn.compiler.generate_modules import Generator
+
+REGRESSIONS = sorted((Path(__file__).parent / "regressions").glob("*.lpn"))
+VARIANTS = (Variant("engine"), Variant("engine", True), Variant("rbpf"))
+FIRST, EACH, GROUPS = 1000, 6, 6
+
+
+@pytest.mark.parametrize("path", REGRESSIONS, ids=lambda path: path.stem)
+def test_found_once(path: Path) -> None:
+    """What once went wrong."""
+    run_case(load_case(path))
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_engines_agree(group: int) -> None:
+    tally: Counter = Counter()
+    for seed in range(FIRST + group * EACH, FIRST + (group + 1) * EACH):
+        try:
+            run_case(make_case(seed, 8), VARIANTS, tally)
+        except Refused:
+            continue
+        except Failure as failure:
+            pytest.fail(f"program {seed}: {failure}\n{make_case(seed, 0).program.text}")
+    assert tally["compared engine"] >= 2 * 8 * EACH // 2
+
+
+def test_packets_reach_the_end() -> None:
+    """Packets made for a program are mostly taken by its parser, or the rest would not be tested."""
+    tally: Counter = Counter()
+    for seed in range(7, 80, 8):                # lossless ones
+        run_case(make_case(seed, 8), (), tally)
+    assert tally["packets ACCEPT"] > tally["packets DROP"] / 2
+
+
+def test_same_seed_same_program() -> None:
+    one, other = (Generator(RandomChoose(3)).program() for _ in range(2))
+    assert one == other
+
+
+def test_saved_cases_come_back(tmp_path: Path) -> None:
+    case = make_case(5, 3)
+    assert load_case(case.save(tmp_path, "case")) == case
+
+
+def test_failures_are_made_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An engine that is wrong about one verdict is found, and the program that shows it is short."""
+    import lpn.compiler.fuzz as fuzz
+    right = fuzz.show
+    results = fuzz.expected
+
+    def wrong(program, case):
+        out, state = results(program, case)
+        return [type(r)("CONSUMED") if r.verdict == "ACCEPT" else r for r in out], state
+
+    monkeypatch.setattr(fuzz, "expected", wrong)
+    found, tally = run(7, programs=1, packets=4, engines=("engine",), corpus_dir=tmp_path)
+    assert [f.failure.kind for f in found] == ["verdict differs"] and right is fuzz.show
+    assert len(found[0].case.program.text.splitlines()) < 30 and len(found[0].case.packets) == 1
+    assert load_case(found[0].path).program.text.endswith(found[0].case.program.text)
