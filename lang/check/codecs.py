@@ -338,9 +338,9 @@ class Codecs(Base):
                         if isinstance(name.decl, (ast.Field, ast.CodecVar)) and name.decl not in here:
                             self.error(f"'{name.name}' is read before it is said", name, "expanding knows only what earlier groups said in all rows, and this row so far")
                             here.add(name.decl)
-                    here |= said_by(ast.Row(row.span, [], [item])) if not follows(item) else set()
+                    here |= said_by(ast.Row(row.span, [], [item]), waiting=False)
             if group.rows:
-                known |= set.intersection(*(said_by(row) - {item.target.decl for item in row.items if follows(item)} for row in group.rows))
+                known |= set.intersection(*(said_by(row, waiting=False) for row in group.rows))
 
 
 def follows(item: ast.RowItem) -> bool:
@@ -369,11 +369,11 @@ def names_read(item: ast.RowItem) -> Iterator[ast.Name]:
             todo += node
 
 
-def said_by(row: ast.Row) -> set[object]:
-    """The fields and variables that a row assigns when expanding."""
+def said_by(row: ast.Row, waiting: bool = True) -> set[object]:
+    """The fields and variables that a row assigns when expanding. waiting: also with `following`, at the end."""
     found: set[object] = set()
     for item in row.items:
-        if isinstance(item, ast.RowAssign):
+        if isinstance(item, ast.RowAssign) and (waiting or not follows(item)):
             found.add(getattr(item.target, "decl", None))
         elif isinstance(item, ast.RowInline):
             found |= {getattr(target.target, "decl", None) for target in item.targets if target.target is not None}
