@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, Val, i32
+from lpn.compiler.bits import I32, Val, i32, is_const
 from lpn.compiler.layout import Unit
 from lpn.compiler.target import CTX_OUT_LEN, OUT_SIZE
 from lpn.lang import ast
@@ -122,6 +122,8 @@ class Deparsers:
         """Copies from the packet, four octets a turn; the last turn may read into the window and write beyond, which what
         follows overwrites."""
         b, limit = self.b, OUT_SIZE - COPY_STEP
+        if not is_const(octets):                # opaque: what LLVM knows of it, a verifier may not
+            octets = self.opaque(octets)
         start = self.written()
         done_slot = self.alloca(I32, "copied")
         b.store(i32(0), done_slot)
