@@ -17,6 +17,7 @@ from lpn.lang.types import EnumType, HeaderType
 
 from .expr import known_key
 from .instance import Instance
+from .shapes import Shape, shapes
 
 
 class Parsers:
@@ -27,6 +28,7 @@ class Parsers:
         """Lowers parser `p`; `accept()` is called with the builder where it accepts."""
         self.cursor_slot = self.alloca(PTR, "cursor")
         self.bound = self.look = 0
+        self.shape: Shape | None = None         # of the header being extracted, where it is known
         self.row_base, self.row_bit = None, 0
         self.parser_decl, self.accept = p, accept
         self.stack_next: dict[ast.StructField, int] = {}
@@ -163,14 +165,48 @@ class Parsers:
             self.stack_next[stack] = self.stack_next.get(stack, 0) + 1
 
     def extract(self, inst: Instance) -> None:
-        """A plain header. What several of its parts depend on is asked once, and the rest lowered for either answer."""
+        """A plain header: first, of those that have any, its usual shapes, each straight down; then the rest."""
+        units = inst.layout.units
+        usual = shapes(inst.layout) if self.target.window else []
+        if not usual:
+            self.extract_rest(inst, units)
+            return
+        b = self.b
+        self.extract_units(inst, units[:1], {})
+        word, done = inst.read_unit(units[0]), b.append_basic_block("extracted")
+        before, after = (self.bound, self.look), []
+        for shape in [*usual, None]:
+            self.bound, self.look = before
+            miss = None
+            if shape is not None:
+                hit, miss = b.append_basic_block("shape"), b.append_basic_block("shape.no")
+                masked = self.and_(word, self.constant(word.width, shape.mask))
+                self.likely(b.cbranch(self.eq(masked, self.constant(word.width, shape.value)), hit, miss))
+                b.position_at_end(hit)
+                self.shape = shape
+                self.extract_units(inst, units[1:], {})
+                self.end_header(inst, {})
+                self.shape = None
+            else:
+                self.extract_rest(inst, units[1:])
+            after.append((self.bound, self.look))
+            b.branch(done)
+            if miss is not None:
+                b.position_at_end(miss)
+        b.position_at_end(done)
+        self.bound, self.look = max(x for x, _ in after), max(x for _, x in after)
+
+    def extract_rest(self, inst: Instance, units: list[Unit]) -> None:
+        """What several parts of the header depend on is asked once, and the rest lowered for either answer."""
         split = shared_condition(inst.header, inst.layout)
-        at = inst.layout.units.index(inst.layout.unit_of[split.left.decl]) + 1 if split is not None else 0
         oversize: dict[ast.Field, ir.Value] = {}
-        self.extract_units(inst, inst.layout.units[:at] if split is not None else inst.layout.units, oversize)
         if split is None:
+            self.extract_units(inst, units, oversize)
             self.end_header(inst, oversize)
             return
+        if units[0] is inst.layout.units[0]:
+            self.extract_units(inst, units[:1], oversize)
+            units = units[1:]
         b = self.b
         yes, no, done = (b.append_basic_block(n) for n in ("split.yes", "split.no", "split.done"))
         with self.this_is(inst):
@@ -180,7 +216,7 @@ class Parsers:
             b.position_at_end(block)
             self.bound, self.look = before
             self.known = known_from(split, answer)
-            self.extract_units(inst, inst.layout.units[at:], oversize)
+            self.extract_units(inst, units, oversize)
             self.end_header(inst, oversize)
             after.append((self.bound, self.look))
             b.branch(done)
@@ -205,10 +241,13 @@ class Parsers:
 
     def extract_unit(self, inst: Instance, u: Unit) -> None:
         """A unit that is not a varbit. What may be absent is read all the same and then not counted."""
-        self.need(u.octets)
-        if not inst.inst.in_packet:
-            self.store(inst.image, u.image, self.load_packet(self.cursor(), 0, u.bits, u.little), u.little)
-        if u.variable:
+        octets = self.shape.octets[u] if self.shape is not None else u.octets
+        self.need(octets)
+        if not inst.inst.in_packet and octets:
+            self.store(inst.image, u.image, self.load_packet(self.cursor(), 0, 8 * octets, u.little), u.little)
+        if self.shape is not None:
+            self.advance_static(octets)
+        elif u.variable:
             self.require_lookahead()
             self.b.store(self.at(self.cursor(), inst.octets(u)), self.cursor_slot)
             self.bound += u.octets
@@ -241,13 +280,17 @@ class Parsers:
         """Named enum values, `in`, equations and `where`, in order of declaration."""
         header = inst.header
         with self.this_is(inst):
+            known = self.shape.checked if self.shape is not None else frozenset()
             for item in header.items:
+                if item in known:
+                    continue
                 if isinstance(item, ast.Where):
                     reason = item.reason.decl.name if item.reason is not None else f"{header.name}.where"
                     self.check_that(item.cond, reason)
                 elif isinstance(item, ast.Word):
                     for f in item.fields:
-                        self.field_checks(inst, f)
+                        if f not in known:
+                            self.field_checks(inst, f)
                 elif isinstance(item, ast.Field):
                     if item in varbits:
                         self.check(varbits[item], f"{header.name}.{item.name}")
