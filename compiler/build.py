@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,7 +10,7 @@ from lpn.lang import ast, tables as control
 
 from . import bundle as bundles
 from .elf import Object, read_object
-from .image import Flag, Image, Kind
+from .image import STACK_SIZE, Flag, Image, Kind
 from .llvm import emit_assembly, emit_object, optimize
 from .peephole import improve
 from .lower.modules import Lowered, ProgramLowering
@@ -157,6 +158,9 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
     ir_text = str(ref)
     obj = emit_object(ref, target)
     code = read_object(obj, "xdp" if target.name == "xdp" else "lpn")
+    used = stack_used(code.text)
+    if used > STACK_SIZE:
+        raise BuildError(f"{lowered.name} needs {used} bytes of stack, and there are {STACK_SIZE}")
     if target.name == "lpn":
         code.text, code.lines = improve(code.text, code.lines)
     flags = Flag.DEPARSES if lowered.rebuilds and lowered.kind == Kind.FUSED else Flag(0)
@@ -164,3 +168,17 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
                   flags=flags, record_hash=lowering.record.hash, record_size=lowering.record.size,
                   state_hash=lowering.state.hash, state_size=lowering.state.size)
     return Container(lowered, obj, emit_assembly(ref, target), ir_text, code, image)
+
+
+def stack_used(text: bytes) -> int:
+    """Bytes below r10 that the code names: in loads and stores, and in addresses made as `rX = r10; rX += n`."""
+    used, copy = 0, None
+    for at in range(0, len(text), 8):
+        opcode, registers, offset, imm = struct.unpack_from("<BBhi", text, at)
+        dst, src = registers & 15, registers >> 4
+        if opcode & 7 == 1 and src == 10 or opcode & 7 in (2, 3) and dst == 10:
+            used = max(used, -offset)
+        elif opcode == 0x07 and dst == copy:
+            used = max(used, -imm)
+        copy = dst if opcode == 0xBF and src == 10 else None
+    return used

@@ -196,7 +196,12 @@ def run_case(case: Case, variants: Iterable[Variant] = VARIANTS, tally: Counter 
         try:
             if key not in built:
                 built[key] = compile_variant(program, variant)
-                judge(built[key], variant)
+                try:
+                    judge(built[key], variant)
+                except Failure:                 # not optimised at all, cursors go through the stack: proofs get lost there
+                    if variant.level:
+                        raise
+                    tally["refused by the verifier at O0"] += 1
                 tally["containers"] += len(built[key].containers)
             compiled = built[key]
             loaded = get_engine(variant.engine).load(compiled.bundle)

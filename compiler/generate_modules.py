@@ -186,7 +186,7 @@ class Generator(Codecs, Tables):
         if self.lossless:
             return out
         for _ in range(c.number(0, 2)):
-            match c.number(0, 7):
+            match c.number(0, 9):
                 case 0:
                     out.append(f"pkt.advance({8 * c.number(0, 3)});")
                 case 1:
@@ -198,7 +198,7 @@ class Generator(Codecs, Tables):
                 case 2:
                     reason = f"error.{c.pick(self.errors)}" if self.errors else ""
                     if reason:
-                        out.append(f"verify({self.expr(BOOL, ctx, 2)} || {self.expr(BOOL, ctx, 1)}, {reason});")
+                        out.append(f"verify({self.expr(BOOL, ctx, 2)} || {self.expr(BOOL, ctx, 1)} || {self.expr(BOOL, ctx, 1)}, {reason});")
                 case 3:
                     heads = [i.header for i in self.instances if not i.header.params and not i.header.payload]
                     if heads:
@@ -216,7 +216,7 @@ class Generator(Codecs, Tables):
 
         def target() -> str:
             name = targets[0] if c.number(0, 3) else c.pick(targets)
-            if c.chance(1, 8):
+            if c.chance(1, 20):
                 return "reject" if not self.errors or c.chance(1, 2) else f"reject(error.{c.pick(self.errors)})"
             if loops and c.chance(1, 2):
                 return own

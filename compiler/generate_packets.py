@@ -15,7 +15,7 @@ from lpn.lang.types import EnumType, Varbit
 
 from .generate import Choose
 
-REPAIRS = 24
+REPAIRS = 40
 MAX_FRAME = 300
 
 
@@ -50,14 +50,15 @@ class Packets:
             if reason == "PacketTooShort":
                 if len(frame) > MAX_FRAME:
                     return frame
-                for _ in range(8 if turn > 6 else 2):
+                for _ in range(2 if turn < 6 else 8 if turn < 12 else 24):
                     filling = (filling * 1103515245 + 12345) & 0x7FFFFFFF
                     frame.append(filling >> 16 & (0xFF if filling & 0x300000 else 3))
             elif not self.mend(frame, run, reason, choose):
                 if not frame:
                     return frame
                 filling = (filling * 1103515245 + 12345) & 0x7FFFFFFF
-                frame[(filling >> 8) % len(frame)] = filling >> 16 & 0xFF
+                low = min(run.taken[-1].start, len(frame) - 1) if run.taken and filling & 0x100 else 0
+                frame[low + (filling >> 9) % (len(frame) - low)] = filling >> 20 & (0xFF if filling & 0x10000 else 3)
         return frame
 
     def mend(self, frame: bytearray, run: Run, reason: str, choose: Choose) -> bool:
@@ -67,14 +68,7 @@ class Packets:
         taken = run.taken[-1]
         instance = taken.instance
         if taken.codec is not None:
-            if reason != f"{taken.codec.name}.tag":
-                return False
-            at = 8 * taken.start
-            for tag in taken.codec.tag:
-                if tag.value is not None:
-                    put(frame, at, tag.width, tag.value)
-                at += tag.width
-            return True
+            return self.mend_tag(frame, taken.codec, 8 * taken.start, reason, choose)
         for located in instance.located:
             item = located.field
             if isinstance(item, ast.Field) and reason == f"{instance.header.name}.{item.name}":
@@ -84,6 +78,18 @@ class Packets:
                     if item.name != "_":
                         return True
         return False
+
+    def mend_tag(self, frame: bytearray, codec: ast.Codec, at: int, reason: str, choose: Choose) -> bool:
+        """The tag's constants, or the keys of one of the group's rows."""
+        wanted = {tag: tag.value for tag in codec.tag if tag.value is not None} if reason == f"{codec.name}.tag" else {}
+        for group in codec.groups:
+            if group.tags and reason == f"{codec.name}.{group.tags[-1].name}":
+                wanted = {n.decl: int(k.const or 0) for n, k in zip(group.tags, choose.pick(group.rows).keys)}
+        for tag in codec.tag:
+            if tag in wanted:
+                put(frame, at, tag.width, wanted[tag])
+            at += tag.width
+        return bool(wanted)
 
     def allowed(self, instance: Instance, item: ast.Field, choose: Choose) -> int | None:
         if isinstance(item.type, Varbit):

@@ -15,6 +15,8 @@ def _initialize() -> None:
     llvm.initialize_all_asmprinters()
     # A loop counter rewritten to a pointer or counted down to zero has no bound that a verifier could rank.
     llvm.set_option("lpnc", "-disable-lsr")
+    # What needs more stack than there is would end the process; `build` refuses it instead.
+    llvm.set_option("lpnc", "-bpf-stack-size=65536")
 
 
 @cache
