@@ -50,7 +50,8 @@ class Builder(ExpressionBuilder):
     def params(self, ctx: P.ParamsContext | None) -> list[ast.Param]:
         if ctx is None:
             return []
-        return [ast.Param(self.span(p), self.name(p.identifier()), p.direction.text if p.direction else "", self.type_ref(p.typeRef()))
+        return [ast.Param(self.span(p), self.name(p.identifier()), p.direction.text if p.direction else "",
+                          self.type_ref(p.typeRef()))
                 for p in ctx.param()]
 
     def _ImportDeclContext(self, ctx: P.ImportDeclContext) -> ast.Node:
@@ -63,7 +64,8 @@ class Builder(ExpressionBuilder):
         return ast.Typedef(self.span(ctx), self.name(ctx.identifier()), self.type_ref(ctx.typeRef()))
 
     def _EnumDeclContext(self, ctx: P.EnumDeclContext) -> ast.Node:
-        members = [ast.EnumMember(self.span(m), self.name(m.identifier()), self.expr(m.expr()) if m.expr() else None) for m in ctx.enumMember()]
+        members = [ast.EnumMember(self.span(m), self.name(m.identifier()), self.expr(m.expr()) if m.expr() else None)
+                   for m in ctx.enumMember()]
         if ctx.typeRef():
             base = self.type_ref(ctx.typeRef())
         else:                                               # P4's enum without representation: the width its members need
@@ -78,11 +80,13 @@ class Builder(ExpressionBuilder):
         fields = []
         for one in ctx.structField():
             init = self.expr(one.expr()) if one.expr() else None
-            fields.append(ast.StructField(self.span(one), self.name(one.identifier()), self.type_ref(one.typeRef()), init=init))
+            fields.append(ast.StructField(self.span(one), self.name(one.identifier()), self.type_ref(one.typeRef()),
+                                          init=init))
         return ast.Struct(self.span(ctx), self.name(ctx.identifier()), fields)
 
     def _FunctionDeclContext(self, ctx: P.FunctionDeclContext) -> ast.Node:
-        return ast.Function(self.span(ctx), self.name(ctx.identifier()), self.type_ref(ctx.typeRef()), self.params(ctx.params()), self.block(ctx.block()))
+        return ast.Function(self.span(ctx), self.name(ctx.identifier()), self.type_ref(ctx.typeRef()),
+                            self.params(ctx.params()), self.block(ctx.block()))
 
     def _ExternDeclContext(self, ctx: P.ExternDeclContext) -> ast.Node:
         name, *contexts = [self.name(one) for one in ctx.identifier()]
@@ -95,10 +99,12 @@ class Builder(ExpressionBuilder):
     # ------------------------------------------------------------ headers
 
     def _HeaderDeclContext(self, ctx: P.HeaderDeclContext) -> ast.Node:
-        return ast.Header(self.span(ctx), self.name(ctx.identifier()), self.params(ctx.params()), [self.item(one) for one in ctx.headerItem()])
+        return ast.Header(self.span(ctx), self.name(ctx.identifier()), self.params(ctx.params()),
+                          [self.item(one) for one in ctx.headerItem()])
 
     def _WordItemContext(self, ctx: P.WordItemContext) -> ast.Node:
-        return ast.Word(self.span(ctx), self.number(ctx.NUMBER()), ctx.getChild(1).getText() == "le", [self.node(one) for one in ctx.fieldDecl()])
+        return ast.Word(self.span(ctx), self.number(ctx.NUMBER()), ctx.getChild(1).getText() == "le",
+                        [self.node(one) for one in ctx.fieldDecl()])
 
     def _ChoiceItemContext(self, ctx: P.ChoiceItemContext) -> ast.Node:
         tag, name = ctx.identifier()
@@ -156,12 +162,14 @@ class Builder(ExpressionBuilder):
             elif item.codecGroup():
                 one = item.codecGroup()
                 names = [ast.Name(self.span(n), self.name(n)) for n in one.identifier()]
-                rows = [ast.Row(self.span(row), self.exprs(row.exprs()), [self.node(r) for r in row.rowItem()]) for row in one.codecRow()]
+                rows = [ast.Row(self.span(row), self.exprs(row.exprs()), [self.node(r) for r in row.rowItem()])
+                        for row in one.codecRow()]
                 groups.append(ast.Group(self.span(one), names, rows))
             else:
                 row = ast.Row(self.span(item), [], [self.node(r) for r in item.rowItem()])
                 groups.append(ast.Group(self.span(item), [], [row]))
-        return ast.Codec(self.span(ctx), self.name(ctx.identifier()), self.params(ctx.params()), ctx.IDENT().getText(), tag, variables, groups)
+        return ast.Codec(self.span(ctx), self.name(ctx.identifier()), self.params(ctx.params()), ctx.IDENT().getText(),
+                         tag, variables, groups)
 
     def tag_bits(self, ctx: P.TagBitsContext) -> ast.TagBits:
         """`0b011`: the width is that of the digits as written; `tf:2`: a variable."""
@@ -174,12 +182,14 @@ class Builder(ExpressionBuilder):
         if number.width is None and digits[:2] in ("0b", "0x"):
             number.width = len(digits[2:]) * (4 if digits[1] == "x" else 1)
         if number.width is None:
-            self.error("the width of this constant is not known", span, "write its bits, as in 0b011, or its width, as in 3w3")
+            self.error("the width of this constant is not known", span,
+                       "write its bits, as in 0b011, or its width, as in 3w3")
             number.width = 8
         return ast.TagBits(span, "", number.width, number.value)
 
     def codec_var(self, ctx: P.CodecVarContext) -> ast.CodecVar:
-        var = ast.CodecVar(self.span(ctx), self.name(ctx.identifier()), self.type_ref(ctx.plainType()), self.expr(ctx.expr()) if ctx.expr() else None)
+        var = ast.CodecVar(self.span(ctx), self.name(ctx.identifier()), self.type_ref(ctx.plainType()),
+                           self.expr(ctx.expr()) if ctx.expr() else None)
         if first := ctx.firstIn():
             name = first.identifier()
             span = self.span(name)
@@ -222,21 +232,26 @@ class Builder(ExpressionBuilder):
 
     def _RegisterDeclContext(self, ctx: P.RegisterDeclContext) -> ast.Node:
         persistent = ctx.getChild(0).getText() == "persistent"
-        return ast.Register(self.span(ctx), self.name(ctx.identifier()), self.type_ref(ctx.typeRef()), self.array_size(ctx.arraySize()), persistent)
+        return ast.Register(self.span(ctx), self.name(ctx.identifier()), self.type_ref(ctx.typeRef()),
+                            self.array_size(ctx.arraySize()), persistent)
 
     def _CounterDeclContext(self, ctx: P.CounterDeclContext) -> ast.Node:
-        return ast.Counter(self.span(ctx), self.name(ctx.identifier()), self.type_ref(ctx.typeRef()), self.array_size(ctx.arraySize()))
+        return ast.Counter(self.span(ctx), self.name(ctx.identifier()), self.type_ref(ctx.typeRef()),
+                           self.array_size(ctx.arraySize()))
 
     def _MeterDeclContext(self, ctx: P.MeterDeclContext) -> ast.Node:
-        return ast.Meter(self.span(ctx), self.name(ctx.identifier()), self.type_ref(ctx.typeRef()), self.exprs(ctx.exprs()), self.array_size(ctx.arraySize()))
+        return ast.Meter(self.span(ctx), self.name(ctx.identifier()), self.type_ref(ctx.typeRef()),
+                         self.exprs(ctx.exprs()), self.array_size(ctx.arraySize()))
 
     def _BufferDeclContext(self, ctx: P.BufferDeclContext) -> ast.Node:
         span = self.span(ctx)
         size = self.array_size(ctx.arraySize()) or ast.Int(span, 1)
-        return ast.BufferDecl(span, self.name(ctx.identifier()), self.width(ctx.width()), size, self.expr(ctx.expr()) if ctx.expr() else None)
+        return ast.BufferDecl(span, self.name(ctx.identifier()), self.width(ctx.width()), size,
+                              self.expr(ctx.expr()) if ctx.expr() else None)
 
     def _VarDeclContext(self, ctx: P.VarDeclContext) -> ast.Node:
-        return ast.VarDecl(self.span(ctx), self.type_ref(ctx.typeRef()), self.name(ctx.identifier()), self.expr(ctx.expr()) if ctx.expr() else None)
+        return ast.VarDecl(self.span(ctx), self.type_ref(ctx.typeRef()), self.name(ctx.identifier()),
+                           self.expr(ctx.expr()) if ctx.expr() else None)
 
     def _ActionDeclContext(self, ctx: P.ActionDeclContext) -> ast.Node:
         return ast.Action(self.span(ctx), self.name(ctx.identifier()), self.params(ctx.params()), self.block(ctx.block()))
@@ -251,7 +266,8 @@ class Builder(ExpressionBuilder):
             seen.add(name)
             constant = one.getChild(0).getText() == "const"
             if name == "key":
-                table.keys = [ast.TableKey(self.span(k), self.expr(k.expr()), self.name(k.identifier())) for k in one.tableKey()]
+                table.keys = [ast.TableKey(self.span(k), self.expr(k.expr()), self.name(k.identifier()))
+                              for k in one.tableKey()]
             elif name == "actions":
                 table.actions = [self.action_ref(a) for a in one.actionRef()]
             elif name == "entries":
@@ -284,7 +300,8 @@ class Builder(ExpressionBuilder):
         items = [self.item(one) for one in ctx.parserItem()]
         items = [self.local_const(one) for one in items]
         locals_ = [one for one in items if not isinstance(one, ast.State)]
-        return ast.Parser(self.span(ctx), self.name(ctx.identifier()), self.params(ctx.params()), locals_, [one for one in items if isinstance(one, ast.State)])
+        return ast.Parser(self.span(ctx), self.name(ctx.identifier()), self.params(ctx.params()), locals_,
+                          [one for one in items if isinstance(one, ast.State)])
 
     def local_const(self, node: Any) -> Any:
         """Constants inside a module are ConstDecl, those at top level Const."""
@@ -327,14 +344,16 @@ class Builder(ExpressionBuilder):
         for extra in blocks[1:]:
             self.error(f"processor '{name}' has two apply blocks", extra.span, "keep one")
         body = blocks[0] if blocks else ast.Block(self.span(ctx), [])
-        return ast.Processor(self.span(ctx), name, self.params(ctx.params()), [one for one in items if not isinstance(one, ast.Block)], body)
+        return ast.Processor(self.span(ctx), name, self.params(ctx.params()),
+                             [one for one in items if not isinstance(one, ast.Block)], body)
 
     def _ApplyBlockContext(self, ctx: P.ApplyBlockContext) -> ast.Node:
         return self.block(ctx.block())
 
     def _DeparserDeclContext(self, ctx: P.DeparserDeclContext) -> ast.Node:
         span = self.span(ctx)
-        return ast.Deparser(span, self.name(ctx.identifier()), self.params(ctx.params()), [], ast.Block(span, self.statements(ctx.statement())))
+        return ast.Deparser(span, self.name(ctx.identifier()), self.params(ctx.params()), [],
+                            ast.Block(span, self.statements(ctx.statement())))
 
     # ------------------------------------------------------------ statements
 
@@ -360,10 +379,12 @@ class Builder(ExpressionBuilder):
         return ast.Block(self.span(ctx), [])
 
     def _VarStatementContext(self, ctx: P.VarStatementContext) -> ast.Stmt:
-        return ast.VarDecl(self.span(ctx), self.type_ref(ctx.plainType()), self.name(ctx.identifier()), self.expr(ctx.expr()) if ctx.expr() else None)
+        return ast.VarDecl(self.span(ctx), self.type_ref(ctx.plainType()), self.name(ctx.identifier()),
+                           self.expr(ctx.expr()) if ctx.expr() else None)
 
     def _ConstStatementContext(self, ctx: P.ConstStatementContext) -> ast.Stmt:
-        return ast.ConstDecl(self.span(ctx), self.type_ref(ctx.plainType()), self.name(ctx.identifier()), self.expr(ctx.expr()))
+        return ast.ConstDecl(self.span(ctx), self.type_ref(ctx.plainType()), self.name(ctx.identifier()),
+                             self.expr(ctx.expr()))
 
     def _IfStatementContext(self, ctx: P.IfStatementContext) -> ast.Stmt:
         then, *otherwise = [self.statement(one) for one in ctx.statement()]
@@ -402,9 +423,11 @@ class Builder(ExpressionBuilder):
 
     def _TimingDeclContext(self, ctx: P.TimingDeclContext) -> ast.Node:
         items = [self.local_const(self.item(one)) for one in ctx.timingItem() if one.energyDecl() is None]
-        energy = [self.energy_budget(budget) for one in ctx.timingItem() if one.energyDecl() for budget in one.energyDecl().energyBudget()]
+        energy = [self.energy_budget(budget) for one in ctx.timingItem() if one.energyDecl()
+                  for budget in one.energyDecl().energyBudget()]
         handlers = [one for one in items if isinstance(one, ast.Handler)]
-        return ast.Timing(self.span(ctx), self.name(ctx.identifier()), [one for one in items if not isinstance(one, ast.Handler)], handlers, energy)
+        return ast.Timing(self.span(ctx), self.name(ctx.identifier()),
+                          [one for one in items if not isinstance(one, ast.Handler)], handlers, energy)
 
     def energy_budget(self, ctx: P.EnergyBudgetContext) -> ast.EnergyBudget:
         limit = self.expr(ctx.expr())
@@ -418,19 +441,23 @@ class Builder(ExpressionBuilder):
     def clauses(self, ctx: P.HandlerContext) -> dict[str, ast.Expr]:
         """Each expression of a handler by the word before it."""
         children = list(ctx.getChildren())
-        return {children[i - 1].getText(): self.expr(child) for i, child in enumerate(children) if isinstance(child, P.ExprContext)}
+        return {children[i - 1].getText(): self.expr(child) for i,
+                child in enumerate(children) if isinstance(child, P.ExprContext)}
 
     def _EveryHandlerContext(self, ctx: P.EveryHandlerContext) -> ast.Node:
         clauses = self.clauses(ctx)
-        return ast.Handler(self.span(ctx), "every", None, [], clauses["every"], clauses.get("jitter"), clauses.get("within"), self.block(ctx.block()))
+        return ast.Handler(self.span(ctx), "every", None, [], clauses["every"], clauses.get("jitter"),
+                           clauses.get("within"), self.block(ctx.block()))
 
     def _OnHandlerContext(self, ctx: P.OnHandlerContext) -> ast.Node:
         params = [self.name(one) for one in ctx.identifier()]
-        return ast.Handler(self.span(ctx), "on", self.dotted(ctx.qualified()), params, None, None, self.clauses(ctx).get("within"), self.block(ctx.block()))
+        return ast.Handler(self.span(ctx), "on", self.dotted(ctx.qualified()), params, None, None,
+                           self.clauses(ctx).get("within"), self.block(ctx.block()))
 
     def _SlotHandlerContext(self, ctx: P.SlotHandlerContext) -> ast.Node:
         clauses = self.clauses(ctx)
-        return ast.Handler(self.span(ctx), "slot", None, [], clauses["of"], None, clauses.get("within"), self.block(ctx.block()), clauses["slot"])
+        return ast.Handler(self.span(ctx), "slot", None, [], clauses["of"], None, clauses.get("within"),
+                           self.block(ctx.block()), clauses["slot"])
 
     def _ProtocolDeclContext(self, ctx: P.ProtocolDeclContext) -> ast.Node:
         bindings, timing = [], []
@@ -440,6 +467,7 @@ class Builder(ExpressionBuilder):
                 timing += names
                 continue
             within = self.expr(one.expr()) if one.expr() else None
-            bindings.append(ast.Binding(self.span(one), self.dotted(one.qualified()), self.exprs(one.exprs()), names, within))
+            bindings.append(ast.Binding(self.span(one), self.dotted(one.qualified()), self.exprs(one.exprs()), names,
+                                        within))
         version = self.expr(ctx.expr()) if ctx.expr() else None
         return ast.Protocol(self.span(ctx), self.name(ctx.identifier()), version, bindings, timing)

@@ -114,7 +114,8 @@ class ExpressionBuilder:
         for argument in arguments:
             args.append(self.expr(argument.expr()))
             if argument.IDENT():
-                via = ast.Via(self.between(argument.IDENT().symbol, argument.stop), argument.IDENT().getText(), self.exprs(argument.exprs()))
+                via = ast.Via(self.between(argument.IDENT().symbol, argument.stop), argument.IDENT().getText(),
+                              self.exprs(argument.exprs()))
                 if len(arguments) != 1:
                     self.error("'via' belongs to the only argument of extract or emit", argument)
         return ast.Call(self.span(ctx), self.expr(callee), args, type_args, via)
@@ -171,7 +172,8 @@ class ExpressionBuilder:
                 return ast.Int(self.span(ctx), 0, 128)
         digits = re.sub("[-:.]", "", text)
         if not re.fullmatch("[0-9a-fA-F]{16}", digits):
-            self.error(f"'{printable(text)}' is not an EUI-64 address", ctx, 'write eight octets, as in eui64"00-12-4b-00-01-02-03-04"')
+            self.error(f"'{printable(text)}' is not an EUI-64 address", ctx,
+                       'write eight octets, as in eui64"00-12-4b-00-01-02-03-04"')
             digits = "0"
         return ast.Int(self.span(ctx), int(digits, 16), 64)
 

@@ -37,7 +37,8 @@ def derived(program: ast.Program) -> Derived:
         for field in header_of(instance).fields():
             if field.equation is None:
                 continue
-            if any(e.kind == "extract" and e.instance is instance and e.codec is not None and not says(e.codec, field) for e in found):
+            if any(e.kind == "extract" and e.instance is instance and e.codec is not None and not says(e.codec, field)
+                   for e in found):
                 out.add((instance, field))
             if any(changes(e, instance, field, later) for e in found):
                 changed.add((instance, field))
@@ -65,8 +66,7 @@ def changes(e: Effect, instance: ast.StructField, field: ast.Field, later: set[a
             return not in_parser or e.place in mentions(field, header) or e.place is field
     if e.kind == "assign" and not in_parser and e.instance in instance.args:
         param = header.params[instance.args.index(e.instance)]
-        if any(isinstance(node, ast.Member) and isinstance(node.base, ast.Name) and node.base.decl is param and node.decl is e.place
-               for node in walk(field.equation)):
+        if any(place is e.place for place in read_of(param, field)):
             return True
     if not in_parser and needs_payload(field.equation):
         if e.kind == "truncate":
@@ -76,10 +76,22 @@ def changes(e: Effect, instance: ast.StructField, field: ast.Field, later: set[a
     return False
 
 
+def read_of(param: ast.Param, field: ast.Field) -> list[object]:
+    """The fields of a header parameter that the field's equation reads; of a choice, its arms and its tag."""
+    found: list[object] = []
+    for node in walk(field.equation):
+        if isinstance(node, ast.Member) and isinstance(node.base, ast.Name) and node.base.decl is param:
+            found.append(node.decl)
+            if isinstance(node.decl, ast.ChoiceField):
+                found += [node.decl.tag.decl, *node.decl.arms]
+    return found
+
+
 def mentions(field: ast.Field, header: ast.Header) -> set[object]:
     """The header's own fields, and arms of its choices, that the field's equation reads."""
     found: set[object] = set(mentioned(field.equation, header))
-    found |= {node.decl for node in walk(field.equation) if isinstance(node, ast.Member) and isinstance(node.decl, ast.ChoiceArm)}
+    members = [node for node in walk(field.equation) if isinstance(node, ast.Member)]
+    found |= {member.decl for member in members if isinstance(member.decl, ast.ChoiceArm)}
     if any(isinstance(node, ast.Sizeof) and node.operand is None for node in walk(field.equation)):
         found |= shape(header)
     return found
@@ -107,8 +119,8 @@ def spread(struct: ast.Struct, changed: set[tuple[ast.StructField, ast.Field]]) 
                 if field.equation is None or (instance, field) in changed:
                     continue
                 own = any((instance, one) in changed for one in mentioned(field.equation, header))
-                bound = any(isinstance(node, ast.Member) and isinstance(node.base, ast.Name) and node.base.decl is param and (arg, node.decl) in changed
-                            for param, arg in zip(header.params, instance.args) for node in walk(field.equation))
+                bound = any((arg, place) in changed for param, arg in zip(header.params, instance.args)
+                            for place in read_of(param, field))
                 if own or bound:
                     changed.add((instance, field))
                     again = True

@@ -40,10 +40,12 @@ class Diagnostics:
     def __init__(self) -> None:
         self.items: list[Diagnostic] = []
 
-    def error(self, message: str, span: Span | None, *hints: str, notes: list[tuple[str, Span | None]] | None = None) -> None:
+    def error(self, message: str, span: Span | None, *hints: str,
+              notes: list[tuple[str, Span | None]] | None = None) -> None:
         self._add(Diagnostic("error", message, span, [hint for hint in hints if hint], notes or []))
 
-    def warning(self, message: str, span: Span | None, *hints: str, notes: list[tuple[str, Span | None]] | None = None) -> None:
+    def warning(self, message: str, span: Span | None, *hints: str,
+                notes: list[tuple[str, Span | None]] | None = None) -> None:
         self._add(Diagnostic("warning", message, span, [hint for hint in hints if hint], notes or []))
 
     def _add(self, new: Diagnostic) -> None:
@@ -75,7 +77,8 @@ def render(diagnostics: Iterable[Diagnostic]) -> str:
 def rich_text(diagnostics: Iterable[Diagnostic]) -> "Text":
     """The same for a `rich` console, in colour."""
     from rich.text import Text
-    styles = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan", "hint": "bold green", "place": "bold", "gutter": "dim"}
+    styles = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan", "hint": "bold green", "place": "bold",
+              "gutter": "dim"}
     text = Text()
     for index, one in enumerate(diagnostics):
         if index:

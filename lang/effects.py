@@ -64,7 +64,8 @@ def in_call(call: ast.Call, module: ast.Decl, env: Environment, seen: set[tuple]
         yield Effect("truncate", module)
     elif isinstance(target, (ast.Function, ast.Action)):
         yield from given_back(target.params, call.args, module, env)
-        inner: Environment = {p: instance_of(arg, env) for p, arg in zip(target.params, call.args) if isinstance(p.type, (HeaderType, Stack))}
+        inner: Environment = {p: instance_of(arg, env) for p,
+                              arg in zip(target.params, call.args) if isinstance(p.type, (HeaderType, Stack))}
         key = (target, tuple(inner.values()))
         if key not in seen and isinstance(target, ast.Function):
             seen.add(key)

@@ -78,7 +78,8 @@ class Loader:
         keys = [k for k, _ in self.open]
         if key in keys:
             circle = [shown for _, shown in self.open[keys.index(key):]] + [name]
-            self.diagnostics.error("these files import each other in a circle", one.span, "move what both need to a third file",
+            self.diagnostics.error("these files import each other in a circle", one.span,
+                                   "move what both need to a third file",
                                    notes=[(" -> ".join(circle), None)])
         elif key not in self.done:
             if len(self.open) > 50:

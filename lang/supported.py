@@ -81,7 +81,8 @@ def branch(node: ast.If, refuse: Refuse) -> None:
     """How full a stack is must not depend on a branch."""
     def taken(side: ast.Stmt | None) -> list[int]:
         calls = [call.args[0] for call in walk(side) if isinstance(call, ast.Call) and call.target == "extract"]
-        return sorted(id(named_field(header)) for header in calls if isinstance(header, ast.Member) and header.decl == "next")
+        following = [header for header in calls if isinstance(header, ast.Member) and header.decl == "next"]
+        return sorted(id(named_field(header)) for header in following)
 
     if taken(node.then) != taken(node.otherwise):
         refuse("an extract into a stack on one branch only", node, "go to a state of its own, with transition select")

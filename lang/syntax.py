@@ -180,7 +180,8 @@ def deepest(source: Source, tokens: list[Token]) -> Span:
 # ---------------------------------------------------------------- mending
 
 def make(kind: int, text: str, like: Token) -> Token:
-    token = CommonTokenFactory.DEFAULT.create(like.source, kind, text, Token.DEFAULT_CHANNEL, like.start, like.start - 1, like.line, like.column)
+    token = CommonTokenFactory.DEFAULT.create(like.source, kind, text, Token.DEFAULT_CHANNEL, like.start,
+                                              like.start - 1, like.line, like.column)
     token.text = text
     return token
 
@@ -197,7 +198,8 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
         else:
             noun = next((NOUNS[rule] for rule, _ in mistake.rules if rule in NOUNS), "a declaration")
             after = tokens[index - 1] if index else token
-            diagnostics.error(f"the file ends in the middle of {noun}", span_of(source, after), "finish it; most declarations end with ';' or '}'")
+            diagnostics.error(f"the file ends in the middle of {noun}", span_of(source, after),
+                              "finish it; most declarations end with ';' or '}'")
         return None
     if token.text in CLOSERS and opened is None:
         diagnostics.error(f"nothing is open that this '{token.text}' could close", span_of(source, token), "remove it")
@@ -305,7 +307,8 @@ def report(source: Source, tokens: list[Token], mistake: Mistake, kind: str, tex
     noun = next((NOUNS[rule] for rule in rules if rule in NOUNS), None)
     if token.text == "<" and before.type == LpnParser.IDENT and kind in ("none", "delete"):
         close = get_close_matches(before.text, ("bit", "int", "le", "varbit"), 1)
-        diagnostics.error(f"there is no type '{before.text}<...>'", span_of(source, before), f"did you mean {close[0]}<...>?" if close else "there are bit<N>, int<N>, le<N> and varbit<N>")
+        diagnostics.error(f"there is no type '{before.text}<...>'", span_of(source, before),
+                          f"did you mean {close[0]}<...>?" if close else "there are bit<N>, int<N>, le<N> and varbit<N>")
     elif kind == "name":
         diagnostics.error(f"'{text}' is a word of the language and cannot be a name here", here, "choose another name")
     elif kind == "insert" and text == ";":
@@ -316,7 +319,8 @@ def report(source: Source, tokens: list[Token], mistake: Mistake, kind: str, tex
         diagnostics.error(f"expected a name or a value before '{token.text}'", here)
     elif kind == "insert" and text in CLOSERS and before.line < token.line:
         opener = tokens[unclosed(tokens, mistake.index) or 0]
-        diagnostics.error(f"this '{opener.text}' is never closed", span_of(source, opener), f"add '{text}' before line {token.line}")
+        diagnostics.error(f"this '{opener.text}' is never closed", span_of(source, opener),
+                          f"add '{text}' before line {token.line}")
     elif kind == "insert":
         after = span_of(source, before)
         place = Span(source, after.end_line, after.end_column, after.end_line, after.end_column + 1)

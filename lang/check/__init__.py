@@ -68,7 +68,8 @@ class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors,
     def bodies(self) -> list[tuple[type, Callable]]:
         return [(ast.Header, self.header_body), (ast.Function, self.function_body), (ast.Codec, self.codec_body),
                 (ast.Parser, self.parser_body), (ast.Processor, self.processor_body), (ast.Deparser, self.deparser_body),
-                (ast.Timing, self.timing_body), (ast.Protocol, self.protocol_body), (ast.Migrate, lambda decl: self.block(decl.body)),
+                (ast.Timing, self.timing_body), (ast.Protocol, self.protocol_body),
+                (ast.Migrate, lambda decl: self.block(decl.body)),
                 (ast.Action, lambda decl: self.body(decl, self.globals, None))]
 
 
@@ -89,9 +90,11 @@ def check(program: ast.Program, supported: bool = True) -> ast.Program:
             unsupported(program, checker.diagnostics)
     except RecursionError:
         where = checker.active[0].span if checker.active else program.span
-        raise DiagnosticError([Diagnostic("error", "this program is nested too deeply", where, ["split it: name the parts"])]) from None
+        raise DiagnosticError([Diagnostic("error", "this program is nested too deeply", where,
+                                          ["split it: name the parts"])]) from None
     order = {id(source): place for place, source in enumerate(program.sources)}
-    checker.diagnostics.items.sort(key=lambda one: (order.get(id(one.span.source), 0), one.span.line, one.span.column) if one.span else (0, 0, 0))
+    checker.diagnostics.items.sort(
+        key=lambda one: (order.get(id(one.span.source), 0), one.span.line, one.span.column) if one.span else (0, 0, 0))
     checker.diagnostics.raise_errors()
     program.warnings = checker.diagnostics.items
     return program

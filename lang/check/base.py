@@ -80,7 +80,8 @@ class Base:
 
     # ------------------------------------------------------------ telling
 
-    def error(self, message: str, where: ast.Node | Span, *hints: str, notes: list[tuple[str, Span | None]] | None = None) -> None:
+    def error(self, message: str, where: ast.Node | Span, *hints: str,
+              notes: list[tuple[str, Span | None]] | None = None) -> None:
         self.diagnostics.error(message, where.span if isinstance(where, ast.Node) else where, *hints, notes=notes)
 
     def warning(self, message: str, where: ast.Node | Span, *hints: str) -> None:
@@ -113,20 +114,26 @@ class Base:
             return
         old = scope.names.get(name)
         if old is not None and isinstance(old, ast.Node):
-            self.error(f"'{name}' is declared twice", decl, "rename one of the two", notes=[("the first one is here", old.span)])
+            self.error(f"'{name}' is declared twice", decl, "rename one of the two",
+                       notes=[("the first one is here", old.span)])
             return
         if scope is self.globals and name in builtins.NAMES:
             self.error(f"'{name}' is a name of the language", decl, "choose another name")
             return
         scope.names[name] = decl
 
-    def find(self, name: str, where: ast.Node, what: str = "name", accept: Callable[[object], bool] = lambda decl: True) -> object | None:
+    def find(self, name: str, where: ast.Node, what: str = "name",
+             accept: Callable[[object], bool] = lambda decl: True) -> object | None:
         """The declaration of a name; unknown names are told, with the nearest that would do."""
         decl = self.scope.find(name)
         if decl is None:
             names = [one for one in self.scope.all_names() if accept(self.scope.find(one))]
             self.error(f"there is no {what} '{name}'", where, suggest(name, names))
         return decl
+
+    def names_of(self, *kinds: type) -> list[str]:
+        """The names known here that mean a declaration of these kinds."""
+        return [name for name in self.scope.all_names() if isinstance(self.scope.find(name), kinds)]
 
     def ensure(self, decl: ast.Node) -> bool:
         """Resolves a declaration whose type others use, before it is used; circles are told."""
@@ -139,7 +146,8 @@ class Base:
         resolve = getattr(self, "resolve_" + type(decl).__name__, None)
         if resolve is not None:
             self.active.append(decl)
-            with self.inside(self.globals), self.setting(module=None, header=None, codec=None, function=None, row_value=False):
+            with self.inside(self.globals), self.setting(module=None, header=None, codec=None, function=None,
+                                                         row_value=False):
                 resolve(decl)
             self.active.pop()
         self.resolved.add(decl)
@@ -175,7 +183,7 @@ class Base:
             if decl is not None:
                 self.error(f"'{ref.name}' is {article(kind_of(decl))}, not a type", ref)
             else:
-                names = [n for n in self.scope.all_names() if isinstance(self.scope.find(n), (ast.Typedef, ast.Enum, ast.Struct, ast.Header))]
+                names = self.names_of(ast.Typedef, ast.Enum, ast.Struct, ast.Header)
                 self.error(f"there is no type '{ref.name}'", ref, suggest(ref.name, [*names, "packet", "meta"]))
             return None
         if not self.ensure(decl):

@@ -39,7 +39,7 @@ class Calls(Base):
             self.error(f"'{callee.name}' is a method", callee, f"write h.x.{callee.name}()")
             return None
         if decl is None:
-            names = [n for n in self.scope.all_names() if isinstance(self.scope.find(n), (ast.Function, ast.Extern, ast.Action))]
+            names = self.names_of(ast.Function, ast.Extern, ast.Action)
             self.error(f"there is no function '{callee.name}'", callee, suggest(callee.name, [*names, "inet_sum", "verify"]))
             return None
         callee.decl = decl
@@ -64,7 +64,8 @@ class Calls(Base):
         if len(params) != len(args):
             takes = plural(len(params), "argument") if params else "no arguments"
             names = ", ".join(f"{p.type_ref.name} {p.name}" if p.type is None else f"{p.type} {p.name}" for p in params)
-            self.error(f"{what} takes {takes}, and {len(args)} {'is' if len(args) == 1 else 'are'} given", e, f"they are ({names})" if names else "")
+            self.error(f"{what} takes {takes}, and {len(args)} {'is' if len(args) == 1 else 'are'} given", e,
+                       f"they are ({names})" if names else "")
             for arg in args:
                 self.expr(arg)
             return False
@@ -142,7 +143,9 @@ class Calls(Base):
             return self.packet_method(e, callee)
         if not self.no_extras(e):
             return None
-        methods = builtins.HEADER_METHODS if isinstance(type_, HeaderType) else builtins.STACK_METHODS if isinstance(type_, Stack) else {}
+        methods: dict[str, tuple[int, Type]] = {}
+        if isinstance(type_, (HeaderType, Stack)):
+            methods = builtins.HEADER_METHODS if isinstance(type_, HeaderType) else builtins.STACK_METHODS
         if callee.name not in methods:
             what = f"header {type_}" if isinstance(type_, HeaderType) else described(type_)
             self.error(f"{what} has no method '{callee.name}'", callee, suggest(callee.name, methods))
@@ -161,7 +164,8 @@ class Calls(Base):
                 self.error(why[0], base, *why[1:])
                 return None
         if name == "holds" and isinstance(type_, HeaderType) and not any(f.deferred for f in type_.decl.fields()):
-            self.error(f"header {type_} has no deferred equation that could hold", e, "its equations hold whenever it is parsed")
+            self.error(f"header {type_} has no deferred equation that could hold", e,
+                       "its equations hold whenever it is parsed")
             return None
         if count and self.constant_number(e.args[0], f"the argument of {name}") is None:
             return None
@@ -200,7 +204,8 @@ class Calls(Base):
         if type_ is None:
             return None
         if not isinstance(type_, Bits) or type_.width % 8:
-            self.error(f"lookahead is of whole bytes, and this is {type_}", e.type_args[0], "use bit<8>, bit<16>, ... and a slice")
+            self.error(f"lookahead is of whole bytes, and this is {type_}", e.type_args[0],
+                       "use bit<8>, bit<16>, ... and a slice")
             return None
         return type_
 

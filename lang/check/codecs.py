@@ -23,7 +23,8 @@ class Codecs(Base):
             if self.ensure(decl):
                 codec.header = decl
         else:
-            self.error(f"there is no header '{codec.header_name}'", codec, suggest(codec.header_name, [n for n in self.scope.all_names() if isinstance(self.scope.find(n), ast.Header)]))
+            self.error(f"there is no header '{codec.header_name}'", codec,
+                       suggest(codec.header_name, self.names_of(ast.Header)))
         self.params(codec.params, (Bits, Bool, EnumType, StructType, HeaderType), "a codec")
         for piece in codec.tag:
             piece.type = Bits(piece.width) if 1 <= piece.width <= 64 else None
@@ -36,7 +37,8 @@ class Codecs(Base):
         for param in header.params:
             self.declare(param.name, param, fields)
         for item in header.items:
-            for one in ([item] if isinstance(item, (ast.Field, ast.ChoiceField)) else item.fields if isinstance(item, ast.Word) else []):
+            for one in ([item] if isinstance(item, (ast.Field, ast.ChoiceField)) else item.fields
+                        if isinstance(item, ast.Word) else []):
                 if one.name != "_":
                     fields.names.setdefault(one.name, one)
         scope = Scope(fields)
@@ -70,7 +72,8 @@ class Codecs(Base):
             if piece.name:
                 self.declare(piece.name, piece)
         if total % 8:
-            self.error(f"the tag of codec {codec.name} is not whole bytes: it has {total} bits", codec.tag[0].span.to(codec.tag[-1].span))
+            self.error(f"the tag of codec {codec.name} is not whole bytes: it has {total} bits",
+                       codec.tag[0].span.to(codec.tag[-1].span))
         elif total > 64:
             self.error(f"the tag of codec {codec.name} is longer than 64 bits", codec.tag[0].span.to(codec.tag[-1].span))
         decided: dict[object, ast.Name] = {}
@@ -78,10 +81,12 @@ class Codecs(Base):
             for name in group.tags:
                 found = next((one for one in codec.tag if one.name == name.name), None)
                 if found is None:
-                    self.error(f"'{name.name}' is no tag variable", name, suggest(name.name, [one.name for one in codec.tag if one.name]))
+                    self.error(f"'{name.name}' is no tag variable", name,
+                               suggest(name.name, [one.name for one in codec.tag if one.name]))
                     continue
                 if found in decided:
-                    self.error(f"tag variable '{name.name}' is decided twice", name, notes=[("the first time is here", decided[found].span)])
+                    self.error(f"tag variable '{name.name}' is decided twice", name,
+                               notes=[("the first time is here", decided[found].span)])
                 decided.setdefault(found, name)
                 name.decl, name.type = found, found.type
         for piece in codec.tag:
@@ -141,7 +146,8 @@ class Codecs(Base):
             values.append([int(key.const or 0)])
         for combination in product(*values):
             if combination in taken:
-                self.error("a row with this key is here already", row.keys[0].span.to(row.keys[-1].span), "remove one, or change its key",
+                self.error("a row with this key is here already", row.keys[0].span.to(row.keys[-1].span),
+                           "remove one, or change its key",
                            notes=[("the first one is here", taken[combination].keys[0].span)])
             taken.setdefault(combination, row)
 
@@ -162,7 +168,8 @@ class Codecs(Base):
                     good &= width is not None
                     bits += width or 0
         if good and bits % 8:
-            self.error(f"this row reads {bits} bits in line, which are not whole bytes", row, "pad it, as in inline(x, pad:4)")
+            self.error(f"this row reads {bits} bits in line, which are not whole bytes", row,
+                       "pad it, as in inline(x, pad:4)")
 
     def row_target(self, e: ast.Expr) -> Type | None:
         """What expanding assigns: a field of the header, a variable, an inout parameter."""
@@ -173,7 +180,8 @@ class Codecs(Base):
         if isinstance(e, ast.Name):
             if isinstance(e.decl, (ast.Field, ast.CodecVar)):
                 return type_
-            if isinstance(e.decl, ast.Param) and e.decl.direction in ("out", "inout") and not isinstance(type_, (StructType, HeaderType)):
+            given_back = isinstance(e.decl, ast.Param) and e.decl.direction in ("out", "inout")
+            if given_back and not isinstance(type_, (StructType, HeaderType)):
                 return type_
         self.error("a row says fields of the header, variables and inout parameters, and this is none", e)
         return None
@@ -182,7 +190,8 @@ class Codecs(Base):
         """Types a row's equation; its bits in line, None if something is wrong."""
         type_ = self.row_target(item.target)
         if isinstance(type_, Varbit):
-            self.error(f"'{getattr(item.target, 'name', '')}' is a varbit", item.target, "take its bytes with inline(data : bits)")
+            self.error(f"'{getattr(item.target, 'name', '')}' is a varbit", item.target,
+                       "take its bytes with inline(data : bits)")
             return None
         self.pieces(item, type_)
         with self.setting(row_value=True):
@@ -277,7 +286,8 @@ class Codecs(Base):
             if bits is None:
                 return None
             if e.source is None and e not in self.direct:
-                self.error("the bits in line must be a part of the field", e, "use inline:N directly or in '++'; elsewhere inline(expression)")
+                self.error("the bits in line must be a part of the field", e,
+                           "use inline:N directly or in '++'; elsewhere inline(expression)")
                 return None
             return Bits(bits)
         assert e.source is not None
@@ -322,9 +332,11 @@ class Codecs(Base):
             if said:
                 continue
             if lacking is not None:
-                self.error(f"this row does not say '{field.name}', and other rows do", lacking, f"add {field.name} = ... or inline({field.name})")
+                self.error(f"this row does not say '{field.name}', and other rows do", lacking,
+                           f"add {field.name} = ... or inline({field.name})")
             else:
-                self.error(f"codec {codec.name} does not say '{field.name}' of {header.name}", codec, f"add {field.name} = ... or inline({field.name}) to its rows")
+                self.error(f"codec {codec.name} does not say '{field.name}' of {header.name}", codec,
+                           f"add {field.name} = ... or inline({field.name}) to its rows")
 
 
     def reads_what_was_said(self, codec: ast.Codec) -> None:
@@ -336,7 +348,8 @@ class Codecs(Base):
                 for item in row.items:
                     for name in names_read(item):
                         if isinstance(name.decl, (ast.Field, ast.CodecVar)) and name.decl not in here:
-                            self.error(f"'{name.name}' is read before it is said", name, "expanding knows only what earlier groups said in all rows, and this row so far")
+                            self.error(f"'{name.name}' is read before it is said", name,
+                                       "expanding knows only what earlier groups said in all rows, and this row so far")
                             here.add(name.decl)
                     here |= said_by(ast.Row(row.span, [], [item]), waiting=False)
             if group.rows:

@@ -62,7 +62,8 @@ class Expressions(Base):
             return None
         fields = want.decl.fields
         if len(fields) != len(e.elements):
-            self.error(f"{want} has {len(fields)} fields, and these are {len(e.elements)}", e, f"in order: {', '.join(f.name for f in fields)}")
+            self.error(f"{want} has {len(fields)} fields, and these are {len(e.elements)}", e,
+                       f"in order: {', '.join(f.name for f in fields)}")
             return None
         good = [self.value(element, field.type, f"field '{field.name}'") for field, element in zip(fields, e.elements)]
         return want if all(good) else None
@@ -104,10 +105,12 @@ class Expressions(Base):
             case ast.VarDecl() | ast.Param() | ast.CodecVar():
                 return decl.type
             case ast.TagBits():                             # compressing, it is not known before its row is
-                self.error(f"tag variable '{decl.name}' chooses rows, and is not a value", e, "assign a variable in its rows: var bit<N> x")
+                self.error(f"tag variable '{decl.name}' chooses rows, and is not a value", e,
+                           "assign a variable in its rows: var bit<N> x")
             case ast.Field():
                 if isinstance(decl.type, Varbit) and not self.varbit_allowed:
-                    self.error(f"'{decl.name}' is a varbit: its bytes are not a value", e, f"sizeof({decl.name}) is its size")
+                    self.error(f"'{decl.name}' is a varbit: its bytes are not a value", e,
+                               f"sizeof({decl.name}) is its size")
                     return None
                 return decl.type
             case ast.ChoiceField():
@@ -119,7 +122,8 @@ class Expressions(Base):
             case ast.Counter():
                 self.error(f"counter '{decl.name}' is not a value", e, f"count with {decl.name}.count()")
             case ast.Enum():
-                self.error(f"enum '{decl.name}' is not a value", e, f"name a member, as in {decl.name}.{decl.members[0].name}")
+                self.error(f"enum '{decl.name}' is not a value", e,
+                           f"name a member, as in {decl.name}.{decl.members[0].name}")
             case ast.StructField():
                 return decl.type
             case _:
@@ -164,7 +168,8 @@ class Expressions(Base):
             result = self.binary(e)
         if result is not None and e.left.const is not None and e.right.const is not None:
             operands = e.left.type
-            e.const = fold.binary(e.op, e.left.const, e.right.const, result if e.op == "++" else operands, self.width_of(e.right.type) or 0)
+            e.const = fold.binary(e.op, e.left.const, e.right.const, result if e.op == "++" else operands,
+                                  self.width_of(e.right.type) or 0)
             if e.const is None:
                 self.error("this constant is too large", e)
                 return None
@@ -188,7 +193,8 @@ class Expressions(Base):
             elif isinstance(operands, EnumType):
                 self.error(f"'{e.op}' is for numbers, and these are {operands}", e, "cast both, as in (bit<N>) ...")
             else:
-                self.error(f"'{e.op}' is for numbers, and these are {operands}", e, "use && and ||" if isinstance(operands, Bool) else "")
+                self.error(f"'{e.op}' is for numbers, and these are {operands}", e,
+                           "use && and ||" if isinstance(operands, Bool) else "")
             return None
         if e.op in ("/", "%") and e.right.const is not None:
             if e.right.const == 0:
@@ -230,7 +236,8 @@ class Expressions(Base):
     def arithmetic_width(self, e: ast.Expr, type_: Type) -> bool:
         if isinstance(type_, Bits) and type_.width > MAX_ARITHMETIC:
             op = getattr(e, "op", "this")
-            self.error(f"'{op}' is for at most {MAX_ARITHMETIC} bits, and this is {type_}", e, "wider values have ==, !=, &, |, ^, ~, ++, slices and shifts by constants")
+            self.error(f"'{op}' is for at most {MAX_ARITHMETIC} bits, and this is {type_}", e,
+                       "wider values have ==, !=, &, |, ^, ~, ++, slices and shifts by constants")
             return False
         return True
 
@@ -243,7 +250,8 @@ class Expressions(Base):
                 self.error(f"'{e.op}' is for numbers, and this is {described(type_)}", side)
                 return None
         if isinstance(right, Bits) and right.signed or (e.right.const is not None and e.right.const < 0):
-            self.error("a shift's amount is not negative", e.right, "use bit<N>" if e.right.const is None else "shift the other way")
+            self.error("a shift's amount is not negative", e.right,
+                       "use bit<N>" if e.right.const is None else "shift the other way")
             return None
         if isinstance(left, Integer) and e.right.const is None:
             self.error("the number that is shifted needs a width", e.left, "as in 16w1 << n")
@@ -286,7 +294,8 @@ class Expressions(Base):
                 if not self.fit(e.otherwise, then):
                     return None
             else:
-                self.error(f"the two values have different types, {described(then)} and {described(otherwise)}", e, "cast one of them")
+                self.error(f"the two values have different types, {described(then)} and {described(otherwise)}", e,
+                           "cast one of them")
                 return None
         if isinstance(then, (StructType, HeaderType, Stack)):
             self.error(f"'?:' chooses numbers, not {then}", e, "use if")
@@ -307,7 +316,8 @@ class Expressions(Base):
             self.error(f"slices are of bit<N>, and this is {described(base)}", e.base, "cast it")
             return None
         if not 0 <= lo <= hi < base.width:
-            self.error(f"[{hi}:{lo}] is not a slice of {base}", e, f"bits are numbered {base.width - 1} down to 0, the high one first")
+            self.error(f"[{hi}:{lo}] is not a slice of {base}", e,
+                       f"bits are numbered {base.width - 1} down to 0, the high one first")
             return None
         if e.base.const is not None:
             e.const = (int(e.base.const) >> lo) & (1 << hi - lo + 1) - 1
@@ -333,7 +343,8 @@ class Expressions(Base):
             isinstance(target, Bits) and isinstance(source, (Bits, EnumType))
             or isinstance(target, Bits) and isinstance(source, Bool) and target.width == 1
             or isinstance(target, Bool) and isinstance(source, Bits) and source.width == 1
-            or isinstance(target, EnumType) and isinstance(source, Bits) and (source.width == narrow or e.operand.const is not None)
+            or isinstance(target, EnumType) and isinstance(source, Bits)
+            and (source.width == narrow or e.operand.const is not None)
             or target == source
         )
         if not allowed:

@@ -130,9 +130,11 @@ def merge(paths: list[Known]) -> Known:
         valid &= one.valid
         invalid &= one.invalid
         theirs = {stack: (low, high) for stack, low, high in one.filled}
-        filled = {stack: (min(filled.get(stack, (0, 0))[0], theirs.get(stack, (0, 0))[0]), max(filled.get(stack, (0, 0))[1], theirs.get(stack, (0, 0))[1]))
+        filled = {stack: (min(filled.get(stack, (0, 0))[0], theirs.get(stack, (0, 0))[0]),
+                          max(filled.get(stack, (0, 0))[1], theirs.get(stack, (0, 0))[1]))
                   for stack in {*filled, *theirs}}
         others = dict(one.values)
         values = {path: known.or_else(others[path]) for path, known in values.items() if path in others}
-    return Known(valid, invalid, tuple((stack, low, high) for stack, (low, high) in sorted(filled.items(), key=lambda item: id(item[0]))),
+    return Known(valid, invalid, tuple((stack, low, high) for stack,
+                                       (low, high) in sorted(filled.items(), key=lambda item: id(item[0]))),
                  frozenset((path, known) for path, known in values.items() if not known.says_nothing))

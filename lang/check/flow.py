@@ -51,11 +51,12 @@ class Flow(FlowCalls):
         """`payload` in inet_sum is what was not extracted: no header may follow the one that sums it."""
         order = instances(self.program)
         for place, one in enumerate(order):
-            sums = [node for node in walk(one.header.items) if isinstance(node, ast.Call) and node.target == "inet_sum" and needs_payload(node)]
-            if not sums:
+            calls = [node for node in walk(one.header.items) if isinstance(node, ast.Call) and node.target == "inet_sum"]
+            if not any(needs_payload(call) for call in calls):
                 continue
             for later in order[place + 1:]:
-                if any((one.field, one.index) in known.valid and (later.field, later.index) in known.valid for known in paths):
+                if any((one.field, one.index) in known.valid and (later.field, later.index) in known.valid
+                       for known in paths):
                     self.diagnostics.error(f"'{one}' sums its payload, and '{later}', which follows it, can be valid with it", one.field.span,
                                            f"inet_sum counts what was not extracted: declare '{later}' before '{one}', or do not extract it")
                     break
@@ -77,7 +78,8 @@ class Flow(FlowCalls):
         assert codec.header is not None
         with self.describing(codec.header):
             params = [*codec.params, *codec.header.params]
-            start: Paths = frozenset([Known(valid=frozenset((param, None) for param in params if isinstance(param.type, HeaderType)))])
+            headers = frozenset((param, None) for param in params if isinstance(param.type, HeaderType))
+            start: Paths = frozenset([Known(valid=headers)])
             for var in codec.vars:
                 for e in (var.value, var.cond):
                     if e is not None:
@@ -113,7 +115,8 @@ class Flow(FlowCalls):
             state = todo.pop(0)
             visits[state] = visits.get(state, 0) + 1
             paths = self.block(state.statements, entry[state])
-            variables: list[Path] = [(one, "var") if not isinstance(one.type, HeaderType) else (one, None) for one in state.statements if isinstance(one, ast.VarDecl)]
+            variables: list[Path] = [(one, "var") if not isinstance(one.type, HeaderType) else (one, None)
+                                     for one in state.statements if isinstance(one, ast.VarDecl)]
             assert state.transition is not None
             for case, reached in self.cases(state.transition, paths):
                 for variable in variables:

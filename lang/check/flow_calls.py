@@ -1,7 +1,7 @@
 """The path-dependent rules in expressions and calls; see `flow.py`."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from .. import ast, builtins
@@ -77,7 +77,7 @@ class FlowCalls:
         elif assigning:
             hint += f", or make it valid: {name}.setValid();"
         self.diagnostics.error(f"'{name}' {'is' if never else 'may'} not {'' if never else 'be '}valid here", e.span, hint)
-        present = frozenset(one for one in (known.is_valid(key) for known in paths) if one is not None)
+        present = some(known.is_valid(key) for known in paths)
         return present or frozenset(one.make_valid(key) for one in paths)
 
     def needs_arm(self, e: ast.Member, key: Key | None, paths: Paths) -> None:
@@ -173,9 +173,9 @@ class FlowCalls:
                     return paths, paths
                 valid = [one.is_valid(key) for one in paths]
                 invalid = [one.is_invalid(key) for one in paths]
-                return frozenset(one for one in valid if one is not None), frozenset(one for one in invalid if one is not None)
-            case ast.Member(decl="hit") | ast.Member(decl="miss") if isinstance(e.base, ast.Call) and isinstance(e.base.target, ast.Table):
-                hit, miss = self.apply(e.base.target, paths)
+                return some(valid), some(invalid)
+            case ast.Member(decl="hit" | "miss", base=ast.Call(target=ast.Table() as table)):
+                hit, miss = self.apply(table, paths)
                 return (hit, miss) if e.decl == "hit" else (miss, hit)
         paths = self.eval(e, paths)
         if isinstance(e.type, Bool):
@@ -189,7 +189,11 @@ class FlowCalls:
             if isinstance(e, ast.Cast) and isinstance(e.operand.type, (EnumType, Bool)):
                 return self.compare(e.operand, values, paths)
             return paths, paths
-        universe = [0, 1] if isinstance(e.type, Bool) else [m.number for m in e.type.decl.members] if isinstance(e.type, EnumType) else None
+        universe: list[int] | None = None
+        if isinstance(e.type, Bool):
+            universe = [0, 1]
+        elif isinstance(e.type, EnumType):
+            universe = [member.number for member in e.type.decl.members]
         true, false = set(), set()
         for one in paths:
             known = one.about(path)
@@ -252,7 +256,8 @@ class FlowCalls:
             return self.header_call(str(target), e.callee.base, paths)
         if target in ("push_front", "pop_front") and isinstance(e.callee, ast.Member):
             stack = getattr(e.callee.base, "decl", None)
-            return frozenset(Known(frozenset(k for k in one.valid if k[0] is not stack), frozenset(k for k in one.invalid if k[0] is not stack), one.filled,
+            return frozenset(Known(frozenset(k for k in one.valid if k[0] is not stack),
+                                   frozenset(k for k in one.invalid if k[0] is not stack), one.filled,
                                    frozenset(v for v in one.values if v[0][0] is not stack)) for one in paths)
         if target == "extract":
             return self.extract(e, paths)
@@ -340,8 +345,8 @@ class FlowCalls:
         key = self.key_of(e.args[0])
         if key is None:
             return self.via(e.via, paths)
-        present = frozenset(one for one in (known.is_valid(key) for known in paths) if one is not None)
-        absent = frozenset(one for one in (known.is_invalid(key) for known in paths) if one is not None)
+        present = some(known.is_valid(key) for known in paths)
+        absent = some(known.is_invalid(key) for known in paths)
         return join(self.via(e.via, present), absent)
 
     def via(self, via: ast.Via, paths: Paths) -> Paths:
@@ -423,6 +428,11 @@ class FlowCalls:
         default = table.default_action
         miss = self.act(default.action, paths) if default is not None and default.action is not None else paths
         return hit, miss
+
+
+def some(paths: Iterable[Known | None]) -> Paths:
+    """Those that are paths."""
+    return frozenset(one for one in paths if one is not None)
 
 
 def _forget_params(one: Known, action: ast.Action) -> Known:

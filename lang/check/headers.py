@@ -38,7 +38,8 @@ class Headers(Base):
         field.header = header
         field.type = self.type_of(field.type_ref, little=word is None)
         if field.type is not None and not isinstance(field.type, (Bits, Bool, EnumType, Varbit)):
-            self.error(f"a field cannot be {field.type}", field, "fields are bit<N>, int<N>, le<N>, varbit<N>, bool and enums")
+            self.error(f"a field cannot be {field.type}", field,
+                       "fields are bit<N>, int<N>, le<N>, varbit<N>, bool and enums")
             field.type = None
         if word is None and field.type_ref.name == "le" and isinstance(field.type, Bits):
             field.little = True
@@ -127,7 +128,8 @@ class Headers(Base):
         if type_ is None:
             return
         if not isinstance(tag.decl, ast.Field) or not isinstance(type_, EnumType):
-            self.error("the tag of a choice is an earlier field of an enum type", tag, "declare enum bit<N> Mode { ... } and a field of it")
+            self.error("the tag of a choice is an earlier field of an enum type", tag,
+                       "declare enum bit<N> Mode { ... } and a field of it")
             return
         self.looks_back(tag, place, places, "the tag of a choice")
         members = {member.name: member for member in type_.decl.members}
@@ -137,7 +139,8 @@ class Headers(Base):
         for arm in choice.arms:
             if arm.name not in members:
                 from .scope import suggest
-                self.error(f"enum {type_} has no '{arm.name}'", arm, suggest(arm.name, members) or f"it has {', '.join(members)}")
+                self.error(f"enum {type_} has no '{arm.name}'", arm,
+                           suggest(arm.name, members) or f"it has {', '.join(members)}")
             elif arm.name in seen:
                 self.error(f"arm '{arm.name}' is here twice", arm, notes=[("the first one is here", seen[arm.name].span)])
             else:
@@ -165,7 +168,8 @@ class Headers(Base):
             width = self.item_width(item)
             if width is None:
                 return False
-            plain = isinstance(item, ast.Field) and item.when is None and not isinstance(item.type, Varbit) and not item.little
+            plain = (isinstance(item, ast.Field) and item.when is None and not item.little
+                     and not isinstance(item.type, Varbit))
             what = self.item_name(item)
             if not plain and position % 8:
                 self.error(f"{what} does not begin at a whole byte", item, f"{8 - position % 8} bits are missing before it")
@@ -176,7 +180,8 @@ class Headers(Base):
             position += width
             start = item if position % 8 and start is None else start if position % 8 else None
         if position % 8:
-            self.error(f"header {header.name} is not whole bytes", start or header, f"{8 - position % 8} bits are missing, beginning here")
+            self.error(f"header {header.name} is not whole bytes", start or header,
+                       f"{8 - position % 8} bits are missing, beginning here")
             return False
         return True
 
@@ -190,7 +195,8 @@ class Headers(Base):
                 self.error(f"a word of {item.width} bits is not possible", item, "words have 8 to 64 bits, in whole bytes")
                 return None
             if total != item.width:
-                self.error(f"the fields of this word have {total} bits, and the word has {item.width}", item, "name the rest, as in bit<3> reserved")
+                self.error(f"the fields of this word have {total} bits, and the word has {item.width}", item,
+                           "name the rest, as in bit<3> reserved")
                 return None
             return item.width
         if isinstance(item, ast.ChoiceField):
@@ -217,13 +223,15 @@ class Headers(Base):
         """No equation may need its own field, also not through the header's size (a varbit's size is that of its bytes)."""
         shape: set[ast.Field] = set()
         for item in header.items:
-            for e in ([item.tag] if isinstance(item, ast.ChoiceField) else [item.when] if isinstance(item, ast.Field) else []):
+            for e in ([item.tag] if isinstance(item, ast.ChoiceField) else [item.when]
+                      if isinstance(item, ast.Field) else []):
                 shape |= mentioned(e, header)
         needs: dict[ast.Field, set[ast.Field]] = {}
         for field in header.fields():
             if field.equation is not None:
                 sizes = any(isinstance(node, ast.Sizeof) and node.operand is None for node in walk(field.equation))
-                needs[field] = {one for one in mentioned(field.equation, header) | (shape if sizes else set()) if one.equation is not None}
+                read = mentioned(field.equation, header) | (shape if sizes else set())
+                needs[field] = {one for one in read if one.equation is not None}
                 # what decides whether the field is there decides its value too
                 needs[field] |= {one for one in mentioned(field.when, header) if one.equation is not None}
         for field in needs:

@@ -47,7 +47,8 @@ class Members(Base):
     def error_member(self, e: ast.Member, base: ast.Name) -> Type | None:
         member = self.errors.get(e.name)
         if member is None:
-            self.error(f"there is no error '{e.name}'", e, suggest(e.name, self.errors) or f"declare it: error {{ {e.name} }}")
+            hint = suggest(e.name, self.errors) or f"declare it: error {{ {e.name} }}"
+            self.error(f"there is no error '{e.name}'", e, hint)
             return None
         e.decl, e.const = member, member.number
         base.decl = "error"
@@ -103,7 +104,8 @@ class Members(Base):
     def header_member(self, e: ast.Member, header: ast.Header) -> Type | None:
         self.ensure(header)
         names = []
-        items: list[ast.Field | ast.ChoiceField] = [*header.fields(), *(one for one in header.items if isinstance(one, ast.ChoiceField))]
+        choices = [one for one in header.items if isinstance(one, ast.ChoiceField)]
+        items: list[ast.Field | ast.ChoiceField] = [*header.fields(), *choices]
         for item in items:
             if item.name == "_":
                 continue
@@ -161,12 +163,14 @@ class Members(Base):
             return None
         if isinstance(base, Stack):
             if e.index.const is None:
-                self.error("the index of a header stack must be a constant", e.index, "use a number, or .next and .last in a parser")
+                self.error("the index of a header stack must be a constant", e.index,
+                           "use a number, or .next and .last in a parser")
                 return None
             return base.header
         if isinstance(base, Array):
             return base.cell
-        self.error(f"{described(base)} has no elements", e, f"for bits write [{e.index.const}:{e.index.const}]" if isinstance(base, Bits) else "")
+        self.error(f"{described(base)} has no elements", e, f"for bits write [{e.index.const}:{e.index.const}]"
+                   if isinstance(base, Bits) else "")
         return None
 
     def index(self, e: ast.Expr) -> bool:
@@ -213,7 +217,8 @@ class Members(Base):
                     return (f"node.{e.name} is given by the engine and cannot be assigned",)
                 return (f"'{e.name}' cannot be assigned",)
             case ast.Member(decl=ast.ChoiceField() as choice):
-                return ("a choice is assigned by the name of an arm", f"as in .{e.name}.{choice.arms[0].name}" if choice.arms else "")
+                return ("a choice is assigned by the name of an arm",
+                        f"as in .{e.name}.{choice.arms[0].name}" if choice.arms else "")
             case ast.Member(decl=ast.ChoiceArm()):
                 if isinstance(e.base, ast.Member):
                     return self.not_assignable(e.base.base)
@@ -236,7 +241,8 @@ class Members(Base):
             if decl.direction in ("out", "inout"):
                 return None
             if isinstance(self.function, ast.Action) and decl.direction == "":
-                return (f"parameter '{decl.name}' of an action is given by the table and cannot be assigned", "copy it to a variable")
+                return (f"parameter '{decl.name}' of an action is given by the table and cannot be assigned",
+                        "copy it to a variable")
             word = "inout" if isinstance(decl.type, (StructType, HeaderType, Meta)) else "inout, or copy it to a variable"
             return (f"'{decl.name}' is an in parameter and cannot be assigned", f"declare it {word}")
         if isinstance(decl, ast.VarDecl):

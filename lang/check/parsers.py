@@ -19,13 +19,15 @@ class Parsers(Base):
         for param in module.params:
             self.declare(param.name, param)
             if isinstance(param.type, StructType) and not is_headers(param.type):
-                self.error(f"{param.type} is not a struct of headers", param, "a module's parameters are packet, the headers struct and meta")
+                self.error(f"{param.type} is not a struct of headers", param,
+                           "a module's parameters are packet, the headers struct and meta")
                 param.type = None
             if param.type is None:
                 continue
             kind = "headers" if isinstance(param.type, StructType) else str(param.type)
             if kind in seen:
-                self.error("this is a second parameter of headers" if kind == "headers" else f"this is a second {kind}", param)
+                self.error("this is a second parameter of headers" if kind == "headers" else f"this is a second {kind}",
+                           param)
             seen[kind] = param
             if kind == "headers":
                 self.headers_param(module, param)
@@ -34,7 +36,8 @@ class Parsers(Base):
             elif kind == "meta" and not isinstance(module, ast.Processor):
                 self.error("meta is for processors", param, "remove it")
         if not isinstance(module, ast.Processor) and "packet" not in seen:
-            self.error(f"{type(module).__name__.lower()} '{module.name}' has no packet", module.span, "its parameters are (packet pkt, ...)")
+            self.error(f"{type(module).__name__.lower()} '{module.name}' has no packet", module.span,
+                       "its parameters are (packet pkt, ...)")
 
     def headers_param(self, module: ast.Node, param: ast.Param) -> None:
         assert isinstance(param.type, StructType)
@@ -43,7 +46,8 @@ class Parsers(Base):
         if self.program.headers_struct is None:
             self.program.headers_struct = struct
         elif self.program.headers_struct is not struct:
-            self.error("the modules of a program share one struct of headers", param, notes=[("the other one is here", self.program.headers_struct.span)])
+            self.error("the modules of a program share one struct of headers", param,
+                       notes=[("the other one is here", self.program.headers_struct.span)])
         wanted = {ast.Parser: ("out", "inout"), ast.Processor: ("in", "inout"), ast.Deparser: ("in",)}[type(module)]
         if param.direction not in wanted:
             self.error(f"the headers of a {type(module).__name__.lower()} are {wanted[-1] if len(wanted) > 1 else wanted[0]}" if not isinstance(module, ast.Parser)
@@ -61,7 +65,8 @@ class Parsers(Base):
                 if state.name in FINAL:
                     self.error(f"state '{state.name}' is there already", state, "choose another name")
                 elif state.name in states:
-                    self.error(f"state '{state.name}' is declared twice", state, "rename one of the two", notes=[("the first one is here", states[state.name].span)])
+                    self.error(f"state '{state.name}' is declared twice", state, "rename one of the two",
+                               notes=[("the first one is here", states[state.name].span)])
                 else:
                     states[state.name] = state
             if "start" not in states:
@@ -79,7 +84,8 @@ class Parsers(Base):
         with self.inside(Scope(self.scope)):
             self.statements(state.statements)
             if state.transition is None:
-                self.error(f"state '{state.name}' goes nowhere", state.span, "end it with transition accept; or transition reject;")
+                self.error(f"state '{state.name}' goes nowhere", state.span,
+                           "end it with transition accept; or transition reject;")
             else:
                 self.transition(state.transition, states)
 
@@ -110,7 +116,8 @@ class Parsers(Base):
         if len(keys) == 1 and isinstance(keys[0], ast.DontCare):
             return
         if len(keys) != len(types):
-            self.error(f"this case has {plural(len(keys), 'key')}, and the select has {plural(len(types), 'value')}", keys[0].span.to(keys[-1].span),
+            self.error(f"this case has {plural(len(keys), 'key')}, and the select has {plural(len(types), 'value')}",
+                       keys[0].span.to(keys[-1].span),
                        f"write ({', '.join(['_'] * len(types))}), one for each" if len(types) > 1 else "")
             return
         for key, type_ in zip(keys, types):
@@ -187,7 +194,8 @@ class Parsers(Base):
                 for one, one_call in ((field, call), (other, other_call)):
                     equation = payload_on_wire(one, one_call)
                     if equation is not None:
-                        self.error(f"'{other.name}' is emitted after '{field.name}', and the struct declares it before", other_call,
+                        self.error(f"'{other.name}' is emitted after '{field.name}', and the struct declares it before",
+                                   other_call,
                                    f"'{equation.name}' of {header_of(one).name} is computed from what the struct declares after '{one.name}': keep one order")
                         return
 
@@ -198,7 +206,8 @@ def payload_on_wire(field: ast.StructField, call: ast.Call) -> ast.Field | None:
     candidates = [one for one in header.fields() if needs_payload(one.equation)]
     codec = call.via.codec if call.via is not None else None
     if codec is not None:
-        inline = {getattr(target.target, "decl", None) for node in walk(codec.groups) if isinstance(node, ast.RowInline) for target in node.targets}
+        inline = {getattr(target.target, "decl", None) for node in walk(codec.groups) if isinstance(node, ast.RowInline)
+                  for target in node.targets}
         candidates = [one for one in candidates if one in inline]
     return candidates[0] if candidates else None
 
@@ -211,6 +220,8 @@ def fills_stack(state: ast.State) -> bool:
     """Whether every visit takes an element of a stack."""
     for one in state.statements:
         call = one.call if isinstance(one, ast.ExprStmt) else None
-        if call is not None and call.target == "extract" and call.args and isinstance(call.args[0], ast.Member) and call.args[0].decl == "next":
-            return True
+        if call is not None and call.target == "extract" and call.args:
+            header = call.args[0]
+            if isinstance(header, ast.Member) and header.decl == "next":
+                return True
     return False

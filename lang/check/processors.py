@@ -32,7 +32,8 @@ class Processors(Base):
         following = 0
         for member in decl.members:
             if member.name in names:
-                self.error(f"'{member.name}' is here twice", member, notes=[("the first one is here", names[member.name].span)])
+                self.error(f"'{member.name}' is here twice", member,
+                           notes=[("the first one is here", names[member.name].span)])
             names.setdefault(member.name, member)
             if member.value is not None and self.value(member.value, base, "a member's value"):
                 if member.value.const is None:
@@ -40,10 +41,12 @@ class Processors(Base):
                     continue
                 following = int(member.value.const)
             elif isinstance(base, Bits) and not fold.fits(following, base):
-                self.error(f"'{member.name}' would be {following}, which does not fit {base}", member, "give the enum more bits")
+                self.error(f"'{member.name}' would be {following}, which does not fit {base}", member,
+                           "give the enum more bits")
             member.number = following
             if following in numbers:
-                self.error(f"'{member.name}' has the value of '{numbers[following].name}', {following}", member, notes=[("that one is here", numbers[following].span)])
+                self.error(f"'{member.name}' has the value of '{numbers[following].name}', {following}", member,
+                           notes=[("that one is here", numbers[following].span)])
             numbers.setdefault(following, member)
             following += 1
 
@@ -51,19 +54,22 @@ class Processors(Base):
         seen: dict[str, ast.StructField] = {}
         for field in decl.fields:
             if field.name in seen:
-                self.error(f"field '{field.name}' is declared twice", field, "rename one of the two", notes=[("the first one is here", seen[field.name].span)])
+                self.error(f"field '{field.name}' is declared twice", field, "rename one of the two",
+                           notes=[("the first one is here", seen[field.name].span)])
             field.type = self.type_of(field.type_ref)
             if isinstance(field.type, (Packet, Meta, Void, Varbit)):
                 self.error(f"a field cannot be {field.type}", field)
                 field.type = None
             if field.init is not None:
-                self.error("a struct's fields have no values here", field.init, "give the value where a variable is declared")
+                self.error("a struct's fields have no values here", field.init,
+                           "give the value where a variable is declared")
             self.header_arguments(field, seen)
             seen.setdefault(field.name, field)
         headers = [f for f in decl.fields if isinstance(f.type, (HeaderType, Stack))]
         for field in decl.fields:
             if headers and field.type is not None and field not in headers:
-                self.error(f"a struct of headers holds only headers, and '{field.name}' is {field.type}", field, "keep it in a variable, or in another struct")
+                self.error(f"a struct of headers holds only headers, and '{field.name}' is {field.type}", field,
+                           "keep it in a variable, or in another struct")
 
     def header_arguments(self, field: ast.StructField, before: dict[str, ast.StructField]) -> None:
         """`Udp(ip) udp;`: the headers that this one looks at are declared before it."""
@@ -83,7 +89,8 @@ class Processors(Base):
         for arg, param in zip(args, params):
             other = before.get(arg.name) if isinstance(arg, ast.Name) else None
             if other is None or not isinstance(arg, ast.Name):
-                self.error("the argument of a header is an earlier field of this struct", arg, suggest(getattr(arg, "name", ""), before))
+                self.error("the argument of a header is an earlier field of this struct", arg,
+                           suggest(getattr(arg, "name", ""), before))
             elif param.type is not None and other.type != param.type:
                 self.error(f"parameter '{param.name}' is {param.type}, and '{other.name}' is {other.type}", arg)
             else:
@@ -129,7 +136,8 @@ class Processors(Base):
     def resolve_Function(self, decl: ast.Function) -> None:
         self.type_of(decl.return_type)
         result = decl.return_type.type
-        if result is not None and (not isinstance(result, (Bits, Bool, EnumType, ErrorType, StructType, Void)) or is_headers(result)):
+        if result is not None and (not isinstance(result, (Bits, Bool, EnumType, ErrorType, StructType, Void))
+                                   or is_headers(result)):
             self.error(f"a function cannot return {result}", decl.return_type)
             decl.return_type.type = None
         self.params(decl.params, (Bits, Bool, EnumType, ErrorType, StructType, HeaderType), "a function")
@@ -144,7 +152,8 @@ class Processors(Base):
         result = decl.return_type.type
         self.body(decl, self.globals, result)
         if result is not None and not isinstance(result, Void) and not always_leaves(decl.body):
-            self.error(f"function '{decl.name}' does not return a value on every path", decl.span, f"end it with return of a {result}")
+            self.error(f"function '{decl.name}' does not return a value on every path", decl.span,
+                       f"end it with return of a {result}")
 
     def resolve_Action(self, decl: ast.Action) -> None:
         """Parameters only; bodies are checked where their module's names are known."""
@@ -189,7 +198,8 @@ class Processors(Base):
                 self.error(f"a key is a number, an enum or a bool, and this is {described(type_)}", key.expr)
                 key.expr.type = None
             if key.match not in KINDS:
-                self.error(f"there is no match kind '{key.match}'", key, suggest(key.match, KINDS) or f"there are {', '.join(KINDS)}")
+                self.error(f"there is no match kind '{key.match}'", key,
+                           suggest(key.match, KINDS) or f"there are {', '.join(KINDS)}")
             elif key.match != "exact" and isinstance(type_, (Bool, EnumType)):
                 self.error(f"{type_} is matched exact", key, "write exact")
         if not table.keys and (table.entries or table.size is not None):
@@ -222,7 +232,7 @@ class Processors(Base):
         if isinstance(decl, ast.Action):
             ref.action = decl
             return
-        names = [n for n in self.scope.all_names() if isinstance(self.scope.find(n), ast.Action)]
+        names = self.names_of(ast.Action)
         self.error(f"there is no action '{ref.name}'", ref, suggest(ref.name, names))
 
     def bound_arguments(self, ref: ast.ActionRef) -> None:
@@ -243,7 +253,8 @@ class Processors(Base):
         if ref.action is None:
             return
         if ref.name not in names and not (what == "default_action" and ref.name == NO_ACTION):
-            self.error(f"action '{ref.name}' is not among the actions of table '{table.name}'", ref, f"add {ref.name}; to actions")
+            self.error(f"action '{ref.name}' is not among the actions of table '{table.name}'", ref,
+                       f"add {ref.name}; to actions")
             return
         if self.arguments(ref, ref.action.params, ref.args, f"action '{ref.name}'"):
             for arg in ref.args:

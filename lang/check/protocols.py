@@ -39,7 +39,8 @@ class Protocols(Base):
 
     def hook(self, event: str, where: ast.Node) -> None:
         if event not in builtins.HOOKS:
-            self.error(f"there is no hook '{event}'", where, suggest(event, builtins.HOOKS) or f"there are {', '.join(builtins.HOOKS)}")
+            hint = suggest(event, builtins.HOOKS) or f"there are {', '.join(builtins.HOOKS)}"
+            self.error(f"there is no hook '{event}'", where, hint)
 
     def protocol_body(self, protocol: ast.Protocol) -> None:
         if protocol.version is not None:
@@ -73,7 +74,8 @@ class Protocols(Base):
             return
         order = sorted(kinds, key=MODULES.index)
         if kinds != order or kinds.count(ast.Parser) > 1 or kinds.count(ast.Deparser) > 1:
-            self.error("a chain is a parser, then processors, then a deparser", binding, "each is optional; of parsers and deparsers there is at most one")
+            self.error("a chain is a parser, then processors, then a deparser", binding,
+                       "each is optional; of parsers and deparsers there is at most one")
         elif kinds and kinds[0] is ast.Deparser:
             self.error("a deparser alone has no headers to emit", binding, "put a parser before it")
 
@@ -81,7 +83,8 @@ class Protocols(Base):
         """The modules of the first rx_done binding; without a protocol, those of the given file in order of declaration."""
         protocols = [decl for decl in self.program.decls if isinstance(decl, ast.Protocol)]
         for extra in protocols[1:]:
-            self.error(f"there is a second protocol, '{extra.name}'", extra.span, notes=[("the first one is here", protocols[0].span)])
+            self.error(f"there is a second protocol, '{extra.name}'", extra.span,
+                       notes=[("the first one is here", protocols[0].span)])
         if protocols:
             for binding in protocols[0].bindings:
                 if binding.event == "radio.rx_done":

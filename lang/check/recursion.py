@@ -20,7 +20,8 @@ def recursion(program: ast.Program, diagnostics: Diagnostics) -> None:
             if node.target in on_path:
                 circle = [one.name for one in on_path[on_path.index(node.target):]] + [node.target.name]
                 done.update(on_path)
-                diagnostics.error(f"'{node.target.name}' calls itself: {' -> '.join(circle)}", node.span, "use a loop with a constant bound, for (i in 0..n)")
+                diagnostics.error(f"'{node.target.name}' calls itself: {' -> '.join(circle)}", node.span,
+                                  "use a loop with a constant bound, for (i in 0..n)")
             elif node.target not in done:
                 visit(node.target, [*path, (node.target, node)])
         done.add(body)

@@ -52,7 +52,8 @@ class Statements(Base):
                 if not isinstance(self.module, ast.Parser) or self.function is not None:
                     self.error("header variables are for parsers", one, "elsewhere headers belong to the headers struct")
                 elif isinstance(header, ast.Header) and header.params:
-                    self.error(f"header {header.name} looks at other headers and cannot be a variable", one, "declare it in the headers struct")
+                    self.error(f"header {header.name} looks at other headers and cannot be a variable", one,
+                               "declare it in the headers struct")
             case StructType() if any(isinstance(f.type, (HeaderType, Stack)) for f in one.type.decl.fields):
                 self.error("a struct of headers is not a variable", one, "it is a parameter of the modules")
 
@@ -132,7 +133,8 @@ class Statements(Base):
                 else:
                     key = label.const
                 if key in seen and key is not None:
-                    self.error("this case is here twice", label, "remove one", notes=[("the first one is here", seen[key].span)])
+                    self.error("this case is here twice", label, "remove one",
+                               notes=[("the first one is here", seen[key].span)])
                 seen.setdefault(key, label)
             if block is not None:
                 self.block(block)
@@ -159,7 +161,8 @@ class Statements(Base):
             if one.value is not None:
                 self.expr(one.value)
         elif self.returns is None:
-            self.error("there is nothing to return from here", one, "write transition accept; or reject" if isinstance(self.module, ast.Parser) else "")
+            self.error("there is nothing to return from here", one,
+                       "write transition accept; or reject" if isinstance(self.module, ast.Parser) else "")
         elif isinstance(self.returns, Void):
             if one.value is not None:
                 self.error("nothing is returned here", one.value, "write return;")
@@ -225,5 +228,6 @@ def always_leaves(one: ast.Stmt | None) -> bool:
         case ast.Switch():
             blocks = [block for _, block in one.cases]
             default = any(isinstance(label, ast.DontCare) for labels, _ in one.cases for label in labels)
-            return default and bool(blocks) and blocks[-1] is not None and all(always_leaves(b) for b in blocks if b is not None)
+            falls_out = not blocks or blocks[-1] is None
+            return default and not falls_out and all(always_leaves(b) for b in blocks if b is not None)
     return False
