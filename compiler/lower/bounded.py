@@ -17,10 +17,24 @@ from lpn.compiler.xdp import (ACTIONS, BLOCK, COPY_OCTETS, COPY_START, ETH_P_IEE
 from lpn.lang import ast
 
 from .base import Lowering
-from .deparser import COPY_STEP
+from .instance import Instance
 from .places import Scalar, StructPlace
 
+COPY_CHUNK = 16
 OFFSET_MASK = 2 * MAX_PACKET - 1                # more than any offset: the test against the end does the rest
+
+
+class BoundedInstance(Instance):
+    """Whether it is valid is read from memory each time: were it in a register, the verifier would follow each of the
+    2^n cases of n headers on its own as soon as it is asked for twice."""
+
+    def valid(self) -> ir.Value:
+        low = self.lower
+        return low.b.icmp_unsigned("!=", low.recall(low.memory.record + self.inst.valid, 1), i32(0))
+
+    def set_valid(self, value: bool) -> None:
+        low = self.lower
+        low._store(low.ctx, low.memory.record + self.inst.valid, 1, i32(int(value)))
 
 
 class BoundedLowering(Lowering):
@@ -30,6 +44,7 @@ class BoundedLowering(Lowering):
         self.memory = Memory(record.size, state_layout.size)
         super().__init__(program, record, state_layout, derived, target, fn, record_in_memory, debug)
         self.md = self.ctx
+        self.meeting = False
         ty = ir.ArrayType(I8, self.memory.size)
         block = ir.GlobalVariable(fn.module, ty, BLOCK)
         block.initializer = ir.Constant(ty, None)
@@ -39,6 +54,12 @@ class BoundedLowering(Lowering):
         license_.initializer = ir.Constant(license_.value_type, bytearray(b"GPL\0"))
         license_.section = "license"
         self.ctx = block
+
+    def instance(self, f: ast.StructField, index: int | None) -> Instance:
+        inst = self.record.element(f, index)
+        if inst not in self.instances:
+            self.instances[inst] = BoundedInstance(self, inst)
+        return self.instances[inst]
 
     # ---- context
 
@@ -68,6 +89,8 @@ class BoundedLowering(Lowering):
         b.position_at_end(passed)
         b.ret(i32(XDP_PASS))
         b.position_at_end(ours)
+        for inst in self.record.instances:
+            self._store(self.ctx, self.memory.record + inst.valid, 1, i32(0))
         super().finish()
 
     def leave(self, code: ir.Value) -> None:
@@ -100,10 +123,15 @@ class BoundedLowering(Lowering):
         self._store(self.ctx, SCRATCH, 4, v)
         return self.recall(SCRATCH)
 
-    def recall(self, place: int) -> ir.Value:
+    def distance(self, start: ir.Value, end: ir.Value) -> ir.Value:
+        """The kernel subtracts pointers in 64 bits only, which LLVM must not narrow."""
+        b = self.b
+        return b.trunc(self.hide(b.sub(b.ptrtoint(end, I64), b.ptrtoint(start, I64))), I32)
+
+    def recall(self, place: int, octets: int = 4) -> ir.Value:
         """The number at this place of the block; read anew each time."""
         self.b.asm(ir.FunctionType(ir.VoidType(), []), "", "~{memory}", [], side_effect=True)
-        return self._load(self.ctx, place, 4)
+        return self._load(self.ctx, place, octets)
 
     # ---- packet access
 
@@ -132,6 +160,9 @@ class BoundedLowering(Lowering):
 
     def joined(self) -> None:
         self.b.store(self.forget(self.cursor()), self.cursor_slot)
+        if self.meeting:
+            self.meeting = False
+            self.forget_headers()
 
     def rejoined(self) -> None:
         """Tested anew at the next write."""
@@ -148,15 +179,24 @@ class BoundedLowering(Lowering):
         b = self.b
         b.store(self.forget(b.load(self.payload_slot, typ=PTR)), self.payload_slot)
         b.store(self.forget_number(b.load(self.verdict_slot, typ=I32)), self.verdict_slot)
+        self.forget_headers()
+
+    def forget_headers(self) -> None:
+        b = self.b
         for layout in self.record.instances:
             inst = self.instance(layout.field, layout.index)
-            flag = self.forget_number(b.zext(inst.valid(), I32))
-            b.store(b.icmp_unsigned("!=", flag, i32(0)), inst.valid_slot)
-            for slot in inst.base_slots[1:]:
+            for slot in inst.base_slots:
                 b.store(self.forget(b.load(slot, typ=PTR)), slot)
             for pointer, octets in inst.varbit_slots.values():
                 b.store(self.forget(b.load(pointer, typ=PTR)), pointer)
                 b.store(self.forget_number(b.load(octets, typ=I32)), octets)
+
+    def emit_state(self, state: ast.State, *rest) -> None:
+        """A state that can be reached in several ways begins as if nothing were known of them."""
+        ways = sum(c.state is state for s in self.parser_decl.states if s.transition is not None
+                   for c in s.transition.cases)
+        self.meeting = ways > 1
+        super().emit_state(state, *rest)
 
     def call_function(self, f: ast.Function, e: ast.Call):
         """A function's ways to its result are one path behind it."""
@@ -249,7 +289,7 @@ class BoundedLowering(Lowering):
     # ---- loops over the packet
 
     def copy(self, source: ir.Value, octets: ir.Value, most: int) -> None:
-        """Octet by octet is too long a way for the verifier: words first, then the rest; nothing beyond either end. Where from,
+        """Octet by octet is too long a way for the verifier: sixteen at once first, then the rest; nothing beyond either end. Where from,
         how far and how much come from memory at each turn: all ways out of the loop are one path then."""
         b = self.b
         self._store(self.ctx, COPY_OCTETS, 4, octets)
@@ -258,35 +298,38 @@ class BoundedLowering(Lowering):
         self.reject_unless(b.icmp_unsigned("<=", total, i32(OUT_SIZE)), "PacketTooLong")
         done = self.alloca(I32, "copied")
         b.store(i32(0), done)
-        head, body, out, end = (b.append_basic_block(f"copy.{n}") for n in ("head", "body", "done", "end"))
+        head, body, out = (b.append_basic_block(f"copy.{n}") for n in ("head", "body", "done"))
         b.branch(head)
         b.position_at_end(head)
         i = b.load(done, typ=I32)
-        nxt = b.add(i, i32(COPY_STEP))
+        nxt = b.add(i, i32(COPY_CHUNK))
         b.cbranch(b.icmp_unsigned("<=", nxt, self.recall(COPY_OCTETS)), body, out)
         b.position_at_end(body)
-        self.copy_piece(source, i, COPY_STEP)
+        self.copy_piece(source, i, COPY_CHUNK, 4)
         b.store(nxt, done)
         b.cbranch(b.icmp_unsigned("<", nxt, i32(OUT_SIZE)), head, out)
         b.position_at_end(out)
-        rest = self.forget_number(b.load(done, typ=I32))
-        for k in range(COPY_STEP - 1):
-            i, more = self.add32(rest, i32(k)), b.append_basic_block("copy.more")
-            b.cbranch(b.icmp_unsigned("<", i, self.recall(COPY_OCTETS)), more, end)
+        for step in (8, 4, 2, 1):
+            i = self.forget_number(b.load(done, typ=I32))
+            more, out = b.append_basic_block("copy.more"), b.append_basic_block("copy.less")
+            nxt = b.add(i, i32(step))
+            b.cbranch(b.icmp_unsigned("<=", nxt, self.recall(COPY_OCTETS)), more, out)
             b.position_at_end(more)
-            self.copy_piece(source, i, 1)
-        b.branch(end)
-        b.position_at_end(end)
+            self.copy_piece(source, i, step, min(step, 4))
+            b.store(nxt, done)
+            b.branch(out)
+            b.position_at_end(out)
         b.store(self.add32(self.recall(COPY_START), self.recall(COPY_OCTETS)), self.at_slot)
         self.at_most = OUT_SIZE                 # tested anew at the next write
 
-    def copy_piece(self, source: ir.Value, i: ir.Value, octets: int) -> None:
+    def copy_piece(self, source: ir.Value, i: ir.Value, octets: int, word: int) -> None:
         b = self.b
         p = self.forget(self.at(source, b.and_(self.hide(b.zext(i, I64)), ir.Constant(I64, 2 * OUT_SIZE - 1))))
         self.reject_unless(self.inside(self.at(p, octets)), "RecordMismatch")
         to = self.hide(b.zext(b.add(self.recall(COPY_START), i), I64))
         self.reject_unless(b.icmp_unsigned("<=", to, ir.Constant(I64, OUT_SIZE - octets)), "PacketTooLong")
-        self._store(self.at(self.out, to), 0, octets, self._load(p, 0, octets))
+        for k in range(0, octets, word):
+            self._store(self.at(self.out, to), k, word, self._load(p, k, word))
 
     def sum_packet(self, start: ir.Value, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ir.Value]:
         """As for other targets, in halves of words; each loop ends by itself within the largest packet."""
