@@ -294,10 +294,10 @@ class Bits:
         taken, handed = (b.select(inside, x, i32(0)) for x in (taken, handed))
         return self.mask_top(a.width, [handed, taken] if left else [taken, handed])
 
-    def opaque(self, v: ir.Value) -> ir.Value:
+    def opaque(self, v: ir.Value, here: bool = False) -> ir.Value:
         """The same value, of which LLVM knows nothing: it would drop the mask of a shift whose result is not used, and no
-        verifier could know that."""
-        return self.b.asm(ir.FunctionType(I32, [I32]), "", "=r,0", [v], side_effect=False)
+        verifier could know that. `here`: it is not moved to where more is known either."""
+        return self.b.asm(ir.FunctionType(I32, [I32]), "", "=r,0", [v], side_effect=here)
 
     # ---- comparison (i1)
 

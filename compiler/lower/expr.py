@@ -209,7 +209,7 @@ class Expressions(Bits):
         if (1 << v.width) > obj.count:
             inside = self.less(v, self.constant(v.width, obj.count)) if obj.count < (1 << v.width) else None
             # opaque, or LLVM drops the choice where the result is not used, and the offset has no bound
-            i = self.opaque(self.b.select(inside, i, i32(0)))
+            i = self.opaque(self.b.select(inside, i, i32(0)), here=True)
         at = self.b.add(self.b.mul(i, i32(obj.stride)), i32(obj.offset))
         return StateCell(self, obj.cell, self.at(self.state, at), inside)
 

@@ -6,6 +6,8 @@ reported is what checking every step at once would have reported (docs/language.
 """
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, PTR, Val, i32
@@ -13,10 +15,11 @@ from lpn.compiler.layout import InstanceLayout, Unit, field_width
 from lpn.compiler.target import CTX_PAYLOAD
 from lpn.lang import ast
 from lpn.lang.instances import walk
-from lpn.lang.types import EnumType, HeaderType
+from lpn.lang.types import Bool, EnumType, HeaderType
 
 from .expr import known_key
 from .instance import Instance
+from .places import Value
 from .shapes import Shape, shapes
 
 
@@ -30,6 +33,7 @@ class Parsers:
         self.bound = self.look = 0
         self.shape: Shape | None = None         # of the header being extracted, where it is known
         self.row_base, self.row_bit = None, 0
+        self.tentative = 0                      # inside parts of expressions that are evaluated on some paths only
         self.parser_decl, self.accept = p, accept
         self.stack_next: dict[ast.StructField, int] = {}
         self.state_blocks: dict[tuple, tuple[ir.Block, int]] = {}
@@ -96,6 +100,9 @@ class Parsers:
         return v
 
     def peek(self, width: int) -> Val:
+        if self.tentative:                      # not on every path: what it needs is tested here
+            self.short_unless(self.at(self.cursor(), width // 8))
+            return self.load_packet(self.cursor(), 0, width, False)
         self.need(width // 8)
         self.look = max(self.look, width // 8)
         return self.load_packet(self.cursor(), 0, width, False)
@@ -417,6 +424,57 @@ class Parsers:
         if self.debug is not None:
             b.debug_metadata = self.debug.location(state.transition.span)
         self.transition(state.transition)
+
+    # ---------------------------------------------------------------- what is evaluated on some paths only
+
+    def branch(self, e: ast.Expr, yes: ir.Block, no: ir.Block) -> None:
+        several = isinstance(e, ast.Conditional) or isinstance(e, ast.Binary) and e.op in ("&&", "||")
+        with self.on_some_paths(several):
+            super().branch(e, yes, no)
+
+    def choose(self, e: ast.Expr, then, otherwise):
+        with self.on_some_paths():
+            return super().choose(e, then, otherwise)
+
+    @contextmanager
+    def on_some_paths(self, several: bool = True):
+        if self.parser_decl is None or not several:
+            yield
+            return
+        self.tentative += 1
+        yield
+        self.tentative -= 1
+
+    def _stmt_Switch(self, s: ast.Switch) -> None:
+        """As a chain of `if`, the value evaluated once."""
+        if self.parser_decl is None:
+            super()._stmt_Switch(s)
+            return
+        value = ast.VarDecl(s.value.span, None, "", None)
+        value.type = s.value.type
+        self.env[value] = Value(value.type, self.value(s.value))
+        name = ast.Name(s.value.span, "", value)
+        name.type = value.type
+        chain: ast.Stmt | None = None
+        pending: list[ast.Expr] = []
+        arms = []
+        for labels, block in s.cases:
+            pending += labels
+            if block is not None:
+                arms.append((pending, block))
+                pending = []
+        for labels, block in reversed(arms):
+            if any(isinstance(label, ast.DontCare) for label in labels):
+                chain = block
+                continue
+            cond: ast.Expr | None = None
+            for label in labels:
+                test = ast.Binary(label.span, "==", name, label)
+                cond = test if cond is None else ast.Binary(label.span, "||", cond, test)
+                test.type = cond.type = Bool()
+            chain = ast.If(s.span, cond, block, chain)
+        if chain is not None:
+            self.statement(chain)
 
     def _stmt_If(self, s: ast.If) -> None:
         """What is known of the cursor after an `if` is what is known after both branches."""
