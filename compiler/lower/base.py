@@ -10,6 +10,7 @@ from lpn.compiler.layout import InstanceLayout, RecordLayout
 from lpn.compiler.state import StateLayout
 from lpn.compiler.target import (CTX_OUT, CTX_PAYLOAD, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, VERDICTS, Target)
 from lpn.lang import ast
+from lpn.lang.effects import effects
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError
 from lpn.lang.types import Bool, Meta
 
@@ -44,6 +45,8 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
         self.expanding: dict[Instance, dict] = {}
         self.known: dict[tuple, bool] = {}      # comparisons that were decided on the way here
         self.instances: dict[InstanceLayout, Instance] = {}
+        self.masked: dict[object, int] = {}     # loop variables that a mask bounds: more than their values
+        self._said: set | None = None           # (field of the headers struct, field) that codecs say
         self.returns: list = []
         self.entry_builder = ir.IRBuilder(fn.append_basic_block("entry"))
         self.b = ir.IRBuilder(fn.append_basic_block("body"))
@@ -177,6 +180,14 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
         """The value of an equation that is a constant: such a field is stored like any other."""
         e = f.equation
         return self.of_type(f.type, int(e.const)) if e is not None and e.const is not None else None
+
+    def stored_differs(self, instance: object, f: ast.Field) -> bool:
+        """Whether the value received may be another than that of the field's constant equation: where a codec says it, or
+        nothing has compared them."""
+        if self._said is None:
+            self._said = {(e.instance, x) for e in effects(self.program) if e.kind == "extract" and e.codec is not None
+                          for x in self.assigned_fields(e.codec)}
+        return f.deferred or (instance, f) in self._said
 
     # ---- packet access
 

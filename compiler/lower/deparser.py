@@ -108,7 +108,7 @@ class Deparsers:
     def store_unit(self, inst: Instance, u: Unit, base: ir.Value, offset: int) -> None:
         v = inst.read_unit(u)
         for f, _ in u.fields:
-            if (inst.inst.field, f) in self.derived and self.constant_equation(f) is None:
+            if (inst.inst.field, f) in self.derived and (self.constant_equation(f) is None or self.stored_differs(inst.inst.field, f)):
                 computed = inst.equation(f)
                 v = computed if len(u.fields) == 1 else inst.insert(u, v, f, computed)
         self.store(base, offset, v, u.little)
@@ -189,6 +189,7 @@ class Deparsers:
         b.branch(head)
         b.position_at_end(head)
         i = b.load(slot, typ=I32)
+        self.masked[v.loop] = 1 << (high - 1).bit_length()
         self.env[v.loop] = Value(v.loop.type, self.resize(Val(32, (b.and_(i, i32((1 << (high - 1).bit_length()) - 1)),)),
                                                           self.width_of(v.loop.type)))
         b.cbranch(self.condition(v.cond), found, nxt)

@@ -199,6 +199,11 @@ class Expressions(Bits):
         obj = self.state_layout.by_decl[decl]
         return StateCell(self, obj.cell, self.at(self.state, obj.offset))
 
+    def index_limit(self, index: ast.Expr, v: Val) -> int:
+        """More than any value of the index; a codec's `first` has masked its own."""
+        limit = 1 << v.width
+        return min(limit, self.masked.get(getattr(index, "decl", None), limit))
+
     def array_cell(self, decl, index: ast.Expr) -> StateCell:
         obj = self.state_layout.by_decl[decl]
         v = self.bits_of(index)
@@ -206,10 +211,12 @@ class Expressions(Bits):
             inside = None if v.const < obj.count else self.bool_const(False)
             return StateCell(self, obj.cell, self.at(self.state, obj.offset + min(v.const, obj.count - 1) * obj.stride), inside)
         inside, i = None, v.limbs[0]
-        if (1 << v.width) > obj.count:
-            inside = self.less(v, self.constant(v.width, obj.count)) if obj.count < (1 << v.width) else None
-            # opaque, or LLVM drops the choice where the result is not used, and the offset has no bound
-            i = self.opaque(self.b.select(inside, i, i32(0)), here=True)
+        if self.index_limit(index, v) > obj.count:
+            # opaque, or LLVM compares what the index was made from; and again, or it drops the choice where the result is
+            # not used: in both cases the offset has no bound that a verifier knows
+            v = Val(v.width, tuple(self.opaque(limb) for limb in v.limbs))
+            inside = self.less(v, self.constant(v.width, obj.count))
+            i = self.opaque(self.b.select(inside, v.limbs[0], i32(0)), here=True)
         at = self.b.add(self.b.mul(i, i32(obj.stride)), i32(obj.offset))
         return StateCell(self, obj.cell, self.at(self.state, at), inside)
 

@@ -159,9 +159,15 @@ class Instance(Place):
     def read(self, f: ast.Field) -> Val | ir.Value:
         """The field's value: derived ones from their equation, absent ones are 0. Bools as i1."""
         low = self.lower
-        if not self.open and (self.inst.field, f) in low.derived and low.constant_equation(f) is None:
-            return self.equation(f)
-        return self.read_stored(f)
+        if self.open or (self.inst.field, f) not in low.derived:
+            return self.read_stored(f)
+        constant = low.constant_equation(f)
+        if constant is not None and f.when is None:
+            return constant
+        if constant is not None and not low.stored_differs(self.inst.field, f):
+            return self.read_stored(f)
+        v = self.if_present(self.layout.unit_of[f], lambda: self.equation(f), lambda: low.constant(field_width(f), 0))
+        return low.truth(v) if isinstance(f.type, Bool) else v
 
     def read_stored(self, f: ast.Field) -> Val | ir.Value:
         low = self.lower
