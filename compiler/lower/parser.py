@@ -14,6 +14,8 @@ from lpn.compiler.bits import I32, PTR, Val, i32
 from lpn.compiler.layout import InstanceLayout, Unit, field_width
 from lpn.compiler.target import CTX_PAYLOAD
 from lpn.lang import ast
+from lpn.lang.check.headers import mentioned
+from lpn.lang.effects import effects
 from lpn.lang.instances import walk
 from lpn.lang.types import Bool, EnumType, HeaderType
 
@@ -250,8 +252,15 @@ class Parsers:
         """A unit that is not a varbit. What may be absent is read all the same and then not counted."""
         octets = self.shape.octets[u] if self.shape is not None else u.octets
         self.need(octets)
-        if not inst.inst.in_packet and octets:
-            self.store(inst.image, u.image, self.load_packet(self.cursor(), 0, 8 * octets, u.little), u.little)
+        if not inst.inst.in_packet:
+            zero = self.constant(u.bits, 0)
+            if octets:
+                v = self.load_packet(self.cursor(), 0, 8 * octets, u.little)
+                if self.shape is None and self.may_appear(inst, u):
+                    v = inst.if_present(u, lambda: v, lambda: zero)
+                self.store(inst.image, u.image, v, u.little)
+            elif self.may_appear(inst, u):
+                self.store(inst.image, u.image, zero, u.little)
         if self.shape is not None:
             self.advance_static(octets)
         elif u.variable:
@@ -260,6 +269,16 @@ class Parsers:
             self.bound += u.octets
         else:
             self.advance_static(u.octets)
+
+    def may_appear(self, inst: Instance, u: Unit) -> bool:
+        """Whether a unit that was absent in the packet can be there later: its value is 0 then."""
+        if u.when is None:
+            return False
+        shapes = mentioned(u.when, inst.header)
+        return inst.local or any(
+            e.kind == "assign" and e.instance is inst.inst.field
+            and (e.place.choice.tag.decl if isinstance(e.place, ast.ChoiceArm) else e.place) in shapes
+            for e in effects(self.program))
 
     def place_run(self, inst: Instance, run: int) -> None:
         """A run of units of a header in the packet begins at the cursor. The record learns it at once, so that nothing
