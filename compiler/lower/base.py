@@ -25,7 +25,7 @@ from .stmt import Statements
 
 
 # A fused chain keeps header images of up to this many octets in variables; more would not fit the stack beside spills.
-LOCAL_IMAGES = 112
+LOCAL_IMAGES = 64
 
 
 class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):

@@ -203,12 +203,25 @@ class BoundedLowering(Lowering):
         result = super().call_function(f, e)
         if isinstance(result, Val) and len(result.limbs) == 1 and result.const is None:
             return self.resize(Val(32, (self.forget_number(result.limbs[0]),)), result.width)
-        if isinstance(result, StructPlace):
-            for place in result.fields.values():
-                if isinstance(place, Scalar) and place.is_bool:
-                    flag = self.forget_number(self.b.zext(place.get(), I32))
-                    place.set(self.b.icmp_unsigned("!=", flag, i32(0)))
+        self.forget_place(result)
         return result
+
+    def forget_place(self, place) -> None:
+        """Numbers of up to 32 bits and truth values in variables."""
+        if isinstance(place, StructPlace):
+            for field in place.fields.values():
+                self.forget_place(field)
+        elif isinstance(place, Scalar) and place.is_bool:
+            flag = self.forget_number(self.b.zext(place.get(), I32))
+            place.set(self.b.icmp_unsigned("!=", flag, i32(0)))
+        elif isinstance(place, Scalar) and len(place.slots) == 1:
+            place.set(self.resize(Val(32, (self.forget_number(place.get().limbs[0]),)), place.width))
+
+    def compress(self, codec: ast.Codec, inst, args: list[ast.Expr]) -> None:
+        for a in args:
+            if isinstance(a, ast.Name):
+                self.forget_place(self.env.get(a.decl))
+        super().compress(codec, inst, args)
 
     # ---- parsers: every read is proven, nothing is read ahead
 

@@ -7,6 +7,7 @@ from lpn.compiler.bits import I32, Val, i32, is_const
 from lpn.compiler.layout import Unit
 from lpn.compiler.target import CTX_OUT_LEN, OUT_SIZE
 from lpn.lang import ast
+from lpn.lang.instances import walk
 from lpn.lang.types import Stack
 
 from .codec import group_reason, has_following, inline_pieces, tag_shift, tag_width
@@ -186,13 +187,21 @@ class Deparsers:
         b.store(i32(low), slot)
         place.set(self.constant(place.width, low))
         head, found, nxt, done = (b.append_basic_block(f"first.{n}") for n in ("head", "found", "next", "done"))
+        each: list[ast.Expr] = []               # what has to be asked in each turn; the rest once, before
+        for part in conjuncts(v.cond):
+            if any(isinstance(n, ast.Name) and n.decl is v.loop for n in walk(part)):
+                each.append(part)
+            else:
+                self.require(part, done)
         b.branch(head)
         b.position_at_end(head)
         i = b.load(slot, typ=I32)
         self.masked[v.loop] = 1 << (high - 1).bit_length()
         self.env[v.loop] = Value(v.loop.type, self.resize(Val(32, (b.and_(i, i32((1 << (high - 1).bit_length()) - 1)),)),
                                                           self.width_of(v.loop.type)))
-        b.cbranch(self.condition(v.cond), found, nxt)
+        for part in each:
+            self.require(part, nxt)
+        b.branch(found)
         b.position_at_end(found)
         place.set(self.resize(Val(32, (i,)), place.width))
         b.branch(done)
@@ -202,6 +211,12 @@ class Deparsers:
         b.cbranch(b.icmp_unsigned("<", i, i32(high)), head, done)
         b.position_at_end(done)
         self.found_first(place)
+
+    def require(self, e: ast.Expr, otherwise: ir.Block) -> None:
+        """Goes on where the condition holds."""
+        more = self.b.append_basic_block("holds")
+        self.branch(e, more, otherwise)
+        self.b.position_at_end(more)
 
     def compress_group(self, codec: ast.Codec, inst: Instance, group: ast.Group, pieces: dict) -> None:
         b = self.b
@@ -274,3 +289,8 @@ class Deparsers:
             else:
                 parts.append(self.bits_of(piece.target))
         flush()
+
+
+def conjuncts(e: ast.Expr) -> list[ast.Expr]:
+    """The parts of `a && b && c`."""
+    return conjuncts(e.left) + conjuncts(e.right) if isinstance(e, ast.Binary) and e.op == "&&" else [e]
