@@ -250,8 +250,9 @@ class Bits:
         if c.const is not None and c.const:
             r = b.urem(x, y) if remainder else b.udiv(x, y)
         else:
+            y = self.opaque(y)                  # as an array's index: see `array_cell`
             zero = b.icmp_unsigned("==", y, ir.Constant(ty, 0))
-            safe = b.select(zero, ir.Constant(ty, 1), y)
+            safe = self.opaque(b.select(zero, ir.Constant(ty, 1), y), here=True)
             r = b.urem(x, safe) if remainder else b.udiv(x, safe)
             r = b.select(zero, x if remainder else ir.Constant(ty, 0), r)
         return self.from_i64(a.width, r) if wide else Val(a.width, (r,))
@@ -297,7 +298,7 @@ class Bits:
     def opaque(self, v: ir.Value, here: bool = False) -> ir.Value:
         """The same value, of which LLVM knows nothing: it would drop the mask of a shift whose result is not used, and no
         verifier could know that. `here`: it is not moved to where more is known either."""
-        return self.b.asm(ir.FunctionType(I32, [I32]), "", "=r,0", [v], side_effect=here)
+        return self.b.asm(ir.FunctionType(v.type, [v.type]), "", "=r,0", [v], side_effect=here)
 
     # ---- comparison (i1)
 
