@@ -8,7 +8,7 @@ from functools import cached_property
 
 from lpn.lang import ast, tables as control
 
-from . import bundle as bundles
+from . import bundle as bundles, femto
 from .elf import Object, read_object
 from .image import STACK_SIZE, Flag, Image, Kind
 from .llvm import emit_assembly, emit_object, optimize
@@ -39,6 +39,11 @@ class Container:
     @property
     def name(self) -> str:
         return self.lowered.name
+
+    @property
+    def stock_image(self) -> bytes:
+        """The container in the stock Femto-Container format; of target `femto` only."""
+        return femto.image(self.code.text)
 
     @property
     def instructions(self) -> int:
@@ -161,6 +166,11 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
     used = stack_used(code.text)
     if used > STACK_SIZE:
         raise BuildError(f"{lowered.name} needs {used} bytes of stack, and there are {STACK_SIZE}")
+    if target.name == "femto":
+        try:
+            code = femto.stock(code)
+        except femto.FemtoError as e:
+            raise BuildError(f"{lowered.name}: the stock engine cannot run it: {e}") from None
     if target.name == "lpn":
         code.text, code.lines = improve(code.text, code.lines)
     flags = Flag.DEPARSES if lowered.rebuilds and lowered.kind == Kind.FUSED else Flag(0)
