@@ -23,8 +23,8 @@ def command(json_file: Path, quick: bool, plot_file: Path | None, update_docs: b
     """Measure the compiler and the engine, in a checkout.
 
     Instructions executed are counted by the C engine and are exact. Beside them
-    the same work in hand-written C, where it is found (../shared/peers or the
-    folder LPN_PEERS) and clang is installed.
+    the same work in hand-written C, where it is found (in
+    the folder LPN_PEERS, or beside the checkout) and clang is installed.
     """
     from . import bench_report as report
     from .bench_frames import read_frames

@@ -21,6 +21,8 @@ EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "udp"
 CAPTURE = Path("captures") / "riot_udp.pcap"
 OPTIONAL = "Checksum"
 #: How many packets of each kind are shown, at most.
+# The node that runs the program: B of the recording (captures/README.md).
+NODE = {"node_ext": 0x024C_504E_0000_0002}
 SHOWN = {("DELIVER", None): 4, ("TRANSMIT", None): 3, ("DROP", "BadChecksum"): 2, ("DROP", "NotUdp"): 2, ("DROP", "Fcs"): 1}
 
 
@@ -73,7 +75,7 @@ def main() -> int:
 
 def run(program: ast.Program, result: Compiled, capture: str) -> tuple[Totals, list[Outcome]]:
     totals, seen = Totals(), []
-    for outcome in outcomes(capture, [runner("engine", program, compiled=result)]):
+    for outcome in outcomes(capture, [runner("engine", program, compiled=result)], NODE):
         totals.add(outcome)
         seen.append(outcome)
     return totals, seen

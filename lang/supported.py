@@ -53,6 +53,8 @@ def protocol(decl: ast.Protocol, refuse: Refuse) -> None:
     for binding in decl.bindings:
         if binding.event != "radio.rx_done":
             refuse(f"the hook {binding.event}", binding, "there is radio.rx_done")
+        elif binding.within is not None:
+            refuse("a deadline", binding, "remove 'within': nothing proves it yet")
     if len(decl.bindings) > 1:
         refuse("more than one binding", decl.bindings[1], "")
     if decl.timing:

@@ -25,7 +25,7 @@ from .stmt import Statements
 
 
 # A fused chain keeps header images of up to this many octets in variables; more would not fit the stack beside spills.
-LOCAL_IMAGES = 64
+LOCAL_IMAGES = 48
 
 
 class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
@@ -101,6 +101,9 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
                 lambda: self.b.load(self.at(self.ctx, offset), typ=PTR, align=8))
         return self._entry_values[offset]
 
+    def late_pointer(self, offset: int) -> ir.Value:
+        return self.b.load(self.at(self.ctx, offset), typ=PTR, align=8)
+
     @property
     def pkt(self) -> ir.Value:
         return self.context_pointer(CTX_PKT)
@@ -115,11 +118,13 @@ class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
 
     @property
     def state(self) -> ir.Value:
-        return self.context_pointer(CTX_STATE)
+        """Loaded where it is used: few packets need it."""
+        return self.late_pointer(CTX_STATE)
 
     @property
     def out(self) -> ir.Value:
-        return self.context_pointer(CTX_OUT)
+        """Loaded where the deparser begins."""
+        return self.out_pointer
 
     bool_type = Bool()
 

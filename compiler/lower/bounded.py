@@ -68,6 +68,9 @@ class BoundedLowering(Lowering):
             self._entry_values[offset] = self.at_entry(lambda: self.make_pointer(offset))
         return self._entry_values[offset]
 
+    def late_pointer(self, offset: int) -> ir.Value:
+        return self.context_pointer(offset)
+
     def make_pointer(self, offset: int) -> ir.Value:
         if offset in (CTX_PKT, CTX_PKT_END):
             word = self.b.load(self.at(self.md, MD_DATA if offset == CTX_PKT else MD_DATA_END), typ=I32, align=4)

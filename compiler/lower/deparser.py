@@ -5,7 +5,7 @@ import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, Val, i32, is_const
 from lpn.compiler.layout import Unit
-from lpn.compiler.target import CTX_OUT_LEN, OUT_SIZE
+from lpn.compiler.target import CTX_OUT, CTX_OUT_LEN, OUT_SIZE
 from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.types import Stack
@@ -22,6 +22,7 @@ class Deparsers:
 
     def deparser(self, d: ast.Deparser, done) -> None:
         self.at_slot, self.at_most = self.alloca(I32, "out.at"), 0
+        self.out_pointer = self.late_pointer(CTX_OUT)
         self.bind_packet_params(d.params)
         for local in d.locals:
             self.statement(local)
