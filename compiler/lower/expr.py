@@ -279,7 +279,15 @@ class Expressions(Bits):
             return self.value(e.then if e.cond.const else e.otherwise)
         if isinstance(e.type, (StructType, HeaderType, Stack)):
             raise self.unsupported(e, "'?:' of structs or headers")
-        return self.choose(e.cond, lambda: self.value(e.then), lambda: self.value(e.otherwise))
+        return self.choose(e.cond, lambda: self.pinned(e, e.then), lambda: self.pinned(e, e.otherwise))
+
+    def pinned(self, e: ast.Conditional, part: ast.Expr):
+        """One of the two values; opaque where both may be loads: LLVM would make them one, from a pointer that is to
+        different regions on different paths."""
+        v = self.value(part)
+        if e.then.const is not None or e.otherwise.const is not None or not isinstance(v, Val):
+            return v
+        return Val(v.width, tuple(x if isinstance(x, ir.Constant) else self.opaque(x) for x in v.limbs))
 
     def _expr_Cast(self, e: ast.Cast):
         v = self.value(e.operand)
