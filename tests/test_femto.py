@@ -1,0 +1,143 @@
+"""Target `femto`: rewritten code does the same in our engine, and in a model of the stock engine with its defects."""
+from __future__ import annotations
+
+import struct
+from functools import cache
+from pathlib import Path
+
+import corpus
+import pytest
+from femto_stock import Stock, StockChain, Stop
+from hypothesis import given, strategies as st
+
+from lpn.compiler import femto
+from lpn.compiler.asm import assemble
+from lpn.compiler.build import compile_program as compile_once
+from lpn.compiler.elf import Object
+from lpn.compiler.isa import decode, known_to
+from lpn.compiler.runner import BytecodeRunner
+from lpn.lang import tables as control
+from lpn.lang.check import check
+from lpn.lang.loader import load
+from lpn.runtime.raw import run_raw
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+PROGRAMS = {"udp": "udp/udp.lpn", "decompress": "decompress/decompress.lpn", "recompress": "decompress/recompress.lpn"}
+META = {"node_ext": 0x0212_7400_1122_3344, "node_short": 0x1234, "node_pan": 0xABCD, "clock": 7, "iface": 1}
+U64 = st.integers(0, (1 << 64) - 1)
+
+
+@cache
+def program(name: str):
+    return check(load(EXAMPLES / PROGRAMS[name]))
+
+
+@cache
+def compile_program(checked, target: str, fuse: bool):
+    return compile_once(checked, target, fuse)
+
+
+def frames(capture: str, limit: int | None):
+    for n, (frame, _) in enumerate(corpus.frames_of(capture)):
+        if n == limit:
+            return
+        yield frame.data
+
+
+def given_for(name: str, capture: str):
+    return None if name == "udp" else control.from_json(corpus.tables_for(capture), program(name))
+
+
+@pytest.mark.parametrize("fuse", [False, True])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_only_instructions_the_stock_engine_has(name, fuse):
+    for container in compile_program(program(name), "femto", fuse).containers:
+        insns = decode(container.code.text)
+        assert all(known_to(i, "femto") for i in insns)
+        assert not any(i.is_lddw and (i.src or i.imm >> 31 & 1) for i in insns)
+        assert container.code.rodata == container.code.data == b""
+        assert all(0 <= slot < container.instructions for slot, _, _ in container.code.lines)
+        header = struct.unpack_from("<7I", container.stock_image)
+        assert header == (0x72425046, 0, 0, 0, 0, len(container.code.text), 0)
+        assert container.stock_image[28:] == container.code.text
+
+
+@pytest.mark.parametrize("fuse", [False, True])
+@pytest.mark.parametrize("name,capture,limit", [("udp", "riot_udp", None), ("decompress", "riot_6lowpan", None),
+                                                ("recompress", "riot_6lowpan", None), ("decompress", "iphc_ucast", 300),
+                                                ("recompress", "nhc_ext", 300), ("udp", "nhc_udp", 300)])
+def test_same_results(name, capture, limit, fuse):
+    """Target lpn and target femto in our engine, target femto in the model of the stock one."""
+    if not corpus.here(capture):
+        pytest.skip(corpus.ABSENT)
+    tables = given_for(name, capture)
+    theirs = compile_program(program(name), "femto", fuse)
+    plain = BytecodeRunner("engine", compile_program(program(name), "lpn", fuse), tables)
+    ours = BytecodeRunner("engine", theirs, tables)
+    stock = StockChain(theirs, theirs.initial_state(tables))
+    for frame in frames(capture, limit):
+        a, b = plain.run(frame, META), ours.run(frame, META)
+        assert (a.verdict, a.reason, a.port, a.out) == (b.verdict, b.reason, b.port, b.out) == stock.run(frame, META)
+    assert plain.program.state() == ours.program.state() == bytes(stock.state)
+
+
+def rewritten(source: str) -> bytes:
+    return femto.stock(Object(assemble(source))).text
+
+
+def both(source: str) -> None:
+    """The original in our engine, and what became of it in ours and the stock one's model."""
+    text = rewritten(source)
+    want = run_raw(assemble(source))
+    assert want.error == "ok"
+    assert run_raw(text).r0 == want.r0
+    assert Stock(femto.image(text)).execute({0x20050000: bytearray(512)}) == want.r0
+
+
+@given(U64, U64, st.sampled_from(["be16", "be32", "be64", "le16", "le32", "le64"]))
+def test_byte_swaps(x, y, name):
+    both(f"r0 = {x} ll\nr1 = {y} ll\nr0 = {name} r0\nr0 ^= r1\nexit")
+
+
+@given(U64, st.sampled_from(["be32", "be64"]))
+def test_byte_swap_without_a_free_register(x, name):
+    keep = "\n".join(f"r{n} = {n + 1}" for n in range(1, 10))
+    use = "\n".join(f"r0 *= 3\nr0 += r{n}" for n in range(1, 10))
+    both(f"r0 = {x} ll\n{keep}\n*(u64 *)(r10 - 8) = r9\nr0 = {name} r0\n{use}\nr1 = *(u64 *)(r10 - 8)\nr0 += r1\nexit")
+
+
+@given(U64, st.integers(-(1 << 31), (1 << 31) - 1))
+def test_moves_and_constants(x, k):
+    both(f"r1 = {x} ll\nr2 = r1\nr3 = {k}\nr2 ^= r3\nr0 = r2\nr0 = -r0\nexit")
+
+
+def test_jump_to_the_start_and_no_exit_at_the_end():
+    both("""
+        start: r3 += 1
+        if r3 < 5 goto start
+        goto end
+        middle: r0 = r3
+        exit
+        end: goto middle""")
+
+
+def test_what_cannot_run_is_named():
+    for source, what in (("w0 = 1\nexit", "MOV_K32"), ("r0 = rodata + 8 ll\nexit", "address of its data"),
+                         ("lock *(u64 *)(r10 - 8) += r1\nr0 = 0\nexit", "ATOMIC_DW"),
+                         ("r0 = bswap32 r0\nexit", "unconditional byte swap")):
+        with pytest.raises(femto.FemtoError, match=what):
+            rewritten(source)
+    with pytest.raises(femto.FemtoError, match="constants"):
+        femto.stock(Object(assemble("r0 = 0\nexit"), b"12345678"))
+
+
+def test_the_model_has_the_defects():
+    """What the rewriting is for: each of these goes wrong unchanged."""
+    def run(source: str) -> int:
+        return Stock(femto.image(assemble(source))).execute({})
+    assert run("r0 = -1\nexit") == 0xFFFFFFFF
+    assert run("r1 = 0x100000001 ll\nr0 = r1\nexit") == 1
+    assert run("r0 = 0x80000000 ll\nexit") == 0xFFFFFFFF80000000
+    for source in ("r0 = be16 r0\nexit", "w0 = 1\nexit", "r0 = -r0\nexit"):
+        with pytest.raises((Stop, AssertionError)):
+            run(source)
