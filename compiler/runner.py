@@ -1,6 +1,7 @@
 """Runs a program on any engine through one interface: what `lpnc run`, the tests and the fuzzer use."""
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from lpn.lang import ast, tables as control
@@ -12,11 +13,12 @@ from .build import Compiled, compile_program
 ENGINES = ("engine", "reference", "rbpf", "kernel")
 
 
-class Runner:
+class Runner(ABC):
     """A program loaded into an engine, its state kept from frame to frame."""
 
+    @abstractmethod
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
-        raise NotImplementedError
+        """One frame through the chain; state changes stay."""
 
 
 class ReferenceRunner(Runner):

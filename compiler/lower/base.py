@@ -8,13 +8,14 @@ import llvmlite.ir as ir
 from lpn.compiler.bits import I1, I32, I64, PTR, Val, i32, is_const
 from lpn.compiler.layout import InstanceLayout, RecordLayout
 from lpn.compiler.state import StateLayout
-from lpn.compiler.target import (CTX_OUT, CTX_PAYLOAD, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, VERDICTS, Target)
+from lpn.compiler.target import (CTX_PAYLOAD, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, VERDICTS, Target)
 from lpn.lang import ast
 from lpn.lang.effects import effects
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError
 from lpn.lang.types import Bool, Meta
 
 from .expr import Expressions
+from .extract import Extracts
 from .instance import Instance
 from .places import Place
 from .codec import Codecs
@@ -28,7 +29,7 @@ from .stmt import Statements
 LOCAL_IMAGES = 48
 
 
-class Lowering(Parsers, Processors, Deparsers, Codecs, Expressions, Statements):
+class Lowering(Parsers, Extracts, Processors, Deparsers, Codecs, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""

@@ -1,6 +1,7 @@
 """Codecs: the rows of one table, read in both directions."""
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from .. import ast
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 
-class Direction:
+class Direction(ABC):
     """What expand and compress share: the scope of the codec's names and the reasons it rejects with."""
 
     def __init__(self, run: "Run", codec: ast.Codec, args: list[object], instance: Instance) -> None:
@@ -33,11 +34,13 @@ class Direction:
         """The parameters to copy back to the caller."""
         return {param: self.scope.values[param] for param in self.codec.params if param.direction in ("out", "inout")}
 
+    @abstractmethod
     def inline(self, piece: ast.InlinePiece, scope: Scope) -> object:
-        raise NotImplementedError
+        """The value of an in-line piece."""
 
+    @abstractmethod
     def following(self, width: int) -> object:
-        raise NotImplementedError
+        """The bits that follow the encoding."""
 
 
 class Expand(Direction):

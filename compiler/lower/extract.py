@@ -1,0 +1,270 @@
+"""Taking a header from the packet: where its units lie, and the checks its description asks for."""
+from __future__ import annotations
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import Val, i32
+from lpn.compiler.layout import Unit, field_width
+from lpn.lang import ast
+from lpn.lang.check.headers import mentioned
+from lpn.lang.effects import effects
+from lpn.lang.instances import walk
+from lpn.lang.types import EnumType
+
+from .expr import known_key
+from .instance import Instance
+from .shapes import shapes
+
+
+class Extracts:
+    """Mixed into `Lowering`; the cursor is the parser's."""
+
+    def stack_element(self, e: ast.Member) -> Instance:
+        f = e.base.decl
+        index = self.stack_next.get(f, 0)
+        if self.parser_decl is None:
+            raise self.unsupported(e, f"'.{e.name}' outside a parser")
+        if e.decl == "next":
+            return self.instance(f, index)
+        return self.instance(f, max(index - 1, 0))
+
+    def _call_extract(self, e: ast.Call) -> None:
+        target = e.args[0]
+        stack = target.base.decl if isinstance(target, ast.Member) and target.decl == "next" else None
+        if stack is not None and self.stack_next.get(stack, 0) >= stack.type.size:
+            self.reject_now("StackOutOfBounds")
+            self.b.position_at_end(self.b.append_basic_block("unreachable"))
+            return
+        inst = self.place(target)
+        if e.via is not None:
+            self.expand(e.via.codec, inst, e.via.args)
+        else:
+            inst.open = True
+            self.extract(inst)
+            inst.open = False
+        if stack is not None:
+            self.stack_next[stack] = self.stack_next.get(stack, 0) + 1
+
+    def extract(self, inst: Instance) -> None:
+        """A plain header: first, of those that have any, its usual shapes, each straight down; then the rest."""
+        units = inst.layout.units
+        usual = shapes(inst.layout) if self.target.window else []
+        if not usual:
+            self.extract_rest(inst, units)
+            return
+        b = self.b
+        self.extract_units(inst, units[:1], {})
+        word, done = inst.read_unit(units[0]), b.append_basic_block("extracted")
+        before, after = (self.bound, self.look), []
+        for shape in [*usual, None]:
+            self.bound, self.look = before
+            miss = None
+            if shape is not None:
+                hit, miss = b.append_basic_block("shape"), b.append_basic_block("shape.no")
+                masked = self.and_(word, self.constant(word.width, shape.mask))
+                self.likely(b.cbranch(self.eq(masked, self.constant(word.width, shape.value)), hit, miss))
+                b.position_at_end(hit)
+                self.shape = shape
+                self.extract_units(inst, units[1:], {})
+                self.end_header(inst, {})
+                self.shape = None
+            else:
+                self.extract_rest(inst, units[1:])
+            after.append((self.bound, self.look))
+            b.branch(done)
+            if miss is not None:
+                b.position_at_end(miss)
+        b.position_at_end(done)
+        self.bound, self.look = max(x for x, _ in after), max(x for _, x in after)
+
+    def extract_rest(self, inst: Instance, units: list[Unit]) -> None:
+        """What several parts of the header depend on is asked once, and the rest lowered for either answer."""
+        split = shared_condition(inst.header, inst.layout)
+        oversize: dict[ast.Field, ir.Value] = {}
+        if split is None:
+            self.extract_units(inst, units, oversize)
+            self.end_header(inst, oversize)
+            return
+        if units[0] is inst.layout.units[0]:
+            self.extract_units(inst, units[:1], oversize)
+            units = units[1:]
+        b = self.b
+        yes, no, done = (b.append_basic_block(n) for n in ("split.yes", "split.no", "split.done"))
+        with self.this_is(inst):
+            self.branch(split, yes, no)
+        before, after = (self.bound, self.look), []
+        for block, answer in ((yes, True), (no, False)):
+            b.position_at_end(block)
+            self.bound, self.look = before
+            self.known = known_from(split, answer)
+            self.extract_units(inst, units, oversize)
+            self.end_header(inst, oversize)
+            after.append((self.bound, self.look))
+            b.branch(done)
+        self.known = {}
+        b.position_at_end(done)
+        self.bound, self.look = max(x for x, _ in after), max(x for _, x in after)
+
+    def extract_units(self, inst: Instance, units: list[Unit], oversize: dict) -> None:
+        for u in units:
+            if inst.inst.in_packet and (u is inst.layout.units[0] or u.offset == 0):
+                self.place_run(inst, u.run)
+            if u.varbit:
+                self.extract_varbit(inst, u, oversize)
+            else:
+                self.extract_unit(inst, u)
+
+    def end_header(self, inst: Instance, oversize: dict) -> None:
+        if self.look:                           # a header no longer than what was looked at
+            self.require_lookahead()
+        self.header_checks(inst, oversize)
+        inst.set_valid(True)
+
+    def extract_unit(self, inst: Instance, u: Unit) -> None:
+        """A unit that is not a varbit. What may be absent is read all the same and then not counted."""
+        octets = self.shape.octets[u] if self.shape is not None else u.octets
+        self.need(octets)
+        if not inst.inst.in_packet:
+            zero = self.constant(u.bits, 0)
+            if octets:
+                v = self.load_packet(self.cursor(), 0, 8 * octets, u.little)
+                if self.shape is None and self.may_appear(inst, u):
+                    v = inst.if_present(u, lambda: v, lambda: zero)
+                self.store(inst.image, u.image, v, u.little)
+            elif self.may_appear(inst, u):
+                self.store(inst.image, u.image, zero, u.little)
+        if self.shape is not None:
+            self.advance_static(octets)
+        elif u.variable:
+            self.require_lookahead()
+            self.b.store(self.at(self.cursor(), inst.octets(u)), self.cursor_slot)
+            self.bound += u.octets
+        else:
+            self.advance_static(u.octets)
+
+    def may_appear(self, inst: Instance, u: Unit) -> bool:
+        """Whether a unit that was absent in the packet can be there later: its value is 0 then."""
+        if u.when is None:
+            return False
+        deciding = mentioned(u.when, inst.header)
+        return inst.local or any(
+            e.kind == "assign" and e.instance is inst.inst.field
+            and (e.place.choice.tag.decl if isinstance(e.place, ast.ChoiceArm) else e.place) in deciding
+            for e in effects(self.program))
+
+    def place_run(self, inst: Instance, run: int) -> None:
+        """A run of units of a header in the packet begins at the cursor. The record learns it at once, so that nothing
+        has to be kept for the end; it counts only if the header is valid."""
+        if run:
+            self.joined()
+        cursor = self.cursor()
+        self.b.store(cursor, inst.base_slots[run])
+        if self.record_in_memory and not inst.local:
+            self._store(self.rec, inst.inst.bases[run], 2, self.distance(self.pkt, cursor))
+
+    def extract_varbit(self, inst: Instance, u: Unit, oversize: dict) -> None:
+        start = self.cursor()
+        octets = inst.if_present(u, lambda: inst.varbit_octets(u), lambda: i32(0))
+        self.advance_by(octets)
+        if not inst.inst.in_packet:
+            inst.set_varbit(u, start, octets)
+        fits = self.b.icmp_unsigned("<=", octets, i32(u.max_octets))
+        with self.this_is(inst):
+            bits = self.resize(self.bits_of(u.varbit.sized), 32).limbs[0]
+        whole = self.b.icmp_unsigned("==", self._and(bits, i32(7)), i32(0))
+        oversize[u.varbit] = self.land(fits, whole)
+
+    def header_checks(self, inst: Instance, varbits: dict) -> None:
+        """Named enum values, `in`, equations and `where`, in order of declaration."""
+        header = inst.header
+        with self.this_is(inst):
+            known = self.shape.checked if self.shape is not None else frozenset()
+            for item in header.items:
+                if item in known:
+                    continue
+                if isinstance(item, ast.Where):
+                    reason = item.reason.decl.name if item.reason is not None else f"{header.name}.where"
+                    self.check_that(item.cond, reason)
+                elif isinstance(item, ast.Word):
+                    for f in item.fields:
+                        if f not in known:
+                            self.field_checks(inst, f)
+                elif isinstance(item, ast.Field):
+                    if item in varbits:
+                        self.check(varbits[item], f"{header.name}.{item.name}")
+                    else:
+                        self.field_checks(inst, item)
+
+    def field_checks(self, inst: Instance, f: ast.Field) -> None:
+        """A field that is absent is not checked."""
+        named = isinstance(f.type, EnumType) and len(f.type.decl.members) < 1 << field_width(f)
+        equation = f.equation is not None and not f.deferred
+        if not (named or f.values is not None or equation):
+            return
+        u, reason = inst.layout.unit_of[f], f"{inst.header.name}.{f.name}"
+        b = self.b
+        done = None
+        if u.when is not None:
+            there, done = b.append_basic_block("there"), b.append_basic_block("checked")
+            self.branch(u.when, there, done)
+            b.position_at_end(there)
+        v = inst.slice_of(f)
+        if f.values is not None:
+            self.check(self.any_of([self.matches(v, x) for x in f.values]), reason)
+        elif named:
+            self.check(self.any_of([self.eq(v, self.constant(v.width, m.number)) for m in f.type.decl.members]), reason)
+        if equation:
+            self.check(self.eq(v, self.bits_of(f.equation)), reason)
+        if done is not None:
+            b.branch(done)
+            b.position_at_end(done)
+
+    def any_of(self, conds: list) -> ir.Value:
+        r = self.bool_const(False)
+        for c in conds:
+            r = self.lor(r, c)
+        return r
+
+    def matches(self, v: Val, key: ast.Expr) -> ir.Value:
+        """A keyset element: constant, `v &&& mask`, `lo..hi`, `_`."""
+        if isinstance(key, ast.DontCare):
+            return self.bool_const(True)
+        if isinstance(key, ast.Binary) and key.op == "&&&":
+            mask = self.resize(self.bits_of(key.right), v.width)
+            return self.eq(self.and_(v, mask), self.and_(self.resize(self.bits_of(key.left), v.width), mask))
+        if isinstance(key, ast.RangeSet):
+            low, high = (self.resize(self.bits_of(x), v.width) for x in (key.low, key.high))
+            return self.land(self.less(low, v, or_equal=True), self.less(v, high, or_equal=True))
+        return self.eq(v, self.resize(self.bits_of(key), v.width))
+
+    def take_varbit(self, inst: Instance, t: ast.InlineTarget) -> None:
+        """`inline(data : bits)` on expand."""
+        u = inst.layout.unit_of[t.target.decl]
+        start = self.cursor()
+        octets = self._shr(self.resize(self.bits_of(t.bits), 32).limbs[0], 3)
+        self.advance_by(octets)
+        self.reject_if_not(self.b.icmp_unsigned("<=", octets, i32(u.max_octets)),
+                           f"{inst.header.name}.{t.target.decl.name}", self.cursor())
+        inst.set_varbit(u, start, octets)
+
+
+def shared_condition(header: ast.Header, layout) -> ast.Binary | None:
+    """A comparison of a field with a constant that at least two `when` or `where` conditions make, the field being of the
+    first unit: deciding it once is shorter than deciding it each time."""
+    counts: dict[tuple, list[ast.Binary]] = {}
+    for item in header.items:
+        cond = item.cond if isinstance(item, ast.Where) else getattr(item, "when", None)
+        if cond is None:
+            continue
+        found = {known_key(n): n for n in walk(cond) if known_key(n) is not None}
+        for key, node in found.items():
+            counts.setdefault(key, []).append(node)
+    best = max(counts.values(), key=len, default=[])
+    if len(best) < 2 or layout.unit_of[best[0].left.decl] is not layout.units[0]:
+        return None
+    return best[0]
+
+
+def known_from(e: ast.Binary, answer: bool) -> dict[tuple, bool]:
+    """What the answer to a comparison says: (field, constant) to whether they are equal."""
+    return {known_key(e): answer if e.op == "==" else not answer}
