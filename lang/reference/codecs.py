@@ -38,9 +38,9 @@ class Direction(ABC):
     def inline(self, piece: ast.InlinePiece, scope: Scope) -> object:
         """The value of an in-line piece."""
 
-    @abstractmethod
     def following(self, width: int) -> object:
-        """The bits that follow the encoding."""
+        """The bits that follow the encoding; a compressor never asks for them."""
+        raise AssertionError("following is for expand")
 
 
 class Expand(Direction):
