@@ -210,6 +210,29 @@ class Generator(Codecs, Tables):
                     out += self.statement(ctx, 2)
         return out
 
+    def special_statement(self, ctx: Context, depth: int) -> list[str]:
+        """In a parser also what takes bytes on some paths only."""
+        c = self.choose
+        if ctx.place != "parser" or self.lossless:
+            return super().special_statement(ctx, depth)
+        match c.number(0, 5):
+            case 0:
+                return [f"pkt.advance({8 * c.number(0, 2)});"]
+            case 1 if self.errors:
+                return [f"verify({self.expr(BOOL, ctx, 2)} || {self.expr(BOOL, ctx, 1)}, error.{c.pick(self.errors)});"]
+            case 2 | 3:
+                fit = [i for i in self.instances if not i.size and all(f"h.{a}" in ctx.valid for a in i.args)]
+                if fit:
+                    i = c.pick(fit)
+                    line = self.extract(f"h.{i.name}", i.header, ctx)
+                    ctx.valid.add(f"h.{i.name}")
+                    return [line]
+            case 4:
+                small = [v for v in ctx.readable() if v.ty.kind == "bit" and v.ty.width > 2 and " " not in v.text]
+                if small:
+                    return [f"pkt.advance(8 * (bit<16>) {c.pick(small).text}[1:0]);"]
+        return []
+
     def transition(self, ctx: Context, targets: list[str], own: str, loops: bool, at: int, count: int) -> tuple[list[str], list[int]]:
         c = self.choose
         reached: list[int] = []

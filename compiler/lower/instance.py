@@ -72,7 +72,7 @@ class Instance(Place):
                     low.store(self.image, u.image, low.constant(u.bits, 0), u.little)
             for f in self.header.fields():
                 value = low.constant_equation(f)
-                if value is not None and not f.name == "_":
+                if value is not None:
                     self.write_stored(f, value)
         self.set_valid(True)
 
