@@ -133,8 +133,12 @@ class BoundedLowering(Lowering):
 
     def recall(self, place: int, octets: int = 4) -> ir.Value:
         """The number at this place of the block; read anew each time."""
-        self.b.asm(ir.FunctionType(ir.VoidType(), []), "", "~{memory}", [], side_effect=True)
+        self.reread()
         return self._load(self.ctx, place, octets)
+
+    def reread(self) -> None:
+        """What was read from memory is read anew from here on."""
+        self.b.asm(ir.FunctionType(ir.VoidType(), []), "", "~{memory}", [], side_effect=True)
 
     # ---- packet access
 
@@ -225,6 +229,11 @@ class BoundedLowering(Lowering):
             if isinstance(a, ast.Name):
                 self.forget_place(self.env.get(a.decl))
         super().compress(codec, inst, args)
+
+    def row_holds(self, inst, row: ast.Row) -> ir.Value:
+        """What one row asked of a field is not remembered for the next."""
+        self.reread()
+        return super().row_holds(inst, row)
 
     # ---- parsers: every read is proven, nothing is read ahead
 
