@@ -140,7 +140,8 @@ class Fixpoint:
                     raise Violation(38, head.first, "no invariant of the loop was found",
                                     "compare its counter with a constant before going back")
                 if turn >= WIDEN_AFTER:
-                    widen(old, new, frozenset(self.made_at[head]), self.thresholds if turn < GIVE_UP_AFTER // 2 else [])
+                    widen(old, new, frozenset(self.made_at[head]), self.thresholds if turn < GIVE_UP_AFTER // 2 else [],
+                          turn >= GIVE_UP_AFTER // 6)
             self.set(head, new)
             self.body(loop)
             old, turn = new, turn + 1

@@ -380,8 +380,14 @@ def _join_diffs(out, states, members, new):
             out.diff[a, b] = lo, hi
 
 
-def widen(old: State, new: State, fresh: frozenset, steps: list[int]) -> None:
-    """Make `new` (a join that includes what led to `old`) an upper bound that stops growing, in place."""
+def widen(old: State, new: State, fresh: frozenset, steps: list[int], apart: bool = False) -> None:
+    """Make `new` (a join that includes what led to `old`) an upper bound that stops growing, in place.
+
+    apart: differences between symbols of this head go where one of the two moved; otherwise a symbol's bounds and its
+    differences, widened in turns, can each pull the other back for ever."""
+    if apart:
+        moved = {sym for sym in fresh if sym in new.vars and (sym not in old.vars or new.vars[sym] != old.vars[sym])}
+        new.diff = {key: b for key, b in new.diff.items() if not (moved & set(key) and fresh.issuperset(key))}
     for sym in fresh:
         if sym in new.vars and sym in old.vars:
             wide = d.widen(old.vars[sym], new.vars[sym], steps)

@@ -9,7 +9,7 @@ from lpn.compiler.bits import Val, i32
 from lpn.compiler.layout import field_width
 from lpn.compiler.state import scalar_width
 from lpn.lang import ast
-from lpn.lang.types import Bits as BitsType, Bool, StructType
+from lpn.lang.types import Bits as BitsType, Bool
 
 from .instance import Instance
 from .places import Place, Scalar, Value, variable
@@ -83,7 +83,7 @@ class Codecs:
         for p, a in zip(codec.params, args):
             if p.direction in ("out", "inout"):
                 bound[p] = self.copied_in(p, a)
-            elif isinstance(p.type, StructType) or not isinstance(p.type, BitsType):
+            elif a.const is None and not isinstance(p.type, BitsType):
                 v = self.place(a) if isinstance(a, (ast.Name, ast.Member, ast.Index, ast.Call)) else self.value(a)
                 bound[p] = v if isinstance(v, Place) else Value(p.type, v)
             else:
