@@ -136,7 +136,8 @@ def representation(program: ast.Program) -> dict[ast.StructField, str]:
         moved = shape(header_of(instance))
         image = instance in computed or any(
             e.instance is instance and (e.kind in ("setValid", "move") or e.kind == "extract" and e.codec is not None
-                                        or e.kind == "assign" and (e.place in moved or isinstance(e.place, ast.ChoiceArm)))
+                                        or e.kind == "assign" and (e.place in moved or isinstance(e.place, ast.ChoiceArm)
+                                                                   or e.place.when is not None))    # absent, it has no place in the packet
             for e in found)
         out[instance] = "image" if image else "packet"
     return out
