@@ -298,7 +298,10 @@ def on_terminal(args: list[str], **env: str) -> str:
     import fcntl
     import pty
     import termios
-    master, slave = pty.openpty()
+    try:
+        master, slave = pty.openpty()
+    except OSError as e:
+        pytest.skip(f"no terminal can be made here: {e}")
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     process = subprocess.Popen([sys.executable, "-m", "lpn.compiler.cli", *args], stdin=slave, stdout=slave, stderr=slave,
                                env={k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")} | {"TERM": "xterm-256color"} | env)
