@@ -12,7 +12,7 @@ A run ends after 200 taken jumps (rule 35 of the verifier).
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .elf import Object
 from .isa import (ALU, ALU64, ALU_OPS, EXIT, FRAME_POINTER, JA, LDDW, MODES, SIZES, STX, LDX, X, Instruction, decode, encode,

@@ -14,9 +14,7 @@ from .build import Compiled
 from .elf import SRC_DATA, SRC_RODATA
 from .isa import LDDW, decode, slot_indices
 from .runner import Runner
-from .target import CTX_OUT_LEN, CTX_PAYLOAD, CTX_SIZE, MAX_PACKET
-
-SCALARS = 40                                    # the context's slots before this one are pointers: unused here
+from .target import CTX_OUT_LEN, CTX_PAYLOAD, MAX_PACKET
 
 
 def address_loads(text: bytes, source: int) -> dict[int, int]:

@@ -1,7 +1,6 @@
 """Target `xdp`: the kernel loads the programs and agrees with the C engine, and so does its bytecode in the C engine."""
 from __future__ import annotations
 
-import struct
 from functools import cache
 from pathlib import Path
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I8, I16, I32, I64, PTR, Val, i32
+from lpn.compiler.bits import I8, I32, I64, PTR, Val, i32
 from lpn.compiler.layout import Unit, field_width
-from lpn.compiler.target import CTX_OUT, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, MAX_PACKET, OUT_SIZE, VERDICTS
+from lpn.compiler.target import CTX_OUT, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, MAX_PACKET, OUT_SIZE
 from lpn.compiler.xdp import (ACTIONS, BLOCK, COPY_OCTETS, COPY_START, ETH_P_IEEE802154, ETHERNET_HEADER,
                               ETHERTYPE_AT, MD_DATA, MD_DATA_END, SCRATCH, VERDICT, XDP_DROP, XDP_PASS, Memory)
 from lpn.lang import ast
