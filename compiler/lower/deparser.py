@@ -122,7 +122,7 @@ class Deparsers:
 
     def copy(self, source: ir.Value, octets: ir.Value, most: int) -> None:
         """Copies from the packet, four octets a turn; the last turn may read into the window and write beyond, which what
-        follows overwrites."""
+        follows overwrites. Where the buffer has no room for that, the rest goes octet by octet."""
         b, limit = self.b, OUT_SIZE - COPY_STEP
         if not is_const(octets):                # opaque: what LLVM knows of it, a verifier may not
             octets = self.opaque(octets)
@@ -138,7 +138,11 @@ class Deparsers:
         p = self.at(source, i)
         self.reject_unless(b.icmp_unsigned("<=", p, self.end), "RecordMismatch")
         to = b.add(start, i)
-        self.reject_unless(b.icmp_unsigned("<=", to, i32(limit)), "PacketTooLong")
+        word, rest = b.append_basic_block("copy.word"), b.append_basic_block("copy.rest")
+        self.likely(b.cbranch(b.icmp_unsigned("<=", to, i32(limit)), word, rest))
+        b.position_at_end(rest)
+        self.copy_rest(p, to, b.sub(octets, i), out)
+        b.position_at_end(word)
         self.store(self.at(self.out, to), 0, self.load(p, 0, 32, True), True)
         b.store(b.add(i, i32(COPY_STEP)), done_slot)
         nxt = b.load(done_slot, typ=I32)
@@ -147,6 +151,24 @@ class Deparsers:
         # opaque, or LLVM tests instead what the number was made from, and no verifier knows what that says of it
         b.store(self.opaque(b.add(start, octets)), self.at_slot)
         self.at_most = OUT_SIZE                 # tested anew at the next write
+
+    def copy_rest(self, source: ir.Value, to: ir.Value, octets: ir.Value, done: ir.Block) -> None:
+        """The last octets of a full buffer: fewer than four, or they do not fit."""
+        b = self.b
+        turn = self.alloca(I32, "copied.rest")
+        b.store(i32(0), turn)
+        head, octet = b.append_basic_block("rest.head"), b.append_basic_block("rest.octet")
+        b.branch(head)
+        b.position_at_end(head)
+        k = b.load(turn, typ=I32)
+        b.cbranch(b.icmp_unsigned("<", k, octets), octet, done)
+        b.position_at_end(octet)
+        at = self.opaque(b.add(to, k))
+        self.reject_unless(b.icmp_unsigned("<", at, i32(OUT_SIZE)), "PacketTooLong")
+        self._store(self.at(self.out, at), 0, 1, self._load(self.at(source, k), 0, 1))
+        nxt = b.add(k, i32(1))
+        b.store(nxt, turn)
+        b.cbranch(b.icmp_unsigned("<", nxt, i32(COPY_STEP)), head, done)
 
     # ---------------------------------------------------------------- compress
 
