@@ -110,8 +110,6 @@ def hooks(program: ast.Program) -> list[dict]:
         if isinstance(d, ast.Protocol):
             for b in d.bindings:
                 hook = {"event": b.event, "context": "net" if b.event.startswith(("net.", "app.")) else "radio", "chain": b.chain}
-                if b.within is not None:
-                    hook["within_us"] = int(b.within.value)
                 out.append(hook)
     return out
 
