@@ -35,15 +35,16 @@ class Container:
     ir: str
     code: Object
     image: Image
+    target: Target
 
     @property
     def name(self) -> str:
         return self.lowered.name
 
     @property
-    def stock_image(self) -> bytes:
-        """The container in the stock Femto-Container format; of target `femto` only."""
-        return femto.image(self.code.text)
+    def stored(self) -> bytes:
+        """The container as its target stores it: stock Femto-Containers have a format of their own."""
+        return femto.image(self.code.text) if self.target.name == "femto" else self.image.to_bytes()
 
     @property
     def instructions(self) -> int:
@@ -175,7 +176,7 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
     image = Image(name=lowered.name, kind=Kind(lowered.kind), text=code.text, rodata=code.rodata, data=code.data,
                   flags=flags, record_hash=lowering.record.hash, record_size=lowering.record.size,
                   state_hash=lowering.state.hash, state_size=lowering.state.size)
-    return Container(lowered, obj, emit_assembly(ref, target), ir_text, code, image)
+    return Container(lowered, obj, emit_assembly(ref, target), ir_text, code, image, target)
 
 
 def stack_used(text: bytes) -> int:

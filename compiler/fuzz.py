@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -22,7 +21,7 @@ from lpn.lang.loader import load
 from lpn.lang.reference import Reference
 from lpn.lang.reference.values import unsigned
 from lpn.lang.source import Source
-from lpn.lang.types import Array, Bits, StructType
+from lpn.lang.types import Array, StructType
 from lpn.runtime.engines import EngineError, get_engine
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import verify
@@ -32,7 +31,7 @@ from .fuzz_reduce import reduce_text
 from .generate import Choose, Program, RandomChoose
 from .generate_modules import Generator
 from .generate_packets import Packets
-from .state import scalar_octets, scalar_width
+from .state import scalar_width
 
 META = ("iface", "rssi", "lqi", "time", "node_short", "node_ext", "node_pan", "clock")
 WIDTHS = (8, 8, 8, 32, 16, 64, 16, 32)

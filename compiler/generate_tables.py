@@ -1,7 +1,7 @@
 """Random processors: their state, actions, tables and statements."""
 from __future__ import annotations
 
-from .generate import BOOL, Context, RegisterInfo, StructInfo, Value, bit, literal
+from .generate import BOOL, Context, RegisterInfo, Value, bit
 from .generate_stmt import Statements, indent
 
 VERDICTS = ("ACCEPT", "TRANSMIT", "DELIVER", "DROP", "CONSUMED")

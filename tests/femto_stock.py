@@ -159,7 +159,7 @@ class StockChain:
 
     def __init__(self, compiled, state: bytes):
         self.compiled = compiled
-        self.engines = [Stock(c.stock_image) for c in compiled.containers]
+        self.engines = [Stock(c.stored) for c in compiled.containers]
         self.state = bytearray(state)
         self.taken = 0                          # most taken jumps in one run
 

@@ -57,9 +57,9 @@ def test_only_instructions_the_stock_engine_has(name, fuse):
         assert not any(i.is_lddw and (i.src or i.imm >> 31 & 1) for i in insns)
         assert container.code.rodata == container.code.data == b""
         assert all(0 <= slot < container.instructions for slot, _, _ in container.code.lines)
-        header = struct.unpack_from("<7I", container.stock_image)
+        header = struct.unpack_from("<7I", container.stored)
         assert header == (0x72425046, 0, 0, 0, 0, len(container.code.text), 0)
-        assert container.stock_image[28:] == container.code.text
+        assert container.stored[28:] == container.code.text
 
 
 @pytest.mark.parametrize("fuse", [False, True])

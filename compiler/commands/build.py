@@ -56,7 +56,7 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], fuse: bo
     if as_json:
         for c, report in judgements:
             unit = of_image(c.image, c.code.lines, target)
-            put_json(report_json(unit, report) | {"kind": unit.kind, "image_bytes": len(unit.image or b""),
+            put_json(report_json(unit, report) | {"kind": unit.kind, "image_bytes": len(c.stored),
                                                   "files": sorted(str(Path(folder) / name) for name in files)})
     else:
         table_of(judgements).show()
@@ -70,13 +70,17 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], fuse: bo
     return 0
 
 
+#: Files of images, by target; `lpnc` otherwise.
+SUFFIX = {"femto": "rbpf"}
+
+
 def files_of(result: Compiled, forms: tuple[str, ...], stem: str) -> dict[str, bytes]:
     """File names and contents."""
     import json
     files: dict[str, bytes] = {}
     for c in result.containers:
         for form, suffix, data in (("ir", "ll", c.ir.encode()), ("asm", "s", c.assembly.encode()), ("obj", "o", c.object),
-                                   ("image", "lpnc", c.image.to_bytes())):
+                                   ("image", SUFFIX.get(result.target.name, "lpnc"), c.stored)):
             if form in forms:
                 files[f"{c.name}.{suffix}"] = data
         if "image" in forms:
@@ -91,9 +95,9 @@ def table_of(judgements: list[tuple[Container, Report]]) -> Table:
     """Module, kind, instructions, stack, size, and the sum."""
     table = Table(["module", "kind", ">instructions", ">stack", ">image bytes"])
     for c, report in judgements:
-        table.add(c.name, c.image.kind.name.lower(), report.insns or c.instructions, report.stack, len(c.image.to_bytes()),
+        table.add(c.name, c.image.kind.name.lower(), report.insns or c.instructions, report.stack, len(c.stored),
                   style="" if report.accepted else "red")
     if len(judgements) > 1:
         table.add("all", "", sum(r.insns or c.instructions for c, r in judgements), max(r.stack for _, r in judgements),
-                  sum(len(c.image.to_bytes()) for c, _ in judgements), style="bold")
+                  sum(len(c.stored) for c, _ in judgements), style="bold")
     return table
