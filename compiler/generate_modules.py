@@ -120,8 +120,6 @@ class Generator(Codecs, Tables):
             locals_.append(f"{ty} {name};")
         self.inout_locals(ctx, locals_)
         entry: dict[int, set[str]] = {0: set()}
-        stacks = [i for i in self.instances if i.size]
-        plain = [i for i in self.instances if not i.size]
         # the headers that each state takes: in the struct's order if the program is lossless
         taken: list[list[InstanceInfo]] = [[] for _ in range(count)]
         for at, i in enumerate(self.instances):
@@ -147,7 +145,6 @@ class Generator(Codecs, Tables):
                     body.append(self.extract(f"h.{i.name}", i.header, inner))
                     inner.valid.add(f"h.{i.name}")
             body += self.parser_statements(inner)
-            own = [i for i in stacks if i in taken[at]]
             if not self.lossless and c.chance(1, 4) and body:
                 loops = True
             max_ = f" max {c.number(1, 4)}" if loops or c.chance(1, 10) else ""
