@@ -226,13 +226,14 @@ def test_a_header_whose_shape_is_assigned_needs_an_image() -> None:
     program = checked("""
         enum bit<8> M { none, short, ext }
         header H { M m; bit<8> x; choice (m) { short: bit<16>; ext: bit<64>; } a; bit<8> y when (x == 1); }
-        struct headers { H one; H two; H three; H four; }
+        struct headers { H one; H two; H three; H four; H five; }
         parser Rx(packet pkt, out headers h) {
-            state start { pkt.extract(h.one); pkt.extract(h.two); pkt.extract(h.three); pkt.extract(h.four); transition accept; }
+            state start { pkt.extract(h.one); pkt.extract(h.two); pkt.extract(h.three); pkt.extract(h.four); pkt.extract(h.five); transition accept; }
         }
         processor P(inout headers h) { apply { h.one.x = 1; h.two.a.short = 1; h.three.y = 1; h.four.m = M.ext; } }
         """)
-    assert {a.name: kind for a, kind in representation(program).items()} == {"one": "image", "two": "image", "three": "packet", "four": "image"}
+    assert {a.name: kind for a, kind in representation(program).items()} == {
+        "one": "image", "two": "image", "three": "image", "four": "image", "five": "packet"}
 
 
 def test_check_is_quick() -> None:
