@@ -6,6 +6,7 @@ same program, in every run and on every machine.
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -13,11 +14,12 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 
 
-class Choose:
+class Choose(ABC):
     """A source of decisions."""
 
+    @abstractmethod
     def number(self, low: int, high: int) -> int:
-        raise NotImplementedError
+        """A number from low to high, both included; low is the simplest."""
 
     def pick(self, items: Sequence[Item]) -> Item:
         return items[self.number(0, len(items) - 1)]

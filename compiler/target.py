@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lpn.lang.builtins import VERDICTS as VERDICTS      # return value of a container: verdict | argument << 16
+
 # The `lpn` context (docs/context.md): offset of each slot. Pointer slots are 64 bits wide on every host.
 CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, CTX_OUT = 0, 8, 16, 24, 32
 CTX_OUT_LEN, CTX_PAYLOAD, CTX_PORT = 40, 44, 48
@@ -15,9 +17,6 @@ OUT_SIZE = 256
 WINDOW = 64
 MAX_PACKET = 2048
 
-# Return value of a container: verdict | argument << 16.
-VERDICTS = {"ACCEPT": 0, "DROP": 1, "DELIVER": 2, "TRANSMIT": 3, "CONSUMED": 4}
-
 
 @dataclass(frozen=True)
 class Target:
@@ -26,11 +25,10 @@ class Target:
     name: str
     cpu: str
     window: int
-    opcode_profile: str
 
 
 TARGETS = {
-    "lpn": Target("lpn", "v3", WINDOW, "lpn"),
-    "femto": Target("femto", "v2", WINDOW, "femto"),
-    "xdp": Target("xdp", "v3", 0, "xdp"),
+    "lpn": Target("lpn", "v3", WINDOW),
+    "femto": Target("femto", "v2", WINDOW),
+    "xdp": Target("xdp", "v3", 0),
 }
