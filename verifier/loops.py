@@ -82,37 +82,82 @@ def rank(loop: Loop, head: State, back: list[State | None], symbols: dict[int, i
                     "count in one direction and compare the counter with a bounded value before going back")
 
 
-def longest(graph: Graph, bounds: dict[Node, int], live, weight, edge_weight=lambda node, i: 0) -> int:
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A way from the entry to an end: its weight, and how often it takes each node and each edge (node, i)."""
+    weight: int
+    turns: dict[Node, int]
+    edges: dict[tuple[Node, int], int]
+
+
+def heaviest(graph: Graph, bounds: dict[Node, int], live, weight, edge_weight=lambda node, i: 0) -> Path:
     """The heaviest path from the entry to an end. `live(node, i)`: the edge can be taken. A loop whose head runs n times
     costs n - 1 times its heaviest way round and the heaviest way from the head to where it is left."""
-    def region(loop: Loop | None) -> tuple[dict[Node, int], int]:
-        """Heaviest path through each node, from the region's start and including it; heaviest way round."""
-        best = {graph.nodes[0] if loop is None else loop.head: 0}
-        ends: dict[Node, int] = {}
-        way_round = 0
+    # A trace is a linked list of steps (the trace before, a node, an edge or a trace, how often): paths share their beginnings.
+    def region(loop: Loop | None) -> tuple[dict[Node, tuple], tuple]:
+        """Heaviest path through each node, from the region's start and including it; heaviest way round. (weight, trace) each."""
+        best: dict[Node, tuple] = {graph.nodes[0] if loop is None else loop.head: (0, None)}
+        ends: dict[Node, tuple] = {}
+        way_round: tuple = (0, None)
         items = list(region_order(graph, loop))
         for item in [loop.head, *items] if loop else items:
             if isinstance(item, Loop):
                 if item.head not in best or not bounds[item.head]:
                     continue
-                inner, turn = region(item)
-                base = best[item.head] + (bounds[item.head] - 1) * turn
-                passed = {node: base + cost for node, cost in inner.items()}
+                inner, (turn, round_trace) = region(item)
+                before, trace = best[item.head]
+                again = bounds[item.head] - 1
+                if again:
+                    before, trace = before + again * turn, (trace, round_trace, again)
+                passed = {node: (before + cost, (trace, inside, 1)) for node, (cost, inside) in inner.items()}
             elif item in best:
-                passed = {item: best[item] + weight(item)}
+                before, trace = best[item]
+                passed = {item: (before + weight(item), (trace, item, 1))}
             else:
                 continue
             ends.update(passed)
             inside = item.body if isinstance(item, Loop) else ()
-            for node, reached in passed.items():
+            for node, (reached, trace) in passed.items():
                 for i, (succ, _) in enumerate(node.succs):
                     if succ in inside or not live(node, i):
                         continue
                     there = reached + edge_weight(node, i)
                     if loop is not None and succ is loop.head:
-                        way_round = max(way_round, there)
-                    elif loop is None or succ in loop.body:
-                        best[succ] = max(best.get(succ, 0), there)
+                        if there >= way_round[0]:
+                            way_round = there, (trace, (node, i), 1)
+                    elif (loop is None or succ in loop.body) and (succ not in best or there > best[succ][0]):
+                        best[succ] = there, (trace, (node, i), 1)
         return ends, way_round
 
-    return max(region(None)[0].values())
+    total, trace = max(region(None)[0].values(), key=lambda end: end[0])
+    turns: dict[Node, int] = {}
+    edges: dict[tuple[Node, int], int] = {}
+    todo = [(trace, 1)]
+    while todo:
+        trace, times = todo.pop()
+        while trace is not None:
+            trace, what, again = trace
+            if isinstance(what, Node):
+                turns[what] = turns.get(what, 0) + times * again
+            elif what is not None and len(what) == 2:
+                edges[what] = edges.get(what, 0) + times * again
+            elif what is not None:
+                todo.append((what, times * again))
+    return Path(total, turns, edges)
+
+
+def lightest(graph: Graph, live, weight, edge_weight=lambda node, i: 0) -> int:
+    """A weight that every path from the entry to an end has at least: each node once, no loop repeated."""
+    least = {graph.nodes[0]: 0}
+    out = None
+    for node in graph.nodes:                          # a way back never makes a path lighter
+        if node not in least:
+            continue
+        passed = least[node] + weight(node)
+        if not node.succs:
+            out = passed if out is None else min(out, passed)
+        for i, (succ, _) in enumerate(node.succs):
+            if live(node, i) and succ.order > node.order:
+                there = passed + edge_weight(node, i)
+                least[succ] = min(least.get(succ, there), there)
+    return out or 0

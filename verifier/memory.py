@@ -27,6 +27,8 @@ class Memory:
             return None
         at = base._replace(off=base.off + off)
         verb = "writes" if write else "reads"
+        if self.checking:
+            self.touched.setdefault(slot, set()).add(at.region.rstrip("0123456789"))
         if size == 8 and not raw and self.profile.align8 > 1:
             self._check_alignment(s, at, slot, verb)
         if at.region == "pkt":

@@ -24,6 +24,8 @@ class Machine(Memory):
         self.checking = False
         self.wide_slots: set[int] = set()             # instructions that need more than 32 bits of a register
         self.stack_used: dict[str, int] = {}          # by region name of the frame; see verify.py for the sum
+        self.touched: dict[int, set[str]] = {}        # slot of a memory access -> regions; see wcet.py
+        self.constants: dict[int, set[int]] = {}      # slot of a helper call -> values of r1, where known
         self.symbols: dict[tuple, int] = {}
         self.node = None
 
@@ -377,6 +379,9 @@ class Machine(Memory):
             if spec.contexts is not None and self.profile.hook and self.profile.hook not in spec.contexts:
                 self.fail(31, slot, f"helper {spec.name} is not allowed in context {self.profile.hook}")
             self.arguments(s, slot, spec)
+            first = s.regs[1]
+            if self.checking and first is not None and first.kind == NUMBER and s.num(first).is_const:
+                self.constants.setdefault(slot, set()).add(s.num(first).ulo)
             if spec.changes_packet:
                 self.change_packet(s, slot)
         for reg in range(1, 6):

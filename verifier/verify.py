@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 
 from . import cfg
 from .descriptors import ContextDescriptor, helper_specs
 from .fixpoint import Fixpoint
-from .loops import Bound, longest, rank
+from .loops import Bound, heaviest, rank
 from .rules import RULES, Violation
 from .state import State
 from .transfer import Machine
@@ -47,7 +48,9 @@ class Analysis:
     graph: cfg.Graph
     invariants: dict[cfg.Node, State]
     bounds: dict[cfg.Node, int]                       # loop head -> most runs per entry
-    live: object                                      # live(node, i): the i-th edge can be taken
+    live: Callable[[cfg.Node, int], bool]             # live(node, i): the i-th edge can be taken
+    touched: dict[int, set[str]]                      # slot of a memory access -> regions
+    constants: dict[int, set[int]]                    # slot of a helper call -> values of r1, where known
 
 
 def _helpers(helpers):
@@ -97,7 +100,7 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     report.accepted, report.analysis_steps = True, fix.steps
     report.clean32, report.wide = not machine.wide_slots, sorted(machine.wide_slots)
     report.helpers = sorted({i.imm for i in graph.insns.values() if i.is_call and not i.is_local_call})
-    return report, Analysis(graph, fix.invariant, bounds, live)
+    return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.constants)
 
 
 def _bounds(report: Report, fix: Fixpoint, machine: Machine) -> dict:
@@ -117,11 +120,11 @@ def _bounds(report: Report, fix: Fixpoint, machine: Machine) -> dict:
 
 
 def _totals(report: Report, graph, bounds, live, profile, max_insns) -> None:
-    report.max_insns = longest(graph, bounds, live, lambda n: len(n.code))
+    report.max_insns = heaviest(graph, bounds, live, lambda n: len(n.code)).weight
     if report.max_insns > max_insns:
         raise Violation(34, None, f"up to {report.max_insns} instructions are executed, the limit is {max_insns}; loops: " + ", ".join(
             f"slot {b.head} x {b.bound}" for b in report.loops), "lower a bound")
-    report.max_branches = longest(graph, bounds, live, lambda n: 0, lambda n, i: n.succs[i][1] == "taken")
+    report.max_branches = heaviest(graph, bounds, live, lambda n: 0, lambda n, i: n.succs[i][1] == "taken").weight
     if profile.branch_budget is not None and report.max_branches > profile.branch_budget:
         raise Violation(35, None, f"up to {report.max_branches} jumps are taken, this engine ends a run after {profile.branch_budget}")
 

@@ -1,0 +1,128 @@
+"""Worst-case and best-case time: no run takes longer than the bound or less than the other, and the worst path is one."""
+import random
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent / "verifier"))
+import generate                                                    # noqa: E402
+import instrumented                                                # noqa: E402
+
+from lpn.compiler.asm import AsmError, assemble                    # noqa: E402
+from lpn.compiler.isa import OPCODES                               # noqa: E402
+from lpn.verifier import LPN, analyse                              # noqa: E402
+from lpn.verifier.cost import Cost, CostError, CostTable, TableSize   # noqa: E402
+from lpn.verifier.wcet import time_of                              # noqa: E402
+from lpn.verifier.verify import _helpers                           # noqa: E402
+
+SIZES = (("rec", 64), ("state", 32), ("out", 256))
+
+
+def table(draw) -> CostTable:
+    """Random costs. `draw(low, high)` gives a number."""
+    insns = {}
+    for op in OPCODES:
+        for suffix in ("", " taken"):
+            low = draw(1, 20)
+            insns[f"0x{op:02x}{suffix}"] = Cost(low, low + draw(0, 9))
+    call = {"call": [5, 50], "entry": [10, 1]}
+    return CostTable("random", 72, "drawn", Cost(3, 7), Cost(0, 0), insns,
+                     {helper: call for helper in ("lookup", "clock_us", "trace")})
+
+
+class Clock:
+    """Follows a run and adds up what its instructions cost."""
+
+    def __init__(self, costs: CostTable, text: bytes):
+        self.costs, self.ops = costs, [struct.unpack_from("<BBhi", text, at) for at in range(0, len(text), 8)]
+        self.most, self.fewest, self.before = costs.module.most, costs.module.fewest, None
+
+    def __call__(self, pc, r, machine):
+        if self.before is not None:
+            self.add(self.before, pc)
+        self.before = pc
+
+    def add(self, pc, following):
+        op, _, off, imm = self.ops[pc]
+        if op & 7 in (5, 6) and op not in (0x85, 0x95):
+            ways = {True} if op in (0x05, 0x06) else {True, False} if off == 0 else {following != pc + 1}   # off 0: who knows
+        else:
+            ways = {False}
+        costs = [self.costs.insns[f"0x{op:02x}{' taken' if taken else ''}"] for taken in ways]
+        self.most += min(cost.most for cost in costs)
+        self.fewest += max(cost.fewest for cost in costs)
+
+    def end(self):
+        self.add(self.before, None)
+
+
+@given(st.data(), st.integers(0, 1 << 30))
+@settings(max_examples=100, deadline=None)
+def test_every_run_is_within_the_bounds(data, seed):
+    rng = random.Random(seed)
+    try:
+        text = assemble(generate.program(rng.choice))
+    except (AsmError, ValueError):
+        return
+    report, analysis = analyse(text, LPN, record_size=64, state_size=32, max_insns=100_000)
+    if not report.accepted or report.helpers:
+        return
+    costs = table(lambda low, high: rng.randint(low, high))
+    bound = time_of(analysis, costs, {})
+    assert sum(step.cycles for step in bound.path) + costs.module.most == bound.worst
+    for n in (0, 1, 8, 64, 200):
+        machine = instrumented.Machine(text, rng.randbytes(n), sizes=SIZES, fill=rng.randbytes)
+        clock = Clock(costs, text)
+        machine.run(report.max_insns, clock)
+        clock.end()
+        assert clock.most <= bound.worst
+        assert clock.fewest >= bound.best
+
+
+def flat(**more) -> CostTable:
+    """Each instruction one cycle."""
+    return CostTable("flat", 72, "one each", Cost(0, 0), Cost(0, 0),
+                     {f"0x{op:02x}": Cost(1, 1) for op in OPCODES} | more,
+                     {"clock_us": {"call": [10, 100]}, "lookup": {"call": [10, 100], "entry": [5, 2]}})
+
+
+def times(source, costs, tables=None):
+    report, analysis = analyse(assemble(source), LPN, record_size=64, state_size=32)
+    assert report.accepted, report.message
+    return time_of(analysis, costs, _helpers(None), tables, [(0, 1), (2, 2)])
+
+
+def test_loops_count_their_turns():
+    bound = times("r0 = 0\nr2 = 0\nA: r3 = 0\nB: r3 += 1\nif r3 < 8 goto B\nr2 += 1\nif r2 < 16 goto A\nexit", flat())
+    assert bound.worst == 2 + 16 * (1 + 8 * 2 + 2) + 1
+    assert bound.best == 2 + 1 + 2 + 2 + 1
+    assert [(s.line, s.cycles, s.insns) for s in bound.path] == [(1, 2, 2), (2, bound.worst - 2, bound.worst - 2)]
+
+
+def test_a_taken_jump_has_its_own_cost():
+    branch = "r2 = *(u32 *)(r1 + 52)\nr0 = 0\nif w2 == 0 goto A\nr0 = 1\nr0 = 2\nA: exit"
+    assert times(branch, flat()).worst == 6
+    bound = times(branch, flat(**{"0x16 taken": Cost(9, 9)}))
+    assert (bound.best, bound.worst) == (6, 13)
+
+
+def test_an_access_costs_what_its_region_costs():
+    code = "r2 = *(u64 *)(r1 + 24)\nr3 = *(u32 *)(r2 + 0)\nr0 = 0\nexit"
+    assert times(code, flat(**{"0x61 state": Cost(5, 5), "0x61 pkt": Cost(50, 50)})).worst == 8
+
+
+def test_a_lookup_costs_what_its_table_holds():
+    code = ("*(u32 *)(r10 - 8) = 0\n*(u32 *)(r10 - 4) = 0\nw1 = 3\nr2 = r10\nr2 += -8\nw3 = 4\nr4 = r10\nr4 += -4\nw5 = 4\n"
+            "call 1\nw0 = 0\nexit")
+    assert times(code, flat(), {3: TableSize(16, 4)}).worst == 12 + 100 + 16 * (5 + 2 * 4)
+    assert times(code, flat()).worst == 12 + 100
+
+
+def test_an_unknown_cost_is_refused():
+    costs = flat()
+    del costs.insns["0x95"]
+    with pytest.raises(CostError, match="does not know opcode 0x95"):
+        times("r0 = 0\nexit", costs)
