@@ -617,9 +617,13 @@ class TableKey(Node):
 
 @dataclass(eq=False)
 class ActionRef(Node):
+    """In a table's list `args` are bound: the action's first parameters. Elsewhere (`default_action`, an entry) they are
+    what the table gives; checked: what the list binds is taken off the front and kept in `bound`."""
+
     name: str
     args: list[Expr]
     action: Optional[Action] = None             # checked
+    bound: list[Expr] = field(default_factory=list)         # checked
 
 
 @dataclass(eq=False)

@@ -47,6 +47,17 @@ def in_body(body: object, module: ast.Decl, env: Environment, seen: set[tuple]) 
             yield from assigned(node.target, module, env)
         elif isinstance(node, ast.Call):
             yield from in_call(node, module, env, seen)
+        elif isinstance(node, ast.ActionRef) and node.action is not None:
+            yield from given_back(node.action.params, node.bound + node.args, module, env)
+            yield from once(node.action, {}, module, seen)
+
+
+def once(called: ast.Function | ast.Action, env: Environment, module: ast.Decl, seen: set[tuple]) -> Iterator[Effect]:
+    """The effects of a body, unless it has been walked with these headers."""
+    key = (called, tuple(env.values()))
+    if key not in seen:
+        seen.add(key)
+        yield from in_body(called.body, module, env, seen)
 
 
 def in_call(call: ast.Call, module: ast.Decl, env: Environment, seen: set[tuple]) -> Iterator[Effect]:
@@ -66,10 +77,7 @@ def in_call(call: ast.Call, module: ast.Decl, env: Environment, seen: set[tuple]
         yield from given_back(target.params, call.args, module, env)
         inner: Environment = {p: instance_of(arg, env) for p,
                               arg in zip(target.params, call.args) if isinstance(p.type, (HeaderType, Stack))}
-        key = (target, tuple(inner.values()))
-        if key not in seen and isinstance(target, ast.Function):
-            seen.add(key)
-            yield from in_body(target.body, module, inner, seen)
+        yield from once(target, inner, module, seen)
 
 
 def given_back(params: list[ast.Param], args: list[ast.Expr], module: ast.Decl, env: Environment) -> Iterator[Effect]:

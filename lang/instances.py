@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from . import ast
-from .types import HeaderType, Stack, StructType
+from .types import HeaderType, Meta, Stack, StructType
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,11 @@ def named_field(expr: ast.Expr) -> ast.StructField | None:
 def is_headers(type_: object) -> bool:
     """Whether a type is a struct of headers."""
     return isinstance(type_, StructType) and any(isinstance(f.type, (HeaderType, Stack)) for f in type_.decl.fields)
+
+
+def by_reference(type_: object) -> bool:
+    """Whether a parameter of this type is the caller's own thing: headers, the struct of headers, the packet's meta."""
+    return isinstance(type_, (HeaderType, Stack, Meta)) or is_headers(type_)
 
 
 def walk(node: object) -> Iterator[ast.Node]:

@@ -32,5 +32,13 @@ class Span:
         """From the start of this span to the end of `other`."""
         return Span(self.source, self.line, self.column, other.end_line, other.end_column)
 
+    @property
+    def text(self) -> str:
+        """What is written there."""
+        lines = self.source.lines[self.line - 1:self.end_line]
+        lines[-1] = lines[-1][:self.end_column - 1]
+        lines[0] = lines[0][self.column - 1:]
+        return "\n".join(lines)
+
     def __str__(self) -> str:
         return f"{self.source.name}:{self.line}:{self.column}"

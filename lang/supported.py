@@ -24,9 +24,7 @@ def unsupported(program: ast.Program, diagnostics: Diagnostics) -> None:
         diagnostics.error(f"{what} {verb} not supported yet", node.span, hint)
 
     for decl in program.decls:
-        if isinstance(decl, ast.Action):
-            refuse("an action outside a processor", decl, "move it into the processor")
-        elif isinstance(decl, ast.Protocol):
+        if isinstance(decl, ast.Protocol):
             protocol(decl, refuse)
         elif isinstance(decl, ast.Codec) and decl.header is not None:
             if any(isinstance(item, ast.ChoiceField) for item in decl.header.items):
@@ -45,8 +43,6 @@ def unsupported(program: ast.Program, diagnostics: Diagnostics) -> None:
                 refuse(f"a loop of more than {LOOP_TURNS} turns", node)
             elif isinstance(node, ast.If):
                 branch(node, refuse)
-            elif isinstance(node, ast.Table) and any(ref.args for ref in node.actions):
-                refuse("an argument in a table's list of actions", next(ref for ref in node.actions if ref.args))
 
 
 def protocol(decl: ast.Protocol, refuse: Refuse) -> None:
@@ -69,7 +65,7 @@ def expression(node: ast.Expr, refuse: Refuse) -> None:
             refuse("a stack emitted through a codec", node, "emit its elements, as in pkt.emit(h.x[0] via ...)")
     elif isinstance(node, ast.Index) and isinstance(node.base, ast.Name) and node.base.decl == "payload":
         refuse("payload[i]", node, "")
-    elif isinstance(node, ast.Member) and node.decl in ("lastIndex", "action_run"):
+    elif isinstance(node, ast.Member) and node.decl == "lastIndex":
         refuse(f".{node.name}", node, "")
     elif isinstance(node, ast.Binary) and isinstance(node.left.type, Bits) and node.const is None:
         signed = node.left.type.signed

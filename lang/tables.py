@@ -224,6 +224,8 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _table(name: str, table: ast.Table, content: object) -> list[Entry]:
     constant = constant_entries_of(table)
+    if not table.keys:
+        raise TablesError(f"{name}: the table has no key, so it has no entries")
     if not isinstance(content, list):
         raise TablesError(f"{name}: a list of entries is expected")
     if table.const_entries and content:
@@ -249,13 +251,14 @@ def _entry(where: str, table: ast.Table, content: object, position: int) -> Entr
         raise TablesError(f"{where}: {_shown(name)} is not one of the table's actions {', '.join(names)}")
     if not isinstance(priority, int) or isinstance(priority, bool) or not 0 <= priority < 1 << 32:
         raise TablesError(f"{where}: priority must be a number from 0")
-    action = table.actions[names.index(name)].action
-    assert action is not None
-    if not isinstance(args, list) or len(args) != len(action.params):
-        raise TablesError(f"{where}: {name} takes {len(action.params)} arguments")
+    ref = table.actions[names.index(name)]
+    assert ref.action is not None
+    params = ref.action.params[len(ref.args):]
+    if not isinstance(args, list) or len(args) != len(params):
+        raise TablesError(f"{where}: {name} takes {len(params)} arguments")
     return Entry(tuple(_match(f"{where}.key[{at}]", key, value) for at, (key, value) in enumerate(zip(table.keys, keys))),
                  names.index(name) + 1,
-                 tuple(number(f"{where}.{param.name}", param.type, value) for param, value in zip(action.params, args)),
+                 tuple(number(f"{where}.{param.name}", param.type, value) for param, value in zip(params, args)),
                  priority)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I8, I32, I64, i32
+from lpn.compiler.bits import I8, I32, I64, Val, i32
 from lpn.compiler.helpers import HELPERS
 from lpn.compiler.state import scalar_width
 from lpn.compiler.target import META_SLOTS, VERDICTS
@@ -68,13 +68,9 @@ class Processors:
 
     # ---------------------------------------------------------------- tables
 
-    def _call_apply(self, e: ast.Call):
-        table = e.target if isinstance(e.target, ast.Table) else e.callee.base.decl
-        return self.apply_table(table)
-
     def _expr_Call(self, e: ast.Call):
         if isinstance(e.target, ast.Table):
-            return self.apply_table(e.target)
+            return self.apply_table(e.target)[0]
         if isinstance(e.target, ast.Action):
             self.call_body(e.target.params, e.args, e.target.body, None)
             return None
@@ -83,12 +79,43 @@ class Processors:
     def builtin_member(self, e: ast.Member):
         """`t.apply().hit` and `.miss`."""
         if isinstance(e.base, ast.Call) and isinstance(e.base.target, ast.Table) and e.name in ("hit", "miss"):
-            hit = self.apply_table(e.base.target)
+            hit = self.apply_table(e.base.target)[0]
             return hit if e.name == "hit" else self.lnot(hit)
         return super().builtin_member(e)
 
-    def apply_table(self, t: ast.Table) -> ir.Value:
-        """Looks the key up, runs the action; yields whether an entry was hit (i1)."""
+    def _stmt_Switch(self, s: ast.Switch) -> None:
+        """`switch (t.apply().action_run)`: over the number of the action that ran."""
+        if not isinstance(s.value, ast.Member) or s.value.decl != "action_run":
+            super()._stmt_Switch(s)
+            return
+        actions = [ref.action for ref in s.value.base.target.actions]
+        ran = self.apply_table(s.value.base.target)[1]
+        self.switch(s, Val(32, (ran,)), lambda label: self.constant(32, 1 + actions.index(label.decl)))
+
+    def apply_table(self, t: ast.Table) -> tuple[ir.Value, ir.Value]:
+        """Looks the key up, runs the action. Whether an entry was hit (i1), and which of the table's actions ran: its number
+        from 1, 0 where it is none of them (i32)."""
+        b = self.b
+        done, hit = b.append_basic_block(f"{t.name}.done"), Scalar(self, self.bool_type, f"{t.name}.hit")
+        ran = self.alloca(I32, f"{t.name}.ran")
+        default = b.append_basic_block(f"{t.name}.default")
+        if t.keys:
+            self.look_up(t, hit, ran, default, done)
+        else:
+            b.branch(default)
+        b.position_at_end(default)
+        hit.set(self.bool_const(False))
+        if t.default_action is not None:
+            ref = t.default_action
+            listed = [one.action for one in t.actions]
+            b.store(i32(1 + listed.index(ref.action) if ref.action in listed else 0), ran)
+            self.call_body(ref.action.params, ref.bound + ref.args, ref.action.body, None)
+        b.branch(done)
+        b.position_at_end(done)
+        return hit.get(), b.load(ran, typ=I32)
+
+    def look_up(self, t: ast.Table, hit: Scalar, ran: ir.Value, default: ir.Block, done: ir.Block) -> None:
+        """Runs the action of the entry that fits, or goes to `default`."""
         b = self.b
         index = self.table_index(t)
         key = self.alloca(ir.ArrayType(I8, max(key_octets(t), 1)), f"{t.name}.key", align=8)
@@ -101,24 +128,15 @@ class Processors:
         size = data_octets(t)
         data = self.alloca(ir.ArrayType(I8, max(size, 8)), f"{t.name}.data", align=8)
         number = self.call_helper("lookup", [i32(index), key, i32(at), data, i32(max(size, 8))])
-        done, hit = b.append_basic_block(f"{t.name}.done"), Scalar(self, self.bool_type, f"{t.name}.hit")
-        default = b.append_basic_block(f"{t.name}.default")
         switch = b.switch(number, default)
         for i, ref in enumerate(t.actions, 1):
             block = b.append_basic_block(f"{t.name}.{ref.name}")
             switch.add_case(i32(i), block)
             b.position_at_end(block)
             hit.set(self.bool_const(True))
+            b.store(i32(i), ran)
             self.run_action(ref, data)
             b.branch(done)
-        b.position_at_end(default)
-        hit.set(self.bool_const(False))
-        if t.default_action is not None:
-            ref = t.default_action
-            self.call_body(ref.action.params, ref.args, ref.action.body, None)
-        b.branch(done)
-        b.position_at_end(done)
-        return hit.get()
 
     def run_action(self, ref: ast.ActionRef, data: ir.Value) -> None:
         values: list = list(ref.args)
@@ -146,8 +164,8 @@ class Processors:
 
 
 def tables(program: ast.Program) -> list[ast.Table]:
-    """The program's tables in order of their index."""
-    return [x for d in program.decls if isinstance(d, ast.Processor) for x in d.locals if isinstance(x, ast.Table)]
+    """The program's tables in order of their index; one without a key always runs its default action, and is none."""
+    return [x for d in program.decls if isinstance(d, ast.Processor) for x in d.locals if isinstance(x, ast.Table) and x.keys]
 
 
 def key_octets(t: ast.Table) -> int:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 
 from lpn.lang import ast
+from lpn.lang.instances import by_reference, is_headers
 from lpn.lang.types import HeaderType, StructType, Void
 
 from .places import Place, Value, variable
@@ -99,7 +100,10 @@ class Statements:
             self.statement(s.body)
 
     def _stmt_Switch(self, s: ast.Switch) -> None:
-        value = self.bits_of(s.value)
+        self.switch(s, self.bits_of(s.value), self.bits_of)
+
+    def switch(self, s: ast.Switch, value, number) -> None:
+        """Runs the case whose label is `value`; `number(label)` is a label's value."""
         b, done = self.b, self.b.append_basic_block("switch.done")
         pending: list[ast.Expr] = []
         for labels, block in s.cases:
@@ -109,7 +113,7 @@ class Statements:
             cond = self.bool_const(False)
             for label in pending:
                 always = isinstance(label, ast.DontCare)
-                cond = self.lor(cond, self.bool_const(True) if always else self.eq(value, self.bits_of(label)))
+                cond = self.lor(cond, self.bool_const(True) if always else self.eq(value, number(label)))
             pending = []
             body, nxt = b.append_basic_block("case"), b.append_basic_block("next")
             b.cbranch(cond, body, nxt)
@@ -153,7 +157,9 @@ class Statements:
         for p, a in zip(params, args):
             if not isinstance(a, ast.Expr):
                 bound[p] = Value(p.type, a)
-            elif isinstance(p.type, HeaderType):
+            elif is_headers(p.type):
+                continue                        # members of it carry their declarations
+            elif by_reference(p.type):
                 bound[p] = self.place(a)
             elif p.direction in ("out", "inout"):
                 bound[p] = self.copied_in(p, a)
@@ -188,5 +194,5 @@ class Statements:
 
     def copy_back(self, params: list[ast.Param], args: list, bound: dict) -> None:
         for p, a in zip(params, args):
-            if p.direction in ("out", "inout") and isinstance(a, ast.Expr) and not isinstance(p.type, HeaderType):
+            if p.direction in ("out", "inout") and isinstance(a, ast.Expr) and not by_reference(p.type):
                 self.assign(a, bound[p].get())

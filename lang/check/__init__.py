@@ -10,6 +10,7 @@ from .. import ast, builtins
 from ..diagnostics import Diagnostic, DiagnosticError
 from ..source import Span
 from ..supported import unsupported
+from ..types import Void
 from .base import Base
 from .calls import NO_ACTION, Calls
 from .codecs import Codecs
@@ -70,7 +71,7 @@ class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors,
                 (ast.Parser, self.parser_body), (ast.Processor, self.processor_body), (ast.Deparser, self.deparser_body),
                 (ast.Timing, self.timing_body), (ast.Protocol, self.protocol_body),
                 (ast.Migrate, lambda decl: self.block(decl.body)),
-                (ast.Action, lambda decl: self.body(decl, self.globals, None))]
+                (ast.Action, lambda decl: self.body(decl, self.globals, Void()))]
 
 
 def check(program: ast.Program, supported: bool = True) -> ast.Program:

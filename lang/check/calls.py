@@ -50,7 +50,7 @@ class Calls(Base):
             return decl.return_type.type if self.arguments(e, decl.params, e.args, f"{decl.name}()") else None
         if isinstance(decl, ast.Action):
             e.target = decl
-            if not isinstance(self.module, ast.Processor):
+            if not isinstance(self.module, ast.Processor) and not isinstance(self.function, ast.Action):
                 self.error(f"action '{decl.name}' can only be called in a processor", e)
                 return None
             return Void() if self.arguments(e, decl.params, e.args, f"{decl.name}()") else None

@@ -261,8 +261,7 @@ class Flow(FlowCalls):
 
     def switch(self, one: ast.Switch, paths: Paths) -> Paths:
         if isinstance(one.value, ast.Member) and one.value.decl == "action_run":
-            paths = self.eval(one.value.base, paths)
-            return join(paths, *(self.execute(block, paths) for _, block in one.cases if block is not None))
+            return self.action_run(one, paths)
         paths = self.eval(one.value, paths)
         out, falling = NOWHERE, NOWHERE
         for labels, block in one.cases:
@@ -276,6 +275,22 @@ class Flow(FlowCalls):
                 out = join(out, self.execute(block, falling) if falling else NOWHERE)
                 falling = NOWHERE
         return join(out, paths, falling)
+
+
+    def action_run(self, one: ast.Switch, paths: Paths) -> Paths:
+        """Each case with what is known after its action."""
+        assert isinstance(one.value, ast.Member) and isinstance(one.value.base, ast.Call) and isinstance(one.value.base.target, ast.Table)
+        ran = self.runs(one.value.base.target, paths)
+        out, falling = NOWHERE, NOWHERE
+        for labels, block in one.cases:
+            for label in labels:
+                default = isinstance(label, ast.DontCare)
+                falling = join(falling, *(after for action, after in ran if default or action is label.decl))
+                ran = [] if default else [pair for pair in ran if pair[0] is not label.decl]
+            if block is not None:
+                out = join(out, self.execute(block, falling) if falling else NOWHERE)
+                falling = NOWHERE
+        return join(out, falling, *(after for _, after in ran))
 
 
 def join_all(paths: Paths) -> Paths:

@@ -419,15 +419,27 @@ class FlowCalls:
 
     def apply(self, table: ast.Table, paths: Paths) -> tuple[Paths, Paths]:
         """After a hit and after a miss."""
+        *hits, (_, miss) = self.runs(table, paths)
+        return join(*(after for _, after in hits)), miss
+
+    def runs(self, table: ast.Table, paths: Paths) -> list[tuple[ast.Action | None, Paths]]:
+        """What is known after each action that a hit can run, and, last, after the default action."""
         for key in table.keys:
             paths = self.eval(key.expr, paths)
-        for ref in table.actions:
-            for arg in ref.args:
-                paths = self.eval(arg, paths)
-        hit = join(*(self.act(ref.action, paths) for ref in table.actions if ref.action is not None))
+        out = [(ref.action, self.run_action(ref, paths)) for ref in table.actions]
         default = table.default_action
-        miss = self.act(default.action, paths) if default is not None and default.action is not None else paths
-        return hit, miss
+        return [*out, (default.action, self.run_action(default, paths)) if default is not None else (None, paths)]
+
+    def run_action(self, ref: ast.ActionRef, paths: Paths) -> Paths:
+        """An action as a table runs it: the arguments bound in the list, then its body."""
+        if ref.action is None:
+            return paths
+        args = ref.bound + ref.args
+        params = ref.action.params[:len(args)]
+        for param, arg in zip(params, args):
+            if param.direction != "out":
+                paths = self.eval(arg, paths)
+        return self.given_back(params, args, self.act(ref.action, paths))
 
 
 def some(paths: Iterable[Known | None]) -> Paths:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .. import ast
-from ..instances import is_headers
+from ..instances import by_reference, is_headers
 from ..types import (Array, Bits, Bool, EnumType, ErrorType, HeaderType, Meta, Packet, Stack, StructType, Type, Varbit, Void)
 from . import fold
 from .base import MAX_COUNT, Base, described, plural
@@ -11,6 +11,11 @@ from .scope import Scope, suggest
 from .statements import always_leaves
 
 KINDS = ("exact", "lpm", "ternary", "range")
+
+
+def same(one: ast.Expr, other: ast.Expr) -> bool:
+    """Whether two expressions are written alike, blanks apart."""
+    return one.span.text.split() == other.span.text.split()
 
 
 class Processors(Base):
@@ -157,7 +162,10 @@ class Processors(Base):
 
     def resolve_Action(self, decl: ast.Action) -> None:
         """Parameters only; bodies are checked where their module's names are known."""
-        self.params(decl.params, (Bits, Bool, EnumType, StructType), "an action")
+        self.params(decl.params, (Bits, Bool, EnumType, StructType, Meta), "an action")
+        for param in decl.params:
+            if param.direction == "" and by_reference(param.type):
+                self.error(f"parameter '{param.name}' of an action needs a direction", param, f"write inout {param.type} {param.name}")
 
     # ------------------------------------------------------------ processor
 
@@ -241,10 +249,10 @@ class Processors(Base):
         if len(ref.args) > len(ref.action.params):
             self.error(f"action '{ref.name}' has {plural(len(ref.action.params), 'parameter')}", ref)
             return
-        for param, arg in zip(ref.action.params, ref.args):
-            self.value(arg, param.type, f"parameter '{param.name}'")
+        if ref.args:
+            self.arguments(ref, ref.action.params[:len(ref.args)], ref.args, f"action '{ref.name}'")
         for param in ref.action.params[len(ref.args):]:
-            if isinstance(param.type, StructType) or param.direction:
+            if isinstance(param.type, (StructType, Meta)) or param.direction:
                 self.error(f"a table cannot give parameter '{param.name}' of action '{ref.name}'", ref,
                            "tables give numbers without direction" if param.direction else "tables give numbers, enums and bools")
 
@@ -256,9 +264,21 @@ class Processors(Base):
             self.error(f"action '{ref.name}' is not among the actions of table '{table.name}'", ref,
                        f"add {ref.name}; to actions")
             return
-        if self.arguments(ref, ref.action.params, ref.args, f"action '{ref.name}'"):
+        listed = names.get(ref.name)
+        ref.bound = listed.args if listed is not None else []
+        if ref.bound and len(ref.args) == len(ref.action.params):           # P4 repeats what the list binds
+            self.repeated(ref)
+        if self.arguments(ref, ref.action.params[len(ref.bound):], ref.args, f"action '{ref.name}'"):
             for arg in ref.args:
                 self.is_constant(arg, "an argument of a table's action")
+
+    def repeated(self, ref: ast.ActionRef) -> None:
+        """`default_action = send(1, 2)` where the list says `send(1)`: the same arguments again, which are taken off."""
+        again, ref.args = ref.args[:len(ref.bound)], ref.args[len(ref.bound):]
+        for old, new in zip(ref.bound, again):
+            if not same(old, new):
+                self.error("the table's list of actions binds this argument to another value", new, "leave it out: the list says it",
+                           notes=[("it is bound here", old.span)])
 
     def entry(self, table: ast.Table, entry: ast.TableEntry, names: dict[str, ast.ActionRef]) -> None:
         if len(entry.keys) != len(table.keys):

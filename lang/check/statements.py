@@ -172,7 +172,7 @@ class Statements(Base):
             self.value(one.value, self.returns, "what is returned")
 
     def _stmt_Exit(self, one: ast.Exit) -> None:
-        if not isinstance(self.module, ast.Processor):
+        if not isinstance(self.module, ast.Processor) and not isinstance(self.function, ast.Action):
             self.error("exit is for processors", one)
 
     def _stmt_ExprStmt(self, one: ast.ExprStmt) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import ast
+from ..instances import by_reference
 from ..tables import lookup
 from .headers import Instance
 from .scope import Scope
-from .values import NotSupported, Rejected, StackValue, copy, is_header, unsigned, width_of, zero
+from .values import NotSupported, Rejected, StackValue, copy, unsigned, width_of, zero
 
 if TYPE_CHECKING:
     from .run import Run
@@ -22,7 +23,7 @@ class Calls:
         if isinstance(target, ast.Function):
             return self.function(target, expr, scope)
         if isinstance(target, ast.Action):
-            args = [self.run.evaluate(arg, scope) for arg in expr.args]
+            args = [self.argument(param, arg, scope) for param, arg in zip(target.params, expr.args, strict=True)]
             self.action(target, args, scope, expr.args)
             return None
         if isinstance(target, ast.Table):
@@ -47,18 +48,20 @@ class Calls:
 
     def argument(self, param: ast.Param, arg: ast.Expr, scope: Scope) -> object:
         """What a parameter begins with: an `out` one with zero, as a variable does."""
-        if param.direction == "out" and not is_header(param.type):
+        if by_reference(param.type):
+            return self.run.evaluate(arg, scope)
+        if param.direction == "out":
             return zero(param.type)
         return copy(self.run.evaluate(arg, scope))
 
     def copy_out(self, params: list[ast.Param], args: list[ast.Expr], values: dict, scope: Scope) -> None:
         for param, arg in zip(params, args):
-            if param.direction in ("out", "inout") and not is_header(param.type) and param in values:
+            if param.direction in ("out", "inout") and not by_reference(param.type) and param in values:
                 self.run.assign(arg, values[param], scope)
 
     def action(self, action: ast.Action, args: list[object], scope: Scope, places: list[ast.Expr]) -> None:
         """An action's body sees its module's names; `return` ends the action."""
-        inner = Scope(parent=self.module(scope)).bind(action.params, [copy(arg) for arg in args])
+        inner = Scope(parent=self.module(scope)).bind(action.params, args)
         self.run.statements.body(action.body.statements, inner)
         self.copy_out(action.params, places, inner.values, scope)
 
@@ -72,13 +75,15 @@ class Calls:
         """`t.apply()`: the first entry that fits runs its action, else the default action."""
         keys = [unsigned(self.run.number(key.expr, scope), width_of(key.expr.type)) for key in table.keys]
         entry = lookup(table, self.run.state.entries[table], keys)
-        chosen, args = table.default_action, []                             # type: ignore[var-annotated]
+        chosen, bound, given = table.default_action, [], []                 # type: ignore[var-annotated]
         if entry is not None:
-            chosen, args = table.actions[entry.action - 1], list(entry.args)
+            chosen, given = table.actions[entry.action - 1], list(entry.args)
+            bound = chosen.args
         elif chosen is not None:
-            args = [self.run.evaluate(arg, scope) for arg in chosen.args]
+            bound = chosen.bound + chosen.args
         if chosen is not None and chosen.action is not None:
-            self.action(chosen.action, args, scope, [])
+            args = [self.argument(param, arg, scope) for param, arg in zip(chosen.action.params, bound)]
+            self.action(chosen.action, args + given, scope, bound)
         return {"hit": entry is not None, "miss": entry is None, "action_run": chosen.action if chosen else None}
 
     def extern(self, extern: ast.Extern, expr: ast.Call, scope: Scope) -> object:
