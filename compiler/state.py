@@ -1,4 +1,4 @@
-"""The state region: registers, counters and their arrays, laid out once for a program.
+"""The state region: registers, counters, meters and their arrays, laid out once for a program.
 
 Numbers of at most 64 bits are little-endian in 1, 2, 4 or 8 octets; wider ones are in network order in whole words, because
 they are addresses and meet packet bytes. Every object starts at a multiple of 8.
@@ -9,6 +9,7 @@ import zlib
 from dataclasses import dataclass
 
 from lpn.lang import ast
+from lpn.lang.tables import stateful
 from lpn.lang.types import Array, Bits, Bool, EnumType, StructType, Type
 
 
@@ -59,7 +60,7 @@ def decode_scalar(data: bytes, width: int) -> int:
 
 @dataclass(eq=False)
 class StateObject:
-    decl: ast.Register | ast.Counter
+    decl: ast.Register | ast.Counter | ast.Meter
     name: str                                   # qualified: "contexts", "Serve.echoed"
     offset: int
     cell: Type
@@ -121,14 +122,3 @@ class StateLayout:
             at = base + offsets[f.name]
             out[f.name] = decode_scalar(state[at:at + scalar_octets(width)], width)
         return out
-
-
-def stateful(program: ast.Program):
-    """Registers and counters with their qualified names, in order of declaration (imports first)."""
-    for decl in program.decls:
-        if isinstance(decl, (ast.Register, ast.Counter)):
-            yield decl.name, decl
-        elif isinstance(decl, ast.Processor):
-            for local in decl.locals:
-                if isinstance(local, (ast.Register, ast.Counter)):
-                    yield f"{decl.name}.{local.name}", local

@@ -577,11 +577,12 @@ class Counter(Decl):
 
 @dataclass(eq=False)
 class Meter(Decl):
-    """`meter<bit<32>>[n] m(args);`"""
+    """`meter<bit<16>>[n] m(interval, burst, excess);` see `meters.py`. amount: the type of what a packet takes."""
 
-    cell: TypeRef
+    amount: TypeRef
     args: list[Expr]
     size: Optional[Expr] = None
+    type: Optional[Type] = None                 # checked: the cell's type, or Array
 
 
 @dataclass(eq=False)

@@ -9,11 +9,11 @@ from .instances import named_field, walk
 from .types import Bits, Stack
 
 DECLARATIONS: dict[type, str] = {
-    ast.Timing: "timing blocks", ast.Meter: "meters", ast.BufferDecl: "buffers", ast.Migrate: "migrate", ast.Extern: "extern functions",
+    ast.Timing: "timing blocks", ast.BufferDecl: "buffers", ast.Migrate: "migrate", ast.Extern: "extern functions",
 }
 METHODS = {"push_front": "push_front", "pop_front": "pop_front", "truncate": "payload.truncate"}
 LOOP_TURNS = 64                                 # loops are unrolled
-PLURAL = ("blocks", "meters", "buffers", "functions")
+PLURAL = ("blocks", "buffers", "functions")
 
 Refuse = Callable[[str, ast.Node, str], None]
 

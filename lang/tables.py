@@ -119,6 +119,11 @@ def declared(program: ast.Program) -> Iterator[tuple[str, Stateful]]:
                 yield f"{decl.name}.{local.name}", local
 
 
+def stateful(program: ast.Program) -> Iterator[tuple[str, ast.Register | ast.Counter | ast.Meter]]:
+    """What has cells in the program's state."""
+    return ((name, decl) for name, decl in declared(program) if isinstance(decl, (ast.Register, ast.Counter, ast.Meter)))
+
+
 def find(program: ast.Program, name: str) -> Stateful:
     full = [decl for each, decl in declared(program) if each == name]
     short = [(each, decl) for each, decl in declared(program) if each.rpartition(".")[2] == name]

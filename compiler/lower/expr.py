@@ -6,7 +6,7 @@ import llvmlite.ir as ir
 from lpn.compiler.bits import I32, PTR, Bits, Val, i32
 from lpn.compiler.state import scalar_width
 from lpn.compiler.target import NODE_SLOTS, VERDICTS
-from lpn.lang import ast
+from lpn.lang import ast, meters
 from lpn.lang.types import Array, Bits as BitsType, Bool, ErrorType, HeaderType, Stack, StructType
 
 from .instance import Instance
@@ -372,6 +372,45 @@ class Expressions(Bits):
         cell = self.array_cell(decl, e.args[0]) if e.args else self.state_object(decl)
         v = cell.get()
         cell.set(self.add(v, self.constant(v.width, 1)))
+
+    def _call_execute(self, e: ast.Call) -> Val:
+        """`m.execute([i][, amount])`: RFC 2697 in 32 bits, as `lang/meters.py` has it."""
+        b = self.b
+        meter, args = e.callee.base.decl, list(e.args)
+        cell = self.array_cell(meter, args.pop(0)) if isinstance(meter.type, Array) else self.state_object(meter)
+        amount = self.bits_of(args[0]).limbs[0] if args else i32(1)
+        rate = meters.rate(meter)
+        now = ContextSlot(self, BitsType(32), NODE_SLOTS["clock"][0]).get().limbs[0]
+        committed, excess, time = (cell.member(name) for name in meters.FIELDS)
+        missing, missing_excess = committed.get().limbs[0], excess.get().limbs[0]
+        passed = b.sub(now, time.get().limbs[0])
+        refilled = self.least(passed, missing)
+        missing = b.sub(missing, refilled)
+        missing_excess = b.sub(missing_excess, self.least(b.sub(passed, refilled), missing_excess))
+        colour = Scalar(self, BitsType(8), "colour")
+        colour.set(self.constant(8, meters.RED))
+        time.set(Val(32, (now,)))
+        committed.set(Val(32, (missing,)))
+        excess.set(Val(32, (missing_excess,)))
+        done = b.append_basic_block("metered")
+        for place, value, tokens, name in ((committed, missing, rate.burst, meters.GREEN), (excess, missing_excess, rate.excess, meters.YELLOW)):
+            take, fits, nxt = (b.append_basic_block(n) for n in ("take", "fits", "next"))
+            b.cbranch(b.icmp_unsigned("<=", amount, i32(tokens)), fits, nxt)
+            b.position_at_end(fits)
+            cost = b.mul(amount, i32(rate.interval))
+            b.cbranch(b.icmp_unsigned("<=", cost, b.sub(i32(tokens * rate.interval), value)), take, nxt)
+            b.position_at_end(take)
+            place.set(Val(32, (b.add(value, cost),)))
+            colour.set(self.constant(8, name))
+            b.branch(done)
+            b.position_at_end(nxt)
+        b.branch(done)
+        b.position_at_end(done)
+        result = colour.get()
+        return result if cell.inside is None else self.select(cell.inside, result, self.constant(8, meters.RED))
+
+    def least(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        return self.b.select(self.b.icmp_unsigned("<", x, y), x, y)
 
     def _call_inet_sum(self, e: ast.Call) -> Val:
         """RFC 1071. Summed in the packet's own byte order (RFC 1071, 2.B): loads need no swap, the result one.

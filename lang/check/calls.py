@@ -293,6 +293,8 @@ class Calls(Base):
         self.ensure(decl)
         if isinstance(decl, ast.Counter):
             return self.count(e, decl)
+        if isinstance(decl, ast.Meter):
+            return self.execute(e, decl)
         for arg in e.args:
             self.expr(arg)
         return Bits(8)
@@ -306,13 +308,33 @@ class Calls(Base):
             self.error(f"counter '{counter.name}' {'is an array: count(i)' if wants else 'is one counter: count()'}", e)
             return None
         if isinstance(counter.type, Array):
-            if not self.index(e.args[0]):
-                return None
-            index, size = e.args[0].const, counter.type.size
-            if index is not None and index >= size:
-                self.error(f"index {index} is out of range", e.args[0], f"the last of {size} is {size - 1}")
+            if not self.cell_index(e.args[0], counter.type):
                 return None
         return Void()
+
+    def execute(self, e: ast.Call, meter: ast.Meter) -> Type | None:
+        """`m.execute()`, `m.execute(amount)`, of an array with the index in front."""
+        if isinstance(self.module, (ast.Parser, ast.Deparser)):
+            self.error(f"a {kind_of(self.module)} meters nothing", e, "ask the meter in a processor")
+            return None
+        indices = 1 if isinstance(meter.type, Array) else 0
+        if not indices <= len(e.args) <= indices + 1:
+            self.error(f"meter '{meter.name}' {'is an array: execute(i) or execute(i, amount)' if indices else 'is one meter: execute() or execute(amount)'}", e)
+            return None
+        if isinstance(meter.type, Array) and not self.cell_index(e.args[0], meter.type):
+            return None
+        if len(e.args) > indices and not self.value(e.args[indices], meter.amount.type, "what a packet takes"):
+            return None
+        return Bits(8)
+
+    def cell_index(self, e: ast.Expr, array: Array) -> bool:
+        """An index; a constant one is within the array."""
+        if not self.index(e):
+            return False
+        if e.const is not None and e.const >= array.size:
+            self.error(f"index {e.const} is out of range", e, f"the last of {array.size} is {array.size - 1}")
+            return False
+        return True
 
     def payload_method(self, e: ast.Call, callee: ast.Member) -> Type | None:
         callee.decl = callee.name

@@ -81,9 +81,10 @@ class Expressions(Base):
         if e.name in builtins.VERDICTS:
             e.decl, e.const = e.name, builtins.VERDICTS[e.name]
             return builtins.VERDICT_TYPE
-        if e.name in builtins.RADIO_RESULTS:
-            e.decl, e.const = e.name, builtins.RADIO_RESULTS[e.name]
-            return Bits(8)
+        for names in (builtins.RADIO_RESULTS, builtins.COLOURS):
+            if e.name in names:
+                e.decl, e.const = e.name, names[e.name]
+                return Bits(8)
         if e.name == builtins.PAYLOAD:
             e.decl = e.name
             self.error("payload is not a value", e, "there are sizeof(payload), payload[i], and inet_sum(..., payload)")

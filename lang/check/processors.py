@@ -1,7 +1,7 @@
 """Processors: state, actions, tables; what is declared at top level beside them."""
 from __future__ import annotations
 
-from .. import ast
+from .. import ast, meters
 from ..instances import by_reference, is_headers
 from ..types import (Array, Bits, Bool, EnumType, ErrorType, HeaderType, Meta, Packet, Stack, StructType, Type, Varbit, Void)
 from . import fold
@@ -110,6 +110,9 @@ class Processors(Base):
         if cell is not None and (not isinstance(cell, allowed) or is_headers(cell)):
             self.error(f"a {what} cannot hold {cell}", ref)
             return None
+        return self.array(cell, size, what)
+
+    def array(self, cell: Type | None, size: ast.Expr | None, what: str) -> Type | None:
         if size is None:
             return cell
         count = self.constant_number(size, "a size")
@@ -127,9 +130,27 @@ class Processors(Base):
         decl.type = self.cell(decl.cell, decl.size, "counter")
 
     def resolve_Meter(self, decl: ast.Meter) -> None:
-        self.cell(decl.cell, decl.size, "meter")
-        for arg in decl.args:
-            self.constant_number(arg, "an argument of a meter")
+        amount = self.type_of(decl.amount)
+        if amount is not None and (not isinstance(amount, Bits) or amount.signed or amount.width > 32):
+            self.error(f"a meter counts bit<1> to bit<32>, and this is {amount}", decl.amount)
+        decl.type = self.array(meters.CELL, decl.size, "meter")
+        numbers = [self.constant_number(arg, "an argument of a meter") for arg in decl.args]
+        if len(numbers) not in (2, 3):
+            self.error("a meter has an interval, a burst, and perhaps an excess burst", decl,
+                       "as in meter<bit<16>> m(10 ms, 5): a token every 10 ms, at most 5")
+            return
+        interval, *bursts = numbers
+        if interval is None or None in bursts:
+            return
+        if interval < 1:
+            self.error("the time from one token to the next is at least 1 us", decl.args[0])
+        elif bursts[0] < 1:
+            self.error("a meter without tokens lets nothing through", decl.args[1], "the burst is at least 1")
+        else:
+            for burst, arg in zip(bursts, decl.args[1:]):
+                if burst < 0 or interval * burst >= meters.LIMIT:
+                    self.error(f"{burst} tokens at {interval} us are more than the {meters.LIMIT} us that a bucket holds", arg,
+                               "lower the burst or the interval")
 
     def resolve_BufferDecl(self, decl: ast.BufferDecl) -> None:
         for e in (decl.bytes, decl.size, decl.timeout):

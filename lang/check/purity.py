@@ -39,6 +39,8 @@ def changes(node: ast.Node, writers: dict[ast.Function, str]) -> str | None:
     elif isinstance(node, ast.Call):
         if node.target == "count" and isinstance(node.callee, ast.Member) and isinstance(node.callee.base, ast.Name):
             return f"counter '{node.callee.base.name}'"
+        if node.target == "execute" and isinstance(node.callee, ast.Member) and isinstance(node.callee.base, ast.Name):
+            return f"meter '{node.callee.base.name}'"
         if isinstance(node.target, ast.Function):
             return writers.get(node.target)
     return None

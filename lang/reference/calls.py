@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import ast
+from .. import ast, meters
 from ..instances import by_reference
 from ..tables import lookup
 from .headers import Instance
@@ -162,6 +162,20 @@ class Calls:
 
     def do_inet_sum(self, expr: ast.Call, scope: Scope) -> object:
         return self.run.expressions.sum_of(expr.args, scope)
+
+    def do_execute(self, expr: ast.Call, scope: Scope) -> object:
+        """`m.execute([i][, amount])`; an index out of range is RED."""
+        assert isinstance(expr.callee, ast.Member)
+        meter = getattr(expr.callee.base, "decl", None)
+        assert isinstance(meter, ast.Meter)
+        cells, args = self.run.state.cells[meter], [self.run.number(arg, scope) for arg in expr.args]
+        index = args.pop(0) if isinstance(cells, list) else 0
+        if isinstance(cells, list) and index >= len(cells):
+            return meters.RED
+        cell = cells[index] if isinstance(cells, list) else cells
+        clock = int(self.run.node["clock"])                                 # type: ignore[call-overload]
+        colour, cell.fields = meters.execute(cell.fields, meters.rate(meter), args[0] if args else 1, clock)   # type: ignore[union-attr]
+        return colour
 
     def do_count(self, expr: ast.Call, scope: Scope) -> None:
         """`c.count()`, `c.count(i)`; an index out of range counts nothing."""

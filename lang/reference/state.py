@@ -1,19 +1,14 @@
 """The state of a program: registers and counters by declaration, read and set by name; entries of tables."""
 from __future__ import annotations
 
-from typing import Iterator, Union
+from typing import Union
 
 from .. import ast
-from ..tables import Cell, Entry, Tables, constant_entries, declared
+from ..tables import Cell, Entry, Tables, constant_entries, stateful
 from ..types import Array
 from .values import Struct, copy, zero
 
-Stateful = Union[ast.Register, ast.Counter]
-
-
-def stateful(program: ast.Program) -> Iterator[tuple[str, Stateful]]:
-    """Every register and counter with its name; in a module, `Module.name`."""
-    return ((name, decl) for name, decl in declared(program) if isinstance(decl, (ast.Register, ast.Counter)))
+Stateful = Union[ast.Register, ast.Counter, ast.Meter]
 
 
 class State:
