@@ -103,7 +103,8 @@ def own_forms(name: str, frames: Frames) -> dict[str, Form]:
                                 max(report.stack for _, report in judgements), all(r.clean32 for _, r in judgements))
         bundle = build.bundle
         if modules:
-            bundle = replace(bundle, chain=bundle.chain[:modules], modules=bundle.modules[:modules])
+            [hook] = bundle.hooks
+            bundle = replace(bundle, hooks=(replace(hook, chain=hook.chain[:modules]),), modules=bundle.modules[:modules])
         executed(of, name, frames, lambda frame: run(name, program, build, bundle, frames, frame, form))
     return forms
 

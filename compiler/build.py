@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lpn.lang import ast, tables as control
+from lpn.lang.hooks import RX_DONE, Hook
 
 from . import bundle as bundles, femto
 from .elf import Object, read_object
-from .image import STACK_SIZE, Flag, Image, Kind
+from .image import STACK_SIZE, Flag, Image, ImageError, Kind
 from .llvm import emit_assembly, emit_object, optimize
 from .peephole import improve
 from .lower.modules import Lowered, ProgramLowering
@@ -54,7 +55,8 @@ class Container:
 
 @dataclass
 class Compiled:
-    """A program compiled for one target. `containers` are in the chain's order; fused, there is one."""
+    """A program compiled for one target. `containers`: each module once, in the order in which hooks name them; fused, one
+    for each chain. `hooks`: what runs, each with the names of its containers."""
 
     program: ast.Program
     target: Target
@@ -63,16 +65,13 @@ class Compiled:
     record_hash: int
     state: StateLayout
     containers: list[Container]
-
-    @property
-    def chain(self) -> list[str]:
-        return [c.name for c in self.containers]
+    hooks: list[tuple[Hook, tuple[str, ...]]]
 
     @cached_property
     def bundle(self) -> bundles.Bundle:
         name, version = protocol_name(self.program)
         return bundles.Bundle(
-            protocol=name, version=version, modules=tuple(c.image for c in self.containers), chain=tuple(self.chain),
+            protocol=name, version=version, modules=tuple(c.image for c in self.containers),
             record_size=self.record_size, record_hash=self.record_hash,
             state_size=self.state.size, state_hash=self.state.hash,
             state_layout=tuple({"name": o.name, "offset": o.offset,
@@ -80,7 +79,11 @@ class Compiled:
                                for o in self.state.objects),
             tables=tuple(bundle_table(i, t) for i, t in enumerate(tables(self.program))),
             reasons=tuple(r or "none" for r in self.program.reasons),
-            hooks=tuple(hooks(self.program)))
+            hooks=tuple(bundle_hook(h, names) for h, names in self.hooks))
+
+    def contexts(self, container: str) -> tuple[str, ...]:
+        """Where the hooks run that a container belongs to, each once."""
+        return tuple(dict.fromkeys(hook.context for hook, names in self.hooks if container in names))
 
     def source_map(self) -> str:
         """The host-side map from instructions to source lines (JSON); not sent over the air."""
@@ -105,14 +108,8 @@ def protocol_name(program: ast.Program) -> tuple[str, int]:
     return "program", 0
 
 
-def hooks(program: ast.Program) -> list[dict]:
-    out = []
-    for d in program.decls:
-        if isinstance(d, ast.Protocol):
-            for b in d.bindings:
-                hook = {"event": b.event, "context": "net" if b.event.startswith(("net.", "app.")) else "radio", "chain": b.chain}
-                out.append(hook)
-    return out
+def bundle_hook(hook: Hook, chain: tuple[str, ...]) -> bundles.Hook:
+    return bundles.Hook(hook.event, chain, hook.context, hook.selector, hook.within, hook.period, hook.offset, hook.jitter)
 
 
 def bundle_table(index: int, t: ast.Table) -> bundles.Table:
@@ -144,17 +141,24 @@ def bundle_entry(t: ast.Table, e: control.Entry) -> bundles.Entry:
 def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2) -> Compiled:
     """Compiles a checked program. Raises DiagnosticError for what the compiler refuses, BuildError for the rest."""
     t = TARGETS[target]
-    if not program.chain:
-        raise BuildError("the program has no parser, processor or deparser to compile")
-    if t.name == "xdp" and not fuse:
-        fuse = True                             # an XDP program has no header record to share
+    hooks = program.hooks
+    if t.name == "xdp":                         # one program, for frames that come in; it has no header record to share
+        fuse, hooks = True, [hook for hook in hooks if hook.event == RX_DONE and not hook.timed]
+    if not hooks:
+        raise BuildError("the program has no parser, processor or deparser to compile" if not program.hooks else
+                         f"no chain for {RX_DONE}, and target {target} runs no other")
     lowering = ProgramLowering(program, t)
-    if fuse:
-        lowered = [lowering.fused(protocol_name(program)[0], program.chain)]
-    else:
-        lowered = [lowering.module(m) for m in program.chain]
-    containers = [make_container(lowering, m, t, level) for m in lowered]
-    return Compiled(program, t, fuse, lowering.record.size, lowering.record.hash, lowering.state, containers)
+    lowered: dict[str, Lowered] = {}
+    made_of: list[tuple[Hook, tuple[str, ...]]] = []
+    for hook in hooks:
+        if fuse:
+            made = [lowering.fused(f"{protocol_name(program)[0]}.{hook.name}", hook.chain)]
+        else:
+            made = [lowered.get(module.name) or lowering.module(module) for module in hook.chain]
+        lowered |= {one.name: one for one in made}
+        made_of.append((hook, tuple(one.name for one in made)))
+    containers = [make_container(lowering, m, t, level) for m in lowered.values()]
+    return Compiled(program, t, fuse, lowering.record.size, lowering.record.hash, lowering.state, containers, made_of)
 
 
 def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int) -> Container:
@@ -173,9 +177,12 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
     if target.name == "lpn":
         code.text, code.lines = improve(code.text, code.lines)
     flags = Flag.DEPARSES if lowered.rebuilds and lowered.kind == Kind.FUSED else Flag(0)
-    image = Image(name=lowered.name, kind=Kind(lowered.kind), text=code.text, rodata=code.rodata, data=code.data,
-                  flags=flags, record_hash=lowering.record.hash, record_size=lowering.record.size,
-                  state_hash=lowering.state.hash, state_size=lowering.state.size)
+    try:
+        image = Image(name=lowered.name, kind=Kind(lowered.kind), text=code.text, rodata=code.rodata, data=code.data,
+                      flags=flags, record_hash=lowering.record.hash, record_size=lowering.record.size,
+                      state_hash=lowering.state.hash, state_size=lowering.state.size)
+    except ImageError as e:
+        raise BuildError(f"{lowered.name}: {e}") from None
     return Container(lowered, obj, emit_assembly(ref, target), ir_text, code, image, target)
 
 

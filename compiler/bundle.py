@@ -1,4 +1,4 @@
-"""The bundle: a protocol's containers, their chain, tables, reasons and hooks in one CBOR file (`.lpnb`).
+"""The bundle: a protocol's containers, its hooks with their chains, tables and reasons in one CBOR file (`.lpnb`).
 
 Reading trusts nothing: sizes, types, names and cross references are checked, and each field that is wrong is
 refused by its path, such as `tables[0].key[1].kind`.
@@ -7,16 +7,18 @@ refused by its path, such as `tables[0].key[1].kind`.
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Callable
 
+from lpn.lang.hooks import CONTEXTS, EVENTS, PERIODIC, RX_DONE, SELECTOR_MAX, TIME_MAX
+
 from . import cbor
-from .helpers import CONTEXTS
 from .image import Image, ImageError, Kind
 
 FORMAT = 1
 MAX_BUNDLE = 8 << 20
 MAX_MODULES = 64
+MAX_HOOKS = 64
 MAX_CHAIN = 8               #: LPN_MAX_CHAIN
 MAX_TABLES = 64
 MAX_KEY_FIELDS = 8          #: LPN_MAX_KEY_FIELDS
@@ -90,13 +92,30 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Hook:
+    """Something that runs: an event, and the chain of modules that it starts. Times in microseconds.
+
+    `selector`: numbers an occurrence of the event begins with (layer, port, ...); fewer than it has take more occurrences.
+    `within`: the deadline, 0: none. `period`, `offset`, `jitter`: when the clock starts it; 0 for other events."""
+
+    event: str                          #: one of lang/hooks.py EVENTS
+    chain: tuple[str, ...]              #: names of modules, in order
+    context: str = "radio"              #: one of CONTEXTS
+    selector: tuple[int, ...] = ()
+    within: int = 0
+    period: int = 0
+    offset: int = 0
+    jitter: int = 0
+
+
+@dataclass(frozen=True)
 class Bundle:
     """A protocol, ready to run. The images' hashes and sizes of record and state equal the bundle's."""
 
     protocol: str
     version: int
     modules: tuple[Image, ...]
-    chain: tuple[str, ...]
+    hooks: tuple[Hook, ...] = ()        #: `timer_start` knows a hook by its index
     record_size: int = 0
     record_hash: int = 0
     state_size: int = 0
@@ -104,7 +123,6 @@ class Bundle:
     state_layout: tuple[dict[str, Any], ...] = ()
     tables: tuple[Table, ...] = ()
     reasons: tuple[str, ...] = ()       #: index = reason number of DROP
-    hooks: tuple[dict[str, Any], ...] = field(default=())
 
     def module(self, name: str) -> Image:
         """The module of that name; KeyError when there is none."""
@@ -113,9 +131,19 @@ class Bundle:
                 return image
         raise KeyError(name)
 
-    def chained(self) -> tuple[Image, ...]:
-        """The modules of the chain, in order."""
-        return tuple(self.module(name) for name in self.chain)
+    @property
+    def chain(self) -> tuple[str, ...]:
+        """The names of the modules that a received frame takes: the chain of `radio.rx_done`. Empty when there is none."""
+        return next((hook.chain for hook in self.hooks if hook.event == RX_DONE
+                     and self.module(hook.chain[0]).kind != Kind.TIMING), ())
+
+    def chained(self, hook: Hook | None = None) -> tuple[Image, ...]:
+        """The modules of a hook's chain, in order; without a hook, of `radio.rx_done`."""
+        return tuple(self.module(name) for name in (hook.chain if hook else self.chain))
+
+    def contexts(self, module: str) -> tuple[str, ...]:
+        """Where the hooks run that a module belongs to, each once."""
+        return tuple(dict.fromkeys(hook.context for hook in self.hooks if module in hook.chain))
 
     def to_bytes(self) -> bytes:
         """The bundle as CBOR; BundleError when it could not be read back."""
@@ -140,12 +168,11 @@ def _content(b: Bundle) -> dict[str, Any]:
         "protocol": b.protocol,
         "version": b.version,
         "modules": [{"name": m.name, "kind": m.kind.name.lower(), "image": m.to_bytes()} for m in b.modules],
-        "chain": list(b.chain),
         "record": {"size": b.record_size, "hash": b.record_hash},
         "state": {"size": b.state_size, "hash": b.state_hash, "layout": list(b.state_layout)},
         "tables": [_table_content(t) for t in b.tables],
         "reasons": list(b.reasons),
-        "hooks": list(b.hooks),
+        "hooks": [asdict(h) | {"chain": list(h.chain), "selector": list(h.selector)} for h in b.hooks],
     }
 
 
@@ -244,7 +271,7 @@ def _read_bundle(item: Any) -> Bundle:
         raise r.fail("not an LPN bundle")
     if _Reader(item["lpn"], "lpn").int(0, 2**32) != FORMAT:
         raise BundleError("lpn", f"format {item['lpn']}, this reads {FORMAT}")
-    top = r.map("lpn", "protocol", "version", "modules", "chain", "record", "state", "tables", "reasons",
+    top = r.map("lpn", "protocol", "version", "modules", "record", "state", "tables", "reasons",
                 "hooks", "crc32")
     crc = top["crc32"].int(0, 2**32 - 1)
     if zlib.crc32(cbor.dumps({k: v for k, v in item.items() if k != "crc32"})) != crc:
@@ -262,13 +289,12 @@ def _read_bundle(item: Any) -> Bundle:
         protocol=top["protocol"].text(),
         version=top["version"].int(0, 2**63),
         modules=tuple(_read_module(m) for m in top["modules"].list(MAX_MODULES)),
-        chain=tuple(c.text() for c in top["chain"].list(MAX_CHAIN)),
         record_size=record["size"].int(0, 0xffff), record_hash=record["hash"].int(0, 2**32 - 1),
         state_size=state["size"].int(0, 0xffff), state_hash=state["hash"].int(0, 2**32 - 1),
         state_layout=tuple(_read_slot(s, state["size"].item) for s in state["layout"].list(4096)),
         tables=tuple(tables),
         reasons=tuple(reasons),
-        hooks=tuple(_read_hook(h) for h in top["hooks"].list(256)),
+        hooks=tuple(_read_hook(h) for h in top["hooks"].list(MAX_HOOKS)),
     )
     _cross_check(bundle, top)
     return bundle
@@ -276,11 +302,6 @@ def _read_bundle(item: Any) -> Bundle:
 
 def _cross_check(b: Bundle, top: dict[str, _Reader]) -> None:
     _unique([m.name for m in b.modules], top["modules"], "module")
-    names = {m.name for m in b.modules}
-    for i, name in enumerate(b.chain):
-        if name not in names:
-            raise BundleError(f"chain[{i}]", f"there is no module {name!r}")
-    _unique(list(b.chain), top["chain"], "module")
     for i, m in enumerate(b.modules):
         for what, mine, ours in (("record hash", m.record_hash, b.record_hash),
                                  ("record size", m.record_size, b.record_size),
@@ -288,6 +309,33 @@ def _cross_check(b: Bundle, top: dict[str, _Reader]) -> None:
                                  ("state size", m.state_size, b.state_size)):
             if mine != ours:
                 raise BundleError(f"modules[{i}].image", f"{what} {mine:#x}, the bundle's is {ours:#x}")
+    starts: set[tuple] = set()
+    for hook, r in zip(b.hooks, top["hooks"].list(MAX_HOOKS)):
+        _check_chain(b, hook, _Reader(hook.chain, f"{r.path}.chain"))
+        if b.module(hook.chain[0]).kind != Kind.TIMING:
+            if (hook.event, hook.selector) in starts:
+                raise r.fail(f"a second chain for {hook.event} {list(hook.selector) or ''}".rstrip())
+            starts.add((hook.event, hook.selector))
+
+
+ORDER = {Kind.PARSER: 0, Kind.PROCESSOR: 1, Kind.DEPARSER: 2}
+
+
+def _check_chain(b: Bundle, hook: Hook, r: _Reader) -> None:
+    """A parser, then processors, then a deparser; or one fused or timing container."""
+    known = {m.name: m.kind for m in b.modules}
+    for i, name in enumerate(hook.chain):
+        if name not in known:
+            raise BundleError(f"{r.path}[{i}]", f"there is no module {name!r}")
+    _unique(list(hook.chain), r, "module")
+    kinds = [known[name] for name in hook.chain]
+    if len(kinds) == 1:
+        return
+    places = [ORDER.get(kind, -1) for kind in kinds]
+    if -1 in places:
+        raise r.fail(f"a {kinds[places.index(-1)].name.lower()} container is alone in its chain")
+    if places != sorted(places) or kinds.count(Kind.PARSER) > 1 or kinds.count(Kind.DEPARSER) > 1:
+        raise r.fail("a chain is a parser, then processors, then a deparser")
 
 
 def _read_module(r: _Reader) -> Image:
@@ -378,17 +426,26 @@ def _read_slot(r: _Reader, state_size: int) -> dict[str, Any]:
     return r.item
 
 
-def _read_hook(r: _Reader) -> dict[str, Any]:
-    """`event` and `context` are the engine's business; what else a hook carries is plain data for its host."""
-    if not isinstance(r.item, dict):
-        raise r.fail("a map is expected")
-    for key, check in {"event": _Reader.text,
-                       "context": lambda x: x.one_of(CONTEXTS)}.items():
-        if key not in r.item:
-            raise r.fail(f"{key} is missing")
-        check(_Reader(r.item[key], f"{r.path}.{key}"))
-    _plain(r)
-    return r.item
+def _read_hook(r: _Reader) -> Hook:
+    h = r.map("event", "selector", "context", "chain", "within", "period", "offset", "jitter")
+    name = h["event"].one_of(tuple(EVENTS))
+    event = EVENTS[name]
+    selector = tuple(n.int(0, SELECTOR_MAX) for n in h["selector"].list(len(event.selectors)))
+    context = h["context"].one_of(CONTEXTS)
+    if context != event.context and name != "buffer.complete":      # a buffer's: that of the chain which completed it
+        raise h["context"].fail(f"{context}, {name} runs in {event.context}")
+    chain = tuple(c.text() for c in h["chain"].list(MAX_CHAIN))
+    if not chain:
+        raise h["chain"].fail("a chain has at least one module")
+    within, period, offset, jitter = (h[key].int(0, TIME_MAX) for key in ("within", "period", "offset", "jitter"))
+    if name in PERIODIC and not period:
+        raise h["period"].fail(f"0, {name} has a period")
+    if name not in PERIODIC and (period or offset or jitter):
+        raise r.fail(f"{name} has no period, offset or jitter")
+    if jitter > period or offset and offset >= period:
+        key, value = ("jitter", jitter) if jitter > period else ("offset", offset)
+        raise h[key].fail(f"{value}, the period is {period}")
+    return Hook(name, chain, context, selector, within, period, offset, jitter)
 
 
 def _plain(r: _Reader) -> None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from textwrap import wrap
 
+from lpn.lang.hooks import CONTEXTS
+
 
 class Arg(IntEnum):
     """What an argument register must hold; the engine checks the memory kinds at run time."""
@@ -30,10 +32,6 @@ class Ret(IntEnum):
 
     ZERO = 0        #: always 0
     U32 = 1         #: a 32-bit number, zero-extended
-
-
-#: The contexts a hook runs in (LANGUAGE: Hooks and time).
-CONTEXTS = ("isr", "radio", "net")
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,13 @@ checked programs and never look at source text again.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Optional, Union
+from typing import TYPE_CHECKING, Optional, Union
 
 from .source import Span
 from .types import Type
+
+if TYPE_CHECKING:
+    from .hooks import Hook
 
 
 @dataclass(eq=False)
@@ -757,9 +760,19 @@ class Program(Node):
     main: list[Union[Decl, ErrorDecl]] = field(default_factory=list)
     # checked:
     headers_struct: Optional[Struct] = None     # the `headers` struct the modules share
-    chain: list[Decl] = field(default_factory=list)        # modules in order: the protocol's rx_done binding, or order of declaration
+    hooks: list["Hook"] = field(default_factory=list)      # what runs, and when: hooks.py
     reasons: list[str] = field(default_factory=list)       # drop reasons by number; [0] is "" (none)
     warnings: list = field(default_factory=list)           # diagnostics that did not stop the checker
+
+    @property
+    def chain(self) -> list[Decl]:
+        """The modules that a received frame takes, in order: the chain of `radio.rx_done`."""
+        return next((hook.chain for hook in self.hooks if hook.event == "radio.rx_done" and not hook.timed), [])
+
+    @property
+    def modules(self) -> list[Decl]:
+        """The modules of all hooks, each once, in the order in which hooks name them."""
+        return list(dict.fromkeys(module for hook in self.hooks for module in hook.chain))
 
     def reason_number(self, name: str) -> int:
         """The number of a drop reason."""

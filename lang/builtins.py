@@ -37,8 +37,3 @@ STACK_METHODS: dict[str, tuple[int, Type]] = {"push_front": (1, Void()), "pop_fr
 RADIO: dict[str, tuple[int, Type]] = {
     "on": (0, Void()), "off": (0, Void()), "cca": (0, Bits(8)), "send": (1, Void()), "channel": (1, Void()), "power": (1, Void()),
 }
-
-# Hooks a protocol or timing block can name.
-HOOKS = (
-    "radio.rx_start", "radio.rx_done", "radio.tx_start", "radio.tx_done", "radio.ack_timeout", "net.rx", "net.tx", "app.tx",
-)

@@ -1,4 +1,4 @@
-"""What the modules of a chain do to header instances, whatever the path: assignments, validity, codecs."""
+"""What the modules of a program do to header instances, whatever the path: assignments, validity, codecs."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -25,9 +25,9 @@ class Effect:
 
 
 def effects(program: ast.Program) -> list[Effect]:
-    """Every effect in the modules of the program's chain; a header passed to a function counts where the function acts."""
+    """Every effect in the modules that hooks run; a header passed to a function counts where the function acts."""
     out: list[Effect] = []
-    for module in program.chain:
+    for module in program.modules:
         seen: set[tuple] = set()
         bodies: list[object]
         if isinstance(module, ast.Parser):

@@ -24,8 +24,8 @@ def unsupported(program: ast.Program, diagnostics: Diagnostics) -> None:
         diagnostics.error(f"{what} {verb} not supported yet", node.span, hint)
 
     for decl in program.decls:
-        if isinstance(decl, ast.Protocol):
-            protocol(decl, refuse)
+        if isinstance(decl, ast.Protocol) and decl.timing:
+            refuse("timing in a protocol", decl, "")
         elif isinstance(decl, ast.Codec) and decl.header is not None:
             if any(isinstance(item, ast.ChoiceField) for item in decl.header.items):
                 refuse("a codec for a header with a choice", decl)
@@ -43,18 +43,6 @@ def unsupported(program: ast.Program, diagnostics: Diagnostics) -> None:
                 refuse(f"a loop of more than {LOOP_TURNS} turns", node)
             elif isinstance(node, ast.If):
                 branch(node, refuse)
-
-
-def protocol(decl: ast.Protocol, refuse: Refuse) -> None:
-    for binding in decl.bindings:
-        if binding.event != "radio.rx_done":
-            refuse(f"the hook {binding.event}", binding, "there is radio.rx_done")
-        elif binding.within is not None:
-            refuse("a deadline", binding, "remove 'within': nothing proves it yet")
-    if len(decl.bindings) > 1:
-        refuse("more than one binding", decl.bindings[1], "")
-    if decl.timing:
-        refuse("timing in a protocol", decl, "")
 
 
 def expression(node: ast.Expr, refuse: Refuse) -> None:

@@ -109,8 +109,8 @@ def test_build_writes_what_the_verifier_found_into_the_image(tag, tmp_path):
 def test_build_all_forms_fused(tag, tmp_path, emit):
     assert lpnc("build", tag, "--fuse", "-o", tmp_path / "x", *emit).exit_code == 0
     files = {p.name: p.read_bytes() for p in (tmp_path / "x").iterdir()}
-    assert set(files) == {"TagProtocol.ll", "TagProtocol.s", "TagProtocol.o"}
-    assert b"define" in files["TagProtocol.ll"] and files["TagProtocol.o"][:4] == b"\x7fELF"
+    assert set(files) == {f"TagProtocol.radio.rx_done.{suffix}" for suffix in ("ll", "s", "o")}
+    assert b"define" in files["TagProtocol.radio.rx_done.ll"] and files["TagProtocol.radio.rx_done.o"][:4] == b"\x7fELF"
 
 
 def test_build_to_standard_output(tag):

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli import FRAMES, TAG, UDP, lpnc, lpnc_process, make_capture
+from cli import FRAMES, RECORDING, TAG, UDP, lpnc, lpnc_process, make_capture
 from lpn.compiler.build import compile_program
 from lpn.compiler.cli import guard
 from lpn.lang.check import check
@@ -96,6 +96,21 @@ def test_file_without_permission(tag, tmp_path):
                           capture_output=True, text=True, check=False, cwd="/")
     assert (done.returncode, done.stdout) == (2, "")
     assert "Permission denied" in done.stderr and done.stderr.count("\n") == 1
+
+
+TRANSMITTING = """
+processor Count() { counter<bit<32>> sent; apply { sent.count(); } }
+protocol P version 1 { on radio.tx_done : Count; on radio.ack_timeout : Count; }
+"""
+
+
+def test_no_chain_for_received_frames(tmp_path):
+    source, capture = tmp_path / "tx.lpn", RECORDING
+    source.write_text(TRANSMITTING)
+    assert "no chain for radio.rx_done" in refusal("run", source, "--in", capture, status=1)
+    assert "no chain for radio.rx_done" in refusal("build", source, "--target", "xdp", status=1)
+    assert lpnc("build", source, "-o", tmp_path).exit_code == 0
+    assert "no chain for radio.rx_done" in refusal("run", tmp_path / "tx.lpnb", "--in", capture, status=1)
 
 
 def test_no_modules_to_compile(tmp_path):

@@ -281,7 +281,7 @@ def test_what_a_bundle_says():
     from lpn.compiler.bundle import Bundle, _content
     from lpn.compiler.image import Image, Kind
     module = Image("m", Kind.PROCESSOR, bytes(8))
-    keys = [*_content(Bundle("p", 1, (module,), ("m",))), "crc32"]
+    keys = [*_content(Bundle("p", 1, (module,))), "crc32"]
     assert [row[0] for row in rows("image.md", "key")] == keys
 
 

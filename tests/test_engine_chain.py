@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from engine_isa import EXIT, insn, lddw, mov
 
-from lpn.compiler.bundle import Bundle, Entry, KeyField, Table
+from lpn.compiler.bundle import Bundle, Entry, Hook, KeyField, Table
 from lpn.compiler.image import Flag, Image, Kind
 from lpn.runtime.engines import EngineError, get_engine
 from lpn.runtime.memory import CONTEXT
@@ -19,7 +19,8 @@ def image(name: str, kind: Kind, text: bytes, **more) -> Image:
 
 
 def bundle(*images: Image, **more) -> Bundle:
-    return Bundle("p", 1, images, tuple(i.name for i in images), record_size=16, state_size=8, record_hash=1,
+    chain = tuple(i.name for i in images)
+    return Bundle("p", 1, images, (Hook("radio.rx_done", chain),) if chain else (), record_size=16, state_size=8, record_hash=1,
                   state_hash=2, reasons=("SHORT", "OTHER"), **more)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lpn.compiler import cbor
-from lpn.compiler.bundle import Action, Bundle, BundleError, Entry, KeyField, Param, Table
+from lpn.compiler.bundle import Action, Bundle, BundleError, Entry, Hook, KeyField, Param, Table
 from lpn.compiler.image import Image, Kind
 
 EXIT = bytes.fromhex("9500000000000000")
@@ -19,15 +19,25 @@ TABLE = Table("routes", 0, (KeyField(128, "lpm"), KeyField(12, "range"), KeyFiel
               (Action("send", (Param("port", 0, 16), Param("hop", 2, 16, "big"))), Action("drop")))
 BUNDLE = Bundle(
     "udp", 3, (Image("parse", Kind.PARSER, EXIT, record_size=8, record_hash=7, state_size=4, state_hash=9),
-               Image("emit", Kind.DEPARSER, EXIT, record_size=8, record_hash=7, state_size=4, state_hash=9)),
-    ("parse", "emit"), 8, 7, 4, 9, ({"name": "count", "offset": 0, "type": {"kind": "bits", "width": 32}},), (TABLE,),
-    ("SHORT", "CHECKSUM"), ({"event": "net.rx", "context": "net", "within_us": 4000},))
+               Image("emit", Kind.DEPARSER, EXIT, record_size=8, record_hash=7, state_size=4, state_hash=9),
+               Image("Duty.every_1", Kind.TIMING, EXIT, record_size=8, record_hash=7, state_size=4, state_hash=9)),
+    (Hook("net.rx", ("parse", "emit"), "net", (41, 7), 4000), Hook("radio.rx_done", ("parse",)),
+     Hook("radio.rx_done", ("Duty.every_1",)), Hook("slot", ("Duty.every_1",), "radio", (3, 10), 300, 100_000, 30_000, 500)),
+    8, 7, 4, 9, ({"name": "count", "offset": 0, "type": {"kind": "bits", "width": 32}},), (TABLE,),
+    ("SHORT", "CHECKSUM"))
 RAW = BUNDLE.to_bytes()
 
 
 def test_round_trip():
     assert Bundle.from_bytes(RAW) == BUNDLE
     assert Bundle.from_bytes(RAW).to_bytes() == RAW
+
+
+def test_what_a_received_frame_takes():
+    assert BUNDLE.chain == ("parse",) and [m.name for m in BUNDLE.chained()] == ["parse"]
+    assert [m.name for m in BUNDLE.chained(BUNDLE.hooks[0])] == ["parse", "emit"]
+    assert BUNDLE.contexts("parse") == ("net", "radio") and BUNDLE.contexts("Duty.every_1") == ("radio",)
+    assert BUNDLE.contexts("none") == () == Bundle("none", 1, ()).chain
 
 
 def sealed(content: dict) -> bytes:
@@ -49,7 +59,7 @@ def changed(path: tuple, value) -> bytes:
 
 
 OTHER = Image("parse", Kind.PARSER, EXIT).to_bytes()
-T = ("tables", 0)
+T, H = ("tables", 0), ("hooks", 0)
 WRONG = [
     (("lpn",), 2, "lpn", "format 2, this reads 1"),
     (("lpn",), "1", "lpn", "an integer is expected"),
@@ -68,16 +78,38 @@ WRONG = [
     (("modules", 0, "image"), b"LPN1", "modules[0].image", "truncated: 4 bytes"),
     (("modules", 0, "image"), "text", "modules[0].image", "a byte string is expected"),
     (("modules", 0, "image"), OTHER, "modules[0].image", "record hash 0x0, the bundle's is 0x7"),
-    (("chain", 1), "work", "chain[1]", "there is no module 'work'"),
-    (("chain", 1), "parse", "chain", "module 'parse' twice"),
-    (("chain",), ["parse"] * 9, "chain", "9 elements, the limit is 8"),
+    (("chain",), ["parse"], "bundle", "unknown field 'chain'"),
+    (("hooks",), {}, "hooks", "an array is expected"),
+    (H, [], "hooks[0]", "a map is expected"),
+    (H + ("when",), 1, "hooks[0]", "unknown field 'when'"),
+    (H + ("event",), KeyError, "hooks[0]", "event is missing"),
+    (H + ("event",), "net.x", "hooks[0].event", "one of radio.rx_start, radio.rx_done"),
+    (H + ("context",), "kernel", "hooks[0].context", "one of isr, radio, net"),
+    (H + ("context",), "isr", "hooks[0].context", "isr, net.rx runs in net"),
+    (H + ("selector",), 41, "hooks[0].selector", "an array is expected"),
+    (H + ("selector",), [1, 2, 3], "hooks[0].selector", "3 elements, the limit is 2"),
+    (H + ("selector", 1), -7, "hooks[0].selector[1]", "-7 is not in"),
+    (H + ("chain",), "parse", "hooks[0].chain", "an array is expected"),
+    (H + ("chain",), [], "hooks[0].chain", "at least one module"),
+    (H + ("chain", 1), "work", "hooks[0].chain[1]", "there is no module 'work'"),
+    (H + ("chain", 1), "parse", "hooks[0].chain", "module 'parse' twice"),
+    (H + ("chain",), ["parse"] * 9, "hooks[0].chain", "9 elements, the limit is 8"),
+    (H + ("chain",), ["emit", "parse"], "hooks[0].chain", "a parser, then processors, then a deparser"),
+    (H + ("chain",), ["parse", "Duty.every_1"], "hooks[0].chain", "a timing container is alone"),
+    (H + ("within",), -1, "hooks[0].within", "-1 is not in"),
+    (H + ("within",), 2**31, "hooks[0].within", "2147483648 is not in"),
+    (H + ("within",), "4 ms", "hooks[0].within", "an integer is expected"),
+    (H + ("period",), 125, "hooks[0]", "net.rx has no period, offset or jitter"),
+    (H + ("jitter",), 5, "hooks[0]", "net.rx has no period, offset or jitter"),
+    (("hooks", 3, "period"), 0, "hooks[3].period", "0, slot has a period"),
+    (("hooks", 3, "jitter"), 100_001, "hooks[3].jitter", "100001, the period is 100000"),
+    (("hooks", 3, "offset"), 100_000, "hooks[3].offset", "100000, the period is 100000"),
+    (("hooks", 2, "chain"), ["emit"], "hooks[2]", "a second chain for radio.rx_done"),
     (("record", "size"), 65536, "record.size", "65536 is not in"),
     (("record",), [], "record", "a map is expected"),
     (("state", "layout", 0, "offset"), 4, "state.layout[0].offset", "behind the state's 4 bytes"),
     (("state", "layout", 0, "type"), "a\n", "state.layout[0].type", "control characters"),
     (("reasons",), ["A", "A"], "reasons", "reason 'A' twice"),
-    (("hooks", 0, "context"), "kernel", "hooks[0].context", "one of isr, radio, net"),
-    (("hooks", 0, "event"), KeyError, "hooks[0]", "event is missing"),
     (T + ("index",), 1, "tables[0].index", "tables are numbered in order"),
     (T + ("key",), [], "tables[0].key", "at least one"),
     (T + ("key", 0, "kind"), "regex", "tables[0].key[0].kind", "one of exact, lpm"),

@@ -46,7 +46,7 @@ class ContextDescriptor:
     max_text: int = 16384                             # slots
     align8: int = 1                                   # rule 27: alignment an 8-byte access needs
     branch_budget: int | None = None                  # rule 35
-    hook: str | None = None                           # rule 31: context helpers must be allowed in
+    contexts: tuple[str, ...] = ()                    # rule 31: where helpers must be allowed; () asks nothing
 
     def field_at(self, offset: int) -> Field | None:
         return next((f for f in self.fields if f.offset <= offset < f.offset + f.width), None)

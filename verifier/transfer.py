@@ -376,8 +376,10 @@ class Machine(Memory):
         if spec is None:
             self.fail(31, slot, f"helper {id} is unknown")
         else:
-            if spec.contexts is not None and self.profile.hook and self.profile.hook not in spec.contexts:
-                self.fail(31, slot, f"helper {spec.name} is not allowed in context {self.profile.hook}")
+            for context in self.profile.contexts:
+                if spec.contexts is not None and context not in spec.contexts:
+                    self.fail(31, slot, f"helper {spec.name} is not allowed in context {context}",
+                              f"it is allowed in {', '.join(spec.contexts)}")
             self.arguments(s, slot, spec)
             first = s.regs[1]
             if self.checking and first is not None and first.kind == NUMBER and s.num(first).is_const:

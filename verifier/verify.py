@@ -71,11 +71,10 @@ def line_of(line_map, slot):
 
 
 def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
-            state_size: int = 0, helpers=None, line_map=None, hook: str | None = None,
+            state_size: int = 0, helpers=None, line_map=None, contexts: tuple[str, ...] = (),
             max_insns: int = MAX_INSNS, max_steps: int = MAX_STEPS) -> tuple[Report, Analysis | None]:
     """As `verify`, with the invariants when the container is accepted."""
-    if hook is not None:
-        profile = replace(profile, hook=hook)
+    profile = replace(profile, contexts=tuple(contexts) or profile.contexts)
     profile = profile.with_sizes(rodata=rodata, data=data, rec=record_size, state=state_size)
     report = Report(False, slots=len(text) // 8)
     fix = None
@@ -130,14 +129,14 @@ def _totals(report: Report, graph, bounds, live, profile, max_insns) -> None:
 
 
 def verify(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
-           state_size: int = 0, helpers=None, line_map=None, hook: str | None = None, max_insns: int = MAX_INSNS,
+           state_size: int = 0, helpers=None, line_map=None, contexts: tuple[str, ...] = (), max_insns: int = MAX_INSNS,
            max_steps: int = MAX_STEPS) -> Report:
     """Judge a text section under a context descriptor.
 
     `rodata`, `data`, `record_size`, `state_size`: sizes of these regions in bytes. `helpers`: rows of compiler/helpers.py (the default) or HelperSpec.
-    `line_map`: rows (slot, file, line) in any order. `hook`: the context the container runs in (rule 31). `max_insns`: most executed instructions (rule 34); `max_steps`: effort (rule 38)."""
+    `line_map`: rows (slot, file, line) in any order. `contexts`: where the container runs (rule 31). `max_insns`: most executed instructions (rule 34); `max_steps`: effort (rule 38)."""
     return analyse(text, profile, rodata=rodata, data=data, record_size=record_size, state_size=state_size,
-                   helpers=helpers, line_map=line_map, hook=hook, max_insns=max_insns, max_steps=max_steps)[0]
+                   helpers=helpers, line_map=line_map, contexts=contexts, max_insns=max_insns, max_steps=max_steps)[0]
 
 
 def render(report: Report, color: bool = False, source: dict[str, list[str]] | None = None, name: str = "container") -> str:

@@ -96,14 +96,17 @@ def checked(source: Source | Path, without: Iterable[str] = ()) -> ast.Program:
 
 
 def leave_out(program: ast.Program, without: Iterable[str]) -> None:
-    """Takes processors out of the chain: the others keep their meaning, as a processor only reads and changes headers."""
+    """Takes processors out of all chains: the others keep their meaning, as a processor only reads and changes headers."""
     for name in without:
-        found = [m for m in program.chain if m.name == name]
+        found = [m for hook in program.hooks if not hook.timed for m in hook.chain if m.name == name]
         if not found:
-            raise Failure(f"--without {name}: the chain has no such module, it is {' -> '.join(m.name for m in program.chain)}")
+            chains = "; ".join(" -> ".join(m.name for m in hook.chain) for hook in program.hooks if not hook.timed)
+            raise Failure(f"--without {name}: the chain has no such module, it is {chains}")
         if not isinstance(found[0], ast.Processor):
             raise Failure(f"--without {name}: it is a {type(found[0]).__name__.lower()}, only processors can be left out")
-        program.chain = [m for m in program.chain if m.name != name]
+        for hook in program.hooks:
+            hook.chain = [m for m in hook.chain if m is not found[0]]
+        program.hooks = [hook for hook in program.hooks if hook.chain]
 
 
 def warnings(program: ast.Program) -> None:
@@ -168,8 +171,8 @@ def listed(choices: Iterable[str]) -> Callable[[click.Context, click.Parameter, 
 def compile_options(command: Callable) -> Callable:
     for option in (
         click.option("-O", "level", type=click.IntRange(0, 2), default=2, metavar="LEVEL", help="Optimisation level, 0 to 2 (the default)."),
-        click.option("--without", multiple=True, metavar="MODULE", help="Leave a processor out of the chain (repeatable)."),
-        click.option("--fuse", is_flag=True, help="Compile the whole chain into one container."),
+        click.option("--without", multiple=True, metavar="MODULE", help="Leave a processor out of all chains (repeatable)."),
+        click.option("--fuse", is_flag=True, help="Compile each chain into one container."),
     ):
         command = option(command)
     return command

@@ -34,10 +34,11 @@ class Unit:
     lines: Lines = field(default_factory=list)
     image: bytes | None = None
     certificate: int = 0
+    contexts: tuple[str, ...] = ()              # where the hooks run that it belongs to; () where that is not known
 
     def judge(self) -> Report:
         return verify(self.text, PROFILES[self.profile], rodata=self.rodata, data=self.data, record_size=self.record_size,
-                      state_size=self.state_size, line_map=self.lines)
+                      state_size=self.state_size, line_map=self.lines, contexts=self.contexts)
 
 
 @dataclass
@@ -48,13 +49,13 @@ class Units:
     sources: dict[str, list[str]]
 
 
-def of_image(image: Image, lines: Lines, profile: str = "lpn") -> Unit:
+def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[str, ...] = ()) -> Unit:
     return Unit(image.name, image.text, profile, image.kind.name.lower(), len(image.rodata), len(image.data), image.record_size,
-                image.state_size, lines, image.to_bytes(), len(image.certificate))
+                image.state_size, lines, image.to_bytes(), len(image.certificate), contexts)
 
 
 def of_compiled(compiled: Compiled) -> Units:
-    return Units([of_image(c.image, c.code.lines, compiled.target.name) for c in compiled.containers],
+    return Units([of_image(c.image, c.code.lines, compiled.target.name, compiled.contexts(c.name)) for c in compiled.containers],
                  {source.name: source.lines for source in compiled.program.sources})
 
 
@@ -68,8 +69,14 @@ def of_input(given: Input, target: str | None = None, fuse: bool = False, withou
     if given.kind == "object":
         return of_object(given, target, sizes or {})
     maps = source_map(given.path)
-    images = [given.decode(Image.from_bytes)] if given.kind == "image" else given.decode(Bundle.from_bytes).chained()
-    return Units([of_image(image, maps.get(image.name, []), target or "lpn") for image in images], source_texts(maps.values()))
+    profile = target or "lpn"
+    if given.kind == "image":
+        image = given.decode(Image.from_bytes)
+        items = [of_image(image, maps.get(image.name, []), profile)]
+    else:
+        bundle = given.decode(Bundle.from_bytes)
+        items = [of_image(image, maps.get(image.name, []), profile, bundle.contexts(image.name)) for image in bundle.modules]
+    return Units(items, source_texts(maps.values()))
 
 
 def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:

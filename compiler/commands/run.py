@@ -19,6 +19,7 @@ from .inputs import STDIN, compile_options, json_option, read_input, shown, warn
 from .judge import compiled
 from .packets import Describer, describe_datagram, is_datagram
 
+NO_CHAIN = "the protocol has no chain for radio.rx_done, which is what frames of a capture take"
 STYLES = {"DROP": "red", "DELIVER": "green", "TRANSMIT": "cyan", "CONSUMED": "blue"}
 
 
@@ -87,6 +88,8 @@ def command(file: str, capture: str, target: str | None, out_linktype: int | Non
     if given.kind == "source":
         program = given.program(without)
         warnings(program)
+        if program.hooks and not program.chain:
+            raise Failure(f"{shown(file)}: {NO_CHAIN}", 1)
         tables = control.load(tables_file, program) if tables_file else None
         made = compiled(program, "lpn", fuse, level) if {"engine", "rbpf"} & set(engines) else None
         runners = [runner(name, program, tables, made, level) for name in engines]
@@ -142,6 +145,8 @@ def bundle_runners(given, engines: list[str], more: bool) -> list[Runner]:
     if more:
         raise Failure(f"{shown(given.path)}: --tables, --verbose, --fuse and --without need the program's source (.lpn)")
     bundle = given.decode(Bundle.from_bytes)
+    if not bundle.chain:
+        raise Failure(f"{shown(given.path)}: {NO_CHAIN}", 1)
     return [bundle_runner(name, bundle) for name in engines]
 
 

@@ -37,7 +37,7 @@ class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors,
 
     def run(self) -> None:
         program = self.program
-        program.headers_struct, program.chain = None, []
+        program.headers_struct, program.hooks = None, []
         self.collect()
         for decl in program.decls:
             self.ensure(decl)
@@ -45,7 +45,7 @@ class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors,
             for decl in program.decls:
                 if isinstance(decl, kind):
                     visit(decl)
-        self.set_chain()
+        self.set_hooks()
         program.reasons = reasons(program)
 
     def collect(self) -> None:

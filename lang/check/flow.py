@@ -32,20 +32,26 @@ class Flow(FlowCalls):
                 self.summary(decl)
             elif isinstance(decl, ast.Codec):
                 self.codec(decl)
-        parsed = after = self.nothing_valid()
-        for module in self.program.chain:
-            if isinstance(module, ast.Parser):
-                parsed = after = self.parser(module) or self.nothing_valid()
-                self.summed_payload(parsed)
-            else:
-                after = self.module(module, after) or parsed
+        ends = [self.chain(hook.chain) for hook in self.program.hooks]
+        parsed, used = ends[0] if ends else self.nothing_valid(), self.program.modules
         for decl in self.program.decls:
-            if decl in self.program.chain:
+            if decl in used:
                 continue
             if isinstance(decl, ast.Parser):
                 self.parser(decl)
             elif isinstance(decl, (ast.Processor, ast.Deparser)):
                 self.module(decl, parsed)
+
+    def chain(self, modules: list[ast.Decl]) -> Paths:
+        """Judges modules in the order in which they run. What the parser found."""
+        parsed = after = self.nothing_valid()
+        for module in modules:
+            if isinstance(module, ast.Parser):
+                parsed = after = self.parser(module) or self.nothing_valid()
+                self.summed_payload(parsed)
+            else:
+                after = self.module(module, after) or parsed
+        return parsed
 
     def summed_payload(self, paths: Paths) -> None:
         """`payload` in inet_sum is what was not extracted: no header may follow the one that sums it."""

@@ -1,12 +1,11 @@
 """Protocols and timing blocks: hooks, and the chain of modules that a packet takes."""
 from __future__ import annotations
 
-from .. import ast, builtins
+from .. import ast
+from ..hooks import BOUND, EVENTS, MODULES, SELECTOR_MAX, TIME_MAX, hooks_of
 from ..types import Bits, Void
-from .base import Base, article, kind_of
+from .base import Base, article, kind_of, plural
 from .scope import Scope, suggest
-
-MODULES = (ast.Parser, ast.Processor, ast.Deparser)
 
 
 class Protocols(Base):
@@ -37,28 +36,57 @@ class Protocols(Base):
             if not handler.params:
                 self.block(handler.body)
 
-    def hook(self, event: str, where: ast.Node) -> None:
-        if event not in builtins.HOOKS:
-            hint = suggest(event, builtins.HOOKS) or f"there are {', '.join(builtins.HOOKS)}"
-            self.error(f"there is no hook '{event}'", where, hint)
+    def hook(self, event: str, where: ast.Node) -> bool:
+        if event not in BOUND:
+            self.error(f"there is no hook '{event}'", where, suggest(event, BOUND) or f"there are {', '.join(BOUND)}")
+        return event in BOUND
+
+    def time(self, e: ast.Expr | None, what: str, least: int = 1) -> int | None:
+        """A constant time in microseconds; what is no time is told."""
+        value = self.constant_number(e, what) if e is not None else None
+        if e is None or value is None:
+            return None
+        if not least <= value <= TIME_MAX:
+            self.error(f"{what} is {least} us to {TIME_MAX // 1_000_000} s, and this is {value} us", e)
+            return None
+        return value
 
     def protocol_body(self, protocol: ast.Protocol) -> None:
         if protocol.version is not None:
             version = self.constant_number(protocol.version, "a version")
             if version is not None and not 0 <= version < 1 << 16:
                 self.error("a version is 0 to 65535", protocol.version)
+        bound: dict[tuple, ast.Binding] = {}
         for binding in protocol.bindings:
-            self.hook(binding.event, binding)
-            for arg in binding.args:
-                self.expr(arg)
-                self.settle(arg)
-            if binding.within is not None:
-                self.constant_number(binding.within, "a time")
+            known = self.hook(binding.event, binding)
+            selector = self.selector(binding)
+            self.time(binding.within, "a deadline")
             self.binding(binding)
+            first = bound.setdefault((binding.event, selector), binding) if known and selector is not None else binding
+            if first is not binding:
+                self.error(f"{binding.event} starts two chains", binding, "join them: a chain has any number of processors",
+                           notes=[("the first one is here", first.span)])
         for name in protocol.timing:
             decl = self.find(name, protocol, "timing block", lambda decl: isinstance(decl, ast.Timing))
             if decl is not None and not isinstance(decl, ast.Timing):
                 self.error(f"'{name}' is {article(kind_of(decl))}, not a timing block", protocol)
+
+    def selector(self, binding: ast.Binding) -> tuple[int, ...] | None:
+        """The numbers in `on net.rx(41, 7) : ...`: which occurrences start the chain."""
+        names = EVENTS[binding.event].selectors if binding.event in BOUND else None
+        if names is not None and len(binding.args) > len(names):
+            takes = f"{plural(len(names), 'number')}: {', '.join(names)}" if names else "no numbers"
+            self.error(f"{binding.event} takes {takes}", binding.args[len(names)])
+            return None
+        numbers: list[int | None] = []
+        for place, arg in enumerate(binding.args):
+            what = names[place] if names is not None else "number"
+            value = self.constant_number(arg, f"a {what}")
+            if value is not None and not 0 <= value <= SELECTOR_MAX:
+                self.error(f"a {what} is 0 to {SELECTOR_MAX}", arg)
+                value = None
+            numbers.append(value)
+        return None if None in numbers else tuple(int(one or 0) for one in numbers)
 
     def binding(self, binding: ast.Binding) -> None:
         for name in binding.chain:
@@ -70,6 +98,8 @@ class Protocols(Base):
             elif decl is not None:
                 self.error(f"'{name}' is {article(kind_of(decl))}, not a parser, processor or deparser", binding)
         kinds = [type(module) for module in binding.modules]
+        if ast.Parser in kinds and binding.event in BOUND and not EVENTS[binding.event].packet:
+            self.error(f"{binding.event} has no packet to parse", binding, "bind processors alone")
         if len(kinds) != len(binding.chain):
             return
         order = sorted(kinds, key=MODULES.index)
@@ -79,16 +109,10 @@ class Protocols(Base):
         elif kinds and kinds[0] is ast.Deparser:
             self.error("a deparser alone has no headers to emit", binding, "put a parser before it")
 
-    def set_chain(self) -> None:
-        """The modules of the first rx_done binding; without a protocol, those of the given file in order of declaration."""
+    def set_hooks(self) -> None:
+        """What the one protocol runs; without a protocol, the given modules in order of declaration."""
         protocols = [decl for decl in self.program.decls if isinstance(decl, ast.Protocol)]
         for extra in protocols[1:]:
             self.error(f"there is a second protocol, '{extra.name}'", extra.span,
                        notes=[("the first one is here", protocols[0].span)])
-        if protocols:
-            for binding in protocols[0].bindings:
-                if binding.event == "radio.rx_done":
-                    self.program.chain = list(binding.modules)
-                    return
-        else:
-            self.program.chain = [decl for decl in self.program.decls if isinstance(decl, MODULES)]
+        self.program.hooks = hooks_of(self.program)

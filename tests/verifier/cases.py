@@ -4,7 +4,7 @@
     profile: lpn | femto | xdp          (lpn if absent)
     sizes: rodata=8 record_size=16      keyword arguments of verify()
     options: max_steps=5                likewise
-    hook: isr                           where the container runs (rule 31)
+    contexts: isr, radio                where the container runs (rule 31)
     helpers: 9=find:nullable:entry      a helper instead of the project's
     broken: 16                          the rule the message names, if it is not the file's
     expect: accept | the exact message
@@ -18,7 +18,7 @@ from pathlib import Path
 from lpn.compiler.asm import assemble
 from lpn.verifier import PROFILES, HelperSpec, Region, Report, verify
 
-HEADERS = ("profile", "sizes", "options", "hook", "helpers", "broken", "expect")
+HEADERS = ("profile", "sizes", "options", "contexts", "helpers", "broken", "expect")
 
 
 @dataclass
@@ -33,8 +33,8 @@ class Case:
         profile = PROFILES[self.headers.get("profile", "lpn")]
         words = self.headers.get("sizes", "").split() + self.headers.get("options", "").split()
         options = {k: int(v) for k, v in (w.split("=") for w in words)}
-        if "hook" in self.headers:
-            profile = replace(profile, hook=self.headers["hook"])
+        if "contexts" in self.headers:
+            profile = replace(profile, contexts=tuple(self.headers["contexts"].split(", ")))
         if "helpers" in self.headers:
             number, what = self.headers["helpers"].split("=")
             name, kind, *rest = what.split(":")
