@@ -81,12 +81,15 @@ class Generator(Codecs, Tables):
     def declare(self, headers: list[HeaderInfo]) -> None:
         c = self.choose
         summing = [h for h in headers if h.sums][-1:]
-        for at, info in [(n, h) for n, h in enumerate(headers) if not h.sums] + [(9, h) for h in summing]:
+        order = [h for h in headers if not h.sums]
+        for one in summing:                     # a sum covers what follows it; of two, one would be inside the other
+            order.insert(c.number(0, len(order)), one)
+        for at, info in enumerate(order):
             for copy in range(c.number(1, 2) if not info.sums else 1):
                 size = c.number(1, 3) if not info.params and not info.sums and c.chance(1, 4) else 0
                 args = []
                 for header, _ in info.params:
-                    fit = [i.name for i in self.instances if i.header is header and not i.size]
+                    fit = [i.name for i in self.instances if i.header is header and not i.size and not header.sums]
                     args.append(c.pick(fit) if fit else "")
                 if "" not in args or not self.instances and not info.params:
                     self.instances.append(InstanceInfo(f"x{at}{'ab'[copy]}", info, size, tuple(args)))

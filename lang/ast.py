@@ -762,6 +762,7 @@ class Program(Node):
     headers_struct: Optional[Struct] = None     # the `headers` struct the modules share
     hooks: list["Hook"] = field(default_factory=list)      # what runs, and when: hooks.py
     reasons: list[str] = field(default_factory=list)       # drop reasons by number; [0] is "" (none)
+    summed: set = field(default_factory=set)               # ((StructField, index), (the same)): the second may follow the first, which sums it
     warnings: list = field(default_factory=list)           # diagnostics that did not stop the checker
 
     @property

@@ -7,6 +7,7 @@ from __future__ import annotations
 from . import ast
 from .check.codecs import said_by
 from .check.headers import mentioned, needs_payload
+from .check.sums import sums_payload
 from .effects import Effect, effects
 from .instances import header_of, walk
 
@@ -72,7 +73,8 @@ def changes(e: Effect, instance: ast.StructField, field: ast.Field, later: set[a
         if e.kind == "truncate":
             return True
         if e.instance in later:
-            return e.kind in ("setValid", "setInvalid", "move") or e.kind == "assign" and e.place in shape(header_of(e.instance))
+            return e.kind in ("setValid", "setInvalid", "move") or e.kind == "assign" and (
+                sums_payload(field.equation) or e.place in shape(header_of(e.instance)))
     return False
 
 
@@ -109,19 +111,21 @@ def shape(header: ast.Header) -> set[object]:
 
 
 def spread(struct: ast.Struct, changed: set[tuple[ast.StructField, ast.Field]]) -> None:
-    """An equation that reads a changed field of its header, or of a header it is bound to, changes too."""
+    """An equation that reads a changed field of its header, or of a header it is bound to, or sums one of a later header,
+    changes too."""
     again = True
     while again:
         again = False
-        for instance in struct.fields:
-            header = header_of(instance)
+        for place, instance in enumerate(struct.fields):
+            header, later = header_of(instance), struct.fields[place + 1:]
             for field in header.fields():
                 if field.equation is None or (instance, field) in changed:
                     continue
                 own = any((instance, one) in changed for one in mentioned(field.equation, header))
                 bound = any((arg, place) in changed for param, arg in zip(header.params, instance.args)
                             for place in read_of(param, field))
-                if own or bound:
+                summed = sums_payload(field.equation) and any(one in later for one, _ in changed)
+                if own or bound or summed:
                     changed.add((instance, field))
                     again = True
 

@@ -90,6 +90,6 @@ def children(kind: type) -> tuple[str, ...]:
     if kind is ast.StructField:
         skip.add("args")
     if kind is ast.Program:
-        skip |= {"main", "hooks", "headers_struct"}
+        skip |= {"main", "hooks", "headers_struct", "summed"}
     CHILDREN[kind] = tuple(one.name for one in fields(kind) if one.name not in skip)
     return CHILDREN[kind]

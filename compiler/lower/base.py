@@ -23,13 +23,14 @@ from .deparser import Deparsers
 from .parser import Parsers
 from .processor import Processors
 from .stmt import Statements
+from .sums import Sums
 
 
 # A fused chain keeps header images of up to this many octets in variables; more would not fit the stack beside spills.
 LOCAL_IMAGES = 48
 
 
-class Lowering(Parsers, Extracts, Processors, Deparsers, Codecs, Expressions, Statements):
+class Lowering(Parsers, Extracts, Processors, Deparsers, Codecs, Sums, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""

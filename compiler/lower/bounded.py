@@ -356,6 +356,9 @@ class BoundedLowering(Lowering):
         for k in range(0, octets, word):
             self._store(self.at(self.out, to), k, word, self._load(p, k, word))
 
+    def sum_varbit(self, *_) -> tuple[ir.Value, ir.Value]:
+        raise self.unsupported(self.program.headers_struct, "a sum over a varbit in an XDP program")
+
     def sum_packet(self, start: ir.Value, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ir.Value]:
         """As for other targets, in halves of words; each loop ends by itself within the largest packet."""
         b = self.b

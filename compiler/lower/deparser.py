@@ -108,12 +108,16 @@ class Deparsers:
         self.wrote(octets, octets)
 
     def store_unit(self, inst: Instance, u: Unit, base: ir.Value, offset: int) -> None:
+        self.store(base, offset, self.unit_number(inst, u), u.little)
+
+    def unit_number(self, inst: Instance, u: Unit) -> Val:
+        """The unit as it is sent: derived fields computed."""
         v = inst.read_unit(u)
         for f, _ in u.fields:
             if (inst.inst.field, f) in self.derived and (self.constant_equation(f) is None or self.stored_differs(inst.inst.field, f)):
                 computed = inst.equation(f)
                 v = computed if len(u.fields) == 1 else inst.insert(u, v, f, computed)
-        self.store(base, offset, v, u.little)
+        return v
 
     def emit_varbit(self, inst: Instance, u: Unit) -> None:
         source, octets = inst.varbit(u)

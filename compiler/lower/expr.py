@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, PTR, Bits, Val, i32
+from lpn.compiler.bits import I32, Bits, Val, i32
 from lpn.compiler.state import scalar_width
 from lpn.compiler.target import NODE_SLOTS, VERDICTS
 from lpn.lang import ast, meters
@@ -411,66 +411,3 @@ class Expressions(Bits):
 
     def least(self, x: ir.Value, y: ir.Value) -> ir.Value:
         return self.b.select(self.b.icmp_unsigned("<", x, y), x, y)
-
-    def _call_inet_sum(self, e: ast.Call) -> Val:
-        """RFC 1071. Summed in the packet's own byte order (RFC 1071, 2.B): loads need no swap, the result one.
-
-        Of 32-bit words two sums are kept: of whole words, modulo 2^32, and of their upper halves; the sum of the lower
-        halves is what the second leaves of the first."""
-        b = self.b
-        words, upper = i32(0), i32(0)
-        payload = False
-        for arg in e.args:
-            if isinstance(arg, ast.Name) and arg.decl == "payload":
-                payload = True
-                continue
-            v = self.bits_of(arg)
-            for i, limb in enumerate(v.limbs):
-                n = min(4, v.width // 8 - 4 * i)
-                swapped = self._swap(limb, n)
-                if n == 2 and not isinstance(swapped, ir.Constant):
-                    swapped = self.opaque(swapped)          # LLVM would add two of them as one 64-bit swap and shift
-                words = self.add32(words, swapped)
-                if n > 2:
-                    upper = self.add32(upper, self._shr(swapped, 16))
-        if payload:
-            words, upper = self.sum_packet(self.payload_pointer(), words, upper)
-        lower = b.sub(words, self._shl(upper, 16))
-        total = self.add32(lower, upper)
-        for _ in range(2):
-            total = self.add32(self._and(total, i32(0xFFFF)), self._shr(total, 16))
-        return self.from_i32(16, self._swap(total, 2))
-
-    def sum_packet(self, start: ir.Value, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Adds what lies from `start` to the packet's end: four words a turn, then one, then the last 0 to 3 octets, an
-        odd one padded with zero."""
-        b = self.b
-        q, sums, uppers = self.alloca(PTR, "sum.at"), self.alloca(I32, "sum"), self.alloca(I32, "sum.upper")
-        b.store(start, q)
-        b.store(words, sums)
-        b.store(upper, uppers)
-
-        def add_word(word: ir.Value) -> None:
-            b.store(b.add(b.load(sums, typ=I32), word), sums)
-            b.store(b.add(b.load(uppers, typ=I32), b.lshr(word, i32(16))), uppers)
-
-        for size in (16, 4):
-            head, body, done = (b.append_basic_block(f"sum{size}.{part}") for part in ("head", "body", "done"))
-            b.branch(head)
-            b.position_at_end(head)
-            self.joined()
-            p = b.load(q, typ=PTR)
-            b.cbranch(b.icmp_unsigned("<=", self.at(p, size), self.end), body, done)
-            b.position_at_end(body)
-            for k in range(0, size, 4):
-                add_word(self._load(p, k, 4))
-            b.store(self.at(p, size), q)
-            b.branch(head)
-            b.position_at_end(done)
-            self.joined()
-        for size in (2, 1):
-            p = b.load(q, typ=PTR)
-            with b.if_then(b.icmp_unsigned("<=", self.at(p, size), self.end)):
-                b.store(b.add(b.load(sums, typ=I32), self._load(p, 0, size)), sums)
-                b.store(self.at(p, size), q)
-        return b.load(sums, typ=I32), b.load(uppers, typ=I32)

@@ -25,6 +25,7 @@ from .purity import purity
 from .recursion import recursion
 from .reasons import reasons
 from .statements import Statements
+from .sums import summed_headers
 
 
 class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors, Protocols, Statements, Base):
@@ -85,6 +86,7 @@ def check(program: ast.Program, supported: bool = True) -> ast.Program:
         if not checker.diagnostics.errors:
             recursion(program, checker.diagnostics)
             purity(program, checker.diagnostics)
+            summed_headers(program, checker.diagnostics)
         if not checker.diagnostics.errors:
             Flow(program, checker.diagnostics).run()
         if supported and not checker.diagnostics.errors:

@@ -13,7 +13,6 @@ from ..instances import instances, walk
 from ..types import HeaderType
 from .facts import NOWHERE, Known, Path, Paths, Values, join, merge
 from .flow_calls import FlowCalls
-from .headers import needs_payload
 
 VERDICT: Path = ("meta", "var", "verdict")
 ENDED = frozenset((1, 2, 4))                    # DROP, DELIVER, CONSUMED: later modules do not run
@@ -48,24 +47,9 @@ class Flow(FlowCalls):
         for module in modules:
             if isinstance(module, ast.Parser):
                 parsed = after = self.parser(module) or self.nothing_valid()
-                self.summed_payload(parsed)
             else:
                 after = self.module(module, after) or parsed
         return parsed
-
-    def summed_payload(self, paths: Paths) -> None:
-        """`payload` in inet_sum is what was not extracted: no header may follow the one that sums it."""
-        order = instances(self.program)
-        for place, one in enumerate(order):
-            calls = [node for node in walk(one.header.items) if isinstance(node, ast.Call) and node.target == "inet_sum"]
-            if not any(needs_payload(call) for call in calls):
-                continue
-            for later in order[place + 1:]:
-                if any((one.field, one.index) in known.valid and (later.field, later.index) in known.valid
-                       for known in paths):
-                    self.diagnostics.error(f"'{one}' sums its payload, and '{later}', which follows it, can be valid with it", one.field.span,
-                                           f"inet_sum counts what was not extracted: declare '{later}' before '{one}', or do not extract it")
-                    break
 
     def nothing_valid(self) -> Paths:
         return frozenset([Known(invalid=frozenset((one.field, one.index) for one in instances(self.program)))])

@@ -165,7 +165,8 @@ class Expressions:
         """`inet_sum(a, b, ..., payload)`."""
         data = b""
         for arg in args:
-            value = self.evaluate(arg, scope)
+            summed = isinstance(arg, ast.Name) and arg.decl == "payload"
+            value = self.run.payload_of(scope.this) if summed else self.evaluate(arg, scope)
             width = 0 if isinstance(value, bytes) else width_of(arg.type)
             data += value if isinstance(value, bytes) else unsigned(int(value), width).to_bytes(width // 8, "big")  # type: ignore[call-overload]
         return inet_sum(data)

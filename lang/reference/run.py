@@ -80,10 +80,18 @@ class Run:
             raise Rejected("StackOutOfBounds")
         return stack.elements[stack.next]
 
+    def following(self, instance: Optional[Instance]) -> list[Instance]:
+        """The valid headers after one; none after what is not of the headers struct."""
+        later = self.order[self.order.index(instance) + 1:] if instance in self.order else []
+        return [each for each in later if each.valid]
+
     def size_of_payload(self, instance: Optional[Instance]) -> int:
         """What follows the headers; in a header's own description, what follows that header: later headers too."""
-        later = self.order[self.order.index(instance) + 1:] if instance in self.order else []
-        return sum(each.size() for each in later if each.valid) + len(self.packet.rest)
+        return sum(each.size() for each in self.following(instance)) + len(self.packet.rest)
+
+    def payload_of(self, instance: Optional[Instance]) -> bytes:
+        """The octets that `size_of_payload` counts, as they are sent."""
+        return b"".join(each.emit() for each in self.following(instance)) + self.packet.rest
 
     def extract(self, instance: Instance, codec: Optional[ast.Codec], args: list[object]) -> dict[ast.Param, object]:
         """`pkt.extract(h [via codec])`; returns the codec's inout parameters."""

@@ -1,0 +1,280 @@
+"""The Internet checksum's sum (RFC 1071): of values, of the headers that follow, of the payload.
+
+Everything is summed in the packet's own byte order (RFC 1071, 2.B): loads need no swap, the result one. Of 32-bit words
+two sums are kept: of whole words, modulo 2^32, and of their upper halves; the sum of the lower halves is what the second
+leaves of the first. What lies at an odd octet counts with its octets exchanged (RFC 1071, 2.B); where that is not known
+while lowering, it is a number kept beside the sums.
+"""
+from __future__ import annotations
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import I32, PTR, Bits, Val, i32
+from lpn.compiler.layout import Unit, field_width
+from lpn.lang import ast
+
+from .instance import Instance
+
+WORD = 4
+
+
+class Sums(Bits):
+    """Mixed into `Lowering`."""
+
+    def _call_inet_sum(self, e: ast.Call) -> Val:
+        words, upper = i32(0), i32(0)
+        payload = False
+        for arg in e.args:
+            if isinstance(arg, ast.Name) and arg.decl == "payload":
+                payload = True
+                continue
+            words, upper = self.add_number(words, upper, self.bits_of(arg))
+        if payload:
+            words, upper = self.sum_payload(words, upper)
+        return self.from_i32(16, self._swap(self.folded(words, upper), 2))
+
+    def add_number(self, words: ir.Value, upper: ir.Value, v: Val) -> tuple[ir.Value, ir.Value]:
+        """A number in network order, of whole 16-bit words."""
+        for i, limb in enumerate(v.limbs):
+            n = min(WORD, v.width // 8 - WORD * i)
+            swapped = self._swap(limb, n)
+            if n == 2 and not isinstance(swapped, ir.Constant):
+                swapped = self.opaque(swapped)              # LLVM would add two of them as one 64-bit swap and shift
+            words, upper = self.add_word(words, upper, swapped, n)
+        return words, upper
+
+    def add_word(self, words: ir.Value, upper: ir.Value, word: ir.Value, octets: int) -> tuple[ir.Value, ir.Value]:
+        words = self.add32(words, word)
+        return words, self.add32(upper, self._shr(word, 16)) if octets > 2 else upper
+
+    def folded(self, words: ir.Value, upper: ir.Value) -> ir.Value:
+        """The two sums as one of 16 bits."""
+        lower = self.b.sub(words, self._shl(upper, 16))
+        total = self.add32(lower, upper)
+        for _ in range(2):
+            total = self.add32(self._and(total, i32(0xFFFF)), self._shr(total, 16))
+        return total
+
+    # ---------------------------------------------------------------- payload
+
+    def sum_payload(self, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Adds what follows: in a header's equation the valid headers after it, and the rest of the packet."""
+        later = []
+        if self.this is not None and not self.this.local:
+            one = self.this.inst
+            later = [self.instance(i.field, i.index) for i in self.record.after(one)
+                     if ((one.field, one.index), (i.field, i.index)) in self.program.summed]
+        if not later:
+            return self.sum_packet(self.payload_pointer(), words, upper)
+        total = HeaderSum(self, words, upper)
+        for inst in later:
+            total.header(inst)
+        return total.rest()
+
+    def sum_packet(self, start: ir.Value, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Adds what lies from `start` to the packet's end: four words a turn, then one, then the last 0 to 3 octets, an
+        odd one padded with zero."""
+        b = self.b
+        q, sums, uppers = self.alloca(PTR, "sum.at"), self.alloca(I32, "sum"), self.alloca(I32, "sum.upper")
+        b.store(start, q)
+        b.store(words, sums)
+        b.store(upper, uppers)
+
+        def add_word(word: ir.Value) -> None:
+            b.store(b.add(b.load(sums, typ=I32), word), sums)
+            b.store(b.add(b.load(uppers, typ=I32), b.lshr(word, i32(16))), uppers)
+
+        for size in (16, 4):
+            head, body, done = (b.append_basic_block(f"sum{size}.{part}") for part in ("head", "body", "done"))
+            b.branch(head)
+            b.position_at_end(head)
+            self.joined()
+            p = b.load(q, typ=PTR)
+            b.cbranch(b.icmp_unsigned("<=", self.at(p, size), self.end), body, done)
+            b.position_at_end(body)
+            for k in range(0, size, 4):
+                add_word(self._load(p, k, 4))
+            b.store(self.at(p, size), q)
+            b.branch(head)
+            b.position_at_end(done)
+            self.joined()
+        for size in (2, 1):
+            p = b.load(q, typ=PTR)
+            with b.if_then(b.icmp_unsigned("<=", self.at(p, size), self.end)):
+                b.store(b.add(b.load(sums, typ=I32), self._load(p, 0, size)), sums)
+                b.store(self.at(p, size), q)
+        return b.load(sums, typ=I32), b.load(uppers, typ=I32)
+
+    def sum_varbit(self, source: ir.Value, octets: ir.Value, most: int, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Adds octets of the packet, at most `most`; the last word may read into the window, and is cut there."""
+        b = self.b
+        at, sums, uppers = self.alloca(I32, "sum.octets"), self.alloca(I32, "sum"), self.alloca(I32, "sum.upper")
+        for slot, start in ((at, i32(0)), (sums, words), (uppers, upper)):
+            b.store(start, slot)
+        octets = self.opaque(octets)            # what LLVM knows of it, a verifier may not
+        head, body, done = (b.append_basic_block(f"sum.octets.{part}") for part in ("head", "body", "done"))
+        b.branch(head)
+        b.position_at_end(head)
+        i = b.load(at, typ=I32)
+        b.cbranch(b.icmp_unsigned("<", i, octets), body, done)
+        b.position_at_end(body)
+        p = self.at(source, i)
+        self.reject_unless(b.icmp_unsigned("<=", p, self.end), "RecordMismatch")
+        word, left = self._load(p, 0, WORD), b.sub(octets, i)
+        part = b.and_(word, b.sub(b.shl(i32(1), b.shl(b.and_(left, i32(3)), i32(3))), i32(1)))
+        word = b.select(b.icmp_unsigned("<", left, i32(WORD)), part, word)
+        b.store(b.add(b.load(sums, typ=I32), word), sums)
+        b.store(b.add(b.load(uppers, typ=I32), b.lshr(word, i32(16))), uppers)
+        nxt = b.add(i, i32(WORD))
+        b.store(nxt, at)
+        b.cbranch(b.icmp_unsigned("<", nxt, i32(most)), head, done)
+        b.position_at_end(done)
+        return b.load(sums, typ=I32), b.load(uppers, typ=I32)
+
+
+class HeaderSum:
+    """The sum while header after header is added to it. `odd`: whether an odd number of octets was added so far; None as
+    long as every header had an even one."""
+
+    def __init__(self, low: Sums, words: ir.Value, upper: ir.Value):
+        self.low, self.odd = low, None
+        self.words, self.upper = low.alloca(I32, "headers.sum"), low.alloca(I32, "headers.upper")
+        low.b.store(words, self.words)
+        low.b.store(upper, self.upper)
+
+    def totals(self) -> tuple[ir.Value, ir.Value]:
+        return self.low.b.load(self.words, typ=I32), self.low.b.load(self.upper, typ=I32)
+
+    def keep(self, words: ir.Value, upper: ir.Value) -> None:
+        self.low.b.store(words, self.words)
+        self.low.b.store(upper, self.upper)
+
+    def header(self, inst: Instance) -> None:
+        """Adds the header if it is valid."""
+        low, b = self.low, self.low.b
+        if self.odd is None and not has_even_size(inst):
+            self.odd = low.alloca(I32, "headers.odd")
+            b.store(i32(0), self.odd)
+        valid, done = b.append_basic_block("sum.header"), b.append_basic_block("sum.next")
+        b.cbranch(inst.valid(), valid, done)
+        b.position_at_end(valid)
+        at = 0                                  # octets since the last that are not counted in `odd`
+        for piece in pieces(inst):
+            if not piece[0].variable:
+                self.units(inst, piece, at)
+                at += sum(u.octets for u in piece)
+            elif self.odd is None:
+                self.variable(inst, piece[0], at)
+            else:
+                self.count(i32(at & 1))
+                at = 0
+                self.variable(inst, piece[0], 0)
+        if self.odd is not None:
+            self.count(i32(at & 1))
+        b.branch(done)
+        b.position_at_end(done)
+
+    def count(self, octets: ir.Value) -> None:
+        """So many octets came, of which only the lowest bit is of interest."""
+        low = self.low
+        before = low.b.load(self.odd, typ=I32)
+        low.b.store(low.b.xor(before, low._and(octets, i32(1))), self.odd)
+
+    def units(self, inst: Instance, units: list[Unit], at: int) -> None:
+        """Units that are always there, `at` octets after what is counted."""
+        low = self.low
+        words, upper = (i32(0), i32(0)) if self.odd is not None else self.totals()
+        for u in units:
+            v = low.unit_number(inst, u)
+            if u.little:                        # in the packet's order as it is
+                v = low.shift(low.resize(v, v.width + 8 * (at & 1)), low.constant(32, 8 * (at & 1)), left=True)
+                for i, limb in enumerate(v.limbs):
+                    words, upper = low.add_word(words, upper, limb, v.width // 8 - WORD * i)
+            else:
+                after = 8 * (at + u.octets & 1)
+                v = low.resize(v, (v.width + after + 15) // 16 * 16)
+                words, upper = low.add_number(words, upper, low.shift(v, low.constant(32, after), left=True))
+            at += u.octets
+        self.add(words, upper)
+
+    def add(self, words: ir.Value, upper: ir.Value) -> None:
+        """Keeps the new totals, or, of sums that may begin at an odd octet, adds them as they count there."""
+        low, b = self.low, self.low.b
+        if self.odd is None:
+            self.keep(words, upper)
+            return
+        total = low.folded(words, upper)
+        odd = b.icmp_unsigned("!=", b.load(self.odd, typ=I32), i32(0))
+        so_far, upper = self.totals()
+        self.keep(low.add32(so_far, b.select(odd, low._swap(total, 2), total)), upper)
+
+    def variable(self, inst: Instance, u: Unit, at: int) -> None:
+        """A unit that may be absent, a choice, or a varbit."""
+        low, b = self.low, self.low.b
+        if u.choice is not None:
+            base, offset = inst.pointer(u)
+            tag = inst.tag(u.choice)
+            for arm in u.choice.arms:
+                with b.if_then(low.eq(tag, low.constant(tag.width, arm.number))):
+                    width = field_width(arm)
+                    load = low.load_packet if inst.inst.in_packet else low.load
+                    self.units_of(load(base, offset, width, True), at)
+            return
+        there, done = b.append_basic_block("sum.there"), b.append_basic_block("sum.absent")
+        if u.when is None:
+            b.branch(there)
+        else:
+            with low.this_is(inst):
+                low.branch(u.when, there, done)
+        b.position_at_end(there)
+        if u.varbit:
+            source, octets = inst.varbit(u)
+            self.add(*low.sum_varbit(source, octets, u.max_octets, i32(0), i32(0)))
+            self.count(octets)
+        else:
+            self.units(inst, [u], at)
+            if self.odd is not None:
+                self.count(i32(u.octets))
+        b.branch(done)
+        b.position_at_end(done)
+
+    def units_of(self, v: Val, at: int) -> None:
+        """Octets of the packet as a little-endian number."""
+        low = self.low
+        words, upper = (i32(0), i32(0)) if self.odd is not None else self.totals()
+        octets = v.width // 8
+        v = low.shift(low.resize(v, v.width + 8 * (at & 1)), low.constant(32, 8 * (at & 1)), left=True)
+        for i, limb in enumerate(v.limbs):
+            words, upper = low.add_word(words, upper, limb, v.width // 8 - WORD * i)
+        self.add(words, upper)
+        if self.odd is not None:
+            self.count(i32(octets))
+
+    def rest(self) -> tuple[ir.Value, ir.Value]:
+        """Adds what was not extracted."""
+        low = self.low
+        start = low.payload_pointer()
+        if self.odd is None:
+            return low.sum_packet(start, *self.totals())
+        self.add(*low.sum_packet(start, i32(0), i32(0)))
+        return self.totals()
+
+
+def pieces(inst: Instance) -> list[list[Unit]]:
+    """Units in order: those always there together, each other one alone."""
+    out: list[list[Unit]] = []
+    for u in inst.layout.units:
+        if u.variable or not out or out[-1][0].variable:
+            out.append([])
+        out[-1].append(u)
+    return out
+
+
+def has_even_size(inst: Instance) -> bool:
+    """Whether the header has an even number of octets whatever is there."""
+    for u in inst.layout.units:
+        if u.varbit or u.when is not None and u.octets % 2:
+            return False
+        if u.choice is not None and any(field_width(arm) % 16 for arm in u.choice.arms):
+            return False
+    return sum(u.octets for u in inst.layout.units if not u.variable) % 2 == 0
