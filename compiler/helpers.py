@@ -66,6 +66,21 @@ HELPERS: tuple[Helper, ...] = (
            "The node's clock in microseconds, modulo 2**32."),
     Helper(3, "trace", (Arg.SCALAR, Arg.SCALAR), Ret.ZERO, CONTEXTS, 100,
            "Hand two numbers to whoever watches the node; no effect on the program."),
+    Helper(4, "timer_start", (Arg.CONST, Arg.SCALAR), Ret.ZERO, CONTEXTS, 200,
+           "Run hook r1 of the bundle, one of event `after`, in r2 microseconds, less than 2**31. Started again "
+           "before its time has come, it begins anew."),
+    Helper(5, "radio_on", (), Ret.ZERO, ("radio", "net"), 4000, "Let the radio listen."),
+    Helper(6, "radio_off", (), Ret.ZERO, ("radio", "net"), 4000, "Let the radio sleep."),
+    Helper(7, "radio_cca", (), Ret.U32, ("radio", "net"), 16000,
+           "Is the channel in use? 0 CLEAR, 1 BUSY. It waits for the radio."),
+    Helper(8, "radio_channel", (Arg.SCALAR,), Ret.ZERO, ("radio", "net"), 8000, "Tune the radio to channel r1."),
+    Helper(9, "radio_power", (Arg.SCALAR,), Ret.ZERO, ("radio", "net"), 4000, "Transmit with r1 dBm, a signed number."),
+    Helper(10, "radio_send", (Arg.SCALAR, Arg.SCALAR, Arg.SCALAR), Ret.U32, ("radio", "net"), 8000,
+           "Give the radio the frame out[0..r1) ++ packet[r2..r2+r3), copied at once. 0: event radio.tx_done "
+           "follows; 1: the radio has a frame already, this one is not sent."),
+    Helper(11, "net_send", (Arg.SCALAR, Arg.SCALAR, Arg.SCALAR), Ret.U32, ("radio", "net"), 8000,
+           "Give the network stack the packet out[0..r1) ++ packet[r2..r2+r3), copied at once. 0: taken; 1: it is "
+           "busy, the packet is lost."),
 )
 
 BY_NUMBER: dict[int, Helper] = {h.number: h for h in HELPERS}
@@ -91,6 +106,8 @@ def render_header(helpers: tuple[Helper, ...] = HELPERS) -> str:
         lines += [doc, f"#define LPN_HELPER_{h.name.upper()} {h.number}"]
     lines += [
         f"#define LPN_HELPER_MAX {max(h.number for h in helpers)}",
+        "/** A bit for each helper that is not allowed in context isr. */",
+        f"#define LPN_HELPERS_NOT_IN_ISR {sum(1 << h.number for h in helpers if 'isr' not in h.contexts):#x}ull",
         "",
         "/** X(number, name, kind of r1, r2, r3, r4, r5) for each helper. */",
         "#define LPN_HELPERS(X) \\",

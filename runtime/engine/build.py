@@ -19,8 +19,8 @@ from typing import Any
 import cffi
 
 HERE = Path(__file__).parent
-SOURCES = ("image.c", "load.c", "vm.c", "tables.c", "chain.c", "host.c")
-HEADERS = ("lpn.h", "lpn_helpers.h", "bytes.h", "host.h")
+SOURCES = ("image.c", "load.c", "vm.c", "tables.c", "chain.c", "node.c", "host.c", "node_host.c")
+HEADERS = ("lpn.h", "lpn_node.h", "lpn_helpers.h", "bytes.h", "host.h", "node_host.h")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow")
 FLAGS = ("-std=c99", "-O2", "-g", "-fPIC", "-shared", "-fno-strict-aliasing", *WARNINGS)
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
@@ -97,11 +97,13 @@ def compile_to(target: Path, command: list[str]) -> None:
 
 
 def declarations() -> str:
-    """What cffi declares: the marked part of host.h."""
-    text = (HERE / "host.h").read_text(encoding="utf-8")
-    match = re.search(r"/\* cdef begin \*/(.*)/\* cdef end \*/", text, re.DOTALL)
-    assert match
-    return match[1]
+    """What cffi declares: the marked parts of host.h and node_host.h."""
+    parts = []
+    for name in ("host.h", "node_host.h"):
+        match = re.search(r"/\* cdef begin \*/(.*)/\* cdef end \*/", (HERE / name).read_text(encoding="utf-8"), re.DOTALL)
+        assert match
+        parts.append(match[1])
+    return "".join(parts)
 
 
 def open_library(path: Path) -> tuple[cffi.FFI, Any]:

@@ -33,30 +33,36 @@ static bool deparses(const lpn_image *image)
     return image->kind == LPN_DEPARSER || (image->flags & LPN_FLAG_DEPARSES) != 0;
 }
 
-int lpn_chain_check(const lpn_chain *chain)
+int lpn_chain_fits(const lpn_container *const *container, uint32_t containers, uint32_t record_size,
+                   uint32_t state_size)
 {
-    if (chain->containers == 0 || chain->containers > LPN_MAX_CHAIN) {
+    if (containers == 0 || containers > LPN_MAX_CHAIN) {
         return LPN_E_CHAIN;
     }
-    if (((lpn_address(chain->record) | lpn_address(chain->state)) & 7) != 0) {
-        return LPN_E_MEMORY;
-    }
-    const lpn_image *first = &chain->container[0]->image;
-    for (uint32_t i = 0; i < chain->containers; i++) {
-        const lpn_image *image = &chain->container[i]->image;
-        bool head = i == 0, last = i + 1 == chain->containers;
-        if (image->kind == LPN_TIMING || (image->kind == LPN_PARSER && !head)
-            || (image->kind == LPN_DEPARSER && !last) || (image->kind == LPN_FUSED && !(head && last))) {
+    const lpn_image *first = &container[0]->image;
+    for (uint32_t i = 0; i < containers; i++) {
+        const lpn_image *image = &container[i]->image;
+        bool head = i == 0, last = i + 1 == containers;
+        if ((image->kind == LPN_PARSER && !head) || (image->kind == LPN_DEPARSER && !last)
+            || ((image->kind == LPN_FUSED || image->kind == LPN_TIMING) && !(head && last))) {
             return LPN_E_CHAIN;
         }
         if (image->record_hash != first->record_hash || image->state_hash != first->state_hash) {
             return LPN_E_HASH;
         }
-        if (image->record_size > chain->record_size || image->state_size > chain->state_size) {
+        if (image->record_size > record_size || image->state_size > state_size) {
             return LPN_E_MEMORY;
         }
     }
     return LPN_OK;
+}
+
+int lpn_chain_check(const lpn_chain *chain)
+{
+    if (((lpn_address(chain->record) | lpn_address(chain->state)) & 7) != 0) {
+        return LPN_E_MEMORY;
+    }
+    return lpn_chain_fits(chain->container, chain->containers, chain->record_size, chain->state_size);
 }
 
 static void add_region(lpn_run *run, uint64_t start, uint32_t size, uint32_t access)
@@ -86,7 +92,8 @@ static void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const
     lpn_put64(ctx + LPN_CTX_NODE_EXT, meta->node_ext);
     lpn_put32(ctx + LPN_CTX_NODE_PAN, meta->node_pan);
     lpn_put32(ctx + LPN_CTX_CLOCK, meta->clock);
-    lpn_put64(ctx + LPN_CTX_RESERVED, 0);
+    lpn_put32(ctx + LPN_CTX_EVENT, meta->event);
+    lpn_put32(ctx + LPN_CTX_RESERVED, 0);
 
     lpn_run *run = &chain->run;
     run->regions = LPN_FIRST_REGION;
@@ -99,6 +106,7 @@ static void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const
     add_region(run, pkt, size + LPN_WINDOW, LPN_READ);      /* the packet again, and the window behind it */
     run->env = chain->env;
     run->fuel = chain->fuel;
+    run->insns = 0;
 }
 
 /* The chain ends here, with a verdict of the engine's own. */
@@ -128,6 +136,7 @@ void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_m
         result->module = i;
         int error = lpn_execute(&chain->run, &container->program, lpn_address(chain->ctx), 0);
         result->insns += chain->run.insns;
+        chain->run.insns = 0;
         if (error != LPN_OK) {
             result->pc = chain->run.pc;
             fault(result, error);

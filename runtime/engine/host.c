@@ -110,6 +110,11 @@ int lpn_host_check(const lpn_host *host)
     return lpn_chain_check(&host->chain);
 }
 
+const lpn_chain *lpn_host_chain(const lpn_host *host)
+{
+    return &host->chain;
+}
+
 uint8_t *lpn_host_state(lpn_host *host)
 {
     return host->chain.state;

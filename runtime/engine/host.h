@@ -73,4 +73,8 @@ void lpn_host_raw(const uint8_t *text, size_t size, const lpn_host_region *regio
                   uint64_t r2, uint32_t fuel, lpn_host *host, lpn_host_raw_result *result);
 /* cdef end */
 
+/* The chain and the memory of a host, for node_host.c. */
+struct lpn_chain;
+const struct lpn_chain *lpn_host_chain(const lpn_host *host);
+
 #endif

@@ -75,7 +75,10 @@
     /* tables */ \
     X(LPN_E_TABLE, "bad table") \
     X(LPN_E_TABLE_FULL, "table full") \
-    X(LPN_E_NO_ENTRY, "no such entry")
+    X(LPN_E_NO_ENTRY, "no such entry") \
+    /* node */ \
+    X(LPN_E_HOOK, "bad hook") \
+    X(LPN_E_CONTEXT, "helper not allowed in this context")
 
 #define LPN_ERROR_CODE(code, name) code,
 enum lpn_error { LPN_ERRORS(LPN_ERROR_CODE) LPN_ERROR_COUNT };
@@ -206,6 +209,9 @@ typedef struct {
     uint32_t now;                                           /**< clock_us when `clock` is NULL */
     uint32_t (*clock)(void *user);                          /**< may be NULL */
     void (*trace)(void *user, uint64_t a, uint64_t b);      /**< may be NULL */
+    /** Helpers that the interpreter does not do itself: arguments r1.. at r[0].., memory among them checked; sets
+     * `*value` (0 before) and returns LPN_OK, or an error. NULL: there are none. */
+    int (*call)(void *user, uint32_t helper, const uint64_t *r, uint32_t *value);
     void *user;
 } lpn_env;
 
@@ -221,7 +227,7 @@ typedef struct {
     const lpn_env *env;         /**< may be NULL: no tables, clock 0 */
     uint32_t fuel;              /**< instructions it may execute; what is left afterwards */
     /* result */
-    uint32_t insns;             /**< instructions executed; lddw counts as one */
+    uint32_t insns;             /**< instructions executed, up to date in helpers; lddw counts as one */
     uint32_t pc;                /**< slot of the instruction that failed */
     uint64_t address;           /**< the address it failed at, for memory errors */
     uint64_t r0;
@@ -247,7 +253,7 @@ enum lpn_ctx_offset {
     LPN_CTX_PKT = 0, LPN_CTX_PKT_END = 8, LPN_CTX_REC = 16, LPN_CTX_STATE = 24, LPN_CTX_OUT = 32,
     LPN_CTX_OUT_LEN = 40, LPN_CTX_PAYLOAD = 44, LPN_CTX_PORT = 48, LPN_CTX_IFACE = 52, LPN_CTX_RSSI = 56,
     LPN_CTX_LQI = 60, LPN_CTX_TIME = 64, LPN_CTX_NODE_SHORT = 68, LPN_CTX_NODE_EXT = 72,
-    LPN_CTX_NODE_PAN = 80, LPN_CTX_CLOCK = 84, LPN_CTX_RESERVED = 88
+    LPN_CTX_NODE_PAN = 80, LPN_CTX_CLOCK = 84, LPN_CTX_EVENT = 88, LPN_CTX_RESERVED = 92
 };
 
 enum lpn_verdict { LPN_ACCEPT, LPN_DROP, LPN_DELIVER, LPN_TRANSMIT, LPN_CONSUMED };
@@ -256,7 +262,7 @@ enum lpn_verdict { LPN_ACCEPT, LPN_DROP, LPN_DELIVER, LPN_TRANSMIT, LPN_CONSUMED
 
 /** What is known of a packet beside its bytes. */
 typedef struct {
-    uint32_t port, iface, lqi, time, clock;
+    uint32_t port, iface, lqi, time, clock, event;
     int32_t rssi;
     uint64_t node_ext;
     uint16_t node_short, node_pan;
@@ -273,7 +279,7 @@ int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t si
                        size_t data_size, uint32_t *pc);
 
 /** Containers run one after the other over a packet, and the memory they share. */
-typedef struct {
+typedef struct lpn_chain {
     const lpn_container *container[LPN_MAX_CHAIN];
     uint32_t containers;
     uint8_t *record;            /**< record_size bytes, 8-aligned, zeroed for each packet */
@@ -297,9 +303,12 @@ typedef struct {
 } lpn_result;
 
 /**
- * Check that the containers fit together: order of kinds, hashes of record and state, sizes against the memory
- * given. Call once after filling in the chain.
+ * Do the containers fit together? Order of kinds, hashes of record and state, sizes against the memory given.
  */
+int lpn_chain_fits(const lpn_container *const *container, uint32_t containers, uint32_t record_size,
+                   uint32_t state_size);
+
+/** `lpn_chain_fits` and the memory's alignment. Call once after filling in the chain. */
 int lpn_chain_check(const lpn_chain *chain);
 
 /**

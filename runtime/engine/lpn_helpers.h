@@ -21,12 +21,41 @@ enum lpn_arg {
 #define LPN_HELPER_CLOCK_US 2
 /** Hand two numbers to whoever watches the node; no effect on the program. */
 #define LPN_HELPER_TRACE 3
-#define LPN_HELPER_MAX 3
+/** Run hook r1 of the bundle, one of event `after`, in r2 microseconds, less than 2**31. Started
+ *  again before its time has come, it begins anew. */
+#define LPN_HELPER_TIMER_START 4
+/** Let the radio listen. */
+#define LPN_HELPER_RADIO_ON 5
+/** Let the radio sleep. */
+#define LPN_HELPER_RADIO_OFF 6
+/** Is the channel in use? 0 CLEAR, 1 BUSY. It waits for the radio. */
+#define LPN_HELPER_RADIO_CCA 7
+/** Tune the radio to channel r1. */
+#define LPN_HELPER_RADIO_CHANNEL 8
+/** Transmit with r1 dBm, a signed number. */
+#define LPN_HELPER_RADIO_POWER 9
+/** Give the radio the frame out[0..r1) ++ packet[r2..r2+r3), copied at once. 0: event radio.tx_done
+ *  follows; 1: the radio has a frame already, this one is not sent. */
+#define LPN_HELPER_RADIO_SEND 10
+/** Give the network stack the packet out[0..r1) ++ packet[r2..r2+r3), copied at once. 0: taken; 1:
+ *  it is busy, the packet is lost. */
+#define LPN_HELPER_NET_SEND 11
+#define LPN_HELPER_MAX 11
+/** A bit for each helper that is not allowed in context isr. */
+#define LPN_HELPERS_NOT_IN_ISR 0xfe2ull
 
 /** X(number, name, kind of r1, r2, r3, r4, r5) for each helper. */
 #define LPN_HELPERS(X) \
     X(1, lookup, LPN_ARG_CONST, LPN_ARG_MEM_READ, LPN_ARG_SIZE, LPN_ARG_MEM_WRITE, LPN_ARG_SIZE) \
     X(2, clock_us, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE) \
-    X(3, trace, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE)
+    X(3, trace, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE) \
+    X(4, timer_start, LPN_ARG_CONST, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE) \
+    X(5, radio_on, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE) \
+    X(6, radio_off, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE) \
+    X(7, radio_cca, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE) \
+    X(8, radio_channel, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE) \
+    X(9, radio_power, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE) \
+    X(10, radio_send, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE) \
+    X(11, net_send, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE)
 
 #endif

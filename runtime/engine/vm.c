@@ -169,7 +169,7 @@ static int call_helper(lpn_run *run, uint32_t number, uint64_t *r)
         }
         break;
     default:
-        error = LPN_E_HELPER;
+        error = env == NULL || env->call == NULL ? LPN_E_HELPER : env->call(env->user, number, r + 1, &value);
         break;
     }
     r[0] = value;
@@ -358,6 +358,7 @@ int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t 
 
         case 0x85:
             if (ip[1] >> 4 == 0) {
+                run->insns = budget - fuel;
                 error = call_helper(run, (uint32_t)IMM, r);
                 if (error != LPN_OK) {
                     goto end;
