@@ -22,7 +22,7 @@ DEFAULT_FUEL = 1_000_000    #: instructions per frame
 
 #: What is known of a packet beside its bytes: unsigned words, but for `rssi`; 0 when not given.
 META_BITS = {"port": 32, "iface": 32, "rssi": 32, "lqi": 32, "time": 32, "node_short": 16, "node_ext": 64,
-             "node_pan": 16, "clock": 32}
+             "node_pan": 16, "clock": 32, "event": 32}
 
 
 class EngineError(Exception):

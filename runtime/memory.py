@@ -17,7 +17,8 @@ from lpn.runtime.engines import OUT_SIZE, WINDOW, EngineError
 CONTEXT = {
     "pkt": (0, 8), "pkt_end": (8, 8), "rec": (16, 8), "state": (24, 8), "out": (32, 8), "out_len": (40, 4),
     "payload": (44, 4), "port": (48, 4), "iface": (52, 4), "rssi": (56, 4), "lqi": (60, 4), "time": (64, 4),
-    "node_short": (68, 4), "node_ext": (72, 8), "node_pan": (80, 4), "clock": (84, 4), "reserved": (88, 8),
+    "node_short": (68, 4), "node_ext": (72, 8), "node_pan": (80, 4), "clock": (84, 4), "event": (88, 4),
+    "reserved": (92, 4),
 }
 CONTEXT_SIZE = 96
 WRITABLE = (40, 52)     #: the context's writable bytes: out_len, payload, port

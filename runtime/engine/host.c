@@ -186,7 +186,7 @@ void lpn_host_run(lpn_host *host, const uint8_t *frame, uint32_t size, const lpn
                   uint8_t *packet, uint32_t *packet_size, lpn_host_result *result)
 {
     lpn_meta m = { .port = meta->port, .iface = meta->iface, .lqi = meta->lqi, .time = meta->time,
-                   .clock = meta->clock, .rssi = meta->rssi, .node_ext = meta->node_ext,
+                   .clock = meta->clock, .event = meta->event, .rssi = meta->rssi, .node_ext = meta->node_ext,
                    .node_short = (uint16_t)meta->node_short, .node_pan = (uint16_t)meta->node_pan };
     lpn_result r;
     host->env.now = meta->clock;

@@ -12,7 +12,7 @@ typedef struct lpn_host lpn_host;
 
 typedef struct {
     uint64_t node_ext;
-    uint32_t port, iface, lqi, time, clock, node_short, node_pan;
+    uint32_t port, iface, lqi, time, clock, event, node_short, node_pan;
     int32_t rssi;
 } lpn_host_meta;
 
