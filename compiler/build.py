@@ -9,7 +9,7 @@ from functools import cached_property
 from lpn.lang import ast, tables as control
 from lpn.lang.hooks import RX_DONE, Hook
 
-from . import bundle as bundles, femto
+from . import bundle as bundles, externs, femto
 from .elf import Object, read_object
 from .image import STACK_SIZE, Flag, Image, ImageError, Kind
 from .llvm import emit_assembly, emit_object, optimize
@@ -78,7 +78,7 @@ class Compiled:
                                 "type": {"cell": str(o.cell), "count": o.count, "stride": o.stride}}
                                for o in self.state.objects),
             tables=tuple(bundle_table(i, t) for i, t in enumerate(tables(self.program))),
-            reasons=tuple(r or "none" for r in self.program.reasons),
+            reasons=tuple(r or "none" for r in self.program.reasons), externs=externs.manifest(self.program),
             hooks=tuple(bundle_hook(h, names) for h, names in self.hooks))
 
     def contexts(self, container: str) -> tuple[str, ...]:
@@ -141,6 +141,9 @@ def bundle_entry(t: ast.Table, e: control.Entry) -> bundles.Entry:
 def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2) -> Compiled:
     """Compiles a checked program. Raises DiagnosticError for what the compiler refuses, BuildError for the rest."""
     t = TARGETS[target]
+    externs.check(program)
+    if t.name != "lpn" and externs.own(program):
+        raise BuildError(f"target {t.name} has no functions of the node's own, such as {externs.own(program)[0].name}()")
     hooks = program.hooks
     if t.name == "xdp":                         # one program, for frames that come in; it has no header record to share
         fuse, hooks = True, [hook for hook in hooks if hook.event == RX_DONE and not hook.timed]

@@ -13,6 +13,7 @@ from typing import Any, Callable
 from lpn.lang.hooks import CONTEXTS, EVENTS, PERIODIC, RX_DONE, SELECTOR_MAX, TIME_MAX
 
 from . import cbor
+from .helpers import FIRST_OWN, HELPERS, LAST_OWN, Helper, own_row
 from .image import Image, ImageError, Kind
 
 FORMAT = 1
@@ -109,6 +110,18 @@ class Hook:
 
 
 @dataclass(frozen=True)
+class Extern:
+    """A function of the node's own that the program calls as helper FIRST_OWN + its place in the list. Widths in bits; result 0: none.
+    cost: cycles on the Cortex-M3."""
+
+    name: str
+    params: tuple[int, ...]
+    result: int
+    cost: int
+    contexts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Bundle:
     """A protocol, ready to run. The images' hashes and sizes of record and state equal the bundle's."""
 
@@ -123,6 +136,11 @@ class Bundle:
     state_layout: tuple[dict[str, Any], ...] = ()
     tables: tuple[Table, ...] = ()
     reasons: tuple[str, ...] = ()       #: index = reason number of DROP
+    externs: tuple[Extern, ...] = ()    #: what it needs of the node's own
+
+    def helpers(self) -> tuple[Helper, ...]:
+        """All helpers that its containers may call."""
+        return HELPERS + tuple(own_row(i, e.name, len(e.params), e.result, e.cost, e.contexts) for i, e in enumerate(self.externs))
 
     def module(self, name: str) -> Image:
         """The module of that name; KeyError when there is none."""
@@ -172,6 +190,7 @@ def _content(b: Bundle) -> dict[str, Any]:
         "state": {"size": b.state_size, "hash": b.state_hash, "layout": list(b.state_layout)},
         "tables": [_table_content(t) for t in b.tables],
         "reasons": list(b.reasons),
+        "externs": [asdict(e) | {"params": list(e.params), "contexts": list(e.contexts)} for e in b.externs],
         "hooks": [asdict(h) | {"chain": list(h.chain), "selector": list(h.selector)} for h in b.hooks],
     }
 
@@ -272,7 +291,7 @@ def _read_bundle(item: Any) -> Bundle:
     if _Reader(item["lpn"], "lpn").int(0, 2**32) != FORMAT:
         raise BundleError("lpn", f"format {item['lpn']}, this reads {FORMAT}")
     top = r.map("lpn", "protocol", "version", "modules", "record", "state", "tables", "reasons",
-                "hooks", "crc32")
+                "externs", "hooks", "crc32")
     crc = top["crc32"].int(0, 2**32 - 1)
     if zlib.crc32(cbor.dumps({k: v for k, v in item.items() if k != "crc32"})) != crc:
         raise BundleError("crc32", "checksum mismatch")
@@ -294,6 +313,7 @@ def _read_bundle(item: Any) -> Bundle:
         state_layout=tuple(_read_slot(s, state["size"].item) for s in state["layout"].list(4096)),
         tables=tuple(tables),
         reasons=tuple(reasons),
+        externs=tuple(_read_extern(e) for e in top["externs"].list(LAST_OWN - FIRST_OWN + 1)),
         hooks=tuple(_read_hook(h) for h in top["hooks"].list(MAX_HOOKS)),
     )
     _cross_check(bundle, top)
@@ -302,6 +322,7 @@ def _read_bundle(item: Any) -> Bundle:
 
 def _cross_check(b: Bundle, top: dict[str, _Reader]) -> None:
     _unique([m.name for m in b.modules], top["modules"], "module")
+    _unique([e.name for e in b.externs], top["externs"], "function")
     for i, m in enumerate(b.modules):
         for what, mine, ours in (("record hash", m.record_hash, b.record_hash),
                                  ("record size", m.record_size, b.record_size),
@@ -369,6 +390,13 @@ def _read_table(r: _Reader) -> Table:
     limit = len(actions) or 0xffff
     entries = tuple(_read_entry(e, key, data, limit) for e in t["entries"].list(size))
     return Table(t["name"].text(), t["index"].int(0, MAX_TABLES - 1), key, data, size, entries, actions)
+
+
+def _read_extern(r: _Reader) -> Extern:
+    e = r.map("name", "params", "result", "cost", "contexts")
+    params = tuple(p.int(1, 32) for p in e["params"].list(5))
+    contexts = tuple(c.one_of(CONTEXTS) for c in e["contexts"].list(len(CONTEXTS)))
+    return Extern(e["name"].text(), params, e["result"].int(0, 32), e["cost"].int(1, 2**32 - 1), contexts)
 
 
 def _read_action(r: _Reader, data_bytes: int) -> Action:

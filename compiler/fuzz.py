@@ -173,7 +173,8 @@ def judge(compiled: Compiled, variant: Variant) -> None:
     """Every container is one the verifier accepts."""
     for c in compiled.containers:
         report = verify(c.image.text, PROFILES["lpn"], rodata=len(c.image.rodata), data=len(c.image.data),
-                        record_size=compiled.record_size, state_size=compiled.state.size, line_map=c.code.lines)
+                        record_size=compiled.record_size, state_size=compiled.state.size, line_map=c.code.lines,
+                        helpers=compiled.bundle.helpers())
         if not report.accepted:
             raise Failure(f"verifier rule {report.rule}", f"{variant} {c.name} slot {report.insn} {report.line}: {report.message}")
 

@@ -9,6 +9,7 @@ Helpers are called by static id (RFC 9669 section 4.3.1): arguments in r1-r5, th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from textwrap import wrap
@@ -49,6 +50,7 @@ class Helper:
     contexts: tuple[str, ...]
     cost_cycles: int
     doc: str
+    declared: bool = False          #: a program may declare it with `extern`; the others are the compiler's own
 
     @property
     def padded_args(self) -> tuple[Arg, ...]:
@@ -63,9 +65,9 @@ HELPERS: tuple[Helper, ...] = (
            "of the entry's action, its data (zero-padded) is copied to r4. r3 must be the table's key "
            "length and r5 at least its action data length."),
     Helper(2, "clock_us", (), Ret.U32, CONTEXTS, 100,
-           "The node's clock in microseconds, modulo 2**32."),
+           "The node's clock in microseconds, modulo 2**32.", declared=True),
     Helper(3, "trace", (Arg.SCALAR, Arg.SCALAR), Ret.ZERO, CONTEXTS, 100,
-           "Hand two numbers to whoever watches the node; no effect on the program."),
+           "Hand two numbers to whoever watches the node; no effect on the program.", declared=True),
     Helper(4, "timer_start", (Arg.CONST, Arg.SCALAR), Ret.ZERO, CONTEXTS, 200,
            "Run hook r1 of the bundle, one of event `after`, in r2 microseconds, less than 2**31. Started again "
            "before its time has come, it begins anew."),
@@ -83,8 +85,16 @@ HELPERS: tuple[Helper, ...] = (
            "busy, the packet is lost."),
 )
 
+#: Numbers of the node's own functions, bound by name when a bundle is loaded. They take numbers, and give one.
+FIRST_OWN, LAST_OWN = 128, 255
+
 BY_NUMBER: dict[int, Helper] = {h.number: h for h in HELPERS}
 BY_NAME: dict[str, Helper] = {h.name: h for h in HELPERS}
+
+
+def own_row(place: int, name: str, params: int, result: int, cost: int, contexts: Iterable[str]) -> Helper:
+    """A function of the node's own as a row; `result`: bits, 0 for none."""
+    return Helper(FIRST_OWN + place, name, (Arg.SCALAR,) * params, Ret.U32 if result else Ret.ZERO, tuple(contexts), cost, "The node's own.")
 
 
 def render_header(helpers: tuple[Helper, ...] = HELPERS) -> str:
@@ -108,6 +118,9 @@ def render_header(helpers: tuple[Helper, ...] = HELPERS) -> str:
         f"#define LPN_HELPER_MAX {max(h.number for h in helpers)}",
         "/** A bit for each helper that is not allowed in context isr. */",
         f"#define LPN_HELPERS_NOT_IN_ISR {sum(1 << h.number for h in helpers if 'isr' not in h.contexts):#x}ull",
+        "/** Numbers of the node's own functions. */",
+        f"#define LPN_HELPER_OWN {FIRST_OWN}",
+        f"#define LPN_HELPER_OWN_MAX {LAST_OWN}",
         "",
         "/** X(number, name, kind of r1, r2, r3, r4, r5) for each helper. */",
         "#define LPN_HELPERS(X) \\",

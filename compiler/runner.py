@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from lpn.lang import ast, tables as control
 from lpn.lang.reference import Reference
-from lpn.runtime.engines import Result, get_engine
+from lpn.runtime.engines import Externs, Result, bound, get_engine
 
 from .build import Compiled, compile_program
+from .externs import own
 
 ENGINES = ("engine", "reference", "rbpf", "kernel")
 
@@ -24,8 +25,9 @@ class Runner(ABC):
 class ReferenceRunner(Runner):
     """The reference interpreter: the typed program itself."""
 
-    def __init__(self, program: ast.Program, given: control.Tables | None):
-        self.reference = Reference(program)
+    def __init__(self, program: ast.Program, given: control.Tables | None, externs: Externs | None = None):
+        bound([decl.name for decl in own(program)], externs)
+        self.reference = Reference(program, externs)
         self.state = self.reference.state(given)
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
@@ -36,8 +38,8 @@ class ReferenceRunner(Runner):
 class BytecodeRunner(Runner):
     """An engine that executes the compiled containers."""
 
-    def __init__(self, name: str, compiled: Compiled, given: control.Tables | None):
-        self.program = get_engine(name).load(compiled.bundle)
+    def __init__(self, name: str, compiled: Compiled, given: control.Tables | None, externs: Externs | None = None):
+        self.program = get_engine(name).load(compiled.bundle, externs=externs)
         self.program.set_state(compiled.initial_state(given))
         for table, entries in compiled.entries(given).items():
             self.program.set_entries(table, entries)
@@ -47,11 +49,11 @@ class BytecodeRunner(Runner):
 
 
 def make_runner(name: str, program: ast.Program, given: control.Tables | None = None, fuse: bool = False,
-                level: int = 2, compiled: Compiled | None = None) -> Runner:
-    """A runner on engine `name`. Raises EngineError, EngineUnavailable, DiagnosticError or BuildError."""
+                level: int = 2, compiled: Compiled | None = None, externs: Externs | None = None) -> Runner:
+    """A runner on engine `name`. `externs`: functions for those that the program declares of the node. Raises EngineError, EngineUnavailable, DiagnosticError or BuildError."""
     if name == "reference":
-        return ReferenceRunner(program, given)
+        return ReferenceRunner(program, given, externs)
     if name == "kernel":
         from .kernel_runner import KernelRunner
         return KernelRunner(compile_program(program, "xdp", True, level), given)
-    return BytecodeRunner(name, compiled or compile_program(program, "lpn", fuse, level), given)
+    return BytecodeRunner(name, compiled or compile_program(program, "lpn", fuse, level), given, externs)

@@ -9,11 +9,11 @@ from .instances import named_field, walk
 from .types import Bits, Stack
 
 DECLARATIONS: dict[type, str] = {
-    ast.Timing: "timing blocks", ast.BufferDecl: "buffers", ast.Migrate: "migrate", ast.Extern: "extern functions",
+    ast.Timing: "timing blocks", ast.BufferDecl: "buffers", ast.Migrate: "migrate",
 }
 METHODS = {"push_front": "push_front", "pop_front": "pop_front", "truncate": "payload.truncate"}
 LOOP_TURNS = 64                                 # loops are unrolled
-PLURAL = ("blocks", "buffers", "functions")
+PLURAL = ("blocks", "buffers")
 
 Refuse = Callable[[str, ast.Node, str], None]
 

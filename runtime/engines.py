@@ -7,7 +7,7 @@ the same bytes a node would.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,6 +23,10 @@ DEFAULT_FUEL = 1_000_000    #: instructions per frame
 #: What is known of a packet beside its bytes: unsigned words, but for `rssi`; 0 when not given.
 META_BITS = {"port": 32, "iface": 32, "rssi": 32, "lqi": 32, "time": 32, "node_short": 16, "node_ext": 64,
              "node_pan": 16, "clock": 32, "event": 32}
+
+
+#: Functions of the node's own, by name: they get numbers without sign, and return one, or None.
+Externs = Mapping[str, Callable[..., "int | None"]]
 
 
 class EngineError(Exception):
@@ -86,8 +90,8 @@ class Engine(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL) -> Program:
-        """Check and load a bundle; EngineError when it is refused."""
+    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> Program:
+        """Check and load a bundle; EngineError when it is refused. `externs`: what it may declare of the node's own."""
 
 
 def get_engine(name: str) -> Engine:
@@ -101,6 +105,15 @@ def get_engine(name: str) -> Engine:
 
         return RbpfEngine()
     raise EngineError(f"there is no engine {name!r}; engines: engine, rbpf")
+
+
+def bound(asked: Iterable[str], given: Externs | None) -> list[Callable[..., "int | None"]]:
+    """The functions that a program asks for, in order. EngineError names the first that is missing."""
+    offered = given or {}
+    for name in asked:
+        if name not in offered:
+            raise EngineError(f"the program needs the function {name!r} of the node; there is {', '.join(sorted(offered)) or 'none'}")
+    return [offered[name] for name in asked]
 
 
 def check_meta(meta: Mapping[str, int] | None) -> dict[str, int]:

@@ -15,6 +15,7 @@ from lpn.lang.check import check
 from lpn.lang.loader import decode, load
 from lpn.lang.source import Source
 
+from .. import externs
 from ..output import Failure, say
 
 T = TypeVar("T")
@@ -90,7 +91,7 @@ def read_source(path: str) -> Input:
 
 def checked(source: Source | Path, without: Iterable[str] = ()) -> ast.Program:
     """Loads and checks a program. Raises DiagnosticError or Failure."""
-    program = check(load(source))
+    program = externs.check(check(load(source)))
     leave_out(program, without)
     return program
 

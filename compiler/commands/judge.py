@@ -14,6 +14,7 @@ from lpn.verifier.verify import Report, render, verify
 from ..build import BuildError, Compiled, Container, compile_program
 from ..bundle import Bundle
 from ..elf import read_object
+from ..helpers import HELPERS, Helper
 from ..image import Flag, Image
 from ..output import Failure, console, say, waiting
 from .inputs import Input, Lines, shown, source_map, source_texts
@@ -35,10 +36,11 @@ class Unit:
     image: bytes | None = None
     certificate: int = 0
     contexts: tuple[str, ...] = ()              # where the hooks run that it belongs to; () where that is not known
+    helpers: tuple[Helper, ...] = HELPERS       # what it may call
 
     def judge(self) -> Report:
         return verify(self.text, PROFILES[self.profile], rodata=self.rodata, data=self.data, record_size=self.record_size,
-                      state_size=self.state_size, line_map=self.lines, contexts=self.contexts)
+                      state_size=self.state_size, line_map=self.lines, contexts=self.contexts, helpers=self.helpers)
 
 
 @dataclass
@@ -49,13 +51,15 @@ class Units:
     sources: dict[str, list[str]]
 
 
-def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[str, ...] = ()) -> Unit:
+def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[str, ...] = (),
+             helpers: tuple[Helper, ...] = HELPERS) -> Unit:
     return Unit(image.name, image.text, profile, image.kind.name.lower(), len(image.rodata), len(image.data), image.record_size,
-                image.state_size, lines, image.to_bytes(), len(image.certificate), contexts)
+                image.state_size, lines, image.to_bytes(), len(image.certificate), contexts, helpers)
 
 
 def of_compiled(compiled: Compiled) -> Units:
-    return Units([of_image(c.image, c.code.lines, compiled.target.name, compiled.contexts(c.name)) for c in compiled.containers],
+    helpers = compiled.bundle.helpers()
+    return Units([of_image(c.image, c.code.lines, compiled.target.name, compiled.contexts(c.name), helpers) for c in compiled.containers],
                  {source.name: source.lines for source in compiled.program.sources})
 
 
@@ -75,7 +79,8 @@ def of_input(given: Input, target: str | None = None, fuse: bool = False, withou
         items = [of_image(image, maps.get(image.name, []), profile)]
     else:
         bundle = given.decode(Bundle.from_bytes)
-        items = [of_image(image, maps.get(image.name, []), profile, bundle.contexts(image.name)) for image in bundle.modules]
+        items = [of_image(image, maps.get(image.name, []), profile, bundle.contexts(image.name), bundle.helpers())
+                 for image in bundle.modules]
     return Units(items, source_texts(maps.values()))
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I8, I32, I64, Val, i32
-from lpn.compiler.helpers import HELPERS
+from lpn.compiler.externs import helper_number, result_width
+from lpn.compiler.helpers import BY_NAME
 from lpn.compiler.state import scalar_width
 from lpn.compiler.target import META_SLOTS, VERDICTS
 from lpn.lang import ast
-from lpn.lang.types import Bits as BitsType, ErrorType, Meta
+from lpn.lang.types import Bits as BitsType, Bool, ErrorType, Meta
 
 from .places import ContextSlot, Place, Scalar, StructPlace
 
@@ -71,6 +72,8 @@ class Processors:
     def _expr_Call(self, e: ast.Call):
         if isinstance(e.target, ast.Table):
             return self.apply_table(e.target)[0]
+        if isinstance(e.target, ast.Extern):
+            return self.call_extern(e)
         if isinstance(e.target, ast.Action):
             self.call_body(e.target.params, e.args, e.target.body, None)
             return None
@@ -152,9 +155,21 @@ class Processors:
     def table_index(self, t: ast.Table) -> int:
         return tables(self.program).index(t)
 
+    def call_extern(self, e: ast.Call):
+        """A helper that the program declares. Of what it returns, the bits of the type count; for a bool, whether there are any."""
+        result = self.call_number(helper_number(self.program, e.target), [self.bits_of(arg).limbs[0] for arg in e.args])
+        width = result_width(e.target)
+        if not width:
+            return None
+        if isinstance(e.target.return_type.type, Bool):
+            return self.truth(Val(32, (result,)))
+        return self.resize(Val(32, (result,)), width)
+
     def call_helper(self, name: str, args: list[ir.Value]) -> ir.Value:
         """Calls helper `name` of the helper table; the result is 32 bits."""
-        number = next(h.number for h in HELPERS if h.name == name)
+        return self.call_number(BY_NAME[name].number, args)
+
+    def call_number(self, number: int, args: list[ir.Value]) -> ir.Value:
         types = [a.type if isinstance(a.type, ir.PointerType) else I64 for a in args]
         signature = ir.FunctionType(I64, types)
         fn = ir.Constant(I64, number).inttoptr(signature.as_pointer())

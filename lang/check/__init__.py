@@ -15,6 +15,7 @@ from .base import Base
 from .calls import NO_ACTION, Calls
 from .codecs import Codecs
 from .expressions import Expressions
+from .externs import Externs, contexts
 from .flow import Flow
 from .headers import Headers
 from .members import Members
@@ -28,7 +29,7 @@ from .statements import Statements
 from .sums import summed_headers
 
 
-class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors, Protocols, Statements, Base):
+class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors, Protocols, Externs, Statements, Base):
     """All parts of the checker over one program."""
 
     def __init__(self, program: ast.Program):
@@ -87,6 +88,7 @@ def check(program: ast.Program, supported: bool = True) -> ast.Program:
             recursion(program, checker.diagnostics)
             purity(program, checker.diagnostics)
             summed_headers(program, checker.diagnostics)
+            contexts(program, checker.diagnostics)
         if not checker.diagnostics.errors:
             Flow(program, checker.diagnostics).run()
         if supported and not checker.diagnostics.errors:

@@ -168,12 +168,6 @@ class Processors(Base):
             decl.return_type.type = None
         self.params(decl.params, (Bits, Bool, EnumType, ErrorType, StructType, HeaderType), "a function")
 
-    def resolve_Extern(self, decl: ast.Extern) -> None:
-        self.type_of(decl.return_type)
-        self.params(decl.params, (Bits, Bool, EnumType), "an extern")
-        if decl.cost is not None:
-            self.constant_number(decl.cost, "a cost")
-
     def function_body(self, decl: ast.Function) -> None:
         result = decl.return_type.type
         self.body(decl, self.globals, result)

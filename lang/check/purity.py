@@ -25,8 +25,8 @@ def purity(program: ast.Program, diagnostics: Diagnostics) -> None:
     for decl in program.decls:
         if type(decl) in PLACES:
             for node in walk(decl):
-                if isinstance(node, ast.Call) and node.target in writers:
-                    diagnostics.error(f"'{node.target.name}' changes {writers[node.target]}, and {PLACES[type(decl)]} changes no state",
+                if isinstance(node, ast.Call) and isinstance(node.target, (ast.Function, ast.Extern)) and changes(node, writers):
+                    diagnostics.error(f"'{node.target.name}' changes {changes(node, writers)}, and {PLACES[type(decl)]} changes no state",
                                       node.span, "change it in a processor")
 
 
@@ -41,6 +41,8 @@ def changes(node: ast.Node, writers: dict[ast.Function, str]) -> str | None:
             return f"counter '{node.callee.base.name}'"
         if node.target == "execute" and isinstance(node.callee, ast.Member) and isinstance(node.callee.base, ast.Name):
             return f"meter '{node.callee.base.name}'"
+        if isinstance(node.target, ast.Extern):
+            return "the node"
         if isinstance(node.target, ast.Function):
             return writers.get(node.target)
     return None

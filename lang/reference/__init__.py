@@ -4,6 +4,7 @@ It walks the checked program and shares nothing with the compiler: what the two 
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Optional
 
@@ -35,8 +36,9 @@ class Reference:
 
     name = "reference"
 
-    def __init__(self, program: ast.Program) -> None:
-        self.program = program
+    def __init__(self, program: ast.Program, externs: Optional[Mapping[str, Callable[..., Optional[int]]]] = None) -> None:
+        """`externs`: the node's own functions that the program declares, by name."""
+        self.program, self.externs = program, externs
         self.derived = derived(program)
 
     def state(self, tables: Optional[Tables] = None) -> State:
@@ -70,4 +72,4 @@ class Reference:
         return draw(run, reason)
 
     def prepare(self, frame: bytes, meta: Optional[dict], state: Optional[State]) -> Run:
-        return Run(self.program, self.derived, frame, meta or {}, state if state is not None else self.state())
+        return Run(self.program, self.derived, frame, meta or {}, state if state is not None else self.state(), self.externs)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 from .. import ast, meters
 from ..instances import by_reference
 from ..tables import lookup
+from ..types import Void
 from .headers import Instance
 from .scope import Scope
-from .values import NotSupported, Rejected, StackValue, copy, unsigned, width_of, zero
+from .values import NotSupported, Rejected, StackValue, copy, unsigned, width_of, wrap, zero
 
 if TYPE_CHECKING:
     from .run import Run
@@ -87,11 +88,17 @@ class Calls:
         return {"hit": entry is not None, "miss": entry is None, "action_run": chosen.action if chosen else None}
 
     def extern(self, extern: ast.Extern, expr: ast.Call, scope: Scope) -> object:
+        """The engine's own helpers, and those that a test gives as functions. A bool is whether the result is not 0."""
+        args = [unsigned(self.run.number(arg, scope), width_of(arg.type)) for arg in expr.args]
         if extern.name == "clock_us":
             return self.run.node["clock"]
         if extern.name == "trace":
-            return 0
-        raise NotSupported(f"{expr.span}: the reference does not know the helper {extern.name}")
+            return None
+        if extern.name not in self.run.externs:
+            raise NotSupported(f"{expr.span}: the reference does not know the helper {extern.name}")
+        result = int(self.run.externs[extern.name](*args) or 0) & 0xFFFF_FFFF
+        type_ = extern.return_type.type
+        return None if isinstance(type_, Void) else wrap(result, type_)
 
     # ------------------------------------------------------------ packet
 

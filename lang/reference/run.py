@@ -1,7 +1,7 @@
 """One packet's way through the program: its bytes, its headers, and what names from outside mean."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Optional
 
@@ -36,8 +36,10 @@ class Taken:
 class Run:
     """The state of one packet's run. The modules of the chain share it."""
 
-    def __init__(self, program: ast.Program, derived: Derived, frame: bytes, meta: dict, state: State) -> None:
+    def __init__(self, program: ast.Program, derived: Derived, frame: bytes, meta: dict, state: State,
+                 externs: Mapping[str, Callable[..., "int | None"]] | None = None) -> None:
         self.program, self.derived, self.state = program, derived, state
+        self.externs = externs or {}
         self.packet = Packet(bytes(frame))
         self.meta, self.node = meta_fields(meta), node_fields(meta)
         self.expressions, self.statements, self.calls = Expressions(self), Statements(self), Calls(self)

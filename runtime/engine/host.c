@@ -8,6 +8,7 @@
 
 #define MAX_TABLES 64u
 #define MAX_TRACES 256u
+#define MAX_EXTERNS 128u
 #define MAX_MEMORY (3 + 2 * LPN_MAX_CHAIN + MAX_TABLES)
 
 struct lpn_host {
@@ -15,6 +16,8 @@ struct lpn_host {
     lpn_container container[LPN_MAX_CHAIN];
     lpn_env env;
     lpn_table table[MAX_TABLES];
+    lpn_extern offered[MAX_EXTERNS], bound[MAX_EXTERNS];
+    uint32_t offers;
     uint8_t *memory[MAX_MEMORY];     /* all that is to be freed */
     unsigned memories;
     uint8_t *packet;
@@ -65,6 +68,7 @@ lpn_host *lpn_host_new(uint32_t record_size, uint32_t state_size, uint32_t fuel)
     host->chain.state_size = state_size;
     host->chain.fuel = fuel;
     host->env.tables = host->table;
+    host->env.externs = host->bound;
     host->env.trace = keep_trace;
     host->env.user = host;
     host->chain.env = &host->env;
@@ -173,13 +177,33 @@ void lpn_host_commit(lpn_host *host, uint32_t table)
     lpn_table_commit(&host->table[table], changing(&host->table[table]));
 }
 
-uint64_t lpn_host_lookup(void *host, uint64_t table, const uint8_t *key, uint64_t key_size, uint8_t *data,
-                         uint64_t data_size)
+int lpn_host_offer(lpn_host *host, const char *name, uint32_t args,
+                   uint32_t (*call)(void *user, const uint32_t *args), void *user)
 {
-    uint32_t action = 0;
-    const lpn_env *env = &((const lpn_host *)host)->env;
-    int error = lpn_env_lookup(env, table, key, key_size, data, data_size, &action);
-    return (uint64_t)(uint32_t)error << 32 | action;
+    if (host->offers == MAX_EXTERNS) {
+        return LPN_E_MEMORY;
+    }
+    host->offered[host->offers++] = (lpn_extern){ name, args, call, user };
+    return LPN_OK;
+}
+
+int lpn_host_bind(lpn_host *host, const char *name, size_t size, uint32_t args)
+{
+    if (host->env.extern_count == MAX_EXTERNS) {
+        return LPN_E_MEMORY;
+    }
+    int error = lpn_extern_bind(&host->bound[host->env.extern_count], host->offered, host->offers, name, size, args);
+    if (error == LPN_OK) {
+        host->env.extern_count++;
+    }
+    return error;
+}
+
+uint64_t lpn_host_call(void *host, uint32_t number, const uint64_t *r)
+{
+    uint32_t value;
+    int error = lpn_env_call(&((const lpn_host *)host)->env, number, r, &value);
+    return (uint64_t)(uint32_t)error << 32 | value;
 }
 
 void lpn_host_run(lpn_host *host, const uint8_t *frame, uint32_t size, const lpn_host_meta *meta,

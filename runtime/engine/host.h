@@ -56,9 +56,13 @@ int lpn_host_entry(lpn_host *host, uint32_t table, const uint8_t *a, const uint8
 int lpn_host_remove(lpn_host *host, uint32_t table, const uint8_t *a, const uint8_t *b, uint32_t priority);
 void lpn_host_commit(lpn_host *host, uint32_t table);
 
-/* Helper `lookup`; `host` is a lpn_host. Returns the error in the upper half, the action in the lower. */
-uint64_t lpn_host_lookup(void *host, uint64_t table, const uint8_t *key, uint64_t key_size, uint8_t *data,
-                         uint64_t data_size);
+/* Offer a function of the node's own to programs; `name` stays the caller's. Then bind the bundle's, in order. */
+int lpn_host_offer(lpn_host *host, const char *name, uint32_t args,
+                   uint32_t (*call)(void *user, const uint32_t *args), void *user);
+int lpn_host_bind(lpn_host *host, const char *name, size_t size, uint32_t args);
+
+/* Do a helper for another engine: r1 to r5 at `r`; `host` is a lpn_host. The error in the upper half, r0 in the lower. */
+uint64_t lpn_host_call(void *host, uint32_t number, const uint64_t *r);
 
 /* Run the chain over a frame. `packet`: 2048 bytes, receives the packet as the chain left it, rebuilt if it was. */
 void lpn_host_run(lpn_host *host, const uint8_t *frame, uint32_t size, const lpn_host_meta *meta,

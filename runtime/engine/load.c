@@ -142,7 +142,7 @@ static bool helper_known(int32_t number)
     LPN_HELPERS(KNOWN)
         return true;
     default:
-        return false;
+        return number >= LPN_HELPER_OWN && number <= LPN_HELPER_OWN_MAX;
     }
 #undef KNOWN
 }

@@ -78,7 +78,8 @@
     X(LPN_E_NO_ENTRY, "no such entry") \
     /* node */ \
     X(LPN_E_HOOK, "bad hook") \
-    X(LPN_E_CONTEXT, "helper not allowed in this context")
+    X(LPN_E_CONTEXT, "helper not allowed in this context") \
+    X(LPN_E_EXTERN, "no such function of the node")
 
 #define LPN_ERROR_CODE(code, name) code,
 enum lpn_error { LPN_ERRORS(LPN_ERROR_CODE) LPN_ERROR_COUNT };
@@ -202,6 +203,14 @@ enum { LPN_READ = 1, LPN_WRITE = 2 };
 /** Memory a program may use. */
 typedef struct { uint64_t start; uint32_t size; uint32_t access; } lpn_region;
 
+/** A function of the node that programs declare with `extern`: numbers in, a number out. */
+typedef struct {
+    const char *name;
+    uint32_t args;              /**< how many numbers it takes, at most 5 */
+    uint32_t (*call)(void *user, const uint32_t *args);     /**< args: always 5 words */
+    void *user;
+} lpn_extern;
+
 /** What helpers reach outside the container. */
 typedef struct {
     const lpn_table *tables;
@@ -212,6 +221,8 @@ typedef struct {
     /** Helpers that the interpreter does not do itself: arguments r1.. at r[0].., memory among them checked; sets
      * `*value` (0 before) and returns LPN_OK, or an error. NULL: there are none. */
     int (*call)(void *user, uint32_t helper, const uint64_t *r, uint32_t *value);
+    const lpn_extern *externs;                              /**< helper LPN_HELPER_OWN + i is externs[i] */
+    uint32_t extern_count;
     void *user;
 } lpn_env;
 
@@ -240,11 +251,18 @@ typedef struct {
 int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2);
 
 /**
- * Helper `lookup` for engines that check memory themselves: `key` is key_size readable bytes, `data` data_size
- * writable ones. Returns LPN_OK with `*action`, or LPN_E_HELPER_ARG.
+ * Do helper `number`, for engines that check memory themselves: r1 to r5 are r[0] to r[4], the memory that they point
+ * to may be read and written. Returns LPN_OK with what goes to r0, or an error.
  */
-int lpn_env_lookup(const lpn_env *env, uint64_t table, const uint8_t *key, uint64_t key_size, uint8_t *data,
-                   uint64_t data_size, uint32_t *action);
+int lpn_env_call(const lpn_env *env, uint32_t number, const uint64_t *r, uint32_t *value);
+
+/**
+ * Bind one function that a bundle asks for: look `name` (`size` bytes, not terminated) up among those a node offers.
+ * Returns LPN_OK with the function in `*slot`, which is to become env->externs[its number - LPN_HELPER_OWN], or
+ * LPN_E_EXTERN when there is none of that name which takes `args` numbers.
+ */
+int lpn_extern_bind(lpn_extern *slot, const lpn_extern *offered, uint32_t count, const char *name, size_t size,
+                    uint32_t args);
 
 /* ------------------------------------------------------------------------------------------- chain.c */
 

@@ -43,6 +43,9 @@ enum lpn_arg {
 #define LPN_HELPER_MAX 11
 /** A bit for each helper that is not allowed in context isr. */
 #define LPN_HELPERS_NOT_IN_ISR 0xfe2ull
+/** Numbers of the node's own functions. */
+#define LPN_HELPER_OWN 128
+#define LPN_HELPER_OWN_MAX 255
 
 /** X(number, name, kind of r1, r2, r3, r4, r5) for each helper. */
 #define LPN_HELPERS(X) \

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from lpn.compiler.bundle import MATCH_KINDS, Bundle, BundleError, Entry, Table
 from lpn.runtime.engine.build import BuildError, library
 from lpn.runtime.engines import (DEFAULT_FUEL, MAX_PACKET, VERDICTS, Engine, EngineError, EngineUnavailable,
-                                 Program, Result, check_meta, entry_bytes)
+                                 Externs, Program, Result, bound, check_meta, entry_bytes)
 
 MAX_TRACES = 256
 
@@ -40,6 +40,8 @@ class NativeHost:
         if raw == self.ffi.NULL:
             raise EngineError("out of memory")
         self.handle = self.ffi.gc(raw, self.lib.lpn_host_free)
+        self.raised: Exception | None = None
+        self._keep: list[Any] = []              # what C holds a pointer to
 
     def check(self, error: int, what: str) -> None:
         """EngineError unless `error` is 0."""
@@ -48,6 +50,31 @@ class NativeHost:
 
     def error_name(self, error: int) -> str:
         return self.ffi.string(self.lib.lpn_error_name(error)).decode()
+
+    def bind(self, bundle: Bundle, externs: Externs | None) -> None:
+        """Give the node's own functions to the bundle's externs, by name."""
+        for extern, function in zip(bundle.externs, bound([e.name for e in bundle.externs], externs)):
+            name = self.ffi.new("char[]", extern.name.encode())
+            call = self.ffi.callback("uint32_t(void *, const uint32_t *)", self.caller(function, len(extern.params)))
+            self._keep += [name, call]
+            self.check(self.lib.lpn_host_offer(self.handle, name, len(extern.params), call, self.ffi.NULL), f"extern {extern.name}")
+            self.check(self.lib.lpn_host_bind(self.handle, name, len(name) - 1, len(extern.params)), f"extern {extern.name}")
+
+    def caller(self, function: Callable[..., int | None], count: int) -> Callable[[Any, Any], int]:
+        """What C calls. An exception waits until the run is over: none goes through C."""
+        def call(_: Any, args: Any) -> int:
+            try:
+                return int(function(*(args[i] for i in range(count))) or 0) & 0xFFFF_FFFF
+            except Exception as e:              # noqa: BLE001
+                self.raised = self.raised or e
+                return 0
+        return call
+
+    def reraise(self) -> None:
+        """The first exception of a function of the node's own since the last time."""
+        raised, self.raised = self.raised, None
+        if raised is not None:
+            raise raised
 
     def add_table(self, table: Table) -> None:
         """Make a table with its entries; tables are numbered in the order they are added."""
@@ -71,7 +98,7 @@ class NativeHost:
 class NativeProgram(Program):
     """A bundle in the C engine."""
 
-    def __init__(self, bundle: Bundle, fuel: int) -> None:
+    def __init__(self, bundle: Bundle, fuel: int, externs: Externs | None = None) -> None:
         self.bundle = bundle
         self.host = host = NativeHost(bundle.record_size, bundle.state_size, fuel)
         self.ffi, self.lib = host.ffi, host.lib
@@ -83,6 +110,7 @@ class NativeProgram(Program):
         host.check(self.lib.lpn_host_check(host.handle), "chain")
         for table in bundle.tables:
             host.add_table(table)
+        host.bind(bundle, externs)
         self._state = self.ffi.buffer(self.lib.lpn_host_state(host.handle), bundle.state_size)
         self._meta = self.ffi.new("lpn_host_meta *")
         self._result = self.ffi.new("lpn_host_result *")
@@ -107,6 +135,7 @@ class NativeProgram(Program):
             setattr(self._meta, key, signed)
         self.lib.lpn_host_run(self.host.handle, frame, len(frame), self._meta, self._packet, self._size,
                               self._result)
+        self.host.reraise()
         r = self._result
         packet = self.ffi.buffer(self._packet, self._size[0])[:]
         count = self.lib.lpn_host_traces(self.host.handle, self._traces, MAX_TRACES)
@@ -132,5 +161,5 @@ class NativeEngine(Engine):
     def __init__(self) -> None:
         open_engine()
 
-    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL) -> NativeProgram:
-        return NativeProgram(as_bundle(bundle), fuel)
+    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> NativeProgram:
+        return NativeProgram(as_bundle(bundle), fuel, externs)

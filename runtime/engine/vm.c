@@ -117,31 +117,81 @@ static void atomic(uint64_t *r, unsigned dst, unsigned src, int32_t op, uint8_t 
     }
 }
 
-int lpn_env_lookup(const lpn_env *env, uint64_t table, const uint8_t *key, uint64_t key_size, uint8_t *data,
-                   uint64_t data_size, uint32_t *action)
+/* Helper `lookup`. */
+static int look_up(const lpn_env *env, const uint64_t *r, uint32_t *action)
 {
-    if (env == NULL || table >= env->table_count) {
+    if (env == NULL || r[0] >= env->table_count) {
         return LPN_E_HELPER_ARG;
     }
-    const lpn_table *t = &env->tables[table];
-    if (key_size != t->key_size || data_size < t->shape.action_data || data_size > LPN_MAX_ACTION_DATA) {
+    const lpn_table *t = &env->tables[r[0]];
+    uint8_t *data = lpn_pointer(r[3]);
+    if (r[2] != t->key_size || r[4] < t->shape.action_data || r[4] > LPN_MAX_ACTION_DATA) {
         return LPN_E_HELPER_ARG;
     }
     const uint8_t *found;
-    *action = lpn_table_lookup(t, key, &found);
+    *action = lpn_table_lookup(t, lpn_pointer(r[1]), &found);
     size_t n = *action ? t->shape.action_data : 0;
     lpn_copy(data, found, n);
-    lpn_zero(data + n, (size_t)data_size - n);
+    lpn_zero(data + n, (size_t)r[4] - n);
     return LPN_OK;
 }
 
-/* Check the arguments of helper `number` (r1-r5 at r[1]) as its row says, then do it. */
+/* A function of the node's own. */
+static int call_extern(const lpn_env *env, uint32_t index, const uint64_t *r, uint32_t *value)
+{
+    if (env == NULL || index >= env->extern_count) {
+        return LPN_E_EXTERN;
+    }
+    const uint32_t args[5] = { (uint32_t)r[0], (uint32_t)r[1], (uint32_t)r[2], (uint32_t)r[3], (uint32_t)r[4] };
+    *value = env->externs[index].call(env->externs[index].user, args);
+    return LPN_OK;
+}
+
+int lpn_env_call(const lpn_env *env, uint32_t number, const uint64_t *r, uint32_t *value)
+{
+    *value = 0;
+    switch (number) {
+    case LPN_HELPER_LOOKUP:
+        return look_up(env, r, value);
+    case LPN_HELPER_CLOCK_US:
+        *value = env == NULL ? 0 : env->clock != NULL ? env->clock(env->user) : env->now;
+        return LPN_OK;
+    case LPN_HELPER_TRACE:
+        if (env != NULL && env->trace != NULL) {
+            env->trace(env->user, r[0], r[1]);
+        }
+        return LPN_OK;
+    default:
+        if (number >= LPN_HELPER_OWN) {
+            return call_extern(env, number - LPN_HELPER_OWN, r, value);
+        }
+        return env == NULL || env->call == NULL ? LPN_E_HELPER : env->call(env->user, number, r, value);
+    }
+}
+
+int lpn_extern_bind(lpn_extern *slot, const lpn_extern *offered, uint32_t count, const char *name, size_t size,
+                    uint32_t args)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        size_t n = 0;
+        while (n < size && offered[i].name[n] == name[n] && name[n] != 0) {
+            n++;
+        }
+        if (n == size && offered[i].name[n] == 0 && offered[i].args == args) {
+            *slot = offered[i];
+            return LPN_OK;
+        }
+    }
+    return LPN_E_EXTERN;
+}
+
+/* Check the memory that helper `number` gets (r1-r5 at r[1]), as its row says, then call it. */
 static int call_helper(lpn_run *run, uint32_t number, uint64_t *r)
 {
 #define ROW(n, name, a, b, c, d, e) [n] = { a, b, c, d, e },
     static const uint8_t kinds[LPN_HELPER_MAX + 1][5] = { LPN_HELPERS(ROW) };
 #undef ROW
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i < 5 && number <= LPN_HELPER_MAX; i++) {
         uint8_t kind = kinds[number][i];
         if (kind != LPN_ARG_MEM_READ && kind != LPN_ARG_MEM_WRITE) {
             continue;
@@ -153,25 +203,8 @@ static int call_helper(lpn_run *run, uint32_t number, uint64_t *r)
             return LPN_E_HELPER_MEM;
         }
     }
-    const lpn_env *env = run->env;
-    uint32_t value = 0;
-    int error = LPN_OK;
-    switch (number) {
-    case LPN_HELPER_LOOKUP:
-        error = lpn_env_lookup(env, r[1], lpn_pointer(r[2]), r[3], lpn_pointer(r[4]), r[5], &value);
-        break;
-    case LPN_HELPER_CLOCK_US:
-        value = env == NULL ? 0 : env->clock != NULL ? env->clock(env->user) : env->now;
-        break;
-    case LPN_HELPER_TRACE:
-        if (env != NULL && env->trace != NULL) {
-            env->trace(env->user, r[1], r[2]);
-        }
-        break;
-    default:
-        error = env == NULL || env->call == NULL ? LPN_E_HELPER : env->call(env->user, number, r + 1, &value);
-        break;
-    }
+    uint32_t value;
+    int error = lpn_env_call(run->env, number, r + 1, &value);
     r[0] = value;
     return error;
 }

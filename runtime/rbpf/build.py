@@ -21,7 +21,7 @@ typedef struct Vm Vm;
 Vm *lpn_rbpf_new(const uint8_t *text, size_t size, char *message, size_t room);
 void lpn_rbpf_free(Vm *vm);
 void lpn_rbpf_allow(Vm *vm, uint64_t address, uint64_t size);
-void lpn_rbpf_environment(void *lookup, uint8_t *host, uint32_t now);
+void lpn_rbpf_environment(void *call, uint8_t *host, uint32_t now);
 size_t lpn_rbpf_traces(uint64_t *out, size_t room);
 int lpn_rbpf_run(const Vm *vm, const uint8_t *ctx, size_t ctx_size, const uint8_t *memory, size_t memory_size,
                  uint64_t *r0, char *message, size_t room);

@@ -15,7 +15,7 @@ from lpn.compiler.image import Flag, Image, Kind
 from lpn.runtime.engine.build import BuildError
 from lpn.runtime.engine.native import NativeHost, as_bundle
 from lpn.runtime.engines import (DEFAULT_FUEL, MAX_PACKET, OUT_SIZE, REASON_ENGINE, VERDICTS, WINDOW, Engine,
-                                 EngineError, EngineUnavailable, Program, Result, check_meta)
+                                 EngineError, EngineUnavailable, Externs, Program, Result, check_meta)
 from lpn.runtime.memory import CONTEXT, CONTEXT_SIZE, Buffer, Regions, context
 from lpn.runtime.raw import RawResult, raw_result
 from lpn.runtime.rbpf.build import library
@@ -38,7 +38,7 @@ def open_rbpf() -> tuple[Any, Any]:
 
 
 class RbpfVm:
-    """One program in rbpf. `host`: whose tables helper `lookup` sees."""
+    """One program in rbpf. `host`: who does the helpers."""
 
     def __init__(self, text: bytes, rodata: Buffer, data: Buffer, allowed: Iterable[Buffer],
                  host: NativeHost | None) -> None:
@@ -59,6 +59,8 @@ class RbpfVm:
         """r0, or RbpfFault; the environment must be set."""
         error = self.lib.lpn_rbpf_run(self.vm, self._pointer(ctx), ctx_size, self._pointer(memory), memory_size,
                                       self._r0, self._message, _MESSAGE)
+        if self.host:
+            self.host.reraise()
         if error > 0 and self.host:
             raise RbpfFault(self.host.error_name(error))
         if error:
@@ -68,8 +70,8 @@ class RbpfVm:
     def environment(self, now: int) -> None:
         """What helpers use from now on; forgets traces."""
         if self.host:
-            lookup = self.host.ffi.addressof(self.host.lib, "lpn_host_lookup")
-            address = int(self.host.ffi.cast("uintptr_t", lookup))
+            call = self.host.ffi.addressof(self.host.lib, "lpn_host_call")
+            address = int(self.host.ffi.cast("uintptr_t", call))
             handle = int(self.host.ffi.cast("uintptr_t", self.host.handle))
         else:
             address = handle = 0
@@ -90,9 +92,10 @@ class RbpfVm:
 class RbpfProgram(Program):
     """A bundle in rbpf; memory and chain are kept in Python."""
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Bundle, externs: Externs | None = None) -> None:
         self.bundle = bundle
-        self.host = NativeHost(0, 0, 0)         # for its tables only
+        self.host = NativeHost(0, 0, 0)         # for its helpers only
+        self.host.bind(bundle, externs)
         for table in bundle.tables:
             self.host.add_table(table)
         self._packet = Buffer(MAX_PACKET + WINDOW)
@@ -174,8 +177,8 @@ class RbpfEngine(Engine):
     def __init__(self) -> None:
         open_rbpf()
 
-    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL) -> RbpfProgram:
-        return RbpfProgram(as_bundle(bundle))
+    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> RbpfProgram:
+        return RbpfProgram(as_bundle(bundle), externs)
 
 
 def run_raw_rbpf(text: bytes, *, layout: str = "mem", ctx: bytes = b"", packet: bytes = b"", record_size: int = 0,
