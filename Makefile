@@ -46,6 +46,7 @@ demo: setup
 
 test: setup
 	@$(PY) -m pytest -q -p no:cacheprovider --basetemp=build/pytest tests examples
+	@.venv/bin/lpnc test examples
 
 bench: setup
 	@.venv/bin/lpnc bench

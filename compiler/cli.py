@@ -173,6 +173,7 @@ HELP = """The compiler of LPN: packet programs for low-power radio nodes.
   lpnc build  examples/udp/udp.lpn -o build/udp
   lpnc verify examples/udp/udp.lpn
   lpnc run    examples/udp/udp.lpn --in examples/udp/captures/riot_udp.pcap
+  lpnc test   examples/udp
   lpnc disasm examples/udp/udp.lpn
 
 \b

@@ -2,14 +2,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from lpn.lang import ast, tables as control
-from lpn.lang.reference import Reference
-from lpn.runtime.engines import Externs, Result, bound, get_engine
+from lpn.lang.reference import Reference, State
+from lpn.lang.reference.values import Struct, unsigned
+from lpn.lang.types import Array, StructType, Type
+from lpn.runtime.engines import EngineError, Externs, Result, bound, get_engine
 
-from .build import Compiled, compile_program
+from .build import Compiled, bundle_entry, compile_program
 from .externs import own
+from .state import scalar_width
+
+#: The state as unsigned numbers: by object its cells, each by field (`outer.inner` in a struct in a struct), "" if plain.
+Cells = dict[object, list[dict[str, int]]]
 
 ENGINES = ("engine", "reference", "rbpf", "kernel")
 
@@ -20,6 +26,18 @@ class Runner(ABC):
     @abstractmethod
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
         """One frame through the chain; state changes stay."""
+
+    def cells(self) -> Cells:
+        """Registers and counters as they are."""
+        raise EngineError(f"{type(self).__name__} does not show its state")
+
+    def set_cell(self, cell: control.Cell) -> None:
+        """Sets a register's cell, or some of its fields."""
+        raise EngineError(f"{type(self).__name__} has no state to set")
+
+    def set_entries(self, table: ast.Table, entries: list[control.Entry]) -> None:
+        """From now on, all entries of a table, its constant ones too."""
+        raise EngineError(f"{type(self).__name__} has no tables to fill")
 
 
 class ReferenceRunner(Runner):
@@ -34,11 +52,21 @@ class ReferenceRunner(Runner):
         r = self.reference.run(frame, dict(meta or {}), self.state)
         return Result(r.verdict, r.reason, r.port, r.out, None)
 
+    def cells(self) -> Cells:
+        return reference_cells(self.state)
+
+    def set_cell(self, cell: control.Cell) -> None:
+        self.state.load_cell(cell)
+
+    def set_entries(self, table: ast.Table, entries: list[control.Entry]) -> None:
+        self.state.entries[table] = list(entries)
+
 
 class BytecodeRunner(Runner):
     """An engine that executes the compiled containers."""
 
     def __init__(self, name: str, compiled: Compiled, given: control.Tables | None, externs: Externs | None = None):
+        self.compiled = compiled
         self.program = get_engine(name).load(compiled.bundle, externs=externs)
         self.program.set_state(compiled.initial_state(given))
         for table, entries in compiled.entries(given).items():
@@ -46,6 +74,43 @@ class BytecodeRunner(Runner):
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
         return self.program.run(frame, meta)
+
+    def cells(self) -> Cells:
+        return compiled_cells(self.compiled, self.program.state())
+
+    def set_cell(self, cell: control.Cell) -> None:
+        state = bytearray(self.program.state())
+        self.compiled.state.write(state, cell.register, cell.index, cell.values)
+        self.program.set_state(bytes(state))
+
+    def set_entries(self, table: ast.Table, entries: list[control.Entry]) -> None:
+        self.program.set_entries(table.name, [bundle_entry(table, entry) for entry in entries])
+
+
+def reference_cells(state: State) -> Cells:
+    out: Cells = {}
+    for decl, value in state.cells.items():
+        type_ = decl.type.cell if isinstance(decl.type, Array) else decl.type       # type: ignore[attr-defined]
+        out[decl] = [dict(flat(each, type_)) for each in (value if isinstance(value, list) else [value])]
+    return out
+
+
+def flat(value: object, type_: Type, path: str = "") -> Iterator[tuple[str, int]]:
+    """A cell's numbers, by field."""
+    if isinstance(type_, StructType):
+        assert isinstance(value, Struct)
+        for field in type_.decl.fields:
+            yield from flat(value.fields[field.name], field.type, f"{path}.{field.name}" if path else field.name)   # type: ignore[arg-type]
+    else:
+        yield path, unsigned(int(value), scalar_width(type_))               # type: ignore[call-overload]
+
+
+def compiled_cells(compiled: Compiled, state: bytes) -> Cells:
+    out: Cells = {}
+    for each in compiled.state.objects:
+        cells = [compiled.state.read(state, each.decl, index) for index in range(each.count)]
+        out[each.decl] = [cell if isinstance(cell, dict) else {"": cell} for cell in cells]
+    return out
 
 
 def make_runner(name: str, program: ast.Program, given: control.Tables | None = None, fuse: bool = False,

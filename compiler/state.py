@@ -51,7 +51,7 @@ def is_big_endian(width: int) -> bool:
 
 def encode_scalar(value: int, width: int) -> bytes:
     size = scalar_octets(width)
-    return int(value).to_bytes(size, "big" if is_big_endian(width) else "little")
+    return (int(value) & (1 << width) - 1).to_bytes(size, "big" if is_big_endian(width) else "little")
 
 
 def decode_scalar(data: bytes, width: int) -> int:

@@ -1,0 +1,169 @@
+"""The packets that tests send: headers filled in by name, laid out as the program lays them out."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from lpn.lang import ast
+from lpn.lang.diagnostics import Diagnostic, DiagnosticError
+from lpn.lang.reference import NotSupported, State
+from lpn.lang.reference.headers import ChoiceValue, Instance
+from lpn.lang.reference.modules import run_module
+from lpn.lang.reference.packet import Packet
+from lpn.lang.reference.run import Run
+from lpn.lang.reference.values import StackValue, wrap, zero
+from lpn.lang.source import Span
+from lpn.lang.types import EnumType
+
+from . import model
+from .words import shown
+
+
+def refused(message: str, span: Span, *hints: str) -> DiagnosticError:
+    return DiagnosticError([Diagnostic("error", message, span, [hint for hint in hints if hint])])
+
+
+def build(packet: model.Packet, program: ast.Program, state: State, meta: Mapping[str, int],
+          named: Mapping[str, model.Packet]) -> bytes:
+    """The octets of a packet. `state`: what a deparser may look at. Raises DiagnosticError where it cannot be made."""
+    if packet.kind == "named":
+        packet = combined(packet, named)
+    if packet.kind == "frame":
+        return packet.data
+    headers = [piece for piece in packet.pieces if isinstance(piece, model.HeaderItem)]
+    split = packet.pieces.index(headers[-1]) + 1 if headers else 0
+    payload = b"".join(piece.data for piece in packet.pieces[split:] if isinstance(piece, model.Octets))
+    run = Run(program, lambda decl, field: True, payload, dict(meta), state)
+    run.packet = Packet(payload)
+    made = {id(item): instance_of(run, item) for item in headers}
+    for item in headers:
+        fill(made[id(item)], item)
+    if isinstance(packet.module, ast.Deparser):
+        try:
+            outcome = run_module(run, packet.module)
+        except NotSupported as e:
+            raise refused(f"{packet.via} cannot make this packet here: {e}", packet.span) from None
+        if outcome.out is None:
+            raise refused(f"{packet.via} does not emit this packet: {outcome.reason}", packet.span, "change its fields, or give its octets")
+        return outcome.out + run.packet.rest
+    parts = [made[id(piece)].emit() if isinstance(piece, model.HeaderItem) else piece.data for piece in packet.pieces[:split]]
+    return b"".join(parts) + payload
+
+
+def instance_of(run: Run, item: model.HeaderItem) -> Instance:
+    """The instance that an item names: of the program's headers, or a new one of its type."""
+    if item.instance is None:
+        assert item.header is not None
+        computed = frozenset(each for each in item.header.fields() if each.equation is not None)
+        return Instance(run, item.header, item.header, item.name, [], computed)
+    assert run.headers is not None
+    value = run.headers.fields[item.instance.name]
+    if isinstance(value, StackValue):
+        assert item.index is not None
+        value = value.elements[item.index]
+    assert isinstance(value, Instance)
+    return value
+
+
+def fill(instance: Instance, item: model.HeaderItem) -> None:
+    """What is given is taken as it is, right or wrong. Equations give the fields that are not given; what has none is 0, or
+    the first value that the field may have."""
+    if instance.valid:
+        raise refused(f"{item.label} is in this packet already", item.span)
+    instance.clear()
+    instance.valid = True
+    instance.derived = instance.derived - {each.place for each in item.fields}
+    for each in item.fields:
+        value = each.wanted.data if isinstance(each.wanted, model.Octets) else each.wanted.value if each.wanted else 0
+        if isinstance(each.place, ast.ChoiceArm):
+            assert each.place.choice is not None
+            ChoiceValue(instance, each.place.choice).write(each.place, value)
+        else:
+            assert each.place is not None
+            instance.write(each.place, value if isinstance(value, bytes) else wrap(value, each.place.type))
+    for part in instance.header.fields():
+        if part not in instance.stored and part.equation is None:
+            instance.stored[part] = first_allowed(instance, part)
+    for each in item.fields:
+        if not there(instance, each.place):
+            raise refused(f"{item.label} has no field {shown(each.name)} as its other fields are", each.span,
+                          because(each.place))
+
+
+def there(instance: Instance, place: model.Place | None) -> bool:
+    """Whether a field is present, or an arm the one that the tag selects."""
+    if isinstance(place, ast.ChoiceArm):
+        assert place.choice is not None
+        return ChoiceValue(instance, place.choice).arm() is place
+    return place is not None and instance.present(place)
+
+
+def because(place: model.Place | None) -> str:
+    if isinstance(place, ast.ChoiceArm) and place.choice is not None:
+        return f"'{place.choice.tag.name}' selects another arm; leave it out: it follows from the arm"
+    return "the condition behind its `when` is false: set what it looks at"
+
+
+def first_allowed(instance: Instance, part: ast.Field) -> object:
+    """0, or where that is not allowed the first value in the field's `in { ... }` or its enum."""
+    nothing = zero(part.type)
+    if isinstance(nothing, bytes):
+        return nothing
+    candidates = [0]
+    for one in part.values or []:
+        start = one.low if isinstance(one, ast.RangeSet) else one.left if isinstance(one, ast.Binary) else one
+        candidates.append(int(start.const or 0))
+    named = [member.number for member in part.type.decl.members] if isinstance(part.type, EnumType) else None
+    candidates += named or []
+    scope = instance.run.header_scope(instance)
+    for number in candidates:
+        value = wrap(number, part.type)
+        if (named is None or number in named) and (part.values is None or any(
+                instance.run.matches(value, one, scope) for one in part.values)):
+            return value
+    return nothing
+
+
+# ---------------------------------------------------------------- packets by name
+
+def combined(packet: model.Packet, named: Mapping[str, model.Packet]) -> model.Packet:
+    """The named packet with other values in some fields, perhaps another payload."""
+    base = named[packet.name]
+    seen = {packet.name}
+    chain = [packet]
+    while base.kind == "named":
+        if base.name in seen:
+            raise refused(f"packet {shown(base.name)} is made of itself", base.span)
+        seen.add(base.name)
+        chain.append(base)
+        base = named[base.name]
+    for each in reversed(chain):
+        if each.pieces:
+            base = changed(base, each)
+    return base
+
+
+def changed(base: model.Packet, other: model.Packet) -> model.Packet:
+    if base.kind != "fields":
+        raise refused("only a packet that is given by its headers can be changed with `with`", other.span)
+    headers = [piece for piece in base.pieces if isinstance(piece, model.HeaderItem)]
+    split = base.pieces.index(headers[-1]) + 1 if headers else 0
+    front, payload = list(base.pieces[:split]), base.pieces[split:]
+    labels = [piece.label if isinstance(piece, model.HeaderItem) else "" for piece in front]
+    given = [piece for piece in other.pieces if isinstance(piece, model.Octets)]
+    for piece in other.pieces:
+        if not isinstance(piece, model.HeaderItem):
+            continue
+        if piece.label not in labels:
+            raise refused(f"packet {shown(other.name)} has no header {shown(piece.label)}", piece.span, f"it has {', '.join(filter(None, labels))}")
+        at = labels.index(piece.label)
+        old = front[at]
+        assert isinstance(old, model.HeaderItem)
+        replaced = {stem(each) for each in piece.fields}
+        front[at] = replace(old, span=piece.span, fields=[each for each in old.fields if stem(each) not in replaced] + piece.fields)
+    return replace(base, pieces=[*front, *(given or payload)])
+
+
+def stem(item: model.FieldItem) -> str:
+    """Two arms of one choice exclude each other."""
+    return item.name.partition(".")[0]

@@ -1,0 +1,415 @@
+"""Tokens to the tree of a test file. One mistake is reported for each step, then reading goes on behind it."""
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Callable
+
+from lpn.lang.builtins import VERDICTS
+from lpn.lang.diagnostics import Diagnostics
+from lpn.lang.source import Source, Span
+
+from . import model
+from .words import Token, Words, shown
+
+UNITS = {"us": 1, "ms": 1000, "s": 1_000_000}
+STEPS = ("send", "expect", "check", "set", "table", "tables", "node", "meta", "wait")
+TOP = ("test", "packet", "program")
+OPERATORS = ("==", "!=", "<", "<=", ">", ">=")
+MAX_ERRORS = 20
+LONGEST = 1 << 32                               # us: the node's clock has 32 bits
+
+
+class Mistake(Exception):
+    """What stands here is reported; this step cannot be read further."""
+
+
+def parse(source: Source, diagnostics: Diagnostics) -> model.File:
+    """The tree of a test file; it is whole only if nothing was reported."""
+    return Parser(source, Words(source, diagnostics).tokens(), diagnostics).file()
+
+
+class Parser:
+    def __init__(self, source: Source, tokens: list[Token], diagnostics: Diagnostics) -> None:
+        self.source, self.tokens, self.diagnostics = source, tokens, diagnostics
+        self.at = 0
+        self.steps: dict[str, Callable[[Span], model.Step]] = {
+            "send": self.send, "expect": self.expect, "check": self.check, "set": self.set_cell, "table": self.entries,
+            "tables": self.tables_file, "node": self.settings, "meta": self.settings, "wait": self.wait}
+
+    # ------------------------------------------------------------ tokens
+
+    @property
+    def here(self) -> Token:
+        return self.tokens[self.at]
+
+    def next(self) -> Token:
+        token = self.here
+        self.at += token.kind != "end"
+        return token
+
+    def sees(self, *words: str) -> bool:
+        return self.here.kind in ("name", "mark") and self.here.text in words
+
+    def take(self, *words: str) -> Token | None:
+        return self.next() if self.sees(*words) else None
+
+    def fail(self, expected: str, *hints: str) -> Mistake:
+        token = self.here
+        found = "the end of the file" if token.kind == "end" else shown(token.text)
+        if self.diagnostics.errors < MAX_ERRORS:
+            self.diagnostics.error(f"{expected} is expected, not {found}", token.span, *hints)
+        return Mistake()
+
+    def mark(self, word: str, where: str) -> Token:
+        token = self.take(word)
+        if token is None:
+            raise self.fail(f"'{word}' {where}")
+        return token
+
+    def name(self, what: str) -> Token:
+        if self.here.kind != "name":
+            raise self.fail(what)
+        return self.next()
+
+    def qualified(self, what: str) -> tuple[str, Span]:
+        first = self.name(what)
+        text, span = first.text, first.span
+        while self.sees("."):
+            self.next()
+            part = self.name("a name behind '.'")
+            text, span = f"{text}.{part.text}", span.to(part.span)
+        return text, span
+
+    def number(self, what: str) -> Token:
+        if self.here.kind != "number":
+            raise self.fail(what)
+        return self.next()
+
+    def text(self, what: str) -> tuple[str, Span]:
+        if self.here.kind != "text":
+            raise self.fail(f"{what} in quotes")
+        token = self.next()
+        assert isinstance(token.value, bytes)
+        return token.value.decode("utf-8", "replace").replace("\0", "?"), token.span
+
+    def since(self, span: Span) -> Span:
+        """From `span` to the token before this one."""
+        return span.to(self.tokens[self.at - 1].span)
+
+    def end(self) -> None:
+        """`;`, which may be left out behind a block."""
+        if not self.take(";") and not (self.tokens[self.at - 1].text == "}" or self.tokens[self.at - 1].kind == "octets"):
+            raise self.fail("';'")
+
+    # ------------------------------------------------------------ the file
+
+    def file(self) -> model.File:
+        file = model.File(self.source)
+        while self.here.kind != "end":
+            self.guarded(0, lambda: self.item(file))
+        return file
+
+    def guarded(self, depth: int, read: Callable[[], None]) -> None:
+        """Reads one step; after a mistake, goes on behind it."""
+        start = self.at
+        try:
+            read()
+        except Mistake:
+            self.recover(start, depth)
+
+    def recover(self, start: int, depth: int) -> None:
+        """To the end of the step at `start`: behind its `;` or its closing brace, or to the word that begins another one."""
+        self.at = max(self.at, start)
+        while self.here.kind != "end":
+            token = self.here
+            words = TOP + STEPS if depth == 0 else STEPS
+            if token.depth < depth or (self.at > start and token.depth <= depth and token.kind == "name" and token.text in words):
+                break
+            self.at += 1
+            if token.depth <= depth and token.text in (";", "}"):
+                break
+        if self.at == start and depth == 0 and self.here.kind != "end":
+            self.at += 1
+
+    def item(self, file: model.File) -> None:
+        token = self.here
+        if self.take("test"):
+            self.test(file, token)
+        elif self.take("packet"):
+            name = self.name("the packet's name")
+            if name.text in file.packets:
+                self.diagnostics.error(f"packet {shown(name.text)} is here already", name.span)
+            if name.text in ("hex", "frame", "via"):
+                self.diagnostics.error(f"{shown(name.text)} cannot name a packet: it begins one", name.span)
+            file.packets[name.text] = self.packet(sending=True)
+            self.end()
+        elif self.take("program"):
+            if file.program:
+                self.diagnostics.error("a test file has one program", token.span)
+            file.program, file.program_span = self.text("the program's file")
+            self.end()
+        elif token.kind == "name" and token.text in ("send", "expect", "check"):
+            self.diagnostics.error(f"'{token.text}' belongs into a test", token.span, 'write test "what it shows" { ... } around it')
+            self.step()
+        else:
+            file.setup.append(self.step(TOP))
+
+    def test(self, file: model.File, begin: Token) -> None:
+        name, span = self.text("the test's name")
+        if any(test.name == name for test in file.tests):
+            self.diagnostics.error(f"a test called {shown(name)} is here already", span, "give it a name of its own")
+        opened = self.mark("{", "behind the test's name")
+        test = model.Test(begin.span.to(span), name, [])
+        while not self.sees("}") and self.here.kind != "end":
+            if self.sees(*TOP) and self.tokens[self.at + 1].kind != "mark":
+                break
+            self.guarded(opened.depth + 1, lambda: test.steps.append(self.step()))
+        if not self.take("}"):
+            self.diagnostics.error("this test is never closed", opened.span, "end it with '}'")
+        self.take(";")
+        file.tests.append(test)
+
+    def step(self, more: tuple[str, ...] = ()) -> model.Step:
+        token = self.here
+        if token.kind != "name" or token.text not in self.steps:
+            near = get_close_matches(token.text, (*STEPS, *more), 1) if token.kind == "name" else []
+            raise self.fail("a step", f"did you mean {near[0]}?" if near else f"there are {', '.join((*more, *STEPS))}")
+        self.next()
+        step = self.steps[token.text](token.span)
+        self.end()
+        return step
+
+    # ------------------------------------------------------------ steps
+
+    def send(self, begin: Span) -> model.Send:
+        packet = self.packet(sending=True)
+        return model.Send(self.since(begin), packet)
+
+    def expect(self, begin: Span) -> model.Expect:
+        out = model.Expect(begin, None)
+        token = self.here
+        if token.kind == "name" and token.text in VERDICTS:
+            out.verdict = self.next().text
+            if out.verdict == "DROP" and self.here.kind == "name" and not self.sees("no", "unchanged", "via", "frame"):
+                out.reason, _ = self.qualified("a reason")
+            elif out.verdict == "DROP" and self.here.kind == "text":
+                out.reason, _ = self.text("a reason")
+            elif out.verdict == "DELIVER" and (self.here.kind in ("number", "name") and not self.sees("no", "unchanged", "via", "frame")):
+                out.port = self.pattern()
+        elif token.kind == "name" and token.text.upper() in VERDICTS:
+            raise self.fail("a verdict", f"did you mean {token.text.upper()}?")
+        out.span = self.since(begin)
+        if self.sees("no") and self.tokens[self.at + 1].text == "packet":
+            self.next()
+            self.next()
+            out.no_packet = True
+        elif not self.sees(";"):
+            out.packet = self.packet(sending=False)
+        elif out.verdict is None:
+            raise self.fail("a verdict or a packet", f"there are {', '.join(VERDICTS)}; hex {{ ... }}, {{ headers }}, no packet")
+        return out
+
+    def check(self, begin: Span) -> model.Check:
+        place = self.state_path()
+        if not self.sees(*OPERATORS):
+            raise self.fail(f"one of {' '.join(OPERATORS)}")
+        op = self.next().text
+        pattern = self.pattern()
+        return model.Check(self.since(begin), place, op, pattern)
+
+    def state_path(self) -> model.StatePath:
+        name, span = self.qualified("a register or counter")
+        index, path = None, ""
+        if self.take("["):
+            token = self.number("an index")
+            assert isinstance(token.value, int)
+            index = token.value
+            self.mark("]", "behind the index")
+        if self.take("."):
+            path, _ = self.qualified("a field")
+        return model.StatePath(self.since(span), name, index, path)
+
+    def set_cell(self, begin: Span) -> model.SetCell:
+        place = self.state_path()
+        self.mark("=", "and a value")
+        if not self.take("{"):
+            return model.SetCell(self.since(begin), place, self.value())
+        parts: list[tuple[str, model.Value]] = []
+        while not self.take("}"):
+            name, _ = self.qualified("a field")
+            self.mark("=", "and a value")
+            parts.append((name, self.value()))
+            if not self.take(",") and not self.sees("}"):
+                raise self.fail("',' or '}'")
+        return model.SetCell(self.since(begin), place, parts)
+
+    def entries(self, begin: Span) -> model.Entries:
+        name, span = self.qualified("a table")
+        out = model.Entries(begin.to(span), name, [])
+        self.mark("{", "and the table's entries")
+        while not self.take("}"):
+            out.items.append(self.entry())
+        return out
+
+    def entry(self) -> model.EntryItem:
+        begin = self.here.span
+        priority = None
+        if self.sees("priority") and self.tokens[self.at + 1].text == "=":
+            self.next()
+            self.next()
+            token = self.number("a number")
+            assert isinstance(token.value, int)
+            priority = token.value
+            self.mark(":", "behind the priority")
+        keys = []
+        if self.take("("):
+            keys.append(self.pattern(key=True))
+            while self.take(","):
+                keys.append(self.pattern(key=True))
+            self.mark(")", "behind the keys")
+        else:
+            keys.append(self.pattern(key=True))
+        self.mark(":", "and an action")
+        action, _ = self.qualified("an action")
+        args = []
+        if self.take("("):
+            while not self.take(")"):
+                args.append(self.value())
+                if not self.take(",") and not self.sees(")"):
+                    raise self.fail("',' or ')'")
+        span = self.since(begin)
+        self.mark(";", "behind the entry")
+        return model.EntryItem(span, keys, action, args, priority)
+
+    def tables_file(self, begin: Span) -> model.TablesFile:
+        path, _ = self.text("a tables file")
+        return model.TablesFile(self.since(begin), path)
+
+    def settings(self, begin: Span) -> model.Settings:
+        what = self.tokens[self.at - 1].text
+        return model.Settings(self.since(begin), what, self.fields())
+
+    def wait(self, begin: Span) -> model.Wait:
+        value = self.value()
+        if value.kind != "time" or not isinstance(value.value, int) or not 0 <= value.value < LONGEST:
+            self.diagnostics.error("a time is expected", value.span, "write it with its unit, as in 20 ms, 1 s, 300 us")
+            raise Mistake()
+        return model.Wait(self.since(begin), value.value)
+
+    # ------------------------------------------------------------ packets
+
+    def packet(self, sending: bool) -> model.Packet:
+        token = self.here
+        if token.kind in ("octets", "text"):
+            return model.Packet(token.span, "octets", [self.octets()])
+        if not sending and self.take("unchanged"):
+            return model.Packet(token.span, "unchanged")
+        if self.sees("frame") and self.tokens[self.at + 1].kind == "number":
+            self.next()
+            number = self.number("its number").value
+            if not self.take("of"):
+                raise self.fail("'of' and the capture")
+            path, _ = self.text("the capture's file")
+            assert isinstance(number, int)
+            return model.Packet(self.since(token.span), "frame", frame=number, path=path)
+        if self.take("via"):
+            via = self.name("a deparser" if sending else "a parser").text
+            pieces = self.pieces(sending)
+            return model.Packet(self.since(token.span), "fields", pieces, via)
+        if self.sees("{"):
+            pieces = self.pieces(sending)
+            return model.Packet(self.since(token.span), "fields", pieces)
+        if token.kind == "name":
+            self.next()
+            pieces = self.pieces(sending) if self.take("with") else []
+            return model.Packet(self.since(token.span), "named", pieces, name=token.text)
+        raise self.fail("a packet", 'hex { 41 88 ... }, { mac { ... } payload "hello" }, via Tx { ... }, frame 7 of "x.pcap", or one by its name')
+
+    def octets(self) -> model.Octets:
+        token = self.next()
+        if isinstance(token.value, model.Octets):
+            return token.value
+        assert isinstance(token.value, bytes)
+        return model.Octets(token.span, [(byte, 0xFF) for byte in token.value])
+
+    def pieces(self, sending: bool) -> list[model.Piece]:
+        out: list[model.Piece] = []
+        self.mark("{", "and the packet's headers")
+        while not self.take("}"):
+            token = self.here
+            if token.kind in ("octets", "text"):
+                out.append(self.octets())
+            elif self.take("payload"):
+                if self.here.kind not in ("octets", "text"):
+                    raise self.fail("the payload's octets", 'payload "hello", or payload hex { 68 65 }')
+                out.append(self.octets())
+            elif token.kind == "name":
+                absent = not sending and self.sees("no") and self.tokens[self.at + 1].kind == "name"
+                if absent:
+                    self.next()
+                out.append(self.header(absent))
+            else:
+                raise self.fail("a header, hex { ... } or payload")
+            if self.sees(",", ";"):
+                self.next()
+        return out
+
+    def header(self, absent: bool) -> model.HeaderItem:
+        begin = self.name("a header")
+        index = None
+        if self.take("["):
+            index = self.number("an index").value
+            assert isinstance(index, int)
+            self.mark("]", "behind the index")
+        span = self.since(begin.span)
+        return model.HeaderItem(span, begin.text, index, [] if absent else self.fields(), absent)
+
+    def fields(self) -> list[model.FieldItem]:
+        out = []
+        self.mark("{", "and fields")
+        while not self.take("}"):
+            name, span = self.qualified("a field")
+            self.mark("=", "and a value")
+            out.append(model.FieldItem(span, name, self.pattern()))
+            if not self.take(",") and not self.take(";") and not self.sees("}"):
+                raise self.fail("',' or '}'")
+        return out
+
+    # ------------------------------------------------------------ values
+
+    def pattern(self, key: bool = False) -> model.Pattern:
+        begin = self.here.span
+        if self.take("_"):
+            return model.Pattern(begin)
+        value, mask, high, prefix = self.value(), None, None, None
+        if self.take("&&&"):
+            mask = self.value()
+        elif self.take(".."):
+            high = self.value()
+        elif key and self.take("/"):
+            prefix = self.value()
+        return model.Pattern(self.since(begin), value, mask, high, prefix)
+
+    def value(self) -> model.Value:
+        token = self.here
+        minus = self.take("-")
+        if self.here.kind == "number":
+            number = self.next().value
+            assert isinstance(number, int)
+            number = -number if minus else number
+            if self.here.kind == "name" and self.here.text in UNITS:
+                return model.Value(token.span.to(self.here.span), "time", number * UNITS[self.next().text])
+            return model.Value(self.since(token.span), "number", number)
+        if minus:
+            raise self.fail("a number")
+        if token.kind == "address":
+            self.next()
+            return model.Value(token.span, "address", token.value, 128 if token.text.startswith("ip6") else 64)
+        if token.kind in ("octets", "text"):
+            return model.Value(token.span, "octets", self.octets())
+        if self.take("true", "false"):
+            return model.Value(token.span, "bool", token.text == "true")
+        if token.kind == "name":
+            name, span = self.qualified("a value")
+            return model.Value(span, "name", name)
+        raise self.fail("a value", 'a number, a constant\'s name, ip6"fe80::1", true, hex { ... }')

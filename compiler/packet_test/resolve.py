@@ -1,0 +1,304 @@
+"""Names of a test file against its program: headers, fields, reasons, registers, tables, captures; every value gets its number."""
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+
+from lpn.lang import ast, tables as control
+from lpn.lang.builtins import META, NODE
+from lpn.lang.diagnostics import Diagnostics
+from lpn.lang.source import Span
+from lpn.lang.types import Array, Bits, HeaderType, Stack, StructType, Type
+from lpn.runtime.capture import CaptureError, Frame, read
+
+from . import model
+from .values import Values
+from .words import shown
+
+SETTINGS = {"node": {"short": "node_short", "ext": "node_ext", "pan": "node_pan"},
+            "meta": {"iface": "iface", "rssi": "rssi", "lqi": "lqi"}}
+SIGNED = Bits(8, True)
+
+
+@lru_cache(maxsize=8)
+def frames_of(path: str, stamp: tuple[int, int]) -> list[Frame]:
+    """The frames of a capture; `stamp` (time, size) tells a changed file from the one read before."""
+    return list(read(path))
+
+
+class Resolver:
+    def __init__(self, file: model.File, program: ast.Program, folder: Path, diagnostics: Diagnostics) -> None:
+        self.file, self.program, self.folder, self.diagnostics = file, program, folder, diagnostics
+        self.values = Values(program, diagnostics)
+
+    def error(self, message: str, span: Span | None, *hints: str) -> None:
+        self.diagnostics.error(message, span, *hints)
+
+    def unknown(self, what: str, name: str, span: Span, known: list[str]) -> None:
+        short = {each.rpartition(".")[2]: each for each in known}
+        near = [short.get(each, each) for each in get_close_matches(name, [*known, *short], 1)]
+        few = f"there are {', '.join(known[:24])}{', ...' * (len(known) > 24)}" if known else ""
+        self.error(f"there is no {what} {shown(name)}", span, f"did you mean {near[0]}?" if near else few)
+
+    def file_at(self, path: str) -> Path:
+        return self.folder / path
+
+    # ------------------------------------------------------------ steps
+
+    def resolve(self) -> None:
+        for packet in self.file.packets.values():
+            self.packet(packet, sending=True)
+        for step in self.file.setup:
+            self.step(step)
+        for test in self.file.tests:
+            sent = False
+            for step in test.steps:
+                if isinstance(step, model.Expect) and not sent:
+                    self.error("nothing is sent before this", step.span, "put send ...; in front of it")
+                sent = sent or isinstance(step, model.Send)
+                self.step(step)
+
+    def step(self, step: model.Step) -> None:
+        if isinstance(step, model.Send):
+            self.packet(step.packet, sending=True)
+        elif isinstance(step, model.Expect):
+            self.expect(step)
+        elif isinstance(step, model.Check):
+            if self.place(step.place):
+                step.wanted = self.values.numbers(step.pattern, step.place.type)
+                if step.op not in ("==", "!=") and (step.pattern.mask or step.pattern.high or step.pattern.value is None):
+                    self.error(f"'{step.op}' compares with one number", step.pattern.span)
+        elif isinstance(step, model.Settings):
+            self.settings(step)
+        elif isinstance(step, model.SetCell):
+            self.set_cell(step)
+        elif isinstance(step, model.Entries):
+            self.entries(step)
+        elif isinstance(step, model.TablesFile):
+            try:
+                step.tables = control.load(self.file_at(step.path), self.program)
+            except control.TablesError as e:
+                self.error(str(e), step.span)
+
+    def expect(self, step: model.Expect) -> None:
+        if step.reason and not step.reason.startswith("engine:") and step.reason not in self.program.reasons[1:]:
+            self.unknown("reason", step.reason, step.span, [each for each in self.program.reasons[1:] if each])
+        if step.port is not None:
+            step.ports = self.values.numbers(step.port, Bits(16))
+        if step.packet is not None:
+            self.packet(step.packet, sending=False)
+
+    def settings(self, step: model.Settings) -> None:
+        names, types = SETTINGS[step.what], NODE if step.what == "node" else META
+        for item in step.fields:
+            if item.name not in names:
+                self.unknown(f"setting of {step.what}", item.name, item.span, list(names))
+                continue
+            value = item.pattern.value
+            signed = item.name == "rssi" and value is not None and value.kind == "number" and int(value.value) < 0   # type: ignore[call-overload]
+            number = self.values.one(item.pattern, SIGNED if signed else types[item.name])
+            if number is not None:
+                step.meta[names[item.name]] = number
+
+    # ------------------------------------------------------------ state
+
+    def place(self, place: model.StatePath) -> bool:
+        """Finds the register or counter, perhaps with a field of a struct behind it."""
+        name, path = place.name, place.path
+        known = [each for each, decl in control.declared(self.program) if isinstance(decl, (ast.Register, ast.Counter))]
+        found = self.stateful(name)
+        while not found and "." in name and place.index is None:
+            name, _, last = name.rpartition(".")
+            path = f"{last}.{path}" if path else last
+            found = self.stateful(name)
+        if len(found) != 1:
+            if found:
+                self.error(f"more than one register or counter is called {shown(name)}", place.span,
+                           f"say which one: {' or '.join(each for each in known if each.endswith('.' + name))}")
+            else:
+                self.unknown("register or counter", place.name, place.span, known)
+            return False
+        place.decl, place.path = found[0], path
+        type_: Type | None = place.decl.type
+        if isinstance(type_, Array):
+            if place.index is None or place.index >= type_.size:
+                self.error(f"{shown(name)} has cells 0 to {type_.size - 1}", place.span, f"write {name}[0]")
+                return False
+            type_ = type_.cell
+        elif place.index is not None:
+            self.error(f"{shown(name)} has one cell", place.span, "leave the index out")
+            return False
+        for part in path.split(".") if path else []:
+            fields = {each.name: each for each in type_.decl.fields} if isinstance(type_, StructType) else {}
+            if part not in fields:
+                self.unknown(f"field of {type_}", part, place.span, list(fields))
+                return False
+            type_ = fields[part].type
+        place.type = type_
+        return True
+
+    def stateful(self, name: str) -> list[ast.Register | ast.Counter]:
+        both = [(each, decl) for each, decl in control.declared(self.program) if isinstance(decl, (ast.Register, ast.Counter))]
+        full = [decl for each, decl in both if each == name]
+        return full or [decl for each, decl in both if each.rpartition(".")[2] == name]
+
+    def set_cell(self, step: model.SetCell) -> None:
+        if not self.place(step.place):
+            return
+        decl, type_ = step.place.decl, step.place.type
+        assert decl is not None and (type_ is None or isinstance(type_, Type))
+        values: dict[str, int] = {}
+        if isinstance(step.value, model.Value):
+            self.cell_value(values, step.place.path, step.value, type_)
+        for name, value in step.value if isinstance(step.value, list) else []:
+            part = type_
+            for each in name.split("."):
+                fields = {one.name: one.type for one in part.decl.fields} if isinstance(part, StructType) else {}
+                if each not in fields:
+                    self.unknown(f"field of {part}", each, value.span, list(fields))
+                    return
+                part = fields[each]
+            self.cell_value(values, f"{step.place.path}.{name}" if step.place.path else name, value, part)
+        step.cell = control.Cell(decl, step.place.index or 0, values)       # type: ignore[arg-type]
+
+    def cell_value(self, values: dict[str, int], path: str, value: model.Value, type_: Type | None) -> None:
+        if isinstance(type_, StructType):
+            self.error(f"a value of type {type_} is given by its fields", value.span, "write { field = value, ... }")
+            return
+        number = self.values.number(value, type_)
+        if number is not None:
+            values[path] = number
+
+    # ------------------------------------------------------------ tables
+
+    def entries(self, step: model.Entries) -> None:
+        try:
+            found = control.find(self.program, step.name)
+        except control.TablesError:
+            found = None
+        if not isinstance(found, ast.Table):
+            self.unknown("table", step.name, step.span, [name for name, d in control.declared(self.program) if isinstance(d, ast.Table)])
+            return
+        step.table = found
+        if found.const_entries:
+            self.error(f"the entries of {step.name} are constant", step.span)
+            return
+        constant = control.constant_entries_of(found)
+        step.entries = constant + [entry for at, item in enumerate(step.items)
+                                   if (entry := self.entry(found, item, len(constant) + at)) is not None]
+        if found.size is not None and found.size.const is not None and len(step.entries) > found.size.const:
+            self.error(f"{len(step.entries)} entries, the table's size is {found.size.const}", step.span)
+
+    def entry(self, table: ast.Table, item: model.EntryItem, position: int) -> control.Entry | None:
+        names = [each.name for each in table.actions]
+        if len(item.keys) != len(table.keys):
+            self.error(f"{len(item.keys)} keys, the table has {len(table.keys)}", item.span)
+            return None
+        if item.action not in names:
+            self.unknown("action of this table", item.action, item.span, names)
+            return None
+        ref = table.actions[names.index(item.action)]
+        assert ref.action is not None
+        params = ref.action.params[len(ref.args):]
+        if len(item.args) != len(params):
+            self.error(f"{item.action} takes {len(params)} arguments, not {len(item.args)}", item.span)
+            return None
+        args = [self.values.number(value, param.type) for value, param in zip(item.args, params)]
+        matches = [self.values.match(pattern, key) for pattern, key in zip(item.keys, table.keys)]
+        if any(each is None for each in (*args, *matches)):
+            return None
+        priority = item.priority if item.priority is not None else position
+        return control.Entry(tuple(matches), names.index(item.action) + 1, tuple(args), priority)   # type: ignore[arg-type]
+
+    # ------------------------------------------------------------ packets
+
+    def packet(self, packet: model.Packet, sending: bool) -> None:
+        if packet.kind == "frame":
+            self.frame(packet)
+        sending = sending or packet.kind == "named"         # that very packet is expected
+        if packet.kind == "named" and packet.name not in self.file.packets:
+            self.unknown("packet", packet.name, packet.span, list(self.file.packets))
+        if packet.via:
+            kind = ast.Deparser if sending else ast.Parser
+            known = {each.name: each for each in self.program.decls if isinstance(each, kind)}
+            if packet.via in known:
+                packet.module = known[packet.via]
+            else:
+                self.unknown(kind.__name__.lower(), packet.via, packet.span, list(known))
+        for piece in packet.pieces:
+            if isinstance(piece, model.HeaderItem):
+                self.header(piece, sending, bool(packet.via))
+                if piece.absent and not packet.via:
+                    self.error("only a parser knows that a header is not there", piece.span, "write via and the parser's name in front of the headers")
+            elif sending and not piece.exact:
+                self.error("a packet that is sent has no octets left open", piece.span, "`*`, `...` and masks are for what is expected")
+        last = max((at for at, each in enumerate(packet.pieces) if isinstance(each, model.HeaderItem)), default=-1)
+        if packet.via:
+            for piece in packet.pieces[:last]:
+                if isinstance(piece, model.Octets):
+                    self.error(f"{packet.via} says what lies between headers", piece.span, "octets can only be the payload, behind the headers")
+
+    def frame(self, packet: model.Packet) -> None:
+        path = self.file_at(packet.path)
+        try:
+            stat = path.stat()
+            frames = frames_of(str(path), (stat.st_mtime_ns, stat.st_size))
+        except (CaptureError, ValueError) as e:
+            self.error(str(e), packet.span)
+            return
+        except OSError as e:
+            self.error(f"cannot read {path}: {e.strerror or e}", packet.span)
+            return
+        if not 1 <= packet.frame <= len(frames):
+            self.error(f"{packet.path} has frames 1 to {len(frames)}", packet.span)
+            return
+        frame = frames[packet.frame - 1]
+        packet.data = frame.data
+        packet.meta = {"rssi": frame.rssi or 0, "lqi": frame.lqi or 0}
+
+    def header(self, item: model.HeaderItem, sending: bool, via: bool) -> None:
+        struct = self.program.headers_struct
+        fields = {each.name: each for each in struct.fields} if struct else {}
+        types = {each.name: each for each in self.program.decls if isinstance(each, ast.Header) and not each.params}
+        if item.name in fields:
+            item.instance = fields[item.name]
+            type_ = item.instance.type
+            if isinstance(type_, Stack):
+                item.header = type_.header.decl
+                if item.index is None or item.index >= type_.size:
+                    self.error(f"{item.name} is a stack of headers 0 to {type_.size - 1}", item.span, f"write {item.name}[0]")
+            else:
+                assert isinstance(type_, HeaderType)
+                item.header = type_.decl
+                if item.index is not None:
+                    self.error(f"{item.name} is one header", item.span, "leave the index out")
+        elif item.name in types and not via:
+            item.header = types[item.name]
+        else:
+            self.unknown("header", item.name, item.span, [*fields, *([] if via else types)])
+            return
+        for each in item.fields:
+            self.field(item.header, each, sending)
+
+    def field(self, header: ast.Header, item: model.FieldItem, sending: bool) -> None:
+        places = places_of(header)
+        if item.name not in places:
+            self.unknown(f"field of {header.name}", item.name, item.span, list(places))
+            return
+        item.place = places[item.name]
+        if sending and (item.pattern.value is None or item.pattern.mask or item.pattern.high):
+            self.error("a field that is sent has one value", item.pattern.span)
+            return
+        item.wanted = self.values.wanted(item.pattern, item.place.type, sending)
+
+
+def places_of(header: ast.Header) -> dict[str, model.Place]:
+    """Fields by name, arms of a choice as `dst.short`."""
+    out: dict[str, model.Place] = {}
+    for item in header.items:
+        if isinstance(item, ast.ChoiceField):
+            out |= {f"{item.name}.{arm.name}": arm for arm in item.arms}
+        elif not isinstance(item, ast.Where):
+            out |= {part.name: part for part in (item.fields if isinstance(item, ast.Word) else [item]) if part.name != "_"}
+    return out

@@ -1,0 +1,279 @@
+"""Runs tests: each on fresh runners, every packet through every engine; the first step that is not as written ends a test."""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn, Optional
+
+from lpn.lang import ast, tables as control
+from lpn.lang.check import check
+from lpn.lang.diagnostics import Diagnostics
+from lpn.lang.loader import load, read_file
+from lpn.lang.reference import NotSupported
+from lpn.lang.source import Source, Span
+from lpn.lang.types import Bits, Type
+from lpn.runtime.engines import EngineError, EngineUnavailable, Result
+
+from ..build import Compiled, compile_program
+from ..runner import ENGINES, Runner, make_runner
+from . import model
+from .make import build, combined
+from .match import Comparison, Difference, compare_fields, compare_octets, pattern_text, value_text
+from .names import Scribe
+from .parse import parse
+from .resolve import Resolver
+from .show import Failure
+
+WORD = 0xFFFF_FFFF
+COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b}
+
+
+@dataclass
+class Outcome:
+    """What became of a test; `failure` None: it passed."""
+
+    test: model.Test
+    failure: Optional[Failure]
+    seconds: float
+
+
+class Failed(Exception):
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+@dataclass
+class Suite:
+    """A test file with its program, ready to run."""
+
+    file: model.File
+    program: ast.Program
+    engines: Sequence[str] = ("engine", "reference")
+    fuse: bool = False
+    compiled: Optional[Compiled] = field(default=None, init=False)
+
+    @classmethod
+    def load(cls, path: Path, engines: Sequence[str] = ("engine", "reference"), fuse: bool = False) -> "Suite":
+        """Raises DiagnosticError with everything that is wrong in the file, or in its program; Unreadable."""
+        return cls.read(read_file(path, str(path)), engines, fuse)
+
+    @classmethod
+    def read(cls, source: Source, engines: Sequence[str] = ("engine", "reference"), fuse: bool = False) -> "Suite":
+        diagnostics = Diagnostics()
+        path = source.path or Path(source.name)
+        file = parse(source, diagnostics)
+        program_path = path.parent / file.program if file.program else path.with_suffix(".lpn")
+        try:
+            found = program_path.is_file()
+        except (OSError, ValueError):
+            found = False
+        if not found:
+            diagnostics.error(f"there is no program {program_path}", file.program_span or Span(source, 1, 1, 1, 1),
+                              'a test stands beside its program, as x.test beside x.lpn; or write program "file.lpn"; in it')
+        diagnostics.raise_errors()
+        program = check(load(program_path))
+        Resolver(file, program, path.parent, diagnostics).resolve()
+        diagnostics.raise_errors()
+        return cls(file, program, engines, fuse)
+
+    def run(self, test: model.Test) -> Outcome:
+        """Raises DiagnosticError where a packet cannot be made or the program cannot be compiled, EngineUnavailable."""
+        start = time.monotonic()
+        failure = None
+        try:
+            Run(self, test).run()
+        except Failed as e:
+            failure = e.failure
+        return Outcome(test, failure, time.monotonic() - start)
+
+    def runners(self, scribe: Scribe) -> dict[str, Runner]:
+        """Fresh ones; the scribe is the reference's."""
+        if self.compiled is None and set(self.engines) - {"reference", "kernel"}:
+            self.compiled = compile_program(self.program, "lpn", self.fuse)
+        return {name: scribe if name == "reference" else make_runner(name, self.program, None, compiled=self.compiled)
+                for name in self.engines}
+
+
+class Run:
+    """One test. `now`: the clock in microseconds."""
+
+    def __init__(self, suite: Suite, test: model.Test) -> None:
+        self.suite, self.test, self.program = suite, test, suite.program
+        self.scribe = Scribe(suite.program, "reference" in suite.engines)
+        self.runners = suite.runners(self.scribe)
+        self.meta: dict[str, int] = {}
+        self.now = 0
+        self.sent = b""
+        self.used: dict[str, int] = {}          # the meta of the packet that was sent last
+        self.result: Optional[Result] = None
+
+    def run(self) -> None:
+        at = self.test.span
+        try:
+            for step in [*self.suite.file.setup, *self.test.steps]:
+                at = step.span
+                self.step(step)
+            at = self.test.span
+            self.agree_on_state()
+        except EngineUnavailable:
+            raise
+        except (EngineError, NotSupported) as e:
+            self.fail(str(e), at)
+
+    def fail(self, message: str, span: Span, **more) -> NoReturn:
+        raise Failed(Failure(f"{self.test.name}: {message}", span, **more))
+
+    def all(self) -> list[Runner]:
+        """The engines, and the scribe if it is none of them."""
+        return [*self.runners.values(), *([self.scribe] if self.scribe not in self.runners.values() else [])]
+
+    # ------------------------------------------------------------ steps
+
+    def step(self, step: model.Step) -> None:
+        if isinstance(step, model.Send):
+            self.send(step)
+        elif isinstance(step, model.Expect):
+            self.expect(step)
+        elif isinstance(step, model.Check):
+            self.check(step)
+        elif isinstance(step, model.Settings):
+            self.meta.update(step.meta)
+        elif isinstance(step, model.Wait):
+            self.now += step.time
+        elif isinstance(step, model.SetCell) and step.cell is not None:
+            self.set_cell(step.cell)
+        elif isinstance(step, model.Entries) and step.table is not None:
+            self.set_entries(step.table, step.entries)
+        elif isinstance(step, model.TablesFile) and step.tables is not None:
+            for cell in step.tables.cells:
+                self.set_cell(cell)
+            for table, entries in step.tables.entries.items():
+                self.set_entries(table, entries)
+
+    def set_cell(self, cell: control.Cell) -> None:
+        for runner in self.all():
+            runner.set_cell(cell)
+
+    def set_entries(self, table: ast.Table, entries: list[control.Entry]) -> None:
+        for runner in self.all():
+            runner.set_entries(table, entries)
+
+    def send(self, step: model.Send) -> None:
+        now = self.now & WORD
+        packet = step.packet
+        if packet.kind == "named":
+            packet = combined(packet, self.suite.file.packets)
+        self.used = {**packet.meta, **self.meta, "time": now, "clock": now}
+        self.sent = build(packet, self.program, self.scribe.state, self.used, self.suite.file.packets)
+        results = {name: runner.run(self.sent, self.used) for name, runner in self.runners.items()}
+        if self.scribe not in self.runners.values():
+            self.scribe.run(self.sent, self.used)
+        first, self.result = next(iter(results.items()))
+        for name, other in results.items():
+            self.agree(step, first, self.result, name, other)
+
+    def agree(self, step: model.Send, first: str, one: Result, name: str, other: Result) -> None:
+        found = [Difference(what, None, str(a), str(b)) for what, a, b in (
+            ("verdict", one.verdict, other.verdict), ("reason", one.reason, other.reason), ("port", one.port, other.port)) if a != b]
+        comparison = Comparison(b"")
+        if one.out is not None and other.out is not None and one.out != other.out:
+            pairs = [(octet, 0xFF) for octet in one.out]
+            comparison = compare_octets(model.Octets(step.span, pairs), other.out, self.scribe.labels)
+        elif one.out != other.out:
+            found.append(Difference("packet", None, "none" if one.out is None else one.out.hex(), "none" if other.out is None else other.out.hex()))
+        if found or comparison.differences:
+            self.fail(f"{first} and {name} differ", step.span, differences=found + comparison.differences, heads=(first, name),
+                      expected=comparison.expected, got=comparison.got if comparison.differences else None, marks=comparison.marks,
+                      notes=self.about_sent())
+
+    def agree_on_state(self) -> None:
+        if len(self.runners) < 2:
+            return
+        (first, mine), *others = ((name, runner.cells()) for name, runner in self.runners.items())
+        names = {decl: name for name, decl in control.declared(self.program)}
+        for name, cells in others:
+            found = [Difference(label(names[decl], at, path, len(rows)), None, str(number), str(cells[decl][at][path]))
+                     for decl, rows in mine.items() for at, row in enumerate(rows) for path, number in row.items()
+                     if cells[decl][at][path] != number]
+            if found:
+                self.fail(f"the state differs in {first} and {name} in the end", self.test.span, differences=found, heads=(first, name))
+
+    # ------------------------------------------------------------ what is expected
+
+    def expect(self, step: model.Expect) -> None:
+        r = self.result
+        assert r is not None                    # the resolver wants a packet to be sent first
+        if step.verdict is not None and step.verdict != r.verdict:
+            self.fail(f"expected {wanted(step)}, got {outcome(r)}", step.span, notes=[*self.about_sent(), *self.as_parsed()])
+        if step.reason and step.reason != r.reason:
+            self.fail(f"expected {wanted(step)}, got {outcome(r)}", step.span, notes=[*self.about_sent(), *self.as_parsed()])
+        if step.ports is not None and (r.port is None or not step.ports.holds(r.port)):
+            self.fail(f"expected {wanted(step)}, got {outcome(r)}", step.span, notes=self.about_sent())
+        if step.no_packet and r.out is not None:
+            self.fail("expected no packet, and there is one", step.span, got=r.out, notes=self.about_sent())
+        if step.packet is not None:
+            if r.out is None:
+                self.fail(f"expected a packet, and there is none: {outcome(r)}", step.span, notes=[*self.about_sent(), *self.as_parsed()])
+            found = self.compare(step.packet, r.out)
+            if found.differences:
+                self.fail("the packet is not as expected", step.span, differences=found.differences, expected=found.expected,
+                          got=found.got, marks=found.marks, notes=self.about_sent())
+
+    def compare(self, packet: model.Packet, got: bytes) -> Comparison:
+        if packet.kind == "fields":
+            return compare_fields(packet, got, self.program, self.scribe.state, self.used)
+        if packet.kind == "octets":
+            octets = packet.pieces[0]
+            assert isinstance(octets, model.Octets)
+        else:
+            data = self.sent if packet.kind == "unchanged" else build(packet, self.program, self.scribe.state, self.used, self.suite.file.packets)
+            octets = model.Octets(packet.span, [(octet, 0xFF) for octet in data])
+        return compare_octets(octets, got, self.scribe.labels if len(self.scribe.labels) == len(got) else [])
+
+    def check(self, step: model.Check) -> None:
+        place = step.place
+        if step.wanted is None:
+            return
+        type_ = place.type if isinstance(place.type, Type) else None
+        numbers = {name: runner.cells()[place.decl][place.index or 0][place.path] for name, runner in self.runners.items()}
+        for name, number in numbers.items():
+            if isinstance(type_, Bits) and type_.signed and number >> type_.width - 1:
+                number -= 1 << type_.width
+            right = COMPARE[step.op](number, step.wanted.value) if step.op in COMPARE else step.wanted.holds(number) == (step.op == "==")
+            if not right:
+                where = f" in {name}" if len(set(numbers.values())) > 1 else ""
+                is_not = f"not {pattern_text(step.wanted, type_)}" if step.op == "==" else f"not {step.op} {pattern_text(step.wanted, type_)}"
+                self.fail(f"{place.text} is {value_text(number, type_)}{where}, {is_not}", step.span)
+
+    # ------------------------------------------------------------ notes
+
+    def about_sent(self) -> list[str]:
+        return [f"sent {len(self.sent)} octets: {self.sent.hex() if len(self.sent) <= 64 else self.sent[:64].hex() + '...'}"]
+
+    def as_parsed(self) -> list[str]:
+        """The packet as the parser sees it; how a verdict came about is mostly there."""
+        try:
+            drawn = self.scribe.reference.explain(self.sent, self.used, self.scribe.state).splitlines()
+        except NotSupported:
+            return []
+        return drawn if len(drawn) <= 60 else [*drawn[:20], "...", *drawn[-40:]]
+
+
+def wanted(step: model.Expect) -> str:
+    port = f" {pattern_text(step.ports, None if step.ports.high else Bits(64, True))}" if step.ports is not None else ""
+    return f"{step.verdict}{' ' + step.reason if step.reason else ''}{port}"
+
+
+def outcome(r: Result) -> str:
+    return f"{r.verdict} {r.reason}" if r.reason else f"{r.verdict} {r.port}" if r.port is not None else r.verdict
+
+
+def label(name: str, index: Optional[int], path: str, count: int) -> str:
+    return f"{name}{f'[{index}]' if index is not None and count > 1 else ''}{'.' + path if path else ''}"
+
+
+__all__ = ["ENGINES", "Outcome", "Suite"]

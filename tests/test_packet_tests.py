@@ -1,0 +1,406 @@
+"""`lpnc test`: what passes, what fails and how it is shown, what is wrong in a test file; never a traceback."""
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree as xml
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from cli import TAG, lpnc, make_capture
+from lpn.compiler.packet_test import run as runs
+from lpn.compiler.packet_test.run import Suite
+from lpn.lang.diagnostics import DiagnosticError
+from lpn.lang.source import Source
+
+# TAG with what else a test can look at: a table, a struct in a register, a header with a choice, a stack, signs.
+MORE = """\
+enum bit<8> Mode { none, short = 2, long = 3 }
+enum bit<4> Kind { data = 1, ack = 2 }
+header Link { Mode mode; choice (mode) { short: le<16>; long: bit<64>; } peer; bit<8> extra when (mode == Mode.long); }
+header Item { bit<8> id; }
+header Body { word le<16> { Kind kind; bit<12> seq; } bit<8> size = sizeof(payload)[7:0]; bit<16> sum = ~inet_sum(seq_of(kind), payload) deferred; }
+function bit<16> seq_of(Kind k) { return (bit<16>) ((bit<4>) k); }
+const bit<16> PORT = 0x1234;
+struct Peer { bit<16> address; int<8> level; }
+register<Peer>[4] peers;
+struct headers { Link link; Item[3] items; Body body; }
+parser Rx(packet pkt, out headers h) {
+    state start { pkt.extract(h.link); transition items; }
+    state items {
+        transition select(pkt.lookahead<bit<8>>()) { 0x80..0xff: item; default: body; }
+    }
+    state item { pkt.extract(h.items.next); transition items; }
+    state body { pkt.extract(h.body); transition accept; }
+}
+processor Route(inout headers h, inout meta m) {
+    counter<bit<32>> seen;
+    register<bit<32>> last;
+    action to(bit<16> port) { m.port = port; m.verdict = DELIVER; }
+    action back() { h.body.seq = h.body.seq + 1; m.verdict = TRANSMIT; }
+    table ports {
+        key = { h.body.kind : exact; h.body.seq : ternary; }
+        actions = { to; back; }
+        size = 4;
+    }
+    apply {
+        seen.count();
+        last = m.time;
+        if (!h.body.holds()) { m.verdict = DROP; return; }
+        peers[1].address = node.short;
+        peers[1].level = -3;
+        ports.apply();
+    }
+}
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.link); pkt.emit(h.items); pkt.emit(h.body); }
+protocol More version 1 { on radio.rx_done : Rx -> Route -> Tx; }
+"""
+PROGRAMS = {"tag": TAG, "more": MORE}
+#: Beside `more`: a packet that its parser takes, and entries.
+BEGIN = """\
+packet whole { link { peer.short = 0x0102 } items[0] { id = 0x85 } body { kind = data, seq = 6 } payload "ab" }
+table ports { (Kind.data, _) : back(); }
+"""
+
+
+@pytest.fixture
+def beside(tmp_path: Path):
+    """Writes a test file beside its program, and runs it; (status, what was printed)."""
+    def write(text: str, program: str = "tag", *options: str) -> tuple[int, str]:
+        (tmp_path / f"{program}.lpn").write_text(PROGRAMS[program])
+        (tmp_path / f"{program}.test").write_text(text)
+        result = lpnc("test", tmp_path / f"{program}.test", *options)
+        return result.exit_code, (result.stdout + result.stderr).replace(f"{tmp_path}/", "")
+    return write
+
+
+def passed(outcome: tuple[int, str]) -> None:
+    assert outcome[0] == 0, outcome[1]
+
+
+# ---------------------------------------------------------------- what passes
+
+PASS = [
+    "send hex { 00 0000 }; expect DROP BadKind; expect no packet;",
+    "send hex { 02 12 34 }; expect DELIVER 0x1234; expect DELIVER 0x1200..0x12ff; expect DELIVER 0x34 &&& 0xff; expect DELIVER;",
+    'send { tag { kind = 2, port = 7 } payload "abc" }; expect DELIVER 7 no packet;',
+    'set base[0] = 3; send { tag { kind = 2, port = 7 } }; expect DELIVER 10; check base[0] == 3; check Work.base[1] != 3;',
+    'send { tag { kind = 3 } "xyz" }; expect TRANSMIT { tag { kind = 3, port = 0 } payload "xyz" }; expect hex { 03 0000 78 7* ** };',
+    'send { tag { kind = 3 } }; expect TRANSMIT unchanged; expect hex { 03 ... }; expect hex { 02/fe 00{2} }; expect { tag { kind = 2..3 } };',
+    'send { hex { 03 00 } "\\x00" }; expect TRANSMIT via Rx { tag { kind = 3 } payload hex { } };',
+    'send hex { 02 }; expect DROP PacketTooShort;',
+]
+PASS_MORE = [
+    'send whole; expect TRANSMIT { link { mode = short, peer.short = 258 } items[0] { id = 0x85 } body { kind = data, seq = 7 } payload "ab" };',
+    'send whole; expect TRANSMIT hex { 02 0201 85 7100 02 **** "ab" };',
+    "send whole; expect TRANSMIT via Rx { items[0] { id = 0x80..0x8f } no items[1] body { seq = 7 } };",
+    "send whole; expect TRANSMIT whole with { body { seq = 7 } };",
+    "send via Tx { link { peer.long = 3, extra = 9 } body { kind = ack } }; expect ACCEPT hex { 03 0000000000000003 09 0200 00 fffd };",
+    "send whole with { link { peer.long = 3, extra = 9 } }; expect via Rx { link { peer.long = 3, extra = 9, mode = Mode.long } };",
+    "send whole; check Route.seen == 1; check seen >= 1; check seen < 2; check last == 0;",
+    "wait 20 ms; send whole; check last == 20000; wait 1 s; send whole; check last == 1020 ms;",
+    "node { short = 0x77 } send whole; check peers[1].address == 0x77; check peers[1].level == -3; check peers[1].level < 0;",
+    "set peers[2] = { address = PORT, level = -1 }; check peers[2].address == PORT; set peers[2].address = 9; check peers[2].level == -1;",
+    "send whole with { body { sum = 1 } }; expect DROP Route.drop;",
+    "table ports { (data, 6) : to(PORT); } send whole; expect DELIVER PORT;",
+    "table ports { priority = 9: (data, _) : back(); priority = 1: (data, 4 &&& 0xc) : to(3); } send whole; expect DELIVER 3;",
+    "table ports { } send whole; expect ACCEPT unchanged;",
+    "send { link { peer.short = 1 } body { kind = Kind.data, size = 9 } }; expect DROP Body.size;",
+    "send { Item { id = 1 } Item { id = 2 } }; expect DROP Link.mode;",
+]
+
+
+def each_a_test(cases: list[str]) -> str:
+    return "\n".join(f'test "{at}" {{ {steps} }}' for at, steps in enumerate(cases))
+
+
+@pytest.mark.parametrize("options", [[], ["--fuse"], ["--engine", "engine"], ["--engine", "reference"]], ids=" ".join)
+def test_passes(beside, options):
+    passed(beside(each_a_test(PASS), "tag", *options))
+    passed(beside(BEGIN + each_a_test(PASS_MORE), "more", *options))
+
+
+def test_frames_of_captures(beside, tmp_path):
+    make_capture(tmp_path / "x.pcap")
+    passed(beside('test "third" { send frame 3 of "x.pcap"; expect DELIVER 0x1234; }\n'
+                  'test "fourth" { set base[1] = 0x1234; send frame 4 of "x.pcap"; expect TRANSMIT frame 4 of "x.pcap"; }'))
+
+
+def test_tables_files(beside, tmp_path):
+    (tmp_path / "t.json").write_text('{"base": {"0": 5}}')
+    passed(beside('tables "t.json"; test "it" { send hex { 02 0001 }; expect DELIVER 6; }'))
+
+
+def test_each_test_begins_anew(beside):
+    one = 'send hex { 02 0001 }; expect DELIVER 1; set base[0] = 5; send hex { 02 0001 }; expect DELIVER 6;'
+    passed(beside(f'test "a" {{ {one} }} test "b" {{ {one} }}'))
+
+
+# ---------------------------------------------------------------- what fails, and how it is shown
+
+FAIL = [
+    ("send hex { 02 0007 }; expect DELIVER 8;", "expected DELIVER 8, got DELIVER 7"),
+    ("send hex { 02 0007 }; expect DROP BadKind;", "expected DROP BadKind, got DELIVER 7"),
+    ("send hex { 00 0007 }; expect DROP PacketTooShort;", "expected DROP PacketTooShort, got DROP BadKind"),
+    ("send hex { 02 0007 }; expect TRANSMIT;", "expected TRANSMIT, got DELIVER 7"),
+    ("send hex { 02 0007 }; expect hex { 02 };", "expected a packet, and there is none: DELIVER 7"),
+    ("send hex { 03 0007 }; expect no packet;", "expected no packet, and there is one"),
+    ("send hex { 03 0007 }; expect unchanged;", "the packet is not as expected"),
+    ("send hex { 03 0007 }; check base[0] == 1;", "base[0] is 0, not 1"),
+    ("check base[0] != 0;", "base[0] is 0, not != 0"),
+    ("check base[0] > 0;", "base[0] is 0, not > 0"),
+    ("check base[0] == 1;", "base[0] is 0, not 1"),
+]
+
+
+def test_fails(beside):
+    status, text = beside(each_a_test([steps for steps, _ in FAIL]), "tag", "--json")
+    assert status == 1
+    assert [(one["status"], one["message"]) for one in map(json.loads, text.splitlines())] == [("failed", message) for _, message in FAIL]
+
+
+def shown(outcome: tuple[int, str]) -> str:
+    """What is printed between the line of the test and the totals."""
+    assert outcome[0] == 1
+    return outcome[1].split("^\n", 1)[1].split("\n\n")[0]
+
+
+def test_a_packet_that_differs_is_shown_field_by_field(beside):
+    outcome = beside(BEGIN + """test "it" {
+        send whole;
+        expect TRANSMIT { link { peer.short = 0x0103 } items[0] { id = 0x86 } body { kind = ack, seq = 7 } payload "aB" }
+    }""", "more")
+    assert shown(outcome) == """\
+  offset  field            expected     got
+       1  link.peer.short  259 (0x103)  258 (0x102)
+       3  items[0].id      134 (0x86)   133 (0x85)
+       4  body.kind        ack (2)      data (1)
+      10  payload          42           62
+  expected     0  02 03 01 86 72 00 02 9e 9c 61 42
+  got          0  02 02 01 85 71 00 02 9e 9c 61 62
+                     ^^    ^^ ^^                ^^
+  sent 11 octets: 020201856100029e9c6162"""
+
+
+def test_octets_that_differ_are_marked_and_named(beside):
+    outcome = beside(BEGIN + 'test "it" { send whole; expect TRANSMIT hex { 02 0202 85 70/f1 ** 02 **** 61 6* 63 }; }', "more")
+    assert shown(outcome) == """\
+  offset  field            expected   got
+       2  link.peer.short  02         01
+       4  body.kind seq    70/f1      71
+          length           12 octets  11 octets
+  expected     0  02 02 02 85 70/f1 ** 02 ** ** 61 6* 63
+  got          0  02 02 01 85 71    00 02 9e 9c 61 62
+                        ^^    ^^                      ^^
+  sent 11 octets: 020201856100029e9c6162"""
+
+
+def test_what_is_not_in_the_packet_as_it_is_has_no_offset(beside):
+    outcome = beside(BEGIN + 'test "it" { send whole; expect TRANSMIT via Rx { link { extra = 1, peer.long = 2 } no items[0] items[1] { } }; }', "more")
+    assert shown(outcome) == """\
+  offset  field           expected                 got
+          items[0]        no such header           a header
+          items[1]        a header                 no such header
+          link.extra      1                        not there
+          link.peer.long  00:00:00:00:00:00:00:02  not there
+  got          0  02 02 01 85 71 00 02 9e 9c 61 62
+  sent 11 octets: 020201856100029e9c6162"""
+
+
+def test_a_wrong_equation_in_what_came_out_is_seen(beside):
+    """A header that is expected has right equations, deferred ones too, also where nobody wrote them down."""
+    text = MORE.replace("if (!h.body.holds()) { m.verdict = DROP; return; }", "").replace("h.body.seq = h.body.seq + 1; ", "")
+    PROGRAMS["loose"] = text
+    outcome = beside(BEGIN + 'test "it" { send whole with { body { sum = 1 } }; expect TRANSMIT via Rx { body { kind = data } }; }', "loose")
+    assert ["7", "body.sum", "40604", "(0x9e9c)", "1"] in [line.split() for line in shown(outcome).splitlines()]
+    passed(beside(BEGIN + 'test "it" { send whole with { body { sum = 1 } }; expect TRANSMIT via Rx { body { sum = _ } }; }', "loose"))
+
+
+def test_engines_that_differ_fail(beside, monkeypatch):
+    """An engine that is wrong about the port is not believed."""
+    real = runs.make_runner
+
+    def wrong(name, *args, **more):
+        runner = real(name, *args, **more)
+        run = runner.run
+        runner.run = lambda frame, meta=None: type(r := run(frame, meta))(r.verdict, r.reason, r.port and r.port + 1, r.out, r.insns)
+        return runner
+    monkeypatch.setattr(runs, "make_runner", wrong)
+    status, text = beside('test "it" { send hex { 02 0007 }; expect DELIVER; }')
+    assert status == 1 and "failed: it: engine and reference differ" in text
+    assert ["port", "8", "7"] in [line.split() for line in text.splitlines()]
+
+
+# ---------------------------------------------------------------- what is wrong in a file
+
+@pytest.mark.parametrize("line, message", [
+    ("sand hex { 00 };", "15: a step is expected, not 'sand' | did you mean send?"),
+    ("send hex { 0 };", "26: '0' is not an octet |"),
+    ("send hex { ** };", "20: a packet that is sent has no octets left open |"),
+    ("send { tga { } };", "22: there is no header 'tga' | did you mean tag?"),
+    ("send { tag { kid = 1 } };", "28: there is no field of Tag 'kid' | did you mean kind?"),
+    ("send { tag { kind = 256 } };", "35: 256 does not fit bit<8> | bit<8> holds 0 to 255"),
+    ("send { tag { kind = X } };", "35: there is no value 'X' | write a number or a constant of the program"),
+    ("send { tag { kind = _ } };", "35: a field that is sent has one value |"),
+    ("send frame 9 of \"x.pcap\";", "20: cannot read "),
+    ("send via Ty { };", "20: there is no deparser 'Ty' | there are Tx"),
+    ("send ping;", "20: there is no packet 'ping' |"),
+    ("expect DROP;", "15: nothing is sent before this | put send ...; in front of it"),
+    ("send hex { 00 }; expect drop;", "39: a verdict is expected, not 'drop' | did you mean DROP?"),
+    ("send hex { 00 }; expect DROP BadKnd;", "32: there is no reason 'BadKnd' | did you mean BadKind?"),
+    ("send hex { 00 }; expect DELIVER 70000;", "47: 70000 does not fit bit<16>"),
+    ("send hex { 00 }; expect { no tag };", "44: only a parser knows that a header is not there |"),
+    ("check bas[0] == 1;", "21: there is no register or counter 'bas' | did you mean Work.base?"),
+    ("check base == 1;", "21: 'base' has cells 0 to 1 | write base[0]"),
+    ("check base[0] = 1;", "29: one of == != < <= > >= is expected, not '='"),
+    ("set base[7] = 1;", "19: 'base' has cells 0 to 1"),
+    ("table routes { }", "15: there is no table 'routes'"),
+    ("node { shirt = 1 }", "22: there is no setting of node 'shirt' | did you mean short?"),
+    ("wait 20;", "20: a time is expected | write it with its unit, as in 20 ms, 1 s, 300 us"),
+    ("tables \"no.json\";", "15: "),
+    ("send hex { 40/1f };", "26: 40 has bits outside of its mask 1f | write 00/1f"),
+    ("send hex { 00 ", "24: this hex block is never closed"),
+    ("send hex { 00 }", "13: this test is never closed"),
+    ('send "abc', "20: this text is never closed"),
+])
+def test_mistakes_are_diagnostics(beside, line, message):
+    status, text = beside(f'test "here" {{ {line}\n}}' if "closed" not in message else f'test "here" {{ {line}\n')
+    assert status == 1
+    said = [f"{m[2]}: {m[3]} | {m[4] or ''}" for m in re.finditer(
+        r"^tag\.test:(\d+):(\d+): error: (.*)\n(?:.*\n){2}(?:  help: (.*))?", text, re.M)]
+    assert any(one.startswith(message) for one in said), text
+
+
+def test_several_mistakes_in_one_run(beside):
+    status, text = beside('test "a" { send ping; sand; expect DROP Nothing; }\ntest "b" { check x == 1; }\ntest "a" { }')
+    assert status == 1
+    assert re.findall(r"error: (.*)", text) == ["a step is expected, not 'sand'", "a test called 'a' is here already"]
+    status, text = beside('test "a" { send ping; expect DROP Nothing; }\ntest "b" { check x == 1; }\n')
+    assert re.findall(r"error: (.*)", text) == ["there is no packet 'ping'", "there is no reason 'Nothing'",
+                                                "there is no register or counter 'x'"]
+
+
+UNMADE = [
+    ("send { link { peer.short = 1, extra = 3 } };", "link has no field 'extra' as its other fields are"),
+    ("send { link { peer.short = 1, mode = long } };", "link has no field 'peer.short' as its other fields are"),
+    ("send { link { peer.short = 1 } link { peer.short = 1 } };", "link is in this packet already"),
+    ("send whole with { items[1] { id = 3 } };", "packet 'whole' has no header 'items[1]'"),
+    ("send odd with { body { kind = ack } };", "only a packet that is given by its headers can be changed with `with`"),
+    ("send round;", "packet 'round' is made of itself"),
+]
+
+
+def test_packets_that_cannot_be_made(beside):
+    """The other tests are run all the same."""
+    status, text = beside(BEGIN + "packet odd hex { 00 };\npacket round round;\n" + each_a_test(["send whole;", *(steps for steps, _ in UNMADE)]), "more")
+    assert status == 1 and "more.test: 1 passed" in text
+    assert re.findall("error: (.*)", text) == [message for _, message in UNMADE]
+
+
+def test_a_program_that_is_none(beside, tmp_path):
+    (tmp_path / "bad.lpn").write_text("header H { bit<8> a }")
+    status, text = beside('program "bad.lpn"; test "it" { }')
+    assert status == 1 and text.startswith("bad.lpn:1:")
+
+
+# ---------------------------------------------------------------- the command
+
+def test_folders_and_programs_name_test_files(beside, tmp_path):
+    beside('test "it" { }')
+    for path in (tmp_path, tmp_path / "tag.lpn"):
+        assert lpnc("test", path).exit_code == 0
+    (tmp_path / "empty").mkdir()
+    for path in ("empty", "no.test", "empty.lpn"):
+        result = lpnc("test", tmp_path / path)
+        assert result.exit_code == 2, result.output
+    assert lpnc("test", tmp_path / "tag.lpn", "-k", "other").exit_code == 2
+    assert lpnc("test", tmp_path / "tag.lpn", "--engine", "none").exit_code == 2
+
+
+def test_chosen_by_name(beside):
+    text = 'test "one way" { } test "other way" { check base[0] == 1; }'
+    assert beside(text, "tag", "-k", "one")[0] == 0
+    assert beside(text, "tag", "-k", "ONE", "-k", "other")[0] == 1
+
+
+def test_json(beside):
+    _, text = beside('test "good" { } test "bad" { check base[0] == 1; }', "tag", "--json", "--engine", "reference")
+    good, bad = map(json.loads, text.splitlines())
+    assert good["status"] == "passed" and good["test"] == "good" and good["line"] == 1 and good["engines"] == ["reference"]
+    assert bad["status"] == "failed" and bad["message"] == "base[0] is 0, not 1" and "^^^" in bad["details"]
+    _, text = beside('test "good" { oops; }', "tag", "--json")
+    assert json.loads(text)["status"] == "error" and json.loads(text)["line"] == 1
+
+
+def test_junit(beside, tmp_path):
+    beside('test "good" { } test "bad \\x01" { check base[0] == 1; }', "tag", "--junit", tmp_path / "x.xml")
+    root = xml.fromstring((tmp_path / "x.xml").read_bytes())
+    assert [(case.get("name"), [child.tag for child in case]) for case in root.iter("testcase")] == [("good", []), ("bad ?", ["failure"])]
+
+
+# ---------------------------------------------------------------- no traceback
+
+FULL = BEGIN + """
+program "more.lpn";   // named all the same
+node { short = 2, ext = eui64"00-12-4b-00-01-02-03-04" } meta { rssi = -60, lqi = 200 }
+packet other via Tx { link { peer.long = 1, extra = 2 } body { kind = ack } payload hex { 01 02 // two
+} }
+test "a" {
+    set peers[0] = { address = 0x10, level = -3 }; wait 20 ms;
+    table ports { priority = 3: (data, 4 &&& 12) : to(PORT); (ack, _) : back(); }
+    send whole with { link { peer.short = 7 } }; expect DELIVER 0x1000..0x2000 no packet; check peers[1].level == -3;
+    send other; expect TRANSMIT via Rx { link { extra = 2 } no items[0] body { seq = 1, sum = _ } payload hex { 0* 02/0f ... } };
+    send hex { 02 01 02 00{3} "x\\n" }; expect DROP "Body.kind"; check Route.seen >= 2;
+}
+"""
+
+
+def tried(text: str, folder: Path) -> None:
+    """A mutant is run, or refused with places in it."""
+    source = Source("more.test", text, folder / "more.test")
+    try:
+        suite = Suite.read(source, ("reference",))
+        for test in suite.file.tests:
+            suite.run(test)
+    except DiagnosticError as e:
+        assert e.diagnostics and all(d.message for d in e.diagnostics)
+        str(e)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("mutants")
+    (path / "more.lpn").write_text(MORE)
+    tried(FULL, path)
+    return path
+
+
+WORDS = re.findall(r"\w+|\s+|.", FULL)
+
+
+@settings(max_examples=80)
+@given(edits=st.lists(st.tuples(st.integers(0, len(WORDS) - 1), st.sampled_from(["drop", "twice", "swap", "other"]),
+                                st.sampled_from(sorted(set(WORDS)) + ["\0", "ü", "\x1b", "9" * 5000, "0x", '"', "/*", "hex {"])),
+                      min_size=1, max_size=4))
+def test_mutants_are_run_or_refused(folder, edits):
+    words = list(WORDS)
+    for at, how, other in edits:
+        if how == "swap":
+            words[at], words[-at] = words[-at], words[at]
+        else:
+            words[at] = {"drop": "", "twice": words[at] * 2, "other": other}[how]
+    tried("".join(words), folder)
+
+
+@settings(max_examples=60)
+@given(st.text(alphabet=st.sampled_from('test{}"hex;=,.[]()&/*_0123456789ab \n'), max_size=60))
+def test_any_text_is_run_or_refused(folder, text):
+    tried(text, folder)
+    tried('test "x" {' + text, folder)
+
+
+def test_the_whole_file_passes(folder):
+    suite = Suite.read(Source("more.test", FULL, folder / "more.test"))
+    assert [outcome.failure and outcome.failure.message for outcome in map(suite.run, suite.file.tests)] == [None]
