@@ -137,7 +137,7 @@ class StatePath(Node):
     name: str
     index: Optional[int]
     path: str
-    decl: Union[ast.Register, ast.Counter, None] = None     # resolved
+    decl: Union[ast.Register, ast.Counter, ast.Meter, None] = None     # resolved
     type: object = None                         # resolved: of what is named
 
     @property

@@ -35,7 +35,7 @@ class NamingReference(Reference):
     last: NamingRun | None = None
 
     def prepare(self, frame, meta, state):
-        self.last = NamingRun(self.program, self.derived, frame, meta or {}, state if state is not None else self.state())
+        self.last = NamingRun(self.program, self.derived, frame, meta or {}, state if state is not None else self.state(), self.externs)
         return self.last
 
 

@@ -106,7 +106,7 @@ class Resolver:
     def place(self, place: model.StatePath) -> bool:
         """Finds the register or counter, perhaps with a field of a struct behind it."""
         name, path = place.name, place.path
-        known = [each for each, decl in control.declared(self.program) if isinstance(decl, (ast.Register, ast.Counter))]
+        known = [each for each, _ in control.stateful(self.program)]
         found = self.stateful(name)
         while not found and "." in name and place.index is None:
             name, _, last = name.rpartition(".")
@@ -138,8 +138,8 @@ class Resolver:
         place.type = type_
         return True
 
-    def stateful(self, name: str) -> list[ast.Register | ast.Counter]:
-        both = [(each, decl) for each, decl in control.declared(self.program) if isinstance(decl, (ast.Register, ast.Counter))]
+    def stateful(self, name: str) -> list[ast.Register | ast.Counter | ast.Meter]:
+        both = list(control.stateful(self.program))
         full = [decl for each, decl in both if each == name]
         return full or [decl for each, decl in both if each.rpartition(".")[2] == name]
 
