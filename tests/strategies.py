@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import assume, strategies as st
 
 from lpn.lang import ast
+from lpn.lang.check.headers import mentioned
 from lpn.lang.reference.headers import Instance
 from lpn.lang.reference.packet import Packet, Writer
 from lpn.lang.reference.run import Run
@@ -44,24 +45,53 @@ def scalar(draw: Draw, instance: Instance, item: ast.Field) -> Any:
     if isinstance(item.type, EnumType):
         allowed = [member.number for member in item.type.decl.members]
     elif item.values is not None:
-        allowed = list(range(1 << width_of(item.type))) if width_of(item.type) <= 8 else []
+        allowed = list(range(1 << min(width_of(item.type), 10)))
     else:
         return draw(numbers(width_of(item.type)))
-    if item.values is not None:
-        scope = instance.run.header_scope(instance)
-        allowed = [each for each in allowed if any(instance.run.matches(each, value, scope) for value in item.values)]
-    return draw(st.sampled_from(allowed))
+    return draw(st.sampled_from([each for each in allowed if allows(instance, item, each)]))
+
+
+LONGEST = 48                                    # octets of a varbit: a header has to fit the output
 
 
 def run_of_bytes(draw: Draw, instance: Instance, item: ast.Field) -> bytes:
-    """Bytes for a varbit whose `sized` expression agrees with what is derived from their number."""
+    """Bytes for a varbit whose `sized` expression agrees with what is derived from their number, or with a length field,
+    which is drawn anew where it gives too many."""
     assert isinstance(item.type, Varbit)
     first = draw(st.integers(0, 24))
-    for size in (*range(first, first + 16), *range(first)):
-        instance.stored[item] = bytes(size)
-        if 8 * size <= item.type.max_width and instance.evaluate(item.sized) == 8 * size:       # type: ignore[arg-type]
+    for size in (*range(first, first + 16), *range(first), *range(first + 16, LONGEST)):
+        if sized(instance, item) == size:
             return draw(st.binary(min_size=size, max_size=size))
+        instance.stored[item] = bytes(size)
+        if 8 * size <= item.type.max_width and sized(instance, item) == size:
+            return draw(st.binary(min_size=size, max_size=size))
+    assert item.sized is not None
+    for field in sorted(mentioned(item.sized, instance.header), key=lambda one: one.name):
+        if field.equation is None and instance.present(field):
+            fit = [value for value in range(1 << min(8, width_of(field.type))) if allows(instance, field, value)
+                   and small(instance, item, field, value)]
+            if fit:
+                instance.stored[field] = draw(st.sampled_from(fit))
+                size = sized(instance, item)
+                return draw(st.binary(min_size=size, max_size=size))
     raise AssertionError(f"no size of {item.name} fits")
+
+
+def sized(instance: Instance, item: ast.Field) -> int:
+    """Octets that the varbit's expression says."""
+    assert item.sized is not None
+    return int(instance.evaluate(item.sized)) // 8          # type: ignore[call-overload]
+
+
+def small(instance: Instance, item: ast.Field, field: ast.Field, value: int) -> bool:
+    assert isinstance(item.type, Varbit)
+    instance.stored[field] = value
+    return sized(instance, item) <= min(LONGEST, item.type.max_width // 8)
+
+
+def allows(instance: Instance, field: ast.Field, value: int) -> bool:
+    scope = instance.run.header_scope(instance)
+    return field.values is None or any(instance.run.matches(value, each, scope) for each in field.values)
 
 
 def fill(draw: Draw, instance: Instance, fixed: dict[str, int]) -> None:
