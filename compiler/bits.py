@@ -295,6 +295,48 @@ class Bits:
         taken, handed = (b.select(inside, x, i32(0)) for x in (taken, handed))
         return self.mask_top(a.width, [handed, taken] if left else [taken, handed])
 
+    # ---- signed numbers
+
+    def sign(self, a: Val) -> Val:
+        """All ones where `a` is negative as a signed number, else 0."""
+        top = a.width - 32 * (len(a.limbs) - 1)
+        if a.const is not None:
+            return self.constant(a.width, -(a.const >> a.width - 1))
+        ones = self.b.ashr(self.b.shl(a.limbs[-1], i32(32 - top)), i32(31))
+        return self.mask_top(a.width, [ones] * len(a.limbs))
+
+    def magnitude(self, a: Val) -> tuple[Val, Val]:
+        """(|a|, sign)."""
+        s = self.sign(a)
+        return self.sub(self.xor(a, s), s), s
+
+    def divide_signed(self, a: Val, c: Val, remainder: bool) -> Val:
+        """Truncates; the remainder has the dividend's sign. By zero as for unsigned numbers."""
+        (x, s), (y, t) = self.magnitude(a), self.magnitude(c)
+        r = self.divide(x, y, remainder)
+        s = s if remainder else self.xor(s, t)
+        return self.sub(self.xor(r, s), s)
+
+    def shift_signed(self, a: Val, c: Val) -> Val:
+        """To the right; the sign comes in: what is shifted is the complement of a negative number."""
+        s = self.sign(a)
+        return self.xor(self.shift(self.xor(a, s), c, left=False), s)
+
+    def saturate(self, a: Val, c: Val, subtract: bool, signed: bool) -> Val:
+        """`|+|` and `|-|`."""
+        r = self.sub(a, c) if subtract else self.add(a, c)
+        if not signed:
+            over = self.less(a, c) if subtract else self.less(r, a)
+            return self.select(over, self.constant(a.width, 0 if subtract else -1), r)
+        # beyond the range: the operands' signs say that the result has a's, and it does not
+        one = self.xor(a, c)
+        over = self.and_(one if subtract else self.not_(one), self.xor(a, r))
+        end = self.xor(self.constant(a.width, (1 << a.width - 1) - 1), self.sign(a))
+        return self.select(self.ne_zero(self.sign(over)), end, r)
+
+    def ne_zero(self, a: Val) -> ir.Value:
+        return self.lnot(self.eq(a, self.constant(a.width, 0)))
+
     def opaque(self, v: ir.Value, here: bool = False) -> ir.Value:
         """The same value, of which LLVM knows nothing: it would drop the mask of a shift whose result is not used, and no
         verifier could know that. `here`: it is not moved to where more is known either."""

@@ -233,6 +233,30 @@ def run_case(case: Case, variants: Iterable[Variant] = VARIANTS, tally: Counter 
         raise refused
 
 
+def run_kernel(case: Case, tally: Counter | None = None) -> None:
+    """The same in the Linux kernel (target xdp). Raises EngineUnavailable and KernelRejected too."""
+    from .kernel_runner import KernelRunner     # bpf(2) by ctypes: only for who asks
+    program = checked(case.program.text)
+    results, state = expected(program, case)
+    given = control.from_json(case.program.tables, program)
+    try:
+        compiled = compile_program(program, "xdp", True)
+    except (DiagnosticError, BuildError) as error:
+        raise Refused("compiler refuses", str(error)) from error
+    runner = KernelRunner(compiled, given)
+    for at, ((frame, meta), want) in enumerate(zip(case.packets, results)):
+        got = runner.run(frame, meta)
+        if tally is not None:
+            tally["compared kernel"] += 1
+        if (got.verdict, got.reason, got.port, got.out) != (want.verdict, want.reason, want.port, want.out):
+            raise Failure(f"{what_differs(got, want)} differs in the kernel",
+                          f"packet {at} {frame.hex()} {meta}\n  reference {show(want)}\n  kernel {show(got)}")
+    after = compiled_cells(compiled, runner.state())
+    for decl, rows in state.items():
+        if after[decl] != rows:
+            raise Failure("state differs in the kernel", f"{decl.name}: reference {rows}, kernel {after[decl]}")
+
+
 def what_differs(got, want) -> str:
     if got.verdict != want.verdict:
         return "verdict" if not (got.reason or "").startswith("engine:") else "fault"

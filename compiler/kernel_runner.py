@@ -14,7 +14,7 @@ from .build import Compiled
 from .elf import SRC_DATA, SRC_RODATA
 from .isa import LDDW, decode, slot_indices
 from .runner import Runner
-from .target import CTX_OUT_LEN, CTX_PAYLOAD, MAX_PACKET
+from .target import CTX_CUT, CTX_OUT_LEN, CTX_PAYLOAD, MAX_PACKET
 
 
 def address_loads(text: bytes, source: int) -> dict[int, int]:
@@ -83,7 +83,8 @@ class KernelRunner(Runner):
         reason = self.compiled.program.reasons[argument] if verdict == "DROP" else None
         out = None
         if self.rebuilds and verdict in ("ACCEPT", "TRANSMIT"):
-            length, payload = (struct.unpack_from("<I", memory, at)[0] for at in (CTX_OUT_LEN, CTX_PAYLOAD))
+            length, payload, cut = (struct.unpack_from("<I", memory, at)[0] for at in (CTX_OUT_LEN, CTX_PAYLOAD, CTX_CUT))
+            packet = packet[:max(len(packet) - cut, 0)]
             if length > OUT_SIZE or payload > len(packet):
                 raise EngineError(f"the program left {length} bytes of headers, payload at {payload} of {len(packet)}")
             out = bytes(memory[self.layout.out:self.layout.out + length]) + packet[payload:]

@@ -7,7 +7,7 @@ from lpn.lang.builtins import VERDICTS as VERDICTS      # return value of a cont
 
 # The `lpn` context (docs/context.md): offset of each slot. Pointer slots are 64 bits wide on every host.
 CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, CTX_OUT = 0, 8, 16, 24, 32
-CTX_OUT_LEN, CTX_PAYLOAD, CTX_PORT = 40, 44, 48
+CTX_OUT_LEN, CTX_PAYLOAD, CTX_PORT, CTX_CUT = 40, 44, 48, 92
 CTX_SIZE = 96
 
 META_SLOTS = {"iface": (52, 8), "rssi": (56, 8), "lqi": (60, 8), "time": (64, 32)}

@@ -18,10 +18,10 @@ CONTEXT = {
     "pkt": (0, 8), "pkt_end": (8, 8), "rec": (16, 8), "state": (24, 8), "out": (32, 8), "out_len": (40, 4),
     "payload": (44, 4), "port": (48, 4), "iface": (52, 4), "rssi": (56, 4), "lqi": (60, 4), "time": (64, 4),
     "node_short": (68, 4), "node_ext": (72, 8), "node_pan": (80, 4), "clock": (84, 4), "event": (88, 4),
-    "reserved": (92, 4),
+    "cut": (92, 4),
 }
 CONTEXT_SIZE = 96
-WRITABLE = (40, 52)     #: the context's writable bytes: out_len, payload, port
+WRITABLE = ((40, 52), (92, 96))     #: the context's writable bytes: out_len, payload, port; cut
 MAP_32BIT = 0x40        #: mmap(2), x86-64
 
 READ, WRITE = 1, 2
@@ -90,14 +90,13 @@ class Regions:
             raise EngineError(f"unknown layout {layout!r}: mem, lpn or xdp")
         self.ctx = Buffer(len(ctx), ctx)
         both = READ | WRITE
-        low, high = WRITABLE
         #: (address, size, access)
         self.list = [(self.packet.address, len(packet), both)]
         if layout == "lpn":
             self.list += [(self.record.address, record_size, both),
                           (self.ctx.address, CONTEXT_SIZE, READ),
                           (self.state.address, len(state), both), (self.out.address, OUT_SIZE, both),
-                          (self.ctx.address + low, high - low, WRITE),
+                          *((self.ctx.address + low, high - low, WRITE) for low, high in WRITABLE),
                           (self.packet.address, len(packet) + window, READ)]
         else:
             self.list.append((self.ctx.address, len(ctx), both if layout == "mem" else READ))

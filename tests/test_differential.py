@@ -10,12 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from lpn.compiler.fuzz import Failure, Refused, Variant, load_case, make_case, run, run_case
+from lpn.compiler.fuzz import Failure, Refused, Variant, load_case, make_case, run, run_case, run_kernel
 from lpn.compiler.generate import Program, RandomChoose
 from lpn.compiler.generate_modules import Generator
+from lpn.runtime.engines import EngineUnavailable
+from lpn.runtime.kernel import KernelRejected
 
 REGRESSIONS = sorted((Path(__file__).parent / "regressions").glob("*.lpn"))
+CONSTRUCTS = sorted((Path(__file__).parent / "constructs").glob("*.lpn"))
 VARIANTS = (Variant("engine"), Variant("engine", True), Variant("rbpf"))
+BEYOND_THE_KERNEL = {
+    "signed-numbers",                           # has a table
+    "long-loops-and-ways",                      # the kernel's verifier follows every turn of every loop
+}
 FIRST, EACH, GROUPS = 1000, 6, 6
 
 
@@ -23,6 +30,19 @@ FIRST, EACH, GROUPS = 1000, 6, 6
 def test_found_once(path: Path) -> None:
     """What once went wrong."""
     run_case(load_case(path))
+
+
+@pytest.mark.parametrize("path", CONSTRUCTS, ids=lambda path: path.stem)
+def test_constructs(path: Path) -> None:
+    """Each construct in every engine; the kernel too, where it may be asked and its verifier has an end."""
+    case = load_case(path)
+    run_case(case)
+    try:
+        run_kernel(case)
+    except EngineUnavailable as why:
+        pytest.skip(str(why))
+    except (Refused, KernelRejected) as why:
+        assert path.stem in BEYOND_THE_KERNEL, why
 
 
 @pytest.mark.parametrize("group", range(GROUPS))

@@ -66,7 +66,7 @@ _LPN_FIELDS = (
     Field(52, 4, "iface"), Field(56, 4, "rssi"), Field(60, 4, "lqi"), Field(64, 4, "time"),
     Field(68, 4, "node_short", max=0xFFFF), Field(72, 4, "node_ext_low"), Field(76, 4, "node_ext_high"),
     Field(80, 4, "node_pan", max=0xFFFF), Field(84, 4, "clock"), Field(88, 4, "event"),
-    Field(92, 4, "reserved", max=0),
+    Field(92, 4, "cut", writable=True),
 )
 _LPN_REGIONS = {"rec": Region(0), "state": Region(0), "out": Region(OUT_SIZE), "rodata": Region(0, write=False, align=4),
                 "data": Region(0, align=4)}

@@ -30,18 +30,25 @@ class Fixpoint:
         self.thresholds = self._thresholds()
         self.made_at: dict[Node, dict[int, int]] = {}         # node -> symbol made by a join there -> place
 
-    def _thresholds(self) -> list[int]:
-        """Bounds worth trying: constants the program compares with, sizes of regions and of words."""
-        out = {0, 1, 255, 256, 65535, 65536, (1 << 31) - 1, (1 << 32) - 1, -1, -65536, -(1 << 31)}
-        sizes = [r.size for r in self.machine.regions.values()] + [self.machine.profile.max_packet]
-        for size in sizes:
-            out |= {size, size + 64}
+    def _thresholds(self) -> list[list[int]]:
+        """Bounds worth trying, ever fewer: constants the program compares with, sizes of regions, of the packet and of words.
+        A program with many constants would else use up the turns of the widening before the size that matters."""
+        words = {0, 1, 65535, 65536, (1 << 31) - 1, (1 << 32) - 1, -1, -65536, -(1 << 31),
+                 self.machine.profile.max_packet, self.machine.profile.max_packet + 64}
+        sizes = words | {255, 256} | {r.size + more for r in self.machine.regions.values() for more in (0, 64)}
+        out = set(sizes)
         for insn in self.graph.insns.values():
             if insn.is_branch and not insn.uses_reg:
                 out |= {insn.imm - 1, insn.imm, insn.imm + 1, insn.imm & d.M32}
             elif insn.is_alu and not insn.uses_reg and insn.code in (0xB0, 0x50):   # moved or masked constants
                 out |= {insn.imm - 1, insn.imm, insn.imm + 1}
-        return sorted(out)
+        return [sorted(out), sorted(sizes), sorted(words)]
+
+    def steps_at(self, turn: int) -> list[int]:
+        """The bounds to try in this turn; none at last."""
+        if turn >= GIVE_UP_AFTER // 2:
+            return []
+        return self.thresholds[min(max(turn - GIVE_UP_AFTER // 5, 0) // (GIVE_UP_AFTER // 10), 2)]
 
     # Search --------------------------------------------------------------------------------------
     def run(self) -> None:
@@ -140,7 +147,7 @@ class Fixpoint:
                     raise Violation(38, head.first, "no invariant of the loop was found",
                                     "compare its counter with a constant before going back")
                 if turn >= WIDEN_AFTER:
-                    widen(old, new, frozenset(self.made_at[head]), self.thresholds if turn < GIVE_UP_AFTER // 2 else [],
+                    widen(old, new, frozenset(self.made_at[head]), self.steps_at(turn),
                           turn >= GIVE_UP_AFTER // 6)
             self.set(head, new)
             self.body(loop)

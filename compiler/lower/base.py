@@ -60,6 +60,8 @@ class Lowering(Parsers, Extracts, Processors, Deparsers, Codecs, Sums, Expressio
         self.parser_decl: ast.Parser | None = None
         self.payload_slot: ir.Value | None = None           # fused: where the parser left off
         self.verdict_slot: ir.Value | None = None           # fused: the verdict so far
+        self.at_slot: ir.Value | None = None                # a deparser's: octets written
+        self.cut_slot: ir.Value | None = None               # from the first processor on that truncates: octets cut off the end
 
     def finish(self) -> None:
         """Closes the entry block; call once, last."""
@@ -175,6 +177,10 @@ class Lowering(Parsers, Extracts, Processors, Deparsers, Codecs, Sums, Expressio
             self.instances[inst] = Instance(self, inst)
         return self.instances[inst]
 
+    def elements(self, f: ast.StructField) -> list[Instance]:
+        """A stack's."""
+        return [self.instance(f, inst.index) for inst in self.record.by_field[f]]
+
     @contextmanager
     def this_is(self, inst: Instance):
         saved, self.this = self.this, inst
@@ -233,6 +239,15 @@ class Lowering(Parsers, Extracts, Processors, Deparsers, Codecs, Sums, Expressio
         pointer = self.at(self.pkt, self._load(self.ctx, CTX_PAYLOAD, 2))
         self.reject_unless(self.b.icmp_unsigned("<=", pointer, self.end), "RecordMismatch")
         return pointer
+
+    def payload_octets(self) -> ir.Value:
+        """How many follow the headers, as i32."""
+        octets = self.distance(self.payload_pointer(), self.end)
+        return octets if self.cut_slot is None else self.b.sub(octets, self.b.load(self.cut_slot, typ=I32))
+
+    def payload_at(self, start: ir.Value, index: ir.Value) -> ir.Value:
+        """The place of an octet of the payload; the index is below MAX_PACKET."""
+        return self.at(start, index)
 
     def bind_packet_params(self, params: list[ast.Param]) -> None:
         """`meta` gets its variables; packets and headers need no binding: members carry their declarations."""

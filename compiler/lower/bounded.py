@@ -32,9 +32,10 @@ class BoundedInstance(Instance):
         low = self.lower
         return low.b.icmp_unsigned("!=", low.recall(low.memory.record + self.inst.valid, 1), i32(0))
 
-    def set_valid(self, value: bool) -> None:
+    def set_valid(self, value: bool | ir.Value) -> None:
         low = self.lower
-        low._store(low.ctx, low.memory.record + self.inst.valid, 1, i32(int(value)))
+        flag = i32(int(value)) if isinstance(value, bool) else low.b.zext(value, I32)
+        low._store(low.ctx, low.memory.record + self.inst.valid, 1, flag)
 
 
 class BoundedLowering(Lowering):
@@ -164,6 +165,10 @@ class BoundedLowering(Lowering):
     def packet_at(self, offset: ir.Value) -> ir.Value:
         bounded = self.b.and_(self.b.zext(offset, I64), ir.Constant(I64, OFFSET_MASK))
         return self.hide(self.at(self.pkt, self.hide(bounded)))
+
+    def payload_at(self, start: ir.Value, index: ir.Value) -> ir.Value:
+        bounded = self.b.and_(self.hide(self.b.zext(index, I64)), ir.Constant(I64, OFFSET_MASK))
+        return self.forget(self.at(start, self.hide(bounded)))
 
     def joined(self) -> None:
         self.b.store(self.forget(self.cursor()), self.cursor_slot)
@@ -365,6 +370,7 @@ class BoundedLowering(Lowering):
         q, acc, turn = self.alloca(PTR, "sum.at"), self.alloca(I32, "sum"), self.alloca(I32, "sum.turn")
         b.store(self.forget(start), q)
         b.store(words, acc)
+        limit = self.payload_limit(start)
         for size, turns in ((32, MAX_PACKET // 32), (2, 16), (1, 1)):
             head, body, done = (b.append_basic_block(f"sum{size}.{part}") for part in ("head", "body", "done"))
             b.store(i32(0), turn)
@@ -372,8 +378,7 @@ class BoundedLowering(Lowering):
             b.position_at_end(head)
             p = self.hide(b.load(q, typ=PTR))
             nxt = self.at(p, size)
-            b.cbranch(self.inside(nxt), body, done)
-            b.position_at_end(body)
+            self.while_payload(nxt, limit, body, done)
             s = b.load(acc, typ=I32)
             for k in range(0, size, 2):
                 s = b.add(s, self._load(p, k, min(size, 2)))

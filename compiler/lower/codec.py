@@ -139,6 +139,7 @@ class Codecs:
 
     def begin_expand(self, codec: ast.Codec, inst: Instance) -> None:
         held: dict[ast.Field, Scalar] = {}
+        tags = {u.choice.tag.decl for u in inst.layout.units if u.choice is not None}
         for u in inst.layout.units:
             for f, _ in u.fields:
                 if len(u.fields) > 1:
@@ -149,10 +150,12 @@ class Codecs:
                         held[f].set(value)
                 elif self.constant_equation(f) is not None:
                     self.store(inst.image, u.image, self.constant_equation(f), u.little)
-                elif (inst.inst.field, f) not in self.derived and not self.always_assigns(codec, f):
+                elif (inst.inst.field, f) not in self.derived and (not self.always_assigns(codec, f) or f in tags):
                     self.store(inst.image, u.image, self.constant(u.bits, 0), u.little)
             if u.varbit:
                 inst.set_varbit(u, self.pkt, i32(0))
+            if u.choice is not None:
+                self.store(inst.image, u.image, self.constant(u.bits, 0), u.little)
         self.expanding[inst] = held
 
     def end_expand(self, inst: Instance) -> None:
@@ -268,10 +271,18 @@ class Codecs:
             if isinstance(decl.type, Bool) and isinstance(value, Val):
                 value = self.truth(value)
             self.row_store(inst, decl, value)
+        elif isinstance(decl, ast.ChoiceArm):
+            tag = decl.choice.tag.decl
+            self.row_store(inst, tag, self.constant(field_width(tag), decl.number))
+            self.store(inst.image, inst.layout.unit_of[decl.choice].image, value, decl.little)
         else:
             self.place(target).set(value)
 
     def row_store(self, inst: Instance, f: ast.Field, value) -> None:
+        for u in inst.layout.units:
+            if u.choice is not None and u.choice.tag.decl is f:         # another tag: the new arm begins as 0
+                with self.b.if_then(self.lnot(self.eq(inst.tag(u.choice), value))):
+                    self.store(inst.image, u.image, self.constant(u.bits, 0), u.little)
         held = self.expanding[inst].get(f)
         if held is not None:
             held.set(value)

@@ -56,10 +56,8 @@ class Deparsers:
         target = e.args[0]
         t = target.type
         if isinstance(t, Stack):
-            if e.via is not None:
-                raise self.unsupported(e, "a stack emitted through a codec")
-            for inst in self.record.by_field[target.decl]:
-                self.emit_if_valid(self.instance(inst.field, inst.index), None)
+            for inst in self.elements(target.decl):
+                self.emit_if_valid(inst, e)
             return
         self.emit_if_valid(self.place(target), e)
 
@@ -278,14 +276,23 @@ class Deparsers:
             if isinstance(item, ast.RowWhere):
                 cond = self.land(cond, self.condition(item.cond))
             elif isinstance(item, ast.RowAssign) and not has_following(item.value):
-                cond = self.land(cond, self.equal(item.target, item.value))
+                cond = self.land(self.land(cond, self.chosen(inst, item.target)), self.equal(item.target, item.value))
             elif isinstance(item, ast.RowInline):
                 for t in item.targets:
+                    cond = self.land(cond, self.chosen(inst, t.target))
                     if t.bits is not None:
                         octets = inst.varbit(inst.layout.unit_of[t.target.decl])[1]
                         size = self.resize(self.bits_of(t.bits), 32).limbs[0]
                         cond = self.land(cond, self.b.icmp_unsigned("==", size, self._shl(octets, 3)))
         return cond
+
+    def chosen(self, inst: Instance, target: ast.Expr | None) -> ir.Value:
+        """A row that says an arm is for headers whose tag names it."""
+        arm = getattr(target, "decl", None)
+        if not isinstance(arm, ast.ChoiceArm):
+            return self.bool_const(True)
+        tag = inst.tag(arm.choice)
+        return self.eq(tag, self.constant(tag.width, arm.number))
 
     def inline_piece(self, e: ast.InlinePiece):
         if self.parser_decl is not None:

@@ -5,7 +5,7 @@ import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, Bits, Val, i32
 from lpn.compiler.state import scalar_width
-from lpn.compiler.target import NODE_SLOTS, VERDICTS
+from lpn.compiler.target import MAX_PACKET, NODE_SLOTS, VERDICTS
 from lpn.lang import ast, meters
 from lpn.lang.types import Array, Bits as BitsType, Bool, ErrorType, HeaderType, Stack, StructType
 
@@ -175,6 +175,8 @@ class Expressions(Bits):
             return self.constant(ERROR_WIDTH, self.program.reason_number(decl.name))
         if decl in ("next", "last"):
             return self.stack_element(e)
+        if decl == "lastIndex":
+            return self.constant(32, max(self.stack_next.get(e.base.decl, 0) - 1, 0))
         if isinstance(decl, str):
             return self.builtin_member(e)
         raise self.unsupported(e, f"'.{e.name}' here")
@@ -188,10 +190,40 @@ class Expressions(Bits):
         raise self.unsupported(e, f"'{e.name}' here")
 
     def _expr_Index(self, e: ast.Index):
+        if isinstance(e.base, ast.Name) and e.base.decl == "payload":
+            return self.payload_octet(self.bits_of(e.index))
         if isinstance(e.base.type, Stack):
             return self.instance(self.place(e.base), e.index.const)
         cells = self.state_object(e.base.decl)
         return self.array_cell(e.base.decl, e.index) if isinstance(e.base.type, Array) else cells
+
+    def payload_octet(self, index: Val) -> Val:
+        """`payload[i]`, 0 behind its end. The index is compared as it is used, see `array_cell`; then the place with the end:
+        only that says that it can be read."""
+        b, i = self.b, self.opaque(index.limbs[0]) if index.const is None else index.limbs[0]
+        start, conds = self.payload_pointer(), []
+        if index.const is None or index.const >= MAX_PACKET:
+            conds += [self.eq(self.slice(index, index.width - 1, 32), self.constant(index.width - 32, 0))] if index.width > 32 else []
+            conds.append(b.icmp_unsigned("<", i, i32(MAX_PACKET)))
+        if self.cut_slot is not None:
+            conds.append(b.icmp_unsigned("<", i, self.payload_octets()))
+        done, ends = b.append_basic_block("octet.done"), []
+        zero = self.constant(8, 0)
+
+        def more(cond: ir.Value) -> None:
+            ends.append((zero, b.block))
+            ok = b.append_basic_block("octet")
+            b.cbranch(cond, ok, done)
+            b.position_at_end(ok)
+
+        for cond in conds:
+            more(cond)
+        place = self.payload_at(start, i)
+        more(b.icmp_unsigned("<=", self.at(place, 1), self.end))
+        ends.append((self.load(place, 0, 8), b.block))
+        b.branch(done)
+        b.position_at_end(done)
+        return self.join(ends)
 
     # ---- state
 
@@ -241,30 +273,19 @@ class Expressions(Bits):
             r = self.equal(e.left, e.right)
             return r if op == "==" else self.lnot(r)
         a, c = self.bits_of(e.left), self.bits_of(e.right)
+        signed = getattr(e.left.type, "signed", False)
         if op in ("<", "<=", ">", ">="):
             if op[0] == ">":
                 a, c = c, a
-            return self.less(a, c, or_equal=op.endswith("="), signed=getattr(e.left.type, "signed", False))
+            return self.less(a, c, or_equal=op.endswith("="), signed=signed)
         if op in ("<<", ">>"):
-            if op == ">>" and getattr(e.left.type, "signed", False):
-                raise self.unsupported(e, "'>>' of a signed number")
-            return self.shift(a, c, left=op == "<<")
-        if op in ("/", "%") and getattr(e.left.type, "signed", False):
-            raise self.unsupported(e, f"'{op}' of signed numbers")
+            return self.shift_signed(a, c) if op == ">>" and signed else self.shift(a, c, left=op == "<<")
         if op in ("|+|", "|-|"):
-            return self.saturating(e, a, c)
+            return self.saturate(a, c, op == "|-|", signed)
         simple = {"+": self.add, "-": self.sub, "*": self.mul, "&": self.and_, "|": self.or_, "^": self.xor}
         if op in simple:
             return simple[op](a, c)
-        return self.divide(a, c, remainder=op == "%")
-
-    def saturating(self, e: ast.Binary, a: Val, c: Val) -> Val:
-        if getattr(e.left.type, "signed", False) or a.width > 63:
-            raise self.unsupported(e, f"'{e.op}' of this type")
-        if e.op == "|-|":
-            return self.select(self.less(a, c), self.constant(a.width, 0), self.sub(a, c))
-        total = self.add(a, c)
-        return self.select(self.less(total, a), self.constant(a.width, -1), total)
+        return (self.divide_signed if signed else self.divide)(a, c, remainder=op == "%")
 
     def equal(self, left: ast.Expr, right: ast.Expr) -> ir.Value:
         a, c = self.value(left), self.value(right)
@@ -323,14 +344,15 @@ class Expressions(Bits):
         if isinstance(operand, (ast.Name, ast.Member)) and isinstance(operand.decl, ast.Field):
             inst = self.this if isinstance(operand, ast.Name) else self.place(operand.base)
             return self.resize(Val(32, (inst.octets(inst.layout.unit_of[operand.decl]),)), 16)
-        inst = self.place(operand)
-        if isinstance(inst, Instance):
-            return self.resize(Val(32, (self.pick(inst.valid(), inst.size(), i32(0)),)), 16)
-        raise self.unsupported(e, "sizeof of this")
+        named = self.place(operand)
+        total = i32(0)
+        for inst in [named] if isinstance(named, Instance) else self.elements(named):
+            total = self.add32(total, self.pick(inst.valid(), inst.size(), i32(0)))
+        return self.resize(Val(32, (total,)), 16)
 
     def payload_size(self) -> ir.Value:
         """Octets that follow `this` header: the valid instances after it and the rest of the packet (i32)."""
-        total = self.distance(self.payload_pointer(), self.end)
+        total = self.payload_octets()
         if self.this is not None and not self.this.local:
             for inst in self.record.after(self.this.inst):
                 x = self.instance(inst.field, inst.index)

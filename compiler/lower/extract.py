@@ -33,7 +33,6 @@ class Extracts:
         stack = target.base.decl if isinstance(target, ast.Member) and target.decl == "next" else None
         if stack is not None and self.stack_next.get(stack, 0) >= stack.type.size:
             self.reject_now("StackOutOfBounds")
-            self.b.position_at_end(self.b.append_basic_block("unreachable"))
             return
         inst = self.place(target)
         if e.via is not None:

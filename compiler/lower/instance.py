@@ -4,7 +4,7 @@ from __future__ import annotations
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I1, I8, I16, I32, PTR, Val, i32
-from lpn.compiler.layout import InstanceLayout, Unit, field_width
+from lpn.compiler.layout import VARBIT_SLOT, InstanceLayout, Unit, field_width
 from lpn.lang import ast
 from lpn.lang.types import Bool
 
@@ -55,11 +55,27 @@ class Instance(Place):
     def valid(self) -> ir.Value:
         return self.lower.b.load(self.valid_slot, typ=I1)
 
-    def set_valid(self, value: bool) -> None:
+    def set_valid(self, value: bool | ir.Value) -> None:
         low = self.lower
-        low.b.store(ir.Constant(I1, int(value)), self.valid_slot)
+        flag = ir.Constant(I1, int(value)) if isinstance(value, bool) else value
+        low.b.store(flag, self.valid_slot)
         if low.record_in_memory and not self.local:
-            low.b.store(ir.Constant(I8, int(value)), low.at(low.rec, self.inst.valid), align=1)
+            octet = ir.Constant(I8, int(value)) if isinstance(value, bool) else low.b.zext(flag, I8)
+            low.b.store(octet, low.at(low.rec, self.inst.valid), align=1)
+
+    def become(self, other: "Instance") -> None:
+        """Takes over validity and values of another header of the same type; both have an image."""
+        low = self.lower
+        for u in self.layout.units:
+            if u in self.varbit_slots:
+                self.set_varbit(u, *other.varbit(u))
+                continue
+            at, end = u.image, u.image + (VARBIT_SLOT if u.varbit else u.octets)
+            while at < end:
+                size = next(n for n in (4, 2, 1) if n <= end - at)
+                low._store(self.image, at, size, low._load(other.image, at, size))
+                at += size
+        self.set_valid(other.valid())
 
     def make_valid(self) -> None:
         """setValid(): all fields become 0 if the header was invalid."""

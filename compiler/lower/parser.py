@@ -7,6 +7,7 @@ reported is what checking every step at once would have reported (docs/language.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import llvmlite.ir as ir
 
@@ -20,6 +21,18 @@ from lpn.lang.types import Bool, HeaderType
 from .instance import Instance
 from .places import Value
 from .shapes import Shape
+from .stmt import unrolled
+
+
+@dataclass
+class Way:
+    """One way through a state, open at the end of `block`, with what is known on it: see `Parsers`; `stack_next`: how many
+    elements of each stack were extracted."""
+
+    block: ir.Block
+    bound: int
+    look: int
+    stack_next: dict[ast.StructField, int]
 
 
 class Parsers:
@@ -50,6 +63,9 @@ class Parsers:
 
     def parser_local(self, s: ast.Stmt) -> None:
         if isinstance(s, ast.VarDecl) and isinstance(s.type, HeaderType):
+            if s in self.env:
+                self.env[s].set_valid(False)
+                return
             layout = InstanceLayout(None, None, s.type.decl, self.record.header(s.type.decl),
                                     in_packet=not changes(self.parser_decl, s))
             self.env[s] = Instance(self, layout, local=True)
@@ -186,7 +202,7 @@ class Parsers:
                 if s is None or s in seen:
                     continue
                 seen.add(s)
-                found |= {n.base.decl for n in walk(s) if isinstance(n, ast.Member) and n.decl in ("next", "last")}
+                found |= {n.base.decl for n in walk(s) if isinstance(n, ast.Member) and n.decl in ("next", "last", "lastIndex")}
                 if s.transition is not None:
                     todo += [c.state for c in s.transition.cases]
             self.ahead[state] = found
@@ -199,17 +215,108 @@ class Parsers:
         self.stack_next, self.bound, self.look = dict(stacks), bound, look
         if state.max is not None:
             self.count_visit(state)
-        for s in state.statements:
-            if isinstance(s, ast.VarDecl):
-                self.parser_local(s)
-            else:
-                self.statement(s)
-        if state.transition is None:
-            self.reject_now("NoMatch")
-            return
+        for way in self.through(state.statements, [self.way()]):
+            self.enter(way)
+            if state.transition is None:
+                self.reject_now("NoMatch")
+                continue
+            if self.debug is not None:
+                b.debug_metadata = self.debug.location(state.transition.span)
+            self.transition(state.transition)
+
+    # ---------------------------------------------------------------- ways through a state
+
+    def way(self) -> Way:
+        return Way(self.b.block, self.bound, self.look, dict(self.stack_next))
+
+    def enter(self, way: Way) -> None:
+        self.b.position_at_end(way.block)
+        self.bound, self.look, self.stack_next = way.bound, way.look, dict(way.stack_next)
+
+    def through(self, statements: list[ast.Stmt], ways: list[Way]) -> list[Way]:
+        """Lowers statements for each way that leads to them; the ways that lead on."""
+        for s in statements:
+            ways = self.merged([after for way in ways for after in self.step(s, way)])
+        return ways
+
+    def step(self, s: ast.Stmt, way: Way) -> list[Way]:
+        self.enter(way)
         if self.debug is not None:
-            b.debug_metadata = self.debug.location(state.transition.span)
-        self.transition(state.transition)
+            self.b.debug_metadata = self.debug.location(s.span)
+        if isinstance(s, ast.Block):
+            return self.through(s.statements, [way])
+        if isinstance(s, ast.If) and s.cond.const is None:
+            return self.merged(self.branches(s))
+        if isinstance(s, ast.If):
+            taken = s.then if s.cond.const else s.otherwise
+            return [way] if taken is None else self.step(taken, way)
+        if isinstance(s, ast.Switch):
+            chain = self.chained(s)
+            return [self.way()] if chain is None else self.step(chain, self.way())
+        if isinstance(s, ast.For) and unrolled(s):
+            ways = [way]
+            for i in range(int(s.low.const), int(s.high.const)):
+                self.env[s.var] = Value(s.var.type, self.constant(32, i))
+                ways = self.through([s.body], ways)
+            return ways
+        if isinstance(s, ast.VarDecl):
+            self.parser_local(s)
+        else:
+            self.statement(s)
+        return [] if self.b.block.is_terminated else [self.way()]
+
+    def branches(self, s: ast.If) -> list[Way]:
+        """The ways out of an `if`."""
+        b = self.b
+        then, otherwise = b.append_basic_block("then"), b.append_basic_block("else")
+        self.branch(s.cond, then, otherwise)
+        before, after = self.way(), []
+        for block, body in ((then, s.then), (otherwise, s.otherwise)):
+            for way in self.through([body] if body is not None else [], [replace(before, block=block)]):
+                self.enter(way)
+                if self.look != before.look:
+                    self.require_lookahead()
+                after.append(self.way())
+        return after
+
+    def merged(self, ways: list[Way]) -> list[Way]:
+        """Ways that differ only in how far the cursor may be are one from here on; how full stacks are keeps them apart."""
+        groups: dict[tuple, list[Way]] = {}
+        for way in ways:
+            groups.setdefault(tuple(sorted((f.name, n) for f, n in way.stack_next.items())), []).append(way)
+        out = []
+        for group in groups.values():
+            if len(group) == 1:
+                out += group
+                continue
+            done = self.b.append_basic_block("done")
+            for way in group:
+                self.b.position_at_end(way.block)
+                self.b.branch(done)
+            out.append(Way(done, max(w.bound for w in group), max(w.look for w in group), group[0].stack_next))
+        return out
+
+    def loop(self, s: ast.For, body) -> None:
+        """A loop of a state begins each turn with a cursor that is inside the packet; one of a function moves no cursor."""
+        if self.parser_decl is None or self.returns:
+            super().loop(s, body)
+            return
+        self.proven_cursor()
+
+        def turn() -> None:
+            for way in self.through([s.body], [self.way()]):
+                self.enter(way)
+                self.proven_cursor()
+
+        super().loop(s, turn)
+        self.bound = self.look = 0
+
+    def proven_cursor(self) -> None:
+        self.joined()
+        self.require_lookahead()
+        if self.bound:
+            self.short_unless(self.cursor())
+            self.bound = 0
 
     # ---------------------------------------------------------------- what is evaluated on some paths only
 
@@ -236,6 +343,11 @@ class Parsers:
         if self.parser_decl is None:
             super()._stmt_Switch(s)
             return
+        chain = self.chained(s)
+        if chain is not None:
+            self.statement(chain)
+
+    def chained(self, s: ast.Switch) -> ast.Stmt | None:
         value = ast.VarDecl(s.value.span, None, "", None)
         value.type = s.value.type
         self.env[value] = Value(value.type, self.value(s.value))
@@ -259,39 +371,16 @@ class Parsers:
                 cond = test if cond is None else ast.Binary(label.span, "||", cond, test)
                 test.type = cond.type = Bool()
             chain = ast.If(s.span, cond, block, chain)
-        if chain is not None:
-            self.statement(chain)
+        return chain
 
     def _stmt_If(self, s: ast.If) -> None:
-        """What is known of the cursor after an `if` is what is known after both branches."""
-        if self.parser_decl is None:
+        """In a function that a parser calls: nothing is extracted there, so there is one way on, or none."""
+        if self.parser_decl is None or s.cond.const is not None:
             super()._stmt_If(s)
             return
-        if s.cond.const is not None:
-            super()._stmt_If(s)
-            return
-        b = self.b
-        then, otherwise, done = (b.append_basic_block(n) for n in ("then", "else", "done"))
-        self.branch(s.cond, then, otherwise)
-        before = self.bound, self.look, dict(self.stack_next)
-        after = []
-        for block, body in ((then, s.then), (otherwise, s.otherwise)):
-            b.position_at_end(block)
-            self.bound, self.look, self.stack_next = before[0], before[1], dict(before[2])
-            if body is not None:
-                self.statement(body)
-            if not b.block.is_terminated:
-                if self.look != before[1]:
-                    self.require_lookahead()
-                after.append((self.bound, self.look, self.stack_next))
-                b.branch(done)
-        b.position_at_end(done)
-        if not after:
-            b.unreachable()
-            return
-        if any(x[2] != after[0][2] for x in after):
-            raise self.unsupported(s, "an extract into a stack on one branch only")
-        self.bound, self.look, self.stack_next = max(x[0] for x in after), max(x[1] for x in after), after[0][2]
+        ways = self.merged(self.branches(s))
+        if ways:
+            self.enter(ways[0])
 
     def count_visit(self, state: ast.State) -> None:
         if state not in self.visit_slots:

@@ -7,8 +7,9 @@ from lpn.compiler.bits import I8, I32, I64, Val, i32
 from lpn.compiler.externs import helper_number, result_width
 from lpn.compiler.helpers import BY_NAME
 from lpn.compiler.state import scalar_width
-from lpn.compiler.target import META_SLOTS, VERDICTS
+from lpn.compiler.target import CTX_CUT, META_SLOTS, VERDICTS
 from lpn.lang import ast
+from lpn.lang.instances import walk
 from lpn.lang.types import Bits as BitsType, Bool, ErrorType, Meta
 
 from .places import ContextSlot, Place, Scalar, StructPlace
@@ -45,6 +46,8 @@ class Processors:
         if meta is not None:
             for name in META_TYPES:
                 meta.fields[name].clear()
+        if self.cut_slot is None and any(isinstance(x, ast.Call) and x.target == "truncate" for x in walk([p.locals, p.apply])):
+            self.cut_slot = self.alloca(I32, "cut")
         end = self.b.append_basic_block(f"{p.name}.end")
         self.returns.append((None, end))
         self.statement(p.apply)
@@ -66,6 +69,32 @@ class Processors:
         drop, deliver = (b.icmp_unsigned("==", verdict, i32(VERDICTS[n])) for n in ("DROP", "DELIVER"))
         argument = b.select(drop, reason, b.select(deliver, port, i32(0)))
         self.leave(b.or_(b.shl(argument, i32(16)), verdict))
+
+    def _call_push_front(self, e: ast.Call) -> None:
+        self.move_stack(e, int(e.args[0].const))
+
+    def _call_pop_front(self, e: ast.Call) -> None:
+        self.move_stack(e, -int(e.args[0].const))
+
+    def move_stack(self, e: ast.Call, by: int) -> None:
+        """Every element goes `by` places up; those that nothing comes to become invalid."""
+        stack = self.elements(self.place(e.callee.base))
+        order = range(len(stack)) if by < 0 else reversed(range(len(stack)))
+        for i in order if by else ():
+            if 0 <= i - by < len(stack):
+                stack[i].become(stack[i - by])
+            else:
+                stack[i].set_valid(False)
+
+    def _call_truncate(self, e: ast.Call) -> None:
+        """What the payload has more than the given number of octets is cut off; in a fused chain this function goes on with
+        what is left, else the engine lets the next module see it."""
+        b, octets = self.b, self.payload_octets()
+        keep = self.resize(self.bits_of(e.args[0]), 32).limbs[0]
+        more = self.pick(b.icmp_unsigned("<", keep, octets), b.sub(octets, keep), i32(0))
+        total = b.add(b.load(self.cut_slot, typ=I32), more)
+        b.store(total, self.cut_slot)
+        self._store(self.ctx, CTX_CUT, 4, total)
 
     # ---------------------------------------------------------------- tables
 

@@ -1,14 +1,28 @@
 """Statements and function calls: one method a node. Functions are inlined where they are called."""
 from __future__ import annotations
 
-
+from lpn.compiler.bits import I32, Val, i32
+from lpn.compiler.target import OUT_SIZE
 from lpn.lang import ast
-from lpn.lang.instances import by_reference, is_headers
+from lpn.lang.instances import by_reference, is_headers, walk
 from lpn.lang.types import HeaderType, StructType, Void
 
 from .places import Place, Value, variable
 
-UNROLL_LIMIT = 64
+UNROLL_TURNS, UNROLL_NODES = 64, 1500           # beyond either a loop stays one
+
+
+def unrolled(s: ast.For) -> bool:
+    """Whether a loop is written out turn by turn: then the number of the turn is a constant in it."""
+    turns = int(s.high.const) - int(s.low.const)
+    if turns > UNROLL_TURNS:
+        return False
+    return turns < 2 or turns * sum(1 for _ in walk(s.body)) <= UNROLL_NODES or fills_stack(s)
+
+
+def fills_stack(s: ast.For) -> bool:
+    """Whether it extracts into a stack: how full that is, is known while lowering."""
+    return any(isinstance(n, ast.Member) and n.decl == "next" for n in walk(s.body))
 
 
 class Statements:
@@ -31,7 +45,7 @@ class Statements:
     def _stmt_VarDecl(self, s: ast.VarDecl) -> None:
         if isinstance(s.type, HeaderType):
             raise self.unsupported(s, "a header variable outside a parser")
-        place = variable(self, s.type, s.name)
+        place = self.env[s] if s in self.env else variable(self, s.type, s.name)
         self.env[s] = place
         if s.init is not None:
             place.set(self.value(s.init))
@@ -90,14 +104,40 @@ class Statements:
         b.position_at_end(done)
 
     def _stmt_For(self, s: ast.For) -> None:
-        low, high = int(s.low.const), int(s.high.const)
-        if high - low > UNROLL_LIMIT:
-            raise self.unsupported(s, f"a loop of more than {UNROLL_LIMIT} turns")
-        for i in range(low, high):
+        if not unrolled(s):
+            self.loop(s, lambda: self.statement(s.body))
+            return
+        for i in range(int(s.low.const), int(s.high.const)):
             if self.b.block.is_terminated:
                 return
             self.env[s.var] = Value(s.var.type, self.constant(32, i))
             self.statement(s.body)
+
+    def loop(self, s: ast.For, body) -> None:
+        """A loop in the container. What it counts with is opaque: LLVM would count otherwise, and no verifier could say how
+        often it turns."""
+        b = self.b
+        slot = self.alloca(I32, s.name)
+        b.store(i32(int(s.low.const)), slot)
+        turn, done = b.append_basic_block("turn"), b.append_basic_block("turned")
+        self.loop_edge()
+        b.branch(turn)
+        b.position_at_end(turn)
+        i = b.load(slot, typ=I32)
+        self.env[s.var] = Value(s.var.type, Val(32, (i,)))
+        body()
+        if not b.block.is_terminated:
+            self.loop_edge()
+            following = self.opaque(b.add(b.load(slot, typ=I32), i32(1)))
+            b.store(following, slot)
+            b.cbranch(b.icmp_unsigned("<", following, i32(int(s.high.const))), turn, done)
+        b.position_at_end(done)
+
+    def loop_edge(self) -> None:
+        """What is known while lowering must hold in every turn."""
+        if self.at_slot is not None:
+            self.rejoined()
+            self.at_most = OUT_SIZE             # tested anew at the next write
 
     def _stmt_Switch(self, s: ast.Switch) -> None:
         self.switch(s, self.bits_of(s.value), self.bits_of)

@@ -11,6 +11,7 @@ import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, PTR, Bits, Val, i32
 from lpn.compiler.layout import Unit, field_width
+from lpn.compiler.target import MAX_PACKET
 from lpn.lang import ast
 
 from .instance import Instance
@@ -79,6 +80,7 @@ class Sums(Bits):
         b.store(start, q)
         b.store(words, sums)
         b.store(upper, uppers)
+        limit = self.payload_limit(start)
 
         def add_word(word: ir.Value) -> None:
             b.store(b.add(b.load(sums, typ=I32), word), sums)
@@ -90,8 +92,7 @@ class Sums(Bits):
             b.position_at_end(head)
             self.joined()
             p = b.load(q, typ=PTR)
-            b.cbranch(b.icmp_unsigned("<=", self.at(p, size), self.end), body, done)
-            b.position_at_end(body)
+            self.while_payload(self.at(p, size), limit, body, done)
             for k in range(0, size, 4):
                 add_word(self._load(p, k, 4))
             b.store(self.at(p, size), q)
@@ -100,10 +101,29 @@ class Sums(Bits):
             self.joined()
         for size in (2, 1):
             p = b.load(q, typ=PTR)
-            with b.if_then(b.icmp_unsigned("<=", self.at(p, size), self.end)):
-                b.store(b.add(b.load(sums, typ=I32), self._load(p, 0, size)), sums)
-                b.store(self.at(p, size), q)
+            tail, done = b.append_basic_block("sum.tail"), b.append_basic_block("sum.end")
+            self.while_payload(self.at(p, size), limit, tail, done)
+            b.store(b.add(b.load(sums, typ=I32), self._load(p, 0, size)), sums)
+            b.store(self.at(p, size), q)
+            b.branch(done)
+            b.position_at_end(done)
         return b.load(sums, typ=I32), b.load(uppers, typ=I32)
+
+    def payload_limit(self, start: ir.Value) -> ir.Value | None:
+        """Where the payload ends, if that is not the packet's end."""
+        if self.cut_slot is None:
+            return None
+        return self.at(start, self.b.and_(self.opaque(self.payload_octets()), i32(2 * MAX_PACKET - 1)))
+
+    def while_payload(self, pointer: ir.Value, limit: ir.Value | None, inside: ir.Block, outside: ir.Block) -> None:
+        """Goes on inside while `pointer` is not beyond the payload."""
+        b = self.b
+        if limit is not None:
+            more = b.append_basic_block("sum.more")
+            b.cbranch(b.icmp_unsigned("<=", pointer, limit), more, outside)
+            b.position_at_end(more)
+        b.cbranch(b.icmp_unsigned("<=", pointer, self.end), inside, outside)
+        b.position_at_end(inside)
 
     def sum_varbit(self, source: ir.Value, octets: ir.Value, most: int, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ir.Value]:
         """Adds octets of the packet, at most `most`; the last word may read into the window, and is cut there."""

@@ -167,8 +167,16 @@ class Calls(Base):
             self.error(f"header {type_} has no deferred equation that could hold", e,
                        "its equations hold whenever it is parsed")
             return None
-        if count and self.constant_number(e.args[0], f"the argument of {name}") is None:
-            return None
+        if count:
+            if not isinstance(self.module, ast.Processor):
+                self.error(f"{name} is for processors", e)
+                return None
+            places = self.constant_number(e.args[0], f"the argument of {name}")
+            if places is None:
+                return None
+            if not 0 <= places < 1 << 16:
+                self.error(f"{name} moves by 0 to 65535 elements", e.args[0], "use the other method for the other way" if places < 0 else "")
+                return None
         return result
 
     def packet_method(self, e: ast.Call, callee: ast.Member) -> Type | None:

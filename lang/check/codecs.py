@@ -183,7 +183,9 @@ class Codecs(Base):
             given_back = isinstance(e.decl, ast.Param) and e.decl.direction in ("out", "inout")
             if given_back and not isinstance(type_, (StructType, HeaderType)):
                 return type_
-        self.error("a row says fields of the header, variables and inout parameters, and this is none", e)
+        if arm_of(e) is not None:
+            return type_
+        self.error("a row says fields of the header, arms of its choices, variables and inout parameters, and this is none", e)
         return None
 
     def assignment(self, item: ast.RowAssign) -> int | None:
@@ -229,8 +231,8 @@ class Codecs(Base):
                 right -= bits
 
     def slice(self, target: ast.Expr, hi: int, lo: int, width: int, part: ast.Expr) -> ast.Expr:
-        assert isinstance(target, ast.Name)
-        base = ast.Name(part.span, target.name)
+        assert isinstance(target, (ast.Name, ast.Member))
+        base = ast.Name(part.span, target.name) if isinstance(target, ast.Name) else ast.Member(part.span, target.base, target.name)
         base.decl, base.type = target.decl, target.type
         if lo == 0 and hi == width - 1 and isinstance(target.type, Bits):
             return base
@@ -337,7 +339,17 @@ class Codecs(Base):
             else:
                 self.error(f"codec {codec.name} does not say '{field.name}' of {header.name}", codec,
                            f"add {field.name} = ... or inline({field.name}) to its rows")
-
+        for choice in header.items:
+            if isinstance(choice, ast.ChoiceField) and not any(
+                    group.rows and all(says_choice(row, choice) for row in group.rows) for group in codec.groups):
+                group = next((g for g in codec.groups if any(says_choice(row, choice) for row in g.rows)), None)
+                row = next(r for r in group.rows if not says_choice(r, choice)) if group is not None else None
+                arm = f"{choice.name}.{choice.arms[0].name}" if choice.arms else choice.name
+                hint = f"add {arm} = ... or inline({arm}), or give '{choice.tag.name}' a value that has no arm"
+                if row is not None:
+                    self.error(f"this row does not say '{choice.name}', and other rows do", row, hint)
+                else:
+                    self.error(f"codec {codec.name} does not say '{choice.name}' of {header.name}", codec, hint)
 
     def reads_what_was_said(self, codec: ast.Codec) -> None:
         """Expanding, a row knows what earlier groups said in every row, and what it said itself so far."""
@@ -354,6 +366,21 @@ class Codecs(Base):
                     here |= said_by(ast.Row(row.span, [], [item]), waiting=False)
             if group.rows:
                 known |= set.intersection(*(said_by(row, waiting=False) for row in group.rows))
+
+
+def arm_of(e: ast.Expr | None) -> ast.ChoiceArm | None:
+    """The arm of the codec's own header that a row's target is."""
+    own = isinstance(e, ast.Member) and isinstance(e.decl, ast.ChoiceArm) and isinstance(e.base, ast.Name)
+    return e.decl if own else None
+
+
+def says_choice(row: ast.Row, choice: ast.ChoiceField) -> bool:
+    """Whether expanding the row gives an arm, or a tag that has none: then compressing it loses nothing."""
+    for item in row.items:
+        if isinstance(item, ast.RowAssign) and getattr(item.target, "decl", None) is choice.tag.decl and item.value.const is not None:
+            if all(arm.number != int(item.value.const) for arm in choice.arms):
+                return True
+    return choice in said_by(row)
 
 
 def follows(item: ast.RowItem) -> bool:
@@ -390,6 +417,9 @@ def said_by(row: ast.Row, waiting: bool = True) -> set[object]:
             found.add(getattr(item.target, "decl", None))
         elif isinstance(item, ast.RowInline):
             found |= {getattr(target.target, "decl", None) for target in item.targets if target.target is not None}
+    for arm in [one for one in found if isinstance(one, ast.ChoiceArm) and one.choice is not None]:
+        found |= {arm.choice, arm.choice.tag.decl}          # an arm says the tag too
+    found |= {one.tag.decl for one in found if isinstance(one, ast.ChoiceField)}
     return found
 
 

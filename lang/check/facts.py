@@ -83,6 +83,19 @@ class Known:
         rest = tuple(one for one in self.filled if one[0] is not stack)
         return replace(new, invalid=new.invalid - unknown, filled=(*rest, (stack, low + 1, min(high + 1, size))))
 
+    def move(self, stack: object, size: int, by: int) -> "Known":
+        """After every element of a stack has gone `by` places up; those that nothing comes to are invalid."""
+        def moved(path: Path) -> Path | None:
+            if path[0] is not stack:
+                return path
+            place = path[1] + by if isinstance(path[1], int) else -1
+            return (path[0], place, *path[2:]) if 0 <= place < size else None
+
+        gone = frozenset((stack, i) for i in range(size) if not 0 <= i - by < size)
+        keep = lambda keys: frozenset(new for key in keys if (new := moved(key)) is not None)       # noqa: E731
+        values = frozenset((new, known) for path, known in self.values if (new := moved(path)) is not None)
+        return replace(self, valid=keep(self.valid), invalid=keep(self.invalid) | gone, values=values)
+
     # ---- values
 
     def about(self, path: Path) -> Values:

@@ -11,6 +11,7 @@ from .. import ast
 from ..diagnostics import Diagnostics
 from ..instances import instances, walk
 from ..types import HeaderType
+from .codecs import arm_of
 from .facts import NOWHERE, Known, Path, Paths, Values, join, merge
 from .flow_calls import FlowCalls
 
@@ -81,11 +82,19 @@ class Flow(FlowCalls):
                         if isinstance(item, ast.RowWhere):
                             paths = self.decide(item.cond, paths)[0]
                         elif isinstance(item, ast.RowAssign):
-                            paths = self.eval(item.value, paths)
+                            paths = self.said(item.target, self.eval(item.value, paths))
                         else:
                             for target in item.targets:
                                 if target.bits is not None:
                                     paths = self.eval(target.bits, paths)
+                                paths = self.said(target.target, paths)
+
+    def said(self, target: ast.Expr | None, paths: Paths) -> Paths:
+        """A row that says an arm is for headers whose tag names it."""
+        arm = arm_of(target)
+        if arm is None or arm.choice is None or self.this is None:
+            return paths
+        return frozenset(one.set((*self.this, arm.choice.tag.decl), Values(frozenset([arm.number]))) for one in paths)
 
     # ------------------------------------------------------------ modules
 

@@ -255,10 +255,9 @@ class FlowCalls:
         if target in ("setValid", "setInvalid", "holds", "isValid") and isinstance(e.callee, ast.Member):
             return self.header_call(str(target), e.callee.base, paths)
         if target in ("push_front", "pop_front") and isinstance(e.callee, ast.Member):
-            stack = getattr(e.callee.base, "decl", None)
-            return frozenset(Known(frozenset(k for k in one.valid if k[0] is not stack),
-                                   frozenset(k for k in one.invalid if k[0] is not stack), one.filled,
-                                   frozenset(v for v in one.values if v[0][0] is not stack)) for one in paths)
+            stack, by = getattr(e.callee.base, "decl", None), int(e.args[0].const or 0)
+            size = e.callee.base.type.size if isinstance(e.callee.base.type, Stack) else 0
+            return frozenset(one.move(stack, size, by if target == "push_front" else -by) for one in paths)
         if target == "extract":
             return self.extract(e, paths)
         if target == "emit":

@@ -143,6 +143,9 @@ class Members(Base):
             e.decl = e.name
             if e.name == "size":
                 e.const = stack.size
+            elif not isinstance(self.module, ast.Parser):
+                self.error("'.lastIndex' is for parsers", e, "elsewhere ask the elements: h.x[0].isValid()")
+                return None
             return Bits(32)
         self.no_member(e, "a stack", ["next", "last", "lastIndex", "size"])
         return None
@@ -152,6 +155,10 @@ class Members(Base):
     def _Index(self, e: ast.Index, want: Type | None) -> Type | None:
         if isinstance(e.base, ast.Name) and e.base.name == builtins.PAYLOAD and self.scope.find(e.base.name) is None:
             e.base.decl = builtins.PAYLOAD
+            if self.header is not None:
+                self.error("payload[i] is for modules: a description does not depend on what follows its header", e,
+                           "sizeof(payload) and inet_sum(..., payload) can stand here")
+                return None
             return Bits(8) if self.index(e.index) else None
         base = self.expr(e.base)
         good = self.index(e.index)

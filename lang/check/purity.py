@@ -1,7 +1,8 @@
-"""Only processors change state: functions that write registers or count cannot be called from anywhere else."""
+"""Only processors change state: functions that write registers or count cannot be called from anywhere else; those that look
+at the payload, not from descriptions."""
 from __future__ import annotations
 
-from .. import ast
+from .. import ast, builtins
 from ..diagnostics import Diagnostics
 from ..instances import walk
 from .statements import root_name
@@ -22,12 +23,31 @@ def purity(program: ast.Program, diagnostics: Diagnostics) -> None:
             if name is not None:
                 writers[function] = name
                 again = True
+    readers = payload_readers(functions)
     for decl in program.decls:
+        for node in walk(decl) if isinstance(decl, (ast.Header, ast.Codec)) else ():
+            if isinstance(node, ast.Call) and node.target in readers:
+                diagnostics.error(f"'{node.target.name}' looks at the payload, and is called in {PLACES[type(decl)]}", node.span,
+                                  "only the description itself says which payload: write sizeof(payload) or inet_sum(..., payload) in it")
         if type(decl) in PLACES:
             for node in walk(decl):
                 if isinstance(node, ast.Call) and isinstance(node.target, (ast.Function, ast.Extern)) and changes(node, writers):
                     diagnostics.error(f"'{node.target.name}' changes {changes(node, writers)}, and {PLACES[type(decl)]} changes no state",
                                       node.span, "change it in a processor")
+
+
+def payload_readers(functions: list[ast.Function]) -> set[ast.Function]:
+    """Those whose result may depend on what follows the headers."""
+    readers: set[ast.Function] = set()
+    again = True
+    while again:
+        again = False
+        for function in functions:
+            if function not in readers and any(isinstance(node, ast.Name) and node.decl == builtins.PAYLOAD
+                                               or isinstance(node, ast.Call) and node.target in readers for node in walk(function.body)):
+                readers.add(function)
+                again = True
+    return readers
 
 
 def changes(node: ast.Node, writers: dict[ast.Function, str]) -> str | None:

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from .. import ast, builtins
+from ..instances import walk
 from ..types import Array, Bits, EnumType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Void
 from .base import Base, described
 from .scope import Scope
 
-MAX_TURNS = 1 << 16
+MAX_TURNS = 1 << 16                             # of a loop with the loops in it
+MAX_STACK_TURNS = 64
 
 
 class Statements(Base):
@@ -14,6 +16,7 @@ class Statements(Base):
         super().__init__(program)
         self.loop_variables: set[ast.VarDecl] = set()
         self.returns: Type | None = None                    # what `return` gives here; None: it is not allowed
+        self.turns = 1                                      # of the loops around
         self.returns_anything = False                       # the type is wrong, which has been told
 
     def block(self, body: ast.Block) -> None:
@@ -108,9 +111,17 @@ class Statements(Base):
         one.var = ast.VarDecl(one.span, ast.TypeRef(one.span, "bit", ast.Int(one.span, 32)), one.name, None)
         one.var.type = self.type_of(one.var.type_ref)
         self.loop_variables.add(one.var)
+        self.turns *= max((high or 0) - (low or 0), 1)
+        if self.turns > MAX_TURNS and low is not None and high is not None and high - low <= MAX_TURNS:
+            self.error(f"these loops make {self.turns} turns in all, and at most {MAX_TURNS} are possible", one.low.span.to(one.high.span))
         with self.inside(Scope(self.scope)):
             self.declare(one.name, one.var)
             self.statement(one.body)
+        self.turns //= max((high or 0) - (low or 0), 1)
+        fills = any(isinstance(node, ast.Member) and node.decl == "next" for node in walk(one.body))
+        if fills and (high or 0) - (low or 0) > MAX_STACK_TURNS:
+            self.error(f"a loop of more than {MAX_STACK_TURNS} turns fills no stack", one.low.span.to(one.high.span),
+                       "let a state go round: state more { pkt.extract(h.x.next); transition select(...) { ...: more; } }")
 
     def _stmt_Switch(self, one: ast.Switch) -> None:
         table = self.action_run(one.value)

@@ -114,6 +114,8 @@ class Expand(Direction):
     def assign(self, target: ast.Expr, value: object) -> None:
         self.run.assign(target, value, self.scope)
         decl = getattr(target, "decl", None)
+        if isinstance(decl, ast.ChoiceArm) and decl.choice is not None:
+            decl = decl.choice.tag.decl
         if isinstance(decl, ast.Field):
             self.assigned.add(decl)
 
@@ -170,14 +172,24 @@ class Compress(Direction):
         if isinstance(item, ast.RowAssign):
             if contains(item.value, ast.Following):
                 return True
-            return self.run.evaluate(item.value, self.scope) == self.run.evaluate(item.target, self.scope)
+            return self.chosen(item.target) and self.run.evaluate(item.value, self.scope) == self.run.evaluate(item.target, self.scope)
         return all(self.target(target) for target in item.targets)
+
+    def chosen(self, target: ast.Expr) -> bool:
+        """A row that says an arm is for headers whose tag names it."""
+        arm = getattr(target, "decl", None)
+        if not isinstance(arm, ast.ChoiceArm):
+            return True
+        assert arm.choice is not None
+        return self.run.number(arm.choice.tag, self.scope) == arm.number
 
     def target(self, target: ast.InlineTarget) -> bool:
         """A varbit whose size is not what the codec's size expression gives cannot be said by the row."""
         if target.target is None:
             self.pieces.append((0, target.width or 0))
             return True
+        if not self.chosen(target.target):
+            return False
         value = self.run.evaluate(target.target, self.scope)
         if isinstance(value, bytes):
             self.pieces.append((int.from_bytes(value, "big"), 8 * len(value)))

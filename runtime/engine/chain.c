@@ -93,7 +93,7 @@ static void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const
     lpn_put32(ctx + LPN_CTX_NODE_PAN, meta->node_pan);
     lpn_put32(ctx + LPN_CTX_CLOCK, meta->clock);
     lpn_put32(ctx + LPN_CTX_EVENT, meta->event);
-    lpn_put32(ctx + LPN_CTX_RESERVED, 0);
+    lpn_put32(ctx + LPN_CTX_CUT, 0);
 
     lpn_run *run = &chain->run;
     run->regions = LPN_FIRST_REGION;
@@ -103,10 +103,28 @@ static void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const
     add_region(run, state, chain->state_size, LPN_READ | LPN_WRITE);
     add_region(run, out, LPN_OUT_SIZE, LPN_READ | LPN_WRITE);
     add_region(run, lpn_address(ctx) + LPN_CTX_OUT_LEN, LPN_CTX_IFACE - LPN_CTX_OUT_LEN, LPN_WRITE);
+    add_region(run, lpn_address(ctx) + LPN_CTX_CUT, 4, LPN_WRITE);
     add_region(run, pkt, size + LPN_WINDOW, LPN_READ);      /* the packet again, and the window behind it */
     run->env = chain->env;
     run->fuel = chain->fuel;
     run->insns = 0;
+}
+
+/* The packet ends sooner, if the container said so (`payload.truncate`); the bytes behind stay readable. */
+static bool cut(lpn_chain *chain, uint32_t *size)
+{
+    uint8_t *ctx = (uint8_t *)chain->ctx;
+    const uint32_t octets = lpn_get32(ctx + LPN_CTX_CUT), payload = lpn_get32(ctx + LPN_CTX_PAYLOAD);
+    if (octets == 0) {
+        return true;
+    }
+    if (payload > *size || octets > *size - payload) {
+        return false;
+    }
+    *size -= octets;
+    lpn_put32(ctx + LPN_CTX_CUT, 0);
+    lpn_put64(ctx + LPN_CTX_PKT_END, lpn_get64(ctx + LPN_CTX_PKT_END) - octets);
+    return true;
 }
 
 /* The chain ends here, with a verdict of the engine's own. */
@@ -121,7 +139,7 @@ static void fault(lpn_result *result, int error)
 void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_meta *meta,
                    lpn_result *result)
 {
-    *result = (lpn_result){ .verdict = LPN_ACCEPT };
+    *result = (lpn_result){ .verdict = LPN_ACCEPT, .size = size };
     if (size > LPN_MAX_PACKET) {
         fault(result, LPN_E_PACKET);
         return;
@@ -152,6 +170,11 @@ void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_m
             result->verdict = verdict;
             result->arg = arg;
         }
+        if (!cut(chain, &size)) {
+            fault(result, LPN_E_REBUILD);
+            return;
+        }
+        result->size = size;
         if (verdict == LPN_DROP || verdict == LPN_DELIVER || verdict == LPN_CONSUMED) {
             return;
         }

@@ -219,6 +219,7 @@ void lpn_host_run(lpn_host *host, const uint8_t *frame, uint32_t size, const lpn
         memcpy(host->packet, frame, size);
     }
     lpn_chain_run(&host->chain, host->packet, size, &m, &r);
+    size = r.size;
     *packet_size = 0;
     if (r.rebuilt) {
         memcpy(packet, host->chain.out, r.out_len);

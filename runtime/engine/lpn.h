@@ -271,7 +271,7 @@ enum lpn_ctx_offset {
     LPN_CTX_PKT = 0, LPN_CTX_PKT_END = 8, LPN_CTX_REC = 16, LPN_CTX_STATE = 24, LPN_CTX_OUT = 32,
     LPN_CTX_OUT_LEN = 40, LPN_CTX_PAYLOAD = 44, LPN_CTX_PORT = 48, LPN_CTX_IFACE = 52, LPN_CTX_RSSI = 56,
     LPN_CTX_LQI = 60, LPN_CTX_TIME = 64, LPN_CTX_NODE_SHORT = 68, LPN_CTX_NODE_EXT = 72,
-    LPN_CTX_NODE_PAN = 80, LPN_CTX_CLOCK = 84, LPN_CTX_EVENT = 88, LPN_CTX_RESERVED = 92
+    LPN_CTX_NODE_PAN = 80, LPN_CTX_CLOCK = 84, LPN_CTX_EVENT = 88, LPN_CTX_CUT = 92
 };
 
 enum lpn_verdict { LPN_ACCEPT, LPN_DROP, LPN_DELIVER, LPN_TRANSMIT, LPN_CONSUMED };
@@ -318,6 +318,7 @@ typedef struct {
     uint32_t module, pc;        /**< which container ended the chain; where, when it failed */
     bool rebuilt;               /**< the packet now is out[0..out_len) ++ packet[payload..) */
     uint32_t out_len, payload;
+    uint32_t size;              /**< the packet's bytes when the chain ended: fewer if it was truncated */
 } lpn_result;
 
 /**

@@ -135,27 +135,45 @@ class RbpfProgram(Program):
         self._ctx.view[:] = context(self._packet.address, len(frame), self._record.address, self._state.address,
                                     self._out.address, values)
         self._chain[0][1].environment(values["clock"])
-        verdict, arg, out = 0, 0, None
+        verdict, arg, out, size = 0, 0, None, len(frame)
         for image, vm in self._chain:
             try:
                 r0 = vm.run(self._ctx.address, CONTEXT_SIZE, self._packet.address, len(frame) + WINDOW)
                 said = r0 & 0xFFFF
                 if said >= len(VERDICTS):
                     raise RbpfFault("unknown verdict")
+                size = self._cut(size)
                 if said:
                     verdict, arg = said, r0 >> 16 & 0xFFFF
                 if VERDICTS[said] in ("DROP", "DELIVER", "CONSUMED"):
                     out = None
                     break
                 if image.kind == Kind.DEPARSER or image.flags & Flag.DEPARSES:
-                    out = self._rebuild(len(frame))
+                    out = self._rebuild(size)
             except RbpfFault as e:
                 return self._result(1, REASON_ENGINE, None, self._packet.view[:len(frame)], str(e), image.name)
-        return self._result(verdict, arg, out, self._packet.view[:len(frame)])
+        return self._result(verdict, arg, out, self._packet.view[:size])
+
+    def _slot(self, name: str) -> int:
+        at, width = CONTEXT[name]
+        return int.from_bytes(self._ctx.view[at:at + width], "little")
+
+    def _cut(self, size: int) -> int:
+        """The packet's size without what the container has cut off."""
+        octets = self._slot("cut")
+        if octets:
+            if self._slot("payload") > size or octets > size - self._slot("payload"):
+                raise RbpfFault("rebuilt packet out of bounds")
+            self._set("cut", 0)
+            self._set("pkt_end", self._slot("pkt_end") - octets)
+        return size - octets
+
+    def _set(self, name: str, value: int) -> None:
+        at, width = CONTEXT[name]
+        self._ctx.view[at:at + width] = value.to_bytes(width, "little")
 
     def _rebuild(self, size: int) -> bytes:
-        length, payload = (int.from_bytes(self._ctx.view[at:at + 4], "little")
-                           for at in (CONTEXT["out_len"][0], CONTEXT["payload"][0]))
+        length, payload = self._slot("out_len"), self._slot("payload")
         if length > OUT_SIZE or payload > size or length + size - payload > MAX_PACKET:
             raise RbpfFault("rebuilt packet out of bounds")
         return self._out.view[:length] + self._packet.view[payload:size]
