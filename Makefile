@@ -51,7 +51,7 @@ test: setup
 bench: setup
 	@.venv/bin/lpnc bench
 
-setup: build/.python build/.cc build/.cargo
+setup: build/.python build/.cc build/.arm build/.cargo
 
 build/.python: setup.cfg pyproject.toml
 	@mkdir -p build
@@ -70,6 +70,12 @@ build/.python: setup.cfg pyproject.toml
 # The engine is C; it is compiled on first use.
 build/.cc: build/.python
 	@command -v cc >/dev/null || $(call debian,build-essential,There is no C compiler: install gcc and libc6-dev.)
+	@touch $@
+
+# Without a compiler for the Cortex-M3 engine m3 is not there and its tests are skipped; nothing else needs it.
+build/.arm: build/.python
+	@command -v arm-none-eabi-gcc >/dev/null || \
+	  $(call debian,gcc-arm-none-eabi,There is no arm-none-eabi-gcc: what runs on the emulated Cortex-M3 is left out.) || true
 	@touch $@
 
 # Without cargo the tests that compare with the rbpf crate are skipped; nothing else needs it.

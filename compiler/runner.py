@@ -17,7 +17,7 @@ from .state import scalar_width
 #: The state as unsigned numbers: by object its cells, each by field (`outer.inner` in a struct in a struct), "" if plain.
 Cells = dict[object, list[dict[str, int]]]
 
-ENGINES = ("engine", "reference", "rbpf", "kernel")
+ENGINES = ("engine", "reference", "rbpf", "m3", "kernel")
 
 
 class Runner(ABC):
@@ -121,4 +121,8 @@ def make_runner(name: str, program: ast.Program, given: control.Tables | None = 
     if name == "kernel":
         from .kernel_runner import KernelRunner
         return KernelRunner(compile_program(program, "xdp", True, level), given)
-    return BytecodeRunner(name, compiled or compile_program(program, "lpn", fuse, level), given, externs)
+    compiled = compiled or compile_program(program, "lpn", fuse, level)
+    if name == "m3":                            # what is proven 32-bit clean runs in 32-bit registers there
+        from .commands.judge import sealed
+        sealed(compiled)
+    return BytecodeRunner(name, compiled, given, externs)

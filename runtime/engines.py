@@ -49,6 +49,9 @@ class Result:
     packet: bytes = b""         #: the frame's bytes as the chain left them
     fault: str | None = None    #: where the engine stopped the program, when it did
     traces: tuple[tuple[int, int], ...] = ()    #: what helper `trace` was given
+    thumb: int | None = None    #: engine m3: Thumb instructions executed by the whole chain
+    cycles: int | None = None   #: engine m3: their time on a Cortex-M3, memory without wait states
+    flash_cycles: int | None = None     #: engine m3: the same with the wait states of an STM32F103 at 72 MHz
 
 
 class Program(ABC):
@@ -95,16 +98,20 @@ class Engine(ABC):
 
 
 def get_engine(name: str) -> Engine:
-    """The engine of that name: engine (C) or rbpf. EngineUnavailable when this machine lacks what it needs."""
+    """The engine of that name: engine (C), m3 or rbpf. EngineUnavailable when this machine lacks what it needs."""
     if name == "engine":
         from lpn.runtime.engine.native import NativeEngine
 
         return NativeEngine()
+    if name == "m3":
+        from lpn.runtime.m3.engine import M3Engine
+
+        return M3Engine()
     if name == "rbpf":
         from lpn.runtime.rbpf.engine import RbpfEngine
 
         return RbpfEngine()
-    raise EngineError(f"there is no engine {name!r}; engines: engine, rbpf")
+    raise EngineError(f"there is no engine {name!r}; engines: engine, m3, rbpf")
 
 
 def bound(asked: Iterable[str], given: Externs | None) -> list[Callable[..., "int | None"]]:

@@ -6,7 +6,7 @@ For engines that Python drives itself; the C engine lays out its own (runtime/en
 from __future__ import annotations
 
 import mmap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import cffi
@@ -66,20 +66,20 @@ def context(pkt: int, size: int, rec: int, state: int, out: int, meta: Mapping[s
 class Regions:
     """The memory of one run, and which of it a program may read and write.
 
-    layout "lpn": r1 points to the `lpn` context, made of `meta`. "xdp": to `struct xdp_md`, 32-bit pointers to
+    `make`: makes the buffers, where memory is not this process's. layout "lpn": r1 points to the `lpn` context, made of `meta`. "xdp": to `struct xdp_md`, 32-bit pointers to
     packet start and end in front, the packet below 4 GiB, no window. "mem": to `ctx` itself, which is writable.
     """
 
     def __init__(self, layout: str, ctx: bytes = b"", packet: bytes = b"", record_size: int = 0,
                  state: bytes = b"", rodata: bytes = b"", data: bytes = b"",
-                 meta: Mapping[str, int] | None = None) -> None:
+                 meta: Mapping[str, int] | None = None, make: Callable[..., Any] = Buffer) -> None:
         window = WINDOW if layout == "lpn" else 0
-        self.packet = Buffer(len(packet), packet + bytes(window), low=layout == "xdp")
-        self.record = Buffer(record_size)
-        self.state = Buffer(len(state), state)
-        self.out = Buffer(OUT_SIZE)
-        self.rodata = Buffer(len(rodata), rodata)
-        self.data = Buffer(len(data), data)
+        self.packet = make(len(packet), packet + bytes(window), low=layout == "xdp")
+        self.record = make(record_size)
+        self.state = make(len(state), state)
+        self.out = make(OUT_SIZE)
+        self.rodata = make(len(rodata), rodata)
+        self.data = make(len(data), data)
         if layout == "lpn":
             ctx = context(self.packet.address, len(packet), self.record.address, self.state.address,
                           self.out.address, meta or {})
@@ -88,7 +88,7 @@ class Regions:
             ctx = start.to_bytes(4, "little") + end.to_bytes(4, "little") + ctx[8:24].ljust(16, b"\0")
         elif layout != "mem":
             raise EngineError(f"unknown layout {layout!r}: mem, lpn or xdp")
-        self.ctx = Buffer(len(ctx), ctx)
+        self.ctx = make(len(ctx), ctx)
         both = READ | WRITE
         #: (address, size, access)
         self.list = [(self.packet.address, len(packet), both)]

@@ -10,6 +10,7 @@ ABOUT = {
     "engine": "the C engine a node runs, compiled for this machine",
     "reference": "the language's meaning, run on the typed program",
     "rbpf": "the rbpf crate, an independent interpreter",
+    "m3": "that C engine on an emulated Cortex-M3, its cycles counted",
     "kernel": "Linux, through bpf(2)",
 }
 

@@ -70,7 +70,7 @@ def runner(name: str, program: ast.Program, given: control.Tables | None = None,
 
 def bundle_runner(name: str, bundle: Bundle) -> Runner:
     known(name)
-    if name not in ("engine", "rbpf"):
+    if name not in ("engine", "rbpf", "m3"):
         raise Failure(f"a bundle cannot run in engine {name}: give the program's source (.lpn)")
     with waiting(f"preparing engine {name}"):
         return BundleRunner(name, bundle)
@@ -106,6 +106,7 @@ class Totals:
     verdicts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     insns: list[int] = field(default_factory=list)  # of the frames that reached the program, where counted
+    cycles: list[tuple[int, int]] = field(default_factory=list)  # without and with wait states
     differing: int = 0
 
     def add(self, outcome: Outcome) -> None:
@@ -116,6 +117,8 @@ class Totals:
             self.reasons[result.reason] += 1
         if outcome.reached and result.insns is not None:
             self.insns.append(result.insns)
+        if outcome.reached and result.cycles is not None:
+            self.cycles.append((result.cycles, result.flash_cycles or 0))
         self.differing += not outcome.agreed
 
     def lines(self) -> list[str]:
@@ -125,6 +128,10 @@ class Totals:
             out.append(f"dropped: {amounts(self.reasons)}")
         if self.insns:
             out.append(f"eBPF instructions: {self.mean:.1f} a packet in {count(len(self.insns), 'packet')}, at most {max(self.insns):,}")
+        if self.cycles:
+            plain, waiting_ = zip(*self.cycles)
+            out.append(f"Cortex-M3 cycles: {sum(plain) / len(plain):,.0f} a packet, at most {max(plain):,}; with the flash's "
+                       f"wait states {sum(waiting_) / len(waiting_):,.0f}, at most {max(waiting_):,}")
         return out
 
     @property

@@ -49,7 +49,7 @@ class Number(click.ParamType):
 @click.option("--out-linktype", type=int, metavar="N",
               help="Link type of --out. Default: 229 (raw IPv6) if every packet is a whole IPv6 datagram, else 230 (802.15.4).")
 @click.option("--tables", "tables_file", metavar="T.json", help="Register cells and table entries.")
-@click.option("--engine", default=None, metavar="NAME", help="engine (default), reference, rbpf, kernel: see lpnc engines.")
+@click.option("--engine", default=None, metavar="NAME", help="engine (default), reference, rbpf, m3, kernel: see lpnc engines.")
 @click.option("--compare", metavar="A,B,...", help="Run in several engines; exit status 1 if they differ.")
 @click.option("--fcs", type=click.Choice(FCS_MODES), default="auto", show_default=True,
               help="What ends the frames of link types 195 and 215.")
@@ -73,7 +73,9 @@ def command(file: str, capture: str, target: str | None, out_linktype: int | Non
 
     With --json one object per frame: frame (from 1), verdict, reason, port,
     out (hex of the rebuilt packet, or null), insns (eBPF instructions executed;
-    null where the engine does not count); with --compare also agree and engines.
+    null where the engine does not count); with engine m3 thumb (instructions of
+    the emulated Cortex-M3), cycles (without wait states) and flash_cycles (with
+    those of an STM32F103 at 72 MHz); with --compare also agree and engines.
 
     Frames that never reach the program are dropped with a reason of their own:
     Fcs (the frame check sequence is wrong) and NotFrame (the record holds no
@@ -91,7 +93,7 @@ def command(file: str, capture: str, target: str | None, out_linktype: int | Non
         if program.hooks and not program.chain:
             raise Failure(f"{shown(file)}: {NO_CHAIN}", 1)
         tables = control.load(tables_file, program) if tables_file else None
-        made = compiled(program, "lpn", fuse, level) if {"engine", "rbpf"} & set(engines) else None
+        made = compiled(program, "lpn", fuse, level) if {"engine", "rbpf", "m3"} & set(engines) else None
         runners = [runner(name, program, tables, made, level) for name in engines]
     else:
         runners = bundle_runners(given, engines, bool(tables_file or verbose or fuse or without))
@@ -181,7 +183,7 @@ class Json(Silent):
 
 def result_json(r: Result) -> dict:
     return {"verdict": r.verdict, "reason": r.reason, "port": r.port, "out": None if r.out is None else r.out.hex(),
-            "insns": r.insns}
+            "insns": r.insns, **({"thumb": r.thumb, "cycles": r.cycles, "flash_cycles": r.flash_cycles} if r.thumb is not None else {})}
 
 
 class Rows(Silent):

@@ -1,0 +1,341 @@
+"""An emulated Cortex-M3: runs functions of a firmware and counts what they execute.
+
+The emulator (`unicorn`) reports each straight block it enters; how often each pair of blocks follows each other is all that
+is kept, and times come from the tables of `timing.py` and `flash.py` afterwards. What they need of operands is read where it
+is executed. `record` reports single instructions instead, in order, for the profile; tests hold that both count the same.
+
+Memory: flash (read, execute), the firmware's variables, a heap, a stack; nothing else is there, address 0 neither. An access
+elsewhere ends the run with `Fault`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from lpn.runtime.engine.build import BuildError
+from lpn.runtime.engines import EngineError, EngineUnavailable
+
+from .firmware import Firmware, engine
+
+try:
+    import unicorn
+    from unicorn import arm_const as reg
+
+    from .timing import REFILL, Insn, decode, holds, make_disassembler, operand_cycles, straight_cycles
+    from .flash import WAIT, fetch_waits
+except ImportError as e:
+    unicorn, MISSING = None, f"engine m3 needs the packages unicorn and capstone: pip install 'lpn[m3]' ({e})"
+
+FLASH, FLASH_SIZE = 0x08000000, 0x80000
+STATIC, STATIC_SIZE = 0x20000000, 0x10000
+STACK_END, STACK_SIZE = 0x20040000, 0x4000
+HEAP, HEAP_SIZE = 0x20100000, 0x100000
+RETURN = 0x08070000             #: where functions called from here return to
+IT_STATE = 0x0600FC00          #: of the program status register
+FOLD = 1 << 16                  #: blocks kept in order before they are counted
+
+
+class Fault(EngineError):
+    """The core did what it must not: an access to memory that is not there, an unknown instruction."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """What was executed. `waits`: cycles more with the flash's wait states."""
+
+    thumb: int = 0
+    cycles: int = 0
+    waits: int = 0
+
+    @property
+    def flash_cycles(self) -> int:
+        return self.cycles + self.waits
+
+    def __add__(self, other: Count) -> Count:
+        return Count(self.thumb + other.thumb, self.cycles + other.cycles, self.waits + other.waits)
+
+
+def check_available() -> None:
+    """EngineUnavailable unless everything is installed."""
+    why = _missing()
+    if why:
+        raise EngineUnavailable(why)
+
+
+@functools.cache
+def _missing() -> str:
+    """What is missing; one attempt a process."""
+    if unicorn is None:
+        return MISSING
+    try:
+        engine()
+    except (BuildError, OSError) as e:
+        return str(e)
+    return ""
+
+
+class Code:
+    """A firmware's instructions, decoded once."""
+
+    def __init__(self, firmware: Firmware) -> None:
+        md, self.at = make_disassembler(), {}
+        for start, end in firmware.code:
+            for insn in decode(content(firmware, start, end - start), start, md):
+                self.at[insn.address] = insn
+        self._times: dict[tuple, tuple[list[Insn], Count]] = {}
+
+    def block(self, start: int, size: int) -> list[Insn]:
+        """The instructions of `size` bytes."""
+        out = []
+        while size > 0:
+            insn = self.at[start]
+            out.append(insn)
+            start, size = start + insn.size, size - insn.size
+        return out
+
+    def executed(self, it: int, flags: int) -> list[Insn]:
+        """What an IT instruction at this address lets execute. Behind a comparison inside its block: everything."""
+        insn, out = self.at[it], []
+        at, known = it + insn.size, True
+        for condition in insn.conditions:
+            next_ = self.at[at]
+            if not known or holds(condition, flags):
+                out.append(next_)
+                known = known and not next_.compares
+            at += next_.size
+        return out
+
+    def last(self, block: int) -> Insn:
+        """The last instruction of a block, given as address * 65536 + bytes."""
+        return self.block(block >> 16, block & 0xFFFF)[-1]
+
+    def time(self, start: int, size: int, jumped: bool, before: Insn | None) -> tuple[list[Insn], Count]:
+        """A block's conditional instructions, and its time: without operands, conditional ones as if executed."""
+        key = start, size, jumped, before.address if before else None
+        known = self._times.get(key)
+        if known is None:
+            insns = self.block(start, size)
+            time = Count(len(insns), straight_cycles(insns, before), fetch_waits(insns, jumped, before))
+            known = self._times[key] = [insn for insn in insns if insn.conditional], time
+        return known
+
+
+def content(firmware: Firmware, address: int, size: int) -> bytes:
+    for s in firmware.sections:
+        if s.address <= address and address + size <= s.address + len(s.content):
+            return s.content[address - s.address:address - s.address + size]
+    raise Fault(f"nothing at {address:#x}")
+
+
+_codes: dict[str, Code] = {}
+
+
+def code_of(firmware: Firmware) -> Code:
+    """The decoded instructions, shared by all cores with this firmware."""
+    name = str(firmware.path)
+    if name not in _codes:
+        _codes[name] = Code(firmware)
+    return _codes[name]
+
+
+class Core:
+    """A core with its memory. `window`: count only inside calls of this function; default: all of `call`."""
+
+    def __init__(self, firmware: Firmware | None = None, *, window: str | None = None, counting: bool = True) -> None:
+        check_available()
+        self.firmware = firmware or engine()
+        self.code = code_of(self.firmware)
+        self.uc = uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
+        uc.ctl_set_cpu_model(reg.UC_CPU_ARM_CORTEX_M3)
+        both = unicorn.UC_PROT_READ | unicorn.UC_PROT_WRITE
+        uc.mem_map(FLASH, FLASH_SIZE, unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC)
+        uc.mem_map(STATIC, STATIC_SIZE, both)
+        uc.mem_map(STACK_END - STACK_SIZE, STACK_SIZE, both)
+        uc.mem_map(HEAP, HEAP_SIZE, both)
+        for section in self.firmware.sections:
+            uc.mem_write(section.address, section.content)
+        self._next = HEAP
+        self._wild = ""                             # the access that ended the run
+        uc.hook_add(unicorn.UC_HOOK_MEM_INVALID, self._note_wild)
+        self.window = self.firmware.symbols[window] if window else None
+        self._entries: Counter = Counter()          # (block before, block) -> times
+        self._executed: Counter = Counter()         # conditional instructions whose condition held
+        self._operands = self._loads = 0
+        self._blocks: list[int] = []                # executed in the window, not yet in _entries
+        self._last = 0                              # the block executed last
+        self._open = False                          # inside the window
+        self._back = 0                              # where it ends
+        if counting:
+            self._add_hooks()
+
+    # Memory ----------------------------------------------------------------------------------------
+    def allocate(self, size: int, bytes_: bytes = b"") -> int:
+        """The address of `size` new zeroed bytes, 8-aligned. With the engine's firmware, before its own heap is set."""
+        address = self._next
+        self._next += (max(size, len(bytes_), 1) + 7) & ~7
+        if self._next > HEAP + HEAP_SIZE:
+            raise EngineError("the emulated core has no memory left")
+        self.write(address, bytes_)
+        return address
+
+    def mark(self) -> int:
+        """For `release`: gives back what is allocated from here on."""
+        return self._next
+
+    def release(self, mark: int) -> None:
+        self._next = mark
+
+    def give_heap(self, size: int) -> None:
+        """Hand this much memory to the firmware's calloc."""
+        start = self.allocate(size)
+        for name, value in (("lpn_heap", start), ("lpn_heap_end", start + size)):
+            self.write(self.firmware.symbols[name], value.to_bytes(4, "little"))
+
+    def read(self, address: int, size: int) -> bytes:
+        return bytes(self.uc.mem_read(address, size)) if size else b""
+
+    def write(self, address: int, content: bytes) -> None:
+        if content:
+            self.uc.mem_write(address, bytes(content))
+
+    # Execution -------------------------------------------------------------------------------------
+    def call(self, function: str, *arguments: int) -> int:
+        """Call a C function with 32-bit arguments; returns r0. Fault when it does what the core cannot."""
+        uc, symbols = self.uc, self.firmware.symbols
+        sp = STACK_END - (4 * max(0, len(arguments) - 4) + 7 & ~7)
+        for i, value in enumerate(arguments):
+            if i < 4:
+                uc.reg_write(reg.UC_ARM_REG_R0 + i, value & 0xFFFFFFFF)
+            else:
+                uc.mem_write(sp + 4 * (i - 4), (value & 0xFFFFFFFF).to_bytes(4, "little"))
+        uc.reg_write(reg.UC_ARM_REG_SP, sp)
+        uc.reg_write(reg.UC_ARM_REG_LR, RETURN | 1)
+        self._wild = ""
+        self._open, self._back = self.window is None, RETURN
+        self._blocks[:] = [0] if self._open else []
+        try:
+            uc.emu_start(symbols[function] | 1, RETURN)
+        except unicorn.UcError as e:
+            self.forget()
+            what = self._wild or str(e).split(" (")[0].lower()
+            raise Fault(f"the core faults in {self._place(uc.reg_read(reg.UC_ARM_REG_PC))}: {what}") from None
+        if self._open:
+            self._close()
+        return uc.reg_read(reg.UC_ARM_REG_R0)
+
+    def watch(self, function: str, called: Callable[[int, int], None]) -> None:
+        """Call `called` with r0 and r1 whenever this function is entered."""
+        def entered(uc: Any, address: int, size: int, data: Any) -> None:
+            called(uc.reg_read(reg.UC_ARM_REG_R0), uc.reg_read(reg.UC_ARM_REG_R1))
+        at = self.firmware.symbols[function]
+        self.uc.hook_add(unicorn.UC_HOOK_CODE, entered, None, at, at)
+
+    def _note_wild(self, uc: Any, access: int, address: int, size: int, value: int, data: Any) -> bool:
+        name = {unicorn.UC_MEM_READ_UNMAPPED: "read of", unicorn.UC_MEM_WRITE_UNMAPPED: "write to",
+                unicorn.UC_MEM_WRITE_PROT: "write to flash at"}.get(access, "execution at")
+        self._wild = f"{name} {address:#x}, {size} byte{'s' * (size != 1)}"
+        return False
+
+    def _place(self, pc: int) -> str:
+        below = [(start, name) for name, (start, _) in self.firmware.functions.items() if start <= pc]
+        start, name = max(below, default=(0, "nothing"))
+        return f"{name}+{pc - start:#x}"
+
+    # Counting --------------------------------------------------------------------------------------
+    def _add_hooks(self) -> None:
+        uc, blocks = self.uc, self._blocks
+
+        def block(uc: Any, address: int, size: int, data: Any) -> None:
+            self._last = address << 16 | size
+            if self._open:
+                if address == self._back:
+                    self._close()
+                    return
+                blocks.append(self._last)
+                if len(blocks) > FOLD:
+                    self._entries.update(zip(blocks, blocks[1:]))
+                    del blocks[:-1]
+
+        def opened(uc: Any, address: int, size: int, data: Any) -> None:
+            if not self._open:
+                self._open, self._back = True, uc.reg_read(reg.UC_ARM_REG_LR) & ~1
+                blocks[:] = [0, self._last]
+
+        def condition(uc: Any, address: int, size: int, data: Any) -> None:
+            if self._open:
+                flags = uc.reg_read(reg.UC_ARM_REG_XPSR)
+                self._executed.update(run.address for run in self.code.executed(address, flags))
+
+        def operands(uc: Any, address: int, size: int, insn: Insn) -> None:
+            if self._open:
+                self._operands += operand_cycles(insn, *(self.register(r) for r in insn.operands))
+
+        def flash_load(uc: Any, access: int, address: int, size: int, value: int, data: Any) -> None:
+            leave_it_block(uc)
+            if self._open:
+                self._loads += 1
+
+        uc.hook_add(unicorn.UC_HOOK_BLOCK, block)
+        if self.window is not None:
+            uc.hook_add(unicorn.UC_HOOK_CODE, opened, None, self.window, self.window)
+        for insn in self.code.at.values():
+            if insn.conditions:
+                uc.hook_add(unicorn.UC_HOOK_CODE, condition, None, insn.address, insn.address)
+            if insn.operands:
+                uc.hook_add(unicorn.UC_HOOK_CODE, operands, insn, insn.address, insn.address)
+        uc.hook_add(unicorn.UC_HOOK_MEM_READ, flash_load, None, FLASH, FLASH + FLASH_SIZE - 1)
+
+    def register(self, number: int) -> int:
+        """The value of a register, by capstone's number."""
+        return self.uc.reg_read(_UNICORN[number])
+
+    def _close(self) -> None:
+        self._open = False
+        self._blocks.append(self._back << 16)
+        self._entries.update(zip(self._blocks, self._blocks[1:]))
+        self._blocks.clear()
+
+    def forget(self) -> None:
+        """Count anew from here on."""
+        self._entries.clear()
+        self._executed.clear()
+        self._blocks.clear()
+        self._operands = self._loads = 0
+
+    def count(self) -> Count:
+        """What was executed since the last call or `forget`; the first instruction's own fetch is the caller's."""
+        total, passed = Count(cycles=self._operands, waits=WAIT * self._loads), Counter()
+        for (before, block), times in self._entries.items():
+            start, size = block >> 16, block & 0xFFFF
+            jumped = before == 0 or (before >> 16) + (before & 0xFFFF) != start
+            refill = REFILL if jumped and before else 0
+            insns: list[Insn] = []
+            time = Count()
+            if size:
+                insns, time = self.code.time(start, size, jumped, None if jumped else self.code.last(before))
+            total += Count(times * time.thumb, times * (time.cycles + refill), times * time.waits)
+            for insn in insns:
+                passed[insn] += times
+        skipped = sum((insn.cycles - 1) * (times - self._executed[insn.address]) for insn, times in passed.items())
+        self.forget()
+        return Count(total.thumb, total.cycles - skipped, total.waits)
+
+
+def leave_it_block(uc: Any) -> None:
+    """To be called first in each memory hook. For it the emulator writes its IT state down, and inside an IT block it would
+    go on with that at the start of the next block."""
+    status = uc.reg_read(reg.UC_ARM_REG_XPSR)
+    if status & IT_STATE:
+        uc.reg_write(reg.UC_ARM_REG_XPSR, status & ~IT_STATE)
+
+
+_UNICORN: dict[int, int] = {}
+if unicorn is not None:
+    from capstone import arm
+    for _i in range(13):
+        _UNICORN[arm.ARM_REG_R0 + _i] = reg.UC_ARM_REG_R0 + _i
+    _UNICORN |= {arm.ARM_REG_SP: reg.UC_ARM_REG_SP, arm.ARM_REG_LR: reg.UC_ARM_REG_LR}

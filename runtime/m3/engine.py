@@ -1,0 +1,77 @@
+"""The C engine on an emulated Cortex-M3: what a node executes, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lpn.compiler.bundle import Bundle, Entry
+from lpn.runtime.engine.native import as_bundle
+from lpn.runtime.engines import DEFAULT_FUEL, MAX_PACKET, VERDICTS, Engine, EngineError, Externs, Program, Result, check_meta
+
+from .core import Core, check_available
+from .host import M3Host
+
+
+class M3Program(Program):
+    """A bundle on a core of its own. `core`: one that records, for the profile."""
+
+    def __init__(self, bundle: Bundle, fuel: int, externs: Externs | None = None, core: Core | None = None) -> None:
+        self.bundle = bundle
+        self.host = host = M3Host(bundle.record_size, bundle.state_size, fuel, core)
+        for image in bundle.chained():
+            host.add(image.to_bytes(), image.name)
+        host.check(host.core.call("lpn_host_check", host.handle), "chain")
+        for table in bundle.tables:
+            host.add_table(table)
+        host.bind(bundle, externs)
+        self._state = host.core.call("lpn_host_state", host.handle)
+
+    def state(self) -> bytes:
+        return self.host.core.read(self._state, self.bundle.state_size)
+
+    def set_state(self, state: bytes) -> None:
+        if len(state) != self.bundle.state_size:
+            raise EngineError(f"{len(state)} bytes of state, the bundle has {self.bundle.state_size}")
+        self.host.core.write(self._state, state)
+
+    def set_entries(self, table: str, entries: Iterable[Entry]) -> None:
+        self.host.set_entries(self._table(table), entries)
+
+    def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
+        host, core = self.host, self.host.core
+        given = host.ffi.new("lpn_host_meta *")
+        for key, value in check_meta(meta).items():
+            setattr(given, key, value - (1 << 32) if key == "rssi" and value >> 31 else value)
+        core.forget()
+        core.call("lpn_host_run", host.handle, host.put("frame", frame[:MAX_PACKET]), len(frame), host.put_struct("meta", given),
+                  host.room("packet"), host.room("c"), host.room("result"))
+        host.reraise()
+        count = core.count()
+        r = host.get_struct("result", "lpn_host_result")
+        size = int.from_bytes(core.read(host.room("c"), 4), "little")
+        packet = core.read(host.room("packet"), size)
+        error = host.error_name(r.error)
+        verdict = VERDICTS[r.verdict]
+        return Result(
+            verdict=verdict,
+            reason=self._reason(r.arg, error) if verdict == "DROP" else None,
+            port=r.arg if verdict == "DELIVER" else None,
+            out=packet if r.rebuilt else None,
+            insns=r.insns,
+            packet=packet,
+            fault=f"module {self.bundle.chain[r.module]}, instruction {r.pc}: {error}" if r.error else None,
+            traces=host.traces(),
+            thumb=count.thumb, cycles=count.cycles, flash_cycles=count.flash_cycles,
+        )
+
+
+class M3Engine(Engine):
+    """The portable C engine, compiled for the Cortex-M3 and emulated."""
+
+    name = "m3"
+
+    def __init__(self) -> None:
+        check_available()
+
+    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> M3Program:
+        return M3Program(as_bundle(bundle), fuel, externs)

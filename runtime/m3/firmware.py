@@ -1,0 +1,100 @@
+"""Builds what runs on the emulated core: an ELF of the C engine, or of any C, and reads its symbols.
+
+`arm-none-eabi-gcc -Os` as a node's firmware is built, no libc; results are cached as the host's engine is.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+
+from lpn.runtime.engine.build import HEADERS, HERE as ENGINE, SOURCES, BuildError, cache_dir, compile_to, digest
+
+HERE = Path(__file__).parent
+COMPILER = "arm-none-eabi-gcc"
+TARGET = ("-mcpu=cortex-m3", "-mthumb")
+WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow")
+FLAGS = (*TARGET, "-std=gnu99", "-g", "-ffreestanding", "-fno-strict-aliasing", "-fno-tree-loop-distribute-patterns")
+HOSTS_ONLY = ("node_host.c",)    #: needs a real heap
+LINK = ("-nostdlib", "-Wl,--entry=0", "-Wl,--fatal-warnings")
+
+
+@dataclass(frozen=True)
+class Section:
+    """Bytes at an address."""
+
+    address: int
+    content: bytes
+    size: int                   #: in memory; what is more than the content is zero
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """An ELF: what to load where, and where its functions and variables are."""
+
+    path: Path
+    sections: tuple[Section, ...]
+    symbols: dict[str, int]             #: functions without the Thumb bit
+    functions: dict[str, tuple[int, int]]   #: name -> (address, bytes)
+    code: tuple[tuple[int, int], ...]   #: [start, end) of instructions, without literals and tables
+
+    def size_of(self, *names: str) -> int:
+        """Bytes of these functions."""
+        return sum(self.functions[name][1] for name in names)
+
+
+def compiler() -> str:
+    """The compiler, or BuildError that says what to install."""
+    found = shutil.which(COMPILER)
+    if not found:
+        raise BuildError(f"the emulated Cortex-M3 needs {COMPILER}: install Debian's gcc-arm-none-eabi")
+    return found
+
+
+def build(name: str, sources: list[Path], *, headers: list[Path] | None = None, optimise: str = "-Os",
+          include: tuple[Path, ...] = (), flags: tuple[str, ...] = ()) -> Path:
+    """The ELF of these C files, built if it is not there. BuildError when it fails."""
+    cc, script = compiler(), HERE / "m3.ld"
+    options = (*FLAGS, optimise, *WARNINGS, *flags, *LINK)
+    target = cache_dir() / f"lpn-m3-{name}-{digest(cc, *options, script, *sources, *(headers or []))}.elf"
+    if not target.exists():
+        where = [f"-I{path}" for path in include]
+        compile_to(target, [cc, *options, f"-T{script}", *where, *map(str, sources), "-lgcc"])
+    return target
+
+
+@functools.cache
+def engine() -> Firmware:
+    """The C engine with its host border."""
+    libc = [HERE / "libc" / name for name in ("stdlib.h", "string.h")]
+    sources = [*(ENGINE / name for name in SOURCES if name not in HOSTS_ONLY), HERE / "support.c"]
+    headers = [*(ENGINE / name for name in HEADERS), *libc]
+    return read(build("engine", sources, headers=headers, include=(ENGINE, HERE / "libc")))
+
+
+def read(path: Path) -> Firmware:
+    """What a core needs of an ELF."""
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        sections = tuple(Section(s["p_vaddr"], s.data(), s["p_memsz"]) for s in elf.iter_segments()
+                         if s["p_type"] == "PT_LOAD" and s["p_memsz"])
+        symbols, functions, marks = {}, {}, {}
+        for s in elf.get_section_by_name(".symtab").iter_symbols():
+            kind, value = s["st_info"]["type"], s["st_value"]
+            if s.name.startswith(("$t", "$d")):
+                marks[value] = s.name[1]        # mapping symbols: code or data from here on (ELF for the Arm Architecture)
+            elif kind == "STT_FUNC":
+                functions[s.name] = value & ~1, s["st_size"]
+                symbols[s.name] = value & ~1
+            elif kind == "STT_OBJECT":
+                symbols[s.name] = value
+        text = elf.get_section_by_name(".text")
+        end = text["sh_addr"] + text["sh_size"]
+    places = [(at, marks[at]) for at in sorted(marks) if text["sh_addr"] <= at < end]
+    ends = [at for at, _ in places[1:]] + [end]
+    code = tuple((at, stop) for (at, mark), stop in zip(places, ends) if mark == "t")
+    return Firmware(path, sections, symbols, functions, code)
