@@ -4,6 +4,7 @@ import json
 
 import pytest
 import test_engine_chain as chains
+import test_externs as externs
 from cli import RECORDING as CAPTURE, UDP, lpnc
 from test_engine_chain import *  # noqa: F403
 
@@ -84,3 +85,13 @@ def test_a_missing_compiler_is_said(monkeypatch):
     finally:
         core._missing.cache_clear()
         firmware.engine.cache_clear()
+
+
+@pytest.mark.parametrize("fuse", [False, True])
+def test_functions_of_the_node(fuse):
+    externs.test_functions_of_the_node("m3", fuse)
+
+
+def test_functions_of_the_node_that_fail():
+    externs.test_unknown_functions_are_refused_by_name("m3")
+    externs.test_an_exception_comes_back("m3")
