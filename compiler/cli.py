@@ -175,6 +175,7 @@ HELP = """The compiler of LPN: packet programs for low-power radio nodes.
   lpnc run    examples/udp/udp.lpn --in examples/udp/captures/riot_udp.pcap
   lpnc test   examples/udp
   lpnc disasm examples/udp/udp.lpn
+  lpnc fmt    --check examples/udp/udp.lpn
 
 \b
 Exit status: 0 done, accepted; 1 rejected (an error in the source, a rule

@@ -18,8 +18,11 @@ Items = tuple[list[ast.Import], list[ast.Node]]
 def parse(source: Source, diagnostics: Diagnostics) -> Items:
     """The imports and declarations of one source. What is wrong is told to `diagnostics`; then the result is empty."""
     tree = parse_tree(source, diagnostics)
-    if tree is None:
-        return [], []
+    return items_of(source, tree, diagnostics) if tree is not None else ([], [])
+
+
+def items_of(source: Source, tree: P.ProgramContext, diagnostics: Diagnostics) -> Items:
+    """The same of a tree that is there already."""
     builder = Builder(source, diagnostics)
     try:
         items = [builder.item(item) for item in tree.item()]

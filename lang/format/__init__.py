@@ -1,0 +1,56 @@
+"""One style for LPN sources: `format_source` puts every token in its place and loses no comment.
+
+Where lines break is mostly the author's choice, as long as they are not longer than WIDTH columns; indentation, spaces
+between tokens, blank lines and columns are not. The tokens come from the parse tree, so whatever the grammar accepts is
+kept; rules that know a construct are tables of rule names (`spacing`, `breaks`, `rows`), and what no table names is set
+token by token with the general ones. The result parses to the same program, and formatting it again changes nothing.
+"""
+from __future__ import annotations
+
+from antlr4 import InputStream, Token
+
+from ..build import items_of
+from ..diagnostics import Diagnostics
+from ..grammar.LpnLexer import LpnLexer
+from ..source import Source
+from ..syntax import parse_tree
+from .breaks import decide
+from .columns import align
+from .lines import Page
+from .pieces import COMMENT, Text
+
+WIDTH = 120                                     # columns of a line of code; comments may be longer
+
+
+def format_source(source: Source) -> str:
+    """The text of `source` in the one style. Raises DiagnosticError if it cannot be parsed."""
+    source = Source(source.name, source.text.replace("\r\n", "\n").replace("\r", "\n"), source.path)
+    diagnostics = Diagnostics()
+    tree = parse_tree(source, diagnostics)
+    if tree is not None:
+        items_of(source, tree, diagnostics)
+    diagnostics.raise_errors()
+    assert tree is not None
+    text = Text(source.text, tree)
+    page = Page(text)
+    decide(page, WIDTH)
+    align(page, WIDTH)
+    out = page.render()
+    if words(out) != words(source.text):
+        raise AssertionError(f"formatting would change {source.name}; it is left as it is")
+    return out
+
+
+def words(text: str) -> list[str]:
+    """The tokens and comments, which formatting keeps; of comments of several lines without the indentation."""
+    lexer = LpnLexer(InputStream(text))
+    lexer.removeErrorListeners()
+    found, at = [], 0
+    while True:
+        token = lexer.nextToken()
+        end = len(text) if token.type == Token.EOF else token.start
+        found += ["\n".join(line.strip() for line in each.split("\n")) for each in COMMENT.findall(text, at, end)]
+        if token.type == Token.EOF:
+            return found
+        found.append(token.text)
+        at = token.stop + 1
