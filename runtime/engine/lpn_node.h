@@ -127,7 +127,7 @@ enum lpn_target { LPN_TO_RADIO, LPN_TO_NET };
 
 /**
  * What a node needs of the machine it is on. `now` may be called anywhere; the radio and `send` in the thread
- * only. `outcome`, `overrun`, `release` and `trace` may be NULL.
+ * only. `outcome`, `overrun`, `timer`, `release` and `trace` may be NULL.
  */
 typedef struct {
     void *user;
@@ -145,6 +145,8 @@ typedef struct {
     void (*outcome)(void *user, const lpn_outcome *outcome);
     /** An event was lost because `hook` was pending; in the context of the event. */
     void (*overrun)(void *user, const lpn_hook *hook);
+    /** A chain has started the timer of `hook`; for logs, the node does the rest. */
+    void (*timer)(void *user, const lpn_hook *hook, uint32_t delay);
     /** No hook needs this packet any more: its memory is the caller's again. */
     void (*release)(void *user, uint8_t *packet);
     void (*trace)(void *user, uint64_t a, uint64_t b);
@@ -210,7 +212,8 @@ void lpn_node_swap(lpn_node *node, lpn_set *set, lpn_migrate *migrate, void *use
  */
 bool lpn_node_complete(lpn_node *node, uint32_t buffer, uint8_t *content, uint32_t size);
 
-/** Instructions that the run going on now has executed so far; for a platform that models time. */
+/** Instructions that the run going on now has executed so far, all of them during `outcome`, 0 afterwards; for a
+ * platform that models time. */
 uint32_t lpn_node_insns(const lpn_node *node);
 
 /** The name of an event, "?" when it is none. */

@@ -85,6 +85,9 @@ static int helper_timer(const lpn_node *node, uint64_t index, uint64_t delay)
     hook->requested_at = now_of(node);
     hook->delay = (uint32_t)delay;
     __atomic_store_n(&hook->requested, 1, __ATOMIC_RELEASE);
+    if (node->platform->timer != NULL) {
+        node->platform->timer(node->platform->user, hook, hook->delay);
+    }
     return LPN_OK;
 }
 
@@ -203,6 +206,7 @@ static void run_once(lpn_node *node, lpn_work *work, lpn_hook *hook, const lpn_e
     if (platform->outcome != NULL) {
         platform->outcome(platform->user, &outcome);
     }
+    result->insns = 0;          /* `lpn_node_insns` starts anew */
 }
 
 static lpn_hook *chain_for(const lpn_set *set, const lpn_event *event);

@@ -135,6 +135,12 @@ static void host_overrun(void *user, const lpn_hook *hook)
     host->calls.overrun(host->calls.user, index_of(host, hook));
 }
 
+static void host_timer(void *user, const lpn_hook *hook, uint32_t delay)
+{
+    lpn_node_host *host = user;
+    host->calls.timer(host->calls.user, index_of(host, hook), delay);
+}
+
 static void host_trace(void *user, uint64_t a, uint64_t b)
 {
     lpn_node_host *host = user;
@@ -170,7 +176,7 @@ lpn_node_host *lpn_node_host_new(const lpn_node_host_platform *calls, uint32_t f
     host->platform = (lpn_platform){
         .user = host, .now = host_now, .set_timer = host_set_timer, .stop_timer = host_stop_timer,
         .radio = host_radio, .cca = host_cca, .channel = host_channel, .power = host_power, .send = host_send,
-        .outcome = host_outcome, .overrun = host_overrun, .release = host_release, .trace = host_trace };
+        .outcome = host_outcome, .overrun = host_overrun, .timer = host_timer, .release = host_release, .trace = host_trace };
     host->thread.chain.fuel = host->isr.chain.fuel = fuel;
     host->node.platform = &host->platform;
     host->node.thread = &host->thread;

@@ -29,6 +29,7 @@ typedef struct {
     uint32_t (*send)(void *user, uint32_t to, const uint8_t *frame, uint32_t size);
     void (*ran)(void *user, const lpn_node_host_run *run, const uint8_t *packet, uint32_t size);
     void (*overrun)(void *user, uint32_t hook);
+    void (*timer)(void *user, uint32_t hook, uint32_t delay);
     void (*trace)(void *user, uint64_t a, uint64_t b);
 } lpn_node_host_platform;
 
