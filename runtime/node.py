@@ -29,7 +29,7 @@ INSN_NS = 1000
 
 
 #: Things that may happen in the same microsecond before a node is said to run for ever.
-AT_ONCE = 100_000
+AT_ONCE = 20_000
 
 
 class NodeError(Exception):

@@ -1,4 +1,4 @@
-"""Small containers for tests of the node, assembled by hand."""
+"""Small programs for tests of the node: as containers, and as what they mean."""
 
 from __future__ import annotations
 
@@ -6,28 +6,111 @@ from collections.abc import Sequence
 
 from lpn.compiler.asm import assemble
 from lpn.compiler.bundle import Bundle, Hook
+from lpn.compiler.helpers import BY_NAME
 from lpn.compiler.image import Image, Kind
+from lpn.runtime.dispatch import Event, ModelDispatch, Outcome, hook_names
+from lpn.runtime.engine.node_native import NativeDispatch
+from lpn.runtime.engines import VERDICTS
+from lpn.runtime.node import Node
 
 STATE = 64
-ACCEPT = "w0 = 0\nexit"
+REASONS = ("none", "SHORT", "OTHER")
+
+#: An operation: its name, then numbers. on, off, cca, channel n, power dbm, timer hook us, send n (octets of out), net n,
+#: count cell, tail from n (radio.send of a part of the packet), trace a b, fault; verdict v arg (ends the program).
+Op = tuple
 
 
-def image(name: str, text: str, kind: Kind = Kind.TIMING, **more) -> Image:
-    return Image(name, kind, assemble(text), record_size=16, state_size=STATE, record_hash=1, state_hash=2, **more)
+def text(program: Sequence[Op]) -> str:
+    """The container of a program; the context stays in r6."""
+    lines = ["r6 = r1"]
+    for op, *args in program:
+        if op == "count":
+            at = 4 * args[0]
+            lines += ["r2 = *(u64 *)(r6 + 24)", f"w3 = *(u32 *)(r2 + {at})", "w3 += 1", f"*(u32 *)(r2 + {at}) = w3"]
+        elif op == "fault":
+            lines += ["r2 = 0", "r0 = *(u64 *)(r2 + 0)"]
+        elif op == "verdict":
+            lines += [f"w0 = {args[0] | args[1] << 16}", "exit"]
+        else:
+            name = {"timer": "timer_start", "send": "radio_send", "tail": "radio_send", "net": "net_send", "trace": "trace"}.get(op, f"radio_{op}")
+            given = {"send": (*args, 0, 0), "net": (*args, 0, 0), "tail": (0, *args)}.get(op, args)
+            lines += [f"r{i} = {value}" for i, value in enumerate(given, 1)] + [f"call {BY_NAME[name].number}"]
+    return "\n".join([*lines, "w0 = 0", "exit"])
 
 
-def bundle(hooks: Sequence[Hook], images: Sequence[Image], **more) -> Bundle:
-    return Bundle("p", 1, tuple(images), tuple(hooks), record_size=16, state_size=STATE, record_hash=1, state_hash=2,
-                  reasons=("none", "SHORT", "OTHER"), **more)
+class Meaning:
+    """The same programs, executed here. `state`: cells of 32 bits."""
+
+    def __init__(self, programs: Sequence[Sequence[Op]]) -> None:
+        self.programs = programs
+        self.state = [0] * (STATE // 4)
+
+    def run(self, hook: int, event: Event, clock: int, dispatch: ModelDispatch) -> Outcome:
+        packet = event.packet or b""
+        platform = dispatch.platform
+        isr = dispatch.hooks[hook].context == "isr"
+        for op, *args in self.programs[hook]:
+            if op == "verdict":
+                verdict = VERDICTS[args[0]]
+                reason = (REASONS[args[1]] if args[1] < len(REASONS) else f"reason {args[1]}") if verdict == "DROP" else None
+                return Outcome(verdict, reason, args[1] if verdict == "DELIVER" else None, packet)
+            if op == "fault" or isr and op not in ("count", "timer", "trace") or op == "tail" and sum(args) > len(packet):
+                text = "load out of bounds" if op == "fault" else "bad helper argument" if not isr else "helper not allowed in this context"
+                return Outcome("DROP", f"engine: {text}", packet=packet, fault=text)
+            if op == "count":
+                self.state[args[0]] += 1
+            elif op == "timer":
+                dispatch.start_timer(*args)
+            elif op == "trace":
+                platform.trace(*args)
+            elif op in ("send", "net"):
+                dispatch.send("radio" if op == "send" else "net", bytes(args[0]))
+            elif op == "tail":
+                dispatch.send("radio", packet[args[0]:sum(args)])
+            else:
+                platform.radio(op, (args[0] & 0xFFFFFFFF) if args else 0)
+        return Outcome(packet=packet)
 
 
-def call(number: int, *args: int) -> str:
-    return "".join(f"r{i} = {value}\n" for i, value in enumerate(args, 1)) + f"call {number}\n"
+def bundle(hooks: Sequence[Hook], programs: Sequence[Sequence[Op]], version: int = 1, state_hash: int = 2) -> Bundle:
+    """Hook i's chain is a container of its own that runs program i; `T...` names handlers of a timing block."""
+    images = [Image(hook.chain[0], Kind.TIMING if timing(hook.chain[0]) else Kind.PROCESSOR, assemble(text(program)), record_size=16,
+                    state_size=STATE, record_hash=1, state_hash=state_hash) for hook, program in zip(hooks, programs, strict=True)]
+    return Bundle("p", version, tuple(images), tuple(hooks), record_size=16, state_size=STATE, record_hash=1, state_hash=state_hash,
+                  reasons=REASONS)
 
 
-def count(cell: int) -> str:
-    """state[cell] += 1, 32 bits; r1 must be the context and is kept."""
-    return f"r2 = *(u64 *)(r1 + 24)\nw3 = *(u32 *)(r2 + {4 * cell})\nw3 += 1\n*(u32 *)(r2 + {4 * cell}) = w3\n"
+def timing(name: str) -> bool:
+    return name.startswith("T")
 
 
-TIMER, ON, OFF, CCA, CHANNEL, POWER, SEND, NET = 4, 5, 6, 7, 8, 9, 10, 11
+class Watched(Node):
+    """A node that remembers all that was asked of its timer."""
+
+    def __init__(self, *args, **options) -> None:
+        self.alarms: list[int | None] = []
+        super().__init__(*args, **options)
+
+    def set_timer(self, at: int | None) -> None:
+        self.alarms.append(at)
+        super().set_timer(at)
+
+
+def native(hooks: Sequence[Hook], programs: Sequence[Sequence[Op]], **options) -> Watched:
+    """The programs on the C node."""
+    return Watched(lambda platform: NativeDispatch(bundle(hooks, programs), platform), **options)
+
+
+def model(hooks: Sequence[Hook], programs: Sequence[Sequence[Op]], **options) -> Watched:
+    """The programs on the node's second writing."""
+    return Watched(lambda platform: ModelDispatch(hooks, [timing(h.chain[0]) for h in hooks], hook_names(hooks, timing),
+                                               Meaning(programs), platform), **options)
+
+
+def cells(node: Node) -> list[int]:
+    """The state."""
+    if isinstance(node.dispatch, ModelDispatch):
+        return node.dispatch.executor.state
+    raw = node.dispatch.state()
+    return [int.from_bytes(raw[i:i + 4], "little") for i in range(0, STATE, 4)]

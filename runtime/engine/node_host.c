@@ -294,24 +294,40 @@ int lpn_node_host_commit(lpn_node_host *host, uint32_t drops, uint32_t *hook)
     return LPN_OK;
 }
 
+/* A copy of a packet with room for the window, until `release`. */
+static uint8_t *hold(lpn_node_host *host, const uint8_t *packet, uint32_t size)
+{
+    held *copy = malloc(sizeof *copy + size + LPN_WINDOW);
+    if (copy == NULL) {
+        abort();
+    }
+    copy->next = host->packets;
+    host->packets = copy;
+    host->holding++;
+    memcpy(copy->bytes, packet, size);
+    return copy->bytes;
+}
+
 uint32_t lpn_node_host_event(lpn_node_host *host, uint32_t event, uint32_t first, uint32_t second, uint32_t time,
                              int32_t rssi, uint32_t lqi, uint32_t iface, const uint8_t *packet, uint32_t size)
 {
     lpn_event e = { .event = (uint8_t)event, .selector = { first, second }, .time = time, .rssi = rssi, .lqi = lqi,
                     .iface = iface };
     if (packet != NULL) {
-        held *copy = malloc(sizeof *copy + size + LPN_WINDOW);
-        if (copy == NULL) {
-            abort();
-        }
-        copy->next = host->packets;
-        host->packets = copy;
-        host->holding++;
-        memcpy(copy->bytes, packet, size);
-        e.packet = copy->bytes;
+        e.packet = hold(host, packet, size);
         e.size = size;
     }
     return lpn_node_event(&host->node, &e);
+}
+
+uint32_t lpn_node_host_complete(lpn_node_host *host, uint32_t buffer, const uint8_t *content, uint32_t size)
+{
+    uint8_t *copy = hold(host, content, size);
+    if (lpn_node_complete(&host->node, buffer, copy, size)) {
+        return 1;
+    }
+    host_release(host, copy);
+    return 0;
 }
 
 uint32_t lpn_node_host_poll(lpn_node_host *host)

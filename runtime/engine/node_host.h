@@ -51,6 +51,8 @@ int lpn_node_host_commit(lpn_node_host *host, uint32_t drops, uint32_t *hook);
 /* `packet` (may be NULL) is copied. Returns the bits of lpn_node_event. */
 uint32_t lpn_node_host_event(lpn_node_host *host, uint32_t event, uint32_t first, uint32_t second, uint32_t time,
                              int32_t rssi, uint32_t lqi, uint32_t iface, const uint8_t *packet, uint32_t size);
+/* lpn_node_complete, within a run; `content` is copied. */
+uint32_t lpn_node_host_complete(lpn_node_host *host, uint32_t buffer, const uint8_t *content, uint32_t size);
 uint32_t lpn_node_host_poll(lpn_node_host *host);
 uint32_t lpn_node_host_insns(const lpn_node_host *host);
 void lpn_node_host_stats_of(const lpn_node_host *host, uint32_t hook, lpn_node_host_stats *stats);
