@@ -20,6 +20,7 @@ from itertools import count
 from lpn.compiler.bundle import Bundle, Entry
 from lpn.runtime import radio as air
 from lpn.runtime.dispatch import TX_RESULTS, WORD, Dispatch, Event, Run, Stats, elapsed
+from lpn.runtime.engines import Externs
 from lpn.runtime.radio import Heard, Radio, Sending, TxPlan
 from lpn.runtime.timeline import Effect, Given, Overrun, Ran, Received, Record, Sent, clock, length
 
@@ -296,7 +297,7 @@ class Node:
 
 
 def native_node(bundle: Bundle, address: Mapping[str, int] | None = None, *, state: bytes | None = None,
-                entries: Mapping[str, Iterable[Entry]] | None = None, **options) -> Node:
+                entries: Mapping[str, Iterable[Entry]] | None = None, externs: Externs | None = None, **options) -> Node:
     """A bundle on the C node; `options` are `Node`'s. EngineError when it is refused."""
     from lpn.runtime.engine.node_native import NativeDispatch
-    return Node(lambda platform: NativeDispatch(bundle, platform, address, state=state, entries=entries), **options)
+    return Node(lambda platform: NativeDispatch(bundle, platform, address, state=state, entries=entries, externs=externs), **options)

@@ -12,7 +12,7 @@ from lpn.runtime.radio import Radio, TxPlan
 from lpn.runtime.timeline import meaning
 
 SEARCH = os.environ.get("LPN_HYPOTHESIS") == "search"
-CHECK = settings(max_examples=3000 if SEARCH else 250, deadline=None, derandomize=not SEARCH,
+CHECK = settings(max_examples=3000 if SEARCH else 60 if "LPN_ENGINE" in os.environ else 250, deadline=None, derandomize=not SEARCH,
                  suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 short = st.integers(0, 3000)

@@ -101,6 +101,8 @@ typedef struct {
     uint32_t state_size;
     const lpn_table *tables;
     uint32_t table_count;
+    const lpn_extern *externs;  /**< functions of the node's own, bound */
+    uint32_t extern_count;
     uint32_t *drop;             /**< counters by drop reason; the last one also counts all reasons behind it */
     uint32_t drops;             /**< how many counters; 0: none are kept */
 } lpn_set;

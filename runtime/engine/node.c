@@ -151,14 +151,14 @@ static void keep_worst(uint32_t *worst, uint32_t value)
 }
 
 /* The packet as a finished chain left it. */
-static lpn_frame left(const lpn_work *work, const uint8_t *packet, uint32_t size)
+static lpn_frame left(const lpn_work *work, const uint8_t *packet)
 {
     const lpn_result *r = &work->result;
     if (!r->rebuilt) {
-        return (lpn_frame){ .head = packet, .tail = packet, .tail_size = size };
+        return (lpn_frame){ .head = packet, .tail = packet, .tail_size = r->size };
     }
     return (lpn_frame){ .head = (const uint8_t *)work->chain.out, .head_size = r->out_len,
-                        .tail = packet + r->payload, .tail_size = size - r->payload };
+                        .tail = packet + r->payload, .tail_size = r->size - r->payload };
 }
 
 /* Run one hook's chain over one event. */
@@ -180,10 +180,10 @@ static void run_once(lpn_node *node, lpn_work *work, lpn_hook *hook, const lpn_e
     lpn_chain_run(&work->chain, packet, size, &meta, result);
 
     lpn_outcome outcome = { .hook = hook, .event = event, .result = result, .start = start,
-                            .packet = left(work, packet, size) };
+                            .packet = left(work, packet) };
     outcome.payload = lpn_get32((const uint8_t *)work->chain.ctx + LPN_CTX_PAYLOAD);
-    if (outcome.payload > size) {
-        outcome.payload = size;
+    if (outcome.payload > result->size) {
+        outcome.payload = result->size;
     }
     if (result->verdict == LPN_TRANSMIT) {
         outcome.unsent = platform->send(platform->user, LPN_TO_RADIO, &outcome.packet) != 0;
@@ -573,7 +573,8 @@ void lpn_node_swap(lpn_node *node, lpn_set *set, lpn_migrate *migrate, void *use
                && old->hook[0].chain[0]->image.state_hash == set->hook[0].chain[0]->image.state_hash) {
         lpn_copy(set->state, old->state, set->state_size);
     }
-    node->env = (lpn_env){ .tables = set->tables, .table_count = set->table_count, .clock = node_clock,
+    node->env = (lpn_env){ .tables = set->tables, .table_count = set->table_count,
+                           .externs = set->externs, .extern_count = set->extern_count, .clock = node_clock,
                            .trace = node_trace, .call = node_call, .user = node };
     __atomic_store_n(&node->set, set, __ATOMIC_RELEASE);
     if (old != NULL) {

@@ -218,6 +218,8 @@ int lpn_node_host_begin(lpn_node_host *host, lpn_host *memory)
     set->set.state_size = chain->state_size;
     set->set.tables = chain->env->tables;
     set->set.table_count = chain->env->table_count;
+    set->set.externs = chain->env->externs;
+    set->set.extern_count = chain->env->extern_count;
     set->record = calloc(1, chain->record_size ? chain->record_size : 1);
     return set->record == NULL ? LPN_E_MEMORY : LPN_OK;
 }

@@ -12,7 +12,7 @@ from lpn.compiler.image import Kind
 from lpn.lang.hooks import CONTEXTS, EVENTS
 from lpn.runtime.dispatch import ENGINE_REASON, Counts, Dispatch, Event, Platform, Run, Stats, hook_names
 from lpn.runtime.engine.native import NativeHost
-from lpn.runtime.engines import DEFAULT_FUEL, REASON_ENGINE, VERDICTS, EngineError
+from lpn.runtime.engines import DEFAULT_FUEL, Externs, REASON_ENGINE, VERDICTS, EngineError
 
 _EVENTS = tuple(EVENTS)
 _COMMANDS = {BY_NAME[f"radio_{command}"].number: command for command in ("on", "off", "cca", "channel", "power")}
@@ -22,10 +22,10 @@ _TARGETS = ("radio", "net")
 class NativeDispatch(Dispatch):
     """A bundle on a C node. EngineError when a container or a hook is refused.
 
-    `address`: node_ext, node_short, node_pan. `state`: the state region before the first run. `entries`: of tables, by name."""
+    `address`: node_ext, node_short, node_pan. `state`: the state region before the first run. `entries`: of tables, by name; `externs`: the node's own functions."""
 
     def __init__(self, bundle: Bundle, platform: Platform, address: Mapping[str, int] | None = None, *, state: bytes | None = None,
-                 entries: Mapping[str, Iterable[Entry]] | None = None, fuel: int = DEFAULT_FUEL) -> None:
+                 entries: Mapping[str, Iterable[Entry]] | None = None, externs: Externs | None = None, fuel: int = DEFAULT_FUEL) -> None:
         self.platform, self.fuel = platform, fuel
         self._error: BaseException | None = None
         self._memory: NativeHost | None = None
@@ -38,9 +38,10 @@ class NativeDispatch(Dispatch):
         self.handle = self.ffi.gc(raw, self.lib.lpn_node_host_free)
         node = address or {}
         self.lib.lpn_node_host_address(self.handle, node.get("node_ext", 0), node.get("node_short", 0), node.get("node_pan", 0))
-        self.swap(bundle, state=state, entries=entries)
+        self.swap(bundle, state=state, entries=entries, externs=externs)
 
-    def swap(self, bundle: Bundle, *, state: bytes | None = None, entries: Mapping[str, Iterable[Entry]] | None = None) -> None:
+    def swap(self, bundle: Bundle, *, state: bytes | None = None, entries: Mapping[str, Iterable[Entry]] | None = None,
+             externs: Externs | None = None) -> None:
         """Replace hooks and containers between two events; what is refused changes nothing. The state of a bundle with the
         same layout goes on."""
         memory = NativeHost(bundle.record_size, bundle.state_size, self.fuel)
@@ -51,6 +52,7 @@ class NativeDispatch(Dispatch):
             memory.add_table(table)
             if entries and table.name in entries:
                 memory.set_entries(table, entries[table.name])
+        memory.bind(bundle, externs)
         memory.check(self.lib.lpn_node_host_begin(self.handle, memory.handle), "node")
         pc = self.ffi.new("uint32_t *")
         numbers = {}
@@ -124,6 +126,8 @@ class NativeDispatch(Dispatch):
         if self._error is not None:
             error, self._error = self._error, None
             raise error
+        if self._memory is not None:
+            self._memory.reraise()
 
     # ------------------------------------------------------------ Dispatch
 
