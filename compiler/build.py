@@ -3,15 +3,17 @@ from __future__ import annotations
 
 import json
 import struct
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 
-from lpn.lang import ast, tables as control
+from lpn.lang import ast, persist, tables as control
 from lpn.lang.hooks import RX_DONE, Hook
 
 from . import bundle as bundles, externs, femto
 from .elf import Object, read_object
 from .image import STACK_SIZE, Flag, Image, ImageError, Kind
+from .kept import KeptTable, Migration, ambiguous
 from .llvm import emit_assembly, emit_object, optimize
 from .peephole import improve
 from .lower.modules import Lowered, ProgramLowering
@@ -66,6 +68,7 @@ class Compiled:
     state: StateLayout
     containers: list[Container]
     hooks: list[tuple[Hook, tuple[str, ...]]]
+    migrations: tuple[Migration, ...] = ()
 
     @cached_property
     def bundle(self) -> bundles.Bundle:
@@ -77,6 +80,7 @@ class Compiled:
             state_layout=tuple({"name": o.name, "offset": o.offset,
                                 "type": {"cell": str(o.cell), "count": o.count, "stride": o.stride}}
                                for o in self.state.objects),
+            kept=self.state.persistent(), migrations=self.migrations,
             tables=tuple(bundle_table(i, t) for i, t in enumerate(tables(self.program))),
             reasons=tuple(r or "none" for r in self.program.reasons), externs=externs.manifest(self.program),
             hooks=tuple(bundle_hook(h, names) for h, names in self.hooks))
@@ -161,10 +165,18 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
         lowered |= {one.name: one for one in made}
         made_of.append((hook, tuple(one.name for one in made)))
     containers = [make_container(lowering, m, t, level) for m in lowered.values()]
-    return Compiled(program, t, fuse, lowering.record.size, lowering.record.hash, lowering.state, containers, made_of)
+    migrations = []
+    for block in persist.migrations(program) if t.name == "lpn" else ():
+        made, needs = lowering.migration(block)
+        containers.append(make_container(lowering, made, t, level, needs))
+        migrations.append(Migration(block.version, block.name, needs))
+    if (same := ambiguous(persist.layout(program))) is not None:
+        raise BuildError(f"registers {same[0]} and {same[1]} have names that a node cannot tell apart: rename one")
+    return Compiled(program, t, fuse, lowering.record.size, lowering.record.hash, lowering.state, containers, made_of, tuple(migrations))
 
 
-def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int) -> Container:
+def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int, needs: KeptTable | None = None) -> Container:
+    """`needs`: of a migration, what its record is."""
     ref = optimize(lowered.module, target, level)
     ir_text = str(ref)
     obj = emit_object(ref, target)
@@ -182,7 +194,8 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
     flags = Flag.DEPARSES if lowered.rebuilds and lowered.kind == Kind.FUSED else Flag(0)
     try:
         image = Image(name=lowered.name, kind=Kind(lowered.kind), text=code.text, rodata=code.rodata, data=code.data,
-                      flags=flags, record_hash=lowering.record.hash, record_size=lowering.record.size,
+                      flags=flags, record_hash=zlib.crc32(needs.rows()) if needs else lowering.record.hash,
+                      record_size=needs.size if needs else lowering.record.size,
                       state_hash=lowering.state.hash, state_size=lowering.state.size)
     except ImageError as e:
         raise BuildError(f"{lowered.name}: {e}") from None

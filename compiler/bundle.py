@@ -15,6 +15,7 @@ from lpn.lang.hooks import CONTEXTS, EVENTS, PERIODIC, RX_DONE, SELECTOR_MAX, TI
 from . import cbor
 from .helpers import FIRST_OWN, HELPERS, LAST_OWN, Helper, own_row
 from .image import Image, ImageError, Kind
+from .kept import KeptTable, Migration, read_migration, read_table
 
 FORMAT = 1
 MAX_BUNDLE = 8 << 20
@@ -137,6 +138,8 @@ class Bundle:
     tables: tuple[Table, ...] = ()
     reasons: tuple[str, ...] = ()       #: index = reason number of DROP
     externs: tuple[Extern, ...] = ()    #: what it needs of the node's own
+    kept: KeptTable = KeptTable()       #: its persistent registers
+    migrations: tuple[Migration, ...] = ()
 
     def helpers(self) -> tuple[Helper, ...]:
         """All helpers that its containers may call."""
@@ -187,7 +190,8 @@ def _content(b: Bundle) -> dict[str, Any]:
         "version": b.version,
         "modules": [{"name": m.name, "kind": m.kind.name.lower(), "image": m.to_bytes()} for m in b.modules],
         "record": {"size": b.record_size, "hash": b.record_hash},
-        "state": {"size": b.state_size, "hash": b.state_hash, "layout": list(b.state_layout)},
+        "state": {"size": b.state_size, "hash": b.state_hash, "layout": list(b.state_layout), "kept": b.kept.content()},
+        "migrations": [m.content() for m in b.migrations],
         "tables": [_table_content(t) for t in b.tables],
         "reasons": list(b.reasons),
         "externs": [asdict(e) | {"params": list(e.params), "contexts": list(e.contexts)} for e in b.externs],
@@ -290,13 +294,13 @@ def _read_bundle(item: Any) -> Bundle:
         raise r.fail("not an LPN bundle")
     if _Reader(item["lpn"], "lpn").int(0, 2**32) != FORMAT:
         raise BundleError("lpn", f"format {item['lpn']}, this reads {FORMAT}")
-    top = r.map("lpn", "protocol", "version", "modules", "record", "state", "tables", "reasons",
+    top = r.map("lpn", "protocol", "version", "modules", "record", "state", "migrations", "tables", "reasons",
                 "externs", "hooks", "crc32")
     crc = top["crc32"].int(0, 2**32 - 1)
     if zlib.crc32(cbor.dumps({k: v for k, v in item.items() if k != "crc32"})) != crc:
         raise BundleError("crc32", "checksum mismatch")
     record = top["record"].map("size", "hash")
-    state = top["state"].map("size", "hash", "layout")
+    state = top["state"].map("size", "hash", "layout", "kept")
     reasons = [x.text() for x in top["reasons"].list(0xff00)]
     _unique(reasons, top["reasons"], "reason")
     tables = [_read_table(t) for t in top["tables"].list(MAX_TABLES)]
@@ -311,6 +315,8 @@ def _read_bundle(item: Any) -> Bundle:
         record_size=record["size"].int(0, 0xffff), record_hash=record["hash"].int(0, 2**32 - 1),
         state_size=state["size"].int(0, 0xffff), state_hash=state["hash"].int(0, 2**32 - 1),
         state_layout=tuple(_read_slot(s, state["size"].item) for s in state["layout"].list(4096)),
+        kept=read_table(state["kept"], state["size"].int(0, 0xffff)),
+        migrations=tuple(read_migration(m) for m in top["migrations"].list(MAX_MODULES)),
         tables=tuple(tables),
         reasons=tuple(reasons),
         externs=tuple(_read_extern(e) for e in top["externs"].list(LAST_OWN - FIRST_OWN + 1)),
@@ -324,12 +330,17 @@ def _cross_check(b: Bundle, top: dict[str, _Reader]) -> None:
     _unique([m.name for m in b.modules], top["modules"], "module")
     _unique([e.name for e in b.externs], top["externs"], "function")
     for i, m in enumerate(b.modules):
-        for what, mine, ours in (("record hash", m.record_hash, b.record_hash),
-                                 ("record size", m.record_size, b.record_size),
+        needs = _needs(b, m, top["migrations"])
+        for what, mine, ours in (("record hash", m.record_hash, zlib.crc32(needs.rows()) if needs else b.record_hash),
+                                 ("record size", m.record_size, needs.size if needs else b.record_size),
                                  ("state hash", m.state_hash, b.state_hash),
                                  ("state size", m.state_size, b.state_size)):
             if mine != ours:
                 raise BundleError(f"modules[{i}].image", f"{what} {mine:#x}, the bundle's is {ours:#x}")
+    names = {m.name for m in b.modules}
+    for i, migration in enumerate(b.migrations):
+        if migration.module not in names:
+            raise BundleError(f"migrations[{i}].module", f"there is no module {migration.module!r}")
     starts: set[tuple] = set()
     for hook, r in zip(b.hooks, top["hooks"].list(MAX_HOOKS)):
         _check_chain(b, hook, _Reader(hook.chain, f"{r.path}.chain"))
@@ -342,6 +353,14 @@ def _cross_check(b: Bundle, top: dict[str, _Reader]) -> None:
 ORDER = {Kind.PARSER: 0, Kind.PROCESSOR: 1, Kind.DEPARSER: 2}
 
 
+def _needs(b: Bundle, image: Image, r: _Reader) -> KeptTable | None:
+    """What a migration container has as its record; each is that of one migration."""
+    found = [m.needs for m in b.migrations if m.module == image.name]
+    if len(found) > 1 or bool(found) != (image.kind == Kind.MIGRATION):
+        raise r.fail(f"module {image.name!r} is {image.kind.name.lower()}, and there are {len(found)} migrations of that name")
+    return found[0] if found else None
+
+
 def _check_chain(b: Bundle, hook: Hook, r: _Reader) -> None:
     """A parser, then processors, then a deparser; or one fused or timing container."""
     known = {m.name: m.kind for m in b.modules}
@@ -350,6 +369,8 @@ def _check_chain(b: Bundle, hook: Hook, r: _Reader) -> None:
             raise BundleError(f"{r.path}[{i}]", f"there is no module {name!r}")
     _unique(list(hook.chain), r, "module")
     kinds = [known[name] for name in hook.chain]
+    if Kind.MIGRATION in kinds:
+        raise r.fail("a migration runs when a bundle replaces another, and starts with no event")
     if len(kinds) == 1:
         return
     places = [ORDER.get(kind, -1) for kind in kinds]

@@ -31,6 +31,7 @@ class Kind(IntEnum):
     DEPARSER = 3
     TIMING = 4
     FUSED = 5
+    MIGRATION = 6       #: runs once, when a bundle replaces another; its record has registers of that one
 
 
 class Profile(IntEnum):
@@ -129,7 +130,7 @@ class Image:
                              f"header and sections make {HEADER_SIZE + sum(padded)} bytes, not {total}")
         if zlib.crc32(raw[16:], zlib.crc32(bytes(4), zlib.crc32(raw[:12]))) != crc:
             raise ImageError("checksum mismatch", f"the header says {crc:08x}")
-        if not 1 <= kind <= 5:
+        if not 1 <= kind <= max(Kind):
             raise ImageError("bad kind", f"kind {kind}")
         if profile != Profile.LPN:
             raise ImageError("bad profile", f"profile {profile}")

@@ -5,10 +5,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 
 from lpn.lang import ast, tables as control
+from lpn.lang.persist import Plan, StateError
 from lpn.lang.reference import Reference, State
 from lpn.lang.reference.values import Struct, unsigned
 from lpn.lang.types import Array, StructType, Type
-from lpn.runtime.engines import EngineError, Externs, Result, bound, get_engine
+from lpn.runtime.engines import EngineError, Externs, Program, Result, bound, get_engine
+from lpn.runtime.replace import replace
 
 from .build import Compiled, bundle_entry, compile_program
 from .externs import own
@@ -39,13 +41,18 @@ class Runner(ABC):
         """From now on, all entries of a table, its constant ones too."""
         raise EngineError(f"{type(self).__name__} has no tables to fill")
 
+    def replace(self, old: Runner) -> Plan:
+        """Go on where `old`, a runner of the same engine, stands: take over what its program keeps. Nothing happens to `old`.
+        Raises EngineError."""
+        raise EngineError("this engine replaces no program while it runs")
+
 
 class ReferenceRunner(Runner):
     """The reference interpreter: the typed program itself."""
 
     def __init__(self, program: ast.Program, given: control.Tables | None, externs: Externs | None = None):
         bound([decl.name for decl in own(program)], externs)
-        self.reference = Reference(program, externs)
+        self.reference, self.given = Reference(program, externs), given
         self.state = self.reference.state(given)
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
@@ -61,8 +68,29 @@ class ReferenceRunner(Runner):
     def set_entries(self, table: ast.Table, entries: list[control.Entry]) -> None:
         self.state.entries[table] = list(entries)
 
+    def replace(self, old: Runner) -> Plan:
+        assert isinstance(old, ReferenceRunner)
+        try:
+            self.state, chosen = self.reference.replace(old.state, self.given)
+        except StateError as e:
+            raise EngineError(str(e)) from None
+        return chosen
 
-class BytecodeRunner(Runner):
+
+class LoadedRunner(Runner):
+    """A bundle loaded into an engine."""
+
+    program: Program
+
+    def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
+        return self.program.run(frame, meta)
+
+    def replace(self, old: Runner) -> Plan:
+        assert isinstance(old, LoadedRunner)
+        return replace(old.program, self.program)
+
+
+class BytecodeRunner(LoadedRunner):
     """An engine that executes the compiled containers."""
 
     def __init__(self, name: str, compiled: Compiled, given: control.Tables | None, externs: Externs | None = None):
@@ -71,9 +99,6 @@ class BytecodeRunner(Runner):
         self.program.set_state(compiled.initial_state(given))
         for table, entries in compiled.entries(given).items():
             self.program.set_entries(table, entries)
-
-    def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
-        return self.program.run(frame, meta)
 
     def cells(self) -> Cells:
         return compiled_cells(self.compiled, self.program.state())

@@ -6,11 +6,14 @@ they are addresses and meet packet bytes. Every object starts at a multiple of 8
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lpn.lang import ast
-from lpn.lang.tables import stateful
+from lpn.lang.persist import shape
 from lpn.lang.types import Array, Bits, Bool, EnumType, StructType, Type
+
+from .kept import Kept, KeptTable
 
 
 def scalar_width(t: Type) -> int:
@@ -73,11 +76,13 @@ class StateObject:
 
 
 class StateLayout:
-    def __init__(self, program: ast.Program):
+    """`found`: what has cells, by qualified name."""
+
+    def __init__(self, found: Iterable[tuple[str, ast.Register | ast.Counter | ast.Meter]]):
         self.objects: list[StateObject] = []
         self.by_decl: dict[object, StateObject] = {}
         at = 0
-        for name, decl in stateful(program):
+        for name, decl in found:
             cell, count = (decl.type.cell, decl.type.size) if isinstance(decl.type, Array) else (decl.type, 1)
             stride, _, _ = cell_layout(cell)
             at = (at + 7) & ~7
@@ -89,11 +94,14 @@ class StateLayout:
         self.hash = zlib.crc32(self.describe().encode())
 
     def describe(self) -> str:
-        return "\n".join(f"{o.name} {o.offset} {o.cell} {o.count} {o.stride} {cell_layout(o.cell)[2]}" for o in self.objects)
+        return "\n".join(f"{o.name} {o.offset} {shape(o.cell)} {o.count} {o.stride} {cell_layout(o.cell)[2]}" for o in self.objects)
 
-    def manifest(self) -> list[dict]:
-        return [{"name": o.name, "offset": o.offset, "type": str(o.cell), "count": o.count, "stride": o.stride}
-                for o in self.objects]
+    def kept(self, objects: Iterable[StateObject]) -> KeptTable:
+        """These of its objects, as a successor finds them."""
+        return KeptTable(tuple(Kept(o.name, shape(o.decl.type), o.offset, o.size) for o in objects))
+
+    def persistent(self) -> KeptTable:
+        return self.kept(o for o in self.objects if isinstance(o.decl, ast.Register) and o.decl.persistent)
 
     def write(self, state: bytearray, decl: object, index: int, fields: dict[str, int]) -> None:
         """Stores one cell; `fields` by name, or {"": value} for a scalar cell."""

@@ -590,9 +590,11 @@ class Meter(Decl):
 
 @dataclass(eq=False)
 class Migrate(Node):
-    """`migrate version 1 { ... }`: makes the state of this version from that of version 1."""
+    """`migrate version 1 { register<T> r; ... }`: makes the state of this version from that of version 1, whose registers
+    are declared in front and read as `old.r`."""
 
     version: Expr
+    old: list[Register]
     body: Block
 
 

@@ -97,7 +97,8 @@ class Builder(ExpressionBuilder):
         return ast.Extern(self.span(ctx), name, self.type_ref(ctx.typeRef()), self.params(ctx.params()), cost, contexts)
 
     def _MigrateDeclContext(self, ctx: P.MigrateDeclContext) -> ast.Node:
-        return ast.Migrate(self.span(ctx), self.expr(ctx.expr()), self.block(ctx.block()))
+        span = self.span(ctx)
+        return ast.Migrate(span, self.expr(ctx.expr()), [self.node(one) for one in ctx.registerDecl()], ast.Block(span, self.statements(ctx.statement())))
 
     # ------------------------------------------------------------ headers
 

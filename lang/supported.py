@@ -8,7 +8,7 @@ from .diagnostics import Diagnostics
 from .instances import walk
 
 DECLARATIONS: dict[type, str] = {
-    ast.Timing: "timing blocks", ast.BufferDecl: "buffers", ast.Migrate: "migrate",
+    ast.Timing: "timing blocks", ast.BufferDecl: "buffers",
 }
 PLURAL = ("blocks", "buffers")
 
@@ -31,8 +31,6 @@ def unsupported(program: ast.Program, diagnostics: Diagnostics) -> None:
                 break
             if isinstance(node, ast.Expr):
                 expression(node, refuse)
-            elif isinstance(node, ast.Register) and node.persistent:
-                refuse("persistent state", node, "remove 'persistent'")
 
 
 def expression(node: ast.Expr, refuse: Refuse) -> None:

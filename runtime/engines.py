@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lpn.compiler.bundle import Bundle, Entry, KeyField, Table
+from lpn.compiler.kept import Migration
 
 VERDICTS = ("ACCEPT", "DROP", "DELIVER", "TRANSMIT", "CONSUMED")
 REASON_ENGINE = 0xFF00      #: drop reasons from here on are an engine's own
@@ -70,6 +71,10 @@ class Program(ABC):
     @abstractmethod
     def set_state(self, state: bytes) -> None:
         """Replace the state region; EngineError when the size differs."""
+
+    def migrate(self, migration: Migration, old: Bundle, state: bytes) -> None:
+        """Run a migration once: from the old bundle's state to this program's. EngineError when it fails."""
+        raise EngineError(f"{migration.module}: this engine runs no migrations")
 
     @abstractmethod
     def set_entries(self, table: str, entries: Iterable[Entry]) -> None:

@@ -70,7 +70,7 @@ REFUSED = {
     "checksum": (patched(12, b"\0\0\0\0", seal=False), "checksum mismatch"),
     "one bit of text": (patched(70, b"\1", seal=False), "checksum mismatch"),
     "kind 0": (patched(16, b"\0"), "bad kind"),
-    "kind 6": (patched(16, b"\6"), "bad kind"),
+    "kind 7": (patched(16, b"\7"), "bad kind"),
     "profile": (patched(17, b"\2"), "bad profile"),
     "flag": (patched(18, b"\x0a"), "bad flags"),
     "deparsing parser": (patched(18, b"\6"), "bad flags"),

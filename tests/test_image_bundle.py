@@ -139,7 +139,7 @@ def test_refused_by_path(path, value, where, what):
 
 NOT_CBOR = {
     "nothing": (b"", "ends at byte 0"),
-    "cut": (RAW[:-1], "are left"),
+    "cut": (RAW[:-1], "an item is expected"),
     "more behind": (RAW + b"\0", "1 bytes follow"),
     "nested arrays": (b"\x81" * 1_000_000, "nested deeper than 12"),
     "nested tags": (b"\xc1" * 1_000_000 + b"\0", "a tag at byte 0"),

@@ -13,7 +13,7 @@ from lpn.runtime.linktype import RAW_IP
 from ..build import Compiled
 from ..bundle import Bundle
 from ..output import Failure, count, waiting
-from ..runner import ENGINES, Runner, make_runner
+from ..runner import ENGINES, LoadedRunner, Runner, make_runner
 from .packets import is_datagram
 
 #: Reasons of frames that never reach the program, as on a node: its radio drops what has a wrong FCS, and what is not a
@@ -50,14 +50,11 @@ def meaning(r: Result) -> tuple:
     return r.verdict, r.reason, r.port, r.out
 
 
-class BundleRunner(Runner):
+class BundleRunner(LoadedRunner):
     """A bundle as it is, without its program."""
 
     def __init__(self, name: str, bundle: Bundle):
         self.program = get_engine(name).load(bundle)
-
-    def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
-        return self.program.run(frame, meta)
 
 
 def runner(name: str, program: ast.Program, given: control.Tables | None = None, compiled: Compiled | None = None,

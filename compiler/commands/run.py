@@ -9,7 +9,7 @@ import click
 from lpn.lang import ast, tables as control
 from lpn.runtime import linktype as links
 from lpn.runtime.capture import FCS_MODES, Writer
-from lpn.runtime.engines import Result
+from lpn.runtime.engines import EngineError, Result
 
 from ..bundle import Bundle
 from ..output import STDOUT, Failure, Table, counted, put_json, say
@@ -57,11 +57,14 @@ class Number(click.ParamType):
 @click.option("--node-ext", type=Number(64), default=0, help="The node's EUI-64.")
 @click.option("--node-pan", type=Number(16), default=0, help="The node's PAN.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first so many frames.")
+@click.option("--then", "successor", metavar="FILE", help="Another version that takes FILE's place, with what that keeps (see --at).")
+@click.option("--at", type=click.IntRange(min=1), metavar="N", help="The first frame that --then runs.")
 @click.option("-v", "--verbose", is_flag=True, help="Draw each packet as the parser sees it (needs the source).")
 @compile_options
 @json_option
 def command(file: str, capture: str, target: str | None, out_linktype: int | None, tables_file: str | None, engine: str | None,
-            compare: str | None, fcs: str, node_short: int, node_ext: int, node_pan: int, limit: int | None, verbose: bool,
+            compare: str | None, fcs: str, node_short: int, node_ext: int, node_pan: int, limit: int | None, successor: str | None,
+            at: int | None, verbose: bool,
             fuse: bool, without: tuple[str, ...], level: int, as_json: bool) -> int:
     """Run the frames of a capture through FILE, a source (.lpn) or a bundle (.lpnb).
 
@@ -70,6 +73,7 @@ def command(file: str, capture: str, target: str | None, out_linktype: int | Non
       lpnc run udp.lpn --in x.pcap --json --limit 10
       lpnc run udp.lpn --in x.pcap --compare engine,reference,rbpf
       lpnc run decompress.lpn --tables contexts.json --in x.pcap --out y.pcap
+      lpnc run v1.lpn --in x.pcap --then v2.lpn --at 100
 
     With --json one object per frame: frame (from 1), verdict, reason, port,
     out (hex of the rebuilt packet, or null), insns (eBPF instructions executed;
@@ -80,38 +84,67 @@ def command(file: str, capture: str, target: str | None, out_linktype: int | Non
     Frames that never reach the program are dropped with a reason of their own:
     Fcs (the frame check sequence is wrong) and NotFrame (the record holds no
     whole frame).
+
+    With --then, the program is replaced between two frames and none is lost: persistent
+    registers of the same name and type keep their content, and what
+    `migrate version N { ... }` says is done.
     """
     engines = names(engine, compare)
     check_usage(file, capture, target, as_json, verbose)
-    given = read_input(file)
+    if (successor is None) != (at is None):
+        raise click.UsageError("--then and --at belong together", click.get_current_context())
     node = {"node_short": node_short, "node_ext": node_ext, "node_pan": node_pan}
-    program: ast.Program | None = None
-    tables: control.Tables | None = None
-    if given.kind == "source":
-        program = given.program(without)
-        warnings(program)
-        if program.hooks and not program.chain:
-            raise Failure(f"{shown(file)}: {NO_CHAIN}", 1)
-        tables = control.load(tables_file, program) if tables_file else None
-        made = compiled(program, "lpn", fuse, level) if {"engine", "rbpf", "m3"} & set(engines) else None
-        runners = [runner(name, program, tables, made, level) for name in engines]
-    else:
-        runners = bundle_runners(given, engines, bool(tables_file or verbose or fuse or without))
+    program, tables, runners = prepared(file, engines, tables_file, fuse, without, level, verbose)
+    following = prepared(successor, engines, tables_file, fuse, without, level, verbose) if successor is not None else None
     view = Json() if as_json else Silent() if target == STDOUT else Drawn(program, tables) if verbose else Rows(program, tables)
     view.engines = engines
     totals, rebuilt = Totals(), []
     try:
+        if following is not None and at == 1:
+            take_over(runners, following, view, successor, 1)
         for outcome in counted(outcomes(capture, runners, node, fcs, limit), "frames"):
             totals.add(outcome)
             view.add(outcome)
             if target is not None and outcome.result.out is not None:
                 rebuilt.append((outcome.frame.time_us, outcome.result.out))
+            if following is not None and outcome.frame.number + 1 == at:
+                take_over(runners, following, view, successor, at)
     finally:
         view.end()
     view.summary(totals)
     if target is not None:
         write_packets(target, out_linktype, rebuilt, view)
     return int(totals.differing > 0)
+
+
+Prepared = tuple[ast.Program | None, control.Tables | None, list[Runner]]
+
+
+def prepared(file: str, engines: list[str], tables_file: str | None, fuse: bool, without: tuple[str, ...], level: int, verbose: bool) -> Prepared:
+    """A source or bundle in each engine."""
+    given = read_input(file)
+    if given.kind != "source":
+        return None, None, bundle_runners(given, engines, bool(tables_file or verbose or fuse or without))
+    program = given.program(without)
+    warnings(program)
+    if program.hooks and not program.chain:
+        raise Failure(f"{shown(file)}: {NO_CHAIN}", 1)
+    tables = control.load(tables_file, program) if tables_file else None
+    made = compiled(program, "lpn", fuse, level) if {"engine", "rbpf", "m3"} & set(engines) else None
+    return program, tables, [runner(name, program, tables, made, level) for name in engines]
+
+
+def take_over(runners: list[Runner], following: Prepared, view: Silent, file: str | None, at: int) -> None:
+    """From the next frame on, the other program runs: `runners` becomes its."""
+    program, tables, successors = following
+    try:
+        plans = [new.replace(old) for new, old in zip(successors, runners, strict=True)]
+    except EngineError as e:
+        raise Failure(f"{shown(str(file))} cannot take over at frame {at}: {e}", 1) from None
+    runners[:] = successors
+    view.replaced(program, tables)
+    done = [f"keeps {', '.join(plans[0].kept) or 'nothing'}", *(f"runs {migration.name}" for migration in plans[0].migrations)]
+    say(f"frame {at}: {shown(str(file))} takes over, {', '.join(done)}", err=True)
 
 
 def names(engine: str | None, compare: str | None) -> list[str]:
@@ -171,6 +204,9 @@ class Silent:
     def wrote(self, text: str) -> None:
         pass
 
+    def replaced(self, program: ast.Program | None, tables: control.Tables | None) -> None:
+        """Another program runs from the next frame on."""
+
 
 class Json(Silent):
     def add(self, outcome: Outcome) -> None:
@@ -190,12 +226,15 @@ class Rows(Silent):
     """A table with one row a frame, then the totals."""
 
     def __init__(self, program: ast.Program | None, tables: control.Tables | None):
+        self.replaced(program, tables)
+        self.table = Table([">frame", ">time", ">bytes", "verdict", "reason", ">port", ">insns", "packet"])
+        self.first: int | None = None
+
+    def replaced(self, program: ast.Program | None, tables: control.Tables | None) -> None:
         self.describer = Describer(program) if program else None
         self.state = self.describer.reference.state(tables) if self.describer else None
         if self.describer:
             self.describer.state = self.state
-        self.table = Table([">frame", ">time", ">bytes", "verdict", "reason", ">port", ">insns", "packet"])
-        self.first: int | None = None
 
     def about(self, outcome: Outcome) -> str:
         if not outcome.reached:

@@ -40,6 +40,7 @@ class Lowering(Parsers, Extracts, Processors, Deparsers, Codecs, Sums, Expressio
         images = sum(i.layout.image_size for i in record.instances if not i.in_packet)
         self.program, self.record, self.state_layout = program, record, state_layout
         self.derived, self.target, self.fn = derived, target, fn
+        self.old_layout: StateLayout | None = None          # in a migration: the old registers, where the record is
         self.record_in_memory, self.debug = record_in_memory, debug
         self.images_in_memory = record_in_memory or images > LOCAL_IMAGES
         self.env: dict[object, Place] = {}

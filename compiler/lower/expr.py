@@ -4,7 +4,7 @@ from __future__ import annotations
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, Bits, Val, i32
-from lpn.compiler.state import scalar_width
+from lpn.compiler.state import StateObject, scalar_width
 from lpn.compiler.target import MAX_PACKET, NODE_SLOTS, VERDICTS
 from lpn.lang import ast, meters
 from lpn.lang.types import Array, Bits as BitsType, Bool, ErrorType, HeaderType, Stack, StructType
@@ -173,6 +173,8 @@ class Expressions(Bits):
             return self.constant(self.width_of(e.type), decl.number)
         if isinstance(decl, ast.ErrorMember):
             return self.constant(ERROR_WIDTH, self.program.reason_number(decl.name))
+        if isinstance(decl, ast.Register):      # old.x
+            return self.state_object(decl)
         if decl in ("next", "last"):
             return self.stack_element(e)
         if decl == "lastIndex":
@@ -228,8 +230,14 @@ class Expressions(Bits):
     # ---- state
 
     def state_object(self, decl) -> StateCell:
-        obj = self.state_layout.by_decl[decl]
-        return StateCell(self, obj.cell, self.at(self.state, obj.offset))
+        obj, region = self.state_region(decl)
+        return StateCell(self, obj.cell, self.at(region, obj.offset))
+
+    def state_region(self, decl) -> tuple[StateObject, ir.Value]:
+        """An object and the start of the region that has it."""
+        if self.old_layout is not None and decl in self.old_layout.by_decl:
+            return self.old_layout.by_decl[decl], self.rec
+        return self.state_layout.by_decl[decl], self.state
 
     def index_limit(self, index: ast.Expr, v: Val) -> int:
         """More than any value of the index; a codec's `first` has masked its own."""
@@ -237,11 +245,11 @@ class Expressions(Bits):
         return min(limit, self.masked.get(getattr(index, "decl", None), limit))
 
     def array_cell(self, decl, index: ast.Expr) -> StateCell:
-        obj = self.state_layout.by_decl[decl]
+        obj, region = self.state_region(decl)
         v = self.bits_of(index)
         if v.const is not None:                 # beyond the end only in a turn of an unrolled loop
             inside = None if v.const < obj.count else self.bool_const(False)
-            return StateCell(self, obj.cell, self.at(self.state, obj.offset + min(v.const, obj.count - 1) * obj.stride), inside)
+            return StateCell(self, obj.cell, self.at(region, obj.offset + min(v.const, obj.count - 1) * obj.stride), inside)
         inside, i = None, v.limbs[0]
         if self.index_limit(index, v) > obj.count:
             # opaque, or LLVM compares what the index was made from; and again, or it drops the choice where the result is
@@ -250,7 +258,7 @@ class Expressions(Bits):
             inside = self.less(v, self.constant(v.width, obj.count))
             i = self.opaque(self.b.select(inside, v.limbs[0], i32(0)), here=True)
         at = self.b.add(self.b.mul(i, i32(obj.stride)), i32(obj.offset))
-        return StateCell(self, obj.cell, self.at(self.state, at), inside)
+        return StateCell(self, obj.cell, self.at(region, at), inside)
 
     # ---- operators
 

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, PTR, i32
+from lpn.compiler.kept import KeptTable
 from lpn.compiler.layout import RecordLayout
 from lpn.compiler.state import StateLayout
 from lpn.compiler.target import VERDICTS, Target
 from lpn.lang import ast
+from lpn.lang.persist import Migration
 from lpn.lang.derive import derived, representation
+from lpn.lang.tables import stateful
 
 from .base import Lowering
 from .bounded import BoundedLowering
@@ -18,6 +21,7 @@ from .debug import DebugInfo
 
 KINDS = {ast.Parser: 1, ast.Processor: 2, ast.Deparser: 3}
 FUSED = 5
+MIGRATION = 6
 ENTRY = "entry"                                 # the function's symbol in the object file
 
 
@@ -35,7 +39,7 @@ class ProgramLowering:
     def __init__(self, program: ast.Program, target: Target):
         self.program, self.target = program, target
         self.record = RecordLayout(program, representation(program))
-        self.state = StateLayout(program)
+        self.state = StateLayout(stateful(program))
         self.derived = derived(program)
 
     def new_function(self, name: str, span) -> tuple[ir.Module, ir.Function, DebugInfo]:
@@ -66,6 +70,22 @@ class ProgramLowering:
             low.deparser(decl, accept)
         low.finish()
         return Lowered(decl.name, KINDS[type(decl)], module, isinstance(decl, ast.Deparser))
+
+    def migration(self, block: Migration) -> tuple[Lowered, KeptTable]:
+        """A `migrate` block: a container whose record is the old registers that it declares; the table says where they lie."""
+        assert block.decl is not None
+        module, fn, debug = self.new_function(block.name, block.decl.span)
+        low = self.lowering(fn, debug, in_memory=True)
+        low.old_layout = StateLayout(zip(block.needs, block.decl.old))
+        end = low.b.append_basic_block("end")
+        low.returns.append((None, end))
+        low.run(block.decl.body.statements)
+        if not low.b.block.is_terminated:
+            low.b.branch(end)
+        low.b.position_at_end(end)
+        low.leave(i32(0))
+        low.finish()
+        return Lowered(block.name, MIGRATION, module, False), low.old_layout.kept(low.old_layout.objects)
 
     def fused(self, name: str, chain: list[ast.Decl]) -> Lowered:
         """The whole chain in one function; the header record lives in variables."""

@@ -19,6 +19,7 @@ from .externs import Externs, contexts
 from .flow import Flow
 from .headers import Headers
 from .members import Members
+from .migrations import Migrations, migrations
 from .parsers import Parsers
 from .processors import Processors
 from .protocols import Protocols
@@ -29,7 +30,8 @@ from .statements import Statements
 from .sums import summed_headers
 
 
-class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors, Protocols, Externs, Statements, Base):
+class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors, Protocols, Externs,
+              Migrations, Statements, Base):
     """All parts of the checker over one program."""
 
     def __init__(self, program: ast.Program):
@@ -72,7 +74,7 @@ class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors,
         return [(ast.Header, self.header_body), (ast.Function, self.function_body), (ast.Codec, self.codec_body),
                 (ast.Parser, self.parser_body), (ast.Processor, self.processor_body), (ast.Deparser, self.deparser_body),
                 (ast.Timing, self.timing_body), (ast.Protocol, self.protocol_body),
-                (ast.Migrate, lambda decl: self.block(decl.body)),
+                (ast.Migrate, self.migrate_body),
                 (ast.Action, lambda decl: self.body(decl, self.globals, Void()))]
 
 
@@ -89,6 +91,7 @@ def check(program: ast.Program, supported: bool = True) -> ast.Program:
             purity(program, checker.diagnostics)
             summed_headers(program, checker.diagnostics)
             contexts(program, checker.diagnostics)
+            migrations(program, checker.diagnostics)
         if not checker.diagnostics.errors:
             Flow(program, checker.diagnostics).run()
         if supported and not checker.diagnostics.errors:

@@ -58,6 +58,8 @@ class Base:
     statements: Callable[[list[ast.Stmt]], None]
     block: Callable[[ast.Block], None]
     body: Callable[[ast.Function | ast.Action, Scope, Type | None], None]
+    migrate_body: Callable[[ast.Migrate], None]
+    old_member: Callable[[ast.Member, ast.Name, ast.Migrate], Type | None]
     ensure_local: Callable[[ast.Decl], None]
     varbit_allowed: bool
     loop_variables: set[ast.VarDecl]

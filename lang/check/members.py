@@ -11,6 +11,8 @@ class Members(Base):
     def _Member(self, e: ast.Member, want: Type | None) -> Type | None:
         if isinstance(e.base, ast.Name):
             known = self.scope.find(e.base.name)
+            if isinstance(self.module, ast.Migrate) and e.base.name == "old":
+                return self.old_member(e, e.base, self.module)
             if known is None and e.base.name == "error":
                 return self.error_member(e, e.base)
             if known is None and e.base.name == builtins.NODE_NAME:
@@ -213,6 +215,8 @@ class Members(Base):
                 return self.name_not_assignable(e)
             case ast.Member(decl=ast.StructField()):
                 return self.not_assignable(e.base)
+            case ast.Member(decl=ast.Register()):
+                return ("the old state is only read", "assign this version's register")
             case ast.Member(decl=str()):
                 if isinstance(e.base.type, Meta):
                     if e.decl in builtins.META_WRITABLE:

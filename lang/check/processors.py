@@ -201,7 +201,7 @@ class Processors(Base):
                 if isinstance(local, ast.Table):
                     self.table(local)
                 elif isinstance(local, ast.Migrate):
-                    self.block(local.body)
+                    self.migrate_body(local)
             self.block(processor.apply)
 
     def ensure_local(self, decl: ast.Decl) -> None:

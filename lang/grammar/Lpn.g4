@@ -51,7 +51,7 @@ structDecl : 'struct' identifier '{' structField* '}' ;
 structField : typeRef identifier ('=' expr)? ';' ;
 functionDecl : 'function' typeRef identifier '(' params? ')' block ;
 externDecl : 'extern' typeRef identifier '(' params? ')' ('cost' expr)? ('in' '{' identifier (',' identifier)* '}')? ';' ;
-migrateDecl : 'migrate' 'version' expr block ;
+migrateDecl : 'migrate' 'version' expr '{' registerDecl* statement* '}' ;
 
 // ---------------------------------------------------------------- headers
 

@@ -10,12 +10,14 @@ from typing import Optional
 
 from .. import ast
 from ..derive import derived
-from ..tables import Tables
+from ..persist import Plan, layout, migrations, plan, version
+from ..tables import Tables, stateful
 from .draw import draw
 from .modules import ACCEPT, TRANSMIT, run_module
 from .run import Run
-from .state import State
-from .values import NotSupported
+from .scope import Scope
+from .state import State, retyped
+from .values import NotSupported, zero
 
 __all__ = ["NotSupported", "Reference", "Result", "State"]
 
@@ -61,6 +63,21 @@ class Reference:
             if outcome.verdict not in (ACCEPT, TRANSMIT):
                 return Result(verdict, outcome.reason, port)
         return Result(verdict, None, port, out + run.packet.rest if out is not None else None)
+
+    def replace(self, old: State, tables: Optional[Tables] = None) -> tuple[State, Plan]:
+        """The state with which this program goes on where another one ran: persistent registers are kept, its migrations run.
+        Raises StateError when that cannot be."""
+        chosen = plan(layout(old.program), version(old.program), layout(self.program), migrations(self.program))
+        state = self.state(tables)
+        state.keep(old, chosen.kept)
+        names = dict(stateful(old.program))
+        for migration in chosen.migrations:
+            run = self.prepare(b"", {}, state)
+            assert migration.decl is not None
+            run.old = {register.name: retyped(old.cells[names[name]], zero(register.type))
+                       for name, register in zip(migration.needs, migration.decl.old, strict=True)}
+            run.statements.body(migration.decl.body.statements, Scope())
+        return state, chosen
 
     def explain(self, frame: bytes, meta: Optional[dict] = None, state: Optional[State] = None) -> str:
         """The packet drawn in text, as the parser sees it: each header's fields with place and value. Nothing changes."""

@@ -40,6 +40,7 @@ class Run:
                  externs: Mapping[str, Callable[..., "int | None"]] | None = None) -> None:
         self.program, self.derived, self.state = program, derived, state
         self.externs = externs or {}
+        self.old: dict[str, object] = {}        # in a migration: the old registers
         self.packet = Packet(bytes(frame))
         self.meta, self.node = meta_fields(meta), node_fields(meta)
         self.expressions, self.statements, self.calls = Expressions(self), Statements(self), Calls(self)
@@ -130,6 +131,8 @@ class Run:
     def builtin(self, name: str) -> object:
         if name == "node":
             return self.node
+        if name == "old":
+            return self.old
         raise NotSupported(f"the reference does not know {name!r}")
 
     def reason(self, expr: Optional[ast.Expr], default: str) -> str:

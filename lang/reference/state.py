@@ -1,6 +1,7 @@
 """The state of a program: registers and counters by declaration, read and set by name; entries of tables."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Union
 
 from .. import ast
@@ -47,6 +48,13 @@ class State:
         else:
             self.cells[decl] = changed(cell, value)
 
+    def keep(self, old: "State", names: Iterable[str]) -> None:
+        """Take over the content of registers that `old` has under the same names, with the same types."""
+        before, mine = dict(stateful(old.program)), dict(stateful(self.program))
+        for name in names:
+            decl = mine[name]
+            self.cells[decl] = retyped(old.cells[before[name]], zero(decl.type))
+
     def load(self, tables: Tables) -> "State":
         """Take over what a tables file says: register cells are set, entries added to the program's own."""
         for cell in tables.cells:
@@ -62,6 +70,14 @@ class State:
             for name in reversed(path.split(".") if path else []):
                 whole = {name: whole}
             self.put(cell.register, index, whole)
+
+
+def retyped(value: object, like: object) -> object:
+    """A register's content as one of another declaration of the same type."""
+    if isinstance(value, list):
+        assert isinstance(like, list)
+        return [retyped(each, other) for each, other in zip(value, like, strict=True)]
+    return changed(like, plain(value))
 
 
 def changed(old: object, value: object) -> object:

@@ -43,7 +43,7 @@ int lpn_chain_fits(const lpn_container *const *container, uint32_t containers, u
     for (uint32_t i = 0; i < containers; i++) {
         const lpn_image *image = &container[i]->image;
         bool head = i == 0, last = i + 1 == containers;
-        if ((image->kind == LPN_PARSER && !head) || (image->kind == LPN_DEPARSER && !last)
+        if (image->kind == LPN_MIGRATION || (image->kind == LPN_PARSER && !head) || (image->kind == LPN_DEPARSER && !last)
             || ((image->kind == LPN_FUSED || image->kind == LPN_TIMING) && !(head && last))) {
             return LPN_E_CHAIN;
         }

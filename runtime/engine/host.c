@@ -236,6 +236,46 @@ void lpn_host_run(lpn_host *host, const uint8_t *frame, uint32_t size, const lpn
                                  .payload = r.payload, .port = port, .error = r.error };
 }
 
+static lpn_kept kept(const uint8_t *rows, uint32_t count, const uint8_t *memory, uint32_t size)
+{
+    return (lpn_kept){ rows, count, (uint8_t *)(uintptr_t)memory, size };
+}
+
+int lpn_host_carry(const uint8_t *to_rows, uint32_t to_count, uint8_t *to, uint32_t to_size,
+                   const uint8_t *from_rows, uint32_t from_count, const uint8_t *from, uint32_t from_size, int mode,
+                   uint32_t *at)
+{
+    lpn_kept mine = kept(to_rows, to_count, to, to_size), theirs = kept(from_rows, from_count, from, from_size);
+    return lpn_state_carry(&mine, &theirs, (enum lpn_carry)mode, at);
+}
+
+int lpn_host_migrate(lpn_host *host, const uint8_t *image, size_t size, const uint8_t *rows, uint32_t count,
+                     const uint8_t *from_rows, uint32_t from_count, const uint8_t *from, uint32_t from_size,
+                     uint32_t *at)
+{
+    lpn_image parsed;
+    *at = 0;
+    int error = lpn_image_parse(&parsed, image, size);
+    if (error != LPN_OK) {
+        return error;
+    }
+    uint8_t *record = calloc(1, parsed.record_size + 1u), *data = calloc(1, parsed.data_size + 1u);
+    if (record == NULL || data == NULL) {
+        error = LPN_E_MEMORY;
+    } else {
+        lpn_container container;
+        lpn_kept needs = kept(rows, count, record, parsed.record_size);
+        lpn_kept old = kept(from_rows, from_count, from, from_size);
+        error = lpn_container_init(&container, image, size, data, parsed.data_size, at);
+        if (error == LPN_OK) {
+            error = lpn_state_migrate(&host->chain, &container, &needs, &old, at);
+        }
+    }
+    free(record);
+    free(data);
+    return error;
+}
+
 uint32_t lpn_host_traces(lpn_host *host, uint64_t *pairs, uint32_t room)
 {
     uint32_t n = host->traces < room ? host->traces : room;

@@ -68,6 +68,16 @@ uint64_t lpn_host_call(void *host, uint32_t number, const uint64_t *r);
 void lpn_host_run(lpn_host *host, const uint8_t *frame, uint32_t size, const lpn_host_meta *meta,
                   uint8_t *packet, uint32_t *packet_size, lpn_host_result *result);
 
+/* Registers of one version into memory of another: `mode` is enum lpn_carry, the sizes are rows and bytes. */
+int lpn_host_carry(const uint8_t *to_rows, uint32_t to_count, uint8_t *to, uint32_t to_size,
+                   const uint8_t *from_rows, uint32_t from_count, const uint8_t *from, uint32_t from_size, int mode,
+                   uint32_t *at);
+
+/* Run a migration on the host's state; the old registers are as for lpn_host_carry. */
+int lpn_host_migrate(lpn_host *host, const uint8_t *image, size_t size, const uint8_t *rows, uint32_t count,
+                     const uint8_t *from_rows, uint32_t from_count, const uint8_t *from, uint32_t from_size,
+                     uint32_t *at);
+
 /* Pairs of numbers given to helper `trace` since the last call, oldest first; returns how many. */
 uint32_t lpn_host_traces(lpn_host *host, uint64_t *pairs, uint32_t room);
 

@@ -113,7 +113,7 @@ int lpn_image_parse(lpn_image *image, const uint8_t *bytes, size_t size)
         return LPN_E_CHECKSUM;
     }
     image->kind = bytes[16];
-    if (image->kind < LPN_PARSER || image->kind > LPN_FUSED) {
+    if (image->kind < LPN_PARSER || image->kind > LPN_MIGRATION) {
         return LPN_E_KIND;
     }
     image->profile = bytes[17];

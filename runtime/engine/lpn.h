@@ -79,7 +79,9 @@
     /* node */ \
     X(LPN_E_HOOK, "bad hook") \
     X(LPN_E_CONTEXT, "helper not allowed in this context") \
-    X(LPN_E_EXTERN, "no such function of the node")
+    X(LPN_E_EXTERN, "no such function of the node") \
+    /* state of another version */ \
+    X(LPN_E_STATE, "a register that is kept has another type, or is missing")
 
 #define LPN_ERROR_CODE(code, name) code,
 enum lpn_error { LPN_ERRORS(LPN_ERROR_CODE) LPN_ERROR_COUNT };
@@ -90,7 +92,7 @@ const char *lpn_error_name(int error);
 
 /* ------------------------------------------------------------------------------------------- image.c */
 
-enum lpn_kind { LPN_PARSER = 1, LPN_PROCESSOR, LPN_DEPARSER, LPN_TIMING, LPN_FUSED };
+enum lpn_kind { LPN_PARSER = 1, LPN_PROCESSOR, LPN_DEPARSER, LPN_TIMING, LPN_FUSED, LPN_MIGRATION };
 enum { LPN_FLAG_CLEAN32 = 1, LPN_FLAG_CERTIFIED = 2, LPN_FLAG_DEPARSES = 4 };
 
 /** A parsed container image; the pointers lead into the bytes it was parsed from. */
@@ -336,5 +338,34 @@ int lpn_chain_check(const lpn_chain *chain);
  */
 void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_meta *meta,
                    lpn_result *result);
+
+/* ------------------------------------------------------------------------------------------- state.c */
+
+/** Registers in memory: rows of the bundle's `kept`, or of what a migration needs. */
+typedef struct {
+    const uint8_t *rows;
+    uint32_t count;
+    uint8_t *memory;            /**< 8-aligned */
+    uint32_t size;
+} lpn_kept;
+
+/**
+ * What to do about a register that is not there, or there with another type. NEW: a missing one begins anew, another
+ * type is an error. SAME: both begin anew, a migration will see to them. ALL: both are errors.
+ */
+enum lpn_carry { LPN_CARRY_NEW, LPN_CARRY_SAME, LPN_CARRY_ALL };
+
+/**
+ * Copy registers of one version to the places they have in another: those of the same name and type.
+ * Returns LPN_OK, or LPN_E_STATE or LPN_E_MEMORY with the row of `to` in `*at`; some may have been copied then.
+ */
+int lpn_state_carry(const lpn_kept *to, const lpn_kept *from, enum lpn_carry mode, uint32_t *at);
+
+/**
+ * Run a migration's container once: it gets `needs` filled from the old registers, and `chain->state` is the new state.
+ * Only state, fuel, ctx, out and run of `chain` are used. On an error `*at` is a row of `needs`, or the instruction.
+ */
+int lpn_state_migrate(lpn_chain *chain, const lpn_container *container, const lpn_kept *needs, const lpn_kept *from,
+                      uint32_t *at);
 
 #endif

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from lpn.compiler.bundle import MATCH_KINDS, Bundle, BundleError, Entry, Table
+from lpn.compiler.kept import Migration
 from lpn.runtime.engine.build import BuildError, library
 from lpn.runtime.engines import (DEFAULT_FUEL, MAX_PACKET, VERDICTS, Engine, EngineError, EngineUnavailable,
                                  Externs, Program, Result, bound, check_meta, entry_bytes)
@@ -125,6 +126,13 @@ class NativeProgram(Program):
         if len(state) != self.bundle.state_size:
             raise EngineError(f"{len(state)} bytes of state, the bundle has {self.bundle.state_size}")
         self._state[:] = state
+
+    def migrate(self, migration: Migration, old: Bundle, state: bytes) -> None:
+        image, at = self.bundle.module(migration.module).to_bytes(), self.ffi.new("uint32_t *")
+        mine, theirs = migration.needs, old.kept
+        error = self.lib.lpn_host_migrate(self.host.handle, image, len(image), mine.rows(), len(mine.entries), theirs.rows(),
+                                          len(theirs.entries), state, len(state), at)
+        self.host.check(error, f"{migration.module}, at {at[0]}")
 
     def set_entries(self, table: str, entries: Iterable[Entry]) -> None:
         self.host.set_entries(self._table(table), entries)

@@ -12,6 +12,7 @@ from typing import Any
 
 from lpn.compiler.bundle import Bundle, Entry
 from lpn.compiler.image import Flag, Image, Kind
+from lpn.compiler.kept import Migration
 from lpn.runtime.engine.build import BuildError
 from lpn.runtime.engine.native import NativeHost, as_bundle
 from lpn.runtime.engines import (DEFAULT_FUEL, MAX_PACKET, OUT_SIZE, REASON_ENGINE, VERDICTS, WINDOW, Engine,
@@ -20,6 +21,7 @@ from lpn.runtime.memory import CONTEXT, CONTEXT_SIZE, Buffer, Regions, context
 from lpn.runtime.raw import RawResult, raw_result
 from lpn.runtime.rbpf.build import library
 from lpn.runtime.rbpf.translate import translate
+from lpn.runtime.replace import CARRY_ALL, carried
 
 _MESSAGE = 600
 _MAX_TRACES = 256
@@ -121,6 +123,19 @@ class RbpfProgram(Program):
         if len(state) != self.bundle.state_size:
             raise EngineError(f"{len(state)} bytes of state, the bundle has {self.bundle.state_size}")
         self._state.view[:len(state)] = state
+
+    def migrate(self, migration: Migration, old: Bundle, state: bytes) -> None:
+        image = self.bundle.module(migration.module)
+        record, ctx, out = Buffer(image.record_size), Buffer(CONTEXT_SIZE), Buffer(OUT_SIZE)
+        record.view[:image.record_size] = carried(bytes(image.record_size), migration.needs, state, old.kept, CARRY_ALL)
+        ctx.view[:] = context(ctx.address, 0, record.address, self._state.address, out.address, {})
+        vm = RbpfVm(image.text, Buffer(len(image.rodata), image.rodata), Buffer(len(image.data), image.data),
+                    (record, self._state, out), self.host)
+        vm.environment(0)
+        try:
+            vm.run(ctx.address, CONTEXT_SIZE, ctx.address, CONTEXT_SIZE)
+        except RbpfFault as e:
+            raise EngineError(f"{migration.module}: {e}") from None
 
     def set_entries(self, table: str, entries: Iterable[Entry]) -> None:
         self.host.set_entries(self._table(table), entries)

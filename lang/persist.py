@@ -1,0 +1,92 @@
+"""What a program keeps when another version takes its place: persistent registers by name and type, and migrations.
+
+Both kinds of programs, checked ones and bundles, ask here what is kept; both tell it by `Layout`.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from . import ast
+from .tables import stateful
+from .types import Array, Bool, EnumType, StructType, Type
+
+#: Persistent registers: name (`Module.name`) to type, as `shape` writes it.
+Layout = Mapping[str, str]
+
+
+class StateError(Exception):
+    """The state of the program that runs cannot become the new one's; one line that names the register."""
+
+
+def shape(type_: Type | None) -> str:
+    """A register's type by what its cells hold, so that types with the same text have the same bits in the same places."""
+    if isinstance(type_, Array):
+        return f"{shape(type_.cell)}[{type_.size}]"
+    if isinstance(type_, StructType):
+        return "{" + ", ".join(f"{field.name}: {shape(field.type)}" for field in type_.decl.fields) + "}"
+    if isinstance(type_, EnumType):
+        return shape(type_.decl.base.type)
+    return "bool" if isinstance(type_, Bool) else str(type_)
+
+
+def layout(program: ast.Program) -> dict[str, str]:
+    return {name: shape(decl.type) for name, decl in stateful(program) if isinstance(decl, ast.Register) and decl.persistent}
+
+
+def version(program: ast.Program) -> int:
+    """The version of the program's protocol; 0 where it has none."""
+    protocol = next((decl for decl in program.decls if isinstance(decl, ast.Protocol)), None)
+    return int(protocol.version.const or 0) if protocol is not None and protocol.version is not None else 0
+
+
+@dataclass(frozen=True)
+class Migration:
+    """A `migrate` block. `name`: its container's; `needs`: what it reads of the old state."""
+
+    name: str
+    version: int
+    needs: Layout
+    decl: ast.Migrate | None = None
+
+
+def migrations(program: ast.Program) -> list[Migration]:
+    """Every `migrate` block, in order of declaration."""
+    return [Migration(f"{prefix}migrate.{number}", number, {prefix + old.name: shape(old.type) for old in decl.old}, decl)
+            for prefix, decl in migrate_blocks(program) for number in [int(decl.version.const or 0)]]
+
+
+def migrate_blocks(program: ast.Program) -> Iterator[tuple[str, ast.Migrate]]:
+    """Each with what stands before the names of its module's registers."""
+    for decl in program.decls:
+        if isinstance(decl, ast.Migrate):
+            yield "", decl
+        elif isinstance(decl, ast.Processor):
+            for local in decl.locals:
+                if isinstance(local, ast.Migrate):
+                    yield f"{decl.name}.", local
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What becomes of the new program's persistent registers: `kept` have the old content, then the migrations run."""
+
+    kept: tuple[str, ...]
+    migrations: tuple[Migration, ...]
+
+
+def plan(old: Layout, old_version: int, new: Layout, blocks: Sequence[Migration]) -> Plan:
+    """How the old state becomes the new one. Raises StateError."""
+    chosen = tuple(block for block in blocks if block.version == old_version)
+    for block in chosen:
+        for name, type_ in block.needs.items():
+            if name not in old:
+                raise StateError(f"migrate version {old_version} reads register '{name}', and version {old_version} keeps no such register"
+                                 f" (it keeps {', '.join(old) or 'none'})")
+            if old[name] != type_:
+                raise StateError(f"migrate version {old_version} reads register '{name}' as {type_}, and in version {old_version} it is {old[name]}")
+    for name, type_ in new.items():
+        if old.get(name, type_) != type_ and not chosen:
+            raise StateError(f"persistent register '{name}' is {type_}, and in version {old_version}, which runs, it is {old[name]}: "
+                             f"write migrate version {old_version} {{ ... }}, or give it another name")
+    return Plan(tuple(name for name, type_ in new.items() if old.get(name) == type_), chosen)

@@ -1,0 +1,231 @@
+"""A program takes another's place: what is kept, what is migrated, what is refused; the same in every engine."""
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import replace as with_
+from pathlib import Path
+
+import pytest
+from cli import lpnc
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lpn.compiler.bundle import Bundle, BundleError
+from lpn.compiler.build import compile_program
+from lpn.compiler.fuzz import cells, compiled_cells
+from lpn.compiler.kept import Kept, KeptTable
+from lpn.compiler.runner import make_runner
+from lpn.lang import ast
+from lpn.lang.check import check
+from lpn.lang.loader import load
+from lpn.lang.source import Source
+from lpn.runtime.capture import Writer
+from lpn.runtime.engine.native import open_engine
+from lpn.runtime.engines import EngineError, get_engine
+from lpn.runtime.replace import CARRY_ALL, CARRY_NEW, CARRY_SAME, carried, replace
+
+ENGINES = ("reference", "engine", "rbpf")
+HEAD = """
+header H { bit<8> a; bit<16> b; }
+struct headers { H h; }
+struct Pair { bit<16> id; bool on; }
+struct Peer { bit<32> id; bool on; }
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.h); }
+"""
+
+
+def program(state: str, apply: str, version: int, more: str = "") -> ast.Program:
+    text = f"""{HEAD} {state}
+    processor P(inout headers h, inout meta m) {{ {more} apply {{ {apply} }} }}
+    protocol X version {version} {{ on radio.rx_done : Rx -> P -> Tx; }}"""
+    return check(load(Source("replace.lpn", text)))
+
+
+OLD = program("persistent register<bit<16>> total; persistent register<Pair>[3] pairs; register<bit<8>> plain;",
+              "total = total + 1; plain = plain + 1; seen[h.h.a] = seen[h.h.a] + h.h.b; pairs[h.h.a].id = total; pairs[h.h.a].on = true;", 1,
+              "persistent register<bit<16>>[3] seen;")
+NEW = program("""register<bit<8>> plain; persistent register<bit<8>> fresh; persistent register<Pair>[3] pairs; persistent register<bit<32>> total;
+              function bit<32> wide(bit<16> x) { return (bit<32>) x; }
+              migrate version 1 {
+                  register<bit<16>> total;
+                  register<Pair>[3] pairs;
+                  total = 0x10000 + wide(old.total);
+                  for (i in 0..3) { if (old.pairs[i].on) { fresh = fresh + 1; } }
+                  if (fresh > 2) { return; }
+                  fresh = 99;
+              }""",
+              "h.h.b = total[15:0] + pairs[h.h.a].id + seen[h.h.a][15:0]; h.h.a = fresh + plain;", 2,
+              """persistent register<bit<32>>[3] seen;
+              migrate version 1 { register<bit<16>>[3] seen; for (i in 0..3) { seen[i] = wide(old.seen[i]) + 7; } }
+              migrate version 0 { seen[0] = 1; }""")
+
+
+def frames(*pairs: tuple[int, int]) -> list[bytes]:
+    return [struct.pack(">BH", a, b) for a, b in pairs]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("fuse", [False, True])
+def test_kept_and_migrated(engine: str, fuse: bool) -> None:
+    old, new = make_runner(engine, OLD, fuse=fuse), make_runner(engine, NEW, fuse=fuse)
+    for frame in frames((0, 10), (1, 20), (0, 30)):
+        old.run(frame)
+    plan = new.replace(old)
+    assert plan.kept == ("pairs",) and [m.name for m in plan.migrations] == ["migrate.1", "P.migrate.1"]
+    # total 0x10003, two pairs are on, so fresh is 99; seen[0] 47, its pair's id 3
+    assert new.run(frames((0, 0))[0]).out == struct.pack(">BH", 99, 3 + 3 + 47)
+    assert old.run(frames((0, 0))[0]).verdict == "ACCEPT"             # the old one is as it was
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_cannot_be_kept_is_refused_by_name(engine: str) -> None:
+    old = make_runner(engine, OLD)
+    changed = make_runner(engine, program("persistent register<bit<32>> total;", "", 2))
+    with pytest.raises(EngineError, match=r"persistent register 'total' is bit<32>, and in version 1, which runs, it is bit<16>: write migrate version 1"):
+        changed.replace(old)
+    missing = make_runner(engine, program("migrate version 1 { register<bit<8>> plain; }", "", 2))
+    with pytest.raises(EngineError, match=r"migrate version 1 reads register 'plain', and version 1 keeps no such register \(it keeps total, pairs, P.seen\)"):
+        missing.replace(old)
+    other = make_runner(engine, program("migrate version 1 { register<Peer>[3] pairs; }", "", 2))
+    with pytest.raises(EngineError, match=r"reads register 'pairs' as {id: bit<32>, on: bool}\[3\], and in version 1 it is {id: bit<16>, on: bool}\[3\]"):
+        other.replace(old)
+
+
+TYPES = ("bit<8>", "bit<16>", "bit<32>", "bool", "bit<128>", "Pair", "Peer")
+registers = st.dictionaries(st.sampled_from("abcde"), st.tuples(st.booleans(), st.sampled_from(TYPES), st.sampled_from((None, 1, 3))), max_size=5)
+
+
+def declared(chosen: dict) -> str:
+    return "".join(f"{'persistent ' * keep}register<{type_}>{f'[{size}]' if size else ''} {name};\n" for name, (keep, type_, size) in chosen.items())
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(registers, registers, st.randoms(use_true_random=False), st.booleans())
+def test_engines_keep_the_same(before: dict, after: dict, random, migrates: bool) -> None:
+    """Whatever two versions declare, engines and reference refuse the same and keep the same."""
+    block = "migrate version 1 { }" if migrates else ""
+    old, new = program(declared(before), "", 1), program(declared(after) + block, "", 2)
+    content = random.randbytes(2000)
+    compiled_old, compiled_new = compile_program(old), compile_program(new)
+    loaded_old, loaded_new = (get_engine("engine").load(c.bundle) for c in (compiled_old, compiled_new))
+    reference_old, reference_new = make_runner("reference", old), make_runner("reference", new)
+    state = bytearray(compiled_old.state.size)
+    for number, (name, (_, type_, size)) in enumerate(before.items()):
+        for index in range(size or 1):
+            at = 40 * (3 * number + index)
+            values = {"": content[at] & 1 if type_ == "bool" else int.from_bytes(content[at:at + int(type_[4:-1]) // 8], "big")} \
+                if type_[0] == "b" else {"id": content[at], "on": content[at + 1] & 1}
+            decl = reference_old.state.find(name)
+            compiled_old.state.write(state, decl, index, values)
+            reference_old.state.put(decl, index if size else None, values.get("", values))
+    loaded_old.set_state(bytes(state))
+    try:
+        expected = reference_new.replace(reference_old)
+    except EngineError as refused:
+        with pytest.raises(EngineError) as caught:
+            replace(loaded_old, loaded_new)
+        assert str(caught.value) == str(refused)
+        return
+    assert replace(loaded_old, loaded_new).kept == expected.kept
+    assert compiled_cells(compiled_new, loaded_new.state()) == cells(new, reference_new.state)
+
+
+# ---------------------------------------------------------------- the core in C, with tables that lie
+
+def table(*entries: tuple[str, str, int, int]) -> KeptTable:
+    return KeptTable(tuple(Kept(*entry) for entry in entries))
+
+
+def test_rows_outside_the_memory_are_refused() -> None:
+    good = table(("a", "bit<64>", 0, 8))
+    for bad in (table(("a", "bit<64>", 1, 8)), table(("a", "bit<64>", 0xffff, 8))):
+        for mine, theirs in ((good, bad), (bad, good)):
+            with pytest.raises(EngineError, match="register a: not enough memory given"):
+                carried(bytes(8), mine, bytes(range(8)), theirs, CARRY_NEW)
+    assert carried(bytes(8), good, bytes(range(8)), good, CARRY_NEW) == bytes(range(8))
+
+
+def test_what_each_mode_does() -> None:
+    mine = table(("a", "bit<8>", 0, 1), ("b", "bit<8>", 1, 1))
+    theirs = table(("b", "bit<16>", 0, 2), ("a", "bit<8>", 2, 1))
+    alone = table(("a", "bit<8>", 0, 1))
+    old = bytes([1, 2, 3])
+    assert carried(b"xy", mine, old, theirs, CARRY_SAME) == b"\x03y"
+    for mode in (CARRY_NEW, CARRY_ALL):
+        with pytest.raises(EngineError, match="register b: a register that is kept has another type"):
+            carried(b"xy", mine, old, theirs, mode)
+    assert carried(b"xy", mine, b"\x07", alone, CARRY_NEW) == b"\x07y"
+    with pytest.raises(EngineError, match="register b"):
+        carried(b"xy", mine, b"\x07", alone, CARRY_ALL)
+
+
+def test_only_a_migration_migrates() -> None:
+    """The engine compares the table with the container, whatever the host believes."""
+    ffi, lib = open_engine()
+    compiled = compile_program(NEW)
+    loaded = get_engine("engine").load(compiled.bundle)
+    migration, at = compiled.bundle.migrations[0], ffi.new("uint32_t *")
+
+    def error(image: bytes, needs: KeptTable, state: bytes) -> str:
+        number = lib.lpn_host_migrate(loaded.host.handle, image, len(image), needs.rows(), len(needs.entries), OLD_KEPT.rows(),
+                                      len(OLD_KEPT.entries), state, len(state), at)
+        return ffi.string(lib.lpn_error_name(number)).decode()
+
+    OLD_KEPT = compile_program(OLD).bundle.kept
+    state = bytes(compile_program(OLD).state.size)
+    image = compiled.bundle.module(migration.module)
+    assert error(image.to_bytes(), migration.needs, state) == "ok"
+    assert error(image.to_bytes(), migration.needs, state[:4]) == "not enough memory given"
+    assert error(image.to_bytes(), compiled.bundle.migrations[1].needs, state) == "record or state hashes differ"
+    assert error(compiled.bundle.module("P").to_bytes(), migration.needs, state) == "bad chain"
+    assert error(image.to_bytes()[:-1], migration.needs, state) == "truncated"
+
+
+# ---------------------------------------------------------------- bundles and the command
+
+def test_bundles_say_what_they_keep() -> None:
+    bundle = Bundle.from_bytes(compile_program(NEW).bundle.to_bytes())
+    assert bundle.kept.layout() == {"fresh": "bit<8>", "pairs": "{id: bit<16>, on: bool}[3]", "total": "bit<32>", "P.seen": "bit<32>[3]"}
+    assert len(bundle.kept.rows()) == 4 * 12
+    assert [(m.version, m.module, m.needs.layout()) for m in bundle.migrations] == [
+        (1, "migrate.1", {"total": "bit<16>", "pairs": "{id: bit<16>, on: bool}[3]"}), (1, "P.migrate.1", {"P.seen": "bit<16>[3]"}),
+        (0, "P.migrate.0", {})]
+
+
+def test_bundles_that_lie_are_refused() -> None:
+    bundle = compile_program(NEW).bundle
+    other = with_(bundle.migrations[0], module="nothing")
+    with pytest.raises(BundleError, match="migrations"):
+        with_(bundle, migrations=(other, *bundle.migrations[1:])).to_bytes()
+    with pytest.raises(BundleError, match="module 'P.migrate.0' is migration, and there are 0 migrations of that name"):
+        with_(bundle, migrations=bundle.migrations[:-1]).to_bytes()
+    with pytest.raises(BundleError, match="state.kept.entries.*ends behind"):
+        with_(bundle, kept=table(("a", "bit<8>", bundle.state_size, 1))).to_bytes()
+    with pytest.raises(BundleError, match="starts with no event"):
+        with_(bundle, hooks=(with_(bundle.hooks[0], chain=("migrate.1",)),)).to_bytes()
+
+
+def capture(path: Path) -> Path:
+    with Writer(path, 230) as writer:
+        for number, frame in enumerate(frames(*[(i % 3, i) for i in range(6)])):
+            writer.add(frame, 1000 * number)
+    return path
+
+
+def test_the_command_replaces_between_frames(tmp_path: Path) -> None:
+    """No frame is lost, and both programs see their own."""
+    for name, one in (("old", OLD), ("new", NEW)):
+        (tmp_path / f"{name}.lpn").write_text(one.sources[-1].text)
+        (tmp_path / f"{name}.lpnb").write_bytes(compile_program(one).bundle.to_bytes())
+    packets = capture(tmp_path / "x.pcap")
+    for suffix, more in (("lpn", ["--compare", "engine,reference,rbpf"]), ("lpnb", ["--compare", "engine,rbpf"])):
+        done = lpnc("run", tmp_path / f"old.{suffix}", "--in", packets, "--then", tmp_path / f"new.{suffix}", "--at", "4", "--json", *more)
+        assert done.exit_code == 0, done.stderr
+        outs = [json.loads(line)["out"] for line in done.stdout.splitlines()]
+        assert outs[:3] == [frame.hex() for frame in frames((0, 0), (1, 1), (2, 2))] and [out[:2] for out in outs[3:]] == ["03"] * 3
+        assert f"frame 4: {tmp_path}/new.{suffix} takes over, keeps pairs, runs migrate.1, runs P.migrate.1" in done.stderr
+    back = lpnc("run", tmp_path / "new.lpn", "--in", packets, "--then", tmp_path / "old.lpn", "--at", "2")
+    assert back.exit_code == 1 and "cannot take over at frame 2: persistent register 'total' is bit<16>" in back.stderr
+    assert lpnc("run", tmp_path / "new.lpn", "--in", packets, "--at", "2").exit_code == 2
