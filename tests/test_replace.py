@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from lpn.compiler.bundle import Bundle, BundleError
 from lpn.compiler.build import compile_program
+from lpn.compiler.commands.engines import missing
 from lpn.compiler.fuzz import cells, compiled_cells
 from lpn.compiler.kept import Kept, KeptTable
 from lpn.compiler.runner import make_runner
@@ -25,7 +26,7 @@ from lpn.runtime.engine.native import open_engine
 from lpn.runtime.engines import EngineError, get_engine
 from lpn.runtime.replace import CARRY_ALL, CARRY_NEW, CARRY_SAME, carried, replace
 
-ENGINES = ("reference", "engine", "rbpf")
+ENGINES = ("reference", "engine", "rbpf", pytest.param("m3", marks=pytest.mark.skipif(missing("m3") is not None, reason="no emulated core")))
 HEAD = """
 header H { bit<8> a; bit<16> b; }
 struct headers { H h; }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from lpn.compiler.bundle import Bundle, Entry
+from lpn.compiler.kept import Migration
 from lpn.runtime.engine.native import as_bundle
 from lpn.runtime.engines import DEFAULT_FUEL, MAX_PACKET, VERDICTS, Engine, EngineError, Externs, Program, Result, check_meta
 
@@ -33,6 +34,20 @@ class M3Program(Program):
         if len(state) != self.bundle.state_size:
             raise EngineError(f"{len(state)} bytes of state, the bundle has {self.bundle.state_size}")
         self.host.core.write(self._state, state)
+
+    def migrate(self, migration: Migration, old: Bundle, state: bytes) -> None:
+        host, core = self.host, self.host.core
+        image = self.bundle.module(migration.module).to_bytes()
+
+        def put(content: bytes) -> int:
+            at = core.allocate(len(content) + 1)
+            core.write(at, content)
+            return at
+
+        mine, theirs = migration.needs, old.kept
+        error = core.call("lpn_host_migrate", host.handle, put(image), len(image), put(mine.rows()), len(mine.entries), put(theirs.rows()),
+                          len(theirs.entries), put(state), len(state), host.room("c"))
+        host.check(error, f"{migration.module}, at {int.from_bytes(core.read(host.room('c'), 4), 'little')}")
 
     def set_entries(self, table: str, entries: Iterable[Entry]) -> None:
         self.host.set_entries(self._table(table), entries)
