@@ -149,16 +149,18 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
     if t.name != "lpn" and externs.own(program):
         raise BuildError(f"target {t.name} has no functions of the node's own, such as {externs.own(program)[0].name}()")
     hooks = program.hooks
+    if t.name != "lpn":                         # no other target has timers
+        hooks = [hook for hook in hooks if not hook.timed]
     if t.name == "xdp":                         # one program, for frames that come in; it has no header record to share
-        fuse, hooks = True, [hook for hook in hooks if hook.event == RX_DONE and not hook.timed]
+        fuse, hooks = True, [hook for hook in hooks if hook.event == RX_DONE]
     if not hooks:
         raise BuildError("the program has no parser, processor or deparser to compile" if not program.hooks else
-                         f"no chain for {RX_DONE}, and target {target} runs no other")
+                         f"the protocol has no chain for {RX_DONE}, and target {target} runs no other")
     lowering = ProgramLowering(program, t)
     lowered: dict[str, Lowered] = {}
     made_of: list[tuple[Hook, tuple[str, ...]]] = []
     for hook in hooks:
-        if fuse:
+        if fuse and not hook.timed:
             made = [lowering.fused(f"{protocol_name(program)[0]}.{hook.name}", hook.chain)]
         else:
             made = [lowered.get(module.name) or lowering.module(module) for module in hook.chain]

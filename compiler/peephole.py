@@ -2,18 +2,19 @@
 
 - `if C goto A; goto B; A:` becomes `if !C goto B`;
 - `t = x; t &= m; if t != 0 goto A` becomes `if x & m goto A` (JSET, RFC 9669 4.3), also for a sign bit moved to the top;
+- `x <<= 32; x >>= 32` becomes `wx = wx`, which clears the upper half as well and keeps to 32 bits;
 - a jump to a jump goes where that goes, a jump to `exit` is `exit`.
 """
 from __future__ import annotations
 
 from dataclasses import replace
 
-from .isa import ALU, ALU64, ALU_OPS, JMP, JMP32, JMP_OPS
+from .isa import ALU, ALU64, ALU_OPS, JMP, JMP32, JMP_OPS, X
 from .rewrite import Line, live_out, read, sweep, write
 
 INVERSE = {JMP_OPS[a]: JMP_OPS[b] for pair in (("JEQ", "JNE"), ("JGT", "JLE"), ("JGE", "JLT"), ("JSGT", "JSLE"),
                                               ("JSGE", "JSLT")) for a, b in (pair, pair[::-1])}
-AND, MOV, LSH, ARSH = (ALU_OPS[n] for n in ("AND", "MOV", "LSH", "ARSH"))
+AND, MOV, LSH, RSH, ARSH = (ALU_OPS[n] for n in ("AND", "MOV", "LSH", "RSH", "ARSH"))
 JEQ, JNE, JSET, JSLT, JSGT = (JMP_OPS[n] for n in ("JEQ", "JNE", "JSET", "JSLT", "JSGT"))
 ROUNDS = 4
 
@@ -24,6 +25,7 @@ def improve(text: bytes, lines: list[tuple[int, str, int]]) -> tuple[bytes, list
     for _ in range(ROUNDS):
         before = len(code)
         thread_jumps(code)
+        clear_upper_halves(code)
         code = sweep(code)
         invert_branches(code)
         code = sweep(code)
@@ -47,6 +49,37 @@ def thread_jumps(code: list[Line]) -> None:
                 line.insn, line.target = line.target.insn, None
             elif i + 1 < len(code) and line.target is code[i + 1]:
                 line.dead = True
+
+
+def clear_upper_halves(code: list[Line]) -> None:
+    """Also with a `y = x` before, or between the two where x is not needed any more: `wy = wx`."""
+    targets = {line.target for line in code if line.target is not None}
+    live = live_out(code)
+
+    def shifts(at: int, operation: int) -> bool:
+        insn = code[at].insn
+        return insn.cls == ALU64 and insn.code == operation and not insn.uses_reg and insn.imm == 32 and not code[at].dead
+
+    def moves(at: int, to: int) -> bool:
+        insn = code[at].insn
+        return insn.cls == ALU64 and insn.code == MOV and insn.uses_reg and insn.off == 0 and insn.dst == to and not code[at].dead
+
+    for i in range(1, len(code) - 1):
+        if not shifts(i + 1, RSH) or code[i + 1] in targets:
+            continue
+        down = code[i + 1].insn
+        if shifts(i, LSH) and code[i].insn.dst == down.dst:
+            source, gone = down.dst, [i]
+            if moves(i - 1, down.dst) and code[i] not in targets:
+                source, gone = code[i - 1].insn.src, [i - 1, i]
+        elif moves(i, down.dst) and shifts(i - 1, LSH) and code[i - 1].insn.dst == code[i].insn.src and code[i] not in targets \
+                and not live[i + 1] >> code[i].insn.src & 1:
+            source, gone = code[i].insn.src, [i - 1, i]
+        else:
+            continue
+        code[i + 1].insn = replace(down, op=ALU | X | MOV, src=source, imm=0)
+        for at in gone:
+            code[at].dead = True
 
 
 def invert_branches(code: list[Line]) -> None:

@@ -57,7 +57,7 @@ class ReferenceRunner(Runner):
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
         r = self.reference.run(frame, dict(meta or {}), self.state)
-        return Result(r.verdict, r.reason, r.port, r.out, None)
+        return Result(r.verdict, r.reason, r.port, r.out, None, effects=r.effects)
 
     def cells(self) -> Cells:
         return reference_cells(self.state)

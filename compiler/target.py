@@ -11,6 +11,7 @@ CTX_OUT_LEN, CTX_PAYLOAD, CTX_PORT, CTX_CUT = 40, 44, 48, 92
 CTX_SIZE = 96
 
 META_SLOTS = {"iface": (52, 8), "rssi": (56, 8), "lqi": (60, 8), "time": (64, 32)}
+EVENT_SLOT = (88, 32)                           # of `radio.tx_done`: its result
 NODE_SLOTS = {"short": (68, 16), "ext": (72, 64), "pan": (80, 16), "clock": (84, 32)}
 
 OUT_SIZE = 256

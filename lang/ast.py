@@ -293,10 +293,11 @@ class ExprStmt(Stmt):
 
 @dataclass(eq=False)
 class After(Stmt):
-    """Timing: `after 10 ms { ... }`."""
+    """In a handler: `after 10 ms { ... }`. handler (checked): the body as a handler of its own."""
 
     delay: Expr
     body: Block
+    handler: Optional["Handler"] = None
 
 
 # ---------------------------------------------------------------- declarations
@@ -708,9 +709,10 @@ class Deparser(Decl):
 
 @dataclass(eq=False)
 class Handler(Node):
-    """`every T jitter J within D {...}`, `on radio.rx_start(frame) within D {...}`, `slot n of m {...}` (period: m)."""
+    """`every T jitter J within D {...}`, `on radio.rx_start(frame) within D {...}`, `slot n of m {...}` (period: m), and the body
+    of an `after` (period None). name (checked): `Block.every_1`, `Block.on_rx_start`, `Block.after_1`; values (checked): its params."""
 
-    kind: str                                   # every, on, slot
+    kind: str                                   # every, on, slot, after
     event: Optional[str]
     params: list[str]
     period: Optional[Expr]
@@ -718,6 +720,9 @@ class Handler(Node):
     within: Optional[Expr]
     body: Block
     slot: Optional[Expr] = None
+    name: str = ""
+    values: list[Param] = field(default_factory=list)
+    block: Optional["Timing"] = None            # checked
 
 
 @dataclass(eq=False)
@@ -729,9 +734,12 @@ class EnergyBudget(Node):
 
 @dataclass(eq=False)
 class Timing(Decl):
+    """afters (checked): the `after` blocks of its handlers, in the order in which they are written."""
+
     locals: list[Node]
     handlers: list[Handler]
     energy: list[EnergyBudget]
+    afters: list[After] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -750,6 +758,10 @@ class Protocol(Decl):
     version: Optional[Expr]
     bindings: list[Binding]
     timing: list[str]
+    blocks: list[Timing] = field(default_factory=list)     # checked
+
+
+Module = Union[Parser, Processor, Deparser, Handler]        # what becomes a container
 
 
 @dataclass(eq=False)
@@ -768,12 +780,12 @@ class Program(Node):
     warnings: list = field(default_factory=list)           # diagnostics that did not stop the checker
 
     @property
-    def chain(self) -> list[Decl]:
+    def chain(self) -> list[Module]:
         """The modules that a received frame takes, in order: the chain of `radio.rx_done`."""
         return next((hook.chain for hook in self.hooks if hook.event == "radio.rx_done" and not hook.timed), [])
 
     @property
-    def modules(self) -> list[Decl]:
+    def modules(self) -> list[Module]:
         """The modules of all hooks, each once, in the order in which hooks name them."""
         return list(dict.fromkeys(module for hook in self.hooks for module in hook.chain))
 

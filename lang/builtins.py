@@ -20,6 +20,9 @@ META: dict[str, Type] = {
 }
 META_WRITABLE = ("verdict", "port", "reason")
 
+# Fields of the `frame` of a handler.
+FRAME: dict[str, Type] = {"time": Bits(32), "rssi": Bits(8), "lqi": Bits(8), "length": Bits(16)}
+
 # Fields of `node`.
 NODE: dict[str, Type] = {"short": Bits(16), "ext": Bits(64), "pan": Bits(16), "clock": Bits(32)}
 
@@ -34,6 +37,10 @@ HEADER_METHODS: dict[str, tuple[int, Type]] = {
     "isValid": (0, Bool()), "setValid": (0, Void()), "setInvalid": (0, Void()), "holds": (0, Bool()),
 }
 STACK_METHODS: dict[str, tuple[int, Type]] = {"push_front": (1, Void()), "pop_front": (1, Void())}
-RADIO: dict[str, tuple[int, Type]] = {
-    "on": (0, Void()), "off": (0, Void()), "cca": (0, Bits(8)), "send": (1, Void()), "channel": (1, Void()), "power": (1, Void()),
+# What stands behind `radio.` and `net.`: (parameters, result). `send` has parameters of its own, and gives OK or BUSY.
+OUTSIDE: dict[str, tuple[tuple[Type, ...], Type]] = {
+    "radio.on": ((), Void()), "radio.off": ((), Void()), "radio.cca": ((), Bits(8)),
+    "radio.channel": ((Bits(8),), Void()), "radio.power": ((Bits(8, True),), Void()),
+    "radio.send": ((), Bits(8)), "net.send": ((), Bits(8)),
 }
+SENDS = ("radio.send", "net.send")

@@ -18,7 +18,7 @@ class Effect:
     (instance None), "extract" and "emit" (codec: the one it goes through, or None)."""
 
     kind: str
-    module: ast.Decl
+    module: ast.Module
     instance: ast.StructField | None = None
     place: Place | None = None
     codec: ast.Codec | None = None
@@ -34,6 +34,8 @@ def effects(program: ast.Program) -> list[Effect]:
             bodies = [module.states]
         elif isinstance(module, ast.Processor):
             bodies = [module.locals, module.apply]
+        elif isinstance(module, ast.Handler):
+            bodies = [module.body]
         else:
             bodies = [getattr(module, "locals", []), getattr(module, "body", [])]
         for body in bodies:
@@ -41,7 +43,7 @@ def effects(program: ast.Program) -> list[Effect]:
     return out
 
 
-def in_body(body: object, module: ast.Decl, env: Environment, seen: set[tuple]) -> Iterator[Effect]:
+def in_body(body: object, module: ast.Module, env: Environment, seen: set[tuple]) -> Iterator[Effect]:
     for node in walk(body):
         if isinstance(node, ast.Assign):
             yield from assigned(node.target, module, env)
@@ -52,7 +54,7 @@ def in_body(body: object, module: ast.Decl, env: Environment, seen: set[tuple]) 
             yield from once(node.action, {}, module, seen)
 
 
-def once(called: ast.Function | ast.Action, env: Environment, module: ast.Decl, seen: set[tuple]) -> Iterator[Effect]:
+def once(called: ast.Function | ast.Action, env: Environment, module: ast.Module, seen: set[tuple]) -> Iterator[Effect]:
     """The effects of a body, unless it has been walked with these headers."""
     key = (called, tuple(env.values()))
     if key not in seen:
@@ -60,7 +62,7 @@ def once(called: ast.Function | ast.Action, env: Environment, module: ast.Decl, 
         yield from in_body(called.body, module, env, seen)
 
 
-def in_call(call: ast.Call, module: ast.Decl, env: Environment, seen: set[tuple]) -> Iterator[Effect]:
+def in_call(call: ast.Call, module: ast.Module, env: Environment, seen: set[tuple]) -> Iterator[Effect]:
     target = call.target
     if target in ("extract", "emit") and call.args:
         codec = call.via.codec if call.via is not None else None
@@ -73,6 +75,8 @@ def in_call(call: ast.Call, module: ast.Decl, env: Environment, seen: set[tuple]
         yield Effect("move", module, instance_of(call.callee.base, env))
     elif target == "truncate":
         yield Effect("truncate", module)
+    elif isinstance(target, ast.Deparser):
+        yield from in_body(target.body, module, env, seen)
     elif isinstance(target, (ast.Function, ast.Action)):
         yield from given_back(target.params, call.args, module, env)
         inner: Environment = {p: instance_of(arg, env) for p,
@@ -80,14 +84,14 @@ def in_call(call: ast.Call, module: ast.Decl, env: Environment, seen: set[tuple]
         yield from once(target, inner, module, seen)
 
 
-def given_back(params: list[ast.Param], args: list[ast.Expr], module: ast.Decl, env: Environment) -> Iterator[Effect]:
+def given_back(params: list[ast.Param], args: list[ast.Expr], module: ast.Module, env: Environment) -> Iterator[Effect]:
     """A field passed to an out or inout parameter is assigned."""
     for param, arg in zip(params, args):
         if param.direction in ("out", "inout"):
             yield from assigned(arg, module, env)
 
 
-def assigned(target: ast.Expr, module: ast.Decl, env: Environment) -> Iterator[Effect]:
+def assigned(target: ast.Expr, module: ast.Module, env: Environment) -> Iterator[Effect]:
     while isinstance(target, ast.Slice):
         target = target.base
     if isinstance(target, ast.Member):

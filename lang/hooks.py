@@ -8,9 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from . import ast
+from .source import Span
 
 #: Where hooks run: `isr` an interrupt, `radio` the radio driver's thread, `net` the network stack's thread.
 CONTEXTS = ("isr", "radio", "net")
+
+#: What waits, for the radio or for another thread, cannot stand in an interrupt.
+THREADS = ("radio", "net")
+#: Where an operation may run; what is not here may run anywhere. The helpers' table (compiler/helpers.py) reads it too.
+ALLOWED: dict[str, tuple[str, ...]] = {
+    "table": THREADS, "radio.on": THREADS, "radio.off": THREADS, "radio.cca": THREADS, "radio.channel": THREADS,
+    "radio.power": THREADS, "radio.send": THREADS, "net.send": THREADS, "after": CONTEXTS,
+}
 
 RX_DONE = "radio.rx_done"
 MODULES = (ast.Parser, ast.Processor, ast.Deparser)
@@ -20,20 +29,24 @@ MODULES = (ast.Parser, ast.Processor, ast.Deparser)
 class Event:
     """`selectors`: what numbers a hook may name to take only some occurrences; each of them, or none, or the first ones.
     `bound`: a protocol names it before a chain; what it does not name comes from a timing block or a buffer.
-    `packet`: there are bytes to parse, else the packet is empty."""
+    `packet`: there are bytes to parse, else the packet is empty. `handled`: a timing block has handlers for it, which may
+    name `gives`: "frame", with the members that are known, or "result"."""
 
     context: str
     selectors: tuple[str, ...] = ()
     bound: bool = True
     packet: bool = False
+    handled: bool = False
+    gives: str = ""
+    members: tuple[str, ...] = ()
 
 
 EVENTS: dict[str, Event] = {
-    "radio.rx_start": Event("isr"),
-    "radio.rx_done": Event("radio", packet=True),
-    "radio.tx_start": Event("isr"),
-    "radio.tx_done": Event("radio", ("result",)),
-    "radio.ack_timeout": Event("radio"),
+    "radio.rx_start": Event("isr", handled=True, gives="frame", members=("time",)),
+    "radio.rx_done": Event("radio", packet=True, handled=True, gives="frame", members=("time", "rssi", "lqi", "length")),
+    "radio.tx_start": Event("isr", handled=True),
+    "radio.tx_done": Event("radio", ("result",), handled=True, gives="result"),
+    "radio.ack_timeout": Event("radio", handled=True),
     "net.rx": Event("net", ("layer", "selector"), packet=True),
     "net.tx": Event("net", ("layer", "selector"), packet=True),
     "app.tx": Event("net", ("port",), packet=True),
@@ -46,6 +59,9 @@ EVENTS: dict[str, Event] = {
 #: Events that a protocol can bind a chain to.
 BOUND = tuple(name for name, event in EVENTS.items() if event.bound)
 
+#: Events that a timing block has handlers for, beside those of a clock.
+HANDLED = tuple(name for name, event in EVENTS.items() if event.handled)
+
 #: Events that start from a clock, again and again: they have a period.
 PERIODIC = ("every", "slot")
 
@@ -53,18 +69,22 @@ SELECTOR_MAX = (1 << 32) - 1
 TIME_MAX = (1 << 31) - 1                        # us; half of what a 32-bit clock counts, so that times can be compared
 
 
+SLOT_US = 10_000                                # IEEE 802.15.4, TSCH: macTsTimeslotLength
+
+
 @dataclass
 class Hook:
     """One entry of the manifest. Times in microseconds; `within` 0: no deadline."""
 
     event: str
-    chain: list[ast.Decl]
+    chain: list[ast.Module]
     selector: tuple[int, ...] = ()
     context: str = "radio"
     within: int = 0
     period: int = 0
     offset: int = 0
     jitter: int = 0
+    span: Span | None = None
 
     @property
     def timed(self) -> bool:
@@ -78,17 +98,39 @@ class Hook:
 
 
 def hooks_of(program: ast.Program) -> list[Hook]:
-    """The hooks of the program's protocol; without one, its modules in order of declaration at `radio.rx_done`."""
+    """The hooks of the program's protocol: its chains, then the handlers of its timing blocks. Without a protocol, the
+    modules in order of declaration are the chain of `radio.rx_done`, and all timing blocks run."""
     protocol = next((decl for decl in program.decls if isinstance(decl, ast.Protocol)), None)
     if protocol is None:
         modules = [decl for decl in program.decls if isinstance(decl, MODULES)]
-        return [Hook(RX_DONE, modules)] if modules else []
-    return [bound(binding) for binding in protocol.bindings if binding.event in BOUND and binding.modules]
+        blocks = [decl for decl in program.decls if isinstance(decl, ast.Timing)]
+        chains = [Hook(RX_DONE, modules, span=modules[0].span)] if modules else []
+    else:
+        blocks = protocol.blocks
+        chains = [bound(binding) for binding in protocol.bindings if binding.event in BOUND and binding.modules]
+    return chains + [hook for block in blocks for hook in handlers_of(block)]
 
 
 def bound(binding: ast.Binding) -> Hook:
     return Hook(binding.event, list(binding.modules), tuple(int(arg.const or 0) for arg in binding.args),
-                EVENTS[binding.event].context, number(binding.within))
+                EVENTS[binding.event].context, number(binding.within), span=binding.span)
+
+
+def handlers_of(block: ast.Timing) -> list[Hook]:
+    """The block's handlers, then the bodies of their `after` blocks."""
+    bodies = [after.handler for after in block.afters if after.handler is not None]
+    return [handled(one) for one in [*block.handlers, *bodies]]
+
+
+def handled(handler: ast.Handler) -> Hook:
+    event = handler.event or handler.kind
+    hook = Hook(event, [handler], (), EVENTS[event].context if event in EVENTS else "radio", number(handler.within), span=handler.span)
+    if handler.kind == "every":
+        hook.period, hook.jitter = number(handler.period), number(handler.jitter)
+    elif handler.kind == "slot":
+        hook.selector = number(handler.slot), number(handler.period)
+        hook.period, hook.offset = hook.selector[1] * SLOT_US, hook.selector[0] * SLOT_US
+    return hook
 
 
 def number(e: ast.Expr | None) -> int:

@@ -89,6 +89,14 @@ def children(kind: type) -> tuple[str, ...]:
         skip.add("target")
     if kind is ast.StructField:
         skip.add("args")
+    if kind is ast.After:
+        skip.add("handler")
+    if kind is ast.Handler:
+        skip |= {"values", "block"}
+    if kind is ast.Timing:
+        skip.add("afters")
+    if kind is ast.Protocol:
+        skip.add("blocks")
     if kind is ast.Program:
         skip |= {"main", "hooks", "headers_struct", "summed"}
     CHILDREN[kind] = tuple(one.name for one in fields(kind) if one.name not in skip)

@@ -8,9 +8,9 @@ from .diagnostics import Diagnostics
 from .instances import walk
 
 DECLARATIONS: dict[type, str] = {
-    ast.Timing: "timing blocks", ast.BufferDecl: "buffers",
+    ast.BufferDecl: "buffers",
 }
-PLURAL = ("blocks", "buffers")
+PLURAL = ("buffers",)
 
 Refuse = Callable[[str, ast.Node, str], None]
 
@@ -21,19 +21,9 @@ def unsupported(program: ast.Program, diagnostics: Diagnostics) -> None:
         diagnostics.error(f"{what} {verb} not supported yet", node.span, hint)
 
     for decl in program.decls:
-        if isinstance(decl, ast.Protocol) and decl.timing:
-            refuse("timing in a protocol", decl, "")
+        if isinstance(decl, ast.Timing) and decl.energy:
+            refuse("energy", decl.energy[0])
         for node in walk(decl):
             for kind, what in DECLARATIONS.items():
                 if isinstance(node, kind):
                     refuse(what, node)
-            if isinstance(node, ast.Timing):
-                break
-            if isinstance(node, ast.Expr):
-                expression(node, refuse)
-
-
-def expression(node: ast.Expr, refuse: Refuse) -> None:
-    if isinstance(node, ast.Call):
-        if isinstance(node.target, str) and "." in node.target:
-            refuse(node.target + "()", node, "")

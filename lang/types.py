@@ -68,6 +68,14 @@ class Meta(Type):
 
 
 @dataclass(frozen=True)
+class Frame(Type):
+    """What a handler knows of a frame; fields in `builtins.FRAME`."""
+
+    def __str__(self) -> str:
+        return "frame"
+
+
+@dataclass(frozen=True)
 class Varbit(Type):
     """`varbit<max>`: a run of whole bytes of the packet, at most `max` bits."""
 

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lpn.compiler.bundle import Bundle, Entry, KeyField, Table
+from lpn.compiler.bundle import Bundle, Entry, Hook, KeyField, Table
 from lpn.compiler.kept import Migration
+from lpn.lang.outside import Answer, Effect, all_clear
 
 VERDICTS = ("ACCEPT", "DROP", "DELIVER", "TRANSMIT", "CONSUMED")
 REASON_ENGINE = 0xFF00      #: drop reasons from here on are an engine's own
@@ -50,15 +51,19 @@ class Result:
     packet: bytes = b""         #: the frame's bytes as the chain left them
     fault: str | None = None    #: where the engine stopped the program, when it did
     traces: tuple[tuple[int, int], ...] = ()    #: what helper `trace` was given
+    effects: tuple[Effect, ...] = ()            #: what it did beyond the node's memory, in order
     thumb: int | None = None    #: engine m3: Thumb instructions executed by the whole chain
     cycles: int | None = None   #: engine m3: their time on a Cortex-M3, memory without wait states
     flash_cycles: int | None = None     #: engine m3: the same with the wait states of an STM32F103 at 72 MHz
 
 
 class Program(ABC):
-    """A loaded bundle and its state. Not thread-safe."""
+    """A loaded bundle and its state, with one chain that runs. Not thread-safe.
+
+    `answer`: what the radio and the stack answer to helpers; by default the channel is clear, and what is sent is taken."""
 
     bundle: Bundle
+    answer: Answer = staticmethod(all_clear)
 
     @abstractmethod
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
@@ -98,8 +103,10 @@ class Engine(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> Program:
-        """Check and load a bundle; EngineError when it is refused. `externs`: what it may declare of the node's own."""
+    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None,
+             hook: Hook | None = None) -> Program:
+        """Check and load a bundle; EngineError when it is refused. `hook`: whose chain runs, by default that of
+        `radio.rx_done`. `externs`: what it may declare of the node's own."""
 
 
 def get_engine(name: str) -> Engine:

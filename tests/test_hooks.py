@@ -20,13 +20,14 @@ processor Count(inout headers h, inout meta m) {
     table ports { key = { h.h.a : exact; } actions = { to; } const entries = { 9 : to(99); } }
     apply { seen.count(); h.h.b = h.h.b + 1; ports.apply(); }
 }
+processor Began() { register<bit<32>> at; apply { at = node.clock; } }
 processor Tally() { counter<bit<32>> sent; apply { sent.count(); } }
 deparser Tx(packet pkt, in headers h) { pkt.emit(h.h); }
 protocol Several version 3 {
     on net.rx(41, 7)          : Long -> Count -> Tx within 4 ms;
     on radio.rx_done          : Short -> Count -> Tx;
     on radio.tx_done(NOACK)   : Tally within 100 us;
-    on radio.tx_start         : Tally;
+    on radio.tx_start         : Began;
 }
 """
 HOOKS = (("net.rx", "net", (41, 7), 4000), ("radio.rx_done", "radio", (), 0), ("radio.tx_done", "radio", (2,), 100),
@@ -44,10 +45,10 @@ def facts(hook: Hook) -> tuple:
 def test_modules_are_shared():
     bundle = built(False)
     assert tuple(map(facts, bundle.hooks)) == HOOKS
-    assert [hook.chain for hook in bundle.hooks] == [("Long", "Count", "Tx"), ("Short", "Count", "Tx"), ("Tally",), ("Tally",)]
-    assert [m.name for m in bundle.modules] == ["Long", "Count", "Tx", "Short", "Tally"]
-    assert bundle.contexts("Count") == ("net", "radio") and bundle.contexts("Tally") == ("radio", "isr")
-    assert [slot["name"] for slot in bundle.state_layout] == ["Count.seen", "Tally.sent"]
+    assert [hook.chain for hook in bundle.hooks] == [("Long", "Count", "Tx"), ("Short", "Count", "Tx"), ("Tally",), ("Began",)]
+    assert [m.name for m in bundle.modules] == ["Long", "Count", "Tx", "Short", "Tally", "Began"]
+    assert bundle.contexts("Count") == ("net", "radio") and bundle.contexts("Tally") == ("radio",)
+    assert [slot["name"] for slot in bundle.state_layout] == ["Count.seen", "Began.at", "Tally.sent"]
     assert [table.name for table in bundle.tables] == ["ports"]
 
 
@@ -66,7 +67,7 @@ def test_a_frame_takes_the_chain_of_rx_done(fuse, name):
     assert loaded.run(b"\x01\x02rest").out == b"\x01\x03rest"
     result = loaded.run(b"\x09\x02")
     assert (result.verdict, result.port) == ("DELIVER", 99)
-    assert loaded.state() == (2).to_bytes(8, "little") + bytes(8)
+    assert loaded.state() == (2).to_bytes(8, "little") + bytes(16)
 
 
 @pytest.mark.parametrize("fuse", [False, True])

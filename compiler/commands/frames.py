@@ -47,7 +47,7 @@ class Outcome:
 
 def meaning(r: Result) -> tuple:
     """What engines must agree on; how many instructions it took is their own business."""
-    return r.verdict, r.reason, r.port, r.out
+    return r.verdict, r.reason, r.port, r.out, r.effects
 
 
 class BundleRunner(LoadedRunner):

@@ -79,7 +79,9 @@ def command(file: str, capture: str, target: str | None, out_linktype: int | Non
     out (hex of the rebuilt packet, or null), insns (eBPF instructions executed;
     null where the engine does not count); with engine m3 thumb (instructions of
     the emulated Cortex-M3), cycles (without wait states) and flash_cycles (with
-    those of an STM32F103 at 72 MHz); with --compare also agree and engines.
+    those of an STM32F103 at 72 MHz); with --compare also agree and engines;
+    effects where the frame made the program do more: a list of the name of a
+    helper, its arguments and its answer, such as ["radio_send", "6188..", 0].
 
     Frames that never reach the program are dropped with a reason of their own:
     Fcs (the frame check sequence is wrong) and NotFrame (the record holds no
@@ -218,8 +220,10 @@ class Json(Silent):
 
 
 def result_json(r: Result) -> dict:
+    done = [[one.hex() if isinstance(one, bytes) else one for one in effect] for effect in r.effects]
     return {"verdict": r.verdict, "reason": r.reason, "port": r.port, "out": None if r.out is None else r.out.hex(),
-            "insns": r.insns, **({"thumb": r.thumb, "cycles": r.cycles, "flash_cycles": r.flash_cycles} if r.thumb is not None else {})}
+            "insns": r.insns, **({"thumb": r.thumb, "cycles": r.cycles, "flash_cycles": r.flash_cycles} if r.thumb is not None else {}),
+            **({"effects": done} if done else {})}
 
 
 class Rows(Silent):

@@ -23,6 +23,7 @@ from .deparser import Deparsers
 from .parser import Parsers
 from .processor import Processors
 from .stmt import Statements
+from .timing import Timings
 from .sums import Sums
 
 
@@ -30,7 +31,7 @@ from .sums import Sums
 LOCAL_IMAGES = 48
 
 
-class Lowering(Parsers, Extracts, Processors, Deparsers, Codecs, Sums, Expressions, Statements):
+class Lowering(Timings, Parsers, Extracts, Processors, Deparsers, Codecs, Sums, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""
@@ -60,6 +61,7 @@ class Lowering(Parsers, Extracts, Processors, Deparsers, Codecs, Sums, Expressio
         self.entry_checks: list[ir.Value] = []  # pointers that must not lie beyond the packet's end
         self.parser_decl: ast.Parser | None = None
         self.payload_slot: ir.Value | None = None           # fused: where the parser left off
+        self.payload_part: tuple[ir.Value, ir.Value] | None = None      # what follows the headers, where that is not the payload
         self.verdict_slot: ir.Value | None = None           # fused: the verdict so far
         self.at_slot: ir.Value | None = None                # a deparser's: octets written
         self.cut_slot: ir.Value | None = None               # from the first processor on that truncates: octets cut off the end
@@ -232,7 +234,9 @@ class Lowering(Parsers, Extracts, Processors, Deparsers, Codecs, Sums, Expressio
                            "RecordMismatch" if self.parser_decl is None else "PacketTooShort")
 
     def payload_pointer(self) -> ir.Value:
-        """The first octet behind the headers."""
+        """The first octet of what follows the headers."""
+        if self.payload_part is not None:
+            return self.payload_part[0]
         if self.parser_decl is not None:
             return self.cursor()
         if self.payload_slot is not None:
@@ -243,6 +247,8 @@ class Lowering(Parsers, Extracts, Processors, Deparsers, Codecs, Sums, Expressio
 
     def payload_octets(self) -> ir.Value:
         """How many follow the headers, as i32."""
+        if self.payload_part is not None:
+            return self.distance(*self.payload_part)
         octets = self.distance(self.payload_pointer(), self.end)
         return octets if self.cut_slot is None else self.b.sub(octets, self.b.load(self.cut_slot, typ=I32))
 

@@ -21,14 +21,19 @@ class Deparsers:
     """Mixed into `Lowering`. `at_slot`: octets written so far; `at_most`: what is known of it while lowering."""
 
     def deparser(self, d: ast.Deparser, done) -> None:
+        self.deparse(d)
+        self._store(self.ctx, CTX_OUT_LEN, 4, self.written())
+        done()
+
+    def deparse(self, d: ast.Deparser) -> None:
+        """Writes what the deparser emits to the output buffer, from its beginning."""
         self.at_slot, self.at_most = self.alloca(I32, "out.at"), 0
+        self.b.store(i32(0), self.at_slot)
         self.out_pointer = self.late_pointer(CTX_OUT)
         self.bind_packet_params(d.params)
         for local in d.locals:
             self.statement(local)
         self.run(d.body.statements)
-        self._store(self.ctx, CTX_OUT_LEN, 4, self.written())
-        done()
 
     def written(self) -> ir.Value:
         return self.b.load(self.at_slot, typ=I32)

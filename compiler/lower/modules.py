@@ -19,7 +19,7 @@ from .base import Lowering
 from .bounded import BoundedLowering
 from .debug import DebugInfo
 
-KINDS = {ast.Parser: 1, ast.Processor: 2, ast.Deparser: 3}
+KINDS = {ast.Parser: 1, ast.Processor: 2, ast.Deparser: 3, ast.Handler: 4}
 FUSED = 5
 MIGRATION = 6
 ENTRY = "entry"                                 # the function's symbol in the object file
@@ -57,7 +57,7 @@ class ProgramLowering:
         low.b.debug_metadata = debug.start
         return low
 
-    def module(self, decl: ast.Decl) -> Lowered:
+    def module(self, decl: ast.Module) -> Lowered:
         """One module as a container of its own; the header record is in memory."""
         module, fn, debug = self.new_function(decl.name, decl.span)
         low = self.lowering(fn, debug, in_memory=True)
@@ -66,6 +66,8 @@ class ProgramLowering:
             low.parser(decl, accept)
         elif isinstance(decl, ast.Processor):
             low.processor(decl, low.return_verdict)
+        elif isinstance(decl, ast.Handler):
+            low.handler(decl, accept)
         else:
             low.deparser(decl, accept)
         low.finish()
@@ -87,7 +89,7 @@ class ProgramLowering:
         low.finish()
         return Lowered(block.name, MIGRATION, module, False), low.old_layout.kept(low.old_layout.objects)
 
-    def fused(self, name: str, chain: list[ast.Decl]) -> Lowered:
+    def fused(self, name: str, chain: list[ast.Module]) -> Lowered:
         """The whole chain in one function; the header record lives in variables."""
         module, fn, debug = self.new_function(name, chain[0].span)
         low = self.lowering(fn, debug, in_memory=False)

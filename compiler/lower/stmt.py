@@ -45,6 +45,8 @@ class Statements:
     def _stmt_VarDecl(self, s: ast.VarDecl) -> None:
         if isinstance(s.type, HeaderType):
             raise self.unsupported(s, "a header variable outside a parser")
+        if is_headers(s.type):
+            return                              # the header record, which a handler finds empty
         place = self.env[s] if s in self.env else variable(self, s.type, s.name)
         self.env[s] = place
         if s.init is not None:
@@ -176,9 +178,6 @@ class Statements:
 
     def _stmt_ExprStmt(self, s: ast.ExprStmt) -> None:
         self._expr_Call(s.call)
-
-    def _stmt_After(self, s: ast.After) -> None:
-        raise self.unsupported(s, "'after'")
 
     # ---- functions and actions
 

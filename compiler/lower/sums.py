@@ -111,6 +111,8 @@ class Sums(Bits):
 
     def payload_limit(self, start: ir.Value) -> ir.Value | None:
         """Where the payload ends, if that is not the packet's end."""
+        if self.payload_part is not None:
+            return self.opaque(self.payload_part[1])
         if self.cut_slot is None:
             return None
         return self.at(start, self.b.and_(self.opaque(self.payload_octets()), i32(2 * MAX_PACKET - 1)))

@@ -14,8 +14,9 @@ from ..types import Void
 from .base import Base
 from .calls import NO_ACTION, Calls
 from .codecs import Codecs
+from .contexts import contexts
 from .expressions import Expressions
-from .externs import Externs, contexts
+from .externs import Externs
 from .flow import Flow
 from .headers import Headers
 from .members import Members
@@ -27,10 +28,11 @@ from .purity import purity
 from .recursion import recursion
 from .reasons import reasons
 from .statements import Statements
+from .timing import Timings
 from .sums import summed_headers
 
 
-class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors, Protocols, Externs,
+class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors, Protocols, Timings, Externs,
               Migrations, Statements, Base):
     """All parts of the checker over one program."""
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from .. import ast, builtins
 from ..diagnostics import Diagnostics
+from ..instances import is_headers
 from ..source import Span
 from ..types import (Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Varbit,
                      Void)
@@ -62,6 +63,9 @@ class Base:
     old_member: Callable[[ast.Member, ast.Name, ast.Migrate], Type | None]
     ensure_local: Callable[[ast.Decl], None]
     varbit_allowed: bool
+    frame_member: Callable[[ast.Member], Type | None]
+    time: Callable[..., int | None]
+    handler: ast.Handler | None
     loop_variables: set[ast.VarDecl]
     no_action: ast.Action
 
@@ -78,6 +82,7 @@ class Base:
         self.codec: ast.Codec | None = None
         self.row_value = False                              # inside the value of a row's assignment
         self.function: ast.Node | None = None               # the function or action whose body is checked
+        self.hidden: tuple[Scope, ...] = ()                 # in an `after`: what its handlers see
         self.errors: dict[str, ast.ErrorMember] = {}
 
     # ------------------------------------------------------------ telling
@@ -128,10 +133,22 @@ class Base:
              accept: Callable[[object], bool] = lambda decl: True) -> object | None:
         """The declaration of a name; unknown names are told, with the nearest that would do."""
         decl = self.scope.find(name)
-        if decl is None:
+        gone = next((one for scope in self.hidden if (one := scope.find(name)) is not None), None)
+        if decl is None and gone is not None:
+            headers = isinstance(gone, ast.VarDecl) and is_headers(gone.type)
+            self.error(f"'{name}' belongs to the handler, which has ended when this runs", where,
+                       f"declare it here too: {gone.type} {name};" if headers else "keep it in a register")     # type: ignore[attr-defined]
+        elif decl is None:
             names = [one for one in self.scope.all_names() if accept(self.scope.find(one))]
-            self.error(f"there is no {what} '{name}'", where, suggest(name, names))
+            self.error(f"there is no {what} '{name}'", where, suggest(name, names) or self.elsewhere(name))
         return decl
+
+    def elsewhere(self, name: str) -> str:
+        """Where a name is known that is not known here."""
+        for block in self.program.decls:
+            if isinstance(block, (ast.Timing, ast.Processor)) and any(getattr(one, "name", None) == name for one in block.locals):
+                return f"it belongs to {kind_of(block)} '{block.name}': declare it at top level to share it"
+        return ""
 
     def names_of(self, *kinds: type) -> list[str]:
         """The names known here that mean a declaration of these kinds."""

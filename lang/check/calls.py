@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .. import ast, builtins
+from ..instances import is_headers
 from ..types import Array, Bits, ErrorType, HeaderType, Integer, Packet, Stack, Type, Void
 from .base import Base, article, described, kind_of, plural
 from .scope import suggest
@@ -128,7 +129,7 @@ class Calls(Base):
             known = self.scope.find(base.name)
             if known is None and base.name in ("radio", "net"):
                 base.decl = base.name
-                return self.radio(e, callee, base.name)
+                return self.outside(e, callee, base.name)
             if known is None and base.name == builtins.PAYLOAD:
                 base.decl = builtins.PAYLOAD
                 return self.payload_method(e, callee)
@@ -358,19 +359,52 @@ class Calls(Base):
             return None
         return Void() if self.value(e.args[0], Bits(16), "the number of bytes") else None
 
-    def radio(self, e: ast.Call, callee: ast.Member, base: str) -> Type | None:
-        callee.decl = callee.name
-        methods = builtins.RADIO if base == "radio" else {"send": builtins.RADIO["send"]}
-        if callee.name not in methods:
-            self.error(f"{base} has no method '{callee.name}'", callee, suggest(callee.name, methods))
+    # ------------------------------------------------------------ radio and net
+
+    def outside(self, e: ast.Call, callee: ast.Member, base: str) -> Type | None:
+        """`radio.on()`, `radio.send(Tx(h))`, ...: what reaches beyond the node's memory."""
+        if not self.no_extras(e):
             return None
-        e.target = f"{base}.{callee.name}"
-        count, result = methods[callee.name]
-        if len(e.args) != count:
-            self.error(f"{e.target}() takes {count or 'no'} argument{'s' if count != 1 else ''}", e)
+        name = f"{base}.{callee.name}"
+        if name not in builtins.OUTSIDE:
+            known = [one.partition(".")[2] for one in builtins.OUTSIDE if one.startswith(f"{base}.")]
+            self.error(f"{base} has no method '{callee.name}'", callee, suggest(callee.name, known) or f"it has {', '.join(known)}")
             return None
-        if callee.name != "send":
-            for arg in e.args:
-                self.expr(arg)
-                self.settle(arg)
-        return result
+        callee.decl, e.target = callee.name, name
+        if self.codec is not None or self.header is not None or isinstance(self.module, (ast.Parser, ast.Deparser)):
+            self.error(f"{name}() is for processors and handlers", e, "a parser or deparser only looks at the packet")
+            return None
+        params, result = builtins.OUTSIDE[name]
+        if name in builtins.SENDS:
+            return result if self.send(e, name) else None
+        if len(e.args) != len(params):
+            self.error(f"{name}() takes {plural(len(params), 'argument') if params else 'no arguments'}", e)
+            return None
+        return result if all([self.value(arg, want, f"the argument of {name}") for arg, want in zip(e.args, params)]) else None
+
+    def send(self, e: ast.Call, name: str) -> bool:
+        """`send(Tx(h))`: what deparser Tx emits, then the payload; `send(Tx(h), from, length)`: that part of the payload."""
+        if len(e.args) not in (1, 3):
+            self.error(f"{name} takes a packet, and from where how much of the payload follows", e,
+                       f"as in {name}(Tx(h)) or {name}(Tx(h), from, length)")
+            return False
+        good = self.emitted(e.args[0], name)
+        for arg, what in zip(e.args[1:], ("where the payload begins", "how much of the payload follows")):
+            good &= self.value(arg, Bits(16), what)
+        return good
+
+    def emitted(self, e: ast.Expr, name: str) -> bool:
+        """`Tx(h)`: a deparser put in line; the call's target is the deparser."""
+        decl = self.scope.find(e.callee.name) if isinstance(e, ast.Call) and isinstance(e.callee, ast.Name) else None
+        if not isinstance(e, ast.Call) or not isinstance(decl, ast.Deparser):
+            self.error(f"{name} takes what a deparser makes of headers", e, f"as in {name}(Tx(h))")
+            return False
+        if not self.no_extras(e):
+            return False
+        headers = e.args[0] if len(e.args) == 1 else None
+        type_ = self.expr(headers) if headers is not None else None
+        if not isinstance(headers, ast.Name) or type_ is not None and not is_headers(type_):
+            self.error(f"deparser {decl.name} takes the headers", e, f"write {decl.name}(h)")
+            return False
+        e.callee.decl, e.target, e.type = decl, decl, Void()                # type: ignore[attr-defined]
+        return type_ is not None

@@ -3,14 +3,10 @@
 What the engine itself knows by name is compared with its table by the compiler (compiler/externs.py)."""
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from .. import ast
-from ..diagnostics import Diagnostics
 from ..hooks import CONTEXTS
-from ..instances import walk
 from ..types import Bits, Bool, EnumType, Type, Void
-from .base import Base, plural
+from .base import Base
 
 MAX_PARAMS = 5                                  # registers r1 to r5
 MAX_COST = 1 << 20                              # cycles
@@ -43,30 +39,3 @@ def passes(type_: Type) -> bool:
     if isinstance(type_, Bits):
         return type_.width <= 32 and not type_.signed
     return isinstance(type_, (Bool, EnumType))
-
-
-def contexts(program: ast.Program, diagnostics: Diagnostics) -> None:
-    """A helper is called only where it is declared to run. One message for each call."""
-    told: set[ast.Call] = set()
-    for hook in program.hooks:
-        for module in hook.chain:
-            for call in calls(module, set()):
-                extern = call.target
-                assert isinstance(extern, ast.Extern)
-                if extern.contexts and hook.context not in extern.contexts and call not in told:
-                    told.add(call)
-                    diagnostics.error(f"'{extern.name}' cannot be called in context {hook.context}, where {hook.event} runs '{module.name}'", call.span,
-                                      f"it is declared for {plural(len(extern.contexts), 'context')}: {', '.join(extern.contexts)}",
-                                      notes=[("it is declared here", extern.span)])
-
-
-def calls(node: object, seen: set[ast.Node]) -> Iterator[ast.Call]:
-    """The calls of externs below a node, also through functions and actions."""
-    for one in walk(node):
-        target = one.target if isinstance(one, ast.Call) else one.action if isinstance(one, ast.ActionRef) else None
-        if isinstance(target, ast.Extern):
-            assert isinstance(one, ast.Call)
-            yield one
-        elif isinstance(target, (ast.Function, ast.Action)) and target not in seen:
-            seen.add(target)
-            yield from calls(target.body, seen)

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from .. import ast
 from ..diagnostics import Diagnostics
-from ..instances import instances, walk
+from ..hooks import handlers_of
+from ..instances import instances, is_headers, walk
 from ..types import HeaderType
 from .codecs import arm_of
 from .facts import NOWHERE, Known, Path, Paths, Values, join, merge
@@ -35,14 +36,17 @@ class Flow(FlowCalls):
         ends = [self.chain(hook.chain) for hook in self.program.hooks]
         parsed, used = ends[0] if ends else self.nothing_valid(), self.program.modules
         for decl in self.program.decls:
-            if decl in used:
+            if decl in used or decl in self.sent:
                 continue
             if isinstance(decl, ast.Parser):
                 self.parser(decl)
             elif isinstance(decl, (ast.Processor, ast.Deparser)):
                 self.module(decl, parsed)
+            elif isinstance(decl, ast.Timing):
+                for one in handlers_of(decl):
+                    self.chain(one.chain)
 
-    def chain(self, modules: list[ast.Decl]) -> Paths:
+    def chain(self, modules: list[ast.Module]) -> Paths:
         """Judges modules in the order in which they run. What the parser found."""
         parsed = after = self.nothing_valid()
         for module in modules:
@@ -159,8 +163,8 @@ class Flow(FlowCalls):
             return self.compare(e, frozenset(range(int(key.low.const), int(key.high.const) + 1)), paths)
         return paths, paths
 
-    def module(self, module: ast.Decl, paths: Paths) -> Paths:
-        """A processor or deparser; what is known where the next module runs."""
+    def module(self, module: ast.Module, paths: Paths) -> Paths:
+        """A processor, deparser or handler; what is known where the next module runs."""
         self.exited.append(NOWHERE)
         self.returned.append(NOWHERE)
         if isinstance(module, ast.Processor):
@@ -172,7 +176,7 @@ class Flow(FlowCalls):
             end = join(end, self.exited.pop(), self.returned.pop())
             end = frozenset(one for one in end if (one.about(VERDICT).only or frozenset([0])) - ENDED)
         else:
-            assert isinstance(module, ast.Deparser)
+            assert isinstance(module, (ast.Deparser, ast.Handler))
             end = join(self.execute(module.body, paths), self.exited.pop(), self.returned.pop())
         return frozenset(only_headers(one) for one in end)
 
@@ -216,6 +220,8 @@ class Flow(FlowCalls):
         return paths
 
     def variable(self, one: ast.VarDecl, paths: Paths) -> Paths:
+        if is_headers(one.type):                            # of a handler, which begins with none of them valid
+            return paths
         if isinstance(one.type, HeaderType):
             return frozenset(known.make_invalid((one, None)) for known in paths)
         if one.init is not None:

@@ -16,6 +16,7 @@ class FlowCalls:
         self.program, self.diagnostics = program, diagnostics
         self.this: Key | None = None                        # the header being described
         self.summaries: dict[ast.Function, dict[ast.Param, bool]] = {}
+        self.sent: set[ast.Deparser] = set()                # deparsers that a send has put in line
         self.returned: list[Paths] = []
         self.exited: list[Paths] = []
 
@@ -264,6 +265,8 @@ class FlowCalls:
             return self.emit(e, paths)
         if target == "verify":
             return self.decide(e.args[0], paths)[0]
+        if target in builtins.SENDS:
+            return self.send(e, paths)
         for arg in e.args:
             if not (isinstance(arg, ast.Name) and arg.decl == builtins.PAYLOAD):
                 paths = self.eval(arg, paths)
@@ -347,6 +350,20 @@ class FlowCalls:
         present = some(known.is_valid(key) for known in paths)
         absent = some(known.is_invalid(key) for known in paths)
         return join(self.via(e.via, present), absent)
+
+    def send(self, e: ast.Call, paths: Paths) -> Paths:
+        """The deparser is judged with what is known where it is put in line."""
+        for arg in e.args[1:]:
+            paths = self.eval(arg, paths)
+        deparser = e.args[0].target if isinstance(e.args[0], ast.Call) else None
+        if isinstance(deparser, ast.Deparser):
+            self.sent.add(deparser)
+            self.exited.append(NOWHERE)
+            self.returned.append(NOWHERE)
+            self.execute(deparser.body, paths)
+            self.exited.pop()
+            self.returned.pop()
+        return paths
 
     def via(self, via: ast.Via, paths: Paths) -> Paths:
         assert via.codec is not None

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .. import ast, builtins
-from ..types import Array, Bits, Bool, ChoiceType, EnumType, ErrorType, HeaderType, Integer, Meta, Stack, StructType, Type, Varbit
+from ..types import Array, Bits, Bool, ChoiceType, EnumType, ErrorType, Frame, HeaderType, Integer, Meta, Stack, StructType, Type, Varbit
 from .base import Base, described, kind_of
 from .scope import suggest
 
@@ -39,6 +39,8 @@ class Members(Base):
                     return builtins.META[e.name]
                 self.no_member(e, "meta", list(builtins.META))
                 return None
+            case Frame():
+                return self.frame_member(e)
         self.error(f"{described(base)} has no members", e)
         return None
 
@@ -224,6 +226,8 @@ class Members(Base):
                     return (f"meta.{e.name} is given by the engine and cannot be assigned",)
                 if e.decl == "next":
                     return None
+                if isinstance(e.base.type, Frame):
+                    return (f"frame.{e.name} is given by the engine and cannot be assigned",)
                 if isinstance(e.base, ast.Name) and e.base.decl == builtins.NODE_NAME:
                     return (f"node.{e.name} is given by the engine and cannot be assigned",)
                 return (f"'{e.name}' cannot be assigned",)

@@ -1,55 +1,17 @@
-"""Protocols and timing blocks: hooks, and the chain of modules that a packet takes."""
+"""Protocols: hooks, and the chains of modules that packets take."""
 from __future__ import annotations
 
 from .. import ast
-from ..hooks import BOUND, EVENTS, MODULES, SELECTOR_MAX, TIME_MAX, hooks_of
-from ..types import Bits, Void
+from ..hooks import BOUND, EVENTS, MODULES, SELECTOR_MAX, hooks_of
 from .base import Base, article, kind_of, plural
-from .scope import Scope, suggest
+from .scope import suggest
 
 
 class Protocols(Base):
-    def timing_body(self, timing: ast.Timing) -> None:
-        with self.inside(Scope(self.globals)), self.setting(module=timing, returns=Void()):
-            for local in timing.locals:
-                if isinstance(local, (ast.VarDecl, ast.ConstDecl)):
-                    self.statement(local)
-                elif isinstance(local, ast.Decl):
-                    self.ensure_local(local)
-                    self.declare(local.name, local)
-            for handler in timing.handlers:
-                self.handler(handler)
-            for budget in timing.energy:
-                self.constant_number(budget.limit, "a limit")
-
-    def handler(self, handler: ast.Handler) -> None:
-        if handler.event is not None:
-            self.hook(handler.event, handler)
-        for e in (handler.period, handler.jitter, handler.within, handler.slot):
-            if e is not None:
-                self.constant_number(e, "a time")
-        with self.inside(Scope(self.scope)):
-            for name in handler.params:
-                param = ast.Param(handler.span, name, "in", ast.TypeRef(handler.span, "bit"))
-                param.type = Bits(32)
-                self.declare(name, param)
-            if not handler.params:
-                self.block(handler.body)
-
     def hook(self, event: str, where: ast.Node) -> bool:
         if event not in BOUND:
             self.error(f"there is no hook '{event}'", where, suggest(event, BOUND) or f"there are {', '.join(BOUND)}")
         return event in BOUND
-
-    def time(self, e: ast.Expr | None, what: str, least: int = 1) -> int | None:
-        """A constant time in microseconds; what is no time is told."""
-        value = self.constant_number(e, what) if e is not None else None
-        if e is None or value is None:
-            return None
-        if not least <= value <= TIME_MAX:
-            self.error(f"{what} is {least} us to {TIME_MAX // 1_000_000} s, and this is {value} us", e)
-            return None
-        return value
 
     def protocol_body(self, protocol: ast.Protocol) -> None:
         if protocol.version is not None:
@@ -68,7 +30,11 @@ class Protocols(Base):
                            notes=[("the first one is here", first.span)])
         for name in protocol.timing:
             decl = self.find(name, protocol, "timing block", lambda decl: isinstance(decl, ast.Timing))
-            if decl is not None and not isinstance(decl, ast.Timing):
+            if decl in protocol.blocks:
+                self.error(f"timing block '{name}' is bound twice", protocol, "name it once")
+            elif isinstance(decl, ast.Timing):
+                protocol.blocks.append(decl)
+            elif decl is not None:
                 self.error(f"'{name}' is {article(kind_of(decl))}, not a timing block", protocol)
 
     def selector(self, binding: ast.Binding) -> tuple[int, ...] | None:

@@ -63,6 +63,8 @@ def changes(node: ast.Node, writers: dict[ast.Function, str]) -> str | None:
             return f"meter '{node.callee.base.name}'"
         if isinstance(node.target, ast.Extern):
             return "the node"
+        if node.target in builtins.OUTSIDE:
+            return f"the {node.target.partition('.')[0]}, with {node.target}()"
         if isinstance(node.target, ast.Function):
             return writers.get(node.target)
     return None

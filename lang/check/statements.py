@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .. import ast, builtins
-from ..instances import walk
+from ..instances import is_headers, walk
 from ..types import Array, Bits, EnumType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Void
 from .base import Base, described
 from .scope import Scope
@@ -18,6 +18,7 @@ class Statements(Base):
         self.returns: Type | None = None                    # what `return` gives here; None: it is not allowed
         self.turns = 1                                      # of the loops around
         self.returns_anything = False                       # the type is wrong, which has been told
+        self.filled_in: dict[ast.Handler | None, ast.VarDecl] = {}          # the headers variable of each handler
 
     def block(self, body: ast.Block) -> None:
         with self.inside(Scope(self.scope)):
@@ -57,8 +58,23 @@ class Statements(Base):
                 elif isinstance(header, ast.Header) and header.params:
                     self.error(f"header {header.name} looks at other headers and cannot be a variable", one,
                                "declare it in the headers struct")
-            case StructType() if any(isinstance(f.type, (HeaderType, Stack)) for f in one.type.decl.fields):
+            case StructType() if is_headers(one.type) and self.handler is not None and self.function is None:
+                self.headers_variable(one)
+            case StructType() if is_headers(one.type):
                 self.error("a struct of headers is not a variable", one, "it is a parameter of the modules")
+
+    def headers_variable(self, one: ast.VarDecl) -> None:
+        """`headers h;` in a handler: filled in and sent."""
+        struct = one.type.decl                                              # type: ignore[union-attr]
+        if self.program.headers_struct is None:
+            self.program.headers_struct = struct
+        elif self.program.headers_struct is not struct:
+            self.error("a program has one struct of headers", one,
+                       notes=[("the other one is here", self.program.headers_struct.span)])
+        old = self.filled_in.setdefault(self.handler, one)
+        if old is not one:
+            self.error("a handler fills in one packet", one, f"use '{old.name}' again: {old.name}.x.setInvalid() takes a header out",
+                       notes=[("the first one is here", old.span)])
 
     def _stmt_ConstDecl(self, one: ast.ConstDecl) -> None:
         self.const(one)
@@ -189,12 +205,8 @@ class Statements(Base):
     def _stmt_ExprStmt(self, one: ast.ExprStmt) -> None:
         type_ = self.expr(one.call)
         if type_ is not None and not isinstance(type_, Void) and isinstance(one.call.target, (ast.Function, str)) \
-                and one.call.target not in ("radio.cca",) and not effects(one.call):
+                and one.call.target not in ("radio.cca", *builtins.SENDS) and not effects(one.call):
             self.warning("the value of this call is not used", one)
-
-    def _stmt_After(self, one: ast.After) -> None:
-        self.constant_number(one.delay, "a time")
-        self.block(one.body)
 
     # ------------------------------------------------------------ functions and actions
 

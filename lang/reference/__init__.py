@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Optional
 
 from .. import ast
+from ..hooks import Hook
+from ..outside import Answer, Effect, all_clear
 from ..derive import derived
 from ..persist import Plan, layout, migrations, plan, version
 from ..tables import Tables, stateful
@@ -24,13 +26,15 @@ __all__ = ["NotSupported", "Reference", "Result", "State"]
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a packet. `out`: the packet as rebuilt; `insns` is None, the reference has no instructions."""
+    """What became of a packet. `out`: the packet as rebuilt; `insns` is None, the reference has no instructions;
+    `effects`: what the run did beyond the node's memory, in order (lang/outside.py)."""
 
     verdict: str
     reason: Optional[str] = None
     port: Optional[int] = None
     out: Optional[bytes] = None
     insns: Optional[int] = None
+    effects: tuple[Effect, ...] = ()
 
 
 class Reference:
@@ -48,21 +52,25 @@ class Reference:
         state = State(self.program)
         return state.load(tables) if tables is not None else state
 
-    def run(self, frame: bytes, meta: Optional[dict] = None, state: Optional[State] = None) -> Result:
-        """One packet through the chain; `state` is read and changed. `meta`: iface, rssi, lqi, time, and of the
-        node node_short, node_ext, node_pan, clock; what is missing is 0."""
+    def run(self, frame: bytes, meta: Optional[dict] = None, state: Optional[State] = None,
+            hook: Optional[Hook] = None, answer: Answer = all_clear) -> Result:
+        """One packet through the chain of `hook`, one of `program.hooks`; without it, of `radio.rx_done`. `state` is read and
+        changed. `meta`: iface, rssi, lqi, time, of `radio.tx_done` event, and of the node node_short, node_ext, node_pan,
+        clock; what is missing is 0. `answer`: what the radio and the stack answer."""
         run = self.prepare(frame, meta, state)
-        verdict, port, out = ACCEPT, None, None
-        for module in self.program.chain:
+        run.outside.answer = answer
+        verdict, reason, port, out = ACCEPT, None, None, None
+        for module in hook.chain if hook is not None else self.program.chain:
             if isinstance(module, ast.Deparser) and verdict not in (ACCEPT, TRANSMIT):
                 continue
             outcome = run_module(run, module)
             out = outcome.out if outcome.out is not None else out
             if outcome.verdict != ACCEPT:
-                verdict, port = outcome.verdict, outcome.port
+                verdict, reason, port = outcome.verdict, outcome.reason, outcome.port
             if outcome.verdict not in (ACCEPT, TRANSMIT):
-                return Result(verdict, outcome.reason, port)
-        return Result(verdict, None, port, out + run.packet.rest if out is not None else None)
+                return Result(verdict, reason, port, effects=tuple(run.outside.effects))
+        whole = out + run.packet.rest if out is not None else None
+        return Result(verdict, None, port, whole, effects=tuple(run.outside.effects))
 
     def replace(self, old: State, tables: Optional[Tables] = None) -> tuple[State, Plan]:
         """The state with which this program goes on where another one ran: persistent registers are kept, its migrations run.

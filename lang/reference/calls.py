@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import ast, meters
+from .. import ast, builtins, meters
 from ..instances import by_reference
 from ..tables import lookup
 from ..types import Void
@@ -31,6 +31,8 @@ class Calls:
             return self.apply(target, scope)
         if isinstance(target, ast.Extern):
             return self.extern(target, expr, scope)
+        if target in builtins.OUTSIDE:
+            return self.run.outside.call(expr, scope)
         name = target if isinstance(target, str) else getattr(expr.callee, "name", None)
         method = getattr(self, f"do_{name}", None)
         if method is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Optional
 
 from .. import ast
-from ..types import Meta, Packet as PacketType, StructType
+from ..types import Frame, Meta, Packet as PacketType, StructType
 from .scope import Scope
 from .statements import Exited
 from .values import Rejected
@@ -26,12 +26,14 @@ class Outcome:
     out: Optional[bytes] = None
 
 
-def run_module(run: "Run", module: ast.Decl) -> Outcome:
+def run_module(run: "Run", module: ast.Module) -> Outcome:
     try:
         if isinstance(module, ast.Parser):
             return run_parser(run, module)
         if isinstance(module, ast.Processor):
             return run_processor(run, module)
+        if isinstance(module, ast.Handler):
+            return run_handler(run, module)
         assert isinstance(module, ast.Deparser), f"{module.name} is no module of a chain"
         return run_deparser(run, module)
     except Rejected as rejected:
@@ -122,3 +124,14 @@ def run_deparser(run: "Run", deparser: ast.Deparser) -> Outcome:
         return Outcome(ACCEPT, out=b"".join(run.emitting))
     finally:
         run.emitting = None
+
+
+# ---------------------------------------------------------------- handler
+
+def run_handler(run: "Run", handler: ast.Handler) -> Outcome:
+    """A handler of a timing block; its packet has no payload, whatever the event brings."""
+    frame = {"length": len(run.packet.data), **{name: run.meta[name] for name in ("time", "rssi", "lqi")}}
+    run.packet.payload = len(run.packet.data)
+    scope = Scope().bind(handler.values, [frame if isinstance(value.type, Frame) else run.event & 0xFF for value in handler.values])
+    run_body(run, handler.body, scope)
+    return Outcome(ACCEPT)

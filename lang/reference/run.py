@@ -11,6 +11,7 @@ from .calls import Calls
 from .codecs import Compress, Expand
 from .expressions import Expressions
 from .headers import Instance
+from .outside import Outside
 from .packet import Packet
 from .scope import Scope
 from .state import State
@@ -49,6 +50,8 @@ class Run:
         self.order: list[Instance] = []         # the header instances as the `headers` struct declares them
         self.taken: list[Taken] = []
         self.emitting: Optional[list[bytes]] = None
+        self.outside = Outside(self)
+        self.event = int(meta.get("event") or 0)
         self.headers = self.make_headers()
 
     # ------------------------------------------------------------ headers

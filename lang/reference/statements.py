@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .. import ast
+from ..instances import is_headers
 from ..types import Array, HeaderType, Stack
 from .headers import ChoiceValue, Instance
 from .scope import Scope
@@ -53,6 +54,8 @@ class Statements:
             return copy(self.run.evaluate(decl.init, scope))
         if isinstance(decl.type, (HeaderType, Stack)):
             return self.run.new_header(decl, decl.type, decl.name, [])
+        if is_headers(decl.type):                           # of a handler: those of its packet, none of them valid
+            return self.run.headers
         return zero(decl.type)
 
     def exec_ConstDecl(self, stmt: ast.ConstDecl, scope: Scope) -> None:
@@ -100,7 +103,7 @@ class Statements:
         self.run.calls.call(stmt.call, scope)
 
     def exec_After(self, stmt: ast.After, scope: Scope) -> None:
-        raise NotSupported(f"{stmt.span}: the reference runs packets, not time")
+        self.run.outside.timer(stmt, scope)
 
     # ------------------------------------------------------------ assignment
 

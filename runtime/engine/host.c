@@ -199,6 +199,21 @@ int lpn_host_bind(lpn_host *host, const char *name, size_t size, uint32_t args)
     return error;
 }
 
+void lpn_host_outside(lpn_host *host, int (*call)(void *user, uint32_t helper, const uint64_t *r, uint32_t *value))
+{
+    host->env.call = call;
+}
+
+const uint8_t *lpn_host_out(const lpn_host *host)
+{
+    return (const uint8_t *)host->chain.out;
+}
+
+const uint8_t *lpn_host_packet(const lpn_host *host)
+{
+    return host->packet;
+}
+
 uint64_t lpn_host_call(void *host, uint32_t number, const uint64_t *r)
 {
     uint32_t value;

@@ -61,6 +61,11 @@ int lpn_host_offer(lpn_host *host, const char *name, uint32_t args,
                    uint32_t (*call)(void *user, const uint32_t *args), void *user);
 int lpn_host_bind(lpn_host *host, const char *name, size_t size, uint32_t args);
 
+/* Who does the helpers that reach beyond the chain's memory: r1 to r5 at `r`; sets `*value` and returns an error. */
+void lpn_host_outside(lpn_host *host, int (*call)(void *user, uint32_t helper, const uint64_t *r, uint32_t *value));
+const uint8_t *lpn_host_out(const lpn_host *host);
+const uint8_t *lpn_host_packet(const lpn_host *host);
+
 /* Do a helper for another engine: r1 to r5 at `r`; `host` is a lpn_host. The error in the upper half, r0 in the lower. */
 uint64_t lpn_host_call(void *host, uint32_t number, const uint64_t *r);
 

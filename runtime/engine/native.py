@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from lpn.compiler.bundle import MATCH_KINDS, Bundle, BundleError, Entry, Table
+from lpn.compiler.bundle import MATCH_KINDS, Bundle, BundleError, Entry, Hook, Table
 from lpn.compiler.kept import Migration
 from lpn.runtime.engine.build import BuildError, library
-from lpn.runtime.engines import (DEFAULT_FUEL, MAX_PACKET, VERDICTS, Engine, EngineError, EngineUnavailable,
+from lpn.runtime.engines import (DEFAULT_FUEL, MAX_PACKET, OUT_SIZE, VERDICTS, Engine, EngineError, EngineUnavailable,
                                  Externs, Program, Result, bound, check_meta, entry_bytes)
+from lpn.runtime.outside import BadArgument, Outside
 
 MAX_TRACES = 256
 
@@ -71,6 +72,28 @@ class NativeHost:
                 return 0
         return call
 
+    def outside(self, outside: Outside) -> None:
+        """Let `outside` do the helpers that reach beyond the chain's memory."""
+        wrong, missing = (self.error_number(name) for name in ("bad helper argument", "unknown helper"))
+
+        def call(_: Any, number: int, r: Any, value: Any) -> int:
+            try:
+                value[0] = outside.call(number, [r[i] for i in range(5)])
+            except BadArgument:
+                return wrong
+            except KeyError:
+                return missing
+            except Exception as e:              # noqa: BLE001
+                self.raised = self.raised or e
+            return 0
+        kept = self.ffi.callback("int(void *, uint32_t, const uint64_t *, uint32_t *)", call)
+        self._keep.append(kept)
+        self.lib.lpn_host_outside(self.handle, kept)
+
+    def error_number(self, name: str) -> int:
+        """The number of an error, by its name in lpn.h."""
+        return next(number for number in range(256) if self.error_name(number) == name)
+
     def reraise(self) -> None:
         """The first exception of a function of the node's own since the last time."""
         raised, self.raised = self.raised, None
@@ -99,12 +122,12 @@ class NativeHost:
 class NativeProgram(Program):
     """A bundle in the C engine."""
 
-    def __init__(self, bundle: Bundle, fuel: int, externs: Externs | None = None) -> None:
-        self.bundle = bundle
+    def __init__(self, bundle: Bundle, fuel: int, externs: Externs | None = None, hook: Hook | None = None) -> None:
+        self.bundle, self.modules = bundle, bundle.chained(hook)
         self.host = host = NativeHost(bundle.record_size, bundle.state_size, fuel)
         self.ffi, self.lib = host.ffi, host.lib
         pc = self.ffi.new("uint32_t *")
-        for image in bundle.chained():
+        for image in self.modules:
             raw = image.to_bytes()
             error = self.lib.lpn_host_add(host.handle, raw, len(raw), pc)
             host.check(error, f"module {image.name}, instruction {pc[0]}")
@@ -112,6 +135,10 @@ class NativeProgram(Program):
         for table in bundle.tables:
             host.add_table(table)
         host.bind(bundle, externs)
+        self._length = 0
+        self.outside = Outside(lambda: self.ffi.buffer(self.lib.lpn_host_out(host.handle), OUT_SIZE)[:],
+                               lambda: self.ffi.buffer(self.lib.lpn_host_packet(host.handle), self._length)[:], range(len(bundle.hooks)))
+        host.outside(self.outside)
         self._state = self.ffi.buffer(self.lib.lpn_host_state(host.handle), bundle.state_size)
         self._meta = self.ffi.new("lpn_host_meta *")
         self._result = self.ffi.new("lpn_host_result *")
@@ -141,6 +168,9 @@ class NativeProgram(Program):
         for key, value in check_meta(meta).items():
             signed = value - (1 << 32) if key == "rssi" and value >> 31 else value
             setattr(self._meta, key, signed)
+        self._length = len(frame)
+        self.outside.begin()
+        self.outside.answer = self.answer
         self.lib.lpn_host_run(self.host.handle, frame, len(frame), self._meta, self._packet, self._size,
                               self._result)
         self.host.reraise()
@@ -156,8 +186,9 @@ class NativeProgram(Program):
             out=packet if r.rebuilt else None,
             insns=r.insns,
             packet=packet,
-            fault=f"module {self.bundle.chain[r.module]}, instruction {r.pc}: {error}" if r.error else None,
+            fault=f"module {self.modules[r.module].name}, instruction {r.pc}: {error}" if r.error else None,
             traces=tuple((self._traces[2 * i], self._traces[2 * i + 1]) for i in range(count)),
+            effects=tuple(self.outside.effects),
         )
 
 
@@ -169,5 +200,6 @@ class NativeEngine(Engine):
     def __init__(self) -> None:
         open_engine()
 
-    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> NativeProgram:
-        return NativeProgram(as_bundle(bundle), fuel, externs)
+    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None,
+             hook: Hook | None = None) -> NativeProgram:
+        return NativeProgram(as_bundle(bundle), fuel, externs, hook)

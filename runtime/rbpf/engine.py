@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lpn.compiler.bundle import Bundle, Entry
+from lpn.compiler.bundle import Bundle, Entry, Hook
 from lpn.compiler.image import Flag, Image, Kind
 from lpn.compiler.kept import Migration
 from lpn.runtime.engine.build import BuildError
 from lpn.runtime.engine.native import NativeHost, as_bundle
 from lpn.runtime.engines import (DEFAULT_FUEL, MAX_PACKET, OUT_SIZE, REASON_ENGINE, VERDICTS, WINDOW, Engine,
                                  EngineError, EngineUnavailable, Externs, Program, Result, check_meta)
+from lpn.runtime.outside import Outside
 from lpn.runtime.memory import CONTEXT, CONTEXT_SIZE, Buffer, Regions, context
 from lpn.runtime.raw import RawResult, raw_result
 from lpn.runtime.rbpf.build import library
@@ -94,7 +95,7 @@ class RbpfVm:
 class RbpfProgram(Program):
     """A bundle in rbpf; memory and chain are kept in Python."""
 
-    def __init__(self, bundle: Bundle, externs: Externs | None = None) -> None:
+    def __init__(self, bundle: Bundle, externs: Externs | None = None, hook: Hook | None = None) -> None:
         self.bundle = bundle
         self.host = NativeHost(0, 0, 0)         # for its helpers only
         self.host.bind(bundle, externs)
@@ -105,10 +106,14 @@ class RbpfProgram(Program):
         self._state = Buffer(bundle.state_size)
         self._out = Buffer(OUT_SIZE)
         self._ctx = Buffer(CONTEXT_SIZE)
+        self._length = 0
+        self.outside = Outside(self._out.bytes, lambda: self._packet.view[:self._length], range(len(bundle.hooks)))
+        self.host.outside(self.outside)
         shared = (self._record, self._state, self._out)
         self._chain: list[tuple[Image, RbpfVm]] = []
-        for image in bundle.chained():
-            if image.kind == Kind.TIMING:
+        modules = bundle.chained(hook)
+        for image in modules:
+            if image.kind == Kind.TIMING and len(modules) > 1:
                 raise EngineError("chain: bad chain")
             rodata = Buffer(len(image.rodata), image.rodata)
             data = Buffer(len(image.data), image.data)
@@ -144,6 +149,9 @@ class RbpfProgram(Program):
         values = check_meta(meta)
         if len(frame) > MAX_PACKET:
             return self._result(1, REASON_ENGINE, None, frame, "packet too long")
+        self._length = len(frame)
+        self.outside.begin()
+        self.outside.answer = self.answer
         self._packet.view[:len(frame) + WINDOW] = frame + bytes(WINDOW)
         for region in (self._record, self._out):
             region.view[:region.size] = bytes(region.size)
@@ -199,7 +207,7 @@ class RbpfProgram(Program):
         return Result(word, self._reason(arg, error) if word == "DROP" else None,
                       arg if word == "DELIVER" else None, out, None, out if out is not None else packet,
                       f"module {module}: {error}" if error and module else error or None,
-                      self._chain[0][1].traces())
+                      self._chain[0][1].traces(), tuple(self.outside.effects))
 
 
 class RbpfEngine(Engine):
@@ -210,8 +218,9 @@ class RbpfEngine(Engine):
     def __init__(self) -> None:
         open_rbpf()
 
-    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> RbpfProgram:
-        return RbpfProgram(as_bundle(bundle), externs)
+    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None,
+             hook: Hook | None = None) -> RbpfProgram:
+        return RbpfProgram(as_bundle(bundle), externs, hook)
 
 
 def run_raw_rbpf(text: bytes, *, layout: str = "mem", ctx: bytes = b"", packet: bytes = b"", record_size: int = 0,

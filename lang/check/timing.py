@@ -1,0 +1,147 @@
+"""Timing blocks: handlers, what they may say of time, and what they see."""
+from __future__ import annotations
+
+from .. import ast, builtins
+from ..hooks import BOUND, EVENTS, HANDLED, SLOT_US, TIME_MAX
+from ..types import Bits, Frame, Type, Void
+from .base import Base, plural
+from .scope import Scope, suggest
+
+
+class Timings(Base):
+    handler: ast.Handler | None = None          # whose body is checked
+
+    def timing_body(self, timing: ast.Timing) -> None:
+        with self.inside(Scope(self.globals)), self.setting(module=timing, returns=Void()):
+            for local in timing.locals:
+                if isinstance(local, ast.VarDecl):
+                    self.error(f"'{local.name}' would be gone when its handler ends", local,
+                               "keep it in a register")
+                elif isinstance(local, ast.ConstDecl):
+                    self.statement(local)
+                elif isinstance(local, ast.Decl):
+                    self.ensure_local(local)
+                    self.declare(local.name, local)
+            first: dict[object, ast.Handler] = {}
+            for handler in timing.handlers:
+                handler.block, handler.name = timing, self.name_of(timing, handler)
+                key = self.occasion(handler)
+                old = first.setdefault(key, handler) if key is not None else handler
+                if old is not handler:
+                    self.error(f"{handler.event or 'this slot'} is handled twice in '{timing.name}'", handler.span,
+                               "make one handler of the two", notes=[("the first one is here", old.span)])
+                self.handler_body(handler)
+
+    def name_of(self, timing: ast.Timing, handler: ast.Handler) -> str:
+        if handler.event is not None:
+            return f"{timing.name}.on_{handler.event.rpartition('.')[2]}"
+        same = [one for one in timing.handlers if one.kind == handler.kind]
+        return f"{timing.name}.{handler.kind}_{same.index(handler) + 1}"
+
+    def occasion(self, handler: ast.Handler) -> object | None:
+        """What starts the handler, checked; None where nothing else can be the same, or it is wrong."""
+        within = self.time(handler.within, "a deadline")
+        if handler.kind == "every":
+            self.period(handler, within)
+            return None
+        if handler.kind == "slot":
+            return self.slot(handler, within)
+        assert handler.event is not None
+        if handler.event not in HANDLED:
+            hint = suggest(handler.event, HANDLED) or f"there are {', '.join(HANDLED)}"
+            if handler.event in BOUND:
+                self.error(f"{handler.event} is not for timing blocks", handler.span, "bind a chain to it in the protocol")
+            else:
+                self.error(f"there is no hook '{handler.event}'", handler.span, hint)
+            return None
+        return handler.event
+
+    def period(self, handler: ast.Handler, within: int | None) -> None:
+        period = self.time(handler.period, "a period")
+        jitter = self.time(handler.jitter, "jitter", 0)
+        if period is None:
+            return
+        if jitter is not None and jitter > period:
+            self.error(f"a jitter of {shown(jitter)} is longer than the period, {shown(period)}", handler.jitter or handler)
+        elif within is not None and (jitter or 0) + within > period:
+            late = f"up to {shown(jitter)} late and " if jitter else ""
+            self.error(f"a run that is {late}{shown(within)} long is not over when the next one is due, after {shown(period)}",
+                       handler.within or handler, "a hook has one pending run: the next would be lost")
+
+    def slot(self, handler: ast.Handler, within: int | None) -> tuple[int, int] | None:
+        assert handler.slot is not None and handler.period is not None
+        n, m = self.constant_number(handler.slot, "a slot"), self.constant_number(handler.period, "the number of slots")
+        most = TIME_MAX // SLOT_US
+        if m is not None and not 1 <= m <= most:
+            self.error(f"a slotframe has 1 to {most} slots", handler.period)
+        elif n is not None and m is not None and not 0 <= n < m:
+            self.error(f"there is no slot {n} of {m}", handler.slot, f"they are numbered from 0 to {m - 1}")
+        elif within is not None and within > SLOT_US:
+            self.error(f"a slot is over after {shown(SLOT_US)}, and this deadline is {shown(within)}", handler.within or handler)
+        return None if n is None or m is None else (n, m)
+
+    def time(self, e: ast.Expr | None, what: str, least: int = 1) -> int | None:
+        """A constant time in microseconds; what is no time is told."""
+        value = self.constant_number(e, what) if e is not None else None
+        if e is None or value is None:
+            return None
+        if not least <= value <= TIME_MAX:
+            self.error(f"{what} is {least} us to {TIME_MAX // 1_000_000} s, and this is {value} us", e)
+            return None
+        return value
+
+    # ------------------------------------------------------------ bodies
+
+    def handler_body(self, handler: ast.Handler) -> None:
+        with self.inside(Scope(self.scope)), self.setting(handler=handler):
+            event = EVENTS.get(handler.event or "")
+            gives = event.gives if event is not None else ""
+            if len(handler.params) > (1 if gives else 0) and event is not None:
+                takes = f"gives one thing, its {gives}" if gives else "gives nothing"
+                self.error(f"{handler.event} {takes}, and {plural(len(handler.params), 'name')} {'is' if len(handler.params) == 1 else 'are'} here",
+                           handler.span, f"write on {handler.event}{f'({gives})' if gives else ''} {{ ... }}")
+            for name in handler.params:
+                type_: Type = Frame() if gives == "frame" else Bits(8)
+                param = ast.Param(handler.span, name, "in", ast.TypeRef(handler.span, "frame" if gives == "frame" else "bit"))
+                param.type = type_
+                self.declare(name, param)
+                handler.values.append(param)
+            with self.inside(Scope(self.scope)):
+                self.statements(handler.body.statements)
+
+    def _stmt_After(self, one: ast.After) -> None:
+        """The body runs later, as a handler of its own: it sees the block, and nothing of the handler around."""
+        self.time(one.delay, "a delay")
+        outer, timing = self.handler, self.module
+        if outer is None or not isinstance(timing, ast.Timing) or self.function is not None:
+            self.error("'after' is for the handlers of a timing block", one, "move it into a timing block")
+            return
+        timing.afters.append(one)
+        one.handler = ast.Handler(one.span, "after", None, [], None, None, outer.within, one.body,
+                                  name=f"{timing.name}.after_{len(timing.afters)}", block=timing)
+        visible = self.scope
+        while visible.parent is not self.globals and visible.parent is not None:
+            visible = visible.parent
+        with self.setting(hidden=(*self.hidden, self.scope)), self.inside(visible):
+            self.handler_body(one.handler)
+
+    def frame_member(self, e: ast.Member) -> Type | None:
+        """A member of the `frame` that a handler is given: only what is known when it runs."""
+        if e.name not in builtins.FRAME:
+            self.error(f"a frame has no '{e.name}'", e, suggest(e.name, builtins.FRAME) or f"it has {', '.join(builtins.FRAME)}")
+            return None
+        event = self.handler.event if self.handler is not None else None
+        known = EVENTS[event].members if event in EVENTS else ()
+        if e.name not in known:
+            self.error(f"frame.{e.name} is not known at {event}", e, f"there is frame.{', frame.'.join(known)}; the others at radio.rx_done")
+            return None
+        e.decl = e.name
+        return builtins.FRAME[e.name]
+
+
+def shown(us: int) -> str:
+    """A time as it is written."""
+    for unit, size in (("s", 1_000_000), ("ms", 1000)):
+        if us and us % size == 0:
+            return f"{us // size} {unit}"
+    return f"{us} us"

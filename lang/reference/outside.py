@@ -1,0 +1,57 @@
+"""What a program does beyond the node's memory: recorded, as lang/outside.py has it."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import ast
+from ..outside import SENDS, Answer, Effect, all_clear
+from .packet import Packet
+from .scope import Scope
+from .values import unsigned
+
+if TYPE_CHECKING:
+    from .run import Run
+
+class Outside:
+    """The effects of one run."""
+
+    def __init__(self, run: "Run") -> None:
+        self.run = run
+        self.effects: list[Effect] = []
+        self.answer: Answer = all_clear
+
+    def call(self, expr: ast.Call, scope: Scope) -> object:
+        """`radio.on()`, `radio.send(Tx(h))`, ...: what it does, and what it gives."""
+        name = str(expr.target).replace(".", "_")
+        if name in SENDS:
+            return self.ask(name, self.frame(expr, scope))
+        if name == "radio_cca":
+            return self.ask(name)
+        self.effects.append((name, *(self.run.number(arg, scope) for arg in expr.args)))
+        return None
+
+    def ask(self, name: str, *given: object) -> int:
+        answer = unsigned(self.answer(name, len(self.effects)), 8)
+        self.effects.append((name, *given, answer))
+        return answer
+
+    def timer(self, after: ast.After, scope: Scope) -> None:
+        hooks = self.run.program.hooks
+        index = next(i for i, hook in enumerate(hooks) if after.handler in hook.chain)
+        self.effects.append(("timer_start", index, self.run.number(after.delay, scope)))
+
+    def frame(self, expr: ast.Call, scope: Scope) -> bytes:
+        """What the deparser emits, then the payload, or the part of it that is named; what lies beyond it is not there."""
+        from .modules import run_deparser
+        made = expr.args[0]
+        assert isinstance(made, ast.Call) and isinstance(made.target, ast.Deparser)
+        run = self.run
+        rest = run.packet.rest
+        if len(expr.args) == 3:
+            start, length = (self.run.number(arg, scope) for arg in expr.args[1:])
+            rest = rest[start:start + length]
+        whole, run.packet = run.packet, Packet(rest)        # the payload that the headers' equations count
+        try:
+            return (run_deparser(run, made.target).out or b"") + rest
+        finally:
+            run.packet = whole
