@@ -340,6 +340,7 @@ class Builder(ExpressionBuilder):
         return ast.SelectCase(span, keys, name, reason)
 
     def _ProcessorDeclContext(self, ctx: P.ProcessorDeclContext) -> ast.Node:
+        params = self.params(ctx.params())
         items = [self.local_const(self.item(one)) for one in ctx.processorItem()]
         blocks = [one for one in items if isinstance(one, ast.Block)]
         name = self.name(ctx.identifier())
@@ -348,8 +349,13 @@ class Builder(ExpressionBuilder):
         for extra in blocks[1:]:
             self.error(f"processor '{name}' has two apply blocks", extra.span, "keep one")
         body = blocks[0] if blocks else ast.Block(self.span(ctx), [])
-        return ast.Processor(self.span(ctx), name, self.params(ctx.params()),
-                             [one for one in items if not isinstance(one, ast.Block)], body)
+        rest = [one for one in items if not isinstance(one, ast.Block)]
+        if any(param.type_ref.name == "packet_out" for param in params):        # a P4 deparser is a control with an apply block
+            for other in rest:
+                if not isinstance(other, (ast.VarDecl, ast.ConstDecl)):
+                    self.error("a deparser has variables and constants only", other.span, "do this in a processor before it")
+            return ast.Deparser(self.span(ctx), name, params, rest, body)
+        return ast.Processor(self.span(ctx), name, params, rest, body)
 
     def _ApplyBlockContext(self, ctx: P.ApplyBlockContext) -> ast.Node:
         return self.block(ctx.block())

@@ -193,11 +193,8 @@ class Base:
             case "error":
                 return ErrorType()
         decl = self.scope.find(ref.name)
-        if decl is None and ref.name in ("packet", "meta"):
-            return Packet() if ref.name == "packet" else Meta()
-        if decl is None and ref.name in ("packet_in", "packet_out"):
-            self.error(f"there is no type '{ref.name}'", ref, "in LPN it is packet")
-            return None
+        if decl is None and ref.name in ("packet", "packet_in", "packet_out", "meta"):      # P4's names of the packet too
+            return Meta() if ref.name == "meta" else Packet()
         if not isinstance(decl, (ast.Typedef, ast.Enum, ast.Struct, ast.Header)):
             if decl is not None:
                 self.error(f"'{ref.name}' is {article(kind_of(decl))}, not a type", ref)

@@ -18,6 +18,8 @@ class Parsers(Base):
         seen: dict[str, ast.Param] = {}
         for param in module.params:
             self.declare(param.name, param)
+            if isinstance(param.type, StructType) and not param.type.decl.fields:
+                continue                        # P4 programs without metadata of their own pass an empty struct of it
             if isinstance(param.type, StructType) and not is_headers(param.type):
                 self.error(f"{param.type} is not a struct of headers", param,
                            "a module's parameters are packet, the headers struct and meta")

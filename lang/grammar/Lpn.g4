@@ -212,6 +212,7 @@ IDENT : [A-Za-z_] [A-Za-z0-9_]* ;
 SPACE : [ \t\r\n\u000c]+ -> skip ;
 LINE_COMMENT : '//' ~[\r\n]* -> skip ;
 COMMENT : '/*' .*? '*/' -> skip ;
+ANNOTATION : '@' [A-Za-z_] [A-Za-z0-9_]* ('(' ~[()]* ')')? -> skip ;      // P4's; none means anything here
 
 // What no rule above takes; the parser's user hears of it in `syntax.py`.
 OPEN_COMMENT : '/*' ;

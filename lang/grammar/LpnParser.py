@@ -10,7 +10,7 @@ else:
 
 def serializedATN():
     return [
-        4,1,129,1287,2,0,7,0,2,1,7,1,2,2,7,2,2,3,7,3,2,4,7,4,2,5,7,5,2,6,
+        4,1,130,1287,2,0,7,0,2,1,7,1,2,2,7,2,2,3,7,3,2,4,7,4,2,5,7,5,2,6,
         7,6,2,7,7,7,2,8,7,8,2,9,7,9,2,10,7,10,2,11,7,11,2,12,7,12,2,13,7,
         13,2,14,7,14,2,15,7,15,2,16,7,16,2,17,7,17,2,18,7,18,2,19,7,19,2,
         20,7,20,2,21,7,21,2,22,7,22,2,23,7,23,2,24,7,24,2,25,7,25,2,26,7,
@@ -549,7 +549,7 @@ class LpnParser ( Parser ):
                      "'!='", "'&&'", "'||'", "'?'", "'&&&'", "'..'", "'true'", 
                      "'false'", "'sizeof'", "'following'", "<INVALID>", 
                      "<INVALID>", "<INVALID>", "<INVALID>", "<INVALID>", 
-                     "<INVALID>", "'/*'" ]
+                     "<INVALID>", "<INVALID>", "'/*'" ]
 
     symbolicNames = [ "<INVALID>", "<INVALID>", "<INVALID>", "<INVALID>", 
                       "<INVALID>", "<INVALID>", "<INVALID>", "<INVALID>", 
@@ -582,8 +582,8 @@ class LpnParser ( Parser ):
                       "<INVALID>", "<INVALID>", "<INVALID>", "<INVALID>", 
                       "<INVALID>", "<INVALID>", "<INVALID>", "<INVALID>", 
                       "<INVALID>", "NUMBER", "ADDRESS", "IDENT", "SPACE", 
-                      "LINE_COMMENT", "COMMENT", "OPEN_COMMENT", "OPEN_STRING", 
-                      "OTHER" ]
+                      "LINE_COMMENT", "COMMENT", "ANNOTATION", "OPEN_COMMENT", 
+                      "OPEN_STRING", "OTHER" ]
 
     RULE_program = 0
     RULE_item = 1
@@ -807,9 +807,10 @@ class LpnParser ( Parser ):
     SPACE=124
     LINE_COMMENT=125
     COMMENT=126
-    OPEN_COMMENT=127
-    OPEN_STRING=128
-    OTHER=129
+    ANNOTATION=127
+    OPEN_COMMENT=128
+    OPEN_STRING=129
+    OTHER=130
 
     def __init__(self, input:TokenStream, output:TextIO = sys.stdout):
         super().__init__(input, output)
