@@ -674,6 +674,16 @@ class Transition(Node):
 
 
 @dataclass(eq=False)
+class ValueSet(Decl):
+    """P4's `value_set<bit<16>>[8] ports;` in a parser: values that the control plane gives, a key of a select."""
+
+    cell: TypeRef
+    size: Optional[Expr]
+    type: Optional[Type] = None                 # checked
+    table: Optional[Table] = None               # checked: one exact key, a hit says that the value is in the set
+
+
+@dataclass(eq=False)
 class State(Decl):
     """`state s [max n] { statements; transition ... }`; max bounds how often it is entered for one packet."""
 
@@ -685,7 +695,7 @@ class State(Decl):
 @dataclass(eq=False)
 class Parser(Decl):
     params: list[Param]
-    locals: list[Union[VarDecl, ConstDecl]]
+    locals: list[Union[VarDecl, ConstDecl, ValueSet]]
     states: list[State]
 
 

@@ -239,6 +239,10 @@ class Builder(ExpressionBuilder):
         return ast.Register(self.span(ctx), self.name(ctx.identifier()), self.type_ref(ctx.typeRef()),
                             self.array_size(ctx.arraySize()), persistent)
 
+    def _ValueSetDeclContext(self, ctx: P.ValueSetDeclContext) -> ast.Node:
+        return ast.ValueSet(self.span(ctx), self.name(ctx.identifier()), self.type_ref(ctx.typeRef()),
+                            self.array_size(ctx.arraySize()))
+
     def _CounterDeclContext(self, ctx: P.CounterDeclContext) -> ast.Node:
         return ast.Counter(self.span(ctx), self.name(ctx.identifier()), self.type_ref(ctx.typeRef()),
                            self.array_size(ctx.arraySize()))

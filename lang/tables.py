@@ -2,6 +2,7 @@
 
     {"contexts": {"0": {"prefix": "2001:db8::", "length": 64}},
      "limit": 5,
+     "ports": [61616, "0xf0b0"],
      "routes": [{"key": ["aaaa::/64"], "action": "send_to", "args": [7], "priority": 1}]}
 
 An object of a module is `Module.name`, or `name` where only one module has it. Everything is checked against the
@@ -19,7 +20,7 @@ from typing import Iterator, Optional, Union
 from . import ast
 from .types import Array, Bits, Bool, EnumType, StructType, Type
 
-Stateful = Union[ast.Register, ast.Counter, ast.Meter, ast.BufferDecl, ast.Table]
+Stateful = Union[ast.Register, ast.Counter, ast.Meter, ast.BufferDecl, ast.Table, ast.ValueSet]
 
 
 class TablesError(Exception):
@@ -101,6 +102,8 @@ def from_json(value: object, program: ast.Program) -> Tables:
             tables.cells.extend(_cells(name, decl, content))
         elif isinstance(decl, ast.Table):
             tables.entries[decl] = _table(name, decl, content)
+        elif isinstance(decl, ast.ValueSet) and decl.table is not None:
+            tables.entries[decl.table] = _value_set(name, decl, content)
         else:
             raise TablesError(f"{name}: a {type(decl).__name__.lower()} cannot be set")
     return tables
@@ -110,7 +113,7 @@ def from_json(value: object, program: ast.Program) -> Tables:
 
 def declared(program: ast.Program) -> Iterator[tuple[str, Stateful]]:
     """Every stateful object and table in order of declaration, imports first."""
-    kinds = (ast.Register, ast.Counter, ast.Meter, ast.BufferDecl, ast.Table)
+    kinds = (ast.Register, ast.Counter, ast.Meter, ast.BufferDecl, ast.Table, ast.ValueSet)
     for decl in program.decls:
         if isinstance(decl, kinds):
             yield decl.name, decl
@@ -132,8 +135,8 @@ def find(program: ast.Program, name: str) -> Stateful:
     if len(short) > 1:
         raise TablesError(f"{name}: say which one: {' or '.join(each for each, _ in short)}")
     if not short:
-        known = sorted(each for each, decl in declared(program) if isinstance(decl, (ast.Register, ast.Table)))
-        raise TablesError(f"{name}: the program has no such register or table"
+        known = sorted(each for each, decl in declared(program) if isinstance(decl, (ast.Register, ast.Table, ast.ValueSet)))
+        raise TablesError(f"{name}: the program has no such register, table or value set"
                           + (f" (it has {', '.join(known)})" if known else ""))
     return short[0][1]
 
@@ -241,6 +244,20 @@ def _table(name: str, table: ast.Table, content: object) -> list[Entry]:
     return entries
 
 
+def _value_set(name: str, decl: ast.ValueSet, content: object) -> list[Entry]:
+    """A list of values, each once."""
+    if not isinstance(content, list):
+        raise TablesError(f"{name}: a list of values is expected")
+    assert decl.table is not None and decl.size is not None
+    if len(content) > int(decl.size.const or 0):
+        raise TablesError(f"{name}: {len(content)} values, the set's size is {decl.size.const}")
+    values = [number(f"{name}[{at}]", decl.type, value) for at, value in enumerate(content)]
+    for at, value in enumerate(values):
+        if value in values[:at]:
+            raise TablesError(f"{name}[{at}]: {_shown(content[at])} is given twice")
+    return [Entry((match("exact", key_width(decl.type), value),), 1, (), at) for at, value in enumerate(values)]
+
+
 def _entry(where: str, table: ast.Table, content: object, position: int) -> Entry:
     if not isinstance(content, dict):
         raise TablesError(f"{where}: an object with key and action is expected")
@@ -318,7 +335,8 @@ def key_width(type_: Optional[Type]) -> int:
 
 def constant_entries(program: ast.Program) -> dict[ast.Table, list[Entry]]:
     """Every table of the program with the entries written in it."""
-    return {decl: constant_entries_of(decl) for _, decl in declared(program) if isinstance(decl, ast.Table)}
+    tables = [decl.table if isinstance(decl, ast.ValueSet) else decl for _, decl in declared(program)]
+    return {table: constant_entries_of(table) for table in tables if isinstance(table, ast.Table)}
 
 
 def constant_entries_of(table: ast.Table) -> list[Entry]:

@@ -316,6 +316,9 @@ class BoundedLowering(Lowering):
     def apply_table(self, t: ast.Table) -> ir.Value:
         raise self.unsupported(t, "a table in an XDP program")
 
+    def in_set(self, v: Val, values: ast.ValueSet) -> ir.Value:
+        raise self.unsupported(values, "a value set in an XDP program")
+
     # ---- loops over the packet
 
     def copy(self, source: ir.Value, octets: ir.Value, most: int) -> None:

@@ -61,7 +61,9 @@ class Parsers:
         while queue:
             self.emit_state(*queue.pop(0))
 
-    def parser_local(self, s: ast.Stmt) -> None:
+    def parser_local(self, s: ast.Node) -> None:
+        if isinstance(s, ast.ValueSet):
+            return                              # a table
         if isinstance(s, ast.VarDecl) and isinstance(s.type, HeaderType):
             if s in self.env:
                 self.env[s].set_valid(False)
@@ -406,7 +408,7 @@ class Parsers:
             else:
                 cond = self.bool_const(True)
                 for v, k in zip(values, keys):
-                    cond = self.land(cond, self.matches(v, k))
+                    cond = self.land(cond, self.in_set(v, k.decl) if is_value_set(k) else self.matches(v, k))
             if isinstance(cond, ir.Constant):
                 if cond.constant:
                     self.take_case(case)
@@ -435,6 +437,10 @@ class Parsers:
     def finish_parse(self) -> None:
         """Publishes where the payload begins."""
         self._store(self.ctx, CTX_PAYLOAD, 4, self.distance(self.pkt, self.cursor()))
+
+
+def is_value_set(key: ast.Expr) -> bool:
+    return isinstance(key, ast.Name) and isinstance(key.decl, ast.ValueSet)
 
 
 def changes(parser: ast.Parser, local: ast.VarDecl) -> bool:

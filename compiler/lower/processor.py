@@ -149,17 +149,7 @@ class Processors:
     def look_up(self, t: ast.Table, hit: Scalar, ran: ir.Value, default: ir.Block, done: ir.Block) -> None:
         """Runs the action of the entry that fits, or goes to `default`."""
         b = self.b
-        index = self.table_index(t)
-        key = self.alloca(ir.ArrayType(I8, max(key_octets(t), 1)), f"{t.name}.key", align=8)
-        at = 0
-        for k in t.keys:
-            v = self.bits_of(k.expr)
-            octets = (v.width + 7) // 8
-            self.store(key, at, self.resize(v, 8 * octets))
-            at += octets
-        size = data_octets(t)
-        data = self.alloca(ir.ArrayType(I8, max(size, 8)), f"{t.name}.data", align=8)
-        number = self.call_helper("lookup", [i32(index), key, i32(at), data, i32(max(size, 8))])
+        number, data = self.look_up(t, [self.bits_of(k.expr) for k in t.keys])
         switch = b.switch(number, default)
         for i, ref in enumerate(t.actions, 1):
             block = b.append_basic_block(f"{t.name}.{ref.name}")
@@ -169,6 +159,22 @@ class Processors:
             b.store(i32(i), ran)
             self.run_action(ref, data)
             b.branch(done)
+
+    def look_up(self, t: ast.Table, keys: list[Val]) -> tuple[ir.Value, ir.Value]:
+        """(the entry's action, 0 for a miss; where its data is)."""
+        key = self.alloca(ir.ArrayType(I8, max(key_octets(t), 1)), f"{t.name}.key", align=8)
+        at = 0
+        for v in keys:
+            octets = (v.width + 7) // 8
+            self.store(key, at, self.resize(v, 8 * octets))
+            at += octets
+        size = max(data_octets(t), 8)
+        data = self.alloca(ir.ArrayType(I8, size), f"{t.name}.data", align=8)
+        return self.call_helper("lookup", [i32(self.table_index(t)), key, i32(at), data, i32(size)]), data
+
+    def in_set(self, v: Val, values: ast.ValueSet) -> ir.Value:
+        """Whether a value set holds the value."""
+        return self.b.icmp_unsigned("!=", self.look_up(values.table, [v])[0], i32(0))
 
     def run_action(self, ref: ast.ActionRef, data: ir.Value) -> None:
         values: list = list(ref.args)
@@ -208,8 +214,15 @@ class Processors:
 
 
 def tables(program: ast.Program) -> list[ast.Table]:
-    """The program's tables in order of their index; one without a key always runs its default action, and is none."""
-    return [x for d in program.decls if isinstance(d, ast.Processor) for x in d.locals if isinstance(x, ast.Table) and x.keys]
+    """The program's tables in order of their index, a parser's value sets among them; one without a key always runs its
+    default action, and is none."""
+    out = []
+    for decl in program.decls:
+        for x in decl.locals if isinstance(decl, (ast.Parser, ast.Processor)) else []:
+            table = x.table if isinstance(x, ast.ValueSet) else x
+            if isinstance(table, ast.Table) and table.keys:
+                out.append(table)
+    return out
 
 
 def key_octets(t: ast.Table) -> int:

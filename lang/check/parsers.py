@@ -4,7 +4,7 @@ from __future__ import annotations
 from .. import ast
 from ..instances import header_of, is_headers, named_field, walk
 from ..types import Bits, Bool, EnumType, ErrorType, Integer, Meta, Packet, StructType, Type
-from .base import Base, described, plural
+from .base import MAX_COUNT, Base, described, plural
 from .headers import needs_payload
 from .scope import Scope, suggest
 
@@ -123,7 +123,35 @@ class Parsers(Base):
                        f"write ({', '.join(['_'] * len(types))}), one for each" if len(types) > 1 else "")
             return
         for key, type_ in zip(keys, types):
-            self.key(key, type_, "a key of this select")
+            if not self.value_set(key, type_):
+                self.key(key, type_, "a key of this select")
+
+    def value_set(self, key: ast.Expr, type_: Type | None) -> bool:
+        """Whether the key is a value set; it holds values of the type that is selected over."""
+        decl = self.scope.find(key.name) if isinstance(key, ast.Name) else None
+        if not isinstance(decl, ast.ValueSet):
+            return False
+        assert isinstance(key, ast.Name)
+        key.decl, key.type = decl, type_
+        if type_ is not None and decl.type is not None and decl.type != type_:
+            self.error(f"'{decl.name}' holds values of {decl.type}, and the select is over {type_}", key)
+        return True
+
+    def _stmt_ValueSet(self, one: ast.ValueSet) -> None:
+        one.type = self.type_of(one.cell)
+        if one.type is not None and not isinstance(one.type, (Bits, Bool, EnumType)):
+            self.error(f"a value set holds numbers, enums or bools, and this is {one.type}", one.cell)
+            one.type = None
+        size = self.constant_number(one.size, "a size") if one.size is not None else None
+        if one.size is None:
+            self.error("a value set needs a size", one, f"as in value_set<bit<16>>[8] {one.name};")
+        elif size is not None and not 1 <= size <= MAX_COUNT:
+            self.error(f"sizes are 1 to {MAX_COUNT}", one.size)
+        value = ast.Name(one.span, one.name, one)
+        value.type = one.type
+        hit = ast.ActionRef(one.span, self.no_action.name, [], self.no_action)
+        one.table = ast.Table(one.span, one.name, [ast.TableKey(one.span, value, "exact")], [hit], one.size, None, [])
+        self.declare(one.name, one)
 
     def target_state(self, case: ast.SelectCase, states: dict[str, ast.State]) -> None:
         if case.reason is not None:

@@ -19,7 +19,7 @@ identifier
     | 'actions' | 'after' | 'apply' | 'be' | 'buffer' | 'choice' | 'cost' | 'counter' | 'default_action'
     | 'deferred' | 'energy' | 'entries' | 'every' | 'first' | 'import' | 'jitter' | 'key' | 'max' | 'meter' | 'migrate'
     | 'ms' | 'of' | 'on' | 'partial' | 'persistent' | 'priority' | 'protocol' | 'register' | 's' | 'size' | 'sized' | 'slot'
-    | 'state' | 'tag' | 'timeout' | 'timing' | 'us' | 'var' | 'version' | 'via' | 'when' | 'within' | 'word'
+    | 'state' | 'tag' | 'timeout' | 'timing' | 'us' | 'value_set' | 'var' | 'version' | 'via' | 'when' | 'within' | 'word'
     ;
 
 qualified : identifier ('.' identifier)* ;
@@ -112,7 +112,8 @@ tableEntry : 'const'? ('priority' '=' expr ':')? expr ':' actionRef ';' ;
 // ---------------------------------------------------------------- parser, processor, deparser
 
 parserDecl : 'parser' identifier '(' params? ')' '{' parserItem* '}' ;
-parserItem : stateDecl | constDecl | varDecl ;
+parserItem : stateDecl | constDecl | varDecl | valueSetDecl ;
+valueSetDecl : 'value_set' '<' typeRef '>' arraySize identifier ';' ;
 stateDecl : 'state' identifier ('max' expr)? '{' statement* transition? '}' ;
 transition
     : 'transition' 'select' '(' exprs ')' '{' selectCase* '}'   # selectTransition

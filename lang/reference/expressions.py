@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import ast
+from ..tables import lookup
 from ..types import Array, Varbit
 from .headers import ChoiceValue, Instance
 from .scope import Scope
@@ -193,6 +194,10 @@ class Expressions:
         if isinstance(key, ast.Binary) and key.op == "&&&":
             mask = self.number(key.right, scope)
             return int(value) & mask == self.number(key.left, scope) & mask                 # type: ignore[call-overload]
+        if isinstance(key, ast.Name) and isinstance(key.decl, ast.ValueSet):
+            assert key.decl.table is not None
+            bits = unsigned(int(value), width_of(key.type))                                 # type: ignore[call-overload]
+            return lookup(key.decl.table, self.run.state.entries[key.decl.table], [bits]) is not None
         if isinstance(key, ast.ListExpr):
             return any(self.matches(value, each, scope) for each in key.elements)
         return value == self.evaluate(key, scope)
