@@ -292,6 +292,13 @@ class ExprStmt(Stmt):
 
 
 @dataclass(eq=False)
+class Applied(Stmt):
+    """checked: an applied module's body, written out; `return` ends it."""
+
+    body: Block
+
+
+@dataclass(eq=False)
 class After(Stmt):
     """In a handler: `after 10 ms { ... }`. handler (checked): the body as a handler of its own."""
 
@@ -654,6 +661,8 @@ class Table(Decl):
 
 
 # ---- parser, processor, deparser
+    shared: Optional["Table"] = None            # checked: of a copy in a module that applies the table's: whose entries it has
+
 
 @dataclass(eq=False)
 class SelectCase(Node):
@@ -671,6 +680,7 @@ class Transition(Node):
 
     select: Optional[list[Expr]]
     cases: list[SelectCase]
+    inner: bool = False                         # checked: between parts of what was written as one state
 
 
 @dataclass(eq=False)
@@ -690,6 +700,7 @@ class State(Decl):
     statements: list[Stmt]
     transition: Optional[Transition]
     max: Optional[Expr] = None
+    reason: str = ""                            # checked: of what was copied from an applied parser, what it rejects with
 
 
 @dataclass(eq=False)
@@ -785,6 +796,7 @@ class Program(Node):
     # checked:
     headers_struct: Optional[Struct] = None     # the `headers` struct the modules share
     hooks: list["Hook"] = field(default_factory=list)      # what runs, and when: hooks.py
+    applied: list[Decl] = field(default_factory=list)      # modules that others apply
     reasons: list[str] = field(default_factory=list)       # drop reasons by number; [0] is "" (none)
     summed: set = field(default_factory=set)               # ((StructField, index), (the same)): the second may follow the first, which sums it
     warnings: list = field(default_factory=list)           # diagnostics that did not stop the checker

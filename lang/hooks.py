@@ -102,7 +102,7 @@ def hooks_of(program: ast.Program) -> list[Hook]:
     modules in order of declaration are the chain of `radio.rx_done`, and all timing blocks run."""
     protocol = next((decl for decl in program.decls if isinstance(decl, ast.Protocol)), None)
     if protocol is None:
-        modules = [decl for decl in program.decls if isinstance(decl, MODULES)]
+        modules = [decl for decl in program.decls if isinstance(decl, MODULES) and decl not in program.applied]
         blocks = [decl for decl in program.decls if isinstance(decl, ast.Timing)]
         chains = [Hook(RX_DONE, modules, span=modules[0].span)] if modules else []
     else:

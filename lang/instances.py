@@ -79,7 +79,7 @@ def walk(node: object) -> Iterator[ast.Node]:
 
 CHILDREN: dict[type, tuple[str, ...]] = {}
 # Filled by the checker, and references to other parts of the tree.
-RESOLVED = {"span", "type", "const", "decl", "target_decl", "codec", "header", "choice", "state", "action", "modules", "var"}
+RESOLVED = {"span", "type", "const", "decl", "target_decl", "codec", "header", "choice", "state", "action", "modules", "var", "shared"}
 
 
 def children(kind: type) -> tuple[str, ...]:
@@ -98,6 +98,6 @@ def children(kind: type) -> tuple[str, ...]:
     if kind is ast.Protocol:
         skip.add("blocks")
     if kind is ast.Program:
-        skip |= {"main", "hooks", "headers_struct", "summed"}
+        skip |= {"main", "hooks", "headers_struct", "summed", "applied"}
     CHILDREN[kind] = tuple(one.name for one in fields(kind) if one.name not in skip)
     return CHILDREN[kind]

@@ -118,7 +118,7 @@ def declared(program: ast.Program) -> Iterator[tuple[str, Stateful]]:
         if isinstance(decl, kinds):
             yield decl.name, decl
         for local in getattr(decl, "locals", []):
-            if isinstance(local, kinds) and isinstance(decl, ast.Decl):
+            if isinstance(local, kinds) and isinstance(decl, ast.Decl) and getattr(local, "shared", None) is None:
                 yield f"{decl.name}.{local.name}", local
 
 

@@ -67,7 +67,7 @@ def test_entries_follow_the_constant_ones():
 
 @pytest.mark.parametrize("value, message", [
     ([], "an object with registers and tables by name is expected"),
-    ({"nope": 1}, "nope: the program has no such register or table (it has P.filters, P.routes, cells, limit)"),
+    ({"nope": 1}, "nope: the program has no such register, table or value set (it has P.filters, P.routes, cells, limit)"),
     ({"seen": 1}, "seen: a counter cannot be set"),
     ({"limit": 65536}, "limit: 65536 does not fit bit<16>"),
     ({"limit": -1}, "limit: -1 does not fit bit<16>"),
@@ -125,3 +125,33 @@ def test_the_file_is_named(tmp_path):
         tables.load(path, program(TEXT))
     path.write_text('{"limit": 6}')
     assert len(tables.load(path, program(TEXT)).cells) == 1
+
+
+VALUE_SETS = """
+enum bit<4> K { a = 1, b = 2 }
+header H { K k; bit<4> z; bit<16> port; }
+struct headers { H h; }
+parser Rx(packet pkt, out headers h) {
+    value_set<bit<16>>[2] ports;
+    value_set<K>[2] kinds;
+    state start { pkt.extract(h.h); transition select(h.h.port, h.h.k) { (ports, kinds): accept; default: reject; } }
+}
+"""
+
+
+def test_value_sets_hold_values_of_their_type() -> None:
+    given = tables.from_json({"Rx.ports": [7, "0x100"], "kinds": ["a"]}, program(VALUE_SETS))
+    assert [[e.matches[0].value for e in entries] for entries in given.entries.values()] == [[7, 256], [1]]
+
+
+@pytest.mark.parametrize("value, message", [
+    ({"ports": 7}, "ports: a list of values is expected"),
+    ({"ports": [1, 2, 3]}, "ports: 3 values, the set's size is 2"),
+    ({"ports": [1, "0x1"]}, 'ports[1]: "0x1" is given twice'),
+    ({"ports": [65536]}, "ports[0]: 65536 does not fit bit<16>"),
+    ({"kinds": ["c"]}, 'kinds[0]: "c" is not one of a, b'),
+])
+def test_what_is_wrong_with_a_value_set(value: object, message: str) -> None:
+    with pytest.raises(TablesError) as error:
+        tables.from_json(value, program(VALUE_SETS))
+    assert str(error.value) == message

@@ -390,7 +390,7 @@ class Parsers:
         slot = self.visit_slots[state]
         n = self.b.load(slot, typ=I32)
         self.reject_if_not(self.b.icmp_unsigned("<", n, i32(int(state.max.const))),
-                           f"{self.parser_decl.name}.{state.name}", self.at(self.cursor(), self.look))
+                           state.reason or f"{self.parser_decl.name}.{state.name}", self.at(self.cursor(), self.look))
         self.b.store(self.b.add(n, i32(1)), slot)
 
     def transition(self, t: ast.Transition) -> None:

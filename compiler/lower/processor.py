@@ -149,7 +149,7 @@ class Processors:
     def look_up(self, t: ast.Table, hit: Scalar, ran: ir.Value, default: ir.Block, done: ir.Block) -> None:
         """Runs the action of the entry that fits, or goes to `default`."""
         b = self.b
-        number, data = self.look_up(t, [self.bits_of(k.expr) for k in t.keys])
+        number, data = self.entry_of(t, [self.bits_of(k.expr) for k in t.keys])
         switch = b.switch(number, default)
         for i, ref in enumerate(t.actions, 1):
             block = b.append_basic_block(f"{t.name}.{ref.name}")
@@ -160,7 +160,7 @@ class Processors:
             self.run_action(ref, data)
             b.branch(done)
 
-    def look_up(self, t: ast.Table, keys: list[Val]) -> tuple[ir.Value, ir.Value]:
+    def entry_of(self, t: ast.Table, keys: list[Val]) -> tuple[ir.Value, ir.Value]:
         """(the entry's action, 0 for a miss; where its data is)."""
         key = self.alloca(ir.ArrayType(I8, max(key_octets(t), 1)), f"{t.name}.key", align=8)
         at = 0
@@ -174,7 +174,7 @@ class Processors:
 
     def in_set(self, v: Val, values: ast.ValueSet) -> ir.Value:
         """Whether a value set holds the value."""
-        return self.b.icmp_unsigned("!=", self.look_up(values.table, [v])[0], i32(0))
+        return self.b.icmp_unsigned("!=", self.entry_of(values.table, [v])[0], i32(0))
 
     def run_action(self, ref: ast.ActionRef, data: ir.Value) -> None:
         values: list = list(ref.args)
@@ -188,7 +188,7 @@ class Processors:
         self.call_body(ref.action.params, values, ref.action.body, None)
 
     def table_index(self, t: ast.Table) -> int:
-        return tables(self.program).index(t)
+        return tables(self.program).index(t.shared or t)
 
     def call_extern(self, e: ast.Call):
         """A helper that the program declares. Of what it returns, the bits of the type count; for a bool, whether there are any."""
@@ -220,7 +220,7 @@ def tables(program: ast.Program) -> list[ast.Table]:
     for decl in program.decls:
         for x in decl.locals if isinstance(decl, (ast.Parser, ast.Processor)) else []:
             table = x.table if isinstance(x, ast.ValueSet) else x
-            if isinstance(table, ast.Table) and table.keys:
+            if isinstance(table, ast.Table) and table.keys and table.shared is None:
                 out.append(table)
     return out
 

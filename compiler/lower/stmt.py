@@ -176,6 +176,15 @@ class Statements:
     def _stmt_Exit(self, s: ast.Exit) -> None:
         self.b.branch(self.returns[0][1])
 
+    def _stmt_Applied(self, s: ast.Applied) -> None:
+        done = self.b.append_basic_block("applied")
+        self.returns.append((None, done))
+        self.statement(s.body)
+        if not self.b.block.is_terminated:
+            self.b.branch(done)
+        self.returns.pop()
+        self.b.position_at_end(done)
+
     def _stmt_ExprStmt(self, s: ast.ExprStmt) -> None:
         self._expr_Call(s.call)
 

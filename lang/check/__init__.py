@@ -11,6 +11,7 @@ from ..diagnostics import Diagnostic, DiagnosticError
 from ..source import Span
 from ..supported import unsupported
 from ..types import Void
+from .applied import write_out
 from .base import Base
 from .calls import NO_ACTION, Calls
 from .codecs import Codecs
@@ -43,7 +44,7 @@ class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors,
 
     def run(self) -> None:
         program = self.program
-        program.headers_struct, program.hooks = None, []
+        program.headers_struct, program.hooks, program.applied = None, [], []
         self.collect()
         for decl in program.decls:
             self.ensure(decl)
@@ -90,6 +91,8 @@ def check(program: ast.Program, supported: bool = True) -> ast.Program:
         checker.run()
         if not checker.diagnostics.errors:
             recursion(program, checker.diagnostics)
+            write_out(program, checker.diagnostics)
+        if not checker.diagnostics.errors:
             purity(program, checker.diagnostics)
             summed_headers(program, checker.diagnostics)
             contexts(program, checker.diagnostics)

@@ -133,6 +133,9 @@ class Calls(Base):
             if known is None and base.name == builtins.PAYLOAD:
                 base.decl = builtins.PAYLOAD
                 return self.payload_method(e, callee)
+            if isinstance(known, (ast.Parser, ast.Processor, ast.Deparser)):
+                base.decl = known
+                return self.apply_module(e, callee, known)
             if isinstance(known, (ast.Table, ast.Counter, ast.Meter, ast.BufferDecl, ast.Register)):
                 base.decl = known
                 return self.object_method(e, callee, known)
@@ -153,6 +156,31 @@ class Calls(Base):
             return None
         e.target = callee.name
         return self.header_method(e, base, type_, *methods[callee.name])
+
+    def apply_module(self, e: ast.Call, callee: ast.Member, module: ast.Parser | ast.Processor | ast.Deparser) -> Type | None:
+        """`Options.apply(pkt, h.options)`: a module runs as a part of this one."""
+        callee.decl = callee.name
+        kind = kind_of(module)
+        if callee.name != "apply":
+            self.error(f"{article(kind)} has no method '{callee.name}'", callee, suggest(callee.name, ("apply",)))
+            return None
+        if not self.no_extras(e):
+            return None
+        if type(self.module) is not type(module) or self.function is not None:
+            self.error(f"{article(kind)} is applied by {article(kind)}", e,
+                       f"apply it in {'a state' if kind == 'parser' else 'the apply block'}" if type(self.module) is type(module) else "")
+            return None
+        self.ensure(module)
+        e.target = module
+        if module not in self.program.applied:
+            self.program.applied.append(module)
+        if not self.arguments(e, module.params, e.args, f"{module.name}.apply()"):
+            return None
+        for arg in e.args:
+            if isinstance(arg, ast.Member) and arg.decl == "next":
+                self.error("the next element of a stack is extracted where the stack is known", arg, "give the whole stack")
+                return None
+        return Void()
 
     def header_method(self, e: ast.Call, base: ast.Expr, type_: Type, count: int, result: Type) -> Type | None:
         name = e.target

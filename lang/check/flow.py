@@ -11,7 +11,7 @@ from .. import ast
 from ..diagnostics import Diagnostics
 from ..hooks import handlers_of
 from ..instances import instances, is_headers, walk
-from ..types import HeaderType
+from ..types import Bool, HeaderType
 from .codecs import arm_of
 from .facts import NOWHERE, Known, Path, Paths, Values, join, merge
 from .flow_calls import FlowCalls
@@ -36,8 +36,8 @@ class Flow(FlowCalls):
         ends = [self.chain(hook.chain) for hook in self.program.hooks]
         parsed, used = ends[0] if ends else self.nothing_valid(), self.program.modules
         for decl in self.program.decls:
-            if decl in used or decl in self.sent:
-                continue
+            if decl in used or decl in self.sent or decl in self.program.applied:
+                continue                        # what is applied is judged where it is
             if isinstance(decl, ast.Parser):
                 self.parser(decl)
             elif isinstance(decl, (ast.Processor, ast.Deparser)):
@@ -104,7 +104,7 @@ class Flow(FlowCalls):
 
     def parser(self, parser: ast.Parser) -> Paths:
         """What is known where the parser accepts."""
-        start = self.nothing_valid()
+        start = self.given(parser, self.nothing_valid())
         for local in parser.locals:
             start = self.execute(local, start)
         first = next((state for state in parser.states if state.name == "start"), None)
@@ -122,7 +122,7 @@ class Flow(FlowCalls):
                                      for one in state.statements if isinstance(one, ast.VarDecl)]
             assert state.transition is not None
             for case, reached in self.cases(state.transition, paths):
-                for variable in variables:
+                for variable in variables if not state.transition.inner else []:
                     reached = frozenset(one.forget(variable) for one in reached)
                 if case.target == "accept":
                     accepted = join(accepted, reached)
@@ -136,6 +136,14 @@ class Flow(FlowCalls):
                         if case.state not in todo:
                             todo.append(case.state)
         return frozenset(only_headers(one) for one in accepted)
+
+    def given(self, module: ast.Parser | ast.Processor, paths: Paths) -> Paths:
+        """The headers that whoever applies a module gives it: valid, unless it makes them."""
+        for param in module.params:
+            if isinstance(param.type, HeaderType):
+                key = (param, None)
+                paths = frozenset(one.make_invalid(key) if param.direction == "out" else one.make_valid(key) for one in paths)
+        return paths
 
     def cases(self, transition: ast.Transition, paths: Paths) -> list[tuple[ast.SelectCase, Paths]]:
         """Each case with the paths that take it."""
@@ -157,6 +165,9 @@ class Flow(FlowCalls):
 
     def match(self, e: ast.Expr, key: ast.Expr, paths: Paths) -> tuple[Paths, Paths]:
         """Paths on which a value is and is not in a set's element."""
+        if isinstance(e.type, Bool) and key.const is not None:
+            true, false = self.decide(e, paths)
+            return (true, false) if key.const else (false, true)
         if key.const is not None and not isinstance(key, (ast.RangeSet, ast.DontCare)):
             return self.compare(e, frozenset([int(key.const)]), paths)
         if isinstance(key, ast.RangeSet) and key.low.const is not None and key.high.const is not None and key.high.const - key.low.const < 64:
@@ -168,7 +179,7 @@ class Flow(FlowCalls):
         self.exited.append(NOWHERE)
         self.returned.append(NOWHERE)
         if isinstance(module, ast.Processor):
-            paths = frozenset(one.set(VERDICT, Values(frozenset([0]))) for one in paths)
+            paths = frozenset(one.set(VERDICT, Values(frozenset([0]))) for one in self.given(module, paths))
             for local in module.locals:
                 if isinstance(local, (ast.VarDecl, ast.ConstDecl)):
                     paths = self.execute(local, paths)
@@ -217,6 +228,10 @@ class Flow(FlowCalls):
                 return NOWHERE
             case ast.ExprStmt():
                 return self.eval(one.call, paths)
+            case ast.Applied():
+                self.returned.append(NOWHERE)
+                end = self.execute(one.body, paths)
+                return join(end, self.returned.pop())
         return paths
 
     def variable(self, one: ast.VarDecl, paths: Paths) -> Paths:

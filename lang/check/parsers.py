@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .. import ast
 from ..instances import header_of, is_headers, named_field, walk
-from ..types import Bits, Bool, EnumType, ErrorType, Integer, Meta, Packet, StructType, Type
+from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type
 from .base import MAX_COUNT, Base, described, plural
 from .headers import needs_payload
 from .scope import Scope, suggest
@@ -14,18 +14,11 @@ FINAL = ("accept", "reject")
 class Parsers(Base):
     def module_params(self, module: ast.Parser | ast.Processor | ast.Deparser) -> None:
         """packet, headers and meta, each at most once; the headers struct is the same in all modules."""
-        self.params(module.params, (Packet, Meta, StructType), f"a {type(module).__name__.lower()}")
         seen: dict[str, ast.Param] = {}
         for param in module.params:
             self.declare(param.name, param)
-            if isinstance(param.type, StructType) and not param.type.decl.fields:
-                continue                        # P4 programs without metadata of their own pass an empty struct of it
-            if isinstance(param.type, StructType) and not is_headers(param.type):
-                self.error(f"{param.type} is not a struct of headers", param,
-                           "a module's parameters are packet, the headers struct and meta")
-                param.type = None
-            if param.type is None:
-                continue
+            if param.type is None or not isinstance(param.type, (Packet, Meta)) and not is_headers(param.type):
+                continue                        # for who applies the module
             kind = "headers" if isinstance(param.type, StructType) else str(param.type)
             if kind in seen:
                 self.error("this is a second parameter of headers" if kind == "headers" else f"this is a second {kind}",
@@ -40,6 +33,12 @@ class Parsers(Base):
         if not isinstance(module, ast.Processor) and "packet" not in seen:
             self.error(f"{type(module).__name__.lower()} '{module.name}' has no packet", module.span,
                        "its parameters are (packet pkt, ...)")
+
+    def resolve_Parser(self, module: ast.Parser | ast.Processor | ast.Deparser) -> None:
+        """Its parameters: what others need to know that apply it."""
+        self.params(module.params, (Packet, Meta, StructType, HeaderType, Stack, Bits, Bool, EnumType), f"a {type(module).__name__.lower()}")
+
+    resolve_Processor = resolve_Deparser = resolve_Parser
 
     def headers_param(self, module: ast.Node, param: ast.Param) -> None:
         assert isinstance(param.type, StructType)

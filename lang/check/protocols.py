@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from .. import ast
 from ..hooks import BOUND, EVENTS, MODULES, SELECTOR_MAX, hooks_of
+from .applied import is_part
 from .base import Base, article, kind_of, plural
 from .scope import suggest
 
@@ -61,6 +62,9 @@ class Protocols(Base):
                 if decl in binding.modules:
                     self.error(f"{kind_of(decl)} '{name}' is in the chain twice", binding)
                 binding.modules.append(decl)
+                if is_part(decl):
+                    self.error(f"{kind_of(decl)} '{name}' has parameters that a chain does not give", binding,
+                               f"apply it in another {kind_of(decl)}: {name}.apply(...)")
             elif decl is not None:
                 self.error(f"'{name}' is {article(kind_of(decl))}, not a parser, processor or deparser", binding)
         kinds = [type(module) for module in binding.modules]

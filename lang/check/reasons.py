@@ -18,7 +18,7 @@ def reasons(program: ast.Program) -> list[str]:
         elif isinstance(decl, ast.Codec):
             automatic += codec_reasons(decl)
         elif isinstance(decl, ast.Parser):
-            automatic += [f"{decl.name}.{state.name}" for state in decl.states if state.max is not None]
+            automatic += [f"{decl.name}.{state.name}" for state in decl.states if state.max is not None and not state.reason]
         elif isinstance(decl, ast.Processor):
             automatic.append(f"{decl.name}.drop")
     return names + list(dict.fromkeys(automatic))

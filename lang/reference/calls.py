@@ -77,7 +77,7 @@ class Calls:
     def apply(self, table: ast.Table, scope: Scope) -> object:
         """`t.apply()`: the first entry that fits runs its action, else the default action."""
         keys = [unsigned(self.run.number(key.expr, scope), width_of(key.expr.type)) for key in table.keys]
-        entry = lookup(table, self.run.state.entries[table], keys)
+        entry = lookup(table, self.run.state.entries[table.shared or table], keys)
         chosen, bound, given = table.default_action, [], []                 # type: ignore[var-annotated]
         if entry is not None:
             chosen, given = table.actions[entry.action - 1], list(entry.args)

@@ -75,7 +75,7 @@ def run_parser(run: "Run", parser: ast.Parser) -> Outcome:
     while state is not None:
         entered[state.name] += 1
         if state.max is not None and entered[state.name] > run.number(state.max, scope):
-            raise Rejected(f"{parser.name}.{state.name}")
+            raise Rejected(state.reason or f"{parser.name}.{state.name}")
         run.statements.body(state.statements, scope)
         state = next_state(run, states, state.transition, scope)
     return Outcome(ACCEPT)

@@ -102,6 +102,10 @@ class Statements:
     def exec_ExprStmt(self, stmt: ast.ExprStmt, scope: Scope) -> None:
         self.run.calls.call(stmt.call, scope)
 
+    def exec_Applied(self, stmt: ast.Applied, scope: Scope) -> None:
+        """`return` has left the applied module."""
+        self.execute(stmt.body, scope)
+
     def exec_After(self, stmt: ast.After, scope: Scope) -> None:
         self.run.outside.timer(stmt, scope)
 
