@@ -23,6 +23,7 @@ KEYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "CodecVar": ("variable", (NAMED, "=")),
     "RegisterDecl": ("state", (NAMED,)),
     "CounterDecl": ("state", (NAMED,)),
+    "ValueSetDecl": ("state", (NAMED,)),
     "MeterDecl": ("state", (NAMED,)),
     "BufferDecl": ("state", (NAMED,)),
     "EnumMember": ("member", ("=",)),
