@@ -1,0 +1,63 @@
+"""The examples with captures of scapy: the captures can be made again, engines agree on them, tshark reads what comes out."""
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from judge import ABSENT, IEEE802154_NOFCS, TSHARK, fields
+from programs import ROOT, example
+
+from lpn.compiler.runner import make_runner
+from lpn.lang import ast, tables
+from lpn.runtime.capture import read
+from lpn.runtime.engines import Result
+
+EXAMPLES = ROOT / "examples"
+
+
+def maker(name: str) -> ModuleType:
+    """The script that makes an example's capture."""
+    path = EXAMPLES / name / "captures" / "make.py"
+    spec = importlib.util.spec_from_file_location(f"make_{name}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def outcomes(program: ast.Program, capture: Path, meta: dict[str, int], given: Path | None = None) -> list[tuple[bytes, Result]]:
+    """Each frame and what becomes of it, the same in the C engine and in the reference."""
+    state = tables.load(given, program) if given is not None else None
+    engine, reference = (make_runner(name, program, state) for name in ("engine", "reference"))
+    out = []
+    for frame in read(capture):
+        result, expected = (runner.run(frame.data, meta) for runner in (engine, reference))
+        assert (result.verdict, result.reason, result.port, result.out) == (expected.verdict, expected.reason, expected.port, expected.out), frame
+        out.append((frame.data, result))
+    return out
+
+
+@pytest.mark.parametrize("name, capture", [("forwarding", "mesh.pcap")])
+def test_captures_are_what_their_script_makes(name, capture):
+    pytest.importorskip("scapy.all", reason="scapy is not here")
+    assert [frame.data for frame in read(EXAMPLES / name / "captures" / capture)] == maker(name).frames()
+
+
+@pytest.mark.skipif(TSHARK is None, reason=ABSENT)
+def test_forwarded_packets_are_the_received_ones_a_hop_later():
+    folder = EXAMPLES / "forwarding"
+    done = outcomes(example("forwarding/forwarding"), folder / "captures" / "mesh.pcap", {"node_short": 1, "node_pan": 0x23}, folder / "tables.json")
+    sent = [(frame, result.out) for frame, result in done if result.verdict == "TRANSMIT"]
+    assert len(sent) > 15 and all(out is not None for _, out in sent)
+    same = ["ipv6.src", "ipv6.dst", "ipv6.nxt", "ipv6.plen", "udp.srcport", "udp.dstport", "udp.checksum", "icmpv6.checksum", "icmpv6.echo.sequence_number"]
+    names = [*same, "ipv6.hlim", "wpan.src16", "wpan.dst16", "udp.checksum.status", "icmpv6.checksum.status"]
+    checked = ("-o", "udp.check_checksum:TRUE")
+    before = fields([frame for frame, _ in sent], IEEE802154_NOFCS, names, checked)
+    after = fields([out for _, out in sent], IEEE802154_NOFCS, names, checked)
+    for old, new in zip(before, after, strict=True):
+        assert {name: new[name] for name in same} == {name: old[name] for name in same}
+        assert new["ipv6.hlim"] == [old["ipv6.hlim"][0] - 1]
+        assert new["wpan.src16"] == [1] and new["wpan.dst16"][0] in (2, 3, 4)
+        assert new["udp.checksum.status"] + new["icmpv6.checksum.status"] == [1]
