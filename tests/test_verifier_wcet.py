@@ -106,7 +106,7 @@ def test_a_taken_jump_has_its_own_cost():
     branch = "r2 = *(u32 *)(r1 + 52)\nr0 = 0\nif w2 == 0 goto A\nr0 = 1\nr0 = 2\nA: exit"
     assert times(branch, flat()).worst == 6
     bound = times(branch, flat(**{"0x16 taken": Cost(9, 9)}))
-    assert (bound.best, bound.worst) == (6, 13)
+    assert (bound.best, bound.worst) == (6, 12)
 
 
 def test_an_access_costs_what_its_region_costs():

@@ -280,9 +280,6 @@ class Calls(Base):
             if why is not None:
                 self.error(why[0], header, *why[1:])
                 return None
-        elif isinstance(header, ast.Member) and header.decl in ("next", "last"):
-            self.error(f"'.{header.name}' is for parsers", header)
-            return None
         if e.via is not None and not self.via(e.via, type_):
             return None
         return Void()
