@@ -19,8 +19,9 @@ from typing import Any
 import cffi
 
 HERE = Path(__file__).parent
-SOURCES = ("image.c", "load.c", "vm.c", "tables.c", "chain.c", "state.c", "node.c", "host.c", "node_host.c")
-HEADERS = ("lpn.h", "lpn_node.h", "lpn_helpers.h", "bytes.h", "host.h", "node_host.h")
+SOURCES = ("image.c", "load.c", "vm.c", "tables.c", "chain.c", "state.c", "node.c", "thumb2.c", "native.c", "host.c", "node_host.c",
+           "thumb2_host.c")
+HEADERS = ("lpn.h", "lpn_node.h", "lpn_helpers.h", "bytes.h", "thumb2.h", "host.h", "node_host.h", "thumb2_host.h")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow")
 FLAGS = ("-std=c99", "-O2", "-g", "-fPIC", "-shared", "-fno-strict-aliasing", *WARNINGS)
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
@@ -97,9 +98,9 @@ def compile_to(target: Path, command: list[str]) -> None:
 
 
 def declarations() -> str:
-    """What cffi declares: the marked parts of host.h and node_host.h."""
+    """What cffi declares: the marked parts of the host headers."""
     parts = []
-    for name in ("host.h", "node_host.h"):
+    for name in ("host.h", "node_host.h", "thumb2_host.h"):
         match = re.search(r"/\* cdef begin \*/(.*)/\* cdef end \*/", (HERE / name).read_text(encoding="utf-8"), re.DOTALL)
         assert match
         parts.append(match[1])

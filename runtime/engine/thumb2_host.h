@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/* The translator as a workstation calls it: code for an emulated or a distant core. */
+#ifndef LPN_THUMB2_HOST_H
+#define LPN_THUMB2_HOST_H
+
+#include "thumb2.h"
+
+/* cdef begin */
+int lpn_host_thumb2(const uint8_t *text, size_t size, bool clean32, uint32_t stack, uint32_t rodata, uint32_t data,
+                    uint16_t *code, uint32_t code_size, uint16_t *map, uint32_t *used);
+/* cdef end */
+
+#endif
