@@ -51,7 +51,8 @@ class Variant:
 
 
 VARIANTS = (Variant("engine"), Variant("engine", True), Variant("engine", False, 1), Variant("engine", False, 0),
-            Variant("engine", True, 0), Variant("rbpf"), Variant("rbpf", True), Variant("m3"), Variant("m3", True))
+            Variant("engine", True, 0), Variant("rbpf"), Variant("rbpf", True), Variant("m3"), Variant("m3", True),
+            Variant("thumb2"), Variant("thumb2", True))
 
 
 class Failure(AssertionError):
@@ -374,7 +375,7 @@ def keep(seed: int, failure: Failure, case: Case, variants: Sequence[Variant], c
 @click.option("--seconds", type=float, help="Stop after this time; without it and --programs: never.")
 @click.option("--programs", type=int, help="Stop after this many programs.")
 @click.option("--packets", default=10, show_default=True, help="Packets for each program.")
-@click.option("--engine", "engines", multiple=True, type=click.Choice(["engine", "rbpf", "m3"]),
+@click.option("--engine", "engines", multiple=True, type=click.Choice(["engine", "rbpf", "m3", "thumb2"]),
               help="Engines to compare; default: engine and rbpf.")
 @click.option("--corpus", type=click.Path(file_okay=False, path_type=Path), help="Save each failure here, made small.")
 @click.option("--no-reduce", is_flag=True, help="Save failures as they are.")

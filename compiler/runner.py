@@ -19,7 +19,7 @@ from .state import scalar_width
 #: The state as unsigned numbers: by object its cells, each by field (`outer.inner` in a struct in a struct), "" if plain.
 Cells = dict[object, list[dict[str, int]]]
 
-ENGINES = ("engine", "reference", "rbpf", "m3", "kernel")
+ENGINES = ("engine", "reference", "rbpf", "m3", "thumb2", "kernel")
 
 
 class Runner(ABC):
@@ -147,7 +147,7 @@ def make_runner(name: str, program: ast.Program, given: control.Tables | None = 
         from .kernel_runner import KernelRunner
         return KernelRunner(compile_program(program, "xdp", True, level), given)
     compiled = compiled or compile_program(program, "lpn", fuse, level)
-    if name == "m3":                            # what is proven 32-bit clean runs in 32-bit registers there
+    if name in ("m3", "thumb2"):                # what is proven 32-bit clean runs in 32-bit registers there
         from .commands.judge import sealed
         sealed(compiled)
     return BytecodeRunner(name, compiled, given, externs)

@@ -110,7 +110,7 @@ class Engine(ABC):
 
 
 def get_engine(name: str) -> Engine:
-    """The engine of that name: engine (C), m3 or rbpf. EngineUnavailable when this machine lacks what it needs."""
+    """The engine of that name: engine (C), m3, thumb2 or rbpf. EngineUnavailable when this machine lacks what it needs."""
     if name == "engine":
         from lpn.runtime.engine.native import NativeEngine
 
@@ -119,11 +119,15 @@ def get_engine(name: str) -> Engine:
         from lpn.runtime.m3.engine import M3Engine
 
         return M3Engine()
+    if name == "thumb2":
+        from lpn.runtime.m3.engine import Thumb2Engine
+
+        return Thumb2Engine()
     if name == "rbpf":
         from lpn.runtime.rbpf.engine import RbpfEngine
 
         return RbpfEngine()
-    raise EngineError(f"there is no engine {name!r}; engines: engine, m3, rbpf")
+    raise EngineError(f"there is no engine {name!r}; engines: engine, m3, rbpf, thumb2")
 
 
 def bound(asked: Iterable[str], given: Externs | None) -> list[Callable[..., "int | None"]]:

@@ -11,6 +11,7 @@ ABOUT = {
     "reference": "the language's meaning, run on the typed program",
     "rbpf": "the rbpf crate, an independent interpreter",
     "m3": "that C engine on an emulated Cortex-M3, its cycles counted",
+    "thumb2": "containers translated to Thumb-2 on that core",
     "kernel": "Linux, through bpf(2)",
 }
 

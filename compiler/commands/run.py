@@ -49,7 +49,7 @@ class Number(click.ParamType):
 @click.option("--out-linktype", type=int, metavar="N",
               help="Link type of --out. Default: 229 (raw IPv6) if every packet is a whole IPv6 datagram, else 230 (802.15.4).")
 @click.option("--tables", "tables_file", metavar="T.json", help="Register cells and table entries.")
-@click.option("--engine", default=None, metavar="NAME", help="engine (default), reference, rbpf, m3, kernel: see lpnc engines.")
+@click.option("--engine", default=None, metavar="NAME", help="engine (default), reference, rbpf, m3, thumb2, kernel: see lpnc engines.")
 @click.option("--compare", metavar="A,B,...", help="Run in several engines; exit status 1 if they differ.")
 @click.option("--fcs", type=click.Choice(FCS_MODES), default="auto", show_default=True,
               help="What ends the frames of link types 195 and 215.")
@@ -132,7 +132,7 @@ def prepared(file: str, engines: list[str], tables_file: str | None, fuse: bool,
     if program.hooks and not program.chain:
         raise Failure(f"{shown(file)}: {NO_CHAIN}", 1)
     tables = control.load(tables_file, program) if tables_file else None
-    made = compiled(program, "lpn", fuse, level) if {"engine", "rbpf", "m3"} & set(engines) else None
+    made = compiled(program, "lpn", fuse, level) if {"engine", "rbpf", "m3", "thumb2"} & set(engines) else None
     return program, tables, [runner(name, program, tables, made, level) for name in engines]
 
 

@@ -24,6 +24,7 @@ int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t si
     container->program.rodata_size = image->rodata_size;
     container->program.data = data;
     container->program.data_size = image->data_size;
+    container->native = NULL;
     return LPN_OK;
 }
 
@@ -136,6 +137,19 @@ static void fault(lpn_result *result, int error)
     result->rebuilt = false;
 }
 
+/* One container over the packet. The verdict word is in the run's r0. */
+static int execute(lpn_chain *chain, const lpn_container *container)
+{
+    if (container->native == NULL) {
+        return lpn_execute(&chain->run, &container->program, lpn_address(chain->ctx), 0);
+    }
+    uint32_t r0;
+    int error = lpn_native_execute(container->native, chain->env, chain->ctx, &r0);
+    chain->run.r0 = r0;
+    chain->run.pc = 0;
+    return error;
+}
+
 void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_meta *meta,
                    lpn_result *result)
 {
@@ -152,7 +166,7 @@ void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_m
     for (uint32_t i = 0; i < chain->containers; i++) {
         const lpn_container *container = chain->container[i];
         result->module = i;
-        int error = lpn_execute(&chain->run, &container->program, lpn_address(chain->ctx), 0);
+        int error = execute(chain, container);
         result->insns += chain->run.insns;
         chain->run.insns = 0;
         if (error != LPN_OK) {

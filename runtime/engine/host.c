@@ -109,6 +109,16 @@ int lpn_host_add(lpn_host *host, const uint8_t *image, size_t size, uint32_t *pc
     return error;
 }
 
+const void *lpn_host_env(const lpn_host *host)
+{
+    return host == NULL ? NULL : &host->env;
+}
+
+void *lpn_host_container(lpn_host *host, uint32_t index)
+{
+    return index < host->chain.containers ? &host->container[index] : NULL;
+}
+
 int lpn_host_check(const lpn_host *host)
 {
     return lpn_chain_check(&host->chain);

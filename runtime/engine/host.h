@@ -92,8 +92,10 @@ void lpn_host_raw(const uint8_t *text, size_t size, const lpn_host_region *regio
                   uint64_t r2, uint32_t fuel, lpn_host *host, lpn_host_raw_result *result);
 /* cdef end */
 
-/* The chain and the memory of a host, for node_host.c. */
+/* The chain, the memory and the containers of a host, for node_host.c and thumb2_host.c. */
 struct lpn_chain;
 const struct lpn_chain *lpn_host_chain(const lpn_host *host);
+void *lpn_host_container(lpn_host *host, uint32_t index);
+const void *lpn_host_env(const lpn_host *host);
 
 #endif

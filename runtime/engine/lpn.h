@@ -288,8 +288,15 @@ typedef struct {
     uint16_t node_short, node_pan;
 } lpn_meta;
 
-/** A container ready to run. */
-typedef struct { lpn_image image; lpn_program program; } lpn_container;
+/** Translated code (thumb2.h): called with the context's address; returns r0's lower word. */
+typedef struct lpn_native lpn_native;
+typedef uint32_t lpn_native_code(void *ctx, lpn_native *native);
+
+/** Run translated code. `*r0` gets the result. Returns LPN_OK, or the error of a helper. */
+int lpn_native_execute(lpn_native_code *code, const lpn_env *env, void *ctx, uint32_t *r0);
+
+/** A container ready to run: interpreted, or `native` if it is set. */
+typedef struct { lpn_image image; lpn_program program; lpn_native_code *native; } lpn_container;
 
 /**
  * Parse and load an image. `data` receives the initial data section (image.data_size bytes of `data_size`) and

@@ -14,8 +14,6 @@
 #include "lpn.h"
 #include "lpn_helpers.h"
 
-typedef struct lpn_native lpn_native;
-
 /** Operations of 64 bits that code calls which is not 32-bit clean. */
 enum lpn_wide_op { LPN_WIDE_MUL, LPN_WIDE_LSH, LPN_WIDE_RSH, LPN_WIDE_ARSH, LPN_WIDE_DIV, LPN_WIDE_MOD, LPN_WIDE_SDIV,
                    LPN_WIDE_SMOD, LPN_WIDE_OPS };
@@ -31,9 +29,6 @@ struct lpn_native {
     uint64_t (*wide[LPN_WIDE_OPS])(uint64_t a, uint64_t b);
     void *user;                 /**< the caller's */
 };
-
-/** Translated code: call with the context's address and the environment; returns r0's lower word. */
-typedef uint32_t lpn_native_code(void *ctx, lpn_native *native);
 
 /** What to translate, and where to. Addresses are those at run time, on the core. */
 typedef struct {
@@ -51,5 +46,13 @@ typedef struct {
  * The code starts at `code[0]` (call it with the lowest bit of the address set).
  */
 int lpn_thumb2_translate(const lpn_thumb2 *job, uint32_t *used);
+
+/**
+ * Translate a container on the core that will run it; a chain then runs the code. `code`: `size` bytes that the core may
+ * execute; they, and the container, stay where they are. `map`: as above, no longer needed afterwards.
+ *
+ * Only for an image whose proof was checked: translated code checks nothing, and ends by itself or not at all.
+ */
+int lpn_container_translate(lpn_container *container, uint16_t *code, uint32_t size, uint16_t *map, uint32_t *used);
 
 #endif

@@ -16,8 +16,9 @@ class TranslateError(ValueError):
 
 @dataclass(frozen=True)
 class Translated:
-    """Thumb-2 code. `map[slot]`: byte offset of the slot's code; one entry more, the code's end."""
+    """Thumb-2 code and where it lies. `map[slot]`: byte offset of the slot's code; one entry more, the code's end."""
     code: bytes
+    address: int
     map: tuple[int, ...]
 
 
@@ -33,4 +34,4 @@ def translate(text: bytes, *, clean32: bool, stack: int = 0, rodata: int = 0, da
     error = lib.lpn_host_thumb2(ffi.from_buffer("uint8_t[]", text), len(text), clean32, stack, rodata, data, code, size, map_, used)
     if error:
         raise TranslateError(ffi.string(lib.lpn_error_name(error)).decode(), used[0])
-    return Translated(bytes(ffi.buffer(code, used[0])), tuple(2 * at for at in map_))
+    return Translated(bytes(ffi.buffer(code, used[0])), 0, tuple(2 * at for at in map_))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 #include "thumb2_host.h"
 
+#include "lpn.h"
+
 /* Load and translate. `stack`: bytes the main function gets at least; `map`: a slot's halfword offset, one more than slots. */
 int lpn_host_thumb2(const uint8_t *text, size_t size, bool clean32, uint32_t stack, uint32_t rodata, uint32_t data,
                     uint16_t *code, uint32_t code_size, uint16_t *map, uint32_t *used)
@@ -15,4 +17,25 @@ int lpn_host_thumb2(const uint8_t *text, size_t size, bool clean32, uint32_t sta
     }
     lpn_thumb2 job = { &program, clean32, rodata, data, code, code_size, map };
     return lpn_thumb2_translate(&job, used);
+}
+
+int lpn_host_thumb2_run(const uint8_t *text, size_t size, bool clean32, void *ctx, const uint8_t *rodata, uint8_t *data,
+                        uint16_t *code, uint32_t code_size, uint16_t *map, lpn_host *host, uint32_t *r0)
+{
+    lpn_container container = { .image = { .flags = clean32 ? LPN_FLAG_CLEAN32 : 0 } };
+    uint32_t used;
+    int error = lpn_load(&container.program, text, size, &used);
+    container.program.rodata = rodata;
+    container.program.data = data;
+    if (error == LPN_OK) {
+        error = lpn_container_translate(&container, code, code_size, map, &used);
+    }
+    return error != LPN_OK ? error : lpn_native_execute(container.native, lpn_host_env(host), ctx, r0);
+}
+
+/* On the core itself: container number `index` of the host runs as code from now on. */
+int lpn_host_translate(lpn_host *host, uint32_t index, uint16_t *code, uint32_t size, uint16_t *map, uint32_t *used)
+{
+    lpn_container *container = lpn_host_container(host, index);
+    return container == NULL ? LPN_E_CHAIN : lpn_container_translate(container, code, size, map, used);
 }

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,7 @@ except ImportError as e:
 FLASH, FLASH_SIZE = 0x08000000, 0x80000
 STATIC, STATIC_SIZE = 0x20000000, 0x10000
 STACK_END, STACK_SIZE = 0x20040000, 0x4000
+CODE, CODE_SIZE = 0x20080000, 0x20000   #: where a program may put code of its own
 HEAP, HEAP_SIZE = 0x20100000, 0x100000
 RETURN = 0x08070000             #: where functions called from here return to
 IT_STATE = 0x0600FC00          #: of the program status register
@@ -87,6 +88,15 @@ class Code:
             for insn in decode(content(firmware, start, end - start), start, md):
                 self.at[insn.address] = insn
         self._times: dict[tuple, tuple[list[Insn], Count]] = {}
+
+    def and_more(self, address: int, code: bytes) -> Code:
+        """These instructions, and others that a program put into memory: nothing but instructions, without gaps."""
+        more = Code.__new__(Code)
+        more.at = dict(self.at)
+        more._times = {}
+        for insn in decode(code, address, make_disassembler()):
+            more.at[insn.address] = insn
+        return more
 
     def block(self, start: int, size: int) -> list[Insn]:
         """The instructions of `size` bytes."""
@@ -156,6 +166,7 @@ class Core:
         uc.mem_map(STATIC, STATIC_SIZE, both)
         uc.mem_map(STACK_END - STACK_SIZE, STACK_SIZE, both)
         uc.mem_map(HEAP, HEAP_SIZE, both)
+        uc.mem_map(CODE, CODE_SIZE, both | unicorn.UC_PROT_EXEC)
         for section in self.firmware.sections:
             uc.mem_write(section.address, section.content)
         self._next = HEAP
@@ -169,6 +180,7 @@ class Core:
         self._last = 0                              # the block executed last
         self._open = False                          # inside the window
         self._back = 0                              # where it ends
+        self._counting = counting
         if counting:
             self._add_hooks()
 
@@ -282,12 +294,23 @@ class Core:
         uc.hook_add(unicorn.UC_HOOK_BLOCK, block)
         if self.window is not None:
             uc.hook_add(unicorn.UC_HOOK_CODE, opened, None, self.window, self.window)
-        for insn in self.code.at.values():
-            if insn.conditions:
-                uc.hook_add(unicorn.UC_HOOK_CODE, condition, None, insn.address, insn.address)
-            if insn.operands:
-                uc.hook_add(unicorn.UC_HOOK_CODE, operands, insn, insn.address, insn.address)
         uc.hook_add(unicorn.UC_HOOK_MEM_READ, flash_load, None, FLASH, FLASH + FLASH_SIZE - 1)
+        self._condition, self._take_operands = condition, operands
+        self._watch(self.code.at.values())
+
+    def _watch(self, insns: Iterable[Insn]) -> None:
+        for insn in insns:
+            if insn.conditions:
+                self.uc.hook_add(unicorn.UC_HOOK_CODE, self._condition, None, insn.address, insn.address)
+            if insn.operands:
+                self.uc.hook_add(unicorn.UC_HOOK_CODE, self._take_operands, insn, insn.address, insn.address)
+
+    def learn(self, address: int, size: int) -> None:
+        """What a program wrote to the code memory from `address` on is instructions: execute and count them."""
+        self.uc.ctl_remove_cache(address, address + size)
+        if self._counting:
+            before, self.code = self.code, self.code.and_more(address, self.read(address, size))
+            self._watch(insn for at, insn in self.code.at.items() if at not in before.at)
 
     def register(self, number: int) -> int:
         """The value of a register, by capstone's number."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from lpn.compiler.bundle import Bundle, Entry
 from lpn.compiler.kept import Migration
 from lpn.runtime.engine.native import as_bundle
+from lpn.runtime.engine.thumb2 import Translated
 from lpn.runtime.engines import DEFAULT_FUEL, MAX_PACKET, VERDICTS, Engine, EngineError, Externs, Program, Result, check_meta
 
-from .core import Core, check_available
+from .core import CODE, CODE_SIZE, Core, check_available
 from .host import M3Host
 
 
 class M3Program(Program):
     """A bundle on a core of its own. `core`: one that records, for the profile."""
+
+    translated: Sequence[Translated] = ()       #: the containers' code, where they are translated: it counts no instructions
 
     def __init__(self, bundle: Bundle, fuel: int, externs: Externs | None = None, core: Core | None = None) -> None:
         self.bundle = bundle
@@ -72,12 +75,38 @@ class M3Program(Program):
             reason=self._reason(r.arg, error) if verdict == "DROP" else None,
             port=r.arg if verdict == "DELIVER" else None,
             out=packet if r.rebuilt else None,
-            insns=r.insns,
+            insns=None if self.translated else r.insns,
             packet=packet,
             fault=f"module {self.bundle.chain[r.module]}, instruction {r.pc}: {error}" if r.error else None,
             traces=host.traces(),
             thumb=count.thumb, cycles=count.cycles, flash_cycles=count.flash_cycles,
         )
+
+
+class Thumb2Program(M3Program):
+    """A bundle whose containers the core translates before the first frame. `loading`: what that took,
+    each in turn.
+
+    Nothing is checked while it runs: the bundle's images are as the verifier left them (stack, 32-bit clean).
+    """
+
+    def __init__(self, bundle: Bundle, fuel: int, externs: Externs | None = None, core: Core | None = None) -> None:
+        super().__init__(bundle, fuel, externs, core)
+        host, core = self.host, self.host.core
+        at, translated, self.loading = CODE, [], []
+        for index, image in enumerate(bundle.chained()):
+            slots = len(image.text) // 8
+            code_map = host.put("image", bytes(2 * slots + 2))
+            core.forget()
+            error = core.call("lpn_host_translate", host.handle, index, at, CODE + CODE_SIZE - at, code_map, host.room("c"))
+            used = int.from_bytes(core.read(host.room("c"), 4), "little")
+            host.check(error, f"module {image.name}, instruction {used}")
+            self.loading.append(core.count())
+            translated.append(Translated(core.read(at, used), at, tuple(
+                2 * int.from_bytes(core.read(code_map + 2 * i, 2), "little") for i in range(slots + 1))))
+            core.learn(at, used)
+            at += used + 7 & ~7
+        self.translated = tuple(translated)
 
 
 class M3Engine(Engine):
@@ -90,3 +119,12 @@ class M3Engine(Engine):
 
     def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> M3Program:
         return M3Program(as_bundle(bundle), fuel, externs)
+
+
+class Thumb2Engine(M3Engine):
+    """Containers translated to Thumb-2, on the emulated Cortex-M3."""
+
+    name = "thumb2"
+
+    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> Thumb2Program:
+        return Thumb2Program(as_bundle(bundle), fuel, externs)

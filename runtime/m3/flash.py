@@ -9,7 +9,8 @@ prefetch buffer of two lines. The model:
   instructions of one cycle do;
 - a load of data from flash (literals, tables) takes two more cycles.
 
-What it leaves out: a load of data delays the fetch of a line too. RAM has no wait states.
+What it leaves out: a load of data delays the fetch of a line too. RAM has no wait states; code there is fetched through
+the system bus, which is not modelled.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from .timing import Insn, static_cycles
 
 WAIT = 2                        #: wait states of a read
 LINE = 8                        #: bytes of a line of the prefetch buffer
+RAM = 0x20000000                #: from here on
 
 
 def fetch_waits(insns: Sequence[Insn], jumped: bool, before: Insn | None = None) -> int:
     """Cycles that straight code waits for its lines. `jumped`: whether it was jumped to."""
-    if not insns:
+    if not insns or insns[0].address >= RAM:
         return 0
     line = insns[0].address // LINE
     come = WAIT if jumped else 0                # when this line is there

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/* What translated code calls, and how it is called. */
+#include "bytes.h"
+#include "thumb2.h"
+
+/* lpn_native, and what its functions need. */
+typedef struct {
+    lpn_native native;          /* the first member: translated code hands its address on */
+    const lpn_env *env;
+    int error;
+} call_frame;
+
+static uint32_t call_helper(lpn_native *native, uint32_t number, const uint32_t *r)
+{
+    call_frame *frame = (call_frame *)native;
+    uint64_t args[5];
+    for (unsigned i = 0; i < 5; i++) {
+        args[i] = r[i] | (native->upper == NULL ? 0 : (uint64_t)native->upper[i + 1] << 32);
+    }
+    uint32_t value;
+    int error = lpn_env_call(frame->env, number, args, &value);
+    frame->error = frame->error != LPN_OK ? frame->error : error;
+    return value;
+}
+
+/* RFC 9669 section 5.3. Nothing else of this engine runs until it is done, which is all the atomicity there is to have on
+ * one core. */
+static uint32_t run_atomic(lpn_native *native, uint32_t address, uint32_t code, uint32_t value, uint32_t r0)
+{
+    uint8_t *p = lpn_pointer(address);
+    const bool two = (code & 0x10000) != 0;
+    const uint32_t op = code & 0xffff, reg = code >> 17;
+    uint64_t old = two ? lpn_get64(p) : lpn_get32(p), v = value, expected = r0;
+    if (two && native->upper != NULL) {
+        v |= (uint64_t)native->upper[reg] << 32;
+        expected |= (uint64_t)native->upper[0] << 32;
+    }
+    switch (op) {
+    case 0x00: case 0x01: v = old + v; break;
+    case 0x40: case 0x41: v = old | v; break;
+    case 0x50: case 0x51: v = old & v; break;
+    case 0xa0: case 0xa1: v = old ^ v; break;
+    case 0xf1: v = old == expected ? v : old; break;
+    default: break;             /* exchange */
+    }
+    lpn_put32(p, (uint32_t)v);
+    if (two) {
+        lpn_put32(p + 4, (uint32_t)(v >> 32));
+        if (native->upper != NULL && (op & 1) != 0) {
+            native->upper[op == 0xf1 ? 0 : reg] = (uint32_t)(old >> 32);
+        }
+    }
+    return (uint32_t)old;
+}
+
+/* Section 4.1: shift counts are masked; a division by zero gives 0, a modulo the dividend; the one signed overflow wraps. */
+static uint64_t mul(uint64_t a, uint64_t b) { return a * b; }
+static uint64_t lsh(uint64_t a, uint64_t b) { return a << (b & 63); }
+static uint64_t rsh(uint64_t a, uint64_t b) { return a >> (b & 63); }
+static uint64_t arsh(uint64_t a, uint64_t b) { return (uint64_t)((int64_t)a >> (b & 63)); }
+static uint64_t div_(uint64_t a, uint64_t b) { return b == 0 ? 0 : a / b; }
+static uint64_t mod(uint64_t a, uint64_t b) { return b == 0 ? a : a % b; }
+
+static uint64_t sdiv(uint64_t a, uint64_t b)
+{
+    return b == 0 ? 0 : b == UINT64_MAX ? 0 - a : (uint64_t)((int64_t)a / (int64_t)b);
+}
+
+static uint64_t smod(uint64_t a, uint64_t b)
+{
+    return b == 0 ? a : b == UINT64_MAX ? 0 : (uint64_t)((int64_t)a % (int64_t)b);
+}
+
+int lpn_native_execute(lpn_native_code *code, const lpn_env *env, void *ctx, uint32_t *r0)
+{
+    call_frame frame = {
+        .native = { .helper = call_helper, .atomic = run_atomic,
+                    .wide = { [LPN_WIDE_MUL] = mul, [LPN_WIDE_LSH] = lsh, [LPN_WIDE_RSH] = rsh, [LPN_WIDE_ARSH] = arsh,
+                              [LPN_WIDE_DIV] = div_, [LPN_WIDE_MOD] = mod, [LPN_WIDE_SDIV] = sdiv,
+                              [LPN_WIDE_SMOD] = smod } },
+        .env = env,
+    };
+    *r0 = code(ctx, &frame.native);
+    return frame.error;
+}
+
+int lpn_container_translate(lpn_container *container, uint16_t *code, uint32_t size, uint16_t *map, uint32_t *used)
+{
+    lpn_program *program = &container->program;
+    const lpn_image *image = &container->image;
+    if (program->func[0].frame < image->stack_used) {
+        program->func[0].frame = image->stack_used;     /* what was proved, where the loader saw less */
+    }
+    lpn_thumb2 job = { program, (image->flags & LPN_FLAG_CLEAN32) != 0, (uint32_t)lpn_address(program->rodata),
+                       (uint32_t)lpn_address(program->data), code, size, map };
+    int error = lpn_thumb2_translate(&job, used);
+    if (error == LPN_OK) {      /* the lowest bit says: Thumb */
+        container->native = (lpn_native_code *)((uintptr_t)code | 1);
+    }
+    return error;
+}
