@@ -141,10 +141,8 @@ class Parsers(Base):
         if one.type is not None and not isinstance(one.type, (Bits, Bool, EnumType)):
             self.error(f"a value set holds numbers, enums or bools, and this is {one.type}", one.cell)
             one.type = None
-        size = self.constant_number(one.size, "a size") if one.size is not None else None
-        if one.size is None:
-            self.error("a value set needs a size", one, f"as in value_set<bit<16>>[8] {one.name};")
-        elif size is not None and not 1 <= size <= MAX_COUNT:
+        size = self.constant_number(one.size, "a size")
+        if size is not None and not 1 <= size <= MAX_COUNT:
             self.error(f"sizes are 1 to {MAX_COUNT}", one.size)
         value = ast.Name(one.span, one.name, one)
         value.type = one.type
