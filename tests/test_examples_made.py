@@ -39,7 +39,7 @@ def outcomes(program: ast.Program, capture: Path, meta: dict[str, int], given: P
     return out
 
 
-@pytest.mark.parametrize("name, capture", [("forwarding", "mesh.pcap")])
+@pytest.mark.parametrize("name, capture", [("forwarding", "mesh.pcap"), ("coap_sensor", "requests.pcap")])
 def test_captures_are_what_their_script_makes(name, capture):
     pytest.importorskip("scapy.all", reason="scapy is not here")
     assert [frame.data for frame in read(EXAMPLES / name / "captures" / capture)] == maker(name).frames()
@@ -61,3 +61,28 @@ def test_forwarded_packets_are_the_received_ones_a_hop_later():
         assert new["ipv6.hlim"] == [old["ipv6.hlim"][0] - 1]
         assert new["wpan.src16"] == [1] and new["wpan.dst16"][0] in (2, 3, 4)
         assert new["udp.checksum.status"] + new["icmpv6.checksum.status"] == [1]
+
+
+SENSOR = {"node_short": 1, "node_ext": 0x0200000000000001, "node_pan": 0x23}
+
+
+@pytest.mark.skipif(TSHARK is None, reason=ABSENT)
+def test_coap_answers_are_those_of_the_requests():
+    folder = EXAMPLES / "coap_sensor"
+    done = outcomes(example("coap_sensor/coap_sensor"), folder / "captures" / "requests.pcap", SENSOR, folder / "tables.json")
+    names = ["coap.type", "coap.code", "coap.mid", "coap.token", "ipv6.src", "ipv6.dst", "udp.srcport", "udp.dstport", "udp.checksum.status",
+             "coap.payload_length", "coap.opt.ctype", "wpan.dst16"]
+    answered = [(frame, result.out) for frame, result in done if result.verdict == "TRANSMIT"]
+    asked, told = (fields([pair[n] for pair in answered], IEEE802154_NOFCS, names, ("-o", "udp.check_checksum:TRUE")) for n in (0, 1))
+    codes = set()
+    for request, answer in zip(asked, told, strict=True):
+        assert answer["udp.checksum.status"] == [1]
+        assert (answer["ipv6.dst"], answer["udp.dstport"], answer["udp.srcport"]) == (request["ipv6.src"], request["udp.srcport"], [5683])
+        assert answer["coap.token"] == request["coap.token"] and answer["wpan.dst16"] == [9]
+        if request["coap.type"] == [0]:
+            assert (answer["coap.type"], answer["coap.mid"]) == ([3 if request["coap.code"] == [0] else 2], request["coap.mid"])
+        else:
+            assert answer["coap.type"] == [1]
+        assert answer["coap.payload_length"] == ([3] if answer["coap.code"] == [0x45] else [])
+        codes.add(answer["coap.code"][0])
+    assert codes >= {0x45, 0x82, 0x84, 0x85}
