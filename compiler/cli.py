@@ -28,19 +28,15 @@ COMMANDS = {
     "fuzz": "Compare the engines on generated programs.",
     "bench": "Measure the compiler and the engines.",
 }
-#: Commands that are modules of the compiler; they are there once they have a click command called `command`.
-OWN_MODULES = ("fuzz", "bench")
+#: Commands that are not in `commands`: they are modules of the compiler, or of the language.
+OWN_MODULES = {"fuzz": "lpn.compiler.fuzz", "bench": "lpn.compiler.bench"}
 INTERRUPTED, PIPE_CLOSED = 130, 141             # as a shell reports SIGINT and SIGPIPE
 
 
 def module_of(name: str) -> str | None:
-    """The module of a command, if there is one."""
-    if name in COMMANDS and find_spec(f"lpn.compiler.commands.{name}"):
-        return f"lpn.compiler.commands.{name}"
-    if name in OWN_MODULES and find_spec(f"lpn.compiler.{name}"):
-        if isinstance(getattr(importlib.import_module(f"lpn.compiler.{name}"), "command", None), click.Command):
-            return f"lpn.compiler.{name}"
-    return None
+    """The module of a command, if there is one; it is not imported."""
+    module = OWN_MODULES.get(name, f"lpn.compiler.commands.{name}")
+    return module if name in COMMANDS and find_spec(module) else None
 
 
 class Cli(click.Group):

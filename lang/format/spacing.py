@@ -1,6 +1,8 @@
 """How many blanks stand between two pieces of one line."""
 from __future__ import annotations
 
+from functools import lru_cache
+
 from antlr4.tree.Tree import TerminalNode
 
 from ..grammar.LpnParser import LpnParser
@@ -76,6 +78,7 @@ def is_angle(piece: Piece) -> bool:
     return "<" in own and ">" in own
 
 
+@lru_cache(maxsize=1 << 14)
 def merge(left: str, right: str) -> bool:
     """Whether two tokens without a blank between them would be read as others."""
     if (left[-1].isalnum() or left[-1] == "_") and (right[0].isalnum() or right[0] == "_"):
