@@ -24,6 +24,7 @@ COMMANDS = {
     "disasm": "Show the bytecode with its source lines.",
     "engines": "Which engines can run programs here.",
     "fmt": "Format programs.",
+    "lsp": "Serve an editor (Language Server Protocol).",
     "test": "Run the tests of programs.",
     "fuzz": "Compare the engines on generated programs.",
     "bench": "Measure the compiler and the engines.",

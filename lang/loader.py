@@ -1,7 +1,7 @@
 """From a file name to a program: reads the source and everything it imports, each once, in dependency order."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.resources.abc import Traversable
 from difflib import get_close_matches
 from importlib import resources
@@ -19,14 +19,15 @@ class Unreadable(DiagnosticError):
     """The file itself cannot be read; nothing is known about the program."""
 
 
-def load(main: str | Path | Source, search: Iterable[str | Path] = ()) -> ast.Program:
+def load(main: str | Path | Source, search: Iterable[str | Path] = (), texts: Mapping[str, str] | None = None) -> ast.Program:
     """The program of a `.lpn` file (or of a Source, say of standard input).
 
-    `import a.b;` is `a/b.lpn` beside the importing file, else in a folder of `search`. Raises DiagnosticError with
+    `import a.b;` is `a/b.lpn` beside the importing file, else in a folder of `search`. texts: by resolved path, what is read
+    instead of an imported file (an editor's unsaved text). Raises DiagnosticError with
     everything that is wrong with the syntax of any file, Unreadable if `main` cannot be read.
     """
     source = main if isinstance(main, Source) else read_file(Path(main), str(main))
-    loader = Loader([Path(folder) for folder in search])
+    loader = Loader([Path(folder) for folder in search], texts or {})
     imports = loader.add(source, str(source.path.resolve()) if source.path else source.name)
     loader.diagnostics.raise_errors()
     whole = Span(source, 1, 1, len(source.lines), len(source.lines[-1]) + 1)
@@ -50,8 +51,8 @@ def decode(data: bytes) -> str:
 
 
 class Loader:
-    def __init__(self, search: list[Path]):
-        self.search = search
+    def __init__(self, search: list[Path], texts: Mapping[str, str]):
+        self.search, self.texts = search, texts
         self.diagnostics = Diagnostics()
         self.decls: list = []
         self.sources: list[Source] = []
@@ -86,7 +87,8 @@ class Loader:
                 self.diagnostics.error("imports are nested too deeply", one.span)
                 return
             try:
-                self.add(Source(name, decode(path.read_bytes()), Path(key)), key)
+                text = self.texts[key] if key in self.texts else decode(path.read_bytes())
+                self.add(Source(name, text, Path(key)), key)
             except (OSError, UnicodeDecodeError):
                 self.diagnostics.error(f"cannot read {name}", one.span)
                 self.done.add(key)

@@ -1,0 +1,28 @@
+"""`lpnc lsp`: the language server."""
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+
+import click
+
+from ..output import Failure
+
+
+@click.command()
+@click.option("--stdio", is_flag=True, help="Speak over standard input and output; it always does.")
+def command(stdio: bool) -> int:
+    """Serve an editor with diagnostics, hover, definitions, completion and formatting.
+
+    It speaks the Language Server Protocol over standard input and output; an
+    editor starts it. docs/editor.md says how to set editors up.
+    """
+    if find_spec("pygls") is None:
+        raise Failure("the language server needs the package pygls: pip install 'lpn[lsp]'")
+    from lpn.lang.server.server import server
+    # The protocol has standard output for itself, and closes it: whatever is printed goes where it does no harm.
+    stream = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    sys.stdout = sys.stderr
+    server.start_io(stdout=stream)
+    return 0

@@ -1,0 +1,43 @@
+"""The front end on the text of an editor: diagnostics, and a program as far as there is one."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .. import ast
+from ..check import check
+from ..diagnostics import Diagnostic, DiagnosticError
+from ..loader import load
+from ..source import Source
+from .index import Index
+
+
+@dataclass
+class Analysis:
+    """`index` is None where the text, or one that it imports, cannot be parsed."""
+
+    source: Source
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    index: Index | None = None
+
+    @property
+    def program(self) -> ast.Program | None:
+        return self.index.program if self.index else None
+
+
+def analyse(name: str, text: str, path: Path | None, open_texts: Mapping[str, str] | None = None) -> Analysis:
+    """open_texts: texts that take the place of files, by resolved path."""
+    out = Analysis(Source(name, text, path))
+    try:
+        program = load(out.source, texts=open_texts)
+    except DiagnosticError as e:
+        out.diagnostics = e.diagnostics
+        return out
+    try:
+        check(program)
+        out.diagnostics = program.warnings
+    except DiagnosticError as e:
+        out.diagnostics = e.diagnostics
+    out.index = Index(program)
+    return out

@@ -1,0 +1,167 @@
+"""What can be written at a place: members behind a dot, modules behind `import`, else names and words of the language."""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from importlib import resources
+
+from lsprotocol import types as lsp
+
+from .. import ast, builtins
+from ..check.base import kind_of
+from ..grammar.LpnParser import LpnParser
+from ..instances import walk
+from ..types import Array, ChoiceType, EnumType, HeaderType, Meta, Packet, Stack, StructType, Type
+from .index import Index
+from .places import Point
+from .symbols import KINDS
+
+WORDS = sorted(name.strip("'") for name in LpnParser.literalNames if re.fullmatch(r"'[a-z_]+'", name))
+PATH = re.compile(r"([A-Za-z_]\w*(?:\[[^\[\]]*\])?(?:\.[A-Za-z_]\w*(?:\[[^\[\]]*\])?)*)\s*\.\s*\w*$")
+IMPORT = re.compile(r"^\s*import\s+([\w.]*)$")
+BEHIND = (("via", ast.Codec), ("transition", ast.State))   # words that one kind of name follows
+PACKET = {"extract": "takes a header from the front of the packet", "emit": "writes a header", "advance": "skips bits",
+          "lookahead": "looks at the next bits: lookahead<bit<8>>()"}
+STACK = {"next": "the first element that is not valid yet", "last": "the last element that is valid"}
+METHODS = {"isValid": "whether the header is there", "setValid": "makes the header valid", "setInvalid": "takes the header away",
+           "holds": "whether the deferred equations hold", "push_front": "moves the elements back", "pop_front": "moves the elements forward"}
+PAYLOAD = {"truncate": "keeps the first n bytes"}
+Names = list[tuple[str, lsp.CompletionItemKind, str]]
+
+
+def complete(index: Index | None, before: str, point: Point) -> list[lsp.CompletionItem]:
+    """before: the text of the line up to the place."""
+    if "//" in before:
+        return []
+    imported = IMPORT.match(before)
+    if imported:
+        return items(modules(imported.group(1)))
+    path = PATH.search(before)
+    if path:
+        return items(members(index, re.sub(r"\[[^\]]*\]", "[]", path.group(1)).split("."), point))
+    for word, kind in BEHIND:
+        if re.search(rf"\b{word}\s+\w*$", before):
+            found = [decl for decl in visible(index, point) if isinstance(decl, kind)] if index else []
+            extra: Names = [(name, lsp.CompletionItemKind.Keyword, "") for name in ("accept", "reject", "select")] if kind is ast.State else []
+            return items([*named(found), *extra])
+    out: Names = [(word, lsp.CompletionItemKind.Keyword, "") for word in WORDS]
+    out += [(name, lsp.CompletionItemKind.Constant, "built in") for name in builtins.NAMES]
+    return items([*(named(visible(index, point)) if index else []), *out])
+
+
+def items(names: Names) -> list[lsp.CompletionItem]:
+    seen: dict[str, lsp.CompletionItem] = {}
+    for name, kind, detail in names:
+        seen.setdefault(name, lsp.CompletionItem(name, kind=kind, detail=detail or None))
+    return list(seen.values())
+
+
+def modules(written: str) -> Names:
+    kind = lsp.CompletionItemKind.Module
+    if "." not in written:
+        return [("std", kind, "the standard library")]
+    names = sorted(entry.name.removesuffix(".lpn") for entry in resources.files("lpn.stdlib").iterdir() if entry.name.endswith(".lpn"))
+    return [(name, kind, f"std.{name}") for name in names] if written.startswith("std.") else []
+
+
+def named(decls: Iterable[ast.Node]) -> Names:
+    return [(decl.name, kind(decl), detail(decl)) for decl in decls if getattr(decl, "name", "") not in ("", "_")]       # type: ignore[attr-defined]
+
+
+def kind(decl: ast.Node) -> lsp.CompletionItemKind:
+    symbol = KINDS.get(type(decl))
+    return getattr(lsp.CompletionItemKind, symbol.name, lsp.CompletionItemKind.Variable) if symbol else lsp.CompletionItemKind.Variable
+
+
+def detail(decl: ast.Node) -> str:
+    type_ = getattr(decl, "type", None)
+    return f"{kind_of(decl)} {type_}" if type_ is not None else kind_of(decl)
+
+
+def visible(index: Index, point: Point) -> list[ast.Node]:
+    """The declarations that can be named at a place, the nearest first."""
+    out: list[ast.Node] = []
+    for outer in index.program.main:
+        if not (outer.span.line <= point.line <= outer.span.end_line):
+            continue
+        for name in ("params", "locals", "states", "vars", "tag"):
+            out += [one for one in getattr(outer, name, []) if isinstance(one, ast.Node)]
+        if isinstance(outer, (ast.Header, ast.Codec)):
+            header = outer if isinstance(outer, ast.Header) else outer.header
+            out += own_fields(header) if header else []
+        for node in walk(outer):
+            if isinstance(node, (ast.VarDecl, ast.ConstDecl)) and node.span.line <= point.line:
+                out.insert(0, node)
+            elif isinstance(node, ast.Action) and node.span.line <= point.line <= node.span.end_line:
+                out = [*node.params, *out]
+            elif isinstance(node, ast.For) and node.var is not None and node.span.line <= point.line <= node.span.end_line:
+                out.insert(0, node.var)
+    return [*out, *index.top.values()]
+
+
+def own_fields(header: ast.Header) -> list[ast.Node]:
+    return [*header.fields(), *(item for item in header.items if isinstance(item, ast.ChoiceField))]
+
+
+def members(index: Index | None, path: list[str], point: Point) -> Names:
+    """What can follow the last dot of a path such as `h`, `ip`."""
+    method, constant = lsp.CompletionItemKind.Method, lsp.CompletionItemKind.Constant
+    field = lsp.CompletionItemKind.Field
+    first, rest = path[0].removesuffix("[]"), path[1:]
+    if first == "error" and not rest:
+        declared = [one for decl in (index.program.decls if index else []) if isinstance(decl, ast.ErrorDecl) for one in decl.members]
+        return [*named(declared), *((name, constant, "every program has it") for name in builtins.REASONS)]
+    if first == "node" and not rest:
+        return [(name, field, str(type_)) for name, type_ in builtins.NODE.items()]
+    if first == "radio" and not rest:
+        return [(name, method, "") for name in builtins.RADIO]
+    if first == "net" and not rest:
+        return [("send", method, "")]
+    if first == "payload" and not rest:
+        return [(name, method, text) for name, text in PAYLOAD.items()]
+    if index is None:
+        return []
+    decl: object = next((one for one in visible(index, point) if getattr(one, "name", None) == first), None)
+    for step in rest:
+        name = step.removesuffix("[]")
+        decl = next((one for one in parts(decl) if getattr(one, "name", None) == name), decl if name in STACK else None)
+    if isinstance(decl, ast.Enum):
+        return named(decl.members)
+    if isinstance(decl, ast.Table):
+        return [("apply", method, "looks the keys up and runs the action")]
+    if isinstance(decl, ast.Counter):
+        return [("count", method, "counts")]
+    if isinstance(decl, ast.Meter):
+        return [("execute", method, "GREEN, YELLOW or RED")]
+    type_ = getattr(decl, "type", None)
+    if isinstance(type_, Packet):
+        return [(name, method, text) for name, text in PACKET.items()]
+    if isinstance(type_, Meta):
+        return [(name, field, str(each)) for name, each in builtins.META.items()]
+    if isinstance(type_, Stack) and not path[-1].endswith("[]") and path[-1] not in STACK:
+        return [*((name, field, text) for name, text in STACK.items()),
+                *((name, method, METHODS.get(name, "")) for name in builtins.STACK_METHODS)]
+    out = named(parts(decl))
+    if isinstance(element(type_), HeaderType):
+        out += [(name, method, METHODS.get(name, "")) for name in builtins.HEADER_METHODS]
+    return out
+
+
+def element(type_: Type | None) -> Type | None:
+    return type_.header if isinstance(type_, Stack) else type_.cell if isinstance(type_, Array) else type_
+
+
+def parts(decl: object) -> list[ast.Node]:
+    """The declarations that a value's members name."""
+    if isinstance(decl, ast.ChoiceField):
+        return list(decl.arms)
+    type_ = element(getattr(decl, "type", None))
+    if isinstance(type_, HeaderType):
+        return own_fields(type_.decl)
+    if isinstance(type_, StructType):
+        return list(type_.decl.fields)
+    if isinstance(type_, EnumType):
+        return []
+    if isinstance(type_, ChoiceType):
+        return list(type_.decl.arms)
+    return []

@@ -1,0 +1,292 @@
+"""The protocol's side of the server: documents come and change, questions are answered from their last analysis."""
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcInvalidParams
+from pygls.lsp.server import LanguageServer
+from pygls.uris import from_fs_path, to_fs_path
+
+from .. import ast
+from ..diagnostics import Diagnostic, DiagnosticError
+from ..format import format_source
+from ..grammar.LpnParser import LpnParser
+from ..source import Source, Span
+from .analysis import Analysis, analyse
+from .complete import complete
+from .describe import hover, row_hover
+from .index import Mention
+from .places import Point, column, position, range_of
+from .symbols import symbols
+
+DELAY = 0.2                                     # seconds without a change before a text is analysed
+SEVERITIES = {"error": lsp.DiagnosticSeverity.Error, "warning": lsp.DiagnosticSeverity.Warning}
+NAMES = {LpnParser.literalNames[kind].strip("'") for kind in range(1, len(LpnParser.literalNames))
+         if re.fullmatch(r"'[a-z_]+'", LpnParser.literalNames[kind])}
+
+server = LanguageServer("lpn", version("lpn"), text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental)
+
+
+@dataclass
+class Document:
+    """`now` is the analysis of the text of `version`, `good` the last one that had a program."""
+
+    now: Analysis
+    version: int | None
+    good: Analysis | None = None
+
+
+documents: dict[str, Document] = {}
+waiting: dict[str, asyncio.Task] = {}
+
+
+def path_of(uri: str) -> Path | None:
+    name = to_fs_path(uri) if uri.startswith("file:") else None
+    return Path(name) if name else None
+
+
+def uri_of(source: Source, main: str) -> str:
+    """main: the uri of the document in which the source appeared, which it is if it has no file."""
+    document = documents.get(main)
+    if document is not None and source is document.now.source or source.path is None:
+        return main
+    return from_fs_path(str(source.path)) or main
+
+
+def refresh(uri: str) -> Document:
+    """The document, its analysis brought up to date."""
+    text = server.workspace.get_text_document(uri)
+    old = documents.get(uri)
+    if old is not None and old.version == text.version and old.now.source.text == text.source:
+        return old
+    path = path_of(uri)
+    others = {str(p.resolve()): one.source for other, one in server.workspace.text_documents.items()
+              if other != uri and (p := path_of(other)) is not None}
+    now = analyse(path.name if path else uri, text.source, path, others)
+    good = now if now.index is not None else old.good if old else None
+    documents[uri] = Document(now, text.version, good)
+    return documents[uri]
+
+
+# ---------------------------------------------------------------- diagnostics
+
+def publish(uri: str) -> None:
+    document = refresh(uri)
+    found = [diagnostic(one, document.now, uri) for one in document.now.diagnostics]
+    server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, document.version))
+
+
+def diagnostic(one: Diagnostic, analysis: Analysis, uri: str) -> lsp.Diagnostic:
+    """Notes and hints are related information; what is wrong with an imported file is told at the import."""
+    span, message = one.span, one.message
+    related = [lsp.DiagnosticRelatedInformation(location(at, uri), text) for text, at in one.notes if at is not None]
+    message = "\n".join([message, *(text for text, at in one.notes if at is None)])
+    if span is not None and span.source is not analysis.source:
+        related.insert(0, lsp.DiagnosticRelatedInformation(location(span, uri), one.message))
+        message = f"{span.source.name}: {message}"
+        span = import_of(analysis, span.source)
+    whole = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
+    range_ = range_of(span) if span is not None else whole
+    related += [lsp.DiagnosticRelatedInformation(lsp.Location(uri, range_), f"help: {hint}") for hint in one.hints]
+    return lsp.Diagnostic(range_, message, SEVERITIES[one.severity], source="lpn", related_information=related or None)
+
+
+def import_of(analysis: Analysis, source: Source) -> Span | None:
+    """The import through which a source came; the first one if it came through another file."""
+    stem = source.name.removesuffix(".lpn").replace("/", ".")
+    lines = [(number, line) for number, line in enumerate(analysis.source.lines, 1) if line.startswith("import ")]
+    best = next(((number, line) for number, line in lines if stem.endswith(line[7:].strip(" ;"))), lines[0] if lines else None)
+    return Span(analysis.source, best[0], 1, best[0], len(best[1]) + 1) if best else None
+
+
+def location(span: Span, uri: str) -> lsp.Location:
+    return lsp.Location(uri_of(span.source, uri), range_of(span))
+
+
+@server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
+def did_open(ls: LanguageServer, params: lsp.DidOpenTextDocumentParams) -> None:
+    publish(params.text_document.uri)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
+async def did_change(ls: LanguageServer, params: lsp.DidChangeTextDocumentParams) -> None:
+    uri = params.text_document.uri
+    if uri in waiting:
+        waiting[uri].cancel()
+    waiting[uri] = asyncio.create_task(later(uri))
+
+
+async def later(uri: str) -> None:
+    """Publishes once nothing has changed for a while; documents that import this one are told too."""
+    await asyncio.sleep(DELAY)
+    waiting.pop(uri, None)
+    publish(uri)
+    own = path_of(uri)
+    for other in list(documents):
+        program = documents[other].now.program
+        if other != uri and own is not None and program and any(source.path == own.resolve() for source in program.sources):
+            documents[other].version = -1
+            publish(other)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
+def did_save(ls: LanguageServer, params: lsp.DidSaveTextDocumentParams) -> None:
+    publish(params.text_document.uri)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+def did_close(ls: LanguageServer, params: lsp.DidCloseTextDocumentParams) -> None:
+    uri = params.text_document.uri
+    if uri in waiting:
+        waiting.pop(uri).cancel()
+    documents.pop(uri, None)
+    server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+
+
+# ---------------------------------------------------------------- names
+
+def spot(uri: str, place: lsp.Position) -> tuple[Analysis | None, Point]:
+    """The last analysis with a program, and the place in it."""
+    document = refresh(uri)
+    lines = document.now.source.lines
+    line = lines[place.line] if place.line < len(lines) else ""
+    return document.good, Point(place.line + 1, column(line, place.character))
+
+
+def mention(uri: str, place: lsp.Position) -> tuple[Analysis | None, Mention | None]:
+    analysis, point = spot(uri, place)
+    return analysis, analysis.index.at(analysis.source, point) if analysis and analysis.index else None
+
+
+@server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
+def definition(ls: LanguageServer, params: lsp.DefinitionParams) -> lsp.Location | None:
+    uri = params.text_document.uri
+    analysis, found = mention(uri, params.position)
+    if analysis is None or analysis.index is None:
+        return None
+    if found is None:
+        return imported(analysis, uri, params.position.line + 1)
+    own = analysis.index.declaration(found.decl)
+    return location(own.span, uri) if own else None
+
+
+def imported(analysis: Analysis, uri: str, line: int) -> lsp.Location | None:
+    """The file that the import in a line names."""
+    assert analysis.program is not None
+    for one in analysis.program.imports:
+        if one.span.line == line:
+            name = "/".join(one.path) + ".lpn"
+            for source in analysis.program.sources:
+                if source.path is not None and (source.name == name or source.path.as_posix().endswith("/" + name)):
+                    return lsp.Location(uri_of(source, uri), lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0)))
+    return None
+
+
+@server.feature(lsp.TEXT_DOCUMENT_HOVER)
+def on_hover(ls: LanguageServer, params: lsp.HoverParams) -> lsp.Hover | None:
+    analysis, point = spot(params.text_document.uri, params.position)
+    if analysis is None or analysis.index is None:
+        return None
+    found = analysis.index.at(analysis.source, point)
+    text = hover(analysis.index, found.decl) if found else row_hover(analysis.index.program, analysis.source, point)
+    if not text:
+        return None
+    return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text), range_of(found.span) if found else None)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
+def references(ls: LanguageServer, params: lsp.ReferenceParams) -> list[lsp.Location]:
+    uri = params.text_document.uri
+    analysis, found = mention(uri, params.position)
+    if analysis is None or analysis.index is None or found is None or isinstance(found.decl, str):
+        return []
+    return [location(one.span, uri) for one in analysis.index.of(found.decl) if params.context.include_declaration or not one.declares]
+
+
+@server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
+def prepare_rename(ls: LanguageServer, params: lsp.PrepareRenameParams) -> lsp.Range | None:
+    analysis, found = mention(params.text_document.uri, params.position)
+    return range_of(found.span) if analysis and found and not refusal(analysis, found) else None
+
+
+@server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
+def rename(ls: LanguageServer, params: lsp.RenameParams) -> lsp.WorkspaceEdit | None:
+    """In this file only: what other files declare or might use under this name is not touched."""
+    uri = params.text_document.uri
+    analysis, found = mention(uri, params.position)
+    if analysis is None or analysis.index is None or found is None:
+        raise JsonRpcInvalidParams("there is no name here that is declared in this file")
+    why = refusal(analysis, found)
+    if not re.fullmatch(r"[A-Za-z_]\w*", params.new_name) or params.new_name in NAMES:
+        why = f"'{params.new_name}' cannot be a name"
+    if why:
+        raise JsonRpcInvalidParams(why)
+    edits = [lsp.TextEdit(range_of(one.span), params.new_name) for one in analysis.index.of(found.decl)
+             if one.span.source is analysis.source]
+    return lsp.WorkspaceEdit(changes={uri: edits})
+
+
+def refusal(analysis: Analysis, found: Mention) -> str:
+    """Why a name cannot be changed here."""
+    assert analysis.index is not None
+    if analysis is not next((one.now for one in documents.values() if one.now is analysis), None):
+        return "the text has a syntax error; mend it first"
+    if not isinstance(found.decl, ast.Node):
+        return "this name is built in"
+    own = analysis.index.declaration(found.decl)
+    if own is None or own.span.source is not analysis.source:
+        return "this is declared in another file; rename it there"
+    if isinstance(found.decl, ast.ChoiceArm):
+        return "an arm has the name of an enum's member"
+    if isinstance(found.decl, ast.EnumMember) and any(isinstance(one.decl, ast.ChoiceArm) and one.decl.name == found.decl.name
+                                                      for one in analysis.index.mentions):
+        return "a choice has an arm of this name"
+    return ""
+
+
+# ---------------------------------------------------------------- the rest
+
+@server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+def document_symbols(ls: LanguageServer, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
+    good = refresh(params.text_document.uri).good
+    return symbols(good.source, good.program.main) if good and good.program else []
+
+
+@server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=["."]))
+def completion(ls: LanguageServer, params: lsp.CompletionParams) -> lsp.CompletionList:
+    uri = params.text_document.uri
+    text = server.workspace.get_text_document(uri)
+    line = text.lines[params.position.line].rstrip("\r\n") if params.position.line < len(text.lines) else ""
+    at = column(line, params.position.character)
+    document = documents.get(uri) or refresh(uri)
+    good = document.good or without_line(uri, params.position.line)
+    return lsp.CompletionList(False, complete(good.index if good else None, line[:at - 1], Point(params.position.line + 1, at)))
+
+
+def without_line(uri: str, line: int) -> Analysis | None:
+    """The analysis of a text that never was a program, without the line that is being written."""
+    text = server.workspace.get_text_document(uri)
+    lines = text.source.split("\n")
+    lines[line:line + 1] = [""]
+    path = path_of(uri)
+    found = analyse(path.name if path else uri, "\n".join(lines), path)
+    return found if found.index is not None else None
+
+
+@server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
+def formatting(ls: LanguageServer, params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | None:
+    """The whole text, as `lpnc fmt` writes it; nothing where it cannot be parsed."""
+    source = Source(params.text_document.uri, server.workspace.get_text_document(params.text_document.uri).source)
+    try:
+        new = format_source(source)
+    except DiagnosticError:
+        return None
+    if new == source.text:
+        return []
+    end = position(source, len(source.lines), len(source.lines[-1]) + 1)
+    return [lsp.TextEdit(lsp.Range(lsp.Position(0, 0), end), new)]

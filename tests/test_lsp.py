@@ -1,0 +1,349 @@
+"""The language server, as an editor meets it: a process, spoken to over standard input and output by pygls' own client."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli import TAG, lpnc
+from lpn.lang.format import format_source
+from lpn.lang.source import Source
+
+pytest.importorskip("pygls", reason="pygls is not installed: pip install 'lpn[lsp]'")
+
+from lsprotocol import types as lsp             # noqa: E402
+from pygls.exceptions import JsonRpcException   # noqa: E402
+from pygls.lsp.client import LanguageClient     # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[1]
+UDP = ROOT / "examples/udp/udp.lpn"
+PATIENCE = 20
+
+
+class Editor:
+    """A client with one open document and the diagnostics that came for each."""
+
+    def __init__(self, client: LanguageClient) -> None:
+        self.client, self.versions = client, {}
+        self.published: dict[str, list[list[lsp.Diagnostic]]] = {}
+        self.fresh = asyncio.Event()
+
+        @client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        def publish(params: lsp.PublishDiagnosticsParams) -> None:
+            self.published.setdefault(params.uri, []).append(list(params.diagnostics))
+            self.fresh.set()
+
+    async def open(self, path: Path, text: str) -> tuple[str, list[lsp.Diagnostic]]:
+        uri = path.as_uri()
+        self.versions[uri] = 1
+        self.fresh.clear()
+        self.client.text_document_did_open(lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "lpn", 1, text)))
+        return uri, await self.told(uri)
+
+    def change(self, uri: str, text: str, where: lsp.Range | None = None) -> None:
+        self.versions[uri] += 1
+        self.fresh.clear()
+        change = lsp.TextDocumentContentChangePartial(where, text) if where else lsp.TextDocumentContentChangeWholeDocument(text)
+        self.client.text_document_did_change(lsp.DidChangeTextDocumentParams(
+            lsp.VersionedTextDocumentIdentifier(self.versions[uri], uri), [change]))
+
+    async def told(self, uri: str) -> list[lsp.Diagnostic]:
+        await asyncio.wait_for(self.fresh.wait(), PATIENCE)
+        return self.published[uri][-1]
+
+
+class Session:
+    """One server for the tests of this file."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.client = LanguageClient("test", "1")
+        self.editor = Editor(self.client)
+        self.run(self.start())
+
+    def run(self, work: Awaitable[None]) -> None:
+        self.loop.run_until_complete(work)
+
+    def __call__(self, work: Callable[[Editor], Awaitable[None]]) -> None:
+        self.run(work(self.editor))
+
+    async def start(self) -> None:
+        env = {key: value for key, value in os.environ.items() if key != "LPN_DEBUG"}
+        await self.client.start_io(sys.executable, "-m", "lpn.compiler.cli", "lsp", "--stdio", env=env)
+        answer = await asyncio.wait_for(self.client.initialize_async(lsp.InitializeParams(lsp.ClientCapabilities())), PATIENCE)
+        assert answer.server_info is not None and answer.server_info.name == "lpn"
+        self.client.initialized(lsp.InitializedParams())
+
+    async def stop(self) -> None:
+        process = self.client._server
+        assert process is not None
+        try:
+            await asyncio.wait_for(self.client.shutdown_async(None), PATIENCE)
+            self.client.exit(None)
+            assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await asyncio.wait_for(self.client.stop(), PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    opened = Session()
+    yield opened
+    opened.run(opened.stop())
+    opened.loop.close()
+
+
+def at(text: str, marked: str, name: str = "") -> lsp.Position:
+    """Where `name` (else the end of `marked`) is in the first place that reads `marked`."""
+    start = text.index(marked)
+    start += marked.index(name) if name else len(marked)
+    line = text.count("\n", 0, start)
+    before = text[text.rfind("\n", 0, start) + 1:start]
+    return lsp.Position(line, len(before.encode("utf-16-le")) // 2)
+
+
+def cut(text: str, where: lsp.Range) -> str:
+    line = text.split("\n")[where.start.line]
+    assert where.start.line == where.end.line
+    return line[where.start.character:where.end.character]
+
+
+def here(uri: str, text: str, marked: str, name: str = "") -> dict[str, Any]:
+    return {"text_document": lsp.TextDocumentIdentifier(uri), "position": at(text, marked, name)}
+
+
+# ---------------------------------------------------------------- diagnostics
+
+def test_diagnostics_come_and_go(session: Session, tmp_path: Path) -> None:
+    async def work(editor: Editor) -> None:
+        uri, found = await editor.open(tmp_path / "tag.lpn", TAG)
+        assert found == []
+        bad = TAG.replace("h.tag.kind == 1", "h.tag.kind == true").replace("bit<16>>[2] base;", "bit<16>>[2] base; bit<8> base;")
+        editor.change(uri, bad)
+        found = await editor.told(uri)
+        assert len(found) == 2 and all(one.severity == lsp.DiagnosticSeverity.Error and one.source == "lpn" for one in found)
+        assert cut(bad, found[0].range) == "h.tag.kind == true"
+        twice = found[1]
+        assert twice.message == "'base' is declared twice" and twice.related_information is not None
+        said = [(one.message, cut(bad, one.location.range)) for one in twice.related_information]
+        assert said[0] == ("the first one is here", "register<bit<16>>[2] base;")
+        assert said[1][0] == "help: rename one of the two"
+        start = at(bad, "== true", "true")
+        editor.change(uri, "1", lsp.Range(start, lsp.Position(start.line, start.character + 4)))
+        found = await editor.told(uri)
+        assert [one.message for one in found] == ["'base' is declared twice"]
+        editor.change(uri, TAG[:55])
+        found = await editor.told(uri)
+        assert "is never closed" in found[0].message
+        editor.fresh.clear()
+        editor.client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+        assert await editor.told(uri) == []
+    session(work)
+
+
+def test_changes_in_a_row_are_analysed_once(session: Session, tmp_path: Path) -> None:
+    async def work(editor: Editor) -> None:
+        uri, _ = await editor.open(tmp_path / "tag.lpn", TAG)
+        for number in range(20):
+            editor.change(uri, TAG.replace("h.tag.kind == 1", f"h.tag.kind == {300 + number}"))
+        found = await editor.told(uri)
+        assert "319" in found[0].message
+        assert len(editor.published[uri]) == 2
+    session(work)
+
+
+def test_mistakes_of_an_imported_file(session: Session, tmp_path: Path) -> None:
+    """They are told at the import, with the place; an unsaved text counts, and its importers hear of changes."""
+    async def work(editor: Editor) -> None:
+        part = tmp_path / "part.lpn"
+        part.write_text("const bit<8> ONE = 1;\n")
+        text = "import std.udp;\nimport part;\nconst bit<8> TWO = ONE + 1;\n"
+        uri, found = await editor.open(tmp_path / "main.lpn", text)
+        assert found == []
+        other, found = await editor.open(part, "const bit<8> ONE = 256;\n")
+        assert "256 does not fit" in found[0].message
+        editor.change(uri, text + "\n")
+        found = await editor.told(uri)
+        assert found[0].message.endswith("256 does not fit bit<8>") and cut(text, found[0].range) == "import part;"
+        assert found[0].related_information is not None and found[0].related_information[0].location.uri == other
+        editor.change(other, "const bit<8> ONE = 1;\n")
+        await editor.told(other)
+        await asyncio.sleep(0.3)
+        assert editor.published[uri][-1] == []
+    session(work)
+
+
+# ---------------------------------------------------------------- names
+
+def test_definition_hover_and_references(session: Session) -> None:
+    text = UDP.read_text()
+
+    async def work(editor: Editor) -> None:
+        client = editor.client
+        uri, found = await editor.open(UDP, text)
+        assert found == []
+
+        async def defined(marked: str, name: str) -> tuple[str, int] | None:
+            place = await client.text_document_definition_async(lsp.DefinitionParams(**here(uri, text, marked, name)))
+            return (Path(place.uri).name, place.range.start.line) if place else None
+
+        def line(path: str, marked: str) -> tuple[str, int]:
+            return Path(path).name, (ROOT / path).read_text().split(marked)[0].count("\n")
+        assert await defined("verify(h.mac.frame_type", "frame_type") == line("stdlib/ieee802154.lpn", "FrameType frame_type in")
+        assert await defined("Iphc(mac_link(h.mac), nhc));", "mac_link") == line("stdlib/sixlowpan.lpn", "function Link mac_link")
+        assert await defined("via Iphc(", "Iphc") == line("stdlib/sixlowpan.lpn", "codec Iphc(")
+        assert await defined("(1, UDP): udp_nhc;", "udp_nhc") == line("examples/udp/udp.lpn", "    state udp_nhc")
+        assert await defined("Rx -> Checksum", "Checksum") == line("examples/udp/udp.lpn", "processor Checksum")
+        assert await defined("struct headers { Mhr", "Mhr") == line("stdlib/ieee802154.lpn", "header Mhr")
+        assert await defined("error.BadChecksum", "BadChecksum") == line("examples/udp/udp.lpn", "error { NotUdp")
+        assert await defined("echoed.count()", "echoed") == line("examples/udp/udp.lpn", "    counter<bit<32>> echoed")
+        assert await defined("import std.ipv6", "ipv6") == ("ipv6.lpn", 0)
+        assert await defined("processor Serve", "processor") is None
+
+        async def shown(marked: str, name: str) -> str:
+            answer = await client.text_document_hover_async(lsp.HoverParams(**here(uri, text, marked, name)))
+            assert answer is not None and isinstance(answer.contents, lsp.MarkupContent)
+            return answer.contents.value
+        said = await shown("h.ip.hop_limit = 64", "hop_limit")
+        assert "field of header `Ipv6`: `bit<8>`, 8 bits" in said and "at byte 7" in said
+        said = await shown("if (h.udp.dst == ECHO)", "dst")
+        assert "at bytes 2 to 3" in said
+        said = await shown("h.mac.security == 0", "security")
+        assert "bit 3 of the little-endian 16-bit word at bytes 0 to 1" in said
+        assert "constant of type `bit<16>` = 7 (0x7)" in await shown("== ECHO)", "ECHO")
+        assert "second representation of header `Ipv6`" in await shown("via Iphc(", "Iphc")
+        said = await shown("echoed.count()", "echoed")
+        assert "counter, one cell of type `bit<32>` of processor `Serve`" in said
+
+        params = lsp.ReferenceParams(**here(uri, text, "counter<bit<32>> echoed", "echoed"), context=lsp.ReferenceContext(True))
+        places = await client.text_document_references_async(params)
+        assert places is not None and [cut(text, one.range) for one in places] == ["echoed", "echoed"]
+    session(work)
+
+
+def test_hover_in_the_library(session: Session) -> None:
+    path = ROOT / "stdlib/sixlowpan.lpn"
+    text = path.read_text()
+
+    async def work(editor: Editor) -> None:
+        uri, _ = await editor.open(path, text)
+
+        async def shown(marked: str, name: str = "") -> str:
+            answer = await editor.client.text_document_hover_async(lsp.HoverParams(**here(uri, text, marked, name)))
+            return answer.contents.value if answer and isinstance(answer.contents, lsp.MarkupContent) else ""
+        said = await shown("0, 2: src = LINK_LOCAL", "0, 2:")
+        assert "row of codec `Iphc` where sac = 0, sam = 2" in said and "`inline:16`" in said
+        assert "tag variable of codec `Iphc`, 2 bits, 4 rows" in await shown("tf:2,", "tf")
+        assert "register, 16 cells of type `Context`" in await shown("[16] contexts", "contexts")
+        said = await shown("deep_hops when", "deep_hops")
+        assert "present when `(hops_left == 15)`" in said or "present when `hops_left == 15`" in said
+        said = await shown("} destination;", "destination")
+        assert "its width follows from `f`" in said and "plus what `deep_hops`, `originator` take" in said
+        assert await shown("// RFC 4944 and", "RFC") == ""
+    session(work)
+
+
+def test_symbols(session: Session, tmp_path: Path) -> None:
+    async def work(editor: Editor) -> None:
+        uri, _ = await editor.open(tmp_path / "tag.lpn", TAG)
+        found = await editor.client.text_document_document_symbol_async(lsp.DocumentSymbolParams(lsp.TextDocumentIdentifier(uri)))
+        assert found is not None
+        tree = {one.name: [child.name for child in one.children or []] for one in found if isinstance(one, lsp.DocumentSymbol)}
+        assert tree == {"error": ["BadKind"], "Tag": ["kind", "port"], "headers": ["tag"], "Rx": ["start"], "Guard": [],
+                        "Work": ["base"], "Tx": [], "TagProtocol": []}
+        assert cut(TAG, next(one for one in found if one.name == "Work").selection_range) == "Work"
+    session(work)
+
+
+def test_completion(session: Session, tmp_path: Path) -> None:
+    async def work(editor: Editor) -> None:
+        uri, _ = await editor.open(tmp_path / "tag.lpn", TAG)
+
+        async def offered(old: str, new: str) -> set[str]:
+            """What is offered at the end of `new`, written in the place of `old`."""
+            text = TAG.replace(old, new)
+            editor.change(uri, text)
+            params = lsp.CompletionParams(lsp.TextDocumentIdentifier(uri), at(text, new))
+            found = await editor.client.text_document_completion_async(params)
+            assert isinstance(found, lsp.CompletionList)
+            return {one.label for one in found.items}
+        assert await offered("h.tag.port = base[1];", "h.tag.") == {"kind", "port", "isValid", "setValid", "setInvalid", "holds"}
+        assert await offered("h.tag.port = base[1];", "h.") == {"tag"}
+        assert {"verdict", "port", "lqi"} <= await offered("m.verdict = TRANSMIT;", "m.")
+        assert {"BadKind", "PacketTooShort"} <= await offered("error.BadKind);", "error.")
+        assert {"extract", "lookahead"} <= await offered("pkt.extract(h.tag);", "pkt.")
+        assert {"start", "accept", "reject", "select"} == await offered("transition accept;", "transition ")
+        found = await offered("h.tag.port = base[1];", "h.tag.port = ")
+        assert {"base", "h", "m", "node", "Tag", "DROP", "sizeof"} <= found
+        assert {"udp", "ipv6", "ieee802154"} <= await offered("error { BadKind }", "import std.")
+        assert await offered("error { BadKind }", "// import std.") == set()
+    session(work)
+
+
+def test_completion_in_a_file_that_never_was_a_program(session: Session, tmp_path: Path) -> None:
+    async def work(editor: Editor) -> None:
+        text = TAG.replace("h.tag.port = base[1];", "h.tag.")
+        uri, found = await editor.open(tmp_path / "tag.lpn", text)
+        assert found
+        answer = await editor.client.text_document_completion_async(
+            lsp.CompletionParams(lsp.TextDocumentIdentifier(uri), at(text, "    h.tag.")))
+        assert isinstance(answer, lsp.CompletionList) and {"kind", "port"} <= {one.label for one in answer.items}
+    session(work)
+
+
+# ---------------------------------------------------------------- edits
+
+def test_formatting(session: Session, tmp_path: Path) -> None:
+    async def work(editor: Editor) -> None:
+        messy = TAG.replace("    ", "\t")
+        uri, _ = await editor.open(tmp_path / "tag.lpn", messy)
+        params = lsp.DocumentFormattingParams(lsp.TextDocumentIdentifier(uri), lsp.FormattingOptions(4, True))
+        edits = await editor.client.text_document_formatting_async(params)
+        assert edits is not None and [edit.new_text for edit in edits] == [format_source(Source("tag.lpn", TAG))]
+        assert edits[0].range.end.line == messy.count("\n")
+        editor.change(uri, edits[0].new_text)
+        assert await editor.client.text_document_formatting_async(params) == ()
+        editor.change(uri, messy + "header")
+        assert await editor.client.text_document_formatting_async(params) is None
+    session(work)
+
+
+def test_rename(session: Session, tmp_path: Path) -> None:
+    text = 'const bit<64> LAST = 1; // "\U0001f4e1"\n' + TAG.replace("tag.kind", "tag.sort").replace("kind", "sort")
+    text = text.replace("apply { if", "apply { /* \U0001f4e1 */ if")
+
+    async def work(editor: Editor) -> None:
+        uri, found = await editor.open(tmp_path / "tag.lpn", text)
+        assert found == []
+
+        async def renamed(marked: str, name: str, new: str) -> str:
+            edit = await editor.client.text_document_rename_async(lsp.RenameParams(**here(uri, text, marked, name), new_name=new))
+            assert edit is not None and edit.changes is not None
+            lines = [line.encode("utf-16-le") for line in text.split("\n")]
+            for one in sorted(edit.changes[uri], key=lambda one: -one.range.start.character):
+                line = lines[one.range.start.line]
+                lines[one.range.start.line] = (line[:2 * one.range.start.character] + one.new_text.encode("utf-16-le")
+                                               + line[2 * one.range.end.character:])
+            return "\n".join(line.decode("utf-16-le") for line in lines)
+        assert await renamed("bit<8> sort", "sort", "kind") == text.replace("sort", "kind")
+        assert await renamed("state start", "start", "begin") == text.replace("start", "begin")
+        assert await renamed("struct headers", "headers", "all") == text.replace("headers", "all")
+        assert await renamed("error.BadKind", "BadKind", "Odd") == text.replace("BadKind", "Odd")
+        for marked, name, new in (("bit<8> sort", "sort", "in"), ("bit<8> sort", "sort", "a b"), ("m.verdict", "verdict", "x")):
+            with pytest.raises(JsonRpcException):
+                await editor.client.text_document_rename_async(lsp.RenameParams(**here(uri, text, marked, name), new_name=new))
+    session(work)
+
+
+def test_without_pygls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lpn.compiler.commands.lsp.find_spec", lambda name: None)
+    result = lpnc("lsp")
+    assert result.exit_code == 2 and "pip install 'lpn[lsp]'" in result.stderr
