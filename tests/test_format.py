@@ -83,7 +83,7 @@ def shaken(text: str, seed: int, comments: bool = True, chance: int = 3) -> str:
                 out.append(draw.choice([" ", " ", "\n", "\t", "\n\n\n", " \n  ", "\r\n"]) if draw.randrange(3) else " ")
             elif comments:
                 out.append(draw.choice([" // word\n", "\n// line; {\n", " /* a */ ", "\n/* b */ ", "\n\n/* c\n   d */\n",
-                                        " /* e */\n", "\n  //\n\n  // two\n", " /**/"]))
+                                        " /* e */\n", " @name(\"a // b\") ", "\n@x\n", "\n  //\n\n  // two\n", " /**/"]))
             else:
                 out.append(draw.choice([" ", "\n"]))
         out.append(word)
@@ -230,6 +230,23 @@ function void f() {
             b = 1;
         } else { c = 1; }
     }
+}
+"""),
+    "annotations and properties in several lines": (
+        'control C(inout H h){@name("a, {b") table t{key={h.a:exact;\n}actions={NoAction;}\n  @hidden size=4; '
+        'default_action =NoAction();}\n\n@x apply{}}',
+        """\
+control C(inout H h) {
+    @name("a, {b") table t {
+        key = {
+            h.a : exact;
+        }
+        actions = { NoAction; }
+        @hidden size = 4;
+        default_action = NoAction();
+    }
+
+    @x apply {}
 }
 """),
     "operators": (

@@ -143,7 +143,8 @@ class Breaker:
             piece, follower = self.pieces[i], self.pieces[i + 1]
             ends = piece.to_line_end or follower.newlines > 0 or i + 1 == at and (follower.text == "" or own is not wish)
             start: Wish | None = None
-            if piece.newlines or before < 0 and i == 0:
+            leads = piece.annotation and own is not None
+            if piece.newlines or leads or before < 0 and i == 0:
                 start = own or (("cont", None) if ends else None)
                 if not ends and start is not None:
                     led = True

@@ -7,7 +7,7 @@ from .lines import Page
 from .pieces import Block
 from .rows import HEADED, Row, rows_of
 
-REACH = 24                                      # blanks that a cell may be moved by
+REACH = 32                                      # blanks that a cell may be moved by
 STOPS = (48, 60, 72)                            # columns for the comments behind lines, from 0
 GAP = 2                                         # blanks before such a comment
 INNER = 10                                      # the number of the column of a block's second statement

@@ -13,7 +13,8 @@ from ..grammar.LpnParser import LpnParser
 
 TAB = 4
 Tree = Union[ParserRuleContext, TerminalNode]
-COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)           # as the lexer has it: what it skips lies between tokens
+# What the lexer skips and does not mean nothing to a reader: comments and P4's annotations. It lies between tokens.
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|@[A-Za-z_]\w*(?:\([^()]*\))?", re.S)
 EXPRESSIONS = (LpnParser.ExprContext, LpnParser.ExprsContext)
 
 
@@ -24,7 +25,7 @@ def kind_of(context: ParserRuleContext | None) -> str:
 
 @dataclass(eq=False)
 class Piece:
-    """A token or a comment. `newlines`: line ends in front of it; `column`: where it stood, from 0; `inside`: the
+    """A token, a comment or an annotation. `newlines`: line ends in front of it; `column`: where it stood, from 0; `inside`: the
     construct of which a token is a direct part."""
 
     index: int
@@ -38,6 +39,11 @@ class Piece:
     @property
     def comment(self) -> bool:
         return self.token is None
+
+    @property
+    def annotation(self) -> bool:
+        """Part of what follows it."""
+        return self.comment and self.text.startswith("@")
 
     @property
     def to_line_end(self) -> bool:
@@ -89,6 +95,7 @@ class Text:
 
     def comments(self, text: str, at: int, end: int) -> int:
         """Adds the comments between two tokens; the line ends behind the last one."""
+        assert not COMMENT.sub("", text[at:end]).strip(), "the lexer skips what the formatter does not know"
         for found in COMMENT.finditer(text, at, end):
             newlines = text.count("\n", at, found.start())
             line = text[text.rfind("\n", 0, found.start()) + 1:found.start()]

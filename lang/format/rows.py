@@ -70,6 +70,8 @@ def rows_of(page: Page, block: Block, item: Item, blocks: dict[int, Block]) -> l
         return [field_row(page, item, node)]
     if kind in KEYS:
         family, keys = KEYS[kind]
+        if family == "property" and not one_line(page, item.first, item.last):
+            return [Row(family, item.first, item.last)]
         return [Row(family, item.first, item.last, cells_of(page, node, keys))]
     if kind in NEUTRAL:
         return [Row("", item.first, item.last)]
