@@ -124,7 +124,7 @@ def explain(e: Exception):
             return e.diagnostics[0].message, 2
         text = rich_text(e.diagnostics)
         text.rstrip()
-        return text, 1
+        return text, getattr(e, "status", 1)
     for status, module, name in KNOWN:
         loaded = sys.modules.get(module)
         if loaded is not None and isinstance(e, getattr(loaded, name, ())):

@@ -55,7 +55,7 @@ class Run:
     packet: bytes = b""
     payload: int = 0            #: offset of what the parser left, in the packet as it came
     rebuilt: bool = False
-    unsent: bool = False        #: TRANSMIT, and the radio had a frame already
+    unsent: bool = False        #: TRANSMIT, but no deparser made a packet, or the radio had one already
     fault: str | None = None
 
 
@@ -278,7 +278,7 @@ class ModelDispatch(Dispatch):
         hook, stats, platform = self.hooks[index], self._states[index].stats, self.platform
         start = platform.now()
         outcome = self.executor.run(index, event, start, self)
-        unsent = outcome.verdict == "TRANSMIT" and bool(self.send("radio", outcome.packet))
+        unsent = outcome.verdict == "TRANSMIT" and (not outcome.rebuilt or bool(self.send("radio", outcome.packet)))
         end = platform.now()
         took = (end - start) & WORD
         stats.runs += 1

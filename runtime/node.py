@@ -202,7 +202,7 @@ class Node:
             number=number, time=start, cause=cause, hook=self.dispatch.names[run.hook], due=start - ((run.start - run.due) & WORD),
             took=took, verdict=run.verdict, reason=run.reason, port=run.port, insns=run.insns,
             out=run.packet if run.rebuilt else None, delivered=run.packet[run.payload:] if run.verdict == "DELIVER" else None,
-            late=0 < hook.within < took, fault=run.fault, effects=self._effects))
+            unsent=run.unsent, late=0 < hook.within < took, fault=run.fault, effects=self._effects))
         for started in self._started:
             self._timer_causes[started] = number
         for sending in self._sending:

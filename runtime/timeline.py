@@ -46,6 +46,7 @@ class Ran(Record):
     insns: int | None = None
     out: bytes | None = None        #: the packet as rebuilt
     delivered: bytes | None = None  #: DELIVER: what the parser left
+    unsent: bool = False            #: TRANSMIT, but no deparser made a packet, or the radio had one already
     late: bool = False              #: it took longer than `within`
     fault: str | None = None
     effects: list[Effect] = field(default_factory=list)
@@ -133,6 +134,8 @@ def row(record: Record) -> tuple[str, str, str, str]:
             verdict += f" {record.reason or record.port}"
         if record.delivered is not None:
             parts.append(shown(record.delivered))
+        if record.unsent:
+            parts.append("not sent: " + ("the radio had a frame already" if record.out is not None else "the chain has no deparser"))
         if record.late:
             parts.append(f"DEADLINE MISSED: it took {length(record.took)}")
         if record.fault:

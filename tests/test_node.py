@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 from node_programs import bundle, native
 
 from lpn.compiler.bundle import Hook
+from lpn.compiler.image import Kind
 from lpn.lang.hooks import EVENTS
 from lpn.runtime.dispatch import Event, Stats
 from lpn.runtime.engine.native import open_engine
@@ -223,6 +224,15 @@ def test_only_after_hooks_are_started_by_delays_below_half_the_clock(hook, delay
 
 
 # ---------------------------------------------------------------- what chains do
+
+def test_transmit_without_a_deparser_sends_nothing():
+    made = bundle([Hook("app.tx", ("C0",), "net")], [[("verdict", 3, 0)]])
+    bench = Bench([], [])
+    bench.node.swap(replace(made, modules=(replace(made.modules[0], kind=Kind.PROCESSOR),)))
+    bench.event("app.tx", 7, packet=b"x")
+    bench.poll_all()
+    assert bench.runs[0].unsent and bench.log == ["app.tx"] and bench.node.counts().busy == 0
+
 
 def test_transmit_sends_the_packet_and_a_busy_radio_is_counted():
     bench = Bench([Hook("radio.rx_done", ("C0",))], [[("verdict", 3, 0)]])

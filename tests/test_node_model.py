@@ -4,7 +4,7 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from node_programs import cells, model, native
+from node_programs import REASONS, cells, model, native
 
 from lpn.compiler.bundle import Hook
 from lpn.runtime.node import Costs, NodeError
@@ -12,7 +12,7 @@ from lpn.runtime.radio import Radio, TxPlan
 from lpn.runtime.timeline import meaning
 
 SEARCH = os.environ.get("LPN_HYPOTHESIS") == "search"
-CHECK = settings(max_examples=3000 if SEARCH else 60 if "LPN_ENGINE" in os.environ else 250, deadline=None, derandomize=not SEARCH,
+CHECK = settings(max_examples=3000 if SEARCH else 60 if "LPN_ENGINE" in os.environ else 120, deadline=None, derandomize=not SEARCH,
                  suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 short = st.integers(0, 3000)
@@ -25,7 +25,7 @@ def op(afters: list[int]) -> st.SearchStrategy:
                st.tuples(st.just("channel"), st.integers(11, 26)), st.tuples(st.just("power"), st.integers(-20, 5)),
                st.tuples(st.just("send"), st.integers(0, 60)), st.tuples(st.just("net"), st.integers(0, 5)),
                st.tuples(st.just("tail"), st.integers(0, 9), st.integers(0, 9)), st.tuples(st.just("trace"), short, short),
-               st.tuples(st.just("verdict"), st.integers(0, 4), st.integers(0, 3))]
+               st.tuples(st.just("verdict"), st.integers(0, 4), st.integers(0, len(REASONS) - 1))]
     if afters:
         choices.append(st.tuples(st.just("timer"), st.sampled_from(afters), st.integers(1, 4000)))
     return st.one_of(choices)

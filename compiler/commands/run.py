@@ -1,10 +1,11 @@
-"""`lpnc run`: a capture's frames through a program."""
+"""`lpnc run`: a capture's frames through a program; a node that events happen to is run_events.py's."""
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from lpn.lang import ast, tables as control
 from lpn.runtime import linktype as links
@@ -18,6 +19,7 @@ from .frames import Outcome, Totals, bundle_runner, known, outcomes, runner
 from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
 from .judge import compiled
 from .packets import Describer, describe_datagram, is_datagram
+from .run_events import Options, run_events
 
 NO_CHAIN = "the protocol has no chain for radio.rx_done, which is what frames of a capture take"
 STYLES = {"DROP": "red", "DELIVER": "green", "TRANSMIT": "cyan", "CONSUMED": "blue"}
@@ -44,7 +46,8 @@ class Number(click.ParamType):
 
 @click.command()
 @click.argument("file")
-@click.option("--in", "capture", required=True, metavar="X.pcap", help="The frames: pcap or pcapng (`-`: standard input).")
+@click.option("--in", "capture", metavar="X.pcap", help="The frames: pcap or pcapng (`-`: standard input).")
+@click.option("--events", metavar="EVENTS", help="Instead of --in: what happens to a node, and when (docs/events.md).")
 @click.option("--out", "target", metavar="Y.pcap", help="Write the rebuilt packets here (`-`: standard output, and nothing else there).")
 @click.option("--out-linktype", type=int, metavar="N",
               help="Link type of --out. Default: 229 (raw IPv6) if every packet is a whole IPv6 datagram, else 230 (802.15.4).")
@@ -59,14 +62,17 @@ class Number(click.ParamType):
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first so many frames.")
 @click.option("--then", "successor", metavar="FILE", help="Another version that takes FILE's place, with what that keeps (see --at).")
 @click.option("--at", type=click.IntRange(min=1), metavar="N", help="The first frame that --then runs.")
+@click.option("--trace", metavar="OUT.json", help="With --events: write the time line for Perfetto (ui.perfetto.dev).")
+@click.option("--seed", type=int, default=0, help="With --events: of the timers' jitter.")
+@click.option("--insn-time", type=click.IntRange(0, 1_000_000), metavar="NS", help="With --events: nanoseconds of an eBPF instruction. Default: 1000.")
 @click.option("-v", "--verbose", is_flag=True, help="Draw each packet as the parser sees it (needs the source).")
 @compile_options
 @json_option
-def command(file: str, capture: str, target: str | None, out_linktype: int | None, tables_file: str | None, engine: str | None,
+def command(file: str, capture: str | None, events: str | None, target: str | None, out_linktype: int | None, tables_file: str | None, engine: str | None,
             compare: str | None, fcs: str, node_short: int, node_ext: int, node_pan: int, limit: int | None, successor: str | None,
-            at: int | None, verbose: bool,
+            at: int | None, trace: str | None, seed: int, insn_time: int | None, verbose: bool,
             fuse: bool, without: tuple[str, ...], level: int, as_json: bool) -> int:
-    """Run the frames of a capture through FILE, a source (.lpn) or a bundle (.lpnb).
+    """Run the frames of a capture through FILE, a source (.lpn) or a bundle (.lpnb); or events on a node.
 
     \b
       lpnc run examples/udp/udp.lpn --in examples/udp/captures/riot_udp.pcap
@@ -74,6 +80,7 @@ def command(file: str, capture: str, target: str | None, out_linktype: int | Non
       lpnc run udp.lpn --in x.pcap --compare engine,reference,rbpf
       lpnc run decompress.lpn --tables contexts.json --in x.pcap --out y.pcap
       lpnc run v1.lpn --in x.pcap --then v2.lpn --at 100
+      lpnc run node.lpn --events day.events --trace day.json
 
     With --json one object per frame: frame (from 1), verdict, reason, port,
     out (hex of the rebuilt packet, or null), insns (eBPF instructions executed;
@@ -90,8 +97,18 @@ def command(file: str, capture: str, target: str | None, out_linktype: int | Non
     With --then, the program is replaced between two frames and none is lost: persistent
     registers of the same name and type keep their content, and what
     `migrate version N { ... }` says is done.
+
+    With --events a node runs on a virtual clock: its hooks, timers and radio. Shown
+    is what ran when, and what it did. Only the options for it, --out (what was
+    sent), --tables, --engine and --compare (engine, reference), --node-* and --json
+    may stand beside it; with --compare instructions take no time.
     """
     engines = names(engine, compare)
+    if events is not None or capture is None:
+        return on_a_node(file, events, Options(
+            engines, {name: value for name, value in (("node_short", node_short), ("node_ext", node_ext), ("node_pan", node_pan)) if value},
+            tables_file, target, trace, seed, insn_time, fuse, without, level, as_json))
+    usage("trace", "seed", "insn_time", needs="--events")
     check_usage(file, capture, target, as_json, verbose)
     if (successor is None) != (at is None):
         raise click.UsageError("--then and --at belong together", click.get_current_context())
@@ -117,6 +134,22 @@ def command(file: str, capture: str, target: str | None, out_linktype: int | Non
     if target is not None:
         write_packets(target, out_linktype, rebuilt, view)
     return int(totals.differing > 0)
+
+
+def on_a_node(file: str, events: str | None, options: Options) -> int:
+    if events is None:
+        raise click.UsageError("what is to happen? give --in X.pcap or --events EVENTS", click.get_current_context())
+    usage("capture", "out_linktype", "fcs", "limit", "successor", "at", "verbose", needs="--in, not --events")
+    return run_events(file, events, options)
+
+
+def usage(*parameters: str, needs: str) -> None:
+    """UsageError if one of these was given on the command line."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        if parameter.name in parameters and context.get_parameter_source(str(parameter.name)) == ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[-1]} belongs to {needs}" if parameter.name != "capture" else
+                                   "--in and --events exclude each other", context)
 
 
 Prepared = tuple[ast.Program | None, control.Tables | None, list[Runner]]

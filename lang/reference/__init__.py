@@ -15,6 +15,7 @@ from ..derive import derived
 from ..persist import Plan, layout, migrations, plan, version
 from ..tables import Tables, stateful
 from .draw import draw
+from .outside import Outside
 from .modules import ACCEPT, TRANSMIT, run_module
 from .run import Run
 from .scope import Scope
@@ -53,11 +54,14 @@ class Reference:
         return state.load(tables) if tables is not None else state
 
     def run(self, frame: bytes, meta: Optional[dict] = None, state: Optional[State] = None,
-            hook: Optional[Hook] = None, answer: Answer = all_clear) -> Result:
+            hook: Optional[Hook] = None, answer: Answer = all_clear, outside: Optional[Callable[[Run], Outside]] = None) -> Result:
         """One packet through the chain of `hook`, one of `program.hooks`; without it, of `radio.rx_done`. `state` is read and
         changed. `meta`: iface, rssi, lqi, time, of `radio.tx_done` event, and of the node node_short, node_ext, node_pan,
-        clock; what is missing is 0. `answer`: what the radio and the stack answer."""
+        clock; what is missing is 0. `answer`: what the radio and the stack answer; `outside` makes another outside world than one
+        that records."""
         run = self.prepare(frame, meta, state)
+        if outside is not None:
+            run.outside = outside(run)
         run.outside.answer = answer
         verdict, reason, port, out = ACCEPT, None, None, None
         for module in hook.chain if hook is not None else self.program.chain:

@@ -27,8 +27,19 @@ class Outside:
             return self.ask(name, self.frame(expr, scope))
         if name == "radio_cca":
             return self.ask(name)
-        self.effects.append((name, *(self.run.number(arg, scope) for arg in expr.args)))
+        self.do(name, *(self.run.number(arg, scope) for arg in expr.args))
         return None
+
+    def do(self, name: str, *given: object) -> None:
+        """An effect that nobody answers."""
+        self.effects.append((name, *given))
+
+    def trace(self, *numbers: int) -> None:
+        """`trace(a, b)`: nobody watches."""
+
+    def clock(self) -> object:
+        """What `clock_us()` gives."""
+        return self.run.node["clock"]
 
     def ask(self, name: str, *given: object) -> int:
         answer = unsigned(self.answer(name, len(self.effects)), 8)
@@ -38,7 +49,7 @@ class Outside:
     def timer(self, after: ast.After, scope: Scope) -> None:
         hooks = self.run.program.hooks
         index = next(i for i, hook in enumerate(hooks) if after.handler in hook.chain)
-        self.effects.append(("timer_start", index, self.run.number(after.delay, scope)))
+        self.do("timer_start", index, self.run.number(after.delay, scope))
 
     def frame(self, expr: ast.Call, scope: Scope) -> bytes:
         """What the deparser emits, then the payload, or the part of it that is named; what lies beyond it is not there."""

@@ -121,7 +121,7 @@ typedef struct {
     lpn_frame packet;           /**< as the chain left it, rebuilt if it was */
     uint32_t payload;           /**< offset of what the parser left, in the packet as it came */
     uint32_t start, end;        /**< by the platform's clock */
-    bool unsent;                /**< TRANSMIT, and `send` was busy: the packet is lost, `busy` counts it */
+    bool unsent;                /**< TRANSMIT, but no deparser made a packet, or `send` was busy, which `busy` counts */
 } lpn_outcome;
 
 /** Who takes a frame that is sent. */

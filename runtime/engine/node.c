@@ -186,8 +186,9 @@ static void run_once(lpn_node *node, lpn_work *work, lpn_hook *hook, const lpn_e
         outcome.payload = result->size;
     }
     if (result->verdict == LPN_TRANSMIT) {
-        outcome.unsent = platform->send(platform->user, LPN_TO_RADIO, &outcome.packet) != 0;
-        node->busy += outcome.unsent;
+        bool busy = result->rebuilt && platform->send(platform->user, LPN_TO_RADIO, &outcome.packet) != 0;
+        outcome.unsent = busy || !result->rebuilt;
+        node->busy += busy;
     }
     outcome.end = now_of(node);
 

@@ -56,7 +56,7 @@ class NativeDispatch(Dispatch):
         memory.check(self.lib.lpn_node_host_begin(self.handle, memory.handle), "node")
         pc = self.ffi.new("uint32_t *")
         numbers = {}
-        for image in bundle.modules:
+        for image in (m for m in bundle.modules if any(m.name in hook.chain for hook in bundle.hooks)):
             raw = image.to_bytes()
             error = self.lib.lpn_node_host_container(self.handle, raw, len(raw), pc)
             memory.check(error, f"module {image.name}, instruction {pc[0]}")

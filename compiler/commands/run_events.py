@@ -1,0 +1,236 @@
+"""`lpnc run --events`: a node on a virtual clock, what happens to it, and the time line of what it does."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from lpn.lang import ast, tables as control
+from lpn.runtime.capture import Writer
+from lpn.runtime.events import Script, read_events
+from lpn.runtime.node import INSN_NS, Costs, Node, NodeError, native_node
+from lpn.runtime.node_reference import reference_node
+from lpn.runtime.perfetto import trace_json
+from lpn.runtime.radio import Radio
+from lpn.runtime.timeline import Overrun, Ran, Record, Sent, length, meaning, plain, row
+
+from ..build import Compiled, protocol_name
+from ..bundle import Bundle
+from ..output import STDOUT, Failure, Table, count, put_json, say, waiting, write_files
+from .frames import amounts
+from .inputs import STDIN, Input, read_bytes, read_input, shown, warnings
+from .judge import compiled
+
+ENGINES = ("engine", "reference")
+STYLES = {"DROP": "red", "DELIVER": "green", "TRANSMIT": "cyan", "CONSUMED": "blue"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says beside FILE and --events. `node`: the addresses that are given there."""
+
+    engines: list[str]
+    node: dict[str, int]
+    tables: str | None = None
+    out: str | None = None
+    trace: str | None = None
+    seed: int = 0
+    insn_ns: int | None = None
+    fuse: bool = False
+    without: tuple[str, ...] = ()
+    level: int = 2
+    as_json: bool = False
+
+
+def run_events(file: str, events: str, options: Options) -> int:
+    """The exit status: 1 where engines differ."""
+    check_usage(file, events, options)
+    given = read_input(file)
+    script = read_script(events)
+    program, makers = loaded(given, options)
+    if not any(True for _ in (program.hooks if program else given.decode(Bundle.from_bytes).hooks)):
+        raise Failure(f"{shown(file)}: nothing runs: the program has no chain and no timing block", 1)
+    nodes = []
+    with waiting("running"):
+        for make in makers:
+            node = make(script)
+            script.apply(node)
+            try:
+                node.run(script.until)
+            except NodeError as e:
+                raise Failure(f"{shown(file)}: {e}", 1) from None
+            nodes.append(node)
+    node, name = nodes[0], protocol_name(program)[0] if program else given.decode(Bundle.from_bytes).protocol
+    if options.out != STDOUT:
+        show(node, script, promises(program), options.as_json)
+    status = compared(nodes, options)
+    if options.trace is not None:
+        write_files({Path(options.trace): trace_json(node, name)})
+    if options.out is not None:
+        write_sent(options.out, node, quiet=options.as_json)
+    return status
+
+
+def check_usage(file: str, events: str, options: Options) -> None:
+    context = click.get_current_context()
+    if file == STDIN and events == STDIN:
+        raise click.UsageError("the program and the events cannot both be on standard input", context)
+    for name in options.engines:
+        if name not in ENGINES:
+            raise click.UsageError(f"engine {name} runs no node: there are {', '.join(ENGINES)}", context)
+    if options.out == STDOUT and (options.as_json or options.trace == STDOUT):
+        raise click.UsageError("--out - leaves no room for anything else on standard output", context)
+    if options.trace == STDOUT and options.as_json:
+        raise click.UsageError("--trace - leaves no room for --json on standard output", context)
+
+
+def read_script(path: str) -> Script:
+    try:
+        text = read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as e:
+        raise Failure(f"cannot read {shown(path)}: it is not UTF-8 text (byte {e.start})") from None
+    return read_events(text, "<stdin>" if path == STDIN else path, None if path == STDIN else Path(path).parent)
+
+
+Maker = Callable[[Script], Node]
+
+
+def loaded(given: Input, options: Options) -> tuple[ast.Program | None, list[Maker]]:
+    """The program, if its source is given, and what makes its node in each engine."""
+    def settings(script: Script) -> dict:
+        comparing = len(options.engines) > 1        # the reference counts no instructions
+        insn_ns = 0 if comparing else INSN_NS if options.insn_ns is None else options.insn_ns
+        return {"radio": Radio(script.radio_on), "costs": Costs(insn_ns), "seed": options.seed, "start": script.clock}
+
+    def address(script: Script) -> dict[str, int]:
+        return script.node | options.node
+
+    if given.kind == "bundle":
+        if options.tables or options.fuse or options.without or options.engines != ["engine"]:
+            raise Failure(f"{shown(given.path)}: --tables, --fuse, --without and engine reference need the program's source (.lpn)")
+        bundle = given.decode(Bundle.from_bytes)
+        return None, [lambda script: native_node(bundle, address(script), **settings(script))]
+    if given.kind != "source":
+        raise Failure(f"{shown(given.path)}: an {given.kind} alone cannot run: give the bundle (.lpnb) or the source (.lpn)")
+    program = given.program(options.without)
+    warnings(program)
+    tables = control.load(options.tables, program) if options.tables else None
+
+    def native(made: Compiled) -> Maker:
+        return lambda script: native_node(made.bundle, address(script), state=made.initial_state(tables),
+                                          entries=made.entries(tables), **settings(script))
+    makers: list[Maker] = []
+    for engine in options.engines:
+        if engine == "engine":
+            makers.append(native(compiled(program, "lpn", options.fuse, options.level)))
+        else:
+            makers.append(lambda script: reference_node(program, tables, address(script), **settings(script)))
+    return program, makers
+
+
+def promises(program: ast.Program | None) -> list[tuple[str, str, float]]:
+    """What the timing blocks promise of energy: (what, comparison, percent)."""
+    decls = program.decls if program else []
+    return [(budget.name, budget.op, float(budget.limit.const or 0)) for decl in decls if isinstance(decl, ast.Timing)
+            for budget in decl.energy]
+
+
+# ---------------------------------------------------------------- showing
+
+def show(node: Node, script: Script, promised: list[tuple[str, str, float]], as_json: bool) -> None:
+    records = node.sorted_records()
+    if as_json:
+        for record in records:
+            put_json(plain(record))
+        put_json(summary_json(node, script, promised))
+        return
+    table = Table([">time", "what", "verdict", "effects"])
+    for record in records:
+        table.add(*row(record), style=style(record))
+    if records:
+        table.show()
+        say()
+    hooks = Table(["hook", "context", ">runs", ">overruns", ">drops", ">worst insns", ">worst time", ">within", ">missed", ">worst wait"])
+    for s in node.summaries():
+        t = s.stats
+        hooks.add(s.name, s.context, t.runs, t.overruns, t.drops, t.insns_worst or None, length(t.time_worst) if t.runs else None,
+                  length(s.within) if s.within else None, t.misses if s.within else None, length(t.wait_worst) if t.runs else None,
+                  style="red" if t.overruns or t.misses else "")
+    hooks.show()
+    say()
+    for line in notes(node, script, promised):
+        say(line)
+
+
+def style(record: Record) -> str:
+    if isinstance(record, Overrun):
+        return "bold red"
+    return STYLES.get(record.verdict, "") if isinstance(record, Ran) else "dim"
+
+
+def share(node: Node) -> float:
+    """Percent of the time that the radio was not off."""
+    return 100 * node.radio_state.on_time(0, node.time) / node.time if node.time else 0.0
+
+
+def kept(node: Node, promise: tuple[str, str, float]) -> bool:
+    what, op, limit = promise
+    return what != "radio.on" or (share(node) < limit if op == "<" else share(node) <= limit)
+
+
+def notes(node: Node, script: Script, promised: list[tuple[str, str, float]]) -> Iterable[str]:
+    """What is to say of the whole run."""
+    text = f"radio on: {share(node):.2f} % of {length(node.time)}"
+    for promise in promised:
+        what, op, limit = promise
+        text += f", promised: {what} {op} {limit:g} %" + ("" if kept(node, promise) else " - NOT KEPT in this run")
+    yield text
+    counts, drops = node.dispatch.counts(), node.dispatch.drops()
+    sent = [r for r in node.records if isinstance(r, Sent)]
+    if sent:
+        yield f"sent: {count(len(sent), 'frame')}, " + amounts({r: sum(s.result == r for s in sent) for r in dict.fromkeys(s.result for s in sent)})
+    if counts.busy:
+        yield f"not sent, the radio or the stack was busy: {count(counts.busy, 'packet')}"
+    if drops:
+        yield f"dropped: {amounts(drops)}"
+    if script.skipped:
+        yield f"not played: {count(script.skipped, 'record')} of captures, no whole frame or a wrong FCS"
+
+
+def summary_json(node: Node, script: Script, promised: list[tuple[str, str, float]]) -> dict:
+    counts = node.dispatch.counts()
+    return {"kind": "summary", "time": node.time, "radio_on_us": node.radio_state.on_time(0, node.time), "radio_on_percent": round(share(node), 4),
+            "promises": [{"what": what, "op": op, "percent": limit, "kept": kept(node, (what, op, limit))} for what, op, limit in promised],
+            "hooks": [{"hook": s.name, "context": s.context, "within": s.within, **asdict(s.stats)} for s in node.summaries()],
+            "drops": dict(node.dispatch.drops()), "busy": counts.busy, "ignored": counts.ignored, "skipped": script.skipped}
+
+
+def compared(nodes: list[Node], options: Options) -> int:
+    """Tells the first difference between the time lines. 1 if there is one."""
+    if len(nodes) < 2:
+        return 0
+    first = [meaning(r) for r in nodes[0].sorted_records()]
+    for name, node in zip(options.engines[1:], nodes[1:]):
+        other = [meaning(r) for r in node.sorted_records()]
+        if first == other:
+            continue
+        at = next((i for i, (a, b) in enumerate(zip(first, other)) if a != b), min(len(first), len(other)))
+        say(f"{options.engines[0]} and {name} differ in record {at + 1}:", style="bold red", err=options.as_json)
+        for engine, each in ((options.engines[0], nodes[0]), (name, node)):
+            records = each.sorted_records()
+            say(f"  {engine}: {'  '.join(row(records[at])) if at < len(records) else 'nothing more'}", err=options.as_json)
+        return 1
+    say(f"{', '.join(options.engines)} agree in all {len(first):,} records", style="green", err=options.as_json)
+    return 0
+
+
+def write_sent(target: str, node: Node, quiet: bool) -> None:
+    """The capture of what was sent, whole or not at all."""
+    with Writer(target if target == STDOUT else Path(target)) as writer:
+        for record in node.sorted_records():
+            if isinstance(record, Sent) and record.result != "BUSY":
+                writer.add(record.frame, record.time)
+    if target != STDOUT and not quiet:
+        say(f"wrote {count(writer.count, 'packet')} to {target}")
