@@ -31,6 +31,7 @@ MAX_PACKET = 2048
 REST = 1_000_000                #: us that a run goes on behind the last event when the file has no `until`
 
 _TOKEN = re.compile(r'(?P<comment>(?:^|(?<=\s))//.*)|(?P<text>"[^"]*"?)|(?P<brace>[{}])|(?P<word>[^\s{}"]+)')
+_OCTETS = re.compile(r"(?:[0-9a-fA-F]{2})+")
 _UNITS = {"us": 1, "ms": 1000, "s": 1_000_000, "min": 60_000_000}
 _TIME = re.compile(r"(\+?)(\d+(?:\.\d+)?)(us|ms|s|min)?")
 
@@ -280,12 +281,14 @@ class _Reader:
     # ------------------------------------------------------------ what happens
 
     def frame(self, line: _Line, most: int = MAX_PACKET) -> bytes:
-        """Hex digits, `file.pcap#number`, or text in quotes."""
+        """Hex digits in whole octets, `file.pcap#number`, or text in quotes."""
         token = line.next("a frame")
         if token.quoted:
             data = token.text[1:-1].encode()
-        elif re.fullmatch(r"(?:[0-9a-fA-F]{2})+", token.text):
+        elif _OCTETS.fullmatch(token.text):
             data = bytes.fromhex(token.text)
+            while (more := line.peek()) is not None and _OCTETS.fullmatch(more.text):
+                data += bytes.fromhex(line.next("octets").text)
         elif (match := re.fullmatch(r"(.+)#(\d+)", token.text)) is not None:
             frames = self.frames(match[1], token.span)
             number = int(match[2])

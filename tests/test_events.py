@@ -28,6 +28,7 @@ def told(text, folder=None):
 
 @pytest.mark.parametrize("line,expected", [
     ("air 01fF", ("hear", 0, b"\x01\xff")),
+    ("air 0102 03 rssi=1", ("hear", 0, b"\1\2\3", {"rssi": 1})),
     ("10 ms air 00 rssi=-60 lqi=0xff", ("hear", 10_000, b"\0", {"rssi": -60, "lqi": 255})),
     ("1.5s air 00", ("hear", 1_500_000, b"\0")),
     ("2 min air \"a // b\"   // a comment", ("hear", 120_000_000, b"a // b")),
@@ -114,7 +115,7 @@ def test_captures_play_at_their_own_times_without_what_is_damaged(capture):
     ("air 00 rssi=-129", "1:8", "rssi=-129 is out of range"),
     ("air 00 rss=1", "1:8", "there is no 'rss' here"),
     ("air 00 rssi=1 rssi=1", "1:15", "rssi is given twice"),
-    ("air 00 00", "1:8", "00 is not expected here"),
+    ("air 00 000", "1:8", "000 is not expected here"),
     ('air "abc', "1:5", "this text has no end"),
     ("app.tx 00", "1:1", "app.tx has no port="),
     ("net.rx layer=1 00", "1:1", "net.rx has no selector="),

@@ -1,7 +1,7 @@
 """`lpnc run --events`: a node on a virtual clock, what happens to it, and the time line of what it does."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -50,8 +50,6 @@ def run_events(file: str, events: str, options: Options) -> int:
     given = read_input(file)
     script = read_script(events)
     program, makers = loaded(given, options)
-    if not any(True for _ in (program.hooks if program else given.decode(Bundle.from_bytes).hooks)):
-        raise Failure(f"{shown(file)}: nothing runs: the program has no chain and no timing block", 1)
     nodes = []
     with waiting("running"):
         for make in makers:
@@ -111,11 +109,13 @@ def loaded(given: Input, options: Options) -> tuple[ast.Program | None, list[Mak
         if options.tables or options.fuse or options.without or options.engines != ["engine"]:
             raise Failure(f"{shown(given.path)}: --tables, --fuse, --without and engine reference need the program's source (.lpn)")
         bundle = given.decode(Bundle.from_bytes)
+        something(bundle.hooks, given)
         return None, [lambda script: native_node(bundle, address(script), **settings(script))]
     if given.kind != "source":
         raise Failure(f"{shown(given.path)}: an {given.kind} alone cannot run: give the bundle (.lpnb) or the source (.lpn)")
     program = given.program(options.without)
     warnings(program)
+    something(program.hooks, given)
     tables = control.load(options.tables, program) if options.tables else None
 
     def native(made: Compiled) -> Maker:
@@ -128,6 +128,12 @@ def loaded(given: Input, options: Options) -> tuple[ast.Program | None, list[Mak
         else:
             makers.append(lambda script: reference_node(program, tables, address(script), **settings(script)))
     return program, makers
+
+
+def something(hooks: Sequence, given: Input) -> None:
+    """Failure if nothing can run."""
+    if not hooks:
+        raise Failure(f"{shown(given.path)}: nothing runs: the program has no chain and no timing block", 1)
 
 
 def promises(program: ast.Program | None) -> list[tuple[str, str, float]]:

@@ -1,0 +1,259 @@
+"""`lpnc run --events`: from source to time line, in both engines; the trace that Perfetto opens; what is told of mistakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from cli import UDP, lpnc
+from lpn.compiler.build import compile_program
+from lpn.lang.check import check
+from lpn.lang.loader import load
+from lpn.runtime.capture import read
+from lpn.runtime.node import Costs, native_node
+from lpn.runtime.node_reference import reference_node
+from lpn.runtime.perfetto import trace
+from lpn.runtime.radio import Radio, TxPlan
+from lpn.runtime.timeline import Ran, meaning
+
+ROOT = Path(__file__).parent.parent
+DUTY, EVENTS = ROOT / "examples/duty/duty.lpn", ROOT / "examples/duty/duty.events"
+
+#: Every kind of hook and effect that a source can name.
+MUCH = """
+header Tag { bit<8> kind; bit<8> seq; }
+struct headers { Tag tag; }
+register<bit<32>> last;
+register<bit<32>> seen;
+register<bit<8>> n;
+extern bit<32> clock_us();
+extern void trace(bit<32> a, bit<32> b);
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.tag); transition accept; } }
+processor Work(inout headers h, inout meta m) {
+    apply {
+        if (h.tag.kind == 1) { h.tag.seq = h.tag.seq + 1; m.verdict = TRANSMIT; }
+        else if (h.tag.kind == 2) { m.verdict = DELIVER; m.port = 7; }
+        else if (h.tag.kind == 3) { radio.send(Tx(h), 1, 2); net.send(Tx(h)); radio.channel(15); radio.power(-3); m.verdict = CONSUMED; }
+        else if (h.tag.kind == 4) { seen = clock_us(); if (radio.cca() == BUSY) { seen = 1; } else { seen = clock_us() - seen; } trace(seen, last); }
+        else { m.verdict = DROP; }
+    }
+}
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.tag); }
+timing T {
+    register<bit<32>> turns;
+    counter<bit<32>>[3] results;
+    every 2 ms jitter 100 us within 500 us {
+        radio.on();
+        if (radio.cca() == CLEAR) { after 300 us { radio.off(); turns = turns + 1; } }
+        else { after 3 ms { radio.off(); } }
+    }
+    slot 1 of 2 within 2 ms { headers h; h.tag.setValid(); h.tag.kind = 9; h.tag.seq = n; if (radio.send(Tx(h)) == OK) { n = n + 1; } }
+    on radio.rx_start(frame) { last = frame.time; }
+    on radio.rx_done(frame) { seen = seen + (bit<32>) frame.length; }
+    on radio.tx_done(result) { results.count((bit<32>) result); }
+    on radio.ack_timeout { n = n + 16; }
+}
+protocol Much version 1 {
+    on radio.rx_done : Rx -> Work -> Tx within 1 ms;
+    on app.tx : Rx -> Work -> Tx;
+    on app.tx(7) : Rx -> Work;
+    on net.rx(41) : Rx -> Work -> Tx;
+    timing : T;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def much(tmp_path_factory):
+    path = tmp_path_factory.mktemp("much") / "much.lpn"
+    path.write_text(MUCH)
+    program = check(load(path))
+    return program, compile_program(program), compile_program(program, fuse=True)
+
+
+frames = st.tuples(st.integers(1, 5), st.binary(max_size=8)).map(lambda p: bytes([p[0]]) + p[1])
+happenings = st.lists(st.tuples(st.sampled_from(range(0, 30_000, 50)), st.one_of(
+    st.tuples(st.just("hear"), frames), st.tuples(st.just("post"), st.sampled_from([("app.tx", (7,)), ("app.tx", (8,)), ("net.rx", (41, 3)), ("net.rx", (58, 3)), ("radio.rx_done", ())]), frames),
+    st.tuples(st.just("plan"), st.sampled_from(["OK", "BUSY", "NOACK"])), st.tuples(st.just("busy"), st.integers(1, 5000)))), max_size=20)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(happenings, st.booleans(), st.sampled_from([0, 2**32 - 12_000]), st.sampled_from([0, 60]), st.booleans())
+def test_engine_and_reference_have_the_same_time_line(much, happens, on, start, command, fused):
+    program, separate, whole = much
+    made = whole if fused else separate
+    address = {"node_short": 2, "node_ext": 3, "node_pan": 4}
+    nodes = []
+    for make in (lambda **o: native_node(made.bundle, address, **o), lambda **o: reference_node(program, None, address, **o)):
+        node = make(radio=Radio(on), costs=Costs(0, 128, command), start=start)
+        for time, (what, *rest) in happens:
+            if what == "hear":
+                node.hear(time, rest[0], -60, 200)
+            elif what == "post":
+                (event, selector), frame = rest
+                node.post(time, event, selector, frame)
+            elif what == "plan":
+                node.plan(time, [TxPlan(rest[0])])
+            else:
+                node.radio_state.occupy(time, time + rest[0])
+        node.run(35_000)
+        nodes.append(node)
+    a, b = nodes
+    assert [meaning(r) for r in a.records] == [meaning(r) for r in b.records]
+    assert a.traces == b.traces and a.dispatch.drops() == b.dispatch.drops()
+    assert a.radio_state.channel == b.radio_state.channel and a.radio_state.power == b.radio_state.power
+    assert all(r.fault is None for r in a.records if isinstance(r, Ran))
+    for i in range(len(a.dispatch.hooks)):
+        x, y = vars(a.dispatch.stats(i)), vars(b.dispatch.stats(i))
+        assert x | {"insns": 0, "insns_worst": 0} == y
+    validate(trace(a, "much"))
+
+
+# ---------------------------------------------------------------- the trace
+
+def validate(made: dict) -> None:
+    """The rules of the Trace Event Format that viewers rely on."""
+    assert set(made) == {"displayTimeUnit", "traceEvents"}
+    slices: dict[int, list[tuple[int, int]]] = {}
+    arrows: dict[int, list[dict]] = {}
+    named = set()
+    for event in made["traceEvents"]:
+        assert event["pid"] == 1 and isinstance(event["tid"], int)
+        if event["ph"] == "M":
+            assert set(event) == {"ph", "pid", "tid", "name", "args"} and event["name"] in ("process_name", "thread_name", "thread_sort_index")
+            named |= {event["tid"]} if event["name"] == "thread_name" else set()
+            continue
+        assert isinstance(event["ts"], int) and event["ts"] >= 0 and event["name"] and event["cat"] == "lpn"
+        assert event["tid"] in named                # a track is named before its first event
+        if event["ph"] == "X":
+            assert isinstance(event["dur"], int) and event["dur"] > 0 and isinstance(event["args"], dict)
+            slices.setdefault(event["tid"], []).append((event["ts"], event["ts"] + event["dur"]))
+        elif event["ph"] in "sf":
+            assert event.get("bp") == ("e" if event["ph"] == "f" else None)
+            arrows.setdefault(event["id"], []).append(event)
+        else:
+            assert event["ph"] == "i" and event["s"] == "t"
+    for track in slices.values():                   # slices of a track lie one behind the other, or one in the other
+        open_until: list[int] = []
+        for start, end in sorted(track, key=lambda s: (s[0], -s[1])):
+            while open_until and open_until[-1] <= start:
+                open_until.pop()
+            assert not open_until or end <= open_until[-1]
+            open_until.append(end)
+    for pair in arrows.values():                    # an arrow has two ends, each in a slice of its track, and points to the future
+        assert [e["ph"] for e in pair] == ["s", "f"] and pair[0]["ts"] <= pair[1]["ts"]
+        for event in pair:
+            assert any(start <= event["ts"] < end for start, end in slices[event["tid"]])
+
+
+def test_the_trace_of_the_example(tmp_path):
+    out = tmp_path / "duty.json"
+    assert lpnc("run", DUTY, "--events", EVENTS, "--trace", out).exit_code == 0
+    made = json.loads(out.read_text())
+    validate(made)
+    events = made["traceEvents"]
+    tracks = {e["args"]["name"]: e["tid"] for e in events if e["name"] == "thread_name"}
+    assert list(tracks)[0] == "radio" and {"DutyCycle.every_1", "radio.rx_done", "sent", "on the air"} <= set(tracks)
+    # The frame that is heard starts two runs, one of them sends the answer, whose end starts another.
+    follow = {(s["tid"], f["tid"]) for s, f in zip([e for e in events if e["ph"] == "s"], [e for e in events if e["ph"] == "f"])}
+    for cause, effect in (("on the air", "radio.rx_done"), ("on the air", "DutyCycle.on_rx_start"), ("radio.rx_done", "sent"),
+                          ("sent", "DutyCycle.on_tx_done"), ("DutyCycle.every_1", "DutyCycle.after_1")):
+        assert (tracks[cause], tracks[effect]) in follow, (cause, effect)
+    listening = [e for e in events if e["tid"] == tracks["radio"] and e["name"] == "listening"]
+    assert any(e["dur"] > 8000 for e in listening) and any(e["dur"] < 200 for e in listening)
+
+
+def test_frames_that_collide_have_tracks_of_their_own(much):
+    node = native_node(much[1].bundle)
+    for time in (0, 100, 2000):
+        node.hear(time, b"\2\0")
+    node.run(5000)
+    made = trace(node, "much")
+    validate(made)
+    assert {"on the air", "on the air (2)"} <= {e["args"]["name"] for e in made["traceEvents"] if e["name"] == "thread_name"}
+
+
+# ---------------------------------------------------------------- the command
+
+def test_the_example():
+    result = lpnc("run", DUTY, "--events", EVENTS)
+    assert result.exit_code == 0 and result.stderr == ""
+    lines = result.stdout.splitlines()
+    assert any("radio.rx_done" in line and "TRANSMIT" in line for line in lines)
+    assert any("DROP NotForUs" in line for line in lines) and "dropped: 1 NotForUs" in lines
+    assert "sent: 3 frames, 2 OK, 1 NOACK" in lines
+
+
+def test_engines_are_compared():
+    result = lpnc("run", DUTY, "--events", EVENTS, "--compare", "engine,reference")
+    assert result.exit_code == 0 and "engine, reference agree in all 35 records" in result.stdout
+
+
+def test_json_and_what_is_sent(tmp_path):
+    out = tmp_path / "sent.pcap"
+    result = lpnc("run", DUTY, "--events", EVENTS, "--json", "--out", out)
+    assert result.exit_code == 0 and result.stderr == ""
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    summary = rows.pop()
+    assert summary["kind"] == "summary" and summary["time"] == 1_500_000 and summary["drops"] == {"NotForUs": 1}
+    assert {row["kind"] for row in rows} == {"ran", "sent", "received"}
+    assert sum(hook["runs"] for hook in summary["hooks"]) == sum(row["kind"] == "ran" for row in rows)
+    sent = [row for row in rows if row["kind"] == "sent"]
+    assert [frame.data.hex() for frame in read(out)] == [row["frame"] for row in sent] and len(sent) == 3
+    assert rows[sent[1]["cause"]]["kind"] in ("ran", "sent", "received")
+
+
+def test_a_bundle_runs_as_its_source_does(tmp_path):
+    assert lpnc("build", DUTY, "-o", tmp_path).exit_code == 0
+    assert lpnc("run", tmp_path / "duty.lpnb", "--events", EVENTS).stdout == lpnc("run", DUTY, "--events", EVENTS).stdout
+    result = lpnc("run", tmp_path / "duty.lpnb", "--events", EVENTS, "--engine", "reference")
+    assert result.exit_code == 2 and "need the program's source" in result.stderr
+
+
+def test_the_seed_moves_what_has_jitter_and_instructions_take_their_time():
+    runs = [lpnc("run", DUTY, "--events", EVENTS, *more).stdout for more in ((), ("--seed", "0"), ("--seed", "1"), ("--insn-time", "0"), ("--insn-time", "100000"))]
+    assert runs[0] == runs[1] and len(set(runs[1:])) == 4
+    assert "DEADLINE MISSED" in runs[4] and "DEADLINE MISSED" not in runs[0]
+
+
+def test_a_capture_is_played(tmp_path):
+    events = tmp_path / "play.events"
+    (tmp_path / "x.pcap").write_bytes((ROOT / "examples/udp/captures/riot_udp.pcap").read_bytes())
+    events.write_text("node ext=0x024C504E00000002\ncapture x.pcap\n")
+    result = lpnc("run", UDP, "--events", events, "--compare", "engine,reference")
+    assert result.exit_code == 0 and "agree in all" in result.stdout
+
+
+@pytest.mark.parametrize("arguments,status,text", [
+    ((DUTY,), 2, "what is to happen? give --in X.pcap or --events EVENTS"),
+    ((DUTY, "--events", EVENTS, "--in", "x.pcap"), 2, "--in and --events exclude each other"),
+    ((DUTY, "--in", "x.pcap", "--trace", "t.json"), 2, "--trace belongs to --events"),
+    ((DUTY, "--events", EVENTS, "--limit", "3"), 2, "--limit belongs to --in, not --events"),
+    ((DUTY, "--events", EVENTS, "--engine", "rbpf"), 2, "engine rbpf runs no node: there are engine, reference"),
+    ((DUTY, "--events", "nowhere.events"), 2, "cannot read nowhere.events: No such file or directory"),
+    (("-", "--events", "-"), 2, "the program and the events cannot both be on standard input"),
+    ((DUTY, "--events", EVENTS, "--out", "-", "--json"), 2, "--out - leaves no room"),
+    ((DUTY, "--events", EVENTS, "--trace", "."), 2, "cannot write .: Is a directory"),
+])
+def test_usage(arguments, status, text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = lpnc("run", *arguments, input=b"")
+    assert result.exit_code == status and text in result.stderr and "Traceback" not in result.stderr
+
+
+def test_mistakes_in_events_point_at_them(tmp_path):
+    events = tmp_path / "bad.events"
+    events.write_text("10 ms air 00\n20 ms aier 00\n")
+    result = lpnc("run", DUTY, "--events", events)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"{events}:2:7: error: there is no event 'aier'") and "did you mean air?" in result.stderr
+
+
+def test_a_program_in_which_nothing_runs(tmp_path):
+    path = tmp_path / "empty.lpn"
+    path.write_text("const bit<8> X = 1;\n")
+    result = lpnc("run", path, "--events", EVENTS)
+    assert result.exit_code == 1 and "nothing runs" in result.stderr
