@@ -39,3 +39,9 @@ def lossless(headers: dict[str, str], imports: str = "", types: str = "") -> str
     return chain("; ".join(f"{type_} {name}" for name, type_ in headers.items()) + ";",
                  "state start { " + " ".join(f"pkt.extract(h.{name});" for name in headers) + " transition accept; }",
                  " ".join(f"pkt.emit(h.{name});" for name in headers), types, imports=imports)
+
+
+def declared_in(program: ast.Program, name: str) -> ast.Node:
+    """The register or counter of this name, of the program or of one of its modules."""
+    inner = [local for decl in program.decls for local in (*getattr(decl, "locals", []), *getattr(decl, "items", []))]
+    return next(decl for decl in (*program.decls, *inner) if getattr(decl, "name", None) == name)
