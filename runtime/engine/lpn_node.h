@@ -155,7 +155,7 @@ typedef struct {
 } lpn_platform;
 
 /**
- * What runs need, about 1.7 KiB; one for the thread, one for interrupts. The caller sets chain.record,
+ * What runs need, about 1.6 KiB on a 32-bit host; one for the thread, one for interrupts. The caller sets chain.record,
  * chain.record_size and chain.fuel.
  */
 typedef struct {
