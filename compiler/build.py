@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lpn.lang import ast, persist, tables as control
+from lpn.lang.buffers import buffers
 from lpn.lang.hooks import RX_DONE, Hook
 
 from . import bundle as bundles, externs, femto
@@ -80,6 +81,7 @@ class Compiled:
             state_layout=tuple({"name": o.name, "offset": o.offset,
                                 "type": {"cell": str(o.cell), "count": o.count, "stride": o.stride}}
                                for o in self.state.objects),
+            buffers=tuple(bundle_buffer(name, decl) for name, decl in buffers(self.program)),
             kept=self.state.persistent(), migrations=self.migrations,
             tables=tuple(bundle_table(i, t) for i, t in enumerate(tables(self.program))),
             reasons=tuple(r or "none" for r in self.program.reasons), externs=externs.manifest(self.program),
@@ -114,6 +116,11 @@ def protocol_name(program: ast.Program) -> tuple[str, int]:
 
 def bundle_hook(hook: Hook, chain: tuple[str, ...]) -> bundles.Hook:
     return bundles.Hook(hook.event, chain, hook.context, hook.selector, hook.within, hook.period, hook.offset, hook.jitter)
+
+
+def bundle_buffer(name: str, b: ast.BufferDecl) -> bundles.Buffer:
+    timeout = int(b.timeout.const or 0) if b.timeout is not None else 0
+    return bundles.Buffer(name, int(b.bytes.const or 0), int(b.size.const or 0), tuple(b.key or (8,)), timeout)
 
 
 def bundle_table(index: int, t: ast.Table) -> bundles.Table:

@@ -10,7 +10,7 @@ import zlib
 from dataclasses import asdict, dataclass
 from typing import Any, Callable
 
-from lpn.lang.hooks import CONTEXTS, EVENTS, PERIODIC, RX_DONE, SELECTOR_MAX, TIME_MAX
+from lpn.lang.hooks import BUFFER_COMPLETE, CONTEXTS, EVENTS, PERIODIC, RX_DONE, SELECTOR_MAX, TIME_MAX
 
 from . import cbor
 from .helpers import FIRST_OWN, HELPERS, LAST_OWN, Helper, own_row
@@ -23,6 +23,7 @@ MAX_MODULES = 64
 MAX_HOOKS = 64
 MAX_CHAIN = 8               #: LPN_MAX_CHAIN
 MAX_TABLES = 64
+MAX_BUFFERS = 16
 MAX_KEY_FIELDS = 8          #: LPN_MAX_KEY_FIELDS
 MAX_KEY_BYTES = 64          #: LPN_MAX_KEY_BYTES
 MAX_ACTION_DATA = 256       #: LPN_MAX_ACTION_DATA
@@ -123,6 +124,22 @@ class Extern:
 
 
 @dataclass(frozen=True)
+class Buffer:
+    """Bytes that are kept across packets; helpers know it by its place in the list. size: octets of an entry; key: bits of each
+    value; timeout: microseconds, 0: none."""
+
+    name: str
+    size: int
+    entries: int
+    key: tuple[int, ...]
+    timeout: int = 0
+
+    @property
+    def key_bytes(self) -> int:
+        return sum((width + 7) // 8 for width in self.key)
+
+
+@dataclass(frozen=True)
 class Bundle:
     """A protocol, ready to run. The images' hashes and sizes of record and state equal the bundle's."""
 
@@ -138,6 +155,7 @@ class Bundle:
     tables: tuple[Table, ...] = ()
     reasons: tuple[str, ...] = ()       #: index = reason number of DROP
     externs: tuple[Extern, ...] = ()    #: what it needs of the node's own
+    buffers: tuple[Buffer, ...] = ()
     kept: KeptTable = KeptTable()       #: its persistent registers
     migrations: tuple[Migration, ...] = ()
 
@@ -157,6 +175,10 @@ class Bundle:
         """The names of the modules that a received frame takes: the chain of `radio.rx_done`. Empty when there is none."""
         return next((hook.chain for hook in self.hooks if hook.event == RX_DONE
                      and self.module(hook.chain[0]).kind != Kind.TIMING), ())
+
+    def completing(self) -> dict[int, Hook]:
+        """By the number of a buffer, the hook that runs over what it completes."""
+        return {hook.selector[0]: hook for hook in self.hooks if hook.event == BUFFER_COMPLETE}
 
     def chained(self, hook: Hook | None = None) -> tuple[Image, ...]:
         """The modules of a hook's chain, in order; without a hook, of `radio.rx_done`."""
@@ -194,6 +216,7 @@ def _content(b: Bundle) -> dict[str, Any]:
         "migrations": [m.content() for m in b.migrations],
         "tables": [_table_content(t) for t in b.tables],
         "reasons": list(b.reasons),
+        "buffers": [asdict(x) | {"key": list(x.key)} for x in b.buffers],
         "externs": [asdict(e) | {"params": list(e.params), "contexts": list(e.contexts)} for e in b.externs],
         "hooks": [asdict(h) | {"chain": list(h.chain), "selector": list(h.selector)} for h in b.hooks],
     }
@@ -295,7 +318,7 @@ def _read_bundle(item: Any) -> Bundle:
     if _Reader(item["lpn"], "lpn").int(0, 2**32) != FORMAT:
         raise BundleError("lpn", f"format {item['lpn']}, this reads {FORMAT}")
     top = r.map("lpn", "protocol", "version", "modules", "record", "state", "migrations", "tables", "reasons",
-                "externs", "hooks", "crc32")
+                "buffers", "externs", "hooks", "crc32")
     crc = top["crc32"].int(0, 2**32 - 1)
     if zlib.crc32(cbor.dumps({k: v for k, v in item.items() if k != "crc32"})) != crc:
         raise BundleError("crc32", "checksum mismatch")
@@ -319,6 +342,7 @@ def _read_bundle(item: Any) -> Bundle:
         migrations=tuple(read_migration(m) for m in top["migrations"].list(MAX_MODULES)),
         tables=tuple(tables),
         reasons=tuple(reasons),
+        buffers=tuple(_read_buffer(x) for x in top["buffers"].list(MAX_BUFFERS)),
         externs=tuple(_read_extern(e) for e in top["externs"].list(LAST_OWN - FIRST_OWN + 1)),
         hooks=tuple(_read_hook(h) for h in top["hooks"].list(MAX_HOOKS)),
     )
@@ -329,6 +353,10 @@ def _read_bundle(item: Any) -> Bundle:
 def _cross_check(b: Bundle, top: dict[str, _Reader]) -> None:
     _unique([m.name for m in b.modules], top["modules"], "module")
     _unique([e.name for e in b.externs], top["externs"], "function")
+    _unique([x.name for x in b.buffers], top["buffers"], "buffer")
+    for i, hook in enumerate(b.hooks):
+        if hook.event == BUFFER_COMPLETE and (len(hook.selector) != 1 or hook.selector[0] >= len(b.buffers)):
+            raise BundleError(f"hooks[{i}].selector", f"{list(hook.selector)}, there are {len(b.buffers)} buffers")
     for i, m in enumerate(b.modules):
         needs = _needs(b, m, top["migrations"])
         for what, mine, ours in (("record hash", m.record_hash, zlib.crc32(needs.rows()) if needs else b.record_hash),
@@ -411,6 +439,15 @@ def _read_table(r: _Reader) -> Table:
     limit = len(actions) or 0xffff
     entries = tuple(_read_entry(e, key, data, limit) for e in t["entries"].list(size))
     return Table(t["name"].text(), t["index"].int(0, MAX_TABLES - 1), key, data, size, entries, actions)
+
+
+def _read_buffer(r: _Reader) -> Buffer:
+    b = r.map("name", "size", "entries", "key", "timeout")
+    key = tuple(width.int(1, 8 * MAX_KEY_BYTES) for width in b["key"].list(MAX_KEY_BYTES))
+    buffer = Buffer(b["name"].text(256), b["size"].int(1, 2048), b["entries"].int(1, 256), key, b["timeout"].int(0, TIME_MAX))
+    if not 1 <= buffer.key_bytes <= MAX_KEY_BYTES:
+        raise b["key"].fail(f"{buffer.key_bytes} bytes, 1 to {MAX_KEY_BYTES} are allowed")
+    return buffer
 
 
 def _read_extern(r: _Reader) -> Extern:

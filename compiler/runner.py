@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from lpn.lang import ast, tables as control
 from lpn.lang.persist import Plan, StateError
-from lpn.lang.reference import Reference, State
+from lpn.lang.reference import Reference, Result as ReferenceResult, State
 from lpn.lang.reference.values import Struct, unsigned
 from lpn.lang.types import Array, StructType, Type
 from lpn.runtime.engines import EngineError, Externs, Program, Result, bound, get_engine
@@ -47,6 +47,10 @@ class Runner(ABC):
         raise EngineError("this engine replaces no program while it runs")
 
 
+def as_result(r: ReferenceResult) -> Result:
+    return Result(r.verdict, r.reason, r.port, r.out, None, effects=r.effects, completed=tuple(map(as_result, r.completed)))
+
+
 class ReferenceRunner(Runner):
     """The reference interpreter: the typed program itself."""
 
@@ -57,7 +61,7 @@ class ReferenceRunner(Runner):
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
         r = self.reference.run(frame, dict(meta or {}), self.state)
-        return Result(r.verdict, r.reason, r.port, r.out, None, effects=r.effects)
+        return as_result(r)
 
     def cells(self) -> Cells:
         return reference_cells(self.state)

@@ -608,11 +608,12 @@ class Migrate(Node):
 
 @dataclass(eq=False)
 class BufferDecl(Decl):
-    """`buffer<1280>[2] partial timeout 60 s;`"""
+    """`buffer<1280>[2] partial timeout 60 s;` bytes: octets of an entry, size: how many entries."""
 
     bytes: Expr
     size: Expr
     timeout: Optional[Expr]
+    key: Optional[list[int]] = None             # checked: bits of each value of the key, as the first use has them
 
 
 # ---- tables
@@ -772,6 +773,7 @@ class Binding(Node):
     chain: list[str]
     within: Optional[Expr]
     modules: list[Decl] = field(default_factory=list)      # checked
+    buffer: Optional[BufferDecl] = None                    # checked: of `on NAME.complete`
 
 
 @dataclass(eq=False)

@@ -13,6 +13,10 @@ RADIO_RESULTS = {"CLEAR": 0, "BUSY": 1, "OK": 0, "NOACK": 2}
 # What a meter says of a packet (RFC 2697).
 COLOURS = {"GREEN": 0, "YELLOW": 1, "RED": 2}
 
+# What `put` and `hold` of a buffer say, in the order of enum lpn_put (runtime/engine/lpn.h).
+PUT_RESULTS = {name: number for number, name in enumerate(
+    ("STORED", "COMPLETE", "DUPLICATE", "FULL", "OVERLAP", "TOO_LONG", "MISMATCH", "MISALIGNED"))}
+
 # Fields of `meta`; the last three are written by a processor.
 META: dict[str, Type] = {
     "iface": Bits(8), "rssi": Bits(8), "lqi": Bits(8), "time": Bits(32),
@@ -30,7 +34,7 @@ NODE: dict[str, Type] = {"short": Bits(16), "ext": Bits(64), "pan": Bits(16), "c
 REASONS = ("PacketTooShort", "NoMatch", "StackOutOfBounds", "PacketTooLong", "RecordMismatch")
 
 PAYLOAD, NODE_NAME = "payload", "node"
-NAMES = (*VERDICTS, *RADIO_RESULTS, *COLOURS, PAYLOAD, NODE_NAME, "radio", "net")
+NAMES = (*VERDICTS, *RADIO_RESULTS, *COLOURS, *PUT_RESULTS, PAYLOAD, NODE_NAME, "radio", "net")
 
 # Methods by what stands before the dot: (number of arguments, result).
 HEADER_METHODS: dict[str, tuple[int, Type]] = {

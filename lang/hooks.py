@@ -19,9 +19,10 @@ THREADS = ("radio", "net")
 ALLOWED: dict[str, tuple[str, ...]] = {
     "table": THREADS, "radio.on": THREADS, "radio.off": THREADS, "radio.cca": THREADS, "radio.channel": THREADS,
     "radio.power": THREADS, "radio.send": THREADS, "net.send": THREADS, "after": CONTEXTS,
+    "buffer.put": THREADS, "buffer.hold": THREADS, "buffer.take": THREADS, "buffer.drop": THREADS,
 }
 
-RX_DONE = "radio.rx_done"
+RX_DONE, BUFFER_COMPLETE = "radio.rx_done", "buffer.complete"
 MODULES = (ast.Parser, ast.Processor, ast.Deparser)
 
 
@@ -108,12 +109,20 @@ def hooks_of(program: ast.Program) -> list[Hook]:
     else:
         blocks = protocol.blocks
         chains = [bound(binding) for binding in protocol.bindings if binding.event in BOUND and binding.modules]
+        chains += [completed(binding, program) for binding in protocol.bindings if binding.buffer is not None and binding.modules]
     return chains + [hook for block in blocks for hook in handlers_of(block)]
 
 
 def bound(binding: ast.Binding) -> Hook:
     return Hook(binding.event, list(binding.modules), tuple(int(arg.const or 0) for arg in binding.args),
                 EVENTS[binding.event].context, number(binding.within), span=binding.span)
+
+
+def completed(binding: ast.Binding, program: ast.Program) -> Hook:
+    """The chain of a buffer; where it runs is found when all chains are known."""
+    from .buffers import buffers
+    place = [decl for _, decl in buffers(program)].index(binding.buffer)
+    return Hook(BUFFER_COMPLETE, list(binding.modules), (place,), "", number(binding.within), span=binding.span)
 
 
 def handlers_of(block: ast.Timing) -> list[Hook]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from lpn.compiler.bundle import Hook
@@ -203,9 +203,10 @@ class ModelDispatch(Dispatch):
         self._counts.busy += busy
         return busy
 
-    def complete(self, buffer: int, content: bytes) -> bool:
-        """A buffer is complete; its hook runs after the chain that runs now. False: there is one already."""
-        event = Event("buffer.complete", self.platform.now(), (buffer,), content)
+    def complete(self, buffer: int, content: bytes, like: Event) -> bool:
+        """A buffer is complete; its hook runs after the chain that runs now, with what is known of the packet that completed
+        it. False: there is one already."""
+        event = replace(like, event="buffer.complete", selector=(buffer,), packet=content)
         if self._completed is None:
             self._completed = event
             return True

@@ -55,6 +55,11 @@ class Result:
     thumb: int | None = None    #: engine m3: Thumb instructions executed by the whole chain
     cycles: int | None = None   #: engine m3: their time on a Cortex-M3, memory without wait states
     flash_cycles: int | None = None     #: engine m3: the same with the wait states of an STM32F103 at 72 MHz
+    completed: tuple[Result, ...] = ()          #: of the chains that buffers started, in order
+
+
+#: Runs that one run can start through buffers (LPN_MAX_CHAIN).
+MAX_COMPLETIONS = 8
 
 
 class Program(ABC):

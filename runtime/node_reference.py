@@ -6,7 +6,10 @@ from collections.abc import Mapping
 
 from lpn.lang import ast, tables as control
 from lpn.lang.outside import SENDS
+from lpn.lang.buffers import buffers
+from lpn.lang.hooks import BUFFER_COMPLETE
 from lpn.lang.reference import Reference
+from lpn.lang.reference.entries import Entry
 from lpn.lang.reference.outside import Outside
 from lpn.lang.reference.run import Run
 from lpn.lang.reference.state import State
@@ -49,6 +52,7 @@ class ReferenceExecutor:
 
     def __init__(self, reference: Reference, state: State, address: Mapping[str, int]) -> None:
         self.reference, self.state, self.address = reference, state, address
+        self.running: tuple[ast.BufferDecl, Entry] | None = None            # whose chain runs next
 
     def run(self, hook: int, event: Event, clock: int, dispatch: ModelDispatch) -> Outcome:
         worlds: list[_World] = []
@@ -61,10 +65,25 @@ class ReferenceExecutor:
         meta = {"iface": event.iface, "rssi": event.rssi, "lqi": event.lqi, "time": event.time, "clock": clock,
                 "port": first if event.event == "app.tx" else 0, "event": first if event.event == "radio.tx_done" else 0,
                 **self.address}
-        result = self.reference.run(event.packet or b"", meta, self.state, self.reference.program.hooks[hook], outside=outside)
+        if self.running is not None and event.event != BUFFER_COMPLETE:
+            self.release(self.running)          # one too many in a row: its chain was left out
+            self.running = None
+        before, self.running = self.running, None
+        chain = self.reference.program.hooks[hook].chain
+        result, completed = self.reference.run_chain(chain, event.packet or b"", meta, self.state, outside=outside)
+        if before is not None:
+            self.release(before)
+        if completed is not None:
+            number = [decl for _, decl in buffers(self.reference.program)].index(completed[0])
+            dispatch.complete(number, completed[1].content(), event)
+            self.running = completed
         packet = worlds[0].run.packet
         return Outcome(result.verdict, result.reason, result.port, packet.data if result.out is None else result.out, packet.payload,
                        result.out is not None)
+
+    def release(self, entry: tuple[ast.BufferDecl, Entry]) -> None:
+        """Its chain has run."""
+        self.state.buffers[entry[0]].release(entry[1])
 
 
 def reference_node(program: ast.Program, given: control.Tables | None = None, address: Mapping[str, int] | None = None,

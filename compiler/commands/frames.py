@@ -47,7 +47,7 @@ class Outcome:
 
 def meaning(r: Result) -> tuple:
     """What engines must agree on; how many instructions it took is their own business."""
-    return r.verdict, r.reason, r.port, r.out, r.effects
+    return r.verdict, r.reason, r.port, r.out, r.effects, tuple(map(meaning, r.completed))
 
 
 class BundleRunner(LoadedRunner):
@@ -104,11 +104,13 @@ class Totals:
     reasons: Counter[str] = field(default_factory=Counter)
     insns: list[int] = field(default_factory=list)  # of the frames that reached the program, where counted
     cycles: list[tuple[int, int]] = field(default_factory=list)  # without and with wait states
+    completed: Counter[str] = field(default_factory=Counter)    # verdicts on what buffers completed
     differing: int = 0
 
     def add(self, outcome: Outcome) -> None:
         result = outcome.result
         self.frames += 1
+        self.completed.update(one.verdict for one in result.completed)
         self.verdicts[result.verdict] += 1
         if result.reason:
             self.reasons[result.reason] += 1
@@ -123,6 +125,8 @@ class Totals:
         out = [f"{count(self.frames, 'frame')}: {amounts(self.verdicts) or 'none'}"]
         if self.reasons:
             out.append(f"dropped: {amounts(self.reasons)}")
+        if self.completed:
+            out.append(f"completed in buffers: {amounts(self.completed)}")
         if self.insns:
             out.append(f"eBPF instructions: {self.mean:.1f} a packet in {count(len(self.insns), 'packet')}, at most {max(self.insns):,}")
         if self.cycles:

@@ -88,7 +88,9 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
     the emulated Cortex-M3), cycles (without wait states) and flash_cycles (with
     those of an STM32F103 at 72 MHz); with --compare also agree and engines;
     effects where the frame made the program do more: a list of the name of a
-    helper, its arguments and its answer, such as ["radio_send", "6188..", 0].
+    helper, its arguments and its answer, such as ["radio_send", "6188..", 0];
+    completed where the frame completed what a buffer kept: a list of what became
+    of that, with the same members.
 
     Frames that never reach the program are dropped with a reason of their own:
     Fcs (the frame check sequence is wrong) and NotFrame (the record holds no
@@ -124,8 +126,8 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
         for outcome in counted(outcomes(capture, runners, node, fcs, limit), "frames"):
             totals.add(outcome)
             view.add(outcome)
-            if target is not None and outcome.result.out is not None:
-                rebuilt.append((outcome.frame.time_us, outcome.result.out))
+            if target is not None:
+                rebuilt += [(outcome.frame.time_us, r.out) for r in (outcome.result, *outcome.result.completed) if r.out is not None]
             if following is not None and outcome.frame.number + 1 == at:
                 take_over(runners, following, view, successor, at)
     finally:
@@ -256,7 +258,8 @@ def result_json(r: Result) -> dict:
     done = [[one.hex() if isinstance(one, bytes) else one for one in effect] for effect in r.effects]
     return {"verdict": r.verdict, "reason": r.reason, "port": r.port, "out": None if r.out is None else r.out.hex(),
             "insns": r.insns, **({"thumb": r.thumb, "cycles": r.cycles, "flash_cycles": r.flash_cycles} if r.thumb is not None else {}),
-            **({"effects": done} if done else {})}
+            **({"effects": done} if done else {}),
+            **({"completed": [result_json(one) for one in r.completed]} if r.completed else {})}
 
 
 class Rows(Silent):
@@ -285,6 +288,9 @@ class Rows(Silent):
         self.table.add(frame.number, f"{(frame.time_us - self.first) / 1e6:.6f}", len(frame.data), r.verdict, r.reason,
                        None if r.port is None else str(r.port), r.insns if outcome.reached else None, self.about(outcome),
                        style=STYLES.get(r.verdict, ""))
+        for one in r.completed:
+            self.table.add(None, None, None, one.verdict, one.reason, None if one.port is None else str(one.port), one.insns,
+                           f"completed {describe_datagram(one.packet or one.out)}".rstrip(), style=STYLES.get(one.verdict, ""))
         if not outcome.agreed:
             for name, other in zip(self.engines, outcome.results):
                 self.table.add(None, None, None, other.verdict, other.reason, None if other.port is None else str(other.port),
@@ -320,6 +326,8 @@ class Drawn(Rows):
                 style=f"bold {STYLES.get(r.verdict, '')}".strip())
             if r.out is not None:
                 say(f"  rebuilt: {r.out.hex()}")
+            for one in r.completed:
+                say(f"  completed: {one.verdict} {one.reason or ''}".rstrip() + (f", rebuilt: {one.out.hex()}" if one.out is not None else ""))
         assert self.describer is not None       # --verbose needs a source
         explain = self.describer.reference.explain
         text = explain(outcome.frame.data, dict(outcome.meta), self.state) if outcome.reached else outcome.obstacle

@@ -19,6 +19,7 @@ from .extract import Extracts
 from .instance import Instance
 from .places import Place
 from .codec import Codecs
+from .buffers import Buffers
 from .deparser import Deparsers
 from .parser import Parsers
 from .processor import Processors
@@ -31,7 +32,7 @@ from .sums import Sums
 LOCAL_IMAGES = 48
 
 
-class Lowering(Timings, Parsers, Extracts, Processors, Deparsers, Codecs, Sums, Expressions, Statements):
+class Lowering(Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codecs, Sums, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""

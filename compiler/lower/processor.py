@@ -210,7 +210,10 @@ class Processors:
         fn = ir.Constant(I64, number).inttoptr(signature.as_pointer())
         fn.function_type = signature            # llvmlite asks for it where pointers are opaque
         wide = [a if isinstance(a.type, ir.PointerType) else self.b.zext(a, I64) for a in args]
-        return self.b.trunc(self.b.call(fn, wide), I32)
+        call = self.b.call(fn, wide)
+        if any(isinstance(a.type, ir.PointerType) for a in args):
+            set.add(call.attributes, "nomerge")     # of two calls made one, no verifier knows which memory the pointer means
+        return self.b.trunc(call, I32)
 
 
 def tables(program: ast.Program) -> list[ast.Table]:

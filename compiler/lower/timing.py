@@ -88,11 +88,15 @@ class Timings:
         self.only_here(e, helper)
         part = self.payload_slice(e.args[1], e.args[2]) if len(e.args) == 3 else self.payload_part
         octets = self.emit_headers(e.args[0], part)
+        return self.resize(Val(32, (self.outside(e, helper, [octets, *self.payload_range(part)]),)), 8)
+
+    def payload_range(self, part: tuple[ir.Value, ir.Value] | None) -> tuple[ir.Value, ir.Value]:
+        """Where the payload, or that part of it, begins in the packet, and its octets (i32)."""
         first, end = part or (self.payload_pointer(), self.end)
         length = self.clean_distance(first, end)
         if part is None and self.cut_slot is not None:
             length = self.b.sub(length, self.b.load(self.cut_slot, typ=I32))
-        return self.resize(Val(32, (self.outside(e, helper, [octets, self.clean_distance(self.pkt, first), length]),)), 8)
+        return self.clean_distance(self.pkt, first), length
 
     def emit_headers(self, e: ast.Call, part: tuple[ir.Value, ir.Value] | None) -> ir.Value:
         """`Tx(h)`: puts the deparser in line, into the output buffer; how many octets it wrote (i32). `part`: the first octet

@@ -13,6 +13,7 @@ from ..supported import unsupported
 from ..types import Void
 from .applied import write_out
 from .base import Base
+from .buffers import Buffers
 from .calls import NO_ACTION, Calls
 from .codecs import Codecs
 from .contexts import contexts
@@ -34,7 +35,7 @@ from .sums import summed_headers
 
 
 class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors, Protocols, Timings, Externs,
-              Migrations, Statements, Base):
+              Migrations, Buffers, Statements, Base):
     """All parts of the checker over one program."""
 
     def __init__(self, program: ast.Program):

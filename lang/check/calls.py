@@ -307,7 +307,7 @@ class Calls(Base):
             return None
         callee.decl = callee.name
         methods = {ast.Table: ("apply",), ast.Counter: ("count",), ast.Meter: ("execute",),
-                   ast.BufferDecl: ("put", "get", "drop", "find"), ast.Register: ()}[type(decl)]
+                   ast.BufferDecl: ("put", "hold", "take", "drop"), ast.Register: ()}[type(decl)]
         if callee.name not in methods:
             hint = suggest(callee.name, methods)
             if isinstance(decl, ast.Register):
@@ -329,9 +329,8 @@ class Calls(Base):
             return self.count(e, decl)
         if isinstance(decl, ast.Meter):
             return self.execute(e, decl)
-        for arg in e.args:
-            self.expr(arg)
-        return Bits(8)
+        assert isinstance(decl, ast.BufferDecl)
+        return self.buffer_method(e, callee, decl)
 
     def count(self, e: ast.Call, counter: ast.Counter) -> Type | None:
         if isinstance(self.module, (ast.Parser, ast.Deparser)):

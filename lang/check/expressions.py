@@ -81,7 +81,7 @@ class Expressions(Base):
         if e.name in builtins.VERDICTS:
             e.decl, e.const = e.name, builtins.VERDICTS[e.name]
             return builtins.VERDICT_TYPE
-        for names in (builtins.RADIO_RESULTS, builtins.COLOURS):
+        for names in (builtins.RADIO_RESULTS, builtins.COLOURS, builtins.PUT_RESULTS):
             if e.name in names:
                 e.decl, e.const = e.name, names[e.name]
                 return Bits(8)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from .. import ast, builtins
+from ..buffers import CALLS, emitted, key_values
 from ..diagnostics import Diagnostics
 from ..instances import walk
 from ..types import Bool, EnumType, HeaderType, Meta, Stack
@@ -266,7 +267,11 @@ class FlowCalls:
         if target == "verify":
             return self.decide(e.args[0], paths)[0]
         if target in builtins.SENDS:
-            return self.send(e, paths)
+            return self.send(e.args[0], e.args[1:], paths)
+        if target in CALLS:
+            front = emitted(e)
+            rest = e.args[1:] if front is None else e.args[1:-1]
+            return self.send(front, [*key_values(e), *rest], paths)
         for arg in e.args:
             if not (isinstance(arg, ast.Name) and arg.decl == builtins.PAYLOAD):
                 paths = self.eval(arg, paths)
@@ -351,11 +356,11 @@ class FlowCalls:
         absent = some(known.is_invalid(key) for known in paths)
         return join(self.via(e.via, present), absent)
 
-    def send(self, e: ast.Call, paths: Paths) -> Paths:
-        """The deparser is judged with what is known where it is put in line."""
-        for arg in e.args[1:]:
+    def send(self, front: ast.Expr | None, others: list[ast.Expr], paths: Paths) -> Paths:
+        """`front`: `Tx(h)`; the deparser is judged with what is known where it is put in line."""
+        for arg in others:
             paths = self.eval(arg, paths)
-        deparser = e.args[0].target if isinstance(e.args[0], ast.Call) else None
+        deparser = front.target if isinstance(front, ast.Call) else None
         if isinstance(deparser, ast.Deparser):
             self.sent.add(deparser)
             self.exited.append(NOWHERE)

@@ -152,11 +152,6 @@ class Processors(Base):
                     self.error(f"{burst} tokens at {interval} us are more than the {meters.LIMIT} us that a bucket holds", arg,
                                "lower the burst or the interval")
 
-    def resolve_BufferDecl(self, decl: ast.BufferDecl) -> None:
-        for e in (decl.bytes, decl.size, decl.timeout):
-            if e is not None:
-                self.constant_number(e, "a size" if e is not decl.timeout else "a time")
-
     # ------------------------------------------------------------ functions
 
     def resolve_Function(self, decl: ast.Function) -> None:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .. import ast
-from ..hooks import BOUND, EVENTS, MODULES, SELECTOR_MAX, hooks_of
+from ..hooks import BOUND, BUFFER_COMPLETE, EVENTS, MODULES, SELECTOR_MAX, hooks_of
 from .applied import is_part
 from .base import Base, article, kind_of, plural
 from .scope import suggest
@@ -21,11 +21,16 @@ class Protocols(Base):
                 self.error("a version is 0 to 65535", protocol.version)
         bound: dict[tuple, ast.Binding] = {}
         for binding in protocol.bindings:
-            known = self.hook(binding.event, binding)
-            selector = self.selector(binding)
+            if binding.event.endswith(".complete"):
+                selector = self.buffer_binding(binding)
+                known = selector is not None
+            else:
+                known = self.hook(binding.event, binding)
+                selector = self.selector(binding)
             self.time(binding.within, "a deadline")
             self.binding(binding)
-            first = bound.setdefault((binding.event, selector), binding) if known and selector is not None else binding
+            event = binding.event if binding.buffer is None else BUFFER_COMPLETE
+            first = bound.setdefault((event, selector), binding) if known and selector is not None else binding
             if first is not binding:
                 self.error(f"{binding.event} starts two chains", binding, "join them: a chain has any number of processors",
                            notes=[("the first one is here", first.span)])
@@ -86,3 +91,4 @@ class Protocols(Base):
             self.error(f"there is a second protocol, '{extra.name}'", extra.span,
                        notes=[("the first one is here", protocols[0].span)])
         self.program.hooks = hooks_of(self.program)
+        self.set_buffers()

@@ -3,6 +3,7 @@ at the payload, not from descriptions."""
 from __future__ import annotations
 
 from .. import ast, builtins
+from ..buffers import CALLS
 from ..diagnostics import Diagnostics
 from ..instances import walk
 from .statements import root_name
@@ -59,6 +60,8 @@ def changes(node: ast.Node, writers: dict[ast.Function, str]) -> str | None:
     elif isinstance(node, ast.Call):
         if node.target == "count" and isinstance(node.callee, ast.Member) and isinstance(node.callee.base, ast.Name):
             return f"counter '{node.callee.base.name}'"
+        if node.target in CALLS and isinstance(node.callee, ast.Member) and isinstance(node.callee.base, ast.Name):
+            return f"buffer '{node.callee.base.name}'"
         if node.target == "execute" and isinstance(node.callee, ast.Member) and isinstance(node.callee.base, ast.Name):
             return f"meter '{node.callee.base.name}'"
         if isinstance(node.target, ast.Extern):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .. import ast, builtins
+from ..buffers import CALLS
 from ..instances import is_headers, walk
 from ..types import Array, Bits, EnumType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Void
 from .base import Base, described
@@ -205,7 +206,7 @@ class Statements(Base):
     def _stmt_ExprStmt(self, one: ast.ExprStmt) -> None:
         type_ = self.expr(one.call)
         if type_ is not None and not isinstance(type_, Void) and isinstance(one.call.target, (ast.Function, str)) \
-                and one.call.target not in ("radio.cca", *builtins.SENDS) and not effects(one.call):
+                and one.call.target not in ("radio.cca", *builtins.SENDS, *CALLS) and not effects(one.call):
             self.warning("the value of this call is not used", one)
 
     # ------------------------------------------------------------ functions and actions

@@ -5,15 +5,17 @@ It walks the checked program and shares nothing with the compiler: what the two 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
 from .. import ast
-from ..hooks import Hook
+from ..buffers import buffers
+from ..hooks import BUFFER_COMPLETE, Hook
 from ..outside import Answer, Effect, all_clear
 from ..derive import derived
 from ..persist import Plan, layout, migrations, plan, version
 from ..tables import Tables, stateful
+from .entries import Entry
 from .draw import draw
 from .outside import Outside
 from .modules import ACCEPT, TRANSMIT, run_module
@@ -36,6 +38,11 @@ class Result:
     out: Optional[bytes] = None
     insns: Optional[int] = None
     effects: tuple[Effect, ...] = ()
+    completed: tuple["Result", ...] = ()        # of the chains that buffers started, in order
+
+
+#: Runs that one run can start through buffers.
+MAX_COMPLETIONS = 8
 
 
 class Reference:
@@ -54,17 +61,39 @@ class Reference:
         return state.load(tables) if tables is not None else state
 
     def run(self, frame: bytes, meta: Optional[dict] = None, state: Optional[State] = None,
-            hook: Optional[Hook] = None, answer: Answer = all_clear, outside: Optional[Callable[[Run], Outside]] = None) -> Result:
+            hook: Optional[Hook] = None, answer: Answer = all_clear) -> Result:
         """One packet through the chain of `hook`, one of `program.hooks`; without it, of `radio.rx_done`. `state` is read and
         changed. `meta`: iface, rssi, lqi, time, of `radio.tx_done` event, and of the node node_short, node_ext, node_pan,
-        clock; what is missing is 0. `answer`: what the radio and the stack answer; `outside` makes another outside world than one
-        that records."""
+        clock; what is missing is 0. `answer`: what the radio and the stack answer."""
+        state = state if state is not None else self.state()
+        chain = hook.chain if hook is not None else self.program.chain
+        result, completed = self.run_chain(chain, frame, meta, state, answer)
+        followed: list[Result] = []
+        while completed is not None:
+            decl, entry = completed
+            taker, completed = self.taker(decl), None
+            if taker is not None and len(followed) < MAX_COMPLETIONS:
+                before = len(result.effects) + sum(len(one.effects) for one in followed)
+                one, completed = self.run_chain(taker.chain, entry.content(), meta, state, answer, before)
+                followed.append(one)
+            state.buffers[decl].release(entry)
+        return replace(result, completed=tuple(followed))
+
+    def taker(self, decl: ast.BufferDecl) -> Optional[Hook]:
+        """The hook that runs over what a buffer completes."""
+        number = [each for _, each in buffers(self.program)].index(decl)
+        return next((hook for hook in self.program.hooks if hook.event == BUFFER_COMPLETE and hook.selector == (number,)), None)
+
+    def run_chain(self, chain: list[ast.Module], frame: bytes, meta: Optional[dict], state: State, answer: Answer = all_clear, before: int = 0,
+                  outside: Optional[Callable[[Run], Outside]] = None) -> tuple[Result, Optional[tuple[ast.BufferDecl, Entry]]]:
+        """One packet through one chain, and the buffer's entry that it completed. `before`: effects of this frame so far;
+        `outside` makes another outside world than one that records."""
         run = self.prepare(frame, meta, state)
         if outside is not None:
             run.outside = outside(run)
-        run.outside.answer = answer
+        run.outside.answer = lambda name, mine: answer(name, before + mine)
         verdict, reason, port, out = ACCEPT, None, None, None
-        for module in hook.chain if hook is not None else self.program.chain:
+        for module in chain:
             if isinstance(module, ast.Deparser) and verdict not in (ACCEPT, TRANSMIT):
                 continue
             outcome = run_module(run, module)
@@ -72,9 +101,9 @@ class Reference:
             if outcome.verdict != ACCEPT:
                 verdict, reason, port = outcome.verdict, outcome.reason, outcome.port
             if outcome.verdict not in (ACCEPT, TRANSMIT):
-                return Result(verdict, reason, port, effects=tuple(run.outside.effects))
+                return Result(verdict, reason, port, effects=tuple(run.outside.effects)), run.completed
         whole = out + run.packet.rest if out is not None else None
-        return Result(verdict, None, port, whole, effects=tuple(run.outside.effects))
+        return Result(verdict, None, port, whole, effects=tuple(run.outside.effects)), run.completed
 
     def replace(self, old: State, tables: Optional[Tables] = None) -> tuple[State, Plan]:
         """The state with which this program goes on where another one ran: persistent registers are kept, its migrations run.

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import ast, builtins, meters
+from ..buffers import CALLS, emitted, key_values, of_call
 from ..instances import by_reference
 from ..tables import lookup
 from ..types import Void
@@ -31,6 +32,8 @@ class Calls:
             return self.apply(target, scope)
         if isinstance(target, ast.Extern):
             return self.extern(target, expr, scope)
+        if target in CALLS:
+            return self.buffer(expr, scope)
         if target in builtins.OUTSIDE:
             return self.run.outside.call(expr, scope)
         name = target if isinstance(target, str) else getattr(expr.callee, "name", None)
@@ -102,6 +105,33 @@ class Calls:
         result = int(self.run.externs[extern.name](*args) or 0) & 0xFFFF_FFFF
         type_ = extern.return_type.type
         return None if isinstance(type_, Void) else wrap(result, type_)
+
+    # ------------------------------------------------------------ buffers
+
+    def buffer(self, expr: ast.Call, scope: Scope) -> object:
+        """`b.put(...)`, `b.hold(...)`, `b.take(key)`, `b.drop(key)`; of the entries that a run completes, the first has its chain."""
+        run, decl = self.run, of_call(expr)
+        assert decl is not None
+        buffer, now = run.state.buffers[decl], int(run.outside.clock())      # type: ignore[call-overload]
+        key = tuple(unsigned(run.number(value, scope), width_of(value.type)) for value in key_values(expr))
+        free = run.completed is None
+        given = [run.number(arg, scope) for arg in expr.args[1:3]] if expr.target == "buffer.put" else []
+        front = emitted(expr)
+        packet = run.packet.rest if front is None else run.outside.behind(front, run.packet.rest)
+        buffer.sweep(now)
+        entry, result = None, 0
+        if expr.target == "buffer.put":
+            result, entry = buffer.put(key, given[0], given[1], packet, now, free)
+        elif expr.target == "buffer.hold":
+            result = buffer.hold(key, packet, now)
+        elif expr.target == "buffer.take":
+            entry = buffer.take(key, free)
+            result = int(entry is not None)
+        else:
+            result = buffer.drop(key)
+        if entry is not None:
+            run.completed = decl, entry
+        return result & 0xFF
 
     # ------------------------------------------------------------ packet
 

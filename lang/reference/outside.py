@@ -53,14 +53,17 @@ class Outside:
 
     def frame(self, expr: ast.Call, scope: Scope) -> bytes:
         """What the deparser emits, then the payload, or the part of it that is named; what lies beyond it is not there."""
-        from .modules import run_deparser
-        made = expr.args[0]
-        assert isinstance(made, ast.Call) and isinstance(made.target, ast.Deparser)
-        run = self.run
-        rest = run.packet.rest
+        rest = self.run.packet.rest
         if len(expr.args) == 3:
             start, length = (self.run.number(arg, scope) for arg in expr.args[1:])
             rest = rest[start:start + length]
+        return self.behind(expr.args[0], rest)
+
+    def behind(self, made: ast.Expr, rest: bytes) -> bytes:
+        """What `Tx(h)` emits, then `rest`."""
+        from .modules import run_deparser
+        assert isinstance(made, ast.Call) and isinstance(made.target, ast.Deparser)
+        run = self.run
         whole, run.packet = run.packet, Packet(rest)        # the payload that the headers' equations count
         try:
             return (run_deparser(run, made.target).out or b"") + rest

@@ -7,6 +7,7 @@ from typing import Optional
 
 from .. import ast
 from ..types import HeaderType, Stack, Type
+from .entries import Entry
 from .calls import Calls
 from .codecs import Compress, Expand
 from .expressions import Expressions
@@ -51,6 +52,7 @@ class Run:
         self.taken: list[Taken] = []
         self.emitting: Optional[list[bytes]] = None
         self.outside = Outside(self)
+        self.completed: Optional[tuple[ast.BufferDecl, Entry]] = None      # whose chain runs next
         self.event = int(meta.get("event") or 0)
         self.headers = self.make_headers()
 

@@ -5,8 +5,10 @@ from collections.abc import Iterable
 from typing import Union
 
 from .. import ast
+from ..buffers import buffers
 from ..tables import Cell, Entry, Tables, constant_entries, stateful
 from ..types import Array
+from .entries import Buffer
 from .values import Struct, copy, zero
 
 Stateful = Union[ast.Register, ast.Counter, ast.Meter]
@@ -18,6 +20,7 @@ class State:
     def __init__(self, program: ast.Program) -> None:
         self.program = program
         self.cells: dict[object, object] = {decl: zero(decl.type) for _, decl in stateful(program)}
+        self.buffers = {decl: Buffer(decl) for _, decl in buffers(program)}
         self.entries: dict[ast.Table, list[Entry]] = constant_entries(program)
 
     def find(self, name: str) -> Stateful:

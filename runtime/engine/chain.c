@@ -107,6 +107,10 @@ static void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const
     add_region(run, lpn_address(ctx) + LPN_CTX_CUT, 4, LPN_WRITE);
     add_region(run, pkt, size + LPN_WINDOW, LPN_READ);      /* the packet again, and the window behind it */
     run->env = chain->env;
+    run->view = (lpn_view){ packet, (const uint8_t *)chain->out, size, chain->buffers };
+    if (chain->buffers != NULL) {
+        chain->buffers->completed = false;
+    }
     run->fuel = chain->fuel;
     run->insns = 0;
 }
@@ -144,7 +148,7 @@ static int execute(lpn_chain *chain, const lpn_container *container)
         return lpn_execute(&chain->run, &container->program, lpn_address(chain->ctx), 0);
     }
     uint32_t r0;
-    int error = lpn_native_execute(container->native, chain->env, chain->ctx, &r0);
+    int error = lpn_native_execute(container->native, chain->env, &chain->run.view, chain->ctx, &r0);
     chain->run.r0 = r0;
     chain->run.pc = 0;
     return error;

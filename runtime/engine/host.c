@@ -9,11 +9,20 @@
 #define MAX_TABLES 64u
 #define MAX_TRACES 256u
 #define MAX_EXTERNS 128u
-#define MAX_MEMORY (3 + 2 * LPN_MAX_CHAIN + MAX_TABLES)
+#define MAX_CHAINS 64u
+#define MAX_BUFFERS 16u
+#define MAX_CONTAINERS 128u
+#define MAX_MEMORY (3 + 2 * MAX_CONTAINERS + MAX_TABLES + MAX_BUFFERS)
 
 struct lpn_host {
     lpn_chain chain;
-    lpn_container container[LPN_MAX_CHAIN];
+    lpn_container container[MAX_CONTAINERS];
+    uint32_t containers;
+    struct { uint32_t first, count; } chains[MAX_CHAINS];
+    uint32_t chain_count;
+    lpn_buffer buffer[MAX_BUFFERS];
+    lpn_buffers buffers;
+    lpn_view view;                  /* of a run that another engine makes */
     lpn_env env;
     lpn_table table[MAX_TABLES];
     lpn_extern offered[MAX_EXTERNS], bound[MAX_EXTERNS];
@@ -69,6 +78,9 @@ lpn_host *lpn_host_new(uint32_t record_size, uint32_t state_size, uint32_t fuel)
     host->chain.fuel = fuel;
     host->env.tables = host->table;
     host->env.externs = host->bound;
+    host->buffers.buffer = host->buffer;
+    host->chain.buffers = &host->buffers;
+    host->chain_count = 1;
     host->env.trace = keep_trace;
     host->env.user = host;
     host->chain.env = &host->env;
@@ -89,8 +101,8 @@ int lpn_host_add(lpn_host *host, const uint8_t *image, size_t size, uint32_t *pc
 {
     lpn_image parsed;
     *pc = 0;
-    uint32_t n = host->chain.containers;
-    if (n == LPN_MAX_CHAIN) {
+    uint32_t n = host->containers;
+    if (host->chain.containers == LPN_MAX_CHAIN || n == MAX_CONTAINERS) {
         return LPN_E_CHAIN;
     }
     int error = lpn_image_parse(&parsed, image, size);
@@ -105,6 +117,8 @@ int lpn_host_add(lpn_host *host, const uint8_t *image, size_t size, uint32_t *pc
     error = lpn_container_init(&host->container[n], bytes, size, data, parsed.data_size, pc);
     if (error == LPN_OK) {
         host->chain.container[host->chain.containers++] = &host->container[n];
+        host->chains[host->chain_count - 1].count++;
+        host->containers++;
     }
     return error;
 }
@@ -116,7 +130,78 @@ const void *lpn_host_env(const lpn_host *host)
 
 void *lpn_host_container(lpn_host *host, uint32_t index)
 {
-    return index < host->chain.containers ? &host->container[index] : NULL;
+    return index < host->containers ? &host->container[index] : NULL;
+}
+
+int lpn_host_chain_begin(lpn_host *host)
+{
+    if (host->chain_count == MAX_CHAINS) {
+        return LPN_E_CHAIN;
+    }
+    host->chains[host->chain_count].first = host->containers;
+    host->chains[host->chain_count].count = 0;
+    host->chain.containers = 0;
+    host->chain_count++;
+    return LPN_OK;
+}
+
+int lpn_host_select(lpn_host *host, uint32_t chain)
+{
+    if (chain >= host->chain_count) {
+        return LPN_E_CHAIN;
+    }
+    host->chain.containers = host->chains[chain].count;
+    for (uint32_t i = 0; i < host->chain.containers; i++) {
+        host->chain.container[i] = &host->container[host->chains[chain].first + i];
+    }
+    return LPN_OK;
+}
+
+int lpn_host_buffer(lpn_host *host, uint32_t size, uint32_t entries, uint32_t key_size, uint32_t timeout)
+{
+    if (host->buffers.count == MAX_BUFFERS || size > UINT16_MAX || entries > UINT16_MAX || key_size > UINT16_MAX) {
+        return LPN_E_MEMORY;
+    }
+    lpn_buffer *b = &host->buffer[host->buffers.count];
+    *b = (lpn_buffer){ .size = (uint16_t)size, .entries = (uint16_t)entries, .key_size = (uint16_t)key_size,
+                       .timeout = timeout };
+    size_t room = lpn_buffer_memory(b);
+    b->memory = room == 0 ? NULL : get(host, room);
+    if (b->memory == NULL) {
+        return LPN_E_MEMORY;
+    }
+    host->buffers.count++;
+    return LPN_OK;
+}
+
+int lpn_host_completed(const lpn_host *host, uint32_t *buffer, uint8_t *content, uint32_t *size,
+                       const uint8_t **entry)
+{
+    if (!host->buffers.completed) {
+        return 0;
+    }
+    *buffer = host->buffers.index;
+    *size = host->buffers.size;
+    *entry = host->buffers.content;
+    memcpy(content, host->buffers.content, host->buffers.size);
+    return 1;
+}
+
+void lpn_host_taken(lpn_host *host)
+{
+    host->buffers.completed = false;
+}
+
+void lpn_host_release(lpn_host *host, const uint8_t *entry)
+{
+    lpn_buffers_release(&host->buffers, entry);
+}
+
+void lpn_host_view(lpn_host *host, const uint8_t *packet, uint32_t size, const uint8_t *out, uint32_t now)
+{
+    host->view = (lpn_view){ packet, out, size, &host->buffers };
+    host->buffers.completed = false;
+    host->env.now = now;
 }
 
 int lpn_host_check(const lpn_host *host)
@@ -227,7 +312,8 @@ const uint8_t *lpn_host_packet(const lpn_host *host)
 uint64_t lpn_host_call(void *host, uint32_t number, const uint64_t *r)
 {
     uint32_t value;
-    int error = lpn_env_call(&((const lpn_host *)host)->env, number, r, &value);
+    const lpn_host *h = host;
+    int error = lpn_env_call(&h->env, &h->view, number, r, &value);
     return (uint64_t)(uint32_t)error << 32 | value;
 }
 
@@ -334,6 +420,7 @@ void lpn_host_raw(const uint8_t *text, size_t size, const lpn_host_region *regio
     }
     run.regions = LPN_FIRST_REGION + count;
     run.env = host == NULL ? NULL : &host->env;
+    run.view = (lpn_view){ 0 };
     run.fuel = fuel;
     result->error = lpn_execute(&run, &program, r1, r2);
     result->r0 = run.r0;

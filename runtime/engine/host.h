@@ -56,6 +56,23 @@ int lpn_host_entry(lpn_host *host, uint32_t table, const uint8_t *a, const uint8
 int lpn_host_remove(lpn_host *host, uint32_t table, const uint8_t *a, const uint8_t *b, uint32_t priority);
 void lpn_host_commit(lpn_host *host, uint32_t table);
 
+/* From here on lpn_host_add makes another chain; lpn_host_select says which one runs. */
+int lpn_host_chain_begin(lpn_host *host);
+int lpn_host_select(lpn_host *host, uint32_t chain);
+
+/* Append a buffer. */
+int lpn_host_buffer(lpn_host *host, uint32_t size, uint32_t entries, uint32_t key_size, uint32_t timeout);
+
+/* What the last run completed: 1 with the buffer and the content (2048 bytes) copied, else 0. Taken: it is not
+ * told again; released when its run is over. */
+int lpn_host_completed(const lpn_host *host, uint32_t *buffer, uint8_t *content, uint32_t *size,
+                       const uint8_t **entry);
+void lpn_host_taken(lpn_host *host);
+void lpn_host_release(lpn_host *host, const uint8_t *entry);
+
+/* What helpers see of a run that another engine makes: the packet, the output buffer, the clock. */
+void lpn_host_view(lpn_host *host, const uint8_t *packet, uint32_t size, const uint8_t *out, uint32_t now);
+
 /* Offer a function of the node's own to programs; `name` stays the caller's. Then bind the bundle's, in order. */
 int lpn_host_offer(lpn_host *host, const char *name, uint32_t args,
                    uint32_t (*call)(void *user, const uint32_t *args), void *user);

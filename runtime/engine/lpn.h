@@ -198,6 +198,56 @@ void lpn_table_commit(lpn_table *table, lpn_table_set *set);
 /** The action number of the first match and a pointer to its data, or 0 and NULL. `key`: key_size bytes. */
 uint32_t lpn_table_lookup(const lpn_table *table, const uint8_t *key, const uint8_t **data);
 
+/* ----------------------------------------------------------------------------------------- buffers.c */
+
+/** A buffer: the caller fills in the shape and gives `lpn_buffer_memory` zeroed bytes, 8-aligned. */
+typedef struct {
+    uint16_t size;              /**< bytes of an entry, at most LPN_MAX_PACKET */
+    uint16_t entries, key_size;
+    uint32_t timeout;           /**< microseconds from the first piece on, less than 2**31; 0: none */
+    uint8_t *memory;
+    uint32_t order;             /**< the engine's own */
+} lpn_buffer;
+
+/** All buffers of a bundle, and what the chain that runs has completed. */
+typedef struct {
+    lpn_buffer *buffer;
+    uint32_t count;
+    /* the engine's own */
+    bool completed;             /**< a hook buffer.complete is to run: take it, then release the content */
+    uint32_t index, size;
+    uint8_t *content;           /**< `size` bytes, room for LPN_WINDOW behind them */
+} lpn_buffers;
+
+/** What helpers of a run see of it. */
+typedef struct {
+    const uint8_t *packet, *out;
+    uint32_t size;              /**< of the packet */
+    lpn_buffers *buffers;       /**< NULL: there are none, or not in this context */
+} lpn_view;
+
+/** What helper buffer_put gives: lang/builtins.py has the names. */
+enum lpn_put {
+    LPN_PUT_STORED, LPN_PUT_COMPLETE, LPN_PUT_DUPLICATE, LPN_PUT_FULL, LPN_PUT_OVERLAP, LPN_PUT_TOO_LONG,
+    LPN_PUT_MISMATCH, LPN_PUT_MISALIGNED
+};
+
+enum lpn_buffer_call { LPN_BUFFER_PUT, LPN_BUFFER_HOLD, LPN_BUFFER_TAKE, LPN_BUFFER_DROP };
+#define LPN_REQUEST_SIZE 20     /**< offset, size of the whole, bytes of out, first byte and bytes of the packet */
+
+/** Bytes of memory a buffer needs; 0 when its shape is not valid. */
+size_t lpn_buffer_memory(const lpn_buffer *buffer);
+
+/** A helper, for engines that check memory themselves: r1 to r5 are r[0] to r[4]. */
+int lpn_buffers_call(const lpn_view *view, enum lpn_buffer_call what, const uint64_t *r, uint32_t now,
+                     uint32_t *value);
+
+/** The chain of a completed entry has run: the entry is free again. False when the content is none of theirs. */
+bool lpn_buffers_release(lpn_buffers *buffers, const uint8_t *content);
+
+/** Drop what has waited too long. Every call of a helper does so, too. */
+void lpn_buffer_sweep(lpn_buffer *buffer, uint32_t now);
+
 /* ---------------------------------------------------------------------------------------------- vm.c */
 
 enum { LPN_READ = 1, LPN_WRITE = 2 };
@@ -238,6 +288,7 @@ typedef struct {
     lpn_region region[LPN_MAX_REGIONS];
     uint32_t regions;           /**< LPN_FIRST_REGION + how many the caller filled in */
     const lpn_env *env;         /**< may be NULL: no tables, clock 0 */
+    lpn_view view;              /**< zeros: no buffers */
     uint32_t fuel;              /**< instructions it may execute; what is left afterwards */
     /* result */
     uint32_t insns;             /**< instructions executed, up to date in helpers; lddw counts as one */
@@ -256,7 +307,7 @@ int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t 
  * Do helper `number`, for engines that check memory themselves: r1 to r5 are r[0] to r[4], the memory that they point
  * to may be read and written. Returns LPN_OK with what goes to r0, or an error.
  */
-int lpn_env_call(const lpn_env *env, uint32_t number, const uint64_t *r, uint32_t *value);
+int lpn_env_call(const lpn_env *env, const lpn_view *view, uint32_t number, const uint64_t *r, uint32_t *value);
 
 /**
  * Bind one function that a bundle asks for: look `name` (`size` bytes, not terminated) up among those a node offers.
@@ -293,7 +344,8 @@ typedef struct lpn_native lpn_native;
 typedef uint32_t lpn_native_code(void *ctx, lpn_native *native);
 
 /** Run translated code. `*r0` gets the result. Returns LPN_OK, or the error of a helper. */
-int lpn_native_execute(lpn_native_code *code, const lpn_env *env, void *ctx, uint32_t *r0);
+int lpn_native_execute(lpn_native_code *code, const lpn_env *env, const lpn_view *view, void *ctx,
+                       uint32_t *r0);
 
 /** A container ready to run: interpreted, or `native` if it is set. */
 typedef struct { lpn_image image; lpn_program program; lpn_native_code *native; } lpn_container;
@@ -313,6 +365,7 @@ typedef struct lpn_chain {
     uint8_t *state;             /**< state_size bytes, 8-aligned, kept */
     uint32_t record_size, state_size;
     const lpn_env *env;
+    lpn_buffers *buffers;       /**< NULL: there are none; for chains of one thread only */
     uint32_t fuel;              /**< instructions for all containers together */
     uint64_t ctx[LPN_CTX_SIZE / 8];
     uint64_t out[LPN_OUT_SIZE / 8];

@@ -40,9 +40,21 @@ enum lpn_arg {
 /** Give the network stack the packet out[0..r1) ++ packet[r2..r2+r3), copied at once. 0: taken; 1:
  *  it is busy, the packet is lost. */
 #define LPN_HELPER_NET_SEND 11
-#define LPN_HELPER_MAX 11
+/** Store a piece in the entry of buffer r1 that has the key at r2. r4: five words, the piece's
+ *  offset, the size of the whole (0: not known yet), n, from and length: the piece is out[0..n) ++
+ *  packet[from..from+length). Returns enum lpn_put. */
+#define LPN_HELPER_BUFFER_PUT 12
+/** Keep a whole packet, given as to buffer_put, under a key until it is taken. Returns enum
+ *  lpn_put. */
+#define LPN_HELPER_BUFFER_HOLD 13
+/** Give the oldest packet held under the key to the buffer's chain. 1: it runs next; 0: there is
+ *  none, or another one runs next. */
+#define LPN_HELPER_BUFFER_TAKE 14
+/** Forget what buffer r1 has under the key. Returns how many entries. */
+#define LPN_HELPER_BUFFER_DROP 15
+#define LPN_HELPER_MAX 15
 /** A bit for each helper that is not allowed in context isr. */
-#define LPN_HELPERS_NOT_IN_ISR 0xfe2ull
+#define LPN_HELPERS_NOT_IN_ISR 0xffe2ull
 /** Numbers of the node's own functions. */
 #define LPN_HELPER_OWN 128
 #define LPN_HELPER_OWN_MAX 255
@@ -59,6 +71,10 @@ enum lpn_arg {
     X(8, radio_channel, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE) \
     X(9, radio_power, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE) \
     X(10, radio_send, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE) \
-    X(11, net_send, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE)
+    X(11, net_send, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE) \
+    X(12, buffer_put, LPN_ARG_CONST, LPN_ARG_MEM_READ, LPN_ARG_SIZE, LPN_ARG_MEM_READ, LPN_ARG_SIZE) \
+    X(13, buffer_hold, LPN_ARG_CONST, LPN_ARG_MEM_READ, LPN_ARG_SIZE, LPN_ARG_MEM_READ, LPN_ARG_SIZE) \
+    X(14, buffer_take, LPN_ARG_CONST, LPN_ARG_MEM_READ, LPN_ARG_SIZE, LPN_ARG_NONE, LPN_ARG_NONE) \
+    X(15, buffer_drop, LPN_ARG_CONST, LPN_ARG_MEM_READ, LPN_ARG_SIZE, LPN_ARG_NONE, LPN_ARG_NONE)
 
 #endif

@@ -101,6 +101,7 @@ typedef struct {
     uint32_t state_size;
     const lpn_table *tables;
     uint32_t table_count;
+    lpn_buffers *buffers;       /**< NULL: there are none */
     const lpn_extern *externs;  /**< functions of the node's own, bound */
     uint32_t extern_count;
     uint32_t *drop;             /**< counters by drop reason; the last one also counts all reasons behind it */

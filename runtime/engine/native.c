@@ -7,6 +7,7 @@
 typedef struct {
     lpn_native native;          /* the first member: translated code hands its address on */
     const lpn_env *env;
+    const lpn_view *view;
     int error;
 } call_frame;
 
@@ -18,7 +19,7 @@ static uint32_t call_helper(lpn_native *native, uint32_t number, const uint32_t 
         args[i] = r[i] | (native->upper == NULL ? 0 : (uint64_t)native->upper[i + 1] << 32);
     }
     uint32_t value;
-    int error = lpn_env_call(frame->env, number, args, &value);
+    int error = lpn_env_call(frame->env, frame->view, number, args, &value);
     frame->error = frame->error != LPN_OK ? frame->error : error;
     return value;
 }
@@ -71,14 +72,14 @@ static uint64_t smod(uint64_t a, uint64_t b)
     return b == 0 ? a : b == UINT64_MAX ? 0 : (uint64_t)((int64_t)a % (int64_t)b);
 }
 
-int lpn_native_execute(lpn_native_code *code, const lpn_env *env, void *ctx, uint32_t *r0)
+int lpn_native_execute(lpn_native_code *code, const lpn_env *env, const lpn_view *view, void *ctx, uint32_t *r0)
 {
     call_frame frame = {
         .native = { .helper = call_helper, .atomic = run_atomic,
                     .wide = { [LPN_WIDE_MUL] = mul, [LPN_WIDE_LSH] = lsh, [LPN_WIDE_RSH] = rsh, [LPN_WIDE_ARSH] = arsh,
                               [LPN_WIDE_DIV] = div_, [LPN_WIDE_MOD] = mod, [LPN_WIDE_SDIV] = sdiv,
                               [LPN_WIDE_SMOD] = smod } },
-        .env = env,
+        .env = env, .view = view,
     };
     *r0 = code(ctx, &frame.native);
     return frame.error;

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from lpn.compiler.bundle import MATCH_KINDS, Bundle, BundleError, Entry, Hook, Table
+from lpn.compiler.image import Image
 from lpn.compiler.kept import Migration
 from lpn.runtime.engine.build import BuildError, library
 from lpn.runtime.engines import (DEFAULT_FUEL, MAX_PACKET, OUT_SIZE, VERDICTS, Engine, EngineError, EngineUnavailable,
-                                 Externs, Program, Result, bound, check_meta, entry_bytes)
+                                 Externs, MAX_COMPLETIONS, Program, Result, bound, check_meta, entry_bytes)
 from lpn.runtime.outside import BadArgument, Outside
 
 MAX_TRACES = 256
@@ -100,6 +102,38 @@ class NativeHost:
         if raised is not None:
             raise raised
 
+    def add_chain(self, modules: Iterable[Image]) -> None:
+        """Containers that run one after the other."""
+        pc = self.ffi.new("uint32_t *")
+        for image in modules:
+            raw = image.to_bytes()
+            error = self.lib.lpn_host_add(self.handle, raw, len(raw), pc)
+            self.check(error, f"module {image.name}, instruction {pc[0]}")
+        self.check(self.lib.lpn_host_check(self.handle), "chain")
+
+    def add_buffers(self, bundle: Bundle) -> None:
+        for b in bundle.buffers:
+            self.check(self.lib.lpn_host_buffer(self.handle, b.size, b.entries, b.key_bytes, b.timeout), f"buffer {b.name}")
+
+    def view(self, packet: int, size: int, out: int, now: int) -> None:
+        """For another engine's run: where helpers find the packet and the output buffer, and what time it is."""
+        at = [self.ffi.cast("uint8_t *", address) for address in (packet, out)]
+        self.lib.lpn_host_view(self.handle, at[0], size, at[1], now)
+
+    def completions(self) -> Iterator[tuple[int, bytes]]:
+        """What the last run completed, (buffer, content), and what the runs do that the caller makes over each: until nothing
+        is completed, or there have been too many. An entry is free again when its run is over."""
+        buffer, size = self.ffi.new("uint32_t *"), self.ffi.new("uint32_t *")
+        content, entry = self.ffi.new("uint8_t[]", MAX_PACKET), self.ffi.new("uint8_t **")
+        for left in range(MAX_COMPLETIONS, -1, -1):
+            if not self.lib.lpn_host_completed(self.handle, buffer, content, size, entry):
+                return
+            kept = entry[0]
+            self.lib.lpn_host_taken(self.handle)
+            if left:
+                yield buffer[0], self.ffi.buffer(content, size[0])[:]
+            self.lib.lpn_host_release(self.handle, kept)
+
     def add_table(self, table: Table) -> None:
         """Make a table with its entries; tables are numbered in the order they are added."""
         bits = self.ffi.new("uint16_t[]", [f.width_bits for f in table.key])
@@ -126,14 +160,15 @@ class NativeProgram(Program):
         self.bundle, self.modules = bundle, bundle.chained(hook)
         self.host = host = NativeHost(bundle.record_size, bundle.state_size, fuel)
         self.ffi, self.lib = host.ffi, host.lib
-        pc = self.ffi.new("uint32_t *")
-        for image in self.modules:
-            raw = image.to_bytes()
-            error = self.lib.lpn_host_add(host.handle, raw, len(raw), pc)
-            host.check(error, f"module {image.name}, instruction {pc[0]}")
-        host.check(self.lib.lpn_host_check(host.handle), "chain")
+        host.add_chain(self.modules)
+        self._takers: dict[int, tuple[int, tuple[Image, ...]]] = {}       # by buffer: the number of its chain
+        for number, taker in bundle.completing().items():
+            self._takers[number] = len(self._takers) + 1, bundle.chained(taker)
+            host.check(self.lib.lpn_host_chain_begin(host.handle), "chains")
+            host.add_chain(self._takers[number][1])
         for table in bundle.tables:
             host.add_table(table)
+        host.add_buffers(bundle)
         host.bind(bundle, externs)
         self._length = 0
         self.outside = Outside(lambda: self.ffi.buffer(self.lib.lpn_host_out(host.handle), OUT_SIZE)[:],
@@ -165,11 +200,24 @@ class NativeProgram(Program):
         self.host.set_entries(self._table(table), entries)
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
+        self.outside.begin()
+        self.lib.lpn_host_select(self.host.handle, 0)
+        result = self._run(frame, meta, self.modules)
+        followed = []
+        for buffer, content in self.host.completions():
+            if buffer in self._takers:
+                chain, modules = self._takers[buffer]
+                self.lib.lpn_host_select(self.host.handle, chain)
+                followed.append(self._run(content, meta, modules))
+        return replace(result, completed=tuple(followed)) if followed else result
+
+    def _run(self, frame: bytes, meta: Mapping[str, int] | None, modules: tuple[Image, ...]) -> Result:
+        """One packet through the chain that is selected."""
+        before = len(self.outside.effects)
         for key, value in check_meta(meta).items():
             signed = value - (1 << 32) if key == "rssi" and value >> 31 else value
             setattr(self._meta, key, signed)
         self._length = len(frame)
-        self.outside.begin()
         self.outside.answer = self.answer
         self.lib.lpn_host_run(self.host.handle, frame, len(frame), self._meta, self._packet, self._size,
                               self._result)
@@ -186,9 +234,9 @@ class NativeProgram(Program):
             out=packet if r.rebuilt else None,
             insns=r.insns,
             packet=packet,
-            fault=f"module {self.modules[r.module].name}, instruction {r.pc}: {error}" if r.error else None,
+            fault=f"module {modules[r.module].name}, instruction {r.pc}: {error}" if r.error else None,
             traces=tuple((self._traces[2 * i], self._traces[2 * i + 1]) for i in range(count)),
-            effects=tuple(self.outside.effects),
+            effects=tuple(self.outside.effects[before:]),
         )
 
 

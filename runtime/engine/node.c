@@ -176,6 +176,7 @@ static void run_once(lpn_node *node, lpn_work *work, lpn_hook *hook, const lpn_e
                             .event = event->event == LPN_TX_DONE ? event->selector[0] : 0 };
     node->running = hook;
     work->chain.env = &node->env;
+    work->chain.buffers = work == node->isr ? NULL : set->buffers;
     take_chain(work, set, hook);
     lpn_chain_run(&work->chain, packet, size, &meta, result);
 
@@ -219,6 +220,20 @@ static void release(const lpn_node *node, uint8_t *packet)
     }
 }
 
+/* What the run has completed in a buffer is the next event, with what is known of the packet that completed it. */
+static void completed(lpn_node *node, lpn_work *work, const lpn_event *event)
+{
+    lpn_buffers *buffers = node->set->buffers;
+    if (work->completed || buffers == NULL || !buffers->completed) {
+        return;
+    }
+    buffers->completed = false;
+    work->completed = true;
+    work->complete = (lpn_event){ .event = LPN_BUFFER_COMPLETE, .selector = { buffers->index },
+                                  .packet = buffers->content, .size = buffers->size, .time = event->time,
+                                  .lqi = event->lqi, .iface = event->iface, .rssi = event->rssi };
+}
+
 /* Run a hook, then what its chain completed, what that completed, and so on: no more often than a chain has
  * containers, so that it ends. */
 static void run(lpn_node *node, lpn_work *work, lpn_hook *hook, const lpn_event *event)
@@ -228,6 +243,7 @@ static void run(lpn_node *node, lpn_work *work, lpn_hook *hook, const lpn_event 
     node->active = work;
     work->completed = false;
     run_once(node, work, hook, event);
+    completed(node, work, event);
     for (unsigned left_over = LPN_MAX_CHAIN; work->completed; left_over--) {
         const lpn_event complete = work->complete;
         work->completed = false;
@@ -238,12 +254,15 @@ static void run(lpn_node *node, lpn_work *work, lpn_hook *hook, const lpn_event 
             hook->stats.events++;
             if (left_over > 0) {
                 run_once(node, work, hook, &complete);
+                completed(node, work, &complete);
             } else {
                 hook->stats.overruns++;
                 work->completed = false;
             }
         }
-        release(node, complete.packet);
+        if (node->set->buffers == NULL || !lpn_buffers_release(node->set->buffers, complete.packet)) {
+            release(node, complete.packet);
+        }
         if (left_over == 0) {
             break;
         }

@@ -217,6 +217,7 @@ int lpn_node_host_begin(lpn_node_host *host, lpn_host *memory)
     set->set.state = chain->state;
     set->set.state_size = chain->state_size;
     set->set.tables = chain->env->tables;
+    set->set.buffers = chain->buffers;
     set->set.table_count = chain->env->table_count;
     set->set.externs = chain->env->externs;
     set->set.extern_count = chain->env->extern_count;

@@ -90,6 +90,7 @@ int lpn_state_migrate(lpn_chain *chain, const lpn_container *container, const lp
         run->region[run->regions++] = regions[i];
     }
     run->env = NULL;
+    run->view = (lpn_view){ 0 };
     run->fuel = chain->fuel;
     run->insns = 0;
     error = lpn_execute(run, &container->program, lpn_address(ctx), 0);

@@ -30,7 +30,8 @@ int lpn_host_thumb2_run(const uint8_t *text, size_t size, bool clean32, void *ct
     if (error == LPN_OK) {
         error = lpn_container_translate(&container, code, code_size, map, &used);
     }
-    return error != LPN_OK ? error : lpn_native_execute(container.native, lpn_host_env(host), ctx, r0);
+    const lpn_view nothing = { 0 };
+    return error != LPN_OK ? error : lpn_native_execute(container.native, lpn_host_env(host), &nothing, ctx, r0);
 }
 
 /* On the core itself: container number `index` of the host runs as code from now on. */

@@ -147,20 +147,38 @@ static int call_extern(const lpn_env *env, uint32_t index, const uint64_t *r, ui
     return LPN_OK;
 }
 
-int lpn_env_call(const lpn_env *env, uint32_t number, const uint64_t *r, uint32_t *value)
+static uint32_t clock_of(const lpn_env *env)
+{
+    return env == NULL ? 0 : env->clock != NULL ? env->clock(env->user) : env->now;
+}
+
+static int call_buffer(const lpn_env *env, const lpn_view *view, enum lpn_buffer_call what, const uint64_t *r, uint32_t *value)
+{
+    return lpn_buffers_call(view, what, r, clock_of(env), value);
+}
+
+int lpn_env_call(const lpn_env *env, const lpn_view *view, uint32_t number, const uint64_t *r, uint32_t *value)
 {
     *value = 0;
     switch (number) {
     case LPN_HELPER_LOOKUP:
         return look_up(env, r, value);
     case LPN_HELPER_CLOCK_US:
-        *value = env == NULL ? 0 : env->clock != NULL ? env->clock(env->user) : env->now;
+        *value = clock_of(env);
         return LPN_OK;
     case LPN_HELPER_TRACE:
         if (env != NULL && env->trace != NULL) {
             env->trace(env->user, r[0], r[1]);
         }
         return LPN_OK;
+    case LPN_HELPER_BUFFER_PUT:
+        return call_buffer(env, view, LPN_BUFFER_PUT, r, value);
+    case LPN_HELPER_BUFFER_HOLD:
+        return call_buffer(env, view, LPN_BUFFER_HOLD, r, value);
+    case LPN_HELPER_BUFFER_TAKE:
+        return call_buffer(env, view, LPN_BUFFER_TAKE, r, value);
+    case LPN_HELPER_BUFFER_DROP:
+        return call_buffer(env, view, LPN_BUFFER_DROP, r, value);
     default:
         if (number >= LPN_HELPER_OWN) {
             return call_extern(env, number - LPN_HELPER_OWN, r, value);
@@ -204,7 +222,7 @@ static int call_helper(lpn_run *run, uint32_t number, uint64_t *r)
         }
     }
     uint32_t value;
-    int error = lpn_env_call(run->env, number, r + 1, &value);
+    int error = lpn_env_call(run->env, &run->view, number, r + 1, &value);
     r[0] = value;
     return error;
 }

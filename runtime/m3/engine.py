@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from lpn.compiler.bundle import Bundle, Entry
 from lpn.compiler.kept import Migration
@@ -22,9 +23,14 @@ class M3Program(Program):
     def __init__(self, bundle: Bundle, fuel: int, externs: Externs | None = None, core: Core | None = None) -> None:
         self.bundle = bundle
         self.host = host = M3Host(bundle.record_size, bundle.state_size, fuel, core)
-        for image in bundle.chained():
-            host.add(image.to_bytes(), image.name)
-        host.check(host.core.call("lpn_host_check", host.handle), "chain")
+        self._modules = {0: bundle.chained()}
+        host.add_chain(self._modules[0])
+        self._takers = {buffer: number for number, buffer in enumerate(bundle.completing(), 1)}
+        for buffer, number in self._takers.items():
+            self._modules[number] = bundle.chained(bundle.completing()[buffer])
+            host.check(host.core.call("lpn_host_chain_begin", host.handle), "chains")
+            host.add_chain(self._modules[number])
+        host.add_buffers(bundle)
         for table in bundle.tables:
             host.add_table(table)
         host.bind(bundle, externs)
@@ -56,6 +62,14 @@ class M3Program(Program):
         self.host.set_entries(self._table(table), entries)
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
+        result = self._run(frame, meta, 0)
+        followed = tuple(self._run(content, meta, self._takers[buffer]) for buffer, content in self.host.completions()
+                         if buffer in self._takers)
+        return replace(result, completed=followed) if followed else result
+
+    def _run(self, frame: bytes, meta: Mapping[str, int] | None, chain: int) -> Result:
+        """One packet through one chain."""
+        self.host.core.call("lpn_host_select", self.host.handle, chain)
         host, core = self.host, self.host.core
         given = host.ffi.new("lpn_host_meta *")
         for key, value in check_meta(meta).items():
@@ -77,7 +91,7 @@ class M3Program(Program):
             out=packet if r.rebuilt else None,
             insns=None if self.translated else r.insns,
             packet=packet,
-            fault=f"module {self.bundle.chain[r.module]}, instruction {r.pc}: {error}" if r.error else None,
+            fault=f"module {self._modules[chain][r.module].name}, instruction {r.pc}: {error}" if r.error else None,
             traces=host.traces(),
             thumb=count.thumb, cycles=count.cycles, flash_cycles=count.flash_cycles,
         )
@@ -94,7 +108,7 @@ class Thumb2Program(M3Program):
         super().__init__(bundle, fuel, externs, core)
         host, core = self.host, self.host.core
         at, translated, self.loading = CODE, [], []
-        for index, image in enumerate(bundle.chained()):
+        for index, image in enumerate(image for modules in self._modules.values() for image in modules):
             slots = len(image.text) // 8
             code_map = host.put("image", bytes(2 * slots + 2))
             core.forget()

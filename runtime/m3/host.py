@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import cffi
 
 from lpn.compiler.bundle import MATCH_KINDS, Bundle, Entry, Table
+from lpn.compiler.image import Image
 from lpn.runtime.engine.build import declarations
-from lpn.runtime.engines import MAX_PACKET, EngineError, Externs, bound, entry_bytes
+from lpn.runtime.engines import MAX_COMPLETIONS, MAX_PACKET, EngineError, Externs, bound, entry_bytes
 
 from .core import Core
 
@@ -82,6 +83,28 @@ class M3Host:
         error = self.core.call("lpn_host_add", self.handle, self.put("image", image), len(image), self._room["c"])
         pc = int.from_bytes(self.core.read(self._room["c"], 4), "little")
         self.check(error, f"module {name}, instruction {pc}")
+
+    def add_chain(self, modules: Iterable[Image]) -> None:
+        """Containers that run one after the other."""
+        for image in modules:
+            self.add(image.to_bytes(), image.name)
+        self.check(self.core.call("lpn_host_check", self.handle), "chain")
+
+    def add_buffers(self, bundle: Bundle) -> None:
+        for b in bundle.buffers:
+            self.check(self.core.call("lpn_host_buffer", self.handle, b.size, b.entries, b.key_bytes, b.timeout), f"buffer {b.name}")
+
+    def completions(self) -> Iterator[tuple[int, bytes]]:
+        """What the last run completed, as NativeHost has it."""
+        for left in range(MAX_COMPLETIONS, -1, -1):
+            buffer, size, entry = (self._room["c"] + at for at in (0, 4, 8))
+            if not self.core.call("lpn_host_completed", self.handle, buffer, self._room["packet"], size, entry):
+                return
+            number, octets, kept = (int.from_bytes(self.core.read(at, 4), "little") for at in (buffer, size, entry))
+            self.core.call("lpn_host_taken", self.handle)
+            if left:
+                yield number, self.core.read(self._room["packet"], octets)
+            self.core.call("lpn_host_release", self.handle, kept)
 
     def add_table(self, table: Table) -> None:
         """Make a table with its entries; tables are numbered in the order they are added."""

@@ -8,6 +8,7 @@ that the verifier or the C engine has passed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from lpn.compiler.bundle import Bundle, Entry, Hook
@@ -92,6 +93,9 @@ class RbpfVm:
         return self.ffi.string(self._message).decode(errors="replace")
 
 
+Chain = list[tuple[Image, RbpfVm]]
+
+
 class RbpfProgram(Program):
     """A bundle in rbpf; memory and chain are kept in Python."""
 
@@ -109,17 +113,21 @@ class RbpfProgram(Program):
         self._length = 0
         self.outside = Outside(self._out.bytes, lambda: self._packet.view[:self._length], range(len(bundle.hooks)))
         self.host.outside(self.outside)
-        shared = (self._record, self._state, self._out)
-        self._chain: list[tuple[Image, RbpfVm]] = []
-        modules = bundle.chained(hook)
+        self.host.add_buffers(bundle)
+        self._chain = self._make_chain(bundle.chained(hook))
+        self._takers = {number: self._make_chain(bundle.chained(taker)) for number, taker in bundle.completing().items()}
+
+    def _make_chain(self, modules: tuple[Image, ...]) -> Chain:
+        chain: Chain = []
         for image in modules:
             if image.kind == Kind.TIMING and len(modules) > 1:
                 raise EngineError("chain: bad chain")
             rodata = Buffer(len(image.rodata), image.rodata)
             data = Buffer(len(image.data), image.data)
-            self._chain.append((image, RbpfVm(image.text, rodata, data, shared, self.host)))
-        if not self._chain:
+            chain.append((image, RbpfVm(image.text, rodata, data, (self._record, self._state, self._out), self.host)))
+        if not chain:
             raise EngineError("chain: bad chain")
+        return chain
 
     def state(self) -> bytes:
         return self._state.bytes()
@@ -146,20 +154,29 @@ class RbpfProgram(Program):
         self.host.set_entries(self._table(table), entries)
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
+        self.outside.begin()
+        result = self._run(frame, meta, self._chain)
+        followed = tuple(self._run(content, meta, self._takers[buffer]) for buffer, content in self.host.completions()
+                         if buffer in self._takers)
+        return replace(result, completed=followed) if followed else result
+
+    def _run(self, frame: bytes, meta: Mapping[str, int] | None, chain: Chain) -> Result:
+        """One packet through one chain."""
         values = check_meta(meta)
+        self._before = len(self.outside.effects)
         if len(frame) > MAX_PACKET:
             return self._result(1, REASON_ENGINE, None, frame, "packet too long")
         self._length = len(frame)
-        self.outside.begin()
         self.outside.answer = self.answer
         self._packet.view[:len(frame) + WINDOW] = frame + bytes(WINDOW)
         for region in (self._record, self._out):
             region.view[:region.size] = bytes(region.size)
         self._ctx.view[:] = context(self._packet.address, len(frame), self._record.address, self._state.address,
                                     self._out.address, values)
-        self._chain[0][1].environment(values["clock"])
+        self.host.view(self._packet.address, len(frame), self._out.address, values["clock"])
+        chain[0][1].environment(values["clock"])
         verdict, arg, out, size = 0, 0, None, len(frame)
-        for image, vm in self._chain:
+        for image, vm in chain:
             try:
                 r0 = vm.run(self._ctx.address, CONTEXT_SIZE, self._packet.address, len(frame) + WINDOW)
                 said = r0 & 0xFFFF
@@ -207,7 +224,7 @@ class RbpfProgram(Program):
         return Result(word, self._reason(arg, error) if word == "DROP" else None,
                       arg if word == "DELIVER" else None, out, None, out if out is not None else packet,
                       f"module {module}: {error}" if error and module else error or None,
-                      self._chain[0][1].traces(), tuple(self.outside.effects))
+                      self._chain[0][1].traces(), tuple(self.outside.effects[self._before:]))
 
 
 class RbpfEngine(Engine):
