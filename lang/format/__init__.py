@@ -7,18 +7,18 @@ token by token with the general ones. The result parses to the same program, and
 """
 from __future__ import annotations
 
-from antlr4 import InputStream, Token
+import re
 
 from ..build import items_of
 from ..diagnostics import Diagnostics
-from ..grammar.LpnLexer import LpnLexer
 from ..source import Source
 from ..syntax import parse_tree
 from .breaks import decide
 from .columns import align
 from .lines import Page
-from .pieces import COMMENT, Text
+from .pieces import Text
 
+WORDS = re.compile(r"\w+|[^\w\s]")            # what formatting must leave as it is, whatever stands between
 WIDTH = 120                                     # columns of a line of code; comments may be longer
 
 
@@ -36,21 +36,6 @@ def format_source(source: Source) -> str:
     decide(page, WIDTH)
     align(page, WIDTH)
     out = page.render()
-    if words(out) != words(source.text):
+    if WORDS.findall(out) != WORDS.findall(source.text):
         raise AssertionError(f"formatting would change {source.name}; it is left as it is")
     return out
-
-
-def words(text: str) -> list[str]:
-    """The tokens and comments, which formatting keeps; of comments of several lines without the indentation."""
-    lexer = LpnLexer(InputStream(text))
-    lexer.removeErrorListeners()
-    found, at = [], 0
-    while True:
-        token = lexer.nextToken()
-        end = len(text) if token.type == Token.EOF else token.start
-        found += ["\n".join(line.strip() for line in each.split("\n")) for each in COMMENT.findall(text, at, end)]
-        if token.type == Token.EOF:
-            return found
-        found.append(token.text)
-        at = token.stop + 1
