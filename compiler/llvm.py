@@ -28,7 +28,8 @@ def target_machine(cpu: str) -> llvm.TargetMachine:
 def optimize(module: ir.Module, target: Target, level: int = 2) -> llvm.ModuleRef:
     """Parses, verifies and optimises a module for the target."""
     machine = target_machine(target.cpu)
-    module.data_layout = str(machine.target_data)
+    # As if registers had 32 bits: no tables packed into 64-bit numbers, no arithmetic wider than it is written.
+    module.data_layout = str(machine.target_data).replace("n32:64", "n32")
     ref = llvm.parse_assembly(str(module))
     ref.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=level)
@@ -36,6 +37,7 @@ def optimize(module: ir.Module, target: Target, level: int = 2) -> llvm.ModuleRe
     options.loop_vectorization = options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(ref, builder)
+    ref.data_layout = str(machine.target_data)
     return ref
 
 

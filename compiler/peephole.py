@@ -3,6 +3,7 @@
 - `if C goto A; goto B; A:` becomes `if !C goto B`;
 - `t = x; t &= m; if t != 0 goto A` becomes `if x & m goto A` (JSET, RFC 9669 4.3), also for a sign bit moved to the top;
 - `x <<= 32; x >>= 32` becomes `wx = wx`, which clears the upper half as well and keeps to 32 bits;
+- `be64 x; x >>= 40` of a number of 32 bits, which LLVM makes of narrower swaps and a shift, is `be32 x; wx >>= 8`;
 - a jump to a jump goes where that goes, a jump to `exit` is `exit`.
 """
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .isa import ALU, ALU64, ALU_OPS, JMP, JMP32, JMP_OPS, X
-from .rewrite import Line, live_out, read, sweep, write
+from .rewrite import Line, live_out, narrow_in, read, sweep, write
 
 INVERSE = {JMP_OPS[a]: JMP_OPS[b] for pair in (("JEQ", "JNE"), ("JGT", "JLE"), ("JGE", "JLT"), ("JSGT", "JSLE"),
                                               ("JSGE", "JSLT")) for a, b in (pair, pair[::-1])}
-AND, MOV, LSH, RSH, ARSH = (ALU_OPS[n] for n in ("AND", "MOV", "LSH", "RSH", "ARSH"))
+AND, MOV, LSH, RSH, ARSH, END = (ALU_OPS[n] for n in ("AND", "MOV", "LSH", "RSH", "ARSH", "END"))
+BE = ALU | X | END
 JEQ, JNE, JSET, JSLT, JSGT = (JMP_OPS[n] for n in ("JEQ", "JNE", "JSET", "JSLT", "JSGT"))
 ROUNDS = 4
 
@@ -26,6 +28,7 @@ def improve(text: bytes, lines: list[tuple[int, str, int]]) -> tuple[bytes, list
         before = len(code)
         thread_jumps(code)
         clear_upper_halves(code)
+        narrow_swaps(code)
         code = sweep(code)
         invert_branches(code)
         code = sweep(code)
@@ -80,6 +83,46 @@ def clear_upper_halves(code: list[Line]) -> None:
         code[i + 1].insn = replace(down, op=ALU | X | MOV, src=source, imm=0)
         for at in gone:
             code[at].dead = True
+
+
+def narrow_swaps(code: list[Line]) -> None:
+    wide = [i for i, line in enumerate(code) if line.insn.op == BE and line.insn.imm == 64]
+    if not wide:
+        return
+    targets = {line.target for line in code if line.target is not None}
+    live, fits = live_out(code), narrow_in(code)
+    for i in wide:
+        shifts = shifts_of(code, i, targets, live) if fits[i] >> code[i].insn.dst & 1 else []
+        if shifts and all(code[at].insn.imm >= 32 for at in shifts):
+            code[i].insn = replace(code[i].insn, imm=32)
+            for at in shifts:
+                code[at].insn = replace(code[at].insn, op=ALU | RSH, imm=code[at].insn.imm - 32)
+                code[at].dead = code[at].insn.imm == 0
+
+
+def shifts_of(code: list[Line], i: int, targets: set, live: list[int]) -> list[int]:
+    """The shifts to the right that are all that is made of instruction i's result, copies of it included; [] if there is more."""
+    holders, shifts = {code[i].insn.dst}, []
+    while holders:
+        i += 1
+        insn = code[i].insn if i < len(code) else None
+        if insn is None or code[i] in targets or insn.is_jump or insn.is_call or insn.is_exit or insn.is_atomic:
+            alive = live[i - 1]
+            return shifts if not any(alive >> reg & 1 for reg in holders) else []
+        if insn.is_alu and insn.cls == ALU64 and insn.dst in holders and insn.code == RSH and not insn.uses_reg:
+            shifts.append(i)
+            holders.discard(insn.dst)
+        elif insn.is_alu and insn.cls == ALU64 and insn.code == MOV and insn.uses_reg and insn.off == 0 and insn.src in holders:
+            holders.add(insn.dst)
+        else:
+            copies = insn.is_alu and insn.code == MOV or insn.is_load or insn.is_lddw         # these do not read what they write
+            reads = {insn.src} if insn.is_alu and insn.uses_reg or insn.is_load or insn.is_store else set()
+            reads |= {insn.dst} if not copies else set()
+            if reads & holders:
+                return []
+            if insn.is_alu or insn.is_load or insn.is_lddw:
+                holders.discard(insn.dst)
+    return shifts
 
 
 def invert_branches(code: list[Line]) -> None:

@@ -31,3 +31,27 @@ def test_upper_halves(name):
     shown = [line.split("  ")[-1].strip() for line in disassemble(better)]
     assert [line for line in shown if line in ("w1 = w1", "w3 = w1")] == moves
     assert len(better) < len(text) or not moves
+
+
+SWAPS = {
+    "of 16 bits": ("r1 = *(u16 *)(r10 - 8)\nr1 = be64 r1\nr1 >>= 40\nr0 = r1\nexit", True),
+    "of 32 bits": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nr1 >>= 52\nr0 = r1\nexit", True),
+    "all of them": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nr1 >>= 32\nr0 = r1\nexit", True),
+    "twice shifted": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nr2 = r1\nr2 >>= 54\nr1 >>= 36\nr0 = r2\nr0 += r1\nexit", True),
+    "known from another block": ("w1 = w3\nif w3 == 8 goto B\nw1 += 1\nB: r1 = be64 r1\nr1 >>= 48\nr0 = r1\nexit", True),
+    "of 64 bits": ("r1 = be64 r1\nr1 >>= 48\nr0 = r1\nexit", False),
+    "of 64 bits on one path": ("if w3 == 8 goto B\nw1 = 1\nB: r1 = be64 r1\nr1 >>= 48\nr0 = r1\nexit", False),
+    "shifted too little": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nr1 >>= 16\nr0 = r1\nexit", False),
+    "used as it is": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nr2 = r1\nr2 >>= 40\nr0 = r1\nr0 += r2\nexit", False),
+    "used in another block": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nr2 = r1\nr2 >>= 40\nif w3 == 8 goto B\nr2 += r1\nB: r0 = r2\nexit", False),
+}
+
+
+@pytest.mark.parametrize("name", SWAPS)
+def test_swaps(name):
+    """What LLVM makes of narrow swaps and shifts keeps to 32 bits, and means what it meant."""
+    code, narrowed = SWAPS[name]
+    text = assemble(BEGIN + "*(u64 *)(r10 - 8) = r1\n" + code)
+    better, _ = improve(text, [])
+    assert run_raw(better).r0 == run_raw(text).r0
+    assert ("be64" not in "".join(disassemble(better))) == narrowed
