@@ -3,8 +3,11 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
+from pathlib import Path
+from random import Random
 
 import pytest
+from cli import lpnc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -240,3 +243,23 @@ def test_arguments_are_checked_at_run_time() -> None:
     assert put(number=1) == put(key_size=3) == put(size=16) == put(0, 8, 257, 0, 0) == put(0, 8, 0, 11, 0) == put(0, 8, 0, 3, 8) == bad
     assert put(1 << 16, 8, 0, 0, 8) == put(0, 1 << 16, 0, 0, 8) == put(number=7, helper=14) == bad
     assert put(0, 8, 0, 0, 9) == str(TOO_LONG) and put(0, 8, 0, 10, 0) == str(DUPLICATE) and put() == str(COMPLETE)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_node_runs_their_chains(seed: int, tmp_path: Path) -> None:
+    """The C node and its second writing have the same time line, overruns of too many completions included."""
+    rng, at, lines = Random(seed), 0, ["node short=1", "until 400 s"]
+    while at < 390 * SECOND:
+        at += rng.choice((5_000, 50_000, SECOND, 6 * SECOND))
+        fill = rng.choice((b"\x05", b"\x06", b"\x4d", b"\x4e"))
+        if rng.random() < 0.8:
+            frame = piece(rng.choice((1, 2)), rng.choice((0, 8, 16, 20, 20, 24)), rng.choice((0, 8, 16, 4)), fill * rng.choice((8, 8, 8, 4, 16, 0, 7)),
+                          rng.choice((0, 0, 1, 2)))
+        else:
+            frame = bytes([rng.randrange(10, 15), rng.choice((5, 6))]) + fill * rng.choice((0, 3, 40, 41))
+        lines.append(f"{at} us air {frame.hex()}")
+    (tmp_path / "kept.lpn").write_text(TEXT)
+    (tmp_path / "kept.events").write_text("\n".join(lines) + "\n")
+    done = lpnc("run", tmp_path / "kept.lpn", "--events", tmp_path / "kept.events", "--compare", "engine,reference")
+    assert done.exit_code == 0, done.output[-2000:]
+    assert "buffer.complete.0" in done.output and "buffer.complete.1" in done.output

@@ -52,6 +52,7 @@ class NativeDispatch(Dispatch):
             memory.add_table(table)
             if entries and table.name in entries:
                 memory.set_entries(table, entries[table.name])
+        memory.add_buffers(bundle)
         memory.bind(bundle, externs)
         memory.check(self.lib.lpn_node_host_begin(self.handle, memory.handle), "node")
         pc = self.ffi.new("uint32_t *")
