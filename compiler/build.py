@@ -149,8 +149,9 @@ def bundle_entry(t: ast.Table, e: control.Entry) -> bundles.Entry:
     return bundles.Entry(tuple(matches), e.action, data.ljust(max(data_octets(t), 8), b"\0"), e.priority)
 
 
-def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2) -> Compiled:
-    """Compiles a checked program. Raises DiagnosticError for what the compiler refuses, BuildError for the rest."""
+def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2, listings: bool = True) -> Compiled:
+    """Compiles a checked program. Raises DiagnosticError for what the compiler refuses, BuildError for the rest. `listings`:
+    with the IR, the assembly, and the source line of each instruction; who compiles thousands does without."""
     t = TARGETS[target]
     externs.check(program)
     if t.name != "lpn" and externs.own(program):
@@ -163,7 +164,7 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
     if not hooks:
         raise BuildError("the program has no parser, processor or deparser to compile" if not program.hooks else
                          f"the protocol has no chain for {RX_DONE}, and target {target} runs no other")
-    lowering = ProgramLowering(program, t)
+    lowering = ProgramLowering(program, t, listings)
     lowered: dict[str, Lowered] = {}
     made_of: list[tuple[Hook, tuple[str, ...]]] = []
     for hook in hooks:
@@ -187,7 +188,7 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
 def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int, needs: KeptTable | None = None) -> Container:
     """`needs`: of a migration, what its record is."""
     ref = optimize(lowered.module, target, level)
-    ir_text = str(ref)
+    ir_text = str(ref) if lowering.listings else ""
     obj = emit_object(ref, target)
     code = read_object(obj, "xdp" if target.name == "xdp" else "lpn")
     used = stack_used(code.text)
@@ -208,7 +209,8 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
                       state_hash=lowering.state.hash, state_size=lowering.state.size)
     except ImageError as e:
         raise BuildError(f"{lowered.name}: {e}") from None
-    return Container(lowered, obj, emit_assembly(ref, target), ir_text, code, image, target)
+    assembly = emit_assembly(ref, target) if lowering.listings else ""
+    return Container(lowered, obj, assembly, ir_text, code, image, target)
 
 
 def stack_used(text: bytes) -> int:

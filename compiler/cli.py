@@ -30,7 +30,7 @@ COMMANDS = {
     "bench": "Measure the compiler and the engines.",
 }
 #: Commands that are not in `commands`: they are modules of the compiler, or of the language.
-OWN_MODULES = {"fuzz": "lpn.compiler.fuzz", "bench": "lpn.compiler.bench"}
+OWN_MODULES = {"bench": "lpn.compiler.bench"}
 INTERRUPTED, PIPE_CLOSED = 130, 141             # as a shell reports SIGINT and SIGPIPE
 
 

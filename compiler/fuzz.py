@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
-
-import click
 
 from lpn.lang import ast, tables as control
 from lpn.lang.check import check
@@ -108,6 +107,7 @@ def add_packets(case: Case, choose: Choose, packets: int) -> Case:
     return case
 
 
+@lru_cache(4)
 def checked(text: str) -> ast.Program:
     try:
         return check(load(Source("random.lpn", text)))
@@ -162,7 +162,7 @@ def expected(program: ast.Program, case: Case) -> tuple[list, dict]:
 
 def compile_variant(program: ast.Program, variant: Variant) -> Compiled:
     try:
-        return compile_program(program, "lpn", variant.fuse, variant.level)
+        return compile_program(program, "lpn", variant.fuse, variant.level, listings=False)
     except DiagnosticError as error:
         raise Refused("compiler refuses", error.diagnostics[0].message) from error
     except BuildError as error:
@@ -244,7 +244,7 @@ def run_kernel(case: Case, tally: Counter | None = None) -> None:
     results, state = expected(program, case)
     given = control.from_json(case.program.tables, program)
     try:
-        compiled = compile_program(program, "xdp", True)
+        compiled = compile_program(program, "xdp", True, listings=False)
     except (DiagnosticError, BuildError) as error:
         raise Refused("compiler refuses", str(error)) from error
     runner = KernelRunner(compiled, given)
@@ -269,9 +269,12 @@ def what_differs(got, want) -> str:
 
 # ---------------------------------------------------------------- making a failure small
 
-def shows(case: Case, failure: Failure, variants: Sequence[Variant]) -> bool:
+def shows(case: Case, failure: Failure, variants: Sequence[Variant], kernel: bool = False) -> bool:
     try:
-        run_case(case, variants)
+        if kernel:
+            run_kernel(case)
+        else:
+            run_case(case, variants)
     except Refused:
         return False
     except Failure as error:
@@ -281,13 +284,13 @@ def shows(case: Case, failure: Failure, variants: Sequence[Variant]) -> bool:
     return False
 
 
-def reduce_case(case: Case, failure: Failure, variants: Sequence[Variant] = VARIANTS, seconds: float = 60.0) -> Case:
+def reduce_case(case: Case, failure: Failure, variants: Sequence[Variant] = VARIANTS, seconds: float = 60.0, kernel: bool = False) -> Case:
     """A smaller case with the same kind of failure: fewer packets, then less text, then shorter packets."""
     end = time.monotonic() + seconds
     variants = [v for v in variants if f"{v}:" in str(failure) or f"{v} " in str(failure)] or list(variants)
 
     def fails(packets: list, program: Program = case.program) -> bool:
-        return time.monotonic() < end and shows(Case(program, packets), failure, variants)
+        return time.monotonic() < end and shows(Case(program, packets), failure, variants, kernel)
 
     packets = case.packets
     for some in ([], *([p] for p in packets)):
@@ -312,80 +315,3 @@ def reduce_case(case: Case, failure: Failure, variants: Sequence[Variant] = VARI
                 frame, meta = simpler
                 break
     return Case(program, packets)
-
-
-# ---------------------------------------------------------------- the endless loop
-
-@dataclass
-class Found:
-    """A failure: the seed of its program, the small case, where it was saved."""
-
-    seed: int
-    failure: Failure
-    case: Case
-    path: Path | None = None
-
-
-def run(seed: int = 0, seconds: float | None = None, programs: int | None = None, packets: int = 10,
-        engines: Sequence[str] = ("engine", "rbpf"), corpus_dir: Path | None = None, reduce: bool = True,
-        progress: Callable[[str], None] | None = None, stop_at: int | None = None) -> tuple[list[Found], Counter]:
-    """Tries program after program, from `seed` on, until the time or the number of programs is used up. Each new kind of
-    failure is made small and saved to `corpus_dir`; of a kind that was seen before only the first is kept."""
-    tally: Counter = Counter()
-    found: dict[str, Found] = {}
-    variants = [v for v in VARIANTS if v.engine in engines]
-    end = time.monotonic() + seconds if seconds is not None else None
-    at = seed
-    while (programs is None or at - seed < programs) and (end is None or time.monotonic() < end):
-        if stop_at is not None and len(found) >= stop_at:
-            break
-        case = Case(Program("", {}, False))
-        try:
-            choose = RandomChoose(at)
-            case = Case(Generator(choose, at % 8 == 7).program())
-            add_packets(case, choose, packets)
-            run_case(case, variants, tally)
-            tally["programs"] += 1
-        except Refused as error:
-            tally[f"refused: {str(error)[:70]}"] += 1
-        except Exception as problem:
-            error = problem if isinstance(problem, Failure) else Failure(f"fuzzer stumbles {type(problem).__name__}", str(problem))
-            tally[f"failed: {error.kind}"] += 1
-            if error.kind not in found:
-                found[error.kind] = keep(at, error, case, variants, corpus_dir, reduce)
-                if progress is not None:
-                    where = f", saved as {found[error.kind].path}" if found[error.kind].path else ""
-                    progress(f"program {at}: {str(error).splitlines()[0][:200]}{where}")
-        at += 1
-        if progress is not None and (at - seed) % 50 == 0:
-            progress(f"{at - seed} programs, {sum(n for k, n in tally.items() if k.startswith('compared'))} packets compared, "
-                     f"{len(found)} kinds of failure")
-    return list(found.values()), tally
-
-
-def keep(seed: int, failure: Failure, case: Case, variants: Sequence[Variant], corpus_dir: Path | None, reduce: bool) -> Found:
-    small = reduce_case(case, failure, variants) if reduce else case
-    name = "".join(c if c.isalnum() else "-" for c in failure.kind).strip("-")
-    path = small.save(corpus_dir, f"{name}-{seed}", str(failure).splitlines()[0][:160]) if corpus_dir is not None else None
-    return Found(seed, failure, small, path)
-
-
-@click.command("fuzz")
-@click.option("--seed", default=0, show_default=True, help="The first program's number; the same number gives the same program.")
-@click.option("--seconds", type=float, help="Stop after this time; without it and --programs: never.")
-@click.option("--programs", type=int, help="Stop after this many programs.")
-@click.option("--packets", default=10, show_default=True, help="Packets for each program.")
-@click.option("--engine", "engines", multiple=True, type=click.Choice(["engine", "rbpf", "m3", "thumb2"]),
-              help="Engines to compare; default: engine and rbpf.")
-@click.option("--corpus", type=click.Path(file_okay=False, path_type=Path), help="Save each failure here, made small.")
-@click.option("--no-reduce", is_flag=True, help="Save failures as they are.")
-def command(seed: int, seconds: float | None, programs: int | None, packets: int, engines: tuple[str, ...],
-            corpus: Path | None, no_reduce: bool) -> None:
-    """Random programs and packets: every engine against the reference interpreter, and the verifier on every container."""
-    try:
-        found, tally = run(seed, seconds, programs, packets, engines or ("engine", "rbpf"), corpus, not no_reduce, click.echo)
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
-    for name, number in sorted(tally.items()):
-        click.echo(f"{number:8}  {name}")
-    raise SystemExit(1 if found else 0)

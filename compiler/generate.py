@@ -183,6 +183,8 @@ class Context:
     assigns_headers: bool = False
     looping: bool = False
     lookahead: bool = False
+    octets: bool = False                        # `payload[i]` is possible
+    stacks: tuple[str, ...] = ()                # in a parser: those with .lastIndex
     result: Any = None
 
     def inside(self) -> "Context":
@@ -204,7 +206,7 @@ class Context:
                 out += self.headers[text].values(text, self.assigns(text))
         for register in self.registers:
             base = f"{register.name}[1]" if register.size > 1 else f"{register.name}[0]" if register.size else register.name
-            writes = self.place in ("processor", "action")
+            writes = self.place in ("processor", "action", "timing")
             if isinstance(register.cell, StructInfo):
                 out += register.cell.values(base, writes)
             else:

@@ -1,7 +1,7 @@
 """Random codecs for simple headers."""
 from __future__ import annotations
 
-from .generate import BOOL, Context, FieldInfo, HeaderInfo, RegisterInfo, StructInfo, Value, bit, literal
+from .generate import BOOL, ChoiceInfo, Context, FieldInfo, HeaderInfo, RegisterInfo, StructInfo, Value, bit, literal
 from .generate_header import Headers
 
 
@@ -11,7 +11,8 @@ class Codecs(Headers):
         info.codec = f"C{info.name}"
         ctx = Context("codec", registers=[r for r in registers if not isinstance(r.cell, StructInfo)])
         params = self.codec_params(info, headers, ctx)
-        said = [f for f in info.fields if not f.equation or c.chance(1, 4)]
+        tagged = {choice.tag for choice in info.choices}
+        said = [f for f in info.fields if (not f.equation or c.chance(1, 4)) and f.name not in tagged]
         known = list(ctx.values)
         fields = {f.name: Value(f.name, f.ty) for f in info.fields}
         variables: list[str] = []
@@ -59,6 +60,10 @@ class Codecs(Headers):
                 body.append("}")
             ctx.values += [fields[f.name] if isinstance(f, FieldInfo) else f for f in group if not isinstance(f, str)
                            and (f.name if isinstance(f, FieldInfo) else f.text) not in self.followed]
+        for choice in info.choices:
+            tag = self.fresh("t")
+            tags.append((tag, 3))
+            body += [f"{tag} {{", *(f"    {key}: {item};" for key, item in enumerate(self.chosen(choice))), "}"]
         text = ", ".join(params)
         return [f"codec {info.codec}({text}) <-> {info.name} {{", *("    " + line for line in [*self.tag(tags), *variables, *body]), "}"]
 
@@ -90,6 +95,21 @@ class Codecs(Headers):
                     ctx.values.append(Value(name, ty))
                     texts.append(f"{ty} {name}")
         return texts
+
+    def chosen(self, choice: ChoiceInfo) -> list[str]:
+        """Rows that say a choice: an arm, or a tag that has none."""
+        c = self.choose
+        rows = []
+        for arm, ty in choice.arms:
+            if c.chance(1, 3):
+                rows.append(f"{choice.name}.{arm} = {literal(ty, c.value(min(ty.width, 3)))}")
+            if c.chance(1, 4) and ty.width > 8:
+                inside = 8 * c.number(1, ty.width // 8 - 1)
+                rows.append(f"{choice.name}.{arm} = {literal(bit(ty.width - inside), c.value(ty.width - inside))} ++ inline:{inside}")
+            rows.append(f"inline({choice.name}.{arm})")
+        without = [member for member, _ in choice.enum.members if member not in {arm for arm, _ in choice.arms}]
+        rows += [f"{choice.tag} = {choice.enum.ty}.{member}" for member in without]
+        return rows[:8]
 
     inout: list[tuple[str, object]] = []
     followed: set[str] = set()                  # what `following` says is known only at the end

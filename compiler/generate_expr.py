@@ -12,6 +12,7 @@ class Expressions:
     choose: Choose
     enums: list[EnumInfo]
     constants: list[Value]
+    externs = False                             # whether the program declares `sample`
 
     # ------------------------------------------------------------ types
 
@@ -130,7 +131,7 @@ class Expressions:
                 return f"(({ty}) ({self.expr(self.scalar_number(), ctx, depth - 1)}))"
             case 10:
                 return f"({one()} {c.pick('/%')} {self.divisor(ty, ctx)})"
-            case 11 if width <= 63:
+            case 11:
                 return f"({one()} {c.pick(('|+|', '|-|'))} {one()})"
             case 12:
                 number = min(c.value(width), (1 << width) - 1)
@@ -191,7 +192,7 @@ class Expressions:
     def signed(self, ty: Ty, ctx: Context, depth: int) -> str:
         c = self.choose
         one = lambda: self.expr(ty, ctx, depth - 1)
-        match c.number(0, 5):
+        match c.number(0, 8):
             case 0 | 1:
                 return f"({one()} {c.pick('+-*&|^')} {one()})"
             case 2:
@@ -200,6 +201,13 @@ class Expressions:
                 return self.conditional(ty, ctx, depth)
             case 4:
                 return f"({c.pick('-~')}{self.leaf(ty, ctx)})"
+            case 6:
+                return f"({one()} {c.pick('/%')} {self.divisor(ty, ctx)})"
+            case 7:
+                return f"({one()} {c.pick(('|+|', '|-|'))} {one()})"
+            case 8:
+                amount = c.number(0, ty.width + 3) if c.number(0, 2) else self.expr(bit(self.width(16)), ctx, depth - 1)
+                return f"({one()} >> {amount})"
         return f"({one()} << {c.number(0, ty.width + 1)})"
 
     # ------------------------------------------------------------ what only some places have
@@ -213,6 +221,12 @@ class Expressions:
             options.append(lambda: "sizeof(payload)")
         if ty == bit(16) and ctx.place in ("parser", "processor", "deparser") and ctx.headers:
             options.append(lambda: f"sizeof({c.pick([t for t in ctx.headers if '.' in t] or ['payload'])})")
+        if ctx.octets and ty == bit(8):
+            options.append(lambda: f"payload[{self.octet_index(ctx, depth)}]")
+        if ctx.stacks and ty == bit(32):
+            options.append(lambda: f"h.{c.pick(ctx.stacks)}.lastIndex")
+        if ty == bit(16) and self.externs and ctx.place in ("processor", "action", "timing"):
+            options.append(lambda: f"sample({self.expr(bit(32), ctx, depth - 1)}, {self.expr(bit(8), ctx, depth - 1)})")
         if ctx.lookahead and ty.kind == "bit":
             options.append(lambda: self.lookahead(ty))
         if ctx.place in ("processor", "action", "deparser", "function"):
@@ -224,6 +238,12 @@ class Expressions:
         if arrays:
             options.append(lambda: self.cell(c.pick(arrays), ty, ctx, depth))
         return c.pick(options)() if options else ""
+
+    def octet_index(self, ctx: Context, depth: int) -> str:
+        c = self.choose
+        if c.chance(1, 2):
+            return str(c.number(0, 12) if c.number(0, 4) else c.pick((255, 2047, 2048, 65535)))
+        return self.expr(bit(self.width(64)), ctx, depth - 1)
 
     def lookahead(self, ty: Ty) -> str:
         whole = (ty.width + 7) // 8 * 8

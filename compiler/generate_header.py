@@ -40,7 +40,7 @@ class Headers(Statements):
             name = self.fresh("a")
             info.fields.append(FieldInfo(name, ty, bool(equation), when=True))
             return [f"{'le' if little else 'bit'}<{ty.width}> {name}{equation} when ({when});"]
-        if kind == 5 and not simple:
+        if kind == 5 and not (simple and info.choices):
             done = self.choice(info)
             if done:
                 return done

@@ -23,9 +23,16 @@ class Packets:
     def __init__(self, program: ast.Program, state) -> None:
         self.program, self.state = program, state
         self.reference = Reference(program)
+        self.good: list[bytes] = []             # frames that the parser took
         self.parsers = [m for m in program.chain if isinstance(m, ast.Parser)]
 
     def packet(self, choose: Choose) -> bytes:
+        """A new frame, or one that was taken with a few octets changed."""
+        if self.good and choose.chance(1, 2):
+            frame = bytearray(choose.pick(self.good))
+            for _ in range(choose.number(0, 3)):
+                frame[choose.number(0, len(frame) - 1)] = choose.value(8)
+            return bytes(frame)
         frame = bytearray(choose.value(8) for _ in range(choose.number(0, 12)))
         filling = choose.number(0, (1 << 16) - 1)
         kind = choose.number(0, 7)
@@ -46,6 +53,8 @@ class Packets:
             if reason is None:
                 if filling & 1:
                     self.make_hold(frame, run)
+                if frame:
+                    self.good.append(bytes(frame))
                 return frame
             if reason == "PacketTooShort":
                 if len(frame) > MAX_FRAME:

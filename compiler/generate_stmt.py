@@ -127,11 +127,14 @@ class Statements(Expressions):
     def loop(self, ctx: Context, depth: int) -> list[str]:
         c = self.choose
         name, low = self.fresh("i"), c.number(0, 2)
+        turns, length = c.number(0, 4), c.number(1, 2)
+        if not ctx.looping and c.chance(1, 10):             # one that stays a loop
+            turns, length, depth = c.pick((65, 70, 100, 200)), 1, 1
         inner = ctx.inside()
         inner.looping = True
         inner.values.append(Value(name, bit(32)))
-        body = self.block(inner, c.number(1, 2), depth - 1)
-        return [f"for ({name} in {low}..{low + c.number(0, 4)}) {{", *indent(body), "}"]
+        body = self.block(inner, length, depth - 1)
+        return [f"for ({name} in {low}..{low + turns}) {{", *indent(body), "}"]
 
     def switch(self, ctx: Context, depth: int) -> list[str]:
         c = self.choose
@@ -170,7 +173,7 @@ class Statements(Expressions):
             result = None
         elif self.structs and c.chance(1, 4):
             result = c.pick(self.structs)
-        ctx = Context("function", functions=list(functions), result=result)
+        ctx = Context("function", functions=list(functions), result=result, octets=True)
         params: list[tuple[str, object]] = []
         texts = []
         changing = ctx.assigns_headers = c.chance(1, 3)         # all header parameters alike

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lpn.compiler.fuzz import Failure, Refused, Variant, load_case, make_case, run, run_case, run_kernel
+from lpn.compiler.fuzz import Failure, Refused, Variant, load_case, make_case, run_case, run_kernel
+from lpn.compiler.fuzz_loop import Corpus, Loop
 from lpn.compiler.generate import Program, RandomChoose
 from lpn.compiler.generate_modules import Generator
 from lpn.runtime.engines import EngineUnavailable
@@ -78,7 +79,7 @@ def test_saved_cases_come_back(tmp_path: Path) -> None:
 
 def test_failures_are_made_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An engine that is wrong about one verdict is found, and the program that shows it is short."""
-    import lpn.compiler.fuzz as fuzz
+    from lpn.compiler import fuzz
     right = fuzz.show
     results = fuzz.expected
 
@@ -87,7 +88,9 @@ def test_failures_are_made_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         return [type(r)("CONSUMED") if r.verdict == "ACCEPT" else r for r in out], state
 
     monkeypatch.setattr(fuzz, "expected", wrong)
-    found, tally = run(7, programs=1, packets=4, engines=("engine",), corpus_dir=tmp_path)
+    loop = Loop(Corpus.open(tmp_path), ("engine",), packets=4)
+    loop.run(7, programs=1)
+    found = list(loop.found.values())
     assert [f.failure.kind for f in found] == ["verdict differs"] and right is fuzz.show
     assert len(found[0].case.program.text.splitlines()) < 30 and len(found[0].case.packets) == 1
     assert load_case(found[0].path).program.text.endswith(found[0].case.program.text)

@@ -36,25 +36,26 @@ class Lowered:
 class ProgramLowering:
     """What all modules of a program share, and the lowering of each."""
 
-    def __init__(self, program: ast.Program, target: Target):
-        self.program, self.target = program, target
+    def __init__(self, program: ast.Program, target: Target, listings: bool = True):
+        self.program, self.target, self.listings = program, target, listings
         self.record = RecordLayout(program, representation(program))
         self.state = StateLayout(stateful(program))
         self.derived = derived(program)
 
-    def new_function(self, name: str, span) -> tuple[ir.Module, ir.Function, DebugInfo]:
+    def new_function(self, name: str, span) -> tuple[ir.Module, ir.Function, DebugInfo | None]:
         module = ir.Module(name)
         module.triple = "bpfel"
         fn = ir.Function(module, ir.FunctionType(I32, [PTR]), ENTRY)
         fn.section = "xdp" if self.target.name == "xdp" else "lpn"
         fn.attributes.add("nounwind")
         fn.args[0].add_attribute("noalias")
-        return module, fn, DebugInfo(module, fn, span)
+        return module, fn, DebugInfo(module, fn, span) if self.listings else None
 
-    def lowering(self, fn: ir.Function, debug: DebugInfo, in_memory: bool) -> Lowering:
+    def lowering(self, fn: ir.Function, debug: DebugInfo | None, in_memory: bool) -> Lowering:
         kind = Lowering if self.target.window else BoundedLowering
         low = kind(self.program, self.record, self.state, self.derived, self.target, fn, in_memory, debug)
-        low.b.debug_metadata = debug.start
+        if debug is not None:
+            low.b.debug_metadata = debug.start
         return low
 
     def module(self, decl: ast.Module) -> Lowered:

@@ -1,0 +1,58 @@
+"""`lpnc fuzz`: random programs and packets, every engine against the reference interpreter."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..output import Failure, console, put_json, say
+
+
+@click.command("fuzz")
+@click.option("--seed", type=int, help="The first program's number (default: where the corpus stopped, else 0); the same number gives the same program.")
+@click.option("--seconds", type=float, help="Stop after this time; without it and --programs: never.")
+@click.option("--programs", type=int, help="Stop after this many programs.")
+@click.option("--packets", default=20, show_default=True, help="Packets for each program.")
+@click.option("--engine", "engines", multiple=True, type=click.Choice(["engine", "rbpf", "kernel", "m3"]),
+              help="Engines to compare; default: engine, rbpf, and the kernel where it may be asked.")
+@click.option("--corpus", type=click.Path(file_okay=False, path_type=Path),
+              help="A folder: failures are saved in it, made small, and programs that show something new; the next run goes on from there.")
+@click.option("--no-reduce", is_flag=True, help="Save failures as they are.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of text.")
+def command(seed: int | None, seconds: float | None, programs: int | None, packets: int, engines: tuple[str, ...],
+            corpus: Path | None, no_reduce: bool, as_json: bool) -> None:
+    """Random programs and packets: every engine against the reference interpreter, and the verifier on every container.
+
+    Runs until it is interrupted or a limit is reached. Status 1: something failed."""
+    from ..fuzz_loop import DEFAULT_ENGINES, Corpus, Loop
+    try:
+        kept = Corpus.open(corpus)
+    except ValueError as error:
+        raise Failure(str(error)) from None
+    out = console(err=True)
+    status = out.status("beginning ...") if out.is_terminal else None
+
+    def progress(line: str) -> None:
+        if status is not None:
+            status.update(line)
+
+    loop = Loop(kept, engines or DEFAULT_ENGINES, packets, not no_reduce, progress, lambda line: say(line, err=as_json))
+    interrupted = False
+    if status is not None:
+        status.start()
+    try:
+        loop.run(seed, seconds, programs)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        if status is not None:
+            status.stop()
+    if as_json:
+        put_json({"programs": loop.programs, "packets": loop.compared, "failures": [one.as_json() for one in loop.found.values()],
+                  "next_seed": kept.next_seed, "tally": dict(sorted(loop.tally.items())),
+                  "all": {"programs": kept.totals.programs, "packets": kept.totals.packets, "seconds": round(kept.totals.seconds, 1)}})
+    else:
+        for name, number in sorted(loop.tally.items()):
+            say(f"{number:8}  {name}")
+        say(f"{loop.programs} programs, {loop.compared} packets compared, {len(loop.found)} kinds of failure")
+    raise SystemExit(130 if interrupted else 1 if loop.found else 0)
