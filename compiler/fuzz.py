@@ -22,6 +22,7 @@ from lpn.lang.reference.values import unsigned
 from lpn.lang.source import Source
 from lpn.lang.types import Array, StructType
 from lpn.runtime.engines import EngineError, EngineUnavailable, get_engine
+from lpn.runtime.kernel import KernelRejected
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import verify
 
@@ -35,6 +36,8 @@ from .state import scalar_width
 
 META = ("iface", "rssi", "lqi", "time", "node_short", "node_ext", "node_pan", "clock")
 WIDTHS = (8, 8, 8, 32, 16, 64, 16, 32)
+#: The functions of the node that generated programs declare.
+EXTERNS = {"sample": lambda x, y: x * 31 + y & 0xFFFF}
 
 
 @dataclass(frozen=True)
@@ -100,10 +103,17 @@ def make_case(seed: int, packets: int) -> Case:
 def add_packets(case: Case, choose: Choose, packets: int) -> Case:
     program = checked(case.program.text)
     given = control.from_json(case.program.tables, program)
-    source = Packets(program, Reference(program).state(given))
+    source = Packets(program, Reference(program, EXTERNS).state(given))
+    several = len(program.hooks) > 1 or not program.chain
     for _ in range(packets):
         meta = {name: choose.value(width) for name, width in zip(META, WIDTHS)} if choose.chance(1, 3) else {}
-        case.packets.append((source.packet(choose), meta))
+        hook = choose.number(0, len(program.hooks) - 1) if several and choose.number(0, 3) else 0
+        if several and (hook or not program.chain):
+            meta["hook"] = hook
+            if program.hooks[hook].event == "radio.tx_done":
+                meta["event"] = choose.number(0, 2)
+        takes = any(isinstance(module, ast.Parser) for module in program.hooks[hook].chain)
+        case.packets.append((source.packet(choose) if takes else b"", meta))
     return case
 
 
@@ -145,14 +155,18 @@ def compiled_cells(compiled: Compiled, data: bytes) -> dict[str, list]:
 
 
 def show(r) -> str:
-    return f"{r.verdict} reason={r.reason} port={r.port} out={r.out.hex() if r.out is not None else None}"
+    effects = f" effects={r.effects}" if r.effects else ""
+    return f"{r.verdict} reason={r.reason} port={r.port} out={r.out.hex() if r.out is not None else None}{effects}"
 
 
 def expected(program: ast.Program, case: Case) -> tuple[list, dict]:
-    reference = Reference(program)
+    reference = Reference(program, EXTERNS)
     state = reference.state(control.from_json(case.program.tables, program))
+    results = []
     try:
-        results = [reference.run(frame, meta, state) for frame, meta in case.packets]
+        for frame, meta in case.packets:
+            hook, meta = split_meta(meta)
+            results.append(reference.run(frame, meta, state, program.hooks[hook] if hook is not None else None))
     except RecursionError as error:
         raise Failure("reference crashes", str(error)) from error
     except Exception as error:
@@ -183,6 +197,37 @@ def judge(compiled: Compiled, variant: Variant) -> None:
             c.image = replace(c.image, flags=c.image.flags | Flag.CLEAN32)
 
 
+class Loaded:
+    """A compiled program in an engine, one loaded program for each hook; the state goes from one to the next."""
+
+    def __init__(self, compiled: Compiled, engine: str, given: control.Tables):
+        self.compiled, self.engine, self.given = compiled, get_engine(engine), given
+        self.state = compiled.initial_state(given)
+        self.hooks: dict[int | None, object] = {}
+
+    def at(self, hook: int | None):
+        """The program that a hook runs; None: the chain of radio.rx_done."""
+        if hook not in self.hooks:
+            chosen = None if hook is None else self.compiled.bundle.hooks[hook]
+            loaded = self.hooks[hook] = self.engine.load(self.compiled.bundle, externs=EXTERNS, hook=chosen)
+            for table, entries in self.compiled.entries(self.given).items():
+                loaded.set_entries(table, entries)
+        return self.hooks[hook]
+
+    def run(self, frame: bytes, meta: dict[str, int]):
+        hook, meta = split_meta(meta)
+        loaded = self.at(hook)
+        loaded.set_state(self.state)
+        got = loaded.run(frame, meta)
+        self.state = loaded.state()
+        return got
+
+
+def split_meta(meta: dict[str, int]) -> tuple[int | None, dict[str, int]]:
+    """(the hook that this packet runs, its meta without that)."""
+    return meta.get("hook"), {name: value for name, value in meta.items() if name != "hook"}
+
+
 def run_case(case: Case, variants: Iterable[Variant] = VARIANTS, tally: Counter | None = None) -> None:
     """Raises Failure at the first disagreement; Refused if the compiler cannot do a part of the program yet."""
     tally = tally if tally is not None else Counter()
@@ -207,8 +252,8 @@ def run_case(case: Case, variants: Iterable[Variant] = VARIANTS, tally: Counter 
                         raise
                     tally["refused by the verifier at O0"] += 1
                 tally["containers"] += len(built[key].containers)
-            compiled = built[key]
-            loaded = get_engine(variant.engine).load(compiled.bundle)
+            loaded = Loaded(built[key], variant.engine, given)
+            loaded.at(None if program.chain else 0)
         except Refused as error:
             if "supported" in str(error) and variant.level == 2:
                 raise
@@ -220,16 +265,13 @@ def run_case(case: Case, variants: Iterable[Variant] = VARIANTS, tally: Counter 
                 raise Failure("engine refuses", f"{variant}: {error}") from error
             tally[f"skipped {variant.engine}"] += 1
             continue
-        loaded.set_state(compiled.initial_state(given))
-        for table, entries in compiled.entries(given).items():
-            loaded.set_entries(table.name if not isinstance(table, str) else table, entries)
         for at, ((frame, meta), want) in enumerate(zip(case.packets, results)):
             got = loaded.run(frame, meta)
             tally[f"compared {variant.engine}"] += 1
-            if (got.verdict, got.reason, got.port, got.out) != (want.verdict, want.reason, want.port, want.out):
+            if (got.verdict, got.reason, got.port, got.out, got.effects) != (want.verdict, want.reason, want.port, want.out, want.effects):
                 raise Failure(f"{what_differs(got, want)} differs",
                               f"{variant}: packet {at} {frame.hex()} {meta}\n  reference {show(want)}\n  {variant} {show(got)} {got.fault or ''}")
-        after = compiled_cells(compiled, loaded.state())
+        after = compiled_cells(built[key], loaded.state)
         for decl, rows in state.items():
             if after[decl] != rows:
                 raise Failure("state differs", f"{variant}: {decl.name}: reference {rows}, {variant} {after[decl]}")
@@ -241,13 +283,19 @@ def run_kernel(case: Case, tally: Counter | None = None) -> None:
     """The same in the Linux kernel (target xdp). Raises EngineUnavailable and KernelRejected too."""
     from .kernel_runner import KernelRunner     # bpf(2) by ctypes: only for who asks
     program = checked(case.program.text)
+    case = Case(case.program, [(frame, meta) for frame, meta in case.packets if "hook" not in meta])
     results, state = expected(program, case)
     given = control.from_json(case.program.tables, program)
     try:
         compiled = compile_program(program, "xdp", True, listings=False)
     except (DiagnosticError, BuildError) as error:
         raise Refused("compiler refuses", str(error)) from error
-    runner = KernelRunner(compiled, given)
+    try:
+        runner = KernelRunner(compiled, given)
+    except (EngineUnavailable, KernelRejected):
+        raise
+    except EngineError as error:
+        raise Refused("the kernel refuses", str(error)) from error
     for at, ((frame, meta), want) in enumerate(zip(case.packets, results)):
         got = runner.run(frame, meta)
         if tally is not None:
@@ -264,7 +312,7 @@ def run_kernel(case: Case, tally: Counter | None = None) -> None:
 def what_differs(got, want) -> str:
     if got.verdict != want.verdict:
         return "verdict" if not (got.reason or "").startswith("engine:") else "fault"
-    return "reason" if got.reason != want.reason else "port" if got.port != want.port else "out"
+    return next((name for name in ("reason", "port", "out") if getattr(got, name) != getattr(want, name)), "effects")
 
 
 # ---------------------------------------------------------------- making a failure small

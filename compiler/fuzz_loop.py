@@ -12,7 +12,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lpn.lang import ast
@@ -28,7 +28,7 @@ from .output import write_files
 ENGINES = ("engine", "rbpf", "kernel", "m3")
 DEFAULT_ENGINES = ("engine", "rbpf", "kernel")
 COLLECT_EVERY = 20                              # programs: collecting garbage takes a fifth of the time if Python decides
-PROGRESS_EVERY = 2.0                            # seconds
+PROGRESS_EVERY, SAVE_EVERY = 2.0, 60.0          # seconds
 
 
 @dataclass
@@ -133,7 +133,8 @@ class Loop:
         self.found: dict[str, Found] = {}
         self.tally: Counter = Counter()
         self.programs = 0
-        self.began = self.shown = time.monotonic()
+        self.began = self.shown = self.saved = time.monotonic()
+        self.before = replace(corpus.totals, tally=Counter(corpus.totals.tally))
 
     # ------------------------------------------------------------ one program
 
@@ -215,17 +216,18 @@ class Loop:
                 self.program(at)
                 at += 1
                 self.corpus.next_seed = at
+                if time.monotonic() - self.saved > SAVE_EVERY:
+                    self.save()
         finally:
             if enabled:
                 gc.enable()
-            self.finish()
+            self.save()
 
-    def finish(self) -> None:
-        totals = self.corpus.totals
-        totals.programs += self.programs
-        totals.packets += self.compared
-        totals.seconds += time.monotonic() - self.began
-        totals.tally += self.tally
+    def save(self) -> None:
+        self.saved = time.monotonic()
+        before = self.before
+        self.corpus.totals = Totals(before.programs + self.programs, before.packets + self.compared,
+                                    before.seconds + self.saved - self.began, before.tally + self.tally)
         self.corpus.save()
 
     def show(self) -> None:

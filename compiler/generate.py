@@ -184,6 +184,7 @@ class Context:
     looping: bool = False
     lookahead: bool = False
     octets: bool = False                        # `payload[i]` is possible
+    long: bool = False                          # inside a loop of many turns
     stacks: tuple[str, ...] = ()                # in a parser: those with .lastIndex
     result: Any = None
 

@@ -108,8 +108,18 @@ class Headers(Statements):
         c = self.choose
         tags = [(f, e) for f in info.fields for e in self.enums if f.ty == e.ty and not f.when and any(v.text == f.name for v in self.free)]
         if not tags:
-            return []
+            if not self.enums:
+                return []
+            enum = c.pick(self.enums)
+            before = [f"bit<{-enum.ty.width % 8}> _;"] if enum.ty.width % 8 else []
+            line = self.add(info, "{ty} {};", enum.ty)
+            tag = info.fields[-1]
+            return [*before, line, *self.arms(info, tag, enum)]
         tag, enum = c.pick(tags)
+        return self.arms(info, tag, enum)
+
+    def arms(self, info: HeaderInfo, tag: FieldInfo, enum: EnumInfo) -> list[str]:
+        c = self.choose
         arms: list[tuple[str, Ty]] = []
         texts = []
         for member, _ in enum.members:

@@ -5,10 +5,10 @@ from .generate import (BOOL, Choose, Context, FunctionInfo, HeaderInfo, Instance
                        bit, literal)
 from .generate_codec import Codecs
 from .generate_stmt import indent
-from .generate_tables import Tables
+from .generate_parts import PartInfo, Parts
 
 
-class Generator(Codecs, Tables):
+class Generator(Codecs, Parts):
     """One program. `lossless`: headers are taken in order and put back unchanged."""
 
     def __init__(self, choose: Choose, lossless: bool = False) -> None:
@@ -19,6 +19,11 @@ class Generator(Codecs, Tables):
         self.functions: list[FunctionInfo] = []
         self.tables: dict[str, list] = {}
         self.given: dict[str, object] = {}
+        self.parsers: list[PartInfo] = []
+        self.processors: list[PartInfo] = []
+        self.sets: list[tuple[str, Ty]] = []    # value sets of Rx
+        self.global_actions: list[FunctionInfo] = []
+        self.sends = self.radios = False
 
     def program(self) -> Program:
         c = self.choose
@@ -40,7 +45,10 @@ class Generator(Codecs, Tables):
         if self.errors:
             text.append(f"error {{ {', '.join(self.errors)} }}")
         for _ in range(c.number(0, 2)):
-            text.append(self.register(self.registers, "R"))
+            text.append(("persistent " if c.chance(1, 6) else "") + self.register(self.registers, "R"))
+        self.externs = not self.lossless and c.chance(1, 12)
+        if self.externs:
+            text.append("extern bit<16> sample(bit<32> x, bit<8> y) cost 20 in { radio, net };")
         headers: list[HeaderInfo] = []
         for at in range(c.number(1, 3)):
             params = [(headers[0], "up")] if headers and not headers[0].params and c.chance(1, 3) else []
@@ -58,15 +66,27 @@ class Generator(Codecs, Tables):
         self.declare(headers)
         text.append("struct headers { " + " ".join(self.declared(i) for i in self.instances) + " }")
         chain = ["Rx"]
+        for at in range(0 if self.lossless or not c.chance(1, 3) else c.number(1, 2)):
+            text += self.sub_parser(at)
         text += self.parser()
         processors = 0 if self.lossless else c.number(0, 2)
+        deparses = bool(self.lossless or c.number(0, 4))
+        timed = not self.lossless and c.chance(1, 10)
+        self.radios = timed or not self.lossless and c.chance(1, 12)
+        self.sends = self.radios and deparses
+        if processors:
+            text += self.global_action() if c.chance(1, 5) else []
+            for at in range(0 if not c.chance(1, 3) else c.number(1, 2)):
+                text += self.sub_processor(at)
         for at in range(processors):
             chain.append(f"P{at}")
             text += self.processor(f"P{at}", at)
-        if self.lossless or c.number(0, 4):
+        if deparses:
             chain.append("Tx")
             text += self.deparser()
-        text.append(f"protocol Random version 1 {{ on radio.rx_done : {' -> '.join(chain)}; }}")
+        if timed:
+            text += self.timing()
+        text += ["protocol Random version 1 {", *indent(self.bindings(chain, timed)), "}"]
         return Program("\n".join(text) + "\n", self.given, self.lossless)
 
     # ------------------------------------------------------------ declarations
@@ -113,7 +133,8 @@ class Generator(Codecs, Tables):
         self.module = "parser"
         count = c.number(1, 4)
         ctx = self.context("parser")
-        ctx.payload = ctx.lookahead = True
+        ctx.payload = ctx.lookahead = ctx.octets = True
+        ctx.stacks = tuple(i.name for i in self.instances if i.size)
         ctx.assigns_headers = not self.lossless
         locals_ = []
         for _ in range(c.number(0, 2)):
@@ -122,6 +143,8 @@ class Generator(Codecs, Tables):
             ctx.values.append(Value(name, ty, True))
             locals_.append(f"{ty} {name};")
         self.inout_locals(ctx, locals_)
+        for _ in range(c.number(0, 2) if c.chance(1, 4) else 0):
+            locals_.append(self.value_set())
         entry: dict[int, set[str]] = {0: set()}
         # the headers that each state takes: in the struct's order if the program is lossless
         taken: list[list[InstanceInfo]] = [[] for _ in range(count)]
@@ -186,6 +209,9 @@ class Generator(Codecs, Tables):
         if self.lossless:
             return out
         for _ in range(c.number(0, 2)):
+            if self.parsers and c.chance(1, 2):
+                out += self.apply_parser(ctx)
+                continue
             match c.number(0, 9):
                 case 0:
                     out.append(f"pkt.advance({8 * c.number(0, 3)});")
@@ -215,13 +241,19 @@ class Generator(Codecs, Tables):
         c = self.choose
         if ctx.place != "parser" or self.lossless:
             return super().special_statement(ctx, depth)
-        match c.number(0, 5):
+        match c.number(0, 6):
+            case 6 if ctx.stacks and not ctx.long:
+                i = c.pick([one for one in self.instances if one.name in ctx.stacks])
+                line = self.extract(f"h.{i.name}.next", i.header, ctx)
+                ctx.headers[f"h.{i.name}.last"] = i.header
+                ctx.valid.add(f"h.{i.name}.last")
+                return [line]
             case 0:
                 return [f"pkt.advance({8 * c.number(0, 2)});"]
             case 1 if self.errors:
                 return [f"verify({self.expr(BOOL, ctx, 2)} || {self.expr(BOOL, ctx, 1)}, error.{c.pick(self.errors)});"]
             case 2 | 3:
-                fit = [i for i in self.instances if not i.size and all(f"h.{a}" in ctx.valid for a in i.args)]
+                fit = [i for i in self.instances if f"h.{i.name}" in ctx.headers and all(f"h.{a}" in ctx.valid for a in i.args)]
                 if fit:
                     i = c.pick(fit)
                     line = self.extract(f"h.{i.name}", i.header, ctx)
@@ -270,8 +302,22 @@ class Generator(Codecs, Tables):
             lines.append(f"    {self.key(chosen[0].ty) if len(chosen) == 1 else '(' + ', '.join(self.key(v.ty) for v in chosen) + ')'}: s{at + 1};")
         return [*lines, "}"], reached
 
+    def value_set(self) -> str:
+        c = self.choose
+        ty = c.pick(self.enums).ty if self.enums and c.chance(1, 4) else bit(c.pick((8, 16, self.width(64))))
+        name, size = self.fresh("vs"), c.number(1, 8)
+        self.sets.append((name, ty))
+        values = {c.pick(next(e for e in self.enums if e.ty == ty).members)[0] if ty.kind == "enum" else self.near(ty.width)
+                  for _ in range(c.number(0, size))}
+        if values:
+            self.given[f"Rx.{name}"] = sorted(values, key=str)
+        return f"value_set<{ty}>[{size}] {name};"
+
     def key(self, ty: Ty) -> str:
         c = self.choose
+        sets = [name for name, held in self.sets if held == ty]
+        if sets and c.chance(1, 2):
+            return c.pick(sets)
         if ty.kind != "bit":
             return self.constant(ty) if c.number(0, 4) else "_"
         small = lambda: c.value(min(ty.width, 2)) if c.chance(1, 2) else c.value(ty.width)
@@ -294,6 +340,7 @@ class Generator(Codecs, Tables):
         self.module = "deparser"
         ctx = self.context("deparser")
         ctx.payload = False
+        ctx.octets = True
         lines: list[str] = []
         self.inout_locals(ctx, lines)
         for i in self.instances:
@@ -304,7 +351,9 @@ class Generator(Codecs, Tables):
                 continue
             if c.chance(1, 4):
                 lines += self.statement(ctx, 1)
-            if i.size and i.header.codec:
+            if i.size and i.header.codec and c.chance(1, 2):
+                lines.append(self.emit(f"h.{i.name}", i, ctx))
+            elif i.size and i.header.codec:
                 for text in i.texts():
                     lines.append(self.emit(text, i, ctx))
             elif i.size:

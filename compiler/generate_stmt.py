@@ -132,6 +132,7 @@ class Statements(Expressions):
             turns, length, depth = c.pick((65, 70, 100, 200)), 1, 1
         inner = ctx.inside()
         inner.looping = True
+        inner.long = ctx.long or turns > 64
         inner.values.append(Value(name, bit(32)))
         body = self.block(inner, length, depth - 1)
         return [f"for ({name} in {low}..{low + turns}) {{", *indent(body), "}"]

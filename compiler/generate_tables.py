@@ -1,7 +1,7 @@
 """Random processors: their state, actions, tables and statements."""
 from __future__ import annotations
 
-from .generate import BOOL, Context, RegisterInfo, Value, bit
+from .generate import BOOL, Context, FunctionInfo, RegisterInfo, Ty, Value, bit
 from .generate_stmt import Statements, indent
 
 VERDICTS = ("ACCEPT", "TRANSMIT", "DELIVER", "DROP", "CONSUMED")
@@ -15,7 +15,7 @@ class Tables(Statements):
         self.module = "processor"
         self.in_action = False
         ctx = self.context("processor")                         # type: ignore[attr-defined]
-        ctx.payload = ctx.assigns_headers = True
+        ctx.payload = ctx.assigns_headers = ctx.octets = True
         self.meta_values(ctx)
         lines: list[str] = []
         for _ in range(c.number(0, 2)):
@@ -25,6 +25,9 @@ class Tables(Statements):
             counter, size = self.fresh("n"), c.pick((0, 3, 8))
             self.counters.append((counter, size))
             lines.append(f"counter<{bit(self.width(64))}>{f'[{size}]' if size else ''} {counter};")
+        self.meters: list[tuple[str, int, Ty]] = []
+        for _ in range(c.number(1, 2) if c.chance(1, 6) else 0):
+            lines.append(self.meter())
         self.actions: list[tuple[str, list]] = []
         self.applied: list[str] = []
         names = []
@@ -53,6 +56,8 @@ class Tables(Statements):
         self.applied = tables
         body = []
         for _ in range(c.number(1, 5)):
+            if self.processors and c.chance(1, 3):              # type: ignore[attr-defined]
+                body += self.apply_processor(ctx)
             body += self.statement(ctx, 2)
         return [f"processor {name}(inout headers h, inout meta m) {{", *indent([*lines, "apply {", *indent(body), "}"]), "}"]
 
@@ -64,9 +69,28 @@ class Tables(Statements):
 
     def special_statement(self, ctx: Context, depth: int) -> list[str]:
         c = self.choose
-        if ctx.place not in ("processor", "action"):
+        if ctx.place not in ("processor", "action", "timing"):
             return []
-        match c.number(0, 7):
+        if ctx.place == "timing" or self.radios and c.chance(1, 5):
+            return self.radio(ctx)                              # type: ignore[attr-defined]
+        match c.number(0, 12):
+            case 8:
+                return [f"payload.truncate({self.expr(bit(16), ctx, 1) if c.chance(1, 2) else c.number(0, 12)});"]
+            case 9 if not ctx.looping and not self.in_action:
+                stacks = sorted({t.split("[")[0] for t in ctx.headers if "[" in t})
+                if stacks:
+                    stack = c.pick(stacks)
+                    ctx.valid -= {t for t in ctx.headers if t.startswith(stack + "[")}
+                    return [f"{stack}.{c.pick(('push_front', 'pop_front'))}({c.number(0, 3)});"]
+            case 10 if self.meters:
+                return self.metered(ctx)
+            case 11 if self.processors and not self.in_action:  # type: ignore[attr-defined]
+                return self.apply_processor(ctx) or [";"]
+            case 12 if self.global_actions and not self.in_action:          # type: ignore[attr-defined]
+                action = c.pick(self.global_actions)            # type: ignore[attr-defined]
+                args = self.arguments(action, ctx, 2)
+                if args is not None:
+                    return [f"{action.name}({', '.join(args)});"]
             case 0:
                 verdict = c.pick(VERDICTS)
                 if c.chance(1, 3):
@@ -81,6 +105,10 @@ class Tables(Statements):
                 return [f"{name}.count({self.index(RegisterInfo(name, bit(8), size), ctx, 2)});"]
             case 3 if self.applied:
                 table = c.pick(self.applied)
+                if c.chance(1, 4):
+                    arms = [line for name, _ in self.actions if c.chance(1, 2)
+                            for line in (f"    {name}: {{", *indent(indent(self.block(ctx, 1, 0))), "    }")]
+                    return [f"switch ({table}.apply().action_run) {{", *arms, "    default: { }", "}"]
                 if c.chance(1, 2):
                     return [f"if ({table}.apply().{c.pick(('hit', 'miss'))}) {{", *indent(self.block(ctx, 1, 0)), "}"]
                 return [f"{table}.apply();"]
@@ -103,6 +131,45 @@ class Tables(Statements):
                 return [f"if ({self.expr(BOOL, ctx, 1)}) {{ {c.pick(('return', 'exit') if ctx.place == 'processor' else ('return', 'exit'))}; }}"]
         return []
 
+    def apply_processor(self, ctx: Context) -> list[str]:
+        part = self.choose.pick(self.processors)                # type: ignore[attr-defined]
+        args = self.arguments(part, ctx, 2)
+        return [f"{part.name}.apply({', '.join(['m', *args])});"] if args is not None else []
+
+    def meter(self) -> str:
+        c = self.choose
+        name, size, ty = self.fresh("mt"), c.pick((0, 4)), bit(c.pick((8, 16, 32)))
+        self.meters.append((name, size, ty))
+        interval = f"{c.number(1, 900)} {c.pick(('us', 'ms'))}"
+        excess = f", {c.number(1, 100)}" if c.chance(1, 2) else ""
+        return f"meter<{ty}>{f'[{size}]' if size else ''} {name}({interval}, {c.number(1, 200)}{excess});"
+
+    def metered(self, ctx: Context) -> list[str]:
+        c = self.choose
+        name, size, ty = c.pick(self.meters)
+        args = [self.index(RegisterInfo(name, bit(8), size), ctx, 2)] if size else []
+        if c.chance(1, 2):
+            args.append(self.expr(ty, ctx, 1))
+        colour = self.fresh("v")
+        ctx.values.append(Value(colour, bit(8), True))
+        return [f"bit<8> {colour} = {name}.execute({', '.join(args)});",
+                f"if ({colour} == {c.pick(('GREEN', 'YELLOW', 'RED'))}) {{", *indent(self.block(ctx, 1, 0)), "}"]
+
+    def global_action(self) -> list[str]:
+        c = self.choose
+        name, params = self.fresh("glob"), []
+        inner = Context("action", registers=list(self.registers), functions=list(self.functions), octets=True, payload=True)     # type: ignore[attr-defined]
+        for n in range(c.number(1, 2)):
+            ty, direction = self.scalar(64), c.pick(("", "inout"))
+            params.append((direction, ty))
+            inner.values.append(Value(f"p{n}", ty, bool(direction)))
+        body: list[str] = []
+        for _ in range(c.number(1, 2)):
+            body += self.assignment(inner)
+        self.global_actions.append(FunctionInfo(name, None, tuple(params)))                 # type: ignore[attr-defined]
+        texts = [f"{d} {t} p{n}".strip() for n, (d, t) in enumerate(params)]
+        return [f"action {name}({', '.join(texts)}) {{", *indent(body), "}"]
+
     # ------------------------------------------------------------ tables
 
     def table(self, name: str, module: str, ctx: Context) -> list[str]:
@@ -114,7 +181,13 @@ class Tables(Statements):
             kind = "exact" if ty.kind != "bit" else c.pick(("exact", "lpm", "ternary", "range"))
             keys.append((self.expr(ty, ctx, 2), ty, kind))
         lines = [f"table {name} {{", f"    key = {{ {' '.join(f'{e} : {k};' for e, _, k in keys)} }}"]
-        lines.append(f"    actions = {{ {' '.join(a + ';' for a, _ in self.actions)} }}")
+        every, self.actions = self.actions, []
+        bound = []
+        for action, params in every:            # some get their first arguments here, the entry gives the rest
+            given = params[:c.number(0, len(params))] if c.chance(1, 4) else []
+            bound.append(f"{action}({', '.join(self.expr(t, ctx, 1) for _, t in given)});" if given else f"{action};")
+            self.actions.append((action, params[len(given):]))
+        lines.append(f"    actions = {{ {' '.join(bound)} }}")
         entries, constant = c.number(0, 3), c.chance(1, 2)
         if constant and entries:
             lines.append("    const entries = {")
@@ -128,6 +201,7 @@ class Tables(Statements):
         if c.chance(1, 2):
             action, params = c.pick(self.actions)
             lines.append(f"    default_action = {action}({', '.join(self.constant(t) for _, t in params)});")
+        self.actions = every
         return [*lines, f"    size = {c.number(4, 16)};", "}"]
 
     def near(self, width: int) -> int:

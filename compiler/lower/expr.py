@@ -220,6 +220,7 @@ class Expressions(Bits):
 
         for cond in conds:
             more(cond)
+            i = i if isinstance(i, ir.Constant) else self.opaque(i, here=True)      # each test is a branch of its own
         place = self.payload_at(start, i)
         more(b.icmp_unsigned("<=", self.at(place, 1), self.end))
         ends.append((self.load(place, 0, 8), b.block))

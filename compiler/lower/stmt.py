@@ -130,7 +130,7 @@ class Statements:
         body()
         if not b.block.is_terminated:
             self.loop_edge()
-            following = self.opaque(b.add(b.load(slot, typ=I32), i32(1)))
+            following = self.opaque(b.add(b.load(slot, typ=I32), i32(1)), here=True)
             b.store(following, slot)
             b.cbranch(b.icmp_unsigned("<", following, i32(int(s.high.const))), turn, done)
         b.position_at_end(done)

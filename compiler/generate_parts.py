@@ -1,0 +1,183 @@
+"""Random modules that others apply, timing blocks, and the bindings of a protocol."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .generate import BOOL, Context, HeaderInfo, InstanceInfo, RegisterInfo, StructInfo, Ty, Value, bit
+from .generate_stmt import indent
+from .generate_tables import Tables
+
+
+@dataclass(frozen=True)
+class PartInfo:
+    """A module that others apply. A parameter is (direction, what), as a function's; `first`: what comes before them."""
+
+    name: str
+    first: str
+    params: tuple[tuple[str, Any], ...]
+
+
+class Parts(Tables):
+    instances: list[InstanceInfo]
+    parsers: list[PartInfo]
+    processors: list[PartInfo]
+
+    # ------------------------------------------------------------ parsers
+
+    def sub_parser(self, at: int) -> list[str]:
+        """Takes one header, that of its parameter, and perhaps one of its own."""
+        c = self.choose
+        fit = [i.header for i in self.instances if not i.args]
+        if not fit:
+            return []
+        header = c.pick(fit)
+        name, params, texts = f"Sub{at}", [("out", header)], ["packet pkt", f"out {header.name} x"]
+        ctx = Context("parser", registers=list(self.registers), functions=list(self.functions), octets=True, lookahead=True)
+        ctx.payload = ctx.assigns_headers = True
+        for n in range(c.number(0, 2)):
+            ty, direction = self.scalar(64), c.pick(("", "inout", "out"))
+            params.append((direction, ty))
+            texts.append(f"{direction} {ty} p{n}".strip())
+            ctx.values.append(Value(f"p{n}", ty, bool(direction)))
+        lines: list[str] = []
+        self.inout_locals(ctx, lines)                           # type: ignore[attr-defined]
+        body: list[str] = []
+        inner = ctx.inside()
+        for _ in range(c.number(0, 1)):
+            body += self.statement(inner, 1)
+        inner.headers["x"] = header
+        body.append(self.extract("x", header, inner))           # type: ignore[attr-defined]
+        inner.valid.add("x")
+        for _ in range(c.number(0, 2)):
+            body += self.statement(inner, 1)
+        if c.chance(1, 3):
+            more, taken = self.fresh("y"), f"pkt.advance({8 * c.number(0, 2)});"
+            lines += ["state start {", *indent(body), f"    transition select({self.expr(BOOL, inner, 2)}) {{ true: {more}; default: accept; }}", "}",
+                      f"state {more} max {c.number(1, 3)} {{", f"    {taken}", *indent(self.block(ctx, 1, 1)),
+                      f"    transition select({self.expr(BOOL, ctx, 2)}) {{ true: {more}; default: {c.pick(('accept', 'reject'))}; }}", "}"]
+        else:
+            lines += ["state start {", *indent(body), "    transition accept;", "}"]
+        self.parsers.append(PartInfo(name, "pkt, ", tuple(params)))
+        return [f"parser {name}({', '.join(texts)}) {{", *indent(lines), "}"]
+
+    def apply_parser(self, ctx: Context) -> list[str]:
+        """A statement of a state; the header that the part takes is valid behind it."""
+        c = self.choose
+        part = c.pick(self.parsers)
+        fit = [i for i in self.instances if i.header is part.params[0][1] and not i.size and not i.args]
+        args = self.arguments(PartInfo("", "", part.params[1:]), ctx, 2)
+        if not fit or args is None:
+            return []
+        text = f"h.{c.pick(fit).name}"
+        line = f"{part.name}.apply({', '.join(['pkt', text, *args])});"
+        if c.chance(1, 3):
+            return [f"if ({self.expr(BOOL, ctx, 2)}) {{", f"    {line}", "}"]
+        ctx.valid.add(text)
+        return [line]
+
+    # ------------------------------------------------------------ processors
+
+    def sub_processor(self, at: int) -> list[str]:
+        c = self.choose
+        name, params, texts = f"Part{at}", [], ["inout meta m"]
+        ctx = Context("processor", registers=list(self.registers), functions=list(self.functions), octets=True, payload=True)
+        self.meta_values(ctx)
+        for n in range(c.number(1, 3)):
+            direction, kind = c.pick(("", "inout")), c.number(0, 3)
+            if kind == 0 and self.instances:
+                what: HeaderInfo | StructInfo | Ty = c.pick(self.instances).header
+                if what.params:
+                    continue
+                ctx.headers[f"p{n}"], ctx.assigns_headers = what, False
+                ctx.valid.add(f"p{n}")
+                direction = "in"
+            elif kind == 1 and self.structs:
+                what = c.pick(self.structs)
+                ctx.structs.append((f"p{n}", what, direction == "inout"))
+            else:
+                what = self.scalar(64)
+                ctx.values.append(Value(f"p{n}", what, direction == "inout"))
+            params.append((direction, what))
+            texts.append(f"{direction} {what.name if isinstance(what, (HeaderInfo, StructInfo)) else what} p{n}".strip())
+        lines, body = [], []
+        own: list[RegisterInfo] = []
+        if c.chance(1, 2):
+            lines.append(self.register(own, "r"))               # type: ignore[attr-defined]
+            ctx.registers += own
+        self.counters = []
+        if c.chance(1, 2):
+            self.counters = [(self.fresh("n"), 0)]
+            lines.append(f"counter<{bit(self.width(64))}> {self.counters[0][0]};")
+        self.actions, self.applied, self.meters, self.in_action = [], [], [], True
+        for _ in range(c.number(1, 3)):
+            body += self.statement(ctx, 1)
+        self.in_action = False
+        self.processors.append(PartInfo(name, "m, ", tuple(params)))
+        return [f"processor {name}({', '.join(texts)}) {{", *indent([*lines, "apply {", *indent(body), "}"]), "}"]
+
+    # ------------------------------------------------------------ time
+
+    def timing(self) -> list[str]:
+        """A block of handlers that share its registers."""
+        c = self.choose
+        lines: list[str] = []
+        own: list[RegisterInfo] = []
+        for _ in range(c.number(1, 2)):
+            lines.append(self.register(own, "w"))               # type: ignore[attr-defined]
+        self.counters = [(self.fresh("n"), c.pick((0, 4)))]
+        lines.append(f"counter<bit<16>>{f'[{self.counters[0][1]}]' if self.counters[0][1] else ''} {self.counters[0][0]};")
+        self.actions, self.applied, self.meters = [], [], []
+        for _ in range(c.number(1, 3)):
+            ctx = Context("timing", registers=[*self.registers, *own], functions=list(self.functions))
+            match c.number(0, 3):
+                case 0:
+                    head = f"every {c.number(1, 200)} ms"
+                case 1:
+                    head = f"slot {c.number(0, 3)} of {c.number(4, 10)}"
+                case 2:
+                    head = "on radio.rx_done(frame)"
+                    ctx.values += [Value("frame.time", bit(32)), Value("frame.rssi", bit(8)), Value("frame.lqi", bit(8)), Value("frame.length", bit(16))]
+                case _:
+                    head = "on radio.tx_done(result)"
+                    ctx.values.append(Value("result", bit(8)))
+            if any(line.startswith(head.split(" of ")[0].split("(")[0]) and head.startswith("on") for line in lines):
+                continue
+            lines += [f"{head} {{", *indent(self.handler(ctx, 2)), "}"]
+        return ["timing Clock {", *indent(lines), "}"]
+
+    def handler(self, ctx: Context, depth: int) -> list[str]:
+        c = self.choose
+        body: list[str] = []
+        for _ in range(c.number(1, 3)):
+            body += self.statement(ctx, depth)
+        if depth and c.chance(1, 3):
+            inner = Context("timing", registers=list(ctx.registers), functions=list(ctx.functions))
+            body += [f"after {c.number(1, 900)} us {{", *indent(self.handler(inner, 0)), "}"]
+        return body
+
+    def radio(self, ctx: Context) -> list[str]:
+        """What only processors and handlers do."""
+        c = self.choose
+        match c.number(0, 3):
+            case 0:
+                return [f"radio.{c.pick(('on', 'off'))}();"]
+            case 1:
+                return [f"radio.channel({self.expr(bit(8), ctx, 1)});"]
+            case 2:
+                return [f"if (radio.cca() == {c.pick(('CLEAR', 'BUSY'))}) {{", *indent(self.block(ctx, 1, 0)), "}"]
+        if not self.sends or not any(text.startswith("h.") for text in ctx.headers):
+            return ["radio.on();"]
+        part = f", {self.expr(bit(16), ctx, 1)}, {self.expr(bit(16), ctx, 1)}" if c.chance(1, 3) else ""
+        return [f"{c.pick(('radio', 'net'))}.send(Tx(h){part});"]
+
+    # ------------------------------------------------------------ bindings
+
+    def bindings(self, chain: list[str], timed: bool) -> list[str]:
+        """The protocol's lines: the chain, and perhaps a second one of some of its modules."""
+        c = self.choose
+        lines = [f"on radio.rx_done : {' -> '.join(chain)};"]
+        if not self.lossless and c.chance(1, 5):                # type: ignore[attr-defined]
+            some = [name for name in chain[1:] if c.chance(1, 2)]
+            lines.append(f"on {c.pick(('net.rx', 'net.tx(7)', 'app.tx(2)'))} : {' -> '.join([chain[0], *some])};")
+        return lines + ["timing : Clock;"] * timed
