@@ -111,7 +111,7 @@ def execute(code: Object, packet: bytes, record: bytes, state: bytes) -> Ran:
                [cells.address, len(state), both], [ctx.address, CONTEXT, READ], [ctx.address + 32, CONTEXT - 32, both]]
     result = ffi.new("lpn_host_raw_result *")
     lib.lpn_host_raw(code.text, len(code.text), ffi.new("lpn_host_region[]", regions), len(regions),
-                     ffi.cast("uint8_t *", rodata.address), len(code.rodata), ffi.NULL, 0, ctx.address, 0, DEFAULT_FUEL,
+                     ffi.cast("uint8_t *", rodata.address), len(code.rodata), ffi.NULL, 0, ctx.address, 0, DEFAULT_FUEL, 0,
                      ffi.NULL, result)
     if result.error:
         raise EngineError(f"hand-written C: {ffi.string(lib.lpn_error_name(result.error)).decode()} at instruction {result.pc}")

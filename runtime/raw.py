@@ -40,7 +40,7 @@ def run_raw(text: bytes, *, layout: str = "mem", ctx: bytes = b"", packet: bytes
     lib.lpn_host_raw(text, len(text), table, len(regions.list),
                      ffi.cast("uint8_t *", regions.rodata.address), len(rodata),
                      ffi.cast("uint8_t *", regions.data.address), len(data),
-                     regions.ctx.address, len(ctx) if layout == "mem" else 0, fuel,
+                     regions.ctx.address, len(ctx) if layout == "mem" else 0, fuel, 0,
                      host.handle if host else ffi.NULL, result)
     name = ffi.string(lib.lpn_error_name(result.error)).decode()
     return raw_result(regions, name, result.r0, result.insns, result.pc)

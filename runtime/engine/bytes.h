@@ -57,6 +57,15 @@ static inline void lpn_zero(uint8_t *to, size_t n)
     }
 }
 
+/* Zero the last n of the `room` bytes at `to` and perhaps a few before them, 32 at a time; room is a multiple of 32. */
+static inline void lpn_zero_end(uint64_t *to, size_t room, size_t n)
+{
+    for (uint64_t *p = to + room / 8; n > 0; n -= n < 32 ? n : 32) {
+        p -= 4;
+        p[0] = p[1] = p[2] = p[3] = 0;
+    }
+}
+
 static inline bool lpn_is_zero(const uint8_t *p, size_t n)
 {
     uint8_t any = 0;

@@ -24,6 +24,10 @@ int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t si
     container->program.rodata_size = image->rodata_size;
     container->program.data = data;
     container->program.data_size = image->data_size;
+    container->program.clean32 = (image->flags & LPN_FLAG_CLEAN32) != 0;
+    if (image->stack_used != 0) {       /* 0: nobody has looked */
+        container->program.stack = (uint16_t)((image->stack_used + 7u) & ~7u);
+    }
     container->native = NULL;
     return LPN_OK;
 }

@@ -397,7 +397,8 @@ uint32_t lpn_host_traces(lpn_host *host, uint64_t *pairs, uint32_t room)
 
 void lpn_host_raw(const uint8_t *text, size_t size, const lpn_host_region *regions, uint32_t count,
                   const uint8_t *rodata, uint32_t rodata_size, uint8_t *data, uint32_t data_size, uint64_t r1,
-                  uint64_t r2, uint32_t fuel, lpn_host *host, lpn_host_raw_result *result)
+                  uint64_t r2, uint32_t fuel, uint32_t modes, lpn_host *host,
+                  lpn_host_raw_result *result)
 {
     lpn_program program;
     lpn_run run;
@@ -414,6 +415,11 @@ void lpn_host_raw(const uint8_t *text, size_t size, const lpn_host_region *regio
     program.rodata_size = rodata_size;
     program.data = data;
     program.data_size = data_size;
+    program.clean32 = (modes & 1) != 0;
+    program.certified = (modes & 2) != 0;
+    if (modes >> 16 != 0) {
+        program.stack = (uint16_t)(modes >> 16);
+    }
     for (uint32_t i = 0; i < count; i++) {
         run.region[LPN_FIRST_REGION + i] =
             (lpn_region){ regions[i].start, regions[i].size, regions[i].access };

@@ -238,7 +238,8 @@ int lpn_load(lpn_program *program, const uint8_t *text, size_t size, uint32_t *p
     if (size == 0 || size % 8 != 0 || size > LPN_MAX_IMAGE) {
         return LPN_E_TEXT;
     }
-    *program = (lpn_program){ .text = text, .count = (uint32_t)(size / 8), .funcs = 1 };
+    *program = (lpn_program){ .text = text, .count = (uint32_t)(size / 8), .stack = LPN_STACK_SIZE,
+                              .funcs = 1 };
     insn last = { 0 };
     for (uint32_t at = 0; at < program->count; at++) {
         insn i = fetch(text, at);

@@ -119,6 +119,10 @@ typedef struct {
     const uint8_t *rodata;      /**< what lddw with src=8 (or opcode 0xd8) is relative to */
     uint8_t *data;              /**< what lddw with src=9 (or opcode 0xb8) is relative to */
     uint32_t rodata_size, data_size;
+    uint16_t stack;             /**< bytes of stack it may use: 8 to LPN_STACK_SIZE, a multiple of 8 */
+    bool clean32;               /**< runs in 32-bit registers, on cores with 32-bit addresses */
+    /** Loads and stores are not checked. Only for who has proven the program himself: nothing that is received sets it. */
+    bool certified;
     uint32_t funcs;             /**< entries used in `func`; func[0] is the main function */
     struct {
         uint32_t entry;         /**< slot of the first instruction */
@@ -130,7 +134,8 @@ typedef struct {
  * Check `text` and prepare it to run: known opcodes, reserved fields zero, registers in range, r10 not written,
  * lddw complete, jumps and local calls to an instruction, no way off the end, helpers known.
  *
- * `rodata` and `data` stay NULL and 0; set them before the first run when the program has any.
+ * `rodata` and `data` stay NULL and 0; set them before the first run when the program has any. `stack` is all there is,
+ * `clean32` and `certified` are false.
  * Returns LPN_OK, else what is wrong, at slot `*pc`.
  */
 int lpn_load(lpn_program *program, const uint8_t *text, size_t size, uint32_t *pc);

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /* The interpreter: RFC 9669, one case an instruction, every memory access checked. Runs what lpn_load passed. */
-#include "bytes.h"
-#include "lpn.h"
+#include "vm.h"
 #include "lpn_helpers.h"
 
-/* Is [address, address + size) inside one region that allows `access`? No sum that could wrap is formed: below
- * a region's start the difference is larger than any region. */
-static bool allowed(const lpn_run *run, uint64_t address, uint64_t size, uint32_t access)
+/* No sum that could wrap is formed: below a region's start the difference is larger than any region. The caller's regions
+ * come first, among them the packet. */
+const lpn_region *lpn_region_of(const lpn_run *run, uint64_t address, uint64_t size, uint32_t access)
 {
-    for (uint32_t i = 0; i < run->regions; i++) {
+    for (uint32_t n = 0, i = LPN_FIRST_REGION; n < run->regions; n++, i++) {
+        if (i >= run->regions) {
+            i = 0;
+        }
         const lpn_region *g = &run->region[i];
         uint64_t at = address - g->start;
         if (at <= g->size && g->size - at >= size && (g->access & access) == access) {
-            return true;
+            return g;
         }
     }
-    return false;
+    return NULL;
 }
 
 static int64_t sign_extend(uint64_t value, unsigned bits)
@@ -23,8 +25,7 @@ static int64_t sign_extend(uint64_t value, unsigned bits)
     return (int64_t)(value << (64 - bits)) >> (64 - bits);
 }
 
-/* 2 << (size field) would do for none of BPF's size codes: W 0x00, H 0x08, B 0x10, DW 0x18. */
-static unsigned access_size(uint8_t op)
+unsigned lpn_access_size(uint8_t op)
 {
     static const uint8_t sizes[4] = { 4, 2, 1, 8 };
     return sizes[op >> 3 & 3];
@@ -89,7 +90,7 @@ static uint64_t modulo_signed(int64_t a, int64_t b)
 
 /* One atomic instruction (section 5.3) on `size` bytes at p. They run to their end before anything else of this
  * engine does, which is all the atomicity there is to have on one core. */
-static void atomic(uint64_t *r, unsigned dst, unsigned src, int32_t op, uint8_t *p, unsigned size)
+void lpn_atomic(uint64_t *r, unsigned dst, unsigned src, int32_t op, uint8_t *p, unsigned size)
 {
     uint64_t old = load(p, size), value = size == 4 ? (uint32_t)r[src] : r[src];
     switch (op) {
@@ -203,8 +204,7 @@ int lpn_extern_bind(lpn_extern *slot, const lpn_extern *offered, uint32_t count,
     return LPN_E_EXTERN;
 }
 
-/* Check the memory that helper `number` gets (r1-r5 at r[1]), as its row says, then call it. */
-static int call_helper(lpn_run *run, uint32_t number, uint64_t *r)
+int lpn_call_helper(lpn_run *run, uint32_t number, uint64_t *r)
 {
 #define ROW(n, name, a, b, c, d, e) [n] = { a, b, c, d, e },
     static const uint8_t kinds[LPN_HELPER_MAX + 1][5] = { LPN_HELPERS(ROW) };
@@ -216,7 +216,7 @@ static int call_helper(lpn_run *run, uint32_t number, uint64_t *r)
         }
         uint64_t size = r[i + 2];
         if (size != 0
-            && !allowed(run, r[i + 1], size, kind == LPN_ARG_MEM_READ ? LPN_READ : LPN_READ | LPN_WRITE)) {
+            && lpn_region_of(run, r[i + 1], size, kind == LPN_ARG_MEM_READ ? LPN_READ : LPN_READ | LPN_WRITE) == NULL) {
             run->address = r[i + 1];
             return LPN_E_HELPER_MEM;
         }
@@ -227,7 +227,7 @@ static int call_helper(lpn_run *run, uint32_t number, uint64_t *r)
     return error;
 }
 
-static uint16_t frame_at(const lpn_program *program, uint32_t pc)
+uint16_t lpn_frame_at(const lpn_program *program, uint32_t pc)
 {
     uint32_t f = program->funcs - 1;
     while (program->func[f].entry > pc) {
@@ -291,7 +291,7 @@ static uint16_t frame_at(const lpn_program *program, uint32_t pc)
 /* The address of an access, checked. */
 #define ACCESS(base, size, access, code) \
     address = (base) + (uint64_t)(int64_t)OFF; \
-    if (!allowed(run, address, (size), (access))) { \
+    if (lpn_region_of(run, address, (size), (access)) == NULL) { \
         run->address = address; \
         FAIL(code); \
     }
@@ -310,25 +310,35 @@ static uint16_t frame_at(const lpn_program *program, uint32_t pc)
         store(lpn_pointer(address), n, (value)); \
         break
 
+uint64_t lpn_begin(lpn_run *run, const lpn_program *program)
+{
+    const uint64_t end = lpn_address(run->stack) + LPN_STACK_SIZE;
+    const uint32_t used = program->stack;
+    lpn_zero_end(run->stack, LPN_STACK_SIZE, used);
+    run->region[0] = (lpn_region){ end - used, used, LPN_READ | LPN_WRITE };
+    run->region[1] = (lpn_region){ lpn_address(program->rodata), program->rodata_size, LPN_READ };
+    run->region[2] = (lpn_region){ lpn_address(program->data), program->data_size, LPN_READ | LPN_WRITE };
+    run->address = 0;
+    run->r0 = 0;
+    return end;
+}
+
 int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2)
 {
+#if LPN_VM32
+    if (program->clean32) {
+        return lpn_execute32(run, program, (uint32_t)r1, (uint32_t)r2);
+    }
+#endif
     uint64_t r[11] = { 0 }, address;
     const uint8_t *const text = program->text, *ip = text;
     const uint32_t budget = run->fuel;
     uint32_t fuel = budget, depth = 0;
     int error = LPN_OK;
 
-    for (unsigned i = 0; i < LPN_STACK_SIZE / 8; i++) {
-        run->stack[i] = 0;
-    }
-    run->region[0] = (lpn_region){ lpn_address(run->stack), LPN_STACK_SIZE, LPN_READ | LPN_WRITE };
-    run->region[1] = (lpn_region){ lpn_address(program->rodata), program->rodata_size, LPN_READ };
-    run->region[2] = (lpn_region){ lpn_address(program->data), program->data_size, LPN_READ | LPN_WRITE };
-    run->address = 0;
-    run->r0 = 0;
     r[1] = r1;
     r[2] = r2;
-    r[10] = run->region[0].start + LPN_STACK_SIZE;
+    r[10] = lpn_begin(run, program);
 
     for (;;) {
         if (fuel == 0) {
@@ -385,11 +395,11 @@ int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t 
         STORE(0x63, 4, SRC);
         STORE(0x7b, 8, SRC);
         case 0xc3: case 0xcb: case 0xd3: case 0xdb: {
-            unsigned size = access_size(ip[0]);
+            unsigned size = lpn_access_size(ip[0]);
             int32_t op = IMM;
             uint32_t access = op == 0x100 ? LPN_READ : op == 0x110 ? LPN_WRITE : LPN_READ | LPN_WRITE;
             ACCESS(op == 0x100 ? SRC : DST, size, access, op == 0x100 ? LPN_E_LOAD : LPN_E_STORE)
-            atomic(r, ip[1] & 15, ip[1] >> 4, op, lpn_pointer(address), size);
+            lpn_atomic(r, ip[1] & 15, ip[1] >> 4, op, lpn_pointer(address), size);
             break;
         }
 
@@ -410,14 +420,14 @@ int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t 
         case 0x85:
             if (ip[1] >> 4 == 0) {
                 run->insns = budget - fuel;
-                error = call_helper(run, (uint32_t)IMM, r);
+                error = lpn_call_helper(run, (uint32_t)IMM, r);
                 if (error != LPN_OK) {
                     goto end;
                 }
                 break;
             } else {
                 /* A local function keeps the caller's r6-r9 and gets the stack below its frame. */
-                uint32_t pc = (uint32_t)((ip - text) / 8), frame = frame_at(program, pc);
+                uint32_t pc = (uint32_t)((ip - text) / 8), frame = lpn_frame_at(program, pc);
                 if (depth == LPN_MAX_DEPTH - 1) {
                     FAIL(LPN_E_DEPTH);
                 }

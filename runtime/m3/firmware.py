@@ -71,7 +71,7 @@ def build(name: str, sources: list[Path], *, headers: list[Path] | None = None, 
 def engine() -> Firmware:
     """The C engine with its host border."""
     libc = [HERE / "libc" / name for name in ("stdlib.h", "string.h")]
-    sources = [*(ENGINE / name for name in SOURCES if name not in HOSTS_ONLY), HERE / "support.c"]
+    sources = [*(ENGINE / name for name in SOURCES if name not in HOSTS_ONLY), ENGINE / "vm32_thumb2.S", HERE / "support.c"]
     headers = [*(ENGINE / name for name in HEADERS), *libc]
     return read(build("engine", sources, headers=headers, include=(ENGINE, HERE / "libc")))
 

@@ -13,6 +13,7 @@ from .core import Core, Count
 from .host import M3Host
 
 
+CLEAN32, CERTIFIED = 1, 2       #: as lpn_host_raw has them
 GAP = 16                        #: bytes that belong to no region
 
 
@@ -38,8 +39,8 @@ class RawRunner:
 
     def run(self, text: bytes, *, layout: str = "mem", ctx: bytes = b"", packet: bytes = b"", record_size: int = 0,
             state: bytes = b"", rodata: bytes = b"", data: bytes = b"", meta: Mapping[str, int] | None = None,
-            fuel: int = DEFAULT_FUEL, host: M3Host | None = None) -> RawResult:
-        """Run `text`; arguments as of `run_raw`. `host`: this runner's own, when helper `lookup` is to see its tables."""
+            fuel: int = DEFAULT_FUEL, host: M3Host | None = None, modes: int = 0) -> RawResult:
+        """Run `text`; arguments as of `run_raw`. `modes`: CLEAN32, CERTIFIED. `host`: this runner's own, when helper `lookup` is to see its tables."""
         core, mark = self.core, self.core.mark()
         regions = Regions(layout, ctx, packet, record_size, state, rodata, data, check_meta(meta),
                           functools.partial(M3Buffer, core))
@@ -49,7 +50,7 @@ class RawRunner:
         code = core.allocate(len(text), text)
         core.forget()
         core.call("lpn_host_raw", code, len(text), where, len(regions.list), regions.rodata.address, len(rodata),
-                  regions.data.address, len(data), regions.ctx.address, 0, len(ctx) if layout == "mem" else 0, 0, fuel,
+                  regions.data.address, len(data), regions.ctx.address, 0, len(ctx) if layout == "mem" else 0, 0, fuel, modes,
                   host.handle if host else 0, self.host.room("result"))
         self.count = core.count()
         result = self.host.get_struct("result", "lpn_host_raw_result")

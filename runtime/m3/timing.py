@@ -4,7 +4,7 @@ Arm Cortex-M3 TRM (DDI 0337), r2p1, 3.3.1 "Cortex-M3 instructions" and 3.3.2 "Lo
 
 - most take 1 cycle; what writes the program counter P more, to fill the pipeline anew (1 to 3, here 2);
 - LDR 2, one less when it follows another LDR that does not make its address; STR 1, with a register offset 2, one
-  less after an LDR;
+  less after an LDR; LDR of the program counter is never pipelined;
 - LDM, STM, PUSH, POP, LDRD, STRD 1 + registers; MLA, MLS 2; UMULL, SMULL 3 to 5, UMLAL, SMLAL 4 to 7, by the
   operands' size; UDIV, SDIV 2 to 12, by the difference of the operands' leading zeros; IT 1;
 - an instruction of an IT block whose condition fails takes 1.
@@ -132,7 +132,7 @@ def _insn(c: capstone.CsInsn, conditional: bool, conditions: tuple[int, ...]) ->
 def static_cycles(insn: Insn, before: Insn | None) -> int:
     """Cycles without the refill and without what operands add. `before`: executed just before it in sequence."""
     pair = (before is not None and before.pipelines and not insn.conditional and before.target not in insn.bases
-            and (insn.kind == Kind.LOAD or insn.kind == Kind.STORE and insn.cycles == 2))
+            and (insn.kind == Kind.LOAD and not insn.jump or insn.kind == Kind.STORE and insn.cycles == 2))
     return insn.cycles - pair
 
 

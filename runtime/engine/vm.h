@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/* What the two interpreters share: vm.c has 64-bit registers, vm32.c those of programs that need only 32 bits. */
+#ifndef LPN_VM_H
+#define LPN_VM_H
+
+#include "bytes.h"
+#include "lpn.h"
+
+/* Registers of 32 bits hold every address where addresses have 32 bits. */
+#define LPN_VM32 (UINTPTR_MAX == UINT32_MAX)
+
+/* The most instructions of a run: what 8 bytes an instruction leaves of a signed 32-bit distance. */
+#define LPN_MAX_FUEL 0x0fffffffu
+
+/* A run of a 32-bit clean program. */
+typedef struct {
+    uint32_t r[11];
+    const lpn_region *reads[11], *writes[11];   /* per register: where its last load and store were */
+    const uint8_t *ip;          /* the instruction */
+    uint32_t limit;             /* the address at which the budget ends */
+    uint32_t trusted;           /* nothing is checked */
+    lpn_run *run;
+    const lpn_program *program;
+    const lpn_region *found;    /* for the last load whose register's region was another */
+    uint32_t depth;
+    int error;
+} lpn_vm32;
+
+int lpn_execute32(lpn_run *run, const lpn_program *program, uint32_t r1, uint32_t r2);
+
+/* The first region that allows the access as a whole, or NULL; vm.c. */
+const lpn_region *lpn_region_of(const lpn_run *run, uint64_t address, uint64_t size, uint32_t access);
+
+/* One atomic instruction on `size` bytes at p; r: all registers. */
+void lpn_atomic(uint64_t *r, unsigned dst, unsigned src, int32_t op, uint8_t *p, unsigned size);
+
+/* Check the memory that a helper gets (r1-r5 at r[1]), as its row says, then call it; the result in r[0]. */
+int lpn_call_helper(lpn_run *run, uint32_t number, uint64_t *r);
+
+/* Bytes of stack that the function around slot pc uses. */
+uint16_t lpn_frame_at(const lpn_program *program, uint32_t pc);
+
+/* A run's own regions, its zeroed stack, no result. Returns where the stack ends. */
+uint64_t lpn_begin(lpn_run *run, const lpn_program *program);
+
+/* Bytes an access of this opcode's size code has: W 0x00, H 0x08, B 0x10, DW 0x18. */
+unsigned lpn_access_size(uint8_t op);
+
+static inline uint16_t lpn_swap16(uint32_t v)
+{
+    return (uint16_t)((v & 0xff) << 8 | (v >> 8 & 0xff));
+}
+
+static inline uint32_t lpn_swap32(uint32_t v)
+{
+    return (v & 0xff) << 24 | (v & 0xff00) << 8 | (v >> 8 & 0xff00) | v >> 24;
+}
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/* The interpreter of 32-bit clean programs, for cores with 32-bit addresses: each register holds a 32-bit value or an
+ * address, so 64-bit and 32-bit forms of an instruction are one. A program that is not clean although its image says
+ * so gets other results than vm.c gives, and is confined all the same.
+ *
+ * All instructions are here. On cores with Thumb-2 the common ones are in vm32_thumb2.S once more, which comes here for one
+ * instruction at a time. What both have:
+ * - the budget is compared where a jump is taken and at the end, not for each instruction: `limit` is the address at which
+ *   it ends, moved along with each jump. So a run ends at most one straight line of code behind its budget;
+ * - for each register the region of its last access is remembered, one for loads and one for stores, and tried first;
+ * - the loads and stores of a certified program are not checked. */
+#include "vm.h"
+
+#if LPN_VM32
+
+#include "vm32_offsets.h"
+
+#if defined(__thumb2__) && defined(__GNUC__)
+#define ONE_STEP true           /* the loop is in vm32_thumb2.S */
+int lpn_loop32(lpn_vm32 *vm);
+int lpn_step32(lpn_vm32 *vm);
+_Static_assert(offsetof(lpn_vm32, reads) == VM32_READS && offsetof(lpn_vm32, writes) == VM32_WRITES
+               && offsetof(lpn_vm32, ip) == VM32_IP && offsetof(lpn_vm32, limit) == VM32_LIMIT
+               && offsetof(lpn_vm32, trusted) == VM32_TRUSTED && offsetof(lpn_vm32, found) == VM32_FOUND && offsetof(lpn_vm32, depth) == VM32_DEPTH && offsetof(lpn_region, start) == REGION_START
+               && offsetof(lpn_region, size) == REGION_SIZE, "vm32_offsets.h");
+#else
+#define ONE_STEP false
+#define lpn_loop32 lpn_step32
+static int lpn_step32(lpn_vm32 *vm);
+#endif
+
+/* The instruction's fields. */
+#define D vm->r[ip[1] & 15]
+#define S vm->r[ip[1] >> 4]
+#define OFF ((int16_t)lpn_get16(ip + 2))
+#define IMM lpn_get32(ip + 4)
+
+#define FAIL(code) do { vm->error = (code); goto end; } while (0)
+
+/* What is left of the budget, in bytes of instructions, this one included. */
+#define LEFT() ((int32_t)(vm->limit - (uint32_t)(uintptr_t)ip))
+
+/* Distances count from the instruction after the jump. */
+#define JUMP(distance) do { \
+        const uint32_t by = (uint32_t)(distance) << 3; \
+        ip += (int32_t)by; \
+        vm->limit += by; \
+        if (LEFT() <= 8) { \
+            vm->ip = ip + 8; \
+            return VM32_BUDGET; \
+        } \
+    } while (0); break
+
+/* An operation, a comparison in their four forms. */
+#define ALU(code, OPERATION) \
+    case (code) | 0x07: case (code) | 0x04: { uint32_t a = D, b = IMM; D = (OPERATION); break; } \
+    case (code) | 0x0f: case (code) | 0x0c: { uint32_t a = D, b = S; D = (OPERATION); break; }
+#define COMPARE(code, CONDITION) \
+    case (code) | 0x05: case (code) | 0x06: { uint32_t a = D, b = IMM; if (CONDITION) { JUMP(OFF); } break; } \
+    case (code) | 0x0d: case (code) | 0x0e: { uint32_t a = D, b = S; if (CONDITION) { JUMP(OFF); } break; }
+
+#define LOAD(op, n, value) \
+    case (op): { \
+        const uint8_t *p = lpn_pointer(S + (uint32_t)OFF); \
+        if (!near(vm, ip[1] >> 4, (uint32_t)(uintptr_t)p, n, LPN_READ)) { \
+            FAIL(LPN_E_LOAD); \
+        } \
+        D = (uint32_t)(value); \
+        break; \
+    }
+#define STORE(op, n, value, WRITE) \
+    case (op): { \
+        uint8_t *p = lpn_pointer(D + (uint32_t)OFF); \
+        if (!near(vm, ip[1] & 15, (uint32_t)(uintptr_t)p, n, LPN_WRITE)) { \
+            FAIL(LPN_E_STORE); \
+        } \
+        uint32_t v = (value); \
+        WRITE; \
+        break; \
+    }
+
+/* May n bytes at `address` be read or written through this register? Remembers the region: only ones of 8 bytes and more, so
+ * that a size less n never wraps. */
+static bool near(lpn_vm32 *vm, unsigned reg, uint32_t address, uint32_t n, uint32_t access)
+{
+    const lpn_region **last = access == LPN_READ ? &vm->reads[reg] : &vm->writes[reg];
+    if (vm->trusted || address - (uint32_t)(*last)->start <= (*last)->size - n) {
+        return true;
+    }
+    const lpn_region *g = lpn_region_of(vm->run, address, n, access);
+    if (g == NULL) {
+        vm->run->address = address;
+        return false;
+    }
+    if (g->size >= 8) {
+        *last = g;
+        vm->found = access == LPN_READ ? g : vm->found;
+    }
+    return true;
+}
+
+static uint32_t divide(uint32_t a, uint32_t b, bool is_signed)
+{
+    if (b == 0) {
+        return 0;
+    }
+    return is_signed ? b == UINT32_MAX ? 0 - a : (uint32_t)((int32_t)a / (int32_t)b) : a / b;
+}
+
+static uint32_t modulo(uint32_t a, uint32_t b, bool is_signed)
+{
+    if (b == 0) {
+        return a;
+    }
+    return is_signed ? b == UINT32_MAX ? 0 : (uint32_t)((int32_t)a % (int32_t)b) : a % b;
+}
+
+static uint32_t sign_extend(uint32_t v, int32_t bits)
+{
+    return bits == 8 ? (uint32_t)(int8_t)v : bits == 16 ? (uint32_t)(int16_t)v : v;
+}
+
+/* A helper has arguments of 64 bits. */
+static int outside(lpn_vm32 *vm, uint32_t number)
+{
+    uint64_t wide[6];
+    for (unsigned i = 1; i < 6; i++) {
+        wide[i] = vm->r[i];
+    }
+    int error = lpn_call_helper(vm->run, number, wide);
+    vm->r[0] = (uint32_t)wide[0];
+    return error;
+}
+
+static int atomic(lpn_vm32 *vm, const uint8_t *ip)
+{
+    const unsigned size = lpn_access_size(ip[0]), dst = ip[1] & 15, src = ip[1] >> 4;
+    const int32_t op = (int32_t)IMM;
+    const uint32_t access = op == 0x100 ? LPN_READ : op == 0x110 ? LPN_WRITE : LPN_READ | LPN_WRITE;
+    const uint32_t address = (op == 0x100 ? S : D) + (uint32_t)OFF;
+    if (!vm->trusted && lpn_region_of(vm->run, address, size, access) == NULL) {
+        vm->run->address = address;
+        return op == 0x100 ? LPN_E_LOAD : LPN_E_STORE;
+    }
+    uint64_t wide[11];
+    for (unsigned i = 0; i < 11; i++) {
+        wide[i] = vm->r[i];
+    }
+    lpn_atomic(wide, dst, src, op, lpn_pointer(address), size);
+    for (unsigned i = 0; i < 11; i++) {
+        vm->r[i] = (uint32_t)wide[i];
+    }
+    return LPN_OK;
+}
+
+/* A local function keeps the caller's r6-r9 and gets the stack below its frame. */
+static int enter(lpn_vm32 *vm, uint32_t pc)
+{
+    lpn_run *run = vm->run;
+    const uint32_t frame = lpn_frame_at(vm->program, pc);
+    if (vm->depth == LPN_MAX_DEPTH - 1) {
+        return LPN_E_DEPTH;
+    }
+    if (vm->r[10] - (uint32_t)run->region[0].start < frame) {
+        return LPN_E_STACK;
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        run->call[vm->depth].saved[i] = vm->r[6 + i];
+    }
+    run->call[vm->depth].back = pc;
+    run->call[vm->depth].frame = frame;
+    vm->depth++;
+    vm->r[10] -= frame;
+    return LPN_OK;
+}
+
+/* Back to the slot of the call. */
+static uint32_t leave(lpn_vm32 *vm)
+{
+    lpn_run *run = vm->run;
+    vm->depth--;
+    for (unsigned i = 0; i < 4; i++) {
+        vm->r[6 + i] = (uint32_t)run->call[vm->depth].saved[i];
+    }
+    vm->r[10] += run->call[vm->depth].frame;
+    return run->call[vm->depth].back;
+}
+
+/* Execute from vm->ip on: one instruction, or all. 0: go on; VM32_END: it is over, vm->error says how; VM32_BUDGET. */
+int lpn_step32(lpn_vm32 *vm)
+{
+    const uint8_t *ip = vm->ip;
+    do {
+        switch (ip[0]) {
+        ALU(0x00, a + b)
+        ALU(0x10, a - b)
+        ALU(0x20, a * b)
+        ALU(0x30, divide(a, b, OFF != 0))
+        ALU(0x40, a | b)
+        ALU(0x50, a & b)
+        ALU(0x60, a << (b & 31))
+        ALU(0x70, a >> (b & 31))
+        case 0x87: case 0x84: D = 0 - D; break;
+        ALU(0x90, modulo(a, b, OFF != 0))
+        ALU(0xa0, a ^ b)
+        case 0xb7: case 0xb4: D = IMM; break;
+        case 0xbf: case 0xbc: D = OFF == 0 ? S : sign_extend(S, OFF); break;
+        ALU(0xc0, (uint32_t)((int32_t)a >> (b & 31)))
+        case 0xd4: D = IMM == 16 ? (uint16_t)D : D; break;
+        case 0xdc: case 0xd7:           /* 64 bits of a clean register: only 0 stays clean */
+            D = IMM == 16 ? lpn_swap16(D) : IMM == 32 ? lpn_swap32(D) : 0;
+            break;
+        case 0x18: case 0xd8: case 0xb8: {
+            const unsigned base = ip[0] == 0xd8 ? 8 : ip[0] == 0xb8 ? 9 : ip[1] >> 4;
+            D = IMM + (base == 0 ? 0 : (uint32_t)vm->run->region[base == 8 ? 1 : 2].start);
+            ip += 8;                    /* the two slots count as one */
+            vm->limit += 8;
+            break;
+        }
+
+        LOAD(0x71, 1, *p)
+        LOAD(0x69, 2, lpn_get16(p))
+        LOAD(0x61, 4, lpn_get32(p))
+        LOAD(0x79, 8, lpn_get32(p))
+        LOAD(0x91, 1, (int8_t)*p)
+        LOAD(0x89, 2, (int16_t)lpn_get16(p))
+        LOAD(0x81, 4, lpn_get32(p))
+        STORE(0x72, 1, IMM, *p = (uint8_t)v)
+        STORE(0x6a, 2, IMM, lpn_put16(p, (uint16_t)v))
+        STORE(0x62, 4, IMM, lpn_put32(p, v))
+        STORE(0x7a, 8, IMM, (lpn_put32(p, v), lpn_put32(p + 4, (uint32_t)((int32_t)v >> 31))))
+        STORE(0x73, 1, S, *p = (uint8_t)v)
+        STORE(0x6b, 2, S, lpn_put16(p, (uint16_t)v))
+        STORE(0x63, 4, S, lpn_put32(p, v))
+        STORE(0x7b, 8, S, (lpn_put32(p, v), lpn_put32(p + 4, 0)))
+        case 0xc3: case 0xcb: case 0xd3: case 0xdb:
+            vm->error = atomic(vm, ip);
+            if (vm->error != LPN_OK) {
+                goto end;
+            }
+            break;
+
+        case 0x05: JUMP(OFF);
+        case 0x06: JUMP(IMM);
+        COMPARE(0x10, a == b)
+        COMPARE(0x20, a > b)
+        COMPARE(0x30, a >= b)
+        COMPARE(0x40, (a & b) != 0)
+        COMPARE(0x50, a != b)
+        COMPARE(0x60, (int32_t)a > (int32_t)b)
+        COMPARE(0x70, (int32_t)a >= (int32_t)b)
+        COMPARE(0xa0, a < b)
+        COMPARE(0xb0, a <= b)
+        COMPARE(0xc0, (int32_t)a < (int32_t)b)
+        COMPARE(0xd0, (int32_t)a <= (int32_t)b)
+
+        case 0x85:
+            if (LEFT() <= 0) {
+                vm->ip = ip;
+                return VM32_BUDGET;
+            }
+            vm->error = ip[1] >> 4 ? enter(vm, (uint32_t)(ip - vm->program->text) / 8) : outside(vm, IMM);
+            if (vm->error != LPN_OK) {
+                goto end;
+            }
+            if (ip[1] >> 4) {
+                JUMP(IMM);
+            }
+            break;
+        case 0x95: {
+            if (LEFT() <= 0) {
+                vm->ip = ip;
+                return VM32_BUDGET;
+            }
+            if (vm->depth == 0) {
+                goto end;
+            }
+            JUMP((int32_t)leave(vm) - (int32_t)(ip - vm->program->text) / 8);
+        }
+        default:
+            FAIL(LPN_E_OPCODE);
+        }
+        ip += 8;
+    } while (!ONE_STEP);
+    vm->ip = ip;
+    return 0;
+end:
+    vm->ip = ip;
+    return VM32_END;
+}
+
+int lpn_execute32(lpn_run *run, const lpn_program *program, uint32_t r1, uint32_t r2)
+{
+    const uint32_t budget = run->fuel < LPN_MAX_FUEL ? run->fuel : LPN_MAX_FUEL;
+    lpn_vm32 vm;
+    for (unsigned i = 0; i < 10; i++) {
+        vm.r[i] = 0;
+    }
+    vm.r[1] = r1;
+    vm.r[2] = r2;
+    vm.r[10] = (uint32_t)lpn_begin(run, program);
+    /* The stack has 8 bytes at least. A register's first access finds its own region. */
+    for (unsigned i = 0; i < (ONE_STEP ? 1 : 11); i++) {    /* vm32_thumb2.S does the others */
+        vm.reads[i] = vm.writes[i] = &run->region[0];
+    }
+    vm.found = vm.reads[0];
+    vm.ip = program->text;
+    vm.limit = (uint32_t)(uintptr_t)program->text + 8 * budget;
+    vm.trusted = program->certified;
+    vm.run = run;
+    vm.program = program;
+    vm.depth = 0;
+    vm.error = LPN_OK;
+    if (budget == 0) {
+        run->insns = run->pc = 0;
+        return LPN_E_FUEL;
+    }
+    const bool ended = lpn_loop32(&vm) == VM32_END;
+    const int32_t left = (int32_t)(vm.limit - (uint32_t)(uintptr_t)vm.ip) / 8 - ended;
+    run->pc = (uint32_t)(vm.ip - program->text) / 8;
+    run->insns = budget - (left > 0 ? (uint32_t)left : 0);
+    run->fuel -= run->insns;
+    run->r0 = vm.r[0];
+    return ended ? vm.error : LPN_E_FUEL;
+}
+
+#endif
