@@ -164,6 +164,11 @@ class _State:
     stats: Stats = field(default_factory=Stats)
 
 
+def _waits_for(hook: Hook, timed: bool, name: str) -> tuple:
+    """What tells hooks apart when a set replaces another: handlers of timing blocks by their names, too."""
+    return hook.event, hook.context, tuple(hook.selector), hook.period, hook.offset, name if timed else None
+
+
 def elapsed(now: int, at: int) -> int:
     """Microseconds from `at` to `now`, negative when `at` is to come."""
     return ((now - at + (1 << 31)) & WORD) - (1 << 31)
@@ -181,11 +186,31 @@ class ModelDispatch(Dispatch):
         self._drops: Counter[str] = Counter()
         self._timer: int | None = None
         self._isr = False
-        self._completed: Event | None = None
+        self._completed: tuple[Event, Callable[[], None]] | None = None
         now = platform.now()
         for hook, state in zip(hooks, self._states):
             if hook.event in PERIODIC:
                 state.due = (now + hook.offset) & WORD
+        self._set_timer(now)
+
+    def swap(self, hooks: Sequence[Hook], timing: Sequence[bool], names: Sequence[str], executor: Executor) -> None:
+        """Other hooks from now on. Those that wait for the same keep their timers, and what is pending."""
+        before = list(zip(self.hooks, self.timing, self.names, self._states))
+        self.hooks, self.timing, self.names, self.executor = hooks, timing, names, executor
+        self._states, self._drops = [_State() for _ in hooks], Counter()
+        now = self.platform.now()
+        waits = [_waits_for(*each) for each in zip(hooks, timing, names)]
+        for hook, state in zip(hooks, self._states):
+            state.due = (now + hook.offset) & WORD if hook.event in PERIODIC else None
+        for hook, timed, name, old in before:
+            same = _waits_for(hook, timed, name)
+            if same not in waits:
+                self._counts.lost += old.pending is not None
+                continue
+            index = waits.index(same)
+            self._states[index].due = old.due
+            if old.pending is not None and not self._mark(index, old.pending):
+                self._counts.lost += 1
         self._set_timer(now)
 
     # ------------------------------------------------------------ what chains ask for
@@ -203,18 +228,10 @@ class ModelDispatch(Dispatch):
         self._counts.busy += busy
         return busy
 
-    def complete(self, buffer: int, content: bytes, like: Event) -> bool:
-        """A buffer is complete; its hook runs after the chain that runs now, with what is known of the packet that completed
-        it. False: there is one already."""
-        event = replace(like, event="buffer.complete", selector=(buffer,), packet=content)
-        if self._completed is None:
-            self._completed = event
-            return True
-        taker = self._chain(event)
-        if taker is not None:
-            self._states[taker].stats.events += 1
-            self._states[taker].stats.overruns += 1
-        return False
+    def complete(self, buffer: int, content: bytes, like: Event, release: Callable[[], None]) -> None:
+        """The chain that runs has completed an entry of a buffer; the buffer's hook runs after it, with what is known of the
+        packet that completed it, then `release`."""
+        self._completed = replace(like, event="buffer.complete", selector=(buffer,), packet=content), release
 
     # ------------------------------------------------------------ events
 
@@ -261,19 +278,20 @@ class ModelDispatch(Dispatch):
     def _run(self, index: int, event: Event) -> None:
         self._completed = None
         self._run_once(index, event)
-        for left in range(MAX_COMPLETIONS, -1, -1):
-            if self._completed is None:
-                return
-            done, self._completed = self._completed, None
+        followed = 0
+        while self._completed is not None:
+            (done, release), self._completed = self._completed, None
             taker = self._chain(done)
             if taker is None:
                 self._counts.ignored += 1
-                continue
-            self._states[taker].stats.events += 1
-            if left:
-                self._run_once(taker, done)
             else:
-                self._states[taker].stats.overruns += 1
+                self._states[taker].stats.events += 1
+                if followed < MAX_COMPLETIONS:
+                    self._run_once(taker, done)
+                else:
+                    self._states[taker].stats.overruns += 1
+            followed += 1
+            release()
 
     def _run_once(self, index: int, event: Event) -> None:
         hook, stats, platform = self.hooks[index], self._states[index].stats, self.platform

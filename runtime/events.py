@@ -55,6 +55,7 @@ class Script:
     clock: int = 0
     radio_on: bool = True
     actions: list[tuple[int, Callable[[Node, int], None]]] = field(default_factory=list)
+    replacements: list[tuple[int, Path]] = field(default_factory=list)      #: when another version takes over, and its file
     skipped: int = 0            #: records of captures that are no frames, or have a wrong FCS
 
     def apply(self, node: Node) -> None:
@@ -201,6 +202,7 @@ class _Reader:
         self.commands: dict[str, Callable[[_Line, _Token], None]] = {
             "node": self.node, "radio": self.radio, "until": self.until_line, "air": self.air, "cca": self.cca, "tx": self.tx,
             "capture": self.capture, "repeat": self.repeat,
+            "replace": self.replace,
             **{name: self.event for name, event in EVENTS.items() if event.bound},
         }
 
@@ -217,7 +219,7 @@ class _Reader:
         if self.found.errors:
             raise EventsError(self.found.items)
         script = self.script
-        script.until = self.until if self.until is not None else max((t for t, _ in script.actions), default=0) + REST
+        script.until = self.until if self.until is not None else max((t for t, _ in [*script.actions, *script.replacements]), default=0) + REST
         return script
 
     def tokens(self, number: int, text: str) -> Iterator[_Token]:
@@ -382,6 +384,10 @@ class _Reader:
                 self.script.skipped += 1
                 continue
             self.add(lambda node, time, f=frame: node.hear(time, f.data, f.rssi or 0, f.lqi or 0), command.span, at)
+
+    def replace(self, line: _Line, command: _Token) -> None:
+        self.outside(command)
+        self.script.replacements.append((self.now, self.folder / line.next("a program").text.strip('"')))
 
     # ------------------------------------------------------------ repeat
 

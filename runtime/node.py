@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace as dataclass_replace
 from itertools import count
 
 from lpn.compiler.bundle import Bundle, Entry
@@ -22,7 +22,7 @@ from lpn.runtime import radio as air
 from lpn.runtime.dispatch import TX_RESULTS, WORD, Dispatch, Event, Run, Stats, elapsed
 from lpn.runtime.engines import Externs
 from lpn.runtime.radio import Heard, Radio, Sending, TxPlan
-from lpn.runtime.timeline import Effect, Given, Overrun, Ran, Received, Record, Sent, clock, length
+from lpn.runtime.timeline import Effect, Given, Overrun, Ran, Received, Record, Replaced, Sent, clock, length
 
 #: Nanoseconds of an eBPF instruction, interpreted on the 72 MHz Cortex-M3: 72 cycles. A round number between what straight
 #: code and memory accesses take there; worst cases are the verifier's business.
@@ -63,6 +63,7 @@ class Node:
                  start: int = 0) -> None:
         self.time = 0
         self.records: list[Record] = []
+        self.retired: list[list[Summary]] = []          #: of the hooks that were replaced, set by set
         self.traces: list[tuple[int, int, int]] = []    #: (time, a, b) of helper trace
         self.radio_state = radio or Radio()
         self.hardware_timer: int | None = None          #: what the node asked its one timer for, by its own clock
@@ -110,6 +111,10 @@ class Node:
     def switch(self, time: int, on: bool) -> None:
         """Somebody else than a hook switches the radio."""
         self.at(time, lambda: self.radio_state.switch(time, on))
+
+    def replace(self, time: int, swap: Callable[[], None], what: str) -> None:
+        """`swap` puts other hooks in place, at that time or once the thread has ended what it does then. `what`: for the record."""
+        self.at(time, lambda: self._replace(swap, what))
 
     def run(self, until: int) -> None:
         """Let time pass."""
@@ -198,6 +203,8 @@ class Node:
         cause = self._causes.get((hook.event, run.due))
         if hook.event == "after":
             cause = self._timer_causes.get(run.hook)
+        if hook.event == "buffer.complete":
+            cause = next((r.number for r in reversed(self.records) if isinstance(r, Ran)), None)
         self.records.append(Ran(
             number=number, time=start, cause=cause, hook=self.dispatch.names[run.hook], due=start - ((run.start - run.due) & WORD),
             took=took, verdict=run.verdict, reason=run.reason, port=run.port, insns=run.insns,
@@ -263,6 +270,19 @@ class Node:
         if sending.result == "NOACK":
             self.at(sending.done, lambda: self._event("radio.ack_timeout", record.number))
         self.at(sending.done, lambda: self._event("radio.tx_done", record.number, (TX_RESULTS.index(sending.result),)))
+
+    def _replace(self, swap: Callable[[], None], what: str) -> None:
+        if self._busy > self.time:
+            self._push(self._busy, 0, lambda: self._replace(swap, what))
+            return
+        retired = [dataclass_replace(s, stats=dataclass_replace(s.stats)) for s in self.summaries()]
+        self._waited = 0
+        swap()
+        self.retired.append(retired)
+        self.records.append(Replaced(number=len(self.records), time=self.time, what=what))
+        self._timer_causes.clear()
+        self._step_by(self.time)
+        self._rearm()
 
     def _step_by(self, time: int) -> None:
         """The thread has something to do at `time`; it may be busy until later."""

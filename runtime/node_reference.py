@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lpn.compiler.bundle import Hook
 from lpn.lang import ast, tables as control
-from lpn.lang.outside import SENDS
 from lpn.lang.buffers import buffers
-from lpn.lang.hooks import BUFFER_COMPLETE
+from lpn.lang.outside import SENDS
+from lpn.lang.persist import StateError
 from lpn.lang.reference import Reference
-from lpn.lang.reference.entries import Entry
 from lpn.lang.reference.outside import Outside
 from lpn.lang.reference.run import Run
 from lpn.lang.reference.state import State
 from lpn.runtime.dispatch import Event, ModelDispatch, Outcome, Platform, hook_names
-from lpn.runtime.engines import Externs
-from lpn.compiler.bundle import Hook
+from lpn.runtime.engines import EngineError, Externs
 from lpn.runtime.node import Node
 
 
@@ -52,7 +51,6 @@ class ReferenceExecutor:
 
     def __init__(self, reference: Reference, state: State, address: Mapping[str, int]) -> None:
         self.reference, self.state, self.address = reference, state, address
-        self.running: tuple[ast.BufferDecl, Entry] | None = None            # whose chain runs next
 
     def run(self, hook: int, event: Event, clock: int, dispatch: ModelDispatch) -> Outcome:
         worlds: list[_World] = []
@@ -65,35 +63,46 @@ class ReferenceExecutor:
         meta = {"iface": event.iface, "rssi": event.rssi, "lqi": event.lqi, "time": event.time, "clock": clock,
                 "port": first if event.event == "app.tx" else 0, "event": first if event.event == "radio.tx_done" else 0,
                 **self.address}
-        if self.running is not None and event.event != BUFFER_COMPLETE:
-            self.release(self.running)          # one too many in a row: its chain was left out
-            self.running = None
-        before, self.running = self.running, None
         chain = self.reference.program.hooks[hook].chain
         result, completed = self.reference.run_chain(chain, event.packet or b"", meta, self.state, outside=outside)
-        if before is not None:
-            self.release(before)
         if completed is not None:
-            number = [decl for _, decl in buffers(self.reference.program)].index(completed[0])
-            dispatch.complete(number, completed[1].content(), event)
-            self.running = completed
+            decl, entry = completed
+            number = [each for _, each in buffers(self.reference.program)].index(decl)
+            dispatch.complete(number, entry.content(), event, lambda: self.state.buffers[decl].release(entry))
         packet = worlds[0].run.packet
         return Outcome(result.verdict, result.reason, result.port, packet.data if result.out is None else result.out, packet.payload,
                        result.out is not None)
 
-    def release(self, entry: tuple[ast.BufferDecl, Entry]) -> None:
-        """Its chain has run."""
-        self.state.buffers[entry[0]].release(entry[1])
+
+class ReferenceDispatch(ModelDispatch):
+    """A checked program whose hooks the reference interpreter runs."""
+
+    def __init__(self, program: ast.Program, platform: Platform, given: control.Tables | None, address: Mapping[str, int],
+                 externs: Externs | None) -> None:
+        self.address = address
+        reference = Reference(program, externs)
+        super().__init__(*_hooks(program), ReferenceExecutor(reference, reference.state(given), address), platform)
+
+    def replace(self, program: ast.Program, given: control.Tables | None = None, externs: Externs | None = None) -> None:
+        """Another version takes over, with what that keeps. EngineError when it cannot."""
+        reference = Reference(program, externs)
+        assert isinstance(self.executor, ReferenceExecutor)
+        try:
+            state, _ = reference.replace(self.executor.state, given)
+        except StateError as e:
+            raise EngineError(str(e)) from None
+        self.swap(*_hooks(program), ReferenceExecutor(reference, state, self.address))
+
+
+def _hooks(program: ast.Program) -> tuple[list[Hook], list[bool], list[str]]:
+    """(hooks, which of them are handlers of timing blocks, what they are called)."""
+    hooks = [Hook(h.event, tuple(m.name for m in h.chain), h.context, h.selector, h.within, h.period, h.offset, h.jitter) for h in program.hooks]
+    timed = [h.timed for h in program.hooks]
+    handlers = {h.chain[0] for h, t in zip(hooks, timed) if t}
+    return hooks, timed, hook_names(hooks, handlers.__contains__)
 
 
 def reference_node(program: ast.Program, given: control.Tables | None = None, address: Mapping[str, int] | None = None,
                    externs: Externs | None = None, **options) -> Node:
     """A checked program on a node that the reference interpreter drives; `options` are `Node`'s."""
-    reference = Reference(program, externs)
-    executor = ReferenceExecutor(reference, reference.state(given), address or {})
-    hooks = [Hook(h.event, tuple(m.name for m in h.chain), h.context, h.selector, h.within, h.period, h.offset, h.jitter) for h in program.hooks]
-    timed = {m.name for h in program.hooks if h.timed for m in h.chain}
-
-    def make(platform: Platform) -> ModelDispatch:
-        return ModelDispatch(hooks, [h.timed for h in program.hooks], hook_names(hooks, timed.__contains__), executor, platform)
-    return Node(make, **options)
+    return Node(lambda platform: ReferenceDispatch(program, platform, given, address or {}, externs), **options)

@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from lpn.runtime.node import Node
-from lpn.runtime.timeline import Given, Overrun, Ran, Received, Record, Sent, effect_text, shown
+from lpn.runtime.timeline import Given, Overrun, Ran, Received, Record, Replaced, Sent, effect_text, shown
 
 PROCESS = 1
 RADIO, GIVEN, FIRST = 1, 2, 10                  # tracks; hooks and lanes follow from FIRST
@@ -32,7 +32,8 @@ class _Trace:
         self.node, self.name = node, name
         self.events: list[dict[str, Any]] = []
         self.slices: dict[int, tuple[int, int, int]] = {}       # record number: (track, start, duration)
-        self.hooks = {hook: FIRST + i for i, hook in enumerate(dict.fromkeys(node.dispatch.names))}
+        self.hooks = {hook: FIRST + i for i, hook in enumerate(dict.fromkeys(
+            [s.name for each in [*node.retired, node.summaries()] for s in each]))}
         self.lanes: dict[str, list[int]] = {}                   # kind: when each of its tracks is free again
         self.tracks: dict[tuple[str, int], int] = {}
 
@@ -71,6 +72,9 @@ class _Trace:
     def record(self, record: Record) -> None:
         if isinstance(record, Overrun):
             self.event("i", self.hooks[record.hook], name="OVERRUN", cat="lpn", ts=record.time, s="t")
+            return
+        if isinstance(record, Replaced):
+            self.event("i", RADIO, name=f"replaced: {record.what}", cat="lpn", ts=record.time, s="g")
             return
         if isinstance(record, Ran):
             track, name, duration = self.hooks[record.hook], record.verdict, record.took

@@ -89,6 +89,13 @@ class Given(Record):
     frame: bytes | None = None
 
 
+@dataclass(kw_only=True)
+class Replaced(Record):
+    """Another version took the program's place."""
+
+    what: str
+
+
 def plain(record: Record) -> dict[str, Any]:
     """The record for JSON; bytes in hex."""
     def simple(value: Any) -> Any:
@@ -147,6 +154,8 @@ def row(record: Record) -> tuple[str, str, str, str]:
         return clock(record.time), "  on the air", record.fate, shown(record.frame)
     if isinstance(record, Overrun):
         return clock(record.time), record.hook, "OVERRUN", "it was pending, this event is lost"
+    if isinstance(record, Replaced):
+        return clock(record.time), "  replaced", "", record.what
     assert isinstance(record, Given)
     text = shown(record.frame) if record.frame is not None else ""
     return clock(record.time), f"  {record.event}", "" if record.wanted else "ignored", text

@@ -8,6 +8,7 @@ from lpn.compiler.asm import assemble
 from lpn.compiler.bundle import Bundle, Hook
 from lpn.compiler.helpers import BY_NAME
 from lpn.compiler.image import Image, Kind
+from lpn.compiler.kept import Kept, KeptTable
 from lpn.runtime.dispatch import Event, ModelDispatch, Outcome, hook_names
 from lpn.runtime.engine.node_native import NativeDispatch
 from lpn.runtime.engines import VERDICTS
@@ -73,13 +74,17 @@ class Meaning:
         return Outcome(packet=packet, rebuilt=chain)
 
 
-def bundle(hooks: Sequence[Hook], programs: Sequence[Sequence[Op]], version: int = 1, state_hash: int = 2) -> Bundle:
+#: Cells 0 to 7 are persistent registers.
+KEPT = KeptTable(tuple(Kept(f"cell{i}", "bit<32>", 4 * i, 4) for i in range(8)))
+
+
+def bundle(hooks: Sequence[Hook], programs: Sequence[Sequence[Op]], version: int = 1, state_hash: int = 2, kept: KeptTable = KEPT) -> Bundle:
     """Hook i's chain is a container of its own that runs program i; `T...` names handlers of a timing block,
     other names deparsers that emit no header."""
     images = [Image(hook.chain[0], Kind.TIMING if timing(hook.chain[0]) else Kind.DEPARSER, assemble(text(program)), record_size=16,
                     state_size=STATE, record_hash=1, state_hash=state_hash) for hook, program in zip(hooks, programs, strict=True)]
     return Bundle("p", version, tuple(images), tuple(hooks), record_size=16, state_size=STATE, record_hash=1, state_hash=state_hash,
-                  reasons=REASONS)
+                  reasons=REASONS, kept=kept)
 
 
 def timing(name: str) -> bool:

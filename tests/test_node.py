@@ -4,18 +4,23 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from node_programs import bundle, native
+from node_programs import STATE, bundle, native
 
 from lpn.compiler.bundle import Hook
 from lpn.compiler.image import Kind
+from lpn.compiler.kept import Kept, KeptTable
+from lpn.compiler.build import compile_program
+from lpn.lang.check import check
 from lpn.lang.hooks import EVENTS
+from lpn.lang.loader import load
 from lpn.runtime.dispatch import Event, Stats
 from lpn.runtime.engine.native import open_engine
 from lpn.runtime.engine.node_native import NativeDispatch
 from lpn.runtime.engines import EngineError
-from lpn.runtime.node import Costs
+from lpn.runtime.node import Costs, native_node
+from lpn.runtime.node_reference import reference_node
 from lpn.runtime.radio import ACK_WAIT, CCA, SFD, TURNAROUND, Heard, Radio, TxPlan, airtime
-from lpn.runtime.timeline import Given, Overrun, Ran, Received, Sent
+from lpn.runtime.timeline import Given, Overrun, Ran, Received, Sent, meaning
 
 FREE = Costs(0, 0, 0)
 
@@ -293,46 +298,67 @@ def test_tx_done_tells_its_result_to_the_chain():
 
 # ---------------------------------------------------------------- buffers
 
-def complete(bench, buffer, content):
-    node = bench.node
-    return bool(node.lib.lpn_node_host_complete(node.handle, buffer, content, len(content)))
+REASSEMBLY = """
+header Piece { bit<8> key; bit<8> offset; bit<8> size; bit<8> next; }
+struct headers { Piece piece; }
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.piece); transition accept; } }
+processor Keep(inout headers h, inout meta m) {
+    buffer<64>[2] whole timeout 5 ms;
+    apply {
+        m.verdict = CONSUMED;
+        whole.put(h.piece.key, (bit<16>) h.piece.offset, (bit<16>) h.piece.size);
+    }
+}
+processor Take(inout headers h, inout meta m) { apply { radio.channel((bit<8>) sizeof(payload)); m.verdict = DELIVER; m.port = 3; } }
+protocol P version 1 {
+    on radio.rx_done : Rx -> Keep;
+    on Keep.whole.complete : Rx -> Take;
+}
+"""
 
 
-def test_a_completed_buffer_runs_after_the_chain_and_before_anything_else():
-    hooks = [Hook("radio.rx_done", ("C0",)), Hook("buffer.complete", ("C1",), "radio", (3,)), Hook("radio.ack_timeout", ("T2",))]
-    bench = Bench(hooks, [[("trace", 3, 0), ("on",)], [("off",)], []], lambda a, b: complete(bench, a, b"the whole"))
-    bench.event("radio.rx_done", packet=b"frame")
-    bench.event("radio.ack_timeout")
-    assert bench.node.poll()
-    assert bench.log == [("on", 0), "radio.rx_done", ("off", 0), "buffer.complete.3"]
-    assert bench.runs[1].packet == b"the whole" and held(bench) == 0
-    bench.poll_all()
-    assert bench.log[-1] == "T2"
+@pytest.fixture(scope="module")
+def reassembly(tmp_path_factory):
+    path = tmp_path_factory.mktemp("buffers") / "p.lpn"
+    path.write_text(REASSEMBLY)
+    program = check(load(path))
+    return program, compile_program(program).bundle
 
 
-def test_a_buffer_without_a_hook_is_ignored_and_released():
-    bench = Bench([Hook("radio.rx_done", ("C0",))], [[("trace", 3, 0)]], lambda a, b: complete(bench, a, b"the whole"))
-    bench.event("radio.rx_done", packet=b"frame")
-    bench.poll_all()
-    assert bench.node.counts().ignored == 1 and held(bench) == 0
+def lives(reassembly, pieces):
+    """The same pieces in the engine and in the reference."""
+    program, made = reassembly
+    nodes = [native_node(made, costs=Costs(0, 0, 100)), reference_node(program, costs=Costs(0, 0, 100))]
+    for node in nodes:
+        for time, piece in pieces:
+            node.post(time, "radio.rx_done", (), piece)
+        node.run(50_000)
+    assert [meaning(r) for r in nodes[0].records] == [meaning(r) for r in nodes[1].records]
+    return nodes[0]
 
 
-def test_one_chain_completes_one_buffer():
-    bench = Bench([Hook("radio.rx_done", ("C0",)), Hook("buffer.complete", ("C1",))], [[("trace", 1, 0), ("trace", 2, 0)], []], lambda a, b: took.append(complete(bench, a, b"x")))
-    took = []
-    bench.event("radio.rx_done", packet=b"frame")
-    bench.poll_all()
-    assert took == [True, False] and held(bench) == 0
-    assert bench.node.stats(1) == Stats(events=2, runs=1, overruns=1, insns=3, insns_worst=3)
+def test_a_completed_buffer_runs_after_the_chain_and_before_anything_else(reassembly):
+    first, last = bytes([1, 0, 12, 0]) + bytes(range(8)), bytes([1, 8, 12, 0]) + b"last"
+    node = lives(reassembly, [(0, last), (10, first), (10, b"\2\0\1\0x")])
+    ran = [(r.hook, r.time, r.delivered) for r in node.records if isinstance(r, Ran)]
+    assert ran == [("radio.rx_done", 0, None), ("radio.rx_done", 10, None), ("buffer.complete.0", 10, bytes(range(4, 8)) + b"last")]
+    assert [r.hook for r in node.records if isinstance(r, Overrun)] == ["radio.rx_done"]
+    runs = [r for r in node.records if isinstance(r, Ran)]
+    assert runs[2].cause == runs[1].number
+    node = lives(reassembly, [(0, last), (6000, first)])        # timed out
+    assert "buffer.complete.0" not in [r.hook for r in node.records if isinstance(r, Ran)]
 
 
-def test_buffers_that_complete_each_other_end():
-    bench = Bench([Hook("buffer.complete", ("C0",)), Hook("radio.rx_done", ("C1",))], [[("trace", 0, 0)]] * 2, lambda a, b: complete(bench, a, b"x"))
-    bench.event("radio.rx_done", packet=b"frame")
-    bench.poll_all()
-    assert bench.log == ["radio.rx_done"] + ["buffer.complete"] * 8 and held(bench) == 0
-    stats = bench.node.stats(0)
-    assert (stats.events, stats.runs, stats.overruns) == (9, 8, 1)
+def test_the_entry_is_free_again_once_its_chain_has_run(reassembly):
+    whole = bytes([1, 0, 8, 9]) + bytes(8)
+    node = lives(reassembly, [(1000 * i, whole) for i in range(9)])
+    assert [node.dispatch.stats(i).runs for i in (0, 1)] == [9, 9]
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.sampled_from(range(0, 20_000, 250)), st.tuples(st.integers(0, 2), st.sampled_from([0, 8, 16]), st.sampled_from([8, 12, 20]), st.sampled_from([0, 0, 9]))), max_size=25))
+def test_buffers_in_engine_and_reference(reassembly, pieces):
+    lives(reassembly, [(time, bytes(head) + bytes(min(8, max(head[2] - head[1], 0)))) for time, head in pieces])
 
 
 # ---------------------------------------------------------------- sets
@@ -357,13 +383,25 @@ def cells_of(bench):
     return [int.from_bytes(raw[i:i + 4], "little") for i in range(0, len(raw), 4)]
 
 
-def test_state_of_another_layout_begins_anew():
+def test_persistent_registers_move_and_the_rest_begins_anew():
     hooks = [Hook("app.tx", ("C0",), "net")]
-    bench = Bench(hooks, [[("count", 0)]])
+    bench = Bench(hooks, [[("count", 0), ("count", 9)]])
     bench.event("app.tx", 7, packet=b"")
     bench.poll_all()
-    bench.node.swap(bundle(hooks, [[("count", 0)]], state_hash=9))
-    assert cells_of(bench)[0] == 0
+    assert cells_of(bench)[0] == cells_of(bench)[9] == 1
+    moved = KeptTable((Kept("cell0", "bit<32>", 20, 4),))
+    bench.node.swap(bundle(hooks, [[("count", 5)]], state_hash=9, kept=moved), state=bytes([7] * STATE))
+    assert cells_of(bench)[5] == 1 and cells_of(bench)[0] == cells_of(bench)[9] == 0x07070707
+
+
+def test_a_register_of_another_type_is_refused_and_the_old_set_goes_on():
+    hooks = [Hook("app.tx", ("C0",), "net")]
+    bench = Bench(hooks, [[("count", 0)]])
+    with pytest.raises(EngineError, match="persistent register 'cell0' is bit<16>"):
+        bench.node.swap(bundle(hooks, [[]], kept=KeptTable((Kept("cell0", "bit<16>", 0, 2),))))
+    bench.event("app.tx", 7, packet=b"")
+    bench.poll_all()
+    assert cells_of(bench)[0] == 1
 
 
 def test_what_loses_its_hook_is_counted_and_released_once():

@@ -4,17 +4,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from lpn.lang import ast, tables as control
 from lpn.runtime.capture import Writer
+from lpn.runtime.engine.node_native import NativeDispatch
+from lpn.runtime.engines import EngineError
 from lpn.runtime.events import Script, read_events
 from lpn.runtime.node import INSN_NS, Costs, Node, NodeError, native_node
-from lpn.runtime.node_reference import reference_node
+from lpn.runtime.node_reference import ReferenceDispatch, reference_node
 from lpn.runtime.perfetto import trace_json
 from lpn.runtime.radio import Radio
-from lpn.runtime.timeline import Overrun, Ran, Record, Sent, length, meaning, plain, row
+from lpn.runtime.timeline import Overrun, Ran, Record, Sent, clock, length, meaning, plain, row
 
 from ..build import Compiled, protocol_name
 from ..bundle import Bundle
@@ -43,6 +46,11 @@ class Options:
     level: int = 2
     as_json: bool = False
 
+    @property
+    def quiet(self) -> bool:
+        """Standard output is a file's."""
+        return STDOUT in (self.out, self.trace)
+
 
 def run_events(file: str, events: str, options: Options) -> int:
     """The exit status: 1 where engines differ."""
@@ -50,24 +58,27 @@ def run_events(file: str, events: str, options: Options) -> int:
     given = read_input(file)
     script = read_script(events)
     program, makers = loaded(given, options)
+    successors = [(time, path, loaded(read_input(str(path)), options)) for time, path in script.replacements]
     nodes = []
     with waiting("running"):
-        for make in makers:
-            node = make(script)
+        for i, make in enumerate(makers):
+            node = make.node(script)
             script.apply(node)
+            for time, path, (_, following) in successors:
+                node.replace(time, takes_over(node, following[i], path), str(path))
             try:
                 node.run(script.until)
             except NodeError as e:
                 raise Failure(f"{shown(file)}: {e}", 1) from None
             nodes.append(node)
     node, name = nodes[0], protocol_name(program)[0] if program else given.decode(Bundle.from_bytes).protocol
-    if options.out != STDOUT:
+    if not options.quiet:
         show(node, script, promises(program), options.as_json)
     status = compared(nodes, options)
     if options.trace is not None:
         write_files({Path(options.trace): trace_json(node, name)})
     if options.out is not None:
-        write_sent(options.out, node, quiet=options.as_json)
+        write_sent(options.out, node, quiet=options.as_json or options.quiet)
     return status
 
 
@@ -92,11 +103,26 @@ def read_script(path: str) -> Script:
     return read_events(text, "<stdin>" if path == STDIN else path, None if path == STDIN else Path(path).parent)
 
 
-Maker = Callable[[Script], Node]
+def takes_over(node: Node, version: Version, path: Path) -> Callable[[], None]:
+    """What puts another version in the place of the one that runs."""
+    def swap() -> None:
+        try:
+            version.swap(node)
+        except EngineError as e:
+            raise Failure(f"{path} cannot take over at {clock(node.time)} s: {e}", 1) from None
+    return swap
 
 
-def loaded(given: Input, options: Options) -> tuple[ast.Program | None, list[Maker]]:
-    """The program, if its source is given, and what makes its node in each engine."""
+@dataclass(frozen=True)
+class Version:
+    """A program in one engine: a node that starts with it, or that goes on with it."""
+
+    node: Callable[[Script], Node]
+    swap: Callable[[Node], None]
+
+
+def loaded(given: Input, options: Options) -> tuple[ast.Program | None, list[Version]]:
+    """The program, if its source is given, and its version in each engine."""
     def settings(script: Script) -> dict:
         comparing = len(options.engines) > 1        # the reference counts no instructions
         insn_ns = 0 if comparing else INSN_NS if options.insn_ns is None else options.insn_ns
@@ -110,7 +136,8 @@ def loaded(given: Input, options: Options) -> tuple[ast.Program | None, list[Mak
             raise Failure(f"{shown(given.path)}: --tables, --fuse, --without and engine reference need the program's source (.lpn)")
         bundle = given.decode(Bundle.from_bytes)
         something(bundle.hooks, given)
-        return None, [lambda script: native_node(bundle, address(script), **settings(script))]
+        return None, [Version(lambda script: native_node(bundle, address(script), **settings(script)),
+                              lambda node: dispatch(node, NativeDispatch).swap(bundle))]
     if given.kind != "source":
         raise Failure(f"{shown(given.path)}: an {given.kind} alone cannot run: give the bundle (.lpnb) or the source (.lpn)")
     program = given.program(options.without)
@@ -118,16 +145,22 @@ def loaded(given: Input, options: Options) -> tuple[ast.Program | None, list[Mak
     something(program.hooks, given)
     tables = control.load(options.tables, program) if options.tables else None
 
-    def native(made: Compiled) -> Maker:
-        return lambda script: native_node(made.bundle, address(script), state=made.initial_state(tables),
-                                          entries=made.entries(tables), **settings(script))
-    makers: list[Maker] = []
-    for engine in options.engines:
-        if engine == "engine":
-            makers.append(native(compiled(program, "lpn", options.fuse, options.level)))
-        else:
-            makers.append(lambda script: reference_node(program, tables, address(script), **settings(script)))
-    return program, makers
+    def native(made: Compiled) -> Version:
+        given = {"state": made.initial_state(tables), "entries": made.entries(tables)}
+        return Version(lambda script: native_node(made.bundle, address(script), **given, **settings(script)),
+                       lambda node: dispatch(node, NativeDispatch).swap(made.bundle, **given))
+    reference = Version(lambda script: reference_node(program, tables, address(script), **settings(script)),
+                        lambda node: dispatch(node, ReferenceDispatch).replace(program, tables))
+    return program, [native(compiled(program, "lpn", options.fuse, options.level)) if engine == "engine" else reference
+                     for engine in options.engines]
+
+
+D = TypeVar("D")
+
+
+def dispatch(node: Node, kind: type[D]) -> D:
+    assert isinstance(node.dispatch, kind)
+    return node.dispatch
 
 
 def something(hooks: Sequence, given: Input) -> None:
@@ -159,7 +192,7 @@ def show(node: Node, script: Script, promised: list[tuple[str, str, float]], as_
         table.show()
         say()
     hooks = Table(["hook", "context", ">runs", ">overruns", ">drops", ">worst insns", ">worst time", ">within", ">missed", ">worst wait"])
-    for s in node.summaries():
+    for s in [*(s for each in node.retired for s in each), *node.summaries()]:
         t = s.stats
         hooks.add(s.name, s.context, t.runs, t.overruns, t.drops, t.insns_worst or None, length(t.time_worst) if t.runs else None,
                   length(s.within) if s.within else None, t.misses if s.within else None, length(t.wait_worst) if t.runs else None,
@@ -210,6 +243,7 @@ def summary_json(node: Node, script: Script, promised: list[tuple[str, str, floa
     return {"kind": "summary", "time": node.time, "radio_on_us": node.radio_state.on_time(0, node.time), "radio_on_percent": round(share(node), 4),
             "promises": [{"what": what, "op": op, "percent": limit, "kept": kept(node, (what, op, limit))} for what, op, limit in promised],
             "hooks": [{"hook": s.name, "context": s.context, "within": s.within, **asdict(s.stats)} for s in node.summaries()],
+            "replaced": [[{"hook": s.name, "context": s.context, "within": s.within, **asdict(s.stats)} for s in each] for each in node.retired],
             "drops": dict(node.dispatch.drops()), "busy": counts.busy, "ignored": counts.ignored, "skipped": script.skipped}
 
 
@@ -223,12 +257,12 @@ def compared(nodes: list[Node], options: Options) -> int:
         if first == other:
             continue
         at = next((i for i, (a, b) in enumerate(zip(first, other)) if a != b), min(len(first), len(other)))
-        say(f"{options.engines[0]} and {name} differ in record {at + 1}:", style="bold red", err=options.as_json)
+        say(f"{options.engines[0]} and {name} differ in record {at + 1}:", style="bold red", err=options.as_json or options.quiet)
         for engine, each in ((options.engines[0], nodes[0]), (name, node)):
             records = each.sorted_records()
-            say(f"  {engine}: {'  '.join(row(records[at])) if at < len(records) else 'nothing more'}", err=options.as_json)
+            say(f"  {engine}: {'  '.join(row(records[at])) if at < len(records) else 'nothing more'}", err=options.as_json or options.quiet)
         return 1
-    say(f"{', '.join(options.engines)} agree in all {len(first):,} records", style="green", err=options.as_json)
+    say(f"{', '.join(options.engines)} agree in all {len(first):,} records", style="green", err=options.as_json or options.quiet)
     return 0
 
 

@@ -93,12 +93,24 @@ typedef struct {
     lpn_event got;
 } lpn_hook;
 
+/** A container that runs when a set replaces one of `version`; `needs`: its record, with memory of its own. */
+typedef struct {
+    uint32_t version;
+    const lpn_container *container;
+    lpn_kept needs;
+} lpn_migration;
+
 /** What a bundle is on a node: hooks, and the memory and tables that they share. */
 typedef struct {
     lpn_hook *hook;
     uint32_t hooks;
     uint8_t *state;             /**< 8-aligned, with its initial content */
     uint32_t state_size;
+    uint32_t version;
+    const uint8_t *kept;        /**< rows of the persistent registers, as in the bundle */
+    uint32_t kept_count;
+    const lpn_migration *migration;
+    uint32_t migrations;
     const lpn_table *tables;
     uint32_t table_count;
     lpn_buffers *buffers;       /**< NULL: there are none */
@@ -163,8 +175,6 @@ typedef struct {
     lpn_chain chain;
     lpn_result result;
     uint8_t nothing[LPN_WINDOW];    /**< the packet of events that have none */
-    bool completed;                 /**< a buffer was completed by the chain that runs */
-    lpn_event complete;
 } lpn_work;
 
 /** A node: the caller fills in the first part, sets the rest to zero, then calls `lpn_node_swap`. */
@@ -197,23 +207,16 @@ bool lpn_node_poll(lpn_node *node);
 /** Check hooks against each other and the node's memory; `*hook` says which one is wrong. */
 int lpn_node_check(const lpn_node *node, const lpn_set *set, uint32_t *hook);
 
-/** How one set's state becomes another's; both states are there, the new one with its initial content. */
-typedef void lpn_migrate(void *user, const lpn_set *from, lpn_set *to);
-
 /**
  * Put a checked set in place of the one before, between two events: call it in the thread, with interrupts that
  * call `lpn_node_event` held off. Timers of equal hooks keep their beat and what is pending stays so; what has
- * no hook any more is counted as lost, its packet released. `migrate` NULL: the state is copied when its layout
- * is the same, else it begins anew. The old set's memory is free afterwards.
+ * no hook any more is counted as lost, its packet released. Persistent registers of the same name and type are
+ * copied from the old state, then the migrations for the old set's version run; the rest of the state is as the
+ * caller made it. The old set's memory is free afterwards.
+ *
+ * Returns LPN_OK, or why the state cannot become the new one's; then the old set goes on as if nothing had been.
  */
-void lpn_node_swap(lpn_node *node, lpn_set *set, lpn_migrate *migrate, void *user);
-
-/**
- * For buffers: a `put` in the chain that runs has completed entry `buffer`. Once that chain ends, hook
- * buffer.complete runs in its place over the content, which has room for LPN_WINDOW bytes behind it and is
- * released afterwards. False when the chain has completed one before: that is an overrun, and nothing is kept.
- */
-bool lpn_node_complete(lpn_node *node, uint32_t buffer, uint8_t *content, uint32_t size);
+int lpn_node_swap(lpn_node *node, lpn_set *set);
 
 /** Instructions that the run going on now has executed so far, all of them during `outcome`, 0 afterwards; for a
  * platform that models time. */

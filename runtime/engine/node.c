@@ -176,7 +176,6 @@ static void run_once(lpn_node *node, lpn_work *work, lpn_hook *hook, const lpn_e
                             .event = event->event == LPN_TX_DONE ? event->selector[0] : 0 };
     node->running = hook;
     work->chain.env = &node->env;
-    work->chain.buffers = work == node->isr ? NULL : set->buffers;
     take_chain(work, set, hook);
     lpn_chain_run(&work->chain, packet, size, &meta, result);
 
@@ -220,73 +219,47 @@ static void release(const lpn_node *node, uint8_t *packet)
     }
 }
 
-/* What the run has completed in a buffer is the next event, with what is known of the packet that completed it. */
-static void completed(lpn_node *node, lpn_work *work, const lpn_event *event)
+/* What the chain that has just run completed in a buffer: `event`, which made it run, becomes the event of it, and
+ * keeps what is known of the packet. */
+static bool take_completed(lpn_buffers *buffers, lpn_event *event)
 {
-    lpn_buffers *buffers = node->set->buffers;
-    if (work->completed || buffers == NULL || !buffers->completed) {
-        return;
+    if (buffers == NULL || !buffers->completed) {
+        return false;
     }
     buffers->completed = false;
-    work->completed = true;
-    work->complete = (lpn_event){ .event = LPN_BUFFER_COMPLETE, .selector = { buffers->index },
-                                  .packet = buffers->content, .size = buffers->size, .time = event->time,
-                                  .lqi = event->lqi, .iface = event->iface, .rssi = event->rssi };
+    *event = (lpn_event){ .event = LPN_BUFFER_COMPLETE, .selector = { buffers->index }, .packet = buffers->content,
+                          .size = buffers->size, .time = event->time, .lqi = event->lqi, .iface = event->iface,
+                          .rssi = event->rssi };
+    return true;
 }
 
-/* Run a hook, then what its chain completed, what that completed, and so on: no more often than a chain has
+/* Run a hook, then the chain of the buffer that its chain completed, and so on: no more often than a chain has
  * containers, so that it ends. */
 static void run(lpn_node *node, lpn_work *work, lpn_hook *hook, const lpn_event *event)
 {
     lpn_work *const outer = node->active;       /* an interrupt comes in the middle of a thread's run */
     const lpn_hook *const outer_hook = node->running;
+    lpn_buffers *const buffers = work == node->isr ? NULL : node->set->buffers;
+    lpn_event complete = *event;
     node->active = work;
-    work->completed = false;
+    work->chain.buffers = buffers;
     run_once(node, work, hook, event);
-    completed(node, work, event);
-    for (unsigned left_over = LPN_MAX_CHAIN; work->completed; left_over--) {
-        const lpn_event complete = work->complete;
-        work->completed = false;
+    for (unsigned more = LPN_MAX_CHAIN; take_completed(buffers, &complete); more -= more > 0) {
         hook = chain_for(node->set, &complete);
         if (hook == NULL) {
             node->ignored++;
         } else {
             hook->stats.events++;
-            if (left_over > 0) {
+            if (more > 0) {
                 run_once(node, work, hook, &complete);
-                completed(node, work, &complete);
             } else {
                 hook->stats.overruns++;
-                work->completed = false;
             }
         }
-        if (node->set->buffers == NULL || !lpn_buffers_release(node->set->buffers, complete.packet)) {
-            release(node, complete.packet);
-        }
-        if (left_over == 0) {
-            break;
-        }
+        (void)lpn_buffers_release(buffers, complete.packet);
     }
     node->active = outer;
     node->running = outer_hook;
-}
-
-bool lpn_node_complete(lpn_node *node, uint32_t buffer, uint8_t *content, uint32_t size)
-{
-    lpn_work *work = node->active;
-    const lpn_event event = { .event = LPN_BUFFER_COMPLETE, .selector = { buffer }, .packet = content,
-                              .size = size, .time = now_of(node) };
-    if (work->completed) {
-        lpn_hook *hook = chain_for(node->set, &event);
-        if (hook != NULL) {
-            hook->stats.events++;
-            hook->stats.overruns++;
-        }
-        return false;
-    }
-    work->completed = true;
-    work->complete = event;
-    return true;
 }
 
 /* ------------------------------------------------------------------------------------------- events */
@@ -576,22 +549,43 @@ static void hand_over(lpn_node *node, lpn_set *from, lpn_set *to)
     }
 }
 
-void lpn_node_swap(lpn_node *node, lpn_set *set, lpn_migrate *migrate, void *user)
+/* The new set's state: what is persistent in the old one's, then what migrations make of it. */
+static int carry(lpn_node *node, const lpn_set *from, const lpn_set *to)
+{
+    const lpn_kept mine = { to->kept, to->kept_count, to->state, to->state_size };
+    const lpn_kept theirs = { from->kept, from->kept_count, from->state, from->state_size };
+    enum lpn_carry mode = LPN_CARRY_NEW;
+    uint32_t at;
+    for (uint32_t i = 0; i < to->migrations; i++) {
+        mode = to->migration[i].version == from->version ? LPN_CARRY_SAME : mode;
+    }
+    int error = lpn_state_carry(&mine, &theirs, mode, &at);
+    for (uint32_t i = 0; i < to->migrations && error == LPN_OK; i++) {
+        const lpn_migration *migration = &to->migration[i];
+        if (migration->version == from->version) {
+            lpn_chain *chain = &node->thread->chain;
+            chain->state = to->state;
+            chain->state_size = to->state_size;
+            error = lpn_state_migrate(chain, migration->container, &migration->needs, &theirs, &at);
+        }
+    }
+    return error;
+}
+
+int lpn_node_swap(lpn_node *node, lpn_set *set)
 {
     lpn_set *old = node->set;
     const uint32_t now = now_of(node);
+    int error = old == NULL ? LPN_OK : carry(node, old, set);
+    if (error != LPN_OK) {
+        return error;
+    }
     for (uint32_t i = 0; i < set->hooks; i++) {
         lpn_hook *hook = &set->hook[i];
         hook->stats = (lpn_hook_stats){ 0 };
         hook->pending = hook->requested = 0;
         hook->armed = (uint8_t)is_periodic(hook);
         hook->due = now + hook->offset;
-    }
-    if (old != NULL && migrate != NULL) {
-        migrate(user, old, set);
-    } else if (old != NULL && old->hooks > 0 && set->hooks > 0 && old->state_size == set->state_size
-               && old->hook[0].chain[0]->image.state_hash == set->hook[0].chain[0]->image.state_hash) {
-        lpn_copy(set->state, old->state, set->state_size);
     }
     node->env = (lpn_env){ .tables = set->tables, .table_count = set->table_count,
                            .externs = set->externs, .extern_count = set->extern_count, .clock = node_clock,
@@ -601,4 +595,5 @@ void lpn_node_swap(lpn_node *node, lpn_set *set, lpn_migrate *migrate, void *use
         hand_over(node, old, set);
     }
     set_timer(node, now);
+    return LPN_OK;
 }

@@ -17,6 +17,8 @@ typedef struct {
     lpn_container container[MAX_CONTAINERS];
     uint8_t *bytes[MAX_CONTAINERS], *data[MAX_CONTAINERS];
     uint32_t containers;
+    lpn_migration migration[MAX_CONTAINERS];
+    uint8_t *rows[MAX_CONTAINERS + 1];  /* of each migration, and the set's own */
     uint8_t *record;                /* of the interrupts' chains */
     lpn_host *memory;
 } hosted_set;
@@ -44,6 +46,11 @@ static void free_set(hosted_set *set)
             free(set->bytes[i]);
             free(set->data[i]);
         }
+        for (uint32_t i = 0; i < set->set.migrations; i++) {
+            free(set->rows[i]);
+            free(set->migration[i].needs.memory);
+        }
+        free(set->rows[MAX_CONTAINERS]);
         free(set->record);
         free(set->set.drop);
         free(set);
@@ -217,8 +224,8 @@ int lpn_node_host_begin(lpn_node_host *host, lpn_host *memory)
     set->set.state = chain->state;
     set->set.state_size = chain->state_size;
     set->set.tables = chain->env->tables;
-    set->set.buffers = chain->buffers;
     set->set.table_count = chain->env->table_count;
+    set->set.buffers = chain->buffers;
     set->set.externs = chain->env->externs;
     set->set.extern_count = chain->env->extern_count;
     set->record = calloc(1, chain->record_size ? chain->record_size : 1);
@@ -272,6 +279,44 @@ int lpn_node_host_hook(lpn_node_host *host, uint32_t event, uint32_t context, co
     return LPN_OK;
 }
 
+/* A copy, never NULL for 0 bytes. */
+static uint8_t *copied(const uint8_t *bytes, size_t size)
+{
+    uint8_t *copy = malloc(size ? size : 1);
+    if (copy != NULL) {
+        memcpy(copy, bytes, size);
+    }
+    return copy;
+}
+
+enum { ROW = 12 };                      /* bytes of a row, state.c */
+
+int lpn_node_host_kept(lpn_node_host *host, uint32_t version, const uint8_t *rows, uint32_t count)
+{
+    hosted_set *set = host->next;
+    free(set->rows[MAX_CONTAINERS]);
+    set->set.kept = set->rows[MAX_CONTAINERS] = copied(rows, (size_t)ROW * count);
+    set->set.kept_count = count;
+    set->set.version = version;
+    return set->set.kept == NULL ? LPN_E_MEMORY : LPN_OK;
+}
+
+int lpn_node_host_migration(lpn_node_host *host, uint32_t version, uint32_t container, const uint8_t *rows, uint32_t count,
+                            uint32_t size)
+{
+    hosted_set *set = host->next;
+    uint32_t n = set->set.migrations;
+    if (n == MAX_CONTAINERS || container >= set->containers) {
+        return LPN_E_MEMORY;
+    }
+    set->rows[n] = copied(rows, (size_t)ROW * count);
+    set->migration[n] = (lpn_migration){ version, &set->container[container],
+                                         { set->rows[n], count, calloc(1, size ? size : 1), size } };
+    set->set.migration = set->migration;
+    set->set.migrations++;
+    return set->rows[n] == NULL || set->migration[n].needs.memory == NULL ? LPN_E_MEMORY : LPN_OK;
+}
+
 int lpn_node_host_commit(lpn_node_host *host, uint32_t drops, uint32_t *hook)
 {
     hosted_set *set = host->next;
@@ -284,13 +329,16 @@ int lpn_node_host_commit(lpn_node_host *host, uint32_t drops, uint32_t *hook)
     set->set.drop = calloc(drops ? drops : 1, sizeof *set->set.drop);
     set->set.drops = drops;
     int error = set->set.drop == NULL ? LPN_E_MEMORY : lpn_node_check(&host->node, &set->set, hook);
+    if (error == LPN_OK) {
+        *hook = LPN_MAX_HOOKS;          /* no hook's fault from here on */
+        error = lpn_node_swap(&host->node, &set->set);
+    }
     if (error != LPN_OK) {
         host->thread.chain.record = records[0];
         host->isr.chain.record = records[1];
         host->thread.chain.record_size = host->isr.chain.record_size = record_size;
         return error;
     }
-    lpn_node_swap(&host->node, &set->set, NULL, NULL);
     free_set(host->now);
     host->now = set;
     host->next = NULL;
@@ -321,16 +369,6 @@ uint32_t lpn_node_host_event(lpn_node_host *host, uint32_t event, uint32_t first
         e.size = size;
     }
     return lpn_node_event(&host->node, &e);
-}
-
-uint32_t lpn_node_host_complete(lpn_node_host *host, uint32_t buffer, const uint8_t *content, uint32_t size)
-{
-    uint8_t *copy = hold(host, content, size);
-    if (lpn_node_complete(&host->node, buffer, copy, size)) {
-        return 1;
-    }
-    host_release(host, copy);
-    return 0;
 }
 
 uint32_t lpn_node_host_poll(lpn_node_host *host)

@@ -45,14 +45,16 @@ int lpn_node_host_container(lpn_node_host *host, const uint8_t *image, size_t si
 int lpn_node_host_hook(lpn_node_host *host, uint32_t event, uint32_t context, const uint32_t *selector,
                        uint32_t selectors, const uint32_t *chain, uint32_t containers, uint32_t within,
                        uint32_t period, uint32_t offset, uint32_t jitter);
+/* The set's version and persistent registers; a migration from `version`, `size` octets its record. Rows are copied. */
+int lpn_node_host_kept(lpn_node_host *host, uint32_t version, const uint8_t *rows, uint32_t count);
+int lpn_node_host_migration(lpn_node_host *host, uint32_t version, uint32_t container, const uint8_t *rows, uint32_t count,
+                            uint32_t size);
 /* `drops`: how many reasons are counted. On an error the old set stays, and `*hook` says which hook is wrong. */
 int lpn_node_host_commit(lpn_node_host *host, uint32_t drops, uint32_t *hook);
 
 /* `packet` (may be NULL) is copied. Returns the bits of lpn_node_event. */
 uint32_t lpn_node_host_event(lpn_node_host *host, uint32_t event, uint32_t first, uint32_t second, uint32_t time,
                              int32_t rssi, uint32_t lqi, uint32_t iface, const uint8_t *packet, uint32_t size);
-/* lpn_node_complete, within a run; `content` is copied. */
-uint32_t lpn_node_host_complete(lpn_node_host *host, uint32_t buffer, const uint8_t *content, uint32_t size);
 uint32_t lpn_node_host_poll(lpn_node_host *host);
 uint32_t lpn_node_host_insns(const lpn_node_host *host);
 void lpn_node_host_stats_of(const lpn_node_host *host, uint32_t hook, lpn_node_host_stats *stats);

@@ -10,7 +10,8 @@ from lpn.compiler.bundle import Bundle, Entry
 from lpn.compiler.helpers import BY_NAME
 from lpn.compiler.image import Kind
 from lpn.lang.hooks import CONTEXTS, EVENTS
-from lpn.runtime.dispatch import ENGINE_REASON, Counts, Dispatch, Event, Platform, Run, Stats, hook_names
+from lpn.lang.persist import StateError, plan
+from lpn.runtime.dispatch import ENGINE_REASON, WORD, Counts, Dispatch, Event, Platform, Run, Stats, hook_names
 from lpn.runtime.engine.native import NativeHost
 from lpn.runtime.engines import DEFAULT_FUEL, Externs, REASON_ENGINE, VERDICTS, EngineError
 
@@ -42,8 +43,14 @@ class NativeDispatch(Dispatch):
 
     def swap(self, bundle: Bundle, *, state: bytes | None = None, entries: Mapping[str, Iterable[Entry]] | None = None,
              externs: Externs | None = None) -> None:
-        """Replace hooks and containers between two events; what is refused changes nothing. The state of a bundle with the
-        same layout goes on."""
+        """Replace hooks and containers between two events; what is refused changes nothing. Persistent registers and
+        migrations are as lang/persist.py has them; `state` is what the rest begins with."""
+        old = getattr(self, "bundle", None)
+        if old is not None:
+            try:
+                plan(old.kept.layout(), old.version, bundle.kept.layout(), [m.block() for m in bundle.migrations])
+            except StateError as e:
+                raise EngineError(str(e)) from None
         memory = NativeHost(bundle.record_size, bundle.state_size, self.fuel)
         region = self.ffi.buffer(self.lib.lpn_host_state(memory.handle), bundle.state_size)
         if state is not None:
@@ -57,7 +64,7 @@ class NativeDispatch(Dispatch):
         memory.check(self.lib.lpn_node_host_begin(self.handle, memory.handle), "node")
         pc = self.ffi.new("uint32_t *")
         numbers = {}
-        for image in (m for m in bundle.modules if any(m.name in hook.chain for hook in bundle.hooks)):
+        for image in bundle.modules:
             raw = image.to_bytes()
             error = self.lib.lpn_node_host_container(self.handle, raw, len(raw), pc)
             memory.check(error, f"module {image.name}, instruction {pc[0]}")
@@ -68,6 +75,10 @@ class NativeDispatch(Dispatch):
                 self.handle, _EVENTS.index(hook.event), CONTEXTS.index(hook.context), list(hook.selector), len(hook.selector),
                 chain, len(chain), hook.within, hook.period, hook.offset, hook.jitter)
             memory.check(error, f"hook {i} ({hook.event})")
+        memory.check(self.lib.lpn_node_host_kept(self.handle, bundle.version & WORD, bundle.kept.rows(), len(bundle.kept.entries)), "node")
+        for m in bundle.migrations:
+            error = self.lib.lpn_node_host_migration(self.handle, m.version, numbers[m.module], m.needs.rows(), len(m.needs.entries), m.needs.size)
+            memory.check(error, m.module)
         before = getattr(self, "hooks", ()), getattr(self, "names", ())
         self.hooks = bundle.hooks
         self.names = hook_names(bundle.hooks, lambda name: bundle.module(name).kind == Kind.TIMING)
