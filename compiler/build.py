@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterator
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
@@ -85,7 +86,14 @@ class Compiled:
             kept=self.state.persistent(), migrations=self.migrations,
             tables=tuple(bundle_table(i, t) for i, t in enumerate(tables(self.program))),
             reasons=tuple(r or "none" for r in self.program.reasons), externs=externs.manifest(self.program),
-            hooks=tuple(bundle_hook(h, names) for h, names in self.hooks))
+            hooks=tuple(bundle_hook(h, names) for h, names in self.hooks),
+            energy=tuple(self.energy()))
+
+    def energy(self) -> Iterator[bundles.Energy]:
+        """The budgets that hold, with the indices of their hooks."""
+        index = {id(hook): i for i, (hook, _) in enumerate(self.hooks)}
+        for p in self.program.promises if self.target.name == "lpn" else ():
+            yield bundles.Energy(p.block, p.promised, p.share, tuple((index[id(hook)], us) for hook, us in p.runs))
 
     def contexts(self, container: str) -> tuple[str, ...]:
         """Where the hooks run that a container belongs to, each once."""

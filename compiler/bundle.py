@@ -21,6 +21,7 @@ FORMAT = 1
 MAX_BUNDLE = 8 << 20
 MAX_MODULES = 64
 MAX_HOOKS = 64
+MILLION = 1_000_000
 MAX_CHAIN = 8               #: LPN_MAX_CHAIN
 MAX_TABLES = 64
 MAX_BUFFERS = 16
@@ -140,6 +141,17 @@ class Buffer:
 
 
 @dataclass(frozen=True)
+class Energy:
+    """An energy budget, and what was found. `promised` and `share` of the time in millionths; `runs`: (index of a hook,
+    microseconds that one run of it keeps the radio on at most, with all that it starts)."""
+
+    block: str
+    promised: int
+    share: int
+    runs: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
 class Bundle:
     """A protocol, ready to run. The images' hashes and sizes of record and state equal the bundle's."""
 
@@ -158,6 +170,7 @@ class Bundle:
     buffers: tuple[Buffer, ...] = ()
     kept: KeptTable = KeptTable()       #: its persistent registers
     migrations: tuple[Migration, ...] = ()
+    energy: tuple[Energy, ...] = ()     #: budgets that hold
 
     def helpers(self) -> tuple[Helper, ...]:
         """All helpers that its containers may call."""
@@ -217,6 +230,7 @@ def _content(b: Bundle) -> dict[str, Any]:
         "tables": [_table_content(t) for t in b.tables],
         "reasons": list(b.reasons),
         "buffers": [asdict(x) | {"key": list(x.key)} for x in b.buffers],
+        "energy": [asdict(e) | {"runs": [list(run) for run in e.runs]} for e in b.energy],
         "externs": [asdict(e) | {"params": list(e.params), "contexts": list(e.contexts)} for e in b.externs],
         "hooks": [asdict(h) | {"chain": list(h.chain), "selector": list(h.selector)} for h in b.hooks],
     }
@@ -318,7 +332,7 @@ def _read_bundle(item: Any) -> Bundle:
     if _Reader(item["lpn"], "lpn").int(0, 2**32) != FORMAT:
         raise BundleError("lpn", f"format {item['lpn']}, this reads {FORMAT}")
     top = r.map("lpn", "protocol", "version", "modules", "record", "state", "migrations", "tables", "reasons",
-                "buffers", "externs", "hooks", "crc32")
+                "buffers", "energy", "externs", "hooks", "crc32")
     crc = top["crc32"].int(0, 2**32 - 1)
     if zlib.crc32(cbor.dumps({k: v for k, v in item.items() if k != "crc32"})) != crc:
         raise BundleError("crc32", "checksum mismatch")
@@ -343,6 +357,7 @@ def _read_bundle(item: Any) -> Bundle:
         tables=tuple(tables),
         reasons=tuple(reasons),
         buffers=tuple(_read_buffer(x) for x in top["buffers"].list(MAX_BUFFERS)),
+        energy=tuple(_read_energy(e, len(top["hooks"].list(MAX_HOOKS))) for e in top["energy"].list(MAX_HOOKS)),
         externs=tuple(_read_extern(e) for e in top["externs"].list(LAST_OWN - FIRST_OWN + 1)),
         hooks=tuple(_read_hook(h) for h in top["hooks"].list(MAX_HOOKS)),
     )
@@ -510,6 +525,20 @@ def _read_slot(r: _Reader, state_size: int) -> dict[str, Any]:
         raise s["offset"].fail(f"behind the state's {state_size} bytes")
     _plain(s["type"])
     return r.item
+
+
+def _read_energy(r: _Reader, hooks: int) -> Energy:
+    e = r.map("block", "promised", "share", "runs")
+    runs = []
+    for run in e["runs"].list(MAX_HOOKS):
+        pair = run.list(2)
+        if len(pair) != 2:
+            raise run.fail("a hook and a time are expected")
+        runs.append((pair[0].int(0, hooks - 1), pair[1].int(0, TIME_MAX)))
+    energy = Energy(e["block"].text(), e["promised"].int(0, MILLION), e["share"].int(0, MILLION), tuple(runs))
+    if energy.share > energy.promised:
+        raise e["share"].fail(f"{energy.share}, {energy.promised} is promised")
+    return energy
 
 
 def _read_hook(r: _Reader) -> Hook:

@@ -13,7 +13,7 @@ from .source import Span
 from .types import Type
 
 if TYPE_CHECKING:
-    from .hooks import Hook
+    from .hooks import Hook, Promise
 
 
 @dataclass(eq=False)
@@ -749,9 +749,12 @@ class Handler(Node):
 
 @dataclass(eq=False)
 class EnergyBudget(Node):
+    """`radio.on <= 9 %;` percent: the sign is there."""
+
     name: str
     op: str
     limit: Expr
+    percent: bool = False
 
 
 @dataclass(eq=False)
@@ -799,6 +802,7 @@ class Program(Node):
     headers_struct: Optional[Struct] = None     # the `headers` struct the modules share
     hooks: list["Hook"] = field(default_factory=list)      # what runs, and when: hooks.py
     applied: list[Decl] = field(default_factory=list)      # modules that others apply
+    promises: list["Promise"] = field(default_factory=list)     # energy budgets that hold
     reasons: list[str] = field(default_factory=list)       # drop reasons by number; [0] is "" (none)
     summed: set = field(default_factory=set)               # ((StructField, index), (the same)): the second may follow the first, which sums it
     warnings: list = field(default_factory=list)           # diagnostics that did not stop the checker

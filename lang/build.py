@@ -444,10 +444,8 @@ class Builder(ExpressionBuilder):
                           [one for one in items if not isinstance(one, ast.Handler)], handlers, energy)
 
     def energy_budget(self, ctx: P.EnergyBudgetContext) -> ast.EnergyBudget:
-        limit = self.expr(ctx.expr())
-        if ctx.getChild(ctx.getChildCount() - 2).getText() == "%" and isinstance(limit, ast.Int):
-            limit.unit = "%"
-        return ast.EnergyBudget(self.span(ctx), self.dotted(ctx.qualified()), ctx.getChild(1).getText(), limit)
+        percent = ctx.getChild(ctx.getChildCount() - 2).getText() == "%"
+        return ast.EnergyBudget(self.span(ctx), self.dotted(ctx.qualified()), ctx.getChild(1).getText(), self.expr(ctx.expr()), percent)
 
     def dotted(self, ctx: P.QualifiedContext) -> str:
         return ".".join(self.name(one) for one in ctx.identifier())

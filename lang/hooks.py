@@ -98,6 +98,17 @@ class Hook:
         return ".".join([self.event, *map(str, self.selector)])
 
 
+@dataclass(frozen=True)
+class Promise:
+    """An energy budget that holds. `promised` and `share`: of the time, in millionths, the share rounded up; `runs`: (hook,
+    microseconds that one run of it keeps the radio on at most, with all that it starts)."""
+
+    block: str
+    promised: int
+    share: int
+    runs: list[tuple[Hook, int]]
+
+
 def hooks_of(program: ast.Program) -> list[Hook]:
     """The hooks of the program's protocol: its chains, then the handlers of its timing blocks. Without a protocol, the
     modules in order of declaration are the chain of `radio.rx_done`, and all timing blocks run."""

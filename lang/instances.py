@@ -98,6 +98,6 @@ def children(kind: type) -> tuple[str, ...]:
     if kind is ast.Protocol:
         skip.add("blocks")
     if kind is ast.Program:
-        skip |= {"main", "hooks", "headers_struct", "summed", "applied"}
+        skip |= {"main", "hooks", "promises", "headers_struct", "summed", "applied"}
     CHILDREN[kind] = tuple(one.name for one in fields(kind) if one.name not in skip)
     return CHILDREN[kind]

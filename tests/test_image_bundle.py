@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lpn.compiler import cbor
-from lpn.compiler.bundle import Action, Bundle, BundleError, Entry, Hook, KeyField, Param, Table
+from lpn.compiler.bundle import Action, Bundle, BundleError, Energy, Entry, Hook, KeyField, Param, Table
 from lpn.compiler.image import Image, Kind
 
 EXIT = bytes.fromhex("9500000000000000")
@@ -24,7 +24,7 @@ BUNDLE = Bundle(
     (Hook("net.rx", ("parse", "emit"), "net", (41, 7), 4000), Hook("radio.rx_done", ("parse",)),
      Hook("radio.rx_done", ("Duty.every_1",)), Hook("slot", ("Duty.every_1",), "radio", (3, 10), 300, 100_000, 30_000, 500)),
     8, 7, 4, 9, ({"name": "count", "offset": 0, "type": {"kind": "bits", "width": 32}},), (TABLE,),
-    ("SHORT", "CHECKSUM"))
+    ("SHORT", "CHECKSUM"), energy=(Energy("Duty", 90_000, 88_800, ((3, 8_880),)),))
 RAW = BUNDLE.to_bytes()
 
 
@@ -59,7 +59,7 @@ def changed(path: tuple, value) -> bytes:
 
 
 OTHER = Image("parse", Kind.PARSER, EXIT).to_bytes()
-T, H = ("tables", 0), ("hooks", 0)
+T, H, E = ("tables", 0), ("hooks", 0), ("energy", 0)
 WRONG = [
     (("lpn",), 2, "lpn", "format 2, this reads 1"),
     (("lpn",), "1", "lpn", "an integer is expected"),
@@ -105,6 +105,14 @@ WRONG = [
     (("hooks", 3, "jitter"), 100_001, "hooks[3].jitter", "100001, the period is 100000"),
     (("hooks", 3, "offset"), 100_000, "hooks[3].offset", "100000, the period is 100000"),
     (("hooks", 2, "chain"), ["emit"], "hooks[2]", "a second chain for radio.rx_done"),
+    (("energy",), {}, "energy", "an array is expected"),
+    (E + ("block",), 7, "energy[0].block", "text is expected"),
+    (E + ("promised",), 1_000_001, "energy[0].promised", "1000001 is not in"),
+    (E + ("share",), 90_001, "energy[0].share", "90001, 90000 is promised"),
+    (E + ("share",), KeyError, "energy[0]", "share is missing"),
+    (E + ("runs", 0), [3], "energy[0].runs[0]", "a hook and a time are expected"),
+    (E + ("runs", 0), [4, 1], "energy[0].runs[0][0]", "4 is not in 0..3"),
+    (E + ("runs", 0), [3, -1], "energy[0].runs[0][1]", "-1 is not in"),
     (("record", "size"), 65536, "record.size", "65536 is not in"),
     (("record",), [], "record", "a map is expected"),
     (("state", "layout", 0, "offset"), 4, "state.layout[0].offset", "behind the state's 4 bytes"),

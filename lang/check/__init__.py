@@ -9,7 +9,6 @@ from collections.abc import Callable
 from .. import ast, builtins
 from ..diagnostics import Diagnostic, DiagnosticError
 from ..source import Span
-from ..supported import unsupported
 from ..types import Void
 from .applied import write_out
 from .base import Base
@@ -18,6 +17,7 @@ from .calls import NO_ACTION, Calls
 from .codecs import Codecs
 from .contexts import contexts
 from .expressions import Expressions
+from .energy import energy
 from .externs import Externs
 from .flow import Flow
 from .headers import Headers
@@ -45,7 +45,7 @@ class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors,
 
     def run(self) -> None:
         program = self.program
-        program.headers_struct, program.hooks, program.applied = None, [], []
+        program.headers_struct, program.hooks, program.applied, program.promises = None, [], [], []
         self.collect()
         for decl in program.decls:
             self.ensure(decl)
@@ -82,10 +82,10 @@ class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors,
                 (ast.Action, lambda decl: self.body(decl, self.globals, Void()))]
 
 
-def check(program: ast.Program, supported: bool = True) -> ast.Program:
+def check(program: ast.Program) -> ast.Program:
     """Checks a loaded program and returns it, annotated. Raises DiagnosticError.
 
-    supported: also refuse what is in the language but not yet compiled. Warnings are left in `program.warnings`.
+    Warnings are left in `program.warnings`.
     """
     checker = Checker(program)
     try:
@@ -100,8 +100,8 @@ def check(program: ast.Program, supported: bool = True) -> ast.Program:
             migrations(program, checker.diagnostics)
         if not checker.diagnostics.errors:
             Flow(program, checker.diagnostics).run()
-        if supported and not checker.diagnostics.errors:
-            unsupported(program, checker.diagnostics)
+        if not checker.diagnostics.errors:
+            energy(program, checker.diagnostics)
     except RecursionError:
         where = checker.active[0].span if checker.active else program.span
         raise DiagnosticError([Diagnostic("error", "this program is nested too deeply", where,

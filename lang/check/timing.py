@@ -8,6 +8,9 @@ from .base import Base, plural
 from .scope import Scope, suggest
 
 
+BUDGET = "radio.on"                             # what an energy block can bound
+
+
 class Timings(Base):
     handler: ast.Handler | None = None          # whose body is checked
 
@@ -31,6 +34,20 @@ class Timings(Base):
                     self.error(f"{handler.event or 'this slot'} is handled twice in '{timing.name}'", handler.span,
                                "make one handler of the two", notes=[("the first one is here", old.span)])
                 self.handler_body(handler)
+            for budget in timing.energy:
+                self.budget(timing, budget)
+
+    def budget(self, timing: ast.Timing, budget: ast.EnergyBudget) -> None:
+        """What `energy` may say; whether it holds is computed when everything else is right (energy.py)."""
+        limit = self.constant_number(budget.limit, "a share of the time")
+        if budget.name != BUDGET:
+            self.error(f"there is no budget for '{budget.name}'", budget, f"there is one for {BUDGET}")
+        elif not budget.percent:
+            self.error("a share of the time is in percent", budget.limit, f"write {BUDGET} {budget.op} {limit} %")
+        elif limit is not None and not 0 <= limit <= 100:
+            self.error("a share of the time is 0 % to 100 %", budget.limit)
+        elif budget is not timing.energy[0]:
+            self.error(f"'{timing.name}' has two budgets for {BUDGET}", budget, "keep the smaller one")
 
     def name_of(self, timing: ast.Timing, handler: ast.Handler) -> str:
         if handler.event is not None:
@@ -140,8 +157,7 @@ class Timings(Base):
 
 
 def shown(us: int) -> str:
-    """A time as it is written."""
-    for unit, size in (("s", 1_000_000), ("ms", 1000)):
-        if us and us % size == 0:
-            return f"{us // size} {unit}"
-    return f"{us} us"
+    """A time in the unit that a person would take: `300 us`, `11.1 ms`, `2 s`."""
+    unit, digits = ("s", 6) if us >= 1_000_000 else ("ms", 3) if us >= 1000 else ("us", 0)
+    text = f"{us // 10 ** digits}.{us % 10 ** digits:0{digits}}" if digits else str(us)
+    return f"{text.rstrip('0').rstrip('.') if digits else text} {unit}"

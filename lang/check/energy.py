@@ -1,0 +1,337 @@
+"""Energy budgets: how long the radio is on at worst, over every path of the handlers that a clock starts.
+
+One run of a handler of period P, with all that its `after` blocks do, keeps the radio on for at most
+
+    within                      if it switches the radio on, or finds it on: whatever it does meanwhile
+  + T + jitter + ...            if a path ends with the radio on: until the soonest `after` that switches it off on each of
+                                its paths has run, and that one's own time
+  + TX_US                       for each frame that it sends
+
+and the shares of all handlers of the program add up. What is longer than its period is on all the time. Handlers of events
+have no period: they may not switch the radio on, nor send, in a program with a budget; chains may send, which is not counted.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from .. import ast
+from ..diagnostics import Diagnostics
+from ..hooks import Hook, Promise, number
+from ..instances import children, walk
+from ..source import Span
+from .contexts import reached
+from .timing import shown
+
+#: A frame on the air: turnaround, then SHR, PHR and aMaxPhyPacketSize octets at 250 kbit/s (IEEE 802.15.4, O-QPSK PHY).
+TX_US = 192 + (5 + 1 + 127) * 32
+RADIO_ON, RADIO_OFF, RADIO_SEND = "radio.on", "radio.off", "radio.send"
+PPM = 1_000_000
+WAYS = 256                                      # paths that are told apart
+
+
+@dataclass(frozen=True)
+class Way:
+    """A path so far. `on`: where the radio was switched on, if it is on; `pending`: the `after` blocks started on it that use
+    the radio; `was_on`: it was on at some time; `off`: where it was switched off last."""
+
+    on: ast.Node | None = None
+    pending: frozenset[ast.After] = frozenset()
+    was_on: ast.Node | None = None
+    off: ast.Node | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The worst run: microseconds with the radio on, and where that begins and ends."""
+
+    us: int = 0
+    on: ast.Node | None = None
+    off: ast.Node | None = None
+
+
+class Refused(Exception):
+    """No bound: what is wrong, where, and what to do."""
+
+    def __init__(self, message: str, node: ast.Node, hint: str, *notes: tuple[str, Span | None]) -> None:
+        super().__init__(message)
+        self.message, self.span, self.hint, self.notes = message, node.span, hint, list(notes)
+
+
+def energy(program: ast.Program, diagnostics: Diagnostics) -> None:
+    """Checks every budget, and leaves what was found in `program.promises`."""
+    blocks = list(dict.fromkeys(hook.chain[0].block for hook in program.hooks if hook.timed))          # type: ignore[union-attr]
+    if not any(block is not None and block.energy for block in blocks):
+        return
+    before = diagnostics.errors
+    for hook in program.hooks:
+        if hook.event not in ("every", "slot", "after"):
+            eventful(hook, diagnostics)
+    runs: list[tuple[Hook, Cost]] = []
+    for hook in program.hooks:
+        if hook.period:
+            try:
+                runs.append((hook, Handlers(hook).worst()))
+            except Refused as e:
+                diagnostics.error(e.message, e.span, e.hint, notes=e.notes)
+    if diagnostics.errors > before:
+        return
+    share = sum((min(Fraction(cost.us, hook.period), Fraction(1)) for hook, cost in runs), Fraction(0))
+    on = [(hook, cost.us) for hook, cost in runs if cost.us]
+    for block in blocks:
+        for budget in block.energy if block is not None else ():
+            promised = Fraction(int(budget.limit.const or 0), 100)
+            if share > promised or budget.op == "<" and share == promised:
+                exceeded(budget, share, runs, diagnostics)
+            else:
+                program.promises.append(Promise(block.name, int(promised * PPM), int(-(-share * PPM // 1)), on))
+
+
+def exceeded(budget: ast.EnergyBudget, share: Fraction, runs: list[tuple[Hook, Cost]], diagnostics: Diagnostics) -> None:
+    notes: list[tuple[str, Span | None]] = []
+    for hook, cost in sorted(runs, key=lambda run: -Fraction(run[1].us, run[0].period)):
+        if not cost.us:
+            continue
+        times = f"{shown(cost.us)} of {shown(hook.period)}, by '{hook.chain[0].name}'"
+        notes.append((f"it is on for up to {times}" + (": from here" if cost.on is not None else ", which sends"), cost.on.span if cost.on is not None else hook.span))
+        if cost.off is not None:
+            notes.append(("to here", cost.off.span))
+    total = "all the time" if share >= 1 else f"{percent(share)} of the time"
+    diagnostics.error(f"the radio may be on {total}, and {budget.op} {budget.limit.const} % is promised", budget.span,
+                      "make the times shorter or the periods longer", notes=notes)
+
+
+def percent(share: Fraction) -> str:
+    """Rounded up, with the digits it takes."""
+    hundredths = -(-share * 10_000 // 1)
+    return f"{int(hundredths) / 100:g} %"
+
+
+def eventful(hook: Hook, diagnostics: Diagnostics) -> None:
+    """What runs whenever an event comes has no share of the time."""
+    for module in hook.chain:
+        forbidden = (RADIO_ON, RADIO_SEND) if isinstance(module, ast.Handler) else (RADIO_ON,)
+        nodes = list(reached(module))
+        for after in afters(module) if isinstance(module, ast.Handler) else ():
+            nodes += reached(after.handler) if after.handler is not None else ()
+        for node in nodes:
+            if isinstance(node, ast.Call) and node.target in forbidden:
+                diagnostics.error(f"{node.target}() runs here as often as {hook.event} happens, for which there is no energy budget", node.span,
+                                  "a program with a budget does that in the handlers of every and slot, and in their after blocks",
+                                  notes=[(f"{hook.event} is handled here", hook.span)])
+
+
+def afters(handler: ast.Handler) -> Iterator[ast.After]:
+    """All `after` blocks below a handler."""
+    return (node for node in walk(handler.body) if isinstance(node, ast.After))
+
+
+class Handlers:
+    """One handler that a clock starts, with its `after` blocks."""
+
+    def __init__(self, hook: Hook) -> None:
+        assert isinstance(hook.chain[0], ast.Handler)
+        self.root, self.jitter = hook.chain[0], hook.jitter
+        self.known: dict[tuple[ast.Handler, bool], Cost | Refused] = {}
+
+    def worst(self) -> Cost:
+        """Of one run and what it starts. Raises Refused."""
+        return self.cost(self.root, None)
+
+    def cost(self, handler: ast.Handler, on: ast.Node | None) -> Cost:
+        """`on`: where the radio was switched on that is on when the handler begins."""
+        key = handler, on is not None
+        if key not in self.known:
+            try:
+                self.known[key] = self.compute(handler, on)
+            except Refused as e:
+                self.known[key] = e
+        found = self.known[key]
+        if isinstance(found, Refused):
+            raise found
+        return found
+
+    def compute(self, handler: ast.Handler, on: ast.Node | None) -> Cost:
+        paths = Paths()
+        ends = paths.of(handler.body, on)
+        costs = [self.of_way(handler, way) for way in ends]
+        worst = max(costs, key=lambda cost: cost.us, default=Cost())
+        return replace(worst, us=worst.us + TX_US * sends(handler.body))
+
+    def of_way(self, handler: ast.Handler, way: Way) -> Cost:
+        us, off = 0, way.off
+        if way.was_on is not None:
+            us = number(handler.within)
+            if not us:
+                raise Refused(f"how long '{self.root.name}' may take is not known", handler, "the radio is on meanwhile: give it a deadline, as in within 1 ms",
+                              ("it is switched on here", way.was_on.span))
+        rest = set(way.pending)
+        if way.on is not None:
+            until = self.switched_off(way)
+            rest.discard(until)
+            after = self.cost(until.handler, way.on)                        # type: ignore[arg-type]
+            us += number(until.delay) + self.jitter + after.us
+            off = after.off
+        us += sum(max(self.started(after, None), self.started(after, after)) for after in rest)
+        return Cost(us, way.was_on or next((self.cost(one.handler, None).on for one in rest if one.handler is not None), None), off)
+
+    def started(self, after: ast.After, on: ast.Node | None) -> int:
+        """What an `after` costs that is not the one which switches off: with the radio on, what it leaves on is not its own."""
+        try:
+            return self.cost(after.handler, on).us                          # type: ignore[arg-type]
+        except Refused:
+            if on is None:
+                raise
+            return 0
+
+    def switched_off(self, way: Way) -> ast.After:
+        """The soonest `after` that switches the radio off on each of its paths."""
+        assert way.on is not None
+        bounds: list[tuple[int, int, ast.After]] = []
+        for place, after in enumerate(sorted(way.pending, key=lambda one: (one.span.line, one.span.column))):
+            try:
+                bounds.append((number(after.delay) + self.cost(after.handler, way.on).us, place, after))     # type: ignore[arg-type]
+            except Refused as e:
+                if "deadline" in e.hint:
+                    raise
+        if not bounds:
+            raise Refused(f"a path of '{self.root.name}' leaves the radio on", way.on,
+                          "switch it off on every path, or start an after that does: after 10 ms { radio.off(); }")
+        return min(bounds)[2]
+
+
+class Paths:
+    """Every path of a body, as ways from its beginning to its ends."""
+
+    def __init__(self) -> None:
+        self.left: list[set[Way]] = [set()]     # by `return`, of the handler and of functions put in line
+
+    def of(self, body: ast.Block, on: ast.Node | None) -> set[Way]:
+        return self.run(body, {Way(on, was_on=on)}) | self.left[0]
+
+    def run(self, node: ast.Stmt | None, ways: set[Way]) -> set[Way]:
+        if node is None or not ways:
+            return ways
+        match node:
+            case ast.Block():
+                for one in node.statements:
+                    ways = self.run(one, ways)
+            case ast.If():
+                ways = self.expression(node.cond, ways)
+                ways = self.run(node.then, ways) | self.run(node.otherwise, ways)
+            case ast.Switch():
+                ways = self.expression(node.value, ways)
+                ends = [self.run(block, ways) for _, block in node.cases if block is not None]
+                default = any(isinstance(label, ast.DontCare) for labels, _ in node.cases for label in labels)
+                ways = set().union(*ends) if default and node.cases[-1][1] is not None else ways.union(*ends)
+            case ast.For():
+                ways = self.loop(node, ways)
+            case ast.Return():
+                self.left[-1] |= self.expression(node.value, ways)
+                return set()
+            case ast.After():
+                if any(isinstance(one, ast.Call) and one.target in (RADIO_ON, RADIO_OFF, RADIO_SEND) for one in below(node)):
+                    ways = {replace(way, pending=way.pending | {node}) for way in ways}
+            case ast.Assign():
+                ways = self.expression(node.target, self.expression(node.value, ways))
+            case ast.VarDecl():
+                ways = self.expression(node.init, ways)
+            case ast.ExprStmt():
+                ways = self.expression(node.call, ways)
+        return few(ways)
+
+    def loop(self, node: ast.For, ways: set[Way]) -> set[Way]:
+        """Until no turn brings a new way."""
+        turns = number(node.high) - number(node.low)
+        seen = self.run(node.body, ways) if turns > 0 else ways
+        for _ in range(turns - 1):
+            more = seen | self.run(node.body, seen)
+            if more == seen:
+                break
+            seen = more
+        return seen
+
+    def expression(self, e: ast.Expr | None, ways: set[Way]) -> set[Way]:
+        """The calls in it, in order; where a part of it may not be evaluated, also the way without."""
+        maybe = any(isinstance(one, ast.Conditional) or isinstance(one, ast.Binary) and one.op in ("&&", "||") for one in walk(e))
+        for call in calls(e):
+            after = self.call(call, ways)
+            ways = after | ways if maybe else after
+        return ways
+
+    def call(self, call: ast.Call, ways: set[Way]) -> set[Way]:
+        if call.target == RADIO_ON:
+            return {replace(way, on=way.on or call, was_on=way.was_on or call) for way in ways}
+        if call.target == RADIO_OFF:
+            return {replace(way, on=None, off=call) for way in ways}
+        if isinstance(call.target, ast.Function):
+            self.left.append(set())
+            ways = self.run(call.target.body, ways)
+            ways = ways | self.left.pop()
+        return ways
+
+
+def calls(e: object) -> Iterator[ast.Call]:
+    """The calls of an expression as they are evaluated: arguments first."""
+    if isinstance(e, (list, tuple)):
+        for one in e:
+            yield from calls(one)
+    elif isinstance(e, ast.Node):
+        for name in children(type(e)):
+            yield from calls(getattr(e, name))
+        if isinstance(e, ast.Call):
+            yield e
+
+
+def few(ways: set[Way]) -> set[Way]:
+    """Where there are too many, those stand for all that differ in nothing but where they switched."""
+    if len(ways) <= WAYS:
+        return ways
+    ways = set({(way.on is None, way.was_on is None, way.pending): way for way in ways}.values())
+    if len(ways) > 16 * WAYS:
+        node = next(iter(ways)).pending
+        raise Refused("this handler has too many ways to switch the radio", next(iter(node)), "make it two handlers")
+    return ways
+
+
+def below(after: ast.After) -> Iterator[ast.Node]:
+    """What runs in an `after`, and in those that it starts."""
+    for node in walk(after.body):
+        yield node
+        if isinstance(node, ast.Call) and isinstance(node.target, ast.Function):
+            yield from reached_function(node.target)
+
+
+def reached_function(function: ast.Function) -> Iterator[ast.Node]:
+    for node in walk(function.body):
+        yield node
+        if isinstance(node, ast.Call) and isinstance(node.target, ast.Function):
+            yield from reached_function(node.target)
+
+
+def sends(node: object) -> int:
+    """Frames that a run gives to the radio at most, without what its `after` blocks send."""
+    match node:
+        case None | ast.After():
+            return 0
+        case ast.If():
+            return sends(node.cond) + max(sends(node.then), sends(node.otherwise))
+        case ast.Switch():
+            return sends(node.value) + max((sends(block) for _, block in node.cases), default=0)
+        case ast.For():
+            return max(number(node.high) - number(node.low), 0) * sends(node.body)
+        case ast.Block():
+            return sum(map(sends, node.statements))
+        case ast.Assign():
+            return sends(node.value) + sends(node.target)
+        case ast.VarDecl():
+            return sends(node.init)
+        case ast.Return():
+            return sends(node.value)
+        case ast.ExprStmt():
+            return sends(node.call)
+        case ast.Expr():
+            return sum(int(one.target == RADIO_SEND) if not isinstance(one.target, ast.Function) else sends(one.target.body)
+                       for one in walk(node) if isinstance(one, ast.Call))
+    return 0
