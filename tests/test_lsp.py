@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -30,7 +31,7 @@ class Editor:
     """A client with one open document and the diagnostics that came for each."""
 
     def __init__(self, client: LanguageClient) -> None:
-        self.client, self.versions = client, {}
+        self.client, self.versions, self.seen = client, {}, {}
         self.published: dict[str, list[list[lsp.Diagnostic]]] = {}
         self.fresh = asyncio.Event()
 
@@ -42,19 +43,28 @@ class Editor:
     async def open(self, path: Path, text: str) -> tuple[str, list[lsp.Diagnostic]]:
         uri = path.as_uri()
         self.versions[uri] = 1
-        self.fresh.clear()
+        self.look_away(uri)
         self.client.text_document_did_open(lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "lpn", 1, text)))
         return uri, await self.told(uri)
 
     def change(self, uri: str, text: str, where: lsp.Range | None = None) -> None:
         self.versions[uri] += 1
-        self.fresh.clear()
+        self.look_away(uri)
         change = lsp.TextDocumentContentChangePartial(where, text) if where else lsp.TextDocumentContentChangeWholeDocument(text)
         self.client.text_document_did_change(lsp.DidChangeTextDocumentParams(
             lsp.VersionedTextDocumentIdentifier(self.versions[uri], uri), [change]))
 
+    def look_away(self, uri: str) -> None:
+        """What was told so far does not count."""
+        self.seen[uri] = len(self.published.get(uri, []))
+
     async def told(self, uri: str) -> list[lsp.Diagnostic]:
-        await asyncio.wait_for(self.fresh.wait(), PATIENCE)
+        """The next diagnostics of a document."""
+        async def wait() -> None:
+            while len(self.published.get(uri, [])) <= self.seen[uri]:
+                self.fresh.clear()
+                await self.fresh.wait()
+        await asyncio.wait_for(wait(), PATIENCE)
         return self.published[uri][-1]
 
 
@@ -143,7 +153,7 @@ def test_diagnostics_come_and_go(session: Session, tmp_path: Path) -> None:
         editor.change(uri, TAG[:55])
         found = await editor.told(uri)
         assert "is never closed" in found[0].message
-        editor.fresh.clear()
+        editor.look_away(uri)
         editor.client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
         assert await editor.told(uri) == []
     session(work)
@@ -347,3 +357,46 @@ def test_without_pygls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lpn.compiler.commands.lsp.find_spec", lambda name: None)
     result = lpnc("lsp")
     assert result.exit_code == 2 and "pip install 'lpn[lsp]'" in result.stderr
+
+
+# ---------------------------------------------------------------- anything
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_question_about_any_text_is_an_error(session: Session, tmp_path: Path, seed: int) -> None:
+    """Texts as they are while somebody types, asked about anywhere."""
+    draw = random.Random(seed)
+    text = (ROOT / draw.choice(["stdlib/sixlowpan.lpn", "stdlib/ieee802154.lpn", "examples/udp/udp.lpn"])).read_text()
+
+    def typed(text: str) -> str:
+        lines = text.split("\n")
+        at = draw.randrange(len(lines))
+        match draw.randrange(5):
+            case 0:
+                lines[at] = lines[at][:draw.randint(0, len(lines[at]))]
+            case 1:
+                del lines[at:at + draw.randint(1, 8)]
+            case 2:
+                lines.insert(at, draw.choice(["h.", "x.y[3].", "import std.", "\U0001f4e1 via ", "transition ", "/*", "}", "error."]))
+            case 3:
+                lines[at] = lines[at].replace(draw.choice(";(){}.<>"), draw.choice(["", ";", ".", "{"]), 1)
+        return "\n".join(lines)
+
+    async def work(editor: Editor) -> None:
+        nonlocal text
+        uri, _ = await editor.open(tmp_path / "any.lpn", text)
+        document, client = lsp.TextDocumentIdentifier(uri), editor.client
+        for _ in range(3):
+            text = typed(text)
+            editor.change(uri, text)
+            lines = text.split("\n")
+            line = draw.randrange(len(lines))
+            place = lsp.Position(line, draw.randint(0, len(lines[line]) + 2))
+            await client.text_document_completion_async(lsp.CompletionParams(document, place))
+            await client.text_document_hover_async(lsp.HoverParams(document, place))
+            await client.text_document_definition_async(lsp.DefinitionParams(document, place))
+            await client.text_document_references_async(lsp.ReferenceParams(lsp.ReferenceContext(True), document, place))
+            await client.text_document_prepare_rename_async(lsp.PrepareRenameParams(document, place))
+            await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(document))
+            await client.text_document_formatting_async(lsp.DocumentFormattingParams(document, lsp.FormattingOptions(4, True)))
+        await editor.told(uri)
+    session(work)

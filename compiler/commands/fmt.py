@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from lpn.lang.source import Source
 
 from ..output import STDOUT, Failure, count, put_json, say, write_files
 from .inputs import STDIN, json_option, read_bytes, shown
+
+COLOURS = {"+": "green", "-": "red", "@": "cyan"}           # of a diff's lines, on a terminal
 
 
 @click.command()
@@ -75,7 +78,7 @@ def put(path: str, old: str, new: str, check: bool, diff: bool, as_json: bool) -
     if diff and not as_json:
         name = shown(path)
         for line in difflib.unified_diff(lines(old), lines(new), name, name):
-            click.echo(click.style(line, fg={"+": "green", "-": "red", "@": "cyan"}.get(line[0])), nl=False)
+            click.echo(click.style(line, fg=COLOURS.get(line[0])), nl=False, color=False if "NO_COLOR" in os.environ else None)
     elif check and old != new and not as_json:
         say(f"{shown(path)} would change")
     if check or diff:

@@ -112,39 +112,38 @@ def field_row(page: Page, item: Item, node: ParserRuleContext) -> Row:
 
 def if_rows(page: Page, node: ParserRuleContext, blocks: dict[int, Block]) -> list[Row]:
     """Each `if (...) { ... }` that stands in one line; a last `else` below them is not part of the table."""
-    rows: list[Row] = []
-    begin: int | None = page.text.first(node)
-    while begin is not None:
-        row, begin, chain = Row("if", begin, begin), None, node
-        while True:
-            statements = [one for one in chain.children if isinstance(one, P.StatementContext)]
-            word = child(chain, "else")
-            below = word is not None and page.starts[page.text.first(word)] is not None
-            shown = statements[:1] if below else statements
-            for one in shown:
-                if isinstance(one, P.BlockStatementContext):
-                    brace = page.text.first(one)
-                    row.cells.append((len(row.cells) + 1, brace))
-                    row.inner += [each.first for each in blocks[brace].items[1:]]
-                row.last = page.text.last(one)
-            if word is None:
+    begin = page.text.first(node)
+    rows = [Row("if", begin, begin)]
+    chain: ParserRuleContext | None = node
+    while chain is not None:
+        then, *otherwise = [one for one in chain.children if isinstance(one, P.StatementContext)]
+        branch(page, rows[-1], then, blocks)
+        chain = None
+        for other in otherwise:
+            word = page.text.first(child(other.parentCtx, "else"))         # type: ignore[arg-type]
+            chained = isinstance(other, P.IfStatementContext)
+            if page.starts[word] is None:
+                rows[-1].cells.append((len(rows[-1].cells) + 1, word))
+            elif chained:
+                rows.append(Row("if", word, word))
+            else:
                 break
-            if not below:
-                row.cells.insert(-1 if len(row.cells) > 1 else len(row.cells), (0, page.text.first(word)))
-            follower = statements[1]
-            if isinstance(follower, P.IfStatementContext):
-                if below:
-                    begin, node = page.text.first(word), follower
-                    break
-                chain = follower
-                continue
-            break
-        row.cells = [(number, at) for number, (_, at) in enumerate(sorted(row.cells, key=lambda cell: cell[1]), 1)]
+            if chained:
+                chain = other
+            else:
+                branch(page, rows[-1], other, blocks)
+    for row in rows:
         row.family = f"if {len(row.cells)}"
-        if not one_line(page, row.first, row.last):
-            return []
-        rows.append(row)
-    return rows
+    return rows if all(one_line(page, row.first, row.last) for row in rows) else []
+
+
+def branch(page: Page, row: Row, statement: ParserRuleContext, blocks: dict[int, Block]) -> None:
+    """Adds a branch of an `if` to its row."""
+    row.last = page.text.last(statement)
+    if isinstance(statement, P.BlockStatementContext):
+        brace = page.text.first(statement)
+        row.cells.append((len(row.cells) + 1, brace))
+        row.inner += [each.first for each in blocks[brace].items[1:]]
 
 
 def braced_row(page: Page, item: Item, kind: str, blocks: dict[int, Block]) -> list[Row]:
