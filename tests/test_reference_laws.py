@@ -1,43 +1,16 @@
-"""Laws: headers are lossless, codecs round-trip, and what is compressed again means the same."""
+"""The codecs of 6LoWPAN: they round-trip in every row, and what is compressed again means the same. The laws of all headers
+and codecs of the library are in test_stdlib_laws.py."""
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings, strategies as st
-from programs import ROOT, chain, example, lossless, program
-from strategies import damaged, frames, lowpan, numbers, payloads, valid
+from hypothesis import given, strategies as st
+from programs import chain, example, lossless, program
+from strategies import damaged, lowpan, numbers, payloads, valid
 
-from lpn.lang import ast, tables
-from lpn.lang.check import check
-from lpn.lang.loader import load
+from lpn.lang import tables
 from lpn.lang.reference import Reference, State
-from lpn.lang.types import Varbit
-
-STDLIB = sorted((ROOT / "stdlib").glob("*.lpn"))
-
-
-def headers_of_library() -> Iterator[tuple[str, ast.Header]]:
-    for path in STDLIB:
-        for decl in check(load(path)).main:
-            if isinstance(decl, ast.Header):
-                yield path.stem, decl
-
-
-def with_parameters(header: ast.Header) -> dict[str, str]:
-    """The header as `x`, behind those that its equations look at."""
-    names = [param.name for param in header.params]
-    return {param.name: param.type.decl.name for param in header.params} | {
-        "x": f"{header.name}({', '.join(names)})" if names else header.name}
-
-
-EXAMPLES = 20                                   # of each header; the sum is what takes time
-LIBRARY = list(headers_of_library())
-CASES = [pytest.param(name, with_parameters(header), id=header.name) for name, header in LIBRARY]
-# Headers with a field of their own choice, that can be assigned: all but those of constants only.
-ASSIGNABLE = {header.name: field.name for _, header in LIBRARY for field in header.fields()
-              if field.equation is None and field.when is None and not isinstance(field.type, Varbit) and field.name != "_"}
 
 CONTEXTS = {"contexts": {
     "0": {"prefix": "aaaa::", "length": 64}, "2": {"prefix": "2001:db8:cafe::", "length": 48},
@@ -47,50 +20,6 @@ CONTEXTS = {"contexts": {
 
 def with_contexts(reference: Reference) -> State:
     return reference.state(tables.from_json(CONTEXTS, reference.program))
-
-
-# ---------------------------------------------------------------- headers
-
-@pytest.mark.parametrize("imports, headers", CASES)
-def test_headers_are_lossless(imports, headers):
-    reference = Reference(program(lossless(headers, imports)))
-
-    @settings(max_examples=EXAMPLES)
-    @given(frames(reference.program))
-    def check(frame: bytes) -> None:
-        result = reference.run(frame)
-        assert result.out == (frame if result.verdict == "ACCEPT" else None)
-
-    check()
-
-
-@pytest.mark.parametrize("imports, headers", CASES)
-def test_valid_headers_are_accepted(imports, headers):
-    reference = Reference(program(lossless(headers, imports)))
-
-    @settings(max_examples=EXAMPLES)
-    @given(valid(reference.program))
-    def check(frame: bytes) -> None:
-        assert reference.run(frame).out == frame
-
-    check()
-
-
-@pytest.mark.parametrize("imports, headers", [case for case in CASES if case.id in ASSIGNABLE])
-def test_equations_that_hold_are_computed_to_what_they_were(imports, headers):
-    """Assigning a field to itself is enough for the header's equations to be computed."""
-    kind = headers["x"].partition("(")[0]
-    field = ASSIGNABLE[kind]
-    text = lossless(headers, imports).replace("deparser", f"""processor P(inout headers h, inout meta m) {{
-        apply {{ h.x.{field} = h.x.{field}; }} }} deparser""").replace("Rx -> Tx", "Rx -> P -> Tx")
-    reference = Reference(program(text))
-
-    @settings(max_examples=EXAMPLES)
-    @given(valid(reference.program))
-    def check(frame: bytes) -> None:
-        assert reference.run(frame).out == frame
-
-    check()
 
 
 # ---------------------------------------------------------------- codecs

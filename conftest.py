@@ -1,8 +1,9 @@
-"""Settings that all tests share."""
+"""Settings that all tests share, those of the examples too."""
 
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 
 from hypothesis import HealthCheck, settings
 
@@ -13,3 +14,8 @@ settings.register_profile("ci", derandomize=True, database=None, deadline=None, 
 settings.register_profile("search", database=None, deadline=None, max_examples=5000, print_blob=True,
                           suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("LPN_HYPOTHESIS", "ci"))
+
+
+def pytest_report_header() -> list[str]:
+    """An installation that is older than setup.cfg lacks packages."""
+    return [] if find_spec("lpn.testing") else ["lpn: setup.cfg has new packages: run `make setup`"]

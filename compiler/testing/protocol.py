@@ -1,0 +1,312 @@
+"""A program as tests use it: packets drawn for it, engines that run it, properties that hold of it."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from hypothesis import note, strategies as st
+
+from lpn.compiler.build import Compiled, compile_program
+from lpn.compiler.runner import Runner, make_runner
+from lpn.lang import ast, tables as control
+from lpn.lang.check import check
+from lpn.lang.derive import derived
+from lpn.lang.loader import load
+from lpn.lang.reference import Reference, State
+from lpn.lang.reference.draw import values
+from lpn.lang.reference.modules import run_module
+from lpn.lang.reference.run import Run
+from lpn.lang.source import Source
+from lpn.runtime.engines import Result
+from lpn.verifier.descriptors import PROFILES
+from lpn.verifier.verify import verify
+
+from . import packets
+from .entries import entries, given_tables
+from .headers import fill, fresh
+from .numbers import Draw, Interest, circumstances, interest
+from .walk import Subject
+
+Packets = bytes | Sequence[bytes]
+DEFAULT_ENGINES = ("engine", "reference")
+
+
+def protocol(program: str | Path | Source | ast.Program, tables: Mapping[str, Any] | None = None,
+             node: Mapping[str, int] | None = None) -> "Protocol":
+    """A program under test.
+
+    `program`: the path of a `.lpn` file, seen from the calling file's folder or else from the current one; or a Source, or a
+    checked program. `tables`: the content of a tables file, given before each run. `node`: node_short, node_ext, node_pan.
+    Raises DiagnosticError where the program is none.
+    """
+    if isinstance(program, (str, Path)):
+        caller = Path(sys._getframe(1).f_globals.get("__file__", "")).parent
+        beside = caller / program
+        program = beside if beside.is_file() else Path(program)
+    return Protocol(program if isinstance(program, ast.Program) else checked(program), tables, node)
+
+
+def checked(program: Source | Path) -> ast.Program:
+    if isinstance(program, Source):
+        return check(load(program))
+    return _checked_file(program, program.stat().st_mtime_ns if program.exists() else 0)
+
+
+@lru_cache(maxsize=32)
+def _checked_file(path: Path, changed: int) -> ast.Program:
+    return check(load(path))
+
+
+class Protocol:
+    """Strategies (packets, tables, circumstances), runs, and properties of one program."""
+
+    def __init__(self, program: ast.Program, tables: Mapping[str, Any] | None = None, node: Mapping[str, int] | None = None) -> None:
+        self.program, self.node = program, dict(node or {})
+        self.tables = control.from_json(dict(tables), program) if tables else None
+        self.reference = Reference(program)
+        self._compiled: dict[bool, Compiled] = {}
+        self._bounds: dict[bool, int] = {}
+
+    def __repr__(self) -> str:
+        return f"protocol({self.program.sources[-1].name!r})"
+
+    # ------------------------------------------------------------ strategies
+
+    @cached_property
+    def interest(self) -> Interest:
+        """What the program looks for."""
+        return interest(self.program.decls)
+
+    @cached_property
+    def subject(self) -> Subject:
+        parser = next((module for module in self.program.chain if isinstance(module, ast.Parser)), None)
+        if parser is None:
+            raise ValueError(f"{self!r} has no parser for received frames: there are no packets to draw for it")
+        return Subject(self.program, parser, derived(self.program), self.interest)
+
+    @cached_property
+    def _walked(self) -> st.SearchStrategy[Any]:
+        return packets.walked(self.subject, self.state, self.node)
+
+    def packets(self) -> st.SearchStrategy[bytes]:
+        """Valid, nearly valid and arbitrary packets."""
+        return st.one_of(self._walked.map(lambda drawn: drawn.data), self.nearly_valid(), self.arbitrary())
+
+    def valid(self) -> st.SearchStrategy[bytes]:
+        """Packets that the parser accepts."""
+        return self._walked.map(lambda drawn: packets.accepted(drawn, self.accepts))
+
+    def nearly_valid(self) -> st.SearchStrategy[bytes]:
+        """Packets with one thing wrong: a field, a bit, an octet, the length."""
+        return packets.nearly(self._walked)
+
+    def arbitrary(self) -> st.SearchStrategy[bytes]:
+        """Up to 127 octets."""
+        return packets.anything()
+
+    def values(self, header: str) -> st.SearchStrategy[dict[str, Any]]:
+        """Values for the fields of a header that satisfy its checks, by name; `dst.short` for an arm of a choice."""
+        @st.composite
+        def make(draw: Draw) -> dict[str, Any]:
+            run = fresh(self.program, b"", self.state(), self.node)
+            assert run.headers is not None
+            for value in run.headers.fields.values():
+                for instance in getattr(value, "elements", [value]):
+                    if instance.name == header:
+                        for one in [*instance.args, instance]:
+                            fill(draw, one, {}, self.interest)
+                        return {name: found for name, _, found in values(instance)}
+            raise ValueError(f"{self!r} has no header {header!r}")
+
+        return make()
+
+    def entries(self, table: str) -> st.SearchStrategy[list[dict[str, Any]]]:
+        """Entries for a table, in the form of a tables file."""
+        found = control.find(self.program, table)
+        if not isinstance(found, ast.Table) or found.const_entries:
+            raise ValueError(f"{table} takes no entries")
+        return entries(found, self.interest)
+
+    def given(self, registers: bool = False) -> st.SearchStrategy[dict[str, Any]]:
+        """The content of a tables file: entries for all tables, with `registers` also cells."""
+        return given_tables(self.program, self.interest, registers)
+
+    def circumstances(self) -> st.SearchStrategy[dict[str, int]]:
+        """What is known beside the packet: rssi, lqi, time, node_short, ..., each there or not."""
+        return circumstances()
+
+    # ------------------------------------------------------------ runs
+
+    def state(self, tables: Mapping[str, Any] | None = None) -> State:
+        """The reference's state before the first packet."""
+        return self.reference.state(control.from_json(dict(tables), self.program) if tables else self.tables)
+
+    def accepts(self, packet: bytes) -> bool:
+        """Whether the parser takes a packet."""
+        run = self.reference.prepare(packet, dict(self.node), self.state())
+        return run_module(run, self.subject.parser).reason is None
+
+    def compiled(self, fuse: bool = False) -> Compiled:
+        if fuse not in self._compiled:
+            self._compiled[fuse] = compile_program(self.program, "lpn", fuse)
+        return self._compiled[fuse]
+
+    def runner(self, engine: str = "engine", fuse: bool = False, tables: Mapping[str, Any] | None = None) -> Runner:
+        """A fresh runner: its state is kept from packet to packet."""
+        given = control.from_json(dict(tables), self.program) if tables else self.tables
+        compiled = self.compiled(fuse) if engine not in ("reference", "kernel") else None
+        return make_runner(engine, self.program, given, fuse, compiled=compiled)
+
+    def run(self, packet: bytes, engine: str = "engine", meta: Mapping[str, int] | None = None, fuse: bool = False,
+            tables: Mapping[str, Any] | None = None) -> Result:
+        """One packet on fresh state."""
+        return self.runner(engine, fuse, tables).run(packet, {**self.node, **(meta or {})})
+
+    # ------------------------------------------------------------ properties
+
+    def engines_agree(self, packet: Packets, meta: Mapping[str, int] | None = None, engines: Sequence[str] = DEFAULT_ENGINES,
+                      fuse: bool = False, tables: Mapping[str, Any] | None = None) -> None:
+        """One packet, or several in a row: the same verdict, reason, port, rebuilt packet, and state in the end."""
+        runners = {name: self.runner(name, fuse, tables) for name in engines}
+        first, *others = engines
+        for one in several(packet):
+            results = {name: meaning(runner.run(one, {**self.node, **(meta or {})})) for name, runner in runners.items()}
+            for name in others:
+                if results[name] != results[first]:
+                    self.explain(one, meta, tables)
+                    raise AssertionError(f"packet {one.hex()}\n{first}: {told(results[first])}\n{name}: {told(results[name])}")
+        states = {name: runner.cells() for name, runner in runners.items()}
+        names = {decl: name for name, decl in control.declared(self.program)}
+        for name in others:
+            for decl, rows in states[first].items():
+                if states[name][decl] != rows:
+                    raise AssertionError(f"{names[decl]} after {', '.join(one.hex() for one in several(packet))}\n"
+                                         f"{first}: {rows}\n{name}: {states[name][decl]}")
+
+    def never_drops(self, packet: bytes, reasons: Collection[str] = (), engine: str = "engine", meta: Mapping[str, int] | None = None,
+                    tables: Mapping[str, Any] | None = None) -> Result:
+        """The packet is not dropped, unless for one of these reasons."""
+        result = self.run(packet, engine, meta, tables=tables)
+        if result.verdict == "DROP" and result.reason not in reasons:
+            self.explain(packet, meta, tables)
+            raise AssertionError(f"packet {packet.hex()} is dropped: {result.reason}")
+        return result
+
+    def no_crash(self, packet: Packets, engine: str = "engine", meta: Mapping[str, int] | None = None,
+                 tables: Mapping[str, Any] | None = None) -> None:
+        """No fault of the engine: no access outside, no instruction budget used up, no bad verdict."""
+        runner = self.runner(engine, tables=tables)
+        for one in several(packet):
+            result = runner.run(one, {**self.node, **(meta or {})})
+            if result.fault or (result.reason or "").startswith("engine:"):
+                raise AssertionError(f"packet {one.hex()}: {result.fault or result.reason}")
+
+    def bounds_hold(self, packet: Packets, longest: int | None = None, state: Mapping[str, range] | None = None, fuse: bool = False,
+                    meta: Mapping[str, int] | None = None, tables: Mapping[str, Any] | None = None) -> None:
+        """No run takes more instructions than the verifier says; no rebuilt packet is longer than `longest` octets; registers
+        and counters stay in their ranges (`state`: by name, each number of theirs)."""
+        runner, bound = self.runner("engine", fuse, tables), self.most_instructions(fuse)
+        for one in several(packet):
+            result = runner.run(one, {**self.node, **(meta or {})})
+            if result.insns is not None and result.insns > bound:
+                raise AssertionError(f"packet {one.hex()} takes {result.insns:,} instructions, the verifier's bound is {bound:,}")
+            if longest is not None and result.out is not None and len(result.out) > longest:
+                raise AssertionError(f"packet {one.hex()} becomes {len(result.out)} octets, at most {longest} are allowed: {result.out.hex()}")
+            cells = runner.cells()
+            for name, allowed in (state or {}).items():
+                for index, row in enumerate(cells[self.state().find(name)]):
+                    for path, number in row.items():
+                        if number not in allowed:
+                            raise AssertionError(f"after packet {one.hex()}, {name}[{index}]{'.' * bool(path)}{path} is {number}, not in {allowed}")
+
+    def most_instructions(self, fuse: bool = False) -> int:
+        """The verifier's bound on the instructions of a whole chain."""
+        if fuse not in self._bounds:
+            self._bounds[fuse] = self._prove(fuse)
+        return self._bounds[fuse]
+
+    def _prove(self, fuse: bool) -> int:
+        compiled, total = self.compiled(fuse), 0
+        received = next(names for hook, names in compiled.hooks if hook.event == "radio.rx_done")
+        for container in compiled.containers:
+            if container.name not in received:
+                continue
+            report = verify(container.image.text, PROFILES["lpn"], rodata=len(container.image.rodata), data=len(container.image.data),
+                            record_size=compiled.record_size, state_size=compiled.state.size, line_map=container.code.lines)
+            if not report.accepted or report.max_insns is None:
+                raise AssertionError(f"the verifier does not accept {container.name}: {report.message}")
+            total += report.max_insns
+        return total
+
+    def round_trip(self, packet: bytes, exact: bool = True) -> None:
+        """Parser, then deparser, nothing between: what came in goes out again.
+
+        `exact`: octet by octet. Else, as for a deparser that compresses further: the parser finds the same headers and payload
+        in what goes out, and sending that round once more changes nothing. A packet that the parser rejects is passed over.
+        """
+        once = self.rebuilt(packet)
+        if once is None:
+            return
+        if exact:
+            if once != packet:
+                self.explain(packet, None, None)
+                raise AssertionError(f"packet {packet.hex()} comes back as {once.hex()}")
+            return
+        before, after = self.found(packet), self.found(once)
+        if before != after:
+            raise AssertionError(f"packet {packet.hex()} comes back as {once.hex()}, which is read differently:\n{difference(before, after)}")
+        again = self.rebuilt(once)
+        if again != once:
+            raise AssertionError(f"packet {packet.hex()} comes back as {once.hex()}, and that as {again.hex() if again is not None else None}")
+
+    def rebuilt(self, packet: bytes) -> bytes | None:
+        """Parser and deparsers of the chain; None where the parser, or a codec of the deparser, rejects."""
+        run = self.reference.prepare(packet, dict(self.node), self.state())
+        out = None
+        for module in self.program.chain:
+            if isinstance(module, (ast.Parser, ast.Deparser)):
+                outcome = run_module(run, module)
+                if outcome.reason is not None:
+                    return None
+                out = outcome.out if outcome.out is not None else out
+        if out is None:
+            raise ValueError(f"{self!r} has no deparser: nothing comes back")
+        return out + run.packet.rest
+
+    def found(self, packet: bytes) -> dict[str, Any]:
+        """The fields of every header that the parser finds, by `header.field`, and the payload; the reason where it rejects."""
+        run: Run = self.reference.prepare(packet, dict(self.node), self.state())
+        reason = run_module(run, self.subject.parser).reason
+        if reason is not None:
+            return {"rejected": reason}
+        out: dict[str, Any] = {f"{instance.name}.{name}": value for instance in run.order if instance.valid
+                               for name, item, value in values(instance)}
+        return {**out, "payload": run.packet.rest}
+
+    def explain(self, packet: bytes, meta: Mapping[str, int] | None, tables: Mapping[str, Any] | None) -> None:
+        """Draws the packet into Hypothesis's report of a failure."""
+        try:
+            note(self.reference.explain(packet, {**self.node, **(meta or {})}, self.state(tables)))
+        except Exception:                       # noqa: BLE001  outside of a test, or nothing to draw: the failure itself is told
+            pass
+
+
+def several(packet: Packets) -> list[bytes]:
+    return [bytes(packet)] if isinstance(packet, (bytes, bytearray)) else [bytes(one) for one in packet]
+
+
+def meaning(r: Any) -> tuple[Any, ...]:
+    return r.verdict, r.reason, r.port, r.out, r.effects
+
+
+def told(result: tuple[Any, ...]) -> str:
+    verdict, reason, port, out, effects = result
+    return " ".join(str(part) for part in (verdict, reason, port, out.hex() if out is not None else None, effects or None) if part is not None)
+
+
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    return "\n".join(f"  {name}: {before.get(name)!r}, then {after.get(name)!r}"
+                     for name in {**before, **after} if before.get(name) != after.get(name))

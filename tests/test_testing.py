@@ -1,0 +1,215 @@
+"""`lpn.testing`: what is drawn reaches deep into parsers, shrinks, and the properties find what is wrong."""
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import Phase, find, given, settings
+from programs import ROOT, chain, program
+
+from cli import TAG
+from lpn.compiler.runner import ReferenceRunner
+from lpn.lang import ast, tables as control
+from lpn.lang.diagnostics import DiagnosticError
+from lpn.lang.reference import Reference, codecs
+from lpn.lang.source import Source
+from lpn.testing import laws, protocol
+from lpn.testing.numbers import interest
+
+EXAMPLES = sorted(ROOT.glob("examples/*/*.lpn"))
+ECHO = protocol(ROOT / "examples/udp/udp.lpn")
+TAGS = protocol(Source("tag.lpn", TAG))
+
+
+# ---------------------------------------------------------------- strategies
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_most_packets_are_taken(path):
+    """The walk along the parser finds its way, also where a field decides or an octet is looked at ahead."""
+    p, seen = protocol(path), Counter()
+
+    @settings(max_examples=40)
+    @given(p._walked)
+    def draw(drawn):
+        seen[p.accepts(drawn.data)] += 1
+
+    draw()
+    assert seen[True] > seen[False], seen
+
+
+@settings(max_examples=40)
+@given(ECHO.valid())
+def test_valid_packets_are_taken(packet):
+    assert ECHO.accepts(packet)
+
+
+def test_every_verdict_and_most_reasons_are_met():
+    seen: Counter = Counter()
+
+    @settings(max_examples=100)
+    @given(ECHO.packets())
+    def draw(packet):
+        result = ECHO.run(packet, "reference")
+        seen[result.reason or result.verdict] += 1
+
+    draw()
+    assert {"DELIVER", "TRANSMIT", "BadChecksum", "PacketTooShort", "NotData"} <= set(seen) and len(seen) > 5, seen
+
+
+def test_packets_shrink_to_plain_ones():
+    """Of all echo requests, one with as little in it as there can be."""
+    small = find(ECHO.packets(), lambda packet: ECHO.run(packet, "reference").verdict == "TRANSMIT",
+                 settings=settings(max_examples=300, derandomize=True, database=None))
+    assert len(small) <= 52 and sum(octet != 0 for octet in small) <= 16, small.hex()
+
+
+def test_constants_of_the_program_are_what_is_tried():
+    fields: dict[str, set[int]] = {}
+    for place, numbers in interest(ECHO.program.decls).items():
+        fields.setdefault(getattr(place, "name", ""), set()).update(numbers)
+    assert {7} <= fields["dst"] and {17} <= fields["next_header"] and {1} <= fields["frame_type"]
+
+
+@given(TAGS.values("tag"))
+def test_values_of_a_header(values):
+    assert set(values) == {"kind", "port"} and values["kind"] < 256
+
+
+ROUTES = """
+    action to(bit<16> port) { m.port = port; m.verdict = DELIVER; }
+    action drop() { m.verdict = DROP; }
+    table exactly { key = { h.x.kind : exact; } actions = { to; drop; } size = 4; }
+    table longest { key = { h.x.dst : lpm; } actions = { to; drop; } size = 4; }
+    table first { key = { h.x.dst : ternary; h.x.port : range; } actions = { to; drop; } size = 4; default_action = to(9); }
+    register<bit<16>>[3] last;
+    apply { if (!exactly.apply().hit) { if (!longest.apply().hit) { first.apply(); } } last[1] = h.x.port; }
+"""
+ROUTER = protocol(program(chain("X x;", "state start { pkt.extract(h.x); transition accept; }",
+                                types="header X { bit<8> kind; bit<128> dst; bit<16> port; }", processor=ROUTES)))
+
+
+@settings(max_examples=40)
+@given(ROUTER.given(registers=True), ROUTER.packets())
+def test_tables_are_ones_that_a_file_could_have(tables, packet):
+    control.from_json(tables, ROUTER.program)
+    ROUTER.engines_agree(packet, tables=tables)
+
+
+# ---------------------------------------------------------------- properties find what is wrong
+
+def test_engines_that_differ_are_told_apart(monkeypatch):
+    real = ReferenceRunner.run
+    monkeypatch.setattr(ReferenceRunner, "run", lambda self, frame, meta=None: type(r := real(self, frame, meta))(
+        r.verdict, r.reason, r.port and r.port ^ 1, r.out, None))
+    TAGS.engines_agree(b"\1\0\0")
+    with pytest.raises(AssertionError, match="packet 020007\nengine: DELIVER 7\nreference: DELIVER 6"):
+        TAGS.engines_agree([b"\1\0\0", b"\2\0\7"])
+
+
+def test_a_state_that_differs_is_told(monkeypatch):
+    monkeypatch.setattr(ReferenceRunner, "cells", lambda self: {decl: [{"": 5}] * 2 for decl in self.state.cells})
+    with pytest.raises(AssertionError, match="Work.base after 020007"):
+        TAGS.engines_agree(b"\2\0\7")
+
+
+def test_drops_are_told():
+    TAGS.never_drops(b"\2\0\7")
+    TAGS.never_drops(b"\0\0\7", {"BadKind"})
+    with pytest.raises(AssertionError, match="packet 000007 is dropped: BadKind"):
+        TAGS.never_drops(b"\0\0\7")
+
+
+def test_bounds_that_do_not_hold_are_told(monkeypatch):
+    TAGS.bounds_hold(b"\3\0\0abc", 6, {"Work.base": range(1)})
+    with pytest.raises(AssertionError, match="becomes 6 octets, at most 5 are allowed"):
+        TAGS.bounds_hold(b"\3\0\0abc", 5)
+    with pytest.raises(AssertionError, match=r"Work.base\[0\] is 0, not in range\(1, 3\)"):
+        TAGS.bounds_hold(b"\3\0\0abc", 9, {"Work.base": range(1, 3)})
+    monkeypatch.setitem(TAGS._bounds, False, 3)
+    with pytest.raises(AssertionError, match="the verifier's bound is 3"):
+        TAGS.bounds_hold(b"\3\0\0abc")
+
+
+def test_what_does_not_come_back_is_told():
+    both = "state start { pkt.extract(h.a); pkt.extract(h.b); transition accept; }"
+    types = "header A { bit<8> x; } header B { bit<16> y; }"
+    whole, half = (protocol(program(chain("A a; B b;", both, emits, types))) for emits in ("pkt.emit(h.a); pkt.emit(h.b);", "pkt.emit(h.b);"))
+    whole.round_trip(b"\1\2\3\4")
+    half.round_trip(b"\1\2")                    # the parser rejects it
+    with pytest.raises(AssertionError, match="packet 01020304 comes back as 020304"):
+        half.round_trip(b"\1\2\3\4")
+    with pytest.raises(AssertionError, match="a.x: 1, then 2"):
+        half.round_trip(b"\1\2\3\4", exact=False)
+
+
+def test_faults_are_told(monkeypatch):
+    TAGS.no_crash([b"", b"\1", b"\3\0\0"])
+    monkeypatch.setattr(ReferenceRunner, "run", lambda self, frame, meta=None: type("R", (), {"fault": "module Rx: out of bounds", "reason": None}))
+    with pytest.raises(AssertionError, match="packet 01: module Rx: out of bounds"):
+        TAGS.no_crash(b"\1", engine="reference")
+
+
+# ---------------------------------------------------------------- laws find what is wrong
+
+@pytest.fixture
+def unshrunk():
+    """Failures are found and not made small."""
+    settings.register_profile("unshrunk", settings.default, phases=[Phase.generate])
+    before = settings.get_current_profile_name()
+    settings.load_profile("unshrunk")
+    yield
+    settings.load_profile(before)
+
+
+def broken(file: str, name: str) -> list[str]:
+    """The laws of a header or codec that do not hold now."""
+    out = []
+    for law in laws(ROOT / "stdlib" / file, examples=60):
+        if law.name == name:
+            try:
+                law.check()
+            except AssertionError:
+                out.append(law.statement)
+    return out
+
+
+def test_a_compressor_that_takes_a_wrong_row_breaks_the_law(monkeypatch, unshrunk):
+    assert broken("sixlowpan.lpn", "UdpNhc") == []
+    real = codecs.Compress.holds
+    monkeypatch.setattr(codecs.Compress, "holds", lambda self, item: real(self, item) or isinstance(item, ast.RowAssign))
+    assert broken("sixlowpan.lpn", "UdpNhc") == ["expands what it compressed", "compresses what it expanded"]
+
+
+def test_a_header_that_loses_something_breaks_the_law(monkeypatch, unshrunk):
+    real = Reference.run
+
+    def forgets(self, frame, meta=None, state=None):
+        result = real(self, frame, meta, state)
+        return result if result.out is None else replace(result, out=result.out[:-1] + b"\0")
+    monkeypatch.setattr(Reference, "run", forgets)
+    assert len(broken("udp.lpn", "Udp")) == 3
+
+
+# ---------------------------------------------------------------- around it
+
+def test_a_program_that_is_none_is_a_diagnostic(tmp_path):
+    (tmp_path / "bad.lpn").write_text("header H { bit<8> a }")
+    with pytest.raises(DiagnosticError):
+        protocol(tmp_path / "bad.lpn")
+    with pytest.raises(DiagnosticError, match="cannot read"):
+        protocol("nowhere.lpn")
+
+
+def test_files_are_seen_from_the_caller(tmp_path):
+    (tmp_path / "tag.lpn").write_text(TAG)
+    (tmp_path / "use.py").write_text("from lpn.testing import protocol\nprint(protocol('tag.lpn').run(b'\\2\\0\\7').port)\n")
+    assert subprocess.run([sys.executable, tmp_path / "use.py"], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "7\n"
+
+
+def test_without_hypothesis_it_says_so():
+    done = subprocess.run([sys.executable, "-c", "import sys; sys.modules['hypothesis'] = None; import lpn.testing"],
+                          capture_output=True, text=True, check=False)
+    assert "ImportError: lpn.testing needs Hypothesis: install lpn[test], or hypothesis itself" in done.stderr
