@@ -12,6 +12,7 @@ from shutil import which
 import pytest
 from antlr4 import Token
 
+from lpn.lang import builtins
 from lpn.lang.diagnostics import Diagnostics
 from lpn.lang.format.pieces import COMMENT, leaves
 from lpn.lang.grammar.LpnParser import LpnParser
@@ -46,6 +47,9 @@ def test_words_are_those_of_the_language() -> None:
     soft = set(re.findall(r"'([a-z_]+)'", text[text.index("\nidentifier"):text.index("\nqualified")]))
     assert words("types", "constants", "keywords", "soft-words", "number") == literals, f"add them to {GRAMMAR.relative_to(ROOT)}"
     assert words("soft-words", "number") == soft
+    repository = json.loads(GRAMMAR.read_text())["repository"]
+    names = set(re.findall(r"\w+", repository["builtins"]["patterns"][1]["match"])) - {"b"}
+    assert names == {*builtins.VERDICTS, *builtins.RADIO_RESULTS, *builtins.COLOURS, *builtins.PUT_RESULTS}
 
 
 def test_manifest_names_what_is_there() -> None:

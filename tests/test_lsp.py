@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from cli import TAG, lpnc
+from lpn.lang import builtins
+from lpn.lang.check.buffers import METHODS
 from lpn.lang.format import format_source
 from lpn.lang.source import Source
 
@@ -230,6 +232,8 @@ def test_definition_hover_and_references(session: Session) -> None:
         assert "bit 3 of the little-endian 16-bit word at bytes 0 to 1" in said
         assert "constant of type `bit<16>` = 7 (0x7)" in await shown("== ECHO)", "ECHO")
         assert "second representation of header `Ipv6`" in await shown("via Iphc(", "Iphc")
+        assert "what becomes of the packet, of type `bit<8>`" in await shown("m.verdict = DROP", "verdict")
+        assert "deferred equations" in await shown("h.udp.holds()", "holds")
         said = await shown("echoed.count()", "echoed")
         assert "counter, one cell of type `bit<32>` of processor `Serve`" in said
 
@@ -290,6 +294,8 @@ def test_completion(session: Session, tmp_path: Path) -> None:
         assert {"verdict", "port", "lqi"} <= await offered("m.verdict = TRANSMIT;", "m.")
         assert {"BadKind", "PacketTooShort"} <= await offered("error.BadKind);", "error.")
         assert {"extract", "lookahead"} <= await offered("pkt.extract(h.tag);", "pkt.")
+        assert await offered("m.verdict = TRANSMIT;", "node.") == set(builtins.NODE)
+        assert {"on", "cca", "send"} <= await offered("m.verdict = TRANSMIT;", "radio.")
         assert {"start", "accept", "reject", "select"} == await offered("transition accept;", "transition ")
         found = await offered("h.tag.port = base[1];", "h.tag.port = ")
         assert {"base", "h", "m", "node", "Tag", "DROP", "sizeof"} <= found
@@ -351,6 +357,13 @@ def test_rename(session: Session, tmp_path: Path) -> None:
             with pytest.raises(JsonRpcException):
                 await editor.client.text_document_rename_async(lsp.RenameParams(**here(uri, text, marked, name), new_name=new))
     session(work)
+
+
+def test_something_is_said_of_every_built_in_name() -> None:
+    from lpn.lang.server import known
+    for table, said in ((builtins.HEADER_METHODS, known.HEADER), (builtins.STACK_METHODS, known.STACK), (METHODS, known.BUFFER), (builtins.OUTSIDE, known.OUTSIDE),
+                        (builtins.META, known.META), (builtins.NODE, known.NODE), (builtins.VERDICTS, known.VERDICTS)):
+        assert set(table) <= set(said)
 
 
 def test_without_pygls(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,11 @@ from lsprotocol import types as lsp
 
 from .. import ast, builtins
 from ..check.base import kind_of
+from ..check.buffers import METHODS as BUFFER_METHODS
 from ..grammar.LpnParser import LpnParser
 from ..instances import walk
 from ..types import Array, ChoiceType, EnumType, HeaderType, Meta, Packet, Stack, StructType, Type
+from . import known
 from .index import Index
 from .places import Point
 from .symbols import KINDS
@@ -20,12 +22,7 @@ WORDS = sorted(name.strip("'") for name in LpnParser.literalNames if re.fullmatc
 PATH = re.compile(r"([A-Za-z_]\w*(?:\[[^\[\]]*\])?(?:\.[A-Za-z_]\w*(?:\[[^\[\]]*\])?)*)\s*\.\s*\w*$")
 IMPORT = re.compile(r"^\s*import\s+([\w.]*)$")
 BEHIND = (("via", ast.Codec), ("transition", ast.State))   # words that one kind of name follows
-PACKET = {"extract": "takes a header from the front of the packet", "emit": "writes a header", "advance": "skips bits",
-          "lookahead": "looks at the next bits: lookahead<bit<8>>()"}
-STACK = {"next": "the first element that is not valid yet", "last": "the last element that is valid"}
-METHODS = {"isValid": "whether the header is there", "setValid": "makes the header valid", "setInvalid": "takes the header away",
-           "holds": "whether the deferred equations hold", "push_front": "moves the elements back", "pop_front": "moves the elements forward"}
-PAYLOAD = {"truncate": "keeps the first n bytes"}
+ELEMENTS = ("next", "last")                    # of a stack
 Names = list[tuple[str, lsp.CompletionItemKind, str]]
 
 
@@ -111,39 +108,38 @@ def members(index: Index | None, path: list[str], point: Point) -> Names:
     if first == "error" and not rest:
         declared = [one for decl in (index.program.decls if index else []) if isinstance(decl, ast.ErrorDecl) for one in decl.members]
         return [*named(declared), *((name, constant, "every program has it") for name in builtins.REASONS)]
-    if first == "node" and not rest:
+    if first == builtins.NODE_NAME and not rest:
         return [(name, field, str(type_)) for name, type_ in builtins.NODE.items()]
-    if first == "radio" and not rest:
-        return [(name, method, "") for name in builtins.RADIO]
-    if first == "net" and not rest:
-        return [("send", method, "")]
-    if first == "payload" and not rest:
-        return [(name, method, text) for name, text in PAYLOAD.items()]
+    if first in ("radio", "net") and not rest:
+        return [(name.partition(".")[2], method, known.OUTSIDE.get(name, "")) for name in builtins.OUTSIDE if name.startswith(first + ".")]
+    if first == builtins.PAYLOAD and not rest:
+        return [(name, method, text) for name, text in known.PAYLOAD.items()]
     if index is None:
         return []
     decl: object = next((one for one in visible(index, point) if getattr(one, "name", None) == first), None)
     for step in rest:
         name = step.removesuffix("[]")
-        decl = next((one for one in parts(decl) if getattr(one, "name", None) == name), decl if name in STACK else None)
+        decl = next((one for one in parts(decl) if getattr(one, "name", None) == name), decl if name in ELEMENTS else None)
     if isinstance(decl, ast.Enum):
         return named(decl.members)
     if isinstance(decl, ast.Table):
-        return [("apply", method, "looks the keys up and runs the action")]
+        return [("apply", method, known.OTHER["apply"])]
     if isinstance(decl, ast.Counter):
-        return [("count", method, "counts")]
+        return [("count", method, known.OTHER["count"])]
     if isinstance(decl, ast.Meter):
         return [("execute", method, "GREEN, YELLOW or RED")]
+    if isinstance(decl, ast.BufferDecl):
+        return [(name, method, known.BUFFER.get(name, "")) for name in BUFFER_METHODS]
     type_ = getattr(decl, "type", None)
     if isinstance(type_, Packet):
-        return [(name, method, text) for name, text in PACKET.items()]
+        return [(name, method, text) for name, text in known.PACKET.items()]
     if isinstance(type_, Meta):
         return [(name, field, str(each)) for name, each in builtins.META.items()]
-    if isinstance(type_, Stack) and not path[-1].endswith("[]") and path[-1] not in STACK:
-        return [*((name, field, text) for name, text in STACK.items()),
-                *((name, method, METHODS.get(name, "")) for name in builtins.STACK_METHODS)]
+    if isinstance(type_, Stack) and not path[-1].endswith("[]") and path[-1] not in ELEMENTS:
+        return [(name, field if name in ELEMENTS else method, text) for name, text in known.STACK.items()]
     out = named(parts(decl))
     if isinstance(element(type_), HeaderType):
-        out += [(name, method, METHODS.get(name, "")) for name in builtins.HEADER_METHODS]
+        out += [(name, method, known.HEADER.get(name, "")) for name in builtins.HEADER_METHODS]
     return out
 
 

@@ -7,6 +7,7 @@ from ..instances import walk
 from ..source import Span
 from ..types import Array, HeaderType, Stack, Varbit
 from .index import Index
+from .known import about
 from .layout import bits, where, width
 from .places import Point, text_of
 
@@ -16,7 +17,7 @@ LONGEST = 12                                    # lines of a declaration that ar
 def hover(index: Index, decl: object) -> str:
     """Markdown."""
     if isinstance(decl, str):
-        return ""
+        return about(decl)
     assert isinstance(decl, ast.Node)
     parts = [f"```lpn\n{head(decl)}\n```", *facts(index, decl)]
     note = comment(decl.span)
