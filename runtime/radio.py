@@ -77,7 +77,7 @@ class Radio:
     plans: deque[TxPlan] = field(default_factory=deque)     #: for the next frames, one each
     plan: TxPlan = TxPlan()                                 #: for the ones after those
     _switches: list[tuple[int, bool]] = field(default_factory=list)
-    _busy: list[tuple[int, int]] = field(default_factory=list)      #: when CCA says BUSY, whatever is on the air
+    _busy: list[tuple[int, int]] = field(default_factory=list)      #: when CCA says BUSY, whatever is on the air; in order
     _sent: list[Sending] = field(default_factory=list)
     _air: list[Heard] = field(default_factory=list)
 
@@ -101,7 +101,8 @@ class Radio:
     def clear(self, time: int) -> bool:
         """A clear channel assessment that begins at `time`."""
         end = time + CCA
-        busy = any(a < end and time < b for a, b in self._busy)
+        last = bisect_left(self._busy, end, key=lambda each: each[0])
+        busy = last > 0 and self._busy[last - 1][1] > time
         sending = self._sent[bisect_right(self._sent, time, key=lambda s: s.done):]
         return not busy and not self._heard(time, end) and not any(s.start < end and time < s.end for s in sending)
 
@@ -114,7 +115,11 @@ class Radio:
 
     def release(self, time: int) -> None:
         """Nothing but frames makes CCA say BUSY from `time` on."""
-        self._busy = [(a, min(b, time)) for a, b in self._busy if a < time]
+        while self._busy and self._busy[-1][0] >= time:
+            self._busy.pop()
+        if self._busy:
+            start, end = self._busy[-1]
+            self._busy[-1] = start, min(end, time)
 
     def air(self, heard: Heard) -> None:
         """A frame that is, or will be, on the air."""
