@@ -5,6 +5,9 @@ A cost is [fewest, most] cycles. An instruction is looked up by the most specifi
     "0x61 pkt"      opcode and the region it touches (stack, ctx, pkt, rec, state, out, rodata, data)
     "0xdc 16"       opcode and width, of a byte swap; opcode and operation, of an atomic
     "0x15 taken"    a jump that is taken
+    "0xbf off"      arithmetic with an offset: a move with sign extension, a signed division
+    "0x18 address"  lddw of an address in the image
+    "0x85 local"    a call of a local function, and its return
     "0x07"          the opcode
 
 A helper's cost is {"call": [fewest, most]}, with "entry": most cycles per entry of the table it searches.
@@ -53,6 +56,12 @@ class CostTable:
     def insn(self, insn: Instruction, regions: frozenset[str] | set[str], taken: bool) -> Cost:
         """The cost of one instruction. `regions`: what a memory access may touch. Raises CostError."""
         op = f"0x{insn.op:02x}"
+        if insn.is_local_call and f"{op} local" in self.insns:
+            return self.insns[f"{op} local"]
+        if insn.is_alu and insn.off and f"{op} off" in self.insns:
+            return self.insns[f"{op} off"]
+        if insn.is_lddw and insn.src and f"{op} address" in self.insns:
+            return self.insns[f"{op} address"]
         if (taken or insn.is_goto) and f"{op} taken" in self.insns:
             return self.insns[f"{op} taken"]
         if (special := self.insns.get(f"{op} {insn.imm}")) is not None and (insn.is_atomic or insn.is_alu):

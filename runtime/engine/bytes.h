@@ -45,15 +45,21 @@ static inline void lpn_put64(uint8_t *p, uint64_t v)
 
 static inline void lpn_copy(uint8_t *to, const uint8_t *from, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        to[i] = from[i];
+    for (; n >= 4; n -= 4, to += 4, from += 4) {
+        lpn_put32(to, lpn_get32(from));
+    }
+    for (; n > 0; n--) {
+        *to++ = *from++;
     }
 }
 
 static inline void lpn_zero(uint8_t *to, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        to[i] = 0;
+    for (; n >= 4; n -= 4, to += 4) {
+        lpn_put32(to, 0);
+    }
+    for (; n > 0; n--) {
+        *to++ = 0;
     }
 }
 

@@ -168,7 +168,7 @@ void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_m
     }
     lpn_zero(packet + size, LPN_WINDOW);
     lpn_zero(chain->record, chain->record_size);
-    lpn_zero((uint8_t *)chain->out, LPN_OUT_SIZE);
+    lpn_zero_end(chain->out, LPN_OUT_SIZE, LPN_OUT_SIZE);
     set_up(chain, packet, size, meta);
 
     for (uint32_t i = 0; i < chain->containers; i++) {

@@ -25,8 +25,8 @@ try:
     import unicorn
     from unicorn import arm_const as reg
 
-    from .timing import REFILL, Insn, decode, holds, make_disassembler, operand_cycles, straight_cycles
-    from .flash import WAIT, fetch_waits
+    from .timing import MOST_REFILL, REFILL, Insn, decode, holds, make_disassembler, operand_cycles, straight_cycles
+    from .flash import WAIT, fetch_waits, most_waits
 except ImportError as e:
     unicorn, MISSING = None, f"engine m3 needs the packages unicorn and capstone: pip install 'lpn[m3]' ({e})"
 
@@ -321,6 +321,17 @@ class Core:
         self._blocks.append(self._back << 16)
         self._entries.update(zip(self._blocks, self._blocks[1:]))
         self._blocks.clear()
+
+    def worst(self) -> int:
+        """Cycles of what was executed since `forget` at the manual's worst, with wait states, wherever the code is linked: a
+        jump takes 3 to fill the pipeline, no load is pipelined across a jump, conditional instructions count as executed."""
+        total = self._operands + WAIT * self._loads
+        for (before, block), times in self._entries.items():
+            start, size = block >> 16, block & 0xFFFF
+            jumped = before == 0 or (before >> 16) + (before & 0xFFFF) != start
+            insns = self.code.block(start, size)
+            total += times * ((MOST_REFILL if jumped and before else 0) + straight_cycles(insns) + most_waits(insns, True))
+        return total
 
     def forget(self) -> None:
         """Count anew from here on."""

@@ -24,15 +24,15 @@ LINE = 8                        #: bytes of a line of the prefetch buffer
 RAM = 0x20000000                #: from here on
 
 
-def fetch_waits(insns: Sequence[Insn], jumped: bool, before: Insn | None = None) -> int:
-    """Cycles that straight code waits for its lines. `jumped`: whether it was jumped to."""
+def fetch_waits(insns: Sequence[Insn], jumped: bool, before: Insn | None = None, shift: int = 0) -> int:
+    """Cycles that straight code waits for its lines. `jumped`: whether it was jumped to. `shift`: as if it lay so many bytes on."""
     if not insns or insns[0].address >= RAM:
         return 0
-    line = insns[0].address // LINE
+    line = (insns[0].address + shift) // LINE
     come = WAIT if jumped else 0                # when this line is there
     entered = now = waited = 0                  # when execution came to it
     for insn in insns:
-        last = (insn.address + insn.size - 1) // LINE
+        last = (insn.address + shift + insn.size - 1) // LINE
         while line < last:
             line, come = line + 1, max(come, entered) + WAIT + 1
             entered = max(now, come)
@@ -42,3 +42,8 @@ def fetch_waits(insns: Sequence[Insn], jumped: bool, before: Insn | None = None)
         now += static_cycles(insn, before)
         before = insn
     return waited
+
+
+def most_waits(insns: Sequence[Insn], jumped: bool) -> int:
+    """The same wherever the code is linked, none of its lines being there."""
+    return max(fetch_waits(insns, jumped, None, shift) for shift in range(0, LINE, 2))

@@ -30,12 +30,14 @@ class M3Buffer:
 
 
 class RawRunner:
-    """Runs programs one after the other on the same core. `counting`: keep `count` of the last run's instructions."""
+    """Runs programs one after the other on the same core. `counting`: keep `count` of the last run's
+    instructions, and their `worst` cycles."""
 
     def __init__(self, counting: bool = False) -> None:
         self.core = Core(window="lpn_execute", counting=counting)
         self.host = M3Host(0, 0, 0, self.core)
         self.count = Count()
+        self.worst = 0
 
     def run(self, text: bytes, *, layout: str = "mem", ctx: bytes = b"", packet: bytes = b"", record_size: int = 0,
             state: bytes = b"", rodata: bytes = b"", data: bytes = b"", meta: Mapping[str, int] | None = None,
@@ -52,6 +54,7 @@ class RawRunner:
         core.call("lpn_host_raw", code, len(text), where, len(regions.list), regions.rodata.address, len(rodata),
                   regions.data.address, len(data), regions.ctx.address, 0, len(ctx) if layout == "mem" else 0, 0, fuel, modes,
                   host.handle if host else 0, self.host.room("result"))
+        self.worst = core.worst()
         self.count = core.count()
         result = self.host.get_struct("result", "lpn_host_raw_result")
         core.release(mark)

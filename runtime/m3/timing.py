@@ -22,6 +22,7 @@ import capstone
 from capstone import arm
 
 REFILL = 2                      #: P: cycles to fill the pipeline after a jump
+MOST_REFILL = 3                 #: its worst
 
 _LOADS = frozenset(("ldr", "ldrb", "ldrh", "ldrsb", "ldrsh"))
 _STORES = frozenset(("str", "strb", "strh"))

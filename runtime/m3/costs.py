@@ -1,0 +1,269 @@
+"""What each eBPF instruction costs in the interpreter on a Cortex-M3: measured with small programs, one kind of instruction
+each, and written to `verifier/costs/`. `python -m lpn.runtime.m3.costs`.
+
+A program holds its instruction a few times and more often; the difference, divided, is one instruction's cost from its fetch
+to the next one's. `fewest` is in the manual's times without wait states. `most` is the worst of the manual's times, with the
+wait states of the STM32F103's flash wherever the code is linked (`Core.worst`), memory accesses not aligned.
+
+Three tables: 32-bit clean programs, whose accesses are checked (m3_interpreter); the same, certified (m3_certified); programs
+that need 64-bit registers (m3_wide).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from lpn.compiler.bundle import Entry, KeyField, Table
+from lpn.compiler.helpers import BY_NAME, HELPERS
+from lpn.compiler.isa import ALU, ALU64, JMP, JMP32, OPCODES, Instruction, encode
+from lpn.runtime.memory import CONTEXT, WINDOW
+
+from .core import Count
+from .raw import CERTIFIED, CLEAN32, RawRunner
+
+FOLDER = Path(__file__).parents[2] / "verifier" / "costs"
+MODES = {"m3_interpreter": CLEAN32, "m3_certified": CLEAN32 | CERTIFIED, "m3_wide": 0}
+FEW, MANY = 2, 6                #: how often a program holds what is measured
+PACKET, RECORD = 40, 64
+UNALIGNED = {1: 0, 2: 1, 4: 2, 8: 4}    #: cycles more (TRM, 3.3.2); bytes of an access
+MEMORY = {"layout": "lpn", "packet": bytes(PACKET), "record_size": RECORD, "state": bytes(32), "rodata": bytes(16), "data": bytes(16)}
+
+
+def insn(op: int, dst: int = 0, src: int = 0, off: int = 0, imm: int = 0) -> Instruction:
+    return Instruction(op, dst, src, off, imm)
+
+
+EXIT, MOV = insn(0x95), insn(0xB7, 0)
+COPY = 0xBF                     #: mov dst, src
+#: Region -> instructions that leave its address in r7.
+WHERE = {"stack": [insn(COPY, 7, 10), insn(0x07, 7, imm=-64)], "ctx": [insn(COPY, 7, 1)],
+         **{name: [insn(0x79, 7, 1, CONTEXT[name][0])] for name in ("pkt", "rec", "state", "out")},
+         "rodata": [insn(0x18, 7, 8)], "data": [insn(0x18, 7, 9)]}
+READ_ONLY = ("rodata", "ctx")
+#: Worst operands: the longest division.
+LARGE = insn(0x18, 2, imm=0xFFFFFFFF)
+OPERANDS = [LARGE, insn(0xB7, 3, imm=1), insn(0xB7, 4, imm=0)]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Cycles of one run."""
+
+    fewest: float
+    most: float
+
+    def __sub__(self, other: Measured) -> Measured:
+        return Measured(self.fewest - other.fewest, self.most - other.most)
+
+    def __add__(self, other: Measured) -> Measured:
+        return Measured(self.fewest + other.fewest, self.most + other.most)
+
+    def __truediv__(self, n: int) -> Measured:
+        return Measured(self.fewest / n, self.most / n)
+
+    def rounded(self, more: int = 0) -> list[int]:
+        return [max(0, int(self.fewest)), -int(-self.most // 1) + more]
+
+
+class Interpreter:
+    """One of the interpreters under measurement."""
+
+    def __init__(self, modes: int, stack: int = 512) -> None:
+        self.runner, self.modes = RawRunner(counting=True), modes | stack << 16
+
+    def time(self, program: list[Instruction], **given) -> Measured:
+        """A whole run."""
+        text = encode(program)
+        result = self.runner.run(text, modes=self.modes, **{**MEMORY, **given})
+        if result.error != "ok":
+            raise AssertionError(f"{result.error} at {result.pc}: {text.hex()}")
+        count: Count = self.runner.count
+        return Measured(count.cycles, self.runner.worst)
+
+    def each(self, unit: list[Instruction], before: list[Instruction], **given) -> Measured:
+        """One time through `unit`."""
+        few, many = (self.time([*before, *unit * n, MOV, EXIT], **given) for n in (FEW, MANY))
+        return (many - few) / (MANY - FEW)
+
+    @cached_property
+    def move(self) -> Measured:
+        return self.each([insn(COPY, 6, 7)], [])
+
+    # ------------------------------------------------------------------------------------ instructions
+    def arithmetic(self) -> Iterator[tuple[str, list[int]]]:
+        for op in sorted(op for op in OPCODES if op & 7 in (ALU, ALU64)):
+            code = op >> 4
+            if code == 0xD:
+                for bits in (16, 32, 64):
+                    yield f"0x{op:02x} {bits}", self.each([insn(op, 6, imm=bits)], [insn(0xB7, 6, imm=1)]).rounded()
+                continue
+            register = op & 8 and code != 8
+            unit = insn(op, 2, 3 if register else 0, 0, 0 if register or code == 8 else 1)
+            again = [LARGE] if code in (3, 9) else []
+            load = self.each(again, OPERANDS) if again else Measured(0, 0)
+            yield f"0x{op:02x}", (self.each([*again, unit], OPERANDS) - load).rounded()
+            if again or code == 0xB and register:
+                other = insn(op, 2, unit.src, 1 if again else 8, unit.imm)
+                yield f"0x{op:02x} off", (self.each([*again, other], OPERANDS) - load).rounded()
+
+    def jumps(self) -> Iterator[tuple[str, list[int]]]:
+        """Each taken (to the next instruction) and not."""
+        pairs = list(itertools.product((0, 1, 2, 0xFFFFFFFE), (0, 1, 3)))
+        for op in sorted(op for op in OPCODES if op & 7 in (JMP, JMP32) and op not in (0x85, 0x95)):
+            if op in (0x05, 0x06):
+                yield f"0x{op:02x} taken", self.each([insn(op)], []).rounded()
+                continue
+            seen: dict[bool, Measured] = {}
+            for a, b in pairs:
+                before = [insn(0x18, 2, imm=a), insn(0xB7, 3, imm=b)]
+                jump = insn(op, 2, 3, 1) if op & 8 else insn(op, 2, 0, 1, b)
+                r0 = self.runner.run(encode([*before, insn(0xB7, 0, imm=1), jump, insn(0xB7, 0), EXIT]), modes=self.modes).r0
+                unit = insn(op, 2, jump.src, 0, jump.imm)
+                if bool(r0) not in seen:
+                    seen[bool(r0)] = self.each([unit], before)
+            yield f"0x{op:02x} taken", seen[True].rounded()
+            yield f"0x{op:02x}", seen[False].rounded()
+
+    def accesses(self) -> Iterator[tuple[str, list[int]]]:
+        """By region. `most`: the region its register used last was another, and it is found by the slow way."""
+        ops = [op for op in sorted(OPCODES) if op & 7 in (1, 2, 3) and op & 0xE0 in (0x60, 0x80)]
+        for op in ops:
+            write, size = op & 7 != 1, {0x00: 4, 0x08: 2, 0x10: 1, 0x18: 8}[op & 0x18]
+            regions = [r for r in WHERE if not (write and r == "rodata")]
+            hits = {r: self.each([self.access(op, r, 7)], self.at(op, r)) for r in regions}
+            misses = self.misses(op, regions) if not self.modes & CERTIFIED and self.modes & CLEAN32 else hits
+            for r in regions:
+                most = max(misses[r].most, hits[r].most)
+                yield f"0x{op:02x} {r}", Measured(hits[r].fewest, most).rounded(UNALIGNED[size])
+            yield f"0x{op:02x}", [int(min(h.fewest for h in hits.values())),
+                                  max(Measured(0, misses[r].most).rounded(UNALIGNED[size])[1] for r in regions)]
+
+    def at(self, op: int, region: str) -> list[Instruction]:
+        """The region's address in r7; of the context, what may be written."""
+        return [*WHERE[region], *([insn(0x07, 7, imm=CONTEXT["out_len"][0])] if region == "ctx" and op & 7 != 1 else [])]
+
+    def access(self, op: int, region: str, base: int) -> Instruction:
+        """Loads from the packet are from its window: the last region there is."""
+        off = PACKET + WINDOW - 8 if region == "pkt" and op & 7 == 1 else 0
+        return insn(op, 3, base, off) if op & 7 == 1 else insn(op, base, 3 if op & 7 == 3 else 0, off)
+
+    def misses(self, op: int, regions: list[str]) -> dict[str, Measured]:
+        """Accesses through one register to two regions in turn: each pair's sum; three sums give each region's cost."""
+        def pair(a: str, b: str) -> Measured:
+            before = [*self.at(op, a), insn(COPY, 8, 7), *self.at(op, b), insn(COPY, 9, 7)]
+            unit = [insn(COPY, 6, 8), self.access(op, a, 6), insn(COPY, 6, 9), self.access(op, b, 6)]
+            return self.each(unit, before) - self.move - self.move
+        out = {}
+        for a in regions:
+            b, c = [r for r in ("stack", "rec", "state") if r != a][:2]
+            out[a] = (pair(a, b) + pair(a, c) - pair(b, c)) / 2
+        return out
+
+    def others(self) -> Iterator[tuple[str, list[int]]]:
+        yield "0x18", self.each([insn(0x18, 2, 0, 0, 5)], []).rounded()
+        low, high = (self.each([insn(0x18, 2, src, 0, 4)], []) for src in (8, 9))
+        yield "0x18 address", Measured(min(low.fewest, high.fewest), max(low.most, high.most)).rounded()
+        for op, name in ((0xB8, "data"), (0xD8, "rodata")):
+            yield f"0x{op:02x}", self.each([insn(op, 2, 0, 0, 4)], []).rounded()
+        for op, word in ((0xC3, 4), (0xDB, 8)):
+            for imm in (0x00, 0x01, 0x40, 0x41, 0x50, 0x51, 0xA0, 0xA1, 0xE1, 0xF1, 0x100, 0x110):
+                base, value = (3, 7) if imm == 0x100 else (7, 3)
+                yield f"0x{op:02x} {imm}", self.each([insn(op, base, value, 0, imm)], [*WHERE["data"]]).rounded(2 * UNALIGNED[word])
+        for op, word in ((0xCB, 2), (0xD3, 1)):
+            for imm in (0x100, 0x110):
+                base, value = (3, 7) if imm == 0x100 else (7, 3)
+                yield f"0x{op:02x} {imm}", self.each([insn(op, base, value, 0, imm)], [*WHERE["data"]]).rounded(UNALIGNED[word])
+        # calls of one function that only returns, from code that jumps over it
+        call = lambda n: [insn(0x05, off=1), EXIT, *(insn(0x85, 0, 1, 0, -2 - i) for i in range(n)), MOV, EXIT]    # noqa: E731
+        local = (self.time(call(MANY)) - self.time(call(FEW))) / (MANY - FEW)
+        yield "0x85 local", local.rounded()
+        yield "0x85", [0, 0]                    # a helper's: with the helper
+        yield "0x95", [0, 0]                    # with the container
+
+    def module(self) -> list[int]:
+        """Entering and leaving a container: from the call of lpn_execute to its return. Least with the smallest stack."""
+        few = Interpreter(self.modes & 0xFFFF, 8).time([MOV, EXIT])
+        return (Measured(few.fewest, self.time([MOV, EXIT]).most) - self.each([MOV], [])).rounded()
+
+    # ------------------------------------------------------------------------------------ helpers
+    def helpers(self) -> dict[str, dict[str, list[int]]]:
+        number = {name: BY_NAME[name].number for name in ("clock_us", "trace")}
+        out = {}
+        free = self.each([insn(0x85, imm=number["clock_us"])], [], host=self.runner.host)
+        for h in HELPERS:
+            # the node does it: what the table of helpers declares, behind the interpreter's own way there
+            out[h.name] = {"call": Measured(free.fewest, free.most + h.cost_cycles).rounded()}
+        for name, n in number.items():
+            out[name] = {"call": self.each([insn(0x85, imm=n)], [insn(0xB7, 2)], host=self.runner.host).rounded()}
+        out["lookup"] = self.lookup()
+        return out
+
+    def lookup(self) -> dict[str, list[int]]:
+        """Tables that are searched entry by entry cost most: ternary ones, whose last entry matches. The action's data of 256 bytes
+        are copied, or zeroed."""
+        host, times = self.runner.host, {}
+        for key, entries in itertools.product((1, 16), (0, 1, 9)):
+            index = len(times)
+            table = Table(f"t{index}", index, (KeyField(8 * key, "ternary"),), 256, max(entries, 1))
+            rows = [Entry((((1 << 8 * key) - 1 - (i < entries - 1), (1 << 8 * key) - 1),), 1, bytes(256), i) for i in range(entries)]
+            host.add_table(table)
+            host.set_entries(table, rows)
+            unit = [insn(0xB7, 1, imm=index), insn(COPY, 2, 10), insn(0x07, 2, imm=-320), insn(0xB7, 3, imm=key), insn(COPY, 4, 10),
+                    insn(0x07, 4, imm=-256), insn(0xB7, 5, imm=256), insn(0x85, imm=1)]
+            fill = [insn(0x7A, 10, 0, -320 + at, -1) for at in (0, 8)]
+            times[key, entries] = self.each(unit, fill, host=host) - self.each(unit[:-1], fill)
+        small, large = (times[k, 9].most - times[k, 1].most for k in (1, 16))
+        per_byte = -int(-max(0.0, (large - small) / 15 / 8) // 1)
+        per_entry = -int(-max(small / 8 - per_byte, large / 8 - 16 * per_byte) // 1)
+        call = max(t.most - n * (per_entry + k * per_byte) for (k, n), t in times.items())
+        return {"call": [int(min(t.fewest for t in times.values())), -int(-call // 1)], "entry": [per_entry, per_byte]}
+
+    def table(self, how: str) -> dict:
+        insns = dict(sorted({k: v for rows in (self.arithmetic(), self.jumps(), self.accesses(), self.others()) for k, v in rows}.items()))
+        return {"mhz": 72, "how": how, "module": self.module(), "chain": chain_cost(), "insns": insns, "helpers": self.helpers()}
+
+
+def chain_cost() -> list[int]:
+    """lpn_chain_run without its containers' runs, a record of RECORD bytes: one container that does nothing."""
+    from lpn.compiler.bundle import Bundle, Hook
+    from lpn.compiler.image import Flag, Image, Kind
+
+    from .core import Core
+    from .engine import M3Program
+    from .host import SCRATCH
+    image = Image("one", Kind.PROCESSOR, encode([MOV, EXIT]), record_size=RECORD, flags=Flag.CLEAN32, stack_used=8)
+    bundle = Bundle("chain", 1, (image,), (Hook("radio.rx_done", ("one",)),), record_size=RECORD, state_size=0)
+
+    def run(window: str) -> Measured:
+        core = Core(window=window)
+        host = M3Program(bundle, 1000, core=core).host
+        core.forget()
+        core.call("lpn_host_run", host.handle, host.put("frame", bytes(PACKET)), PACKET, host.put("meta", bytes(SCRATCH)),
+                  host.room("packet"), host.room("c"), host.room("result"))
+        worst = core.worst()
+        return Measured(core.count().cycles, worst)
+    return (run("lpn_chain_run") - run("lpn_execute")).rounded()
+
+
+def render(name: str) -> str:
+    """The text of verifier/costs/NAME.json."""
+    how = (f"measured on the emulated Cortex-M3 by python -m lpn.runtime.m3.costs ({name}); fewest: TRM times without wait states; "
+           f"most: TRM worst case, 2 wait states at 72 MHz, any linking, accesses not aligned; chain: with a record of {RECORD} bytes; "
+           "helpers that the node does: as declared in compiler/helpers.py")
+    content = Interpreter(MODES[name]).table(how)
+    rows = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in content["insns"].items())
+    helpers = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in content["helpers"].items())
+    head = "".join(f' "{key}": {json.dumps(content[key])},\n' for key in ("mhz", "how", "module", "chain"))
+    return "{\n" + head + ' "insns": {\n' + rows + '\n },\n "helpers": {\n' + helpers + "\n }\n}\n"
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for table_name in MODES:
+        (FOLDER / f"{table_name}.json").write_text(render(table_name), encoding="utf-8")
+        print(FOLDER / f"{table_name}.json")

@@ -1,0 +1,89 @@
+"""The cost tables of the interpreter: what is in them is what is measured, and no run takes longer or less than they say."""
+
+import json
+
+import pytest
+
+from lpn.compiler.build import compile_program
+from lpn.compiler.commands.judge import sealed
+from lpn.compiler.helpers import HELPERS
+from lpn.compiler.isa import EXIT, OPCODES, Instruction
+from lpn.lang.check import check
+from lpn.lang.loader import load as load_source
+from lpn.runtime import capture
+from lpn.runtime.engines import EngineUnavailable, get_engine
+from lpn.verifier import LPN, analyse
+from lpn.verifier.cost import FOLDER, load
+from lpn.verifier.verify import _helpers as helper_rows
+from lpn.verifier.wcet import time_of
+
+try:
+    get_engine("m3")
+except EngineUnavailable as e:
+    pytest.skip(str(e), allow_module_level=True)
+
+from cli import RECORDING, UDP
+
+from lpn.runtime.m3.core import Core
+from lpn.runtime.m3.costs import COPY, MODES, WHERE, Interpreter, insn
+from lpn.runtime.m3.engine import M3Program
+from lpn.runtime.m3.raw import CERTIFIED, CLEAN32
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_every_instruction_and_helper_has_a_cost(name):
+    table = load(name)
+    for op in (op for op in OPCODES if op & 7 or op == 0x18):      # the engine has no legacy packet loads
+        swap, atomic = op in (0xD4, 0xD7, 0xDC), op & 0xE7 == 0xC3
+        for imm in (16, 32, 64) if swap else (0x100, 0x110) if atomic else (0, 16):
+            for taken in (False, True):
+                cost = table.insn(Instruction(op, imm=imm), frozenset(["pkt"]) if op & 7 in (1, 2, 3) else frozenset(), taken)
+                assert 0 <= cost.fewest <= cost.most
+    for helper in HELPERS:
+        assert 0 < table.helper(helper.name, []).fewest <= table.helper(helper.name, []).most
+    assert 0 < table.module.fewest <= table.module.most and 0 < table.chain.fewest <= table.chain.most
+
+
+@pytest.mark.parametrize("name,rows", [
+    ("m3_interpreter", {"0x0f": insn(0x0F, 2, 3), "0xb4": insn(0xB4, 2), "0xa7": insn(0xA7, 2, imm=5), "0x15 taken": insn(0x15, 2)}),
+    ("m3_certified", {"0x61 rec": insn(0x61, 3, 7), "0x73 rec": insn(0x73, 7, 3), "0xbf": insn(COPY, 2, 3)})])
+def test_measured_again(name, rows):
+    """Those that vm32_thumb2.S does: the same whatever compiler there is."""
+    table, interpreter = json.loads((FOLDER / f"{name}.json").read_text())["insns"], Interpreter(MODES[name])
+    for key, each in rows.items():
+        memory = each.op & 7 in (1, 2, 3)
+        found = interpreter.each([each], WHERE["rec"] if memory else [insn(0xB7, 2)]).rounded(
+            {0x61: 2, 0x73: 0}[each.op] if memory else 0)
+        assert found == table[key], key
+
+
+def test_the_certified_one_costs_less():
+    checked, certified, wide = (load(name) for name in ("m3_interpreter", "m3_certified", "m3_wide"))
+    for key, cost in certified.insns.items():
+        assert cost.most <= checked.insns[key].most or key in ("0x85", "0x95")
+    assert sum(c.fewest for c in checked.insns.values()) < sum(c.fewest for c in wide.insns.values()) / 1.5
+
+
+
+
+@pytest.mark.parametrize("name", ["m3_interpreter", "m3_wide"])
+def test_no_run_takes_longer_or_less(name):
+    """The UDP example on recorded frames, between the bounds of its worst and best way."""
+    compiled = compile_program(check(load_source(UDP)), fuse=True)
+    if name == "m3_interpreter":
+        sealed(compiled)
+    image = compiled.containers[0].image
+    _, analysis = analyse(image.text, LPN, rodata=len(image.rodata), data=len(image.data), record_size=compiled.record_size,
+                          state_size=compiled.state.size)
+    bound = time_of(analysis, load(name), helper_rows(None))
+    program = M3Program(compiled.bundle, 10_000, core=Core(window="lpn_execute"))
+    program.set_state(compiled.initial_state(None))
+    results = [program.run(frame.data) for frame in list(capture.read(RECORDING))[:60]]
+    assert all(bound.best <= r.cycles and r.flash_cycles <= bound.worst for r in results)
+    assert len({r.cycles for r in results}) > 3
+
+
+def test_the_stack_is_part_of_entering():
+    small, large = (Interpreter(CLEAN32, stack).time([insn(0xB7), insn(EXIT)]) for stack in (8, 512))
+    certified = Interpreter(CLEAN32 | CERTIFIED).time([insn(0xB7), insn(EXIT)])
+    assert certified.fewest < small.fewest < large.fewest
