@@ -1,6 +1,6 @@
 """The endless fuzzer: program after program, each in all engines; what fails is made small and kept, what is new is kept too.
 
-A corpus is a folder. In `failures/` is the first case of each kind of failure, in `kept/` the cases that showed something new
+A corpus is a folder. In `failures/` are the first cases of each kind of failure, in `kept/` the cases that showed something new
 (an operator on a type in a kind of module, a reason, an opcode), in `state.json` the next program's number, the totals
 so far and what was seen. A run with a corpus first tries its failures and kept cases again, then goes on where the
 last one stopped.
@@ -27,6 +27,7 @@ from .output import write_files
 
 ENGINES = ("engine", "rbpf", "kernel", "m3")
 DEFAULT_ENGINES = ("engine", "rbpf", "kernel")
+OF_A_KIND = 4                                   # failures that are kept: they may have different causes
 COLLECT_EVERY = 20                              # programs: collecting garbage takes a fifth of the time if Python decides
 PROGRESS_EVERY, SAVE_EVERY = 2.0, 60.0          # seconds
 
@@ -124,13 +125,13 @@ def variants_of(seed: int, engines: Sequence[str]) -> list[Variant]:
 
 
 class Loop:
-    """One run of the fuzzer. `progress` gets a line now and then, `told` one for each new kind of failure."""
+    """One run of the fuzzer. `progress` gets a line now and then, `told` one for each failure that is kept."""
 
     def __init__(self, corpus: Corpus, engines: Sequence[str] = DEFAULT_ENGINES, packets: int = 20, reduce: bool = True,
                  progress: Callable[[str], None] = lambda line: None, told: Callable[[str], None] = lambda line: None):
         self.corpus, self.engines, self.packets, self.reduce = corpus, list(engines), packets, reduce
         self.progress, self.told = progress, told
-        self.found: dict[str, Found] = {}
+        self.found: list[Found] = []
         self.tally: Counter = Counter()
         self.programs = 0
         self.began = self.shown = self.saved = time.monotonic()
@@ -185,7 +186,7 @@ class Loop:
 
     def failed(self, seed: int, failure: Failure, case: Case) -> None:
         self.tally[f"failed: {failure.kind}"] += 1
-        if failure.kind in self.found:
+        if sum(one.failure.kind == failure.kind for one in self.found) >= OF_A_KIND:
             return
         self.progress(f"program {seed}: {failure.kind}: making it small")
         in_kernel = failure.kind.endswith("in the kernel")
@@ -194,7 +195,7 @@ class Loop:
         if self.corpus.folder is not None:
             name = "".join(c if c.isalnum() else "-" for c in failure.kind).strip("-")
             path = small.save(self.corpus.folder / "failures", f"{name}-{seed}", str(failure).splitlines()[0][:160])
-        self.found[failure.kind] = Found(seed, failure, small, path)
+        self.found.append(Found(seed, failure, small, path))
         self.told(f"program {seed}: {str(failure).splitlines()[0][:200]}{f', saved as {path}' if path else ''}")
 
     # ------------------------------------------------------------ all of them
@@ -204,7 +205,7 @@ class Loop:
         return sum(n for k, n in self.tally.items() if k.startswith("compared"))
 
     def run(self, seed: int | None = None, seconds: float | None = None, programs: int | None = None, stop_at: int | None = None) -> None:
-        """Until the time, the number of programs or of kinds of failure is reached; else for ever."""
+        """Until the time, the number of programs or of failures is reached; else for ever."""
         at = seed if seed is not None else self.corpus.next_seed or 0
         enabled = gc.isenabled()
         gc.disable()
@@ -233,7 +234,7 @@ class Loop:
     def show(self) -> None:
         self.shown = time.monotonic()
         passed = self.shown - self.began
-        self.progress(f"{self.programs} programs, {self.compared} packets compared, {len(self.found)} kinds of failure, "
+        self.progress(f"{self.programs} programs, {self.compared} packets compared, {len(self.found)} failures kept, "
                       f"{self.programs / passed:.1f} programs a second")
 
 

@@ -48,11 +48,11 @@ def command(seed: int | None, seconds: float | None, programs: int | None, packe
         if status is not None:
             status.stop()
     if as_json:
-        put_json({"programs": loop.programs, "packets": loop.compared, "failures": [one.as_json() for one in loop.found.values()],
+        put_json({"programs": loop.programs, "packets": loop.compared, "failures": [one.as_json() for one in loop.found],
                   "next_seed": kept.next_seed, "tally": dict(sorted(loop.tally.items())),
                   "all": {"programs": kept.totals.programs, "packets": kept.totals.packets, "seconds": round(kept.totals.seconds, 1)}})
     else:
         for name, number in sorted(loop.tally.items()):
             say(f"{number:8}  {name}")
-        say(f"{loop.programs} programs, {loop.compared} packets compared, {len(loop.found)} kinds of failure")
+        say(f"{loop.programs} programs, {loop.compared} packets compared, {len(loop.found)} failures kept")
     raise SystemExit(130 if interrupted else 1 if loop.found else 0)

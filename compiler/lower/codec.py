@@ -123,6 +123,7 @@ class Codecs:
                     self.check(self.eq(v, self.constant(piece.width, piece.value)), f"{codec.name}.tag")
                 else:
                     self.env[piece] = Value(piece.type, v)
+            self.require_lookahead()            # rows take different numbers of octets
             delayed: list[tuple[ast.Group, ast.Row, ast.RowAssign]] = []
             for group in codec.groups:
                 self.expand_group(codec, inst, group)

@@ -274,11 +274,7 @@ class Parsers:
         self.branch(s.cond, then, otherwise)
         before, after = self.way(), []
         for block, body in ((then, s.then), (otherwise, s.otherwise)):
-            for way in self.through([body] if body is not None else [], [replace(before, block=block)]):
-                self.enter(way)
-                if self.look != before.look:
-                    self.require_lookahead()
-                after.append(self.way())
+            after += self.through([body] if body is not None else [], [replace(before, block=block)])
         return after
 
     def merged(self, ways: list[Way]) -> list[Way]:
@@ -291,12 +287,20 @@ class Parsers:
             if len(group) == 1:
                 out += group
                 continue
+            if len({way.look for way in group}) > 1:
+                group = [self.settled(way) for way in group]
             done = self.b.append_basic_block("done")
             for way in group:
                 self.b.position_at_end(way.block)
                 self.b.branch(done)
             out.append(Way(done, max(w.bound for w in group), max(w.look for w in group), group[0].stack_next))
         return out
+
+    def settled(self, way: Way) -> Way:
+        """What was looked at is there: nothing is to be asked for where the cursor lies later."""
+        self.enter(way)
+        self.require_lookahead()
+        return self.way()
 
     def loop(self, s: ast.For, body) -> None:
         """A loop of a state begins each turn with a cursor that is inside the packet; one of a function moves no cursor."""
