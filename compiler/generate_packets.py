@@ -24,6 +24,7 @@ class Packets:
         self.program, self.state = program, state
         self.reference = Reference(program)
         self.good: list[bytes] = []             # frames that the parser took
+        self.failed = 0                         # repairs that came to no end: the parser takes hardly anything
         self.parsers = [m for m in program.chain if isinstance(m, ast.Parser)]
 
     def packet(self, choose: Choose) -> bytes:
@@ -47,7 +48,7 @@ class Packets:
         return bytes(frame)
 
     def repair(self, frame: bytearray, choose: Choose, filling: int) -> bytearray:
-        for turn in range(REPAIRS):
+        for turn in range(REPAIRS if self.failed < 2 else REPAIRS // 4):
             run = self.reference.prepare(bytes(frame), {}, self.state)
             reason = run_module(run, self.parsers[0]).reason if self.parsers else None
             if reason is None:
@@ -68,6 +69,7 @@ class Packets:
                 filling = (filling * 1103515245 + 12345) & 0x7FFFFFFF
                 low = min(run.taken[-1].start, len(frame) - 1) if run.taken and filling & 0x100 else 0
                 frame[low + (filling >> 9) % (len(frame) - low)] = filling >> 20 & (0xFF if filling & 0x10000 else 3)
+        self.failed += 1
         return frame
 
     def mend(self, frame: bytearray, run: Run, reason: str, choose: Choose) -> bool:

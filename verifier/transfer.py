@@ -294,10 +294,13 @@ class Machine(Memory):
         if not wide or LOW_HALF in kinds:
             half = a if a.kind == LOW_HALF else b
             other = b if half is a else a
-            if not wide and name in ("ADD", "SUB") and half.kind == LOW_HALF and other.kind == NUMBER and not other.sym \
-                    and (half is a or name == "ADD"):
-                off = d.s32(other.off)
-                return half._replace(off=half.off + (off if name == "ADD" else -off))
+            if not wide and name in ("ADD", "SUB") and half.kind == LOW_HALF and other.kind == NUMBER and (half is a or name == "ADD"):
+                if not other.sym:
+                    off = d.s32(other.off)
+                    return half._replace(off=half.off + (off if name == "ADD" else -off))
+                if s.num(other).uhi <= OFFSET_LIMIT:  # modulo 2^32 it is the half of the pointer that many further
+                    moved = self.move_pointer(s, slot, name, half._replace(kind=POINTER), other)
+                    return moved and moved._replace(kind=LOW_HALF)
             self.fail(24, slot, "32-bit arithmetic truncates a pointer", "only the difference of two pointers may be taken in 32 bits")
             return None
         if name not in ("ADD", "SUB") or (name == "ADD" and a.kind == b.kind) or (name == "SUB" and b.kind == POINTER):
