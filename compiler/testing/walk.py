@@ -143,8 +143,8 @@ class WalkingRun(LenientRun):
 
     def size_of_payload(self, instance: Instance | None) -> int:
         """A parser that asks how much follows gets something to follow."""
-        if instance is None and self.packet.payload == len(self.packet.data) and not self.walker.asked:
-            self.walker.asked = True
+        if instance is None and self.packet.payload == len(self.packet.data) and self.walker.asked is None:
+            self.walker.asked = self.packet.payload
             self.packet.data += self.walker.draw(payloads)
             self.walker.data = self.packet.data
         return super().size_of_payload(instance)
@@ -182,14 +182,14 @@ class WalkingRun(LenientRun):
         for expr, key, value in zip(transition.select, case.keys, values):
             if not isinstance(key, ast.DontCare) and self.matches(value, key, scope):
                 continue
-            origin = self.origin(expr, scope)
+            origin = self.origin(whole(expr), scope)
             if isinstance(key, ast.DontCare):
                 if origin is not None and (other := self.elsewhere(origin, expr, transition, scope)):
                     wishes[origin] = self.walker.draw(one_of(tuple(other)))
                 continue
             if origin is None:
                 return
-            wishes[origin] = self.walker.member(key, width_of(expr.type))
+            wishes[origin] = self.put_into(expr, self.walker.member(key, width_of(expr.type)), scope)
         if wishes and self.walker.missed(("select", visit)):
             raise Again(min(start for start, _ in wishes), wishes)
 
@@ -240,14 +240,21 @@ class WalkingRun(LenientRun):
             return next((one for one in found if one), {})
         if isinstance(cond, ast.Binary) and cond.op in ("==", "!=", "<", "<=", ">", ">="):
             for side, other in ((cond.left, cond.right), (cond.right, cond.left)):
-                origin = self.origin(side, scope)
+                origin = self.origin(whole(side), scope)
                 if origin is not None and other.const is not None:
                     fitting = [n for n in near(int(other.const), width_of(side.type))
                                if self.compares(cond, side, n, int(other.const)) == truth]
                     if fitting:
-                        return {origin: self.walker.draw(one_of(tuple(fitting)))}
+                        return {origin: self.put_into(side, self.walker.draw(one_of(tuple(fitting))), scope)}
         found = [origin for node in walk(cond) if isinstance(node, (ast.Member, ast.Name)) and (origin := self.origin(node, scope))]
         return {(max(start for start, _ in found), "again"): 0} if found else {}     # draw what decides once more
+
+    def put_into(self, expr: ast.Expr, number: int, scope: Scope) -> int:
+        """The value of which `number` is the slice that an expression takes."""
+        if not isinstance(expr, ast.Slice):
+            return number
+        low, part = int(expr.lo.const or 0), width_of(expr.type)
+        return self.number(expr.base, scope) & ~((1 << part) - 1 << low) | number << low
 
     def compares(self, cond: ast.Binary, side: ast.Expr, number: int, constant: int) -> bool:
         return COMPARE[cond.op](number, constant) if side is cond.left else COMPARE[cond.op](constant, number)
@@ -275,6 +282,11 @@ class WalkingRun(LenientRun):
         return self.origin(each, scope) if isinstance(each, ast.Member) else None
 
 
+def whole(expr: ast.Expr) -> ast.Expr:
+    """What a slice is taken of."""
+    return expr.base if isinstance(expr, ast.Slice) else expr
+
+
 def near(constant: int, width: int) -> list[int]:
     return sorted({n for n in (constant, constant - 1, constant + 1, 0, (1 << width) - 1) if 0 <= n < 1 << width},
                   key=lambda n: n != constant)
@@ -293,7 +305,7 @@ class Walker:
         self.misses: dict[object, int] = {}
         self.rows: list[ast.Row] = []           # of the encoding that was drawn last
         self.barred: set[ast.Row] = set()
-        self.asked = False                      # how much follows
+        self.asked: int | None = None           # where a parser asked how much follows
 
     def packet(self) -> Drawn:
         program, parser = self.subject.program, self.subject.parser
@@ -308,7 +320,9 @@ class Walker:
                 self.back_to(again.start)
                 self.wishes.update(again.wishes)
             except Rejected:
-                break
+                if self.asked is None or not self.missed(("asked", self.asked)):
+                    break
+                self.back_to(self.asked)            # what follows was anything: another anything
         if accepted and len(self.data) == end:
             self.data += self.draw(payloads)
         hold = self.draw(st.integers(0, 9)) < 9         # checksums are right, mostly
@@ -319,7 +333,7 @@ class Walker:
         self.drawn = {at: said for at, said in self.drawn.items() if at < start}
         self.wishes = {key: value for key, value in self.wishes.items() if key[0] <= start}
         self.data = self.data[:start]
-        self.asked = False
+        self.asked = None
 
     def missed(self, what: tuple) -> bool:
         """Whether it is worth another try."""
