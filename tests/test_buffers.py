@@ -173,11 +173,12 @@ def test_the_rules(engine: str) -> None:
     assert put(1, 12, 8, b"b" * 4) == COMPLETE
 
     assert put(1, 20, 0, b"a" * 8, clock=100) == STORED
-    assert put(2, 20, 0, b"a" * 8, clock=100) == STORED
-    assert put(3, 20, 0, b"a" * 8, clock=100) == FULL
     assert put(1, 20, 8, b"b" * 8, clock=60 * SECOND + 99) == STORED
-    assert put(3, 20, 0, b"a" * 8, clock=60 * SECOND + 100) == STORED      # since the first piece, not the last
-    assert put(1, 20, 16, b"cccc", clock=60 * SECOND + 100) == STORED
+    assert put(1, 20, 16, b"cccc", clock=60 * SECOND + 100) == STORED      # since the first piece, not the last
+    assert put(2, 20, 0, b"a" * 8, clock=60 * SECOND + 200) == STORED
+    assert put(3, 20, 0, b"a" * 8, clock=60 * SECOND + 200) == STORED      # the oldest, 1, gives way
+    assert put(1, 20, 16, b"cccc", clock=60 * SECOND + 200) == STORED      # and now 2
+    assert put(3, 20, 0, b"a" * 8, clock=60 * SECOND + 200) == DUPLICATE
 
 
 @pytest.mark.parametrize("engine", ["reference", "engine", "rbpf", M3, THUMB2])

@@ -62,7 +62,10 @@ class Buffer:
             return OVERLAP, None
         if entry is None:
             if len(self.entries) == self.room:
-                return FULL, None
+                oldest = next((one for one in self.entries if not one.held and not one.busy), None)
+                if oldest is None:
+                    return FULL, None
+                self.entries.remove(oldest)     # what has waited longest gives way
             entry = Entry(key, now, False)
             self.entries.append(entry)
         entry.total, entry.pieces[offset] = total, piece

@@ -89,13 +89,13 @@ static bool same_key(const lpn_buffer *b, uint8_t *entry, const uint8_t *key)
     return true;
 }
 
-/* The entry of this kind and key, of several the oldest; NULL when there is none. */
+/* The entry of this kind and key (NULL: any), of several the oldest; NULL when there is none. */
 static uint8_t *find(const lpn_buffer *b, uint8_t state, const uint8_t *key)
 {
     uint8_t *found = NULL;
     for (uint32_t i = 0; i < b->entries; i++) {
         uint8_t *entry = entry_at(b, i);
-        if (entry[STATE] == state && same_key(b, entry, key)
+        if (entry[STATE] == state && (key == NULL || same_key(b, entry, key))
             && (found == NULL || lpn_get32(entry + ORDER) - lpn_get32(found + ORDER) >= 1u << 31)) {
             found = entry;
         }
@@ -204,6 +204,11 @@ static uint32_t put(const lpn_view *view, lpn_buffer *b, const uint8_t *key, con
     }
     if (entry == NULL) {
         entry = allocate(b, PARTIAL, key, now);
+        uint8_t *oldest = entry == NULL ? find(b, PARTIAL, NULL) : NULL;
+        if (oldest != NULL) {                   /* what has waited longest gives way */
+            oldest[STATE] = FREE;
+            entry = allocate(b, PARTIAL, key, now);
+        }
         if (entry == NULL) {
             return LPN_PUT_FULL;
         }
