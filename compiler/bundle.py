@@ -14,7 +14,7 @@ from lpn.lang.hooks import BUFFER_COMPLETE, CONTEXTS, EVENTS, PERIODIC, RX_DONE,
 
 from . import cbor
 from .helpers import FIRST_OWN, HELPERS, LAST_OWN, Helper, own_row
-from .image import Image, ImageError, Kind
+from .image import Flag, Image, ImageError, Kind
 from .kept import KeptTable, Migration, read_migration, read_table
 
 FORMAT = 1
@@ -412,6 +412,8 @@ def _check_chain(b: Bundle, hook: Hook, r: _Reader) -> None:
             raise BundleError(f"{r.path}[{i}]", f"there is no module {name!r}")
     _unique(list(hook.chain), r, "module")
     kinds = [known[name] for name in hook.chain]
+    if hook.context == "isr" and any(one.kind == Kind.DEPARSER or one.flags & Flag.DEPARSES for one in b.chained(hook)):
+        raise r.fail("an interrupt sends nothing: there is a deparser")
     if Kind.MIGRATION in kinds:
         raise r.fail("a migration runs when a bundle replaces another, and starts with no event")
     if len(kinds) == 1:

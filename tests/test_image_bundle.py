@@ -96,6 +96,8 @@ WRONG = [
     (H + ("chain",), ["parse"] * 9, "hooks[0].chain", "9 elements, the limit is 8"),
     (H + ("chain",), ["emit", "parse"], "hooks[0].chain", "a parser, then processors, then a deparser"),
     (H + ("chain",), ["parse", "Duty.every_1"], "hooks[0].chain", "a timing container is alone"),
+    (("hooks", 1), {"event": "radio.tx_start", "context": "isr", "chain": ["emit"], "selector": [], "within": 0, "period": 0, "offset": 0,
+                    "jitter": 0}, "hooks[1].chain", "an interrupt sends nothing"),
     (H + ("within",), -1, "hooks[0].within", "-1 is not in"),
     (H + ("within",), 2**31, "hooks[0].within", "2147483648 is not in"),
     (H + ("within",), "4 ms", "hooks[0].within", "an integer is expected"),

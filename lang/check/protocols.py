@@ -75,6 +75,8 @@ class Protocols(Base):
         kinds = [type(module) for module in binding.modules]
         if ast.Parser in kinds and binding.event in BOUND and not EVENTS[binding.event].packet:
             self.error(f"{binding.event} has no packet to parse", binding, "bind processors alone")
+        if ast.Deparser in kinds and binding.event in BOUND and EVENTS[binding.event].context == "isr":
+            self.error(f"nothing is sent from {binding.event}, which is an interrupt", binding, "bind processors alone")
         if len(kinds) != len(binding.chain):
             return
         order = sorted(kinds, key=MODULES.index)
