@@ -15,7 +15,7 @@ from lpn.compiler.image import Kind
 from lpn.lang.diagnostics import DiagnosticError
 from lpn.lang.hooks import ALLOWED, CONTEXTS
 from lpn.lang.reference import Reference
-from lpn.runtime.engines import get_engine
+from lpn.runtime.engines import EngineUnavailable, get_engine
 
 NODE = """
 header A { bit<8> kind; bit<8> seq; }
@@ -204,3 +204,23 @@ def test_contexts_are_those_of_the_helpers():
     for operation, contexts in ALLOWED.items():
         helper = BY_NAME[names.get(operation, operation.replace(".", "_"))]
         assert sorted(helper.contexts) == sorted(contexts) and set(contexts) <= set(CONTEXTS)
+
+
+@pytest.mark.parametrize("name", ["m3", "thumb2"])
+def test_the_emulated_core_agrees(name):
+    """A frame that sends twice, and handlers that switch, ask, send and start timers, as the reference has them."""
+    bundle, checked = built().bundle, program(NODE)
+    reference, state = Reference(checked), Reference(checked).state()
+    raw = bytes(bundle.state_size)
+    for index in (0, 2, 5):
+        try:
+            one = get_engine(name).load(bundle, hook=bundle.hooks[index])
+        except EngineUnavailable as e:
+            pytest.skip(str(e))
+        one.set_state(raw)
+        one.answer = lambda helper, before: before & 1
+        frame = bytes([2, 5, 0, 27, 0, 0]) + bytes(range(25)) if index == 0 else b""
+        want = reference.run(frame, {"event": 2, "time": 9}, state, checked.hooks[index], lambda helper, before: before & 1)
+        got = one.run(frame, {"event": 2, "time": 9})
+        assert (got.verdict, got.reason, got.port, got.out, got.effects) == (want.verdict, want.reason, want.port, want.out, want.effects)
+        raw = one.state()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from lpn.compiler.bundle import Bundle, Entry
+from lpn.compiler.bundle import Bundle, Entry, Hook
 from lpn.compiler.kept import Migration
 from lpn.runtime.engine.native import as_bundle
 from lpn.runtime.engine.thumb2 import Translated
-from lpn.runtime.engines import DEFAULT_FUEL, MAX_PACKET, VERDICTS, Engine, EngineError, Externs, Program, Result, check_meta
+from lpn.runtime.engines import (DEFAULT_FUEL, MAX_PACKET, OUT_SIZE, VERDICTS, Engine, EngineError, Externs, Program, Result,
+                                 check_meta)
+from lpn.runtime.outside import Outside
 
 from .core import CODE, CODE_SIZE, Core, check_available
 from .host import M3Host
@@ -20,10 +22,11 @@ class M3Program(Program):
 
     translated: Sequence[Translated] = ()       #: the containers' code, where they are translated: it counts no instructions
 
-    def __init__(self, bundle: Bundle, fuel: int, externs: Externs | None = None, core: Core | None = None) -> None:
+    def __init__(self, bundle: Bundle, fuel: int, externs: Externs | None = None, core: Core | None = None,
+                 hook: Hook | None = None) -> None:
         self.bundle = bundle
         self.host = host = M3Host(bundle.record_size, bundle.state_size, fuel, core)
-        self._modules = {0: bundle.chained()}
+        self._modules = {0: bundle.chained(hook)}
         host.add_chain(self._modules[0])
         self._takers = {buffer: number for number, buffer in enumerate(bundle.completing(), 1)}
         for buffer, number in self._takers.items():
@@ -35,6 +38,10 @@ class M3Program(Program):
             host.add_table(table)
         host.bind(bundle, externs)
         self._state = host.core.call("lpn_host_state", host.handle)
+        self._length, self._held = 0, host.core.call("lpn_host_packet", host.handle)
+        self.outside = Outside(lambda: host.core.read(self._out, OUT_SIZE), lambda: host.core.read(self._held, self._length),
+                               range(len(bundle.hooks)))
+        host.outside(self.outside)
 
     def state(self) -> bytes:
         return self.host.core.read(self._state, self.bundle.state_size)
@@ -62,6 +69,7 @@ class M3Program(Program):
         self.host.set_entries(self._table(table), entries)
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
+        self.outside.begin()
         result = self._run(frame, meta, 0)
         followed = tuple(self._run(content, meta, self._takers[buffer]) for buffer, content in self.host.completions()
                          if buffer in self._takers)
@@ -74,6 +82,9 @@ class M3Program(Program):
         given = host.ffi.new("lpn_host_meta *")
         for key, value in check_meta(meta).items():
             setattr(given, key, value - (1 << 32) if key == "rssi" and value >> 31 else value)
+        self._length, self._out = len(frame), core.call("lpn_host_out", host.handle)
+        before = len(self.outside.effects)
+        self.outside.answer = self.answer
         core.forget()
         core.call("lpn_host_run", host.handle, host.put("frame", frame[:MAX_PACKET]), len(frame), host.put_struct("meta", given),
                   host.room("packet"), host.room("c"), host.room("result"))
@@ -94,6 +105,7 @@ class M3Program(Program):
             fault=f"module {self._modules[chain][r.module].name}, instruction {r.pc}: {error}" if r.error else None,
             traces=host.traces(),
             thumb=count.thumb, cycles=count.cycles, flash_cycles=count.flash_cycles,
+            effects=tuple(self.outside.effects[before:]),
         )
 
 
@@ -104,8 +116,9 @@ class Thumb2Program(M3Program):
     Nothing is checked while it runs: the bundle's images are as the verifier left them (stack, 32-bit clean).
     """
 
-    def __init__(self, bundle: Bundle, fuel: int, externs: Externs | None = None, core: Core | None = None) -> None:
-        super().__init__(bundle, fuel, externs, core)
+    def __init__(self, bundle: Bundle, fuel: int, externs: Externs | None = None, core: Core | None = None,
+                 hook: Hook | None = None) -> None:
+        super().__init__(bundle, fuel, externs, core, hook)
         host, core = self.host, self.host.core
         at, translated, self.loading = CODE, [], []
         for index, image in enumerate(image for modules in self._modules.values() for image in modules):
@@ -131,8 +144,9 @@ class M3Engine(Engine):
     def __init__(self) -> None:
         check_available()
 
-    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> M3Program:
-        return M3Program(as_bundle(bundle), fuel, externs)
+    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None,
+             hook: Hook | None = None) -> M3Program:
+        return M3Program(as_bundle(bundle), fuel, externs, hook=hook)
 
 
 class Thumb2Engine(M3Engine):
@@ -140,5 +154,6 @@ class Thumb2Engine(M3Engine):
 
     name = "thumb2"
 
-    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> Thumb2Program:
-        return Thumb2Program(as_bundle(bundle), fuel, externs)
+    def load(self, bundle: Bundle | bytes, *, fuel: int = DEFAULT_FUEL, externs: Externs | None = None,
+             hook: Hook | None = None) -> Thumb2Program:
+        return Thumb2Program(as_bundle(bundle), fuel, externs, hook=hook)

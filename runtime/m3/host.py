@@ -13,10 +13,13 @@ from lpn.compiler.image import Image
 from lpn.runtime.engine.build import declarations
 from lpn.runtime.engines import MAX_COMPLETIONS, MAX_PACKET, EngineError, Externs, bound, entry_bytes
 
+from lpn.runtime.outside import BadArgument, Outside
+
 from .core import Core
 
 MAX_IMAGE = 1 << 16
 MAX_TRACES = 256
+MAX_ERROR = 64                  #: more than lpn.h has
 SCRATCH = 1024
 OUR_HEAP = 0xC0000              #: bytes for calloc: tables, containers, a packet
 WINDOW = "lpn_chain_run"        #: what a node does with a packet; copying frames to and fro is the host's
@@ -149,6 +152,27 @@ class M3Host:
         except Exception as e:                  # noqa: BLE001
             self.raised = self.raised or e
         self.core.write(self.core.firmware.symbols["lpn_outside_value"], (value & 0xFFFFFFFF).to_bytes(4, "little"))
+
+    def outside(self, outside: Outside) -> None:
+        """Let `outside` do the helpers that reach beyond the chain's memory."""
+        symbols = self.core.firmware.symbols
+        numbers = {self.error_name(number): number for number in range(MAX_ERROR)}
+        wrong, missing = numbers["bad helper argument"], numbers["unknown helper"]
+
+        def seen(helper: int, r: int) -> None:
+            words, value, error = self.core.read(r, 40), 0, 0
+            try:
+                value = outside.call(helper, [int.from_bytes(words[i:i + 8], "little") for i in range(0, 40, 8)])
+            except BadArgument:
+                error = wrong
+            except KeyError:
+                error = missing
+            except Exception as e:              # noqa: BLE001
+                self.raised = self.raised or e
+            self.core.write(symbols["lpn_effect_value"], (value & 0xFFFFFFFF).to_bytes(4, "little"))
+            self.core.write(symbols["lpn_effect_error"], error.to_bytes(4, "little"))
+        self.core.call("lpn_host_outside", self.handle, symbols["lpn_effect"] | 1)
+        self.core.watch("lpn_effect_seen", seen)
 
     def reraise(self) -> None:
         """The first exception of a function of the node's own since the last time."""

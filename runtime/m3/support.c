@@ -6,6 +6,7 @@
 #include <string.h>
 
 uint32_t lpn_outside(void *user, const uint32_t *args);
+int lpn_effect(void *user, uint32_t helper, const uint64_t *r, uint32_t *value);
 
 uint8_t *lpn_heap, *lpn_heap_end;       /* the core sets them before the first call */
 
@@ -34,6 +35,27 @@ uint32_t lpn_outside(void *user, const uint32_t *args)
     (void)user;
     (void)args;
     return lpn_outside_value;
+}
+
+/* Helpers that reach beyond the chain's memory: the core sees which one is called with r1 to r5, and gives the result. */
+volatile uint32_t lpn_effect_value;
+volatile int lpn_effect_error;
+
+int lpn_effect_seen(uint32_t helper, const uint64_t *r);
+
+__attribute__((noinline, noclone)) int lpn_effect_seen(uint32_t helper, const uint64_t *r)
+{
+    (void)helper;
+    (void)r;
+    return lpn_effect_error;
+}
+
+int lpn_effect(void *user, uint32_t helper, const uint64_t *r, uint32_t *value)
+{
+    (void)user;
+    int error = lpn_effect_seen(helper, r);
+    *value = lpn_effect_value;
+    return error;
 }
 
 /* A word at a time: the core loads and stores words at any address. */
