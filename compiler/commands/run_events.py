@@ -73,7 +73,7 @@ def run_events(file: str, events: str, options: Options) -> int:
             nodes.append(node)
     node, name = nodes[0], protocol_name(program)[0] if program else given.decode(Bundle.from_bytes).protocol
     if not options.quiet:
-        show(node, script, promises(program), options.as_json)
+        show(node, script, budgets(program, given), options.as_json)
     status = compared(nodes, options)
     if options.trace is not None:
         write_files({Path(options.trace): trace_json(node, name)})
@@ -169,16 +169,23 @@ def something(hooks: Sequence, given: Input) -> None:
         raise Failure(f"{shown(given.path)}: nothing runs: the program has no chain and no timing block", 1)
 
 
-def promises(program: ast.Program | None) -> list[tuple[str, str, float]]:
-    """What the timing blocks promise of energy: (what, comparison, percent)."""
-    decls = program.decls if program else []
-    return [(budget.name, budget.op, float(budget.limit.const or 0)) for decl in decls if isinstance(decl, ast.Timing)
-            for budget in decl.energy]
+@dataclass(frozen=True)
+class Budget:
+    """What a timing block promises of the radio's on-time, and what is proved; percent."""
+
+    block: str
+    promised: float
+    proved: float
+
+
+def budgets(program: ast.Program | None, given: Input) -> list[Budget]:
+    found = program.promises if program is not None else given.decode(Bundle.from_bytes).energy
+    return [Budget(each.block, each.promised / 10_000, each.share / 10_000) for each in found]
 
 
 # ---------------------------------------------------------------- showing
 
-def show(node: Node, script: Script, promised: list[tuple[str, str, float]], as_json: bool) -> None:
+def show(node: Node, script: Script, promised: list[Budget], as_json: bool) -> None:
     records = node.sorted_records()
     if as_json:
         for record in records:
@@ -214,17 +221,12 @@ def share(node: Node) -> float:
     return 100 * node.radio_state.on_time(0, node.time) / node.time if node.time else 0.0
 
 
-def kept(node: Node, promise: tuple[str, str, float]) -> bool:
-    what, op, limit = promise
-    return what != "radio.on" or (share(node) < limit if op == "<" else share(node) <= limit)
-
-
-def notes(node: Node, script: Script, promised: list[tuple[str, str, float]]) -> Iterable[str]:
+def notes(node: Node, script: Script, promised: list[Budget]) -> Iterable[str]:
     """What is to say of the whole run."""
     text = f"radio on: {share(node):.2f} % of {length(node.time)}"
-    for promise in promised:
-        what, op, limit = promise
-        text += f", promised: {what} {op} {limit:g} %" + ("" if kept(node, promise) else " - NOT KEPT in this run")
+    for budget in promised:
+        text += f"; {budget.block} promises at most {budget.promised:g} % (proved: {budget.proved:.2f} %)"
+        text += "" if share(node) <= budget.promised else ", what chains and others did comes on top"
     yield text
     counts, drops = node.dispatch.counts(), node.dispatch.drops()
     sent = [r for r in node.records if isinstance(r, Sent)]
@@ -238,10 +240,10 @@ def notes(node: Node, script: Script, promised: list[tuple[str, str, float]]) ->
         yield f"not played: {count(script.skipped, 'record')} of captures, no whole frame or a wrong FCS"
 
 
-def summary_json(node: Node, script: Script, promised: list[tuple[str, str, float]]) -> dict:
+def summary_json(node: Node, script: Script, promised: list[Budget]) -> dict:
     counts = node.dispatch.counts()
     return {"kind": "summary", "time": node.time, "radio_on_us": node.radio_state.on_time(0, node.time), "radio_on_percent": round(share(node), 4),
-            "promises": [{"what": what, "op": op, "percent": limit, "kept": kept(node, (what, op, limit))} for what, op, limit in promised],
+            "promises": [asdict(budget) | {"kept": share(node) <= budget.promised} for budget in promised],
             "hooks": [{"hook": s.name, "context": s.context, "within": s.within, **asdict(s.stats)} for s in node.summaries()],
             "replaced": [[{"hook": s.name, "context": s.context, "within": s.within, **asdict(s.stats)} for s in each] for each in node.retired],
             "drops": dict(node.dispatch.drops()), "busy": counts.busy, "ignored": counts.ignored, "skipped": script.skipped}
