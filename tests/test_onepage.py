@@ -4,7 +4,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli import RECORDING
+from cli import RECORDING, lpnc
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.commands.judge import judged, of_compiled
@@ -33,6 +33,11 @@ def test_accepted(fuse):
     assert [h.event for h in made.bundle.hooks] == ["radio.rx_done", "every", "radio.rx_start", "after"]
     [energy] = made.bundle.energy
     assert (energy.promised, energy.share, energy.runs) == (90_000, 88_800, ((1, 11_100),))
+
+
+def test_build_says_what_is_promised(tmp_path):
+    shown = lpnc("build", Path(__file__).with_name("onepage.lpn"), "-o", tmp_path)
+    assert "DutyCycle: the radio is on for at most 8.88 % of the time, 9 % is promised" in shown.stdout and shown.exit_code == 0
 
 
 def test_frames_in_all_engines():

@@ -60,6 +60,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], fuse: bo
                                                   "files": sorted(str(Path(folder) / name) for name in files)})
     else:
         table_of(judgements).show()
+        for e in program.promises if target == "lpn" else ():
+            say(f"{e.block}: the radio is on for at most {e.share / 10_000:g} % of the time, {e.promised / 10_000:g} % is promised")
     for c, report in rejected:
         show_rejection(report, c.name, {s.name: s.lines for s in program.sources}, err=True)
     if rejected:
