@@ -14,6 +14,8 @@ from lpn.compiler.packet_test import run as runs
 from lpn.compiler.packet_test.run import Suite
 from lpn.lang.diagnostics import DiagnosticError
 from lpn.lang.source import Source
+from lpn.runtime.node import Costs
+from lpn.runtime.radio import Radio
 
 # TAG with what else a test can look at: a table, a struct in a register, a header with a choice, a stack, signs.
 MORE = """\
@@ -57,7 +59,22 @@ processor Route(inout headers h, inout meta m) {
 deparser Tx(packet pkt, in headers h) { pkt.emit(h.link); pkt.emit(h.items); pkt.emit(h.body); }
 protocol More version 1 { on radio.rx_done : Rx -> Route -> Tx; }
 """
-PROGRAMS = {"tag": TAG, "more": MORE}
+TIMED = """\
+header Beat { bit<8> number; }
+struct headers { Beat beat; }
+register<bit<8>> number;
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.beat); transition accept; } }
+processor Keep(inout headers h, inout meta m) {
+    counter<bit<8>> heard;
+    apply { heard.count(); m.verdict = CONSUMED; }
+}
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.beat); }
+timing Heart {
+    every 100 ms { headers h; h.beat.setValid(); h.beat.number = number; number = number + 1; radio.send(Tx(h)); }
+}
+protocol Beats version 1 { on radio.rx_done : Rx -> Keep; timing : Heart; }
+"""
+PROGRAMS = {"tag": TAG, "more": MORE, "timed": TIMED}
 #: Beside `more`: a packet that its parser takes, and entries.
 BEGIN = """\
 packet whole { link { peer.short = 0x0102 } items[0] { id = 0x85 } body { kind = data, seq = 6 } payload "ab" }
@@ -231,6 +248,56 @@ def test_engines_that_differ_fail(beside, monkeypatch):
     status, text = beside('test "it" { send hex { 02 0007 }; expect DELIVER; }')
     assert status == 1 and "failed: it: engine and reference differ" in text
     assert ["port", "8", "7"] in [line.split() for line in text.splitlines()]
+
+
+# ---------------------------------------------------------------- a node in time
+
+PASS_TIMED = [
+    "events { until 250 ms } expect sent times 3; expect run Heart.every_1 times 3; expect no heard; check number == 3;",
+    "set number = 7; events { until 50 ms } expect sent OK { beat { number = 7 } } at 0 ms..1 ms; expect sent hex { 07 } times 1; check number == 8;",
+    "events { 30 ms air 05 } expect heard hex { 05 } at 30 ms; expect run radio.rx_done CONSUMED at 30 ms..31 ms; check heard == 1;",
+    "events { radio off\n 30 ms air 05 // nobody }\n } expect missed { beat { number = 5 } }; expect no run radio.rx_done; check heard == 0;",
+    "events { 30 ms tx NOACK always\n until 250 ms } expect sent NOACK times 2; expect sent OK times 1; expect radio on > 99 %;",
+    "send hex { 01 }; expect CONSUMED; events { until 10 ms } expect sent times 1..2; check heard == 0;",
+]
+FAIL_TIMED = [
+    ("events { until 250 ms } expect sent times 4;", "expected a frame sent, 4 times: there are 3"),
+    ("events { until 250 ms } expect sent hex { 01 } at 0 ms..50 ms;", "expected a frame sent as written at 0 us to 50 ms: there are 0"),
+    ("events { until 250 ms } expect no run Heart.every_1;", "expected a run of Heart.every_1, never: there are 3"),
+    ("events { until 250 ms } expect run Heart.every_1 DROP;", "expected a run of Heart.every_1 DROP: there are 0"),
+    ("events { until 250 ms } expect radio on < 99 %;", "the radio is on for 100.00 % of the time, not < 99 %"),
+    ("events { until 250 ms } check number == 4;", "number is 3, not 4"),
+]
+
+
+def test_time_lines(beside):
+    passed(beside(each_a_test(PASS_TIMED), "timed"))
+    status, text = beside(each_a_test([steps for steps, _ in FAIL_TIMED]), "timed", "--json")
+    assert status == 1
+    assert [one["message"] for one in map(json.loads, text.splitlines())] == [message for _, message in FAIL_TIMED]
+
+
+@pytest.mark.parametrize("steps, message", [
+    ("expect sent;", "1:15: error: there is no time line before this"),
+    ("events { } events { }", "1:26: error: a test has events once"),
+    ("events { } send hex { 01 };", "1:26: error: behind events there is only what they did"),
+    ("events { 10 ms aier 05 }", "1:30: error: there is no event 'aier'"),
+    ("events { 10 ms {", "1:22: error: this block is never closed"),
+    ('events "no.events";', "1:15: error: cannot read no.events"),
+    ("events { } expect run Hart.every_1;", "1:26: error: there is no hook 'Hart.every_1'"),
+    ("events { } expect sent at 2 ms..1 ms;", "1:26: error: this ends before it begins"),
+])
+def test_mistakes_about_time_lines(beside, steps, message):
+    status, text = beside(f'test "here" {{ {steps} }}', "timed")
+    assert status == 1 and f"timed.test:{message}" in text, text
+
+
+def test_time_lines_that_differ_fail(beside, monkeypatch):
+    real = runs.reference_node
+    slow = {"radio": Radio(True), "costs": Costs(0, command_us=3)}
+    monkeypatch.setattr(runs, "reference_node", lambda program, given, address, **options: real(program, given, address, **options | slow))
+    status, text = beside('test "it" { events { until 50 ms } }', "timed")
+    assert status == 1 and "engine and reference differ in record" in text
 
 
 # ---------------------------------------------------------------- what is wrong in a file

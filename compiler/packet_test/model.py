@@ -6,6 +6,7 @@ from typing import Optional, Union
 
 from lpn.lang import ast, tables as control
 from lpn.lang.source import Source, Span
+from lpn.runtime.events import Script
 
 Place = Union[ast.Field, ast.ChoiceArm]
 
@@ -208,7 +209,37 @@ class Check(Node):
     wanted: Optional[Numbers] = None            # resolved
 
 
-Step = Union[Settings, TablesFile, SetCell, Entries, Wait, Send, Expect, Check]
+@dataclass(eq=False)
+class Events(Node):
+    """`events "duty.events";`, `events { 10 ms air ... }`: a node runs through them. `source`: the text, in its place."""
+
+    path: str
+    source: Optional[Source] = None
+    script: Optional[Script] = None             # resolved
+
+
+@dataclass(eq=False)
+class ExpectRecord(Node):
+    """`expect sent OK hex { ... } at 250 ms..252 ms;`: what the time line has. `what`: run, overrun (of hook `name`), sent, heard,
+    missed, collided. `word`: the verdict of a run, the result of a frame sent. `times`: how often; None: at least once."""
+
+    what: str
+    name: str = ""
+    word: str = ""
+    packet: Optional[Packet] = None
+    at: Optional[tuple[int, int]] = None
+    times: Optional[Numbers] = None
+
+
+@dataclass(eq=False)
+class ExpectRadio(Node):
+    """`expect radio on <= 2 %;` of the time."""
+
+    op: str
+    percent: int
+
+
+Step = Union[Settings, TablesFile, SetCell, Entries, Wait, Send, Expect, Check, Events, ExpectRecord, ExpectRadio]
 
 
 @dataclass(eq=False)

@@ -12,7 +12,9 @@ from . import model
 from .words import Token, Words, shown
 
 UNITS = {"us": 1, "ms": 1000, "s": 1_000_000}
-STEPS = ("send", "expect", "check", "set", "table", "tables", "node", "meta", "wait")
+STEPS = ("send", "events", "expect", "check", "set", "table", "tables", "node", "meta", "wait")
+RECORDS = ("run", "overrun", "sent", "heard", "missed", "collided")
+RESULTS = ("OK", "BUSY", "NOACK")
 TOP = ("test", "packet", "program")
 OPERATORS = ("==", "!=", "<", "<=", ">", ">=")
 MAX_ERRORS = 20
@@ -33,7 +35,7 @@ class Parser:
         self.source, self.tokens, self.diagnostics = source, tokens, diagnostics
         self.at = 0
         self.steps: dict[str, Callable[[Span], model.Step]] = {
-            "send": self.send, "expect": self.expect, "check": self.check, "set": self.set_cell, "table": self.entries,
+            "send": self.send, "events": self.events, "expect": self.expect, "check": self.check, "set": self.set_cell, "table": self.entries,
             "tables": self.tables_file, "node": self.settings, "meta": self.settings, "wait": self.wait}
 
     # ------------------------------------------------------------ tokens
@@ -98,7 +100,7 @@ class Parser:
 
     def end(self) -> None:
         """`;`, which may be left out behind a block."""
-        if not self.take(";") and not (self.tokens[self.at - 1].text == "}" or self.tokens[self.at - 1].kind == "octets"):
+        if not self.take(";") and not (self.tokens[self.at - 1].text == "}" or self.tokens[self.at - 1].kind in ("octets", "block")):
             raise self.fail("';'")
 
     # ------------------------------------------------------------ the file
@@ -185,7 +187,60 @@ class Parser:
         packet = self.packet(sending=True)
         return model.Send(self.since(begin), packet)
 
-    def expect(self, begin: Span) -> model.Expect:
+    def events(self, begin: Span) -> model.Events:
+        if self.here.kind == "block":
+            source = self.next().value
+            assert isinstance(source, Source)
+            return model.Events(begin, "", source)
+        path, _ = self.text("an event file, or { events }")
+        return model.Events(self.since(begin), path)
+
+    def record(self, begin: Span) -> model.ExpectRecord:
+        """`run HOOK`, `sent PACKET`, ..., perhaps behind `no`; then `at`, `times`."""
+        none = self.take("no") is not None
+        out = model.ExpectRecord(begin, self.next().text)
+        if out.what in ("run", "overrun"):
+            out.name, _ = self.qualified("a hook's name")
+            out.word = self.next().text if out.what == "run" and self.sees(*VERDICTS) else ""
+        else:
+            out.word = self.next().text if out.what == "sent" and self.sees(*RESULTS) else ""
+            if not self.sees(";", "at", "times"):
+                out.packet = self.packet(sending=False)
+        if self.take("at"):
+            low = high = self.time()
+            if self.take(".."):
+                high = self.time()
+            out.at = (low, high)
+        if none:
+            out.times = model.Numbers(0, -1)
+        elif self.take("times"):
+            number = self.number("how often").value
+            assert isinstance(number, int)
+            out.times = model.Numbers(number, -1)
+            if self.take(".."):
+                most = self.number("how often at most").value
+                assert isinstance(most, int)
+                out.times.high = most
+        out.span = self.since(begin)
+        return out
+
+    def radio(self, begin: Span) -> model.ExpectRadio:
+        self.next()
+        if not self.take("on"):
+            raise self.fail("'on'", "write expect radio on <= 2 %;")
+        if not self.sees("<", "<=", ">", ">="):
+            raise self.fail("one of < <= > >=")
+        op, number = self.next().text, self.number("a percentage").value
+        self.mark("%", "behind the percentage")
+        assert isinstance(number, int)
+        return model.ExpectRadio(self.since(begin), op, number)
+
+    def expect(self, begin: Span) -> model.Step:
+        if self.sees("radio"):
+            return self.radio(begin)
+        ahead = self.tokens[self.at + self.sees("no")]
+        if ahead.kind == "name" and ahead.text in RECORDS:
+            return self.record(begin)
         out = model.Expect(begin, None)
         token = self.here
         if token.kind == "name" and token.text in VERDICTS:
@@ -290,11 +345,14 @@ class Parser:
         return model.Settings(self.since(begin), what, self.fields())
 
     def wait(self, begin: Span) -> model.Wait:
+        return model.Wait(self.since(begin), self.time())
+
+    def time(self) -> int:
         value = self.value()
         if value.kind != "time" or not isinstance(value.value, int) or not 0 <= value.value < LONGEST:
             self.diagnostics.error("a time is expected", value.span, "write it with its unit, as in 20 ms, 1 s, 300 us")
             raise Mistake()
-        return model.Wait(self.since(begin), value.value)
+        return value.value
 
     # ------------------------------------------------------------ packets
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from lpn.lang import ast, tables as control
 from lpn.lang.builtins import META, NODE
-from lpn.lang.diagnostics import Diagnostics
+from lpn.lang.diagnostics import Diagnostic, DiagnosticError, Diagnostics
+from lpn.lang.loader import read_file
 from lpn.lang.source import Span
 from lpn.lang.types import Array, Bits, HeaderType, Stack, StructType, Type
 from lpn.runtime.capture import CaptureError, Frame, read
+from lpn.runtime.events import read_events
 
 from . import model
 from .values import Values
@@ -52,8 +54,15 @@ class Resolver:
         for step in self.file.setup:
             self.step(step)
         for test in self.file.tests:
-            sent = False
+            sent = played = False
             for step in test.steps:
+                if isinstance(step, model.Events) and played:
+                    self.error("a test has events once", step.span, "write another test")
+                if isinstance(step, (model.ExpectRecord, model.ExpectRadio)) and not played:
+                    self.error("there is no time line before this", step.span, "put events ...; in front of it")
+                if isinstance(step, (model.Send, model.Wait)) and played:
+                    self.error("behind events there is only what they did", step.span, "put it in front, or write another test")
+                played = played or isinstance(step, model.Events)
                 if isinstance(step, model.Expect) and not sent:
                     self.error("nothing is sent before this", step.span, "put send ...; in front of it")
                 sent = sent or isinstance(step, model.Send)
@@ -75,6 +84,15 @@ class Resolver:
             self.set_cell(step)
         elif isinstance(step, model.Entries):
             self.entries(step)
+        elif isinstance(step, model.Events):
+            self.events(step)
+        elif isinstance(step, model.ExpectRecord):
+            if step.packet is not None:
+                self.packet(step.packet, sending=False)
+                if step.packet.kind == "unchanged":
+                    self.error("unchanged is for packets that were sent", step.packet.span)
+            if step.at is not None and step.at[1] < step.at[0]:
+                self.error("this ends before it begins", step.span)
         elif isinstance(step, model.TablesFile):
             try:
                 step.tables = control.load(self.file_at(step.path), self.program)
@@ -100,6 +118,21 @@ class Resolver:
             number = self.values.one(item.pattern, SIGNED if signed else types[item.name])
             if number is not None:
                 step.meta[names[item.name]] = number
+
+    def events(self, step: model.Events) -> None:
+        """Reads the script; its mistakes have their own places."""
+        try:
+            source = step.source or read_file(self.file_at(step.path), str(self.file_at(step.path)))
+            folder = self.file_at(step.path).parent if step.path else self.folder
+            step.script = read_events(source.text, source.name, folder)
+        except DiagnosticError as e:
+            self.diagnostics.items += [each if each.span else Diagnostic("error", each.message, step.span) for each in e.diagnostics]
+            return
+        except (CaptureError, OSError, ValueError) as e:
+            self.error(str(e), step.span)
+            return
+        if step.script.replacements:
+            self.error("a test has one version of the program: `replace` is not for it", step.span)
 
     # ------------------------------------------------------------ state
 

@@ -17,7 +17,7 @@ TOKEN = re.compile(r"""
     | (?P<address>(?:ip6|eui64)"[^"\n]*") | (?P<text>"(?:[^"\\\n]|\\.)*") | (?P<open>(?:ip6|eui64)?"[^\n]*)
     | (?P<number>(?:[0-9]+[ws])?(?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|[0-9][0-9_]*))
     | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
-    | (?P<mark>&&&|==|!=|<=|>=|\.\.\.|\.\.|[{}()\[\]=;:,.<>/-])
+    | (?P<mark>&&&|==|!=|<=|>=|\.\.\.|\.\.|[{}()\[\]=;:,.<>/%-])
     | (?P<other>.)""", re.X | re.S)
 OCTET = re.compile(r"""
       (?P<space>[ \t\r\n\f]+) | (?P<comment>//[^\n]*|/\*.*?\*/) | (?P<text>"(?:[^"\\\n]|\\.)*")
@@ -74,6 +74,10 @@ class Words:
                 octets, at = self.octets(at)
                 span = before.span.to(octets.span)
                 out.append(Token("octets", "hex", span, Octets(span, octets.pairs, octets.open), depth))
+                continue
+            if self.text[at] == "{" and out and out[-1].text == "events" and out[-1].kind == "name":
+                text, at = self.block(at)
+                out.append(Token("block", "{ ... }", out[-1].span, text, depth))
                 continue
             match = TOKEN.match(self.text, at)
             assert match is not None and match.lastgroup is not None
@@ -156,6 +160,22 @@ class Words:
             out += ESCAPES.get(following, "").encode()
             at += 2
         return bytes(out)
+
+    # ------------------------------------------------------------ events { ... }
+
+    def block(self, start: int) -> tuple[Source, int]:
+        """The text between the brace at `start` and the one that closes it, as a source with its places; what it says is
+        another reader's business."""
+        depth, at, line = 0, start, self.place(start)
+        for match in re.finditer(r'//[^\n]*|"[^"\n]*"|[{}]', self.text[start:]):
+            depth += {"{": 1, "}": -1}.get(match.group(), 0)
+            if depth == 0:
+                at = start + match.start()
+                break
+        else:
+            self.diagnostics.error("this block is never closed", self.span(start, start + 1), "end it with '}'")
+            at = len(self.text)
+        return Source(self.source.name, "\n" * (line[0] - 1) + " " * line[1] + self.text[start + 1:at], self.source.path), at + 1
 
     # ------------------------------------------------------------ hex { ... }
 
