@@ -53,6 +53,8 @@ class Lowering(Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codec
         self.masked: dict[object, int] = {}     # loop variables that a mask bounds: more than their values
         self._said: set | None = None           # (field of the headers struct, field) that codecs say
         self.returns: list = []
+        self.calls = 0                          # of helpers with a constant argument
+        self.lookup_places: tuple | None = None # keys, action data
         self.entry_builder = ir.IRBuilder(fn.append_basic_block("entry"))
         self.b = ir.IRBuilder(fn.append_basic_block("body"))
         self.body = self.b.block
