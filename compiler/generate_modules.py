@@ -174,12 +174,14 @@ class Generator(Codecs, Parts):
             if not self.lossless and c.chance(1, 4) and body:
                 loops = True
             max_ = f" max {c.number(1, 4)}" if loops or c.chance(1, 10) else ""
+            if loops and c.chance(1, 4):        # the packet bounds it
+                max_, body = " ", ["pkt.advance(8);", *body]
             later = [n for n in range(at + 1, count)]
             targets = [f"s{n}" for n in later] + ["accept"]
             body_text, reached = self.transition(inner, targets, f"s{at}" if at else "start", loops and bool(max_), at, count)
             for n in reached:
                 entry[n] = (entry[n] & inner.valid) if n in entry else set(inner.valid)
-            out += [f"state {'start' if at == 0 else f's{at}'}{max_} {{", *indent(body + body_text), "}"]
+            out += [f"state {'start' if at == 0 else f's{at}'}{max_.rstrip()} {{", *indent(body + body_text), "}"]
         return ["parser Rx(packet pkt, out headers h) {", *indent(locals_ + out), "}"]
 
     def inout_locals(self, ctx: Context, lines: list[str]) -> None:
@@ -362,6 +364,12 @@ class Generator(Codecs, Parts):
                 lines += [f"if ({self.expr(BOOL, ctx, 2)}) {{", f"    {self.emit(f'h.{i.name}', i, ctx)}", "}"]
             else:
                 lines.append(self.emit(f"h.{i.name}", i, ctx))
+        if len(lines) > 2 and not self.lossless and not self.sends and c.chance(1, 4):
+            kept = [line for line in lines if not line.startswith("pkt.emit")]
+            emits = [line for line in lines if line.startswith("pkt.emit") and " via " not in line and "?" not in line]
+            if len(kept) + len(emits) == len(lines) and emits:
+                part = ["deparser Tail(packet pkt, in headers h, bool all) {", *indent([emits[0], "if (all) {", *indent(emits[1:]), "}"]), "}"]
+                return [*part, "deparser Tx(packet pkt, in headers h) {", *indent([*kept, f"Tail.apply(pkt, h, {self.expr(BOOL, ctx, 2)});"]), "}"]
         return ["deparser Tx(packet pkt, in headers h) {", *indent(lines), "}"]
 
     def emit(self, text: str, i: InstanceInfo, ctx: Context) -> str:

@@ -184,7 +184,7 @@ class Parsers:
         self.stack_next = {f: n for f, n in self.stack_next.items() if f in ahead}
         key = (state, tuple(sorted((f.name, n) for f, n in self.stack_next.items())), self.look)
         if key not in self.state_blocks:
-            if state.max is not None and self.bound:      # in a loop: the next turn starts from a proven cursor
+            if self.bound and (state.max is not None or goes_round(state)):       # in a loop: the next turn starts from a proven cursor
                 self.short_unless(self.cursor())
                 self.bound = 0
             block = self.b.append_basic_block(f"state.{state.name}")
@@ -442,6 +442,20 @@ class Parsers:
     def finish_parse(self) -> None:
         """Publishes where the payload begins."""
         self._store(self.ctx, CTX_PAYLOAD, 4, self.distance(self.pkt, self.cursor()))
+
+
+def goes_round(state: ast.State) -> bool:
+    """Whether a state can be reached from itself."""
+    seen: set[ast.State] = set()
+    todo = [state]
+    while todo:
+        for case in todo.pop().transition.cases:
+            if case.state is state:
+                return True
+            if case.state is not None and case.state not in seen and case.state.transition is not None:
+                seen.add(case.state)
+                todo.append(case.state)
+    return False
 
 
 def is_value_set(key: ast.Expr) -> bool:

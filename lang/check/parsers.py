@@ -172,8 +172,8 @@ class Parsers(Base):
                 self.warning(f"state '{state.name}' is never reached", state.span, "remove it, or go there")
 
     def bounded(self, parser: ast.Parser) -> None:
-        """Every circle of states has a `max`, or fills a stack."""
-        free = [state for state in parser.states if state.max is None and not fills_stack(state)]
+        """Every circle of states has a `max`, fills a stack, or takes at least an octet of the packet."""
+        free = [state for state in parser.states if state.max is None and not fills_stack(state) and not takes_octets(state)]
         color: dict[ast.State, int] = {}
 
         def visit(state: ast.State, path: list[ast.State]) -> bool:
@@ -185,7 +185,7 @@ class Parsers(Base):
                     circle = [*path[path.index(other):], other]
                     names = " -> ".join(one.name for one in circle)
                     self.error(f"these states can go round for ever: {names}", circle[0].span,
-                               f"bound one of them, as in state {circle[0].name} max 16 {{ ... }}")
+                               f"bound one of them, as in state {circle[0].name} max 16 {{ ... }}, or take something of the packet in each turn")
                     return True
                 if other not in color and visit(other, [*path, other]):
                     return True
@@ -241,6 +241,33 @@ def payload_on_wire(field: ast.StructField, call: ast.Call) -> ast.Field | None:
 
 def successors(state: ast.State) -> list[ast.State]:
     return [case.state for case in state.transition.cases if case.state is not None] if state.transition else []
+
+
+def takes_octets(state: ast.State) -> bool:
+    """Whether every visit takes at least one octet: the packet has an end."""
+    for one in state.statements:
+        call = one.call if isinstance(one, ast.ExprStmt) else None
+        if call is None or not call.args:
+            continue
+        if call.target == "advance" and (call.args[0].const or 0) >= 8:
+            return True
+        if call.target == "extract" and isinstance(call.args[0].type, HeaderType):
+            codec = call.via.codec if call.via is not None else None
+            if call.via is None and least_bits(call.args[0].type.decl) >= 8 or codec is not None and sum(one.width for one in codec.tag) >= 8:
+                return True
+    return False
+
+
+def least_bits(header: ast.Header) -> int:
+    """Bits that a header has whatever its parts."""
+    total = 0
+    for item in header.items:
+        if isinstance(item, ast.Word):
+            total += item.width
+        elif isinstance(item, ast.Field) and item.when is None:
+            base = item.type.decl.base.type if isinstance(item.type, EnumType) else item.type
+            total += base.width if isinstance(base, Bits) else isinstance(base, Bool)
+    return total
 
 
 def fills_stack(state: ast.State) -> bool:
