@@ -31,7 +31,7 @@ from .recursion import recursion
 from .reasons import reasons
 from .statements import Statements
 from .timing import Timings
-from .sums import summed_headers
+from .sums import size_circles, summed_headers
 
 
 class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors, Protocols, Timings, Externs,
@@ -100,6 +100,8 @@ def check(program: ast.Program) -> ast.Program:
             migrations(program, checker.diagnostics)
         if not checker.diagnostics.errors:
             Flow(program, checker.diagnostics).run()
+        if not checker.diagnostics.errors:
+            size_circles(program, checker.diagnostics)
         if not checker.diagnostics.errors:
             energy(program, checker.diagnostics)
     except RecursionError:

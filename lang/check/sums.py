@@ -105,3 +105,23 @@ def reads_a_sum(header: ast.Header, later: Instance) -> bool:
         summed |= more
         again = bool(more)
     return any(isinstance(node, ast.Member) and node.decl in summed for node in walk(later.header.items))
+
+
+def size_circles(program: ast.Program, diagnostics: Diagnostics) -> None:
+    """Refuses a computed length of which a later header's size is made: each would need the other first. As long as nothing
+    changes, a length stays what was received, and may be looked at."""
+    from ..derive import derived                # it needs this file
+    if program.headers_struct is None:
+        return
+    computed, fields = derived(program), program.headers_struct.fields
+    for place, one in enumerate(fields):
+        counted = {field for field in header_of(one).fields() if (one, field) in computed and needs_payload(field.equation)}
+        for later in fields[place + 1:]:
+            if not counted or one not in later.args:
+                continue
+            param = header_of(later).params[later.args.index(one)]
+            for node in walk([part for item in header_of(later).items if isinstance(item, ast.Field) for part in (item.when, item.sized)]):
+                if isinstance(node, ast.Member) and node.decl in counted and isinstance(node.base, ast.Name) and node.base.decl is param:
+                    diagnostics.error(f"the size of '{later.name}' depends on '{one.name}.{node.name}', which is computed here and counts it", node.span,
+                                      f"the program changes what '{one.name}.{node.name}' depends on: break the circle")
+                    return
