@@ -15,6 +15,7 @@ from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Bundle, BundleError
 from lpn.compiler.commands.engines import missing
 from lpn.compiler.commands.judge import judged, of_compiled
+from lpn.compiler.helpers import BY_NAME
 from lpn.compiler.runner import make_runner
 from lpn.lang.builtins import PUT_RESULTS
 from lpn.lang.check import check
@@ -264,3 +265,34 @@ def test_a_node_runs_their_chains(seed: int, tmp_path: Path) -> None:
     done = lpnc("run", tmp_path / "kept.lpn", "--events", tmp_path / "kept.events", "--compare", "engine,reference")
     assert done.exit_code == 0, done.output[-2000:]
     assert "buffer.complete.0" in done.output and "buffer.complete.1" in done.output
+
+
+@pytest.mark.skipif(missing("m3") is not None, reason="no emulated core")
+@pytest.mark.parametrize("size, entries, key, octets", [(64, 1, 1, 64), (2048, 1, 1, 2048), (64, 32, 1, 64), (64, 16, 64, 8), (1280, 4, 18, 1280)])
+def test_the_declared_cost_is_never_exceeded(size: int, entries: int, key: int, octets: int) -> None:
+    """On the emulated core, with wait states: all entries taken, their keys alike but for the last octet."""
+    from lpn.runtime.m3.core import Core
+    from lpn.runtime.m3.host import M3Host
+    host = M3Host(0, 0, 1000, Core())
+    core = host.core
+    assert core.call("lpn_host_buffer", host.handle, size, entries, key, 0) == 0
+    packet, out, keys, request, registers = (core.allocate(room) for room in (2048, 256, 64, 20, 40))
+    core.call("lpn_host_view", host.handle, packet, 2048, out, 5)
+
+    def cycles(name: str, last: int, length: int) -> int:
+        core.write(keys, (b"\1" * (key - 1) + bytes([last])).ljust(64, b"\0"))
+        core.write(request, struct.pack("<5I", 0, length if name == "buffer_put" and last == 1 else 0, 0, 0, length))
+        core.write(registers, struct.pack("<5Q", 0, keys, key, request, 20))
+        core.forget()
+        core.call("lpn_host_call", host.handle, BY_NAME[name].number, registers)
+        return core.count().flash_cycles
+
+    for name in ("buffer_put", "buffer_hold", "buffer_take", "buffer_drop"):
+        helper = BY_NAME[name]
+        per_entry, per_key, per_octet = helper.grows
+        bound = helper.cost_cycles + entries * (per_entry + per_key * key) + per_octet * size
+        for last in range(2, entries + 2):
+            cycles("buffer_put", last, 8)
+        assert cycles(name, 1, octets) <= bound
+        for last in range(1, entries + 2):
+            cycles("buffer_drop", last, 8)

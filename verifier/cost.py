@@ -33,9 +33,10 @@ class Cost:
 
 @dataclass(frozen=True)
 class TableSize:
-    """What a lookup's time depends on."""
+    """What a lookup's time depends on, and that of a buffer's helper: octets of an entry."""
     entries: int
     key_bytes: int
+    octets: int = 0
 
 
 class CostError(ValueError):
@@ -80,7 +81,8 @@ class CostTable:
             raise CostError(f"cost table {self.name} does not know helper {name}")
         fewest, most = row["call"]
         per_entry, per_byte = row.get("entry", [0, 0])
-        return Cost(fewest, most + max((t.entries * (per_entry + per_byte * t.key_bytes) for t in tables), default=0))
+        per_octet, = row.get("octet", [0])
+        return Cost(fewest, most + max((t.entries * (per_entry + per_byte * t.key_bytes) + per_octet * t.octets for t in tables), default=0))
 
 
 @cache

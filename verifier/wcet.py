@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .cfg import Node
-from .cost import Cost, CostTable, TableSize
+from .cost import Cost, CostError, CostTable, TableSize
 from .descriptors import HelperSpec
 from .loops import heaviest, lightest
 from .verify import Analysis, line_of
@@ -28,8 +28,8 @@ class Time:
 
 
 def time_of(analysis: Analysis, table: CostTable, helpers: Mapping[int, HelperSpec], tables: Mapping[int, TableSize] | None = None,
-            line_map: list | None = None) -> Time:
-    """The bounds on one run of an accepted container. `tables`: those of its bundle, by index. Raises CostError."""
+            line_map: list | None = None, buffers: Mapping[int, TableSize] | None = None) -> Time:
+    """The bounds on one run of an accepted container. `tables` and `buffers`: those of its bundle, by index. Raises CostError."""
     costs: dict[tuple[int, bool], Cost] = {}
 
     def cost(slot: int, taken: bool = False) -> Cost:
@@ -37,9 +37,12 @@ def time_of(analysis: Analysis, table: CostTable, helpers: Mapping[int, HelperSp
             insn = analysis.graph.insns[slot]
             found = table.insn(insn, analysis.touched.get(slot, frozenset()), taken)
             if insn.is_call and not insn.is_local_call:
-                known = tables or {}
+                name = helpers[insn.imm].name
+                known = (buffers if name.startswith("buffer_") else tables) or {}
                 searched = [known[i] for i in analysis.constants.get(slot, ()) if i in known]
-                called = table.helper(helpers[insn.imm].name, searched)
+                if name.startswith("buffer_") and not searched:
+                    raise CostError(f"{name} at slot {slot}: the size of its buffer is not known")
+                called = table.helper(name, searched)
                 found = Cost(found.fewest + called.fewest, found.most + called.most)
             costs[slot, taken] = found
         return costs[slot, taken]
