@@ -14,9 +14,8 @@ import instrumented                                                # noqa: E402
 from lpn.compiler.asm import AsmError, assemble                    # noqa: E402
 from lpn.compiler.isa import OPCODES                               # noqa: E402
 from lpn.verifier import LPN, analyse                              # noqa: E402
-from lpn.verifier.cost import Cost, CostError, CostTable, TableSize   # noqa: E402
+from lpn.verifier.cost import CostError, CostTable, TableSize   # noqa: E402
 from lpn.verifier.wcet import time_of                              # noqa: E402
-from lpn.verifier.verify import _helpers                           # noqa: E402
 
 SIZES = (("rec", 64), ("state", 32), ("out", 256))
 
@@ -27,10 +26,8 @@ def table(draw) -> CostTable:
     for op in OPCODES:
         for suffix in ("", " taken"):
             low = draw(1, 20)
-            insns[f"0x{op:02x}{suffix}"] = Cost(low, low + draw(0, 9))
-    call = {"call": [5, 50], "entry": [10, 1]}
-    return CostTable("random", 72, "drawn", Cost(3, 7), Cost(0, 0), insns,
-                     {helper: call for helper in ("lookup", "clock_us", "trace")})
+            insns[f"0x{op:02x}{suffix}"] = [low, low + draw(0, 9)]
+    return CostTable("random", 72, "drawn", {"insns": insns, "module": [3, 7]})
 
 
 class Clock:
@@ -38,7 +35,7 @@ class Clock:
 
     def __init__(self, costs: CostTable, text: bytes):
         self.costs, self.ops = costs, [struct.unpack_from("<BBhi", text, at) for at in range(0, len(text), 8)]
-        self.most, self.fewest, self.before = costs.module.most, costs.module.fewest, None
+        self.most, self.fewest, self.before = costs.module().most, costs.module().fewest, None
 
     def __call__(self, pc, r, machine):
         if self.before is not None:
@@ -51,9 +48,9 @@ class Clock:
             ways = {True} if op in (0x05, 0x06) else {True, False} if off == 0 else {following != pc + 1}   # off 0: who knows
         else:
             ways = {False}
-        costs = [self.costs.insns[f"0x{op:02x}{' taken' if taken else ''}"] for taken in ways]
-        self.most += min(cost.most for cost in costs)
-        self.fewest += max(cost.fewest for cost in costs)
+        costs = [self.costs.raw["insns"][f"0x{op:02x}{' taken' if taken else ''}"] for taken in ways]
+        self.most += min(most for _, most in costs)
+        self.fewest += max(fewest for fewest, _ in costs)
 
     def end(self):
         self.add(self.before, None)
@@ -72,7 +69,7 @@ def test_every_run_is_within_the_bounds(data, seed):
         return
     costs = table(lambda low, high: rng.randint(low, high))
     bound = time_of(analysis, costs, {})
-    assert sum(step.cycles for step in bound.path) + costs.module.most == bound.worst
+    assert sum(step.cycles for step in bound.path) + costs.module().most == bound.worst
     for n in (0, 1, 8, 64, 200):
         machine = instrumented.Machine(text, rng.randbytes(n), sizes=SIZES, fill=rng.randbytes)
         clock = Clock(costs, text)
@@ -84,15 +81,15 @@ def test_every_run_is_within_the_bounds(data, seed):
 
 def flat(**more) -> CostTable:
     """Each instruction one cycle."""
-    return CostTable("flat", 72, "one each", Cost(0, 0), Cost(0, 0),
-                     {f"0x{op:02x}": Cost(1, 1) for op in OPCODES} | more,
-                     {"clock_us": {"call": [10, 100]}, "lookup": {"call": [10, 100], "entry": [5, 2]}})
+    return CostTable("flat", 72, "one each", {
+        "insns": {f"0x{op:02x}": [1, 1] for op in OPCODES} | more, "module": [0, 0],
+        "helpers": {"clock_us": [10, 100], "lookup": [10, 100], "*": [1, 2]}, "tables": [5, 3, 2, 1]})
 
 
 def times(source, costs, tables=None):
     report, analysis = analyse(assemble(source), LPN, record_size=64, state_size=32)
     assert report.accepted, report.message
-    return time_of(analysis, costs, _helpers(None), tables, [(0, 1), (2, 2)])
+    return time_of(analysis, costs, {1: ("lookup", 2000), 2: ("clock_us", 100), 3: ("trace", 77)}, tables, [(0, 1), (2, 2)])
 
 
 def test_loops_count_their_turns():
@@ -105,24 +102,31 @@ def test_loops_count_their_turns():
 def test_a_taken_jump_has_its_own_cost():
     branch = "r2 = *(u32 *)(r1 + 52)\nr0 = 0\nif w2 == 0 goto A\nr0 = 1\nr0 = 2\nA: exit"
     assert times(branch, flat()).worst == 6
-    bound = times(branch, flat(**{"0x16 taken": Cost(9, 9)}))
+    bound = times(branch, flat(**{"0x16 taken": [9, 9]}))
     assert (bound.best, bound.worst) == (6, 12)
 
 
 def test_an_access_costs_what_its_region_costs():
     code = "r2 = *(u64 *)(r1 + 24)\nr3 = *(u32 *)(r2 + 0)\nr0 = 0\nexit"
-    assert times(code, flat(**{"0x61 state": Cost(5, 5), "0x61 pkt": Cost(50, 50)})).worst == 8
+    assert times(code, flat(**{"0x61 state": [5, 5], "0x61 pkt": [50, 50]})).worst == 8
 
 
 def test_a_lookup_costs_what_its_table_holds():
     code = ("*(u32 *)(r10 - 8) = 0\n*(u32 *)(r10 - 4) = 0\nw1 = 3\nr2 = r10\nr2 += -8\nw3 = 4\nr4 = r10\nr4 += -4\nw5 = 4\n"
             "call 1\nw0 = 0\nexit")
-    assert times(code, flat(), {3: TableSize(16, 4)}).worst == 12 + 100 + 16 * (5 + 2 * 4)
-    assert times(code, flat()).worst == 12 + 100
+    assert times(code, flat(), {3: TableSize(16, 4)}).worst == 12 + 100 + 16 * (5 + 3 + 2 * 4)
+    assert times(code, flat(), {3: TableSize(16, 4, 2, 6)}).worst == 12 + 100 + 16 * (5 + 3 * 2 + 2 * 4) + 6
+    assert times(code, flat(), {3: TableSize(16, 4, exact=True)}).worst == 12 + 100 + 6 * (5 + 3 + 2 * 4)
+    with pytest.raises(CostError, match="not known"):
+        times(code, flat())
+
+
+def test_what_the_platform_does_costs_what_is_declared():
+    assert times("w1 = 0\nw2 = 0\ncall 3\nw0 = 0\nexit", flat()).worst == 5 + 2 + 77
 
 
 def test_an_unknown_cost_is_refused():
     costs = flat()
-    del costs.insns["0x95"]
+    del costs.raw["insns"]["0x95"]
     with pytest.raises(CostError, match="does not know opcode 0x95"):
         times("r0 = 0\nexit", costs)

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .cfg import Node
-from .cost import Cost, CostError, CostTable, TableSize
-from .descriptors import HelperSpec
+from .cost import Cost, Costs, TableSize
 from .loops import heaviest, lightest
 from .verify import Analysis, line_of
 
@@ -27,25 +26,22 @@ class Time:
     path: list[Step] = field(default_factory=list)    # of the worst run
 
 
-def time_of(analysis: Analysis, table: CostTable, helpers: Mapping[int, HelperSpec], tables: Mapping[int, TableSize] | None = None,
+def time_of(analysis: Analysis, costs: Costs, helpers: Mapping[int, tuple[str, int]], tables: Mapping[int, TableSize] | None = None,
             line_map: list | None = None, buffers: Mapping[int, TableSize] | None = None) -> Time:
-    """The bounds on one run of an accepted container. `tables` and `buffers`: those of its bundle, by index. Raises CostError."""
-    costs: dict[tuple[int, bool], Cost] = {}
+    """The bounds on one run of an accepted container. `helpers`: name and declared cycles by number; `tables` and `buffers`: those of
+    its bundle, by index. Raises CostError."""
+    known: dict[tuple[int, bool], Cost] = {}
 
     def cost(slot: int, taken: bool = False) -> Cost:
-        if (slot, taken) not in costs:
+        if (slot, taken) not in known:
             insn = analysis.graph.insns[slot]
-            found = table.insn(insn, analysis.touched.get(slot, frozenset()), taken)
+            found = costs.insn(slot, insn, analysis.touched.get(slot, ()), taken)
             if insn.is_call and not insn.is_local_call:
-                name = helpers[insn.imm].name
-                known = (buffers if name.startswith("buffer_") else tables) or {}
-                searched = [known[i] for i in analysis.constants.get(slot, ()) if i in known]
-                if name.startswith("buffer_") and not searched:
-                    raise CostError(f"{name} at slot {slot}: the size of its buffer is not known")
-                called = table.helper(name, searched)
-                found = Cost(found.fewest + called.fewest, found.most + called.most)
-            costs[slot, taken] = found
-        return costs[slot, taken]
+                name, declared = helpers[insn.imm]
+                given = (buffers if name.startswith("buffer_") else tables) or {}
+                found += costs.helper(name, declared, [given[i] for i in analysis.constants.get(slot, ()) if i in given])
+            known[slot, taken] = found
+        return known[slot, taken]
 
     def taken(node: Node, i: int) -> bool:
         return node.last[1].is_branch and node.succs[i][1] == "taken"
@@ -72,5 +68,6 @@ def time_of(analysis: Analysis, table: CostTable, helpers: Mapping[int, HelperSp
             for i in range(len(node.succs)):
                 if (node, i) in heavy.edges:
                     add(node.last[0], cost(node.last[0], taken(node, i)).most, heavy.edges[node, i])
-    return Time(heavy.weight + table.module.most, light + table.module.fewest,
+    module = costs.module
+    return Time(heavy.weight + module.most, light + module.fewest,
                 [Step(line, cycles, insns) for line, (cycles, insns) in lines.items()])
