@@ -11,7 +11,8 @@ from ..build import Compiled, Container
 from ..output import STDOUT, Failure, Table, count, put_json, say, write_files
 from .inputs import compile_options, json_option, listed, read_source, warnings
 from .judge import as_json as report_json
-from .judge import compiled, of_image, sealed, show_rejection
+from .deadlines import times
+from .judge import analysed, compiled, of_compiled, of_image, sealed, show_rejection
 
 FORMS = ("ir", "asm", "obj", "image", "bundle")
 DEFAULT_FORM = {"lpn": "bundle", "femto": "image", "xdp": "obj"}
@@ -37,7 +38,7 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], fuse: bo
 
     FILE.lpn makes the bundle FILE.lpnb and the source map FILE.map.json; of a
     container called NAME: NAME.lpnc (image), NAME.o, NAME.s, NAME.ll. Nothing is
-    written when the verifier refuses a container.
+    written when the verifier refuses a container, or a hook may miss its deadline.
     """
     given = read_source(file)
     program = given.program(without)
@@ -45,7 +46,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], fuse: bo
     result = compiled(program, target, fuse, level)
     judgements = sealed(result)
     rejected = [(c, report) for c, report in judgements if not report.accepted]
-    files = {} if rejected else files_of(result, emit or (DEFAULT_FORM[target],), given.stem)
+    late = missed(result) if not rejected and target == "lpn" else []
+    files = {} if rejected or late else files_of(result, emit or (DEFAULT_FORM[target],), given.stem)
     if files and folder == STDOUT:
         one = [data for name, data in files.items() if not name.endswith(".map.json")]
         if len(one) > 1:
@@ -67,9 +69,23 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], fuse: bo
     if rejected:
         say(f"lpnc: the verifier refuses {count(len(rejected), 'container')}: nothing is written", err=True)
         return 1
+    if late:
+        say(f"lpnc: {count(len(late), 'deadline')} may be missed: nothing is written; lpnc verify --path shows where the time goes", err=True)
+        return 1
     if not as_json:
         say("wrote " + ", ".join(str(Path(folder) / name) for name in files))
     return 0
+
+
+def missed(result: Compiled) -> list[str]:
+    """What hooks with a deadline or a jitter may do wrong; said to the user."""
+    if not any(hook.within or hook.jitter for hook in result.bundle.hooks):
+        return []
+    units = of_compiled(result)
+    out = [each.violation() for each in times(units, analysed(units)).violations]
+    for text in out:
+        say(text, style="red", err=True)
+    return out
 
 
 #: Files of images, by target; `lpnc` otherwise.

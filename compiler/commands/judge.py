@@ -9,7 +9,7 @@ from elftools.elf.elffile import ELFFile
 
 from lpn.lang import ast
 from lpn.verifier.descriptors import PROFILES
-from lpn.verifier.verify import Report, render, verify
+from lpn.verifier.verify import Analysis, Report, analyse, render
 
 from ..build import BuildError, Compiled, Container, compile_program
 from ..bundle import Bundle
@@ -39,8 +39,11 @@ class Unit:
     helpers: tuple[Helper, ...] = HELPERS       # what it may call
 
     def judge(self) -> Report:
-        return verify(self.text, PROFILES[self.profile], rodata=self.rodata, data=self.data, record_size=self.record_size,
-                      state_size=self.state_size, line_map=self.lines, contexts=self.contexts, helpers=self.helpers)
+        return self.analyse()[0]
+
+    def analyse(self) -> tuple[Report, Analysis | None]:
+        return analyse(self.text, PROFILES[self.profile], rodata=self.rodata, data=self.data, record_size=self.record_size,
+                       state_size=self.state_size, line_map=self.lines, contexts=self.contexts, helpers=self.helpers)
 
 
 @dataclass
@@ -49,6 +52,7 @@ class Units:
 
     items: list[Unit]
     sources: dict[str, list[str]]
+    bundle: Bundle | None = None                # what they belong to, where that is known
 
 
 def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[str, ...] = (),
@@ -60,7 +64,7 @@ def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[s
 def of_compiled(compiled: Compiled) -> Units:
     helpers = compiled.bundle.helpers()
     return Units([of_image(c.image, c.code.lines, compiled.target.name, compiled.contexts(c.name), helpers) for c in compiled.containers],
-                 {source.name: source.lines for source in compiled.program.sources})
+                 {source.name: source.lines for source in compiled.program.sources}, compiled.bundle)
 
 
 def of_input(given: Input, target: str | None = None, fuse: bool = False, without: Iterable[str] = (), level: int = 2,
@@ -76,12 +80,12 @@ def of_input(given: Input, target: str | None = None, fuse: bool = False, withou
     profile = target or "lpn"
     if given.kind == "image":
         image = given.decode(Image.from_bytes)
-        items = [of_image(image, maps.get(image.name, []), profile)]
+        items, bundle = [of_image(image, maps.get(image.name, []), profile)], None
     else:
         bundle = given.decode(Bundle.from_bytes)
         items = [of_image(image, maps.get(image.name, []), profile, bundle.contexts(image.name), bundle.helpers())
                  for image in bundle.modules]
-    return Units(items, source_texts(maps.values()))
+    return Units(items, source_texts(maps.values()), bundle)
 
 
 def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
@@ -111,8 +115,12 @@ def compiled(program: ast.Program, target: str = "lpn", fuse: bool = False, leve
 
 
 def judged(units: Units) -> list[tuple[Unit, Report]]:
+    return [(unit, report) for unit, report, _ in analysed(units)]
+
+
+def analysed(units: Units) -> list[tuple[Unit, Report, Analysis | None]]:
     with waiting("verifying"):
-        return [(unit, unit.judge()) for unit in units.items]
+        return [(unit, *unit.analyse()) for unit in units.items]
 
 
 def sealed(result: Compiled) -> list[tuple[Container, Report]]:

@@ -10,7 +10,8 @@ from lpn.verifier.descriptors import PROFILES
 
 from ..output import Failure, Table, count, put_json, say
 from .inputs import compile_options, json_option, read_bytes, read_input
-from .judge import Unit, Units, as_json as report_json, judged, of_input, show_rejection
+from .deadlines import WAYS, HookTime, Times, times
+from .judge import Unit, Units, analysed, as_json as report_json, of_input, show_rejection
 
 HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")
 
@@ -24,10 +25,13 @@ HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")
 @click.option("--state-size", type=click.IntRange(0, 65535), default=0, metavar="N", help="With --raw or an object: bytes of state.")
 @click.option("--rodata-size", type=click.IntRange(0, 1 << 20), default=0, metavar="N", help="With --raw: bytes of read-only data.")
 @click.option("--data-size", type=click.IntRange(0, 1 << 20), default=0, metavar="N", help="With --raw: bytes of data.")
+@click.option("--on", "way", type=click.Choice(sorted(WAYS)), default="thumb2", show_default=True,
+              help="How the node executes containers: what their worst-case time is computed for.")
+@click.option("--path", "show_path", is_flag=True, help="Show each module's longest path, by source line.")
 @compile_options
 @json_option
 def command(file: str | None, raw: str | None, profile: str | None, record_size: int, state_size: int, rodata_size: int,
-            data_size: int, fuse: bool, without: tuple[str, ...], level: int, as_json: bool) -> int:
+            data_size: int, way: str, show_path: bool, fuse: bool, without: tuple[str, ...], level: int, as_json: bool) -> int:
     """Prove that the containers of FILE keep the rules: a source (.lpn), a
     bundle (.lpnb), an image (.lpnc) or an eBPF object (.o).
 
@@ -38,8 +42,10 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
 
     Lines of a bundle or image come from the source map beside it. With --json,
     one object per module: name, accepted, rule, message, file, line, insn, stack,
-    insns, max_insns, wcet_cycles (null: not computed yet), certificate_bytes,
-    loops, clean32. Exit status 1 when a module is rejected.
+    insns, max_insns, wcet_cycles (null: not known), certificate_bytes, loops,
+    clean32, hooks (the chains it belongs to: event, within_us, wcet_cycles,
+    wcet_us, met). Exit status 1 when a module is rejected or a hook may miss
+    its deadline.
     """
     if (file is None) == (raw is None):
         raise click.UsageError("one of FILE and --raw is needed", click.get_current_context())
@@ -49,15 +55,17 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
     else:
         units = of_input(read_input(str(file)), profile, fuse, without, level,
                          {"record_size": record_size, "state_size": state_size})
-    judgements = judged(units)
+    found = analysed(units)
+    timed = times(units, found, way)
+    judgements = [(unit, report) for unit, report, _ in found]
     rejected = [(unit, report) for unit, report in judgements if not report.accepted]
     if as_json:
         for unit, report in judgements:
-            put_json(report_json(unit, report))
-        return int(bool(rejected))
+            put_json(report_json(unit, report) | {"hooks": [hook_json(each) for each in timed.hooks if unit.name in each.hook.chain]})
+        return int(bool(rejected or timed.violations))
     table = Table(["module", "verdict", ">instructions", ">executed at most", ">stack", ">worst-case time", ">certificate", "32-bit clean"])
     for unit, report in judgements:
-        cycles = "not computed yet" if report.wcet_cycles is None else f"{report.wcet_cycles:,} cycles"
+        cycles = "not known" if report.wcet_cycles is None else f"{report.wcet_cycles:,} cycles"
         if report.accepted:
             table.add(unit.name, "accepted", report.insns, report.max_insns, report.stack, cycles, unit.certificate,
                       "yes" if report.clean32 else "no")
@@ -66,9 +74,68 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
     table.show()
     for unit, report in rejected:
         show_rejection(report, unit.name, units.sources)
-    say(f"{count(len(judgements), 'module')}: {f'{len(rejected)} rejected' if rejected else 'all accepted'}",
-        style="red" if rejected else "green")
-    return int(bool(rejected))
+    for name, why in timed.unknown.items():
+        say(f"{name}: its worst-case time is not known: {why}")
+    show_hooks(timed)
+    if show_path:
+        show_paths(timed, units)
+    for each in timed.violations:
+        show_late(each, timed, units)
+    say(f"{count(len(judgements), 'module')}: {f'{len(rejected)} rejected' if rejected else 'all accepted'}"
+        + (f", {count(len(timed.violations), 'deadline')} may be missed" if timed.violations else ""),
+        style="red" if rejected or timed.violations else "green")
+    return int(bool(rejected or timed.violations))
+
+
+def hook_json(each: HookTime) -> dict:
+    most = each.cost.most if each.cost else None
+    return {"event": each.hook.event, "chain": list(each.hook.chain), "within_us": each.hook.within or None, "wcet_cycles": most,
+            "wcet_us": None if most is None else round(each.us(most), 1), "met": None if most is None else not each.violation()}
+
+
+def show_hooks(timed: Times) -> None:
+    """Each hook's worst case at the node's clock, beside its deadline."""
+    known = [each for each in timed.hooks if each.cost]
+    if not known:
+        return
+    say()
+    table = Table(["hook", "chain", ">worst case", f">at {timed.mhz} MHz", ">deadline", ">slack"])
+    for each in known:
+        assert each.cost is not None
+        us = each.us(each.cost.most)
+        table.add(each.hook.event, " -> ".join(each.hook.chain), f"{each.cost.most:,} cycles", f"{us:,.0f} us",
+                  f"{each.hook.within:,} us" if each.hook.within else None,
+                  f"{each.hook.within - us:,.0f} us" if each.hook.within else None, style="red" if each.violation() else "")
+    table.show()
+
+
+def show_paths(timed: Times, units: Units) -> None:
+    for name, time in timed.modules.items():
+        say()
+        table = Table([f"{name}: longest path", ">cycles", ">instructions", "source"])
+        for step in time.path:
+            table.add(*place(step.line), f"{step.cycles:,}", step.insns, source_line(step.line, units))
+        table.show()
+
+
+def place(line: object) -> tuple[str]:
+    return (f"{line[0]}:{line[1]}" if isinstance(line, tuple) else "" if line is None else f"line {line}",)
+
+
+def source_line(line: object, units: Units) -> str:
+    if not isinstance(line, tuple):
+        return ""
+    lines = units.sources.get(line[0], ())
+    return lines[line[1] - 1].strip() if 0 < line[1] <= len(lines) else ""
+
+
+def show_late(each: HookTime, timed: Times, units: Units) -> None:
+    """The deadline that is missed, and the lines that take most of the longest path."""
+    say(each.violation(), style="red")
+    for name, step in timed.longest(each):
+        say(f"  {step.cycles:>9,} cycles  {place(step.line)[0] or name}  {source_line(step.line, units)}")
+    say(f"  help: make these lines cheaper, or allow more time: within {each.us(each.cost.most if each.cost else 0) / 1000:,.2f} ms would do",
+        style="dim")
 
 
 def raw_bytes(given: str) -> bytes:

@@ -1,0 +1,118 @@
+"""Worst-case times of containers, and of hooks against their deadlines: what `verify` and `build` share."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lpn.verifier.cost import Cost, CostError, Costs, TableSize, load
+from lpn.verifier.rules import RULES
+from lpn.verifier.verify import Analysis, Report
+from lpn.verifier.wcet import Step, Time, time_of
+
+from ..bundle import Bundle, Hook, Table
+from .judge import Unit, Units
+
+DEADLINE = 36
+WAYS = {"thumb2": "translated to Thumb-2"}      #: how a node executes containers -> in words
+
+
+@dataclass
+class HookTime:
+    """A hook's chain on the node. `cost`: cycles, None where a module's are not known."""
+
+    hook: Hook
+    cost: Cost | None
+    mhz: int
+
+    def us(self, cycles: int) -> float:
+        return cycles / self.mhz
+
+    @property
+    def spread(self) -> float:
+        """Microseconds between the longest and the shortest run."""
+        return self.us(self.cost.most - self.cost.fewest) if self.cost else 0.0
+
+    @property
+    def late(self) -> bool:
+        return self.cost is not None and bool(self.hook.within) and self.us(self.cost.most) > self.hook.within
+
+    @property
+    def unsteady(self) -> bool:
+        return self.cost is not None and bool(self.hook.jitter) and self.spread > self.hook.jitter
+
+    @property
+    def name(self) -> str:
+        return "->".join(self.hook.chain) if self.hook.event in ("every", "after", "slot") else self.hook.event
+
+    def violation(self) -> str:
+        """What is wrong, in words; "" if nothing is."""
+        if self.cost is None:
+            return ""
+        rule = f"rule {DEADLINE} ({RULES[DEADLINE].name}): {self.name}"
+        if self.late:
+            return (f"{rule}: takes up to {self.cost.most:,} cycles, {self.us(self.cost.most):,.0f} us at {self.mhz} MHz, and its deadline is "
+                    f"{self.hook.within:,} us")
+        if self.unsteady:
+            return (f"{rule}: its runs differ by up to {self.spread:,.0f} us at {self.mhz} MHz, and its jitter is {self.hook.jitter:,} us")
+        return ""
+
+
+@dataclass
+class Times:
+    """Of every module, or why not; of every hook."""
+
+    modules: dict[str, Time]
+    unknown: dict[str, str]
+    hooks: list[HookTime]
+    mhz: int
+
+    @property
+    def violations(self) -> list[HookTime]:
+        return [each for each in self.hooks if each.violation()]
+
+    def longest(self, hook: HookTime, most: int = 5) -> list[tuple[str, Step]]:
+        """The steps of a chain's longest path that take most of the time."""
+        steps = [(name, step) for name in hook.hook.chain for step in self.modules[name].path]
+        return sorted(steps, key=lambda each: -each[1].cycles)[:most]
+
+
+def costs_of(unit: Unit, report: Report, way: str) -> Costs:
+    """Raises CostError."""
+    try:
+        from lpn.runtime.m3.code_costs import CodeCosts
+    except ImportError as e:
+        raise CostError(f"the times of Thumb instructions need capstone: pip install 'lpn[m3]' ({e})") from None
+    return CodeCosts(unit.text, report.clean32, report.stack, load(way))
+
+
+def table_size(table: Table) -> TableSize:
+    return TableSize(table.size, sum(field.bytes for field in table.key), len(table.key), table.action_data_bytes,
+                     all(field.kind == "exact" for field in table.key))
+
+
+def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], way: str = "thumb2") -> Times:
+    """Fills in the reports' `wcet_cycles`, and adds up chains."""
+    tables = {table.index: table_size(table) for table in units.bundle.tables} if units.bundle else {}
+    found, unknown, mhz = {}, {}, load(way).mhz
+    for unit, report, analysis in judgements:
+        if analysis is None or unit.profile != "lpn":
+            continue
+        helpers = {helper.number: (helper.name, helper.cost_cycles) for helper in unit.helpers}
+        try:
+            found[unit.name] = time_of(analysis, costs_of(unit, report, way), helpers, tables, unit.lines)
+            report.wcet_cycles = found[unit.name].worst
+        except CostError as e:
+            unknown[unit.name] = str(e)
+    return Times(found, unknown, hook_times(units.bundle, found, way) if units.bundle else [], mhz)
+
+
+def hook_times(bundle: Bundle, found: dict[str, Time], way: str) -> list[HookTime]:
+    engine = load(way)
+    out = []
+    for hook in bundle.hooks:
+        cost: Cost | None = None
+        if all(name in found for name in hook.chain):
+            cost = engine.chain(bundle.record_size)
+            for name in hook.chain:
+                cost += Cost(found[name].best, found[name].worst)
+        out.append(HookTime(hook, cost, engine.mhz))
+    return out

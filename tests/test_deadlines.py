@@ -1,0 +1,136 @@
+"""Worst-case times of whole chains: no run on the emulated core exceeds its bound, and a deadline that may be missed is refused."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli import lpnc
+from hypothesis import given, settings, strategies as st
+
+from lpn.compiler.commands.deadlines import times
+from lpn.compiler.commands.judge import analysed, of_compiled, sealed
+from lpn.compiler.build import compile_program
+from lpn.lang.check import check
+from lpn.lang.loader import load
+from lpn.runtime import capture
+from lpn.runtime.engines import EngineUnavailable, get_engine
+from lpn.verifier.cost import load as load_costs
+
+ROOT = Path(__file__).parents[1]
+FRAMES = [frame.data for frame in capture.read(ROOT / "examples/udp/captures/riot_udp.pcap") if frame.data]
+
+
+def objects(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def needs_the_core():
+    try:
+        get_engine("thumb2")
+    except EngineUnavailable as e:
+        pytest.skip(str(e))
+
+
+class Bounded:
+    """A program on the core, each run compared with its bound."""
+
+    def __init__(self, path: Path, fuse: bool) -> None:
+        compiled = compile_program(check(load(path)), "lpn", fuse, 2)
+        sealed(compiled)
+        units = of_compiled(compiled)
+        self.times = times(units, analysed(units))
+        assert not self.times.unknown
+        self.cost = next(each.cost for each in self.times.hooks if each.hook.event == "radio.rx_done")
+        self.program = get_engine("thumb2").load(compiled.bundle)
+        self.worst = 0
+
+    def run(self, frame: bytes) -> None:
+        result = self.program.run(frame)
+        assert result.fault is None
+        assert self.cost.fewest <= result.cycles
+        assert result.flash_cycles <= self.cost.most
+        self.worst = max(self.worst, result.flash_cycles)
+
+
+@pytest.mark.parametrize("fuse", [False, True], ids=["chain", "fused"])
+@pytest.mark.parametrize("name", ["examples/udp/udp.lpn", "examples/forwarding/forwarding.lpn", "tests/bench/udp_tx.lpn"])
+def test_no_frame_takes_longer_than_the_bound(name, fuse):
+    bounded = Bounded(ROOT / name, fuse)
+    for frame in FRAMES[::3]:
+        bounded.run(frame)
+
+
+@pytest.fixture(scope="module")
+def udp():
+    try:
+        get_engine("thumb2")
+    except EngineUnavailable as e:
+        pytest.skip(str(e))
+    return Bounded(ROOT / "examples/udp/udp.lpn", False)
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_no_packet_takes_longer_than_the_bound(udp, data):
+    """Recorded frames with octets changed, cut and lengthened: `target` would push them towards the bound."""
+    frame = bytearray(data.draw(st.sampled_from(FRAMES)))
+    for at, value in data.draw(st.lists(st.tuples(st.integers(0, 127), st.integers(0, 255)), max_size=4)):
+        if at < len(frame):
+            frame[at] = value
+    udp.run(bytes(frame[:data.draw(st.integers(0, len(frame)))]) + data.draw(st.sampled_from([b"", bytes(64), b"\xff" * 1900])))
+
+
+PROGRAM = """
+header H {{ bit<8> n; bit<8> sum; }}
+struct headers {{ H h; }}
+parser P(packet pkt, out headers h) {{ state start {{ pkt.extract(h.h); transition accept; }} }}
+processor Q(inout headers h, inout meta m) {{
+    register<bit<8>>[200] seen;
+    apply {{
+        for (i in 0..200) {{ h.h.sum = h.h.sum + seen[i]; }}
+        m.verdict = DELIVER;
+    }}
+}}
+protocol N {{ on radio.rx_done : P -> Q within {within}; }}
+"""
+
+
+def test_a_deadline_that_may_be_missed_is_refused(tmp_path):
+    path = tmp_path / "late.lpn"
+    path.write_text(PROGRAM.format(within="80 us"))
+    result = lpnc("verify", path)
+    assert result.exit_code == 1
+    assert "rule 36 (deadline): radio.rx_done: takes up to " in result.output and "its deadline is 80 us" in result.output
+    assert "for (i in 0..200)" in result.output and "1 deadline may be missed" in result.output
+    rows = objects(lpnc("verify", path, "--json").stdout)
+    assert [row["hooks"][0]["met"] for row in rows] == [False, False]
+    assert all(row["accepted"] and row["wcet_cycles"] > 0 for row in rows)
+    built = lpnc("build", path, "-o", tmp_path / "out")
+    assert built.exit_code == 1 and "nothing is written" in built.output
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+def test_a_deadline_that_is_met(tmp_path):
+    path = tmp_path / "fine.lpn"
+    path.write_text(PROGRAM.format(within="4 ms"))
+    result = lpnc("verify", path, "--path")
+    assert result.exit_code == 0
+    assert "longest path" in result.output and "4,000 us" in result.output
+    assert lpnc("build", path, "-o", tmp_path / "out").exit_code == 0
+    assert all(row["hooks"][0]["met"] for row in objects(lpnc("verify", path, "--json").stdout))
+
+
+def test_the_table_is_what_is_measured():
+    """The figures still hold for the engine as it is: measured anew, none is above the table."""
+    from lpn.runtime.m3 import measure
+    table = load_costs("thumb2").raw
+    one = measure.cycles(measure.EMPTY)
+    assert one <= table["chain"][1] + 8 * table["chain"][2] + table["module"][1]
+    assert measure.cycles(measure.EMPTY, measure.EMPTY) - one <= table["module"][1]
+    assert measure.cycles(measure.EMPTY, record=300) <= table["chain"][1] + 300 * table["chain"][2] + table["module"][1]
+    probe, field, byte, data = table["tables"]
+    for kind in ("lpm", "range"):
+        assert measure.lookup(kind, 8, 2, 11) <= table["helpers"]["lookup"][1] + 11 * (probe + 2 * field + 8 * byte) + 4 * data
+    assert json.dumps(table)
