@@ -13,8 +13,7 @@ from lpn.lang.loader import load as load_source
 from lpn.runtime import capture
 from lpn.runtime.engines import EngineUnavailable, get_engine
 from lpn.verifier import LPN, analyse
-from lpn.verifier.cost import FOLDER, load
-from lpn.verifier.verify import _helpers as helper_rows
+from lpn.verifier.cost import FOLDER, TableSize, load
 from lpn.verifier.wcet import time_of
 
 try:
@@ -37,10 +36,11 @@ def test_every_instruction_and_helper_has_a_cost(name):
         swap, atomic = op in (0xD4, 0xD7, 0xDC), op & 0xE7 == 0xC3
         for imm in (16, 32, 64) if swap else (0x100, 0x110) if atomic else (0, 16):
             for taken in (False, True):
-                cost = table.insn(Instruction(op, imm=imm), frozenset(["pkt"]) if op & 7 in (1, 2, 3) else frozenset(), taken)
+                cost = table.insn(0, Instruction(op, imm=imm), frozenset(["pkt"]) if op & 7 in (1, 2, 3) else frozenset(), taken)
                 assert 0 <= cost.fewest <= cost.most
     for helper in HELPERS:
-        assert 0 < table.helper(helper.name, []).fewest <= table.helper(helper.name, []).most
+        cost = table.helper(helper.name, helper.cost_cycles, [TableSize(4, 4)])
+        assert 0 < cost.fewest <= cost.most
     assert 0 < table.module.fewest <= table.module.most and 0 < table.chain.fewest <= table.chain.most
 
 
@@ -75,7 +75,7 @@ def test_no_run_takes_longer_or_less(name):
     image = compiled.containers[0].image
     _, analysis = analyse(image.text, LPN, rodata=len(image.rodata), data=len(image.data), record_size=compiled.record_size,
                           state_size=compiled.state.size)
-    bound = time_of(analysis, load(name), helper_rows(None))
+    bound = time_of(analysis, load(name), {h.number: (h.name, h.cost_cycles) for h in HELPERS})
     program = M3Program(compiled.bundle, 10_000, core=Core(window="lpn_execute"))
     program.set_state(compiled.initial_state(None))
     results = [program.run(frame.data) for frame in list(capture.read(RECORDING))[:60]]

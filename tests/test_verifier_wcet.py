@@ -14,10 +14,14 @@ import instrumented                                                # noqa: E402
 from lpn.compiler.asm import AsmError, assemble                    # noqa: E402
 from lpn.compiler.isa import OPCODES                               # noqa: E402
 from lpn.verifier import LPN, analyse                              # noqa: E402
-from lpn.verifier.cost import CostError, CostTable, TableSize   # noqa: E402
+from lpn.verifier.cost import Cost, CostError, CostTable, TableSize   # noqa: E402
 from lpn.verifier.wcet import time_of                              # noqa: E402
 
 SIZES = (("rec", 64), ("state", 32), ("out", 256))
+
+
+def table_of(insns, module, helpers) -> CostTable:
+    return CostTable("made up", 72, "", module, Cost(0, 0), {key: Cost(*cost) for key, cost in insns.items()}, helpers)
 
 
 def table(draw) -> CostTable:
@@ -27,7 +31,7 @@ def table(draw) -> CostTable:
         for suffix in ("", " taken"):
             low = draw(1, 20)
             insns[f"0x{op:02x}{suffix}"] = [low, low + draw(0, 9)]
-    return CostTable("random", 72, "drawn", {"insns": insns, "module": [3, 7]})
+    return table_of(insns, Cost(3, 7), {})
 
 
 class Clock:
@@ -35,7 +39,7 @@ class Clock:
 
     def __init__(self, costs: CostTable, text: bytes):
         self.costs, self.ops = costs, [struct.unpack_from("<BBhi", text, at) for at in range(0, len(text), 8)]
-        self.most, self.fewest, self.before = costs.module().most, costs.module().fewest, None
+        self.most, self.fewest, self.before = costs.module.most, costs.module.fewest, None
 
     def __call__(self, pc, r, machine):
         if self.before is not None:
@@ -48,9 +52,9 @@ class Clock:
             ways = {True} if op in (0x05, 0x06) else {True, False} if off == 0 else {following != pc + 1}   # off 0: who knows
         else:
             ways = {False}
-        costs = [self.costs.raw["insns"][f"0x{op:02x}{' taken' if taken else ''}"] for taken in ways]
-        self.most += min(most for _, most in costs)
-        self.fewest += max(fewest for fewest, _ in costs)
+        costs = [self.costs.insns[f"0x{op:02x}{' taken' if taken else ''}"] for taken in ways]
+        self.most += min(cost.most for cost in costs)
+        self.fewest += max(cost.fewest for cost in costs)
 
     def end(self):
         self.add(self.before, None)
@@ -69,7 +73,7 @@ def test_every_run_is_within_the_bounds(data, seed):
         return
     costs = table(lambda low, high: rng.randint(low, high))
     bound = time_of(analysis, costs, {})
-    assert sum(step.cycles for step in bound.path) + costs.module().most == bound.worst
+    assert sum(step.cycles for step in bound.path) + costs.module.most == bound.worst
     for n in (0, 1, 8, 64, 200):
         machine = instrumented.Machine(text, rng.randbytes(n), sizes=SIZES, fill=rng.randbytes)
         clock = Clock(costs, text)
@@ -81,9 +85,8 @@ def test_every_run_is_within_the_bounds(data, seed):
 
 def flat(**more) -> CostTable:
     """Each instruction one cycle."""
-    return CostTable("flat", 72, "one each", {
-        "insns": {f"0x{op:02x}": [1, 1] for op in OPCODES} | more, "module": [0, 0],
-        "helpers": {"clock_us": [10, 100], "lookup": [10, 100], "*": [1, 2]}, "tables": [5, 3, 2, 1]})
+    return table_of({f"0x{op:02x}": [1, 1] for op in OPCODES} | more, Cost(0, 0),
+                    {"clock_us": {"call": [10, 100]}, "lookup": {"call": [10, 100], "entry": [5, 2, 3]}})
 
 
 def times(source, costs, tables=None):
@@ -114,19 +117,18 @@ def test_an_access_costs_what_its_region_costs():
 def test_a_lookup_costs_what_its_table_holds():
     code = ("*(u32 *)(r10 - 8) = 0\n*(u32 *)(r10 - 4) = 0\nw1 = 3\nr2 = r10\nr2 += -8\nw3 = 4\nr4 = r10\nr4 += -4\nw5 = 4\n"
             "call 1\nw0 = 0\nexit")
-    assert times(code, flat(), {3: TableSize(16, 4)}).worst == 12 + 100 + 16 * (5 + 3 + 2 * 4)
-    assert times(code, flat(), {3: TableSize(16, 4, 2, 6)}).worst == 12 + 100 + 16 * (5 + 3 * 2 + 2 * 4) + 6
-    assert times(code, flat(), {3: TableSize(16, 4, exact=True)}).worst == 12 + 100 + 6 * (5 + 3 + 2 * 4)
+    assert times(code, flat(), {3: TableSize(16, 4)}).worst == 12 + 100 + 16 * (5 + 2 * 4)
+    assert times(code, flat(), {3: TableSize(16, 4, 2)}).worst == 12 + 100 + 16 * (5 + 3 + 2 * 4)
     with pytest.raises(CostError, match="not known"):
         times(code, flat())
 
 
 def test_what_the_platform_does_costs_what_is_declared():
-    assert times("w1 = 0\nw2 = 0\ncall 3\nw0 = 0\nexit", flat()).worst == 5 + 2 + 77
+    assert times("w1 = 0\nw2 = 0\ncall 3\nw0 = 0\nexit", flat()).worst == 5 + 100 + 77
 
 
 def test_an_unknown_cost_is_refused():
     costs = flat()
-    del costs.raw["insns"]["0x95"]
+    del costs.insns["0x95"]
     with pytest.raises(CostError, match="does not know opcode 0x95"):
         times("r0 = 0\nexit", costs)

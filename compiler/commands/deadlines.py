@@ -12,7 +12,9 @@ from ..bundle import Bundle, Hook, Table
 from .judge import Unit, Units
 
 DEADLINE = 36
-WAYS = {"thumb2": "translated to Thumb-2"}      #: how a node executes containers -> in words
+#: How a node executes containers -> in words.
+WAYS = {"thumb2": "translated to Thumb-2", "m3": "interpreted"}
+ENGINE = "thumb2"                               #: the table with what a chain itself costs, however its containers run
 
 
 @dataclass
@@ -77,6 +79,8 @@ class Times:
 
 def costs_of(unit: Unit, report: Report, way: str) -> Costs:
     """Raises CostError."""
+    if way == "m3":
+        return load("m3_interpreter" if report.clean32 else "m3_wide")
     try:
         from lpn.runtime.m3.code_costs import CodeCosts
     except ImportError as e:
@@ -85,14 +89,14 @@ def costs_of(unit: Unit, report: Report, way: str) -> Costs:
 
 
 def table_size(table: Table) -> TableSize:
-    return TableSize(table.size, sum(field.bytes for field in table.key), len(table.key), table.action_data_bytes,
-                     all(field.kind == "exact" for field in table.key))
+    return TableSize(table.size, sum(field.bytes for field in table.key), len(table.key))
 
 
 def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], way: str = "thumb2") -> Times:
     """Fills in the reports' `wcet_cycles`, and adds up chains."""
     tables = {table.index: table_size(table) for table in units.bundle.tables} if units.bundle else {}
-    found, unknown, mhz = {}, {}, load(way).mhz
+    found: dict[str, Time] = {}
+    unknown: dict[str, str] = {}
     for unit, report, analysis in judgements:
         if analysis is None or unit.profile != "lpn":
             continue
@@ -102,16 +106,16 @@ def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], 
             report.wcet_cycles = found[unit.name].worst
         except CostError as e:
             unknown[unit.name] = str(e)
-    return Times(found, unknown, hook_times(units.bundle, found, way) if units.bundle else [], mhz)
+    return Times(found, unknown, hook_times(units.bundle, found) if units.bundle else [], load(ENGINE).mhz)
 
 
-def hook_times(bundle: Bundle, found: dict[str, Time], way: str) -> list[HookTime]:
-    engine = load(way)
+def hook_times(bundle: Bundle, found: dict[str, Time]) -> list[HookTime]:
+    engine = load(ENGINE)
     out = []
     for hook in bundle.hooks:
         cost: Cost | None = None
         if all(name in found for name in hook.chain):
-            cost = engine.chain(bundle.record_size)
+            cost = engine.chain_of(bundle.record_size)
             for name in hook.chain:
                 cost += Cost(found[name].best, found[name].worst)
         out.append(HookTime(hook, cost, engine.mhz))
