@@ -8,7 +8,7 @@ from lpn.verifier.rules import RULES
 from lpn.verifier.verify import Analysis, Report
 from lpn.verifier.wcet import Step, Time, time_of
 
-from ..bundle import Bundle, Hook, Table
+from ..bundle import Buffer, Bundle, Hook, Table
 from .judge import Unit, Units
 
 DEADLINE = 36
@@ -92,9 +92,14 @@ def table_size(table: Table) -> TableSize:
     return TableSize(table.size, sum(field.bytes for field in table.key), len(table.key))
 
 
+def buffer_size(buffer: Buffer) -> TableSize:
+    return TableSize(buffer.entries, sum((bits + 7) // 8 for bits in buffer.key), octets=buffer.size)
+
+
 def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], way: str = "thumb2") -> Times:
     """Fills in the reports' `wcet_cycles`, and adds up chains."""
     tables = {table.index: table_size(table) for table in units.bundle.tables} if units.bundle else {}
+    buffers = {i: buffer_size(buffer) for i, buffer in enumerate(units.bundle.buffers)} if units.bundle else {}
     found: dict[str, Time] = {}
     unknown: dict[str, str] = {}
     for unit, report, analysis in judgements:
@@ -102,7 +107,7 @@ def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], 
             continue
         helpers = {helper.number: (helper.name, helper.cost_cycles) for helper in unit.helpers}
         try:
-            found[unit.name] = time_of(analysis, costs_of(unit, report, way), helpers, tables, unit.lines)
+            found[unit.name] = time_of(analysis, costs_of(unit, report, way), helpers, tables, unit.lines, buffers)
             report.wcet_cycles = found[unit.name].worst
         except CostError as e:
             unknown[unit.name] = str(e)

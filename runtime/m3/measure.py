@@ -76,7 +76,8 @@ def measure() -> dict:
     shapes = product(("exact", "lpm", "ternary", "range"), ((1, 1), (4, 1), (16, 1), (16, 4)), (1, 5, 24))
     base = max(lookup(kind, size, fields, n) - n * (slopes[0] + slopes[1] * size + slopes[2] * (fields - 1))
                for kind, (size, fields), n in shapes)
-    helpers = {h.name: {"call": [1, call + h.cost_cycles]} for h in HELPERS}
+    helpers = {h.name: {"call": [1, call + h.cost_cycles]} | ({"entry": list(h.grows[:2]), "octet": [h.grows[2]]} if any(h.grows) else {})
+               for h in HELPERS}
     for name in ("clock_us", "trace"):
         helpers[name] = {"call": [1, call]}
     helpers["lookup"] = {"call": [1, base], "entry": slopes}
