@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cli import TAG, lpnc, make_capture
-from lpn.compiler.packet_test import run as runs
+from lpn.compiler.packet_test import run as runs, timeline
 from lpn.compiler.packet_test.run import Suite
 from lpn.lang.diagnostics import DiagnosticError
 from lpn.lang.source import Source
@@ -293,9 +293,9 @@ def test_mistakes_about_time_lines(beside, steps, message):
 
 
 def test_time_lines_that_differ_fail(beside, monkeypatch):
-    real = runs.reference_node
+    real = timeline.reference_node
     slow = {"radio": Radio(True), "costs": Costs(0, command_us=3)}
-    monkeypatch.setattr(runs, "reference_node", lambda program, given, address, **options: real(program, given, address, **options | slow))
+    monkeypatch.setattr(timeline, "reference_node", lambda program, given, address, **options: real(program, given, address, **options | slow))
     status, text = beside('test "it" { events { until 50 ms } }', "timed")
     assert status == 1 and "engine and reference differ in record" in text
 

@@ -73,12 +73,13 @@ class Parser:
             raise self.fail(what)
         return self.next()
 
-    def qualified(self, what: str) -> tuple[str, Span]:
+    def qualified(self, what: str, numbers: bool = False) -> tuple[str, Span]:
+        """`a.b`; with `numbers` also `a.b.0`."""
         first = self.name(what)
         text, span = first.text, first.span
         while self.sees("."):
             self.next()
-            part = self.name("a name behind '.'")
+            part = self.next() if numbers and self.here.kind == "number" else self.name("a name behind '.'")
             text, span = f"{text}.{part.text}", span.to(part.span)
         return text, span
 
@@ -200,7 +201,7 @@ class Parser:
         none = self.take("no") is not None
         out = model.ExpectRecord(begin, self.next().text)
         if out.what in ("run", "overrun"):
-            out.name, _ = self.qualified("a hook's name")
+            out.name, _ = self.qualified("a hook's name", numbers=True)
             out.word = self.next().text if out.what == "run" and self.sees(*VERDICTS) else ""
         else:
             out.word = self.next().text if out.what == "sent" and self.sees(*RESULTS) else ""

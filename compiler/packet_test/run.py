@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,13 +16,11 @@ from lpn.lang.reference import NotSupported
 from lpn.lang.source import Source, Span
 from lpn.lang.types import Bits, Type
 from lpn.runtime.engines import EngineError, EngineUnavailable, Result
-from lpn.runtime.node import Costs, Node, NodeError, native_node
-from lpn.runtime.node_reference import ReferenceDispatch, ReferenceExecutor, reference_node
-from lpn.runtime.radio import Radio
-from lpn.runtime.timeline import Overrun, Ran, Received, Record, Sent, length, meaning as same_meaning, row
+from lpn.runtime.node import Node, NodeError
+from lpn.runtime.timeline import row
 
 from ..build import Compiled, compile_program
-from ..runner import ENGINES, Cells, Runner, compiled_cells, make_runner, reference_cells
+from ..runner import ENGINES, Cells, Runner, make_runner
 from . import model
 from .make import build, combined, refused
 from .match import Comparison, Difference, compare_fields, compare_octets, pattern_text, value_text
@@ -30,6 +28,7 @@ from .names import Scribe
 from .parse import parse
 from .resolve import Resolver
 from .show import Failure
+from .timeline import NODES, cells_of, difference, live, of_kind, told
 
 WORD = 0xFFFF_FFFF
 COMPARE: dict[str, Callable[[int, int], bool]] = {
@@ -99,8 +98,26 @@ class Suite:
         """Fresh ones; the scribe is the reference's."""
         if self.compiled is None and set(self.engines) - {"reference", "kernel"}:
             self.compiled = compile_program(self.program, "lpn", self.fuse)
+        if not self.program.chain:
+            return {name: NoChain() for name in self.engines}
         return {name: scribe if name == "reference" else make_runner(name, self.program, None, compiled=self.compiled)
                 for name in self.engines}
+
+
+class NoChain(Runner):
+    """Stands for a program that takes no received frames: it can only live through events."""
+
+    def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
+        raise EngineError("the program has no chain for received frames: use events { ... }")
+
+    def cells(self) -> Cells:
+        raise EngineError("the program has no chain for received frames: its state is there behind events { ... }")
+
+    def set_cell(self, cell: control.Cell) -> None:
+        pass                                    # its nodes begin with it
+
+    def set_entries(self, table: ast.Table, entries: list[control.Entry]) -> None:
+        pass
 
 
 class Run:
@@ -152,10 +169,7 @@ class Run:
         elif isinstance(step, model.ExpectRecord):
             self.record(step)
         elif isinstance(step, model.ExpectRadio):
-            node = next(iter(self.nodes.values()))
-            share = 100 * node.radio_state.on_time(0, node.time) / max(node.time, 1)
-            if not COMPARE[step.op](share, step.percent):
-                self.fail(f"the radio is on for {share:.2f} % of the time, not {step.op} {step.percent} %", step.span)
+            self.radio(step)
         elif isinstance(step, model.Settings):
             self.meta.update(step.meta)
         elif isinstance(step, model.Wait):
@@ -211,66 +225,45 @@ class Run:
     # ------------------------------------------------------------ a node and its time line
 
     def events(self, step: model.Events) -> None:
-        """Both kinds of node go through the events; without the time that instructions take, as only one counts them."""
         assert step.script is not None
-        names = [name for name in self.runners if name in ("engine", "reference")]
+        names = [name for name in self.runners if name in NODES]
         if not names:
-            self.fail("a node runs in engine and reference only", step.span)
-        address = {**step.script.node, **{key: value for key, value in self.meta.items() if key.startswith("node_")}}
-        for name in names:
-            options = {"radio": Radio(step.script.radio_on), "costs": Costs(0), "start": step.script.clock}
-            if name == "reference":
-                node = reference_node(self.program, self.given, address, **options)
-            else:
-                made = self.suite.compiled
-                assert made is not None
-                node = native_node(made.bundle, address, state=made.initial_state(self.given), entries=made.entries(self.given), **options)
-            step.script.apply(node)
-            try:
-                node.run(step.script.until)
-            except NodeError as e:
-                self.fail(str(e), step.span)
-            self.nodes[name] = node
-        self.agree_on_records(step)
-
-    def agree_on_records(self, step: model.Events) -> None:
-        (first, one), *others = self.nodes.items()
-        mine = one.sorted_records()
-        for name, other in others:
-            theirs = other.sorted_records()
-            for at in range(max(len(mine), len(theirs))):
-                pair = [records[at] if at < len(records) else None for records in (mine, theirs)]
-                if pair[0] is None or pair[1] is None or same_meaning(pair[0]) != same_meaning(pair[1]):
-                    shown = ["nothing more" if each is None else "  ".join(row(each)) for each in pair]
-                    self.fail(f"{first} and {name} differ in record {at + 1}", step.span, notes=[f"{first}: {shown[0]}", f"{name}: {shown[1]}"])
+            self.fail(f"a node runs in {' and '.join(NODES)} only", step.span)
+        try:
+            self.nodes = live(self.program, self.suite.compiled, step.script, names, self.given, self.meta)
+        except NodeError as e:
+            self.fail(str(e), step.span)
+        found = difference(self.nodes)
+        if found is not None:
+            number, told_by = found
+            self.fail(f"{' and '.join(told_by)} differ in record {number}", step.span, notes=[f"{name}: {text}" for name, text in told_by.items()])
 
     def record(self, step: model.ExpectRecord) -> None:
         node = next(iter(self.nodes.values()))
         if step.name and step.name not in node.dispatch.names:
             near = get_close_matches(step.name, node.dispatch.names, 1)
-            raise refused(f"there is no hook {step.name!r}", step.span, f"did you mean {near[0]}?" if near else f"there are {', '.join(node.dispatch.names)}")
+            raise refused(f"there is no hook {step.name!r}", step.span,
+                          f"did you mean {near[0]}?" if near else f"there are {', '.join(node.dispatch.names)}")
         alike = [each for each in node.sorted_records() if of_kind(step, each)]
         fitting = [each for each in alike if step.at is None or step.at[0] <= each.time <= step.at[1]]
         fitting = [each for each in fitting if step.packet is None or not self.compare(step.packet, each.frame).differences]    # type: ignore[attr-defined]
         if not (step.times.holds(len(fitting)) if step.times is not None else fitting):
-            often = "" if step.times is None else f", {pattern_text(step.times, Bits(64, True))} times" if step.times.value or step.times.high else ", never"
             lines = ["  ".join(row(each)).rstrip() for each in alike]
-            self.fail(f"expected {told(step)}{often}: there {'is 1' if len(fitting) == 1 else f'are {len(fitting)}'}", step.span,
+            self.fail(f"expected {told(step)}: there {'is 1' if len(fitting) == 1 else f'are {len(fitting)}'}", step.span,
                       notes=(["on the time line:", *lines[:20], *["..."] * (len(lines) > 20)] if lines else ["the time line has none at any time"]))
+
+    def radio(self, step: model.ExpectRadio) -> None:
+        node = next(iter(self.nodes.values()))
+        share = 100 * node.radio_state.on_time(0, node.time) / max(node.time, 1)
+        if not COMPARE[step.op](share, step.percent):
+            self.fail(f"the radio is on for {share:.2f} % of the time, not {step.op} {step.percent} %", step.span)
 
     def cells(self, name: str) -> Cells:
         """The state in an engine now: the node's, if there is one."""
-        node = self.nodes.get(name)
-        if node is None:
-            return self.runners[name].cells()
-        if isinstance(node.dispatch, ReferenceDispatch):
-            assert isinstance(node.dispatch.executor, ReferenceExecutor)
-            return reference_cells(node.dispatch.executor.state)
-        assert self.suite.compiled is not None
-        return compiled_cells(self.suite.compiled, node.dispatch.state())       # type: ignore[attr-defined]
+        return cells_of(self.nodes[name], self.suite.compiled) if name in self.nodes else self.runners[name].cells()
 
     def agree_on_state(self) -> None:
-        if len(self.runners) < 2:
+        if len(self.runners) < 2 or not (self.nodes or self.program.chain):
             return
         (first, mine), *others = ((name, self.cells(name)) for name in self.nodes or self.runners)
         names = {decl: name for name, decl in control.declared(self.program)}
@@ -340,23 +333,6 @@ class Run:
         except NotSupported:
             return []
         return drawn if len(drawn) <= 60 else [*drawn[:20], "...", *drawn[-40:]]
-
-
-def of_kind(step: model.ExpectRecord, record: Record) -> bool:
-    """Whether a record is of the kind that is expected, whenever it was and whatever frame it has."""
-    if isinstance(record, Ran):
-        return step.what == "run" and record.hook == step.name and step.word in ("", record.verdict)
-    if isinstance(record, Overrun):
-        return step.what == "overrun" and record.hook == step.name
-    if isinstance(record, Sent):
-        return step.what == "sent" and step.word in ("", record.result)
-    return isinstance(record, Received) and step.what == record.fate
-
-
-def told(step: model.ExpectRecord) -> str:
-    what = {"run": f"a run of {step.name}", "overrun": f"an overrun of {step.name}", "sent": "a frame sent"}.get(step.what, f"a frame {step.what}")
-    at = "" if step.at is None else f" at {length(step.at[0])}" + (f" to {length(step.at[1])}" if step.at[1] > step.at[0] else "")
-    return f"{what}{' ' + step.word if step.word else ''}{' as written' if step.packet else ''}{at}"
 
 
 def wanted(step: model.Expect) -> str:

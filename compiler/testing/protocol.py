@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import note, strategies as st
 
 from lpn.compiler.build import Compiled, compile_program
+from lpn.compiler.packet_test.timeline import cells_of, difference, live
 from lpn.compiler.runner import Runner, make_runner
 from lpn.lang import ast, tables as control
 from lpn.lang.check import check
@@ -21,11 +22,14 @@ from lpn.lang.reference.modules import run_module
 from lpn.lang.reference.run import Run
 from lpn.lang.source import Source
 from lpn.runtime.engines import Result
+from lpn.runtime.events import read_events
+from lpn.runtime.node import Node
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import verify
 
 from . import packets
 from .entries import entries, given_tables
+from .events import scripts
 from .headers import fill, fresh
 from .numbers import Draw, Interest, circumstances, interest
 from .walk import Subject
@@ -138,6 +142,12 @@ class Protocol:
         """What is known beside the packet: rssi, lqi, time, node_short, ..., each there or not."""
         return circumstances()
 
+    def events(self, most: int = 12) -> st.SearchStrategy[str]:
+        """The text of an event file (docs/events.md): frames on the air, drawn along the parser if there is one, a busy channel,
+        results of sending, and the program's own events."""
+        frames = self.packets() if any(isinstance(module, ast.Parser) for module in self.program.chain) else self.arbitrary()
+        return scripts(self.program, frames, most)
+
     # ------------------------------------------------------------ runs
 
     def state(self, tables: Mapping[str, Any] | None = None) -> State:
@@ -165,7 +175,26 @@ class Protocol:
         """One packet on fresh state."""
         return self.runner(engine, fuse, tables).run(packet, {**self.node, **(meta or {})})
 
+    def live(self, events: str, engines: Sequence[str] = DEFAULT_ENGINES, tables: Mapping[str, Any] | None = None) -> dict[str, Node]:
+        """A node on a virtual clock in each engine, behind the events; `sorted_records()` is its time line."""
+        given = control.from_json(dict(tables), self.program) if tables else self.tables
+        compiled = self.compiled() if "engine" in engines else None
+        return live(self.program, compiled, read_events(events, "events"), engines, given, self.node)
+
     # ------------------------------------------------------------ properties
+
+    def nodes_agree(self, events: str, tables: Mapping[str, Any] | None = None) -> None:
+        """The C node and the reference's have the same time line and the same state in the end."""
+        nodes = self.live(events, tables=tables)
+        found = difference(nodes)
+        if found is not None:
+            number, said = found
+            raise AssertionError("\n".join([f"record {number} differs after", events, *(f"{name}: {text}" for name, text in said.items())]))
+        compiled, names = self.compiled(), {decl: name for name, decl in control.declared(self.program)}
+        (first, mine), (second, other) = ((name, cells_of(node, compiled)) for name, node in nodes.items())
+        for decl, rows in mine.items():
+            if other[decl] != rows:
+                raise AssertionError(f"{names[decl]} after\n{events}\n{first}: {rows}\n{second}: {other[decl]}")
 
     def engines_agree(self, packet: Packets, meta: Mapping[str, int] | None = None, engines: Sequence[str] = DEFAULT_ENGINES,
                       fuse: bool = False, tables: Mapping[str, Any] | None = None) -> None:
@@ -257,7 +286,7 @@ class Protocol:
             return
         before, after = self.found(packet), self.found(once)
         if before != after:
-            raise AssertionError(f"packet {packet.hex()} comes back as {once.hex()}, which is read differently:\n{difference(before, after)}")
+            raise AssertionError(f"packet {packet.hex()} comes back as {once.hex()}, which is read differently:\n{changes(before, after)}")
         again = self.rebuilt(once)
         if again != once:
             raise AssertionError(f"packet {packet.hex()} comes back as {once.hex()}, and that as {again.hex() if again is not None else None}")
@@ -307,6 +336,6 @@ def told(result: tuple[Any, ...]) -> str:
     return " ".join(str(part) for part in (verdict, reason, port, out.hex() if out is not None else None, effects or None) if part is not None)
 
 
-def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     return "\n".join(f"  {name}: {before.get(name)!r}, then {after.get(name)!r}"
                      for name in {**before, **after} if before.get(name) != after.get(name))
