@@ -304,6 +304,26 @@ def test_completion(session: Session, tmp_path: Path) -> None:
     session(work)
 
 
+def test_completion_of_enums_choices_and_stacks(session: Session) -> None:
+    path = ROOT / "examples/decompress/decompress.lpn"
+    text = path.read_text()
+
+    async def work(editor: Editor) -> None:
+        uri, _ = await editor.open(path, text)
+        for new, expected in (("verify(FrameType.", {"DATA", "ACK"}), ("h.mac.dst.", {"short", "ext"}), ("h.ext.", {"next", "last", "push_front"}),
+                              ("h.ext[1].", {"next_header", "data", "isValid"}), ("h.ext.last.", {"pad1", "length"}),
+                              ("link.", {"has_src", "dst"}), ("h.", {"mac", "ip", "inner_udp"}), ("x = contexts[2].", {"prefix", "length"})):
+            changed = text.replace("link = mac_link(h.mac);", new)
+            editor.change(uri, changed)
+            found = await editor.client.text_document_completion_async(
+                lsp.CompletionParams(lsp.TextDocumentIdentifier(uri), at(changed, "error.Secured);\n        " + new)))
+            assert isinstance(found, lsp.CompletionList)
+            labels = {one.label for one in found.items}
+            assert expected <= labels and "parser" not in labels, new
+        editor.client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+    session(work)
+
+
 def test_completion_in_a_file_that_never_was_a_program(session: Session, tmp_path: Path) -> None:
     async def work(editor: Editor) -> None:
         text = TAG.replace("h.tag.port = base[1];", "h.tag.")
