@@ -133,3 +133,20 @@ def test_order_and_repeats_do_not_matter(order, repeated, random) -> None:
     arrived = [one for several in datagrams([(data, 0) for data, _ in frames]) for one in several]
     sent = given_datagrams()
     assert sorted(arrived) == sorted((sent[1], sent[3]))
+
+
+@pytest.mark.skipif(corpus.CAPTURES is None, reason=corpus.ABSENT)
+@pytest.mark.parametrize("name, late", [("dtls_rpl_frag_a", []), ("thread_commissioning", []), ("rpl_collect_cooja", [15943])])
+def test_real_traffic(name: str, late: list[int]) -> None:
+    """What tshark puts together, octet for octet; it has no time-out, and here one datagram's last fragment comes too late."""
+    assert corpus.CAPTURES is not None
+    given_tables = tables.from_json(corpus.tables_for(name) or {}, PROGRAM)
+    runner = make_runner("engine", PROGRAM, given_tables, compiled=COMPILED)
+    wanted = {int(row["frame.number"]): bytes.fromhex(row["hex"]) for row in corpus.rows(corpus.CAPTURES / "expected" / f"{name}.bytes.tsv")
+              if row["data_source"].startswith("Reassembled")}
+    got = {}
+    for frame in read(corpus.path_of(name)):
+        if frame.fcs_ok is not False:
+            for one in runner.run(frame.data, {"clock": frame.time_us & 0xFFFF_FFFF}).completed:
+                got[frame.number] = one.out
+    assert got == {number: data for number, data in wanted.items() if number not in late} and set(late) <= set(wanted)
