@@ -210,7 +210,8 @@ class Run:
 
     def agree(self, step: model.Send, first: str, one: Result, name: str, other: Result) -> None:
         found = [Difference(what, None, str(a), str(b)) for what, a, b in (
-            ("verdict", one.verdict, other.verdict), ("reason", one.reason, other.reason), ("port", one.port, other.port)) if a != b]
+            ("verdict", one.verdict, other.verdict), ("reason", one.reason, other.reason), ("port", one.port, other.port),
+            ("effects", one.effects, other.effects)) if a != b]
         comparison = Comparison(b"")
         if one.out is not None and other.out is not None and one.out != other.out:
             pairs = [(octet, 0xFF) for octet in one.out]

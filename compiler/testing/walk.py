@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from hypothesis import strategies as st
 
 from lpn.compiler.generate_packets import put, write
 from lpn.lang import ast
 from lpn.lang.instances import walk
-from lpn.lang.reference.calls import Calls
 from lpn.lang.reference.codecs import Expand
-from lpn.lang.reference.expressions import COMPARE
 from lpn.lang.reference.headers import Instance
-from lpn.lang.reference.modules import module_scope, next_state, run_module
-from lpn.lang.reference.packet import Packet
+from lpn.lang.reference.modules import run_module
 from lpn.lang.reference.run import Run
 from lpn.lang.reference.scope import Scope
 from lpn.lang.reference.state import State
@@ -30,10 +26,10 @@ from lpn.lang.reference.values import NotSupported, Rejected, unsigned, width_of
 from .encodings import compressed
 from .headers import fill
 from .numbers import Draw, Interest, numbers, one_of, payloads
+from .steer import LONGEST, Again, LenientInstance, LenientRun, WalkingRun
 
 ATTEMPTS = 60                                   # of one packet
 MISSES = 4                                      # of one wish; more where it only says what to draw again
-LONGEST = 300                                   # octets of headers
 
 
 @dataclass
@@ -43,253 +39,6 @@ class Drawn:
     data: bytes
     fields: list[tuple[str, int, int]] = field(default_factory=list)
     accepted: bool = False
-
-
-class Again(Exception):
-    """Draw the header at `start` again; `wishes`: values for fields and parameters of headers, by where these begin."""
-
-    def __init__(self, start: int, wishes: dict[tuple[int, object], int]) -> None:
-        self.start, self.wishes = start, wishes
-
-
-class LenientInstance(Instance):
-    """A header whose equations are not checked: they are made true at the end."""
-
-    def holds(self) -> bool:
-        return self.valid
-
-    def allowed(self, item: ast.Field, sized: dict[ast.Field, int]) -> bool:
-        if item.equation is None:
-            return super().allowed(item, sized)
-        assert isinstance(self.run, LenientRun)
-        self.run.right[self, item] = self.equation(item)
-        return True
-
-
-class LenientRun(Run):
-    """`right`: what equations say at the moment when their header is taken, all that follows still ahead."""
-
-    def __init__(self, *args: Any) -> None:
-        self.right: dict[tuple[Instance, ast.Field], object] = {}
-        super().__init__(*args)
-
-    def new_header(self, decl, type_, name, args):
-        made = super().new_header(decl, type_, name, args)
-        if isinstance(made, Instance):
-            return LenientInstance(made.run, made.header, made.decl, made.name, made.args, made.derived)
-        return made
-
-    def extract(self, instance: Instance, codec, args: list[object]):
-        result = super().extract(instance, codec, args)
-        for item in instance.header.fields() if codec is not None else ():
-            if item.deferred and item.equation is not None:
-                self.right[instance, item] = instance.equation(item)
-        return result
-
-
-class GrowingPacket(Packet):
-    """Octets are drawn when somebody reads them."""
-
-    walker: "Walker"
-
-    def need(self, octets: int) -> None:
-        if len(self.data) < octets <= LONGEST:
-            self.data += self.walker.octets(octets - len(self.data))
-            self.walker.data = self.data
-
-    def bits(self, position: int, count: int) -> int:
-        self.need(-(-(position + count) // 8))
-        return super().bits(position, count)
-
-    def take(self, start: int, count: int) -> bytes:
-        self.need(start + count)
-        return super().take(start, count)
-
-    def advance(self, count: int) -> None:
-        self.need(self.payload + count)
-        super().advance(count)
-
-
-class WalkingCalls(Calls):
-    def do_verify(self, expr: ast.Call, scope: Scope) -> None:
-        assert isinstance(self.run, WalkingRun)
-        if not self.run.evaluate(expr.args[0], scope):
-            self.run.wish(expr.args[0], True, scope)
-        super().do_verify(expr, scope)
-
-
-class WalkingRun(LenientRun):
-    def __init__(self, walker: "Walker", *args: Any) -> None:
-        super().__init__(*args)
-        self.walker = walker
-        self.calls = WalkingCalls(self)
-        self.packet: GrowingPacket = GrowingPacket(walker.data)
-        self.packet.walker = walker
-        self.selects = 0
-
-    def extract(self, instance: Instance, codec, args: list[object]):
-        start = self.packet.payload
-        if start not in self.walker.drawn:
-            self.walker.header(start, instance, codec, args)
-            self.packet.data = self.walker.data
-        try:
-            result = super().extract(instance, codec, args)
-        except Rejected:
-            if codec is not None and self.walker.missed(("codec", start)):
-                self.walker.bar()
-                raise Again(start, {}) from None                # a row that asks for what is not there
-            raise
-        return result
-
-    def size_of_payload(self, instance: Instance | None) -> int:
-        """A parser that asks how much follows gets something to follow."""
-        if instance is None and self.packet.payload == len(self.packet.data) and self.walker.asked is None:
-            self.walker.asked = self.packet.payload
-            self.packet.data += self.walker.draw(payloads)
-            self.walker.data = self.packet.data
-        return super().size_of_payload(instance)
-
-    # ------------------------------------------------------------ the way through the states
-
-    def walk(self, parser: ast.Parser) -> None:
-        """As the parser runs, with an eye to the case that a select should take. Raises Rejected, Again."""
-        scope = module_scope(self, parser.params, parser.locals)
-        states = {state.name: state for state in parser.states}
-        entered = dict.fromkeys(states, 0)
-        state: ast.State | None = states["start"]
-        while state is not None:
-            entered[state.name] += 1
-            if state.max is not None and entered[state.name] > self.number(state.max, scope):
-                raise Rejected(f"{parser.name}.{state.name}")
-            self.statements.body(state.statements, scope)
-            if state.transition is not None and state.transition.select is not None:
-                self.steer(state.transition, scope)
-            state = next_state(self, states, state.transition, scope)
-
-    def steer(self, transition: ast.Transition, scope: Scope) -> None:
-        visit, self.selects = self.selects, self.selects + 1
-        case = self.walker.decision(visit, transition)
-        if case is None:
-            return
-        assert transition.select is not None
-        for expr, key in zip(transition.select, case.keys):
-            self.look_ahead(expr, key, scope)
-        values = [self.evaluate(each, scope) for each in transition.select]
-        taken = next((each for each in transition.cases if self.expressions.match_keys(values, each.keys, scope)), None)
-        if taken is case or taken is not None and taken.target != "reject" and any(isinstance(key, ast.DontCare) for key in case.keys):
-            return
-        wishes: dict[tuple[int, object], int] = {}
-        for expr, key, value in zip(transition.select, case.keys, values):
-            if not isinstance(key, ast.DontCare) and self.matches(value, key, scope):
-                continue
-            origin = self.origin(whole(expr), scope)
-            if isinstance(key, ast.DontCare):
-                if origin is not None and (other := self.elsewhere(origin, expr, transition, scope)):
-                    wishes[origin] = self.walker.draw(one_of(tuple(other)))
-                continue
-            if origin is None:
-                return
-            wishes[origin] = self.put_into(expr, self.walker.member(key, width_of(expr.type)), scope)
-        if wishes and self.walker.missed(("select", visit)):
-            raise Again(min(start for start, _ in wishes), wishes)
-
-    def elsewhere(self, origin: tuple[int, object], expr: ast.Expr, transition: ast.Transition, scope: Scope) -> list[int]:
-        """Values that no case of a select of one expression names: those that lead to its default."""
-        if transition.select is None or len(transition.select) != 1:
-            return []
-        named = [case.keys[0] for case in transition.cases if len(case.keys) == 1 and not isinstance(case.keys[0], ast.DontCare)]
-        start, place = origin
-        codec = next((taken.codec for taken in self.taken if taken.start == start), None)
-        known = [*self.walker.subject.wanted.get(place, []), *range(4)]
-        for item in self.walker.subject.looking(codec) if codec is not None else []:
-            known = self.walker.subject.reachable(item) if getattr(item.target, "decl", None) is place else known
-        return sorted({n for n in known if 0 <= n < 1 << width_of(expr.type) and not any(self.matches(n, key, scope) for key in named)})
-
-    def look_ahead(self, expr: ast.Expr, key: ast.Expr, scope: Scope) -> None:
-        """Octets that nobody has drawn yet and a select looks at: those of its case."""
-        part, shift = width_of(expr.type), 0
-        if isinstance(expr, ast.Slice):
-            expr, shift = expr.base, int(expr.lo.const or 0)
-        if not isinstance(expr, ast.Call) or expr.target != "lookahead" or self.packet.payload != len(self.packet.data):
-            return
-        width = width_of(expr.type)
-        if width % 8 == 0 and not isinstance(key, ast.DontCare):
-            mask = (1 << part) - 1 << shift
-            rest = self.walker.draw(numbers(width)) & ~mask if part < width else 0
-            self.packet.data += (rest | self.walker.member(key, part) << shift).to_bytes(width // 8, "big")
-            self.walker.data = self.packet.data
-
-    # ------------------------------------------------------------ wishes
-
-    def wish(self, cond: ast.Expr, truth: bool, scope: Scope) -> None:
-        """Raises Again if the headers can be drawn so that a condition holds."""
-        wishes = self.wanted(cond, truth, scope)
-        if wishes and self.walker.missed(("verify", id(cond), self.packet.payload)):
-            raise Again(min(start for start, _ in wishes), wishes)
-
-    def wanted(self, cond: ast.Expr, truth: bool, scope: Scope) -> dict[tuple[int, object], int]:
-        """What makes the condition so; empty where nothing is known."""
-        if isinstance(cond, ast.Unary) and cond.op == "!":
-            return self.wanted(cond.operand, not truth, scope)
-        if isinstance(cond, ast.Binary) and cond.op in ("&&", "||"):
-            both = (cond.op == "&&") == truth
-            sides = [side for side in (cond.left, cond.right) if bool(self.evaluate(side, scope)) != truth]
-            found = [self.wanted(side, truth, scope) for side in sides]
-            if both:
-                return {} if not all(found) else {key: value for one in found for key, value in one.items()}
-            return next((one for one in found if one), {})
-        if isinstance(cond, ast.Binary) and cond.op in ("==", "!=", "<", "<=", ">", ">="):
-            for side, other in ((cond.left, cond.right), (cond.right, cond.left)):
-                origin = self.origin(whole(side), scope)
-                if origin is not None and other.const is not None:
-                    fitting = [n for n in near(int(other.const), width_of(side.type))
-                               if self.compares(cond, side, n, int(other.const)) == truth]
-                    if fitting:
-                        return {origin: self.put_into(side, self.walker.draw(one_of(tuple(fitting))), scope)}
-        found = [origin for node in walk(cond) if isinstance(node, (ast.Member, ast.Name)) and (origin := self.origin(node, scope))]
-        return {(max(start for start, _ in found), "again"): 0} if found else {}     # draw what decides once more
-
-    def put_into(self, expr: ast.Expr, number: int, scope: Scope) -> int:
-        """The value of which `number` is the slice that an expression takes."""
-        if not isinstance(expr, ast.Slice):
-            return number
-        low, part = int(expr.lo.const or 0), width_of(expr.type)
-        return self.number(expr.base, scope) & ~((1 << part) - 1 << low) | number << low
-
-    def compares(self, cond: ast.Binary, side: ast.Expr, number: int, constant: int) -> bool:
-        return COMPARE[cond.op](number, constant) if side is cond.left else COMPARE[cond.op](constant, number)
-
-    def origin(self, expr: ast.Expr, scope: Scope) -> tuple[int, object] | None:
-        """The header (by where it begins) and its field or codec's parameter that a value comes from."""
-        while isinstance(expr, ast.Cast):
-            expr = expr.operand
-        if isinstance(expr, ast.Member) and isinstance(expr.decl, (ast.Field, ast.ChoiceArm)):
-            base = expr.base if isinstance(expr.decl, ast.Field) else getattr(expr.base, "base", None)
-            instance = self.evaluate(base, scope) if base is not None else None
-            start = max((taken.start for taken in self.taken if taken.instance is instance), default=None)
-            return None if start is None else (start, expr.decl)
-        if isinstance(expr, ast.Name) and isinstance(expr.decl, ast.VarDecl):
-            found = [origin for each in self.walker.assigned.get(expr.decl, []) if (origin := self.source(each, scope))]
-            return max(found, key=lambda one: one[0], default=None)
-        return None
-
-    def source(self, each: object, scope: Scope) -> tuple[int, object] | None:
-        """Of an assignment to a variable: an expression, or a codec with the parameter that gives it."""
-        if isinstance(each, tuple):
-            codec, param = each
-            start = max((taken.start for taken in self.taken if taken.codec is codec), default=None)
-            return None if start is None else (start, param)
-        return self.origin(each, scope) if isinstance(each, ast.Member) else None
-
-
-def whole(expr: ast.Expr) -> ast.Expr:
-    """What a slice is taken of."""
-    return expr.base if isinstance(expr, ast.Slice) else expr
-
-
-def near(constant: int, width: int) -> list[int]:
-    return sorted({n for n in (constant, constant - 1, constant + 1, 0, (1 << width) - 1) if 0 <= n < 1 << width},
-                  key=lambda n: n != constant)
 
 
 class Walker:
