@@ -26,9 +26,12 @@ def unannotated(program: ast.Program) -> list[str]:
     callees = {id(node.callee) for node in walk(program.decls) if isinstance(node, ast.Call)}
     bases = {id(node.base) for node in walk(program.decls) if isinstance(node, ast.Member) and isinstance(node.base, ast.Name) and node.base.type is None}
     bases |= {id(node.callee.base) for node in walk(program.decls) if isinstance(node, ast.Call) and isinstance(node.callee, ast.Member)}
+    switches = [node for node in walk(program.decls) if isinstance(node, ast.Switch)]
+    runs = {id(each) for one in switches if isinstance(one.value, ast.Member) and one.value.decl == "action_run"
+            for each in (one.value, *(key for keys, _ in one.cases for key in keys))}         # actions, which have no type
     out = []
     for node in walk(program.decls):
-        if isinstance(node, ast.Expr) and id(node) not in callees | bases:
+        if isinstance(node, ast.Expr) and id(node) not in callees | bases | runs:
             payload = isinstance(node, ast.Name) and node.decl == "payload"
             default = isinstance(node, ast.DontCare)
             if (node.type is None and not payload and not default) or isinstance(node.type, Integer):

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import click
 
-from ..output import Failure
+from ..output import Failure, say
 
 
 @click.command()
@@ -20,6 +20,8 @@ def command(stdio: bool) -> int:
     """
     if find_spec("pygls") is None:
         raise Failure("the language server needs the package pygls: pip install 'lpn[lsp]'")
+    if sys.stdin.isatty():
+        say("lpnc lsp: an editor starts this and speaks with it; docs/editor.md says how (ctrl-C ends it)", err=True)
     from lpn.lang.server.server import server
     # The protocol has standard output for itself, and closes it: whatever is printed goes where it does no harm.
     stream = os.fdopen(os.dup(sys.stdout.fileno()), "wb")

@@ -143,15 +143,11 @@ class Breaker:
             piece, follower = self.pieces[i], self.pieces[i + 1]
             ends = piece.to_line_end or follower.newlines > 0 or i + 1 == at and (follower.text == "" or own is not wish)
             start: Wish | None = None
-            leads = piece.annotation and own is not None
-            if piece.newlines or leads or before < 0 and i == 0:
+            if piece.newlines or piece.annotation and own is not None or i == 0:
                 start = own or (("cont", None) if ends else None)
-                if not ends and start is not None:
-                    led = True
-                elif ends:
-                    forced = led = False
-                    forced = own is None
-            if i and self.pieces[i - 1].to_line_end and start is None:
+                led = not ends and start is not None        # the token stands behind it, in the same line
+                forced = ends and own is None
+            elif self.pieces[i - 1].to_line_end:
                 start = own or ("cont", None)
             self.begin(i, start, at, fresh)
             fresh = fresh and start is None
