@@ -24,6 +24,7 @@ class Generator(Codecs, Parts):
         self.sets: list[tuple[str, Ty]] = []    # value sets of Rx
         self.global_actions: list[FunctionInfo] = []
         self.sends = self.radios = False
+        self.completing: list[str] = []         # buffers whose content has a chain of its own
 
     def program(self) -> Program:
         c = self.choose
@@ -84,6 +85,7 @@ class Generator(Codecs, Parts):
         if deparses:
             chain.append("Tx")
             text += self.deparser()
+        timed = timed and not self.completing
         if timed:
             text += self.timing()
         text += ["protocol Random version 1 {", *indent(self.bindings(chain, timed)), "}"]

@@ -109,7 +109,7 @@ class Parts(Tables):
         if c.chance(1, 2):
             self.counters = [(self.fresh("n"), 0)]
             lines.append(f"counter<{bit(self.width(64))}> {self.counters[0][0]};")
-        self.actions, self.applied, self.meters, self.in_action = [], [], [], True
+        self.actions, self.applied, self.meters, self.buffers, self.in_action = [], [], [], [], True
         for _ in range(c.number(1, 3)):
             body += self.statement(ctx, 1)
         self.in_action = False
@@ -127,7 +127,7 @@ class Parts(Tables):
             lines.append(self.register(own, "w"))               # type: ignore[attr-defined]
         self.counters = [(self.fresh("n"), c.pick((0, 4)))]
         lines.append(f"counter<bit<16>>{f'[{self.counters[0][1]}]' if self.counters[0][1] else ''} {self.counters[0][0]};")
-        self.actions, self.applied, self.meters = [], [], []
+        self.actions, self.applied, self.meters, self.buffers = [], [], [], []
         for _ in range(c.number(1, 3)):
             ctx = Context("timing", registers=[*self.registers, *own], functions=list(self.functions))
             match c.number(0, 3):
@@ -177,7 +177,10 @@ class Parts(Tables):
         """The protocol's lines: the chain, and perhaps a second one of some of its modules."""
         c = self.choose
         lines = [f"on radio.rx_done : {' -> '.join(chain)};"]
-        if not self.lossless and c.chance(1, 5):                # type: ignore[attr-defined]
+        plain = [name for name in chain[1:] if not any(b.startswith(name + ".") for b in self.completing)]    # type: ignore[attr-defined]
+        for one in self.completing:                             # type: ignore[attr-defined]
+            lines.append(f"on {one}.complete : {' -> '.join([chain[0], *plain])};")
+        if not self.lossless and not self.completing and c.chance(1, 5):    # type: ignore[attr-defined]
             some = [name for name in chain[1:] if c.chance(1, 2)]
             lines.append(f"on {c.pick(('net.rx', 'net.tx(7)', 'app.tx(2)'))} : {' -> '.join([chain[0], *some])};")
         return lines + ["timing : Clock;"] * timed

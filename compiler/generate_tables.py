@@ -9,6 +9,7 @@ VERDICTS = ("ACCEPT", "TRANSMIT", "DELIVER", "DROP", "CONSUMED")
 
 class Tables(Statements):
     given: dict[str, object]
+    buffers: list[str] = []                     # of the processor that is made
 
     def processor(self, name: str, number: int) -> list[str]:
         c = self.choose
@@ -28,6 +29,11 @@ class Tables(Statements):
         self.meters: list[tuple[str, int, Ty]] = []
         for _ in range(c.number(1, 2) if c.chance(1, 6) else 0):
             lines.append(self.meter())
+        self.buffers: list[str] = []
+        if c.chance(1, 10):
+            self.buffers.append(self.fresh("buf"))
+            self.completing.append(f"{name}.{self.buffers[0]}")             # type: ignore[attr-defined]
+            lines.append(f"buffer<{c.pick((64, 16, 256))}>[{c.number(1, 3)}] {self.buffers[0]} timeout {c.number(1, 9)} s;")
         self.actions: list[tuple[str, list]] = []
         self.applied: list[str] = []
         names = []
@@ -55,6 +61,8 @@ class Tables(Statements):
                 tables.append(table)
         self.applied = tables
         body = []
+        if self.buffers:                        # what nothing completes has no chain
+            body.append(f"bit<8> {self.fresh('v')} = {self.buffers[0]}.put(8w1, 16w{8 * c.number(0, 2)}, {c.pick((0, 16, 24))});")
         for _ in range(c.number(1, 5)):
             if self.processors and c.chance(1, 3):              # type: ignore[attr-defined]
                 body += self.apply_processor(ctx)
@@ -73,7 +81,9 @@ class Tables(Statements):
             return []
         if ctx.place == "timing" or self.radios and c.chance(1, 5):
             return self.radio(ctx)                              # type: ignore[attr-defined]
-        match c.number(0, 12):
+        match c.number(0, 13) if not self.buffers or c.chance(1, 2) else 13:
+            case 13 if self.buffers:
+                return self.buffered(ctx)
             case 8:
                 return [f"payload.truncate({self.expr(bit(16), ctx, 1) if c.chance(1, 2) else c.number(0, 12)});"]
             case 9 if not ctx.looping and not self.in_action:
@@ -154,6 +164,15 @@ class Tables(Statements):
         ctx.values.append(Value(colour, bit(8), True))
         return [f"bit<8> {colour} = {name}.execute({', '.join(args)});",
                 f"if ({colour} == {c.pick(('GREEN', 'YELLOW', 'RED'))}) {{", *indent(self.block(ctx, 1, 0)), "}"]
+
+    def buffered(self, ctx: Context) -> list[str]:
+        c = self.choose
+        name, key, result = self.buffers[0], c.pick(("8w1", "8w2", "m.iface")), self.fresh("v")
+        offset = f"(({self.expr(bit(16), ctx, 1)}) & 24)" if c.chance(1, 2) else str(8 * c.number(0, 3))
+        call = c.pick((f"put({key}, {offset}, {c.pick((0, 16, 24, 40))})", f"hold({key})", f"take({key})", f"drop({key})",
+                       f"put({key}, {offset}, {c.pick((0, 16, 24, 40))})"))
+        ctx.values.append(Value(result, bit(8), True))
+        return [f"bit<8> {result} = {name}.{call};"]
 
     def global_action(self) -> list[str]:
         c = self.choose
