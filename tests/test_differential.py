@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lpn.compiler.fuzz import Failure, Refused, Variant, load_case, make_case, run_case, run_kernel
+from lpn.compiler.fuzz import Failure, Refused, Variant, checked, load_case, make_case, run_case, run_kernel
 from lpn.compiler.fuzz_loop import Corpus, Loop
 from lpn.compiler.generate import Program, RandomChoose
 from lpn.compiler.generate_modules import Generator
@@ -94,3 +94,30 @@ def test_failures_are_made_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert [f.failure.kind for f in found] == ["verdict differs"] and right is fuzz.show
     assert len(found[0].case.program.text.splitlines()) < 30 and len(found[0].case.packets) == 1
     assert load_case(found[0].path).program.text.endswith(found[0].case.program.text)
+
+
+def test_a_corpus_is_gone_on_with(tmp_path: Path) -> None:
+    """Programs that show something new are kept and tried again, totals add up, and the next run begins behind the last."""
+    first = Loop(Corpus.open(tmp_path), ("engine",), packets=2)
+    first.run(40, programs=2)
+    kept = sorted(path.name for path in (tmp_path / "kept").glob("*.lpn"))
+    assert kept[0] == "program-40.lpn" and not (tmp_path / "failures").exists()
+    corpus = Corpus.open(tmp_path)
+    assert corpus.next_seed == 42 and (corpus.totals.programs, corpus.totals.packets) == (2, first.compared)
+    again = Loop(corpus, ("engine",), packets=2)
+    again.run(programs=1)
+    assert corpus.next_seed == 43 and again.compared > first.compared / 2 and corpus.totals.packets == first.compared + again.compared
+
+
+def test_a_corpus_that_is_none_is_said(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text('{"next_seed": "x"}')
+    with pytest.raises(ValueError, match="state.json: not a fuzzer's state"):
+        Corpus.open(tmp_path)
+
+
+def test_generated_programs_are_well_typed() -> None:
+    """All of them check, and between them they have what the language has."""
+    text = "".join(checked(program.text) and program.text for program in (Generator(RandomChoose(seed)).program() for seed in range(40)))
+    for part in ("value_set<", "payload[", ".truncate(", "meter<", ".apply(", "choice (", "persistent register", "timing Clock", "buffer<",
+                 "on net.rx", " via ", "lookahead", "select("):
+        assert part in text, part
