@@ -93,6 +93,9 @@ def check(program: ast.Program) -> ast.Program:
         if not checker.diagnostics.errors:
             recursion(program, checker.diagnostics)
             write_out(program, checker.diagnostics)
+            for decl in program.decls:
+                if isinstance(decl, ast.Deparser):          # now with what it applies
+                    checker.order_of_emits(decl)
         if not checker.diagnostics.errors:
             purity(program, checker.diagnostics)
             summed_headers(program, checker.diagnostics)
