@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from . import domain as d
 from .rules import Violation
-from .state import LEN, NUMBER, POINTER, State, Value, stack_bits
+from .state import LOW_HALF, LEN, NUMBER, POINTER, State, Value, stack_bits
 
 OFFSET_LIMIT = 1 << 17                                # pointers stay within this distance of their region
 
@@ -141,7 +141,7 @@ class Memory:
         lo, hi = s.offsets(at)
         if at.sym == 0 or lo == hi:
             found = frame.slots.get(lo)
-            if found and found[0] == size and not (found[1].kind != NUMBER and size != 8):
+            if found and found[0] == size:
                 return found[1]
             if found and found[1].kind == NUMBER and size < found[0]:
                 return self.narrow(s, found[1], size, slot)
@@ -160,7 +160,7 @@ class Memory:
             self.fail(16, slot, f"stack byte r10 - {-first} may not have been written on every path", "write it first")
         for off, (size, v) in frame.slots.items():
             if v.kind != NUMBER and off < hi and lo < off + size:
-                self.fail(25, slot, f"reads bytes of the pointer spilled at r10 - {-off}", "reload all 8 bytes")
+                self.fail(25, slot, f"reads bytes of the pointer spilled at r10 - {-off}", f"reload all {size} bytes")
 
     # Stores --------------------------------------------------------------------------------------
     def store(self, s: State, reg: int, off: int, size: int, value: Value | None, slot: int) -> None:
@@ -193,7 +193,8 @@ class Memory:
             return                                    # reported by place()
         exact = lo == hi
         if value.kind != NUMBER:
-            if not exact or size != 8 or lo % 8:
+            whole = 4 if value.kind == LOW_HALF and size == 4 else 8
+            if not exact or size != whole or lo % whole:
                 self.fail(25, slot, f"a {value.kind} is stored in {count(size)} at r10 + ({spread(lo, hi)})",
                           "spill pointers whole to 8-aligned slots")
                 return
