@@ -72,6 +72,10 @@ class Compiled:
     hooks: list[tuple[Hook, tuple[str, ...]]]
     migrations: tuple[Migration, ...] = ()
 
+    def reseal(self) -> None:
+        """To be called when an image has changed: the bundle is made anew."""
+        self.__dict__.pop("bundle", None)
+
     @cached_property
     def bundle(self) -> bundles.Bundle:
         name, version = protocol_name(self.program)

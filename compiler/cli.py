@@ -21,6 +21,7 @@ COMMANDS = {
     "build": "Compile a program to containers and a bundle.",
     "verify": "Prove that containers keep the rules.",
     "run": "Run a capture's frames through a program.",
+    "profile": "Where a program's time goes on a Cortex-M3.",
     "disasm": "Show the bytecode with its source lines.",
     "engines": "Which engines can run programs here.",
     "fmt": "Format programs.",

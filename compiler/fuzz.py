@@ -198,6 +198,7 @@ def judge(compiled: Compiled, variant: Variant) -> None:
             raise Failure(f"verifier rule {report.rule}", f"{variant} {c.name} slot {report.insn} {report.line}: {report.message}")
         if report.clean32:                      # engine m3 keeps 32-bit registers then
             c.image = replace(c.image, flags=c.image.flags | Flag.CLEAN32)
+    compiled.reseal()
 
 
 class Loaded:

@@ -130,6 +130,7 @@ def sealed(result: Compiled) -> list[tuple[Container, Report]]:
         if report.accepted:
             flags = container.image.flags | (Flag.CLEAN32 if report.clean32 else Flag(0))
             container.image = replace(container.image, flags=flags, stack_used=report.stack)
+    result.reseal()
     return list(zip(result.containers, [report for _, report in judgements]))
 
 

@@ -79,6 +79,24 @@ static int lpn_step32(lpn_vm32 *vm);
         break; \
     }
 
+/* As lpn_region_of, in 32 bits: the caller's regions first, then the engine's own. */
+static const lpn_region *find(const lpn_run *run, uint32_t address, uint32_t n, uint32_t access)
+{
+    const lpn_region *const first = &run->region[LPN_FIRST_REGION], *const end = &run->region[run->regions];
+    const lpn_region *g = first < end ? first : run->region;
+    for (uint32_t count = run->regions; count > 0; count--) {
+        const uint32_t at = address - (uint32_t)g->start;
+        if (at < g->size && g->size - at >= n && (g->access & access) != 0) {
+            return g;
+        }
+        g++;
+        if (g == end) {
+            g = run->region;
+        }
+    }
+    return NULL;
+}
+
 /* May n bytes at `address` be read or written through this register? Remembers the region: only ones of 8 bytes and more, so
  * that a size less n never wraps. */
 static bool near(lpn_vm32 *vm, unsigned reg, uint32_t address, uint32_t n, uint32_t access)
@@ -87,7 +105,7 @@ static bool near(lpn_vm32 *vm, unsigned reg, uint32_t address, uint32_t n, uint3
     if (vm->trusted || address - (uint32_t)(*last)->start <= (*last)->size - n) {
         return true;
     }
-    const lpn_region *g = lpn_region_of(vm->run, address, n, access);
+    const lpn_region *g = find(vm->run, address, n, access);
     if (g == NULL) {
         vm->run->address = address;
         return false;

@@ -1,0 +1,61 @@
+"""`lpnc profile`: every Thumb instruction belongs to one eBPF instruction and to one part of the engine, and none is lost."""
+
+import json
+
+import pytest
+from cli import RECORDING, UDP, lpnc
+
+from lpn.runtime.engines import EngineUnavailable, get_engine
+
+try:
+    get_engine("m3")
+except EngineUnavailable as e:
+    pytest.skip(str(e), allow_module_level=True)
+
+LIMIT = ("--limit", "12")
+
+
+@pytest.fixture(scope="module")
+def found() -> dict:
+    return json.loads(lpnc("profile", UDP, "--in", RECORDING, *LIMIT, "--json").stdout)
+
+
+@pytest.fixture(scope="module")
+def frames() -> list[dict]:
+    rows = [json.loads(line) for line in lpnc("run", UDP, "--in", RECORDING, *LIMIT, "--engine", "m3", "--json").stdout.splitlines()]
+    return [row for row in rows if row["reason"] not in ("Fcs", "NotFrame")]
+
+
+def test_sums_are_what_the_engine_counts(found, frames):
+    """Two ways to count: instruction by instruction here, block by block there."""
+    assert found["frames"] == len(frames)
+    for unit in ("thumb", "cycles"):
+        assert found[unit] == sum(row[unit] for row in frames)
+        assert found[unit] == sum(row[unit] for row in found["parts"])
+        assert found[unit] == sum(row[unit] for row in found["instructions"]) + found["outside"][unit]
+        assert sum(row[unit] for row in found["modules"]) == sum(row[unit] for row in found["lines"]) == found[unit] - found["outside"][unit]
+
+
+def test_each_ebpf_instruction_executed_is_there(found, frames):
+    assert sum(row["executed"] for row in found["modules"]) == sum(row["insns"] for row in frames)
+    assert sum(row["executed"] for row in found["instructions"]) == sum(row["executed"] for row in found["lines"])
+    assert [row["cycles"] for row in found["lines"]] == sorted((row["cycles"] for row in found["lines"]), reverse=True)
+
+
+def test_parts(found):
+    parts = {row["part"]: row["cycles"] for row in found["parts"]}
+    assert {"instructions", "dispatch", "memory checks", "entering containers", "chain", "helpers"} <= set(parts)
+    executed = sum(row["executed"] for row in found["modules"])
+    assert 3 * executed < parts["dispatch"] < 7 * executed
+
+
+def test_tables_and_listing():
+    out = lpnc("profile", UDP, "--in", RECORDING, "--limit", "3", "--listing", "--top", "3").stdout
+    assert "part of the engine" in out and "udp.lpn:" in out and "(between modules)" in out
+    assert any(line.rstrip().endswith("exit") and "%" in line for line in out.splitlines())
+
+
+def test_errors(tmp_path):
+    assert lpnc("profile", UDP, "--in", tmp_path / "none.pcap").exit_code == 2
+    result = lpnc("profile", UDP, "--in", RECORDING, "--limit", "0")
+    assert result.exit_code == 2 and "no frame reached the program" in result.stderr
