@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +54,12 @@ def compiler() -> str:
     if not found:
         raise BuildError(f"the emulated Cortex-M3 needs {COMPILER}: install Debian's gcc-arm-none-eabi")
     return found
+
+
+def version() -> str:
+    """The compiler's version. Raises BuildError."""
+    found = subprocess.run([compiler(), "-dumpversion"], capture_output=True, text=True, check=False)
+    return found.stdout.strip()
 
 
 def build(name: str, sources: list[Path], *, headers: list[Path] | None = None, optimise: str = "-Os",

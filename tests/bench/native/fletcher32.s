@@ -1,0 +1,41 @@
+; fletcher32.c compiled by clang 19: -O2 -target bpf -mcpu=v3 -ffreestanding
+w0 = -0x10000
+w3 = 0xffff
+if w2 < 0x2 goto +0x1f
+w5 = 0xffff
+w2 >>= 0x1
+w3 = 0xffff
+goto +0x16
+r0 = *(u16 *)(r1 + 0x0)
+w3 += w0
+r1 += 0x2
+w0 = w3
+w0 += w5
+w6 += -0x1
+w5 = w0
+if w6 != 0x0 goto -0x8
+w5 = w0
+w5 >>= 0x10
+w0 &= 0xffff
+w0 += w5
+w5 = w3
+w5 >>= 0x10
+w3 &= 0xffff
+w3 += w5
+w2 -= w4
+w5 = w0
+if w2 != 0x0 goto +0x3
+w0 *= 0x10001
+w0 &= -0x10000
+goto +0x5
+w4 = w2
+if w2 < 0x167 goto +0x1
+w4 = 0x167
+w6 = w4
+goto -0x1b
+w1 = w3
+w1 >>= 0x10
+w3 &= 0xffff
+w3 += w1
+w0 |= w3
+exit
