@@ -19,14 +19,15 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 @click.option("--plot", "plot_file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Draw the counts (PNG or SVG; needs matplotlib).")
 @click.option("--update-docs", is_flag=True, help="Rewrite the tables and the plot of docs/benchmarks.md.")
-def command(json_file: Path, quick: bool, plot_file: Path | None, update_docs: bool) -> int:
+@click.option("--m3", "m3_only", is_flag=True, help="Only what runs on the emulated Cortex-M3.")
+def command(json_file: Path, quick: bool, plot_file: Path | None, update_docs: bool, m3_only: bool) -> int:
     """Measure the compiler and the engine, in a checkout.
 
     Instructions executed are counted by the C engine and are exact. Beside them
     the same work in hand-written C, where it is found (in
     the folder LPN_PEERS, or beside the checkout) and clang is installed.
     """
-    from . import bench_report as report
+    from . import bench_m3, bench_report as report
     from .bench_frames import read_frames
     from .bench_measure import measure
     from .bench_time import corpus, machine, timed
@@ -34,12 +35,16 @@ def command(json_file: Path, quick: bool, plot_file: Path | None, update_docs: b
     if update_docs and quick:
         raise click.UsageError("--update-docs needs all figures, --quick leaves some out", click.get_current_context())
     frames = read_frames()
+    if m3_only:
+        return on_m3(frames, json_file, update_docs)
     where = machine()
     with waiting("counting"):
         measured = report.Measured(measure(frames))
     with waiting("comparing captures"):
         measured.corpus = corpus(quick)
     if not quick:
+        with waiting("running on the emulated Cortex-M3"):
+            measured.m3 = bench_m3.measure(frames)
         with waiting("timing"):
             measured.times, measured.machine = timed(), where
     report.show(measured)
@@ -56,6 +61,22 @@ def command(json_file: Path, quick: bool, plot_file: Path | None, update_docs: b
         say(str(PAGE))
     different = [form for form, c in (measured.corpus or {}).items() if c.total[0] != c.total[1]]
     return int(bool(different) or measured.code.published is False)
+
+
+def on_m3(frames, json_file: Path, update_docs: bool) -> int:
+    """The emulated Cortex-M3's part alone; other figures in the JSON file go."""
+    from . import bench_m3, bench_m3_report, bench_report as report
+    with waiting("running on the emulated Cortex-M3"):
+        found = bench_m3.measure(frames)
+    bench_m3_report.show(found)
+    write_files({json_file: (json.dumps({"lpn": 1, "m3": found.as_dict()}, indent=1) + "\n").encode()})
+    say(f"{json_file}")
+    if update_docs:
+        if found.absent or not PAGE.is_file():
+            raise Failure(f"{PAGE} stays as it is: {found.absent or 'it is not there'}")
+        report.rewrite(PAGE, report.m3_sections(found))
+        say(str(PAGE))
+    return 0
 
 
 if __name__ == "__main__":

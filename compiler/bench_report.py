@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import bench_m3_report
+from .bench_m3 import OnM3
 from .bench_measure import PAYLOADS, Comparison, Form
 from .bench_peers import P4C_FORWARD
 from .bench_time import Corpus, Times
@@ -23,11 +25,13 @@ class Measured:
     times: dict[str, Times] | None = None
     corpus: dict[str, Corpus] | None = None
     machine: str = ""
+    m3: OnM3 | None = None
 
     def as_dict(self) -> dict:
         return {"lpn": 1, "code": self.code.as_dict(),
                 "times_ms": self.times and {name: vars(t) for name, t in self.times.items()}, "machine": self.machine,
-                "corpus": self.corpus and {form: c.as_dict() for form, c in self.corpus.items()}}
+                "corpus": self.corpus and {form: c.as_dict() for form, c in self.corpus.items()},
+                "m3": self.m3 and self.m3.as_dict()}
 
 
 def ratio(form: Form, c: Form | None) -> str:
@@ -85,6 +89,8 @@ def show(m: Measured) -> None:
         table.show()
     for form, c in (m.corpus or {}).items():
         say(f"decompress, {corpus_line(form, c)}")
+    if m.m3:
+        bench_m3_report.show(m.m3)
 
 
 # ---------------------------------------------------------------- docs/benchmarks.md
@@ -106,14 +112,26 @@ def sections(m: Measured) -> dict[str, str]:
         out["times"] = markdown(list(TIME_COLUMNS), list(time_rows(m.times))) + f"\n{m.machine}.\n"
     if m.corpus:
         out["corpus"] = "".join(f"- {corpus_line(form, c)}\n" for form, c in m.corpus.items())
+    out.update(m3_sections(m.m3))
     return out
+
+
+def m3_sections(m: OnM3 | None) -> dict[str, str]:
+    if m is None or m.absent:
+        return {}
+    return {name: markdown(columns, rows(m)) for name, (columns, rows) in bench_m3_report.TABLES.items()}
 
 
 def update(page: Path, m: Measured) -> None:
     """Rewrites the measured parts of the page. Raises Failure where a part would be lost."""
     if m.code.absent:
         raise Failure(f"{page} stays as it is: {m.code.absent}")
-    text, new = page.read_text("utf-8"), sections(m)
+    rewrite(page, sections(m))
+
+
+def rewrite(page: Path, new: dict[str, str]) -> None:
+    """Puts these sections into the page."""
+    text = page.read_text("utf-8")
     missing = set(new) - {found[2] for found in MARK.finditer(text)}
     if missing:
         raise Failure(f"{page} has no place for {', '.join(sorted(missing))}")

@@ -6,7 +6,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from lpn.compiler import bench, bench_measure, bench_peers, bench_report
+from lpn.compiler import bench, bench_m3_report, bench_measure, bench_peers, bench_report
 from lpn.compiler.bench_frames import ROOT, read_frames
 from lpn.runtime.engines import EngineError
 
@@ -92,7 +92,7 @@ def test_the_page_keeps_what_cannot_be_measured(tmp_path):
 
 def test_the_page_has_a_place_for_everything():
     found = {m[2] for m in bench_report.MARK.finditer((ROOT / "docs" / "benchmarks.md").read_text("utf-8"))}
-    assert found == {*bench_measure.PROGRAMS, "times", "corpus"}
+    assert found == {*bench_measure.PROGRAMS, "times", "corpus", *bench_m3_report.TABLES}
 
 
 def test_the_command(tmp_path, monkeypatch):

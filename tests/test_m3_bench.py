@@ -1,0 +1,50 @@
+"""`lpnc bench` on the emulated Cortex-M3: the small programs do their work, at no more cycles than is said."""
+
+import pytest
+
+from lpn.runtime.engines import EngineError, EngineUnavailable, get_engine
+
+try:
+    get_engine("m3")
+except EngineUnavailable as e:
+    pytest.skip(str(e), allow_module_level=True)
+
+from lpn.compiler import bench_m3, bench_m3_report
+from lpn.compiler.bench_frames import read_frames
+
+#: At most so many times native C: checked, certified.
+LIMITS = {"fletcher32": (16, 15), "hdrparse": (19, 16), "inetck": (14, 12)}
+
+
+@pytest.fixture(scope="module")
+def micro():
+    return {name: bench_m3.micro(name, data) for name, data in bench_m3.INPUTS.items()}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_small_programs(micro, name):
+    forms = micro[name]
+    for form, limit in zip(("checked", "certified"), LIMITS[name]):
+        assert forms["native C"].cycles < forms[form].cycles <= limit * forms["native C"].cycles
+    assert forms["checked"].cycles * 2 < forms["64-bit registers"].cycles
+    assert forms["checked"].insns == forms["certified"].insns == forms["64-bit registers"].insns
+
+
+def test_native_forward_and_lpns():
+    frames = read_frames()
+    native = bench_m3.natively("forward", frames)
+    assert native is not None and all(0 < s.cycles < 200 for s in native.values())
+
+
+def test_a_wrong_result_is_not_measured(monkeypatch):
+    call = bench_m3.call
+    monkeypatch.setattr(bench_m3, "call", lambda *a, **k: (1, call(*a, **k)[1]))
+    with pytest.raises(EngineError, match="inetck, checked: ok, 54600 instead of 1"):
+        bench_m3.micro("inetck", bench_m3.INPUTS["inetck"])
+
+
+def test_tables(micro):
+    found = bench_m3.OnM3(micro=micro, packets={"forward": {"native C": {"f": bench_m3.Spent(1, 2, 3)},
+                                                             "fused, m3": {"f": bench_m3.Spent(10, 30, 40)}}}, text={"tables": 7})
+    assert ["forward, fused, m3", 10, 30, "15.0", 40] in bench_m3_report.packet_rows(found)
+    assert len(bench_m3_report.micro_rows(found)) == 12 and bench_m3_report.size_rows(found) == [["tables", 7]]
