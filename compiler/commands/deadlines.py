@@ -93,7 +93,7 @@ def table_size(table: Table) -> TableSize:
 
 
 def buffer_size(buffer: Buffer) -> TableSize:
-    return TableSize(buffer.entries, sum((bits + 7) // 8 for bits in buffer.key), octets=buffer.size)
+    return TableSize(buffer.entries, buffer.key_bytes, octets=buffer.size)
 
 
 def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], way: str = "thumb2") -> Times:
