@@ -342,9 +342,10 @@ class Base:
     def mismatch(self, expr: ast.Expr, have: Type, want: Type, place: str) -> None:
         hint = ""
         if isinstance(have, Bits) and isinstance(want, Bits):
-            hint = f"widths never change silently: cast it, ({want}) ..."
+            written = expr.span.text if isinstance(expr, (ast.Name, ast.Member, ast.Index)) else "..."
+            hint = f"widths never change silently: cast it, ({want}) {written}"
             if have.width > want.width and not want.signed:
-                hint += f", or take the bits you mean, ...[{want.width - 1}:0]"
+                hint += f", or take the bits you mean, {written}[{want.width - 1}:0]"
         elif isinstance(want, Bool) and isinstance(have, (Bits, Integer)):
             hint = "compare it, as in x == 1"
         elif isinstance(have, Bool) and isinstance(want, Bits):

@@ -65,8 +65,10 @@ class Calls(Base):
         if len(params) != len(args):
             takes = plural(len(params), "argument") if params else "no arguments"
             names = ", ".join(f"{p.type_ref.name} {p.name}" if p.type is None else f"{p.type} {p.name}" for p in params)
+            left = [f"'{p.name}'" for p in params[len(args):]]
+            missing = f"; {' and '.join([', '.join(left[:-1]), left[-1]] if left[1:] else left)} {'are' if left[1:] else 'is'} missing" if left else ""
             self.error(f"{what} takes {takes}, and {len(args)} {'is' if len(args) == 1 else 'are'} given", e,
-                       f"they are ({names})" if names else "")
+                       f"they are ({names}){missing}" if names else "")
             for arg in args:
                 self.expr(arg)
             return False

@@ -112,6 +112,7 @@ class Flow(FlowCalls):
             return NOWHERE
         entry: dict[ast.State, Paths] = {first: start}
         accepted = NOWHERE
+        self.accepts = {}
         todo = [first]
         visits: dict[ast.State, int] = {}
         while todo:
@@ -126,6 +127,7 @@ class Flow(FlowCalls):
                     reached = frozenset(one.forget(variable) for one in reached)
                 if case.target == "accept":
                     accepted = join(accepted, reached)
+                    self.accepts[case] = reached
                 elif case.state is not None:
                     old = entry.get(case.state, NOWHERE)
                     new = join(old, reached)

@@ -17,6 +17,7 @@ class FlowCalls:
         self.program, self.diagnostics = program, diagnostics
         self.this: Key | None = None                        # the header being described
         self.summaries: dict[ast.Function, dict[ast.Param, bool]] = {}
+        self.accepts: dict[ast.SelectCase, Paths] = {}      # where the last parser ended, and what was known there
         self.sent: set[ast.Deparser] = set()                # deparsers that a send has put in line
         self.returned: list[Paths] = []
         self.exited: list[Paths] = []
@@ -78,7 +79,9 @@ class FlowCalls:
             hint = "no path to here extracts it or makes it valid"
         elif assigning:
             hint += f", or make it valid: {name}.setValid();"
-        self.diagnostics.error(f"'{name}' {'is' if never else 'may'} not {'' if never else 'be '}valid here", e.span, hint)
+        notes = [("the parser accepts here without it", case.span) for case, reached in self.accepts.items()
+                 if not never and any(key in one.invalid for one in reached)][:1]
+        self.diagnostics.error(f"'{name}' {'is' if never else 'may'} not {'' if never else 'be '}valid here", e.span, hint, notes=notes)
         present = some(known.is_valid(key) for known in paths)
         return present or frozenset(one.make_valid(key) for one in paths)
 

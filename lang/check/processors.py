@@ -1,6 +1,8 @@
 """Processors: state, actions, tables; what is declared at top level beside them."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .. import ast, meters
 from ..instances import by_reference, is_headers
 from ..types import (Array, Bits, Bool, EnumType, ErrorType, HeaderType, Meta, Packet, Stack, StructType, Type, Varbit, Void)
@@ -167,8 +169,10 @@ class Processors(Base):
         result = decl.return_type.type
         self.body(decl, self.globals, result)
         if result is not None and not isinstance(result, Void) and not always_leaves(decl.body):
+            end = decl.body.span
+            brace = replace(end, line=end.end_line, column=end.end_column - 1)
             self.error(f"function '{decl.name}' does not return a value on every path", decl.span,
-                       f"end it with return of a {result}")
+                       f"end it with return of a {result}", notes=[("the end is reached here", brace)])
 
     def resolve_Action(self, decl: ast.Action) -> None:
         """Parameters only; bodies are checked where their module's names are known."""
