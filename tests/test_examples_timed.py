@@ -69,3 +69,12 @@ def test_the_shared_cell_is_listened_to_as_long_as_it_must():
     assert (slots.value("frames"), slots.value("idle"), slots.value("beacons")) == (1, 4, 5)
     heard = [record.fate for record in slots.records if isinstance(record, Received)]
     assert heard == ["heard", "missed"]
+
+
+def test_a_newcomer_asks_and_then_tells():
+    node = Played("rpl_dio", "newcomer.events")
+    codes = [(record.time, record.frame[record.frame.index(b"\x9b") + 1]) for record in node.sent]
+    assert codes[0][1] == 0 and codes[0][0] < 10_500_000            # a DIS
+    assert [code for _, code in codes[1:]] == 5 * [1]               # DIOs, each interval twice as long
+    gaps = [b - a for (a, _), (b, _) in zip(codes[1:], codes[2:])]
+    assert gaps == sorted(gaps) and (node.value("rank"), node.value("sent")) == (1024, 5)
