@@ -367,7 +367,7 @@ class Generator(Codecs, Parts):
             else:
                 lines.append(self.emit(f"h.{i.name}", i, ctx))
         if len(lines) > 2 and not self.lossless and not self.sends and c.chance(1, 4):
-            kept = [line for line in lines if not line.startswith("pkt.emit")]
+            kept = [line for line in lines if "pkt.emit" not in line]
             emits = [line for line in lines if line.startswith("pkt.emit") and " via " not in line and "?" not in line]
             if len(kept) + len(emits) == len(lines) and emits:
                 part = ["deparser Tail(packet pkt, in headers h, bool all) {", *indent([emits[0], "if (all) {", *indent(emits[1:]), "}"]), "}"]
