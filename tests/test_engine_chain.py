@@ -102,6 +102,14 @@ def test_out_len_and_payload_are_checked(offset, value):
     assert load(bad).run(b"ab").reason == "engine: rebuilt packet out of bounds"
 
 
+@pytest.mark.parametrize("cut,want", [(0, b"HDbcd"), (1, b"HDbc"), (3, b"HD"), (4, None), (-1, None)])
+def test_what_a_container_cuts_off_lies_behind_the_headers(cut, want):
+    """The next module sees a shorter packet; more than the payload cannot be cut off."""
+    work = image("work", Kind.PROCESSOR, insn(0x62, 1, 0, CONTEXT["cut"][0], cut) + ret(0))
+    result = load(parser(payload=1), work, deparser(b"HD")).run(b"abcd")
+    assert (result.out, result.reason) == (want, None if want is not None else "engine: rebuilt packet out of bounds")
+
+
 def test_a_rebuilt_packet_is_no_longer_than_a_packet():
     program = load(parser(payload=1), deparser(b"HD"))
     assert len(program.run(bytes(2047)).out) == 2048
