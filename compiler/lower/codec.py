@@ -135,6 +135,10 @@ class Codecs:
                 if f.equation is not None and not self.always_assigns(codec, f):
                     with self.b.if_then(self.unassigned(codec, f)):
                         self.row_store(inst, f, inst.equation(f))
+            if inst.local:                      # nothing derives the fields of a parser's own header
+                for f in inst.header.fields():
+                    if f.equation is not None and f not in self.assigned_fields(codec):
+                        self.row_store(inst, f, inst.equation(f))
             self.end_expand(inst)
         inst.set_valid(True)
 

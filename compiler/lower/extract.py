@@ -208,6 +208,7 @@ class Extracts:
             self.branch(u.when, there, done)
             b.position_at_end(there)
         v = inst.slice_of(f)
+        v = self.steady(v, len(f.values) if f.values is not None else len(f.type.decl.members) if named else 0)
         if f.values is not None:
             self.check(self.any_of([self.matches(v, x) for x in f.values]), reason)
         elif named:
@@ -217,6 +218,13 @@ class Extracts:
         if done is not None:
             b.branch(done)
             b.position_at_end(done)
+
+    def steady(self, v: Val, tests: int) -> Val:
+        """A number that is compared with several constants. LLVM may make one test of them, a bit of a word that the number
+        chooses; compared and chosen with is the same register then."""
+        if tests < 3 or v.const is not None or len(v.limbs) > 1:
+            return v
+        return Val(v.width, (self.opaque(v.limbs[0]),))
 
     def any_of(self, conds: list) -> ir.Value:
         r = self.bool_const(False)

@@ -243,6 +243,6 @@ class Instance(Place):
         low = self.lower
         u = self.layout.unit_of[arm.choice]
         tag = arm.choice.tag.decl
-        self.write_stored(tag, low.constant(field_width(tag), arm.number))
+        self.write(tag, low.constant(field_width(tag), arm.number))        # other choices may have the same tag
         base, offset = self.pointer(u)
         low.store(base, offset, v, arm.little)

@@ -185,14 +185,13 @@ class Parsers:
         key = (state, tuple(sorted((f.name, n) for f, n in self.stack_next.items())), self.look)
         if key not in self.state_blocks:
             if self.bound and (state.max is not None or goes_round(state)):       # in a loop: the next turn starts from a proven cursor
-                self.short_unless(self.cursor())
-                self.bound = 0
+                self.prove_cursor()
             block = self.b.append_basic_block(f"state.{state.name}")
             self.state_blocks[key] = (block, self.bound)
             self.state_queue.append((state, key, dict(self.stack_next), self.bound, self.look))
         block, bound = self.state_blocks[key]
         if self.bound > bound:
-            self.short_unless(self.cursor())
+            self.prove_cursor()
         self.b.branch(block)
 
     def stacks_ahead(self, state: ast.State) -> set[ast.StructField]:
@@ -321,8 +320,13 @@ class Parsers:
         self.joined()
         self.require_lookahead()
         if self.bound:
-            self.short_unless(self.cursor())
-            self.bound = 0
+            self.prove_cursor()
+
+    def prove_cursor(self) -> None:
+        """The test is one of its own: joined with others, it says nothing to a verifier."""
+        self.b.store(self.opaque(self.cursor(), here=True), self.cursor_slot)
+        self.short_unless(self.cursor())
+        self.bound = 0
 
     # ---------------------------------------------------------------- what is evaluated on some paths only
 
@@ -403,7 +407,7 @@ class Parsers:
         if t.select is None:
             self.take_case(t.cases[0])
             return
-        values = [self.bits_of(e) for e in t.select]
+        values = [self.steady(self.bits_of(e), len(t.cases)) for e in t.select]
         for case in t.cases:
             keys = case.keys
             if len(keys) == 1 and isinstance(keys[0], ast.Tuple):

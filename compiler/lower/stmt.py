@@ -142,7 +142,7 @@ class Statements:
             self.at_most = OUT_SIZE             # tested anew at the next write
 
     def _stmt_Switch(self, s: ast.Switch) -> None:
-        self.switch(s, self.bits_of(s.value), self.bits_of)
+        self.switch(s, self.steady(self.bits_of(s.value), sum(len(labels) for labels, _ in s.cases)), self.bits_of)
 
     def switch(self, s: ast.Switch, value, number) -> None:
         """Runs the case whose label is `value`; `number(label)` is a label's value."""
