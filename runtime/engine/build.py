@@ -21,7 +21,8 @@ import cffi
 HERE = Path(__file__).parent
 SOURCES = ("image.c", "load.c", "vm.c", "vm32.c", "tables.c", "chain.c", "state.c", "buffers.c", "node.c", "thumb2.c", "native.c",
            "host.c", "node_host.c", "thumb2_host.c")
-HEADERS = ("lpn.h", "lpn_node.h", "lpn_helpers.h", "bytes.h", "vm.h", "vm32_offsets.h", "thumb2.h", "host.h", "node_host.h",
+HEADERS = ("lpn.h", "lpn_node.h", "lpn_helpers.h", "bytes.h", "vm.h", "vm32_offsets.h", "thumb2.h", "thumb2_encode.h", "thumb2_alu.h", "thumb2_memory.h",
+           "thumb2_branch.h", "host.h", "node_host.h",
            "thumb2_host.h")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow")
 FLAGS = ("-std=c99", "-O2", "-g", "-fPIC", "-shared", "-fno-strict-aliasing", *WARNINGS)
