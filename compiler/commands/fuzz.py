@@ -13,7 +13,7 @@ from ..output import Failure, console, put_json, say
 @click.option("--seconds", type=float, help="Stop after this time; without it and --programs: never.")
 @click.option("--programs", type=int, help="Stop after this many programs.")
 @click.option("--packets", default=20, show_default=True, help="Packets for each program.")
-@click.option("--engine", "engines", multiple=True, type=click.Choice(["engine", "rbpf", "kernel", "m3"]),
+@click.option("--engine", "engines", multiple=True, type=click.Choice(["engine", "rbpf", "kernel", "m3", "thumb2"]),
               help="Engines to compare; default: engine, rbpf, and the kernel where it may be asked.")
 @click.option("--corpus", type=click.Path(file_okay=False, path_type=Path),
               help="A folder: failures are saved in it, made small, and programs that show something new; the next run goes on from there.")
