@@ -298,7 +298,8 @@ def test_interrupt(tag, tmp_path):
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     process = subprocess.Popen([sys.executable, "-m", "lpn.compiler.cli", "run", str(tag), "--in", str(fifo), "--out", str(tmp_path / "o.pcap")],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))     # a shell's `&` ignores it
     stream = os.open(fifo, os.O_WRONLY)         # opened: the program is being read, or the capture waited for
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
