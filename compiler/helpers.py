@@ -74,9 +74,10 @@ HELPERS: tuple[Helper, ...] = (
     Helper(4, "timer_start", (Arg.CONST, Arg.SCALAR), Ret.ZERO, CONTEXTS, 200,
            "Run hook r1 of the bundle, one of event `after`, in r2 microseconds, less than 2**31. Started again "
            "before its time has come, it begins anew."),
-    Helper(5, "radio_on", (), Ret.ZERO, ("radio", "net"), 4000, "Let the radio listen."),
-    Helper(6, "radio_off", (), Ret.ZERO, ("radio", "net"), 4000, "Let the radio sleep."),
-    Helper(7, "radio_cca", (), Ret.U32, ("radio", "net"), 16000,
+    # The radio's times are the AT86RF231's: about 110 us from TRX_OFF to RX_ON, 140 us for a CCA; and SPI.
+    Helper(5, "radio_on", (), Ret.ZERO, ("radio", "net"), 8000, "Let the radio listen."),
+    Helper(6, "radio_off", (), Ret.ZERO, ("radio", "net"), 1500, "Let the radio sleep."),
+    Helper(7, "radio_cca", (), Ret.U32, ("radio", "net"), 10500,
            "Is the channel in use? 0 CLEAR, 1 BUSY. It waits for the radio."),
     Helper(8, "radio_channel", (Arg.SCALAR,), Ret.ZERO, ("radio", "net"), 8000, "Tune the radio to channel r1."),
     Helper(9, "radio_power", (Arg.SCALAR,), Ret.ZERO, ("radio", "net"), 4000, "Transmit with r1 dBm, a signed number."),
