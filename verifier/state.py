@@ -184,7 +184,13 @@ class State:
     def _tighten(self, a, b, lo, hi):
         klo, khi = self.gap(a, b)
         if lo > klo or hi < khi:
-            self._store_gap(a, b, max(lo, klo), min(hi, khi))
+            lo, hi = max(lo, klo), min(hi, khi)
+            self._store_gap(a, b, lo, hi)
+            (alo, ahi), (blo, bhi) = self.bounds(a), self.bounds(b)
+            if lo <= hi and b and max(blo, alo + lo) <= min(bhi, ahi + hi):     # else nothing is this way: it need not be told
+                self._within(b, alo + lo, ahi + hi, False)
+            if lo <= hi and a and max(alo, blo - hi) <= min(ahi, bhi - lo):
+                self._within(a, blo - hi, bhi - lo, False)
 
     def _within(self, sym: int, lo: int, hi: int, deep: bool = True) -> bool:
         n = self.vars[sym]
