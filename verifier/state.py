@@ -21,6 +21,7 @@ UNUSABLE = {CLOBBERED, STALE, MIXED}
 LEN = 1                                               # symbol of the packet's length; symbol 0 is the number 0
 INF = 1 << 70
 MAX_DIFFS = 400                                       # differences remembered at a time (rule 38); forgetting is sound
+MAX_NEAR = 2048                                       # constant offsets whose place before the packet's end is remembered
 
 
 class Value(NamedTuple):
@@ -364,8 +365,10 @@ def _join_diffs(out, states, members, new):
                 for y in where.get(b, ()):
                     if x != y:
                         wanted.add((x, y) if x < y else (y, x))
-        for sym, (syms, _) in members.items():        # a new symbol and the one it came from
+        for sym, (syms, offs) in members.items():     # a new symbol and the one it came from
             base = syms[i]
+            if LEN in members and sym != LEN and not base and 0 < offs[i] <= MAX_NEAR and len(wanted) < MAX_DIFFS // 2:
+                wanted.add((LEN, sym) if LEN < sym else (sym, LEN))     # a constant place here, another one there: both before the end
             if base and base != sym and base in members:
                 wanted.add((base, sym) if base < sym else (sym, base))
     if new is not None:

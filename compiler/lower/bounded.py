@@ -38,6 +38,20 @@ class BoundedInstance(Instance):
         low._store(low.ctx, low.memory.record + self.inst.valid, 1, flag)
 
 
+    def read_unit(self, u: Unit) -> Val:
+        """Of a choice in the packet, the arm that is there: the widest one may not fit before the packet's end."""
+        if u.choice is None or not self.inst.in_packet:
+            return super().read_unit(u)
+        low, tag = self.lower, self.tag(u.choice)
+        base, offset = self.pointer(u)
+        whole = low.constant(u.bits, 0)
+        for arm in u.choice.arms:
+            v = low.resize(low.load_packet(base, offset, field_width(arm), False), u.bits)
+            v = low.shift(v, low.constant(32, u.bits - field_width(arm)), left=True)
+            whole = low.select(low.eq(tag, low.constant(tag.width, arm.number)), v, whole)
+        return whole
+
+
 class BoundedLowering(Lowering):
     """`Lowering` of one fused chain into an XDP program."""
 
