@@ -124,7 +124,7 @@ class Extracts:
         octets = self.shape.octets[u] if self.shape is not None else u.octets
         self.need(octets)
         if not inst.inst.in_packet:
-            zero = self.constant(u.bits, 0)
+            zero = self.absent(inst, u)
             if octets:
                 v = self.load_packet(self.cursor(), 0, 8 * octets, u.little)
                 if self.shape is None and self.may_appear(inst, u):
@@ -140,6 +140,14 @@ class Extracts:
             self.bound += u.octets
         else:
             self.advance_static(u.octets)
+
+    def absent(self, inst: Instance, u: Unit) -> Val:
+        """What a unit that is not in the packet has if it is there later: 0, or the constant that its equation gives."""
+        for f, _ in u.fields:
+            value = self.constant_equation(f)
+            if value is not None and (inst.inst.field, f) in self.derived:
+                return value if isinstance(value, Val) else self.bool_to_bits(value)
+        return self.constant(u.bits, 0)
 
     def may_appear(self, inst: Instance, u: Unit) -> bool:
         """Whether a unit that was absent in the packet can be there later: its value is 0 then."""
