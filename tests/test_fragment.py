@@ -104,7 +104,9 @@ def test_tshark_reads_what_is_sent() -> None:
 def test_the_capture_is_what_the_sender_makes(tmp_path: Path) -> None:
     run = ("run", EXAMPLE / "send.lpn", "--events", EXAMPLE / "send.events")
     assert lpnc(*run, "--compare", "engine,reference").exit_code == 0
-    assert lpnc(*run, "--out", tmp_path / "x.pcap").exit_code == 0 and (tmp_path / "x.pcap").read_bytes() == CAPTURE.read_bytes()
+    assert lpnc(*run, "--out", tmp_path / "x.pcap").exit_code == 0
+    made, kept = ([frame.data for frame in read(path)] for path in (tmp_path / "x.pcap", CAPTURE))
+    assert made == kept                         # their times hang on how many instructions the containers have
     assert all(len(frame.data) <= 125 for frame in read(CAPTURE))
 
 
