@@ -34,7 +34,7 @@ class Spent:
 
 @dataclass
 class OnM3:
-    """`micro`: by program, then native, checked, certified. `packets`: by program, then native or `form, engine`, then by
+    """`micro`: by program, then native, checked, certified, translated. `packets`: by program, then native or `form, engine`, then by
     frame; 10 bytes of payload. `text`: bytes of code of the engine's parts. `absent`: why there is nothing."""
 
     micro: dict[str, dict[str, Spent]] = field(default_factory=dict)
@@ -100,7 +100,23 @@ def micro(name: str, data: bytes) -> dict[str, Spent]:
         if ran.error != "ok" or ran.r0 != result:
             raise EngineError(f"{name}, {form}: {ran.error}, {ran.r0} instead of {result}")
         out[form] = Spent(runner.count.thumb, runner.count.cycles, runner.count.flash_cycles, ran.insns)
+    out["translated"] = translated(name, assemble(f"r2 = {len(data)}") + text, data, result, out["checked"].insns)
     return out
+
+
+def translated(name: str, text: bytes, data: bytes, want: int, insns: int | None) -> Spent:
+    """The eBPF as Thumb-2. What it is given beside the context is in its text."""
+    from lpn.runtime.engine.thumb2 import translate
+    from lpn.runtime.m3.core import CODE, Core
+    core = Core()
+    code = translate(text, clean32=True).code
+    core.write(CODE, code)
+    core.learn(CODE, len(code))
+    result = core.call(CODE, core.allocate(len(data), data), 0)
+    if result != want:
+        raise EngineError(f"{name}, translated: {result} instead of {want}")
+    count = core.count()
+    return Spent(count.thumb, count.cycles, count.flash_cycles, insns)
 
 
 def call(source: Path, name: str, data: bytes, *more: int | bytes, include: Path | None = None) -> tuple[int, Spent]:

@@ -215,8 +215,8 @@ class Core:
             self.uc.mem_write(address, bytes(content))
 
     # Execution -------------------------------------------------------------------------------------
-    def call(self, function: str, *arguments: int) -> int:
-        """Call a C function with 32-bit arguments; returns r0. Fault when it does what the core cannot."""
+    def call(self, function: str | int, *arguments: int) -> int:
+        """Call a C function, by name or address, with 32-bit arguments; returns r0. Fault when it does what the core cannot."""
         uc, symbols = self.uc, self.firmware.symbols
         sp = STACK_END - (4 * max(0, len(arguments) - 4) + 7 & ~7)
         for i, value in enumerate(arguments):
@@ -230,7 +230,7 @@ class Core:
         self._open, self._back = self.window is None, RETURN
         self._blocks[:] = [0] if self._open else []
         try:
-            uc.emu_start(symbols[function] | 1, RETURN)
+            uc.emu_start((function if isinstance(function, int) else symbols[function]) | 1, RETURN)
         except unicorn.UcError as e:
             self.forget()
             what = self._wild or str(e).split(" (")[0].lower()
