@@ -12,7 +12,7 @@ import pytest
 
 from lpn.compiler.fuzz import Failure, Refused, Variant, checked, load_case, make_case, run_case, run_kernel
 from lpn.compiler.fuzz_loop import Corpus, Loop
-from lpn.compiler.generate import Program, RandomChoose
+from lpn.compiler.generate import RandomChoose
 from lpn.compiler.generate_modules import Generator
 from lpn.runtime.engines import EngineUnavailable
 from lpn.runtime.kernel import KernelRejected

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import pytest
 from hypothesis import given, settings
-from judge import ABSENT, IEEE802154_NOFCS, RAW_IPV6, TSHARK, fields, read_fields
+from judge import ABSENT, IEEE802154_NOFCS, RAW_IPV6, TSHARK, fields
 from programs import lossless, program
 from strategies import valid
 

@@ -247,7 +247,6 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
     if len(states) == 1 and not head:
         return states[0].copy()
     out = State()
-    ranks = range(len(states))
     classes: dict[tuple, tuple[int, tuple]] = {}      # (syms, relative offsets) -> (new symbol, its offsets)
     members: dict[int, tuple[tuple, tuple]] = {}      # new or kept symbol -> (syms, offsets): it is sym_i + off_i in state i
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from math import gcd
 
 from ..compiler import isa
-from ..compiler.isa import ALU_NAMES, ALU_OPS, Instruction
+from ..compiler.isa import ALU_NAMES, Instruction
 from . import domain as d
 from .descriptors import ContextDescriptor, HelperSpec
 from .memory import OFFSET_LIMIT, Memory, spread

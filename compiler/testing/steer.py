@@ -3,8 +3,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import strategies as st
-
 from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.reference.calls import Calls

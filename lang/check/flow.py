@@ -10,7 +10,7 @@ from dataclasses import replace
 from .. import ast
 from ..diagnostics import Diagnostics
 from ..hooks import handlers_of
-from ..instances import instances, is_headers, walk
+from ..instances import instances, is_headers
 from ..types import Bool, HeaderType
 from .codecs import arm_of
 from .facts import NOWHERE, Known, Path, Paths, Values, join, merge
