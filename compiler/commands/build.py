@@ -5,14 +5,13 @@ from pathlib import Path
 
 import click
 
-from lpn.verifier.verify import Report
+from lpn.verifier.verify import Analysis, Report
 
 from ..build import Compiled, Container
 from ..output import STDOUT, Failure, Table, count, put_json, say, write_files
-from .inputs import compile_options, json_option, listed, read_source, warnings
-from .judge import as_json as report_json
 from .deadlines import times
-from .judge import analysed, compiled, of_compiled, of_image, sealed, show_rejection
+from .inputs import compile_options, json_option, listed, read_source, warnings
+from .judge import Unit, Units, as_json as report_json, compiled, of_image, seal, show_rejection
 
 FORMS = ("ir", "asm", "obj", "image", "bundle")
 DEFAULT_FORM = {"lpn": "bundle", "femto": "image", "xdp": "obj"}
@@ -44,9 +43,10 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], fuse: bo
     program = given.program(without)
     warnings(program)
     result = compiled(program, target, fuse, level)
-    judgements = sealed(result)
+    units, found = seal(result)
+    judgements = [(c, report) for c, (_, report, _) in zip(result.containers, found)]
     rejected = [(c, report) for c, report in judgements if not report.accepted]
-    late = missed(result) if not rejected and target == "lpn" else []
+    late = missed(units, found) if not rejected and target == "lpn" else []
     files = {} if rejected or late else files_of(result, emit or (DEFAULT_FORM[target],), given.stem)
     if files and folder == STDOUT:
         one = [data for name, data in files.items() if not name.endswith(".map.json")]
@@ -77,12 +77,11 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], fuse: bo
     return 0
 
 
-def missed(result: Compiled) -> list[str]:
+def missed(units: Units, found: list[tuple[Unit, Report, Analysis | None]]) -> list[str]:
     """What hooks with a deadline or a jitter may do wrong; said to the user."""
-    if not any(hook.within or hook.jitter for hook in result.bundle.hooks):
+    if units.bundle is None or not any(hook.within or hook.jitter for hook in units.bundle.hooks):
         return []
-    units = of_compiled(result)
-    out = [each.violation() for each in times(units, analysed(units)).violations]
+    out = [each.violation() for each in times(units, found).violations]
     for text in out:
         say(text, style="red", err=True)
     return out

@@ -125,13 +125,19 @@ def analysed(units: Units) -> list[tuple[Unit, Report, Analysis | None]]:
 
 def sealed(result: Compiled) -> list[tuple[Container, Report]]:
     """Verifies what was compiled, and writes into the images what was found: stack in use, 32-bit clean."""
-    judgements = judged(of_compiled(result))
-    for container, (_, report) in zip(result.containers, judgements):
+    return list(zip(result.containers, [report for _, report, _ in seal(result)[1]]))
+
+
+def seal(result: Compiled) -> tuple[Units, list[tuple[Unit, Report, Analysis | None]]]:
+    """As `sealed`, with what the proofs rest on."""
+    units = of_compiled(result)
+    found = analysed(units)
+    for container, (_, report, _) in zip(result.containers, found):
         if report.accepted:
             flags = container.image.flags | (Flag.CLEAN32 if report.clean32 else Flag(0))
             container.image = replace(container.image, flags=flags, stack_used=report.stack)
     result.reseal()
-    return list(zip(result.containers, [report for _, report in judgements]))
+    return units, found
 
 
 def show_rejection(report: Report, name: str, sources: dict[str, list[str]], err: bool = False) -> None:
