@@ -16,20 +16,19 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from lpn.compiler.bundle import Entry, KeyField, Table
 from lpn.compiler.helpers import BY_NAME, HELPERS
 from lpn.compiler.isa import ALU, ALU64, JMP, JMP32, OPCODES, Instruction, encode
 from lpn.runtime.memory import CONTEXT, WINDOW
+from lpn.verifier.cost import FOLDER, RECORD
 
 from .core import Count
 from .raw import CERTIFIED, CLEAN32, RawRunner
 
-FOLDER = Path(__file__).parents[2] / "verifier" / "costs"
 MODES = {"m3_interpreter": CLEAN32, "m3_certified": CLEAN32 | CERTIFIED, "m3_wide": 0}
 FEW, MANY = 2, 6                #: how often a program holds what is measured
-PACKET, RECORD = 40, 64
+PACKET = 40
 UNALIGNED = {1: 0, 2: 1, 4: 2, 8: 4}    #: cycles more (TRM, 3.3.2); bytes of an access
 MEMORY = {"layout": "lpn", "packet": bytes(PACKET), "record_size": RECORD, "state": bytes(32), "rodata": bytes(16), "data": bytes(16)}
 
