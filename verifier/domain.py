@@ -23,19 +23,22 @@ def s32(x: int) -> int:
     return x - (1 << 32) if x & S32 else x
 
 
+CACHED = 1 << 15                                      # results remembered of each operation: programs ask the same things again
+
+
 class Num:
     """A set of 64-bit values. Immutable; build with the functions below."""
-    __slots__ = ("bits", "mask", "ulo", "uhi", "slo", "shi", "ulo32", "uhi32", "slo32", "shi32")
+    __slots__ = ("bits", "mask", "ulo", "uhi", "slo", "shi", "ulo32", "uhi32", "slo32", "shi32", "hash")
 
     def fields(self):
         return (self.bits, self.mask, self.ulo, self.uhi, self.slo, self.shi, self.ulo32, self.uhi32, self.slo32,
                 self.shi32)
 
     def __eq__(self, other):
-        return self is other or self.fields() == other.fields()
+        return self is other or self.hash == other.hash and self.fields() == other.fields()
 
     def __hash__(self):
-        return hash(self.fields())
+        return self.hash
 
     @property
     def is_const(self) -> bool:
@@ -69,13 +72,14 @@ def _short(x: int) -> str:
 def _raw(*fields) -> Num:
     n = Num()
     (n.bits, n.mask, n.ulo, n.uhi, n.slo, n.shi, n.ulo32, n.uhi32, n.slo32, n.shi32) = fields
+    n.hash = hash(fields)
     return n
 
 
 TOP = _raw(0, M64, 0, M64, -S64, S64 - 1, 0, M32, -S32, S32 - 1)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=CACHED)
 def _const(v: int) -> Num:
     low = v & M32
     return _raw(v, 0, v, v, s64(v), s64(v), low, low, s32(low), s32(low))
@@ -87,6 +91,11 @@ def const(value: int) -> Num:
 
 def make(bits=0, mask=M64, ulo=0, uhi=M64, slo=-S64, shi=S64 - 1, ulo32=0, uhi32=M32, slo32=-S32, shi32=S32 - 1):
     """The Num with these bounds, each sharpened by the others; None if they contradict."""
+    return _make(bits, mask, ulo, uhi, slo, shi, ulo32, uhi32, slo32, shi32)
+
+
+@lru_cache(maxsize=CACHED)
+def _make(bits, mask, ulo, uhi, slo, shi, ulo32, uhi32, slo32, shi32):
     for _ in range(3):
         before = (bits, mask, ulo, uhi, slo, shi, ulo32, uhi32, slo32, shi32)
         # bounds from known bits
@@ -166,6 +175,7 @@ def of_size(size: int) -> Num:
 
 
 # Lattice -----------------------------------------------------------------------------------------
+@lru_cache(maxsize=CACHED)
 def join(a: Num, b: Num) -> Num:
     if a is b:
         return a
@@ -174,6 +184,7 @@ def join(a: Num, b: Num) -> Num:
                 min(a.ulo32, b.ulo32), max(a.uhi32, b.uhi32), min(a.slo32, b.slo32), max(a.shi32, b.shi32))
 
 
+@lru_cache(maxsize=CACHED)
 def meet(a: Num, b: Num) -> Num | None:
     if a is b or b is TOP:
         return a
@@ -240,6 +251,7 @@ def _linear(bits, mask, ulo, uhi, slo, shi, ulo32, uhi32, slo32, shi32) -> Num:
                 *_signed_bounds(slo32, shi32, 32))
 
 
+@lru_cache(maxsize=CACHED)
 def add(a: Num, b: Num) -> Num:
     sv = a.bits + b.bits
     mu = ((a.mask + b.mask + sv) ^ sv | a.mask | b.mask) & M64
@@ -247,6 +259,7 @@ def add(a: Num, b: Num) -> Num:
                    a.ulo32 + b.ulo32, a.uhi32 + b.uhi32, a.slo32 + b.slo32, a.shi32 + b.shi32)
 
 
+@lru_cache(maxsize=CACHED)
 def sub(a: Num, b: Num) -> Num:
     dv = (a.bits - b.bits) & M64
     mu = ((dv + a.mask) ^ (dv - b.mask) | a.mask | b.mask) & M64

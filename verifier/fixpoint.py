@@ -6,6 +6,8 @@ widening or in the order of iteration can lose a program, not soundness.
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from . import domain as d
 from .cfg import Graph, Loop, Node
 from .loops import region_order
@@ -29,6 +31,7 @@ class Fixpoint:
                 self.incoming[succ].append((node, i))
         self.thresholds = self._thresholds()
         self.made_at: dict[Node, dict[int, int]] = {}         # node -> symbol made by a join there -> place
+        self.seen: dict[Node, list[State | None]] = {}        # node -> what came in when it was visited last
 
     def _thresholds(self) -> list[list[int]]:
         """Bounds worth trying, ever fewer: constants the program compares with, sizes of regions, of the packet and of words.
@@ -59,15 +62,19 @@ class Fixpoint:
     def visit(self, item: Node | Loop) -> None:
         if isinstance(item, Loop):
             self.stabilise(item)
-        else:
+            return
+        came = [self.out.get(e) for e in self.incoming[item]]
+        known = self.seen.get(item)
+        if known is None or any(a is not b for a, b in zip(came, known)):   # else it would be what it was
+            self.seen[item] = came
             self.set(item, self.joined(item))
 
-    def states_into(self, node: Node) -> list[State]:
-        states = [self.out[e] for e in self.incoming[node] if self.out.get(e) is not None]
+    def states_into(self, node: Node, without: Iterable[tuple[Node, int]] = ()) -> list[State]:
+        states = [s for e in self.incoming[node] if e not in without and (s := self.out.get(e)) is not None]
         return ([self.entry] if node is self.graph.nodes[0] else []) + states
 
-    def joined(self, node: Node, head: bool = False) -> State | None:
-        states = self.states_into(node)
+    def joined(self, node: Node, head: bool = False, without: Iterable[tuple[Node, int]] = ()) -> State | None:
+        states = self.states_into(node, without)
         if not states:
             return None
         loop = node.loop
@@ -97,9 +104,14 @@ class Fixpoint:
             for i in range(len(node.succs)):
                 self.out[node, i] = None
             return
+        known = self.invariant.get(node)
+        if known is not None and known == s:          # nothing new: what leaves is what left
+            return
         self.invariant[node] = s
         for i, after in enumerate(self.transfer(node, s)):
-            self.out[node, i] = after
+            before = self.out.get((node, i))
+            if after is None or before is None or before != after:
+                self.out[node, i] = after
 
     def transfer(self, node: Node, before: State) -> list[State | None]:
         """The states along the node's edges."""
@@ -131,15 +143,20 @@ class Fixpoint:
 
     def stabilise(self, loop: Loop) -> None:
         head, within = loop.head, lambda a, b: leq(a, b, self.made_at[head]) is None
-        for edge in loop.back_edges():
-            self.out[edge] = None
-        if not self.states_into(head):
+        back = loop.back_edges()
+        came = [self.out.get(e) for e in self.incoming[head] if e not in back]
+        known = self.seen.get(head)
+        if known is not None and all(a is b for a, b in zip(came, known)):
+            return                                    # entered with what it was entered with before
+        self.seen[head] = came
+        if not self.states_into(head, back):
             for node in loop.body:
                 self.set(node, None)
+                self.seen.pop(node, None)
             return
         old, turn = None, 0
         while True:
-            new = self.joined(head, True)
+            new = self.joined(head, True, () if turn else back)     # what came back in an earlier search is not of this one
             if old is not None:
                 if within(new, old):
                     break

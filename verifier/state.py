@@ -51,6 +51,9 @@ class Frame:
     def copy(self):
         return Frame(dict(self.slots), self.written, self.saved)
 
+    def __eq__(self, other):
+        return self.written == other.written and self.saved == other.saved and self.slots == other.slots
+
 
 def stack_bits(off: int, size: int) -> int:
     return ((1 << size) - 1) << (off + 512)
@@ -75,6 +78,12 @@ class State:
         s.frames, s.shifted = [f.copy() for f in self.frames], dict(self.shifted)
         return s
 
+    def __eq__(self, other):
+        """The same is known, of the same symbols."""
+        return self is other or (self.regs == other.regs and self.vars == other.vars and self.diff == other.diff
+                                 and self.frames == other.frames and self.defs == other.defs and self.strides == other.strides
+                                 and self.shifted == other.shifted)
+
     # Numbers -------------------------------------------------------------------------------------
     def num(self, v: Value) -> d.Num:
         """The number (or offset) a value stands for."""
@@ -98,12 +107,20 @@ class State:
         """Bounds of b - a."""
         if a == b:
             return 0, 0
-        (alo, ahi), (blo, bhi) = self.bounds(a), self.bounds(b)
-        lo, hi = blo - ahi, bhi - alo
-        known = self.diff.get((a, b) if a < b else (b, a))
+        if a < b:
+            known = self.diff.get((a, b))
+        elif known := self.diff.get((b, a)):
+            known = -known[1], -known[0]
+        lo = hi = 0
+        if b:
+            n = self.vars[b]
+            lo, hi = n.slo, n.shi
+        if a:
+            n = self.vars[a]
+            lo, hi = lo - n.shi, hi - n.slo
         if known:
-            klo, khi = known if a < b else (-known[1], -known[0])
-            lo, hi = max(lo, klo), min(hi, khi)
+            klo, khi = known
+            return (klo if klo > lo else lo), (khi if khi < hi else hi)
         return lo, hi
 
     def stride(self, v: Value) -> tuple[int, int]:
@@ -246,23 +263,26 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
     a loop's head all its new symbols are related to each other, because that is where invariants start."""
     if len(states) == 1 and not head:
         return states[0].copy()
-    out = State()
+    out, count = State(), len(states)
+    zeros = (0,) * count
     classes: dict[tuple, tuple[int, tuple]] = {}      # (syms, relative offsets) -> (new symbol, its offsets)
     members: dict[int, tuple[tuple, tuple]] = {}      # new or kept symbol -> (syms, offsets): it is sym_i + off_i in state i
 
     def merged(place, values):
         first = values[0]
-        if any(v is None for v in values):
+        if values.count(first) == count:              # what most places are: the same on all ways
+            if first is not None and first.sym:
+                syms = (first.sym,) * count
+                if members.setdefault(first.sym, (syms, zeros))[0] != syms:
+                    raise Violation(38, None, "an unknown has two meanings")
+            return first
+        if None in values:
             return None
         if any(v.kind != first.kind or v.region != first.region for v in values):
             kinds = {v.kind for v in values}
             return CLOBBER if CLOBBERED in kinds else STALE_POINTER if STALE in kinds else MIXTURE
-        syms, offs = tuple(v.sym for v in values), tuple(v.off for v in values)
-        if all(s == syms[0] for s in syms) and all(o == offs[0] for o in offs):
-            if syms[0] and members.setdefault(syms[0], (syms, (0,) * len(states)))[0] != syms:
-                raise Violation(38, None, "an unknown has two meanings")
-            return first
-        key = syms, tuple(o - offs[0] for o in offs)
+        syms, offs = tuple([v.sym for v in values]), tuple([v.off for v in values])
+        key = syms, tuple([o - offs[0] for o in offs])
         if key not in classes:
             classes[key] = name(place), offs
             if members.setdefault(classes[key][0], (syms, offs)) != (syms, offs):
@@ -280,30 +300,37 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
         for f in frames[1:]:
             written &= f.written
         slots = {}
-        for off, (size, _) in frames[0].slots.items():
+        for off, held in frames[0].slots.items():
             found = [f.slots.get(off) for f in frames]
-            if all(x is not None and x[0] == size for x in found):
+            if found.count(held) == count or all(x is not None and x[0] == held[0] for x in found):
                 v = merged(base + 600 + off, [x[1] for x in found])
                 if v is not None and v.kind not in UNUSABLE:
-                    slots[off] = size, v
+                    slots[off] = held if v is held[1] else (held[0], v)
         for f in frames:                              # what is a pointer on one side only is nothing at all
             for off, (size, v) in f.slots.items():
                 if v.kind != NUMBER and off not in slots:
                     written &= ~stack_bits(off, size)
         out.frames.append(Frame(slots, written, saved))
 
-    kept = set(states[0].vars)
+    kept = states[0].vars.keys()
     for s in states[1:]:
-        kept &= set(s.vars)
+        kept = kept & s.vars.keys()
     for sym in kept:
         if sym == LEN or sym in keep:
-            members.setdefault(sym, ((sym,) * len(states), (0,) * len(states)))
+            members.setdefault(sym, ((sym,) * count, zeros))
     _join_defs(out, states, members, kept)
     for sym, (syms, offs) in members.items():
-        nums = [s.num(Value(NUMBER, None, a, o)) for s, a, o in zip(states, syms, offs)]
-        n = nums[0]
-        for other in nums[1:]:
-            n = d.join(n, other)
+        if syms[0] == sym and offs is zeros:
+            n = states[0].vars[sym]
+            for s in states:
+                if s.vars[sym] is not n:
+                    n = d.join(n, s.vars[sym])
+        else:
+            nums = [s.num(Value(NUMBER, None, a, o)) for s, a, o in zip(states, syms, offs)]
+            n = nums[0]
+            for other in nums:
+                if other is not n:
+                    n = d.join(n, other)
         out.vars[sym] = n
         if not n.is_const and (stride := _join_strides(states, syms, offs)):
             out.strides[sym] = stride
@@ -320,6 +347,9 @@ def _congruent(n: d.Num, stride: tuple[int, int]) -> d.Num | None:
 
 def _join_strides(states, syms, offs):
     """The congruence all agree on (Granger's domain); None if it says nothing."""
+    for s, sym in zip(states, syms):
+        if sym and sym not in s.strides:
+            return None
     m, r = None, 0
     for s, sym, off in zip(states, syms, offs):
         m2, r2 = s.stride(Value(NUMBER, None, sym, off))
@@ -329,20 +359,25 @@ def _join_strides(states, syms, offs):
 
 def _join_defs(out, states, members, kept):
     """x = w - v + c survives where it holds in every state for the joined x, v and w."""
+    if not all(s.defs for s in states):
+        return
+    zeros = (0,) * len(states)
     for sym, (syms, offs) in list(members.items()):
+        if syms[0] not in states[0].defs:
+            continue
         defs = [s.defs.get(a) for s, a in zip(states, syms)]
-        if any(x is None for x in defs):
+        if None in defs:
             continue
         parts = []
         for k in (0, 1):
-            wanted = tuple(x[k] for x in defs)
+            wanted = tuple([x[k] for x in defs])
             if not any(wanted):
-                parts.append((0, (0,) * len(states)))
+                parts.append((0, zeros))
                 continue
             found = [(m, o) for m, (ss, o) in members.items() if ss == wanted]
             if not found and len(set(wanted)) == 1 and wanted[0] in kept:
-                members[wanted[0]] = (wanted, (0,) * len(states))
-                found = [(wanted[0], (0,) * len(states))]
+                members[wanted[0]] = (wanted, zeros)
+                found = [(wanted[0], zeros)]
             parts.append(found[0] if found else None)
         if None in parts or sym in (parts[0][0], parts[1][0]):
             continue
@@ -355,16 +390,22 @@ def _join_defs(out, states, members, kept):
 def _join_diffs(out, states, members, new):
     """Differences worth keeping: known in some state, or, at a loop's head, of a symbol made here."""
     wanted = set()
+    own = {sym for sym, (syms, _) in members.items() if syms[0] == sym and syms.count(sym) == len(syms)}
+    others = [(sym, syms, offs) for sym, (syms, offs) in members.items() if sym not in own]
     for i, s in enumerate(states):
-        where: dict[int, list[int]] = {}
-        for sym, (syms, _) in members.items():
+        where: dict[int, list[int]] = {}              # what else than itself a symbol has become
+        for sym, syms, _ in others:
             where.setdefault(syms[i], []).append(sym)
-        for a, b in s.diff:
-            for x in where.get(a, ()):
-                for y in where.get(b, ()):
-                    if x != y:
-                        wanted.add((x, y) if x < y else (y, x))
-        for sym, (syms, offs) in members.items():     # a new symbol and the one it came from
+        for key in s.diff:
+            a, b = key
+            if a in own and b in own:
+                wanted.add(key)
+            if a in where or b in where:
+                for x in [a, *where.get(a, ())] if a in own else where.get(a, ()):
+                    for y in [b, *where.get(b, ())] if b in own else where.get(b, ()):
+                        if x != y:
+                            wanted.add((x, y) if x < y else (y, x))
+        for sym, syms, offs in others:                # a new symbol and the one it came from
             base = syms[i]
             if LEN in members and sym != LEN and not base and 0 < offs[i] <= MAX_NEAR and len(wanted) < MAX_DIFFS // 2:
                 wanted.add((LEN, sym) if LEN < sym else (sym, LEN))     # a constant place here, another one there: both before the end
@@ -379,12 +420,14 @@ def _join_diffs(out, states, members, new):
         if len(out.diff) >= MAX_DIFFS:
             break
         lo, hi = INF, -INF
-        for i, s in enumerate(states):
-            (sa, oa), (sb, ob) = ((m[0][i], m[1][i]) for m in (members[a], members[b]))
+        (syms_a, offs_a), (syms_b, offs_b) = members[a], members[b]
+        klo, khi = out.gap(a, b)
+        for s, sa, oa, sb, ob in zip(states, syms_a, offs_a, syms_b, offs_b):
             l, h = s.gap(sa, sb)
             lo, hi = min(lo, l + ob - oa), max(hi, h + ob - oa)
-        klo, khi = out.gap(a, b)
-        if lo > klo or hi < khi:
+            if lo <= klo and hi >= khi:
+                break                                 # no more than the bounds say
+        else:
             out.diff[a, b] = lo, hi
 
 
