@@ -193,7 +193,7 @@ def by_hand(folder: Path, name: str, frames: Frames, frame: Frame) -> Spent:
 
 #: Functions of the engine by part; the rest of a node's engine is not counted here.
 TEXT: dict[str, Callable[[str], bool]] = {
-    "interpreter, 32 bits": lambda name: name in ("lpn_loop32", "lpn_step32", "lpn_execute32", "near", "find"),
+    "interpreter, 32 bits": lambda name: name in ("lpn_loop32", "lpn_step32", "lpn_execute32", "near", "lpn_find32"),
     "interpreter, 64 bits": lambda name: name in ("lpn_execute", "lpn_begin", "lpn_region_of", "lpn_atomic"),
     "loading and checking": lambda name: name in ("lpn_load", "lpn_image_parse", "lpn_container_init", "lpn_crc32", "form_of", "fetch"),
     "tables": lambda name: name.startswith("lpn_table") or name in ("compare", "measure", "canonical", "position"),

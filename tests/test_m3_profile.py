@@ -44,7 +44,7 @@ def test_each_ebpf_instruction_executed_is_there(found, frames):
 
 def test_parts(found):
     parts = {row["part"]: row["cycles"] for row in found["parts"]}
-    assert {"instructions", "dispatch", "memory checks", "entering containers", "chain", "helpers"} <= set(parts)
+    assert {"instructions", "dispatch", "memory checks", "entering containers", "chain", "zeroing"} <= set(parts)
     executed = sum(row["executed"] for row in found["modules"])
     assert 3 * executed < parts["dispatch"] < 7 * executed
 

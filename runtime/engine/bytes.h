@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
-/* Little-endian access to bytes of any alignment, and the few loops a libc would offer. gcc and clang turn each
- * of the former into a single load or store where the target allows one. */
+/* Little-endian access to bytes of any alignment, and the few loops a libc would offer. */
 #ifndef LPN_BYTES_H
 #define LPN_BYTES_H
 
@@ -8,6 +7,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/* Words at any address: one load or store where the core can, bytes where it cannot. */
+typedef struct { uint16_t v; } __attribute__((packed, may_alias)) lpn_any16;
+typedef struct { uint32_t v; } __attribute__((packed, may_alias)) lpn_any32;
+
+static inline uint16_t lpn_get16(const uint8_t *p)
+{
+    return ((const lpn_any16 *)p)->v;
+}
+
+static inline uint32_t lpn_get32(const uint8_t *p)
+{
+    return ((const lpn_any32 *)p)->v;
+}
+
+/* gcc -Os for Arm stores constants in bytes, unless it does not know that they are constant. */
+#if defined(__arm__)
+#define LPN_HIDE(v) __asm__("" : "+r"(v))
+#else
+#define LPN_HIDE(v) (void)(v)
+#endif
+
+static inline void lpn_put16(uint8_t *p, uint16_t v)
+{
+    LPN_HIDE(v);
+    ((lpn_any16 *)p)->v = v;
+}
+
+static inline void lpn_put32(uint8_t *p, uint32_t v)
+{
+    LPN_HIDE(v);
+    ((lpn_any32 *)p)->v = v;
+}
+#else
 static inline uint16_t lpn_get16(const uint8_t *p)
 {
     return (uint16_t)(p[0] | (unsigned)p[1] << 8);
@@ -16,11 +49,6 @@ static inline uint16_t lpn_get16(const uint8_t *p)
 static inline uint32_t lpn_get32(const uint8_t *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static inline uint64_t lpn_get64(const uint8_t *p)
-{
-    return (uint64_t)lpn_get32(p) | (uint64_t)lpn_get32(p + 4) << 32;
 }
 
 static inline void lpn_put16(uint8_t *p, uint16_t v)
@@ -35,6 +63,13 @@ static inline void lpn_put32(uint8_t *p, uint32_t v)
     p[1] = (uint8_t)(v >> 8);
     p[2] = (uint8_t)(v >> 16);
     p[3] = (uint8_t)(v >> 24);
+}
+#endif
+
+/* Two words, never one access of 8 bytes: the Cortex-M3 faults on those that are not aligned. */
+static inline uint64_t lpn_get64(const uint8_t *p)
+{
+    return (uint64_t)lpn_get32(p) | (uint64_t)lpn_get32(p + 4) << 32;
 }
 
 static inline void lpn_put64(uint8_t *p, uint64_t v)
@@ -53,24 +88,8 @@ static inline void lpn_copy(uint8_t *to, const uint8_t *from, size_t n)
     }
 }
 
-static inline void lpn_zero(uint8_t *to, size_t n)
-{
-    for (; n >= 4; n -= 4, to += 4) {
-        lpn_put32(to, 0);
-    }
-    for (; n > 0; n--) {
-        *to++ = 0;
-    }
-}
-
-/* Zero the last n of the `room` bytes at `to` and perhaps a few before them, 32 at a time; room is a multiple of 32. */
-static inline void lpn_zero_end(uint64_t *to, size_t room, size_t n)
-{
-    for (uint64_t *p = to + room / 8; n > 0; n -= n < 32 ? n : 32) {
-        p -= 4;
-        p[0] = p[1] = p[2] = p[3] = 0;
-    }
-}
+/* vm.c */
+void lpn_zero(uint8_t *to, size_t n);
 
 static inline bool lpn_is_zero(const uint8_t *p, size_t n)
 {

@@ -2,6 +2,7 @@
 /* A packet's way through a chain of containers. */
 #include "bytes.h"
 #include "lpn.h"
+#include "thumb2.h"
 
 int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t size, uint8_t *data,
                        size_t data_size, uint32_t *pc)
@@ -70,22 +71,16 @@ int lpn_chain_check(const lpn_chain *chain)
     return lpn_chain_fits(chain->container, chain->containers, chain->record_size, chain->state_size);
 }
 
-static void add_region(lpn_run *run, uint64_t start, uint32_t size, uint32_t access)
-{
-    run->region[run->regions++] = (lpn_region){ start, size, access };
-}
-
-/* What every container of the chain sees: the context, and the memory it points to. */
+/* What every container of the chain sees: the context. */
 static void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const lpn_meta *meta)
 {
     uint8_t *ctx = (uint8_t *)chain->ctx;
-    const uint64_t pkt = lpn_address(packet), rec = lpn_address(chain->record);
-    const uint64_t state = lpn_address(chain->state), out = lpn_address(chain->out);
+    const uint64_t pkt = lpn_address(packet);
     lpn_put64(ctx + LPN_CTX_PKT, pkt);
     lpn_put64(ctx + LPN_CTX_PKT_END, pkt + size);
-    lpn_put64(ctx + LPN_CTX_REC, rec);
-    lpn_put64(ctx + LPN_CTX_STATE, state);
-    lpn_put64(ctx + LPN_CTX_OUT, out);
+    lpn_put64(ctx + LPN_CTX_REC, lpn_address(chain->record));
+    lpn_put64(ctx + LPN_CTX_STATE, lpn_address(chain->state));
+    lpn_put64(ctx + LPN_CTX_OUT, lpn_address(chain->out));
     lpn_put32(ctx + LPN_CTX_OUT_LEN, 0);
     lpn_put32(ctx + LPN_CTX_PAYLOAD, 0);
     lpn_put32(ctx + LPN_CTX_PORT, meta->port);
@@ -101,22 +96,34 @@ static void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const
     lpn_put32(ctx + LPN_CTX_CUT, 0);
 
     lpn_run *run = &chain->run;
-    run->regions = LPN_FIRST_REGION;
-    add_region(run, pkt, size, LPN_READ | LPN_WRITE);
-    add_region(run, rec, chain->record_size, LPN_READ | LPN_WRITE);
-    add_region(run, lpn_address(ctx), LPN_CTX_SIZE, LPN_READ);
-    add_region(run, state, chain->state_size, LPN_READ | LPN_WRITE);
-    add_region(run, out, LPN_OUT_SIZE, LPN_READ | LPN_WRITE);
-    add_region(run, lpn_address(ctx) + LPN_CTX_OUT_LEN, LPN_CTX_IFACE - LPN_CTX_OUT_LEN, LPN_WRITE);
-    add_region(run, lpn_address(ctx) + LPN_CTX_CUT, 4, LPN_WRITE);
-    add_region(run, pkt, size + LPN_WINDOW, LPN_READ);      /* the packet again, and the window behind it */
     run->env = chain->env;
-    run->view = (lpn_view){ packet, (const uint8_t *)chain->out, size, chain->buffers };
+    run->view.packet = packet;
+    run->view.out = (const uint8_t *)chain->out;
+    run->view.size = size;
+    run->view.buffers = chain->buffers;
     if (chain->buffers != NULL) {
         chain->buffers->completed = false;
     }
     run->fuel = chain->fuel;
     run->insns = 0;
+    run->regions = 0;
+}
+
+/* The memory that the context points to, for the interpreter: translated code never looks there. */
+static void map_memory(lpn_chain *chain)
+{
+    lpn_run *run = &chain->run;
+    lpn_region *g = &run->region[LPN_FIRST_REGION];
+    const uint64_t pkt = lpn_address(run->view.packet), ctx = lpn_address(chain->ctx);
+    *g++ = (lpn_region){ pkt, run->view.size, LPN_READ | LPN_WRITE };
+    *g++ = (lpn_region){ lpn_address(chain->record), chain->record_size, LPN_READ | LPN_WRITE };
+    *g++ = (lpn_region){ ctx, LPN_CTX_SIZE, LPN_READ };
+    *g++ = (lpn_region){ lpn_address(chain->state), chain->state_size, LPN_READ | LPN_WRITE };
+    *g++ = (lpn_region){ lpn_address(chain->out), LPN_OUT_SIZE, LPN_READ | LPN_WRITE };
+    *g++ = (lpn_region){ ctx + LPN_CTX_OUT_LEN, LPN_CTX_IFACE - LPN_CTX_OUT_LEN, LPN_WRITE };
+    *g++ = (lpn_region){ ctx + LPN_CTX_CUT, 4, LPN_WRITE };
+    *g++ = (lpn_region){ pkt, run->view.size + LPN_WINDOW, LPN_READ };     /* the packet again, and the window behind it */
+    run->regions = (uint32_t)(g - run->region);
 }
 
 /* The packet ends sooner, if the container said so (`payload.truncate`); the bytes behind stay readable. */
@@ -146,35 +153,49 @@ static void fault(lpn_result *result, int error)
 }
 
 /* One container over the packet. The verdict word is in the run's r0. */
-static int execute(lpn_chain *chain, const lpn_container *container)
+static int execute(lpn_chain *chain, const lpn_container *container, lpn_native_frame *frame)
 {
+    lpn_run *run = &chain->run;
     if (container->native == NULL) {
-        return lpn_execute(&chain->run, &container->program, lpn_address(chain->ctx), 0);
+        if (run->regions == 0) {
+            map_memory(chain);
+        }
+        return lpn_execute(run, &container->program, lpn_address(chain->ctx), 0);
     }
-    uint32_t r0;
-    int error = lpn_native_execute(container->native, chain->env, &chain->run.view, chain->ctx, &r0);
-    chain->run.r0 = r0;
-    chain->run.pc = 0;
-    return error;
+    if (frame->view == NULL) {
+        lpn_native_begin(frame, chain->env, &run->view);
+    }
+    frame->native.upper = NULL;
+    run->pc = 0;
+    run->r0 = container->native(chain->ctx, &frame->native);
+    return frame->error;
 }
 
 void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_meta *meta,
                    lpn_result *result)
 {
-    *result = (lpn_result){ .verdict = LPN_ACCEPT, .size = size };
+    lpn_native_frame frame;         /* no more of it is set before a container needs it */
+    frame.view = NULL;
+    result->verdict = LPN_ACCEPT;
+    result->arg = 0;
+    result->error = LPN_OK;
+    result->insns = result->module = result->pc = 0;
+    result->rebuilt = false;
+    result->out_len = result->payload = 0;
+    result->size = size;
     if (size > LPN_MAX_PACKET) {
         fault(result, LPN_E_PACKET);
         return;
     }
     lpn_zero(packet + size, LPN_WINDOW);
     lpn_zero(chain->record, chain->record_size);
-    lpn_zero_end(chain->out, LPN_OUT_SIZE, LPN_OUT_SIZE);
+    lpn_zero((uint8_t *)chain->out, LPN_OUT_SIZE);
     set_up(chain, packet, size, meta);
 
     for (uint32_t i = 0; i < chain->containers; i++) {
         const lpn_container *container = chain->container[i];
         result->module = i;
-        int error = execute(chain, container);
+        int error = execute(chain, container, &frame);
         result->insns += chain->run.insns;
         chain->run.insns = 0;
         if (error != LPN_OK) {

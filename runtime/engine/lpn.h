@@ -348,10 +348,6 @@ typedef struct {
 typedef struct lpn_native lpn_native;
 typedef uint32_t lpn_native_code(void *ctx, lpn_native *native);
 
-/** Run translated code. `*r0` gets the result. Returns LPN_OK, or the error of a helper. */
-int lpn_native_execute(lpn_native_code *code, const lpn_env *env, const lpn_view *view, void *ctx,
-                       uint32_t *r0);
-
 /** A container ready to run: interpreted, or `native` if it is set. */
 typedef struct { lpn_image image; lpn_program program; lpn_native_code *native; } lpn_container;
 

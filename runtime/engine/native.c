@@ -3,17 +3,9 @@
 #include "bytes.h"
 #include "thumb2.h"
 
-/* lpn_native, and what its functions need. */
-typedef struct {
-    lpn_native native;          /* the first member: translated code hands its address on */
-    const lpn_env *env;
-    const lpn_view *view;
-    int error;
-} call_frame;
-
 static uint32_t call_helper(lpn_native *native, uint32_t number, const uint32_t *r)
 {
-    call_frame *frame = (call_frame *)native;
+    lpn_native_frame *frame = (lpn_native_frame *)native;
     uint64_t args[5];
     for (unsigned i = 0; i < 5; i++) {
         args[i] = r[i] | (native->upper == NULL ? 0 : (uint64_t)native->upper[i + 1] << 32);
@@ -72,17 +64,18 @@ static uint64_t smod(uint64_t a, uint64_t b)
     return b == 0 ? a : b == UINT64_MAX ? 0 : (uint64_t)((int64_t)a % (int64_t)b);
 }
 
-int lpn_native_execute(lpn_native_code *code, const lpn_env *env, const lpn_view *view, void *ctx, uint32_t *r0)
+void lpn_native_begin(lpn_native_frame *frame, const lpn_env *env, const lpn_view *view)
 {
-    call_frame frame = {
-        .native = { .helper = call_helper, .atomic = run_atomic,
-                    .wide = { [LPN_WIDE_MUL] = mul, [LPN_WIDE_LSH] = lsh, [LPN_WIDE_RSH] = rsh, [LPN_WIDE_ARSH] = arsh,
-                              [LPN_WIDE_DIV] = div_, [LPN_WIDE_MOD] = mod, [LPN_WIDE_SDIV] = sdiv,
-                              [LPN_WIDE_SMOD] = smod } },
-        .env = env, .view = view,
-    };
-    *r0 = code(ctx, &frame.native);
-    return frame.error;
+    static uint64_t (*const wide[LPN_WIDE_OPS])(uint64_t, uint64_t) = {
+        [LPN_WIDE_MUL] = mul, [LPN_WIDE_LSH] = lsh, [LPN_WIDE_RSH] = rsh, [LPN_WIDE_ARSH] = arsh,
+        [LPN_WIDE_DIV] = div_, [LPN_WIDE_MOD] = mod, [LPN_WIDE_SDIV] = sdiv, [LPN_WIDE_SMOD] = smod };
+    frame->native.upper = NULL;
+    frame->native.helper = call_helper;
+    frame->native.atomic = run_atomic;
+    frame->native.wide = wide;
+    frame->env = env;
+    frame->view = view;
+    frame->error = LPN_OK;
 }
 
 int lpn_container_translate(lpn_container *container, uint16_t *code, uint32_t size, uint16_t *map, uint32_t *used)

@@ -26,9 +26,19 @@ struct lpn_native {
     /** An atomic instruction: `op` its immediate, + 0x10000 for 8 bytes, + 0x20000 * the register of `value`; `r0` is for
      * compare and exchange. Returns what was there, its upper word in `upper` of that register (or of r0). */
     uint32_t (*atomic)(lpn_native *native, uint32_t address, uint32_t op, uint32_t value, uint32_t r0);
-    uint64_t (*wide[LPN_WIDE_OPS])(uint64_t a, uint64_t b);
-    void *user;                 /**< the caller's */
+    uint64_t (*const *wide)(uint64_t a, uint64_t b);    /**< LPN_WIDE_OPS functions */
 };
+
+/** What the functions of an lpn_native need; for all containers of a chain. */
+typedef struct {
+    lpn_native native;          /**< the first member: translated code hands its address on */
+    const lpn_env *env;
+    const lpn_view *view;
+    int error;                  /**< of the first helper that failed */
+} lpn_native_frame;
+
+/** Before the first container. `env` may be NULL. */
+void lpn_native_begin(lpn_native_frame *frame, const lpn_env *env, const lpn_view *view);
 
 /** What to translate, and where to. Addresses are those at run time, on the core. */
 typedef struct {

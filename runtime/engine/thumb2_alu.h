@@ -204,7 +204,10 @@ static void call_native(emitter *e, int32_t at)
 {
     access_mem(e, LOAD, 4, T0, BLOCK, e->wide ? NATIVE_AT : at);
     if (e->wide) {
-        access_mem(e, LOAD, 4, T0, T0, at);
+        access_mem(e, LOAD, 4, T0, T0, at < WIDE_AT ? at : WIDE_AT);
+        if (at >= WIDE_AT) {
+            access_mem(e, LOAD, 4, T0, T0, at - WIDE_AT);
+        }
     }
     half(e, 0x4780 | T0 << 3);          /* blx */
 }

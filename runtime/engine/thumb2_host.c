@@ -30,8 +30,14 @@ int lpn_host_thumb2_run(const uint8_t *text, size_t size, bool clean32, void *ct
     if (error == LPN_OK) {
         error = lpn_container_translate(&container, code, code_size, map, &used);
     }
+    if (error != LPN_OK) {
+        return error;
+    }
     const lpn_view nothing = { 0 };
-    return error != LPN_OK ? error : lpn_native_execute(container.native, lpn_host_env(host), &nothing, ctx, r0);
+    lpn_native_frame frame;
+    lpn_native_begin(&frame, lpn_host_env(host), &nothing);
+    *r0 = container.native(ctx, &frame.native);
+    return frame.error;
 }
 
 /* On the core itself: container number `index` of the host runs as code from now on. */

@@ -3,6 +3,25 @@
 #include "vm.h"
 #include "lpn_helpers.h"
 
+/* Every packet has its window, its record and the output buffer zeroed: written out, because -Os unrolls nothing. */
+void lpn_zero(uint8_t *to, size_t n)
+{
+#define ZERO16(at) lpn_put32(to + (at), 0); lpn_put32(to + (at) + 4, 0); lpn_put32(to + (at) + 8, 0); lpn_put32(to + (at) + 12, 0)
+    for (; n >= 64; n -= 64, to += 64) {
+        ZERO16(0); ZERO16(16); ZERO16(32); ZERO16(48);
+    }
+    for (; n >= 16; n -= 16, to += 16) {
+        ZERO16(0);
+    }
+#undef ZERO16
+    for (; n >= 4; n -= 4, to += 4) {
+        lpn_put32(to, 0);
+    }
+    for (; n > 0; n--) {
+        *to++ = 0;
+    }
+}
+
 /* No sum that could wrap is formed: below a region's start the difference is larger than any region. The caller's regions
  * come first, among them the packet. */
 const lpn_region *lpn_region_of(const lpn_run *run, uint64_t address, uint64_t size, uint32_t access)
@@ -315,7 +334,7 @@ uint64_t lpn_begin(lpn_run *run, const lpn_program *program)
     const uint64_t end = lpn_address(run->stack) + LPN_STACK_SIZE;
     const uint32_t used = program->stack;
     if (!program->certified) {          /* it is proven that such a program reads what it has written */
-        lpn_zero_end(run->stack, LPN_STACK_SIZE, used);
+        lpn_zero((uint8_t *)run->stack + LPN_STACK_SIZE - used, used);
     }
     run->region[0] = (lpn_region){ end - used, used, LPN_READ | LPN_WRITE };
     run->region[1] = (lpn_region){ lpn_address(program->rodata), program->rodata_size, LPN_READ };

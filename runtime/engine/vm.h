@@ -21,7 +21,6 @@ typedef struct {
     uint32_t trusted;           /* nothing is checked */
     lpn_run *run;
     const lpn_program *program;
-    const lpn_region *found;    /* for the last load whose register's region was another */
     uint32_t depth;
     int error;
 } lpn_vm32;

@@ -19,12 +19,16 @@
 #define ONE_STEP true           /* the loop is in vm32_thumb2.S */
 int lpn_loop32(lpn_vm32 *vm);
 int lpn_step32(lpn_vm32 *vm);
+const lpn_region *lpn_find32(const lpn_run *run, uint32_t address, uint32_t n, uint32_t access);
+#define FIND
 _Static_assert(offsetof(lpn_vm32, reads) == VM32_READS && offsetof(lpn_vm32, writes) == VM32_WRITES
                && offsetof(lpn_vm32, ip) == VM32_IP && offsetof(lpn_vm32, limit) == VM32_LIMIT
-               && offsetof(lpn_vm32, trusted) == VM32_TRUSTED && offsetof(lpn_vm32, found) == VM32_FOUND && offsetof(lpn_vm32, depth) == VM32_DEPTH && offsetof(lpn_region, start) == REGION_START
+               && offsetof(lpn_vm32, trusted) == VM32_TRUSTED && offsetof(lpn_vm32, depth) == VM32_DEPTH && offsetof(lpn_vm32, run) == VM32_RUN
+               && offsetof(lpn_region, start) == REGION_START
                && offsetof(lpn_region, size) == REGION_SIZE, "vm32_offsets.h");
 #else
 #define ONE_STEP false
+#define FIND static
 #define lpn_loop32 lpn_step32
 static int lpn_step32(lpn_vm32 *vm);
 #endif
@@ -80,7 +84,7 @@ static int lpn_step32(lpn_vm32 *vm);
     }
 
 /* As lpn_region_of, in 32 bits: the caller's regions first, then the engine's own. */
-static const lpn_region *find(const lpn_run *run, uint32_t address, uint32_t n, uint32_t access)
+FIND const lpn_region *lpn_find32(const lpn_run *run, uint32_t address, uint32_t n, uint32_t access)
 {
     const lpn_region *const first = &run->region[LPN_FIRST_REGION], *const end = &run->region[run->regions];
     const lpn_region *g = first < end ? first : run->region;
@@ -102,17 +106,16 @@ static const lpn_region *find(const lpn_run *run, uint32_t address, uint32_t n, 
 static bool near(lpn_vm32 *vm, unsigned reg, uint32_t address, uint32_t n, uint32_t access)
 {
     const lpn_region **last = access == LPN_READ ? &vm->reads[reg] : &vm->writes[reg];
-    if (vm->trusted || address - (uint32_t)(*last)->start <= (*last)->size - n) {
+    if (vm->trusted || (!ONE_STEP && address - (uint32_t)(*last)->start <= (*last)->size - n)) {
         return true;
     }
-    const lpn_region *g = find(vm->run, address, n, access);
+    const lpn_region *g = lpn_find32(vm->run, address, n, access);
     if (g == NULL) {
         vm->run->address = address;
         return false;
     }
-    if (g->size >= 8) {
+    if (!ONE_STEP && g->size >= 8) {
         *last = g;
-        vm->found = access == LPN_READ ? g : vm->found;
     }
     return true;
 }
@@ -321,7 +324,6 @@ int lpn_execute32(lpn_run *run, const lpn_program *program, uint32_t r1, uint32_
     for (unsigned i = 0; i < (ONE_STEP ? 1 : 11); i++) {    /* vm32_thumb2.S does the others */
         vm.reads[i] = vm.writes[i] = &run->region[0];
     }
-    vm.found = vm.reads[0];
     vm.ip = program->text;
     vm.limit = (uint32_t)(uintptr_t)program->text + 8 * budget;
     vm.trusted = program->certified;

@@ -8,8 +8,8 @@
 #define VM32_IP 132
 #define VM32_LIMIT 136
 #define VM32_TRUSTED 140
-#define VM32_FOUND 152
-#define VM32_DEPTH 156
+#define VM32_RUN 144
+#define VM32_DEPTH 152
 #define REGION_START 0
 #define REGION_SIZE 8
 

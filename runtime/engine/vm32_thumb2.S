@@ -93,15 +93,18 @@
     cmp r0, r12
 .endm
 
-/* Where that failed, for a load: programs read the packet through many registers. */
+/* Where that failed, for a load: programs read the packet through many registers. Then by all regions. */
 .macro SECOND_CHANCE n, back
     ldr r12, [r9, #REGION_START]
     ldr r0, [r9, #REGION_SIZE]
     sub r12, r3, r12
     sub r0, r0, #\n
     cmp r12, r0
-    bhi slow
+    bhi 3f
     str r9, [r10, r1, lsl #2]
+    b \back
+3:  movs r0, #\n
+    bl find_load
     b \back
 .endm
 
@@ -150,8 +153,11 @@ put\n:
     DST r1
     ldr r2, [r4, #4]
     CHECKED \n, r11
-    bhi slow
-    WRITE \n, \operation, 1
+    bhi 2f
+1:  WRITE \n, \operation, 1
+2:  movs r0, #\n
+    bl find_store
+    b 1b
 trusted_put\n:
     DST r1
     ldr r2, [r4, #4]
@@ -162,8 +168,11 @@ store\n:
     SRC r2
     ldr r2, [r6, r2, lsl #2]
     CHECKED \n, r11
-    bhi slow
-    WRITE \n, \operation, 0
+    bhi 2f
+1:  WRITE \n, \operation, 0
+2:  movs r0, #\n
+    bl find_store
+    b 1b
 trusted_store\n:
     DST r1
     SRC r2
@@ -179,33 +188,65 @@ trusted_store\n:
 lpn_loop32:
     push {r3-r11, lr}
     mov r6, r0
+    ldr r0, [r6, #VM32_TRUSTED]
+    ldr r7, =trusted_handlers
+    cbnz r0, enter
+    ldr r7, =handlers
     ldr r1, [r6, #VM32_READS]       /* the first is set: as all others */
     mov r2, r1
     mov r3, r1
     mov r4, r1
     mov r5, r1
-    mov r7, r1
     mov r8, r1
     mov r9, r1
     mov r12, r1
     mov lr, r1
     mov r11, r1
+    mov r0, r1
     add r10, r6, #VM32_READS
-    stm r10!, {r1-r5, r7-r9, r11, r12, lr}
-    stm r10, {r1-r5, r7-r9, r11, r12, lr}
+    stm r10!, {r0-r5, r8, r9, r11, r12, lr}
+    stm r10, {r0-r5, r8, r9, r11, r12, lr}
     add r10, r6, #VM32_READS
     add r11, r6, #VM32_WRITES
-    ldr r7, =handlers
-    ldr r0, [r6, #VM32_TRUSTED]
-    cbz r0, enter
-    ldr r7, =trusted_handlers
 enter:
-    ldr r9, [r6, #VM32_FOUND]
     ldr r4, [r6, #VM32_IP]
     ldr r8, [r6, #VM32_LIMIT]
     sub r8, r8, #8
     ldr r5, [r4]
     GO
+
+/* The region of r0 bytes at r3, remembered for register number r1; or what happens when there is none. */
+find_load:
+    push {r1-r3, lr}
+    mov r1, r3
+    mov r2, r0
+    movs r3, #1
+    ldr r0, [r6, #VM32_RUN]
+    bl lpn_find32
+    pop {r1-r3, lr}
+    cbz r0, slow
+    ldr r12, [r0, #REGION_SIZE]
+    cmp r12, #8                     /* smaller ones are looked up each time */
+    bhs 1f
+    bx lr
+1:  mov r9, r0
+    str r0, [r10, r1, lsl #2]
+    bx lr
+find_store:
+    push {r1-r3, lr}
+    mov r1, r3
+    mov r2, r0
+    movs r3, #2
+    ldr r0, [r6, #VM32_RUN]
+    bl lpn_find32
+    pop {r1-r3, lr}
+    cbz r0, slow
+    ldr r12, [r0, #REGION_SIZE]
+    cmp r12, #8
+    bhs 1f
+    bx lr
+1:  str r0, [r11, r1, lsl #2]
+    bx lr
 
 slow:
     str r4, [r6, #VM32_IP]
