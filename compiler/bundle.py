@@ -13,6 +13,7 @@ from typing import Any, Callable
 from lpn.lang.hooks import BUFFER_COMPLETE, CONTEXTS, EVENTS, PERIODIC, RX_DONE, SELECTOR_MAX, TIME_MAX
 
 from . import cbor
+from .compact import pack, read_image
 from .helpers import FIRST_OWN, HELPERS, LAST_OWN, Helper, own_row
 from .image import Flag, Image, ImageError, Kind
 from .kept import KeptTable, Migration, read_migration, read_table
@@ -201,9 +202,9 @@ class Bundle:
         """Where the hooks run that a module belongs to, each once."""
         return tuple(dict.fromkeys(hook.context for hook in self.hooks if module in hook.chain))
 
-    def to_bytes(self) -> bytes:
-        """The bundle as CBOR; BundleError when it could not be read back."""
-        content = _content(self)
+    def to_bytes(self, compact: bool = False) -> bytes:
+        """The bundle as CBOR, with its images in the compact form or not; BundleError when it could not be read back."""
+        content = _content(self, pack if compact else bytes)
         raw = cbor.dumps(content | {"crc32": zlib.crc32(cbor.dumps(content))})
         Bundle.from_bytes(raw)
         return raw
@@ -218,12 +219,12 @@ class Bundle:
         return _read_bundle(item)
 
 
-def _content(b: Bundle) -> dict[str, Any]:
+def _content(b: Bundle, stored: Callable[[bytes], bytes]) -> dict[str, Any]:
     return {
         "lpn": FORMAT,
         "protocol": b.protocol,
         "version": b.version,
-        "modules": [{"name": m.name, "kind": m.kind.name.lower(), "image": m.to_bytes()} for m in b.modules],
+        "modules": [{"name": m.name, "kind": m.kind.name.lower(), "image": stored(m.to_bytes())} for m in b.modules],
         "record": {"size": b.record_size, "hash": b.record_hash},
         "state": {"size": b.state_size, "hash": b.state_hash, "layout": list(b.state_layout), "kept": b.kept.content()},
         "migrations": [m.content() for m in b.migrations],
@@ -430,7 +431,7 @@ def _read_module(r: _Reader) -> Image:
     kind = m["kind"].one_of(tuple(k.name.lower() for k in Kind))
     name = m["name"].text()
     try:
-        image = Image.from_bytes(m["image"].bytes(MAX_BUNDLE))
+        image = read_image(m["image"].bytes(MAX_BUNDLE))
     except ImageError as e:
         raise m["image"].fail(str(e)) from None
     if image.name != name:

@@ -8,6 +8,7 @@ import click
 from lpn.verifier.verify import Analysis, Report
 
 from ..build import Compiled, Container
+from ..compact import pack
 from ..output import STDOUT, Failure, Table, count, put_json, say, write_files
 from .deadlines import times
 from .inputs import compile_options, json_option, listed, read_source, warnings
@@ -24,9 +25,10 @@ DEFAULT_FORM = {"lpn": "bundle", "femto": "image", "xdp": "obj"}
               help="What will run the containers: LPN's engine, a stock Femto-Container engine, Linux.")
 @click.option("--emit", multiple=True, callback=listed(FORMS), metavar="FORM",
               help=f"What to write: {', '.join(FORMS)} (repeatable, or with commas). Default: bundle; femto image; xdp obj.")
+@click.option("--compact", is_flag=True, help="Images and bundle in the form for the air, a third of the size; target lpn only.")
 @compile_options
 @json_option
-def command(file: str, folder: str, target: str, emit: tuple[str, ...], fuse: bool, without: tuple[str, ...], level: int,
+def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact: bool, fuse: bool, without: tuple[str, ...], level: int,
             as_json: bool) -> int:
     """Compile a program, verify its containers, write them.
 
@@ -39,6 +41,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], fuse: bo
     container called NAME: NAME.lpnc (image), NAME.o, NAME.s, NAME.ll. Nothing is
     written when the verifier refuses a container, or a hook may miss its deadline.
     """
+    if compact and target != "lpn":
+        raise click.UsageError(f"--compact is a form of LPN's images; target {target} has its own")
     given = read_source(file)
     program = given.program(without)
     warnings(program)
@@ -47,7 +51,7 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], fuse: bo
     judgements = [(c, report) for c, (_, report, _) in zip(result.containers, found)]
     rejected = [(c, report) for c, report in judgements if not report.accepted]
     late = missed(units, found) if not rejected and target == "lpn" else []
-    files = {} if rejected or late else files_of(result, emit or (DEFAULT_FORM[target],), given.stem)
+    files = {} if rejected or late else files_of(result, emit or (DEFAULT_FORM[target],), given.stem, compact)
     if files and folder == STDOUT:
         one = [data for name, data in files.items() if not name.endswith(".map.json")]
         if len(one) > 1:
@@ -58,10 +62,11 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], fuse: bo
     if as_json:
         for c, report in judgements:
             unit = of_image(c.image, c.code.lines, target)
-            put_json(report_json(unit, report) | {"kind": unit.kind, "image_bytes": len(c.stored),
+            sizes = {"image_bytes": len(c.stored)} | ({"compact_bytes": len(pack(c.stored))} if compact else {})
+            put_json(report_json(unit, report) | {"kind": unit.kind, **sizes,
                                                   "files": sorted(str(Path(folder) / name) for name in files)})
     else:
-        table_of(judgements).show()
+        table_of(judgements, compact).show()
         for e in program.promises if target == "lpn" else ():
             say(f"{e.block}: the radio is on for at most {e.share / 10_000:g} % of the time, {e.promised / 10_000:g} % is promised")
     for c, report in rejected:
@@ -91,30 +96,35 @@ def missed(units: Units, found: list[tuple[Unit, Report, Analysis | None]]) -> l
 SUFFIX = {"femto": "rbpf"}
 
 
-def files_of(result: Compiled, forms: tuple[str, ...], stem: str) -> dict[str, bytes]:
+def files_of(result: Compiled, forms: tuple[str, ...], stem: str, compact: bool) -> dict[str, bytes]:
     """File names and contents."""
     import json
     files: dict[str, bytes] = {}
     for c in result.containers:
         for form, suffix, data in (("ir", "ll", c.ir.encode()), ("asm", "s", c.assembly.encode()), ("obj", "o", c.object),
-                                   ("image", SUFFIX.get(result.target.name, "lpnc"), c.stored)):
+                                   ("image", SUFFIX.get(result.target.name, "lpnc"), pack(c.stored) if compact else c.stored)):
             if form in forms:
                 files[f"{c.name}.{suffix}"] = data
         if "image" in forms:
             files[f"{c.name}.map.json"] = json.dumps({"lpn": 1, "modules": {c.name: c.code.lines}}).encode() + b"\n"
     if "bundle" in forms:
-        files[f"{stem}.lpnb"] = result.bundle.to_bytes()
+        files[f"{stem}.lpnb"] = result.bundle.to_bytes(compact)
         files[f"{stem}.map.json"] = result.source_map().encode() + b"\n"
     return files
 
 
-def table_of(judgements: list[tuple[Container, Report]]) -> Table:
+def table_of(judgements: list[tuple[Container, Report]], compact: bool) -> Table:
     """Module, kind, instructions, stack, size, and the sum."""
-    table = Table(["module", "kind", ">instructions", ">stack", ">image bytes"])
+    table = Table(["module", "kind", ">instructions", ">stack", ">image bytes", *([">compact"] if compact else [])])
     for c, report in judgements:
-        table.add(c.name, c.image.kind.name.lower(), report.insns or c.instructions, report.stack, len(c.stored),
+        table.add(c.name, c.image.kind.name.lower(), report.insns or c.instructions, report.stack, *bytes_of([c], compact),
                   style="" if report.accepted else "red")
     if len(judgements) > 1:
         table.add("all", "", sum(r.insns or c.instructions for c, r in judgements), max(r.stack for _, r in judgements),
-                  sum(len(c.stored) for c, _ in judgements), style="bold")
+                  *bytes_of([c for c, _ in judgements], compact), style="bold")
     return table
+
+
+def bytes_of(containers: list[Container], compact: bool) -> list[int]:
+    """How large they are as stored and, when asked, in the compact form."""
+    return [sum(len(c.stored) for c in containers), *([sum(len(pack(c.stored)) for c in containers)] if compact else [])]

@@ -13,6 +13,7 @@ from lpn.verifier.verify import Analysis, Report, analyse, render
 
 from ..build import BuildError, Compiled, Container, compile_program
 from ..bundle import Bundle
+from ..compact import read_image
 from ..elf import read_object
 from ..helpers import HELPERS, Helper
 from ..image import Flag, Image
@@ -79,7 +80,7 @@ def of_input(given: Input, target: str | None = None, fuse: bool = False, withou
     maps = source_map(given.path)
     profile = target or "lpn"
     if given.kind == "image":
-        image = given.decode(Image.from_bytes)
+        image = given.decode(read_image)
         items, bundle = [of_image(image, maps.get(image.name, []), profile)], None
     else:
         bundle = given.decode(Bundle.from_bytes)

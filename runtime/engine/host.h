@@ -38,6 +38,10 @@ uint32_t lpn_crc32(uint32_t crc, const uint8_t *bytes, size_t size);
 /* Parse an image only. Returns an error of lpn.h. */
 int lpn_host_parse(const uint8_t *image, size_t size);
 
+/* What a node does with a compact image. */
+uint32_t lpn_compact_length(const uint8_t *bytes);
+int lpn_image_expand(uint8_t *buffer, uint32_t length, uint32_t size);
+
 /* A chain and its memory; NULL when there is no memory. */
 lpn_host *lpn_host_new(uint32_t record_size, uint32_t state_size, uint32_t fuel);
 void lpn_host_free(lpn_host *host);

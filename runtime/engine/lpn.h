@@ -47,6 +47,7 @@
     X(LPN_E_FIELD, "bad field") \
     X(LPN_E_PADDING, "bad padding") \
     X(LPN_E_NAME, "bad name") \
+    X(LPN_E_COMPACT, "bad compact form") \
     /* code, before it runs */ \
     X(LPN_E_OPCODE, "unknown opcode") \
     X(LPN_E_REGISTER, "bad register") \
@@ -109,6 +110,18 @@ int lpn_image_parse(lpn_image *image, const uint8_t *bytes, size_t size);
 
 /** CRC-32 (ISO-HDLC, as zlib's) continued from `crc`; start with 0. */
 uint32_t lpn_crc32(uint32_t crc, const uint8_t *bytes, size_t size);
+
+/* ------------------------------------------------------------------------------------------ expand.c */
+
+/** The length of the image that a compact one expands to, 0 when these first 8 bytes do not start a compact image. */
+uint32_t lpn_compact_length(const uint8_t *bytes);
+
+/**
+ * Expand a compact image in place. It lies in the last `size` bytes of `buffer`, which has `length` bytes, as many as
+ * lpn_compact_length() says; the image takes its place. Returns LPN_OK or LPN_E_COMPACT. What the image says is not
+ * checked: that is lpn_image_parse().
+ */
+int lpn_image_expand(uint8_t *buffer, uint32_t length, uint32_t size);
 
 /* -------------------------------------------------------------------------------------------- load.c */
 
