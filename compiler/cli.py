@@ -28,6 +28,7 @@ COMMANDS = {
     "lsp": "Serve an editor (Language Server Protocol).",
     "test": "Run the tests of programs.",
     "fuzz": "Compare the engines on generated programs.",
+    "twin": "Run firmware on emulated IoT-LAB M3 boards.",
     "bench": "Measure the compiler and the engines.",
 }
 #: Commands that are not in `commands`: they are modules of the compiler, or of the language.
