@@ -104,6 +104,14 @@ class Image:
         crc = zlib.crc32(body, zlib.crc32(header))
         return header[:12] + struct.pack("<I", crc) + header[16:] + body
 
+    def places(self) -> list[tuple[str, int, int, bool]]:
+        """Where its sections lie in the image: (name, first byte, bytes, may a running container change it)."""
+        out, at = [], HEADER_SIZE
+        for name, section in (("text", self.text), ("rodata", self.rodata), ("data", self.data), ("certificate", self.certificate)):
+            out.append((name, at, len(section), name == "data"))
+            at += len(section) + _padding(len(section), 8 if name == "text" else 4)
+        return out
+
     @classmethod
     def from_bytes(cls, raw: bytes) -> Image:
         """Parse and check an image; ImageError names the first thing that is wrong."""

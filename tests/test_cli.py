@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from cli import FRAMES, RECORDING, TAG, UDP, lpnc, make_capture
+from lpn.compiler.asm import assemble
 from lpn.compiler.bundle import Bundle
 from lpn.compiler.cli import COMMANDS
 from lpn.compiler.image import Flag, Image
@@ -172,6 +175,31 @@ def test_verify_object(tag, tmp_path):
     lpnc("build", tag, "--emit", "obj", "-o", tmp_path)
     result = lpnc("verify", "--json", tmp_path / "Guard.o", "--record-size", "64", "--state-size", "64")
     assert (result.exit_code, objects(result.stdout)[0]["accepted"]) == (0, True)
+
+
+def test_verify_object_with_writable_text(tag, tmp_path):
+    """Rule 12: the flag is set in the section header of the code."""
+    lpnc("build", tag, "--emit", "obj", "-o", tmp_path)
+    data = bytearray((tmp_path / "Guard.o").read_bytes())
+    elf = ELFFile(BytesIO(bytes(data)))
+    [index] = [i for i, s in enumerate(elf.iter_sections()) if s["sh_flags"] & 4 and s["sh_size"]]
+    data[elf["e_shoff"] + index * elf["e_shentsize"] + 8] |= 1                  # sh_flags: SHF_WRITE
+    (tmp_path / "w.o").write_bytes(data)
+    result = lpnc("verify", "--json", tmp_path / "w.o", "--record-size", "64", "--state-size", "64")
+    [found] = objects(result.stdout)
+    assert (result.exit_code, found["rule"], found["help"]) == (1, 12, "mark it read-only")
+
+
+def test_verify_says_how_it_comes_to_that(tmp_path):
+    """Line 3 divides by what line 1 reads, when line 2 does not jump."""
+    code = "r2 = *(u32 *)(r1 + 52)\nr0 = 1\nif r2 > 7 goto E\nw0 /= w2\nE: exit"
+    result = lpnc("verify", "--json", "--raw", assemble(code).hex())
+    [found] = objects(result.stdout)
+    assert (result.exit_code, found["rule"], found["insn"], found["line"]) == (1, 28, 3, None)
+    assert (found["example"], found["help"]) == ("when r2 is 0, this divides by it", "compare it with 0 first")
+    assert found["path"] == [{"insn": 0, "line": None}, {"insn": 3, "line": None}]
+    shown = lpnc("verify", "--raw", assemble(code).hex()).stdout
+    assert "  for example: when r2 is 0, this divides by it\n  on the path: slot 0 -> 3\n  help: compare it with 0 first\n" in shown
 
 
 def test_verify_raw(tmp_path):

@@ -21,11 +21,12 @@ MAX_EXPANDED = 32_768                                 # instructions after inlin
 def check_text(text: bytes, profile: ContextDescriptor) -> dict[int, Instruction]:
     """Instructions by slot index. Raises Violation."""
     if not text:
-        raise Violation(1, None, "the text is empty")
+        raise Violation(1, None, "the text is empty", "a container is at least r0 = 0 and exit", "the engine would run whatever lies behind it")
     if len(text) % 8:
-        raise Violation(1, len(text) // 8, f"a text of {len(text)} bytes ends inside an instruction")
+        raise Violation(1, len(text) // 8, f"a text of {len(text)} bytes ends inside an instruction",
+                        "give all of it: an instruction has 8 bytes", "the engine would take bytes behind the text for the rest of the instruction")
     if len(text) // 8 > profile.max_text:
-        raise Violation(1, None, f"the text has {len(text) // 8} instructions, the limit is {profile.max_text}")
+        raise Violation(1, None, f"the text has {len(text) // 8} instructions, the limit is {profile.max_text}", "divide the container in two", "a node has no room for more")
     raw, out, slot = isa.raw_slots(text), {}, 0
     while slot < len(raw):
         insn = raw[slot]
@@ -34,24 +35,29 @@ def check_text(text: bytes, profile: ContextDescriptor) -> dict[int, Instruction
             form = row.name if row else "no instruction"
             if row and profile.target in row.targets:
                 form += " with an offset" if insn.is_alu else " to a local function"
-            raise Violation(2, slot, f"opcode 0x{insn.op:02x} ({form}) is unknown to target {profile.target}")
+            raise Violation(2, slot, f"opcode 0x{insn.op:02x} ({form}) is unknown to target {profile.target}",
+                            _instead(insn, profile.target), "the engine would stop there, or do what another instruction says")
         for what, reg in (("destination", insn.dst), ("source", insn.src)):
             if reg > 10 and not (insn.is_lddw or insn.is_call):
-                raise Violation(3, slot, f"{what} register {reg} does not exist")
+                raise Violation(3, slot, f"{what} register {reg} does not exist", "use r0 to r10", f"the engine would use memory behind its {isa.REGISTERS} registers")
         if insn.dst > 10:
-            raise Violation(3, slot, f"destination register {insn.dst} does not exist")
+            raise Violation(3, slot, f"destination register {insn.dst} does not exist", "use r0 to r10",
+                            f"the engine would use memory behind its {isa.REGISTERS} registers")
         if insn.is_lddw:
             if slot + 1 >= len(raw):
-                raise Violation(6, slot, "lddw is the last slot: its second half is missing")
+                raise Violation(6, slot, "lddw is the last slot: its second half is missing", "give both halves",
+                                "the engine would take what lies behind the text for the upper half")
             second = raw[slot + 1]
             if second != Instruction(0, imm=second.imm):
-                raise Violation(6, slot + 1, "the second half of lddw has fields other than the immediate")
+                raise Violation(6, slot + 1, "the second half of lddw has fields other than the immediate",
+                                "set opcode, registers and offset of it to zero", "an engine that reads it as an instruction would do something else")
             insn = Instruction(insn.op, insn.dst, insn.src, insn.off, insn.imm & 0xFFFFFFFF | (second.imm & 0xFFFFFFFF) << 32)
         if (why := _reserved(insn)):
-            raise Violation(4, slot, why)
+            raise Violation(4, slot, why, "set it to zero" if why.startswith("unused") else "use a form of RFC 9669",
+                            "an engine that gives the field a meaning would do something else")
         if insn.dst == 10 and (insn.is_alu or insn.is_lddw or insn.is_load) or (
                 insn.is_atomic and insn.imm & isa.FETCH and insn.src == 10):
-            raise Violation(5, slot, "r10 is written")
+            raise Violation(5, slot, "r10 is written", "copy r10 to another register and change that", "the stack would begin somewhere else")
         if profile.target == "femto":
             _miscompiled(insn, slot)
         out[slot] = insn
@@ -62,8 +68,10 @@ def check_text(text: bytes, profile: ContextDescriptor) -> dict[int, Instruction
             if target in out:
                 continue
             if 0 <= target < len(raw):
-                raise Violation(7, slot, f"the target, slot {target}, is the second half of lddw")
-            raise Violation(8, slot, f"the target, slot {target}, is outside the text of {len(raw)} slots")
+                raise Violation(7, slot, f"the target, slot {target}, is the second half of lddw", "jump to its first half, or behind it",
+                                "the engine would execute the upper half of a constant as an instruction")
+            raise Violation(8, slot, f"the target, slot {target}, is outside the text of {len(raw)} slots",
+                            f"jump to a slot from 0 to {len(raw) - 1}", "the engine would execute whatever lies there")
     return out
 
 
@@ -112,13 +120,24 @@ def _reserved(insn: Instruction) -> str | None:
     return None
 
 
+def _instead(insn: Instruction, target: str) -> str:
+    """What to write for an opcode that the target does not have."""
+    if insn.cls == isa.LD:
+        return "load by a pointer into the packet"
+    if target == "femto":
+        return "compile for an older instruction set (-mcpu=v2) and without what that engine lacks"
+    return "call a helper by its number" if insn.op == 0x8D else "use an instruction of RFC 9669"
+
+
 def _miscompiled(insn: Instruction, slot: int) -> None:
     """Forms the stock Femto-Container engine executes otherwise than RFC 9669 says (its src/jumptable.c)."""
     if insn.op == isa.LDDW and insn.imm & 1 << 31 and insn.imm >> 32 != 0xFFFFFFFF:
         raise Violation(11, slot, "this engine sign-extends the low word of lddw over the high one",
-                        "build the constant from values below 2^31")
+                        "build the constant from values below 2^31",
+                        f"r{insn.dst} would be {0xFFFFFFFF00000000 | insn.imm & 0xFFFFFFFF:#x} instead of {insn.imm:#x}")
     if insn.is_alu and insn.code == isa.ALU_OPS["MOV"] and not insn.uses_reg and insn.imm < 0:
-        raise Violation(11, slot, "this engine zero-extends the immediate of a 64-bit move", "subtract from 0 instead")
+        raise Violation(11, slot, "this engine zero-extends the immediate of a 64-bit move", "subtract from 0 instead",
+                        f"r{insn.dst} would be {insn.imm & 0xFFFFFFFF:#x} instead of {insn.imm & 0xFFFFFFFFFFFFFFFF:#x}")
 
 
 # Blocks and functions ----------------------------------------------------------------------------
@@ -199,14 +218,16 @@ def _functions(insns: dict[int, Instruction]) -> dict[int, set[int]]:
                 called.append((slot, insn.target(slot)))
             for target, _ in _after(slot, insn):
                 if target not in insns:
-                    raise Violation(9, slot, "control falls off the end of the text behind this instruction")
+                    raise Violation(9, slot, "control falls off the end of the text behind this instruction",
+                                    "end every path with exit", "the engine would execute whatever lies behind the text")
                 todo.append(target)
         out[entry], calls[entry] = seen, called
         entries += [target for _, target in called]
     reached = set().union(*out.values())
     for slot in insns:
         if slot not in reached:
-            raise Violation(10, slot, "this instruction can never be reached")
+            raise Violation(10, slot, "this instruction can never be reached", "remove it, or jump to it",
+                            "code that is never run cannot be checked, and a fault could lead there")
 
     heights: dict[int, int] = {}
 
@@ -216,14 +237,16 @@ def _functions(insns: dict[int, Instruction]) -> dict[int, set[int]]:
             top = 0
             for slot, target in calls[entry]:
                 if target in chain:
-                    raise Violation(32, slot, f"the function at slot {target} calls itself")
+                    raise Violation(32, slot, f"the function at slot {target} calls itself", "use a loop with a counter",
+                                    f"on the way {' -> '.join(map(str, chain[chain.index(target):]))} -> {target} every call takes more stack")
                 if len(chain) > 4 * MAX_DEPTH:
-                    raise Violation(32, slot, f"calls are more than {MAX_DEPTH} deep")
+                    raise Violation(32, slot, f"calls are more than {MAX_DEPTH} deep", "call fewer functions from one another")
                 top = max(top, 1 + height(target, chain + (target,)))
             heights[entry] = top
         return heights[entry]
     if height(0, (0,)) >= MAX_DEPTH:
-        raise Violation(32, None, f"calls are {heights[0] + 1} functions deep, the limit is {MAX_DEPTH}")
+        raise Violation(32, None, f"calls are {heights[0] + 1} functions deep, the limit is {MAX_DEPTH}",
+                        "call fewer functions from one another", "the engine has room for no more frames")
     return out
 
 
@@ -264,7 +287,7 @@ def build(text: bytes, profile: ContextDescriptor) -> Graph:
         for start, code in blocks[entry].items():
             size += len(code)
             if size > MAX_EXPANDED:
-                raise Violation(38, None, f"more than {MAX_EXPANDED} instructions after inlining local calls")
+                raise Violation(38, None, f"more than {MAX_EXPANDED} instructions after inlining local calls", "call large functions from fewer places")
             made[start] = Node(len(nodes), code, depth)
             nodes.append(made[start])
         for node in list(made.values()):
@@ -351,7 +374,8 @@ def _find_loops(graph: Graph) -> None:
             if succ.order > node.order:
                 continue
             if not dominates(succ.order, node.order):
-                raise Violation(33, node.last[0], f"the loop through slot {succ.first} has more than one entry")
+                raise Violation(33, node.last[0], f"the loop through slot {succ.first} has more than one entry", "jump to one place of it only",
+                                f"slot {succ.first} is entered from outside and from slot {node.last[0]}, which is reached without it")
             loop = loops.setdefault(succ, Loop(succ, {succ}))
             todo = [node]
             while todo:
@@ -361,12 +385,12 @@ def _find_loops(graph: Graph) -> None:
                     todo += n.preds
                     size += 1
             if size > MAX_LOOP_NODES:
-                raise Violation(38, succ.first, "the loops are too many and too large")
+                raise Violation(38, succ.first, "the loops are too many and too large", "divide the container in two")
     graph.loops = sorted(loops.values(), key=lambda l: (l.head.order, -len(l.body)))
     for loop in graph.loops:                          # outer first: the last one written is the innermost
         loop.parent = loop.head.loop
         loop.depth = 1 + (loop.parent.depth if loop.parent else 0)
         if loop.depth > MAX_NESTING:
-            raise Violation(38, loop.head.first, f"loops are nested more than {MAX_NESTING} deep")
+            raise Violation(38, loop.head.first, f"loops are nested more than {MAX_NESTING} deep", "nest fewer")
         for node in loop.body:
             node.loop = loop

@@ -118,7 +118,8 @@ class Fixpoint:
         self.steps += len(node.code)
         if self.steps > self.max_steps:
             raise Violation(38, node.first, f"the analysis takes more than {self.max_steps} steps",
-                            "make the program smaller or its loops simpler")
+                            "make the program smaller or its loops simpler",
+                            f"with {len(self.graph.nodes)} blocks and {len(self.graph.loops)} loops, slot {node.first} was reached when they were used up")
         machine, s = self.machine, before.copy()
         machine.node = node
         slot, last = node.last
@@ -162,7 +163,8 @@ class Fixpoint:
                     break
                 if turn > GIVE_UP_AFTER:
                     raise Violation(38, head.first, "no invariant of the loop was found",
-                                    "compare its counter with a constant before going back")
+                                    "compare its counter with a constant before going back",
+                                    f"after {turn} turns of the search more is still possible at its head than before")
                 if turn >= WIDEN_AFTER:
                     widen(old, new, frozenset(self.made_at[head]), self.steps_at(turn),
                           turn >= GIVE_UP_AFTER // 6)

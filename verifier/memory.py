@@ -16,6 +16,15 @@ def count(n: int) -> str:
     return f"{n} byte" + "s" * (n != 1)
 
 
+def extent(first: int, size: int) -> str:
+    return f"byte {first}" if size == 1 else f"bytes {first} to {first + size - 1}"
+
+
+def below(off: int) -> str:
+    """A place on the stack, as assembly writes it."""
+    return f"r10 - {-off}" if off < 0 else f"r10 + {off}"
+
+
 class Memory:
     """The part of the machine that knows regions. The rest is in transfer.py."""
 
@@ -34,7 +43,7 @@ class Memory:
         if at.region == "pkt":
             self._check_packet(s, at, size, slot, write)
         elif at.region.startswith("stack"):
-            self._check_stack(s, at, size, slot)
+            self._check_stack(s, at, size, slot, verb)
         elif at.region != "ctx":
             self._check_region(s, at, size, slot, write)
         return at
@@ -47,7 +56,10 @@ class Memory:
             align = 1 if at.region == "pkt" else self.regions[at.region].align
         n = s.num(at)
         if align % need or (n.bits | n.mask) & (need - 1):
-            self.fail(27, slot, f"{verb} 8 bytes of {at.region} that need not be {need}-aligned", "access two words of 4 bytes")
+            first = (n.slo if n.is_const else next((n.slo + i for i in range(need) if n.slo + i in n and (n.slo + i) % need), n.slo)) % (1 << 32)
+            self.fail(27, slot, f"{verb} 8 bytes of {at.region} that need not be {need}-aligned", "access two words of 4 bytes",
+                      f"this {verb} {extent(first, 8)} of {at.region}, which begins at any address" if align % need else
+                      f"this {verb} {extent(first, 8)} of {at.region}")
 
     def _check_packet(self, s: State, at: Value, size: int, slot: int, write: bool) -> None:
         lo, hi = s.offsets(at)
@@ -56,27 +68,42 @@ class Memory:
             self.fail(22, slot, "writes to the packet, which is read-only here")
         if lo < -self.profile.headroom:
             self.fail(19, slot, f"{verb} {count(size)} at packet offset {spread(lo, hi)}, which may lie before the packet",
-                      "compare the cursor with the packet's start, or add an unsigned number to it")
+                      "compare the cursor with the packet's start, or add an unsigned number to it",
+                      f"this {verb} byte {lo}, {count(-lo)} before the packet" if lo > -(1 << 40) else "")
         proven = s.bounds(LEN)[0]
         behind = at.off + size - s.gap(at.sym, LEN)[0]  # bytes of the access behind the end, at most
         window = 0 if write else self.profile.window
         if behind > window:
             first = max(0, lo + size - proven)
-            text = f"the cursor may be {spread(first, behind)} bytes beyond the proven {count(proven)}"
+            far = count(behind) if first == behind else f"{spread(first, behind)} bytes"
+            text = f"the cursor may be {far} beyond the proven {count(proven)}"
             if behind > self.profile.max_packet + size:
                 text = f"the cursor is not bounded: only {count(proven)} proven"
             if window:
                 text += f", {window} more are readable"
             self.fail(19, slot, f"{verb} {count(size)} at packet offset {spread(lo, hi)}; {text}",
-                      f"compare the cursor + {size} with pkt_end first")
+                      f"compare {f'the cursor + {size}' if at.sym else f'pkt + {at.off + size}'} with pkt_end first", self._beyond(s, at, size, verb))
 
-    def _check_stack(self, s: State, at: Value, size: int, slot: int) -> None:
+    def _beyond(self, s: State, at: Value, size: int, verb: str) -> str:
+        """A packet's length, and which of its bytes the access touches then."""
+        gap = s.gap(at.sym, LEN)[0]                   # length less cursor, at least
+        length = max(s.bounds(LEN)[0], s.bounds(at.sym)[0] + gap) if at.sym not in (0, LEN) else s.bounds(LEN)[0]
+        first = (0 if not at.sym else length if at.sym == LEN else length - gap) + at.off
+        if length > s.bounds(LEN)[1] or abs(first) > 1 << 40:
+            return ""
+        return f"when the packet is {count(length)} long, this {verb} {extent(first, size)} of it"
+
+    def _check_stack(self, s: State, at: Value, size: int, slot: int, verb: str) -> None:
         lo, hi = s.offsets(at)
         if at.sym and (hi - lo > OFFSET_LIMIT):
-            self.fail(18, slot, f"stack offset r10 + ({spread(lo, hi)}) is not bounded", "mask or compare the index first")
+            self.fail(18, slot, f"stack offset r10 + ({spread(lo, hi)}) is not bounded", "mask or compare the index first",
+                      f"this {verb} {count(size)} at {below(hi)}" if hi < 1 << 40 else "")
         elif lo < -self.profile.stack or hi + size > 0:
             rule = 18 if at.sym else 17
-            self.fail(rule, slot, f"{count(size)} at r10 + ({spread(lo, hi)}) are not within the {self.profile.stack} bytes below r10")
+            first = lo if lo < -self.profile.stack else hi
+            self.fail(rule, slot, f"{count(size)} at r10 + ({spread(lo, hi)}) are not within the {self.profile.stack} bytes below r10",
+                      "mask or compare the index first" if at.sym else f"use places from r10 - {self.profile.stack} to r10 - {size}",
+                      f"this {verb} {count(size)} at {below(first)}, {'below' if first < -self.profile.stack else 'which reach above'} the stack")
         elif self.checking:
             self.stack_used[at.region] = max(self.stack_used.get(at.region, 0), -lo)
 
@@ -84,11 +111,19 @@ class Memory:
         region = self.regions[at.region]
         verb = "writes" if write else "reads"
         if not (region.write if write else region.read):
-            self.fail(22, slot, f"{verb} {at.region}, which is {'read' if write else 'write'}-only")
+            self.fail(22, slot, f"{verb} {at.region}, which is {'read' if write else 'write'}-only", "change a copy on the stack or in the state")
         lo, hi = s.offsets(at)
         if lo < 0 or hi + size > region.size:
             self.fail(22, slot, f"{verb} {count(size)} at offset {spread(lo, hi)} of {at.region}, which has {count(region.size)}",
-                      "compare or mask the offset first" if at.sym else "")
+                      "compare or mask the offset first" if at.sym else "use offsets inside it", self._outside(lo, hi, size, region.size, verb, at.region))
+
+    @staticmethod
+    def _outside(lo: int, hi: int, size: int, there: int, verb: str, region: str) -> str:
+        first = lo if lo < 0 else hi
+        if abs(first) > 1 << 40:
+            return ""
+        last = f"its last byte is {there - 1}" if there else "it has none here"
+        return f"this {verb} {extent(first, size)} of {region}; {last}"
 
     # Loads ---------------------------------------------------------------------------------------
     def load(self, s: State, insn, slot: int) -> Value | None:
@@ -113,7 +148,7 @@ class Memory:
 
     def _load_context(self, s: State, at: Value, size: int, slot: int):
         if at.sym:
-            self.fail(21, slot, "the context is read at a variable offset")
+            self.fail(21, slot, "the context is read at a variable offset", "read each slot at its own offset")
             return d.of_size(size)
         field = self.profile.field_at(at.off)
         if field and field.kind != "scalar" and (at.off, size) == (field.offset, field.width):
@@ -127,7 +162,9 @@ class Memory:
             f = self.profile.field_at(off)
             if f is None or f.kind != "scalar":
                 what = f"pointer slot {f.name}" if f else "no field"
-                self.fail(21, slot, f"reads {count(size)} at context offset {at.off}, where {what} is", "read a whole slot")
+                self.fail(21, slot, f"reads {count(size)} at context offset {at.off}, where {what} is",
+                          f"read all {f.width} bytes of {f.name} at offset {f.offset}" if f else "read a slot of the context",
+                          "these would be bytes of an address" if f else f"the context's slots end at byte {self.profile.size - 1}")
                 return value
         if field.max is not None and (at.off, size) == (field.offset, field.width):
             return d.unsigned(0, field.max)
@@ -157,10 +194,12 @@ class Memory:
         missing = wanted & ~frame.written
         if missing:
             first = (missing & -missing).bit_length() - 1 - 512
-            self.fail(16, slot, f"stack byte r10 - {-first} may not have been written on every path", "write it first")
+            self.fail(16, slot, f"stack byte r10 - {-first} may not have been written on every path", "write it first",
+                      f"this reads what an earlier run left at r10 - {-first}")
         for off, (size, v) in frame.slots.items():
             if v.kind != NUMBER and off < hi and lo < off + size:
-                self.fail(25, slot, f"reads bytes of the pointer spilled at r10 - {-off}", f"reload all {size} bytes")
+                self.fail(25, slot, f"reads bytes of the pointer spilled at r10 - {-off}", f"reload all {size} bytes",
+                          f"the number read would be part of an address of {v.region or 'memory'}")
 
     # Stores --------------------------------------------------------------------------------------
     def store(self, s: State, reg: int, off: int, size: int, value: Value | None, slot: int) -> None:
@@ -171,19 +210,22 @@ class Memory:
             self._store_stack(s, at, size, value, slot)
             return
         if value.kind != NUMBER:
-            self.fail(25, slot, f"a {value.kind} is stored to {at.region}", "store numbers only")
+            self.fail(25, slot, f"a {value.kind} is stored to {at.region}", "store numbers only",
+                      f"whoever reads {at.region} later learns where {value.region or 'memory'} lies")
         if at.region == "ctx":
             self._store_context(at, size, slot)
 
     def _store_context(self, at: Value, size: int, slot: int) -> None:
         if at.sym:
-            self.fail(21, slot, "the context is written at a variable offset")
+            self.fail(21, slot, "the context is written at a variable offset", "write each slot at its own offset")
             return
         for off in range(at.off, at.off + size):
             f = self.profile.field_at(off)
             if f is None or not f.writable:
                 what = f"slot {f.name} is read-only" if f else "no field is there"
-                self.fail(21, slot, f"writes {count(size)} at context offset {at.off}: {what}")
+                self.fail(21, slot, f"writes {count(size)} at context offset {at.off}: {what}",
+                          f"writable are {', '.join(x.name for x in self.profile.fields if x.writable) or 'no slots here'}",
+                          "the engine would follow an address that the container made" if f and f.kind != "scalar" else "the engine relies on it")
                 return
 
     def _store_stack(self, s: State, at: Value, size: int, value: Value, slot: int) -> None:
@@ -196,10 +238,12 @@ class Memory:
             whole = 4 if value.kind == LOW_HALF and size == 4 else 8
             if not exact or size != whole or lo % whole:
                 self.fail(25, slot, f"a {value.kind} is stored in {count(size)} at r10 + ({spread(lo, hi)})",
-                          "spill pointers whole to 8-aligned slots")
+                          "spill pointers whole to 8-aligned slots",
+                          "what is read there later would be parts of two addresses" if exact else f"it could be stored at {below(lo)} or at {below(hi)}")
                 return
             if at.region != f"stack{len(s.frames) - 1}":
-                self.fail(25, slot, "a pointer is stored in the caller's frame", "return numbers only")
+                self.fail(25, slot, "a pointer is stored in the caller's frame", "return numbers only",
+                          "the caller could use it after the frame it points to is gone")
                 return
         self.clear_stack(frame, lo, hi + size)
         if exact:
@@ -225,7 +269,7 @@ class Memory:
             return
         lo, hi = s.offsets(at)
         if at.region == "ctx":
-            self.fail(31, slot, f"r{reg} points to the context, helpers take other memory")
+            self.fail(31, slot, f"r{reg} points to the context, helpers take other memory", "copy what is needed to the stack")
         elif at.region.startswith("stack") and lo >= -self.profile.stack and hi + size <= 0:
             if not write:
                 self.readable_stack(s, at, lo, hi + size, slot)
@@ -242,7 +286,9 @@ class Memory:
             return value
         return self.fresh(s, slot, d.truncate(n, size))
 
-    def fail(self, rule: int, slot: int, detail: str, hint: str = "") -> None:
+    def fail(self, rule: int, slot: int, detail: str, hint: str = "", example: str = "") -> None:
         """While the fixpoint is searched nothing is final: only the last pass reports."""
         if self.checking:
-            raise Violation(rule, slot, detail, hint)
+            raise Violation(rule, slot, detail, hint, example)
+        if self.sound:                                # the first of an instruction's mistakes
+            self.failed[slot], self.sound = (rule, detail, hint, example), False

@@ -1,7 +1,6 @@
 """The rules a container must keep: number, name, one-line definition. Messages, tests and documentation read this table.
 
-Rules 12, 36 and 37 are kept by the image format, the worst-case time and the certificate; they are listed because a
-report may name them.
+Rules 36 and 37 are kept by the worst-case time and the certificate; they are listed because a report may name them.
 """
 from __future__ import annotations
 
@@ -64,10 +63,10 @@ for _line in _TABLE.strip().splitlines():
 
 
 class Violation(Exception):
-    """A rule is broken at `slot`. `detail` says what is known, `hint` what would make it provable."""
+    """A rule is broken at `slot`. `detail` says what is known, `hint` what would make it provable, `example` what could happen."""
 
-    def __init__(self, rule: int, slot: int | None, detail: str, hint: str = ""):
-        self.rule, self.slot, self.detail, self.hint = rule, slot, detail, hint
+    def __init__(self, rule: int, slot: int | None, detail: str, hint: str = "", example: str = ""):
+        self.rule, self.slot, self.detail, self.hint, self.example = rule, slot, detail, hint, example
         super().__init__(self.message)
 
     @property

@@ -14,10 +14,12 @@ from typing import NamedTuple
 from . import domain as d
 from .rules import Violation
 
-NUMBER, POINTER, LOW_HALF, NULLABLE = "number", "pointer", "low half of a pointer", "pointer or null"
+NUMBER, POINTER, NULLABLE = "number", "pointer", "pointer or null"
+LOW_HALF = "low half of a pointer"                    # the lower 32 bits are a pointer's, nothing is said of the upper ones
 # What a place holds that cannot be used: a call destroyed it, the packet changed, or the kind depends on the path.
 CLOBBERED, STALE, MIXED = "clobbered", "stale packet pointer", "pointer or number"
-UNUSABLE = {CLOBBERED, STALE, MIXED}
+BROKEN = "what an instruction that breaks a rule gives"  # `off` is its slot
+UNUSABLE = {CLOBBERED, STALE, MIXED, BROKEN}
 LEN = 1                                               # symbol of the packet's length; symbol 0 is the number 0
 INF = 1 << 70
 MAX_DIFFS = 400                                       # differences remembered at a time (rule 38); forgetting is sound
@@ -278,9 +280,16 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
             return first
         if None in values:
             return None
-        if any(v.kind != first.kind or v.region != first.region for v in values):
-            kinds = {v.kind for v in values}
-            return CLOBBER if CLOBBERED in kinds else STALE_POINTER if STALE in kinds else MIXTURE
+        kind = first.kind
+        if kind == BROKEN:
+            return first
+        if any(v.kind != kind or v.region != first.region for v in values):
+            kinds, regions = {v.kind for v in values}, {v.region for v in values}
+            if kinds == {POINTER, LOW_HALF} and len(regions) == 1:
+                kind = LOW_HALF                       # of either the lower half is known to be a pointer's
+            else:
+                broken = [v for v in values if v.kind == BROKEN]
+                return broken[0] if broken else CLOBBER if CLOBBERED in kinds else STALE_POINTER if STALE in kinds else MIXTURE
         syms, offs = tuple([v.sym for v in values]), tuple([v.off for v in values])
         key = syms, tuple([o - offs[0] for o in offs])
         if key not in classes:
@@ -288,7 +297,7 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
             if members.setdefault(classes[key][0], (syms, offs)) != (syms, offs):
                 raise Violation(38, None, "an unknown has two meanings")
         sym, base = classes[key]
-        return Value(first.kind, first.region, sym, offs[0] - base[0])
+        return Value(kind, first.region, sym, offs[0] - base[0])
 
     for i in range(11):
         out.regs[i] = merged(i, [s.regs[i] for s in states])
@@ -461,7 +470,7 @@ def leq(a: State, b: State, local=None) -> str | None:
     def fits(place, va, vb):
         if vb is None or vb.kind in UNUSABLE:
             return None
-        if va is None or va.kind != vb.kind or va.region != vb.region:
+        if va is None or va.region != vb.region or va.kind != vb.kind and (va.kind, vb.kind) != (POINTER, LOW_HALF):
             return f"place {place}: {va} is not {vb}"
         image = va.sym, va.off - vb.off
         if local is not None and vb.sym not in local and image != (vb.sym, 0):

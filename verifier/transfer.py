@@ -9,7 +9,7 @@ from . import domain as d
 from .descriptors import ContextDescriptor, HelperSpec
 from .memory import OFFSET_LIMIT, Memory, spread
 from .rules import Violation
-from .state import (CLOBBER, CLOBBERED, LEN, LOW_HALF, NULLABLE, NUMBER, POINTER, STALE, STALE_POINTER, UNUSABLE, Frame,
+from .state import (BROKEN, CLOBBER, CLOBBERED, LEN, LOW_HALF, NULLABLE, NUMBER, POINTER, STALE, STALE_POINTER, UNUSABLE, Frame,
                     State, Value, number, stack_bits)
 
 SLO, SHI = -(1 << 63), (1 << 63) - 1
@@ -27,6 +27,8 @@ class Machine(Memory):
         self.touched: dict[int, set[str]] = {}        # slot of a memory access -> regions; see wcet.py
         self.constants: dict[int, set[int]] = {}      # slot of a helper call -> values of r1, where known
         self.symbols: dict[tuple, int] = {}
+        self.failed: dict[int, tuple[int, str, str, str]] = {}      # slot -> what was broken there when it was met last
+        self.sound = True                             # the instruction has broken nothing so far
         self.node = None
 
     # Symbols and registers -----------------------------------------------------------------------
@@ -40,7 +42,7 @@ class Machine(Memory):
             if any(v.sym == sym for _, v in s.places()):
                 if k < 12:
                     return self.fresh_symbol(s, slot, n, k + 1)
-                raise Violation(38, slot, "the instruction makes too many unknowns")
+                raise Violation(38, slot, "the instruction makes too many unknowns", "make the program smaller")
             del s.vars[sym]
             s.diff = {key: b for key, b in s.diff.items() if sym not in key}
             s.defs = {x: t for x, t in s.defs.items() if sym != x and sym not in t[:2]}
@@ -57,13 +59,19 @@ class Machine(Memory):
         """The value of a register; None (reported) if it holds nothing usable."""
         v = s.regs[reg]
         if v is None:
-            self.fail(13, slot, f"r{reg} is not written on every path", "write it first")
+            self.fail(13, slot, f"r{reg} is not written on every path", "write it first", f"r{reg} holds what the code before this container left in it")
         elif v.kind in UNUSABLE:
-            if v.kind == CLOBBERED:
-                self.fail(15, slot, f"r{reg} was destroyed by a call", "keep it in r6-r9 or on the stack")
+            if v.kind == BROKEN:
+                rule, detail, hint, example = self.failed[v.off]
+                self.fail(rule, v.off, detail, hint, example)
+            elif v.kind == CLOBBERED:
+                self.fail(15, slot, f"r{reg} was destroyed by a call", "keep it in r6-r9 or on the stack", f"r{reg} holds what the called function left in it")
             elif v.kind == STALE:
-                self.fail(20, slot, f"r{reg} points into the packet as it was before a call changed it", "load it from the context again")
-            self.fail(13, slot, f"r{reg} holds a pointer on one path and something else on another", "use two registers")
+                self.fail(20, slot, f"r{reg} points into the packet as it was before a call changed it", "load it from the context again",
+                          f"the packet has moved, and r{reg} points to memory that is not the packet's any more")
+            else:
+                self.fail(13, slot, f"r{reg} holds a pointer on one path and something else on another", "use two registers",
+                          f"on one way r{reg} is an address, on the other it is not, and nothing here tells which")
             return None
         return v
 
@@ -72,11 +80,13 @@ class Machine(Memory):
         if v is None or v.kind == POINTER:
             return v
         if v == number(0):
-            self.fail(26, slot, f"r{reg} is null here")
+            self.fail(26, slot, f"r{reg} is null here", "use it only on the way where it is not 0", "this follows the null pointer")
         if v.kind == NULLABLE:
-            self.fail(26, slot, f"r{reg} may be null", "compare it with 0 first")
+            self.fail(26, slot, f"r{reg} may be null", "compare it with 0 first", f"when the helper finds nothing, r{reg} is 0 and this follows the null pointer")
             return v._replace(kind=POINTER, sym=0)
-        self.fail(24 if v.kind == LOW_HALF else 22, slot, f"r{reg} is used as an address but holds a {v.kind}")
+        self.fail(24 if v.kind == LOW_HALF else 22, slot, f"r{reg} is used as an address but holds a {v.kind}",
+                  "use the whole pointer" if v.kind == LOW_HALF else "load the address from the context",
+                  f"when r{reg} is {_sample(s.num(v))}, this touches whatever lies at that address" if v.kind == NUMBER else "")
         return None
 
     def operand(self, s: State, insn: Instruction, slot: int) -> Value | None:
@@ -88,14 +98,15 @@ class Machine(Memory):
     # Straight-line instructions ------------------------------------------------------------------
     def step(self, s: State, slot: int, insn: Instruction) -> None:
         """Execute a non-jump in place; calls of helpers are one, local calls and exits are not."""
+        self.sound = True
         if insn.is_alu:
-            s.regs[insn.dst] = self.alu(s, slot, insn)
+            s.regs[insn.dst] = self.alu(s, slot, insn) or self.broken(slot)
             self.note_clean(s, slot, insn.dst)
         elif insn.is_lddw:
             s.regs[insn.dst] = self.lddw(insn, slot)
             self.note_clean(s, slot, insn.dst)
         elif insn.is_load:
-            s.regs[insn.dst] = self.load(s, insn, slot)
+            s.regs[insn.dst] = self.load(s, insn, slot) or self.broken(slot)
             self.note_clean(s, slot, insn.dst)
         elif insn.is_atomic:
             self.atomic(s, slot, insn)
@@ -104,6 +115,10 @@ class Machine(Memory):
             self.store(s, insn.dst, insn.off, insn.size, value, slot)
         elif insn.is_call:
             self.call(s, slot, insn.imm)
+
+    def broken(self, slot: int) -> Value | None:
+        """For what has no value because a rule is broken: whoever reads it is told of that one."""
+        return Value(BROKEN, None, 0, slot) if slot in self.failed else None
 
     def note_clean(self, s: State, slot: int, reg: int) -> None:
         v = s.regs[reg]
@@ -117,7 +132,8 @@ class Machine(Memory):
             return number(insn.imm)
         if name not in self.regions or insn.imm > self.regions[name].size:
             size = self.regions[name].size if name in self.regions else 0
-            self.fail(22, slot, f"address {insn.imm} of {name}, which has {size} bytes")
+            self.fail(22, slot, f"address {insn.imm} of {name}, which has {size} bytes", "give the size of the section, or an offset inside it",
+                      f"the pointer would lie {insn.imm - size} bytes behind {name}")
         return Value(POINTER, name, 0, d.s64(insn.imm))
 
     # Arithmetic ----------------------------------------------------------------------------------
@@ -130,7 +146,7 @@ class Machine(Memory):
             if a is None:
                 return None
             if a.kind != NUMBER:
-                self.fail(23, slot, f"r{insn.dst} holds a {a.kind}, which has no {name}")
+                self.fail(23, slot, f"r{insn.dst} holds a {a.kind}, which has no {name}", "add or subtract a bounded number")
                 return None
             n = s.num(a)
             if name == "NEG":
@@ -145,7 +161,7 @@ class Machine(Memory):
             name = "S" + name
         if a.kind != NUMBER or b.kind != NUMBER:
             return self.pointer_alu(s, slot, name, a, b, wide)
-        return self.number_alu(s, slot, name, a, b, wide)
+        return self.number_alu(s, slot, insn, name, a, b, wide)
 
     def move(self, s: State, slot: int, insn: Instruction) -> Value | None:
         v = self.operand(s, insn, slot)
@@ -153,7 +169,7 @@ class Machine(Memory):
             return v
         if insn.off:
             if v.kind != NUMBER:
-                self.fail(24, slot, f"r{insn.src} holds a {v.kind}, which cannot be sign-extended")
+                self.fail(24, slot, f"r{insn.src} holds a {v.kind}, which cannot be sign-extended", "keep the whole pointer")
                 return None
             n = d.sign_extend(s.num(v), insn.off)
             if insn.is_wide:
@@ -161,17 +177,18 @@ class Machine(Memory):
             return self.fresh(s, slot, d.low32(n))
         if insn.is_wide:
             if self.profile.target == "femto" and v.kind == NUMBER and s.num(v).uhi > d.M32:
-                self.fail(11, slot, f"this engine moves 32 bits only, r{insn.src} may hold {s.num(v)}")
+                self.fail(11, slot, f"this engine moves 32 bits only, r{insn.src} may hold {s.num(v)}", "clear the upper half first",
+                          f"when r{insn.src} is {_sample(s.num(v), 1 << 32)}, r{insn.dst} becomes {_sample(s.num(v), 1 << 32) & d.M32}")
             return v
         if v.kind == NUMBER:
             return self.narrow(s, v, 4, slot)
         if v.kind in (POINTER, LOW_HALF):             # clang subtracts pointers in 32 bits
             return v._replace(kind=LOW_HALF)
-        self.fail(24, slot, f"r{insn.src} holds a {v.kind}, which cannot be truncated")
+        self.fail(24, slot, f"r{insn.src} holds a {v.kind}, which cannot be truncated", "compare it with 0 first")
         return None
 
-    def number_alu(self, s: State, slot: int, name: str, a: Value, b: Value, wide: bool) -> Value | None:
-        na, nb = s.num(a), s.num(b)
+    def number_alu(self, s: State, slot: int, insn: Instruction, name: str, a: Value, b: Value, wide: bool) -> Value | None:
+        na, nb, reg = s.num(a), s.num(b), f"r{insn.src}"
         if name == "ADD":
             return self.addition(s, slot, a, b, wide)
         if name == "SUB":
@@ -179,7 +196,11 @@ class Machine(Memory):
         if name in ("DIV", "MOD", "SDIV", "SMOD"):
             nb = nb if wide else d.low32(nb)
             if 0 in nb:
-                self.fail(28, slot, f"the divisor may be 0, it is {nb}", "compare it with 0 first")
+                whole = s.num(b)
+                upper = next((x for x in (1 << 32, 1 << 63) if not wide and b.sym and 0 not in whole and x in whole), 0)
+                self.fail(28, slot, f"the divisor may be 0, it is {nb}",
+                          ("compare its lower half with 0 first" if upper else "compare it with 0 first"),
+                          f"when {reg} is {upper:#x}, its lower half, the divisor, is 0" if upper else f"when {reg} is 0, this divides by it" if b.sym else "this divides by 0 in every run")
                 nb = d.within(nb, 1, SHI) or d.const(1)
             limit = d.M32 >> 1 if name[0] == "S" else d.M32
             if wide and max(na.uhi, nb.uhi) > limit:
@@ -187,7 +208,8 @@ class Machine(Memory):
         elif name in ("LSH", "RSH", "ARSH"):
             nb, width = (nb, 64) if wide else (d.low32(nb), 32)
             if nb.uhi >= width:
-                self.fail(29, slot, f"the shift count is {nb}, which may be {width} or more", f"mask it with {width - 1} or compare it")
+                self.fail(29, slot, f"the shift count is {nb}, which may be {width} or more", f"mask it with {width - 1} or compare it",
+                          f"when {reg} is {_sample(nb, width)}, engines disagree about the result" if b.sym else "engines disagree about the result")
                 return self.fresh(s, slot, d.TOP if wide else d.of_size(4))
             if nb.is_const and nb.ulo == 0 and (wide or na.uhi <= d.M32):
                 return a
@@ -283,11 +305,13 @@ class Machine(Memory):
     def pointer_alu(self, s: State, slot: int, name: str, a: Value, b: Value, wide: bool) -> Value | None:
         kinds = {a.kind, b.kind}
         if NULLABLE in kinds:
-            self.fail(26, slot, "arithmetic on a pointer that may be null", "compare it with 0 first")
+            self.fail(26, slot, "arithmetic on a pointer that may be null", "compare it with 0 first",
+                      "when the helper finds nothing, the pointer is 0, and a small number afterwards")
             return None
         if name == "SUB" and NUMBER not in kinds:
             if a.region != b.region:
-                self.fail(24, slot, f"pointers to {a.region} and {b.region} are subtracted")
+                self.fail(24, slot, f"pointers to {a.region} and {b.region} are subtracted", "subtract pointers of one region",
+                          f"the result depends on where {a.region} and {b.region} lie in memory")
                 return None
             if wide and LOW_HALF not in kinds or not wide:
                 return self.pointer_difference(s, slot, a, b, wide)
@@ -301,17 +325,19 @@ class Machine(Memory):
                 if s.num(other).uhi <= OFFSET_LIMIT:  # modulo 2^32 it is the half of the pointer that many further
                     moved = self.move_pointer(s, slot, name, half._replace(kind=POINTER), other)
                     return moved and moved._replace(kind=LOW_HALF)
-            self.fail(24, slot, "32-bit arithmetic truncates a pointer", "only the difference of two pointers may be taken in 32 bits")
+            self.fail(24, slot, "32-bit arithmetic truncates a pointer", "only the difference of two pointers may be taken in 32 bits",
+                      f"the result depends on where {a.region or b.region} lies in memory")
             return None
         if name not in ("ADD", "SUB") or (name == "ADD" and a.kind == b.kind) or (name == "SUB" and b.kind == POINTER):
-            self.fail(23, slot, f"{name} is no operation on a pointer", "add or subtract a bounded number")
+            self.fail(23, slot, f"{name} is no operation on a pointer", "add or subtract a bounded number",
+                      f"the result would point anywhere, or show where {(a if a.kind == POINTER else b).region} lies")
             return None
         pointer, n = (a, b) if a.kind == POINTER else (b, a)
         return self.move_pointer(s, slot, name, pointer, n)
 
     def move_pointer(self, s: State, slot: int, name: str, p: Value, n: Value) -> Value | None:
         if p.region == "ctx" and n.sym:
-            self.fail(21, slot, "a variable number is added to the context pointer")
+            self.fail(21, slot, "a variable number is added to the context pointer", "read each slot at its own offset")
             return None
         (plo, phi), (nlo, nhi) = s.offsets(p), s.offsets(n)
         lo, hi = (plo + nlo, phi + nhi) if name == "ADD" else (plo - nhi, phi - nlo)
@@ -319,9 +345,11 @@ class Machine(Memory):
             known = s.num(n)
             if nhi > d.M32 and known.uhi32 <= OFFSET_LIMIT:
                 self.fail(30, slot, f"only the low 32 bits of the number added to the pointer are bounded: {known.ulo32}..{known.uhi32}",
-                          "clear the upper half after the comparison")
+                          "clear the upper half after the comparison",
+                          f"when the number is {(big := known.ulo32 | 1 << 32):#x}, its lower half is {known.ulo32}, and the pointer moves by {big}"
+                          if (known.ulo32 | 1 << 32) in known else "")
             self.fail(23, slot, f"the pointer to {p.region} would move to offset {spread(lo, hi)}: the number is {known}",
-                      "bound it first")
+                      "bound it first", _moves(known, lo, hi, p.region))
             if nhi - nlo > 1 << 40 or phi - plo > 1 << 40:
                 return None
         if name == "ADD" and (not n.sym or not p.sym):
@@ -356,19 +384,19 @@ class Machine(Memory):
         if insn.imm == isa.ATOMIC_OPS["CMPXCHG"]:
             compared = self.read(s, 0, slot)
             if compared is not None and compared.kind != NUMBER:
-                self.fail(25, slot, "a pointer is compared with memory")
+                self.fail(25, slot, "a pointer is compared with memory", "compare numbers only")
         if at is not None:
             if at.region == "ctx":
-                self.fail(21, slot, "an atomic operation on the context")
+                self.fail(21, slot, "an atomic operation on the context", "use it on the state")
             if at.region == "pkt":
-                self.fail(22, slot, "an atomic operation on the packet")
+                self.fail(22, slot, "an atomic operation on the packet", "use it on the state")
             if at.region.startswith("stack"):
                 lo, hi = s.offsets(at)
                 if -self.profile.stack <= lo and hi + insn.size <= 0:
                     self.readable_stack(s, at, lo, hi + insn.size, slot)
                     self.clear_stack(self.frame_of(s, at), lo, hi + insn.size)
         if value is not None and value.kind != NUMBER:
-            self.fail(25, slot, "a pointer is an operand of an atomic operation")
+            self.fail(25, slot, "a pointer is an operand of an atomic operation", "use numbers only")
         if insn.imm & isa.FETCH:
             reg = 0 if insn.imm == isa.ATOMIC_OPS["CMPXCHG"] else insn.src
             s.regs[reg] = self.fresh(s, slot, d.TOP if insn.size == 8 else d.of_size(4))
@@ -377,12 +405,14 @@ class Machine(Memory):
     def call(self, s: State, slot: int, id: int) -> None:
         spec = self.helpers.get(id)
         if spec is None:
-            self.fail(31, slot, f"helper {id} is unknown")
+            self.fail(31, slot, f"helper {id} is unknown", "call one of the table of helpers, or declare it with extern",
+                      "the node would end the run, or call a function of its own")
         else:
             for context in self.profile.contexts:
                 if spec.contexts is not None and context not in spec.contexts:
                     self.fail(31, slot, f"helper {spec.name} is not allowed in context {context}",
-                              f"it is allowed in {', '.join(spec.contexts)}")
+                              f"it is allowed in {', '.join(spec.contexts)}",
+                              f"it could wait, or be in use, when context {context} interrupts it")
             self.arguments(s, slot, spec)
             first = s.regs[1]
             if self.checking and first is not None and first.kind == NUMBER and s.num(first).is_const:
@@ -409,13 +439,15 @@ class Machine(Memory):
                 continue
             if kind in ("scalar", "const", "size"):
                 if v.kind != NUMBER:
-                    self.fail(25 if kind == "scalar" else 31, slot, f"{name} is a {v.kind}, a number is wanted")
+                    self.fail(25 if kind == "scalar" else 31, slot, f"{name} is a {v.kind}, a number is wanted", "give a number",
+                              f"the node would learn where {v.region or 'memory'} lies" if kind == "scalar" else "")
                 elif kind != "scalar" and not s.num(v).is_const:
-                    self.fail(31, slot, f"{name} must be a constant, it is {s.num(v)}")
+                    self.fail(31, slot, f"{name} must be a constant, it is {s.num(v)}", "give the same number on every path",
+                              f"it could be {s.num(v).ulo} or {s.num(v).uhi}")
                 continue
             if isinstance(kind, tuple) and kind[0] == "region":
                 if v.kind != POINTER or v.region != kind[1] or v.sym or v.off:
-                    self.fail(31, slot, f"{name} must be the start of {kind[1]}")
+                    self.fail(31, slot, f"{name} must be the start of {kind[1]}", "load it from the context and do not move it")
                 continue
             write, size = kind == "write", None
             if isinstance(kind, tuple):
@@ -424,13 +456,13 @@ class Machine(Memory):
                 n = s.num(s.regs[reg + 1])
                 size = n.ulo if n.is_const else None
             if size is None:
-                self.fail(31, slot, f"the size of {name} must be a constant")
+                self.fail(31, slot, f"the size of {name} must be a constant", "give the same number on every path")
             elif size == 0:
                 continue
             elif size > OFFSET_LIMIT:
-                self.fail(31, slot, f"{name} has {size} bytes")
+                self.fail(31, slot, f"{name} has {size} bytes", f"at most {OFFSET_LIMIT} are possible")
             elif v.kind != POINTER:
-                self.fail(31, slot, f"{name} must be a pointer to {size} bytes, it is a {v.kind}")
+                self.fail(31, slot, f"{name} must be a pointer to {size} bytes, it is a {v.kind}", "give the address of a buffer")
             elif write:
                 writes.append((reg, size))            # reads of this call come first
             else:
@@ -483,16 +515,20 @@ class Machine(Memory):
         for f in s.frames:
             for off, (_, v) in list(f.slots.items()):
                 if v.region == gone:
-                    raise Violation(25, None, "a pointer to a callee's frame outlives it")
+                    raise Violation(25, None, "a pointer to a callee's frame outlives it", "return numbers only")
 
     def exit(self, s: State, slot: int) -> None:
         v = s.regs[0]
-        if v is None or v.kind != NUMBER:
+        if v is not None and v.kind == BROKEN:
+            self.read(s, 0, slot)
+        elif v is None or v.kind != NUMBER:
             what = "not set on every path" if v is None else f"a {v.kind} to {v.region}" if v.region else "clobbered"
-            self.fail(14, slot, f"r0 is {what} at exit", "return a number")
+            self.fail(14, slot, f"r0 is {what} at exit", "return a number",
+                      "the verdict would be whatever is left in r0" if v is None else f"the verdict would show where {v.region} lies" if v.region else "")
 
     def branch(self, s: State, slot: int, insn: Instruction) -> list[State | None]:
         """[state when not taken, state when taken]; None where that cannot be. Consumes `s`."""
+        self.sound = True
         name, wide = isa.JMP_NAMES[insn.code], insn.is_wide
         a, b = self.read(s, insn.dst, slot), self.operand(s, insn, slot)
         if a is None or b is None:
@@ -523,13 +559,14 @@ class Machine(Memory):
             return [s if self._compare(s, d.NEGATED[name], a, b) else None,
                     taken if self._compare(taken, name, a, b) else None]
         if kinds == {POINTER} and a.region != b.region:
-            detail = f"pointers to {a.region} and {b.region} are compared"
+            detail, example = f"pointers to {a.region} and {b.region} are compared", f"the outcome depends on where {a.region} and {b.region} lie in memory"
         elif NULLABLE in kinds:
             self.fail(26, slot, "a pointer that may be null is compared with something else", "compare it with 0 first")
             return [s, s.copy()]
         else:
             detail = f"a {a.kind} is compared with a {b.kind}" + ("" if wide else " in 32 bits")
-        self.fail(24, slot, detail)
+            example = f"the outcome depends on where {a.region or b.region or 'memory'} lies in memory"
+        self.fail(24, slot, detail, "compare pointers of one region in 64 bits, or numbers", example)
         return [s, s.copy()]
 
     def _clean_comparison(self, s: State, slot: int, name: str, a: Value, b: Value) -> None:
@@ -590,3 +627,14 @@ class Machine(Memory):
             return False
         shift = a.off - b.off
         return s.learn_gap(a.sym, b.sym, lo + shift, hi + shift)
+
+
+def _sample(n: d.Num, least: int = 0) -> int:
+    """A number of the set, not below `least` if there is one: what an example shows."""
+    return next((x for x in (least, n.ulo, n.uhi) if x >= least and x in n), n.uhi)
+
+
+def _moves(n: d.Num, lo: int, hi: int, region: str) -> str:
+    """An example of a number that takes a pointer too far, of which lo..hi would be the offsets."""
+    far = next((x for x in ((n.shi, hi) if hi > OFFSET_LIMIT else (n.slo, lo)) if abs(x) < 1 << 63 and x & d.M64 in n), None)
+    return f"when the number is {far}, the pointer leaves the neighbourhood of {region}" if far is not None else ""

@@ -2,19 +2,22 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 
-from . import cfg
+from . import cfg, witness
 from .descriptors import ContextDescriptor, helper_specs
+from .endless import explain
 from .fixpoint import Fixpoint
 from .loops import Bound, heaviest, rank
 from .rules import RULES, Violation
+from .sections import Section, check_sections
 from .state import State
 from .transfer import Machine
 
 MAX_INSNS = 1_000_000                                 # rule 34: executed instructions in the worst case
 MAX_STEPS = 200_000                                   # rule 38: instructions analysed, counted as often as visited
+SHOWN = 12                                            # steps of a path that a message shows
 
 
 @dataclass
@@ -25,7 +28,10 @@ class Report:
     message: str = ""
     line: tuple[str, int] | int | None = None         # as the line map gives it
     insn: int | None = None
-    hint: str = ""
+    example: str = ""                                 # what could happen, with values
+    path: list[int] = field(default_factory=list)     # a way to it: slots where its blocks begin, then the instruction
+    lines: list = field(default_factory=list)         # of the path, as the line map gives them; each once in a row
+    help: str = ""                                    # what would make it provable
     stack: int = 0                                    # bytes below r10 in use, all frames of the deepest chain
     insns: int = 0                                    # static, lddw counts as one
     slots: int = 0
@@ -71,7 +77,7 @@ def line_of(line_map, slot):
 
 
 def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
-            state_size: int = 0, helpers=None, line_map=None, contexts: tuple[str, ...] = (),
+            state_size: int = 0, helpers=None, line_map=None, contexts: tuple[str, ...] = (), sections: Iterable[Section] = (),
             max_insns: int = MAX_INSNS, max_steps: int = MAX_STEPS) -> tuple[Report, Analysis | None]:
     """As `verify`, with the invariants when the container is accepted."""
     profile = replace(profile, contexts=tuple(contexts) or profile.contexts)
@@ -79,6 +85,7 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     report = Report(False, slots=len(text) // 8)
     fix = None
     try:
+        check_sections(sections, text)
         graph = cfg.build(text, profile)
         report.insns = len(graph.insns)
         machine = Machine(profile, _helpers(helpers))
@@ -87,13 +94,20 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
         fix.check()
         report.stack = sum((used + 7) // 8 * 8 for used in machine.stack_used.values())
         if report.stack > profile.stack:
-            raise Violation(17, None, f"the frames of nested calls take {report.stack} bytes of the stack's {profile.stack}")
+            frames = " + ".join(str((used + 7) // 8 * 8) for _, used in sorted(machine.stack_used.items()))
+            raise Violation(17, None, f"the frames of nested calls take {report.stack} bytes of the stack's {profile.stack}: {frames}",
+                            "use less stack in one of the functions, or call them one after the other",
+                            f"the deepest call would write {report.stack - profile.stack} bytes below the stack")
         bounds = _bounds(report, fix, machine)
         live = lambda node, i: fix.out.get((node, i)) is not None
         _totals(report, graph, bounds, live, profile, max_insns)
     except Violation as v:
-        report.rule, report.message, report.insn, report.hint = v.rule, v.message, v.slot, v.hint
+        report.rule, report.message, report.insn, report.help, report.example = v.rule, v.message, v.slot, v.hint, v.example
         report.line = line_of(line_map, v.slot)
+        if fix is not None and v.slot is not None and v.rule != 38 and (way := witness.find(fix, v)):
+            report.path, report.example = way.path, way.example or v.example
+            lines = [line_of(line_map, slot) for slot in way.path]
+            report.lines = [line for i, line in enumerate(lines) if line is not None and (not i or line != lines[i - 1])]
         report.analysis_steps = fix.steps if fix else 0
         return report, None
     report.accepted, report.analysis_steps = True, fix.steps
@@ -112,7 +126,10 @@ def _bounds(report: Report, fix: Fixpoint, machine: Machine) -> dict:
         stable = not any(i.is_call and not i.is_local_call and machine.helpers[i.imm].changes_packet
                          for n in loop.body for _, i in n.code)
         back = [fix.out.get(edge) for edge in loop.back_edges()]
-        bound, counter = rank(loop, head, back, fix.made_at.get(loop.head, {}), stable)
+        try:
+            bound, counter = rank(loop, head, back, fix.made_at.get(loop.head, {}), stable)
+        except Violation as broken:
+            raise explain(fix, loop, broken) from None
         bounds[loop.head] = bound
         report.loops.append(Bound(loop.head.first, bound, loop.depth, counter))
     return bounds
@@ -122,21 +139,38 @@ def _totals(report: Report, graph, bounds, live, profile, max_insns) -> None:
     report.max_insns = heaviest(graph, bounds, live, lambda n: len(n.code)).weight
     if report.max_insns > max_insns:
         raise Violation(34, None, f"up to {report.max_insns} instructions are executed, the limit is {max_insns}; loops: " + ", ".join(
-            f"slot {b.head} x {b.bound}" for b in report.loops), "lower a bound")
+            f"slot {b.head} x {b.bound}" for b in report.loops), "lower a bound", _product(report.loops))
     report.max_branches = heaviest(graph, bounds, live, lambda n: 0, lambda n, i: n.succs[i][1] == "taken").weight
     if profile.branch_budget is not None and report.max_branches > profile.branch_budget:
-        raise Violation(35, None, f"up to {report.max_branches} jumps are taken, this engine ends a run after {profile.branch_budget}")
+        raise Violation(35, None, f"up to {report.max_branches} jumps are taken, this engine ends a run after {profile.branch_budget}",
+                        "lower a loop's bound", f"the run that takes {report.max_branches} of them is ended without a verdict")
+
+
+def _product(loops: list[Bound]) -> str:
+    """The nest of loops that turns most, as a product."""
+    nest: list[Bound] = []
+    for b in sorted(loops, key=lambda b: b.head):
+        if b.depth <= len(nest):
+            continue
+        if b.depth == len(nest) + 1:
+            nest.append(b)
+    times = 1
+    for b in nest:
+        times *= b.bound
+    return f"{' x '.join(f'{b.bound:,}' for b in nest)} = {times:,} turns of the innermost loop" if len(nest) > 1 else (
+        f"the loop at slot {nest[0].head} turns {nest[0].bound:,} times" if nest else "")
 
 
 def verify(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
-           state_size: int = 0, helpers=None, line_map=None, contexts: tuple[str, ...] = (), max_insns: int = MAX_INSNS,
-           max_steps: int = MAX_STEPS) -> Report:
+           state_size: int = 0, helpers=None, line_map=None, contexts: tuple[str, ...] = (), sections: Iterable[Section] = (),
+           max_insns: int = MAX_INSNS, max_steps: int = MAX_STEPS) -> Report:
     """Judge a text section under a context descriptor.
 
     `rodata`, `data`, `record_size`, `state_size`: sizes of these regions in bytes. `helpers`: rows of compiler/helpers.py (the default) or HelperSpec.
-    `line_map`: rows (slot, file, line) in any order. `contexts`: where the container runs (rule 31). `max_insns`: most executed instructions (rule 34); `max_steps`: effort (rule 38)."""
+    `line_map`: rows (slot, file, line) in any order. `contexts`: where the container runs (rule 31). `sections`: of the file it is from (rule 12).
+    `max_insns`: most executed instructions (rule 34); `max_steps`: effort (rule 38)."""
     return analyse(text, profile, rodata=rodata, data=data, record_size=record_size, state_size=state_size,
-                   helpers=helpers, line_map=line_map, contexts=contexts, max_insns=max_insns, max_steps=max_steps)[0]
+                   helpers=helpers, line_map=line_map, contexts=contexts, sections=sections, max_insns=max_insns, max_steps=max_steps)[0]
 
 
 def render(report: Report, color: bool = False, source: dict[str, list[str]] | None = None, name: str = "container") -> str:
@@ -149,15 +183,38 @@ def render(report: Report, color: bool = False, source: dict[str, list[str]] | N
         out += [f"  loop at slot {b.head}: at most {b.bound} turns ({b.counter})" for b in report.loops]
         return "\n".join(out)
     out = []
+    message = report.message.removesuffix(f"; {report.help}")
     if isinstance(report.line, tuple):
         file, line = report.line
-        out.append(paint("1", f"{file}:{line}: ") + paint("31", "rejected: ") + report.message)
+        out.append(paint("1", f"{file}:{line}: ") + paint("31", "rejected: ") + message)
         lines = (source or {}).get(file, ())
         if 0 < line <= len(lines):
             out.append(f"  {line} | {lines[line - 1].rstrip()}")
     else:
         where = f"{name}:{report.line}: " if report.line is not None else f"{name}: "
-        out.append(paint("1", where) + paint("31", "rejected: ") + report.message)
+        out.append(paint("1", where) + paint("31", "rejected: ") + message)
+    if report.example:
+        out.append(f"  for example: {report.example}")
+    if way := path_text(report):
+        out.append(f"  on the path: {way}")
+    if report.help:
+        out.append(f"  help: {report.help}")
     if report.rule:
         out.append(f"  rule {report.rule}: {RULES[report.rule].text}")
     return "\n".join(out)
+
+
+def path_text(report: Report) -> str:
+    """The way to the broken rule: by source lines, where they are known, else by slots; of a long one the beginning and the end."""
+    steps, last = [], None
+    for at in report.lines:
+        file, line = at if isinstance(at, tuple) else (None, at)
+        steps.append(f"line {line}" if file is None and not steps else str(line) if file == last else f"{file}:{line}")
+        last = file
+    if not steps:
+        steps = [f"slot {slot}" if not i else str(slot) for i, slot in enumerate(report.path)]
+    if len(steps) < 2:
+        return ""
+    if len(steps) > SHOWN:
+        steps = steps[:2] + ["..."] + steps[-SHOWN + 3:]
+    return " -> ".join(steps)

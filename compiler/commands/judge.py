@@ -9,7 +9,8 @@ from elftools.elf.elffile import ELFFile
 
 from lpn.lang import ast
 from lpn.verifier.descriptors import PROFILES
-from lpn.verifier.verify import Analysis, Report, analyse, render
+from lpn.verifier.sections import TEXT, Section
+from lpn.verifier.verify import Analysis, Report, analyse, line_of, render
 
 from ..build import BuildError, Compiled, Container, compile_program
 from ..bundle import Bundle
@@ -38,13 +39,15 @@ class Unit:
     certificate: int = 0
     contexts: tuple[str, ...] = ()              # where the hooks run that it belongs to; () where that is not known
     helpers: tuple[Helper, ...] = HELPERS       # what it may call
+    sections: list[Section] = field(default_factory=list)       # of the file it is from (rule 12)
 
     def judge(self) -> Report:
         return self.analyse()[0]
 
     def analyse(self) -> tuple[Report, Analysis | None]:
         return analyse(self.text, PROFILES[self.profile], rodata=self.rodata, data=self.data, record_size=self.record_size,
-                       state_size=self.state_size, line_map=self.lines, contexts=self.contexts, helpers=self.helpers)
+                       state_size=self.state_size, line_map=self.lines, contexts=self.contexts, helpers=self.helpers,
+                       sections=self.sections)
 
 
 @dataclass
@@ -59,7 +62,8 @@ class Units:
 def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[str, ...] = (),
              helpers: tuple[Helper, ...] = HELPERS) -> Unit:
     return Unit(image.name, image.text, profile, image.kind.name.lower(), len(image.rodata), len(image.data), image.record_size,
-                image.state_size, lines, image.to_bytes(), len(image.certificate), contexts, helpers)
+                image.state_size, lines, image.to_bytes(), len(image.certificate), contexts, helpers,
+                [Section(*place) for place in image.places()])
 
 
 def of_compiled(compiled: Compiled) -> Units:
@@ -100,10 +104,17 @@ def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
             code = read_object(given.data, section.name)
             profile = target or ("xdp" if section.name.startswith("xdp") else "lpn")
             units.append(Unit(section.name, code.text, profile, "object", len(code.rodata), len(code.data),
-                              sizes.get("record_size", 0), sizes.get("state_size", 0), code.lines))
+                              sizes.get("record_size", 0), sizes.get("state_size", 0), code.lines,
+                              sections=of_elf(elf, section.name)))
     if not units:
         raise Failure(f"{shown(given.path)}: this object has no code")
     return Units(units, source_texts(unit.lines for unit in units))
+
+
+def of_elf(elf: ELFFile, text: str) -> list[Section]:
+    """Where the object's code and data lie in its file, and what it wants written: the section `text` is the container's."""
+    return [Section(TEXT if s.name == text else s.name.lstrip(".").split(".")[0] or "nameless", s["sh_offset"], s["sh_size"], bool(s["sh_flags"] & 1))
+            for s in elf.iter_sections() if s["sh_type"] == "SHT_PROGBITS" and s["sh_flags"] & 2]
 
 
 def compiled(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2) -> Compiled:
@@ -153,7 +164,8 @@ def as_json(unit: Unit, report: Report) -> dict:
     file, line = report.line if isinstance(report.line, tuple) else (None, report.line)
     return {
         "name": unit.name, "accepted": report.accepted, "rule": report.rule, "message": report.message or None, "file": file,
-        "line": line, "insn": report.insn, "stack": report.stack, "insns": report.insns, "max_insns": report.max_insns,
+        "line": line, "insn": report.insn, "example": report.example or None, "help": report.help or None,
+        "path": [{"insn": slot, "line": line_of(unit.lines, slot)} for slot in report.path], "stack": report.stack, "insns": report.insns, "max_insns": report.max_insns,
         "wcet_cycles": report.wcet_cycles, "certificate_bytes": unit.certificate,
         "loops": [{"insn": b.head, "turns": b.bound} for b in report.loops], "clean32": report.clean32,
     }

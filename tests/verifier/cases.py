@@ -2,23 +2,28 @@
 
     === name
     profile: lpn | femto | xdp          (lpn if absent)
+    class: group/name, ...              of classes.py
     sizes: rodata=8 record_size=16      keyword arguments of verify()
-    options: max_steps=5                likewise
+    options: max_steps=5                likewise; slots=9: jumps to the next instruction go ahead until the text has so many
+    sections: text@64+16 data@80+8w     of the file that the text is from (rule 12): name, place, size, w if writable
     contexts: isr, radio                where the container runs (rule 31)
     helpers: 9=find:nullable:entry      a helper instead of the project's
     broken: 16                          the rule the message names, if it is not the file's
     expect: accept | the exact message
+    example: the exact text             what could happen; absent: none is given
+    path: 0 3 4                         slots of a way to it; absent: one block or none
     <assembly; `.half HEX` for bytes that are no whole instruction>
 """
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lpn.compiler.asm import assemble
-from lpn.verifier import PROFILES, HelperSpec, Region, Report, verify
+from lpn.verifier import PROFILES, HelperSpec, Region, Report, Section, verify
 
-HEADERS = ("profile", "sizes", "options", "contexts", "helpers", "broken", "expect")
+HEADERS = ("profile", "class", "sizes", "options", "sections", "contexts", "helpers", "broken", "expect", "example", "path")
 
 
 @dataclass
@@ -28,6 +33,10 @@ class Case:
     headers: dict[str, str]
     code: str
     expect: str
+
+    @property
+    def classes(self) -> list[str]:
+        return [c for c in self.headers.get("class", "").split(", ") if c]
 
     def run(self) -> Report:
         profile = PROFILES[self.headers.get("profile", "lpn")]
@@ -41,10 +50,14 @@ class Case:
             ret = ("nullable", rest[0], 8) if kind == "nullable" else "u32"
             options["helpers"] = [HelperSpec(int(number), name, (), ret, changes_packet=kind == "changes_packet")]
             profile = replace(profile, regions={**profile.regions, "entry": Region(8)})
+        if "sections" in self.headers:
+            found = re.findall(r"(\w+)@(\d+)\+(\d+)(w?)", self.headers["sections"])
+            options["sections"] = [Section(name, int(at), int(size), bool(w)) for name, at, size, w in found]
         if self.code.startswith(".half"):
             text = bytes.fromhex(self.code.split()[1])
         else:
             text = assemble(self.code)
+        text = assemble("goto +0") * (options.pop("slots", 0) - len(text) // 8) + text
         return verify(text, profile, **options)
 
 
