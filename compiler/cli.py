@@ -19,6 +19,7 @@ from .output import Failure, one_line, say
 COMMANDS = {
     "check": "Parse and type-check programs.",
     "build": "Compile a program to containers and a bundle.",
+    "pack": "Write a program in the form that nodes take.",
     "verify": "Prove that containers keep the rules.",
     "run": "Run a capture's frames through a program.",
     "profile": "Where a program's time goes on a Cortex-M3.",

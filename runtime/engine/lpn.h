@@ -82,7 +82,9 @@
     X(LPN_E_CONTEXT, "helper not allowed in this context") \
     X(LPN_E_EXTERN, "no such function of the node") \
     /* state of another version */ \
-    X(LPN_E_STATE, "a register that is kept has another type, or is missing")
+    X(LPN_E_STATE, "a register that is kept has another type, or is missing") \
+    /* policy of the node */ \
+    X(LPN_E_UNCERTIFIED, "no certificate, and this node asks for one")
 
 #define LPN_ERROR_CODE(code, name) code,
 enum lpn_error { LPN_ERRORS(LPN_ERROR_CODE) LPN_ERROR_COUNT };

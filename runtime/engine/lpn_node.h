@@ -73,7 +73,7 @@ typedef struct {
     uint32_t misses;            /**< runs that took longer than `within` */
     uint32_t insns_worst, time_worst;   /**< of a run: instructions, microseconds */
     uint32_t wait_worst;        /**< microseconds from the event to the start of its run */
-    uint64_t insns;             /**< of all runs */
+    uint64_t insns, time;       /**< of all runs */
 } lpn_hook_stats;
 
 /** A hook: the caller fills in the first part, the rest is the node's. */

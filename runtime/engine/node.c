@@ -195,6 +195,7 @@ static void run_once(lpn_node *node, lpn_work *work, lpn_hook *hook, const lpn_e
     lpn_hook_stats *stats = &hook->stats;
     stats->runs++;
     stats->insns += result->insns;
+    stats->time += outcome.end - start;
     keep_worst(&stats->insns_worst, result->insns);
     keep_worst(&stats->time_worst, outcome.end - start);
     keep_worst(&stats->wait_worst, start - event->time);

@@ -6,6 +6,7 @@
 
 #include "lpn_helpers.h"
 #include "lpn_node.h"
+#include "lpn_pack.h"
 
 #define MAX_CONTAINERS 64u
 
@@ -21,6 +22,8 @@ typedef struct {
     uint8_t *rows[MAX_CONTAINERS + 1];  /* of each migration, and the set's own */
     uint8_t *record;                /* of the interrupts' chains */
     lpn_host *memory;
+    uint8_t *pack, *area;           /* of a set that was made of a pack, which has all the rest in `packed` */
+    lpn_packed packed;
 } hosted_set;
 
 /* Packets of events, until they are released; in a list. */
@@ -53,6 +56,8 @@ static void free_set(hosted_set *set)
         free(set->rows[MAX_CONTAINERS]);
         free(set->record);
         free(set->set.drop);
+        free(set->pack);
+        free(set->area);
         free(set);
     }
 }
@@ -317,21 +322,19 @@ int lpn_node_host_migration(lpn_node_host *host, uint32_t version, uint32_t cont
     return set->rows[n] == NULL || set->migration[n].needs.memory == NULL ? LPN_E_MEMORY : LPN_OK;
 }
 
-int lpn_node_host_commit(lpn_node_host *host, uint32_t drops, uint32_t *hook)
+/* Put the next set in place, with these records. */
+static int swap_in(lpn_node_host *host, lpn_set *next, uint8_t *record, uint8_t *isr_record, uint32_t size, uint32_t *hook)
 {
     hosted_set *set = host->next;
-    const lpn_chain *memory = lpn_host_chain(set->memory);
     uint8_t *records[2] = { host->thread.chain.record, host->isr.chain.record };
     const uint32_t record_size = host->thread.chain.record_size;
-    host->thread.chain.record = memory->record;
-    host->isr.chain.record = set->record;
-    host->thread.chain.record_size = host->isr.chain.record_size = memory->record_size;
-    set->set.drop = calloc(drops ? drops : 1, sizeof *set->set.drop);
-    set->set.drops = drops;
-    int error = set->set.drop == NULL ? LPN_E_MEMORY : lpn_node_check(&host->node, &set->set, hook);
+    host->thread.chain.record = record;
+    host->isr.chain.record = isr_record;
+    host->thread.chain.record_size = host->isr.chain.record_size = size;
+    int error = lpn_node_check(&host->node, next, hook);
     if (error == LPN_OK) {
         *hook = LPN_MAX_HOOKS;          /* no hook's fault from here on */
-        error = lpn_node_swap(&host->node, &set->set);
+        error = lpn_node_swap(&host->node, next);
     }
     if (error != LPN_OK) {
         host->thread.chain.record = records[0];
@@ -343,6 +346,46 @@ int lpn_node_host_commit(lpn_node_host *host, uint32_t drops, uint32_t *hook)
     host->now = set;
     host->next = NULL;
     return LPN_OK;
+}
+
+int lpn_node_host_commit(lpn_node_host *host, uint32_t drops, uint32_t *hook)
+{
+    hosted_set *set = host->next;
+    const lpn_chain *memory = lpn_host_chain(set->memory);
+    set->set.drop = calloc(drops ? drops : 1, sizeof *set->set.drop);
+    set->set.drops = drops;
+    return set->set.drop == NULL ? LPN_E_MEMORY
+           : swap_in(host, &set->set, memory->record, set->record, memory->record_size, hook);
+}
+
+int lpn_node_host_pack(lpn_node_host *host, const uint8_t *bytes, size_t size, size_t memory, uint64_t without,
+                       uint32_t certified, lpn_node_host_fault *fault)
+{
+    lpn_pack pack;
+    lpn_pack_fault found;
+    const lpn_pack_wish wish = { .without = without, .certified = certified != 0 };
+    free_set(host->next);
+    host->next = calloc(1, sizeof *host->next);
+    if (host->next == NULL || (host->next->pack = malloc(size ? size : 1)) == NULL
+        || (host->next->area = malloc(memory ? memory : 1)) == NULL) {
+        return LPN_E_MEMORY;
+    }
+    memcpy(host->next->pack, bytes, size);
+    memset(host->next->area, 0xa5, memory);
+    lpn_packed *packed = &host->next->packed;
+    int error = lpn_pack_parse(&pack, host->next->pack, size, &found);
+    if (error == LPN_OK) {
+        error = lpn_pack_build(&pack, &wish, host->next->area, memory, packed, &found);
+    }
+    fault->used = packed->used;
+    if (error == LPN_OK) {
+        found = (lpn_pack_fault){ "hook", 0, 0 };
+        error = swap_in(host, &packed->set, packed->record, packed->isr_record, packed->record_size, &found.index);
+    }
+    fault->part = found.part;
+    fault->index = found.index;
+    fault->pc = found.pc;
+    return error;
 }
 
 /* A copy of a packet with room for the window, until `release`. */

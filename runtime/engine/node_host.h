@@ -64,6 +64,13 @@ void lpn_node_host_counts(const lpn_node_host *host, uint32_t counts[4]);
 uint32_t lpn_node_host_drop(const lpn_node_host *host, uint32_t reason);
 
 const char *lpn_event_name(unsigned event);
+
+/* Where a pack is wrong, lpn_pack.h; `used`: bytes of working memory. */
+typedef struct { const char *part; uint32_t index, pc, used; } lpn_node_host_fault;
+
+/* In place of begin to commit: a set made of the node form of a bundle, in so many bytes of working memory. */
+int lpn_node_host_pack(lpn_node_host *host, const uint8_t *bytes, size_t size, size_t memory, uint64_t without,
+                       uint32_t certified, lpn_node_host_fault *fault);
 /* cdef end */
 
 #endif

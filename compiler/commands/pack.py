@@ -1,0 +1,84 @@
+"""`lpnc pack`: from a program or a bundle to what a node is given."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lpn.lang import tables as control
+from lpn.runtime.pack import pack
+
+from ..bundle import Bundle, BundleError
+from ..output import STDOUT, Failure, count, put_json, say, write_files
+from .build import missed
+from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
+from .judge import compiled, seal, show_rejection
+
+#: Hex digits in a line for the shell of a node, whose lines have 128 characters.
+LINE = 96
+
+
+@click.command()
+@click.argument("file")
+@click.option("-o", "out", metavar="PATH", help="The file to write; `-`: standard output. Default: FILE with suffix .lpnn.")
+@click.option("--tables", metavar="T.json", help="Table entries and registers to begin with (needs the source).")
+@click.option("--hex", "as_hex", type=click.IntRange(0, 15), metavar="SLOT", help="Write the shell commands that load it into that slot.")
+@compile_options
+@json_option
+def command(file: str, out: str | None, tables: str | None, as_hex: int | None, fuse: bool, without: tuple[str, ...], level: int,
+            as_json: bool) -> int:
+    """Write a program in the form that nodes take.
+
+    \b
+      lpnc pack examples/udp/udp.lpn -o build/udp.lpnn
+      lpnc pack examples/forwarding/forwarding.lpn --tables examples/forwarding/tables.json -o build/forwarding.lpnn
+      lpnc pack build/udp/udp.lpnb --hex 0 -o -
+
+    FILE is a program (.lpn), which is verified, or a bundle (.lpnb). The result
+    goes to a node's slot: over CoAP as it is, to its shell with --hex. Nothing is
+    written when the verifier refuses a container, or a hook may miss its deadline.
+    """
+    given = read_input(file)
+    if given.kind == "bundle":
+        if tables or fuse or without:
+            raise Failure(f"{shown(file)}: --tables, --fuse and --without need the program's source (.lpn)")
+        bundle, state, entries = given.decode(Bundle.from_bytes), None, None
+    elif given.kind == "source":
+        program = given.program(without)
+        warnings(program)
+        first = control.load(tables, program) if tables else None
+        result = compiled(program, "lpn", fuse, level)
+        units, found = seal(result)
+        rejected = [(c, report) for c, (_, report, _) in zip(result.containers, found) if not report.accepted]
+        for c, report in rejected:
+            show_rejection(report, c.name, {s.name: s.lines for s in program.sources}, err=True)
+        if rejected:
+            say(f"lpnc: the verifier refuses {count(len(rejected), 'container')}: nothing is written", err=True)
+            return 1
+        if missed(units, found):
+            say("lpnc: a deadline may be missed: nothing is written; lpnc verify --path shows where the time goes", err=True)
+            return 1
+        bundle, state, entries = result.bundle, result.initial_state(first), result.entries(first)
+    else:
+        raise Failure(f"{shown(file)}: an {given.kind} alone is no program: give the bundle (.lpnb) or the source (.lpn)")
+    try:
+        data = pack(bundle, state=state, entries=entries)
+    except BundleError as e:
+        raise Failure(f"{shown(file)}: {e}", 1) from None
+    target = Path(out) if out is not None else Path(STDOUT if file == STDIN else Path(file).with_suffix(".lpnn" if as_hex is None else ".hex"))
+    write_files({target: data if as_hex is None else shell_lines(data, as_hex)})
+    if str(target) != STDOUT:
+        facts = {"file": str(target), "bytes": len(data), "modules": len(bundle.modules), "hooks": len(bundle.hooks)}
+        if as_json:
+            put_json(facts)
+        else:
+            say(f"wrote {target}: {len(data):,} bytes, {count(len(bundle.modules), 'module')}, {count(len(bundle.hooks), 'hook')}")
+    return 0
+
+
+def shell_lines(data: bytes, slot: int) -> bytes:
+    """What to type into the shell of a node."""
+    digits = data.hex()
+    lines = [f"lpn load {slot} begin {len(data)}"]
+    lines += [f"lpn load {slot} {digits[at:at + LINE]}" for at in range(0, len(digits), LINE)]
+    return "\n".join([*lines, f"lpn load {slot} end", ""]).encode()

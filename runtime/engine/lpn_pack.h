@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/**
+ * LPN node form: a bundle as a node keeps it, and how a set is made of it.
+ *
+ * `lpnc pack` writes the form (compiler/pack.py, docs/image.md). It stays where it was received, in RAM or in flash:
+ * the set's containers run from it. What changes lies in memory that the caller gives. Nothing in it is trusted.
+ */
+#ifndef LPN_PACK_H
+#define LPN_PACK_H
+
+#include "lpn_node.h"
+
+#define LPN_PACK_MAX_MODULES 64u
+#define LPN_PACK_MAX_EXTERNS 128u
+
+/** A parsed node form; the pointers lead into its bytes, each section's contents are checked when a set is made. */
+typedef struct {
+    const uint8_t *bytes, *name, *state, *kept, *hook, *migration, *table, *extern_, *buffer, *image, *end;
+    uint32_t version;
+    uint16_t record_size, state_size, state_given, reasons, kept_count, name_size;
+    uint8_t modules, hooks, tables, buffers, externs, migrations;
+} lpn_pack;
+
+/** Where a pack is wrong: a part, which one of its kind (LPN_PACK_WHOLE: no one in particular), and of a module the instruction. */
+typedef struct { const char *part; uint32_t index, pc; } lpn_pack_fault;
+#define LPN_PACK_WHOLE UINT32_MAX
+
+/** What a pack becomes: a set, and the record that chains need in the thread and in interrupts. */
+typedef struct {
+    lpn_set set;
+    uint8_t *record, *isr_record;
+    uint32_t record_size;
+    lpn_buffers buffers;
+    uint32_t used;              /**< bytes of the memory given */
+} lpn_packed;
+
+/** What is wanted of a pack beside itself. */
+typedef struct {
+    const lpn_extern *offered;  /**< functions of the node's own */
+    uint32_t offers;
+    uint64_t without;           /**< bit i: processor i is left out of all chains */
+    bool certified;             /**< refuse containers that have no certificate */
+} lpn_pack_wish;
+
+/** Check the frame of the pack at `bytes`, 4-aligned: header, checksum, where sections lie. */
+int lpn_pack_parse(lpn_pack *pack, const uint8_t *bytes, size_t size, lpn_pack_fault *fault);
+
+/** The image of module `index`, parsed. */
+int lpn_pack_module(const lpn_pack *pack, uint32_t index, lpn_image *image);
+
+/** The module of that name, or LPN_PACK_WHOLE. */
+uint32_t lpn_pack_find(const lpn_pack *pack, const char *name, size_t size);
+
+/**
+ * Make a set in `memory`, 8-aligned. The pack's bytes and the memory stay in use for as long as the set is.
+ * LPN_E_MEMORY with part "memory" says that it is too small, `fault->index` how much was asked for in all so far.
+ */
+int lpn_pack_build(const lpn_pack *pack, const lpn_pack_wish *wish, uint8_t *memory, size_t size, lpn_packed *packed,
+                   lpn_pack_fault *fault);
+
+#endif

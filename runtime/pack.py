@@ -1,0 +1,73 @@
+"""The node form of a bundle: what a node needs of it, without CBOR, names of hosts and source lines.
+
+`runtime/engine/pack.c` reads it; docs/image.md has the layout. Numbers are little-endian, each part is padded with zeros
+to a multiple of 4, so that images run from where they lie.
+"""
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+
+from lpn.compiler.bundle import MATCH_KINDS, Bundle, BundleError, Entry, Table
+from lpn.compiler.kept import Migration
+from lpn.lang.hooks import CONTEXTS, EVENTS
+
+from .engines import EngineError, entry_bytes
+
+MAGIC, FORMAT = b"LPNN", 1
+HEADER = struct.Struct("<4sHHIIIHHHHBBBBBBHHH")
+CRC_AT = 12
+HOOK = struct.Struct("<BBBB2I4I8s")
+WORD = 0xffff_ffff
+LIMIT = 1 << 20                                 #: LPN_MAX_IMAGE
+_EVENTS = tuple(EVENTS)
+
+
+def pack(bundle: Bundle, *, state: bytes | None = None, entries: Mapping[str, Iterable[Entry]] | None = None) -> bytes:
+    """The node form. `state`: what the state region begins with, zeros if not given; `entries`: of tables, by name, instead
+    of the bundle's. BundleError when it does not fit the form."""
+    first = (state if state is not None else b"").rstrip(b"\0")
+    numbers = {image.name: i for i, image in enumerate(bundle.modules)}
+    name, rows = bundle.protocol.encode(), bundle.kept.rows()
+    body = b"".join([
+        _padded(name), _padded(first), rows,
+        *(HOOK.pack(_EVENTS.index(h.event), CONTEXTS.index(h.context), len(h.selector), len(h.chain), *(*h.selector, 0, 0)[:2],
+                    h.within, h.period, h.offset, h.jitter, bytes(numbers[m] for m in h.chain)) for h in bundle.hooks),
+        *(_migration(m, numbers[m.module]) for m in bundle.migrations),
+        *(_table(t, (entries or {}).get(t.name, t.entries)) for t in bundle.tables),
+        *(_padded(struct.pack("<BBH", len(e.params), len(e.name.encode()), 0) + e.name.encode()) for e in bundle.externs),
+        *(struct.pack("<HHHHI", b.size, b.entries, b.key_bytes, 0, b.timeout) for b in bundle.buffers),
+        *(_padded(image.to_bytes()) for image in bundle.modules)])
+    if HEADER.size + len(body) > LIMIT:
+        raise BundleError("bundle", f"{HEADER.size + len(body):,} bytes for a node, the limit is {LIMIT:,}")
+    header = HEADER.pack(
+        MAGIC, FORMAT, HEADER.size, HEADER.size + len(body), 0, bundle.version & WORD, bundle.record_size, bundle.state_size,
+        len(bundle.reasons), len(first), len(bundle.modules), len(bundle.hooks), len(bundle.tables), len(bundle.buffers),
+        len(bundle.externs), len(bundle.migrations), len(bundle.kept.entries), len(name), 0)
+    crc = zlib.crc32(header + body)
+    return header[:CRC_AT] + struct.pack("<I", crc) + header[CRC_AT + 4:] + body
+
+
+def _padded(part: bytes) -> bytes:
+    return part + bytes(-len(part) % 4)
+
+
+def _migration(m: Migration, module: int) -> bytes:
+    return struct.pack("<IHHB3x", m.version & WORD, m.needs.size, len(m.needs.entries), module) + m.needs.rows()
+
+
+def _table(table: Table, entries: Iterable[Entry]) -> bytes:
+    """Shape, fields of the key, entries: action, priority, values or lows, masks or highs, the action's data."""
+    found = list(entries)
+    if len(found) > table.size:
+        raise BundleError(f"table {table.name}", f"{len(found)} entries, there is room for {table.size}")
+    out = [struct.pack("<BBHHH", len(table.key), 0, table.action_data_bytes, table.size, len(found))]
+    out += [struct.pack("<HBB", f.width_bits, MATCH_KINDS.index(f.kind), 0) for f in table.key]
+    for entry in found:
+        try:
+            a, b = entry_bytes(table, entry)
+        except EngineError as e:
+            raise BundleError(f"table {table.name}", str(e)) from None
+        out.append(struct.pack("<HH", entry.action, entry.priority) + a + b + entry.data)
+    return _padded(b"".join(out))

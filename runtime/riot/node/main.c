@@ -1,0 +1,62 @@
+/*
+ * SPDX-FileCopyrightText: 2026 The LPN authors
+ * SPDX-License-Identifier: LGPL-2.1-only
+ */
+
+/**
+ * @{
+ *
+ * @file
+ * @brief       The LPN node: a shell, and payloads that containers deliver
+ *
+ * @}
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "msg.h"
+#include "shell.h"
+
+#include "lpn_riot.h"
+
+#define QUEUE_SIZE  (8U)
+
+static msg_t _queue[QUEUE_SIZE];
+
+#ifdef LPN_ROM_FILE
+/* The pack that is built in, where containers run from. */
+__asm__(".section .rodata.lpn_rom, \"a\"\n"
+        ".balign 8\n"
+        ".global lpn_rom\n"
+        "lpn_rom:\n"
+        ".incbin \"" LPN_ROM_FILE "\"\n"
+        "lpn_rom_end:\n"
+        ".balign 8\n"
+        ".global lpn_rom_size\n"
+        "lpn_rom_size:\n"
+        ".long lpn_rom_end - lpn_rom\n"
+        ".previous\n");
+#endif
+
+static void _autostart(void)
+{
+    lpn_status_t status;
+    char text[96];
+    lpn_attach(lpn_slots() - 1, false, &status);
+    lpn_status_text(&status, text, sizeof(text));
+    printf("lpn: the built-in pack %s%s\n", (status.error == 0) ? "runs: " : "is refused: ", text);
+}
+
+int main(void)
+{
+    char line[SHELL_DEFAULT_BUFSIZE];
+
+    msg_init_queue(_queue, QUEUE_SIZE);
+    printf("LPN node on %s, radio: %s\n", RIOT_BOARD, lpn_radio_model());
+    if (LPN_AUTOSTART) {
+        _autostart();
+    }
+    shell_run(NULL, line, sizeof(line));
+    return 0;
+}

@@ -1,0 +1,189 @@
+"""The node form of a bundle: it becomes the same node as the bundle, and nothing that is wrong in it gets far."""
+from __future__ import annotations
+
+import functools
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+
+import pytest
+from cli import UDP, lpnc
+from hypothesis import given, settings, strategies as st
+from programs import ROOT, example
+
+from lpn.compiler.build import Compiled, compile_program
+from lpn.compiler.bundle import Bundle, Entry
+from lpn.lang import tables
+from lpn.runtime.dispatch import hook_names
+from lpn.runtime.engine.native import NativeHost
+from lpn.runtime.engine.node_native import NativeDispatch
+from lpn.runtime.engines import EngineError, Externs
+from lpn.runtime.events import read_events
+from lpn.runtime.node import Node
+from lpn.runtime.pack import CRC_AT, HEADER, pack
+from lpn.runtime.radio import Radio
+from lpn.runtime.timeline import meaning
+
+AREA = 1 << 18
+
+
+class PackedDispatch(NativeDispatch):
+    """A node whose set is made of the node form."""
+
+    def swap(self, bundle: Bundle, *, state: bytes | None = None, entries: Mapping[str, Iterable[Entry]] | None = None,
+             externs: Externs | None = None) -> None:
+        self.load(pack(bundle, state=state, entries=entries), bundle)
+
+    def load(self, raw: bytes, bundle: Bundle, area: int = AREA, without: int = 0, certified: bool = False) -> int:
+        """Bytes of working memory. EngineError says what is refused."""
+        fault = self.ffi.new("lpn_node_host_fault *")
+        before = getattr(self, "hooks", ()), getattr(self, "names", ())
+        self.hooks, self.names = bundle.hooks, hook_names(bundle.hooks, lambda name: bundle.module(name).kind.name == "TIMING")
+        error = self.lib.lpn_node_host_pack(self.handle, raw, len(raw), area, without, certified, fault)
+        if error:
+            self.hooks, self.names = before
+            where = self.ffi.string(fault.part).decode() + (f" {fault.index}" if fault.index < 2**32 - 1 else "")
+            raise EngineError(f"{where}: {NativeHost(0, 0, 1).error_name(error)}")
+        self.bundle = bundle
+        return fault.used
+
+
+@functools.cache
+def compiled(name: str) -> Compiled:
+    return compile_program(example(name), "lpn", False, 2)
+
+
+def played(name: str, kind: type[NativeDispatch], events: str, given_: str | None) -> list:
+    """The time line of an example with its events."""
+    folder = (ROOT / "examples" / name).parent
+    program, made = example(name), compiled(name)
+    script = read_events((folder / events).read_text(), events, folder)
+    first = tables.load(folder / given_, program) if given_ else None
+    node = Node(lambda platform: kind(made.bundle, platform, script.node, state=made.initial_state(first), entries=made.entries(first)),
+                radio=Radio(on=script.radio_on), start=script.clock)
+    script.apply(node)
+    node.run(script.until)
+    return [[meaning(record) for record in node.sorted_records()], [s.stats for s in node.summaries()], node.dispatch.drops(), node.dispatch.counts()]
+
+
+@pytest.mark.parametrize("name,events,given_", [
+    ("duty/duty", "duty.events", None), ("duty_cycle/duty_cycle", "sensor.events", "sensor.json"),
+    ("fragment/send", "send.events", None), ("tsch_slot/tsch_slot", "tsch_slot.events", None),
+    ("rpl_dio/rpl_dio", "newcomer.events", None)])
+def test_a_pack_is_the_same_node_as_its_bundle(name, events, given_):
+    assert played(name, PackedDispatch, events, given_) == played(name, NativeDispatch, events, given_)
+
+
+def node(kind: type[NativeDispatch], made: Compiled) -> Node:
+    return Node(lambda platform: kind(made.bundle, platform))
+
+
+def test_entries_of_tables_and_first_state_are_in_the_pack():
+    program = example("forwarding/forwarding")
+    made = compile_program(program, "lpn", False, 2)
+    first = tables.load(ROOT / "examples/forwarding/tables.json", program)
+    with_entries = pack(made.bundle, state=made.initial_state(first), entries=made.entries(first))
+    assert bytes.fromhex("20010db8") in with_entries and len(with_entries) > len(pack(made.bundle)) + 4 * 40
+
+
+def test_a_processor_can_be_left_out_of_its_chains():
+    made = compiled("udp/udp")
+    one = node(PackedDispatch, made).dispatch
+    assert isinstance(one, PackedDispatch)
+    names = [image.name for image in made.bundle.modules]
+    one.load(pack(made.bundle), made.bundle, without=1 << names.index("Checksum"))
+    with pytest.raises(EngineError, match="hook 0: bad chain"):
+        one.load(pack(made.bundle), made.bundle, without=1 << names.index("Rx"))
+
+
+def test_memory_that_is_too_small_is_told_and_what_ran_goes_on():
+    made = compiled("duty/duty")
+    running = node(PackedDispatch, made)
+    one = running.dispatch
+    assert isinstance(one, PackedDispatch)
+    used = one.load(pack(made.bundle), made.bundle)
+    assert 500 < used < 8192
+    for area in range(0, used, 8):
+        with pytest.raises(EngineError, match="not enough memory"):
+            one.load(pack(made.bundle), made.bundle, area)
+    assert one.load(pack(made.bundle), made.bundle, used) == used
+    running.run(1_000_000)
+    assert sum(s.stats.runs for s in running.summaries()) > 8
+
+
+def test_a_node_may_ask_for_certificates():
+    made = compiled("duty/duty")
+    one = node(PackedDispatch, made).dispatch
+    assert isinstance(one, PackedDispatch)
+    bare = pack(made.bundle)                    # compiled, not verified: nothing certifies it
+    with pytest.raises(EngineError, match="module 0: no certificate"):
+        one.load(bare, made.bundle, certified=True)
+
+
+def sealed(raw: bytes) -> bytes:
+    """With the checksum that its content has."""
+    crc = zlib.crc32(raw[:CRC_AT] + bytes(4) + raw[CRC_AT + 4:])
+    return raw[:CRC_AT] + struct.pack("<I", crc) + raw[CRC_AT + 4:]
+
+
+@pytest.mark.parametrize("change,said", [
+    (lambda r: r[:30], "header: truncated"), (lambda r: b"X" + r[1:], "header: bad magic"), (lambda r: r[:-4], "header: truncated"),
+    (lambda r: r + bytes(4), "header: length mismatch"), (lambda r: r[:50] + b"\1" + r[51:], "header: checksum mismatch"),
+    (lambda r: sealed(r[:38] + b"\1" + r[39:]), "header: reserved field set"),
+    (lambda r: sealed(r[:40] + b"\7" + r[41:]), "name: bad name"),
+    (lambda r: sealed(r[:28] + b"\3" + r[29:]), "end: length mismatch"),
+    (lambda r: sealed(r[:28] + b"\x09" + r[29:]), "module 8: truncated"),
+    (lambda r: sealed(r[:29] + b"\7" + r[30:]), "migration|table|function|module")])
+def test_what_is_wrong_is_named(change, said):
+    made = compiled("duty/duty")
+    one = node(PackedDispatch, made).dispatch
+    assert isinstance(one, PackedDispatch)
+    with pytest.raises(EngineError, match=said):
+        one.load(change(pack(made.bundle)), made.bundle)
+
+
+_PACKS = ("duty/duty", "fragment/send", "fragment/reassemble", "rpl_dio/rpl_dio", "forwarding/forwarding")
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_damaged_packs_are_refused_or_run_and_never_crash(data):
+    """Whatever a sender with a right checksum does. The same under sanitizers in test_engine_sanitize.py."""
+    name = data.draw(st.sampled_from(_PACKS))
+    made = compiled(name)
+    raw = bytearray(pack(made.bundle))
+    head = HEADER.size + 600
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.one_of(st.integers(16, HEADER.size - 1), st.integers(HEADER.size, head), st.integers(0, len(raw) - 1)))
+        raw[min(at, len(raw) - 1)] = data.draw(st.sampled_from([0, 1, 2, 3, 4, 7, 8, 0x7f, 0x80, 0xff]))
+    cut = data.draw(st.sampled_from([0, 0, 0, 1, 4, 64, 500]))
+    whole = bytes(raw[:max(len(raw) - cut, 0)])
+    if len(whole) >= HEADER.size and data.draw(st.booleans()):
+        whole = whole[:8] + struct.pack("<I", len(whole)) + whole[12:]
+    try:
+        one = node(PackedDispatch, made).dispatch
+        assert isinstance(one, PackedDispatch)
+        one.load(sealed(whole) if len(whole) >= 16 else whole, made.bundle)
+    except EngineError:
+        return
+
+
+def test_the_command_packs_sources_and_bundles_and_writes_shell_lines(tmp_path):
+    assert lpnc("pack", UDP, "-o", str(tmp_path / "udp.lpnn")).exit_code == 0
+    raw = (tmp_path / "udp.lpnn").read_bytes()
+    assert lpnc("build", UDP, "-o", str(tmp_path)).exit_code == 0
+    assert lpnc("pack", str(tmp_path / "udp.lpnb"), "-o", str(tmp_path / "two.lpnn")).exit_code == 0
+    assert (tmp_path / "two.lpnn").read_bytes() == raw
+    assert lpnc("pack", UDP, "--hex", "3", "-o", str(tmp_path / "udp.hex")).exit_code == 0
+    lines = (tmp_path / "udp.hex").read_text().splitlines()
+    assert lines[0] == f"lpn load 3 begin {len(raw)}" and lines[-1] == "lpn load 3 end" and max(map(len, lines)) < 128
+    assert bytes.fromhex("".join(line.removeprefix("lpn load 3 ") for line in lines[1:-1])) == raw
+
+
+@pytest.mark.parametrize("arguments,said", [
+    (["{bundle}", "--tables", "x.json"], "need the program's source"), (["{image}"], "alone is no program")])
+def test_the_command_says_what_it_needs(tmp_path, arguments, said):
+    assert lpnc("build", UDP, "--emit", "image,bundle", "-o", str(tmp_path)).exit_code == 0
+    names = {"bundle": str(tmp_path / "udp.lpnb"), "image": str(tmp_path / "Rx.lpnc")}
+    result = lpnc("pack", *(a.format(**names) for a in arguments))
+    assert result.exit_code == 2 and said in result.output
