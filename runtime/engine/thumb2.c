@@ -1,55 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
-/* eBPF to Thumb-2: ARMv7-M Architecture Reference Manual (DDI 0403), chapter A7. One instruction at a time, forward; where the
- * next one completes it (a move before an operation, a shift before a mask, a load before a swap) both become one.
- * Branches are patched when all code is there. */
+/* eBPF to Thumb-2: ARMv7-M Architecture Reference Manual (DDI 0403), chapter A7. One instruction at a time, forward. A move, a
+ * shift or a sum waits for the next one, which may make one instruction of both; a branch forward waits, in its own place, until
+ * its target is there. */
 #include "thumb2_branch.h"
 #include "thumb2_memory.h"
 
 /* ------------------------------------------------------------------------------ functions and calls */
 
-/* Low registers go to those that are used most: their instructions are half as long. A program that calls helpers has
- * their arguments where they are expected, and what calls keep in registers that calls keep. */
-static void assign_registers(emitter *e, const uint16_t *uses)
-{
-    static const uint8_t calling[10] = { 0, 1, 2, 3, 8, 9, 4, 5, 6, 7 };
-    uint32_t taken = 0;
-    for (unsigned k = 0; k < 10; k++) {
-        unsigned best = NONE;
-        for (unsigned r = 0; r < 10; r++) {
-            if (!(taken >> r & 1) && (best == NONE || uses[r] > uses[best])) {
-                best = r;
-            }
-        }
-        taken |= 1u << best;
-        e->reg[best] = (uint8_t)k;
-    }
-    if (e->reg[1] != 0 && e->reg[0] < 8) {      /* r0 is where the result goes */
-        for (unsigned r = 1; r < 10; r++) {
-            if (e->reg[r] == 0) {
-                e->reg[r] = e->reg[0];
-            }
-        }
-        e->reg[0] = 0;
-    }
-    e->reg[10] = NONE;
-    for (unsigned r = 0; r < 10; r++) {
-        if (e->helpers) {
-            e->reg[r] = calling[r];
-        }
-        uint32_t bit = uses[r] != 0 ? 1u << e->reg[r] : 0;
-        e->used |= bit & ~15u;
-        e->kept |= r >= 6 ? bit : 0;
-    }
-}
-
 /* What lies on a function's stack, from sp up: arguments of helpers (5 words); the block (11 words), or what
  * another function keeps of it (4 words); its eBPF frame. */
 static void prologue(emitter *e)
 {
-    bool first = e->func == 0;
-    uint32_t args = e->helpers ? 20 : 0, frame = e->job->program->func[e->func].frame;
+    const bool first = e->func == 0;
+    const uint32_t args = e->helpers ? 20 : 0, frame = e->job->program->func[e->func].frame;
     e->base = args + (e->wide ? (first ? 44 : 16) : 0);
-    e->saved = first ? e->used : e->kept;
+    e->saved = first ? e->used : e->used & 0x3c0;       /* another function keeps r6 to r9 */
     uint32_t room = e->base + frame, pushed = 4;
     for (uint32_t m = e->saved; m != 0; m &= m - 1) {
         pushed += 4;
@@ -58,6 +23,7 @@ static void prologue(emitter *e)
         room += 4;
         e->base += 4;
     }
+    e->top = room;
     if (e->saved < 0x100) {
         half(e, 0xb500 | e->saved);
     } else {
@@ -81,22 +47,16 @@ static void prologue(emitter *e)
     } else if (e->native) {
         move(e, BLOCK, 1);
     }
-    if (e->context) {
-        move(e, e->reg[1], 0);
-    }
+    move(e, 1, 0);
 }
 
 static void epilogue(emitter *e)
 {
-    uint32_t room = e->base + e->job->program->func[e->func].frame;
-    if (e->func == 0) {
-        move(e, 0, e->reg[0]);
-    }
     for (unsigned r = 6; e->func != 0 && e->wide && r < 10; r++) {
         access_mem(e, LOAD, 4, T0, SP, (int32_t)((e->helpers ? 20 : 0) + 4 * (r - 6)));
         access_mem(e, STORE, 4, T0, BLOCK, 4 * (int32_t)r);
     }
-    add_const(e, SP, SP, room);
+    add_const(e, SP, SP, e->top);
     if (e->saved < 0x100) {
         half(e, 0xbd00 | e->saved);
     } else {
@@ -107,9 +67,7 @@ static void epilogue(emitter *e)
 /* Arguments go to memory, in the order of their registers. */
 static void call_helper(emitter *e, uint32_t number)
 {
-    for (unsigned r = 1; r <= 5; r++) {
-        access_mem(e, STORE, 4, e->reg[r], SP, 4 * (int32_t)(r - 1));
-    }
+    word(e, 0xe88d, 0x003e);            /* stm sp, {r1-r5} */
     if (e->wide) {
         access_mem(e, LOAD, 4, 0, BLOCK, NATIVE_AT);
     } else {
@@ -121,204 +79,209 @@ static void call_helper(emitter *e, uint32_t number)
     clear_upper(e, 0);
 }
 
-/* ------------------------------------------------------------------------------------ the one pass */
-
-/* Which register the flags tell about (zero or not) after one more instruction of the program, whose code begins at `from`. */
-static unsigned flags_after(const emitter *e, const uint16_t *from)
+/* Of another function of the program. */
+static int call_local(emitter *e, const insn *i)
 {
-    uint32_t h = from[0], d = h & 7, top = h >> 8 & 7;
-    if (e->at == from) {
-        return e->flags;
+    const lpn_program *p = e->job->program;
+    const uint32_t to = jump_target(e->pc, i);
+    uint32_t f = 0;
+    while (p->func[f].entry != to) {
+        f++;
     }
-    if (e->at - from == 2 && (h & 0xf810) == 0xf010 && !(from[1] & 0x8000)) {   /* modified immediate, S */
-        return from[1] >> 8 & 15;
+    if (f > e->func) {
+        wait_long(e, &e->func_at[f], CALL);
+    } else {
+        put_long(e->at, CALL, (int32_t)e->func_at[f] - (int32_t)(e->at - e->code) - 2);
+        e->at += 2;
     }
-    if (e->at - from != 1) {
-        return NONE;
-    }
-    switch (h >> 12) {
-    case 0: case 1:
-        return d;
-    case 2: case 3:
-        return h >> 11 == 5 ? NONE : top;               /* cmp */
-    case 4:
-        if (h >> 10 == 0x10) {                          /* tst, cmp, cmn */
-            return (h & 0x03c0) == 0x0200 || (h & 0x0380) == 0x0280 ? NONE : d;
-        }
-        d |= h >> 4 & 8;
-        return h >> 8 == 0x45 || d == e->flags ? NONE : e->flags;
-    case 6: case 7: case 8: case 9:
-        if (!(h & 0x0800)) {
-            return e->flags;                            /* a store */
-        }
-        d = h >> 12 == 9 ? top : d;
-        return d == e->flags ? NONE : e->flags;
-    default:
-        return NONE;
-    }
+    e->zero = 0;
+    return LPN_OK;
 }
 
-static int load_address(emitter *e, const insn *i)
+/* ------------------------------------------------------------------------------------ the one pass */
+
+static void load_address(emitter *e, const insn *i)
 {
-    insn second = fetch(e, e->pc + 1);
-    unsigned kind = i->op == 0xd8 ? 8 : i->op == 0xb8 ? 9 : i->src;
-    uint32_t low = (uint32_t)i->imm, high = kind == 0 ? (uint32_t)second.imm : 0;
-    if (kind != 0) {
-        low += kind == 8 ? e->job->rodata : e->job->data;
-    }
-    load_const(e, e->reg[i->dst], low);
+    const unsigned kind = i->op == 0xd8 ? 8 : i->op == 0xb8 ? 9 : i->src;
+    const uint32_t high = kind == 0 ? lpn_get32(e->text + 8 * (size_t)e->pc + 12) : 0;
+    load_const(e, i->dst, (uint32_t)i->imm + (kind == 0 ? 0 : kind == 8 ? e->job->rodata : e->job->data));
     if (e->wide && high != 0) {
         load_const(e, T0, high);
         put_upper(e, i->dst, T0);
     } else {
         clear_upper(e, i->dst);
     }
-    return LPN_OK;
+    e->flags = NONE;
 }
 
 /* The instruction at `pc`; `*more`: slots beyond it that are done too. */
-static int instruction(emitter *e, const insn *i, unsigned *more)
+static int instruction(emitter *e, insn *i, unsigned *more)
 {
-    int error = LPN_OK;
-    switch (i->op & 7) {
-    case 0:
-        *more = 1;
-        return load_address(e, i);
-    case 1:
-        *more = load(e, i);
+    const unsigned class = i->op & 7;
+    if (class == 4 || class == 7) {
+        if (!e->wide) {
+            return alu_clean(e, i);
+        }
+        const unsigned code = i->op & 0xf0;
+        if (code == 0xb0) {
+            move_insn(e, i);
+        } else if (code == 0xd0) {
+            byte_swap(e, i);
+        } else if (class == 7) {
+            alu_wide(e, i);
+        } else {
+            int error = alu_low(e, i, code, i->dst);
+            clear_upper(e, i->dst);
+            return error;
+        }
         return LPN_OK;
-    case 2:
-        store(e, i);
+    }
+    if (class == 1) {
+        load(e, i);
         return LPN_OK;
-    case 3:
+    }
+    if (class == 2 || class == 3) {
         if ((i->op & 0xe0) == 0xc0) {
             atomic(e, i);
         } else {
             store(e, i);
         }
         return LPN_OK;
-    case 4: case 7:
-        *more = fuse(e, i, &error);
-        if (*more != 0) {
-            return error;
-        }
-        if ((i->op & 0xf0) == 0xd0) {
-            byte_swap(e, i);
-        } else if ((i->op & 0xf0) == 0xb0) {
-            move_insn(e, i);
-        } else if (e->wide && (i->op & 7) == 7) {
-            alu_wide(e, i);
-        } else {
-            error = alu_low(e, i, i->op & 0xf0, e->reg[i->dst]);
-            clear_upper(e, i->dst);
-        }
-        return error;
-    default:
-        if (i->op == 0x95) {
-            epilogue(e);
-        } else if (i->op != 0x85) {
-            return branch(e, i, more);
-        } else if (i->src == 0) {
-            call_helper(e, (uint32_t)i->imm);
-        } else {
-            word(e, SHORT, LONG);       /* bl, patched */
-            e->zero = 0;
-        }
-        return LPN_OK;
     }
+    if (class != 0 && i->op != 0x95 && i->op != 0x85) {
+        return branch(e, i, more);
+    }
+    flush(e);
+    if (class == 0) {
+        *more = 1;
+        load_address(e, i);
+    } else if (i->op == 0x95) {
+        epilogue(e);
+    } else if (i->src == 0) {
+        call_helper(e, (uint32_t)i->imm);
+    } else {
+        return call_local(e, i);
+    }
+    return LPN_OK;
 }
 
-/* What is needed before the first instruction can be written: jump targets, which registers matter, who is called. */
-static void survey(emitter *e, uint16_t *uses)
+/* What is needed before the first instruction can be written: jump targets, registers that change, who is called. */
+static void survey(emitter *e)
 {
-    uint16_t *map = e->job->map;
-    for (uint32_t pc = 0; pc <= e->count; pc++) {
-        map[pc] = 0;
-    }
-    for (uint32_t pc = 0; pc < e->count; pc++) {
-        insn i = fetch(e, pc);
-        unsigned class = i.op & 7;
-        uses[i.dst]++;
-        uses[i.src & 15]++;
-        if (i.op == 0x85) {
-            e->helpers = e->helpers || i.src == 0;
-        } else if ((class == 5 || class == 6) && i.op != 0x95) {
-            map[jump_target(pc, &i)] |= TARGET;
+    uint16_t *const map = e->map;
+    const uint8_t *p = e->text;
+    uint32_t used = 0;
+    lpn_zero((uint8_t *)map, 2 * (e->count + 1));
+    for (uint32_t pc = 0; pc < e->count; pc++, p += 8) {
+        const uint32_t w = lpn_get32(p), class = w & 7;
+        used |= 1u << (w >> 8 & 15);
+        if (class >= 5 && class != 7) {
+            const unsigned op = w & 0xff;
+            if (op == 0x85) {
+                e->helpers = e->helpers || (w >> 12 & 15) == 0;
+            } else if (op != 0x95) {
+                map[(int32_t)pc + 1 + (op == 0x06 ? (int32_t)lpn_get32(p + 4) : (int32_t)w >> 16)] |= TARGET;
+            }
+        } else if (class == 0) {
+            pc++;
+            p += 8;
+        } else if (class == 3) {
+            used |= (w & 0xe0) == 0xc0 ? 1u << W0 | 1u << (w >> 12 & 15) : 0;   /* an atomic one */
         }
-        e->native = e->native || (class == 3 && (i.op & 0xe0) == 0xc0);
-        pc += class == 0;
     }
-    e->native = e->native || e->helpers || e->wide;
-    e->context = uses[1] != 0;
-    assign_registers(e, uses);
-    if (e->native) {
-        e->used |= 1u << W0 | 1u << BLOCK;
+    if (e->helpers || e->wide || (used & 1u << W0)) {
+        e->native = true;
+        used |= 1u << W0 | 1u << BLOCK;
     }
+    e->used = used & 0xff0;
+}
+
+/* The next function begins here. */
+static void begin(emitter *e)
+{
+    const lpn_program *p = e->job->program;
+    e->first = e->pc;
+    e->last = e->func + 1 < p->funcs ? p->func[e->func + 1].entry : e->count;
+    const uint32_t here = (uint32_t)(e->at - e->code);
+    arrive(e, e->func_at[e->func]);
+    e->func_at[e->func] = (uint16_t)here;
+    prologue(e);
 }
 
 static int emit(emitter *e)
 {
-    const lpn_program *p = e->job->program;
-    bool ended = false;
+    const uint16_t *const end = e->code + e->job->size / 2;
+    bool ended = true;
     for (e->pc = 0; e->pc < e->count;) {
-        if (e->pc == 0 || (e->func + 1 < p->funcs && p->func[e->func + 1].entry == e->pc)) {
-            if (e->pc != 0) {
-                e->func++;
-                if (!ended) {
-                    return LPN_E_JUMP;
-                }
-            }
-            e->func_at[e->func] = (uint16_t)(e->at - e->job->code);
-            prologue(e);
-        }
-        if (is_target(e, e->pc)) {
-            e->zero = 0;
-            e->flags = NONE;
-        }
-        uint32_t here = (uint32_t)(e->at - e->job->code);
-        if (here >= TARGET) {
+        if (end < e->at + SPARE) {
             return LPN_E_MEMORY;
         }
-        e->job->map[e->pc] = (uint16_t)here;
+        if (e->pc == e->last) {
+            if (!ended) {
+                return LPN_E_JUMP;
+            }
+            e->func += e->pc != 0;
+            begin(e);
+        }
+        uint16_t *const entry = &e->map[e->pc];
+        const uint32_t waiting = *entry;
+        if (waiting != 0) {
+            flush(e);
+            e->zero = 0;
+            e->flags = e->halfword = NONE;
+            arrive(e, waiting & ~TARGET);
+        }
+        const uint32_t here = (uint32_t)(e->at - e->code);
+        if (here >= TARGET - 1) {
+            return LPN_E_MEMORY;
+        }
+        *entry = (uint16_t)here;
         if (e->pc == e->skip && e->skip != 0) {
             e->pc++;
             continue;
         }
-        insn i = fetch(e, e->pc);
+        insn i;
         unsigned more = 0;
-        const uint16_t *from = e->at;
-        int error = instruction(e, &i, &more);
-        e->flags = e->full ? NONE : flags_after(e, from);
-        if (error != LPN_OK) {
+        fetch(e, e->pc, &i);
+        e->before = e->flags;
+        e->flags = NONE;
+        const int error = instruction(e, &i, &more);
+        if (error != LPN_OK || e->far) {
             return error;
         }
+        if ((i.op & 7) != 1) {
+            e->halfword = NONE;
+        }
         ended = i.op == 0x95 || i.op == 0x05 || i.op == 0x06;
-        for (e->pc++; more > 0; more--) {
-            e->job->map[e->pc++] = (uint16_t)(e->at - e->job->code);
+        e->pc++;
+        if (more != 0) {
+            e->map[e->pc++] = (uint16_t)(e->at - e->code);
         }
     }
-    e->job->map[e->count] = (uint16_t)(e->at - e->job->code);
-    return e->full ? LPN_E_MEMORY : LPN_OK;
+    e->map[e->count] = (uint16_t)(e->at - e->code);
+    return LPN_OK;
 }
 
 int lpn_thumb2_translate(const lpn_thumb2 *job, uint32_t *used)
 {
     /* Branches are first written as if code were as dense as it usually is. Where it is not, once more with less trust. */
-    static const uint8_t reaches[] = { 60, 30, 12, 0 };
-    for (unsigned k = 0; k < sizeof reaches; k++) {
-        emitter e = { .job = job, .at = job->code, .end = job->code + job->size / 2, .count = job->program->count,
-                      .wide = !job->clean32, .reach = reaches[k], .flags = NONE };
-        uint16_t uses[16] = { 0 };
-        survey(&e, uses);
-        int error = emit(&e);
-        if (error != LPN_OK) {
-            *used = e.pc;
+    static const uint8_t reaches[] = { 48, 24, 8, 0 };
+    for (unsigned k = 0;; k++) {
+        emitter e;
+        lpn_zero((uint8_t *)&e, sizeof e);
+        e.job = job;
+        e.text = job->program->text;
+        e.at = e.code = job->code;
+        e.map = job->map;
+        e.count = job->program->count;
+        e.wide = !job->clean32;
+        e.reach = reaches[k];
+        e.flags = e.halfword = NONE;
+        survey(&e);
+        const int error = emit(&e);
+        if (!e.far) {
+            *used = error == LPN_OK ? 2 * (uint32_t)(e.at - e.code) : e.pc;
             return error;
         }
-        if (patch(&e)) {
-            *used = 2 * (uint32_t)(e.at - job->code);
-            return LPN_OK;
-        }
     }
-    return LPN_E_JUMP;                  /* out of reach of a branch of 4 bytes: no image is that long */
 }

@@ -35,28 +35,28 @@ static void clear_upper(emitter *e, unsigned r)
 
 /* ------------------------------------------------------------------------------------- operands */
 
-/* The ARM register that holds an eBPF one; r10 is computed into `scratch`. */
+/* eBPF's r0 to r9 are those of the core. r10 is computed into `scratch`. */
 static unsigned reg_in(emitter *e, unsigned r, unsigned scratch)
 {
-    if (r != 10) {
-        return e->reg[r];
+    if (r == 10) {
+        add_const(e, scratch, SP, e->top);
+        return scratch;
     }
-    add_const(e, scratch, SP, e->base + e->job->program->func[e->func].frame);
-    return scratch;
+    return r;
 }
 
-static unsigned base_of(emitter *e, unsigned r, int32_t *off)
+static unsigned base_of(const emitter *e, unsigned r, int32_t *off)
 {
-    if (r != 10) {
-        return e->reg[r];
+    if (r == 10) {
+        *off += (int32_t)e->top;
+        return SP;
     }
-    *off += (int32_t)(e->base + e->job->program->func[e->func].frame);
-    return SP;
+    return r;
 }
 
 static bool is_target(const emitter *e, uint32_t pc)
 {
-    return pc < e->count && (e->job->map[pc] & TARGET) != 0;
+    return (e->map[pc] & TARGET) != 0;
 }
 
 static unsigned size_of(uint8_t op)
@@ -65,59 +65,71 @@ static unsigned size_of(uint8_t op)
     return sizes[op >> 3 & 3];
 }
 
+/* Write what is pending. */
+static void flush(emitter *e)
+{
+    const unsigned what = e->pending, rd = e->rd, a = e->a;
+    if (what == NOTHING) {
+        return;
+    }
+    e->pending = NOTHING;
+    e->flags = e->before == rd ? NONE : e->before;
+    if (what == MOVE) {
+        add_const(e, rd, a, a == SP ? e->top : 0);
+    } else if (what == SHIFT) {
+        shift_const(e, LSR, rd, a, e->b);
+    } else {
+        op_reg(e, ADD, rd, a, e->b);
+    }
+    e->before = e->flags;
+    e->flags = NONE;
+}
+
+/* Keep it for the next slot; the flags are as they were. */
+static void keep(emitter *e, enum pending what, unsigned rd, unsigned a, unsigned b)
+{
+    e->pending = (uint8_t)what;
+    e->rd = (uint8_t)rd;
+    e->a = (uint8_t)a;
+    e->b = (uint8_t)b;
+    e->flags = e->before;
+}
+
 /* ------------------------------------------------------------------------------------ arithmetic */
 
 static unsigned data_op(unsigned code)
 {
-    switch (code) {
-    case 0x00: return ADD;
-    case 0x10: return SUB;
-    case 0x40: return ORR;
-    case 0x50: return AND;
-    case 0xa0: return EOR;
-    default: return NONE;
-    }
+    static const uint8_t ops[16] = { ADD, SUB, NONE, NONE, ORR, AND, NONE, NONE, NONE, NONE, EOR, NONE, NONE, NONE, NONE, NONE };
+    return ops[code >> 4];
 }
 
-/* rd = ra / rb or ra % rb; what is divided by 0 gives 0, modulo 0 itself. The core may trap on 0: it is not asked. */
+/* rd = ra / rb or ra % rb; what is divided by 0 gives 0 (so does the core's division, unless it is told to trap), modulo 0 itself. */
 static void divide(emitter *e, unsigned rd, unsigned ra, unsigned rb, bool modulo, bool is_signed, bool may_be_zero)
 {
     uint16_t *branch = NULL;
     if (may_be_zero) {
-        compare_const(e, rb, 0);
+        load_const(e, T1, 0);
+        half(e, 0x4500 | (rb & 8) << 4 | T1 << 3 | (rb & 7));
         branch = e->at;
         half(e, 0xd000 | EQ << 8);
     }
     word(e, (is_signed ? 0xfb90 : 0xfbb0) | ra, 0xf0f0 | T1 << 8 | rb);
+    if (branch != NULL) {
+        *branch |= (uint16_t)((e->at - branch - 2) & 0xff);
+    }
     if (modulo) {
-        word(e, 0xfb00 | T1, ra << 12 | rd << 8 | 0x10 | rb);
+        word(e, 0xfb00 | T1, ra << 12 | rd << 8 | 0x10 | rb);   /* ra - quotient * rb: with a quotient of 0, or rb 0, ra itself */
     } else {
         move(e, rd, T1);
-    }
-    if (may_be_zero && !e->full) {
-        uint16_t *over = e->at;
-        if (!modulo || rd != ra) {
-            half(e, 0xe000);
-            uint16_t *zero = e->at;
-            if (modulo) {
-                move(e, rd, ra);
-            } else {
-                load_const(e, rd, 0);
-            }
-            *over = (uint16_t)(0xe000 | ((uint32_t)(e->at - over - 2) & 0x7ff));
-            *branch |= (uint16_t)((zero - branch - 2) & 0xff);
-        } else {
-            *branch |= (uint16_t)((over - branch - 2) & 0xff);
-        }
     }
 }
 
 /* 32-bit operation on lower words: dst = a OP (register or constant). `a` is dst, or what a move before put there. */
 static int alu_low(emitter *e, const insn *i, unsigned code, unsigned a)
 {
-    unsigned rd = e->reg[i->dst], op = data_op(code);
-    bool by_reg = (i->op & 8) != 0;
-    unsigned rm = by_reg ? reg_in(e, i->src, T0) : 0;
+    const unsigned rd = i->dst, op = data_op(code);
+    const bool by_reg = (i->op & 8) != 0, full = (i->op & 7) == 7;  /* 64 bits, of clean numbers: shifts reach 63, none is negative */
+    const unsigned rm = by_reg ? reg_in(e, i->src, T0) : T0;
     uint32_t imm = (uint32_t)i->imm;
     if (op != NONE) {
         if (by_reg) {
@@ -127,36 +139,31 @@ static int alu_low(emitter *e, const insn *i, unsigned code, unsigned a)
         }
         return LPN_OK;
     }
-    bool full = (i->op & 7) == 7;       /* 64 bits, of clean numbers: shifts reach 63, numbers are not negative */
     switch (code) {
     case 0x20:
         if (!by_reg) {
             load_const(e, T0, imm);
-            rm = T0;
         }
-        if (by_reg && rd == a && (rd | rm) < 8) {
-            half(e, 0x4340 | rm << 3 | rd);
+        if (rd == a && (rd | rm) < 8) {
+            flagged(e, rd, 0x4340 | rm << 3 | rd);
         } else {
             word(e, 0xfb00 | a, 0xf000 | rd << 8 | rm);
         }
         return LPN_OK;
     case 0x60: case 0x70: case 0xc0: {
-        unsigned type = code == 0x60 ? LSL : code == 0x70 || full ? LSR : ASR;
+        const unsigned type = code == 0x60 ? LSL : code == 0x70 || full ? LSR : ASR, mask = full ? 63 : 31;
         if (by_reg) {
-            op_const(e, AND, 0, T0, rm, full ? 63 : 31);
-            shift_reg(e, type, rd, a, T0);
+            op_const(e, AND, 0, T0, rm, mask);
+            word(e, 0xfa00 | type << 5 | a, 0xf000 | rd << 8 | T0);     /* 32 and more give 0 */
+        } else if ((imm & mask) < 32) {
+            shift_const(e, type, rd, a, imm & mask);
         } else {
-            unsigned n = imm & (full ? 63 : 31);
-            if (n < 32) {
-                shift_const(e, type, rd, a, n);
-            } else {
-                load_const(e, rd, 0);
-            }
+            load_const(e, rd, 0);
         }
         return LPN_OK;
     }
     case 0x30: case 0x90: {
-        bool modulo = code == 0x90, is_signed = i->off != 0 && !full;
+        const bool modulo = code == 0x90;
         if (!by_reg) {
             if (imm == 0 || (full && i->imm < 0 && i->off == 0)) {      /* by zero, or by more than any number here */
                 if (modulo) {
@@ -170,32 +177,19 @@ static int alu_low(emitter *e, const insn *i, unsigned code, unsigned a)
                 imm = 0 - imm;          /* a modulo takes the dividend's sign; a clean quotient is 0 */
             }
             load_const(e, T0, imm);
-            rm = T0;
         }
-        divide(e, rd, a, rm, modulo, is_signed, by_reg);
+        divide(e, rd, a, rm, modulo, i->off != 0 && !full, by_reg);
         return LPN_OK;
     }
     case 0x80:
         if ((rd | a) < 8) {
-            half(e, 0x4240 | a << 3 | rd);
+            flagged(e, rd, 0x4240 | a << 3 | rd);
         } else {
             op_const(e, RSB, 0, rd, a, 0);
         }
         return LPN_OK;
     default:
         return LPN_E_OPCODE;
-    }
-}
-
-/* Sign extension of the lowest bits, in the lower word. */
-static void extend(emitter *e, unsigned rd, unsigned rm, unsigned bits)
-{
-    if (bits == 32) {
-        move(e, rd, rm);
-    } else if ((rd | rm) < 8) {
-        half(e, (bits == 8 ? 0xb240 : 0xb200) | rm << 3 | rd);
-    } else {
-        word(e, bits == 8 ? 0xfa4f : 0xfa0f, 0xf080 | rd << 8 | rm);
     }
 }
 
@@ -212,89 +206,83 @@ static void call_native(emitter *e, int32_t at)
     half(e, 0x4780 | T0 << 3);          /* blx */
 }
 
+/* The second operand in registers lo (W0, or where it is) and hi. */
+static unsigned wide_operand(emitter *e, const insn *i, unsigned lo, unsigned hi)
+{
+    if (i->op & 8) {
+        lo = reg_in(e, i->src, lo);
+        get_upper(e, hi, i->src);
+    } else {
+        load_const(e, lo, (uint32_t)i->imm);
+        load_const(e, hi, i->imm < 0 ? ~0u : 0);
+    }
+    return lo;
+}
+
 /* A 64-bit operation that is a function. */
 static void call_wide(emitter *e, const insn *i, unsigned which)
 {
-    unsigned lo = e->reg[i->dst];
-    if (i->op & 8) {
-        move(e, W0, reg_in(e, i->src, W0));
-    } else {
-        load_const(e, W0, (uint32_t)i->imm);
-    }
-    get_upper(e, T1, i->dst);
-    move(e, T0, lo);
+    move(e, W0, wide_operand(e, i, W0, T1));
+    get_upper(e, T0, i->dst);
     half(e, 0xb40f);                    /* push {r0-r3} */
-    move(e, 0, T0);
-    move(e, 1, T1);
+    move(e, 0, i->dst);
+    move(e, 1, T0);
     move(e, 2, W0);
-    if (i->op & 8) {
-        get_upper(e, 3, i->src);
-    } else {
-        load_const(e, 3, i->imm < 0 ? ~0u : 0);
-    }
+    move(e, 3, T1);
     call_native(e, WIDE_AT + 4 * (int32_t)which);
     move(e, T0, 0);
     move(e, T1, 1);
     half(e, 0xbc0f);                    /* pop {r0-r3} */
-    move(e, lo, T0);
+    move(e, i->dst, T0);
     put_upper(e, i->dst, T1);
 }
 
 /* An operation on all 64 bits, of a program that is not clean. */
 static void alu_wide(emitter *e, const insn *i)
 {
-    unsigned code = i->op & 0xf0, lo = e->reg[i->dst], op = data_op(code), rm = W0;
-    bool by_reg = (i->op & 8) != 0;
+    const unsigned code = i->op & 0xf0, lo = i->dst, op = data_op(code);
     if (op != NONE || code == 0x80) {
-        if (by_reg) {
-            rm = reg_in(e, i->src, W0);
-            get_upper(e, T1, i->src);
-        } else {
-            load_const(e, W0, (uint32_t)i->imm);
-            load_const(e, T1, i->imm < 0 ? ~0u : 0);
-        }
-        get_upper(e, T0, i->dst);
-        if (code == 0x80) {             /* 0 - x; its immediate is 0 */
+        const unsigned rm = wide_operand(e, i, W0, T1);         /* of a negation: 0 */
+        get_upper(e, T0, lo);
+        if (code == 0x80) {
             op_shifted(e, SUB, 1, lo, W0, lo, LSL, 0);
             op_shifted(e, SBC, 0, T0, T1, T0, LSL, 0);
         } else {
             op_shifted(e, op, 1, lo, lo, rm, LSL, 0);
             op_shifted(e, op == ADD ? ADC : op == SUB ? SBC : op, 0, T0, T0, T1, LSL, 0);
         }
-        put_upper(e, i->dst, T0);
-        return;
+        put_upper(e, lo, T0);
+    } else if (!(i->op & 8) && i->imm == 32 && code == 0x60) {  /* what truncates where there is no ALU32 */
+        put_upper(e, lo, lo);
+        load_const(e, lo, 0);
+    } else if (!(i->op & 8) && i->imm == 32 && code == 0x70) {
+        get_upper(e, lo, lo);
+        clear_upper(e, lo);
+    } else {
+        const unsigned which = code == 0x20 ? LPN_WIDE_MUL : code == 0x60 ? LPN_WIDE_LSH : code == 0x70 ? LPN_WIDE_RSH
+                               : code == 0xc0 ? LPN_WIDE_ARSH : code == 0x30 ? LPN_WIDE_DIV : LPN_WIDE_MOD;
+        call_wide(e, i, which + (i->off != 0 ? 2 : 0));
     }
-    if (!by_reg && i->imm == 32 && (code == 0x60 || code == 0x70)) {    /* what truncates where there is no ALU32 */
-        if (code == 0x60) {
-            put_upper(e, i->dst, lo);
-            load_const(e, lo, 0);
-        } else {
-            get_upper(e, lo, i->dst);
-            clear_upper(e, i->dst);
-        }
-        return;
-    }
-    unsigned which = code == 0x20 ? LPN_WIDE_MUL : code == 0x60 ? LPN_WIDE_LSH : code == 0x70 ? LPN_WIDE_RSH
-                     : code == 0xc0 ? LPN_WIDE_ARSH : code == 0x30 ? LPN_WIDE_DIV : LPN_WIDE_MOD;
-    call_wide(e, i, which + (i->off != 0 ? 2 : 0));
+    e->flags = NONE;
 }
 
 static void byte_swap(emitter *e, const insn *i)
 {
-    unsigned r = e->reg[i->dst];
-    bool swaps = i->op == 0xdc || i->op == 0xd7;
+    const unsigned r = i->dst;
+    const bool swaps = i->op == 0xdc || i->op == 0xd7;
     if (i->imm != 64) {
         if (swaps) {
-            swap(e, r, r, (unsigned)i->imm, false);
-        } else if (i->imm == 16) {
-            op_imm(e, AND, r, r, 0xffff);
+            swap(e, r, r, (unsigned)i->imm);
         }
-        clear_upper(e, i->dst);
+        if (i->imm == 16 && !(swaps && e->halfword == r)) {
+            extend(e, 2, r, r);
+        }
+        clear_upper(e, r);
     } else if (swaps && e->wide) {
-        get_upper(e, T0, i->dst);
-        swap(e, T1, r, 32, true);
-        swap(e, r, T0, 32, true);
-        put_upper(e, i->dst, T1);
+        get_upper(e, T0, r);
+        swap(e, T1, r, 32);
+        swap(e, r, T0, 32);
+        put_upper(e, r, T1);
     } else if (swaps) {
         load_const(e, r, 0);            /* clean: the result fits, so the number was 0 */
     }
@@ -302,127 +290,89 @@ static void byte_swap(emitter *e, const insn *i)
 
 static void move_insn(emitter *e, const insn *i)
 {
-    unsigned rd = e->reg[i->dst];
-    bool all = (i->op & 7) == 7;
+    const unsigned rd = i->dst;
+    const bool all = (i->op & 7) == 7;
     if (!(i->op & 8)) {
         load_const(e, rd, (uint32_t)i->imm);
         if (e->wide && all && i->imm < 0) {
             load_const(e, T1, ~0u);
-            put_upper(e, i->dst, T1);
-        } else {
-            clear_upper(e, i->dst);
+            put_upper(e, rd, T1);
+            return;
         }
-        return;
-    }
-    if (i->off != 0) {
-        unsigned rm = reg_in(e, i->src, T0);
-        extend(e, rd, rm, (unsigned)i->off);
+    } else if (i->off != 0) {
+        const unsigned rm = reg_in(e, i->src, T0);
+        if (i->off == 32) {
+            move(e, rd, rm);
+        } else {
+            extend(e, i->off == 8, rd, rm);
+        }
         if (e->wide && all) {
             op_shifted(e, ORR, 0, T1, PC, rd, ASR, 31);
-            put_upper(e, i->dst, T1);
-        } else {
-            clear_upper(e, i->dst);
+            put_upper(e, rd, T1);
+            return;
+        }
+    } else if (!e->wide) {
+        if (i->src != rd) {
+            keep(e, MOVE, rd, i->src == 10 ? SP : i->src, 0);
+        }
+        if (e->flags == rd) {
+            e->flags = NONE;
         }
         return;
-    }
-    if (i->src == 10) {
-        reg_in(e, 10, rd);
     } else {
-        move(e, rd, e->reg[i->src]);
-    }
-    if (e->wide && all && i->src != 10 && !(e->zero >> i->src & 1)) {
-        get_upper(e, T1, i->src);
-        put_upper(e, i->dst, T1);
-    } else {
-        clear_upper(e, i->dst);
-    }
-}
-
-/* An addition and the load from there into the same register: one load with an index. `base`: what is added to. */
-static bool load_indexed(emitter *e, const insn *add, uint32_t pc, unsigned base)
-{
-    if (add->op != 0x0f || add->src == 10 || add->src == add->dst || pc + 1 >= e->count || is_target(e, pc + 1)) {
-        return false;
-    }
-    insn n = fetch(e, pc + 1);
-    if ((n.op & 0xe7) != 0x61 || n.op == 0x79 || n.dst != add->dst || n.src != add->dst || n.off != 0) {
-        return false;
-    }
-    unsigned rt = e->reg[n.dst], rn = e->reg[base], rm = e->reg[add->src], size = size_of(n.op);
-    uint32_t op = size == 4 ? 0 : size == 2 ? 1 : 2;
-    if ((rt | rn | rm) < 8) {
-        half(e, 0x5800 | op << 9 | rm << 6 | rn << 3 | rt);
-    } else {
-        word(e, (0xf850 - (op << 5)) | rn, rt << 12 | rm);
-    }
-    clear_upper(e, n.dst);
-    return true;
-}
-
-/* A shift to the right and a mask of the lowest bits: one bit field of `from`. */
-static bool extract(emitter *e, const insn *shift, const insn *mask, unsigned from)
-{
-    uint32_t m = (uint32_t)mask->imm, lsb = (uint32_t)shift->imm, width = 0, rd = e->reg[mask->dst];
-    if ((shift->op != 0x74 && shift->op != 0x77) || (mask->op != 0x54 && mask->op != 0x57) || shift->dst != mask->dst
-        || m == 0 || (m & (m + 1)) != 0 || lsb == 0 || lsb > 31) {
-        return false;
-    }
-    while (m >> width) {
-        width++;
-    }
-    if (lsb + width >= 32) {
-        return false;
-    }
-    word(e, 0xf3c0 | e->reg[from], (lsb >> 2 & 7) << 12 | rd << 8 | (lsb & 3) << 6 | (width - 1));
-    clear_upper(e, mask->dst);
-    return true;
-}
-
-/* A move and the operation that follows on its destination, as one of three operands; or a shift and a mask. Returns how many
- * slots beyond this one are done. Only where lower words are all there is. */
-static unsigned fuse(emitter *e, const insn *i, int *error)
-{
-    if (load_indexed(e, i, e->pc, i->dst)) {
-        return 1;
-    }
-    if (e->pc + 1 >= e->count || is_target(e, e->pc + 1)) {
-        return 0;
-    }
-    insn n = fetch(e, e->pc + 1);
-    if (i->op == 0xbf && i->off == 0 && i->src != 10 && n.dst == i->dst && load_indexed(e, &n, e->pc + 1, i->src)) {
-        return 2;
-    }
-    unsigned class = n.op & 7, code = n.op & 0xf0;
-    bool both32 = !e->wide || ((i->op & 7) == 4 && class == 4);
-    if ((class != 4 && class != 7) || n.dst != i->dst || !both32) {
-        return 0;
-    }
-    unsigned rd = e->reg[i->dst];
-    if ((i->op & 0xff) == 0xbf || i->op == 0xbc) {
-        if (i->off != 0 || i->src == i->dst || code == 0xb0 || code == 0xd0) {
-            return 0;
+        move(e, rd, reg_in(e, i->src, rd));
+        if (all && i->src != 10 && !(e->zero >> i->src & 1)) {
+            get_upper(e, T1, i->src);
+            put_upper(e, rd, T1);
+            return;
         }
-        if (i->src == 10) {             /* an address on the stack */
-            if (n.op != 0x07) {
-                return 0;
-            }
-            add_const(e, rd, SP, e->base + e->job->program->func[e->func].frame + (uint32_t)n.imm);
-        } else {
-            if (e->pc + 2 < e->count && !is_target(e, e->pc + 2)) {
-                insn third = fetch(e, e->pc + 2);
-                if (extract(e, &n, &third, i->src)) {
-                    return 2;
-                }
-            }
-            if ((n.op & 8) && n.src == n.dst) {
-                n.src = i->src;
-            }
-            *error = alu_low(e, &n, code, e->reg[i->src]);
-        }
-        clear_upper(e, i->dst);
-        return 1;
     }
-    return extract(e, i, &n, i->dst) ? 1 : 0;
+    clear_upper(e, rd);
+}
+
+/* Arithmetic on 32-bit clean registers: moves, shifts and sums wait for the slot that may complete them. */
+static int alu_clean(emitter *e, insn *i)
+{
+    const unsigned code = i->op & 0xf0, rd = i->dst;
+    unsigned a = rd;
+    if (e->pending != NOTHING && e->rd == rd && code != 0xb0 && code != 0xd0) {
+        if (e->pending == MOVE && (e->a != SP || i->op == 0x07)) {
+            e->pending = NOTHING;
+            a = e->a;
+            if (a == SP) {
+                add_const(e, rd, SP, e->top + (uint32_t)i->imm);
+                return LPN_OK;
+            }
+            if ((i->op & 8) && i->src == rd) {
+                i->src = (uint8_t)a;
+            }
+        } else if (e->pending == SHIFT && (i->op == 0x54 || i->op == 0x57)) {
+            const uint32_t mask = (uint32_t)i->imm;
+            const uint32_t width = mask == 0 || (mask & (mask + 1)) != 0 ? 32 : 32 - (uint32_t)__builtin_clz(mask);
+            if (e->b + width < 32) {
+                e->pending = NOTHING;
+                bit_field(e, rd, e->a, e->b, width);
+                return LPN_OK;
+            }
+        }
+    }
+    flush(e);
+    if (code == 0xb0) {
+        move_insn(e, i);
+        return LPN_OK;
+    }
+    if (code == 0xd0) {
+        byte_swap(e, i);
+        return LPN_OK;
+    }
+    if ((i->op == 0x74 || i->op == 0x77) && (uint32_t)i->imm - 1 < 31) {
+        keep(e, SHIFT, rd, a, (unsigned)i->imm);
+    } else if (i->op == 0x0f && i->src != 10) {
+        keep(e, SUM, rd, a, i->src);
+    } else {
+        return alu_low(e, i, code, a);
+    }
+    return LPN_OK;
 }
 
 #endif

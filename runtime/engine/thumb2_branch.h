@@ -5,62 +5,40 @@
 
 #include "thumb2_alu.h"
 
-static unsigned condition(unsigned code)
-{
-    switch (code) {
-    case 0x10: return EQ;
-    case 0x20: return HI;
-    case 0x30: return CS;
-    case 0x40: case 0x50: return NE;
-    case 0x60: return GT;
-    case 0x70: return GE;
-    case 0xa0: return CC;
-    case 0xb0: return LS;
-    case 0xc0: return LT;
-    default: return LE;
-    }
-}
-
-/* A 64-bit comparison of clean numbers is unsigned, and one with a negative constant has a known end: AL or NONE. */
-static unsigned clean_condition(const insn *i)
-{
-    unsigned code = i->op & 0xf0;
-    if ((i->op & 7) == 6) {
-        return condition(code);
-    }
-    if (!(i->op & 8) && i->imm < 0) {
-        switch (code) {
-        case 0x40: return NE;
-        case 0x50: case 0xa0: case 0xb0: case 0x60: case 0x70: return AL;
-        default: return NONE;
-        }
-    }
-    switch (code) {
-    case 0x60: return HI;
-    case 0x70: return CS;
-    case 0xc0: return CC;
-    case 0xd0: return LS;
-    default: return condition(code);
-    }
-}
+/* By comparison, the upper half of the opcode: of signed numbers as they are; all as unsigned ones; of pairs, see compare_wide. */
+enum { AS_IT_IS, UNSIGNED, OF_PAIRS };
+static const uint8_t conditions[3][14] = {
+    { AL, EQ, HI, CS, NE, NE, GT, GE, NONE, NONE, CC, LS, LT, LE },
+    { AL, EQ, HI, CS, NE, NE, HI, CS, NONE, NONE, CC, LS, CC, LS },
+    { AL, EQ, CC, CS, NE, NE, LT, GE, NONE, NONE, CC, CS, LT, GE },
+};
 
 /* The condition under which a branch is taken; AL: always, NONE: never. */
 static unsigned condition_of(const emitter *e, const insn *i)
 {
-    if (i->op == 0x05 || i->op == 0x06) {
-        return AL;
+    const unsigned code = i->op >> 4;
+    if ((i->op & 7) == 6) {
+        return conditions[AS_IT_IS][code];
     }
-    if (!e->wide || (i->op & 7) == 6) {
-        return clean_condition(i);
+    if (e->wide) {
+        return conditions[OF_PAIRS][code];
     }
-    switch (i->op & 0xf0) {             /* see compare_wide: a > b is b < a */
-    case 0x10: return EQ;
-    case 0x40: case 0x50: return NE;
-    case 0x20: case 0xa0: return CC;
-    case 0x30: case 0xb0: return CS;
-    case 0x60: case 0xc0: return LT;
-    default: return GE;
+    if (code != 0 && !(i->op & 8) && i->imm < 0 && code != 4) {
+        /* a clean number is not negative, and less than any such number without a sign */
+        return code == 5 || code == 6 || code == 7 || code == 10 || code == 11 ? AL : NONE;
     }
+    return conditions[UNSIGNED][code];
+}
+
+static void fetch(const emitter *e, uint32_t pc, insn *i)
+{
+    const uint8_t *p = e->text + 8 * (size_t)pc;
+    const uint32_t w = lpn_get32(p);
+    i->op = (uint8_t)w;
+    i->dst = (uint8_t)(w >> 8 & 15);
+    i->src = (uint8_t)(w >> 12 & 15);
+    i->off = (int16_t)(w >> 16);
+    i->imm = (int32_t)lpn_get32(p + 4);
 }
 
 static uint32_t jump_target(uint32_t pc, const insn *i)
@@ -68,63 +46,65 @@ static uint32_t jump_target(uint32_t pc, const insn *i)
     return (uint32_t)((int64_t)pc + 1 + (i->op == 0x06 || i->op == 0x85 ? i->imm : i->off));
 }
 
-/* How a branch is written: as cbz or cbnz, in 2 bytes, or in 4. The placeholder of a branch says which it will be. */
-enum form { ZERO_BRANCH = 0xb100, SHORT = 0xbf00, LONG = 0xbf02 };
+/* How a branch is written: cbz or cbnz, 2 bytes, 4 bytes. As long as its target is not there yet, what will be its distance is
+ * how far before it (0: nowhere) another branch to the same place lies; map[target] has the last of them, 1 more than its offset.
+ * The first halfword tells the forms apart. A call of 4 bytes has condition 15. */
+enum { ZERO_BRANCH = 0xb100, CONDITIONAL = 0xd000, ALWAYS = 0xe000, LONG = 0xf000, CALL = 15 };
 
-/* Where a branch at slot `pc` goes and when. One over a jump goes where that jump goes, when it would not be taken. */
-typedef struct { uint32_t to; unsigned cond; bool over; } course;
-
-static enum form form_of(const emitter *e, uint32_t pc, const insn *i, course c)
+/* A branch of 4 bytes, `distance` halfwords from its own end. */
+static void put_long(uint16_t *at, unsigned cond, int32_t distance)
 {
-    if (c.to <= pc) {                   /* its address is known; a comparison comes before the branch */
-        return e->at - (e->job->code + e->job->map[c.to]) < (c.cond == AL ? 1000 : 100) ? SHORT : LONG;
+    const uint32_t u = (uint32_t)distance, s = u >> 31;
+    if (cond >= AL) {
+        const uint32_t j1 = (u >> 22 & 1) ^ s ^ 1, j2 = (u >> 21 & 1) ^ s ^ 1;
+        at[0] = (uint16_t)(0xf000 | s << 10 | (u >> 11 & 0x3ff));
+        at[1] = (uint16_t)((cond == CALL ? 0xd000 : 0x9000) | j1 << 13 | j2 << 11 | (u & 0x7ff));
+    } else {
+        at[0] = (uint16_t)(0xf000 | s << 10 | cond << 6 | (u >> 11 & 0x3f));
+        at[1] = (uint16_t)(0x8000 | (u >> 17 & 1) << 13 | (u >> 18 & 1) << 11 | (u & 0x7ff));
     }
-    uint32_t slots = c.to - pc;
-    if (c.cond != AL && (i->op & ~0x43) == 0x14 && i->imm == 0 && i->dst != 10 && e->reg[i->dst] < 8
-        && (!e->wide || (i->op & 7) == 6) && 3 * slots <= e->reach) {
-        return ZERO_BRANCH;             /* 0x15, 0x16, 0x55, 0x56: equal to zero or not */
-    }
-    return slots <= (c.cond == AL ? 6 * e->reach : e->reach) ? SHORT : LONG;
 }
 
-/* The branch itself, `distance` halfwords from its own end. False when it cannot reach that far. */
-static bool put_branch(uint16_t *at, enum form form, unsigned cond, unsigned rn, int32_t distance, bool link)
+/* Everything that waits for this place, from the branch before `next` - 1 on. */
+static void arrive(emitter *e, uint32_t next)
 {
-    int32_t d = form == LONG ? distance : distance - 1; /* pc is 4 bytes ahead of the branch */
-    uint32_t u = (uint32_t)d;
-    switch (form) {
-    case ZERO_BRANCH:
-        if (d < 0 || d > 63) {
-            return false;
-        }
-        *at = (uint16_t)((cond == EQ ? 0xb100 : 0xb900) | (u >> 5 & 1) << 9 | (u & 31) << 3 | rn);
-        return true;
-    case SHORT:
-        if (cond == AL) {
-            *at = (uint16_t)(0xe000 | (u & 0x7ff));
-            return d >= -1024 && d < 1024;
-        }
-        *at = (uint16_t)(0xd000 | cond << 8 | (u & 0xff));
-        return d >= -128 && d < 128;
-    default: {
-        uint32_t s = d < 0;
-        if (cond == AL || link) {
-            uint32_t j1 = (u >> 22 & 1) ^ s ^ 1, j2 = (u >> 21 & 1) ^ s ^ 1;
-            at[0] = (uint16_t)(0xf000 | s << 10 | (u >> 11 & 0x3ff));
-            at[1] = (uint16_t)((link ? 0xd000 : 0x9000) | j1 << 13 | j2 << 11 | (u & 0x7ff));
+    const uint32_t here = (uint32_t)(e->at - e->code);
+    while (next != 0) {
+        uint16_t *at = e->code + next - 1;
+        const uint32_t h = *at, d = here - (next - 1) - 2;      /* pc is 4 bytes ahead of a branch */
+        uint32_t link;
+        if ((h & 0xf000) == CONDITIONAL) {
+            link = h & 0xff;
+            *at = (uint16_t)((h & 0xff00) | (d & 0xff));
+            e->far = e->far || (int32_t)d > 127;
+        } else if ((h & 0xf000) == ALWAYS) {
+            link = h & 0x7ff;
+            *at = (uint16_t)(ALWAYS | (d & 0x7ff));
+            e->far = e->far || (int32_t)d > 1023;
+        } else if ((h & 0xf000) == (ZERO_BRANCH & 0xf000)) {
+            link = (h >> 4 & 32) | (h >> 3 & 31);
+            *at = (uint16_t)((int32_t)d < 0 ? 0xbf00 : (h & 0xfd07) | (d & 32) << 4 | (d & 31) << 3);
+            e->far = e->far || (int32_t)d > 63;
         } else {
-            at[0] = (uint16_t)(0xf000 | s << 10 | cond << 6 | (u >> 11 & 0x3f));
-            at[1] = (uint16_t)(0x8000 | (u >> 17 & 1) << 13 | (u >> 18 & 1) << 11 | (u & 0x7ff));
+            link = at[1];
+            put_long(at, h & 15, (int32_t)d);
         }
-        return true;
+        next = link == 0 ? 0 : next - link;
     }
-    }
+}
+
+/* A branch of 4 bytes that waits; `*last`: as in the map. */
+static void wait_long(emitter *e, uint16_t *last, unsigned cond)
+{
+    const uint32_t here = (uint32_t)(e->at - e->code), before = *last & ~TARGET;
+    word(e, LONG | cond, before == 0 ? 0 : here + 1 - before);
+    *last = (uint16_t)((*last & TARGET) | (here + 1));
 }
 
 /* A comparison of all 64 bits: lower words, then upper words, whose flags `condition_of` reads. */
 static void compare_wide(emitter *e, const insn *i)
 {
-    unsigned code = i->op & 0xf0, a = reg_in(e, i->dst, W0);
+    const unsigned code = i->op & 0xf0, a = reg_in(e, i->dst, W0);
     bool by_reg = (i->op & 8) != 0;
     bool turned = code == 0x20 || code == 0xb0 || code == 0x60 || code == 0xd0;
     unsigned b = by_reg ? reg_in(e, i->src, T0) : T0;
@@ -173,89 +153,80 @@ static void compare(emitter *e, const insn *i)
         }
     } else if ((i->op & 0xf0) == 0x40) {
         test_const(e, rn, (uint32_t)i->imm);
-    } else if (i->imm != 0 || e->flags != rn || (i->op & ~0x43) != 0x14) {
+    } else if (i->imm != 0 || e->before != rn || (i->op & ~0x43) != 0x14) {
         compare_const(e, rn, (uint32_t)i->imm);
     }
 }
 
-/* Is there anything to branch for? */
-static bool branches(const emitter *e, uint32_t pc, const insn *i)
+/* To slot `to` under a condition; `i`: what to compare before. */
+static void put_branch(emitter *e, const insn *i, uint32_t to, unsigned cond)
 {
-    unsigned class = i->op & 7;
-    return (class == 5 || class == 6) && i->op != 0x95 && i->op != 0x85 && jump_target(pc, i) != pc + 1
-           && condition_of(e, i) != NONE;
-}
-
-static course course_of(const emitter *e, uint32_t pc, const insn *i)
-{
-    course c = { jump_target(pc, i), condition_of(e, i), false };
-    if (c.cond != AL && c.to == pc + 2) {
-        insn n = fetch(e, pc + 1);
-        if (n.op == 0x05 && branches(e, pc + 1, &n)) {
-            c = (course){ jump_target(pc + 1, &n), c.cond ^ 1, true };
+    uint16_t *last = &e->map[to];
+    const uint32_t slots = to - e->pc;
+    if (to > e->pc && cond != AL && (i->op & ~0x43) == 0x14 && i->imm == 0 && i->dst < 8 && (!e->wide || (i->op & 7) == 6)
+        && 3 * slots <= e->reach) {     /* 0x15, 0x16, 0x55, 0x56: equal to zero or not */
+        const uint32_t here = (uint32_t)(e->at - e->code), before = *last & ~TARGET, link = before == 0 ? 0 : here + 1 - before;
+        if (link < 64) {
+            half(e, ZERO_BRANCH | (cond == EQ ? 0u : 0x800u) | (link & 32) << 4 | (link & 31) << 3 | i->dst);
+            *last = (uint16_t)(TARGET | (here + 1));
+            return;
         }
     }
-    return c;
-}
-
-static int branch(emitter *e, const insn *i, unsigned *more)
-{
-    const lpn_program *p = e->job->program;
-    uint32_t to = jump_target(e->pc, i), last = e->func + 1 < p->funcs ? p->func[e->func + 1].entry : e->count;
-    if (to < p->func[e->func].entry || to >= last) {
-        return LPN_E_JUMP;
-    }
-    if (!branches(e, e->pc, i)) {
-        return LPN_OK;
-    }
-    course c = course_of(e, e->pc, i);
-    if (c.over && is_target(e, e->pc + 1)) {
-        c = (course){ to, c.cond ^ 1, false };
-    }
-    *more = c.over;
-    enum form form = form_of(e, e->pc, i, c);
-    if (form != ZERO_BRANCH && c.cond != AL) {
+    if (cond != AL) {
         compare(e, i);
     }
-    uint16_t *at = e->at;
-    if (form == LONG) {
-        half(e, SHORT);
+    const uint32_t here = (uint32_t)(e->at - e->code);
+    if (to <= e->pc) {
+        const int32_t d = (int32_t)*last - (int32_t)here - 2;
+        if (cond != AL && d >= -128) {
+            half(e, CONDITIONAL | cond << 8 | ((uint32_t)d & 0xff));
+        } else if (cond == AL && d >= -1024) {
+            half(e, ALWAYS | ((uint32_t)d & 0x7ff));
+        } else {
+            put_long(e->at, cond, d);
+            e->at += 2;
+        }
+        return;
     }
-    half(e, form);
-    if (c.to <= e->pc && !e->full) {
-        put_branch(at, form, c.cond, 0, (int32_t)(e->job->code + e->job->map[c.to] - e->at), false);
+    const uint32_t before = *last & ~TARGET, link = before == 0 ? 0 : here + 1 - before;
+    if (cond != AL && slots <= e->reach && link < 256) {
+        half(e, CONDITIONAL | cond << 8 | link);
+    } else if (cond == AL && slots <= 6 * e->reach && link < 2048) {
+        half(e, ALWAYS | link);
+    } else {
+        wait_long(e, last, cond);
+        return;
     }
-    return LPN_OK;
+    *last = (uint16_t)(TARGET | (here + 1));
 }
 
-/* Now that every address is known. False when one is too far for the form its branch has. */
-static bool patch(const emitter *e)
+/* Returns LPN_OK; `*more`: slots beyond this one that are done. */
+static int branch(emitter *e, const insn *i, unsigned *more)
 {
-    const lpn_program *p = e->job->program;
-    const uint16_t *map = e->job->map;
-    for (uint32_t pc = 0; pc < e->count; pc++) {
-        insn i = fetch(e, pc);
-        uint16_t *end = e->job->code + map[pc + 1];
-        if (i.op == 0x85 && i.src == 1) {
-            uint32_t f = 0;
-            while (p->func[f].entry != jump_target(pc, &i)) {
-                f++;
-            }
-            put_branch(end - 2, LONG, AL, 0, (int32_t)e->func_at[f] - map[pc + 1], true);
-        } else if (branches(e, pc, &i)) {
-            course c = course_of(e, pc, &i);
-            if (c.over && map[pc + 2] != map[pc + 1]) {         /* the jump was a target: it stands */
-                c = (course){ pc + 2, c.cond ^ 1, false };
-            }
-            pc += c.over;
-            if (c.to > pc && !put_branch(end[-1] == LONG ? end - 2 : end - 1, end[-1], c.cond, e->reg[i.dst],
-                                         (int32_t)map[c.to] - (int32_t)(end - e->job->code), false)) {
-                return false;
-            }
-        }
-        pc += (i.op & 7) == 0;
+    uint32_t to = jump_target(e->pc, i);
+    flush(e);
+    if (to < e->first || to >= e->last) {
+        return LPN_E_JUMP;
     }
-    return true;
+    unsigned cond = condition_of(e, i);
+    if (to == e->pc + 1 || cond == NONE) {
+        e->flags = e->before;
+        return LPN_OK;
+    }
+    if (cond != AL && to == e->pc + 2 && !is_target(e, e->pc + 1)) {
+        insn n;
+        fetch(e, e->pc + 1, &n);        /* one over a jump goes where that jump goes, when it would not be taken */
+        if (n.op == 0x05 && n.off != 0) {
+            to = jump_target(e->pc + 1, &n);
+            if (to < e->first || to >= e->last) {
+                return LPN_E_JUMP;
+            }
+            cond ^= 1;
+            *more = 1;
+        }
+    }
+    put_branch(e, i, to, cond);
+    return LPN_OK;
 }
 
 #endif

@@ -5,75 +5,76 @@
 
 #include "thumb2_alu.h"
 
-/* Is the next slot a swap of what was just loaded? */
-static bool swapped_next(const emitter *e, const insn *i, unsigned size)
-{
-    if (e->pc + 1 >= e->count || is_target(e, e->pc + 1)) {
-        return false;
-    }
-    insn n = fetch(e, e->pc + 1);
-    return (n.op == 0xdc || n.op == 0xd7) && n.dst == i->dst && (unsigned)n.imm == 8 * size;
-}
-
 /* The slot, soon after a load, that adds a constant to its base: the load can do that too. 0: there is none. */
-static uint32_t advance_after(const emitter *e, const insn *i)
+static uint32_t advance_after(const emitter *e, unsigned base)
 {
     for (uint32_t pc = e->pc + 1; pc <= e->pc + 3 && pc < e->count && !is_target(e, pc); pc++) {
-        insn n = fetch(e, pc);
-        unsigned class = n.op & 7;
-        if (n.op == 0x07 && n.dst == i->src && n.imm > 0 && n.imm < 256) {
+        const uint8_t *p = e->text + 8 * (size_t)pc;
+        const unsigned class = p[0] & 7, dst = p[1] & 15;
+        const int32_t imm = (int32_t)lpn_get32(p + 4);
+        if (p[0] == 0x07 && dst == base && imm > 0 && imm < 256) {
             return pc;
         }
-        if (class == 0 || class == 5 || class == 6 || n.dst == i->src || n.src == i->src) {
+        if (class == 0 || class == 5 || class == 6 || dst == base || p[1] >> 4 == base) {
             return 0;
         }
     }
     return 0;
 }
 
-/* Returns how many slots beyond this one are done. */
-static unsigned load(emitter *e, const insn *i)
+static void load(emitter *e, const insn *i)
 {
-    unsigned size = size_of(i->op), rd = e->reg[i->dst];
-    bool is_signed = (i->op & 0xe0) == 0x80;
+    const unsigned size = size_of(i->op), rd = i->dst;
+    const bool is_signed = (i->op & 0xe0) == 0x80;
+    if (e->pending == SUM && e->rd == rd && i->src == rd && i->off == 0 && !is_signed && size <= 4) {
+        static const uint16_t narrow[5] = { 0, 0x5c00, 0x5a00, 0, 0x5800 };
+        e->pending = NOTHING;           /* rd = *(a + b) */
+        if ((rd | e->a | e->b) < 8) {
+            half(e, narrow[size] | (uint32_t)e->b << 6 | (uint32_t)e->a << 3 | rd);
+        } else {
+            word(e, (0xf810 | (size >> 1) << 5) | e->a, rd << 12 | e->b);
+        }
+        e->halfword = size == 2 ? i->dst : NONE;
+        e->flags = e->before == rd ? NONE : e->before;
+        return;
+    }
+    flush(e);
+    e->flags = e->before == rd ? NONE : e->before;
     int32_t off = i->off;
-    unsigned rn = base_of(e, i->src, &off);
-    if (size == 8) {
-        if (e->wide) {
+    const unsigned rn = base_of(e, i->src, &off);
+    if (e->wide) {
+        if (size == 8) {
             access_mem(e, LOAD, 4, T0, rn, off + 4);
         }
-        access_mem(e, LOAD, 4, rd, rn, off);
-        if (e->wide) {
-            put_upper(e, i->dst, T0);
-        }
-        return 0;
+    } else if (!is_signed && off == 0 && size != 8 && rn < 10 && rn != rd && (e->skip = advance_after(e, rn)) != 0) {
+        word(e, 0xf810 | (size >> 1) << 5 | rn, rd << 12 | 0xb00 | e->text[8 * (size_t)e->skip + 4]);
+        e->halfword = size == 2 ? i->dst : NONE;
+        return;
     }
-    if (!e->wide && !is_signed && off == 0 && i->src != 10 && i->src != i->dst && (e->skip = advance_after(e, i)) != 0) {
-        insn n = fetch(e, e->skip);
-        word(e, 0xf810 | (size == 4 ? 0x40u : size == 2 ? 0x20u : 0) | rn, rd << 12 | 0xb00 | (uint32_t)n.imm);
-    } else {
-        access_mem(e, is_signed && size != 4 ? LOAD_SIGNED : LOAD, size, rd, rn, off);
+    access_mem(e, is_signed && size != 4 ? LOAD_SIGNED : LOAD, size == 8 ? 4 : size, rd, rn, off);
+    e->halfword = size == 2 && !is_signed ? i->dst : NONE;
+    if (!e->wide) {
+        return;
     }
-    unsigned more = 0;
-    if (!is_signed && size > 1 && swapped_next(e, i, size)) {
-        swap(e, rd, rd, 8 * size, true);
-        more = 1;
-    }
-    if (is_signed && e->wide) {
+    if (size == 8) {
+        put_upper(e, rd, T0);
+    } else if (is_signed) {
         op_shifted(e, ORR, 0, T1, PC, rd, ASR, 31);
-        put_upper(e, i->dst, T1);
+        put_upper(e, rd, T1);
     } else {
-        clear_upper(e, i->dst);
+        clear_upper(e, rd);
     }
-    return more;
 }
 
 static void store(emitter *e, const insn *i)
 {
-    unsigned size = size_of(i->op);
-    bool by_reg = (i->op & 7) == 3;
+    const unsigned size = size_of(i->op);
+    const bool by_reg = (i->op & 7) == 3;
+    flush(e);
+    e->flags = e->before;
     int32_t off = i->off;
-    unsigned rn = base_of(e, i->dst, &off), rt = T0;
+    const unsigned rn = base_of(e, i->dst, &off);
+    unsigned rt = T0;
     if (by_reg) {
         rt = reg_in(e, i->src, T0);
     } else {
@@ -106,13 +107,13 @@ static void atomic(emitter *e, const insn *i)
     unsigned result = exchanges ? 0 : i->src;
     int32_t off = i->off;
     unsigned rn = base_of(e, i->dst, &off);
-    for (unsigned r = 0; r < 10; r++) {                 /* the function looks for upper words in memory */
-        e->zero &= ~(1u << r);
-    }
+    flush(e);
+    e->flags = e->before = NONE;
+    e->zero = 0;                                        /* the function looks for upper words in memory */
     add_const(e, T1, rn, (uint32_t)off);
     move(e, W0, reg_in(e, i->src, W0));
     half(e, 0xb40f);                                    /* push {r0-r3} */
-    word(e, 0xf84d, (uint32_t)e->reg[0] << 12 | 0xd08); /* push {reg of r0}, and a word that keeps sp aligned */
+    word(e, 0xf84d, 0x0d08);            /* push {r0}, and a word that keeps sp aligned */
     move(e, 1, T1);
     move(e, 3, W0);
     load_const(e, 2, (uint32_t)i->imm | (two ? 0x10000 : 0) | (uint32_t)i->src << 17);
@@ -126,7 +127,7 @@ static void atomic(emitter *e, const insn *i)
     half(e, 0xb002);                                    /* add sp, #8 */
     half(e, 0xbc0f);                                    /* pop {r0-r3} */
     if (i->imm & 1) {
-        move(e, e->reg[result], T0);
+        move(e, result, T0);
         if (!two) {
             clear_upper(e, result);
         }

@@ -184,6 +184,7 @@ trusted_store\n:
 /* int lpn_loop32(lpn_vm32 *vm): run until lpn_step32 says that it is over; returns what it says, or VM32_BUDGET. */
     .global lpn_loop32
     .type lpn_loop32, %function
+    .balign 8                       /* wherever it is linked, flash is fetched in the same lines */
     .thumb_func
 lpn_loop32:
     push {r3-r11, lr}
