@@ -292,13 +292,18 @@ def and_(a: Num, b: Num) -> Num:
 
 
 def or_(a: Num, b: Num) -> Num:
+    if not (a.bits | a.mask) & (b.bits | b.mask):     # no bit of both: it is their sum
+        return add(a, b)
     known = a.bits | b.bits
-    return make(known, (a.mask | b.mask) & ~known, max(a.ulo, b.ulo), M64)
+    return make(known, (a.mask | b.mask) & ~known, max(a.ulo, b.ulo), min(a.uhi + b.uhi, M64),
+                ulo32=max(a.ulo32, b.ulo32), uhi32=min(a.uhi32 + b.uhi32, M32))
 
 
 def xor(a: Num, b: Num) -> Num:
+    if not (a.bits | a.mask) & (b.bits | b.mask):
+        return add(a, b)
     mask = a.mask | b.mask
-    return make((a.bits ^ b.bits) & ~mask, mask)
+    return make((a.bits ^ b.bits) & ~mask, mask, uhi=min(a.uhi + b.uhi, M64), uhi32=min(a.uhi32 + b.uhi32, M32))
 
 
 def lsh(a: Num, n: Num) -> Num:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I1, I32, I64, PTR, Val, i32, is_const
+from lpn.compiler.distances import DISTANCE
 from lpn.compiler.layout import InstanceLayout, RecordLayout
 from lpn.compiler.state import StateLayout
 from lpn.compiler.target import (CTX_PAYLOAD, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, VERDICTS, Target)
@@ -52,6 +53,7 @@ class Lowering(Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codec
         self.instances: dict[InstanceLayout, Instance] = {}
         self.masked: dict[object, int] = {}     # loop variables that a mask bounds: more than their values
         self._said: set | None = None           # (field of the headers struct, field) that codecs say
+        self.apart = False                      # state is read where another path reads the packet: LLVM is not to make it one load
         self.returns: list = []
         self.calls = 0                          # of helpers with a constant argument
         self.lookup_places: tuple | None = None # keys, action data
@@ -171,9 +173,13 @@ class Lowering(Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codec
         return self.b.select(cond, x, y)
 
     def distance(self, start: ir.Value, end: ir.Value) -> ir.Value:
-        """end - start as i32; a packet is at most 2048 octets."""
-        b = self.b
-        return b.trunc(b.sub(b.ptrtoint(end, I64), b.ptrtoint(start, I64)), I32)
+        """end - start as i32; a packet is at most 2048 octets. LLVM learns what this is after it has optimised."""
+        declared = self.fn.module.globals.get(DISTANCE)
+        if declared is None:
+            declared = ir.Function(self.fn.module, ir.FunctionType(I32, [PTR, PTR]), DISTANCE)
+            declared.attributes.add("readnone")
+            declared.attributes.add("nounwind")
+        return self.b.call(declared, [start, end])
 
     # ---- instances
 

@@ -39,6 +39,15 @@ def has_following(e) -> bool:
     return False
 
 
+def is_state(e: ast.Expr) -> bool:
+    """Whether a value is a register, or a part of one."""
+    while not isinstance(getattr(e, "decl", None), ast.Register):
+        if not isinstance(e, (ast.Cast, ast.Slice, ast.Member, ast.Index)):
+            return False
+        e = e.operand if isinstance(e, ast.Cast) else e.base
+    return True
+
+
 def inline_octets(row: ast.Row) -> int:
     """Octets that a row carries in line, without varbits."""
     return sum(bits for bits, _ in inline_pieces(row)) // 8
@@ -236,7 +245,9 @@ class Codecs:
                 self.row_where(self.condition(item.cond), reason, (self.row_bit + 7) // 8)
             elif isinstance(item, ast.RowAssign):
                 if not has_following(item.value):
+                    self.apart = is_state(item.value)
                     self.row_assign(inst, item.target, self.value(item.value))
+                    self.apart = False
             else:
                 for t in item.targets:
                     if t.bits is not None:

@@ -182,6 +182,8 @@ class Parsers:
         """Ends the block with a jump to the state. Blocks differ by how full the stacks are and what was looked at."""
         ahead = self.stacks_ahead(state)
         self.stack_next = {f: n for f, n in self.stack_next.items() if f in ahead}
+        if goes_round(state):                   # one block: what it leads to would be entered from two, and a loop has one entry
+            self.require_lookahead()
         key = (state, tuple(sorted((f.name, n) for f, n in self.stack_next.items())), self.look)
         if key not in self.state_blocks:
             if self.bound and (state.max is not None or goes_round(state)):       # in a loop: the next turn starts from a proven cursor
@@ -453,10 +455,11 @@ def goes_round(state: ast.State) -> bool:
     seen: set[ast.State] = set()
     todo = [state]
     while todo:
-        for case in todo.pop().transition.cases:
+        transition = todo.pop().transition
+        for case in transition.cases if transition is not None else ():
             if case.state is state:
                 return True
-            if case.state is not None and case.state not in seen and case.state.transition is not None:
+            if case.state is not None and case.state not in seen:
                 seen.add(case.state)
                 todo.append(case.state)
     return False

@@ -98,7 +98,10 @@ class StateCell(Place):
             return self
         low, width = self.lower, scalar_width(self.type)
         bits = 8 * scalar_octets(width)
-        v = low.resize(low.load(self.pointer, 0, bits, little=not is_big_endian(width)), width)
+        v = low.load(self.pointer, 0, bits, little=not is_big_endian(width))
+        if low.apart:
+            v = Val(v.width, tuple(low.opaque(limb) for limb in v.limbs))
+        v = low.resize(v, width)
         if self.inside is not None:
             v = low.select(self.inside, v, low.constant(width, 0))
         return low.b.trunc(v.limbs[0], I1) if isinstance(self.type, Bool) else v

@@ -118,8 +118,7 @@ class Timings:
 
     def clean_distance(self, start: ir.Value, end: ir.Value) -> ir.Value:
         """The distance as an argument of a helper: in 32 bits, where LLVM would widen the subtraction to 64."""
-        b = self.b
-        return self.opaque(b.sub(self.opaque(b.ptrtoint(end, I32)), self.opaque(b.ptrtoint(start, I32))))
+        return self.opaque(self.distance(start, end))
 
     def bounded_pointer(self, base: ir.Value, offset: ir.Value) -> ir.Value:
         """base + offset, which is in the packet: compared with its end once more, for a verifier to see."""

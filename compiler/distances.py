@@ -1,0 +1,47 @@
+"""Differences of pointers, which LLVM's optimiser must not take apart.
+
+It knows a pointer as a number once it is subtracted, makes 32-bit halves of it, adds to them, and lets them meet on other paths
+with whole pointers: right, and nothing that a verifier could follow. So a difference is a call of `lpn.distance(start, end)`, a
+function without effects that nobody defines, until the optimiser has run; then it becomes a subtraction.
+"""
+from __future__ import annotations
+
+import re
+
+DISTANCE = "lpn.distance"
+
+_CALL = re.compile(r"^  (%\S+) = (?:tail |notail |musttail )?call i32 @lpn\.distance\(ptr (?:\w+ )*?(\S+), ptr (?:\w+ )*?(\S+)\)(?: #\d+)?(.*)$", re.M)
+_STEP = re.compile(r"^  (%\S+) = getelementptr (?:inbounds |nuw |nusw )*i8, ptr (\S+), (?:i32|i64) (-?\w[^,\n]*|%[^,\n]+)", re.M)
+_DECLARED = re.compile(r"^declare i32 @lpn\.distance\(.*$\n?", re.M)
+
+
+def subtractions(text: str) -> str:
+    """The module's text with each call as a subtraction: of a place at a known distance, a constant."""
+    steps = {m[1]: (m[2], m[3]) for m in _STEP.finditer(text)}
+
+    def root(pointer: str) -> tuple[str, int]:
+        """(the pointer that this one is so many octets behind, how many)"""
+        octets = 0
+        while pointer in steps and re.fullmatch(r"-?\d+", steps[pointer][1]):
+            octets += int(steps[pointer][1])
+            pointer = steps[pointer][0]
+        return pointer, octets
+
+    def written(m: re.Match[str]) -> str:
+        name, start, end, rest = m.groups()
+        (base, before), (same, behind) = root(start), root(end)
+        if base == same:
+            return f"  {name} = add i32 {behind - before & 0xFFFF_FFFF}, 0{rest}"
+        plain = '"lpn.' + name[1:].strip('"')
+        lines, numbers = [], []
+        for part, pointer in (("end", end), ("start", start)):
+            hidden, number = f'%{plain}.{part}"', f'%{plain}.{part}.number"'
+            if pointer in steps:                # else the sum, too, would be computed with half of the pointer
+                lines.append(f'  {hidden} = call ptr asm "", "=r,0"(ptr {pointer}){rest}')
+                pointer = hidden
+            lines.append(f"  {number} = ptrtoint ptr {pointer} to i64{rest}")
+            numbers.append(number)
+        lines += [f'  %{plain}.wide" = sub i64 {", ".join(numbers)}{rest}', f'  {name} = trunc i64 %{plain}.wide" to i32{rest}']
+        return "\n".join(lines)
+
+    return _DECLARED.sub("", _CALL.sub(written, text))
