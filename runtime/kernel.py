@@ -23,6 +23,7 @@ _SYSCALL = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "i386": 357, "i686": 
 
 MAP_CREATE, MAP_LOOKUP, MAP_UPDATE, PROG_LOAD, PROG_TEST_RUN = 0, 1, 2, 5, 10
 MAP_TYPE_ARRAY = 2
+MAP_READ_ONLY = 1 << 7  #: BPF_F_RDONLY_PROG
 PROG_TYPE_XDP = 6
 PSEUDO_MAP_FD, PSEUDO_MAP_VALUE = 1, 2
 
@@ -114,12 +115,12 @@ class _Owner:
 
 
 class ArrayMap(_Owner):
-    """An array map: `entries` values of `value_size` bytes, zeroed."""
+    """An array map: `entries` values of `value_size` bytes, zeroed. `constant`: programs may not write it."""
 
-    def __init__(self, value_size: int, entries: int = 1) -> None:
+    def __init__(self, value_size: int, entries: int = 1, constant: bool = False) -> None:
         super().__init__(-1)
         try:
-            self.fd = _bpf(MAP_CREATE, _attr("IIIII", MAP_TYPE_ARRAY, 4, value_size, entries, 0))
+            self.fd = _bpf(MAP_CREATE, _attr("IIIII", MAP_TYPE_ARRAY, 4, value_size, entries, MAP_READ_ONLY if constant else 0))
         except OSError as e:
             raise EngineError(f"no array map of {entries} x {value_size} bytes: {e.strerror}") from None
         self.value_size = value_size

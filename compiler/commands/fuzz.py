@@ -1,4 +1,4 @@
-"""`lpnc fuzz`: random programs and packets, every engine against the reference interpreter."""
+"""`lpnc fuzz`: random programs and packets, every engine against the reference interpreter; with --bytecode the verifier on trial."""
 from __future__ import annotations
 
 from pathlib import Path
@@ -18,12 +18,18 @@ from ..output import Failure, console, put_json, say
 @click.option("--corpus", type=click.Path(file_okay=False, path_type=Path),
               help="A folder: failures are saved in it, made small, and programs that show something new; the next run goes on from there.")
 @click.option("--no-reduce", is_flag=True, help="Save failures as they are.")
+@click.option("--bytecode", is_flag=True, help="Random bytecode instead of programs: what the verifier accepts runs in an interpreter that "
+              "checks every claim of the proof.")
+@click.option("--runs", default=400, show_default=True, help="With --bytecode: runs of each accepted program, over random packets.")
+@click.option("--mutants", default=4, show_default=True, help="With --bytecode: small changes of each program that are tried too.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of text.")
 def command(seed: int | None, seconds: float | None, programs: int | None, packets: int, engines: tuple[str, ...],
-            corpus: Path | None, no_reduce: bool, as_json: bool) -> None:
+            corpus: Path | None, no_reduce: bool, bytecode: bool, runs: int, mutants: int, as_json: bool) -> None:
     """Random programs and packets: every engine against the reference interpreter, and the verifier on every container.
 
     Runs until it is interrupted or a limit is reached. Status 1: something failed."""
+    if bytecode:
+        _bytecode(seed, seconds, programs, runs, mutants, corpus, not no_reduce, as_json)
     from ..fuzz_loop import DEFAULT_ENGINES, Corpus, Loop
     try:
         kept = Corpus.open(corpus)
@@ -55,4 +61,38 @@ def command(seed: int | None, seconds: float | None, programs: int | None, packe
         for name, number in sorted(loop.tally.items()):
             say(f"{number:8}  {name}")
         say(f"{loop.programs} programs, {loop.compared} packets compared, {len(loop.found)} failures kept")
+    raise SystemExit(130 if interrupted else 1 if loop.found else 0)
+
+
+def _bytecode(seed: int | None, seconds: float | None, programs: int | None, runs: int, mutants: int, corpus: Path | None, reduce: bool,
+              as_json: bool) -> None:
+    """The soundness run of the verifier; ends with the command's status."""
+    from lpn.runtime.engine.build import BuildError
+
+    from ..fuzz_bytecode_loop import Corpus, Loop
+    out = console(err=True)
+    status = out.status("beginning ...") if out.is_terminal else None
+    try:
+        kept = Corpus.open(corpus)
+        loop = Loop(kept, runs, mutants, reduce, status.update if status is not None else lambda line: None, lambda line: say(line, err=as_json))
+        again = kept.cases()
+    except (ValueError, BuildError) as error:
+        raise Failure(str(error)) from None
+    interrupted = False
+    if status is not None:
+        status.start()
+    try:
+        loop.run(seed, seconds, programs, again)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        if status is not None:
+            status.stop()
+    if as_json:
+        put_json({**loop.tally.as_json(), "failures": [one.as_json() for one in loop.found], "next_seed": kept.next_seed,
+                  "all": kept.total(loop.tally).as_json()})
+    else:
+        for line in loop.tally.lines():
+            say(line)
+        say(loop.line())
     raise SystemExit(130 if interrupted else 1 if loop.found else 0)

@@ -1,0 +1,112 @@
+"""The soundness run: it meets both verdicts, finds planted mistakes of the verifier, makes them small, and goes on where it stopped."""
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "verifier"))
+from faults import FAULTS                                          # noqa: E402
+from found import FOUND                                            # noqa: E402
+
+from lpn.compiler import fuzz_bytecode, fuzz_bytecode_loop         # noqa: E402
+from lpn.compiler.asm import assemble                              # noqa: E402
+from lpn.compiler.fuzz_bytecode import Case, Tally, attempt, family, generated, load_case, smaller   # noqa: E402
+from lpn.compiler.fuzz_bytecode_mutate import assembled, linked, mutate, shrink   # noqa: E402
+from lpn.runtime.instrumented.claims import Runner                 # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def runner():
+    return Runner()
+
+
+def test_what_is_accepted_keeps_its_claims(runner):
+    """A short soundness run; `lpnc fuzz --bytecode` is the long one."""
+    tally = Tally()
+    for seed in range(24):
+        for case in family(seed, 2) if seed % 8 != 7 else ():
+            _, fault = attempt(case, runner, seed, 100, tally)
+            assert fault is None, f"{fault}\n{case.source()}"
+    assert tally.accepted.total() > 0.4 * tally.programs and tally.lengths > 25 * tally.accepted.total()
+    assert tally.with_loops > 0.2 * tally.accepted.total() and len(tally.refused) >= 6
+
+
+def test_compiled_containers_are_among_them(runner):
+    cases = list(family(7, 1))
+    assert cases[0].origin == "compiled"
+    assert attempt(cases[0], runner, 7, 20)[0].accepted
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_planted_mistake_is_found(runner, monkeypatch, name):
+    """Each by a program whose number is known, so that it takes no time; programs change when the generator does, then it is searched."""
+    FAULTS[name](monkeypatch)
+    seed, size = FOUND[name]
+    tries = [(seed, size), *((n, size) for n in range(400))]
+    for seed, size in tries:
+        if attempt(generated(seed, size), runner, seed, 100)[1] is not None:
+            return
+    raise AssertionError("nothing was found")
+
+
+def test_a_failure_is_made_small(runner, monkeypatch):
+    FAULTS["one_byte_more_of_a_region"](monkeypatch)
+    source = "r6 = r1\nr9 = *(u64 *)(r6 + 16)\nr2 = *(u32 *)(r6 + 44)\nr3 = 7\nr3 += r2\nif r3 > 100 goto +1\nr2 &= 1\nr2 = *(u8 *)(r9 + 64)\nr0 = 0\nexit"
+    case = Case(assemble(source), "lpn", (("rec", 64), ("state", 32)))
+    fault = attempt(case, runner, 1, 20)[1]
+    small = smaller(case, runner, fault, 1, 20)
+    assert len(linked(small.text)) <= 5 and attempt(small, runner, 1, 20)[1].what == fault.what
+
+
+def test_a_saved_program_is_the_same_program(tmp_path):
+    case = generated(3)
+    (tmp_path / "x.s").write_text(case.source("why: it failed"))
+    again = load_case(tmp_path / "x.s")
+    assert (again.text, again.profile, again.sizes) == (case.text, case.profile, case.sizes)
+    (tmp_path / "y.s").write_text("nothing")
+    with pytest.raises(ValueError, match="not a saved program"):
+        load_case(tmp_path / "y.s")
+
+
+def test_mutants_are_programs():
+    import random
+    text, rng = generated(5).text, random.Random(1)
+    assert assembled(linked(text)) == text
+    mutants = {m for m in (mutate(text, rng) for _ in range(60)) if m is not None}
+    assert len(mutants) > 40 and text not in mutants or len(mutants) > 41
+
+
+def test_shrinking_keeps_what_matters():
+    text = assemble("r0 = 5\nr1 = 2\nif r1 == 2 goto +1\nr0 = 7\nr0 *= 3\nexit")
+    small = shrink(text, lambda t: any(i.op == 0x27 for i, _ in linked(t)))
+    assert [i.op for i, _ in linked(small)] == [0x27]
+
+
+def test_the_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    for expected in (3, 6):
+        corpus = fuzz_bytecode_loop.Corpus.open(tmp_path)
+        fuzz_bytecode_loop.Loop(corpus, runs=10, mutants=0).run(programs=3)
+        state = json.loads((tmp_path / "bytecode.json").read_text())
+        assert state["next_seed"] == expected and sum(state["tally"]["tried"].values()) == expected
+    (tmp_path / "bytecode.json").write_text("[]")
+    with pytest.raises(ValueError, match="not a state"):
+        fuzz_bytecode_loop.Corpus.open(tmp_path)
+
+
+def test_a_failure_is_saved_and_tried_again(tmp_path, monkeypatch):
+    with monkeypatch.context() as during:
+        FAULTS["jumps_are_not_counted"](during)
+        loop = fuzz_bytecode_loop.Loop(fuzz_bytecode_loop.Corpus.open(tmp_path), runs=10, mutants=0)
+        loop.run(0, programs=2)
+        assert loop.found and loop.found[0].path.is_file() and "more jumps" in loop.found[0].what
+    loop = fuzz_bytecode_loop.Loop(corpus := fuzz_bytecode_loop.Corpus.open(tmp_path), runs=10, mutants=0)
+    loop.run(programs=0, again=corpus.cases())
+    assert loop.tally.tried["saved"] >= 1 and not loop.found
+
+
+def test_a_verifier_that_stumbles_is_a_failure(monkeypatch):
+    monkeypatch.setattr(fuzz_bytecode.Case, "judge", lambda self: 1 // 0)
+    loop = fuzz_bytecode_loop.Loop(fuzz_bytecode_loop.Corpus(None), runs=10, mutants=0, reduce=False)
+    loop.run(0, programs=1)
+    assert "stumbles: ZeroDivisionError" in loop.found[0].what
