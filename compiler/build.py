@@ -19,11 +19,10 @@ from .kept import KeptTable, Migration, ambiguous
 from .llvm import emit_assembly, emit_object, optimize
 from .peephole import improve
 from .lower.modules import Lowered, ProgramLowering
-from .lower.processor import data_octets, tables
+from .lower.processor import data_octets, entry_data, table_size, tables
 from .state import StateLayout, scalar_width
 from .target import TARGETS, Target
 
-DEFAULT_TABLE_SIZE = 64
 
 
 class BuildError(Exception):
@@ -146,8 +145,7 @@ def bundle_table(index: int, t: ast.Table) -> bundles.Table:
             at += (width + 7) // 8
         actions.append(bundles.Action(ref.name, tuple(params)))
     entries = tuple(bundle_entry(t, e) for e in control.constant_entries_of(t))
-    size = int(t.size.const) if t.size is not None else max(len(entries), DEFAULT_TABLE_SIZE)
-    return bundles.Table(t.name, index, key, max(data_octets(t), 8), size, entries, tuple(actions))
+    return bundles.Table(t.name, index, key, max(data_octets(t), 8), table_size(t), entries, tuple(actions))
 
 
 def bundle_entry(t: ast.Table, e: control.Entry) -> bundles.Entry:
@@ -155,10 +153,7 @@ def bundle_entry(t: ast.Table, e: control.Entry) -> bundles.Entry:
     for k, m in zip(t.keys, e.matches):
         matches.append({"exact": (m.value,), "lpm": (m.value, m.prefix), "ternary": (m.value, m.mask),
                         "range": (m.low, m.high)}[k.match])
-    ref = t.actions[e.action - 1]
-    data = b"".join((int(a) & (1 << scalar_width(p.type)) - 1).to_bytes((scalar_width(p.type) + 7) // 8, "big")
-                    for p, a in zip(ref.action.params[len(ref.args):], e.args))
-    return bundles.Entry(tuple(matches), e.action, data.ljust(max(data_octets(t), 8), b"\0"), e.priority)
+    return bundles.Entry(tuple(matches), e.action, entry_data(t, e).ljust(max(data_octets(t), 8), b"\0"), e.priority)
 
 
 def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2, listings: bool = True) -> Compiled:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
+from lpn.lang import ast
 from lpn.lang import tables as control
 from lpn.runtime.engines import OUT_SIZE, VERDICTS, EngineError, Result, check_meta
 from lpn.runtime.kernel import ArrayMap, load_xdp
@@ -13,7 +14,10 @@ from . import xdp
 from .build import Compiled
 from .elf import SRC_DATA, SRC_RODATA
 from .isa import LDDW, decode, slot_indices
-from .runner import Runner
+from .lower.bounded import memory_of
+from .lower.bounded_tables import Rows
+from .lower.processor import tables
+from .runner import Cells, Runner, compiled_cells
 from .target import CTX_CUT, CTX_OUT_LEN, CTX_PAYLOAD, MAX_PACKET
 
 
@@ -38,14 +42,13 @@ class KernelRunner(Runner):
     from which the verdict is read after; the state stays in it. Raises KernelRejected, EngineUnavailable."""
 
     def __init__(self, compiled: Compiled, given: control.Tables | None):
-        if given and given.entries:
-            raise EngineError("engine kernel has no tables to fill")
         self.compiled = compiled
         [container] = compiled.containers
         code = container.code
-        self.layout = xdp.Memory(compiled.record_size, compiled.state.size)
+        self.layout = memory_of(compiled.program, compiled.record_size, compiled.state.size)
         self.rebuilds = container.lowered.rebuilds
         self.map = ArrayMap(len(code.data))
+        self.map.update(code.data)
         values = {slot: (self.map, at) for slot, at in address_loads(code.text, SRC_DATA).items()}
         constants = address_loads(code.text, SRC_RODATA)
         if constants:
@@ -54,14 +57,33 @@ class KernelRunner(Runner):
             values |= {slot: (self.rodata, at) for slot, at in constants.items()}
         self.program = load_xdp(without_source(code.text), values=values, name=container.name[:15])
         self.set_state(compiled.initial_state(given))
+        for table, entries in (given.entries if given else {}).items():
+            self.set_entries(table, entries)
 
     def state(self) -> bytes:
         at = self.layout.state
         return self.map.lookup()[at:at + self.compiled.state.size]
 
     def set_state(self, state: bytes) -> None:
+        self.put(self.layout.state, state)
+
+    def cells(self) -> Cells:
+        return compiled_cells(self.compiled, self.state())
+
+    def set_cell(self, cell: control.Cell) -> None:
+        state = bytearray(self.state())
+        self.compiled.state.write(state, cell.register, cell.index, cell.values)
+        self.set_state(bytes(state))
+
+    def set_entries(self, table: ast.Table, entries: list[control.Entry]) -> None:
+        try:
+            self.put(self.layout.rows(tables(self.compiled.program).index(table)), Rows(table).filled(entries))
+        except ValueError as e:
+            raise EngineError(str(e)) from None
+
+    def put(self, at: int, content: bytes) -> None:
         memory = bytearray(self.map.lookup())
-        memory[self.layout.state:self.layout.state + len(state)] = state
+        memory[at:at + len(content)] = content
         self.map.update(bytes(memory))
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:

@@ -3,7 +3,8 @@
 An XDP program gets `struct xdp_md` and nothing else, so what the `lpn` context points to lies in one block of memory: a
 variable of section `.data`, which loaders (libbpf, runtime/kernel.py) make the value of an array map whose address `lddw`
 loads directly (BPF_PSEUDO_MAP_VALUE, RFC 9669 section 5.4). The block begins with the context's scalars at their usual
-offsets; then come the output buffer, the header record and the state.
+offsets; then come the output buffer, the header record, the state and the
+tables' entries.
 
 Frames arrive as IEEE 802.15.4 over Ethernet: 14 octets of Ethernet header of type ETH_P_IEEE802154 (linux/if_ether.h), then
 the frame without FCS. Frames of other types are none of the program's business: XDP_PASS.
@@ -37,6 +38,7 @@ class Memory:
 
     record_size: int
     state_size: int
+    tables: tuple[int, ...]             # octets of each one's rows
 
     @property
     def out(self) -> int:
@@ -51,8 +53,20 @@ class Memory:
         return self.record + (self.record_size + 7 & ~7)
 
     @property
-    def size(self) -> int:
+    def found(self) -> int:
+        """What the last search of a table found: the action's number, and where among the rows the entry lies."""
         return self.state + (self.state_size + 7 & ~7)
+
+    @property
+    def found_at(self) -> int:
+        return self.found + 4
+
+    def rows(self, table: int) -> int:
+        return self.found + 8 + sum(size + 7 & ~7 for size in self.tables[:table])
+
+    @property
+    def size(self) -> int:
+        return self.rows(len(self.tables)) if self.tables else self.found
 
 
 def ethernet(frame: bytes) -> bytes:

@@ -6,19 +6,23 @@ from pathlib import Path
 
 import corpus
 import pytest
+from cli import lpnc
 from elftools.elf.elffile import ELFFile
 from io import BytesIO
 
 from lpn.compiler import xdp
 from lpn.compiler.build import compile_program
 from lpn.compiler.kernel_runner import KernelRunner
+from lpn.compiler.lower.bounded import memory_of
+from lpn.compiler.lower.bounded_tables import Rows
+from lpn.compiler.lower.processor import tables
 from lpn.compiler.runner import make_runner
 from lpn.lang import tables as control
 from lpn.lang.check import check
-from lpn.lang.diagnostics import DiagnosticError
 from lpn.lang.loader import Source, load
 from lpn.runtime import kernel
-from lpn.runtime.engines import EngineUnavailable, check_meta
+from lpn.runtime.capture import read
+from lpn.runtime.engines import EngineError, EngineUnavailable, check_meta
 from lpn.runtime.memory import CONTEXT
 from lpn.runtime.raw import run_raw
 
@@ -37,7 +41,11 @@ def linux():
 
 @cache
 def program(name: str):
-    return check(load(EXAMPLES / PROGRAMS[name]))
+    return program_of(EXAMPLES / PROGRAMS[name])
+
+
+def program_of(path: Path):
+    return check(load(path))
 
 
 @cache
@@ -45,17 +53,25 @@ def compiled(name: str):
     return compile_program(program(name), "xdp", True)
 
 
+def memory(made) -> xdp.Memory:
+    return memory_of(made.program, made.record_size, made.state.size)
+
+
 class InOurEngine(KernelRunner):
     """The same bytecode in the C engine's `xdp` layout."""
 
     def __init__(self, made, given):
         self.compiled = made
-        self.layout = xdp.Memory(made.record_size, made.state.size)
+        self.layout = memory(made)
         self.container = made.containers[0]
         self.rebuilds = self.container.lowered.rebuilds
-        self.memory = bytearray(self.layout.size)
-        state = made.initial_state(given)
-        self.memory[self.layout.state:self.layout.state + len(state)] = state
+        self.memory = bytearray(self.container.code.data)
+        self.set_state(made.initial_state(given))
+        for table, entries in (given.entries if given else {}).items():
+            self.set_entries(table, entries)
+
+    def put(self, at, content):
+        self.memory[at:at + len(content)] = content
 
     def state(self):
         return bytes(self.memory[self.layout.state:self.layout.state + self.compiled.state.size])
@@ -119,7 +135,7 @@ def test_every_length_of_a_frame():
 
 def test_other_ethernet_types_pass():
     text = compiled("udp").containers[0].code.text
-    data = bytes(xdp.Memory(compiled("udp").record_size, compiled("udp").state.size).size)
+    data = bytes(memory(compiled("udp")).size)
     for packet in (bytes(14), bytes(64), bytes(12) + b"\x86\xdd" + bytes(60), bytes(5)):
         run = run_raw(text, layout="xdp", packet=packet, data=data)
         assert (run.error, run.r0, run.data) == ("ok", xdp.XDP_PASS, data)
@@ -129,7 +145,7 @@ def test_object_has_what_loaders_look_for():
     elf = ELFFile(BytesIO(compiled("udp").containers[0].object))
     sections = {s.name: s for s in elf.iter_sections()}
     assert sections["license"].data() == b"GPL\0"
-    assert len(sections[".data"].data()) == xdp.Memory(compiled("udp").record_size, compiled("udp").state.size).size
+    assert len(sections[".data"].data()) == memory(compiled("udp")).size
     assert {r["r_info_type"] for r in sections[".relxdp"].iter_relocations()} == {1}
 
 
@@ -138,17 +154,81 @@ def test_runner_by_name(linux):
     assert runner.run(b"").reason == "PacketTooShort"
 
 
-def test_tables_are_refused():
-    source = """
-        header H { bit<8> a; }
-        struct headers { H h; }
-        parser P(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
-        processor T(inout headers h, inout meta m) {
-            action gone() { m.verdict = DROP; }
-            table t { key = { h.h.a: exact; } actions = { gone; } }
-            apply { t.apply(); }
-        }
-        protocol X version 1 { on radio.rx_done : P -> T; }
-    """
-    with pytest.raises(DiagnosticError, match="table in an XDP program"):
-        compile_program(check(load(Source("x.lpn", source))), "xdp")
+TABLES = """
+header H { bit<8> a; bit<16> b; bit<32> c; bit<48> d; }
+struct headers { H h; }
+parser P(packet pkt, out headers h) {
+    value_set<bit<8>>(4) odd;
+    state start { pkt.extract(h.h); transition select(h.h.a) { odd: reject; _: accept; } }
+}
+processor T(inout headers h, inout meta m) {
+    action gone() { m.verdict = DROP; }
+    action port(bit<16> p, bit<32> x) { m.port = p; h.h.c = x; m.verdict = DELIVER; }
+    table written {
+        key = { h.h.a: exact; h.h.b: lpm; } actions = { gone; port; } size = 4;
+        const entries = { (1, 0x1200/8): port(7, 9); (1, 0x1234/16): port(8, 10); }
+    }
+    table given { key = { h.h.b: range; h.h.c: ternary; h.h.d: range; } actions = { gone; port; } default_action = port(1, 2); }
+    apply { if (!written.apply().hit) { given.apply(); } }
+}
+deparser D(packet pkt, in headers h) { pkt.emit(h.h); }
+protocol X version 1 { on radio.rx_done : P -> T -> D; }
+"""
+ENTRIES = {"odd": [9, 11],
+           "given": [{"key": ["0x10..0x20", "0x1 &&& 0xff", "_"], "action": "gone", "priority": 2},
+                     {"key": ["0x18..0x30", "_", "0x100000000..0x2_0000_0000"], "action": "port", "args": [77, 5], "priority": 1}]}
+
+
+@cache
+def tables_program():
+    return check(load(Source("x.lpn", TABLES)))
+
+
+def agree_about_tables(runner, packets):
+    reference = make_runner("reference", tables_program(), control.from_json(ENTRIES, tables_program()))
+    for frame in packets:
+        a, b = reference.run(frame), runner.run(frame)
+        assert (a.verdict, a.reason, a.port, a.out) == (b.verdict, b.reason, b.port, b.out), frame.hex()
+
+
+KEYS = [bytes([a]) + b.to_bytes(2, "big") + c.to_bytes(4, "big") + d.to_bytes(6, "big")
+        for a in (1, 2, 9) for b in (0x1234, 0x12FF, 0x0F, 0x10, 0x18, 0x20, 0x21, 0x30, 0x31) for c in (1, 0x101, 2)
+        for d in (0xFFFFFFFF, 1 << 32, 2 << 32, (2 << 32) + 1)]
+
+
+def test_tables_in_the_kernel(linux):
+    agree_about_tables(make_runner("kernel", tables_program(), control.from_json(ENTRIES, tables_program())), KEYS)
+
+
+def test_tables_in_our_engine():
+    made = compile_program(tables_program(), "xdp", True)
+    agree_about_tables(InOurEngine(made, control.from_json(ENTRIES, tables_program())), KEYS)
+
+
+def test_more_entries_than_a_table_holds():
+    made = compile_program(tables_program(), "xdp", True)
+    full = control.Tables(entries={tables(made.program)[1]: control.constant_entries_of(tables(made.program)[1]) * 3})
+    with pytest.raises(EngineError, match="table written: 6 entries, it holds 4"):
+        InOurEngine(made, full)
+
+
+def test_a_loader_finds_the_constant_entries():
+    made = compile_program(tables_program(), "xdp", True)
+    data = made.containers[0].code.data
+    assert data[memory(made).rows(1):].startswith(Rows(tables(made.program)[1]).filled(control.constant_entries(made.program)[tables(made.program)[1]]))
+
+
+@pytest.mark.parametrize("file", ["router", "firewall", "source_route"])
+def test_packet_tests_in_the_kernel(linux, file):
+    done = lpnc("test", EXAMPLES / "from_p4" / f"{file}.test", "--engine", "kernel")
+    assert done.exit_code == 0, done.output
+
+
+def test_forwarding_in_the_kernel(linux):
+    folder = EXAMPLES / "forwarding"
+    made = program_of(folder / "forwarding.lpn")
+    given = control.load(folder / "tables.json", made)
+    reference, runner = make_runner("reference", made, given), make_runner("kernel", made, given)
+    for frame in read(next((folder / "captures").glob("*.pcap"))):
+        a, b = reference.run(frame.data), runner.run(frame.data)
+        assert (a.verdict, a.reason, a.port, a.out) == (b.verdict, b.reason, b.port, b.out), frame.number

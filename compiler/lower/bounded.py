@@ -15,10 +15,13 @@ from lpn.compiler.target import CTX_OUT, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STAT
 from lpn.compiler.xdp import (ACTIONS, BLOCK, COPY_OCTETS, COPY_START, ETH_P_IEEE802154, ETHERNET_HEADER,
                               ETHERTYPE_AT, MD_DATA, MD_DATA_END, SCRATCH, VERDICT, XDP_DROP, XDP_PASS, Memory)
 from lpn.lang import ast
+from lpn.lang import tables as control
 
 from .base import Lowering
+from .bounded_tables import Rows, TableSearch
 from .instance import Instance
 from .places import Scalar, StructPlace
+from .processor import tables
 
 COPY_CHUNK = 16
 OFFSET_MASK = 2 * MAX_PACKET - 1                # more than any offset: the test against the end does the rest
@@ -52,17 +55,30 @@ class BoundedInstance(Instance):
         return whole
 
 
-class BoundedLowering(Lowering):
+def memory_of(program: ast.Program, record_size: int, state_size: int) -> Memory:
+    return Memory(record_size, state_size, tuple(Rows(t).size for t in tables(program)))
+
+
+def initial(program: ast.Program, memory: Memory) -> bytes:
+    """The block before anything has run: the tables' constant entries."""
+    out = bytearray(memory.size)
+    for index, t in enumerate(tables(program)):
+        rows = Rows(t).filled(control.constant_entries_of(t))
+        out[memory.rows(index):memory.rows(index) + len(rows)] = rows
+    return bytes(out)
+
+
+class BoundedLowering(TableSearch, Lowering):
     """`Lowering` of one fused chain into an XDP program."""
 
     def __init__(self, program, record, state_layout, derived, target, fn, record_in_memory, debug=None):
-        self.memory = Memory(record.size, state_layout.size)
+        self.memory = memory_of(program, record.size, state_layout.size)
         super().__init__(program, record, state_layout, derived, target, fn, record_in_memory, debug)
         self.md = self.ctx
         self.meeting = False
         ty = ir.ArrayType(I8, self.memory.size)
         block = ir.GlobalVariable(fn.module, ty, BLOCK)
-        block.initializer = ir.Constant(ty, None)
+        block.initializer = ir.Constant(ty, bytearray(initial(program, self.memory)))
         block.section, block.align = ".data", 8
         block.type = PTR
         license_ = ir.GlobalVariable(fn.module, ir.ArrayType(I8, 4), "_license")
@@ -326,12 +342,6 @@ class BoundedLowering(Lowering):
         self.row_bit = last
         low = 8 * stop - last
         return self.slice(whole, low + width - 1, low)
-
-    def apply_table(self, t: ast.Table) -> ir.Value:
-        raise self.unsupported(t, "a table in an XDP program")
-
-    def in_set(self, v: Val, values: ast.ValueSet) -> ir.Value:
-        raise self.unsupported(values, "a value set in an XDP program")
 
     # ---- loops over the packet
 

@@ -9,10 +9,13 @@ from lpn.compiler.helpers import BY_NAME, Arg
 from lpn.compiler.state import scalar_width
 from lpn.compiler.target import CTX_CUT, META_SLOTS, VERDICTS
 from lpn.lang import ast
+from lpn.lang import tables as control
 from lpn.lang.instances import walk
 from lpn.lang.types import Bits as BitsType, Bool, ErrorType, Meta
 
 from .places import ContextSlot, Place, Scalar, StructPlace
+
+DEFAULT_TABLE_SIZE = 64         #: entries of a table that does not say
 
 META_TYPES = {"verdict": BitsType(8), "reason": ErrorType(), "port": BitsType(16)}
 
@@ -242,6 +245,18 @@ def tables(program: ast.Program) -> list[ast.Table]:
             if isinstance(table, ast.Table) and table.keys and table.shared is None:
                 out.append(table)
     return out
+
+
+def table_size(t: ast.Table) -> int:
+    """How many entries it holds."""
+    return int(t.size.const or 0) if t.size is not None else max(len(t.entries), DEFAULT_TABLE_SIZE)
+
+
+def entry_data(t: ast.Table, e: control.Entry) -> bytes:
+    """An entry's action data: each argument in whole octets, big-endian."""
+    ref = t.actions[e.action - 1]
+    return b"".join((int(a) & (1 << scalar_width(p.type)) - 1).to_bytes((scalar_width(p.type) + 7) // 8, "big")
+                    for p, a in zip(ref.action.params[len(ref.args):], e.args))
 
 
 def key_octets(t: ast.Table) -> int:
