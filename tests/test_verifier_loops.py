@@ -41,6 +41,16 @@ LOOPS = [
     ("nested", "w2 = 0\nA: w3 = 0\nB: w3 += 1\nif w3 < 8 goto B\nw2 += 1\nif w2 < 16 goto A", [16, 8]),
     ("inner bound is the outer counter", "w2 = 1\nA: w3 = 0\nB: w3 += 1\nif w3 < w2 goto B\nw2 += 1\nif w2 < 16 goto A", [15, 15]),
     ("a head two edges lead back to", "w2 = 0\nL: w2 += 1\nif w2 >= 10 goto M\nif w6 == 0 goto L\nw0 += 1\nw0 &= 7\ngoto L\nM: r0 = 0", [10]),
+    ("shifted right until nothing is left", "w6 &= 255\nif w6 == 0 goto M\nL: w3 = w6\nw6 >>= 1\nif w3 > 1 goto L\nM: r0 = 0", [8]),
+    ("shifted right by two", "w6 &= 255\nif w6 == 0 goto M\nL: w6 >>= 2\nif w6 != 0 goto L\nM: r0 = 0", [4]),
+    ("shifted right, perhaps already nothing", "w6 &= 255\nL: w6 >>= 1\nif w6 != 300 goto L", None),
+    ("shifted left out of its bounds", "w2 = 1\nL: w3 = w2\nw2 <<= 1\nif w3 < 128 goto L", [8]),
+    ("shifted left from 0", "w2 = 0\nL: w3 = w2\nw2 <<= 1\nif w3 < 128 goto L", None),
+    ("a pointer moves by 8, a counter beside it by 1", "r2 = r9\nr3 = 0\nL: r4 = *(u8 *)(r2 + 7)\nr2 += 8\nr3 += 1\nif r3 != 16 goto L", [16]),
+    ("up and down", "r2 = r9\nr3 = 128\nL: r4 = *(u8 *)(r2 + 0)\nr2 += 1\nr3 += -1\nif r3 != 0 goto L", [128]),
+    ("a pointer of rows from an unknown row on",
+     "w6 &= 3\nw6 <<= 3\nr2 = r9\nr2 += r6\nr3 = 0\nL: r4 = *(u8 *)(r2 + 7)\nr2 += 8\nr3 += 1\nif r3 != 13 goto L", [13]),
+    ("a pointer moves by 8, one turn more than there is room", "r2 = r9\nr3 = 0\nL: r4 = *(u8 *)(r2 + 7)\nr2 += 8\nr3 += 1\nif r3 != 17 goto L", 22),
     ("without 32-bit arithmetic", "r2 = 0\nL: r2 += 1\nr3 = r2\nr3 <<= 32\nr3 >>= 32\nif r3 < 10 goto L", [10]),
 ]
 

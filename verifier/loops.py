@@ -51,6 +51,8 @@ def rank(loop: Loop, head: State, back: list[State | None], symbols: dict[int, i
     after = [dict(s.places()) for s in back]
     best, moved = None, []
     for sym in sorted({v.sym for v in at_head.values()} & set(symbols)):
+        if runs_shifted := _shifted(head, back, after, sym, symbols[sym]):
+            best = min(best, runs_shifted) if best else runs_shifted
         lo, hi = INF, -INF                            # of this turn's change
         for s, places in zip(back, after):
             v, old = places.get(symbols[sym]), at_head[symbols[sym]]
@@ -80,6 +82,22 @@ def rank(loop: Loop, head: State, back: list[State | None], symbols: dict[int, i
     known = f"{', '.join(moved[:3])}, but no comparison bounds it" if moved else "nothing is known to move by a constant in every turn and to stay in bounds"
     raise Violation(33, loop.head.first, f"no counter bounds the loop: {known}",
                     "count in one direction and compare the counter with a bounded value before going back")
+
+
+def _shifted(head: State, back: list[State], after: list[dict], sym: int, place: int) -> tuple[int, str] | None:
+    """The bound of a loop whose every turn shifts the counter by a constant: its bits are used up, or it grows out of its bounds."""
+    most, ways = 0, set()
+    for s, places in zip(back, after):
+        v = places.get(place)
+        y, n = s.scaled.get(v.sym, (0, 0)) if v is not None and not v.off else (0, 0)
+        if y != sym or s.vars[v.sym].slo < 1:         # 0 shifted is 0 again
+            return None
+        start, end = (head.vars[sym].shi, 1) if n > 0 else (s.vars[v.sym].shi, max(head.vars[sym].slo, 1))
+        if n < 0 and head.vars[sym].slo < 1:
+            return None
+        most = max(most, (start.bit_length() - end.bit_length()) // abs(n) + 1)
+        ways.add("right" if n > 0 else "left")
+    return (most, f"{place_name(place)} is shifted {ways.pop()} in every turn") if len(ways) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ UNUSABLE = {CLOBBERED, STALE, MIXED, BROKEN}
 LEN = 1                                               # symbol of the packet's length; symbol 0 is the number 0
 INF = 1 << 70
 MAX_DIFFS = 400                                       # differences remembered at a time (rule 38); forgetting is sound
+MAX_LINES = 24                                        # lines remembered at a time (rule 38)
 MAX_NEAR = 2048                                       # constant offsets whose place before the packet's end is remembered
 
 
@@ -62,7 +63,7 @@ def stack_bits(off: int, size: int) -> int:
 
 
 class State:
-    __slots__ = ("regs", "vars", "diff", "defs", "strides", "frames", "shifted")
+    __slots__ = ("regs", "vars", "diff", "defs", "strides", "lines", "scaled", "frames", "shifted")
 
     def __init__(self):
         self.regs: list[Value | None] = [None] * 11
@@ -70,13 +71,15 @@ class State:
         self.diff: dict[tuple[int, int], tuple[int, int]] = {}  # (a, b), a < b: bounds of b - a
         self.defs: dict[int, tuple[int, int, int]] = {}         # x: (v, w, c) where x = w - v + c
         self.strides: dict[int, tuple[int, int]] = {}           # x: (m, r) where x = r modulo m
+        self.lines: dict[tuple[int, int], tuple[int, int, int]] = {}    # (x, y): (base, k, c) where x = base + k * y + c
+        self.scaled: dict[int, tuple[int, int]] = {}            # x: (y, n) where x is y shifted right by n; left, if n is negative
         self.frames: list[Frame] = [Frame()]
         self.shifted: dict[int, Value] = {}                     # x: what was shifted left by 32 to give x; within a block
 
     def copy(self) -> State:
         s = State.__new__(State)
         s.regs, s.vars, s.diff, s.defs = list(self.regs), dict(self.vars), dict(self.diff), dict(self.defs)
-        s.strides = dict(self.strides)
+        s.strides, s.lines, s.scaled = dict(self.strides), dict(self.lines), dict(self.scaled)
         s.frames, s.shifted = [f.copy() for f in self.frames], dict(self.shifted)
         return s
 
@@ -84,7 +87,7 @@ class State:
         """The same is known, of the same symbols."""
         return self is other or (self.regs == other.regs and self.vars == other.vars and self.diff == other.diff
                                  and self.frames == other.frames and self.defs == other.defs and self.strides == other.strides
-                                 and self.shifted == other.shifted)
+                                 and self.lines == other.lines and self.scaled == other.scaled and self.shifted == other.shifted)
 
     # Numbers -------------------------------------------------------------------------------------
     def num(self, v: Value) -> d.Num:
@@ -164,10 +167,33 @@ class State:
         if new == old:
             return True
         self.vars[sym] = new
+        if deep and self.lines:
+            for (x, y), (base, k, c) in list(self.lines.items()):
+                if y == sym and not self.learn_gap(base, x, *_times(k, new, c), deep=False):
+                    return False
+        if deep and self.scaled and new.slo >= 0:
+            for x, (y, n) in list(self.scaled.items()):
+                if y == sym and x in self.vars and not self._within(x, *((new.slo >> n, new.shi >> n) if n > 0 else (new.slo << -n, new.shi << -n)), False):
+                    return False
         if deep and sym in self.defs:
             v, w, c = self.defs[sym]
             return self.learn_gap(v, w, new.slo - c, new.shi - c, deep=False)
         return True
+
+    def on_line(self, x: tuple[int, int], base: int, y: tuple[int, int], k: int, c: int) -> bool:
+        """x = base + k * y + c, where x and y are (symbol, constant)."""
+        (sx, ox), (sy, oy) = x, y
+        rest = c + k * oy - ox
+        return self.lines.get((sx, sy)) == (base, k, rest) if sy else sx == base and not rest
+
+    def forget(self, sym: int) -> None:
+        """The symbol is about to stand for something else."""
+        self.vars.pop(sym, None)
+        self.diff = {key: b for key, b in self.diff.items() if sym not in key}
+        self.defs = {x: t for x, t in self.defs.items() if sym != x and sym not in t[:2]}
+        self.lines = {key: t for key, t in self.lines.items() if sym not in key and sym != t[0]}
+        self.scaled = {x: t for x, t in self.scaled.items() if sym != x and sym != t[0]}
+        self.strides.pop(sym, None)
 
     def learn_gap(self, a: int, b: int, lo: int, hi: int, deep: bool = True) -> bool:
         """b - a lies in lo..hi."""
@@ -218,6 +244,19 @@ class State:
             return True
         return self._meet(sym, d.within(n, lo, hi), deep)
 
+    def bound_by_lines(self) -> None:
+        """What a symbol on a line has for bounds follows from the one that moves it."""
+        for (x, y), (base, k, c) in self.lines.items():
+            if x in self.vars and y in self.vars and (not base or base in self.vars):
+                lo, hi = _times(k, self.vars[y], c)
+                if base:
+                    klo, khi = self.gap(base, x)
+                    if max(lo, klo) <= min(hi, khi) and (lo > klo or hi < khi):
+                        self._store_gap(base, x, max(lo, klo), min(hi, khi))
+                    (blo, bhi) = self.bounds(base)
+                    lo, hi = lo + blo, hi + bhi
+                self.vars[x] = d.within(self.vars[x], lo, hi) or self.vars[x]
+
     # Places --------------------------------------------------------------------------------------
     def places(self):
         """Every place that holds a value: (name, value). Names order as rank of importance and are the same in all states."""
@@ -242,6 +281,12 @@ class State:
                 del self.defs[x]
             else:
                 live |= {v, w}
+        if self.lines:
+            self.lines = {key: t for key, t in self.lines.items() if key[0] in live and key[1] in live}
+            live |= {base for base, _, _ in self.lines.values()}
+        if self.scaled:
+            self.scaled = {x: t for x, t in self.scaled.items() if x in live and t[0] in self.vars}
+            live |= {y for y, _ in self.scaled.values()}
         if len(self.vars) >= len(live):
             self.vars = {s: n for s, n in self.vars.items() if s in live}
         if self.strides:
@@ -345,7 +390,57 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
             out.strides[sym] = stride
             out.vars[sym] = _congruent(n, stride) or n
     _join_diffs(out, states, members, {c[0] for c in classes.values()} if head else None)
+    _join_lines(out, states, members, [c[0] for c in classes.values()] if head else [])
     return out
+
+
+def _times(k: int, n: d.Num, c: int) -> tuple[int, int]:
+    """Bounds of k times a number, plus c."""
+    lo, hi = k * n.slo + c, k * n.shi + c
+    return (lo, hi) if k > 0 else (hi, lo)
+
+
+def _join_lines(out, states, members, new):
+    """Lines and shifts that all know; at a loop's head, places that move by constants in every turn lie on lines (Karr's domain, of two
+    unknowns and one that the loop leaves alone)."""
+    def same(sym):
+        return not sym or sym in members and members[sym][0].count(sym) == len(states) and not any(members[sym][1])
+
+    first = states[0]
+    for key, line in first.lines.items():
+        if all(s.lines.get(key) == line for s in states) and same(key[0]) and same(key[1]) and same(line[0]):
+            out.lines[key] = line
+    for x, t in first.scaled.items():
+        if all(s.scaled.get(x) == t for s in states) and same(x) and same(t[0]):
+            out.scaled[x] = t
+    counters = [y for y in new if 0 in members[y][0]][:MAX_LINES]
+    for x in new[:MAX_LINES]:
+        for y in counters:
+            if x != y and len(out.lines) < MAX_LINES and (line := _line(states, members[x], members[y], x, y)) and same(line[0]):
+                out.lines[x, y] = line
+    out.bound_by_lines()
+
+
+def _line(states, xs, ys, x, y):
+    """(base, k, c) with x = base + k * y + c in all states."""
+    at = [i for i, sym in enumerate(ys[0]) if not sym]
+    turned = [i for i in range(len(states)) if ys[0][i] == y and xs[0][i] == x and ys[1][i]]
+    if turned:
+        dx, dy = xs[1][turned[0]], ys[1][turned[0]]
+    else:
+        others = [i for i in at if ys[1][i] != ys[1][at[0]] and xs[0][i] == xs[0][at[0]]]
+        if not others:
+            return None
+        dx, dy = xs[1][others[0]] - xs[1][at[0]], ys[1][others[0]] - ys[1][at[0]]
+    if not dx or dx % dy:
+        return None
+    k, base = dx // dy, xs[0][at[0]]
+    c = xs[1][at[0]] - k * ys[1][at[0]]
+    if k == 1 and not base:
+        return None                                   # a difference, which others keep
+    if all(s.on_line((sx, ox), base, (sy, oy), k, c) for s, sx, ox, sy, oy in zip(states, *xs, *ys)):
+        return base, k, c
+    return None
 
 
 def _congruent(n: d.Num, stride: tuple[int, int]) -> d.Num | None:
@@ -459,6 +554,8 @@ def widen(old: State, new: State, fresh: frozenset, steps: list[int], apart: boo
                 del new.diff[key]
             continue
         new.diff[key] = (lo if lo >= known[0] else -INF), (hi if hi <= known[1] else INF)
+    new.lines = {key: line for key, line in new.lines.items() if old.lines.get(key, line) == line}
+    new.bound_by_lines()
 
 
 # Order -------------------------------------------------------------------------------------------
@@ -516,6 +613,12 @@ def leq(a: State, b: State, local=None) -> str | None:
         m2, r2 = a.stride(Value(NUMBER, None, *to[x]))
         if m2 % m or r2 % m != r:
             return f"stride of symbol {x}"
+    for (x, y), (base, k, c) in b.lines.items():
+        if base and to.setdefault(base, (base, 0)) != (base, 0) or x not in to or y not in to or not a.on_line(to[x], base, to[y], k, c):
+            return f"line of symbols {x}, {y}"
+    for x, (y, n) in b.scaled.items():
+        if to.get(x) != (x, 0) or to.get(y, (y, 0)) != (y, 0) or a.scaled.get(x) != (y, n):
+            return f"shift of symbol {x}"
     for x, (v, w, c) in b.defs.items():
         (sx, ox), (sv, ov), (sw, ow) = to[x], to[v], to[w]
         known = a.defs.get(sx)

@@ -43,10 +43,7 @@ class Machine(Memory):
                 if k < 12:
                     return self.fresh_symbol(s, slot, n, k + 1)
                 raise Violation(38, slot, "the instruction makes too many unknowns", "make the program smaller")
-            del s.vars[sym]
-            s.diff = {key: b for key, b in s.diff.items() if sym not in key}
-            s.defs = {x: t for x, t in s.defs.items() if sym != x and sym not in t[:2]}
-            s.strides.pop(sym, None)
+            s.forget(sym)
         s.vars[sym] = n
         return sym
 
@@ -222,6 +219,10 @@ class Machine(Memory):
         elif name in ("OR", "XOR") and nb.is_const and nb.ulo == 0 and (wide or na.uhi <= d.M32):
             return a
         out = self.fresh(s, slot, d.alu(name, na, nb, wide))
+        if name in ("LSH", "RSH") and self.node.loop is not None and out.sym and a.sym and not a.off and nb.is_const and nb.ulo:
+            n, limit = nb.ulo, SHI if wide else d.M32     # a counter that is shifted; see loops.py
+            if na.slo >= 0 and (na.uhi <= limit if name == "RSH" else na.uhi << n <= limit):
+                s.scaled[out.sym] = a.sym, n if name == "RSH" else -n
         if name == "MUL" and out.sym and nb.is_const and nb.ulo > 1 and na.uhi * nb.ulo <= (SHI if wide else d.M32):
             s.strides[out.sym] = nb.ulo, 0
         return out
@@ -493,6 +494,7 @@ class Machine(Memory):
                     frame.slots[off] = size, v
         s.diff = {k: b for k, b in s.diff.items() if LEN not in k}
         s.defs = {x: t for x, t in s.defs.items() if LEN not in t[:2] and x != LEN}
+        s.lines = {k: t for k, t in s.lines.items() if LEN not in (*k, t[0])}
         s.vars[LEN] = d.signed(0, self.profile.max_packet)
 
     # Ends of blocks ------------------------------------------------------------------------------

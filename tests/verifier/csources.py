@@ -1,0 +1,74 @@
+"""Ordinary eBPF C in c/, and what clang-19 -O2 makes of it: NAME.c, and NAME.hex with one line a version of the instruction set and variant,
+`v3 good RODATA TEXT` (bytes of read-only data, the text in hex). `python tests/verifier/csources.py` compiles them again.
+
+`good` must be accepted; `twin` (-DTWIN) has the mistake its comment tells, and must be refused by one of the rules named there.
+"""
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from lpn.compiler.elf import read_object
+from lpn.verifier import XDP, Report, verify
+
+FOLDER = Path(__file__).parent / "c"
+CLANG = shutil.which("clang-19")
+CPUS, VARIANTS = ("v2", "v3", "v4"), ("good", "twin")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    name: str
+    cpu: str
+    variant: str
+    rodata: int
+    text: bytes
+
+    @property
+    def rules(self) -> set[int]:
+        """Which a twin breaks."""
+        return {int(n) for n in re.search(r"^// twin ([\d ]+):", (FOLDER / f"{self.name}.c").read_text(), re.M)[1].split()}
+
+    def report(self) -> Report:
+        return verify(self.text, XDP, rodata=self.rodata)
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in FOLDER.glob("*.c"))
+
+
+def committed() -> list[Compiled]:
+    out = []
+    for name in names():
+        for line in (FOLDER / f"{name}.hex").read_text().splitlines():
+            cpu, variant, rodata, text = line.split()
+            out.append(Compiled(name, cpu, variant, int(rodata), bytes.fromhex(text)))
+    return out
+
+
+def compiled(name: str, cpu: str, variant: str, folder: Path) -> Compiled:
+    """By the clang that is here."""
+    out = folder / f"{name}.o"
+    flags = ["-DTWIN"] if variant == "twin" else []
+    subprocess.run([str(CLANG), "-O2", "-target", "bpf", f"-mcpu={cpu}", "-Wall", "-Werror", *flags, "-c", FOLDER / f"{name}.c", "-o", out], check=True)
+    code = read_object(out.read_bytes(), "xdp")
+    return Compiled(name, cpu, variant, len(code.rodata), code.text)
+
+
+def main() -> None:
+    import tempfile
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names():
+            lines = []
+            for cpu in CPUS:
+                for variant in VARIANTS:
+                    one = compiled(name, cpu, variant, Path(folder))
+                    lines.append(f"{cpu} {variant} {one.rodata} {one.text.hex()}\n")
+            (FOLDER / f"{name}.hex").write_text("".join(lines))
+
+
+if __name__ == "__main__":
+    main()
