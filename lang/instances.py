@@ -65,16 +65,16 @@ def by_reference(type_: object) -> bool:
 
 
 def walk(node: object) -> Iterator[ast.Node]:
-    """A node and all nodes written below it; what names were resolved to is not followed."""
-    if isinstance(node, ast.Node):
-        yield node
-        for name in CHILDREN.get(type(node)) or children(type(node)):
-            value = getattr(node, name)
-            if isinstance(value, (ast.Node, list, tuple)):
-                yield from walk(value)
-    elif isinstance(node, (list, tuple)):
-        for one in node:
-            yield from walk(one)
+    """A node and all nodes written below it, in their order; what names were resolved to is not followed."""
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, ast.Node):
+            yield one
+            parts = [getattr(one, name) for name in CHILDREN.get(type(one)) or children(type(one))]
+            todo += [part for part in reversed(parts) if isinstance(part, (ast.Node, list, tuple))]
+        elif isinstance(one, (list, tuple)):
+            todo += reversed(one)
 
 
 CHILDREN: dict[type, tuple[str, ...]] = {}

@@ -89,6 +89,7 @@ def const(value: int) -> Num:
     return _const(value & M64)
 
 
+@lru_cache(maxsize=1 << 15)
 def make(bits=0, mask=M64, ulo=0, uhi=M64, slo=-S64, shi=S64 - 1, ulo32=0, uhi32=M32, slo32=-S32, shi32=S32 - 1):
     """The Num with these bounds, each sharpened by the others; None if they contradict."""
     return _make(bits, mask, ulo, uhi, slo, shi, ulo32, uhi32, slo32, shi32)
