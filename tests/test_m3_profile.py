@@ -59,3 +59,18 @@ def test_errors(tmp_path):
     assert lpnc("profile", UDP, "--in", tmp_path / "none.pcap").exit_code == 2
     result = lpnc("profile", UDP, "--in", RECORDING, "--limit", "0")
     assert result.exit_code == 2 and "no frame reached the program" in result.stderr
+
+
+def test_translated_code():
+    """As above: the sums are what the engine counts, and every Thumb instruction stands beside its eBPF instruction."""
+    found = json.loads(lpnc("profile", UDP, "--in", RECORDING, *LIMIT, "--engine", "thumb2", "--json").stdout)
+    rows = [json.loads(line) for line in lpnc("run", UDP, "--in", RECORDING, *LIMIT, "--engine", "thumb2", "--json").stdout.splitlines()]
+    rows = [row for row in rows if row["reason"] not in ("Fcs", "NotFrame")]
+    for unit in ("thumb", "cycles"):
+        assert found[unit] == sum(row[unit] for row in rows) == sum(row[unit] for row in found["parts"])
+        assert found[unit] == sum(row[unit] for row in found["instructions"]) + found["outside"][unit]
+    assert all(row["code"] for row in found["instructions"] if row["text"] == "exit")
+    assert {"translated code", "chain"} <= {row["part"] for row in found["parts"]}
+    out = lpnc("profile", UDP, "--in", RECORDING, "--limit", "2", "--engine", "thumb2", "--listing", "--top", "1").stdout
+    code = [line.split("  ")[-1].strip() for line in out.splitlines() if "exit" in line or "pop" in line]
+    assert any(line.startswith("pop") for line in code) and "exit" in code

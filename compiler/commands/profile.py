@@ -30,20 +30,25 @@ from .run import Number
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first so many frames.")
 @click.option("--top", type=click.IntRange(min=0), default=20, show_default=True, metavar="N", help="So many source lines, the costliest first.")
 @click.option("--listing", is_flag=True, help="Every instruction with its cost, under its source line.")
+@click.option("--engine", type=click.Choice(("m3", "thumb2")), default="m3", show_default=True,
+              help="The interpreter, or translated code; its listing has the Thumb code, too.")
 @compile_options
 @json_option
 def command(file: str, capture: str, tables_file: str | None, fcs: str, node_short: int, node_ext: int, node_pan: int,
-            limit: int | None, top: int, listing: bool, fuse: bool, without: tuple[str, ...], level: int, as_json: bool) -> int:
+            limit: int | None, top: int, listing: bool, engine: str, fuse: bool, without: tuple[str, ...], level: int, as_json: bool) -> int:
     """Thumb instructions and cycles of FILE (.lpn) on a capture's frames: by part of
     the engine, by module, by source line, by eBPF instruction.
 
     \b
       lpnc profile examples/udp/udp.lpn --in examples/udp/captures/riot_udp.pcap
       lpnc profile x.lpn --in x.pcap --listing | less
+      lpnc profile x.lpn --in x.pcap --engine thumb2 --listing | less
 
     The engine's own code runs on an emulated Cortex-M3; what it executes from the
-    fetch of an eBPF instruction to the next fetch is that instruction's. Cycles
-    are those of Arm's manual, without wait states of the flash.
+    fetch of an eBPF instruction to the next fetch is that instruction's; with
+    --engine thumb2 what was written for it, and the helper it calls. Where two
+    became one the code stands with the last. Cycles are those of Arm's manual,
+    without wait states of the flash.
     """
     from lpn.runtime.engines import EngineUnavailable
     from lpn.runtime.m3.core import check_available
@@ -51,7 +56,7 @@ def command(file: str, capture: str, tables_file: str | None, fcs: str, node_sho
         check_available()
     except EngineUnavailable as e:
         raise Failure(str(e)) from None
-    from lpn.runtime.m3.profile import NOWHERE, Profiled, by
+    from lpn.runtime.m3.profile import NOWHERE, Profiled, ProfiledCode, by
     given = read_source(file)
     program = given.program(without)
     warnings(program)
@@ -59,7 +64,7 @@ def command(file: str, capture: str, tables_file: str | None, fcs: str, node_sho
     made = compiled(program, "lpn", fuse, level)
     sealed(made)
     with waiting("loading"):
-        profiled = Profiled(made.bundle)
+        profiled = Profiled(made.bundle) if engine == "m3" else ProfiledCode(made.bundle)
         profiled.set_state(made.initial_state(tables))
         for table, entries in made.entries(tables).items():
             profiled.set_entries(table, entries)
@@ -67,6 +72,7 @@ def command(file: str, capture: str, tables_file: str | None, fcs: str, node_sho
     for _ in counted(outcomes(capture, [Frames(profiled)], node, fcs, limit), "frames"):
         pass
     found, units = profiled.profile, of_compiled(made)
+    code = profiled.listing if isinstance(profiled, ProfiledCode) else {}
     if not found.frames:
         raise Failure("no frame reached the program")
     where = {unit.name: Places(unit, units.sources) for unit in units.items}
@@ -79,7 +85,8 @@ def command(file: str, capture: str, tables_file: str | None, fcs: str, node_sho
             "outside": cost(found.slots[NOWHERE]),
             "modules": [{"module": name, "executed": c.times, **cost(c)} for name, c in ranked(modules)],
             "lines": [{"file": at[0], "line": at[1], "executed": c.times, **cost(c)} for at, c in ranked(lines)],
-            "instructions": [{"module": module, "slot": slot, "text": where[module].text[slot], "executed": c.times, **cost(c)}
+            "instructions": [{"module": module, "slot": slot, "text": where[module].text[slot], "executed": c.times, **cost(c),
+                              **({"code": [insn.text for insn in code.get((module, slot), ())]} if code else {})}
                              for (module, slot), c in sorted(found.slots.items()) if module]})
         return 0
     everything = found.total.cycles
@@ -92,7 +99,7 @@ def command(file: str, capture: str, tables_file: str | None, fcs: str, node_sho
          quote={f"{file}:{line}": quoted(units.sources, file, line) for file, line in chosen})
     if listing:
         for unit in units.items:
-            annotated(unit, where[unit.name], found.slots, everything)
+            annotated(unit, where[unit.name], found, code, everything)
     return 0
 
 
@@ -145,16 +152,23 @@ def show(what: str, costs: dict, frames: int, everything: int, executed: bool = 
     say()
 
 
-def annotated(unit: Unit, places: Places, slots: dict, everything: int) -> None:
-    """Every instruction: executed, cycles, share."""
+def annotated(unit: Unit, places: Places, found: Any, code: dict, everything: int) -> None:
+    """Every instruction: executed, cycles, share; under it the Thumb code, where there is some."""
+    def figures(c: Any) -> str:
+        return f"{c.times:8,} {c.cycles:10,} {100 * c.cycles / everything:5.1f} %" if c else " " * 27
+
+    def thumb(slot: int) -> None:
+        for insn in code.get((unit.name, slot), ()):
+            say(f"{figures(found.code.get(insn.address))}            {insn.address & 0xFFFFF:05x}  {insn.text}")
+
     say(f"; {unit.name}")
+    thumb(-1)                                   # the way in
     before = None
     for slot, text in places.text.items():
         line = places.line(slot)
         if line != before:
             say(f"; {line[0]}:{line[1]}")
             before = line
-        c = slots.get((unit.name, slot))
-        figures = f"{c.times:8,} {c.cycles:10,} {100 * c.cycles / everything:5.1f} %" if c else " " * 27
-        say(f"{figures} {slot:6}:  {text}")
+        say(f"{figures(found.slots.get((unit.name, slot)))} {slot:6}:  {text}")
+        thumb(slot)
     say()

@@ -50,7 +50,7 @@ static void prologue(emitter *e)
     move(e, 1, 0);
 }
 
-static void epilogue(emitter *e)
+APART static void epilogue(emitter *e)
 {
     for (unsigned r = 6; e->func != 0 && e->wide && r < 10; r++) {
         access_mem(e, LOAD, 4, T0, SP, (int32_t)((e->helpers ? 20 : 0) + 4 * (r - 6)));
@@ -65,7 +65,7 @@ static void epilogue(emitter *e)
 }
 
 /* Arguments go to memory, in the order of their registers. */
-static void call_helper(emitter *e, uint32_t number)
+APART static void call_helper(emitter *e, uint32_t number)
 {
     word(e, 0xe88d, 0x003e);            /* stm sp, {r1-r5} */
     if (e->wide) {
@@ -114,10 +114,16 @@ static void load_address(emitter *e, const insn *i)
     e->flags = NONE;
 }
 
-/* The instruction at `pc`; `*more`: slots beyond it that are done too. */
-static int instruction(emitter *e, insn *i, unsigned *more)
+/* The instruction at `pc`, which then is the last slot that is done. */
+static int instruction(emitter *e, insn *i)
 {
     const unsigned class = i->op & 7;
+    if (class == 1) {
+        load(e, i);
+        return LPN_OK;
+    }
+    e->halfword_before = e->halfword;
+    e->halfword = NONE;
     if (class == 4 || class == 7) {
         if (!e->wide) {
             return alu_clean(e, i);
@@ -136,10 +142,6 @@ static int instruction(emitter *e, insn *i, unsigned *more)
         }
         return LPN_OK;
     }
-    if (class == 1) {
-        load(e, i);
-        return LPN_OK;
-    }
     if (class == 2 || class == 3) {
         if ((i->op & 0xe0) == 0xc0) {
             atomic(e, i);
@@ -149,12 +151,12 @@ static int instruction(emitter *e, insn *i, unsigned *more)
         return LPN_OK;
     }
     if (class != 0 && i->op != 0x95 && i->op != 0x85) {
-        return branch(e, i, more);
+        return branch(e, i);
     }
     flush(e);
     if (class == 0) {
-        *more = 1;
         load_address(e, i);
+        pass_over(e);
     } else if (i->op == 0x95) {
         epilogue(e);
     } else if (i->src == 0) {
@@ -166,27 +168,27 @@ static int instruction(emitter *e, insn *i, unsigned *more)
 }
 
 /* What is needed before the first instruction can be written: jump targets, registers that change, who is called. */
-static void survey(emitter *e)
+APART static void survey(emitter *e)
 {
     uint16_t *const map = e->map;
     const uint8_t *p = e->text;
+    const uint8_t *const end = p + 8 * (size_t)e->count;
     uint32_t used = 0;
     lpn_zero((uint8_t *)map, 2 * (e->count + 1));
-    for (uint32_t pc = 0; pc < e->count; pc++, p += 8) {
-        const uint32_t w = lpn_get32(p), class = w & 7;
+    for (; p < end; p += 8) {
+        const uint32_t w = lpn_get32(p), op = w & 0xff;
         used |= 1u << (w >> 8 & 15);
-        if (class >= 5 && class != 7) {
-            const unsigned op = w & 0xff;
-            if (op == 0x85) {
-                e->helpers = e->helpers || (w >> 12 & 15) == 0;
-            } else if (op != 0x95) {
-                map[(int32_t)pc + 1 + (op == 0x06 ? (int32_t)lpn_get32(p + 4) : (int32_t)w >> 16)] |= TARGET;
-            }
-        } else if (class == 0) {
-            pc++;
+        if ((0x69u >> (w & 7) & 1) == 0) {      /* neither of classes 0, 3, 5, 6 */
+            continue;
+        }
+        if ((w & 7) == 0) {
             p += 8;
-        } else if (class == 3) {
-            used |= (w & 0xe0) == 0xc0 ? 1u << W0 | 1u << (w >> 12 & 15) : 0;   /* an atomic one */
+        } else if ((w & 7) == 3) {
+            used |= op >= 0xc0 ? 1u << W0 | 1u << (w >> 12 & 15) : 0;       /* an atomic one */
+        } else if (op == 0x85) {
+            e->helpers = e->helpers || (w >> 12 & 15) == 0;
+        } else if (op != 0x95) {
+            map[(int32_t)((p - e->text) / 8) + 1 + (op == 0x06 ? (int32_t)lpn_get32(p + 4) : (int32_t)w >> 16)] = TARGET;
         }
     }
     if (e->helpers || e->wide || (used & 1u << W0)) {
@@ -197,7 +199,7 @@ static void survey(emitter *e)
 }
 
 /* The next function begins here. */
-static void begin(emitter *e)
+APART static void begin(emitter *e)
 {
     const lpn_program *p = e->job->program;
     e->first = e->pc;
@@ -208,55 +210,55 @@ static void begin(emitter *e)
     prologue(e);
 }
 
-static int emit(emitter *e)
+APART static int emit(emitter *e)
 {
-    const uint16_t *const end = e->code + e->job->size / 2;
-    bool ended = true;
-    for (e->pc = 0; e->pc < e->count;) {
-        if (end < e->at + SPARE) {
-            return LPN_E_MEMORY;
-        }
-        if (e->pc == e->last) {
-            if (!ended) {
-                return LPN_E_JUMP;
+    /* Room for one slot more: of what was given, and of what the map can say. */
+    const uint32_t room = e->job->size / 2, most = (room < TARGET - 1 ? room : TARGET - 1) - SPARE;
+    if (room < SPARE) {
+        return LPN_E_MEMORY;
+    }
+    uint16_t *const map = e->map;
+    const uint32_t count = e->count;
+    for (uint32_t pc = 0, last = 0; pc < count; pc++) {
+        e->pc = pc;
+        if (pc == last) {
+            if (pc != 0) {
+                const uint8_t before = e->text[8 * (size_t)pc - 8];
+                if (before != 0x95 && before != 0x05 && before != 0x06) {
+                    return LPN_E_JUMP;
+                }
+                e->func++;
             }
-            e->func += e->pc != 0;
             begin(e);
+            last = e->last;
         }
-        uint16_t *const entry = &e->map[e->pc];
-        const uint32_t waiting = *entry;
-        if (waiting != 0) {
+        const uint32_t waiting = map[pc];
+        if (waiting >= TARGET) {
             flush(e);
             e->zero = 0;
             e->flags = e->halfword = NONE;
             arrive(e, waiting & ~TARGET);
+            if (e->far) {
+                return LPN_OK;
+            }
         }
         const uint32_t here = (uint32_t)(e->at - e->code);
-        if (here >= TARGET - 1) {
+        if (here > most) {
             return LPN_E_MEMORY;
         }
-        *entry = (uint16_t)here;
-        if (e->pc == e->skip && e->skip != 0) {
-            e->pc++;
+        map[pc] = (uint16_t)here;
+        if (waiting == DONE) {
             continue;
         }
         insn i;
-        unsigned more = 0;
-        fetch(e, e->pc, &i);
+        fetch(e, pc, &i);
         e->before = e->flags;
         e->flags = NONE;
-        const int error = instruction(e, &i, &more);
-        if (error != LPN_OK || e->far) {
+        const int error = instruction(e, &i);
+        if (error != LPN_OK) {
             return error;
         }
-        if ((i.op & 7) != 1) {
-            e->halfword = NONE;
-        }
-        ended = i.op == 0x95 || i.op == 0x05 || i.op == 0x06;
-        e->pc++;
-        if (more != 0) {
-            e->map[e->pc++] = (uint16_t)(e->at - e->code);
-        }
+        pc = e->pc;
     }
     e->map[e->count] = (uint16_t)(e->at - e->code);
     return LPN_OK;

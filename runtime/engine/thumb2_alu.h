@@ -65,13 +65,9 @@ static unsigned size_of(uint8_t op)
     return sizes[op >> 3 & 3];
 }
 
-/* Write what is pending. */
-static void flush(emitter *e)
+APART static void write_pending(emitter *e)
 {
     const unsigned what = e->pending, rd = e->rd, a = e->a;
-    if (what == NOTHING) {
-        return;
-    }
     e->pending = NOTHING;
     e->flags = e->before == rd ? NONE : e->before;
     if (what == MOVE) {
@@ -83,6 +79,14 @@ static void flush(emitter *e)
     }
     e->before = e->flags;
     e->flags = NONE;
+}
+
+/* Write what is pending. */
+static inline void flush(emitter *e)
+{
+    if (e->pending != NOTHING) {
+        write_pending(e);
+    }
 }
 
 /* Keep it for the next slot; the flags are as they were. */
@@ -238,7 +242,7 @@ static void call_wide(emitter *e, const insn *i, unsigned which)
 }
 
 /* An operation on all 64 bits, of a program that is not clean. */
-static void alu_wide(emitter *e, const insn *i)
+APART static void alu_wide(emitter *e, const insn *i)
 {
     const unsigned code = i->op & 0xf0, lo = i->dst, op = data_op(code);
     if (op != NONE || code == 0x80) {
@@ -274,7 +278,7 @@ static void byte_swap(emitter *e, const insn *i)
         if (swaps) {
             swap(e, r, r, (unsigned)i->imm);
         }
-        if (i->imm == 16 && !(swaps && e->halfword == r)) {
+        if (i->imm == 16 && !(swaps && e->halfword_before == r)) {
             extend(e, 2, r, r);
         }
         clear_upper(e, r);
@@ -331,7 +335,7 @@ static void move_insn(emitter *e, const insn *i)
 }
 
 /* Arithmetic on 32-bit clean registers: moves, shifts and sums wait for the slot that may complete them. */
-static int alu_clean(emitter *e, insn *i)
+APART static int alu_clean(emitter *e, insn *i)
 {
     const unsigned code = i->op & 0xf0, rd = i->dst;
     unsigned a = rd;

@@ -102,7 +102,7 @@ static void wait_long(emitter *e, uint16_t *last, unsigned cond)
 }
 
 /* A comparison of all 64 bits: lower words, then upper words, whose flags `condition_of` reads. */
-static void compare_wide(emitter *e, const insn *i)
+APART static void compare_wide(emitter *e, const insn *i)
 {
     const unsigned code = i->op & 0xf0, a = reg_in(e, i->dst, W0);
     bool by_reg = (i->op & 8) != 0;
@@ -200,8 +200,13 @@ static void put_branch(emitter *e, const insn *i, uint32_t to, unsigned cond)
     *last = (uint16_t)(TARGET | (here + 1));
 }
 
-/* Returns LPN_OK; `*more`: slots beyond this one that are done. */
-static int branch(emitter *e, const insn *i, unsigned *more)
+/* The next slot is done, too. */
+static void pass_over(emitter *e)
+{
+    e->map[++e->pc] = (uint16_t)(e->at - e->code);
+}
+
+APART static int branch(emitter *e, const insn *i)
 {
     uint32_t to = jump_target(e->pc, i);
     flush(e);
@@ -222,7 +227,9 @@ static int branch(emitter *e, const insn *i, unsigned *more)
                 return LPN_E_JUMP;
             }
             cond ^= 1;
-            *more = 1;
+            put_branch(e, i, to, cond);
+            pass_over(e);
+            return LPN_OK;
         }
     }
     put_branch(e, i, to, cond);

@@ -19,7 +19,15 @@ enum { EQ, NE, CS, CC, MI, PL, VS, VC, HI, LS, GE, LT, GT, LE, AL };
 enum { AND = 0, BIC = 1, ORR = 2, ORN = 3, EOR = 4, ADD = 8, ADC = 10, SBC = 11, SUB = 13, RSB = 14 };
 enum { LSL, LSR, ASR };
 
+/* In one function of all, gcc keeps everything in memory. */
+#if defined(__GNUC__)
+#define APART __attribute__((noinline))
+#else
+#define APART
+#endif
+
 #define TARGET 0x8000u                  /* in the map before a slot's code is there: something jumps here; the rest: see branch() */
+#define DONE 1u                         /* there: a slot before it does its work */
 #define SPARE 96u                       /* halfwords: more than one slot ever takes */
 
 typedef struct { uint8_t op, dst, src; int16_t off; int32_t imm; } insn;
@@ -39,9 +47,8 @@ typedef struct {
     uint32_t used;                      /* registers from r4 on that the program needs */
     uint32_t zero;                      /* eBPF registers whose upper word in memory is known to be 0 */
     uint32_t reach;                     /* slots a conditional forward branch of 2 bytes may span */
-    uint32_t skip;                      /* a slot whose work is done by one before it; 0: none */
     uint8_t flags, before;              /* the register that the flags tell about, or NONE: now, before this slot */
-    uint8_t halfword;                   /* the register that a load of two bytes just filled, or NONE */
+    uint8_t halfword, halfword_before;  /* the register that a load of two bytes just filled, or NONE; before this slot */
     uint8_t pending, rd, a, b;
     bool wide, helpers, native;         /* not clean; calls helpers; anything outside */
     bool far;                           /* a branch did not reach as far as was hoped */

@@ -22,7 +22,7 @@ static uint32_t advance_after(const emitter *e, unsigned base)
     return 0;
 }
 
-static void load(emitter *e, const insn *i)
+APART static void load(emitter *e, const insn *i)
 {
     const unsigned size = size_of(i->op), rd = i->dst;
     const bool is_signed = (i->op & 0xe0) == 0x80;
@@ -46,10 +46,14 @@ static void load(emitter *e, const insn *i)
         if (size == 8) {
             access_mem(e, LOAD, 4, T0, rn, off + 4);
         }
-    } else if (!is_signed && off == 0 && size != 8 && rn < 10 && rn != rd && (e->skip = advance_after(e, rn)) != 0) {
-        word(e, 0xf810 | (size >> 1) << 5 | rn, rd << 12 | 0xb00 | e->text[8 * (size_t)e->skip + 4]);
-        e->halfword = size == 2 ? i->dst : NONE;
-        return;
+    } else if (!is_signed && off == 0 && size != 8 && rn < 10 && rn != rd) {
+        const uint32_t later = advance_after(e, rn);
+        if (later != 0) {
+            word(e, 0xf810 | (size >> 1) << 5 | rn, rd << 12 | 0xb00 | e->text[8 * (size_t)later + 4]);
+            e->map[later] = DONE;
+            e->halfword = size == 2 ? i->dst : NONE;
+            return;
+        }
     }
     access_mem(e, is_signed && size != 4 ? LOAD_SIGNED : LOAD, size == 8 ? 4 : size, rd, rn, off);
     e->halfword = size == 2 && !is_signed ? i->dst : NONE;
@@ -66,7 +70,7 @@ static void load(emitter *e, const insn *i)
     }
 }
 
-static void store(emitter *e, const insn *i)
+APART static void store(emitter *e, const insn *i)
 {
     const unsigned size = size_of(i->op);
     const bool by_reg = (i->op & 7) == 3;
@@ -92,7 +96,7 @@ static void store(emitter *e, const insn *i)
 }
 
 /* Rare enough to be a function. */
-static void atomic(emitter *e, const insn *i)
+APART static void atomic(emitter *e, const insn *i)
 {
     if (i->imm == 0x100 || i->imm == 0x110) {           /* load-acquire, store-release: one core sees them in order */
         insn plain = { (uint8_t)((i->imm == 0x100 ? 0x61 : 0x63) | (i->op & 0x18)), i->dst, i->src, i->off, 0 };

@@ -2,13 +2,14 @@
 
 The core reports every instruction it executes, and every time the engine fetches an eBPF instruction from a container's text:
 from there to the next fetch is that instruction's. (The interpreter fetches the next one a little early, so that some cycles of an
-instruction may be counted to the one behind it.) Cycles are the manual's, without wait states.
+instruction may be counted to the one behind it.) Of translated code the addresses say which eBPF instruction it was written for; what
+a helper takes is the calling instruction's. Cycles are the manual's, without wait states.
 """
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,12 +17,13 @@ import unicorn
 from unicorn import arm_const as reg
 
 from lpn.compiler.bundle import Bundle
+from lpn.runtime.engine.thumb2 import Translated
 from lpn.runtime.engines import DEFAULT_FUEL, Externs
 
 from .core import HEAP, HEAP_SIZE, Core, Count, leave_it_block
-from .engine import M3Program
+from .engine import M3Program, Thumb2Program
 from .host import WINDOW
-from .timing import REFILL, Insn, operand_cycles, static_cycles
+from .timing import REFILL, Insn, decode, operand_cycles, static_cycles
 
 #: The engine's functions by what they do; those of the interpreter itself are told apart by instruction.
 PARTS = {
@@ -30,6 +32,7 @@ PARTS = {
     "lpn_execute32": "entering containers", "lpn_begin": "entering containers",
     "lpn_zero": "zeroing",
 }
+CODE_PART = "translated code"
 HELPERS = "helpers"             #: what is called from there and has no part of its own
 NOWHERE = ("", -1)              #: before the first instruction of a container
 
@@ -55,6 +58,7 @@ class Profile:
     frames: int = 0
     total: Count = field(default_factory=Count)
     slots: dict[tuple[str, int], Cost] = field(default_factory=dict)
+    code: dict[int, Cost] = field(default_factory=dict)     #: of translated code, by address
     parts: dict[str, Cost] = field(default_factory=dict)
 
 
@@ -69,13 +73,18 @@ class Recorder(Core):
         self._last: Insn | None = None
         self._call = Count()
         self._part_of = self._parts()
-        for start, end in self._plain_code():
+        self._slot_of: dict[int, tuple[str, int]] = {}      # of translated code
+        self._watch_plain(self.code.at.values())
+
+    def _watch_plain(self, insns: Iterable[Insn]) -> None:
+        for start, end in self._plain_code(insns):
             self.uc.hook_add(unicorn.UC_HOOK_CODE, self._executed_one, None, start, end)
 
-    def _plain_code(self) -> list[tuple[int, int]]:
+    @staticmethod
+    def _plain_code(insns: Iterable[Insn]) -> list[tuple[int, int]]:
         """Stretches of code outside IT blocks: inside them hooks would change the run (see core.leave_it_block)."""
         out: list[list[int]] = []
-        for insn in sorted(self.code.at.values(), key=lambda i: i.address):
+        for insn in sorted(insns, key=lambda i: i.address):
             if insn.conditional:
                 continue
             if out and out[-1][1] + 1 == insn.address:
@@ -114,6 +123,17 @@ class Recorder(Core):
                     self._owner = owner
         self.uc.hook_add(unicorn.UC_HOOK_MEM_READ, fetched, None, address, address + size - 1)
 
+    def watch_code(self, module: str, translated: Translated) -> list[Insn]:
+        """From now on, what executes there is for instructions of this module. Returns its instructions."""
+        insns = decode(translated.code, translated.address)
+        self.code = self.code.and_more(translated.address, translated.code)
+        for insn in insns:
+            slot = bisect.bisect_right(translated.map, insn.address - translated.address) - 1
+            self._slot_of[insn.address] = NOWHERE if slot < 0 else (module, slot)      # before the first: the way in
+            self._part_of[insn.address] = CODE_PART
+        self._watch_plain(insns)
+        return insns
+
     def _executed_one(self, uc: Any, address: int, size: int, data: Any) -> None:
         if not self._in:
             if address != self.window:
@@ -130,6 +150,8 @@ class Recorder(Core):
             self._in = False
             return
         insn = self.code.at[address]
+        if self._slot_of:
+            self._attribute(address)
         extra = operand_cycles(insn, *(self.register(r) for r in insn.operands)) if insn.operands else 0
         self._add(insn, 1, static_cycles(insn, None if jumped else last) + extra)
         self._last = insn
@@ -142,12 +164,25 @@ class Recorder(Core):
                 at += behind.size
                 self._last = behind
 
+    def _attribute(self, address: int) -> None:
+        """Whose instruction this is, where containers are translated."""
+        owner = self._slot_of.get(address)
+        if owner is None:
+            if self._part_of[address] == "chain":
+                self._owner = NOWHERE
+        elif owner != self._owner or self._slot_of.get(address - 2) != owner and self._slot_of.get(address - 4) != owner:
+            self._owner = owner
+            if owner != NOWHERE:
+                self.profile.slots.setdefault(owner, Cost()).times += 1
+
     def _add(self, insn: Insn | None, thumb: int, cycles: int) -> None:
         assert insn is not None
         for cost in (self.profile.slots.setdefault(self._owner, Cost()),
                      self.profile.parts.setdefault(self._part_of[insn.address], Cost())):
             cost.thumb += thumb
             cost.cycles += cycles
+        if insn.address in self._slot_of:
+            self.profile.code.setdefault(insn.address, Cost()).add(Cost(thumb, thumb, cycles))
         self._call += Count(thumb, cycles)
 
     def count(self) -> Count:
@@ -171,6 +206,30 @@ class Profiled(M3Program):
                 at[image.name] = place = heap.find(image.to_bytes(), at.get(image.name, heap.rfind(image.to_bytes()) - 1) + 1)
                 where = HEAP + place + image.to_bytes().find(image.text)
                 self.recorder.watch_text(image.name, where, len(image.text))
+
+    @property
+    def profile(self) -> Profile:
+        return self.recorder.profile
+
+    def run(self, frame: bytes, meta: Mapping[str, int] | None = None):
+        self.recorder.forget()
+        return super().run(frame, meta)
+
+
+class ProfiledCode(Thumb2Program):
+    """The same of translated containers. `listing`: by module and slot the code written for it."""
+
+    def __init__(self, bundle: Bundle, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> None:
+        self.recorder = Recorder()
+        super().__init__(bundle, fuel, externs, core=self.recorder)
+        self.listing: dict[tuple[str, int], list[Insn]] = {}
+        images = [image for modules in self._modules.values() for image in modules]
+        for image, translated in zip(images, self.translated):
+            for insn in self.recorder.watch_code(image.name, translated):
+                slot = bisect.bisect_right(translated.map, insn.address - translated.address) - 1
+                self.listing.setdefault((image.name, slot), []).append(insn)
+        self.recorder.count()
+        self.recorder.profile = Profile()
 
     @property
     def profile(self) -> Profile:
