@@ -88,7 +88,7 @@ class TableSearch:
         for key, (words, offset), v in zip(rows.table.keys, rows.fields, keys):
             low = [self._load(row, offset + WORD * k, WORD) for k in range(words)]
             high = [self._load(row, offset + WORD * (words + k), WORD) for k in range(words)]
-            differs = b.or_(differs, self.outside(v, low, high) if key.match == "range" else self.unlike(v, low, high))
+            differs = b.or_(differs, self.not_between(v, low, high) if key.match == "range" else self.unlike(v, low, high))
         action = self._load(row, rows.action, WORD)
         b.cbranch(b.icmp_unsigned("==", self.hide(differs), i32(0)), fits, more)
         b.position_at_end(fits)
@@ -115,7 +115,7 @@ class TableSearch:
             out = self.b.or_(out, self.b.xor(self.b.and_(limb, m), x))
         return out
 
-    def outside(self, v: Val, low: list[ir.Value], high: list[ir.Value]) -> ir.Value:
+    def not_between(self, v: Val, low: list[ir.Value], high: list[ir.Value]) -> ir.Value:
         """Not 0 when the key is below the low end or above the high one: without a branch, by what a subtraction borrows."""
         return self.b.or_(self.borrow(list(v.limbs), low), self.borrow(high, list(v.limbs)))
 
