@@ -141,8 +141,8 @@ class Parts(Tables):
                 case _:
                     head = "on radio.tx_done(result)"
                     ctx.values.append(Value("result", bit(8)))
-            if any(line.startswith(head.split(" of ")[0].split("(")[0]) and head.startswith("on") for line in lines):
-                continue
+            if not head.startswith("every") and any(line.startswith(head.split("(")[0] if head.startswith("on") else "slot ") for line in lines):
+                continue                        # an event, a slot, is handled once
             lines += [f"{head} {{", *indent(self.handler(ctx, 2)), "}"]
         return ["timing Clock {", *indent(lines), "}"]
 

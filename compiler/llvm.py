@@ -16,6 +16,10 @@ def _initialize() -> None:
     llvm.initialize_all_asmprinters()
     # A loop counter rewritten to a pointer or counted down to zero has no bound that a verifier could rank.
     llvm.set_option("lpnc", "-disable-lsr")
+    # A choice's results packed into one word are shifted by what may be too much, before it is known to be one of them.
+    llvm.set_option("lpnc", "-switch-to-lookup=false")
+    # Memory of the stack would be read before the loop that writes it.
+    llvm.set_option("lpnc", "-disable-licm-promotion")
     # What needs more stack than there is would end the process; `build` refuses it instead.
     llvm.set_option("lpnc", "-bpf-stack-size=65536")
 

@@ -123,6 +123,7 @@ class Codecs:
             for v in codec.vars:
                 self.env[v].clear()
             self.begin_expand(codec, inst)
+            inst.open = True
             width = tag_width(codec)
             tag = self.take(width) if width else self.constant(0, 0)
             for piece in codec.tag:
@@ -140,6 +141,7 @@ class Codecs:
                             if isinstance(item, ast.RowAssign) and has_following(item.value)]
             for group, row, item in delayed:
                 self.run_following(inst, group, row, item)
+            inst.open = False
             for f in self.assigned_fields(codec):
                 if f.equation is not None and not self.always_assigns(codec, f):
                     with self.b.if_then(self.unassigned(codec, f)):

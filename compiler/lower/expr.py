@@ -155,7 +155,7 @@ class Expressions(Bits):
     def field_value(self, inst: Instance, f: ast.Field):
         if inst in self.expanding:              # a codec's fields still in variables
             held = self.expanding[inst].get(f)
-            if held is not None:
+            if held is not None and (inst.open or (inst.inst.field, f) not in self.derived):
                 return held
         return inst.read(f)
 
