@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from elftools.elf.elffile import ELFFile
 
 from lpn.lang import ast
+from lpn.verifier.certify import NoCertificate, Sizes, certify, refusal
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.sections import TEXT, Section
 from lpn.verifier.verify import Analysis, Report, analyse, line_of, render
@@ -36,10 +37,17 @@ class Unit:
     state_size: int = 0
     lines: Lines = field(default_factory=list)
     image: bytes | None = None
-    certificate: int = 0
+    certificate: bytes = b""
     contexts: tuple[str, ...] = ()              # where the hooks run that it belongs to; () where that is not known
     helpers: tuple[Helper, ...] = HELPERS       # what it may call
     sections: list[Section] = field(default_factory=list)       # of the file it is from (rule 12)
+    stack_used: int = 0                         # as the image has it
+    fresh: bool = False                         # compiled just now: its certificate is yet to be written
+    uncertified: str = ""                       # why there is no certificate
+
+    def sizes(self, stack: int) -> Sizes:
+        """What a certificate may rely on."""
+        return Sizes(self.rodata, self.data, self.record_size, self.state_size, stack)
 
     def judge(self) -> Report:
         return self.analyse()[0]
@@ -62,13 +70,14 @@ class Units:
 def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[str, ...] = (),
              helpers: tuple[Helper, ...] = HELPERS) -> Unit:
     return Unit(image.name, image.text, profile, image.kind.name.lower(), len(image.rodata), len(image.data), image.record_size,
-                image.state_size, lines, image.to_bytes(), len(image.certificate), contexts, helpers,
-                [Section(*place) for place in image.places()])
+                image.state_size, lines, image.to_bytes(), contexts=contexts, helpers=helpers, certificate=image.certificate, stack_used=image.stack_used,
+                sections=[Section(*place) for place in image.places()])
 
 
 def of_compiled(compiled: Compiled) -> Units:
     helpers = compiled.bundle.helpers()
-    return Units([of_image(c.image, c.code.lines, compiled.target.name, compiled.contexts(c.name), helpers) for c in compiled.containers],
+    return Units([replace(of_image(c.image, c.code.lines, compiled.target.name, compiled.contexts(c.name), helpers), fresh=True)
+                  for c in compiled.containers],
                  {source.name: source.lines for source in compiled.program.sources}, compiled.bundle)
 
 
@@ -132,7 +141,25 @@ def judged(units: Units) -> list[tuple[Unit, Report]]:
 
 def analysed(units: Units) -> list[tuple[Unit, Report, Analysis | None]]:
     with waiting("verifying"):
-        return [(unit, *unit.analyse()) for unit in units.items]
+        found = [(unit, *unit.analyse()) for unit in units.items]
+        for unit, report, analysis in found:
+            certificate_of(unit, report, analysis)
+        return found
+
+
+def certificate_of(unit: Unit, report: Report, analysis: Analysis | None) -> None:
+    """Rule 37 for the certificate an image brings; one for an image that has none, or why not."""
+    if not report.accepted or unit.profile != "lpn" or unit.image is None:
+        return
+    try:
+        if unit.certificate:
+            why = refusal(unit.text, unit.certificate, unit.sizes(unit.stack_used))
+            if why is not None:
+                report.accepted, report.rule, report.message = False, 37, f"rule 37 (certificate): {why}"
+        elif unit.fresh:
+            unit.certificate = certify(unit.text, report, analysis, unit.sizes(report.stack))
+    except NoCertificate as e:
+        unit.uncertified = str(e)
 
 
 def sealed(result: Compiled) -> list[tuple[Container, Report]]:
@@ -144,10 +171,10 @@ def seal(result: Compiled) -> tuple[Units, list[tuple[Unit, Report, Analysis | N
     """As `sealed`, with what the proofs rest on."""
     units = of_compiled(result)
     found = analysed(units)
-    for container, (_, report, _) in zip(result.containers, found):
+    for container, (unit, report, _) in zip(result.containers, found):
         if report.accepted:
-            flags = container.image.flags | (Flag.CLEAN32 if report.clean32 else Flag(0))
-            container.image = replace(container.image, flags=flags, stack_used=report.stack)
+            flags = container.image.flags | (Flag.CLEAN32 if report.clean32 else Flag(0)) | (Flag.CERTIFIED if unit.certificate else Flag(0))
+            container.image = replace(container.image, flags=flags, stack_used=report.stack, certificate=unit.certificate)
     result.reseal()
     return units, found
 
@@ -166,6 +193,6 @@ def as_json(unit: Unit, report: Report) -> dict:
         "name": unit.name, "accepted": report.accepted, "rule": report.rule, "message": report.message or None, "file": file,
         "line": line, "insn": report.insn, "example": report.example or None, "help": report.help or None,
         "path": [{"insn": slot, "line": line_of(unit.lines, slot)} for slot in report.path], "stack": report.stack, "insns": report.insns, "max_insns": report.max_insns,
-        "wcet_cycles": report.wcet_cycles, "certificate_bytes": unit.certificate,
+        "wcet_cycles": report.wcet_cycles, "certificate_bytes": len(unit.certificate), "uncertified": unit.uncertified or None,
         "loops": [{"insn": b.head, "turns": b.bound} for b in report.loops], "clean32": report.clean32,
     }

@@ -67,13 +67,16 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
     for unit, report in judgements:
         cycles = "not known" if report.wcet_cycles is None else f"{report.wcet_cycles:,} cycles"
         if report.accepted:
-            table.add(unit.name, "accepted", report.insns, report.max_insns, report.stack, cycles, unit.certificate,
+            table.add(unit.name, "accepted", report.insns, report.max_insns, report.stack, cycles, len(unit.certificate),
                       "yes" if report.clean32 else "no")
         else:
             table.add(unit.name, f"rejected: rule {report.rule}", report.insns or None, None, None, None, None, None, style="red")
     table.show()
     for unit, report in rejected:
         show_rejection(report, unit.name, units.sources)
+    for unit, report in judgements:
+        if report.accepted and unit.uncertified:
+            say(f"{unit.name}: no certificate, it runs with checks: {unit.uncertified}")
     for name, why in timed.unknown.items():
         say(f"{name}: its worst-case time is not known: {why}")
     show_hooks(timed)

@@ -19,11 +19,11 @@ from typing import Any
 import cffi
 
 HERE = Path(__file__).parent
-SOURCES = ("image.c", "expand.c", "load.c", "vm.c", "vm32.c", "tables.c", "chain.c", "state.c", "buffers.c", "node.c", "pack.c", "thumb2.c", "native.c",
-           "host.c", "node_host.c", "thumb2_host.c")
+SOURCES = ("image.c", "expand.c", "load.c", "vm.c", "vm32.c", "tables.c", "chain.c", "certificate.c", "state.c", "buffers.c", "node.c", "pack.c",
+           "thumb2.c", "native.c", "host.c", "node_host.c", "thumb2_host.c", "certificate_host.c")
 HEADERS = ("lpn.h", "lpn_node.h", "lpn_pack.h", "lpn_helpers.h", "bytes.h", "vm.h", "vm32_offsets.h", "thumb2.h", "thumb2_encode.h", "thumb2_alu.h", "thumb2_memory.h",
            "thumb2_branch.h", "host.h", "node_host.h",
-           "thumb2_host.h")
+           "thumb2_host.h", "certificate.h", "certificate_host.h", "lpn_context.h", "certificate.c")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow")
 FLAGS = ("-std=c99", "-O2", "-g", "-fPIC", "-shared", "-fno-strict-aliasing", *WARNINGS)
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
@@ -102,7 +102,7 @@ def compile_to(target: Path, command: list[str]) -> None:
 def declarations() -> str:
     """What cffi declares: the marked parts of the host headers."""
     parts = []
-    for name in ("host.h", "node_host.h", "thumb2_host.h"):
+    for name in ("host.h", "node_host.h", "thumb2_host.h", "certificate_host.h"):
         match = re.search(r"/\* cdef begin \*/(.*)/\* cdef end \*/", (HERE / name).read_text(encoding="utf-8"), re.DOTALL)
         assert match
         parts.append(match[1])

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /* A packet's way through a chain of containers. */
 #include "bytes.h"
+#include "certificate.h"
 #include "lpn.h"
 #include "thumb2.h"
 
@@ -30,7 +31,22 @@ int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t si
         container->program.stack = (uint16_t)((image->stack_used + 7u) & ~7u);
     }
     container->native = NULL;
+    container->refusal = LPN_REFUSE_NOTHING;
     return LPN_OK;
+}
+
+int lpn_container_certify(lpn_container *container, enum lpn_policy policy, void *work, size_t size, uint32_t *pc)
+{
+    *pc = 0;
+    if ((container->image.flags & LPN_FLAG_CERTIFIED) == 0) {
+        return policy == LPN_POLICY_REQUIRE ? LPN_E_UNCERTIFIED : LPN_OK;
+    }
+    container->refusal = (uint8_t)lpn_certificate_check(&container->image, work, size, pc);
+    if (container->refusal == LPN_REFUSE_NOTHING) {
+        container->program.certified = container->program.clean32 = true;
+        return LPN_OK;
+    }
+    return policy == LPN_POLICY_FALL_BACK ? LPN_OK : LPN_E_CERTIFICATE;
 }
 
 /* Does the container fill `out`? */

@@ -30,6 +30,8 @@ struct lpn_host {
     uint8_t *memory[MAX_MEMORY];     /* all that is to be freed */
     unsigned memories;
     uint8_t *packet;
+    enum lpn_policy policy;
+    uint64_t work[512];             /* for the certificate's checker */
     uint64_t trace[2 * MAX_TRACES];
     uint32_t traces;
 };
@@ -116,11 +118,31 @@ int lpn_host_add(lpn_host *host, const uint8_t *image, size_t size, uint32_t *pc
     memcpy(bytes, image, size);
     error = lpn_container_init(&host->container[n], bytes, size, data, parsed.data_size, pc);
     if (error == LPN_OK) {
+        error = lpn_container_certify(&host->container[n], host->policy, host->work, sizeof host->work, pc);
+    }
+    if (error == LPN_OK) {
         host->chain.container[host->chain.containers++] = &host->container[n];
         host->chains[host->chain_count - 1].count++;
         host->containers++;
     }
     return error;
+}
+
+void lpn_host_policy(lpn_host *host, uint32_t policy)
+{
+    host->policy = (enum lpn_policy)policy;
+}
+
+bool lpn_host_certified(const lpn_host *host, uint32_t index)
+{
+    return index < host->containers && host->container[index].program.certified;
+}
+
+void lpn_host_vouch(lpn_host *host, uint32_t index)
+{
+    if (index < host->containers) {
+        host->container[index].program.certified = true;
+    }
 }
 
 const void *lpn_host_env(const lpn_host *host)

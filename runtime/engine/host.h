@@ -5,6 +5,7 @@
 #define LPN_HOST_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* cdef begin */
@@ -46,7 +47,8 @@ int lpn_image_expand(uint8_t *buffer, uint32_t length, uint32_t size);
 lpn_host *lpn_host_new(uint32_t record_size, uint32_t state_size, uint32_t fuel);
 void lpn_host_free(lpn_host *host);
 
-/* Append a container; `*pc` says where the code is wrong. */
+/* Append a container; `*pc` says where the code is wrong, or its certificate. `lpn_host_policy`: an enum lpn_policy, before. */
+void lpn_host_policy(lpn_host *host, uint32_t policy);
 int lpn_host_add(lpn_host *host, const uint8_t *image, size_t size, uint32_t *pc);
 int lpn_host_check(const lpn_host *host);
 uint8_t *lpn_host_state(lpn_host *host);
@@ -59,6 +61,10 @@ int lpn_host_entry(lpn_host *host, uint32_t table, const uint8_t *a, const uint8
                    const uint8_t *data, uint32_t priority);
 int lpn_host_remove(lpn_host *host, uint32_t table, const uint8_t *a, const uint8_t *b, uint32_t priority);
 void lpn_host_commit(lpn_host *host, uint32_t table);
+
+/* Does container `index` run without checks? Or shall it, because the caller has verified it himself? */
+bool lpn_host_certified(const lpn_host *host, uint32_t index);
+void lpn_host_vouch(lpn_host *host, uint32_t index);
 
 /* From here on lpn_host_add makes another chain; lpn_host_select says which one runs. */
 int lpn_host_chain_begin(lpn_host *host);

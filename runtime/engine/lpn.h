@@ -83,8 +83,9 @@
     X(LPN_E_EXTERN, "no such function of the node") \
     /* state of another version */ \
     X(LPN_E_STATE, "a register that is kept has another type, or is missing") \
-    /* policy of the node */ \
-    X(LPN_E_UNCERTIFIED, "no certificate, and this node asks for one")
+    /* certificate */ \
+    X(LPN_E_UNCERTIFIED, "no certificate, and this node asks for one") \
+    X(LPN_E_CERTIFICATE, "certificate refused")
 
 #define LPN_ERROR_CODE(code, name) code,
 enum lpn_error { LPN_ERRORS(LPN_ERROR_CODE) LPN_ERROR_COUNT };
@@ -136,7 +137,7 @@ typedef struct {
     uint32_t rodata_size, data_size;
     uint16_t stack;             /**< bytes of stack it may use: 8 to LPN_STACK_SIZE, a multiple of 8 */
     bool clean32;               /**< runs in 32-bit registers, on cores with 32-bit addresses */
-    /** Loads and stores are not checked. Only for who has proven the program himself: nothing that is received sets it. */
+    /** Loads and stores are not checked: lpn_container_certify accepted the image's certificate, or who runs it has proven it himself. */
     bool certified;
     uint32_t funcs;             /**< entries used in `func`; func[0] is the main function */
     struct {
@@ -364,7 +365,26 @@ typedef struct lpn_native lpn_native;
 typedef uint32_t lpn_native_code(void *ctx, lpn_native *native);
 
 /** A container ready to run: interpreted, or `native` if it is set. */
-typedef struct { lpn_image image; lpn_program program; lpn_native_code *native; } lpn_container;
+typedef struct {
+    lpn_image image;
+    lpn_program program;
+    lpn_native_code *native;
+    uint8_t refusal;            /**< enum lpn_refusal: why its certificate was refused */
+} lpn_container;
+
+/** What a node does about certificates. */
+enum lpn_policy {
+    LPN_POLICY_TRUST_CHECKER,   /**< accepted: no checks at run time; none: run-time checks; refused: the image is refused */
+    LPN_POLICY_REQUIRE,         /**< an image without one is refused, too */
+    LPN_POLICY_FALL_BACK        /**< a refused one is as none: run-time checks */
+};
+
+/**
+ * Check a container's certificate, once after lpn_container_init, as the node's policy wants it. `work`: `size` bytes, 8-aligned,
+ * free again afterwards: LPN_CERTIFICATE_WORK (certificate.h) is enough for 512 instructions. Accepted, the container needs no check at run time and
+ * may be translated. Returns LPN_OK, LPN_E_CERTIFICATE with the reason in container->refusal and the slot in `*pc`, or LPN_E_UNCERTIFIED.
+ */
+int lpn_container_certify(lpn_container *container, enum lpn_policy policy, void *work, size_t size, uint32_t *pc);
 
 /**
  * Parse and load an image. `data` receives the initial data section (image.data_size bytes of `data_size`) and

@@ -82,10 +82,14 @@ int lpn_container_translate(lpn_container *container, uint16_t *code, uint32_t s
 {
     lpn_program *program = &container->program;
     const lpn_image *image = &container->image;
+    if (!program->certified) {
+        *used = 0;
+        return LPN_E_UNCERTIFIED;
+    }
     if (program->func[0].frame < image->stack_used) {
         program->func[0].frame = image->stack_used;     /* what was proved, where the loader saw less */
     }
-    lpn_thumb2 job = { program, (image->flags & LPN_FLAG_CLEAN32) != 0, (uint32_t)lpn_address(program->rodata),
+    lpn_thumb2 job = { program, program->clean32, (uint32_t)lpn_address(program->rodata),
                        (uint32_t)lpn_address(program->data), code, size, map };
     int error = lpn_thumb2_translate(&job, used);
     if (error == LPN_OK) {      /* the lowest bit says: Thumb */

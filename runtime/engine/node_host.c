@@ -254,7 +254,12 @@ int lpn_node_host_container(lpn_node_host *host, const uint8_t *image, size_t si
         return LPN_E_MEMORY;
     }
     memcpy(set->bytes[n], image, size);
-    return lpn_container_init(&set->container[n], set->bytes[n], size, set->data[n], parsed.data_size, pc);
+    error = lpn_container_init(&set->container[n], set->bytes[n], size, set->data[n], parsed.data_size, pc);
+    if (error != LPN_OK) {
+        return error;
+    }
+    uint64_t work[512];
+    return lpn_container_certify(&set->container[n], LPN_POLICY_TRUST_CHECKER, work, sizeof work, pc);
 }
 
 int lpn_node_host_hook(lpn_node_host *host, uint32_t event, uint32_t context, const uint32_t *selector,

@@ -61,7 +61,8 @@ int lpn_thumb2_translate(const lpn_thumb2 *job, uint32_t *used);
  * Translate a container on the core that will run it; a chain then runs the code. `code`: `size` bytes that the core may
  * execute; they, and the container, stay where they are. `map`: as above, no longer needed afterwards.
  *
- * Only for an image whose proof was checked: translated code checks nothing, and ends by itself or not at all.
+ * Only for an image whose certificate was checked (else LPN_E_UNCERTIFIED): translated code checks nothing, and ends by itself or
+ * not at all.
  */
 int lpn_container_translate(lpn_container *container, uint16_t *code, uint32_t size, uint16_t *map, uint32_t *used);
 

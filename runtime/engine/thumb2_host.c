@@ -27,6 +27,8 @@ int lpn_host_thumb2_run(const uint8_t *text, size_t size, bool clean32, void *ct
     int error = lpn_load(&container.program, text, size, &used);
     container.program.rodata = rodata;
     container.program.data = data;
+    container.program.clean32 = clean32;
+    container.program.certified = true;     /* who runs bare code answers for it */
     if (error == LPN_OK) {
         error = lpn_container_translate(&container, code, code_size, map, &used);
     }
@@ -40,7 +42,7 @@ int lpn_host_thumb2_run(const uint8_t *text, size_t size, bool clean32, void *ct
     return frame.error;
 }
 
-/* On the core itself: container number `index` of the host runs as code from now on. */
+/* On the core itself: container number `index` of the host runs as code from now on. LPN_E_UNCERTIFIED if nobody vouches for it. */
 int lpn_host_translate(lpn_host *host, uint32_t index, uint16_t *code, uint32_t size, uint16_t *map, uint32_t *used)
 {
     lpn_container *container = lpn_host_container(host, index);

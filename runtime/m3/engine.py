@@ -113,7 +113,8 @@ class Thumb2Program(M3Program):
     """A bundle whose containers the core translates before the first frame. `loading`: what that took,
     each in turn.
 
-    Nothing is checked while it runs: the bundle's images are as the verifier left them (stack, 32-bit clean).
+    Nothing is checked while it runs. The core's checker accepted the images' certificates; for those without one whoever
+    loads them answers: `vouched` has their names. Their stack and being 32-bit clean are as the verifier left them.
     """
 
     def __init__(self, bundle: Bundle, fuel: int, externs: Externs | None = None, core: Core | None = None,
@@ -121,8 +122,12 @@ class Thumb2Program(M3Program):
         super().__init__(bundle, fuel, externs, core, hook)
         host, core = self.host, self.host.core
         at, translated, self.loading = CODE, [], []
+        self.vouched: list[str] = []
         for index, image in enumerate(image for modules in self._modules.values() for image in modules):
             slots = len(image.text) // 8
+            if not core.call("lpn_host_certified", host.handle, index):
+                self.vouched.append(image.name)
+                core.call("lpn_host_vouch", host.handle, index)
             code_map = host.put("image", bytes(2 * slots + 2))
             core.forget()
             error = core.call("lpn_host_translate", host.handle, index, at, CODE + CODE_SIZE - at, code_map, host.room("c"))

@@ -1,0 +1,154 @@
+"""Certificates: what the verifier accepts gets one, what is forged is refused, and each condition of the checker counts."""
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import sys
+from pathlib import Path
+
+import cffi
+import pytest
+
+from lpn.runtime.engine import build
+from lpn.verifier import context_table
+
+sys.path.insert(0, str(Path(__file__).parent / "verifier"))
+
+from forge import Pair, honest, pairs                                  # noqa: E402
+
+ENGINE = Path(build.__file__).parent
+#: Conditions that no forgery here can tell from their absence.
+UNNOTICED = 37
+
+
+def test_the_context_table_of_the_checker_is_the_descriptor():
+    assert (ENGINE / "lpn_context.h").read_text(encoding="utf-8") == context_table.render(), "run python -m lpn.verifier.context_table"
+
+
+@pytest.fixture(scope="module")
+def checker():
+    """(ffi, lib): the checker alone, with a variable that disables one of its conditions; sanitized by the compiler's own means."""
+    ffi = cffi.FFI()
+    ffi.cdef("extern int lpn_check_fault, lpn_check_faults;"
+             "int lpn_writer_block(const uint8_t *, uint32_t, const uint8_t *, uint32_t, const uint32_t *, void *, uint32_t, int32_t,"
+             "uint32_t *, int64_t *); const char *lpn_writer_refusal_name(int);")
+    try:
+        cc = build.compiler()
+        source = ENGINE / "certificate_host.c"
+        files = [source, ENGINE / "certificate.c", ENGINE / "certificate.h", ENGINE / "lpn_context.h", ENGINE / "lpn_helpers.h"]
+        target = build.cache_dir() / f"lpn-faults-{build.digest(cc, *files)}.so"
+        if not target.exists():
+            build.compile_to(target, [cc, "-std=c99", "-O1", "-fPIC", "-shared", "-DLPN_CHECK_FAULTS", "-fno-strict-aliasing", str(source)])
+    except build.BuildError as e:
+        pytest.skip(str(e))
+    return ffi, ffi.dlopen(str(target))
+
+
+class Checker:
+    def __init__(self, opened):
+        self.ffi, self.lib = opened
+        self.work, self.at = self.ffi.new("uint64_t[]", 256), self.ffi.new("uint32_t *")
+
+    def refusal(self, pair: Pair, room: int = 2048) -> int:
+        """0: accepted."""
+        s = pair.sizes
+        sizes = self.ffi.new("uint32_t[]", [s.rodata, s.data, s.record, s.state, s.stack])
+        # Each buffer on its own, so that a sanitizer or a guard sees what is read behind it.
+        return self.lib.lpn_writer_block(self.ffi.from_buffer(pair.text), len(pair.text), self.ffi.from_buffer(pair.certificate or b"\0"),
+                                         len(pair.certificate), sizes, self.work, room, -2, self.at, self.ffi.NULL)
+
+    def verdicts(self, given: list[Pair]) -> list[bool]:
+        return [self.refusal(pair) == 0 for pair in given]
+
+
+@pytest.fixture(scope="module")
+def everything() -> list[Pair]:
+    return list(pairs())
+
+
+def test_honest_programs_are_certified_and_accepted(checker, everything):
+    one = Checker(checker)
+    for pair in everything:
+        if pair.honest:
+            assert one.refusal(pair) == 0, pair.name
+
+
+def test_forged_certificates_are_refused_or_true(checker, everything):
+    """A lie is refused; some changes say less, or the same in other words, and those may pass: none of the named lies below."""
+    one, refused, passed = Checker(checker), 0, []
+    for pair in everything:
+        if not pair.honest:
+            if one.refusal(pair):
+                refused += 1
+            else:
+                passed.append(pair.name)
+    assert refused > 4000
+    plain = [name for name in passed if name.startswith(("wrong", "made"))]
+    assert not [name for name in plain if name.startswith("wrong")], plain
+    lies = ("twice", "cut to", "a byte more", "cost lowered", "no cost", "no step", "beyond all", "overlong", "without end", "35 bits")
+    assert not [name for name in passed if any(lie in name for lie in lies)]
+
+
+def test_work_area_too_small_is_refused(checker):
+    one = Checker(checker)
+    for name, (text, certificate) in honest().items():
+        pair = Pair(name, text, certificate.to_bytes(), True)
+        enough = next(room for room in range(0, 2048, 8) if one.refusal(pair, room) == 0)
+        assert one.refusal(pair, enough - 8) != 0
+        assert enough <= 600, name
+
+
+def test_every_condition_of_the_checker_counts(checker, everything):
+    """Each condition disabled in turn: some forgery passes that was refused, or the checker does what it must not."""
+    one = Checker(checker)
+    truth = one.verdicts(everything)
+    total = checker[1].lpn_check_faults
+    survivors = [fault for fault in range(total) if not killed(one, fault, everything, truth)]
+    assert total > 60
+    assert len(survivors) <= UNNOTICED, f"{len(survivors)} of {total} faults are not noticed: {survivors} (lines {lines(survivors)})"
+
+
+def killed(one: Checker, fault: int, everything: list[Pair], truth: list[bool]) -> bool:
+    """In a process of its own: a checker with a fault may read or write anywhere, or never end."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        one.lib.lpn_check_fault = fault
+        os._exit(int(one.verdicts(everything) == truth))
+    return os.waitpid(child, 0)[1] >> 8 != 1
+
+
+def lines(faults: list[int]) -> list[int]:
+    """Where the conditions stand in certificate.c: they are numbered as the compiler meets them."""
+    at = [i for i, line in enumerate((ENGINE / "certificate.c").read_text(encoding="utf-8").splitlines(), 1) if "REFUSE_IF(" in line and "#define" not in line]
+    return [at[fault] for fault in faults if fault < len(at)]
+
+
+def test_a_bundle_runs_by_its_certificates(checker, tmp_path):
+    """The engine checks what an image brings; one flipped byte of a certificate refuses the image by name, or is true still."""
+    from dataclasses import replace
+
+    from lpn.compiler.image import Flag, Image, Kind
+    from lpn.runtime.engine.build import library
+    ffi, lib = library()
+    text, certificate = honest()["spill"]
+    image = Image("Spill", Kind.PROCESSOR, text, certificate=certificate.to_bytes(), flags=Flag.CERTIFIED | Flag.CLEAN32, record_size=64,
+                  state_size=32, stack_used=64)
+    at = ffi.new("uint32_t *")
+
+    def added(image: Image, policy: int = 0) -> tuple[str, bool]:
+        host = ffi.gc(lib.lpn_host_new(64, 32, 10_000), lib.lpn_host_free)
+        lib.lpn_host_policy(host, policy)
+        raw = image.to_bytes()
+        return ffi.string(lib.lpn_error_name(lib.lpn_host_add(host, raw, len(raw), at))).decode(), lib.lpn_host_certified(host, 0)
+
+    assert added(image) == ("ok", True)
+    bad = replace(image, certificate=image.certificate[:-1])
+    assert added(bad) == ("certificate refused", False)
+    assert added(bad, 2) == ("ok", False)
+    none = replace(image, certificate=b"", flags=Flag.CLEAN32)
+    assert added(none) == ("ok", False)
+    assert added(none, 1) == ("no certificate, and this node asks for one", False)
+    changed = text[:-8] + struct.pack("<BBhi", 0x71, 0x20, 0, 0) + text[-8:]
+    assert added(replace(image, text=changed))[0] == "certificate refused"

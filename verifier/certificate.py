@@ -1,0 +1,177 @@
+"""The certificate's format: what holds at each label of a container, as bytes. docs/certificate.md describes it,
+runtime/engine/certificate.c reads it; certify.py finds what to write.
+"""
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field, replace
+
+VERSION = 1
+NUMBER, PKT, LOW, CTX, STACK, REC, STATE, OUT, RODATA, DATA = range(1, 11)
+KINDS = {"pkt": PKT, "ctx": CTX, "stack0": STACK, "rec": REC, "state": STATE, "out": OUT, "rodata": RODATA, "data": DATA}
+LENGTH, FIRST = 1, 2                                  # symbols: the packet's length; the first that a label names
+M32, MAX_OFFSET, BOTTOM = 0xFFFFFFFF, 1 << 17, 512    # BOTTOM: r10's offset from the start of the whole stack
+HAS_LENGTH, HAS_SHARED, HAS_LOOP, HAS_FRAME = 1 << 10, 1 << 11, 1 << 12, 1 << 13
+CURSOR_END = 4095                                     # of form 10
+STRIDE = 8                                            # labels for each entry of the index
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value: somewhere in lo..hi, lo plus a multiple of `step`, with `room` bytes of packet behind it (None: not known). Or, if
+    `ref` is not 0, symbol `ref` + `off`."""
+    kind: int
+    lo: int = 0
+    hi: int = 0
+    step: int = 1
+    room: int | None = None
+    ref: int = 0
+    off: int = 0
+
+
+ANY = Given(NUMBER, 0, M32)
+
+
+@dataclass
+class Label:
+    """What holds before the instruction at slot `pc`."""
+    pc: int
+    cost: int
+    length: int = 0
+    shared: list[Given] = field(default_factory=list) # symbols FIRST and on; the first are counters of the loops around
+    loop: int = 0                                     # the innermost, counted from 1
+    regs: dict[int, Given] = field(default_factory=dict)
+    slots: dict[int, Given] = field(default_factory=dict)   # by place: word of the stack, + 128 for two
+    written: frozenset[int] = frozenset()             # bytes, counted from the lowest in use
+
+    def copy(self) -> Label:
+        return replace(self, shared=list(self.shared), regs=dict(self.regs), slots=dict(self.slots))
+
+
+@dataclass(frozen=True)
+class LoopRow:
+    """A loop: the slot of its head, the loop around it, what the counter moves by in each turn, the most a turn costs."""
+    head: int
+    parent: int
+    step: int
+    body: int
+
+
+def varint(n: int) -> bytes:
+    """A number of 32 bits."""
+    out = bytearray()
+    n &= M32
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    return bytes(out) + bytes([n])
+
+
+def zigzag(n: int) -> bytes:
+    return varint(n << 1 if n >= 0 else (-n << 1) - 1)
+
+
+def value(g: Given) -> bytes:
+    """A value in its shortest form."""
+    def form(n: int, *rest: bytes) -> bytes:
+        return bytes([n << 4 | g.kind]) + b"".join(rest)
+    if g.ref:
+        return form(11) if (g.ref, g.off) == (LENGTH, 0) else form(6, bytes([g.ref]), zigzag(g.off))
+    if g.room is None and g.step == 1:
+        if (g.lo, g.hi) == (0, M32 if g.kind == NUMBER else 0):
+            return form(0)
+        if g.lo == g.hi:
+            return form(1, varint(g.lo))
+        if g.lo == 0 and g.hi in (0xFF, 0xFFFF, 1):
+            return form({0xFF: 7, 0xFFFF: 8, 1: 9}[g.hi])
+    bounds = varint(g.lo) + varint(g.hi - g.lo)
+    if g.room is None:
+        return form(2, bounds) if g.step == 1 else form(4, bounds, bytes([g.step]))
+    if g.step == 1:
+        return form(10, zigzag(g.room)) if (g.lo, g.hi) == (0, CURSOR_END) else form(3, bounds, zigzag(g.room))
+    return form(5, bounds, zigzag(g.room), bytes([g.step]))
+
+
+def frame(label: Label) -> bytes:
+    """The stack's part of a label; empty when there is nothing to say."""
+    if not label.slots and not label.written:
+        return b""
+    out = [varint(len(label.slots))] + [bytes([place]) + value(g) for place, g in sorted(label.slots.items())]
+    runs: list[list[int]] = []
+    for at in sorted(label.written):
+        if runs and runs[-1][1] == at:
+            runs[-1][1] += 1
+        else:
+            runs.append([at, at + 1])
+    out.append(varint(len(runs)))
+    before = 0
+    for start, end in runs:
+        out.append(varint(start - before) + varint(end - start))
+        before = end
+    return b"".join(out)
+
+
+def body(label: Label, frame_number: int) -> bytes:
+    """A label without its slot."""
+    bits = sum(1 << r for r in label.regs)
+    parts = []
+    if label.length:
+        bits |= HAS_LENGTH
+        parts.append(varint(label.length))
+    if label.shared:
+        bits |= HAS_SHARED
+        parts += [varint(len(label.shared)), *(value(replace(g, kind=NUMBER)) for g in label.shared)]
+    if label.loop:
+        bits |= HAS_LOOP
+        parts.append(bytes([label.loop]))
+    if frame_number:
+        bits |= HAS_FRAME
+        parts.append(varint(frame_number))
+    parts += [value(g) for _, g in sorted(label.regs.items())]
+    return varint(label.cost) + struct.pack("<H", bits) + b"".join(parts)
+
+
+@dataclass
+class Certificate:
+    """`symbols`, `shared`, `slots`: how many the checker must have room for. `cost`: most instructions of a run."""
+    symbols: int
+    shared: int
+    slots: int
+    cost: int
+    labels: list[Label]
+    loops: list[LoopRow]
+
+    def begin(self, stride: int, frames: int) -> bytes:
+        head = bytes([VERSION, self.symbols, self.shared, self.slots]) + varint(self.cost) + varint(len(self.labels))
+        return head + varint(stride) + varint(len(self.loops)) + varint(frames) if self.labels else head
+
+    def loop_rows(self) -> bytes:
+        return b"".join(struct.pack("<HBbI", r.head, r.parent, r.step, r.body) for r in self.loops)
+
+    def to_bytes(self, stride: int = STRIDE) -> bytes:
+        """The certificate; ValueError when it is too large for its own offsets."""
+        frames: dict[bytes, int] = {}
+        for label in self.labels:
+            if content := frame(label):
+                frames.setdefault(content, len(frames) + 1)
+        head = self.begin(stride, len(frames))
+        groups = -(-len(self.labels) // stride)
+        at = len(head) + 4 * groups + 8 * len(self.loops) + 2 * len(frames)
+        index, rows, before = [], [], 0
+        for i, label in enumerate(self.labels):
+            content = body(label, frames.get(frame(label), 0))
+            if i % stride == 0:
+                index.append((label.pc, at))
+            else:
+                content = varint(label.pc - before) + content
+            before = label.pc
+            rows.append(content)
+            at += len(content)
+        offsets = []
+        for content in frames:
+            offsets.append(at)
+            at += len(content)
+        if at > 0xFFFF:
+            raise ValueError("the certificate has more than 65535 bytes")
+        return b"".join([head, *(struct.pack("<HH", *row) for row in index), self.loop_rows(),
+                         *(struct.pack("<H", offset) for offset in offsets), *rows, *frames])
