@@ -1,6 +1,7 @@
 """Certificates: what the verifier accepts gets one, what is forged is refused, and each condition of the checker counts."""
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import struct
@@ -113,9 +114,10 @@ def killed(one: Checker, fault: int, everything: list[Pair], truth: list[bool]) 
     """In a process of its own: a checker with a fault may read or write anywhere, or never end."""
     child = os.fork()
     if child == 0:
-        signal.alarm(20)
+        faulthandler.disable()
+        signal.alarm(5)
         one.lib.lpn_check_fault = fault
-        os._exit(int(one.verdicts(everything) == truth))
+        os._exit(int(all((one.refusal(pair) == 0) == true for pair, true in zip(everything, truth))))
     return os.waitpid(child, 0)[1] >> 8 != 1
 
 

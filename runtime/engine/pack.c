@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /* The node form of a bundle: its frame is parsed, then its parts become a set, in memory that the caller gives. */
 #include "bytes.h"
+#include "certificate.h"
 #include "lpn_pack.h"
 
 enum { HEADER = 40, FORMAT = 1 };
@@ -301,6 +302,13 @@ static int build_modules(builder *b)
         }
         if (error == LPN_OK) {
             error = lpn_container_init(&b->container[i], at, size, data, image.data_size, &b->fault->pc);
+        }
+        if (error == LPN_OK) {      /* the checker works in what is not taken yet */
+            error = lpn_container_certify(&b->container[i], LPN_POLICY_TRUST_CHECKER, b->memory + b->used, b->size - b->used, &b->fault->pc);
+            if (b->container[i].refusal == LPN_REFUSE_MEMORY) {
+                b->used += LPN_CERTIFICATE_WORK;
+                return no_memory(b);
+            }
         }
         if (error != LPN_OK) {
             return fail(b->fault, "module", i, error);
