@@ -287,7 +287,8 @@ def build(text: bytes, profile: ContextDescriptor) -> Graph:
         for start, code in blocks[entry].items():
             size += len(code)
             if size > MAX_EXPANDED:
-                raise Violation(38, None, f"more than {MAX_EXPANDED} instructions after inlining local calls", "call large functions from fewer places")
+                raise Violation(38, None, f"more than {MAX_EXPANDED} instructions after inlining local calls", "call large functions from fewer places",
+                                "each call is analysed with what its caller knows, so each needs a copy")
             made[start] = Node(len(nodes), code, depth)
             nodes.append(made[start])
         for node in list(made.values()):
@@ -391,6 +392,7 @@ def _find_loops(graph: Graph) -> None:
         loop.parent = loop.head.loop
         loop.depth = 1 + (loop.parent.depth if loop.parent else 0)
         if loop.depth > MAX_NESTING:
-            raise Violation(38, loop.head.first, f"loops are nested more than {MAX_NESTING} deep", "nest fewer")
+            raise Violation(38, loop.head.first, f"loops are nested more than {MAX_NESTING} deep", "nest fewer",
+                            f"with two turns each the innermost would turn 2^{MAX_NESTING} times")
         for node in loop.body:
             node.loop = loop

@@ -23,7 +23,7 @@ def s32(x: int) -> int:
     return x - (1 << 32) if x & S32 else x
 
 
-CACHED = 1 << 15                                      # results remembered of each operation: programs ask the same things again
+CACHED = 1 << 14                                      # results remembered of each operation: programs ask the same things again
 
 
 class Num:

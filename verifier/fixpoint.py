@@ -19,11 +19,13 @@ WIDEN_AFTER, GIVE_UP_AFTER, NARROWINGS = 2, 60, 2
 
 
 class Fixpoint:
-    def __init__(self, graph: Graph, machine: Machine, max_steps: int):
+    def __init__(self, graph: Graph, machine: Machine, max_steps: int, max_facts: int):
         self.graph, self.machine = graph, machine
         self.invariant: dict[Node, State] = {}
         self.out: dict[tuple[Node, int], State | None] = {}   # what leaves along an edge; None: never taken
         self.steps, self.max_steps = 0, max_steps
+        self.facts, self.max_facts = 0, max_facts             # of the states that are kept
+        self.kept: dict[Node, int] = {}                       # node -> of these, its own
         self.entry = entry_state(machine.profile.max_packet)
         self.incoming: dict[Node, list[tuple[Node, int]]] = {n: [] for n in graph.nodes}
         for node in graph.nodes:
@@ -108,6 +110,12 @@ class Fixpoint:
         if known is not None and known == s:          # nothing new: what leaves is what left
             return
         self.invariant[node] = s
+        facts = s.facts() * (1 + len(node.succs))
+        self.facts += facts - self.kept.get(node, 0)
+        self.kept[node] = facts
+        if self.facts > self.max_facts:
+            raise Violation(38, node.first, f"the analysis keeps more than {self.max_facts} facts", "make the program smaller, or use less stack in it",
+                            f"with {len(self.graph.nodes)} blocks, of which each keeps what is known before it, it would take too much memory")
         for i, after in enumerate(self.transfer(node, s)):
             before = self.out.get((node, i))
             if after is None or before is None or before != after:

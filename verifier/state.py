@@ -89,6 +89,10 @@ class State:
                                  and self.frames == other.frames and self.defs == other.defs and self.strides == other.strides
                                  and self.lines == other.lines and self.scaled == other.scaled and self.shifted == other.shifted)
 
+    def facts(self) -> int:
+        """How much is known: what memory the state takes."""
+        return 11 + len(self.vars) + len(self.diff) + len(self.defs) + len(self.lines) + sum(len(f.slots) for f in self.frames)
+
     # Numbers -------------------------------------------------------------------------------------
     def num(self, v: Value) -> d.Num:
         """The number (or offset) a value stands for."""

@@ -17,6 +17,7 @@ from .transfer import Machine
 
 MAX_INSNS = 1_000_000                                 # rule 34: executed instructions in the worst case
 MAX_STEPS = 200_000                                   # rule 38: instructions analysed, counted as often as visited
+MAX_FACTS = 1_200_000                                 # rule 38: facts kept at a time, about 100 bytes each
 SHOWN = 12                                            # steps of a path that a message shows
 
 
@@ -43,6 +44,7 @@ class Report:
     helpers: list[int] = field(default_factory=list)  # called, by number
     wcet_cycles: int | None = None
     analysis_steps: int = 0
+    analysis_facts: int = 0                           # kept at the end
 
     def as_dict(self) -> dict:
         return asdict(self)
@@ -80,7 +82,7 @@ def line_of(line_map, slot):
 
 def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
             state_size: int = 0, helpers=None, line_map=None, contexts: tuple[str, ...] = (), sections: Iterable[Section] = (),
-            max_insns: int = MAX_INSNS, max_steps: int = MAX_STEPS) -> tuple[Report, Analysis | None]:
+            max_insns: int = MAX_INSNS, max_steps: int = MAX_STEPS, max_facts: int = MAX_FACTS) -> tuple[Report, Analysis | None]:
     """As `verify`, with the invariants when the container is accepted."""
     profile = replace(profile, contexts=tuple(contexts) or profile.contexts)
     profile = profile.with_sizes(rodata=rodata, data=data, rec=record_size, state=state_size)
@@ -91,7 +93,7 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
         graph = cfg.build(text, profile)
         report.insns = len(graph.insns)
         machine = Machine(profile, _helpers(helpers))
-        fix = Fixpoint(graph, machine, max_steps)
+        fix = Fixpoint(graph, machine, max_steps, max_facts)
         fix.run()
         fix.check()
         report.stack = sum((used + 7) // 8 * 8 for used in machine.stack_used.values())
@@ -112,7 +114,7 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
             report.lines = [line for i, line in enumerate(lines) if line is not None and (not i or line != lines[i - 1])]
         report.analysis_steps = fix.steps if fix else 0
         return report, None
-    report.accepted, report.analysis_steps = True, fix.steps
+    report.accepted, report.analysis_steps, report.analysis_facts = True, fix.steps, fix.facts
     report.clean32, report.wide = not machine.wide_slots, sorted(machine.wide_slots)
     report.helpers = sorted({i.imm for i in graph.insns.values() if i.is_call and not i.is_local_call})
     return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.constants, fix.out, fix.made_at)
@@ -165,14 +167,14 @@ def _product(loops: list[Bound]) -> str:
 
 def verify(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
            state_size: int = 0, helpers=None, line_map=None, contexts: tuple[str, ...] = (), sections: Iterable[Section] = (),
-           max_insns: int = MAX_INSNS, max_steps: int = MAX_STEPS) -> Report:
+           max_insns: int = MAX_INSNS, max_steps: int = MAX_STEPS, max_facts: int = MAX_FACTS) -> Report:
     """Judge a text section under a context descriptor.
 
     `rodata`, `data`, `record_size`, `state_size`: sizes of these regions in bytes. `helpers`: rows of compiler/helpers.py (the default) or HelperSpec.
     `line_map`: rows (slot, file, line) in any order. `contexts`: where the container runs (rule 31). `sections`: of the file it is from (rule 12).
-    `max_insns`: most executed instructions (rule 34); `max_steps`: effort (rule 38)."""
+    `max_insns`: most executed instructions (rule 34); `max_steps`, `max_facts`: effort and memory (rule 38)."""
     return analyse(text, profile, rodata=rodata, data=data, record_size=record_size, state_size=state_size,
-                   helpers=helpers, line_map=line_map, contexts=contexts, sections=sections, max_insns=max_insns, max_steps=max_steps)[0]
+                   helpers=helpers, line_map=line_map, contexts=contexts, sections=sections, max_insns=max_insns, max_steps=max_steps, max_facts=max_facts)[0]
 
 
 def render(report: Report, color: bool = False, source: dict[str, list[str]] | None = None, name: str = "container") -> str:
