@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent / "verifier"))
 import cases                                                       # noqa: E402
 import classes                                                     # noqa: E402
 
+import lpn.verifier                                                # noqa: E402
 from lpn.compiler.asm import assemble                              # noqa: E402
 from lpn.verifier import FEMTO, LPN, RULES, XDP, render, verify    # noqa: E402
 from lpn.verifier.verify import path_text                          # noqa: E402
@@ -37,6 +38,22 @@ def test_every_class_of_mistakes_has_programs():
     accepted = {name for case in CASES if case.expect == "accept" for name in case.classes}
     assert [name for name in classes.ALL if name not in refused] == []
     assert [name for name in classes.ALL if name not in accepted] == []
+
+
+# What only a mistake in the verifier itself, or a program far larger than a test's, leads to.
+INTERNAL = ("the loops are too many and too large", "no invariant of the loop was found", "the invariant found is not one", "an unknown has two meanings",
+            "the instruction makes too many unknowns", "a pointer to a callee's frame outlives it", "is compared\", \"bound it first\"")
+
+
+def test_every_message_is_tested():
+    """Each place of the verifier that says a rule is broken is reached by a case, whose file has the exact text."""
+    with cases.reached() as reached:
+        for case in CASES:
+            if case.expect != "accept":
+                case.run()
+    source = {path.name: path.read_text().splitlines() for path in Path(lpn.verifier.__file__).parent.glob("*.py")}
+    missed = [f"{file}:{line}: {source[file][line - 1].strip()}" for file, line in sorted(cases.sites() - reached)]
+    assert [text for text in missed if not any(known in text for known in INTERNAL)] == []
 
 
 def test_every_refusal_says_what_could_happen_or_on_which_path():

@@ -240,7 +240,8 @@ def _functions(insns: dict[int, Instruction]) -> dict[int, set[int]]:
                     raise Violation(32, slot, f"the function at slot {target} calls itself", "use a loop with a counter",
                                     f"on the way {' -> '.join(map(str, chain[chain.index(target):]))} -> {target} every call takes more stack")
                 if len(chain) > 4 * MAX_DEPTH:
-                    raise Violation(32, slot, f"calls are more than {MAX_DEPTH} deep", "call fewer functions from one another")
+                    raise Violation(32, slot, f"calls are more than {MAX_DEPTH} deep", "call fewer functions from one another",
+                                    "the engine has room for no more frames")
                 top = max(top, 1 + height(target, chain + (target,)))
             heights[entry] = top
         return heights[entry]

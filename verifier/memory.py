@@ -65,7 +65,8 @@ class Memory:
         lo, hi = s.offsets(at)
         verb = "writes" if write else "reads"
         if write and not self.profile.packet_write:
-            self.fail(22, slot, "writes to the packet, which is read-only here")
+            self.fail(22, slot, "writes to the packet, which is read-only here", "change a copy on the stack or in the output",
+                      "others may still read the packet")
         if lo < -self.profile.headroom:
             self.fail(19, slot, f"{verb} {count(size)} at packet offset {spread(lo, hi)}, which may lie before the packet",
                       "compare the cursor with the packet's start, or add an unsigned number to it",
@@ -141,14 +142,16 @@ class Memory:
             return self.fresh(s, slot, d.sign_extend(value, 8 * size) if signed else value)
         if value is not None and signed:
             if value.kind != NUMBER:
-                self.fail(25, slot, "a signed load of a pointer")
+                self.fail(25, slot, "a signed load of a pointer", "load it without extending its sign",
+                          "the number would show where the region lies")
                 return None
             return self.fresh(s, slot, d.sign_extend(s.num(value), 8 * size))
         return value
 
     def _load_context(self, s: State, at: Value, size: int, slot: int):
         if at.sym:
-            self.fail(21, slot, "the context is read at a variable offset", "read each slot at its own offset")
+            self.fail(21, slot, "the context is read at a variable offset", "read each slot at its own offset",
+                      f"it could be at offset {s.offsets(at)[0]} or at {s.offsets(at)[1]}")
             return d.of_size(size)
         field = self.profile.field_at(at.off)
         if field and field.kind != "scalar" and (at.off, size) == (field.offset, field.width):
@@ -217,7 +220,8 @@ class Memory:
 
     def _store_context(self, at: Value, size: int, slot: int) -> None:
         if at.sym:
-            self.fail(21, slot, "the context is written at a variable offset", "write each slot at its own offset")
+            self.fail(21, slot, "the context is written at a variable offset", "write each slot at its own offset",
+                      "one of the offsets may be a pointer's")
             return
         for off in range(at.off, at.off + size):
             f = self.profile.field_at(off)

@@ -4,10 +4,10 @@
     profile: lpn | femto | xdp          (lpn if absent)
     class: group/name, ...              of classes.py
     sizes: rodata=8 record_size=16      keyword arguments of verify()
-    options: max_steps=5                likewise; slots=9: jumps to the next instruction go ahead until the text has so many
+    options: max_steps=5                likewise; packet_write=0: the packet is read-only; slots=9: jumps to the next instruction go ahead until the text has so many
     sections: text@64+16 data@80+8w     of the file that the text is from (rule 12): name, place, size, w if writable
     contexts: isr, radio                where the container runs (rule 31)
-    helpers: 9=find:nullable:entry      a helper instead of the project's
+    helpers: 9=find:nullable:entry      a helper instead of the project's; or changes_packet, or region:NAME for what it takes
     broken: 16                          the rule the message names, if it is not the file's
     expect: accept | the exact message
     example: the exact text             what could happen; absent: none is given
@@ -16,12 +16,17 @@
 """
 from __future__ import annotations
 
+import ast
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lpn.compiler.asm import assemble
-from lpn.verifier import PROFILES, HelperSpec, Region, Report, Section, verify
+from lpn import verifier
+from lpn.verifier import PROFILES, HelperSpec, Region, Report, Section, Violation, verify
 
 HEADERS = ("profile", "class", "sizes", "options", "sections", "contexts", "helpers", "broken", "expect", "example", "path")
 
@@ -44,11 +49,14 @@ class Case:
         options = {k: int(v) for k, v in (w.split("=") for w in words)}
         if "contexts" in self.headers:
             profile = replace(profile, contexts=tuple(self.headers["contexts"].split(", ")))
+        if not options.pop("packet_write", 1):
+            profile = replace(profile, packet_write=False)
         if "helpers" in self.headers:
             number, what = self.headers["helpers"].split("=")
             name, kind, *rest = what.split(":")
+            args = (("region", rest[0]),) if kind == "region" else ()
             ret = ("nullable", rest[0], 8) if kind == "nullable" else "u32"
-            options["helpers"] = [HelperSpec(int(number), name, (), ret, changes_packet=kind == "changes_packet")]
+            options["helpers"] = [HelperSpec(int(number), name, args, ret, changes_packet=kind == "changes_packet")]
             profile = replace(profile, regions={**profile.regions, "entry": Region(8)})
         if "sections" in self.headers:
             found = re.findall(r"(\w+)@(\d+)\+(\d+)(w?)", self.headers["sections"])
@@ -75,3 +83,34 @@ def read(path: Path) -> list[Case]:
 
 def all_cases() -> list[Case]:
     return [case for path in sorted(Path(__file__).parent.joinpath("rules").glob("*.txt")) for case in read(path)]
+
+
+# Messages ------------------------------------------------------------------------------------------
+def sites() -> set[tuple[str, int]]:
+    """Every place of the verifier that says a rule is broken: (file, line of the call)."""
+    out = set()
+    for path in Path(verifier.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and (getattr(node.func, "id", "") == "Violation" or getattr(node.func, "attr", "") == "fail"):
+                out.add((path.name, node.lineno))
+    return out
+
+
+@contextmanager
+def reached() -> Iterator[set[tuple[str, int]]]:
+    """The places among them from which violations came in the meantime."""
+    out: set[tuple[str, int]] = set()
+    made = Violation.__init__
+
+    def noted(self, *args, **more):
+        frame = sys._getframe(1)
+        while frame.f_code.co_name in ("fail", "noted"):
+            out.add((Path(frame.f_code.co_filename).name, frame.f_lineno))
+            frame = frame.f_back
+        out.add((Path(frame.f_code.co_filename).name, frame.f_lineno))
+        made(self, *args, **more)
+    Violation.__init__ = noted
+    try:
+        yield out
+    finally:
+        Violation.__init__ = made
