@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +26,7 @@ from lpn.runtime.kernel import KernelRejected
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import verify
 
+from . import fuzz_time
 from .build import BuildError, Compiled, compile_program
 from .fuzz_reduce import reduce_text
 from .generate import Choose, Program, RandomChoose
@@ -71,16 +72,20 @@ class Refused(Failure):
 
 @dataclass
 class Case:
-    """A program with what the control plane gives it, and packets with their meta."""
+    """A program with what the control plane gives it, and packets with their meta. `following`: the text of a version that takes
+    over in the middle of them; `events`: of an event file for a node."""
 
     program: Program
     packets: list[tuple[bytes, dict[str, int]]] = field(default_factory=list)
+    following: str = ""
+    events: str = ""
 
     def save(self, folder: Path, name: str, note: str = "") -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.lpn").write_text(f"// {note}\n{self.program.text}" if note else self.program.text, encoding="utf-8")
+        more = {key: text for key, text in (("following", self.following), ("events", self.events)) if text}
         (folder / f"{name}.json").write_text(json.dumps({
-            "tables": self.program.tables, "lossless": self.program.lossless,
+            "tables": self.program.tables, "lossless": self.program.lossless, **more,
             "packets": [{"frame": frame.hex(), "meta": meta} for frame, meta in self.packets]}, indent=1) + "\n", encoding="utf-8")
         return folder / f"{name}.lpn"
 
@@ -89,7 +94,7 @@ def load_case(path: Path) -> Case:
     """A saved case: NAME.lpn with NAME.json beside it."""
     data = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     return Case(Program(path.read_text(encoding="utf-8"), data.get("tables", {}), data.get("lossless", False)),
-                [(bytes.fromhex(p["frame"]), p.get("meta", {})) for p in data["packets"]])
+                [(bytes.fromhex(p["frame"]), p.get("meta", {})) for p in data["packets"]], data.get("following", ""), data.get("events", ""))
 
 
 # ---------------------------------------------------------------- making cases
@@ -97,7 +102,12 @@ def load_case(path: Path) -> Case:
 def make_case(seed: int, packets: int) -> Case:
     """The program of this number, and packets for it. Every eighth program is lossless."""
     choose = RandomChoose(seed)
-    return add_packets(Case(Generator(choose, seed % 8 == 7).program()), choose, packets)
+    return add_packets(new_case(seed, choose), choose, packets)
+
+
+def new_case(seed: int, choose: Choose) -> Case:
+    generator = Generator(choose, seed % 8 == 7)
+    return Case(generator.program(), following=generator.following)
 
 
 def add_packets(case: Case, choose: Choose, packets: int) -> Case:
@@ -114,6 +124,8 @@ def add_packets(case: Case, choose: Choose, packets: int) -> Case:
                 meta["event"] = choose.number(0, 2)
         takes = any(isinstance(module, ast.Parser) for module in program.hooks[hook].chain)
         case.packets.append((source.packet(choose) if takes else b"", meta))
+    if packets and choose.chance(1, 2 if any(hook.timed for hook in program.hooks) else 24) and "extern" not in case.program.text:
+        case.events = fuzz_time.script(choose, program, [frame for frame, _ in case.packets])
     return case
 
 
@@ -237,7 +249,7 @@ def split_meta(meta: dict[str, int]) -> tuple[int | None, dict[str, int]]:
     return meta.get("hook"), {name: value for name, value in meta.items() if name != "hook"}
 
 
-def run_case(case: Case, variants: Iterable[Variant] = VARIANTS, tally: Counter | None = None, prove: int = 0) -> None:
+def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter | None = None, prove: int = 0) -> None:
     """Raises Failure at the first disagreement; Refused if the compiler cannot do a part of the program yet. `prove`: the lowest
     level whose containers the verifier judges."""
     tally = tally if tally is not None else Counter()
@@ -288,6 +300,22 @@ def run_case(case: Case, variants: Iterable[Variant] = VARIANTS, tally: Counter 
                 raise Failure("state differs", f"{variant}: {decl.name}: reference {rows}, {variant} {after[decl]}")
     if refused is not None and not built:
         raise refused
+    over_time(case, program, variants, tally)
+
+
+def over_time(case: Case, program: ast.Program, variants: Sequence[Variant], tally: Counter) -> None:
+    """What takes more than packets, where the case has it: events for a node, a version that takes over."""
+    if not any(variant.engine == "engine" for variant in variants):
+        return
+    try:
+        if case.events and (said := fuzz_time.run_events(case, program, len(case.events) % 2 == 1, tally)) is not None:
+            raise Failure("nodes differ", said)
+        if case.following and (said := fuzz_time.run_swap(case, program, checked(case.following), told, tally, EXTERNS)) is not None:
+            raise Failure("versions differ", said)
+    except (DiagnosticError, BuildError) as error:
+        raise Refused("compiler refuses", str(error)) from error
+    except EngineError as error:
+        raise Failure("engine refuses", str(error)) from error
 
 
 def run_kernel(case: Case, tally: Counter | None = None) -> None:
@@ -349,7 +377,7 @@ def reduce_case(case: Case, failure: Failure, variants: Sequence[Variant] = VARI
     variants = [v for v in variants if f"{v}:" in str(failure) or f"{v} " in str(failure)] or list(variants)
 
     def fails(packets: list, program: Program = case.program) -> bool:
-        return time.monotonic() < end and shows(Case(program, packets), failure, variants, kernel)
+        return time.monotonic() < end and shows(Case(program, packets, case.following, case.events), failure, variants, kernel)
 
     packets = case.packets
     for some in ([], *([p] for p in packets)):
@@ -373,4 +401,4 @@ def reduce_case(case: Case, failure: Failure, variants: Sequence[Variant] = VARI
                 packets = tried
                 frame, meta = simpler
                 break
-    return Case(program, packets)
+    return Case(program, packets, case.following, case.events)

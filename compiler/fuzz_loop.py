@@ -20,9 +20,8 @@ from lpn.lang.instances import walk
 from lpn.runtime.engines import EngineUnavailable
 from lpn.runtime.kernel import KernelRejected
 
-from .fuzz import VARIANTS, Case, Failure, Refused, Variant, add_packets, checked, load_case, reduce_case, run_case, run_kernel
+from .fuzz import VARIANTS, Case, Failure, Refused, Variant, add_packets, checked, load_case, new_case, reduce_case, run_case, run_kernel
 from .generate import Program, RandomChoose
-from .generate_modules import Generator
 from .output import write_files
 
 ENGINES = ("engine", "rbpf", "kernel", "m3")
@@ -147,7 +146,7 @@ class Loop:
     def program(self, seed: int) -> None:
         choose = RandomChoose(seed)
         try:
-            case = Case(Generator(choose, seed % 8 == 7).program())
+            case = new_case(seed, choose)
         except Exception as problem:
             self.failed(seed, Failure(f"generator stumbles {type(problem).__name__}", str(problem)), Case(Program("", {}, False)))
             return

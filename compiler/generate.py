@@ -207,7 +207,7 @@ class Context:
                 out += self.headers[text].values(text, self.assigns(text))
         for register in self.registers:
             base = f"{register.name}[1]" if register.size > 1 else f"{register.name}[0]" if register.size else register.name
-            writes = self.place in ("processor", "action", "timing")
+            writes = self.place in ("processor", "action", "timing", "migrate")
             if isinstance(register.cell, StructInfo):
                 out += register.cell.values(base, writes)
             else:

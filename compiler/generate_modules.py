@@ -23,12 +23,17 @@ class Generator(Codecs, Parts):
         self.processors: list[PartInfo] = []
         self.sets: list[tuple[str, Ty]] = []    # value sets of Rx
         self.global_actions: list[FunctionInfo] = []
+        self.kept: list[RegisterInfo] = []      # persistent registers
+        self.following = ""                     # another version, which takes over while packets come
         self.sends = self.radios = False
         self.completing: list[str] = []         # buffers whose content has a chain of its own
 
     def program(self) -> Program:
         c = self.choose
         text: list[str] = []
+        if c.chance(1, 16):
+            text.append("import std.checksum;")
+            self.functions.append(FunctionInfo("not_zero", bit(16), (("", bit(16)),)))
         for at in range(c.number(0, 2)):
             info, line = self.enum(at)
             self.enums.append(info)
@@ -37,7 +42,9 @@ class Generator(Codecs, Parts):
             ty = self.scalar(64)
             value = self.constant(ty)
             self.constants.append(Value(f"K{at}", ty))
-            text.append(f"const {ty} K{at} = {value};")
+            named = c.chance(1, 4)
+            text += [f"typedef {ty} T{at};"] if named else []
+            text.append(f"const {f'T{at}' if named else ty} K{at} = {value};")
         for at in range(c.number(0, 2)):
             struct = StructInfo(f"S{at}", tuple((f"s{n}", self.scalar(128 if c.chance(1, 6) else 64)) for n in range(c.number(1, 3))))
             self.structs.append(struct)
@@ -46,7 +53,9 @@ class Generator(Codecs, Parts):
         if self.errors:
             text.append(f"error {{ {', '.join(self.errors)} }}")
         for _ in range(c.number(0, 2)):
-            text.append(("persistent " if c.chance(1, 6) else "") + self.register(self.registers, "R"))
+            kept = c.chance(1, 6)
+            text.append(("persistent " if kept else "") + self.register(self.registers, "R"))
+            self.kept += self.registers[-1:] if kept else []
         self.externs = not self.lossless and c.chance(1, 12)
         if self.externs:
             text.append("extern bit<16> sample(bit<32> x, bit<8> y) cost 20 in { radio, net };")
@@ -88,7 +97,10 @@ class Generator(Codecs, Parts):
         timed = timed and not self.completing
         if timed:
             text += self.timing()
-        text += ["protocol Random version 1 {", *indent(self.bindings(chain, timed)), "}"]
+        bindings = indent(self.bindings(chain, timed))
+        if self.kept:
+            self.following = "\n".join([*text, *self.migrate(), "protocol Random version 2 {", *bindings, "}"]) + "\n"
+        text += ["protocol Random version 1 {", *bindings, "}"]
         return Program("\n".join(text) + "\n", self.given, self.lossless)
 
     # ------------------------------------------------------------ declarations

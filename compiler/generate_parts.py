@@ -118,6 +118,25 @@ class Parts(Tables):
 
     # ------------------------------------------------------------ time
 
+    def migrate(self) -> list[str]:
+        """What the second version of a program has besides: a register of its own, and mostly a block that fills registers from
+        those of the first one."""
+        c = self.choose
+        fresh, old = RegisterInfo(self.fresh("R"), self.scalar(64)), []
+        ctx = Context("migrate", registers=[*self.registers, fresh])
+        for r in self.kept:                                     # type: ignore[attr-defined]
+            cell = r.cell if isinstance(r.cell, Ty) else r.cell.name
+            old.append(f"register<{cell}>{f'[{r.size}]' if r.size else ''} {r.name};")
+            base = f"old.{r.name}" + (f"[{c.number(0, r.size - 1)}]" if r.size else "")
+            ctx.values += [Value(base, r.cell)] if isinstance(r.cell, Ty) else r.cell.values(base, False)
+        lines = [f"register<{fresh.cell}> {fresh.name};"]
+        if not c.chance(3, 4):
+            return lines
+        body = [f"{fresh.name} = {self.expr(fresh.cell, ctx, 2)};"]
+        for _ in range(c.number(0, 3)):
+            body += self.assignment(ctx)
+        return [*lines, "migrate version 1 {", *indent([*old, *body]), "}"]
+
     def timing(self) -> list[str]:
         """A block of handlers that share its registers."""
         c = self.choose
@@ -144,6 +163,8 @@ class Parts(Tables):
             if not head.startswith("every") and any(line.startswith(head.split("(")[0] if head.startswith("on") else "slot ") for line in lines):
                 continue                        # an event, a slot, is handled once
             lines += [f"{head} {{", *indent(self.handler(ctx, 2)), "}"]
+        if c.chance(1, 3) and not any("radio." in line for line in lines):          # else each handler would need a deadline
+            lines.append("energy { radio.on <= 100 %; }")
         return ["timing Clock {", *indent(lines), "}"]
 
     def handler(self, ctx: Context, depth: int) -> list[str]:
@@ -162,6 +183,8 @@ class Parts(Tables):
         match c.number(0, 3):
             case 0:
                 return [f"radio.{c.pick(('on', 'off'))}();"]
+            case 1 if c.chance(1, 3):
+                return [f"radio.power({self.expr(Ty('int', 8), ctx, 1)});"]
             case 1:
                 return [f"radio.channel({self.expr(bit(8), ctx, 1)});"]
             case 2:

@@ -68,6 +68,10 @@ class Statements(Expressions):
             ctx.structs.append((name, struct, True))
             return [text]
         ty = self.scalar(128 if c.chance(1, 6) else 64)
+        if c.chance(1, 20):
+            value = self.constant(ty)
+            ctx.values.append(Value(name, ty))
+            return [f"const {ty} {name} = {value};"]
         init = self.expr(ty, ctx, 3) if c.number(0, 3) else ""
         ctx.values.append(Value(name, ty, True))
         return [f"{ty} {name} = {init};" if init else f"{ty} {name};"]
@@ -81,7 +85,7 @@ class Statements(Expressions):
 
     def assignment(self, ctx: Context) -> list[str]:
         c = self.choose
-        arrays = [r for r in ctx.registers if r.size] if ctx.place in ("processor", "action") else []
+        arrays = [r for r in ctx.registers if r.size] if ctx.place in ("processor", "action", "migrate") else []
         if arrays and c.chance(1, 6):
             register = c.pick(arrays)
             index = self.index(register, ctx, 2)

@@ -32,6 +32,7 @@ class Tables(Statements):
         self.buffers: list[str] = []
         if c.chance(1, 10):
             self.buffers.append(self.fresh("buf"))
+            self.paired = c.chance(1, 3)        # keys of two numbers
             self.completing.append(f"{name}.{self.buffers[0]}")             # type: ignore[attr-defined]
             lines.append(f"buffer<{c.pick((64, 16, 256))}>[{c.number(1, 3)}] {self.buffers[0]} timeout {c.number(1, 9)} s;")
         self.actions: list[tuple[str, list]] = []
@@ -62,7 +63,7 @@ class Tables(Statements):
         self.applied = tables
         body = []
         if self.buffers:                        # what nothing completes has no chain
-            body.append(f"bit<8> {self.fresh('v')} = {self.buffers[0]}.put(8w1, 16w{8 * c.number(0, 2)}, {c.pick((0, 16, 24))});")
+            body.append(f"bit<8> {self.fresh('v')} = {self.buffers[0]}.put({'(8w1, m.lqi)' if self.paired else '8w1'}, 16w{8 * c.number(0, 2)}, {c.pick((0, 16, 24))});")
         for _ in range(c.number(1, 5)):
             if self.processors and c.chance(1, 3):              # type: ignore[attr-defined]
                 body += self.apply_processor(ctx)
@@ -168,6 +169,7 @@ class Tables(Statements):
     def buffered(self, ctx: Context) -> list[str]:
         c = self.choose
         name, key, result = self.buffers[0], c.pick(("8w1", "8w2", "m.iface")), self.fresh("v")
+        key = f"({key}, m.lqi)" if self.paired else key
         offset = f"(({self.expr(bit(16), ctx, 1)}) & 24)" if c.chance(1, 2) else str(8 * c.number(0, 3))
         call = c.pick((f"put({key}, {offset}, {c.pick((0, 16, 24, 40))})", f"hold({key})", f"take({key})", f"drop({key})",
                        f"put({key}, {offset}, {c.pick((0, 16, 24, 40))})"))
