@@ -48,6 +48,8 @@ class Bits:
     """The operations on `Val`, emitted through one llvmlite builder (`self.b`)."""
 
     b: ir.IRBuilder
+    half_register = "=w,0"                      # an i32 in and out of an opaque place; without such registers "=r,0"
+    forgetful = False                           # whether memory is read anew behind an opaque place
 
     # ---- 32-bit building blocks with folding
 
@@ -340,7 +342,10 @@ class Bits:
     def opaque(self, v: ir.Value, here: bool = False) -> ir.Value:
         """The same value, of which LLVM knows nothing: it would drop the mask of a shift whose result is not used, and no
         verifier could know that. `here`: it is not moved to where more is known either."""
-        return self.b.asm(ir.FunctionType(v.type, [v.type]), "", "=r,0", [v], side_effect=here)
+        result = self.b.asm(ir.FunctionType(v.type, [v.type]), "", self.half_register if v.type == I32 else "=r,0", [v], side_effect=here)
+        if not self.forgetful and not here:
+            set.add(result.attributes, "readnone")
+        return result
 
     # ---- comparison (i1)
 
@@ -409,14 +414,14 @@ class Bits:
 
     def _load(self, base, offset: int, size: int) -> ir.Value:
         ty = {1: I8, 2: I16, 4: I32}[size]
-        v = self.b.load(self.at(base, offset), typ=ty, align=size)
+        v = self.reached(self.b.load(self.at(base, offset), typ=ty, align=size))
         return v if size == 4 else self.b.zext(v, I32)
 
     def _store(self, base, offset: int, size: int, v: ir.Value) -> None:
         ty = {1: I8, 2: I16, 4: I32}[size]
         if size != 4:
             v = ir.Constant(ty, v.constant & ((1 << 8 * size) - 1)) if is_const(v) else self.b.trunc(v, ty)
-        self.b.store(v, self.at(base, offset), align=size)
+        self.reached(self.b.store(v, self.at(base, offset), align=size))
 
     def _swap(self, v: ir.Value, size: int) -> ir.Value:
         if size == 1:
@@ -426,6 +431,10 @@ class Bits:
         if size == 2:
             return self.b.zext(self.b.bswap(self.b.trunc(v, I16)), I32)
         return self.b.bswap(v)
+
+    def reached(self, access: ir.Instruction) -> ir.Instruction:
+        """Says of a load or store which memory it reaches, where that is known."""
+        return access
 
     def load(self, base: ir.Value, offset: int, width: int, little: bool = False) -> Val:
         """The number in `width` / 8 octets at base + offset, in network or little-endian order."""

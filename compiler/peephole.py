@@ -3,20 +3,21 @@
 - `if C goto A; goto B; A:` becomes `if !C goto B`;
 - `t = x; t &= m; if t != 0 goto A` becomes `if x & m goto A` (JSET, RFC 9669 4.3), also for a sign bit moved to the top;
 - `x <<= 32; x >>= 32` becomes `wx = wx`, which clears the upper half as well and keeps to 32 bits;
-- `be64 x; x >>= 40` of a number of 32 bits, which LLVM makes of narrower swaps and a shift, is `be32 x; wx >>= 8`;
+- `be64 x; x >>= 40`, which LLVM makes of narrower swaps and a shift, is `be32 x; wx >>= 8`;
+- a constant that is stored needs no register (BPF_ST), and one that nothing reads no move;
 - a jump to a jump goes where that goes, a jump to `exit` is `exit`.
 """
 from __future__ import annotations
 
 from dataclasses import replace
 
-from .isa import ALU, ALU64, ALU_OPS, JMP, JMP32, JMP_OPS, X
-from .rewrite import Line, live_out, narrow_in, read, sweep, write
+from .isa import ALU, ALU64, ALU_OPS, JMP, JMP32, JMP_OPS, MODES, ST, STX, X
+from .rewrite import Line, live_out, read, reads_writes, sweep, write
 
 INVERSE = {JMP_OPS[a]: JMP_OPS[b] for pair in (("JEQ", "JNE"), ("JGT", "JLE"), ("JGE", "JLT"), ("JSGT", "JSLE"),
                                               ("JSGE", "JSLT")) for a, b in (pair, pair[::-1])}
 AND, MOV, LSH, RSH, ARSH, END = (ALU_OPS[n] for n in ("AND", "MOV", "LSH", "RSH", "ARSH", "END"))
-BE = ALU | X | END
+BE, SWAP = ALU | X | END, ALU64 | END            # the same of a little-endian machine; the second is of ISA v4
 JEQ, JNE, JSET, JSLT, JSGT = (JMP_OPS[n] for n in ("JEQ", "JNE", "JSET", "JSLT", "JSGT"))
 ROUNDS = 4
 
@@ -29,6 +30,8 @@ def improve(text: bytes, lines: list[tuple[int, str, int]]) -> tuple[bytes, list
         thread_jumps(code)
         clear_upper_halves(code)
         narrow_swaps(code)
+        code = sweep(code)
+        store_immediates(code)
         code = sweep(code)
         invert_branches(code)
         code = sweep(code)
@@ -52,6 +55,28 @@ def thread_jumps(code: list[Line]) -> None:
                 line.insn, line.target = line.target.insn, None
             elif i + 1 < len(code) and line.target is code[i + 1]:
                 line.dead = True
+
+
+def store_immediates(code: list[Line]) -> None:
+    """Constants are followed as far as there is one way to an instruction."""
+    targets = {line.target for line in code if line.target is not None}
+    known: dict[int, int] = {}
+    for line in code:
+        insn = line.insn
+        if line in targets:
+            known = {}
+        if insn.cls == STX and insn.mode == MODES["MEM"] and insn.size < 8 and insn.src in known:
+            line.insn = insn = replace(insn, op=insn.op & ~7 | ST, src=0, imm=signed32(known[insn.src]))
+        if insn.is_goto or insn.is_exit:
+            known = {}
+        writes = reads_writes(insn)[1]
+        known = {reg: value for reg, value in known.items() if not writes >> reg & 1}
+        if insn.is_alu and insn.code == MOV and not insn.uses_reg:
+            known[insn.dst] = insn.imm & 0xFFFFFFFF
+    for line, live in zip(code, live_out(code)):
+        insn = line.insn
+        if insn.is_alu and insn.code == MOV and not live >> insn.dst & 1:
+            line.dead = True
 
 
 def clear_upper_halves(code: list[Line]) -> None:
@@ -86,13 +111,13 @@ def clear_upper_halves(code: list[Line]) -> None:
 
 
 def narrow_swaps(code: list[Line]) -> None:
-    wide = [i for i, line in enumerate(code) if line.insn.op == BE and line.insn.imm == 64]
+    wide = [i for i, line in enumerate(code) if line.insn.op in (BE, SWAP) and line.insn.imm == 64]
     if not wide:
         return
     targets = {line.target for line in code if line.target is not None}
-    live, fits = live_out(code), narrow_in(code)
-    for i in wide:
-        shifts = shifts_of(code, i, targets, live) if fits[i] >> code[i].insn.dst & 1 else []
+    live = live_out(code)
+    for i in wide:                              # the upper half of x is what the shifts drop
+        shifts = shifts_of(code, i, targets, live)
         if shifts and all(code[at].insn.imm >= 32 for at in shifts):
             code[i].insn = replace(code[i].insn, imm=32)
             for at in shifts:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .isa import ALU_OPS, MODES, STX, Instruction, decode, encode
+from .isa import ALU_OPS, STX, Instruction, decode, encode
 
 
 @dataclass(eq=False)
@@ -131,45 +131,3 @@ def live_out(code: list[Line]) -> list[int]:
             if now != before[i] or live != out[i]:
                 before[i], out[i], changed = now, live, True
     return out
-
-
-def narrow_in(code: list[Line]) -> list[int]:
-    """For each instruction the registers whose upper half is zero before it, on every path."""
-    index = {line: i for i, line in enumerate(code)}
-    every = (1 << 11) - 1
-    before = [every] * len(code)
-    before[0] = 0
-    todo = [0]
-    while todo:
-        i = todo.pop()
-        after = narrow_after(code[i].insn, before[i])
-        for line in successors(code, i):
-            j = index[line]
-            if before[j] & after != before[j] or before[j] == every:
-                before[j] &= after
-                todo.append(j)
-    return before
-
-
-def narrow_after(insn: Instruction, before: int) -> int:
-    if insn.is_call:                            # helpers return 32 bits, functions whatever they like
-        return before & ~0b111111 | (not insn.is_local_call)
-    if insn.is_atomic:
-        return before & ~(1 << insn.src | 1)
-    if not (insn.is_alu or insn.is_load or insn.is_lddw):
-        return before
-    bit, move = 1 << insn.dst, insn.is_alu and insn.code == ALU_OPS["MOV"]
-    if insn.is_load:
-        narrow = insn.size < 8 and insn.mode == MODES["MEM"]
-    elif insn.is_lddw:
-        narrow = False
-    elif insn.code == ALU_OPS["END"]:
-        narrow = insn.imm < 64
-    elif not insn.is_wide:
-        narrow = True
-    elif insn.uses_reg:
-        narrow = move and insn.off == 0 and bool(before >> insn.src & 1)
-    else:
-        narrow = move and insn.imm >= 0 or insn.code == ALU_OPS["AND"] and insn.imm >= 0 \
-            or insn.code == ALU_OPS["RSH"] and (bool(before & bit) or insn.imm >= 32)
-    return before | bit if narrow else before & ~bit

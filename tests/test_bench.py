@@ -29,6 +29,29 @@ def test_all_forms_of_all_programs(comparison):
         assert forms["fused"].common() < forms["chain"].common()
 
 
+#: Fused: instruction slots, then executed on each frame. Counts may only fall.
+BUDGET = {
+    "decompress": (1485, (98, 85, 271, 262, 95, 244)),
+    "udp_rx": (1613, (133, 124, 300, 302, 130, 268)),
+    "udp_tx": (1627, (184, 184, 566, 554, 188, 937)),
+    "forward": (60, (44,)),
+}
+
+
+@pytest.mark.parametrize("name", BUDGET)
+def test_no_more_instructions_than_there_were(comparison, name):
+    form, (static, executed) = comparison.programs[name]["fused"], BUDGET[name]
+    assert form.clean32
+    assert form.instructions <= static
+    assert [(frame, c[10]) for (frame, c), most in zip(form.executed.items(), executed) if c[10] > most] == []
+
+
+def test_less_than_the_c_on_the_common_frame(comparison):
+    """Four fifths of what is published of the hand-written C."""
+    for name in ("decompress", "udp_rx", "udp_tx"):
+        assert comparison.programs[name]["fused"].common() * 5 <= bench_peers.PUBLISHED[name][1][0] * 4
+
+
 def test_counts_are_exact(comparison):
     again = bench_measure.own_forms("forward", FRAMES)
     assert {k: f.executed for k, f in again.items()} == {k: comparison.programs["forward"][k].executed for k in again}

@@ -5,6 +5,7 @@ import pytest
 
 from lpn.compiler.asm import assemble
 from lpn.compiler.disasm import disassemble
+from lpn.compiler.isa import ALU_OPS, ST, decode
 from lpn.compiler.peephole import improve
 from lpn.runtime.raw import run_raw
 
@@ -39,8 +40,9 @@ SWAPS = {
     "all of them": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nr1 >>= 32\nr0 = r1\nexit", True),
     "twice shifted": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nr2 = r1\nr2 >>= 54\nr1 >>= 36\nr0 = r2\nr0 += r1\nexit", True),
     "known from another block": ("w1 = w3\nif w3 == 8 goto B\nw1 += 1\nB: r1 = be64 r1\nr1 >>= 48\nr0 = r1\nexit", True),
-    "of 64 bits": ("r1 = be64 r1\nr1 >>= 48\nr0 = r1\nexit", False),
-    "of 64 bits on one path": ("if w3 == 8 goto B\nw1 = 1\nB: r1 = be64 r1\nr1 >>= 48\nr0 = r1\nexit", False),
+    "of 64 bits": ("r1 = be64 r1\nr1 >>= 48\nr0 = r1\nexit", True),
+    "of 64 bits on one path": ("if w3 == 8 goto B\nw1 = 1\nB: r1 = be64 r1\nr1 >>= 48\nr0 = r1\nexit", True),
+    "of ISA v4": ("r1 = bswap64 r1\nr1 >>= 48\nr0 = r1\nexit", True),
     "shifted too little": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nr1 >>= 16\nr0 = r1\nexit", False),
     "used as it is": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nr2 = r1\nr2 >>= 40\nr0 = r1\nr0 += r2\nexit", False),
     "used in another block": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nr2 = r1\nr2 >>= 40\nif w3 == 8 goto B\nr2 += r1\nB: r0 = r2\nexit", False),
@@ -54,4 +56,27 @@ def test_swaps(name):
     text = assemble(BEGIN + "*(u64 *)(r10 - 8) = r1\n" + code)
     better, _ = improve(text, [])
     assert run_raw(better).r0 == run_raw(text).r0
-    assert ("be64" not in "".join(disassemble(better))) == narrowed
+    shown = "".join(disassemble(better))
+    assert ("be64" not in shown and "bswap64" not in shown) == narrowed
+
+
+STORES = {
+    "one": ("w1 = 5\n*(u32 *)(r10 - 8) = w1\nr0 = *(u32 *)(r10 - 8)\nexit", 1, 0),
+    "two": ("w1 = -1\n*(u16 *)(r10 - 8) = w1\n*(u8 *)(r10 - 5) = w1\nr0 = *(u32 *)(r10 - 8)\nexit", 2, 0),
+    "still used": ("r1 = -7\n*(u32 *)(r10 - 8) = w1\nr0 = *(u32 *)(r10 - 8)\nr0 += r1\nexit", 1, 1),
+    "of 64 bits": ("w1 = -1\n*(u64 *)(r10 - 8) = r1\nr0 = *(u64 *)(r10 - 8)\nexit", 0, 1),
+    "behind a test": ("w1 = 5\nif w3 == 8 goto B\n*(u32 *)(r10 - 8) = w1\nB: r0 = *(u32 *)(r10 - 8)\nexit", 1, 0),
+    "where ways meet": ("w1 = 5\nif w3 == 8 goto B\nw1 = 6\nB: *(u32 *)(r10 - 8) = w1\nr0 = *(u32 *)(r10 - 8)\nexit", 0, 2),
+    "changed before": ("w1 = 5\nw1 += 1\n*(u32 *)(r10 - 8) = w1\nr0 = *(u32 *)(r10 - 8)\nexit", 0, 1),
+}
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_stores_of_constants(name):
+    code, stores, moves = STORES[name]
+    text = assemble(BEGIN + "*(u64 *)(r10 - 8) = r1\n" + code)
+    better, _ = improve(text, [])
+    assert run_raw(better).r0 == run_raw(text).r0
+    insns = decode(better)
+    assert sum(i.cls == ST for i in insns) == stores
+    assert sum(i.is_alu and i.code == ALU_OPS["MOV"] and not i.uses_reg and i.dst == 1 for i in insns) == moves

@@ -17,6 +17,7 @@ from lpn.lang.types import Bool, Meta
 
 from .expr import Expressions
 from .extract import Extracts
+from .guess import Guesses
 from .instance import Instance
 from .places import Place
 from .codec import Codecs
@@ -30,10 +31,11 @@ from .sums import Sums
 
 
 # A fused chain keeps header images of up to this many octets in variables; more would not fit the stack beside spills.
-LOCAL_IMAGES = 48
+LOCAL_IMAGES = 96
+REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
-class Lowering(Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codecs, Sums, Expressions, Statements):
+class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codecs, Sums, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""
@@ -46,6 +48,8 @@ class Lowering(Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codec
         self.old_layout: StateLayout | None = None          # in a migration: the old registers, where the record is
         self.record_in_memory, self.debug = record_in_memory, debug
         self.images_in_memory = record_in_memory or images > LOCAL_IMAGES
+        if target.cpu == "v2":
+            self.half_register = "=r,0"
         self.env: dict[object, Place] = {}
         self.this: Instance | None = None
         self.expanding: dict[Instance, dict] = {}
@@ -55,7 +59,7 @@ class Lowering(Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codec
         self._said: set | None = None           # (field of the headers struct, field) that codecs say
         self.apart = False                      # state is read where another path reads the packet: LLVM is not to make it one load
         self.returns: list = []
-        self.calls = 0                          # of helpers with a constant argument
+        self.marks = 0                          # places that LLVM must not take for one
         self.lookup_places: tuple | None = None # keys, action data
         self.entry_builder = ir.IRBuilder(fn.append_basic_block("entry"))
         self.b = ir.IRBuilder(fn.append_basic_block("body"))
@@ -68,6 +72,9 @@ class Lowering(Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codec
         self.payload_slot: ir.Value | None = None           # fused: where the parser left off
         self.payload_part: tuple[ir.Value, ir.Value] | None = None      # what follows the headers, where that is not the payload
         self.verdict_slot: ir.Value | None = None           # fused: the verdict so far
+        self.reaches: str | None = None
+        self.repeats: list[ast.Assign] = []                 # fused: what a deparser may say again
+        self.lazy: dict[tuple[Instance, ast.Field], ast.Expr] = {}      # while it does: by header and field
         self.at_slot: ir.Value | None = None                # a deparser's: octets written
         self.cut_slot: ir.Value | None = None               # from the first processor on that truncates: octets cut off the end
 
@@ -81,6 +88,23 @@ class Lowering(Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codec
             b.position_at_end(ok)
         b.branch(self.body)
 
+    # ---- which memory an access reaches
+
+    @contextmanager
+    def region(self, name: str):
+        """All loads and stores in it are of this region: its octets are no other's (docs/context.md)."""
+        saved, self.reaches = self.reaches, name
+        yield
+        self.reaches = saved
+
+    def reached(self, access: ir.Instruction) -> ir.Instruction:
+        if self.reaches is not None and not self.forgetful:
+            module = self.fn.module
+            scopes = {name: module.add_metadata([name, module.add_metadata(["lpn"])]) for name in REGIONS}
+            access.set_metadata("alias.scope", module.add_metadata([scopes[self.reaches]]))
+            access.set_metadata("noalias", module.add_metadata([s for name, s in scopes.items() if name != self.reaches]))
+        return access
+
     # ---- entry block
 
     def alloca(self, ty: ir.Type, name: str = "", align: int | None = None) -> ir.Value:
@@ -93,11 +117,6 @@ class Lowering(Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codec
         if isinstance(ty, ir.ArrayType):
             slot.type = PTR                     # memory, addressed by octets
         return slot
-
-    def clear(self, base: ir.Value, octets: int) -> None:
-        """Writes zeros over whole words: no path may read a stack octet that was never written."""
-        for at in range(0, octets, 4):
-            self._store(base, at, 4, i32(0))
 
     def at_entry(self, make) -> ir.Value:
         """Runs `make` with the builder at the end of the entry block."""
@@ -218,7 +237,8 @@ class Lowering(Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codec
 
     def load_packet(self, base: ir.Value, offset: int, width: int, little: bool) -> Val:
         """Reads within the window need no test."""
-        return self.load(base, offset, width, little)
+        with self.region("packet"):
+            return self.load(base, offset, width, little)
 
     def packet_at(self, offset: ir.Value) -> ir.Value:
         """The place in the packet whose offset (i32) was kept in memory."""
@@ -299,11 +319,14 @@ class Lowering(Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codec
         code = self.verdict("DROP", reason)
         if isinstance(code, ir.Constant):
             ty = ir.FunctionType(I32, [I32])
-            code = self.b.asm(ty, "", "=r,0", [code], side_effect=True)
+            code = self.b.asm(ty, "", self.half_register, [code], side_effect=True)
         self.leave(code)
 
     def reject_unless(self, cond: ir.Value, name: str) -> None:
         if isinstance(cond, ir.Constant) and cond.constant:
+            return
+        if self.miss is not None and self.parser_decl is not None:
+            self.as_guessed(cond, alone=True)
             return
         b = self.b
         drop = self.drop_block(name)

@@ -71,6 +71,8 @@ def initial(program: ast.Program, memory: Memory) -> bytes:
 class BoundedLowering(TableSearch, Lowering):
     """`Lowering` of one fused chain into an XDP program."""
 
+    forgetful = True                            # the kernel is to forget what a register held
+
     def __init__(self, program, record, state_layout, derived, target, fn, record_in_memory, debug=None):
         self.memory = memory_of(program, record.size, state_layout.size)
         super().__init__(program, record, state_layout, derived, target, fn, record_in_memory, debug)

@@ -125,11 +125,14 @@ class Codecs:
             self.begin_expand(codec, inst)
             inst.open = True
             width = tag_width(codec)
+            guessed = self.guess_tag(codec) if self.miss is not None else {}
             tag = self.take(width) if width else self.constant(0, 0)
             for piece in codec.tag:
                 shift = tag_shift(codec, piece)
                 v = self.slice(tag, shift + piece.width - 1, shift)
-                if piece.value is not None:
+                if piece in guessed:
+                    self.env[piece] = Value(piece.type, self.constant(piece.width, guessed[piece]))
+                elif piece.value is not None:
                     self.check(self.eq(v, self.constant(piece.width, piece.value)), f"{codec.name}.tag")
                 else:
                     self.env[piece] = Value(piece.type, v)
@@ -137,14 +140,17 @@ class Codecs:
             delayed: list[tuple[ast.Group, ast.Row, ast.RowAssign]] = []
             for group in codec.groups:
                 self.expand_group(codec, inst, group)
-                delayed += [(group, row, item) for row in group.rows for item in row.items
+                delayed += [(group, row, item) for row in self.usual_rows(codec, group) for item in row.items
                             if isinstance(item, ast.RowAssign) and has_following(item.value)]
             for group, row, item in delayed:
                 self.run_following(inst, group, row, item)
             inst.open = False
             for f in self.assigned_fields(codec):
                 if f.equation is not None and not self.always_assigns(codec, f):
-                    with self.b.if_then(self.unassigned(codec, f)):
+                    missing = self.unassigned(codec, f)
+                    if isinstance(missing, ir.Constant) and not missing.constant:
+                        continue
+                    with self.b.if_then(missing):
                         self.row_store(inst, f, inst.equation(f))
             if inst.local:                      # nothing derives the fields of a parser's own header
                 for f in inst.header.fields():
@@ -192,8 +198,13 @@ class Codecs:
                 self.expand_row(codec, inst, group, row)
             return
         key = self.group_key(group)
+        rows = [(row, self.row_keys(group, row)) for row in self.usual_rows(codec, group)]
+        if key.const is not None:
+            for row, keys in rows:
+                if key.const in keys:
+                    self.expand_row(codec, inst, group, row)
+                    return
         done = b.append_basic_block(f"{codec.name}.{group.tags[-1].name}.done")
-        rows = [(row, self.row_keys(group, row)) for row in group.rows]
         covered = {k for _, keys in rows for k in keys}
         default = b.append_basic_block("no_row")
         switch = b.switch(key.limbs[0], default)
@@ -222,6 +233,29 @@ class Codecs:
         b.position_at_end(done)
         self.bound, self.look = worst, worst_look
         self.joined()
+
+    def guess_tag(self, codec: ast.Codec) -> dict[ast.TagBits, int]:
+        """Compares the tag at the cursor, as it lies there, with that of the usual rows. The pieces whose values are known then."""
+        width, mask, value, known = tag_width(codec), 0, 0, {}
+        for piece in codec.tag:
+            if piece.value is not None:
+                known[piece] = piece.value
+        for group in codec.groups:
+            keys = set().union(*(self.row_keys(group, row) for row in self.usual_rows(codec, group))) if group.tags else set()
+            if len(keys) == 1:
+                [key] = keys
+                for name in reversed(group.tags):
+                    known[name.decl] = key & ((1 << name.decl.width) - 1)
+                    key >>= name.decl.width
+        for piece, number in known.items():
+            mask |= ((1 << piece.width) - 1) << tag_shift(codec, piece)
+            value |= number << tag_shift(codec, piece)
+        if known:
+            mask, value = (int.from_bytes(x.to_bytes(width // 8, "big"), "little") for x in (mask, value))
+            self.need(width // 8)
+            word = self.load_packet(self.cursor(), 0, width, True)
+            self.as_guessed(self.eq(self.and_(word, self.constant(width, mask)), self.constant(width, value)))
+        return known
 
     def row_keys(self, group: ast.Group, row: ast.Row) -> set[int]:
         """The numbers of the group's tag bits that choose this row and no row before it."""

@@ -11,8 +11,10 @@ from lpn.lang.instances import walk
 from lpn.lang.types import Stack
 
 from .codec import group_reason, has_following, inline_pieces, tag_shift, tag_width
+from .guess import deparser_guesses
 from .instance import Instance
 from .places import Scalar, Value
+from .shapes import Shape
 
 COPY_STEP = 4
 
@@ -21,9 +23,15 @@ class Deparsers:
     """Mixed into `Lowering`. `at_slot`: octets written so far; `at_most`: what is known of it while lowering."""
 
     def deparser(self, d: ast.Deparser, done) -> None:
-        self.deparse(d)
-        self._store(self.ctx, CTX_OUT_LEN, 4, self.written())
-        done()
+        def lower() -> None:
+            self.lazy = {(self.place(s.target.base), s.target.decl): s.value for s in self.repeats}
+            self.deparse(d)
+            self.lazy = {}
+            self.end_guess()
+            self._store(self.ctx, CTX_OUT_LEN, 4, self.written())
+            done()
+
+        self.usual_first(deparser_guesses(d, self.record) if self.target.window else 0, lower)
 
     def deparse(self, d: ast.Deparser) -> None:
         """Writes what the deparser emits to the output buffer, from its beginning."""
@@ -68,18 +76,45 @@ class Deparsers:
 
     def emit_if_valid(self, inst: Instance, call: ast.Call | None) -> None:
         b = self.b
+        if self.miss is not None:
+            self.as_guessed(inst.valid())
+            self.emit_valid(inst, call)
+            return
         emit, done = b.append_basic_block("emit"), b.append_basic_block("emitted")
         b.cbranch(inst.valid(), emit, done)
         b.position_at_end(emit)
         before = self.at_most
-        if call is not None and call.via is not None:
-            self.compress(call.via.codec, inst, call.via.args)
-        else:
-            self.emit_plain(inst)
+        self.emit_valid(inst, call)
         self.at_most = max(before, self.at_most)
         b.branch(done)
         b.position_at_end(done)
         self.rejoined()
+
+    def emit_valid(self, inst: Instance, call: ast.Call | None) -> None:
+        shape = self.usual_shape(inst)
+        if call is not None and call.via is not None:
+            self.compress(call.via.codec, inst, call.via.args)
+        elif shape is not None:
+            self.guess_shape(inst, shape, inst.read_unit(inst.layout.units[0]))
+            self.emit_shape(inst, shape)
+        else:
+            self.emit_plain(inst)
+
+    def emit_shape(self, inst: Instance, shape: Shape) -> None:
+        """Units of a header that has this shape."""
+        first, octets = inst.layout.units[0], sum(shape.octets.values())
+        self.room(first.octets + octets)
+        here, at = self.here(), first.octets
+        self.store_unit(inst, first, here, 0)
+        for u, size in shape.octets.items():
+            if u.choice is not None:            # as it lies there: the arm comes first
+                base, offset = inst.pointer(u)
+                v = (self.load_packet if inst.inst.in_packet else self.load)(base, offset, 8 * size, True)
+                self.put(here, at, v, True)
+            elif size:
+                self.store_unit(inst, u, here, at)
+            at += size
+        self.wrote(at, at)
 
     def emit_plain(self, inst: Instance) -> None:
         """Units as they are stored, derived fields computed. A unit that may be absent is written all the same and then
@@ -111,7 +146,12 @@ class Deparsers:
         self.wrote(octets, octets)
 
     def store_unit(self, inst: Instance, u: Unit, base: ir.Value, offset: int) -> None:
-        self.store(base, offset, self.unit_number(inst, u), u.little)
+        self.put(base, offset, self.unit_number(inst, u), u.little)
+
+    def put(self, base: ir.Value, offset: int, v: Val, little: bool = False) -> None:
+        """Into the output buffer."""
+        with self.region("out"):
+            self.store(base, offset, v, little)
 
     def unit_number(self, inst: Instance, u: Unit) -> Val:
         """The unit as it is sent: derived fields computed."""
@@ -201,7 +241,7 @@ class Deparsers:
                 v = self.constant(piece.width, piece.value) if piece.value is not None else pieces[piece].get()
                 shifted = self.shift(self.resize(v, whole.width), self.constant(32, tag_shift(codec, piece)), left=True)
                 whole = self.or_(whole, shifted)
-            self.store(self.at(self.out, tag_at), 0, whole)
+            self.put(self.at(self.out, tag_at), 0, whole)
 
     def codec_var(self, v: ast.CodecVar) -> None:
         place = self.env[v]
@@ -213,16 +253,23 @@ class Deparsers:
             return
         b = self.b
         low, high = int(v.low.const), int(v.high.const)
+        once = [part for part in conjuncts(v.cond) if not mentions(part, v.loop)]
+        if self.miss is not None and once:      # none is searched for
+            usual = b.append_basic_block("usual")
+            self.branch(once[0], self.miss, usual)
+            b.position_at_end(usual)
+            place.set(self.constant(place.width, low))
+            return
         slot = self.alloca(I32, v.name)
         b.store(i32(low), slot)
         place.set(self.constant(place.width, low))
         head, found, nxt, done = (b.append_basic_block(f"first.{n}") for n in ("head", "found", "next", "done"))
         each: list[ast.Expr] = []               # what has to be asked in each turn; the rest once, before
         for part in conjuncts(v.cond):
-            if any(isinstance(n, ast.Name) and n.decl is v.loop for n in walk(part)):
-                each.append(part)
-            else:
+            if part in once:
                 self.require(part, done)
+            else:
+                each.append(part)
         b.branch(head)
         b.position_at_end(head)
         i = b.load(slot, typ=I32)
@@ -252,7 +299,14 @@ class Deparsers:
         b = self.b
         done = b.append_basic_block(f"{codec.name}.written")
         before, most = self.at_most, 0
-        for row in group.rows:
+        rows = self.usual_rows(codec, group)
+        if self.miss is not None and len(rows) == 1:
+            self.require_row(inst, rows[0])
+            self.choose_row(inst, group, rows[0], pieces)
+            b.branch(done)
+            b.position_at_end(done)
+            return
+        for row in rows:
             cond = self.row_holds(inst, row)
             always = isinstance(cond, ir.Constant) and cond.constant
             if not always:
@@ -260,19 +314,39 @@ class Deparsers:
                 b.cbranch(cond, write, nxt)
                 b.position_at_end(write)
             self.at_most = before
-            for name, key in zip(group.tags, row.keys):
-                pieces[name.decl].set(self.constant(name.decl.width, int(key.const or 0)))
-            self.write_row(inst, row)
+            self.choose_row(inst, group, row, pieces)
             most = max(most, self.at_most)
             b.branch(done)
             if always:
                 break
             b.position_at_end(nxt)
         else:
-            self.return_drop(i32(self.reason(group_reason(codec, group))))
+            if self.miss is not None:
+                b.branch(self.miss)
+            else:
+                self.return_drop(i32(self.reason(group_reason(codec, group))))
         b.position_at_end(done)
         self.at_most = most
         self.rejoined()
+
+    def choose_row(self, inst: Instance, group: ast.Group, row: ast.Row, pieces: dict) -> None:
+        for name, key in zip(group.tags, row.keys):
+            pieces[name.decl].set(self.constant(name.decl.width, int(key.const or 0)))
+        self.write_row(inst, row)
+
+    def require_row(self, inst: Instance, row: ast.Row) -> None:
+        """As `row_holds`, of a row that is guessed: whatever does not hold ends the guess."""
+        for item in row.items:
+            if isinstance(item, ast.RowAssign) and not has_following(item.value):
+                self.as_guessed(self.chosen(inst, item.target))
+                left, right = self.value(item.target), self.value(item.value)
+                if isinstance(left, Val) and isinstance(right, Val):
+                    for x, y in reversed(list(zip(left.limbs, right.limbs))):
+                        self.as_guessed(self.eq(Val(32, (x,)), Val(32, (y,))))
+                else:
+                    self.as_guessed(self.equal(item.target, item.value))
+        rest = [item for item in row.items if not isinstance(item, ast.RowAssign)]
+        self.as_guessed(self.row_holds(inst, ast.Row(row.span, row.keys, rest)))
 
     def row_holds(self, inst: Instance, row: ast.Row) -> ir.Value:
         """Every assignment is true of the header, an in-line piece standing for what it is made from."""
@@ -311,7 +385,7 @@ class Deparsers:
             if parts:
                 v = self.concat(*parts)
                 self.room(v.width // 8)
-                self.store(self.here(), 0, v)
+                self.put(self.here(), 0, v)
                 self.wrote(v.width // 8, v.width // 8)
                 parts.clear()
 
@@ -328,6 +402,10 @@ class Deparsers:
             else:
                 parts.append(self.bits_of(piece.target))
         flush()
+
+
+def mentions(e: ast.Expr, loop: ast.VarDecl | None) -> bool:
+    return any(isinstance(n, ast.Name) and n.decl is loop for n in walk(e))
 
 
 def conjuncts(e: ast.Expr) -> list[ast.Expr]:

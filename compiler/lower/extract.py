@@ -13,7 +13,7 @@ from lpn.lang.types import EnumType
 
 from .expr import known_key
 from .instance import Instance
-from .shapes import shapes
+from .shapes import Shape, shapes
 
 
 class Extracts:
@@ -47,6 +47,12 @@ class Extracts:
     def extract(self, inst: Instance) -> None:
         """A plain header: first, of those that have any, its usual shapes, each straight down; then the rest."""
         units = inst.layout.units
+        shape = self.usual_shape(inst)
+        if shape is not None:
+            self.extract_units(inst, units[:1], {})
+            self.guess_shape(inst, shape, inst.read_unit(units[0]))
+            self.extract_shape(inst, shape)
+            return
         usual = shapes(inst.layout) if self.target.window else []
         if not usual:
             self.extract_rest(inst, units)
@@ -63,10 +69,7 @@ class Extracts:
                 masked = self.and_(word, self.constant(word.width, shape.mask))
                 self.likely(b.cbranch(self.eq(masked, self.constant(word.width, shape.value)), hit, miss))
                 b.position_at_end(hit)
-                self.shape = shape
-                self.extract_units(inst, units[1:], {})
-                self.end_header(inst, {})
-                self.shape = None
+                self.extract_shape(inst, shape)
             else:
                 self.extract_rest(inst, units[1:])
             after.append((self.bound, self.look))
@@ -75,6 +78,13 @@ class Extracts:
                 b.position_at_end(miss)
         b.position_at_end(done)
         self.bound, self.look = max(x for x, _ in after), max(x for _, x in after)
+
+    def extract_shape(self, inst: Instance, shape: Shape) -> None:
+        """What follows the first unit, of a header that has this shape."""
+        self.shape = shape
+        self.extract_units(inst, inst.layout.units[1:], {})
+        self.end_header(inst, {})
+        self.shape = None
 
     def extract_rest(self, inst: Instance, units: list[Unit]) -> None:
         """What several parts of the header depend on is asked once, and the rest lowered for either answer."""

@@ -19,6 +19,7 @@ class Instance(Place):
         self.layout, self.header = inst.layout, inst.header
         self.local = local                      # a parser's own header: not in the record
         self.open = False                       # being extracted: fields read as they came from the wire
+        self.known: tuple[int, int] | None = None       # (mask, value): bits of the first unit that are known here
         self.valid_slot = lower.alloca(I1, f"{inst.name}.valid")
         self.image: ir.Value | None = None
         self.base_slots: list[ir.Value] = []
@@ -30,7 +31,7 @@ class Instance(Place):
         else:
             size = (inst.layout.image_size + 3) & ~3
             self.image = lower.alloca(ir.ArrayType(I8, max(size, 4)), f"{inst.name}.image", align=8)
-            lower.at_entry(lambda: lower.clear(self.image, max(size, 4)))
+            lower.at_entry(self.clear)
             for u in inst.layout.units:
                 if u.varbit:
                     self.varbit_slots[u] = (lower.alloca(PTR, f"{inst.name}.{u.varbit.name}"),
@@ -57,15 +58,35 @@ class Instance(Place):
 
     def set_valid(self, value: bool | ir.Value) -> None:
         low = self.lower
+        if low.miss is not None:
+            low.touched[self] = None
         flag = ir.Constant(I1, int(value)) if isinstance(value, bool) else value
         low.b.store(flag, self.valid_slot)
         if low.record_in_memory and not self.local:
             octet = ir.Constant(I8, int(value)) if isinstance(value, bool) else low.b.zext(flag, I8)
             low.b.store(octet, low.at(low.rec, self.inst.valid), align=1)
 
+    def clear(self) -> None:
+        """Zeros for all units of the image: no path may read a stack octet that was never written."""
+        for u in self.layout.units:
+            self.lower.store(self.image, u.image, self.lower.constant(8 * VARBIT_SLOT if u.varbit else u.bits, 0), u.little)
+
+    def begin_anew(self) -> None:
+        """As before the packet was looked at."""
+        low = self.lower
+        self.set_valid(False)
+        for slot in self.base_slots:
+            low.b.store(low.pkt, slot)
+        if self.image is not None:
+            self.clear()
+        for pointer, octets in self.varbit_slots.values():
+            low.b.store(low.pkt, pointer)
+            low.b.store(i32(0), octets)
+
     def become(self, other: "Instance") -> None:
         """Takes over validity and values of another header of the same type; both have an image."""
         low = self.lower
+        self.known = None
         for u in self.layout.units:
             if u in self.varbit_slots:
                 self.set_varbit(u, *other.varbit(u))
@@ -80,6 +101,7 @@ class Instance(Place):
     def make_valid(self) -> None:
         """setValid(): all fields become 0 if the header was invalid."""
         low = self.lower
+        self.known = None
         with low.b.if_then(low.lnot(self.valid())):
             for u in self.layout.units:
                 if u.varbit:
@@ -162,12 +184,16 @@ class Instance(Place):
 
     def read_unit(self, u: Unit) -> Val:
         base, offset = self.pointer(u)
-        if self.inst.in_packet:
-            return self.lower.load_packet(base, offset, u.bits, u.little)
-        return self.lower.load(base, offset, u.bits, u.little)
+        v = (self.lower.load_packet if self.inst.in_packet else self.lower.load)(base, offset, u.bits, u.little)
+        if self.known is not None and u is self.layout.units[0]:
+            mask, value = (self.lower.constant(u.bits, x) for x in self.known)
+            v = self.lower.or_(self.lower.and_(v, self.lower.not_(mask)), value)
+        return v
 
     def write_unit(self, u: Unit, v: Val) -> None:
         base, offset = self.pointer(u)
+        if u is self.layout.units[0]:
+            self.known = None
         if self.inst.in_packet:
             self.lower.prove_writable(base, offset + u.octets)
         self.lower.store(base, offset, v, u.little)
@@ -187,6 +213,9 @@ class Instance(Place):
 
     def read_stored(self, f: ast.Field) -> Val | ir.Value:
         low = self.lower
+        if (self, f) in low.lazy:
+            v = low.value(low.lazy[self, f])
+            return low.resize(v, field_width(f)) if isinstance(v, Val) else v
         v = self.if_present(self.layout.unit_of[f], lambda: self.slice_of(f), lambda: low.constant(field_width(f), 0))
         return low.truth(v) if isinstance(f.type, Bool) else v
 
@@ -245,4 +274,7 @@ class Instance(Place):
         tag = arm.choice.tag.decl
         self.write(tag, low.constant(field_width(tag), arm.number))        # other choices may have the same tag
         base, offset = self.pointer(u)
+        if not low.images_in_memory:            # in variables whole words, not halves from here and there
+            v = low.resize(Val(v.width, tuple(low.opaque(limb) for limb in v.limbs)), u.bits)
+            v = v if arm.little else low.shift(v, low.constant(32, u.bits - field_width(arm)), left=True)
         low.store(base, offset, v, arm.little)

@@ -15,9 +15,11 @@ from lpn.lang.persist import Migration
 from lpn.lang.derive import derived, representation
 from lpn.lang.tables import stateful
 
+from .again import repeatable
 from .base import Lowering
 from .bounded import BoundedLowering
 from .debug import DebugInfo
+from .guess import is_short, parser_guesses
 
 KINDS = {ast.Parser: 1, ast.Processor: 2, ast.Deparser: 3, ast.Handler: 4}
 FUSED = 5
@@ -48,6 +50,7 @@ class ProgramLowering:
         fn = ir.Function(module, ir.FunctionType(I32, [PTR]), ENTRY)
         fn.section = "xdp" if self.target.name == "xdp" else "lpn"
         fn.attributes.add("nounwind")
+        set.add(fn.attributes, '"no-jump-tables"="true"')        # nor tables of values: no verifier knows what is in them
         fn.args[0].add_attribute("noalias")
         return module, fn, DebugInfo(module, fn, span) if self.listings else None
 
@@ -64,7 +67,7 @@ class ProgramLowering:
         low = self.lowering(fn, debug, in_memory=True)
         accept = lambda: low.b.ret(i32(VERDICTS["ACCEPT"]))        # noqa: E731
         if isinstance(decl, ast.Parser):
-            low.parser(decl, accept)
+            low.usual_first(self.guesses(decl), lambda: low.parser(decl, accept))
         elif isinstance(decl, ast.Processor):
             low.processor(decl, low.return_verdict)
         elif isinstance(decl, ast.Handler):
@@ -96,21 +99,51 @@ class ProgramLowering:
         low = self.lowering(fn, debug, in_memory=False)
         low.verdict_slot = low.alloca(I32, "verdict")
         low.payload_slot = low.alloca(PTR, "payload")
-        rebuilds = False
+        low.repeats = repeatable(self.program, chain)
+        done = low.b.append_basic_block("done")
+        rest = chain
+        if isinstance(chain[0], ast.Parser):
+            rest = chain[1:]
+            self.fused_parsers(low, chain[0], rest, done)
+        self.fused_rest(low, rest, done)
+        low.b.position_at_end(done)
+        low.leave(low.b.load(low.verdict_slot, typ=I32))
+        low.finish()
+        return Lowered(name, FUSED, module, any(isinstance(decl, ast.Deparser) for decl in chain))
+
+    def guesses(self, decl: ast.Parser) -> int:
+        return parser_guesses(decl, self.record) if self.target.window else 0
+
+    def fused_parsers(self, low: Lowering, decl: ast.Parser, rest: list[ast.Module], done: ir.Block) -> None:
+        """The parser, for each guess with a short rest of the chain of its own. Ends where the rest begins for everything else."""
+        after = low.b.append_basic_block(f"after.{decl.name}")
+        short = is_short(rest)
+
+        def lower() -> None:
+            own = low.b.append_basic_block("after.usual") if low.miss is not None and short else after
+            self.fused_parser(low, decl, own)
+            low.end_guess()
+            if own is not after:
+                low.b.position_at_end(own)
+                low.forget_assigned()
+                low.module_ended()
+                self.fused_rest(low, rest, done)
+                low.cut_slot = None
+
+        low.usual_first(self.guesses(decl), lower)
+        low.b.position_at_end(after)
+        low.module_ended()
+
+    def fused_rest(self, low: Lowering, chain: list[ast.Module], done: ir.Block) -> None:
         for decl in chain:
             after = low.b.append_basic_block(f"after.{decl.name}")
-            if isinstance(decl, ast.Parser):
-                self.fused_parser(low, decl, after)
-            elif isinstance(decl, ast.Processor):
+            if isinstance(decl, ast.Processor):
                 self.fused_processor(low, decl, after)
             else:
-                rebuilds = True
                 low.deparser(decl, lambda: low.b.branch(after))
             low.b.position_at_end(after)
             low.module_ended()
-        low.leave(low.b.load(low.verdict_slot, typ=I32))
-        low.finish()
-        return Lowered(name, FUSED, module, rebuilds)
+        low.b.branch(done)
 
     @staticmethod
     def fused_parser(low: Lowering, decl: ast.Parser, after: ir.Block) -> None:

@@ -18,6 +18,7 @@ from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.types import Bool, HeaderType
 
+from .guess import usual_case
 from .instance import Instance
 from .places import Value
 from .shapes import Shape
@@ -106,7 +107,7 @@ class Parsers:
         self.bound = 0
 
     def require_lookahead(self) -> None:
-        if self.look:
+        if self.look and self.miss is None:     # what is guessed is compared with the end once
             self.short_unless(self.at(self.cursor(), self.look))
             self.bound = self.look = 0
 
@@ -133,6 +134,11 @@ class Parsers:
         if e.const:
             return
         b = self.b
+        if self.miss is not None:
+            ok = b.append_basic_block("usual")
+            self.branch(e, ok, self.miss)
+            b.position_at_end(ok)
+            return
         ok, fail = b.append_basic_block("ok"), b.append_basic_block("fail")
         self.branch(e, ok, fail)
         b.position_at_end(fail)
@@ -141,6 +147,9 @@ class Parsers:
 
     def reject_at(self, reason: str, cursor: ir.Value | None) -> None:
         """Ends the block: too short if the cursor lies beyond the end, else `reason`."""
+        if self.miss is not None:
+            self.b.branch(self.miss)
+            return
         number: ir.Value = i32(self.reason(reason))
         if cursor is not None and reason != "PacketTooShort":
             inside = self.b.icmp_unsigned("<=", cursor, self.end)
@@ -152,6 +161,9 @@ class Parsers:
 
     def reject_if_not(self, cond: ir.Value, reason: str, cursor: ir.Value) -> None:
         if isinstance(cond, ir.Constant) and cond.constant:
+            return
+        if self.miss is not None:
+            self.as_guessed(cond)
             return
         b = self.b
         ok, fail = b.append_basic_block("ok"), b.append_basic_block("fail")
@@ -225,7 +237,7 @@ class Parsers:
                 continue
             if self.debug is not None:
                 b.debug_metadata = self.debug.location(state.transition.span)
-            self.transition(state.transition)
+            self.transition(state, state.transition)
 
     # ---------------------------------------------------------------- ways through a state
 
@@ -404,7 +416,7 @@ class Parsers:
         # opaque where it stands, or LLVM joins this test with the next: no verifier knows what two tests say together
         self.b.store(self.opaque(self.b.add(n, i32(1)), here=True), slot)
 
-    def transition(self, t: ast.Transition) -> None:
+    def transition(self, state: ast.State, t: ast.Transition) -> None:
         b = self.b
         if t.select is None:
             self.take_case(t.cases[0])
@@ -422,6 +434,13 @@ class Parsers:
                     cond = self.land(cond, self.in_set(v, k.decl) if is_value_set(k) else self.matches(v, k))
             if isinstance(cond, ir.Constant):
                 if cond.constant:
+                    self.take_case(case)
+                    return
+                continue
+            if self.miss is not None:
+                usual = case is usual_case(state)
+                self.as_guessed(cond if usual else self.lnot(cond))
+                if usual:
                     self.take_case(case)
                     return
                 continue

@@ -98,7 +98,8 @@ class StateCell(Place):
             return self
         low, width = self.lower, scalar_width(self.type)
         bits = 8 * scalar_octets(width)
-        v = low.load(self.pointer, 0, bits, little=not is_big_endian(width))
+        with low.region("state"):
+            v = low.load(self.pointer, 0, bits, little=not is_big_endian(width))
         if low.apart:
             v = Val(v.width, tuple(low.opaque(limb) for limb in v.limbs))
         v = low.resize(v, width)
@@ -117,9 +118,10 @@ class StateCell(Place):
         width = scalar_width(self.type)
         wide = low.resize(value, 8 * scalar_octets(width))
         if self.inside is None:
-            low.store(self.pointer, 0, wide, little=not is_big_endian(width))
+            with low.region("state"):
+                low.store(self.pointer, 0, wide, little=not is_big_endian(width))
             return
-        with low.b.if_then(self.inside):
+        with low.b.if_then(self.inside), low.region("state"):
             low.store(self.pointer, 0, wide, little=not is_big_endian(width))
 
 

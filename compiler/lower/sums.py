@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, PTR, Bits, Val, i32
+from lpn.compiler.bits import I32, PTR, Bits, Val, i32, is_const
 from lpn.compiler.layout import Unit, field_width
 from lpn.compiler.target import MAX_PACKET
 from lpn.lang import ast
@@ -17,6 +17,7 @@ from lpn.lang import ast
 from .instance import Instance
 
 WORD = 4
+SUM_STEP = 8                                    # octets of the packet in a turn
 
 
 class Sums(Bits):
@@ -48,10 +49,13 @@ class Sums(Bits):
         words = self.add32(words, word)
         return words, self.add32(upper, self._shr(word, 16)) if octets > 2 else upper
 
+    def lower_halves(self, words: ir.Value, upper: ir.Value) -> ir.Value:
+        """The two sums as one, of halves of words."""
+        return words if is_const(upper, 0) else self.add32(self.b.sub(words, self._shl(upper, 16)), upper)
+
     def folded(self, words: ir.Value, upper: ir.Value) -> ir.Value:
         """The two sums as one of 16 bits."""
-        lower = self.b.sub(words, self._shl(upper, 16))
-        total = self.add32(lower, upper)
+        total = self.lower_halves(words, upper)
         for _ in range(2):
             total = self.add32(self._and(total, i32(0xFFFF)), self._shr(total, 16))
         return total
@@ -73,41 +77,40 @@ class Sums(Bits):
         return total.rest()
 
     def sum_packet(self, start: ir.Value, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Adds what lies from `start` to the packet's end: four words a turn, then one, then the last 0 to 3 octets, an
-        odd one padded with zero."""
+        """Adds what lies from `start` to the packet's end: eight octets a turn, then the last 0 to 7, an odd one padded with
+        zero. Loads of 16 bits need no second sum."""
         b = self.b
-        q, sums, uppers = self.alloca(PTR, "sum.at"), self.alloca(I32, "sum"), self.alloca(I32, "sum.upper")
-        b.store(start, q)
-        b.store(words, sums)
-        b.store(upper, uppers)
         limit = self.payload_limit(start)
+        ahead, total = self.alloca(PTR, "sum.ahead"), self.alloca(I32, "sum")
+        b.store(self.lower_halves(words, upper), total)
 
-        def add_word(word: ir.Value) -> None:
-            b.store(b.add(b.load(sums, typ=I32), word), sums)
-            b.store(b.add(b.load(uppers, typ=I32), b.lshr(word, i32(16))), uppers)
+        def add(p: ir.Value, first: int, octets: int) -> None:
+            for k in range(first, first + octets, 2):
+                with self.region("packet"):
+                    half = self._load(p, k, min(2, octets))
+                b.store(b.add(b.load(total, typ=I32), half), total)
 
-        for size in (16, 4):
-            head, body, done = (b.append_basic_block(f"sum{size}.{part}") for part in ("head", "body", "done"))
-            b.branch(head)
-            b.position_at_end(head)
-            self.joined()
-            p = b.load(q, typ=PTR)
-            self.while_payload(self.at(p, size), limit, body, done)
-            for k in range(0, size, 4):
-                add_word(self._load(p, k, 4))
-            b.store(self.at(p, size), q)
-            b.branch(head)
-            b.position_at_end(done)
-            self.joined()
-        for size in (2, 1):
+        b.store(self.at(start, SUM_STEP), ahead)
+        head, body, done = (b.append_basic_block(f"sum.{part}") for part in ("head", "body", "done"))
+        b.branch(head)
+        b.position_at_end(head)
+        p = b.load(ahead, typ=PTR)
+        self.while_payload(p, limit, body, done)
+        add(p, -SUM_STEP, SUM_STEP)
+        b.store(self.at(p, SUM_STEP), ahead)
+        b.branch(head)
+        b.position_at_end(done)
+        q = self.alloca(PTR, "sum.at")
+        b.store(self.at(self.opaque(b.load(ahead, typ=PTR)), -SUM_STEP), q)        # or the loop would keep both places
+        for size in (4, 2, 1):
             p = b.load(q, typ=PTR)
             tail, done = b.append_basic_block("sum.tail"), b.append_basic_block("sum.end")
             self.while_payload(self.at(p, size), limit, tail, done)
-            b.store(b.add(b.load(sums, typ=I32), self._load(p, 0, size)), sums)
+            add(p, 0, size)
             b.store(self.at(p, size), q)
             b.branch(done)
             b.position_at_end(done)
-        return b.load(sums, typ=I32), b.load(uppers, typ=I32)
+        return b.load(total, typ=I32), i32(0)
 
     def payload_limit(self, start: ir.Value) -> ir.Value | None:
         """Where the payload ends, if that is not the packet's end."""

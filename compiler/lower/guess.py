@@ -1,0 +1,155 @@
+"""The usual packet first: what the description's own order calls usual is lowered on its own, straight down.
+
+A codec's rows stand in the order in which a compressor tries them, a header has its usual shapes (`shapes.py`), a `select` its
+first case. A parser, and a deparser, is lowered once for packets that are all of that: whole words are compared, no bit
+field is tested on its own, every offset is a constant, and what follows knows it. Whatever is not as guessed goes to where the
+general lowering begins, anew: neither a parser nor a deparser has effects before its end that a second run does not repeat.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import Val
+from lpn.compiler.layout import RecordLayout
+from lpn.lang import ast
+from lpn.lang.effects import effects
+from lpn.lang.instances import walk
+from lpn.lang.types import HeaderType
+
+from .instance import Instance
+from .shapes import Shape, shapes
+
+FEW_ROWS = 8                                    # a codec with no more is not worth a guess of its own
+MOST_NODES = 400                                # of the modules behind a parser that are lowered for each guess anew
+
+
+class Guesses:
+    """Mixed into `Lowering`. `miss`: while something is guessed, where packets go that are otherwise; `guess`: which of the
+    shapes that headers usually have."""
+
+    miss: ir.Block | None = None
+    guess = 0
+
+    def usual_first(self, guesses: int, lower: Callable[[], None]) -> None:
+        """Runs `lower` once for each guess, then for everything. It ends each of its ways; behind what is guessed, it
+        says `end_guess`."""
+        for self.guess in range(guesses):
+            miss = self.miss = self.b.append_basic_block("unusual")
+            self.touched: dict[Instance, None] = {}
+            lower()
+            self.end_guess()
+            self.b.position_at_end(miss)
+            for inst in self.instances.values():
+                inst.known = None
+            for inst in self.touched:
+                inst.begin_anew()
+        lower()
+
+    def end_guess(self) -> None:
+        self.miss = None
+
+    def usual_shape(self, inst: Instance) -> Shape | None:
+        """That of a header whose shape is guessed."""
+        found = shapes(inst.layout) if self.miss is not None else []
+        return found[min(self.guess, len(found) - 1)] if found else None
+
+    def as_guessed(self, cond: ir.Value, alone: bool = False) -> None:
+        """Goes on where the condition holds, else the guess was wrong. `alone`: a test that LLVM must not join with others,
+        because a verifier is to see it: behind it stands something of its own, which is no instruction."""
+        assert self.miss is not None
+        if isinstance(cond, ir.Constant) and cond.constant:
+            return
+        b = self.b
+        ok, wrong = b.append_basic_block("usual"), self.miss
+        if alone:
+            wrong = b.append_basic_block("unusual")
+        self.likely(b.cbranch(cond, ok, wrong))
+        if alone:
+            b.position_at_end(wrong)
+            self.mark()
+            b.branch(self.miss)
+        b.position_at_end(ok)
+
+    def guess_shape(self, inst: Instance, shape: Shape, word: Val) -> None:
+        """Compares the header's first unit with the shape; from here on its bits are known."""
+        masked = self.and_(word, self.constant(word.width, shape.mask))
+        self.as_guessed(self.eq(masked, self.constant(word.width, shape.value)))
+        inst.known = shape.mask, shape.value
+
+    def forget_assigned(self) -> None:
+        """At a parser's end: what is known of headers that modules assign does not stay true."""
+        changed = {e.instance for e in effects(self.program) if e.kind not in ("extract", "emit")}
+        for inst in self.instances.values():
+            if inst.inst.field in changed:
+                inst.known = None
+
+    def usual_rows(self, codec: ast.Codec, group: ast.Group) -> list[ast.Row]:
+        """The rows of a group that are guessed: the first one, and others like it. In a short codec these are all that say
+        the same fields, in a long one those that say constants as the first does."""
+        if self.miss is None:
+            return group.rows
+        first = group.rows[0]
+        same = [r for r in group.rows if self.row_fields(r) == self.row_fields(first)]
+        if rows_of(codec) <= FEW_ROWS:
+            return same
+        return [r for r in same if says_constants(r)] if says_constants(first) else [first]
+
+
+# ---------------------------------------------------------------- what is worth a guess
+
+
+def rows_of(codec: ast.Codec) -> int:
+    return sum(len(group.rows) for group in codec.groups)
+
+
+def says_constants(row: ast.Row) -> bool:
+    return all(isinstance(item, ast.RowAssign) and item.value.const is not None for item in row.items)
+
+
+def usual_case(state: ast.State) -> ast.SelectCase | None:
+    """The case of a state's transition that is guessed: the first that does not reject."""
+    if state.transition is None:
+        return None
+    return next((case for case in state.transition.cases if case.target != "reject"), None)
+
+
+def parser_guesses(p: ast.Parser, record: RecordLayout) -> int:
+    """How many guesses a parser is worth: none unless its usual way expands a long codec. A way with loops is no usual one."""
+    seen: list[ast.State] = []
+    state: ast.State | None = next(s for s in p.states if s.name == "start")
+    while state is not None:
+        if state in seen or state.max is not None:
+            return 0
+        seen.append(state)
+        case = usual_case(state)
+        state = case.state if case is not None else None
+    return guesses_of([s.statements for s in seen], "extract", record)
+
+
+def deparser_guesses(d: ast.Deparser, record: RecordLayout) -> int:
+    """The same of a deparser, which is guessed to emit each of its headers; of stacks there is no usual number."""
+    emits = [n for n in walk(d.body) if isinstance(n, ast.Call) and n.target == "emit"]
+    if any(not isinstance(e.args[0].type, HeaderType) for e in emits):
+        return 0
+    return guesses_of([d.body], "emit", record)
+
+
+def guesses_of(body: object, what: str, record: RecordLayout) -> int:
+    calls = [n for n in walk(body) if isinstance(n, ast.Call) and n.target == what]
+    if any(isinstance(n, ast.For) for n in walk(body)):
+        return 0
+    if not any(c.via is not None and rows_of(c.via.codec) > FEW_ROWS for c in calls):
+        return 0
+    headers = [c.args[0].type.decl for c in calls if c.via is None and isinstance(c.args[0].type, HeaderType)]
+    return max((len(shapes(record.header(h))) for h in headers), default=0) or 1
+
+
+def is_short(modules: list[ast.Module]) -> bool:
+    """Whether modules are lowered for each guess of the parser before them; else all ways meet behind it."""
+    nodes = 0
+    for module in modules:
+        nodes += sum(1 for _ in walk(module))
+        nodes += sum(1 for n in walk(module) if isinstance(n, ast.Call) and n.via is not None for _ in walk(n.via.codec))
+    return nodes <= MOST_NODES
