@@ -112,5 +112,9 @@ class Board:
         """Until then, in ticks. Raises CpuFault."""
         self.cpu.run(until)
 
+    def shorten(self, until: int) -> None:
+        """The run that is going on ends at this time, if not before."""
+        self.cpu.shorten(until)
+
     def type(self, text: str) -> None:
         self.usart.type(text.encode())

@@ -111,6 +111,9 @@ static void enter(void *uc, uint64_t address, uint32_t size, void *user)
     c->block = block;
     c->count = count;
     count->runs++;
+    if (!c->first[block->layer & 63]) {
+        c->first[block->layer & 63] = c->now;
+    }
     add(c, block->insns, (uint64_t)block->cycles + (at == c->behind ? 0u : block->jumped));
     c->before = c->here;
     c->here = at;

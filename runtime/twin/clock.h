@@ -41,6 +41,7 @@ typedef struct {
     twin_block *flash, *ram;            /* one a halfword */
     twin_count *in_flash, *in_ram;      /* one a halfword */
     twin_count layers[64];
+    uint64_t first[64]; /* when a layer was entered first since this was set to 0 */
     twin_block *block;  /* the one that runs, or ran last */
     twin_count *count;
     const uint8_t *ram_bytes;

@@ -7,7 +7,7 @@ TRANSLATED = "code in RAM"
 
 #: (part of the file's path, layer)
 TABLE: tuple[tuple[str, str], ...] = (
-    ("runtime/engine/", "containers"), ("runtime/riot/", "containers"), ("/lpn/", "containers"),
+    ("riot/measure/", "application"), ("riot/node/", "application"), ("runtime/engine/", "containers"), ("riot/lpn/", "containers"),
     ("cpu/cortexm_common/vectors", "interrupt"), ("cpu/stm32/vectors", "interrupt"), ("periph/gpio", "interrupt"),
     ("cpu/cortexm_common/thread_arch", "kernel"), ("/core/", "kernel"), ("core/", "kernel"), ("sys/event/", "kernel"),
     ("drivers/at86rf2xx", "driver"), ("periph/spi", "driver"), ("periph_common/spi", "driver"), ("cpu/stm32/cpu_common", "driver"),
@@ -21,7 +21,7 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("network_layer/sixlowpan", "6LoWPAN"),
     ("gnrc/network_layer", "network"), ("sys/net/network_layer", "network"), ("gnrc/routing", "network"), ("sys/net/crosslayer", "transport"),
     ("transport_layer", "transport"), ("gnrc/sock", "transport"), ("net/sock", "transport"),
-    ("periph/pm", "sleep"), ("sys/pm_layered", "sleep"), ("cpu/cortexm_common/periph/pm", "sleep"),
+    ("periph/pm", "power management"), ("sys/pm_layered", "power management"), ("cpu/cortexm_common/periph/pm", "power management"),
     ("newlib", "library"), ("libgcc", "library"), ("picolibc", "library"), ("sys/libc", "library"),
     ("cpu/", "startup"), ("boards/", "startup"), ("drivers/periph_common", "startup"), ("sys/auto_init", "startup"), ("sys/luid", "startup"),
     ("gnrc/", "network"), ("application_layer", "application"), ("examples/", "application"), ("tests/", "application"), ("sys/", "other of the system"),

@@ -13,13 +13,14 @@ from .air import LEAD, Air, Transmission
 from .board import Board
 from .clock import NEVER, US
 from .program import Program
+from .station import Station
 
 SLICE = 10_000 * US             #: ticks a lone board runs at once
 PROMPT = b"> "
 
 
 class Network:
-    """`programs`: one a board. `said`: told (board, byte) of each console."""
+    """`programs`: one a board. `said`: told (board, byte) of each console. `stations`: more radios, to be added before it runs."""
 
     def __init__(self, programs: Sequence[Program], seed: int = 0, loss: float = 0.0,
                  said: Callable[[Board, int], None] = lambda board, byte: None) -> None:
@@ -29,7 +30,8 @@ class Network:
             board = Board(program, self.air, number, seed)
             board.heard = lambda byte, board=board: said(board, byte)
             self.boards.append(board)
-        self._running: Board | None = None
+        self.stations: list[Station] = []
+        self._running: Board | Station | None = None
         self.air.told.append(self._sent)
 
     @property
@@ -38,7 +40,7 @@ class Network:
 
     def run(self, until: int) -> None:
         """All boards until then, in ticks. Raises CpuFault."""
-        boards = self.boards
+        boards: list[Board | Station] = [*self.boards, *self.stations]
         while True:
             board = min(boards, key=lambda b: b.now)
             if board.now >= until:
@@ -50,7 +52,7 @@ class Network:
     def _sent(self, transmission: Transmission) -> None:
         """Whoever hears it may answer from then on."""
         if self._running is not None:
-            self._running.cpu.shorten(transmission.start + LEAD)
+            self._running.shorten(transmission.start + LEAD)
 
 
 class Shell:

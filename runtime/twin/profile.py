@@ -61,6 +61,16 @@ class Profile:
         layers = {layer: Spent(clock.layers[i].insns, clock.layers[i].cycles) for i, layer in enumerate(LAYERS)}
         return Snapshot(clock.now, Spent(clock.insns, clock.cycles), layers)
 
+    def forget_firsts(self) -> None:
+        """From here on `firsts` are counted anew."""
+        for i in range(len(LAYERS)):
+            self.board.cpu.clock.first[i] = 0
+
+    def firsts(self) -> dict[str, int]:
+        """Layer -> when it was entered first since then (ticks)."""
+        first = self.board.cpu.clock.first
+        return {layer: first[i] for i, layer in enumerate(LAYERS) if first[i]}
+
     def functions(self) -> dict[str, tuple[int, Spent]]:
         """Name -> (times that it was entered, what it spent itself)."""
         clock, program = self.board.cpu.clock, self.board.program

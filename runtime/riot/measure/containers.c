@@ -1,0 +1,65 @@
+/*
+ * SPDX-FileCopyrightText: 2026 The LPN authors
+ * SPDX-License-Identifier: LGPL-2.1-only
+ */
+
+/**
+ * @{
+ *
+ * @file
+ * @brief       UDP as a pack that is built in has it
+ *
+ * @}
+ */
+
+#include "kernel_defines.h"
+
+#if IS_USED(MODULE_LPN)
+
+#include <stdio.h>
+
+#include "lpn_riot.h"
+#include "thread.h"
+
+#include "marks.h"
+
+#define PORT_RECEIVE    (8808U)
+
+/* The pack, where containers run from. */
+__asm__(".section .rodata.lpn_rom, \"a\"\n"
+        ".balign 8\n"
+        ".global lpn_rom\n"
+        "lpn_rom:\n"
+        ".incbin \"" LPN_ROM_FILE "\"\n"
+        "lpn_rom_end:\n"
+        ".balign 8\n"
+        ".global lpn_rom_size\n"
+        "lpn_rom_size:\n"
+        ".long lpn_rom_end - lpn_rom\n"
+        ".previous\n");
+
+static void _delivered(lpn_port_t *port, const uint8_t *data, size_t size, const lpn_event *event)
+{
+    (void)port;
+    (void)event;
+    measure_delivered(data, size);
+}
+
+void measure_run(void)
+{
+    static lpn_port_t port = { .port = PORT_RECEIVE, .deliver = _delivered };
+    lpn_status_t status;
+    char text[96];
+
+    lpn_port_register(&port);
+    lpn_attach(lpn_slots() - 1, false, &status);
+    if (status.error != 0) {
+        lpn_status_text(&status, text, sizeof(text));
+        printf("the pack is refused: %s\n", text);
+    }
+    thread_sleep();
+}
+
+#else
+typedef int dont_be_pedantic;
+#endif
