@@ -160,6 +160,18 @@ def test_what_is_no_firmware(tmp_path, content, what):
         read(path)
 
 
+def test_members_of_structures(tmp_path):
+    from lpn.runtime.twin.members import offsets
+    source, out = tmp_path / "some.c", tmp_path / "some.elf"
+    source.write_text("typedef struct { char a; long long b; struct { short c; } d; } thing; thing it; void f(void) { it.a = 1; }")
+    subprocess.run(["arm-none-eabi-gcc", "-g", "-mcpu=cortex-m3", "-mthumb", "-nostdlib", "-Wl,-Ttext=0x08000000,--entry=0", str(source), "-o", str(out)],
+                   check=True, capture_output=True)
+    assert offsets(out, "some.c", {"thing": ("b",)}) == {"thing": {"a": 0, "b": 8, "d": 16}}
+    with pytest.raises(ProgramError, match="no debug information of thing from other.c"):
+        offsets(out, "other.c", {"thing": ("b",)})
+    assert next(f for f in read(out).functions if f.name == "f").source.endswith("some.c")
+
+
 # ---------------------------------------------------------------- the interrupt controller alone
 
 def controller() -> Nvic:
