@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 import click
 
-from ..output import Failure, Table, count, put_json, say
+from ..output import STDOUT, Failure, Table, count, put_json, say, waiting
 from .inputs import json_option
 
 SELECTED = re.compile(r"(\d+):(.*)", re.DOTALL)
@@ -19,9 +20,9 @@ SELECTED = re.compile(r"(\d+):(.*)", re.DOTALL)
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), default=3.0, show_default=True, help="Virtual time to run for.")
 @click.option("--shell", "shell", multiple=True, metavar="[N:]COMMAND",
               help="Type this into board N's console (1, unless said) at its next prompt; may be given again.")
-@click.option("--frames", "capture", metavar="X.pcap", help="Put a capture's frames on the air, as far apart as recorded.")
+@click.option("--frames", "capture", metavar="X.pcap", help="Put a capture's frames on the air, as far apart as recorded (`-`: standard input).")
 @click.option("--frames-at", type=click.FloatRange(min=0), default=1.0, show_default=True, metavar="S", help="The first of them, in seconds.")
-@click.option("--out", metavar="Y.pcap", help="Write what was on the air, with FCS.")
+@click.option("--out", metavar="Y.pcap", help="Write what was on the air, with FCS (`-`: standard output).")
 @click.option("--loss", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Of frames on every link, 0 to 1.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For losses and for the radios' random numbers.")
 @click.option("--profile", is_flag=True, help="Instructions and cycles by layer and by function.")
@@ -42,11 +43,16 @@ def command(elfs: tuple[str, ...], boards: int | None, seconds: float, shell: tu
     AT86RF231 with CSMA-CA, acknowledgements, retries and address filter, in the times of its
     data sheet. docs/twin.md says what is not. The same call gives the same run.
     """
-    session = prepared(elfs, boards, seed, loss, shell, capture, frames_at, profile, show=not (quiet or as_json))
+    if out == STDOUT and as_json:
+        raise click.UsageError("--json and --out - both want standard output")
+    show = not (quiet or as_json or out == STDOUT)
+    with waiting("loading"):
+        session = prepared(elfs, boards, seed, loss, shell, capture, frames_at, profile, show)
     from lpn.runtime.twin.cpu import CpuFault
     fault = ""
     try:
-        session.run(seconds)
+        with nullcontext() if show else waiting("running"):
+            session.run(seconds)
     except CpuFault as e:
         fault = str(e)
     finally:
@@ -57,7 +63,7 @@ def command(elfs: tuple[str, ...], boards: int | None, seconds: float, shell: tu
         put_json({"seconds": seconds, "frames": [{"time_us": s.time, "sender": s.sender, "psdu": s.psdu.hex()} for s in session.sent],
                   "boards": found, **({"fault": fault} if fault else {}),
                   **({"profile": [profile_of(p) for p in session.profiles]} if profile else {})})
-    else:
+    elif out != STDOUT:
         report(found, frames)
         for each in session.profiles:
             show_profile(each, top)

@@ -1,0 +1,41 @@
+"""`lpnc twin` and what it is given by mistake: a line that says what to do, never a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("unicorn", reason="the emulated board needs unicorn: pip install 'lpn[m3]'")
+
+
+def twin(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "lpn.compiler.cli", "twin", *arguments], capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("twin") / "x.elf"
+    path.write_text("no firmware")
+    return str(path)
+
+
+@pytest.mark.parametrize("arguments,what", [
+    ((), "Missing argument"),
+    (("nothing.elf",), "nothing.elf: No such file or directory"),
+    (("a.elf", "b.elf", "--boards", "1"), "2 ELF files for 1 boards"),
+    (("a.elf", "--shell", "9:help"), "there is no board 9"),
+    (("a.elf", "--json", "--out", "-"), "both want standard output"),
+    (("a.elf", "--loss", "2"), "--loss"),
+])
+def test_usage(arguments, what):
+    done = twin(*arguments)
+    assert done.returncode == 2 and what in done.stderr and "Traceback" not in done.stderr
+
+
+def test_files_that_are_no_firmware(text):
+    done = twin(text)
+    assert done.returncode == 2 and "not an ELF" in done.stderr
+    host = twin(sys.executable)
+    assert host.returncode == 2 and "not for an Arm Cortex-M3" in host.stderr and host.stderr.count("\n") == 1
