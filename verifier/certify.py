@@ -20,7 +20,7 @@ from .verify import Analysis, Report
 
 NO_ROOM, MAX_ROOM = -(1 << 15), (1 << 15) - 1
 ACCEPTED = 0
-MAX_MENDS = 6000                                      # effort (rule 38)
+MAX_MENDS, MAX_SWEEPS = 3000, 40                      # effort (rule 38)
 SYMBOLS, SLOTS = 120, 64                              # room while it is searched what is needed
 
 
@@ -389,6 +389,7 @@ class Search:
         for content, room in zip(bodies, self.room):
             blob += content.ljust(room, b"\0")
         self.free = self.first_frame = len(blob)
+        self.sweeps = 0
         blob += bytes(0x10000)
         self.blob = blob
         self.view = checker.ffi.from_buffer("uint8_t[]", blob)
@@ -411,7 +412,10 @@ class Search:
         self.blob[at:at + 2] = struct.pack("<H", self.frames[content] if content else 0)
 
     def sweep(self, but: int) -> None:
-        """Forget the frames no label has."""
+        """Forget the frames no label has. ValueError when that goes on for long."""
+        self.sweeps += 1
+        if self.sweeps > MAX_SWEEPS:
+            raise ValueError("what its labels say of the stack takes too much room")
         used = {}
         for n, label in enumerate(self.certificate.labels):
             if n != but and (content := frame(label)):
