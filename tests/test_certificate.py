@@ -127,6 +127,23 @@ def lines(faults: list[int]) -> list[int]:
     return [at[fault] for fault in faults if fault < len(at)]
 
 
+def test_the_checker_stays_within_its_budget_on_the_node(tmp_path):
+    """Bytes of Thumb-2 code: what it has today. The aim is 4096."""
+    import shutil
+    import subprocess
+
+    from lpn.runtime.m3 import firmware
+    if not shutil.which(firmware.COMPILER):
+        pytest.skip(f"{firmware.COMPILER} is missing")
+    made = tmp_path / "certificate.o"
+    subprocess.run([firmware.COMPILER, *firmware.FLAGS, "-Os", f"-I{ENGINE}", "-c", ENGINE / "certificate.c", "-o", made], check=True)
+    with made.open("rb") as f:
+        from elftools.elf.elffile import ELFFile
+        sections = [s for s in ELFFile(f).iter_sections() if s["sh_type"] == "SHT_PROGBITS" and s["sh_flags"] & 2]
+    assert sum(s["sh_size"] for s in sections if s["sh_flags"] & 4) <= 10_000
+    assert sum(s["sh_size"] for s in sections) <= 10_800
+
+
 def test_a_bundle_runs_by_its_certificates(checker, tmp_path):
     """The engine checks what an image brings; one flipped byte of a certificate refuses the image by name, or is true still."""
     from dataclasses import replace
