@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -33,13 +32,26 @@ class Spent:
 
 
 @dataclass
+class Loading:
+    """A chain's containers, loaded: cycles of parsing and checking, of translating; bytes."""
+
+    insns: int                                  # slots of eBPF
+    image: int
+    code: int
+    check: int
+    translate: int
+
+
+@dataclass
 class OnM3:
     """`micro`: by program, then native, checked, certified, translated. `packets`: by program, then native or `form, engine`, then by
-    frame; 10 bytes of payload. `text`: bytes of code of the engine's parts. `absent`: why there is nothing."""
+    frame; 10 bytes of payload. `text`: bytes of flash of the engine's parts, `memory`: of RAM. `loading`: by program. `absent`: why there is nothing."""
 
     micro: dict[str, dict[str, Spent]] = field(default_factory=dict)
     packets: dict[str, dict[str, dict[str, Spent]]] = field(default_factory=dict)
     text: dict[str, int] = field(default_factory=dict)
+    memory: dict[str, int] = field(default_factory=dict)
+    loading: dict[str, Loading] = field(default_factory=dict)
     compiler: str = ""
     absent: str | None = None
 
@@ -55,7 +67,7 @@ def measure(frames: Frames) -> OnM3:
     except EngineError as e:
         return OnM3(absent=str(e))
     from lpn.runtime.m3 import firmware
-    out = OnM3(compiler=firmware.version(), text=text_sizes(firmware.engine()))
+    out = OnM3(compiler=firmware.version(), text=text_sizes(), memory=memory_sizes())
     for name, data in INPUTS.items():
         out.micro[name] = micro(name, data)
     for name in PROGRAMS:
@@ -67,6 +79,8 @@ def measure(frames: Frames) -> OnM3:
             program = program_of(name)
             build = compiled(program, fuse=fuse)
             sealed(build)
+            if not fuse:
+                out.loading[name] = loading(build.bundle)
             for engine in ENGINES:
                 forms[f"{'fused' if fuse else 'chain'}, {engine}"] = {
                     frame.name: packet(name, program, build, engine, frames, frame) for frame in frames.of(name, PAYLOADS[0])}
@@ -191,16 +205,47 @@ def by_hand(folder: Path, name: str, frames: Frames, frame: Frame) -> Spent:
 
 # ---------------------------------------------------------------- sizes
 
-#: Functions of the engine by part; the rest of a node's engine is not counted here.
-TEXT: dict[str, Callable[[str], bool]] = {
-    "interpreter, 32 bits": lambda name: name in ("lpn_loop32", "lpn_step32", "lpn_execute32", "near", "lpn_find32"),
-    "interpreter, 64 bits": lambda name: name in ("lpn_execute", "lpn_begin", "lpn_region_of", "lpn_atomic"),
-    "loading and checking": lambda name: name in ("lpn_load", "lpn_image_parse", "lpn_container_init", "lpn_crc32", "form_of", "fetch"),
-    "tables": lambda name: name.startswith("lpn_table") or name in ("compare", "measure", "canonical", "position"),
-    "translator": lambda name: "thumb2" in name,
+#: Files of the engine by part; the node's own and what all share are not counted.
+TEXT: dict[str, tuple[str, ...]] = {
+    "interpreter, 32 bits": ("vm32.c", "vm32_thumb2.S"),
+    "interpreter, 64 bits, and helpers": ("vm.c",),
+    "images and their check": ("image.c", "load.c"),
+    "certificates": ("certificate.c",),
+    "translator": ("thumb2.c",),
+    "what translated code calls": ("native.c",),
+    "chains": ("chain.c",),
+    "tables": ("tables.c",),
+    "buffers": ("buffers.c",),
+    "state of another version": ("state.c",),
 }
 
 
-def text_sizes(firmware) -> dict[str, int]:
-    out = {part: sum(size for name, (_, size) in firmware.functions.items() if has(name.split(".")[0])) for part, has in TEXT.items()}
-    return {part: size for part, size in out.items() if size}
+def text_sizes() -> dict[str, int]:
+    from lpn.runtime.m3 import firmware
+    return {part: firmware.text_of(*names) for part, names in TEXT.items()}
+
+
+#: Types of the engine: a loaded container beside its image and data; what a chain runs in; of that, the stack.
+MEMORY = {"a loaded container": "lpn_container", "an execution context": "lpn_chain", "of it, the interpreter's run": "lpn_run"}
+
+
+def memory_sizes() -> dict[str, int]:
+    from lpn.runtime.m3 import firmware
+    sizes = firmware.struct_sizes(*MEMORY.values())
+    return {what: sizes[name] for what, name in MEMORY.items()}
+
+
+# ---------------------------------------------------------------- loading
+
+def loading(bundle) -> Loading:
+    """What a node does once with a chain's images: it checks them, and translates them."""
+    from lpn.runtime.engines import DEFAULT_FUEL
+    from lpn.runtime.m3.core import Core
+    from lpn.runtime.m3.engine import M3Program, Thumb2Program
+    check = Core(window="lpn_container_init")
+    M3Program(bundle, DEFAULT_FUEL, core=check)
+    cycles = check.count().cycles
+    program = Thumb2Program(bundle, DEFAULT_FUEL, core=Core(window="lpn_container_translate"))
+    images = bundle.chained()
+    return Loading(sum(len(image.text) // 8 for image in images), sum(len(image.to_bytes()) for image in images),
+                   sum(len(each.code) for each in program.translated), cycles, sum(each.cycles for each in program.loading))

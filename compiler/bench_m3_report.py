@@ -6,7 +6,8 @@ from .output import Table, say
 
 MICRO = ["", ">eBPF executed", ">Thumb", ">cycles", ">to native C", ">with wait states", ">to native C "]
 PACKETS = ["", ">Thumb", ">cycles", ">to native C", ">with wait states"]
-SIZES = ["part of the engine", ">bytes of code"]
+SIZES = ["part of the engine", ">bytes of flash", ">bytes of RAM"]
+LOADING = ["", ">eBPF slots", ">image bytes", ">Thumb bytes", ">check, cycles a slot", ">translate, cycles a slot"]
 
 
 def times(spent: Spent, native: Spent | None, waiting: bool = False) -> str:
@@ -32,10 +33,15 @@ def packet_rows(m: OnM3) -> list[list]:
 
 
 def size_rows(m: OnM3) -> list[list]:
-    return [[part, size] for part, size in m.text.items()]
+    return [[part, size, ""] for part, size in m.text.items()] + [[what, "", size] for what, size in m.memory.items()]
 
 
-TABLES = {"m3_micro": (MICRO, micro_rows), "m3_packets": (PACKETS, packet_rows), "m3_sizes": (SIZES, size_rows)}
+def loading_rows(m: OnM3) -> list[list]:
+    return [[name, x.insns, x.image, x.code, f"{x.check / x.insns:.0f}", f"{x.translate / x.insns:.0f}"] for name, x in m.loading.items()]
+
+
+TABLES = {"m3_micro": (MICRO, micro_rows), "m3_packets": (PACKETS, packet_rows), "m3_loading": (LOADING, loading_rows),
+          "m3_sizes": (SIZES, size_rows)}
 
 
 def show(m: OnM3) -> None:

@@ -25,12 +25,14 @@ class Thumb2:
         self.core, self.code, self.code_size = Core(counting=False), CODE, CODE_SIZE
         self.host = M3Host(0, 0, 0, self.core)
 
-    def run(self, text: bytes, *, ctx: bytes = b"", clean: bool = False, rodata: bytes = b"", data: bytes = b"") -> tuple[int, bytes]:
-        """(r0, ctx afterwards). All 64 bits of r0, which a store at the end writes behind the context."""
+    def run(self, text: bytes, *, ctx: bytes = b"", clean: bool = False, rodata: bytes = b"", data: bytes = b"",
+            whole: bool = True) -> tuple[int, bytes]:
+        """(r0, ctx afterwards). All 64 bits of r0, which a store at the end writes behind the context; 32 unless `whole`."""
         core, mark = self.core, self.core.mark()
         at = (len(ctx) + 7) // 8 * 8
         memory = core.allocate(at + 8, ctx)
-        if not clean:
+        whole = whole and not clean
+        if whole:
             text = insn(0xBF, 9, 1) + text[:-8] + insn(0x7B, 9, 0, at) + EXIT
         where = core.allocate(len(text), text)
         code_map, r0 = core.allocate(len(text) // 4 + 2), core.allocate(4)
@@ -39,7 +41,7 @@ class Thumb2:
         error = core.call("lpn_host_thumb2_run", where, len(text), int(clean), memory, *sections, self.code, self.code_size, code_map,
                           self.host.handle, r0)
         assert error == 0, self.host.error_name(error)
-        value = int.from_bytes(core.read(r0, 4) if clean else core.read(memory + at, 8), "little")
+        value = int.from_bytes(core.read(memory + at, 8) if whole else core.read(r0, 4), "little")
         after = core.read(memory, len(ctx))
         core.release(mark)
         return value, after

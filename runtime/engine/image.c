@@ -16,17 +16,22 @@ const char *lpn_error_name(int error)
 
 uint32_t lpn_crc32(uint32_t crc, const uint8_t *bytes, size_t size)
 {
-    /* One nibble a step: 64 bytes of table, a quarter of the time of one bit a step. */
+    /* One nibble a step: 64 bytes of table, a quarter of the time of one bit a step. Four bytes are taken at once. */
     static const uint32_t table[16] = {
         0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
         0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
     };
+#define NIBBLE crc = crc >> 4 ^ table[crc & 15]
     crc = ~crc;
-    for (size_t i = 0; i < size; i++) {
-        crc ^= bytes[i];
-        crc = crc >> 4 ^ table[crc & 15];
-        crc = crc >> 4 ^ table[crc & 15];
+    for (; size >= 4; size -= 4, bytes += 4) {
+        crc ^= lpn_get32(bytes);
+        NIBBLE; NIBBLE; NIBBLE; NIBBLE; NIBBLE; NIBBLE; NIBBLE; NIBBLE;
     }
+    for (; size > 0; size--) {
+        crc ^= *bytes++;
+        NIBBLE; NIBBLE;
+    }
+#undef NIBBLE
     return ~crc;
 }
 

@@ -21,42 +21,26 @@ static bool is_lddw(uint8_t op)
 /* Which registers and fields an instruction uses: an insn is checked against one of these. */
 enum { W_DST = 1, R_DST = 2, R_SRC = 4, W_SRC = 8, OFF = 16, IMM = 32, SRC_CODE = 64, BAD = 128 };
 
-static unsigned alu_form(const insn *i)
-{
-    unsigned code = i->op >> 4, wide = (i->op & 7) == 7, reg = i->op & 8;
-    if (code == 0xd) {
-        bool width = i->imm == 16 || i->imm == 32 || i->imm == 64;
-        return width && !(wide && reg) ? W_DST | IMM : BAD;
-    }
-    if (code > 0xd || (code == 8 && reg)) {
-        return BAD;
-    }
-    unsigned form = W_DST | (code == 8 ? 0 : reg ? R_SRC : IMM);
-    if ((code == 3 || code == 9) && i->off == 1) {
-        form |= OFF;            /* signed division and modulo */
-    }
-    if (code == 0xb && reg && (i->off == 8 || i->off == 16 || (i->off == 32 && wide))) {
-        form |= OFF;            /* move with sign extension */
-    }
-    return form;
-}
-
-static unsigned jump_form(const insn *i)
-{
-    unsigned code = i->op >> 4, narrow = (i->op & 7) == 6, reg = i->op & 8;
-    switch (code) {
-    case 0:
-        return reg ? BAD : narrow ? IMM : OFF;
-    case 8:
-        return reg || narrow ? BAD : IMM | SRC_CODE;
-    case 9:
-        return reg || narrow ? BAD : 0;
-    case 14: case 15:
-        return BAD;
-    default:
-        return R_DST | OFF | (reg ? R_SRC : IMM);
-    }
-}
+/* By opcode, where nothing else matters. */
+#define CODE(op) ((op) >> 4)
+#define ALU_FORM(op) \
+    (CODE(op) == 13 ? (((op) & 15) == 15 ? BAD : W_DST | IMM) \
+     : CODE(op) > 13 || (CODE(op) == 8 && ((op) & 8)) ? BAD : W_DST | (CODE(op) == 8 ? 0 : (op) & 8 ? R_SRC : IMM))
+#define JUMP_FORM(op) \
+    (CODE(op) == 0 ? ((op) & 8 ? BAD : ((op) & 7) == 6 ? IMM : OFF) \
+     : CODE(op) == 8 || CODE(op) == 9 ? ((op) & 8 || ((op) & 7) == 6 ? BAD : CODE(op) == 8 ? IMM | SRC_CODE : 0) \
+     : CODE(op) > 13 ? BAD : R_DST | OFF | ((op) & 8 ? R_SRC : IMM))
+#define MODE(op) ((op) & 0xe0)
+#define FORM(op) \
+    (((op) & 7) == 4 || ((op) & 7) == 7 ? ALU_FORM(op) \
+     : ((op) & 7) >= 5 ? JUMP_FORM(op) \
+     : ((op) & 7) == 0 ? ((op) == 0x18 ? W_DST | IMM | SRC_CODE : (op) == 0xb8 || (op) == 0xd8 ? W_DST | IMM : BAD) \
+     : ((op) & 7) == 1 ? (MODE(op) == 0x60 || (MODE(op) == 0x80 && (op) != 0x99) ? W_DST | R_SRC | OFF : BAD) \
+     : MODE(op) == 0x60 ? R_DST | OFF | (((op) & 7) == 2 ? IMM : R_SRC) : BAD)
+#define FORMS4(op) FORM(op), FORM((op) + 1), FORM((op) + 2), FORM((op) + 3)
+#define FORMS16(op) FORMS4(op), FORMS4((op) + 4), FORMS4((op) + 8), FORMS4((op) + 12)
+#define FORMS64(op) FORMS16(op), FORMS16((op) + 16), FORMS16((op) + 32), FORMS16((op) + 48)
+static const uint8_t forms[256] = { FORMS64(0), FORMS64(64), FORMS64(128), FORMS64(192) };
 
 static unsigned atomic_form(const insn *i)
 {
@@ -77,21 +61,20 @@ static unsigned atomic_form(const insn *i)
 
 static unsigned form_of(const insn *i)
 {
-    unsigned mode = i->op & 0xe0;
-    switch (i->op & 7) {
-    case 0:
-        return i->op == 0x18 ? W_DST | IMM | SRC_CODE : is_lddw(i->op) ? W_DST | IMM : BAD;
-    case 1:
-        return mode == 0x60 || (mode == 0x80 && i->op != 0x99) ? W_DST | R_SRC | OFF : BAD;
-    case 2:
-        return mode == 0x60 ? R_DST | OFF | IMM : BAD;
-    case 3:
-        return mode == 0x60 ? R_DST | R_SRC | OFF : mode == 0xc0 ? atomic_form(i) : BAD;
-    case 4: case 7:
-        return alu_form(i);
-    default:
-        return jump_form(i);
+    const unsigned class = i->op & 7, code = i->op >> 4;
+    if (class == 4 || class == 7) {
+        if (code == 13 && i->imm != 16 && i->imm != 32 && i->imm != 64) {
+            return BAD;
+        }
+        if (i->off != 0 && (((code == 3 || code == 9) && i->off == 1)           /* signed division and modulo */
+                            || (code == 11 && (i->op & 8)                       /* move with sign extension */
+                                && (i->off == 8 || i->off == 16 || (i->off == 32 && class == 7))))) {
+            return forms[i->op] | OFF;
+        }
+    } else if (class == 3 && MODE(i->op) == 0xc0) {
+        return atomic_form(i);
     }
+    return forms[i->op];
 }
 
 static int check_fields(const insn *i, unsigned form)
@@ -156,13 +139,13 @@ static int add_func(lpn_program *program, uint32_t entry)
             return LPN_OK;
         }
     }
-    if (program->funcs == LPN_MAX_FUNCS) {
+    if (program->funcs == LPN_MAX_FUNCS || entry > UINT16_MAX) {
         return LPN_E_FUNCS;
     }
     for (uint32_t i = program->funcs++; i > at; i--) {
         program->func[i] = program->func[i - 1];
     }
-    program->func[at].entry = entry;
+    program->func[at].entry = (uint16_t)entry;
     program->func[at].frame = 0;
     return LPN_OK;
 }
@@ -196,39 +179,50 @@ static int check_control(lpn_program *program, uint32_t pc, const insn *i)
 static void find_frames(lpn_program *program)
 {
     int32_t below[16];          /* per register: its distance to r10, when known */
-    uint32_t f = 0;
-    for (uint32_t pc = 0; pc < program->count; pc++) {
-        if (pc == 0 || (f + 1 < program->funcs && program->func[f + 1].entry == pc)) {
+    const uint8_t *p = program->text;
+    uint32_t f = 0, next = 0;
+    for (uint32_t pc = 0; pc < program->count; pc++, p += 8) {
+        if (pc == next) {
             f += pc != 0;
+            next = f + 1 < program->funcs ? program->func[f + 1].entry : program->count;
             for (unsigned reg = 0; reg < 16; reg++) {
                 below[reg] = UNKNOWN;
             }
             below[10] = 0;
         }
-        insn i = fetch(program->text, pc);
-        unsigned form = form_of(&i);
-        int64_t low = 0;
-        unsigned class = i.op & 7, base = class == 1 ? i.src : i.dst;
-        if (class >= 1 && class <= 3 && below[base] != UNKNOWN) {
-            low = (int64_t)below[base] + i.off;
+        const unsigned op = p[0], class = op & 7, dst = p[1] & 15, src = p[1] >> 4;
+        int32_t low = 0, result = UNKNOWN;
+        if (class == 5 || class == 6) {
+            continue;
         }
-        int32_t result = UNKNOWN;
-        if (i.op == 0xbf && i.off == 0) {
-            result = below[i.src];
-        } else if ((i.op == 0x07 || i.op == 0x17) && below[i.dst] != UNKNOWN) {
-            low = (int64_t)below[i.dst] + (i.op == 0x07 ? (int64_t)i.imm : -(int64_t)i.imm);
-            result = low >= -LPN_STACK_SIZE && low <= 0 ? (int32_t)low : UNKNOWN;
+        if (class >= 1 && class <= 3) {
+            const int32_t base = below[class == 1 ? src : dst];
+            low = base == UNKNOWN ? 0 : base + (int16_t)lpn_get16(p + 2);
+        } else if (op == 0xbf) {
+            result = lpn_get16(p + 2) == 0 ? below[src] : UNKNOWN;
+        } else if ((op == 0x07 || op == 0x17) && below[dst] != UNKNOWN) {
+            const int32_t imm = (int32_t)lpn_get32(p + 4);
+            /* what is further away than the stack is long lies below it, or nowhere */
+            if (imm >= -2 * LPN_STACK_SIZE && imm <= 2 * LPN_STACK_SIZE) {
+                low = below[dst] + (op == 0x07 ? imm : -imm);
+                result = low >= -LPN_STACK_SIZE && low <= 0 ? low : UNKNOWN;
+            } else if ((imm < 0) == (op == 0x07)) {
+                low = -LPN_STACK_SIZE;
+            }
         }
-        if (form & W_DST) {
-            below[i.dst] = result;
+        if (class != 2 && (class != 3 || (op >= 0xc0 && lpn_get32(p + 4) == 0x100))) {
+            below[dst] = result;
         }
         if (low < -LPN_STACK_SIZE) {
             low = -LPN_STACK_SIZE;
         }
         if (-low > program->func[f].frame) {
-            program->func[f].frame = (uint16_t)((-low + 7) / 8 * 8);
+            program->func[f].frame = (uint16_t)((-low + 7) & ~7);
         }
-        pc += is_lddw(i.op);
+        if (class == 0) {
+            pc++;
+            p += 8;
+        }
     }
 }
 

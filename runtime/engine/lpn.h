@@ -141,7 +141,7 @@ typedef struct {
     bool certified;
     uint32_t funcs;             /**< entries used in `func`; func[0] is the main function */
     struct {
-        uint32_t entry;         /**< slot of the first instruction */
+        uint16_t entry;         /**< slot of the first instruction: local functions lie in the first 512 KiB */
         uint16_t frame;         /**< bytes of stack below r10, a multiple of 8 */
     } func[LPN_MAX_FUNCS];
 } lpn_program;

@@ -3,8 +3,8 @@
  * address, so 64-bit and 32-bit forms of an instruction are one. A program that is not clean although its image says
  * so gets other results than vm.c gives, and is confined all the same.
  *
- * All instructions are here. On cores with Thumb-2 the common ones are in vm32_thumb2.S once more, which comes here for one
- * instruction at a time. What both have:
+ * On cores with Thumb-2 the common instructions are in vm32_thumb2.S, which comes here for each of the others, and for an access
+ * that fails. What both have:
  * - the budget is compared where a jump is taken and at the end, not for each instruction: `limit` is the address at which
  *   it ends, moved along with each jump. So a run ends at most one straight line of code behind its budget;
  * - for each register the region of its last access is remembered, one for loads and one for stores, and tried first;
@@ -16,7 +16,7 @@
 #include "vm32_offsets.h"
 
 #if defined(__thumb2__) && defined(__GNUC__)
-#define ONE_STEP true           /* the loop is in vm32_thumb2.S */
+#define ONE_STEP 1              /* the loop is in vm32_thumb2.S */
 int lpn_loop32(lpn_vm32 *vm);
 int lpn_step32(lpn_vm32 *vm);
 const lpn_region *lpn_find32(const lpn_run *run, uint32_t address, uint32_t n, uint32_t access);
@@ -27,7 +27,7 @@ _Static_assert(offsetof(lpn_vm32, reads) == VM32_READS && offsetof(lpn_vm32, wri
                && offsetof(lpn_region, start) == REGION_START
                && offsetof(lpn_region, size) == REGION_SIZE, "vm32_offsets.h");
 #else
-#define ONE_STEP false
+#define ONE_STEP 0
 #define FIND static
 #define lpn_loop32 lpn_step32
 static int lpn_step32(lpn_vm32 *vm);
@@ -213,21 +213,23 @@ int lpn_step32(lpn_vm32 *vm)
     const uint8_t *ip = vm->ip;
     do {
         switch (ip[0]) {
+        ALU(0x30, divide(a, b, OFF != 0))
+        ALU(0x90, modulo(a, b, OFF != 0))
+        case 0xbf: case 0xbc: D = OFF == 0 ? S : sign_extend(S, OFF); break;
+#if !ONE_STEP
         ALU(0x00, a + b)
         ALU(0x10, a - b)
         ALU(0x20, a * b)
-        ALU(0x30, divide(a, b, OFF != 0))
         ALU(0x40, a | b)
         ALU(0x50, a & b)
         ALU(0x60, a << (b & 31))
         ALU(0x70, a >> (b & 31))
         case 0x87: case 0x84: D = 0 - D; break;
-        ALU(0x90, modulo(a, b, OFF != 0))
         ALU(0xa0, a ^ b)
         case 0xb7: case 0xb4: D = IMM; break;
-        case 0xbf: case 0xbc: D = OFF == 0 ? S : sign_extend(S, OFF); break;
         ALU(0xc0, (uint32_t)((int32_t)a >> (b & 31)))
         case 0xd4: D = IMM == 16 ? (uint16_t)D : D; break;
+#endif
         case 0xdc: case 0xd7:           /* 64 bits of a clean register: only 0 stays clean */
             D = IMM == 16 ? lpn_swap16(D) : IMM == 32 ? lpn_swap32(D) : 0;
             break;
@@ -239,13 +241,21 @@ int lpn_step32(lpn_vm32 *vm)
             break;
         }
 
+        LOAD(0x81, 4, lpn_get32(p))
+#if ONE_STEP                            /* these come here when they fail */
+        case 0x71: case 0x69: case 0x61: case 0x79: case 0x91: case 0x89:
+            vm->run->address = S + (uint32_t)OFF;
+            FAIL(LPN_E_LOAD);
+        case 0x72: case 0x6a: case 0x62: case 0x7a: case 0x73: case 0x6b: case 0x63: case 0x7b:
+            vm->run->address = D + (uint32_t)OFF;
+            FAIL(LPN_E_STORE);
+#else
         LOAD(0x71, 1, *p)
         LOAD(0x69, 2, lpn_get16(p))
         LOAD(0x61, 4, lpn_get32(p))
         LOAD(0x79, 8, lpn_get32(p))
         LOAD(0x91, 1, (int8_t)*p)
         LOAD(0x89, 2, (int16_t)lpn_get16(p))
-        LOAD(0x81, 4, lpn_get32(p))
         STORE(0x72, 1, IMM, *p = (uint8_t)v)
         STORE(0x6a, 2, IMM, lpn_put16(p, (uint16_t)v))
         STORE(0x62, 4, IMM, lpn_put32(p, v))
@@ -254,6 +264,7 @@ int lpn_step32(lpn_vm32 *vm)
         STORE(0x6b, 2, S, lpn_put16(p, (uint16_t)v))
         STORE(0x63, 4, S, lpn_put32(p, v))
         STORE(0x7b, 8, S, (lpn_put32(p, v), lpn_put32(p + 4, 0)))
+#endif
         case 0xc3: case 0xcb: case 0xd3: case 0xdb:
             vm->error = atomic(vm, ip);
             if (vm->error != LPN_OK) {
@@ -261,8 +272,9 @@ int lpn_step32(lpn_vm32 *vm)
             }
             break;
 
-        case 0x05: JUMP(OFF);
         case 0x06: JUMP(IMM);
+#if !ONE_STEP
+        case 0x05: JUMP(OFF);
         COMPARE(0x10, a == b)
         COMPARE(0x20, a > b)
         COMPARE(0x30, a >= b)
@@ -274,6 +286,7 @@ int lpn_step32(lpn_vm32 *vm)
         COMPARE(0xb0, a <= b)
         COMPARE(0xc0, (int32_t)a < (int32_t)b)
         COMPARE(0xd0, (int32_t)a <= (int32_t)b)
+#endif
 
         case 0x85:
             if (LEFT() <= 0) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
-/* The common instructions of 32-bit clean programs in Thumb-2, for the Cortex-M3 and later. What is rare, what fails, and an
- * access outside the region its register used last goes to lpn_step32 (vm32.c), which does one instruction; it means the
- * same in both, so this file is for speed alone.
+/* The common instructions of 32-bit clean programs in Thumb-2, for the Cortex-M3 and later. What is rare, and what fails, goes to
+ * lpn_step32 (vm32.c), which does one instruction.
  *
  *     r4  ip: the address of this instruction        r8  where the budget ends, less 8
  *     r5  its first word: opcode, dst, src, offset   r10 reads: per register the region of its last load

@@ -74,6 +74,35 @@ def build(name: str, sources: list[Path], *, headers: list[Path] | None = None, 
     return target
 
 
+def text_of(*names: str) -> int:
+    """Bytes of flash that these files of the engine take at -Os: code and constants. Raises BuildError."""
+    cc, total = compiler(), 0
+    headers = [ENGINE / name for name in HEADERS]
+    for source in (ENGINE / name for name in names):
+        options = (*FLAGS, "-Os", f"-I{ENGINE}", f"-I{HERE / 'libc'}", "-c")
+        target = cache_dir() / f"lpn-m3-{source.stem}-{digest(cc, *options, source, *headers)}.o"
+        if not target.exists():
+            compile_to(target, [cc, *options, str(source)])
+        with target.open("rb") as file:
+            total += sum(s["sh_size"] for s in ELFFile(file).iter_sections() if s.name.startswith((".text", ".rodata")))
+    return total
+
+
+def struct_sizes(*names: str) -> dict[str, int]:
+    """Bytes of these types of the engine, by its debugging information."""
+    out: dict[str, int] = {}
+    with engine().path.open("rb") as file:
+        for unit in ELFFile(file).get_dwarf_info().iter_CUs():
+            for die in unit.get_top_DIE().iter_children():
+                name = die.attributes.get("DW_AT_name")
+                if die.tag == "DW_TAG_typedef" and name and name.value.decode() in names and name.value.decode() not in out:
+                    of = die.get_DIE_from_attribute("DW_AT_type")
+                    out[name.value.decode()] = of.attributes["DW_AT_byte_size"].value
+            if len(out) == len(names):
+                break
+    return out
+
+
 @functools.cache
 def engine() -> Firmware:
     """The C engine with its host border."""
