@@ -20,6 +20,7 @@ LOW_HALF = "low half of a pointer"                    # the lower 32 bits are a 
 CLOBBERED, STALE, MIXED = "clobbered", "stale packet pointer", "pointer or number"
 BROKEN = "what an instruction that breaks a rule gives"  # `off` is its slot
 UNUSABLE = {CLOBBERED, STALE, MIXED, BROKEN}
+NEAR = (0, 16, 48)                                    # octets
 LEN = 1                                               # symbol of the packet's length; symbol 0 is the number 0
 INF = 1 << 70
 MAX_DIFFS = 400                                       # differences remembered at a time (rule 38); forgetting is sound
@@ -317,6 +318,7 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
     out, count = State(), len(states)
     zeros = (0,) * count
     classes: dict[tuple, tuple[int, tuple]] = {}      # (syms, relative offsets) -> (new symbol, its offsets)
+    in_packet: set[int] = set()                       # new symbols of places in the packet
     members: dict[int, tuple[tuple, tuple]] = {}      # new or kept symbol -> (syms, offsets): it is sym_i + off_i in state i
 
     def merged(place, values):
@@ -346,6 +348,8 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
             if members.setdefault(classes[key][0], (syms, offs)) != (syms, offs):
                 raise Violation(38, None, "an unknown has two meanings")
         sym, base = classes[key]
+        if first.region == "pkt":
+            in_packet.add(sym)
         return Value(kind, first.region, sym, offs[0] - base[0])
 
     for i in range(11):
@@ -393,7 +397,7 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
         if not n.is_const and (stride := _join_strides(states, syms, offs)):
             out.strides[sym] = stride
             out.vars[sym] = _congruent(n, stride) or n
-    _join_diffs(out, states, members, {c[0] for c in classes.values()} if head else None)
+    _join_diffs(out, states, members, in_packet, {c[0] for c in classes.values()} if head else None)
     _join_lines(out, states, members, [c[0] for c in classes.values()] if head else [])
     return out
 
@@ -495,7 +499,7 @@ def _join_defs(out, states, members, kept):
             out.defs[sym] = v, w, constants.pop()
 
 
-def _join_diffs(out, states, members, new):
+def _join_diffs(out, states, members, in_packet, new):
     """Differences worth keeping: known in some state, or, at a loop's head, of a symbol made here."""
     wanted = set()
     own = {sym for sym, (syms, _) in members.items() if syms[0] == sym and syms.count(sym) == len(syms)}
@@ -515,7 +519,8 @@ def _join_diffs(out, states, members, new):
                             wanted.add((x, y) if x < y else (y, x))
         for sym, syms, offs in others:                # a new symbol and the one it came from
             base = syms[i]
-            if LEN in members and sym != LEN and not base and 0 < offs[i] <= MAX_NEAR and len(wanted) < MAX_DIFFS // 2:
+            near = 0 < offs[i] <= MAX_NEAR or not offs[i] and sym in in_packet
+            if LEN in members and sym != LEN and not base and near and len(wanted) < MAX_DIFFS // 2:
                 wanted.add((LEN, sym) if LEN < sym else (sym, LEN))     # a constant place here, another one there: both before the end
             if base and base != sym and base in members:
                 wanted.add((base, sym) if base < sym else (sym, base))
@@ -554,12 +559,20 @@ def widen(old: State, new: State, fresh: frozenset, steps: list[int], apart: boo
     for key, (lo, hi) in list(new.diff.items()):
         known = old.diff.get(key)
         if known is None:
-            if key[0] in old.vars and key[1] in old.vars:
+            if key[0] not in old.vars or key[1] not in old.vars:
+                continue
+            if apart:
                 del new.diff[key]
-            continue
-        new.diff[key] = (lo if lo >= known[0] else -INF), (hi if hi <= known[1] else INF)
+                continue
+            known = old.gap(*key)                     # it was no more than the bounds say, which are about to say less
+        new.diff[key] = (lo if lo >= known[0] else -_beyond(-lo)), (hi if hi <= known[1] else _beyond(hi))
     new.lines = {key: line for key, line in new.lines.items() if old.lines.get(key, line) == line}
     new.bound_by_lines()
+
+
+def _beyond(most: int) -> int:
+    """Where a difference that grew goes on to: a place that is before the packet's end, or not far behind it, mostly stays so."""
+    return next((step for step in NEAR if most <= step), INF)
 
 
 # Order -------------------------------------------------------------------------------------------
