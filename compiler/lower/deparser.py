@@ -99,6 +99,8 @@ class Deparsers:
             self.emit_shape(inst, shape)
         else:
             self.emit_plain(inst)
+        if not inst.inst.in_packet:             # else LLVM copies this one and one that lies in the packet with the same loads
+            self.mark()
 
     def emit_shape(self, inst: Instance, shape: Shape) -> None:
         """Units of a header that has this shape."""
