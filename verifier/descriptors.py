@@ -39,6 +39,7 @@ class ContextDescriptor:
     fields: tuple[Field, ...]
     regions: Mapping[str, Region]                     # sizes of rodata, data, rec and state are given to verify()
     max_packet: int = MAX_PACKET
+    whole: bool = False                               # numbers of the context are read whole: it is no memory
     window: int = WINDOW                              # readable bytes behind pkt_end
     headroom: int = 0                                 # writable bytes before pkt
     packet_write: bool = True
@@ -76,7 +77,7 @@ FEMTO = ContextDescriptor("femto", "femto", 96, _LPN_FIELDS, _LPN_REGIONS, align
 XDP = ContextDescriptor("xdp", "xdp", 24, (
     Field(0, 4, "data", "pkt"), Field(4, 4, "data_end", "pkt_end"), Field(12, 4, "ingress_ifindex"),
     Field(16, 4, "rx_queue_index")), {"rodata": Region(0, write=False), "data": Region(0)},
-    max_packet=0xFFFF, window=0)
+    max_packet=0xFFFF, window=0, whole=True)
 
 PROFILES = {"lpn": LPN, "xdp": XDP, "femto": FEMTO}
 

@@ -138,6 +138,9 @@ class Memory:
             value = self._load_stack(s, at, size, slot)
         else:
             value = d.of_size(size) if size < 8 else d.TOP
+        if signed and at.region == "ctx" and self.profile.whole:
+            self.fail(21, slot, f"a signed load of {count(size)} at context offset {at.off}", "load it and extend the register",
+                      "no document says that the kernel extends what it puts there")
         if isinstance(value, d.Num):
             return self.fresh(s, slot, d.sign_extend(value, 8 * size) if signed else value)
         if value is not None and signed:
@@ -169,6 +172,9 @@ class Memory:
                           f"read all {f.width} bytes of {f.name} at offset {f.offset}" if f else "read a slot of the context",
                           "these would be bytes of an address" if f else f"the context's slots end at byte {self.profile.size - 1}")
                 return value
+        if self.profile.whole and (at.off, size) != (field.offset, field.width):
+            self.fail(21, slot, f"reads {count(size)} at context offset {at.off}, a part of {field.name}",
+                      f"read all {field.width} bytes of {field.name} at offset {field.offset}", "the kernel replaces loads of whole slots only")
         if field.max is not None and (at.off, size) == (field.offset, field.width):
             return d.unsigned(0, field.max)
         return value

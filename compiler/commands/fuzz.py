@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ..output import Failure, console, put_json, say
+from ..output import Failure, console, put_json, say, waiting
 
 
 @click.command("fuzz")
@@ -22,12 +22,18 @@ from ..output import Failure, console, put_json, say
               "checks every claim of the proof.")
 @click.option("--runs", default=400, show_default=True, help="With --bytecode: runs of each accepted program, over random packets.")
 @click.option("--mutants", default=4, show_default=True, help="With --bytecode: small changes of each program that are tried too.")
+@click.option("--slowest", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="Search the slowest run of each hook of FILE (.lpn) on the emulated Cortex-M3, and compare it with the bound; --seconds for each hook.")
+@click.option("--in", "captures", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="With --slowest: a capture whose frames the search begins with.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of text.")
 def command(seed: int | None, seconds: float | None, programs: int | None, packets: int, engines: tuple[str, ...],
-            corpus: Path | None, no_reduce: bool, bytecode: bool, runs: int, mutants: int, as_json: bool) -> None:
+            corpus: Path | None, no_reduce: bool, bytecode: bool, runs: int, mutants: int, slowest: Path | None, captures: tuple[Path, ...], as_json: bool) -> None:
     """Random programs and packets: every engine against the reference interpreter, and the verifier on every container.
 
     Runs until it is interrupted or a limit is reached. Status 1: something failed."""
+    if slowest is not None:
+        _slowest(slowest, captures, seed or 0, seconds or 60.0, as_json)
     if bytecode:
         _bytecode(seed, seconds, programs, runs, mutants, corpus, not no_reduce, as_json)
     from ..fuzz_loop import DEFAULT_ENGINES, Corpus, Loop
@@ -96,3 +102,34 @@ def _bytecode(seed: int | None, seconds: float | None, programs: int | None, run
             say(line)
         say(loop.line())
     raise SystemExit(130 if interrupted else 1 if loop.found else 0)
+
+
+def _slowest(path: Path, captures: tuple[Path, ...], seed: int, seconds: float, as_json: bool) -> None:
+    """The worst run found of each hook, beside its bound; ends with the command's status."""
+    import random
+
+    from lpn.runtime import capture
+    from lpn.runtime.engines import EngineError, EngineUnavailable
+
+    from ..slowest import beginnings, search, subjects
+    from .inputs import read_source
+    from .judge import compiled
+    rng = random.Random(seed)
+    frames = [frame.data for each in captures for frame in capture.read(each) if frame.data]
+    found = []
+    try:
+        made = compiled(read_source(path).program(()))
+        for subject in subjects(made, rng):
+            with waiting(f"searching the slowest run of {'->'.join(subject.hook.chain)}"):
+                one = search(subject, beginnings(made, subject.hook, frames, rng), rng, seconds=seconds)
+            found.append(one)
+            if not as_json:
+                say(f"{one.cycles:8,} of at most {one.bound:8,} cycles, bound / found {one.ratio:5.2f}, {one.runs:6,} runs  {one.hook}"
+                    + ("  EXCEEDED" if one.exceeded else ""))
+    except EngineUnavailable as e:
+        raise Failure(str(e)) from None
+    except EngineError as e:
+        raise Failure(str(e), 1) from None
+    if as_json:
+        put_json({"hooks": [{"hook": one.hook, "bound": one.bound, "cycles": one.cycles, "runs": one.runs, "input": one.input.as_json()} for one in found]})
+    raise SystemExit(1 if any(one.exceeded for one in found) else 0)

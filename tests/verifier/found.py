@@ -50,4 +50,9 @@ FOUND = {
     "signed_remainder_is_not_negative": (378, 3),
     "constants_may_be_written": (417, 2),
     "the_context_may_be_written": (424, 1),
+    "iteration_stops_after_two_turns": (534, 3),
+    "one_byte_before_the_packet": (556, 1),
+    "stack_bytes_need_not_be_written": (563, None),
+    "arithmetic_shift_without_sign": (806, 3),
+    "the_window_may_be_written": (1294, 3),
 }

@@ -23,6 +23,17 @@ from lpn.runtime import kernel                                     # noqa: E402
 from lpn.runtime.capabilities import CAP_BPF, CAP_NET_ADMIN, in_child   # noqa: E402
 from lpn.verifier import XDP, verify                               # noqa: E402
 
+#: Why the kernel, asked with fewer capabilities, refuses what we accept. Words of its message -> the reason.
+REASONS = {
+    "pointer -= pointer prohibited|pointer comparison prohibited": "a difference or an order of two places in one region says nothing about addresses",
+    "partial copy of pointer": "the low half of a pointer may only be subtracted from another one's: a length",
+    "prohibited for !root": "measures against speculation: places that differ by path, variable places on the stack",
+    "too complex|too large|infinite loop detected": "the kernel walks every path and gives up",
+    "misaligned stack access": "the kernel follows the stack in aligned words; the machine needs no alignment",
+    "outside of the packet|unbounded|out of bounds|math between|min value|max value|invalid access": "the kernel knows less of this number",
+}
+LESS = "the kernel knows less of this number"   # what is accepted against this runs in the instrumented interpreter
+
 RODATA, DATA = SIZES["xdp"]["rodata"], SIZES["xdp"]["data"]
 CLOCK, THEIR_CLOCK = 2, 5                       # clock_us here, bpf_ktime_get_ns there: no arguments, a number
 
@@ -68,10 +79,22 @@ def kernel_says(texts: list[bytes]) -> list[str | None]:
                 kernel.load_xdp(code, values={slot: (rodata if kind == 8 else data, at) for slot, kind, at in addresses}).close()
                 out.append(None)
             except kernel.KernelRejected as e:
-                out.append(str(e).removeprefix("the kernel's verifier rejects the program: "))
+                out.append(last_word(e))
             except kernel.EngineError as e:
                 out.append(str(e))
     return out
+
+
+def last_word(refusal: kernel.KernelRejected) -> str:
+    """Of a log, which ends with states and statistics."""
+    lines = [line for line in refusal.log.strip().splitlines() if not re.match(r"processed|verification|old state|cur state|from \d|\d+: \(", line)
+             or "too large" in line or "infinite loop" in line]
+    known = [line for line in lines[-4:] if any(re.search(pattern, line) for pattern in REASONS)]
+    return (known or lines or [str(refusal)])[-1]
+
+
+def reason(said: str) -> str | None:
+    return next((why for pattern, why in REASONS.items() if re.search(pattern, said)), None)
 
 
 def as_xdp(source: str) -> str:
@@ -81,13 +104,15 @@ def as_xdp(source: str) -> str:
     return re.sub(r"\*\(u64 \*\)\(r\d \+ (?:16|24|32|0x10|0x18|0x20)\)(?=\s*$)", "data + 0 ll", source, flags=re.M)
 
 
-def judge(named: list[tuple[str, bytes]]) -> list[Row]:
-    """Those the kernel can judge. Raises EngineUnavailable."""
+def judge(named: list[tuple[str, bytes]], longest: int = 1_000_000) -> list[Row]:
+    """Those the kernel can judge; `longest`: executed instructions at most, for it walks each. Raises EngineUnavailable."""
     rows = []
     for name, text in named:
         if not text or len(text) % 8 or theirs(text) is None:
             continue
         report = verify(text, XDP, rodata=RODATA, data=DATA)
+        if (report.max_insns or 0) > longest:
+            continue
         rows.append(Row(name, text, None if report.accepted else report.message, report.rule))
     texts = [row.text for row in rows]
     for row, root, caps in zip(rows, kernel_says(texts), in_child({CAP_BPF, CAP_NET_ADMIN}, lambda: kernel_says(texts)), strict=True):
@@ -95,10 +120,11 @@ def judge(named: list[tuple[str, bytes]]) -> list[Row]:
     return rows
 
 
-def rule_cases() -> list[tuple[str, bytes]]:
+def rule_cases(first: int = 1) -> list[tuple[str, bytes]]:
+    """The programs of tests/verifier/rules, from rule `first` on."""
     out = []
     for case in cases.all_cases():
-        if case.code.startswith(".half") or case.headers.get("profile") == "femto":
+        if case.rule < first or case.code.startswith(".half") or case.headers.get("profile") == "femto":
             continue
         source = case.code if case.headers.get("profile") == "xdp" else as_xdp(case.code)
         try:
@@ -121,17 +147,12 @@ def random_programs(count: int) -> list[tuple[str, bytes]]:
     return out
 
 
-def words(message: str) -> str:
-    """What a message of the kernel has in common with others."""
-    return re.sub(r"-?\b(0x[0-9a-f]+|\d+)\b", "N", re.sub(r"\bR\d+", "R", message)).split(" (")[0][:60]
-
-
 def table(rows: list[Row]) -> str:
     tally = Counter((row.ours is None, row.root is None, row.caps is None) for row in rows)
     word = {True: "accepted", False: "refused"}
     lines = [f"{'ours':10}{'root':10}{'caps only':11}programs"]
     lines += [f"{word[a]:10}{word[b]:10}{word[c]:11}{tally[a, b, c]:8}" for a, b, c in sorted(tally, reverse=True)]
-    only = Counter(words(row.caps) for row in rows if row.ours is None and row.caps is not None)
+    only = Counter(reason(row.caps) or row.caps for row in rows if row.ours is None and row.caps is not None)
     lines += ["", "accepted by us, refused with capabilities only:", *(f"{n:8}  {what}" for what, n in only.most_common())]
     less = Counter(row.rule for row in rows if row.ours is not None and row.root is None)
     return "\n".join([*lines, "", "accepted for root, refused by us:", *(f"{n:8}  rule {rule}" for rule, n in less.most_common())])

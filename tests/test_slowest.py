@@ -1,0 +1,70 @@
+"""The search for the slowest run: it finds what it must, no run exceeds its bound, and tables are full."""
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from lpn.compiler.build import compile_program
+from lpn.compiler.bundle import KeyField, Table
+from lpn.lang.check import check
+from lpn.lang.loader import load
+from lpn.lang.source import Source
+from lpn.runtime.engines import EngineUnavailable, get_engine
+
+try:
+    get_engine("thumb2")
+except EngineUnavailable as e:
+    pytest.skip(str(e), allow_module_level=True)
+
+from lpn.compiler.slowest import Input, Slowest, Subject, changed, full, search, subjects   # noqa: E402
+
+#: Few instructions around a loop that the packet's first octet turns on: the search must find the octet.
+LOOP = """
+header H { bit<8> n; bit<8> sum; }
+struct headers { H h; }
+parser P(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+processor Q(inout headers h, inout meta m) {
+    register<bit<8>>[200] seen;
+    apply {
+        if (h.h.n[7:4] == 11) { for (i in 0..200) { h.h.sum = h.h.sum + seen[i]; } }
+        m.verdict = DELIVER;
+    }
+}
+protocol N { on radio.rx_done : P -> Q; }
+"""
+
+
+def only(text: str) -> Subject:
+    [subject] = subjects(compile_program(check(load(Source("loop.lpn", text)))), random.Random(0))
+    return subject
+
+
+def test_the_slow_way_is_found_and_the_bound_is_near():
+    subject, rng = only(LOOP), random.Random(1)
+    found = search(subject, [Input(bytes(2))], rng, runs=150)
+    assert not found.exceeded and found.input.frame[0] >> 4 == 11
+    assert 1 <= found.ratio < 1.6 and found.runs == 150
+
+
+def test_a_bound_that_is_exceeded_ends_the_search():
+    subject = only(LOOP)
+    subject.bound = 10
+    found = search(subject, [Input(bytes(2))], random.Random(1), runs=50)
+    assert found.exceeded and found.runs == 1 and found.ratio < 1
+
+
+def test_inputs_are_kept_as_they_are():
+    given = Input(b"\x01\x02", {"lqi": 7}, b"\xff")
+    assert Input.from_json(json.loads(json.dumps(given.as_json()))) == given
+    rng = random.Random(3)
+    neighbours = {changed(given, [given], rng, 0).frame for _ in range(50)}
+    assert len(neighbours) > 10
+
+
+def test_tables_are_filled():
+    key = (KeyField(16, "exact"), KeyField(32, "lpm"), KeyField(8, "ternary"), KeyField(16, "range"))
+    entries = full(Table("t", 0, key, 4, 40), random.Random(1))
+    assert len({entry.match for entry in entries}) == 40
+    assert Slowest("x", 10).ratio == float("inf")

@@ -1,0 +1,104 @@
+"""Judged from outside: what the Linux kernel's verifier, as root and with fewer capabilities, says of the same bytecode.
+
+`python tests/verifier/outside.py 1000` prints the table for more programs.
+"""
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "verifier"))
+import outside                                                     # noqa: E402
+
+from lpn.compiler.fuzz_bytecode import SIZES, Case, attempt        # noqa: E402
+from lpn.runtime import capabilities                               # noqa: E402
+from lpn.runtime.engines import EngineUnavailable                  # noqa: E402
+from lpn.runtime.instrumented.claims import Runner                 # noqa: E402
+
+#: Cases of tests/verifier/rules that we accept and the kernel, asked with fewer capabilities, does not -> why.
+WALKS, SPECULATION, DIFFERENCE, HALF, ALIGNED = (outside.reason(words) for words in (
+    "infinite loop detected", "prohibited for !root", "pointer comparison prohibited", "partial copy of pointer", "misaligned stack access"))
+EXPLAINED = {
+    "8: to the start": WALKS,
+    "17: 600 below, 88 of them added again": SPECULATION,
+    "19: compared from the end backwards": DIFFERENCE,
+    "19: a length that does not wrap": SPECULATION,
+    "19: an unsigned byte as an index": SPECULATION,
+    "24: two pointers into the packet": DIFFERENCE,
+    "25: the low half of a pointer spilled": HALF,
+    "25: a difference of pointers is a number": DIFFERENCE,
+    "27: 8 bytes of the stack at 3": ALIGNED,
+    "33: steps that meet the bound": WALKS,
+    "33: a cursor that always moves": SPECULATION,
+    "33: a counter that jumps to itself": WALKS,
+    "33: steps of 4 that meet 10": WALKS,
+    "33: another register set back": WALKS,
+    "33: a 32-bit counter below its bound": WALKS,
+    "34: 2 levels of 100": WALKS,
+    "34: 10^5 turns": WALKS,
+    "34: 50 times 50 times 50": WALKS,
+    "35: no budget on our engine": WALKS,
+    "38: more steps than allowed": WALKS,
+    "38: enough steps": WALKS,
+}
+#: What root may load and we refuse: rules about initialised memory, addresses, and kinds that depend on the path.
+STRICTER = {4, 13, 14, 16, 21, 23, 24, 25, 28}
+#: What the kernel takes even with fewer capabilities, and we do not.
+FREE = {
+    "4: an offset in exit": "unused fields are zero (RFC 9669, 3.1)",
+    "21: a signed load on XDP": "no document says what it gives where the kernel replaces the load",
+    "23: a pointer moved step by step, out of the world": "it is never used",
+    "28: the constant 2^32": "RFC 9669 gives division by zero a meaning; engines differ",
+}
+
+
+@pytest.fixture(scope="module")
+def judged():
+    try:
+        return outside.judge(outside.rule_cases(13), 300), outside.judge(outside.random_programs(12), 300)
+    except EngineUnavailable as e:
+        pytest.skip(f"the kernel cannot be asked here: {e}")
+
+
+def test_what_the_kernel_refuses_and_we_accept_is_explained(judged):
+    rules, programs = judged
+    found = {row.name: outside.reason(row.caps) for row in rules if row.ours is None and row.caps is not None}
+    assert found.items() <= EXPLAINED.items()
+    unexplained = [(row.name, row.caps) for row in programs if row.ours is None and row.caps is not None and outside.reason(row.caps) is None]
+    assert not unexplained
+
+
+def test_where_the_kernel_knows_less_the_claims_hold(judged):
+    """Those programs run, with every claim looked at."""
+    runner = Runner()
+    for row in [*judged[0], *judged[1]]:
+        if row.ours is None and outside.LESS in (outside.reason(row.caps or ""), outside.reason(row.root or "")):
+            report, fault = attempt(Case(row.text, "xdp", tuple(SIZES["xdp"].items())), runner, 1, 300)
+            assert fault is None, f"{row.name}: {fault}"
+
+
+def test_what_we_refuse_and_the_kernel_does_not_is_known(judged):
+    """Root may read uninitialised stack and leak addresses; the rest has a name."""
+    rules, programs = judged
+    accepted = {row.rule for row in [*rules, *programs] if row.ours is not None and row.root is None}
+    assert accepted <= STRICTER
+    assert {row.name for row in rules if row.ours is not None and row.caps is None} <= set(FREE)
+
+
+def test_both_verdicts_are_met(judged):
+    rules, programs = judged
+    assert len(rules) > 100 and len(programs) > 5
+    assert sum(row.ours is None and row.caps is None for row in [*rules, *programs]) > 30
+    assert sum(row.ours is not None and row.caps is not None for row in rules) > 60
+
+
+def test_a_child_has_what_it_is_given_and_no_more():
+    def bits():
+        status = Path("/proc/self/status").read_text()
+        return [int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff")][0]
+    try:
+        assert capabilities.in_child({capabilities.CAP_BPF}, bits) == 1 << capabilities.CAP_BPF
+    except EngineUnavailable as e:
+        pytest.skip(str(e))
+    with pytest.raises(EngineUnavailable, match="ended with status"):
+        capabilities.in_child({capabilities.CAP_BPF}, lambda: 1 // 0)
