@@ -41,8 +41,8 @@ EXPLAINED = {
     "38: more steps than allowed": WALKS,
     "38: enough steps": WALKS,
 }
-#: What root may load and we refuse: rules about initialised memory, addresses, and kinds that depend on the path.
-STRICTER = {4, 13, 14, 16, 21, 23, 24, 25, 28}
+#: What root may load and we refuse: rules about initialised memory, addresses, kinds that depend on the path, the analysis' own limit.
+STRICTER = {4, 13, 14, 16, 21, 23, 24, 25, 28, 38}
 #: What the kernel takes even with fewer capabilities, and we do not.
 FREE = {
     "4: an offset in exit": "unused fields are zero (RFC 9669, 3.1)",
