@@ -22,6 +22,7 @@ from .instance import Instance
 from .shapes import Shape, shapes
 
 FEW_ROWS = 8                                    # a codec with no more is not worth a guess of its own
+MOST_GUESSED = 1000                             # nodes of a parser or deparser with its codecs: a guess is a copy of a part of it
 MOST_NODES = 400                                # of the modules behind a parser that are lowered for each guess anew
 
 
@@ -117,6 +118,8 @@ def usual_case(state: ast.State) -> ast.SelectCase | None:
 
 def parser_guesses(p: ast.Parser, record: RecordLayout) -> int:
     """How many guesses a parser is worth: none unless its usual way expands a long codec. A way with loops is no usual one."""
+    if nodes(p) > MOST_GUESSED:
+        return 0
     seen: list[ast.State] = []
     state: ast.State | None = next(s for s in p.states if s.name == "start")
     while state is not None:
@@ -131,7 +134,7 @@ def parser_guesses(p: ast.Parser, record: RecordLayout) -> int:
 def deparser_guesses(d: ast.Deparser, record: RecordLayout) -> int:
     """The same of a deparser, which is guessed to emit each of its headers; of stacks there is no usual number."""
     emits = [n for n in walk(d.body) if isinstance(n, ast.Call) and n.target == "emit"]
-    if any(not isinstance(e.args[0].type, HeaderType) for e in emits):
+    if nodes(d) > MOST_GUESSED or any(not isinstance(e.args[0].type, HeaderType) for e in emits):
         return 0
     return guesses_of([d.body], "emit", record)
 
@@ -148,8 +151,10 @@ def guesses_of(body: object, what: str, record: RecordLayout) -> int:
 
 def is_short(modules: list[ast.Module]) -> bool:
     """Whether modules are lowered for each guess of the parser before them; else all ways meet behind it."""
-    nodes = 0
-    for module in modules:
-        nodes += sum(1 for _ in walk(module))
-        nodes += sum(1 for n in walk(module) if isinstance(n, ast.Call) and n.via is not None for _ in walk(n.via.codec))
-    return nodes <= MOST_NODES
+    return sum(map(nodes, modules)) <= MOST_NODES
+
+
+def nodes(module: ast.Module) -> int:
+    """Of a module and the codecs that it names."""
+    codecs = [n.via.codec for n in walk(module) if isinstance(n, ast.Call) and n.via is not None]
+    return sum(1 for part in (module, *codecs) for _ in walk(part))
