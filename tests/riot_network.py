@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from riot_air import Air
 
 ROOT = Path(__file__).parent.parent
 APPLICATION = ROOT / "runtime" / "riot" / "node"
@@ -175,8 +176,8 @@ def free_port() -> int:
 
 
 @contextmanager
-def network(elfs: Sequence[Path], links: Sequence[Link], seed: int = 42, acks: bool = False) -> Iterator[list[Node]]:
-    """Nodes 1, 2, ... each with its ELF, on links; they are ended at the end.
+def network(elfs: Sequence[Path | None], links: Sequence[Link], seed: int = 42, acks: bool = False) -> Iterator[list]:
+    """Nodes 1, 2, ... each with its ELF, on links; they are ended at the end. None in place of an ELF: a radio of ours (`Air`).
 
     `acks`: GNRC asks for acknowledgements. RIOT's submac waits 864 us for one, which a busy machine is often too slow for, and an
     unmodified GNRC node can then stay deaf (seen with RIOT's own example); so the tests do without, and see all losses."""
@@ -188,12 +189,14 @@ def network(elfs: Sequence[Path], links: Sequence[Link], seed: int = 42, acks: b
     port = free_port()
     air = subprocess.Popen([str(dispatcher()), "-t", str(folder / "links.topo"), "-s", str(seed), "::1", str(port)],
                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    nodes: list[Node] = []
+    nodes: list[Node | Air] = []
     try:
         time.sleep(SETTLE)
         for i, elf in enumerate(elfs, 1):
-            nodes.append(Node(elf, port, i, folder / f"node{i}.log"))
+            nodes.append(Node(elf, port, i, folder / f"node{i}.log") if elf else Air(port, i))
         for node in nodes:
+            if isinstance(node, Air):
+                continue
             node.read(10.0, r"^(LPN node|main\(\)|RIOT).*")
             node.ask("help", r"reboot")
             if not acks:
@@ -201,6 +204,9 @@ def network(elfs: Sequence[Path], links: Sequence[Link], seed: int = 42, acks: b
         yield nodes
     finally:
         for node in nodes:
-            kill_group(node.process)
+            if isinstance(node, Air):
+                node.close()
+            else:
+                kill_group(node.process)
         kill_group(air)
         shutil.rmtree(folder, ignore_errors=True)

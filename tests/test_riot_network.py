@@ -1,72 +1,333 @@
-"""Containers in RIOT's network stack: nodes on this machine, over emulated IEEE 802.15.4."""
+"""Containers in RIOT's network stack: nodes on this machine, over emulated IEEE 802.15.4.
+
+`gnrc` is RIOT's own example as it is, `lpn` the firmware of this project. The tests run in real time.
+"""
 from __future__ import annotations
 
+import json
+import random
 import re
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from riot_air import Air, ext
+from riot_network import RIOTBASE, Link, Node, build, line, needs_riot, network, star
 
 from cli import lpnc
-from riot_network import Node, build, line, needs_riot, network
+from lpn.runtime.capture import read
 
 ROOT = Path(__file__).parent.parent
+PROGRAMS = Path(__file__).parent / "riot"
 pytestmark = needs_riot
 
 
 @pytest.fixture(scope="session")
-def elf() -> Path:
+def lpn() -> Path:
     return build()
 
 
-def pack(source: str, tmp_path: Path, *options: str) -> bytes:
-    """A program of the examples in the form that nodes take."""
+@pytest.fixture(scope="session")
+def gnrc() -> Path:
+    """A node of RIOT's own, unmodified."""
+    return build(Path(RIOTBASE) / "examples/networking/gnrc/networking", "gnrc_networking", USE_ZEP="1")
+
+
+def pack(source: Path | str, tmp_path: Path, tables: dict | None = None) -> bytes:
+    """A program in the form that nodes take."""
     out = tmp_path / "pack.lpnn"
-    lpnc("pack", str(ROOT / source), "-o", str(out), *options)
+    options: list[str] = []
+    if tables is not None:
+        (tmp_path / "tables.json").write_text(json.dumps(tables))
+        options = ["--tables", str(tmp_path / "tables.json")]
+    result = lpnc("pack", str(ROOT / source), "-o", str(out), *options)
+    assert result.exit_code == 0, result.output
     return out.read_bytes()
 
 
-def received(text: str) -> int:
-    """Of the answer to a ping."""
+def ping(a: Node, address: str, count: int = 5) -> int:
+    """How many answers came."""
+    text = a.ask(f"ping -c {count} -i 200 {address}", r"packet loss", 20)
     found = re.search(r"(\d+) packets received", text)
     assert found, text
     return int(found[1])
 
 
-def ping(a: Node, b: Node, count: int = 5) -> int:
-    return received(a.ask(f"ping -c {count} -i 200 {b.link_local}", r"packet loss", 15))
+def udp(a: Node, address: str, port: int, text: str, count: int = 1, every_ms: int = 30) -> None:
+    """Datagrams of GNRC's."""
+    scope = f"%{a.interface()}" if address.startswith("fe80") else ""
+    told = a.ask(f"udp send [{address}{scope}]:{port} {text} {count} {1000 * every_ms}", r"^> ", 10 + count)
+    assert told.count("Success") == count, told
 
 
-def test_without_containers_the_stack_is_as_before(elf: Path) -> None:
-    with network([elf, elf], line(2)) as (a, b):
-        assert ping(a, b) == 5 and ping(b, a) == 5
-        assert "radio: radio HAL" in a.ask("lpn list")
-        assert a.buffer_is_empty() and b.buffer_is_empty()
+def got(node: Node) -> int:
+    """Datagrams that GNRC's server has printed since the node was read last."""
+    return node.read(0.8).count("Received UDP data")
 
 
-def test_udp_is_served_by_containers_and_checksums_are_optional(elf: Path, tmp_path: Path) -> None:
-    """An unmodified GNRC node talks to one whose containers are all there is above the MAC."""
-    with network([elf, elf], line(2)) as (gnrc, lpn):
-        lpn.run(pack("examples/udp/udp.lpn", tmp_path))
-        gnrc.ask("udp server start 9000")
-        for _ in range(10):
-            gnrc.ask(f"udp send {lpn.link_local} 7 hello")
-            gnrc.ask(f"udp send {lpn.link_local} 9 hello")
-        gnrc.read(0.5)
-        stats = lpn.stats()
-        assert stats["frames"]["received"] == 20 and stats["frames"]["undelivered"] == 10 and stats["frames"]["ok"] == 10
-        assert stats["hook 0 radio.rx_done"]["runs"] == 20
-        with_checksum = stats["hook 0 radio.rx_done"]["insns-worst"]
+def ok(text: str) -> None:
+    assert "lpn: ok" in text, text
 
-        assert "lpn: ok" in lpn.ask("lpn detach Checksum", r"^lpn: .*$")
-        assert "Rx -> Serve -> Tx" in lpn.ask("lpn list")
-        lpn.ask("lpn stats reset")
-        gnrc.ask(f"udp send {lpn.link_local} 7 hello")
-        gnrc.read(0.3)
-        without = lpn.stats()["hook 0 radio.rx_done"]
-        assert without["runs"] == 1 and without["insns-worst"] < with_checksum
-        assert "lpn: ok" in lpn.ask("lpn attach Checksum", r"^lpn: .*$")
-        assert "Rx -> Checksum -> Serve -> Tx" in lpn.ask("lpn list")
 
-        assert "lpn: ok" in lpn.ask("lpn detach", r"^lpn: .*$")     # GNRC has the node again
-        assert ping(gnrc, lpn) == 5
-        assert lpn.buffer_is_empty() and gnrc.buffer_is_empty()
+# ------------------------------------------------------------ the stack itself
+
+def test_without_containers_the_stack_is_as_before(lpn: Path, gnrc: Path) -> None:
+    with network([gnrc, lpn], line(2)) as (a, b):
+        assert ping(a, b.link_local) == 5 and ping(b, a.link_local) == 5
+        assert "radio: radio HAL" in b.ask("lpn list")
+        assert b.stats()["frames"]["accepted"] == b.stats()["frames"]["received"] >= 10
+        assert b.buffer_is_empty()
+
+
+# ------------------------------------------------------------ UDP
+
+@pytest.mark.parametrize("loss", [0.0, 0.1, 0.3])
+def test_udp_in_containers_and_in_gnrc_understand_each_other(lpn: Path, gnrc: Path, tmp_path: Path, loss: float) -> None:
+    """Both directions; what the air does not lose arrives, once."""
+    with network([gnrc, lpn], [Link(1, 2, loss)]) as (a, b):
+        b.run(pack("tests/riot/udp_app.lpn", tmp_path, {"peer": int.from_bytes(ext(1), "big")}))
+        a.ask("udp server start 9000")
+        b.ask("lpn listen 9000")
+        b.ask("lpn stats reset")
+        udp(a, b.link_local, 9000, "hello", 30)
+        delivered = b.read(0.8).count("port 9000 got 5 bytes: hello")
+        stats = b.stats()
+        assert delivered == stats["frames"]["delivered"] <= 30 and stats["frames"]["undelivered"] == 0
+        assert stats["hook 0 radio.rx_done"]["drops"] == 0
+        for i in range(30):
+            assert "lpn: sent" in b.ask(f"lpn send 9000 answer{i}", r"^lpn: .*$")
+            b.read(0.02)
+        answered = got(a)
+        sent = b.stats()["frames"]["sent"]
+        assert sent == 30 and answered <= 30
+        print(f"loss {loss:.0%}: {delivered} of 30 delivered, {answered} of {sent} answered")
+        if loss:
+            assert within(30, 1 - loss, delivered) and within(30, 1 - loss, answered)
+        else:
+            assert delivered == answered == 30
+            assert ping(a, b.link_local) == 5           # what is not UDP for the application is GNRC's
+        assert b.buffer_is_empty()
+
+
+def within(count: int, share: float, found: int) -> bool:
+    """As many as that share of independent ones gives, five standard deviations either way."""
+    return abs(found - count * share) <= 5 * (count * share * (1 - share)) ** 0.5
+
+
+def test_the_checksum_module_comes_and_goes_at_run_time(lpn: Path, tmp_path: Path) -> None:
+    with network([lpn, None], line(2)) as (node, air):
+        node.run(pack("tests/riot/udp_app.lpn", tmp_path))
+        node.ask("lpn listen 9000")
+        air.listen(0.2)
+
+        def delivered() -> tuple[bool, bool]:
+            """A datagram, and one with a wrong checksum."""
+            air.send(compressed(air, 1, b"good"))
+            air.send(compressed(air, 1, b"evil", damage=1))
+            text = node.read(0.5)
+            return "4 bytes: good" in text, "4 bytes: evil" in text
+        assert delivered() == (True, False)
+        assert node.stats()["hook 0 radio.rx_done"]["drops"] == 1
+        ok(node.ask("lpn detach Checksum", r"^lpn: .*$"))
+        assert "Rx -> Deliver" in node.ask("lpn list", r"app.tx 9000.*$")
+        assert delivered() == (True, True)
+        ok(node.ask("lpn attach Checksum", r"^lpn: .*$"))
+        assert delivered() == (True, False)
+        assert "refused" in node.ask("lpn detach Rx", r"^lpn: .*$")         # only processors
+        assert delivered() == (True, False) and node.buffer_is_empty()
+
+
+def compressed(air: Air, to: int, payload: bytes, damage: int = 0) -> bytes:
+    """A datagram for port 9000 whose addresses are those of the frame (RFC 6282); `damage`: added to its checksum."""
+    whole = air.udp(to, 9000, 9000, payload, damage)
+    mac, ports_and_sum = whole[:21], whole[21 + 41:]
+    return mac + bytes([0x7e, 0x33]) + bytes([0xf0]) + ports_and_sum[0:4] + ports_and_sum[6:8] + payload
+
+
+def test_hooks_listen_at_gnrcs_layers_and_send_through_it(lpn: Path, gnrc: Path, tmp_path: Path) -> None:
+    with network([gnrc, lpn], line(2)) as (a, b):
+        b.run(pack("tests/riot/watch.lpn", tmp_path, {"peer": int.from_bytes(ext(1), "big")}))
+        b.ask("lpn stats reset")
+        udp(a, b.link_local, 9000, "up", 10)
+        assert b.stats()["hook 0 net.rx"]["runs"] == 10
+        assert ping(b, a.link_local, 3) == 3            # GNRC goes on as before
+        stats = b.stats()
+        assert stats["hook 1 net.tx"]["runs"] >= 3 and stats["node"]["queue-full"] == 0
+        a.ask("udp server start 9000")
+        for i in range(10):
+            b.ask(f"lpn send 9000 via{i}", r"^lpn: sent$")
+            b.read(0.05)
+        assert got(a) == 10 and b.stats()["hook 2 app.tx"]["runs"] == 10
+        ok(b.ask("lpn detach", r"^lpn: .*$"))
+        udp(a, b.link_local, 9000, "up", 3)
+        assert b.buffer_is_empty()
+
+
+# ------------------------------------------------------------ forwarding
+
+@pytest.mark.parametrize("loss", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize("shape", [line, star])
+def test_a_container_forwards_over_two_hops(lpn: Path, gnrc: Path, tmp_path: Path, shape, loss: float) -> None:
+    """GNRC at both ends (in the star the router is in the middle, too), the container between."""
+    middle, ends = (2, (1, 3)) if shape is line else (1, (2, 3))
+    elfs = [lpn if i == middle else gnrc for i in (1, 2, 3)]
+    with network(elfs, shape(3, loss)) as nodes:
+        router, (a, c) = nodes[middle - 1], (nodes[i - 1] for i in ends)
+        routes = [{"key": [f"2001:db8:{i}::/48"], "action": "send_to", "args": [i]} for i in ends]
+        router.run(pack("examples/forwarding/forwarding.lpn", tmp_path, {"address": "2001:db8:9::9", "Forward.routes": routes}))
+        for node, other in ((a, c), (c, a)):
+            i = node.interface()
+            node.ask(f"ifconfig {i} add 2001:db8:{node.number}::{node.number}/64")
+            node.ask(f"nib route add {i} 2001:db8:{other.number}::/64 {router.link_local}")
+        c.ask("udp server start 9")
+        c.read(0.5)
+        router.ask("lpn stats reset")
+        udp(a, f"2001:db8:{c.number}::{c.number}", 9, "hop", 30, 40)
+        arrived, stats = got(c), router.stats()
+        print(f"{shape.__name__}, loss {loss:.0%}: {arrived} of 30 over two hops, {stats['frames']['sent']} frames forwarded")
+        assert stats["node"]["busy"] == 0 and stats["frames"]["channel-busy"] == 0      # the router itself loses nothing
+        if loss:
+            assert within(30, (1 - loss) ** 2, arrived)
+        else:
+            assert arrived == 30 and stats["frames"]["sent"] >= 30
+            assert ping(a, f"2001:db8:{c.number}::{c.number}", 3) == 3
+        assert router.buffer_is_empty()
+
+
+# ------------------------------------------------------------ time
+
+def test_the_radio_is_on_for_as_long_as_the_compiler_found(lpn: Path, tmp_path: Path) -> None:
+    """A tenth of each second. A busy machine is late by milliseconds: that is what the margin is for."""
+    assert "at most 10.2 %" in lpnc("build", str(PROGRAMS / "duty.lpn"), "-o", str(tmp_path)).output
+    with network([lpn, None], line(2)) as (node, air):
+        node.run(pack("tests/riot/duty.lpn", tmp_path))
+        time.sleep(1.5)
+        node.ask("lpn stats reset")
+        heard = 0
+        for _ in range(100):
+            air.send(own_frame(0))
+            time.sleep(0.06)
+        stats = node.stats()
+        share = stats["radio"]["on-us"] / stats["radio"]["of-us"]
+        heard = stats["frames"]["received"]
+        print(f"on for {share:.2%} of {stats['radio']['of-us'] / 1e6:.1f} s, 10.2 % proved; {heard} of 100 frames heard")
+        assert 0.08 < share < 0.125
+        assert 3 <= heard <= 25                 # deaf but for that tenth
+        assert stats["hook 1 after"]["runs"] >= 5
+        ok(node.ask("lpn detach", r"^lpn: .*$"))
+        assert node.buffer_is_empty()
+
+
+def own_frame(n: int) -> bytes:
+    """What tests/riot/count.lpn takes: a frame for everybody."""
+    return bytes.fromhex("0108") + bytes([n & 0xff]) + bytes.fromhex("2300ffff4c50")
+
+
+# ------------------------------------------------------------ replacement
+
+def numbers(node: Node) -> list[int]:
+    """The ports of the last deliveries: how many frames the program had counted."""
+    return [int(n) for n in re.findall(r"DELIVER (\d+)", node.ask("lpn trace"))]
+
+
+def send_own(air: Air, count: int, every: float = 0.01) -> None:
+    for n in range(count):
+        air.send(own_frame(n))
+        time.sleep(every)
+
+
+def test_a_swap_under_traffic_loses_nothing(lpn: Path, tmp_path: Path) -> None:
+    """Two versions take turns while frames come; what is persistent counts all of them, as without a swap."""
+    one, two = pack("tests/riot/count.lpn", tmp_path), pack("tests/riot/count2.lpn", tmp_path)
+    found = {}
+    for swaps in (0, 10):
+        with network([lpn, None], line(2)) as (node, air):
+            node.run(one)
+            ok(node.load(1, two))
+            for i in range(20):
+                send_own(air, 10)
+                if swaps and i % 2:
+                    ok(node.ask(f"lpn swap {(i // 2 + 1) % 2}", r"^lpn: .*$"))
+            send_own(air, 1)
+            time.sleep(0.3)
+            stats = node.stats()
+            found[swaps] = numbers(node)[-1]
+            assert stats["node"]["swaps"] == swaps + 1 and stats["node"]["lost"] == 0
+            assert node.buffer_is_empty()
+    print(f"counted without a swap {found[0]}, with ten {found[10]}, of 201 sent")
+    assert found[0] == found[10] == 201
+
+
+# ------------------------------------------------------------ loading
+
+def test_packs_come_over_coap_block_by_block(lpn: Path, tmp_path: Path) -> None:
+    with network([lpn, None], line(2)) as (node, air):
+        assert air.ask(1, 1, "lpn").text == "0 empty\n1 empty\n"
+        assert air.put(1, "lpn/slot/0", pack("tests/riot/udp_app.lpn", tmp_path)).code == "2.04"
+        assert air.put(1, "lpn/slot/1", pack("tests/riot/count.lpn", tmp_path)).code == "2.04"
+        assert air.ask(1, 3, "lpn/run", b"1").code == "2.04"
+        assert air.ask(1, 1, "lpn").text == "0 ready UdpApp 1\n1 runs Counter 1\n"
+        send_own(air, 3)
+        assert air.ask(1, 3, "lpn/run", b"0").code == "2.04"        # another program altogether
+        assert air.ask(1, 1, "lpn").text == "0 runs UdpApp 1\n1 ready Counter 1\n"
+        assert air.ask(1, 3, "lpn/run", b"-").code == "2.04"
+        assert node.buffer_is_empty()
+
+
+def test_what_is_refused_leaves_what_runs_untouched(lpn: Path, tmp_path: Path) -> None:
+    good = pack("tests/riot/count.lpn", tmp_path)
+    with network([lpn, None], line(2)) as (node, air):
+        node.run(good)
+        send_own(air, 5)
+        assert "bad magic" in air.put(1, "lpn/slot/1", b"not a pack" * 10).text
+        assert "checksum mismatch" in air.put(1, "lpn/slot/1", good[:100] + b"!" + good[101:]).text
+        assert air.put(1, "lpn/slot/0", good).code == "4.00"        # it runs
+        assert air.put(1, "lpn/slot/7", good).code == "4.04"
+        assert "truncated" in air.put(1, "lpn/slot/1", good[:-40]).text
+        assert air.ask(1, 3, "lpn/run", b"1").code == "4.04"        # nothing is in it
+        assert "longer than a slot" in node.ask("lpn load 1 begin 1000000", r"^lpn: .*$")
+        assert air.ask(1, 3, "lpn/slot/1", good[:32], (0, True)).code == "2.31"     # and then nothing more
+        assert "refused" in node.ask("lpn attach 1", r"^lpn: .*$")
+        ok(node.load(1, pack("tests/riot/layers.lpn", tmp_path)))
+        assert "hook 0: this node has no net.rx" in node.ask("lpn swap 1", r"^lpn: .*$")
+        send_own(air, 5)
+        time.sleep(0.2)
+        assert numbers(node)[-10:] == list(range(1, 11))
+        assert node.stats()["node"]["refused"] >= 6 and node.buffer_is_empty()
+
+
+# ------------------------------------------------------------ bad frames
+
+def damaged(frames: Sequence[bytes], count: int) -> list[bytes]:
+    """Frames with octets changed, cut or added; always the same ones."""
+    rng, out = random.Random(6), []
+    for _ in range(count):
+        frame = bytearray(rng.choice(frames))
+        for _ in range(rng.randint(0, 6)):
+            frame[rng.randrange(len(frame))] = rng.randrange(256)
+        if rng.random() < 0.3:
+            frame = frame[:rng.randint(0, len(frame))]
+        if rng.random() < 0.1:
+            frame += rng.randbytes(rng.randint(1, 60))
+        out.append(bytes(frame[:125]) if frame else b"\x41")
+    return out
+
+
+@pytest.mark.parametrize("program", ["tests/riot/udp_app.lpn", "examples/forwarding/forwarding.lpn"])
+def test_damaged_frames_cost_no_buffer_and_no_service(lpn: Path, tmp_path: Path, program: str) -> None:
+    frames = [f.data for f in read(ROOT / "examples/udp/captures/riot_udp.pcap")]
+    with network([lpn, None], line(2)) as (node, air):
+        node.run(pack(program, tmp_path))
+        frames += [compressed(air, 1, b"payload"), air.udp(1, 9000, 9000, b"payload")]
+        for frame in damaged(frames, 300):
+            air.send(frame)
+            time.sleep(0.004)
+        time.sleep(0.5)
+        stats = node.stats()
+        assert stats["hook 0 radio.rx_done"]["errors"] == 0 and stats["frames"]["received"] > 30
+        print(f"{program}: {stats['frames']['received']} of 300 damaged frames passed the radio's filter, "
+              f"{stats['hook 0 radio.rx_done']['drops']} dropped by containers, {stats['frames']['accepted']} left to GNRC")
+        ok(node.ask("lpn detach", r"^lpn: .*$"))
+        time.sleep(4.0)                         # GNRC's reassembly gives up
+        assert air.ask(1, 1, "lpn").code == "2.05" and node.buffer_is_empty()

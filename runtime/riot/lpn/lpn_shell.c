@@ -26,6 +26,7 @@
 #include "lpn_riot.h"
 
 #define HEX_BYTES   (64U)           /* in one line of the shell */
+#define LISTENERS   (4U)
 
 static const char *const _states[] = { "empty", "loading", "ready", "runs" };
 static const char *const _contexts[] = { "isr", "radio", "net" };
@@ -42,7 +43,9 @@ static int _usage(void)
          "       lpn detach [MODULE]       stop; take a processor out\n"
          "       lpn swap SLOT             run a slot in place of the one that runs\n"
          "       lpn stats [reset]         counters of hooks, drops, radio\n"
-         "       lpn trace                 the last runs");
+         "       lpn trace                 the last runs\n"
+         "       lpn send PORT TEXT        an application sends\n"
+         "       lpn listen PORT           print what is delivered to a port");
     return 1;
 }
 
@@ -222,6 +225,46 @@ static int _trace(void)
     return 0;
 }
 
+static int _send(const char *number, const char *text)
+{
+    uint32_t port;
+    if (!_number(number, &port)) {
+        return _usage();
+    }
+    int res = lpn_app_send(port, text, strlen(text));
+    printf("lpn: %s\n", (res == 0) ? "sent" : (res == -ENOENT) ? "no hook app.tx of that port"
+                       : (res == -ENOBUFS) ? "the queue is full" : "too long");
+    return (res == 0) ? 0 : 1;
+}
+
+/* In the interface's thread. */
+static void _delivered(lpn_port_t *port, const uint8_t *data, size_t size, const lpn_event *event)
+{
+    (void)event;
+    printf("lpn: port %" PRIu32 " got %u bytes: ", port->port, (unsigned)size);
+    for (size_t i = 0; i < size; i++) {
+        putchar(((data[i] >= 0x20) && (data[i] < 0x7f)) ? data[i] : '.');
+    }
+    puts("");
+}
+
+static int _listen(const char *number)
+{
+    static lpn_port_t ports[LISTENERS];
+    static unsigned used;
+    uint32_t port;
+    if (!_number(number, &port)) {
+        return _usage();
+    }
+    if (used == LISTENERS) {
+        puts("lpn: no more ports can be listened to");
+        return 1;
+    }
+    ports[used] = (lpn_port_t){ .port = port, .deliver = _delivered };
+    lpn_port_register(&ports[used++]);
+    return 0;
+}
+
 static int _lpn(int argc, char **argv)
 {
     const char *word = (argc > 1) ? argv[1] : "";
@@ -249,6 +292,12 @@ static int _lpn(int argc, char **argv)
     }
     if ((argc == 2) && (strcmp(word, "trace") == 0)) {
         return _trace();
+    }
+    if ((argc == 4) && (strcmp(word, "send") == 0)) {
+        return _send(argv[2], argv[3]);
+    }
+    if ((argc == 3) && (strcmp(word, "listen") == 0)) {
+        return _listen(argv[2]);
     }
     return _usage();
 }
