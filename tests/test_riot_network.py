@@ -20,6 +20,7 @@ from lpn.runtime.capture import read
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = Path(__file__).parent / "riot"
+PEER = {"peer": int.from_bytes(ext(1), "big")}
 pytestmark = needs_riot
 
 
@@ -34,8 +35,18 @@ def gnrc() -> Path:
     return build(Path(RIOTBASE) / "examples/networking/gnrc/networking", "gnrc_networking", USE_ZEP="1")
 
 
-def pack(source: Path | str, tmp_path: Path, tables: dict | None = None) -> bytes:
-    """A program in the form that nodes take."""
+_PACKS: dict[str, bytes] = {}
+
+
+def pack(source: str, tmp_path: Path, tables: dict | None = None) -> bytes:
+    """A program in the form that nodes take; compiled once."""
+    key = f"{source} {tables}"
+    if key not in _PACKS:
+        _PACKS[key] = packed(source, tmp_path, tables)
+    return _PACKS[key]
+
+
+def packed(source: str, tmp_path: Path, tables: dict | None) -> bytes:
     out = tmp_path / "pack.lpnn"
     options: list[str] = []
     if tables is not None:
@@ -86,7 +97,7 @@ def test_without_containers_the_stack_is_as_before(lpn: Path, gnrc: Path) -> Non
 def test_udp_in_containers_and_in_gnrc_understand_each_other(lpn: Path, gnrc: Path, tmp_path: Path, loss: float) -> None:
     """Both directions; what the air does not lose arrives, once."""
     with network([gnrc, lpn], [Link(1, 2, loss)]) as (a, b):
-        b.run(pack("tests/riot/udp_app.lpn", tmp_path, {"peer": int.from_bytes(ext(1), "big")}))
+        b.run(pack("tests/riot/udp_app.lpn", tmp_path, PEER))
         a.ask("udp server start 9000")
         b.ask("lpn listen 9000")
         b.ask("lpn stats reset")
@@ -117,7 +128,7 @@ def within(count: int, share: float, found: int) -> bool:
 
 def test_the_checksum_module_comes_and_goes_at_run_time(lpn: Path, tmp_path: Path) -> None:
     with network([lpn, None], line(2)) as (node, air):
-        node.run(pack("tests/riot/udp_app.lpn", tmp_path))
+        node.run(pack("tests/riot/udp_app.lpn", tmp_path, PEER))
         node.ask("lpn listen 9000")
         air.listen(0.2)
 
@@ -147,7 +158,7 @@ def compressed(air: Air, to: int, payload: bytes, damage: int = 0) -> bytes:
 
 def test_hooks_listen_at_gnrcs_layers_and_send_through_it(lpn: Path, gnrc: Path, tmp_path: Path) -> None:
     with network([gnrc, lpn], line(2)) as (a, b):
-        b.run(pack("tests/riot/watch.lpn", tmp_path, {"peer": int.from_bytes(ext(1), "big")}))
+        b.run(pack("tests/riot/watch.lpn", tmp_path, PEER))
         b.ask("lpn stats reset")
         udp(a, b.link_local, 9000, "up", 10)
         assert b.stats()["hook 0 net.rx"]["runs"] == 10
@@ -166,6 +177,10 @@ def test_hooks_listen_at_gnrcs_layers_and_send_through_it(lpn: Path, gnrc: Path,
 
 # ------------------------------------------------------------ forwarding
 
+ROUTES = {"address": "2001:db8:9::9",
+          "Forward.routes": [{"key": [f"2001:db8:{i}::/48"], "action": "send_to", "args": [i]} for i in (1, 2, 3)]}
+
+
 @pytest.mark.parametrize("loss", [0.0, 0.1, 0.3])
 @pytest.mark.parametrize("shape", [line, star])
 def test_a_container_forwards_over_two_hops(lpn: Path, gnrc: Path, tmp_path: Path, shape, loss: float) -> None:
@@ -174,8 +189,7 @@ def test_a_container_forwards_over_two_hops(lpn: Path, gnrc: Path, tmp_path: Pat
     elfs = [lpn if i == middle else gnrc for i in (1, 2, 3)]
     with network(elfs, shape(3, loss)) as nodes:
         router, (a, c) = nodes[middle - 1], (nodes[i - 1] for i in ends)
-        routes = [{"key": [f"2001:db8:{i}::/48"], "action": "send_to", "args": [i]} for i in ends]
-        router.run(pack("examples/forwarding/forwarding.lpn", tmp_path, {"address": "2001:db8:9::9", "Forward.routes": routes}))
+        router.run(pack("examples/forwarding/forwarding.lpn", tmp_path, ROUTES))
         for node, other in ((a, c), (c, a)):
             i = node.interface()
             node.ask(f"ifconfig {i} add 2001:db8:{node.number}::{node.number}/64")
@@ -264,7 +278,7 @@ def test_a_swap_under_traffic_loses_nothing(lpn: Path, tmp_path: Path) -> None:
 def test_packs_come_over_coap_block_by_block(lpn: Path, tmp_path: Path) -> None:
     with network([lpn, None], line(2)) as (node, air):
         assert air.ask(1, 1, "lpn").text == "0 empty\n1 empty\n"
-        assert air.put(1, "lpn/slot/0", pack("tests/riot/udp_app.lpn", tmp_path)).code == "2.04"
+        assert air.put(1, "lpn/slot/0", pack("tests/riot/udp_app.lpn", tmp_path, PEER)).code == "2.04"
         assert air.put(1, "lpn/slot/1", pack("tests/riot/count.lpn", tmp_path)).code == "2.04"
         assert air.ask(1, 3, "lpn/run", b"1").code == "2.04"
         assert air.ask(1, 1, "lpn").text == "0 ready UdpApp 1\n1 runs Counter 1\n"
@@ -318,7 +332,7 @@ def damaged(frames: Sequence[bytes], count: int) -> list[bytes]:
 def test_damaged_frames_cost_no_buffer_and_no_service(lpn: Path, tmp_path: Path, program: str) -> None:
     frames = [f.data for f in read(ROOT / "examples/udp/captures/riot_udp.pcap")]
     with network([lpn, None], line(2)) as (node, air):
-        node.run(pack(program, tmp_path))
+        node.run(pack(program, tmp_path, PEER if "udp_app" in program else ROUTES))
         frames += [compressed(air, 1, b"payload"), air.udp(1, 9000, 9000, b"payload")]
         for frame in damaged(frames, 300):
             air.send(frame)
