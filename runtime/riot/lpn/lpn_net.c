@@ -22,6 +22,7 @@
 #include "iolist.h"
 #include "net/gnrc.h"
 #include "net/gnrc/ipv6.h"
+#include "net/gnrc/netif/hdr.h"
 #include "net/gnrc/netreg.h"
 #include "net/ipv6/hdr.h"
 #include "net/protnum.h"
@@ -145,8 +146,15 @@ uint32_t lpn_net_send(const lpn_frame *frame)
         gnrc_pktbuf_release(pkt);
     }
     ip->next = rest;
-    if (!gnrc_netapi_dispatch_send(GNRC_NETTYPE_IPV6, GNRC_NETREG_DEMUX_CTX_ALL, ip)) {
+    gnrc_pktsnip_t *netif = gnrc_netif_hdr_build(NULL, 0, NULL, 0);
+    if (netif == NULL) {
         gnrc_pktbuf_release(ip);
+        return 1;
+    }
+    gnrc_netif_hdr_set_netif(netif->data, lpn_netif);   /* link-local addresses are this interface's */
+    netif->next = ip;
+    if (!gnrc_netapi_dispatch_send(GNRC_NETTYPE_IPV6, GNRC_NETREG_DEMUX_CTX_ALL, netif)) {
+        gnrc_pktbuf_release(netif);
         return 1;
     }
     return 0;
