@@ -307,7 +307,7 @@ def test_what_is_refused_leaves_what_runs_untouched(lpn: Path, tmp_path: Path) -
         assert "hook 0: this node has no net.rx" in node.ask("lpn swap 1", r"^lpn: .*$")
         send_own(air, 5)
         time.sleep(0.2)
-        assert numbers(node)[-10:] == list(range(1, 11))
+        assert numbers(node)[-5:] == [6, 7, 8, 9, 10]         # it went on counting
         assert node.stats()["node"]["refused"] >= 6 and node.buffer_is_empty()
 
 
