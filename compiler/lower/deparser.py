@@ -100,7 +100,7 @@ class Deparsers:
         else:
             self.emit_plain(inst)
         if not inst.inst.in_packet:             # else LLVM copies this one and one that lies in the packet with the same loads
-            self.mark()
+            self.mark(keeps=True)
 
     def emit_shape(self, inst: Instance, shape: Shape) -> None:
         """Units of a header that has this shape."""

@@ -222,10 +222,13 @@ class Processors:
             self.mark()
         return result
 
-    def mark(self) -> None:
-        """Something of its own, which is no instruction: LLVM makes one of two places only if they are the same."""
+    def mark(self, keeps: bool = False) -> None:
+        """Something of its own, which is no instruction: LLVM makes one of two places only if they are the same. `keeps`: what
+        was read from memory before it stays known."""
         self.marks += 1
-        self.b.asm(ir.FunctionType(ir.VoidType(), [I32]), "", "i", [i32(self.marks)], side_effect=True)
+        place = self.b.asm(ir.FunctionType(ir.VoidType(), [I32]), "", "i", [i32(self.marks)], side_effect=True)
+        if keeps and not self.forgetful:
+            set.add(place.attributes, "readnone")
 
     def call_number(self, number: int, args: list[ir.Value]) -> ir.Value:
         types = [a.type if isinstance(a.type, ir.PointerType) else I64 for a in args]
