@@ -219,7 +219,7 @@ class Bundle:
         return _read_bundle(item)
 
 
-def _content(b: Bundle, stored: Callable[[bytes], bytes]) -> dict[str, Any]:
+def _content(b: Bundle, stored: Callable[[bytes], bytes] = bytes) -> dict[str, Any]:
     return {
         "lpn": FORMAT,
         "protocol": b.protocol,

@@ -113,7 +113,7 @@ def files_of(result: Compiled, forms: tuple[str, ...], stem: str, compact: bool)
     return files
 
 
-def table_of(judgements: list[tuple[Container, Report]], compact: bool) -> Table:
+def table_of(judgements: list[tuple[Container, Report]], compact: bool = False) -> Table:
     """Module, kind, instructions, stack, size, and the sum."""
     table = Table(["module", "kind", ">instructions", ">stack", ">image bytes", *([">compact"] if compact else [])])
     for c, report in judgements:

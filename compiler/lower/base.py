@@ -61,6 +61,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
         self.returns: list = []
         self.marks = 0                          # places that LLVM must not take for one
         self.lookup_places: tuple | None = None # keys, action data
+        self.touched: dict = {}                 # see guess.py
         self.entry_builder = ir.IRBuilder(fn.append_basic_block("entry"))
         self.b = ir.IRBuilder(fn.append_basic_block("body"))
         self.body = self.b.block

@@ -317,6 +317,8 @@ class BoundedLowering(TableSearch, Lowering):
                 b.branch(done)
             b.position_at_end(done)
         elif u.when is not None:
+            if not inst.inst.in_packet and self.may_appear(inst, u):
+                self.store(inst.image, u.image, self.absent(inst, u), u.little)
             there, done = b.append_basic_block("there"), b.append_basic_block("done")
             with self.this_is(inst):
                 self.branch(u.when, there, done)

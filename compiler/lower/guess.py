@@ -32,20 +32,25 @@ class Guesses:
 
     miss: ir.Block | None = None
     guess = 0
+    touched: dict[Instance, None]               # what a guess has changed of headers
 
     def usual_first(self, guesses: int, lower: Callable[[], None]) -> None:
         """Runs `lower` once for each guess, then for everything. It ends each of its ways; behind what is guessed, it
         says `end_guess`."""
+        around = self.touched                   # a deparser's guesses lie within those of its parser
         for self.guess in range(guesses):
             miss = self.miss = self.b.append_basic_block("unusual")
-            self.touched: dict[Instance, None] = {}
+            touched = self.touched = {}
             lower()
             self.end_guess()
             self.b.position_at_end(miss)
             for inst in self.instances.values():
                 inst.known = None
-            for inst in self.touched:
+            for inst in touched:                # a parser's own headers among them
+                inst.known = None
                 inst.begin_anew()
+            around.update(touched)
+        self.touched = around
         lower()
 
     def end_guess(self) -> None:
