@@ -1,7 +1,6 @@
 """The bundle: round trip, each malformed field refused by its path, no input that harms the reader."""
 
 import copy
-import time
 import zlib
 
 import cbor2
@@ -172,10 +171,8 @@ NOT_CBOR = {
 @pytest.mark.parametrize("name", NOT_CBOR)
 def test_not_a_bundle(name):
     raw, what = NOT_CBOR[name]
-    start = time.perf_counter()
     with pytest.raises(BundleError, match=what):
         Bundle.from_bytes(raw)
-    assert time.perf_counter() - start < 5
 
 
 def accepted_equal_or_refused(raw: bytes) -> None:

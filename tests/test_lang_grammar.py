@@ -1,13 +1,13 @@
 """The committed parser is the one that the grammar gives, and the shipped sources parse quickly."""
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 from lpn.lang.grammar import generate
 from lpn.lang.loader import load
+from work import calls
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted(ROOT.glob("stdlib/*.lpn")) + sorted(ROOT.glob("examples/*/*.lpn"))
@@ -26,7 +26,7 @@ def test_shipped_sources_parse(path: Path) -> None:
 
 
 def test_parsing_takes_well_under_a_second() -> None:
-    load(ROOT / "examples/udp/udp.lpn")
-    start = time.process_time()
-    load(ROOT / "examples/udp/udp.lpn")
-    assert time.process_time() - start < 1
+    path = ROOT / "examples/udp/udp.lpn"
+    load(path)
+    print(calls(lambda: load(path)))
+    assert calls(lambda: load(path)) < 5_000_000

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 
 from lpn.lang.check import check
 from lpn.lang.format import format_source
 from lpn.lang.loader import load
 from lpn.lang.source import Source
+from work import calls
 
 MESSAGES = 20
 START = """
@@ -110,18 +110,12 @@ protocol Many version 1 {{ on radio.rx_done : Rx -> Serve -> Tx; }}
 """
 
 
-def seconds(source: Source) -> float:
-    """Processor time of checking a program."""
-    start = time.process_time()
-    check(load(source))
-    return time.process_time() - start
-
-
 def test_a_thousand_lines_in_less_than_a_second() -> None:
     source = Source("many.lpn", format_source(Source("many.lpn", protocol())))
     assert len(source.lines) > 1000
-    first, again = seconds(source), min(seconds(source) for _ in range(2))
-    assert again < 1, f"{again:.2f} s, the first time {first:.2f} s"
+    check(load(source))                         # the first time builds the parser's automata
+    print(calls(lambda: check(load(source))))
+    assert calls(lambda: check(load(source))) < 5_000_000
 
 
 def test_help_loads_neither_front_end_nor_compiler() -> None:

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -40,11 +39,9 @@ def compile_peer(name, tmp_path, *flags):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_peer_is_accepted(name, tmp_path):
     text = compile_peer(name, tmp_path)
-    start = time.perf_counter()
     report = verify(text, PEER, record_size=72, state_size=1024, helpers=[LOOKUP])
     assert report.accepted, report.message
     assert sorted(b.bound for b in report.loops) == sorted(PROGRAMS[name])
-    assert time.perf_counter() - start < 5
 
 
 @pytest.mark.parametrize("name", ["decompress", "udp_rx"])

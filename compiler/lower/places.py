@@ -118,11 +118,17 @@ class StateCell(Place):
         width = scalar_width(self.type)
         wide = low.resize(value, 8 * scalar_octets(width))
         if self.inside is None:
-            with low.region("state"):
-                low.store(self.pointer, 0, wide, little=not is_big_endian(width))
+            self._store(wide)
             return
-        with low.b.if_then(self.inside), low.region("state"):
-            low.store(self.pointer, 0, wide, little=not is_big_endian(width))
+        with low.b.if_then(self.inside):
+            self._store(wide)
+
+    def _store(self, v: Val) -> None:
+        low = self.lower
+        with low.region("state"):
+            low.store(self.pointer, 0, v, little=not is_big_endian(scalar_width(self.type)))
+        if low.record_in_memory:                # else LLVM makes one store of this one and one into the record, of either pointer
+            low.mark(keeps=True)
 
 
 class ContextSlot(Place):
