@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from importlib.util import find_spec
 
 from hypothesis import HealthCheck, settings
+
+gc.set_threshold(200_000, 20, 100)      # as `lpnc` has it: what the tests make stays small beside what is loaded
 
 # The same examples in every run, so that a red build means a change and not luck. Look for new
 # ones by hand: LPN_HYPOTHESIS=search make test

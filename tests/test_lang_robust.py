@@ -14,7 +14,6 @@ from lpn.lang.derive import derived, representation
 from lpn.lang.diagnostics import DiagnosticError, render, rich_text
 from lpn.lang.loader import Unreadable, load
 from lpn.lang.source import Source
-from work import calls
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = [path.read_text() for path in sorted([*ROOT.glob("stdlib/*.lpn"), *ROOT.glob("examples/*/*.lpn")])]
@@ -114,10 +113,7 @@ DEPTH = {
 @pytest.mark.parametrize("shape", DEPTH)
 @pytest.mark.parametrize("depth", [30, 120, 2000])
 def test_deep_nesting(shape: str, depth: int) -> None:
-    text = DEPTH[shape](depth)
-    n=calls(lambda: front_end(text))
-    print(n)
-    assert n < 50_000_000
+    front_end(DEPTH[shape](depth))
 
 
 def test_unreadable(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A protocol of a thousand lines is checked in less than a second, and the command starts quickly."""
+"""A protocol of a thousand lines is checked with so much work as a second has room for, and the command starts quickly."""
 
 from __future__ import annotations
 
@@ -110,12 +110,11 @@ protocol Many version 1 {{ on radio.rx_done : Rx -> Serve -> Tx; }}
 """
 
 
-def test_a_thousand_lines_in_less_than_a_second() -> None:
+def test_a_thousand_lines_take_less_than_a_second() -> None:
     source = Source("many.lpn", format_source(Source("many.lpn", protocol())))
     assert len(source.lines) > 1000
     check(load(source))                         # the first time builds the parser's automata
-    print(calls(lambda: check(load(source))))
-    assert calls(lambda: check(load(source))) < 5_000_000
+    assert calls(lambda: check(load(source))) < 4_500_000
 
 
 def test_help_loads_neither_front_end_nor_compiler() -> None:
