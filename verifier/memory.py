@@ -294,7 +294,10 @@ class Memory:
         n = s.num(value)
         if n.uhi < 1 << 8 * size:
             return value
-        return self.fresh(s, slot, d.truncate(n, size))
+        out = self.fresh(s, slot, d.truncate(n, size))
+        if size == 4 and out.sym and value.sym and not value.off:
+            s.halves[out.sym] = value.sym
+        return out
 
     def fail(self, rule: int, slot: int, detail: str, hint: str = "", example: str = "") -> None:
         """While the fixpoint is searched nothing is final: only the last pass reports."""

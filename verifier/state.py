@@ -64,7 +64,7 @@ def stack_bits(off: int, size: int) -> int:
 
 
 class State:
-    __slots__ = ("regs", "vars", "diff", "defs", "strides", "lines", "scaled", "frames", "shifted")
+    __slots__ = ("regs", "vars", "diff", "defs", "strides", "lines", "scaled", "frames", "shifted", "halves")
 
     def __init__(self):
         self.regs: list[Value | None] = [None] * 11
@@ -76,19 +76,21 @@ class State:
         self.scaled: dict[int, tuple[int, int]] = {}            # x: (y, n) where x is y shifted right by n; left, if n is negative
         self.frames: list[Frame] = [Frame()]
         self.shifted: dict[int, Value] = {}                     # x: what was shifted left by 32 to give x; within a block
+        self.halves: dict[int, int] = {}                        # x: y where x is the low 32 bits of y; within a block
 
     def copy(self) -> State:
         s = State.__new__(State)
         s.regs, s.vars, s.diff, s.defs = list(self.regs), dict(self.vars), dict(self.diff), dict(self.defs)
         s.strides, s.lines, s.scaled = dict(self.strides), dict(self.lines), dict(self.scaled)
-        s.frames, s.shifted = [f.copy() for f in self.frames], dict(self.shifted)
+        s.frames, s.shifted, s.halves = [f.copy() for f in self.frames], dict(self.shifted), dict(self.halves)
         return s
 
     def __eq__(self, other):
         """The same is known, of the same symbols."""
         return self is other or (self.regs == other.regs and self.vars == other.vars and self.diff == other.diff
                                  and self.frames == other.frames and self.defs == other.defs and self.strides == other.strides
-                                 and self.lines == other.lines and self.scaled == other.scaled and self.shifted == other.shifted)
+                                 and self.lines == other.lines and self.scaled == other.scaled and self.shifted == other.shifted
+                                 and self.halves == other.halves)
 
     def facts(self) -> int:
         """How much is known: what memory the state takes."""
@@ -180,6 +182,10 @@ class State:
             for x, (y, n) in list(self.scaled.items()):
                 if y == sym and x in self.vars and not self._within(x, *((new.slo >> n, new.shi >> n) if n > 0 else (new.slo << -n, new.shi << -n)), False):
                     return False
+        if deep and self.halves:
+            for x, y in list(self.halves.items()):
+                if y == sym and x in self.vars and not self._meet(x, d.low32(new), False):
+                    return False
         if deep and sym in self.defs:
             v, w, c = self.defs[sym]
             return self.learn_gap(v, w, new.slo - c, new.shi - c, deep=False)
@@ -198,6 +204,8 @@ class State:
         self.defs = {x: t for x, t in self.defs.items() if sym != x and sym not in t[:2]}
         self.lines = {key: t for key, t in self.lines.items() if sym not in key and sym != t[0]}
         self.scaled = {x: t for x, t in self.scaled.items() if sym != x and sym != t[0]}
+        self.shifted = {x: v for x, v in self.shifted.items() if sym not in (x, v.sym)}
+        self.halves = {x: y for x, y in self.halves.items() if sym not in (x, y)}
         self.strides.pop(sym, None)
 
     def learn_gap(self, a: int, b: int, lo: int, hi: int, deep: bool = True) -> bool:
@@ -278,7 +286,7 @@ class State:
 
     def collect(self, keep=frozenset()) -> None:
         """At a block's start: forget symbols no place refers to, but for `keep`."""
-        self.shifted = {}
+        self.shifted, self.halves = {}, {}
         live = {v.sym for _, v in self.places()} | {0, LEN}
         live |= {s for s in keep if s in self.vars}
         for x, (v, w, _) in list(self.defs.items()):
