@@ -295,8 +295,8 @@ class Memory:
         if n.uhi < 1 << 8 * size:
             return value
         out = self.fresh(s, slot, d.truncate(n, size))
-        if size == 4 and out.sym and value.sym and not value.off:
-            s.halves[out.sym] = value.sym
+        if size == 4 and out.sym and value.sym:
+            s.halves[out.sym] = value.sym, value.off & d.M32
         return out
 
     def fail(self, rule: int, slot: int, detail: str, hint: str = "", example: str = "") -> None:

@@ -76,7 +76,7 @@ class State:
         self.scaled: dict[int, tuple[int, int]] = {}            # x: (y, n) where x is y shifted right by n; left, if n is negative
         self.frames: list[Frame] = [Frame()]
         self.shifted: dict[int, Value] = {}                     # x: what was shifted left by 32 to give x; within a block
-        self.halves: dict[int, int] = {}                        # x: y where x is the low 32 bits of y; within a block
+        self.halves: dict[int, tuple[int, int]] = {}            # x: (y, c) where x is the low 32 bits of y + c; within a block
 
     def copy(self) -> State:
         s = State.__new__(State)
@@ -182,13 +182,21 @@ class State:
             for x, (y, n) in list(self.scaled.items()):
                 if y == sym and x in self.vars and not self._within(x, *((new.slo >> n, new.shi >> n) if n > 0 else (new.slo << -n, new.shi << -n)), False):
                     return False
-        if deep and self.halves:
-            for x, y in list(self.halves.items()):
-                if y == sym and x in self.vars and not self._meet(x, d.low32(new), False):
-                    return False
+        if deep and self.halves and not self._learn_halves(sym, new):
+            return False
         if deep and sym in self.defs:
             v, w, c = self.defs[sym]
             return self.learn_gap(v, w, new.slo - c, new.shi - c, deep=False)
+        return True
+
+    def _learn_halves(self, sym: int, n: d.Num) -> bool:
+        """What `n`, which is known of a symbol, says of its low half, and of what it is the low half of."""
+        for x, (y, c) in list(self.halves.items()):
+            if y == sym and x in self.vars and not self._meet(x, d.low32(d.add(n, d.const(c))), False):
+                return False
+            lo, hi = n.ulo - c & d.M32, n.uhi - c & d.M32
+            if x == sym and y in self.vars and n.uhi <= d.M32 and lo <= hi and not self._meet(y, d.make(ulo32=lo, uhi32=hi), False):
+                return False
         return True
 
     def on_line(self, x: tuple[int, int], base: int, y: tuple[int, int], k: int, c: int) -> bool:
@@ -205,7 +213,7 @@ class State:
         self.lines = {key: t for key, t in self.lines.items() if sym not in key and sym != t[0]}
         self.scaled = {x: t for x, t in self.scaled.items() if sym != x and sym != t[0]}
         self.shifted = {x: v for x, v in self.shifted.items() if sym not in (x, v.sym)}
-        self.halves = {x: y for x, y in self.halves.items() if sym not in (x, y)}
+        self.halves = {x: t for x, t in self.halves.items() if sym not in (x, t[0])}
         self.strides.pop(sym, None)
 
     def learn_gap(self, a: int, b: int, lo: int, hi: int, deep: bool = True) -> bool:

@@ -261,7 +261,10 @@ class Machine(Memory):
             off = d.s32(b.off)
             if not wide and na.uhi <= d.M32 and 0 <= na.ulo + off and na.uhi + off <= d.M32:
                 return a._replace(off=a.off + off)
-            return self.fresh(s, slot, n)
+            out = self.fresh(s, slot, n)
+            if out.sym and a.sym and not wide:
+                s.halves[out.sym] = a.sym, a.off + off & d.M32
+            return out
         out = self.fresh(s, slot, n)
         exact = SLO <= na.slo + nb.slo and na.shi + nb.shi <= SHI if wide else na.uhi + nb.uhi <= d.M32
         if out.sym and exact:
