@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from lpn.compiler import compact
 from lpn.compiler.bundle import MATCH_KINDS, Bundle, BundleError, Entry, Table
 from lpn.compiler.kept import Migration
 from lpn.lang.hooks import CONTEXTS, EVENTS
@@ -16,17 +17,19 @@ from lpn.lang.hooks import CONTEXTS, EVENTS
 from .engines import EngineError, entry_bytes
 
 MAGIC, FORMAT = b"LPNN", 1
+COMPACT = b"LPNP"
 HEADER = struct.Struct("<4sHHIIIHHHHBBBBBBHHH")
-CRC_AT = 12
+CRC_AT, IMAGES_AT = 12, 38
 HOOK = struct.Struct("<BBBB2I4I8s")
 WORD = 0xffff_ffff
 LIMIT = 1 << 20                                 #: LPN_MAX_IMAGE
 _EVENTS = tuple(EVENTS)
 
 
-def pack(bundle: Bundle, *, state: bytes | None = None, entries: Mapping[str, Iterable[Entry]] | None = None) -> bytes:
+def pack(bundle: Bundle, *, state: bytes | None = None, entries: Mapping[str, Iterable[Entry]] | None = None,
+         small: bool = False) -> bytes:
     """The node form. `state`: what the state region begins with, zeros if not given; `entries`: of tables, by name, instead
-    of the bundle's. BundleError when it does not fit the form."""
+    of the bundle's; `small`: its compact form, if that is smaller. BundleError when it does not fit the form."""
     first = (state if state is not None else b"").rstrip(b"\0")
     numbers = {image.name: i for i, image in enumerate(bundle.modules)}
     name, rows = bundle.protocol.encode(), bundle.kept.rows()
@@ -46,7 +49,21 @@ def pack(bundle: Bundle, *, state: bytes | None = None, entries: Mapping[str, It
         len(bundle.reasons), len(first), len(bundle.modules), len(bundle.hooks), len(bundle.tables), len(bundle.buffers),
         len(bundle.externs), len(bundle.migrations), len(bundle.kept.entries), len(name), 0)
     crc = zlib.crc32(header + body)
-    return header[:CRC_AT] + struct.pack("<I", crc) + header[CRC_AT + 4:] + body
+    whole = header[:CRC_AT] + struct.pack("<I", crc) + header[CRC_AT + 4:] + body
+    return _compact(whole, [image.to_bytes() for image in bundle.modules]) if small else whole
+
+
+def _compact(whole: bytes, images: Sequence[bytes]) -> bytes:
+    """Header and parts as they are, but for where the modules begin; then each as a number of bytes and its compact form, or,
+    where that is not smaller, as it is."""
+    begins = len(whole) - sum(map(len, images))
+    if begins // 4 > 0xffff:
+        return whole
+    head = COMPACT + whole[4:IMAGES_AT] + struct.pack("<H", begins // 4) + whole[IMAGES_AT + 2:begins]
+    modules = ((image, compact.pack(image)) for image in images)
+    found = head + b"".join(struct.pack("<I", len(small)) + small if len(small) + 4 <= len(image) and small != image else image
+                            for image, small in modules)
+    return min(whole, found, key=len)
 
 
 def _padded(part: bytes) -> bytes:

@@ -11,10 +11,12 @@ from cli import UDP, lpnc
 from hypothesis import given, settings, strategies as st
 from programs import ROOT, example
 
+from lpn.compiler import compact
 from lpn.compiler.build import Compiled, compile_program
 from lpn.compiler.bundle import Bundle, Entry
 from lpn.lang import tables
 from lpn.runtime.dispatch import hook_names
+from lpn.runtime.engine.build import library
 from lpn.runtime.engine.native import NativeHost
 from lpn.runtime.engine.node_native import NativeDispatch
 from lpn.runtime.engines import EngineError, Externs
@@ -187,3 +189,60 @@ def test_the_command_says_what_it_needs(tmp_path, arguments, said):
     names = {"bundle": str(tmp_path / "udp.lpnb"), "image": str(tmp_path / "Rx.lpnc")}
     result = lpnc("pack", *(a.format(**names) for a in arguments))
     assert result.exit_code == 2 and said in result.output
+
+
+# ------------------------------------------------------------ the compact form
+
+def expanded(small: bytes, room: int | None = None) -> bytes | str:
+    """What a node makes of a compact pack in so much memory, or the error's name."""
+    ffi, lib = library()
+    whole = int.from_bytes(small[8:12], "little") if room is None else room
+    memory, length = ffi.new("uint8_t[]", max(whole if whole < 1 << 21 else 0, len(small))), ffi.new("uint32_t *")
+    ffi.buffer(memory, len(small))[:] = small
+    error = lib.lpn_pack_expand(memory, len(memory) if room is None else room, len(small), length)
+    return bytes(ffi.buffer(memory, length[0])) if error == 0 else ffi.string(lib.lpn_error_name(error)).decode()
+
+
+@pytest.mark.parametrize("name", _PACKS)
+def test_a_compact_pack_is_expanded_in_place(name):
+    bundle = compiled(name).bundle
+    whole, small = pack(bundle), pack(bundle, small=True)
+    assert expanded(small) == whole and len(small) < 0.6 * len(whole)
+    assert expanded(small, len(whole) - 1) == "not enough memory given"
+
+
+def test_a_module_without_a_compact_form_stays_as_it_is(monkeypatch):
+    bundle, calls = compiled("duty/duty").bundle, iter([True, False] * 4)
+    real = compact.pack
+    monkeypatch.setattr(compact, "pack", lambda image: real(image) if next(calls) else image)
+    small = pack(bundle, small=True)
+    assert len(small) < len(pack(bundle)) and small.count(b"LPN1") == 4
+    assert expanded(small) == pack(bundle)
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_damaged_compact_packs_are_refused_or_packs(data):
+    small = bytearray(pack(compiled("duty/duty").bundle, small=True))
+    for _ in range(data.draw(st.integers(1, 4))):
+        small[data.draw(st.integers(4, len(small) - 1))] = data.draw(st.integers(0, 255))
+    small = small[:data.draw(st.integers(1, len(small)))] if data.draw(st.booleans()) else small
+    found = expanded(bytes(small))
+    assert found in ("bad compact form", "not enough memory given") or isinstance(found, bytes)
+
+
+def test_the_command_writes_compact_packs_and_ones_without_certificates(tmp_path):
+    duty = ROOT / "examples/duty/duty.lpn"
+    sizes = {}
+    for options in ((), ("--compact",), ("--trusted",)):
+        out = tmp_path / "duty.lpnn"
+        assert lpnc("pack", str(duty), "-o", str(out), *options).exit_code == 0
+        sizes[options] = out.read_bytes()
+    assert expanded(sizes["--compact",]) == sizes[()]
+    assert len(sizes["--compact",]) < len(sizes["--trusted",]) < len(sizes[()])
+    one = node(PackedDispatch, compiled("duty/duty")).dispatch
+    assert isinstance(one, PackedDispatch)
+    with pytest.raises(EngineError, match="no certificate"):
+        one.load(sizes["--trusted",], one.bundle, certified=True)
+    assert one.load(sizes["--trusted",], one.bundle, certified=2) > 0       # who gives it vouches for it
+    assert one.load(sizes[()], one.bundle, certified=True) > 0

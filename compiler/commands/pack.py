@@ -1,6 +1,7 @@
 """`lpnc pack`: from a program or a bundle to what a node is given."""
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ from lpn.lang import tables as control
 from lpn.runtime.pack import pack
 
 from ..bundle import Bundle, BundleError
+from ..image import Flag, Image
 from ..output import STDOUT, Failure, count, put_json, say, write_files
 from .build import missed
 from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
@@ -23,9 +25,11 @@ LINE = 96
 @click.option("-o", "out", metavar="PATH", help="The file to write; `-`: standard output. Default: FILE with suffix .lpnn.")
 @click.option("--tables", metavar="T.json", help="Table entries and registers to begin with (needs the source).")
 @click.option("--hex", "as_hex", type=click.IntRange(0, 15), metavar="SLOT", help="Write the shell commands that load it into that slot.")
+@click.option("--compact", is_flag=True, help="The compact form, about half the size: the node expands it.")
+@click.option("--trusted", is_flag=True, help="Leave certificates out: for a firmware that trusts the pack in it.")
 @compile_options
 @json_option
-def command(file: str, out: str | None, tables: str | None, as_hex: int | None, fuse: bool, without: tuple[str, ...], level: int,
+def command(file: str, out: str | None, tables: str | None, as_hex: int | None, compact: bool, trusted: bool, fuse: bool, without: tuple[str, ...], level: int,
             as_json: bool) -> int:
     """Write a program in the form that nodes take.
 
@@ -61,8 +65,10 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
         bundle, state, entries = result.bundle, result.initial_state(first), result.entries(first)
     else:
         raise Failure(f"{shown(file)}: an {given.kind} alone is no program: give the bundle (.lpnb) or the source (.lpn)")
+    if trusted:
+        bundle = replace(bundle, modules=tuple(uncertified(image) for image in bundle.modules))
     try:
-        data = pack(bundle, state=state, entries=entries)
+        data = pack(bundle, state=state, entries=entries, small=compact)
     except BundleError as e:
         raise Failure(f"{shown(file)}: {e}", 1) from None
     target = Path(out) if out is not None else Path(STDOUT if file == STDIN else Path(file).with_suffix(".lpnn" if as_hex is None else ".hex"))
@@ -74,6 +80,11 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
         else:
             say(f"wrote {target}: {len(data):,} bytes, {count(len(bundle.modules), 'module')}, {count(len(bundle.hooks), 'hook')}")
     return 0
+
+
+def uncertified(image: Image) -> Image:
+    """The image without its certificate."""
+    return replace(image, certificate=b"", flags=image.flags & ~Flag.CERTIFIED)
 
 
 def shell_lines(data: bytes, slot: int) -> bytes:

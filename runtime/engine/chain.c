@@ -172,6 +172,9 @@ static void fault(lpn_result *result, int error)
 static int execute(lpn_chain *chain, const lpn_container *container, lpn_native_frame *frame)
 {
     lpn_run *run = &chain->run;
+    if (LPN_CODE_ONLY && container->native == NULL) {
+        return LPN_E_LEFT_OUT;
+    }
     if (container->native == NULL) {
         if (run->regions == 0) {
             map_memory(chain);

@@ -29,6 +29,14 @@
 #define LPN_MAX_CHAIN 8         /**< containers in a chain */
 #define LPN_MAX_IMAGE (1u << 20)
 
+/* What a firmware may leave out, to be small. A pack with a container that needs it is refused. */
+#ifndef LPN_CLEAN32_ONLY
+#define LPN_CLEAN32_ONLY 0      /**< 1: no 64-bit registers; on cores with 32-bit addresses */
+#endif
+#ifndef LPN_CODE_ONLY
+#define LPN_CODE_ONLY 0         /**< 1: no interpreter, only translated code */
+#endif
+
 /** X(code, name): every error the engine reports. Names are part of the interface. */
 #define LPN_ERRORS(X) \
     X(LPN_OK, "ok") \
@@ -85,7 +93,9 @@
     X(LPN_E_STATE, "a register that is kept has another type, or is missing") \
     /* certificate */ \
     X(LPN_E_UNCERTIFIED, "no certificate, and this node asks for one") \
-    X(LPN_E_CERTIFICATE, "certificate refused")
+    X(LPN_E_CERTIFICATE, "certificate refused") \
+    /* what a firmware leaves out */ \
+    X(LPN_E_LEFT_OUT, "this firmware leaves out the interpreter that it needs")
 
 #define LPN_ERROR_CODE(code, name) code,
 enum lpn_error { LPN_ERRORS(LPN_ERROR_CODE) LPN_ERROR_COUNT };

@@ -368,7 +368,8 @@ int lpn_node_host_pack(lpn_node_host *host, const uint8_t *bytes, size_t size, s
 {
     lpn_pack pack;
     lpn_pack_fault found;
-    const lpn_pack_wish wish = { .without = without, .certified = certified != 0 };
+    const lpn_pack_wish wish = { .without = without, .certify = certified == 2 ? NULL : lpn_container_certify,
+                                 .policy = certified ? LPN_POLICY_REQUIRE : LPN_POLICY_TRUST_CHECKER };
     free_set(host->next);
     host->next = calloc(1, sizeof *host->next);
     if (host->next == NULL || (host->next->pack = malloc(size ? size : 1)) == NULL

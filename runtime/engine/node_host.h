@@ -68,7 +68,11 @@ const char *lpn_event_name(unsigned event);
 /* Where a pack is wrong, lpn_pack.h; `used`: bytes of working memory. */
 typedef struct { const char *part; uint32_t index, pc, used; } lpn_node_host_fault;
 
-/* In place of begin to commit: a set made of the node form of a bundle, in so many bytes of working memory. */
+/* What a node does with a compact pack. */
+int lpn_pack_expand(uint8_t *buffer, uint32_t room, uint32_t size, uint32_t *length);
+
+/* In place of begin to commit: a set made of the node form of a bundle, in so many bytes of working memory. `certified`: certificates
+ * are asked for; 2: there are none, and the pack is trusted. */
 int lpn_node_host_pack(lpn_node_host *host, const uint8_t *bytes, size_t size, size_t memory, uint64_t without,
                        uint32_t certified, lpn_node_host_fault *fault);
 /* cdef end */

@@ -282,6 +282,22 @@ static int no_memory(const builder *b)
     return fail(b->fault, "memory", (uint32_t)b->used, LPN_E_MEMORY);
 }
 
+/* Code of a container that is trusted, behind that of those before. Without room for it the container is interpreted. */
+static void translate(builder *b, lpn_container *container)
+{
+    const lpn_pack_wish *wish = b->wish;
+    const uint32_t map = 2 * (container->program.count + 1), left = wish->code_size - b->packed->code_used;
+    uint32_t used;
+    if (wish->translate == NULL || !container->program.certified || left < map) {
+        return;
+    }
+    uint16_t *const code = wish->code + b->packed->code_used / 2;
+    if (wish->translate(container, code, (left - map) & ~1u, code + (left - map) / 2, &used) == LPN_OK) {
+        b->packed->code_used += (used + 3) & ~3u;
+        b->packed->translated++;
+    }
+}
+
 static int build_modules(builder *b)
 {
     b->container = get(b, b->pack->modules * sizeof *b->container);
@@ -297,17 +313,22 @@ static int build_modules(builder *b)
         if (error == LPN_OK && data == NULL) {
             return no_memory(b);
         }
-        if (error == LPN_OK && b->wish->certified && (image.flags & LPN_FLAG_CERTIFIED) == 0) {
-            error = LPN_E_UNCERTIFIED;
-        }
         if (error == LPN_OK) {
             error = lpn_container_init(&b->container[i], at, size, data, image.data_size, &b->fault->pc);
         }
-        if (error == LPN_OK) {      /* the checker works in what is not taken yet */
-            error = lpn_container_certify(&b->container[i], LPN_POLICY_TRUST_CHECKER, b->memory + b->used, b->size - b->used, &b->fault->pc);
+        if (error == LPN_OK && b->wish->certify == NULL) {
+            b->container[i].program.certified = true;
+        } else if (error == LPN_OK) {       /* the checker works in what is not taken yet */
+            error = b->wish->certify(&b->container[i], b->wish->policy, b->memory + b->used, b->size - b->used, &b->fault->pc);
             if (b->container[i].refusal == LPN_REFUSE_MEMORY) {
                 b->used += LPN_CERTIFICATE_WORK;
                 return no_memory(b);
+            }
+        }
+        if (error == LPN_OK) {
+            translate(b, &b->container[i]);
+            if ((LPN_CODE_ONLY && b->container[i].native == NULL) || (LPN_CLEAN32_ONLY && !b->container[i].program.clean32)) {
+                error = LPN_E_LEFT_OUT;
             }
         }
         if (error != LPN_OK) {
@@ -483,10 +504,18 @@ static int build_memory(builder *b)
     set->state = get(b, pack->state_size);
     set->state_size = pack->state_size;
     b->packed->record = get(b, pack->record_size);
-    b->packed->isr_record = get(b, pack->record_size);
     b->packed->record_size = pack->record_size;
-    if (set->drop == NULL || set->state == NULL || b->packed->record == NULL || b->packed->isr_record == NULL) {
+    if (set->drop == NULL || set->state == NULL || b->packed->record == NULL) {
         return no_memory(b);
+    }
+    for (uint32_t i = 0; i < pack->hooks && b->packed->isr == NULL; i++) {
+        if (pack->hook[(size_t)HOOK * i + 1] == LPN_ISR) {
+            b->packed->isr = get(b, sizeof *b->packed->isr);
+            b->packed->isr_record = get(b, pack->record_size);
+            if (b->packed->isr == NULL || b->packed->isr_record == NULL) {
+                return no_memory(b);
+            }
+        }
     }
     lpn_copy(set->state, pack->state, pack->state_given);
     return LPN_OK;

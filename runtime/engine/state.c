@@ -72,6 +72,9 @@ int lpn_state_migrate(lpn_chain *chain, const lpn_container *container, const lp
     if (error != LPN_OK) {
         return error;
     }
+    if (LPN_CODE_ONLY) {                /* migrations run once: they are interpreted */
+        return LPN_E_LEFT_OUT;
+    }
     lpn_run *run = &chain->run;
     uint8_t *ctx = (uint8_t *)chain->ctx;
     lpn_zero(ctx, LPN_CTX_SIZE);

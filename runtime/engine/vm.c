@@ -347,7 +347,7 @@ uint64_t lpn_begin(lpn_run *run, const lpn_program *program)
 int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2)
 {
 #if LPN_VM32
-    if (program->clean32) {
+    if (program->clean32 || LPN_CLEAN32_ONLY) {     /* who leaves the rest out refuses others before they run */
         return lpn_execute32(run, program, (uint32_t)r1, (uint32_t)r2);
     }
 #endif
