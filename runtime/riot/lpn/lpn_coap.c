@@ -8,7 +8,7 @@
  * @{
  *
  * @file
- * @brief       Packs over CoAP: PUT /lpn/slot/N block by block, PUT /lpn/run with a slot's number, GET /lpn
+ * @brief       Packs over CoAP: PUT /lpn/slot/N block by block, DELETE /lpn/slot/N, PUT /lpn/run with a slot's number, GET /lpn
  *
  * @}
  */
@@ -77,12 +77,17 @@ static ssize_t _slot(coap_pkt_t *pdu, uint8_t *buf, size_t len, coap_request_ctx
     char path[CONFIG_NANOCOAP_URI_MAX];
     coap_block1_t block;
     lpn_status_t status = { 0 };
+    const bool put = coap_get_code_raw(pdu) == COAP_METHOD_PUT;
     bool blockwise = coap_get_block1(pdu, &block);
     const size_t offset = blockwise ? block.offset : 0;
     unsigned slot = UINT8_MAX;
     if (coap_get_uri_path(pdu, path) > (ssize_t)strlen(SLOT_PATH)) {
         const char *digit = path + strlen(SLOT_PATH);
         slot = ((digit[0] >= '0') && (digit[0] <= '9') && (digit[1] == '\0')) ? (unsigned)(digit[0] - '0') : slot;
+    }
+    if (!put) {
+        lpn_unload(slot, &status);
+        return _answer(pdu, buf, len, NULL, &status);
     }
     if (offset == 0) {
         status.error = lpn_load_begin(slot, 0);
@@ -141,7 +146,7 @@ static ssize_t _list(coap_pkt_t *pdu, uint8_t *buf, size_t len, coap_request_ctx
 static const coap_resource_t _resources[] = {
     { "/lpn", COAP_GET, _list, NULL },
     { "/lpn/run", COAP_PUT, _run, NULL },
-    { SLOT_PATH, COAP_PUT | COAP_MATCH_SUBTREE, _slot, NULL },
+    { SLOT_PATH, COAP_PUT | COAP_DELETE | COAP_MATCH_SUBTREE, _slot, NULL },
 };
 
 static gcoap_listener_t _listener = {

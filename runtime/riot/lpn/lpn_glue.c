@@ -34,7 +34,7 @@ gnrc_netif_t *lpn_netif;
 lpn_node lpn_the_node;
 lpn_counts_t lpn_counts;
 
-static lpn_work _thread_work, _isr_work;
+static lpn_work _thread_work;
 static lpn_port_t *_ports;
 static const uint8_t *_released;    /* the packet that was released last */
 static lpn_ran_t _ran[CONFIG_LPN_TRACE];
@@ -319,8 +319,9 @@ static bool _gives(const lpn_set *set, lpn_status_t *status)
 
 int lpn_set_swap(lpn_packed *packed, bool same_state, lpn_status_t *status)
 {
-    lpn_chain *thread = &_thread_work.chain, *isr = &_isr_work.chain;
-    uint8_t *const records[] = { thread->record, isr->record };
+    lpn_chain *thread = &_thread_work.chain;
+    lpn_work *const isr_work = lpn_the_node.isr;
+    uint8_t *const record = thread->record;
     const uint32_t record_size = thread->record_size;
     const lpn_set *old = lpn_the_node.set;
     uint32_t hook = 0;
@@ -330,8 +331,13 @@ int lpn_set_swap(lpn_packed *packed, bool same_state, lpn_status_t *status)
     /* Interrupts with hooks stay out: they must find one set or the other. */
     unsigned state = irq_disable();
     thread->record = packed->record;
-    isr->record = packed->isr_record;
-    thread->record_size = isr->record_size = packed->record_size;
+    thread->record_size = packed->record_size;
+    if (packed->isr != NULL) {
+        packed->isr->chain.record = packed->isr_record;
+        packed->isr->chain.record_size = packed->record_size;
+        packed->isr->chain.fuel = CONFIG_LPN_FUEL;
+    }
+    lpn_the_node.isr = packed->isr;
     int error = lpn_node_check(&lpn_the_node, &packed->set, &hook);
     if (error == LPN_OK) {
         if (same_state && (old != NULL) && (old->state_size == packed->set.state_size)) {
@@ -341,9 +347,9 @@ int lpn_set_swap(lpn_packed *packed, bool same_state, lpn_status_t *status)
         error = lpn_node_swap(&lpn_the_node, &packed->set);
     }
     if (error != LPN_OK) {
-        thread->record = records[0];
-        isr->record = records[1];
-        thread->record_size = isr->record_size = record_size;
+        thread->record = record;
+        thread->record_size = record_size;
+        lpn_the_node.isr = isr_work;
         status->error = error;
         status->fault = (lpn_pack_fault){ (hook == LPN_PACK_WHOLE) ? "state" : "hook", hook, 0 };
     }
@@ -436,8 +442,7 @@ void auto_init_lpn(void)
 {
     lpn_the_node.platform = &_platform;
     lpn_the_node.thread = &_thread_work;
-    lpn_the_node.isr = &_isr_work;
-    _thread_work.chain.fuel = _isr_work.chain.fuel = CONFIG_LPN_FUEL;
+    _thread_work.chain.fuel = CONFIG_LPN_FUEL;
     gnrc_netif_t *netif = _find();
     if (netif == NULL) {
         LOG_ERROR("lpn: no IEEE 802.15.4 interface, nothing runs\n");

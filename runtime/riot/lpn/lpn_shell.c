@@ -39,6 +39,7 @@ static int _usage(void)
          "       lpn load SLOT begin SIZE  then hex digits, then end\n"
          "       lpn load SLOT HEX\n"
          "       lpn load SLOT end\n"
+         "       lpn unload SLOT           its room is the others'\n"
          "       lpn attach SLOT|MODULE    run a slot; put a processor back\n"
          "       lpn detach [MODULE]       stop; take a processor out\n"
          "       lpn swap SLOT             run a slot in place of the one that runs\n"
@@ -152,6 +153,17 @@ static int _load(const char *number, const char *word, const char *size)
     return _say_error(lpn_load_add(slot, now.received, chunk, digits / 2));
 }
 
+static int _unload(const char *number)
+{
+    uint32_t slot;
+    lpn_status_t status;
+    if (!_number(number, &slot)) {
+        return _usage();
+    }
+    lpn_unload(slot, &status);
+    return _say(&status);
+}
+
 static int _attach(const char *what, bool replace)
 {
     uint32_t slot;
@@ -217,7 +229,10 @@ static int _trace(void)
         const lpn_ran_t *r = &runs[i];
         printf("%" PRIu32 " hook %u %s %s", r->time, r->hook, lpn_event_name(r->event),
                (r->verdict < ARRAY_SIZE(_verdicts)) ? _verdicts[r->verdict] : "?");
-        if ((r->verdict == LPN_DROP) || (r->verdict == LPN_DELIVER)) {
+        if ((r->verdict == LPN_DROP) && (r->arg >= LPN_REASON_ENGINE)) {
+            printf(" (%s)", lpn_error_name(r->arg - LPN_REASON_ENGINE));
+        }
+        else if ((r->verdict == LPN_DROP) || (r->verdict == LPN_DELIVER)) {
             printf(" %u", r->arg);
         }
         printf(" insns %" PRIu32 " us %" PRIu32 "\n", r->insns, r->took);
@@ -273,6 +288,9 @@ static int _lpn(int argc, char **argv)
     }
     if (((argc == 4) || (argc == 5)) && (strcmp(word, "load") == 0)) {
         return _load(argv[2], argv[3], (argc == 5) ? argv[4] : NULL);
+    }
+    if ((argc == 3) && (strcmp(word, "unload") == 0)) {
+        return _unload(argv[2]);
     }
     if ((argc == 3) && (strcmp(word, "attach") == 0)) {
         return _attach(argv[2], false);

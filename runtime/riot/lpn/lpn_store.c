@@ -21,18 +21,28 @@
 #include "kernel_defines.h"
 #include "mutex.h"
 
+#if CONFIG_LPN_TRANSLATE
+#  include "thumb2.h"
+#endif
 #include "lpn_internal.h"
 
-#if (CONFIG_LPN_SLOT_SIZE % 8) || (CONFIG_LPN_MEMORY_SIZE % 8)
-#  error "CONFIG_LPN_SLOT_SIZE and CONFIG_LPN_MEMORY_SIZE are multiples of 8"
+#if (CONFIG_LPN_STORE_SIZE % 8) || (CONFIG_LPN_MEMORY_SIZE % 8) || (CONFIG_LPN_CODE_SIZE % 8)
+#  error "CONFIG_LPN_STORE_SIZE, CONFIG_LPN_MEMORY_SIZE and CONFIG_LPN_CODE_SIZE are multiples of 8"
+#endif
+#if CONFIG_LPN_SLOTS > 10
+#  error "CONFIG_LPN_SLOTS is 10 at most: a slot has one digit"
+#endif
+#if CONFIG_LPN_TRANSLATE && !defined(__ARM_ARCH_7M__) && !defined(__ARM_ARCH_7EM__)
+#  error "CONFIG_LPN_TRANSLATE makes code for ARMv7-M"
 #endif
 
 /* A pack that is part of the firmware, 8-aligned; its size is 0 when there is none. */
 extern const uint8_t lpn_rom[] __attribute__((weak));
 extern const uint32_t lpn_rom_size __attribute__((weak));
 
+/* A slot in RAM: a piece of the store, 8-aligned. Without a room it is empty. */
 typedef struct {
-    uint8_t bytes[CONFIG_LPN_SLOT_SIZE] __attribute__((aligned(8)));
+    uint32_t at, room;
     uint32_t size, received;
     lpn_slot_state_t state;
 } _slot_t;
@@ -40,11 +50,17 @@ typedef struct {
 /* A set and all its memory. */
 typedef struct {
     uint8_t memory[CONFIG_LPN_MEMORY_SIZE] __attribute__((aligned(8)));
+#if CONFIG_LPN_TRANSLATE
+    uint16_t code[CONFIG_LPN_CODE_SIZE / 2] __attribute__((aligned(8)));
+#endif
     lpn_packed packed;
 } _area_t;
 
+#if CONFIG_LPN_SLOTS > 0
+static uint8_t _store[CONFIG_LPN_STORE_SIZE] __attribute__((aligned(8)));
 static _slot_t _slots[CONFIG_LPN_SLOTS];
-static _area_t _areas[2];
+#endif
+static _area_t _areas[CONFIG_LPN_NO_SWAP ? 1 : 2];
 static unsigned _area;              /* the one that runs */
 static int _runs = -1;              /* the slot that runs */
 static uint64_t _without;           /* processors that are out of its chains */
@@ -62,15 +78,36 @@ unsigned lpn_slots(void)
     return CONFIG_LPN_SLOTS + _has_rom();
 }
 
+/* NULL: that slot is part of the firmware, or there is none. */
+static _slot_t *_in_ram(unsigned slot)
+{
+#if CONFIG_LPN_SLOTS > 0
+    return (slot < CONFIG_LPN_SLOTS) ? &_slots[slot] : NULL;
+#else
+    (void)slot;
+    return NULL;
+#endif
+}
+
+static uint8_t *_bytes(const _slot_t *s)
+{
+#if CONFIG_LPN_SLOTS > 0
+    return _store + s->at;
+#else
+    (void)s;
+    return NULL;
+#endif
+}
+
 void lpn_slot_get(unsigned slot, lpn_slot_t *out)
 {
-    if (slot >= CONFIG_LPN_SLOTS) {
+    const _slot_t *s = _in_ram(slot);
+    if (s == NULL) {
         *out = (lpn_slot_t){ .state = LPN_SLOT_READY, .bytes = lpn_rom, .size = lpn_rom_size,
                              .received = lpn_rom_size, .rom = true };
     }
     else {
-        const _slot_t *s = &_slots[slot];
-        *out = (lpn_slot_t){ .state = s->state, .bytes = s->bytes, .size = s->size, .received = s->received };
+        *out = (lpn_slot_t){ .state = s->state, .bytes = _bytes(s), .size = s->size, .received = s->received };
     }
     if ((int)slot == _runs) {
         out->state = LPN_SLOT_RUNS;
@@ -95,20 +132,60 @@ void lpn_externs_set(const lpn_extern *externs, uint32_t count)
 
 /* ------------------------------------------------------------------------------------- loading */
 
+static void _empty(_slot_t *s)
+{
+    *s = (_slot_t){ .state = LPN_SLOT_EMPTY };
+}
+
+/* The largest piece of the store that no slot has; it begins where the store does, or where a slot's piece ends. */
+static void _take_gap(_slot_t *slot)
+{
+#if CONFIG_LPN_SLOTS > 0
+    slot->room = 0;
+    for (unsigned i = 0; i <= CONFIG_LPN_SLOTS; i++) {
+        const uint32_t at = (i < CONFIG_LPN_SLOTS) ? _slots[i].at + _slots[i].room : 0;
+        uint32_t end = sizeof(_store);
+        for (unsigned k = 0; k < CONFIG_LPN_SLOTS; k++) {
+            const _slot_t *other = &_slots[k];
+            if ((other->room > 0) && (other->at + other->room > at) && (other->at < end)) {
+                end = (other->at > at) ? other->at : at;
+            }
+        }
+        if (end - at > slot->room) {
+            slot->at = at;
+            slot->room = end - at;
+        }
+    }
+#else
+    (void)slot;
+#endif
+}
+
+/* One load at a time: it has the largest gap, as nobody knows how long its pack is. One that was broken off ends. */
 static int _load_begin(unsigned slot, uint32_t size)
 {
-    if (slot >= CONFIG_LPN_SLOTS) {
+    _slot_t *s = _in_ram(slot);
+    if (s == NULL) {
         return (slot < lpn_slots()) ? -EROFS : -ENOENT;
     }
     if ((int)slot == _runs) {
         return -EBUSY;
     }
-    if (size > CONFIG_LPN_SLOT_SIZE) {
+    for (unsigned i = 0; i < lpn_slots(); i++) {
+        _slot_t *other = _in_ram(i);
+        if ((other != NULL) && (other->state == LPN_SLOT_LOADING)) {
+            _empty(other);
+        }
+    }
+    const _slot_t before = *s;
+    _empty(s);
+    _take_gap(s);
+    if ((s->room == 0) || (size > s->room)) {
+        *s = before;
         return -ENOSPC;
     }
-    _slots[slot].state = LPN_SLOT_LOADING;
-    _slots[slot].size = size;
-    _slots[slot].received = 0;
+    s->state = LPN_SLOT_LOADING;
+    s->size = size;
     return 0;
 }
 
@@ -122,18 +199,18 @@ int lpn_load_begin(unsigned slot, uint32_t size)
 
 static int _load_add(unsigned slot, uint32_t offset, const void *data, size_t size)
 {
-    if ((slot >= CONFIG_LPN_SLOTS) || (_slots[slot].state != LPN_SLOT_LOADING)) {
+    _slot_t *s = _in_ram(slot);
+    if ((s == NULL) || (s->state != LPN_SLOT_LOADING)) {
         return -ENOENT;
     }
-    _slot_t *s = &_slots[slot];
-    uint32_t limit = (s->size != 0) ? s->size : CONFIG_LPN_SLOT_SIZE;
+    uint32_t limit = (s->size != 0) ? s->size : s->room;
     if (offset != s->received) {
         return -EINVAL;
     }
     if (size > limit - offset) {
         return -ENOSPC;
     }
-    memcpy(s->bytes + offset, data, size);
+    memcpy(_bytes(s) + offset, data, size);
     s->received += size;
     return 0;
 }
@@ -153,15 +230,30 @@ static int _refuse(lpn_status_t *status, int error)
     return error;
 }
 
+static _area_t *_spare(void)
+{
+    return &_areas[CONFIG_LPN_NO_SWAP ? 0 : 1 - _area];
+}
+
 /* Make what is in a slot a set in the area that does not run. */
 static int _build(unsigned slot, uint64_t without, lpn_status_t *status)
 {
     lpn_slot_t s;
     lpn_pack pack;
-    _area_t *area = &_areas[1 - _area];
-    const lpn_pack_wish wish = { .offered = _externs, .offers = _extern_count, .without = without,
-                                 .certified = CONFIG_LPN_CERTIFIED_ONLY };
+    _area_t *area = _spare();
+    if (CONFIG_LPN_NO_SWAP && (_runs >= 0)) {
+        return -EBUSY;
+    }
     lpn_slot_get(slot, &s);
+    const lpn_pack_wish wish = {
+        .offered = _externs, .offers = _extern_count, .without = without,
+        /* without slots nothing is checked, and the checker is not in the firmware */
+        .certify = (CONFIG_LPN_TRUST_ROM && (s.rom || (CONFIG_LPN_SLOTS == 0))) ? NULL : lpn_container_certify,
+        .policy = CONFIG_LPN_CERTIFIED_ONLY ? LPN_POLICY_REQUIRE : LPN_POLICY_TRUST_CHECKER,
+#if CONFIG_LPN_TRANSLATE
+        .translate = lpn_container_translate, .code = area->code, .code_size = sizeof(area->code),
+#endif
+    };
     int error = lpn_pack_parse(&pack, s.bytes, s.size, &status->fault);
     if (error == LPN_OK) {
         error = lpn_pack_build(&pack, &wish, area->memory, sizeof(area->memory), &area->packed, &status->fault);
@@ -169,18 +261,52 @@ static int _build(unsigned slot, uint64_t without, lpn_status_t *status)
     return error;
 }
 
+/* A compact pack becomes what it stands for, where it lies. */
+static int _expand(_slot_t *s)
+{
+    if (!lpn_pack_is_compact(_bytes(s), s->size)) {
+        return LPN_OK;
+    }
+    int error = lpn_pack_expand(_bytes(s), s->room, s->size, &s->size);
+    return (error == LPN_E_MEMORY) ? -ENOSPC : error;
+}
+
 int lpn_load_end(unsigned slot, lpn_status_t *status)
 {
     *status = (lpn_status_t){ 0 };
     mutex_lock(&_lock);
     int error = -ENOENT;
-    if ((slot < CONFIG_LPN_SLOTS) && (_slots[slot].state == LPN_SLOT_LOADING)) {
-        _slot_t *s = &_slots[slot];
+    _slot_t *s = _in_ram(slot);
+    if ((s != NULL) && (s->state == LPN_SLOT_LOADING)) {
         s->size = (s->size != 0) ? s->size : s->received;
-        error = (s->received == s->size) ? _build(slot, 0, status) : -ENODATA;
-        s->state = (error == LPN_OK) ? LPN_SLOT_READY : LPN_SLOT_EMPTY;
+        error = (s->received == s->size) ? _expand(s) : -ENODATA;
+        error = (error == LPN_OK) ? _build(slot, 0, status) : error;
+        if (error == LPN_OK) {
+            s->state = LPN_SLOT_READY;
+            s->room = (s->size + 7) & ~UINT32_C(7);
+        }
+        else {
+            _empty(s);
+        }
     }
     if (error != LPN_OK) {
+        _refuse(status, error);
+    }
+    mutex_unlock(&_lock);
+    return error;
+}
+
+int lpn_unload(unsigned slot, lpn_status_t *status)
+{
+    *status = (lpn_status_t){ 0 };
+    mutex_lock(&_lock);
+    _slot_t *s = _in_ram(slot);
+    int error = (s == NULL) ? ((slot < lpn_slots()) ? -EROFS : -ENOENT)
+                : ((int)slot == _runs) ? -EBUSY : (s->state == LPN_SLOT_EMPTY) ? -EALREADY : 0;
+    if (error == 0) {
+        _empty(s);
+    }
+    else {
         _refuse(status, error);
     }
     mutex_unlock(&_lock);
@@ -205,10 +331,10 @@ static int _swap(void *arg)
 /* Put the area that does not run in place of the one that does. */
 static int _commit(bool same_state, lpn_status_t *status)
 {
-    _swap_t swap = { &_areas[1 - _area].packed, same_state, status };
+    _swap_t swap = { &_spare()->packed, same_state, status };
     int error = lpn_call(_swap, &swap);
     if (error == LPN_OK) {
-        _area = 1 - _area;
+        _area = CONFIG_LPN_NO_SWAP ? 0 : 1 - _area;
     }
     return error;
 }
@@ -242,11 +368,12 @@ int lpn_detach(lpn_status_t *status)
     *status = (lpn_status_t){ 0 };
     mutex_lock(&_lock);
     int error = (_runs < 0) ? -ENOENT : 0;
-    if (error == 0) {
-        _area_t *area = &_areas[1 - _area];     /* a set of no hooks */
-        memset(&area->packed, 0, sizeof(area->packed));
-        area->packed.record = area->packed.isr_record = area->packed.set.state = area->memory;
-        error = _commit(false, status);
+    if (error == 0) {               /* a set of no hooks */
+        static lpn_packed nothing;
+        static uint64_t no_memory[1];
+        nothing = (lpn_packed){ .record = (uint8_t *)no_memory, .set.state = (uint8_t *)no_memory };
+        _swap_t swap = { &nothing, false, status };
+        error = lpn_call(_swap, &swap);
     }
     if (error == LPN_OK) {
         _runs = -1;
@@ -299,8 +426,8 @@ static const char *_word(int error)
 {
     switch (error) {
     case -EROFS:    return "that slot is part of the firmware";
-    case -EBUSY:    return "a pack runs there: detach or swap it first";
-    case -ENOSPC:   return "longer than a slot, or than announced";
+    case -EBUSY:    return CONFIG_LPN_NO_SWAP ? "a pack runs: detach it first" : "a pack runs there: detach or swap it first";
+    case -ENOSPC:   return "no room: longer than the rest of the store, or than announced";
     case -EINVAL:   return "bytes are missing before these";
     case -ENODATA:  return "incomplete";
     case -ENOENT:   return "there is no such slot, pack or module";

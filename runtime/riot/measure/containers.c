@@ -16,9 +16,8 @@
 
 #if IS_USED(MODULE_LPN)
 
-#include <stdio.h>
-
 #include "lpn_riot.h"
+#include "panic.h"
 #include "thread.h"
 
 #include "marks.h"
@@ -49,13 +48,11 @@ void measure_run(void)
 {
     static lpn_port_t port = { .port = PORT_RECEIVE, .deliver = _delivered };
     lpn_status_t status;
-    char text[96];
 
     lpn_port_register(&port);
     lpn_attach(lpn_slots() - 1, false, &status);
     if (status.error != 0) {
-        lpn_status_text(&status, text, sizeof(text));
-        printf("the pack is refused: %s\n", text);
+        core_panic(PANIC_GENERAL_ERROR, lpn_error_name(status.error));     /* the pack is refused */
     }
     thread_sleep();
 }

@@ -31,26 +31,55 @@ extern "C" {
 #endif
 
 /**
- * @brief   Slots for packs in RAM
+ * @brief   Slots for packs in RAM; 0: what runs is part of the firmware
  */
 #ifndef CONFIG_LPN_SLOTS
 #  define CONFIG_LPN_SLOTS          2
 #endif
 
 /**
- * @brief   Bytes of a slot in RAM, a multiple of 8
+ * @brief   Bytes of RAM that the slots share, a multiple of 8
  */
-#ifndef CONFIG_LPN_SLOT_SIZE
+#ifndef CONFIG_LPN_STORE_SIZE
 #  ifdef CPU_NATIVE
-#    define CONFIG_LPN_SLOT_SIZE    65536
+#    define CONFIG_LPN_STORE_SIZE   131072
 #  else
-#    define CONFIG_LPN_SLOT_SIZE    6144
+#    define CONFIG_LPN_STORE_SIZE   12288
 #  endif
 #endif
 
 /**
- * @brief   Bytes of working memory of a set (hooks, containers, state, tables, buffers); there are two such areas, so
- *          that one set can be made while the other runs. A multiple of 8
+ * @brief   1: one area of working memory, so what runs is detached before a pack is loaded, run or changed; 0: two, a set
+ *          is made while another runs
+ */
+#ifndef CONFIG_LPN_NO_SWAP
+#  define CONFIG_LPN_NO_SWAP        0
+#endif
+
+/**
+ * @brief   1: containers that are trusted become Thumb-2 code when a pack is to run; ARMv7-M only
+ */
+#ifndef CONFIG_LPN_TRANSLATE
+#  define CONFIG_LPN_TRANSLATE      0
+#endif
+
+/**
+ * @brief   Bytes of RAM for the code of a set, a multiple of 8; what has no room is interpreted
+ */
+#ifndef CONFIG_LPN_CODE_SIZE
+#  define CONFIG_LPN_CODE_SIZE      8192
+#endif
+
+/**
+ * @brief   1: the pack in the firmware is trusted as the rest of the firmware is, without certificates
+ */
+#ifndef CONFIG_LPN_TRUST_ROM
+#  define CONFIG_LPN_TRUST_ROM      0
+#endif
+
+/**
+ * @brief   Bytes of working memory of a set (hooks, containers, state, tables, buffers); there
+ *          are two such areas but with CONFIG_LPN_NO_SWAP. A multiple of 8
  */
 #ifndef CONFIG_LPN_MEMORY_SIZE
 #  ifdef CPU_NATIVE
@@ -190,6 +219,9 @@ int lpn_load_add(unsigned slot, uint32_t offset, const void *data, size_t size);
 
 /** @brief All bytes are there: check the pack. A refused one leaves the slot empty. */
 int lpn_load_end(unsigned slot, lpn_status_t *status);
+
+/** @brief Empty a slot that does not run; its room is the others'. */
+int lpn_unload(unsigned slot, lpn_status_t *status);
 
 /** @brief Let a slot's pack run; @p replace: in place of the one that does, else none may. */
 int lpn_attach(unsigned slot, bool replace, lpn_status_t *status);
