@@ -17,7 +17,7 @@ from forge import SIZES, honest                                        # noqa: E
 
 ENGINE = Path(build.__file__).parent
 SOURCES = [HERE / "verifier" / "mutate.c", *(ENGINE / name for name in (
-    "image.c", "load.c", "vm.c", "vm32.c", "tables.c", "chain.c", "certificate.c", "buffers.c", "native.c", "thumb2.c"))]
+    "image.c", "load.c", "vm.c", "vm32.c", "vm32_plan.c", "tables.c", "chain.c", "certificate.c", "buffers.c", "native.c", "thumb2.c"))]
 PAIRS = 200_000
 
 

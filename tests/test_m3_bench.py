@@ -13,7 +13,7 @@ from lpn.compiler import bench_m3, bench_m3_report
 from lpn.compiler.bench_frames import read_frames
 
 #: At most so many times native C: checked, certified.
-LIMITS = {"fletcher32": (15.5, 14.5), "hdrparse": (18, 15.2), "inetck": (13.2, 11.7)}
+LIMITS = {"fletcher32": (13.5, 10), "hdrparse": (13.3, 10), "inetck": (12.5, 8.6)}
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +56,10 @@ def test_tables(micro):
 
 
 #: At most so many bytes of flash, at -Os. The aim is 6 KB for interpreter and check, 10 KB with the translator.
-FLASH = {"interpreter, 32 bits": 6450, "interpreter, 64 bits, and helpers": 7050, "images and their check": 3850, "certificates": 10600, "translator": 8650,
-         "what translated code calls": 700, "chains": 1100}
+FLASH = {"interpreter, 32 bits": 7500, "interpreter, 64 bits, and helpers": 7080, "images and their check": 3850, "certificates": 10600, "translator": 8650,
+         "what translated code calls": 700, "chains": 1110}
 #: And of RAM. The aim is 64 for a container; the stack of an execution context is 512, for all containers.
-RAM = {"a loaded container": 168, "an execution context": 1456, "of it, the interpreter's run": 1040}
+RAM = {"a loaded container": 168, "an execution context": 1408, "of it, the interpreter's run": 992}
 
 
 def test_the_engine_stays_small():

@@ -45,7 +45,7 @@ def test_every_instruction_and_helper_has_a_cost(name):
 
 
 @pytest.mark.parametrize("name,rows", [
-    ("m3_interpreter", {"0x0f": insn(0x0F, 2, 3), "0xb4": insn(0xB4, 2), "0xa7": insn(0xA7, 2, imm=5), "0x15 taken": insn(0x15, 2)}),
+    ("m3_interpreter", {"0x0f": insn(0x0F, 2, 3), "0xb4": insn(0xB4, 2), "0xa7": insn(0xA7, 2, imm=5), "0x35 taken": insn(0x35, 2)}),
     ("m3_certified", {"0x61 rec": insn(0x61, 3, 7), "0x73 rec": insn(0x73, 7, 3), "0xbf": insn(COPY, 2, 3)})])
 def test_measured_again(name, rows):
     """Those that vm32_thumb2.S does: the same whatever compiler there is."""
@@ -54,7 +54,7 @@ def test_measured_again(name, rows):
         memory = each.op & 7 in (1, 2, 3)
         found = interpreter.each([each], WHERE["rec"] if memory else [insn(0xB7, 2)]).rounded(
             {0x61: 2, 0x73: 0}[each.op] if memory else 0)
-        assert found == table[key], key
+        assert interpreter.least(key, found) == table[key], key
 
 
 def test_the_certified_one_costs_less():

@@ -4,6 +4,7 @@
 #include "certificate.h"
 #include "lpn.h"
 #include "thumb2.h"
+#include "vm.h"
 
 int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t size, uint8_t *data,
                        size_t data_size, uint32_t *pc)
@@ -47,6 +48,19 @@ int lpn_container_certify(lpn_container *container, enum lpn_policy policy, void
         return LPN_OK;
     }
     return policy == LPN_POLICY_FALL_BACK ? LPN_OK : LPN_E_CERTIFICATE;
+}
+
+size_t lpn_container_plan_size(const lpn_container *container)
+{
+    return LPN_PLANNED && container->program.clean32 ? container->program.count : 0;
+}
+
+void lpn_container_plan(lpn_container *container, uint8_t *memory)
+{
+    if (lpn_container_plan_size(container) != 0) {
+        lpn_plan32(&container->program, memory, true);
+        container->program.plan = memory;
+    }
 }
 
 /* Does the container fill `out`? */
@@ -130,12 +144,12 @@ static void map_memory(lpn_chain *chain)
 {
     lpn_run *run = &chain->run;
     lpn_region *g = &run->region[LPN_FIRST_REGION];
-    const uint64_t pkt = lpn_address(run->view.packet), ctx = lpn_address(chain->ctx);
+    const uintptr_t pkt = (uintptr_t)run->view.packet, ctx = (uintptr_t)chain->ctx;
     *g++ = (lpn_region){ pkt, run->view.size, LPN_READ | LPN_WRITE };
-    *g++ = (lpn_region){ lpn_address(chain->record), chain->record_size, LPN_READ | LPN_WRITE };
+    *g++ = (lpn_region){ (uintptr_t)chain->record, chain->record_size, LPN_READ | LPN_WRITE };
     *g++ = (lpn_region){ ctx, LPN_CTX_SIZE, LPN_READ };
-    *g++ = (lpn_region){ lpn_address(chain->state), chain->state_size, LPN_READ | LPN_WRITE };
-    *g++ = (lpn_region){ lpn_address(chain->out), LPN_OUT_SIZE, LPN_READ | LPN_WRITE };
+    *g++ = (lpn_region){ (uintptr_t)chain->state, chain->state_size, LPN_READ | LPN_WRITE };
+    *g++ = (lpn_region){ (uintptr_t)chain->out, LPN_OUT_SIZE, LPN_READ | LPN_WRITE };
     *g++ = (lpn_region){ ctx + LPN_CTX_OUT_LEN, LPN_CTX_IFACE - LPN_CTX_OUT_LEN, LPN_WRITE };
     *g++ = (lpn_region){ ctx + LPN_CTX_CUT, 4, LPN_WRITE };
     *g++ = (lpn_region){ pkt, run->view.size + LPN_WINDOW, LPN_READ };     /* the packet again, and the window behind it */

@@ -7,12 +7,13 @@
 #include "lpn.h"
 
 #define MAX_TABLES 64u
+#define MAX_PLAN 8192u          /* slots of bare bytecode that get a plan */
 #define MAX_TRACES 256u
 #define MAX_EXTERNS 128u
 #define MAX_CHAINS 64u
 #define MAX_BUFFERS 16u
 #define MAX_CONTAINERS 128u
-#define MAX_MEMORY (3 + 2 * MAX_CONTAINERS + MAX_TABLES + MAX_BUFFERS)
+#define MAX_MEMORY (3 + 3 * MAX_CONTAINERS + MAX_TABLES + MAX_BUFFERS)
 
 struct lpn_host {
     lpn_chain chain;
@@ -121,6 +122,14 @@ int lpn_host_add(lpn_host *host, const uint8_t *image, size_t size, uint32_t *pc
         error = lpn_container_certify(&host->container[n], host->policy, host->work, sizeof host->work, pc);
     }
     if (error == LPN_OK) {
+        const size_t plan_size = lpn_container_plan_size(&host->container[n]);
+        uint8_t *plan = get(host, plan_size);
+        if (plan == NULL) {
+            return LPN_E_MEMORY;
+        }
+        lpn_container_plan(&host->container[n], plan);
+    }
+    if (error == LPN_OK) {
         host->chain.container[host->chain.containers++] = &host->container[n];
         host->chains[host->chain_count - 1].count++;
         host->containers++;
@@ -142,6 +151,7 @@ void lpn_host_vouch(lpn_host *host, uint32_t index)
 {
     if (index < host->containers) {
         host->container[index].program.certified = true;
+        host->container[index].program.plan = NULL;       /* it was made before */
     }
 }
 
@@ -442,9 +452,14 @@ void lpn_host_raw(const uint8_t *text, size_t size, const lpn_host_region *regio
     if (modes >> 16 != 0) {
         program.stack = (uint16_t)(modes >> 16);
     }
+    static uint8_t plan[MAX_PLAN];
+    if (program.clean32 && program.count <= MAX_PLAN) {
+        lpn_plan32(&program, plan, (modes & 4) == 0);
+        program.plan = plan;
+    }
     for (uint32_t i = 0; i < count; i++) {
         run.region[LPN_FIRST_REGION + i] =
-            (lpn_region){ regions[i].start, regions[i].size, regions[i].access };
+            (lpn_region){ (uintptr_t)regions[i].start, regions[i].size, regions[i].access };
     }
     run.regions = LPN_FIRST_REGION + count;
     run.env = host == NULL ? NULL : &host->env;

@@ -145,6 +145,7 @@ typedef struct {
     const uint8_t *rodata;      /**< what lddw with src=8 (or opcode 0xd8) is relative to */
     uint8_t *data;              /**< what lddw with src=9 (or opcode 0xb8) is relative to */
     uint32_t rodata_size, data_size;
+    const uint8_t *plan;        /**< lpn_plan32; NULL: a core that needs one runs the program in 64-bit registers */
     uint16_t stack;             /**< bytes of stack it may use: 8 to LPN_STACK_SIZE, a multiple of 8 */
     bool clean32;               /**< runs in 32-bit registers, on cores with 32-bit addresses */
     /** Loads and stores are not checked: lpn_container_certify accepted the image's certificate, or who runs it has proven it himself. */
@@ -165,6 +166,15 @@ typedef struct {
  * Returns LPN_OK, else what is wrong, at slot `*pc`.
  */
 int lpn_load(lpn_program *program, const uint8_t *text, size_t size, uint32_t *pc);
+
+/* --------------------------------------------------------------------------------------- vm32_plan.c */
+
+/**
+ * Decide once how the interpreter of 32-bit clean programs does each slot of a loaded one (vm32_thumb2.S, for Thumb-2; other cores
+ * need none). `certified` is as it will stay. `plan`: program->count bytes, which are to become program->plan. `fuse`: do several
+ * instructions at once where they often follow each other.
+ */
+void lpn_plan32(const lpn_program *program, uint8_t *plan, bool fuse);
 
 /* ------------------------------------------------------------------------------------------ tables.c */
 
@@ -284,7 +294,7 @@ void lpn_buffer_sweep(lpn_buffer *buffer, uint32_t now);
 enum { LPN_READ = 1, LPN_WRITE = 2 };
 
 /** Memory a program may use. */
-typedef struct { uint64_t start; uint32_t size; uint32_t access; } lpn_region;
+typedef struct { uintptr_t start; uint32_t size; uint32_t access; } lpn_region;
 
 /** A function of the node that programs declare with `extern`: numbers in, a number out. */
 typedef struct {
@@ -402,6 +412,12 @@ int lpn_container_certify(lpn_container *container, enum lpn_policy policy, void
  */
 int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t size, uint8_t *data,
                        size_t data_size, uint32_t *pc);
+
+/** Bytes of memory that a container's plan needs (vm32_plan.c): 0 where this core runs it without. */
+size_t lpn_container_plan_size(const lpn_container *container);
+
+/** Make the plan, once after lpn_container_certify. `memory`: as many bytes, which stay the container's. */
+void lpn_container_plan(lpn_container *container, uint8_t *memory);
 
 /** Containers run one after the other over a packet, and the memory they share. */
 typedef struct lpn_chain {

@@ -521,11 +521,31 @@ static int build_memory(builder *b)
     return LPN_OK;
 }
 
+/* What the interpreter goes by on this core, last of all: where there is no room a container runs without, slowly, if the firmware can. */
+static int build_plans(builder *b)
+{
+    for (uint32_t i = 0; i < b->pack->modules; i++) {
+        lpn_container *container = &b->container[i];
+        const size_t size = container->native == NULL ? lpn_container_plan_size(container) : 0;
+        const bool fits = b->used <= b->size && size <= b->size - b->used;
+        if (size != 0 && fits) {
+            lpn_container_plan(container, b->memory + b->used);
+        }
+        if (fits || LPN_CLEAN32_ONLY) {
+            b->used += size;
+        }
+        if (!fits && LPN_CLEAN32_ONLY) {
+            return no_memory(b);
+        }
+    }
+    return LPN_OK;
+}
+
 int lpn_pack_build(const lpn_pack *pack, const lpn_pack_wish *wish, uint8_t *memory, size_t size, lpn_packed *packed,
                    lpn_pack_fault *fault)
 {
     static int (*const steps[])(builder *) = { build_memory, build_modules, build_hooks, build_migrations, build_tables,
-                                               build_externs, build_buffers };
+                                               build_externs, build_buffers, build_plans };
     *fault = (lpn_pack_fault){ "memory", LPN_PACK_WHOLE, 0 };
     *packed = (lpn_packed){ 0 };
     if ((lpn_address(memory) & 7) != 0) {

@@ -84,9 +84,9 @@ int lpn_state_migrate(lpn_chain *chain, const lpn_container *container, const lp
     lpn_put64(ctx + LPN_CTX_STATE, lpn_address(chain->state));
     lpn_put64(ctx + LPN_CTX_OUT, lpn_address(chain->out));
     const lpn_region regions[] = {
-        { lpn_address(chain->state), chain->state_size, LPN_READ | LPN_WRITE },
-        { lpn_address(needs->memory), needs->size, LPN_READ },
-        { lpn_address(ctx), LPN_CTX_SIZE, LPN_READ },
+        { (uintptr_t)chain->state, chain->state_size, LPN_READ | LPN_WRITE },
+        { (uintptr_t)needs->memory, needs->size, LPN_READ },
+        { (uintptr_t)ctx, LPN_CTX_SIZE, LPN_READ },
     };
     run->regions = LPN_FIRST_REGION;
     for (unsigned i = 0; i < sizeof regions / sizeof regions[0]; i++) {

@@ -329,28 +329,29 @@ uint16_t lpn_frame_at(const lpn_program *program, uint32_t pc)
         store(lpn_pointer(address), n, (value)); \
         break
 
-uint64_t lpn_begin(lpn_run *run, const lpn_program *program)
-{
-    const uint64_t end = lpn_address(run->stack) + LPN_STACK_SIZE;
-    const uint32_t used = program->stack;
-    if (!program->certified) {          /* it is proven that such a program reads what it has written */
-        lpn_zero((uint8_t *)run->stack + LPN_STACK_SIZE - used, used);
-    }
-    run->region[0] = (lpn_region){ end - used, used, LPN_READ | LPN_WRITE };
-    run->region[1] = (lpn_region){ lpn_address(program->rodata), program->rodata_size, LPN_READ };
-    run->region[2] = (lpn_region){ lpn_address(program->data), program->data_size, LPN_READ | LPN_WRITE };
-    run->address = 0;
-    run->r0 = 0;
-    return end;
-}
+
+/* Apart, so that a 32-bit clean program does not make room for its registers. */
+#if defined(__GNUC__)
+__attribute__((noinline))
+#endif
+static int execute64(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2);
 
 int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2)
 {
 #if LPN_VM32
-    if (program->clean32 || LPN_CLEAN32_ONLY) {     /* who leaves the rest out refuses others before they run */
-        return lpn_execute32(run, program, (uint32_t)r1, (uint32_t)r2);
+    if (LPN_PLANNED ? program->plan != NULL : program->clean32 || LPN_CLEAN32_ONLY) {
+        return lpn_execute32(run, program, r1, r2);
+    }
+    if (LPN_CLEAN32_ONLY) {             /* who leaves the rest out refuses others before they run */
+        run->insns = run->pc = 0;
+        return LPN_E_LEFT_OUT;
     }
 #endif
+    return execute64(run, program, r1, r2);
+}
+
+static int execute64(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2)
+{
     uint64_t r[11] = { 0 }, address;
     const uint8_t *const text = program->text, *ip = text;
     const uint32_t budget = run->fuel;
@@ -360,6 +361,7 @@ int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t 
     r[1] = r1;
     r[2] = r2;
     r[10] = lpn_begin(run, program);
+    run->r0 = 0;
 
     for (;;) {
         if (fuel == 0) {

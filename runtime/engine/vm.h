@@ -9,6 +9,13 @@
 /* Registers of 32 bits hold every address where addresses have 32 bits. */
 #define LPN_VM32 (UINTPTR_MAX == UINT32_MAX)
 
+/* Their loop is in vm32_thumb2.S, which needs a plan of each program. */
+#if defined(__thumb2__) && defined(__GNUC__)
+#define LPN_PLANNED 1
+#else
+#define LPN_PLANNED 0
+#endif
+
 /* The most instructions of a run: what 8 bytes an instruction leaves of a signed 32-bit distance. */
 #define LPN_MAX_FUEL 0x0fffffffu
 
@@ -20,12 +27,14 @@ typedef struct {
     uint32_t limit;             /* the address at which the budget ends */
     uint32_t trusted;           /* nothing is checked */
     lpn_run *run;
-    const lpn_program *program;
+    const uint8_t *text, *plan;
     uint32_t depth;
     int error;
+    const lpn_program *program;
 } lpn_vm32;
 
-int lpn_execute32(lpn_run *run, const lpn_program *program, uint32_t r1, uint32_t r2);
+/* As lpn_execute. Where LPN_PLANNED, the program has a plan. */
+int lpn_execute32(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2);
 
 /* The first region that allows the access as a whole, or NULL; vm.c. */
 const lpn_region *lpn_region_of(const lpn_run *run, uint64_t address, uint64_t size, uint32_t access);
@@ -40,7 +49,19 @@ int lpn_call_helper(lpn_run *run, uint32_t number, uint64_t *r);
 uint16_t lpn_frame_at(const lpn_program *program, uint32_t pc);
 
 /* A run's own regions, its zeroed stack, no result. Returns where the stack ends. */
-uint64_t lpn_begin(lpn_run *run, const lpn_program *program);
+static inline uintptr_t lpn_begin(lpn_run *run, const lpn_program *program)
+{
+    const uintptr_t end = (uintptr_t)run->stack + LPN_STACK_SIZE;
+    const uint32_t used = program->stack;
+    if (!program->certified) {          /* it is proven that such a program reads what it has written */
+        lpn_zero((uint8_t *)run->stack + LPN_STACK_SIZE - used, used);
+    }
+    run->region[0] = (lpn_region){ end - used, used, LPN_READ | LPN_WRITE };
+    run->region[1] = (lpn_region){ (uintptr_t)program->rodata, program->rodata_size, LPN_READ };
+    run->region[2] = (lpn_region){ (uintptr_t)program->data, program->data_size, LPN_READ | LPN_WRITE };
+    run->address = 0;
+    return end;
+}
 
 /* Bytes an access of this opcode's size code has: W 0x00, H 0x08, B 0x10, DW 0x18. */
 unsigned lpn_access_size(uint8_t op);

@@ -3,8 +3,8 @@
  * address, so 64-bit and 32-bit forms of an instruction are one. A program that is not clean although its image says
  * so gets other results than vm.c gives, and is confined all the same.
  *
- * On cores with Thumb-2 the common instructions are in vm32_thumb2.S, which comes here for each of the others, and for an access
- * that fails. What both have:
+ * On cores with Thumb-2 the common instructions are in vm32_thumb2.S, which goes by a plan and comes here for each of the others, and
+ * for an access that fails. What both have:
  * - the budget is compared where a jump is taken and at the end, not for each instruction: `limit` is the address at which
  *   it ends, moved along with each jump. So a run ends at most one straight line of code behind its budget;
  * - for each register the region of its last access is remembered, one for loads and one for stores, and tried first;
@@ -15,7 +15,7 @@
 
 #include "vm32_offsets.h"
 
-#if defined(__thumb2__) && defined(__GNUC__)
+#if LPN_PLANNED
 #define ONE_STEP 1              /* the loop is in vm32_thumb2.S */
 int lpn_loop32(lpn_vm32 *vm);
 int lpn_step32(lpn_vm32 *vm);
@@ -24,6 +24,7 @@ const lpn_region *lpn_find32(const lpn_run *run, uint32_t address, uint32_t n, u
 _Static_assert(offsetof(lpn_vm32, reads) == VM32_READS && offsetof(lpn_vm32, writes) == VM32_WRITES
                && offsetof(lpn_vm32, ip) == VM32_IP && offsetof(lpn_vm32, limit) == VM32_LIMIT
                && offsetof(lpn_vm32, trusted) == VM32_TRUSTED && offsetof(lpn_vm32, depth) == VM32_DEPTH && offsetof(lpn_vm32, run) == VM32_RUN
+               && offsetof(lpn_vm32, text) == VM32_TEXT && offsetof(lpn_vm32, plan) == VM32_PLAN
                && offsetof(lpn_region, start) == REGION_START
                && offsetof(lpn_region, size) == REGION_SIZE, "vm32_offsets.h");
 #else
@@ -293,7 +294,7 @@ int lpn_step32(lpn_vm32 *vm)
                 vm->ip = ip;
                 return VM32_BUDGET;
             }
-            vm->error = ip[1] >> 4 ? enter(vm, (uint32_t)(ip - vm->program->text) / 8) : outside(vm, IMM);
+            vm->error = ip[1] >> 4 ? enter(vm, (uint32_t)(ip - vm->text) / 8) : outside(vm, IMM);
             if (vm->error != LPN_OK) {
                 goto end;
             }
@@ -309,7 +310,7 @@ int lpn_step32(lpn_vm32 *vm)
             if (vm->depth == 0) {
                 goto end;
             }
-            JUMP((int32_t)leave(vm) - (int32_t)(ip - vm->program->text) / 8);
+            JUMP((int32_t)leave(vm) - (int32_t)(ip - vm->text) / 8);
         }
         default:
             FAIL(LPN_E_OPCODE);
@@ -323,15 +324,18 @@ end:
     return VM32_END;
 }
 
-int lpn_execute32(lpn_run *run, const lpn_program *program, uint32_t r1, uint32_t r2)
+int lpn_execute32(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2)
 {
     const uint32_t budget = run->fuel < LPN_MAX_FUEL ? run->fuel : LPN_MAX_FUEL;
-    lpn_vm32 vm;
-    for (unsigned i = 0; i < 10; i++) {
-        vm.r[i] = 0;
+    if (budget == 0) {
+        run->insns = run->pc = 0;
+        run->r0 = 0;
+        return LPN_E_FUEL;
     }
-    vm.r[1] = r1;
-    vm.r[2] = r2;
+    lpn_vm32 vm;
+    vm.r[0] = vm.r[3] = vm.r[4] = vm.r[5] = vm.r[6] = vm.r[7] = vm.r[8] = vm.r[9] = 0;
+    vm.r[1] = (uint32_t)r1;
+    vm.r[2] = (uint32_t)r2;
     vm.r[10] = (uint32_t)lpn_begin(run, program);
     /* The stack has 8 bytes at least. A register's first access finds its own region. */
     for (unsigned i = 0; i < (ONE_STEP ? 1 : 11); i++) {    /* vm32_thumb2.S does the others */
@@ -341,13 +345,11 @@ int lpn_execute32(lpn_run *run, const lpn_program *program, uint32_t r1, uint32_
     vm.limit = (uint32_t)(uintptr_t)program->text + 8 * budget;
     vm.trusted = program->certified;
     vm.run = run;
+    vm.text = program->text;
+    vm.plan = program->plan;
     vm.program = program;
     vm.depth = 0;
     vm.error = LPN_OK;
-    if (budget == 0) {
-        run->insns = run->pc = 0;
-        return LPN_E_FUEL;
-    }
     const bool ended = lpn_loop32(&vm) == VM32_END;
     const int32_t left = (int32_t)(vm.limit - (uint32_t)(uintptr_t)vm.ip) / 8 - ended;
     run->pc = (uint32_t)(vm.ip - program->text) / 8;

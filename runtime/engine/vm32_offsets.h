@@ -9,9 +9,11 @@
 #define VM32_LIMIT 136
 #define VM32_TRUSTED 140
 #define VM32_RUN 144
-#define VM32_DEPTH 152
+#define VM32_TEXT 148
+#define VM32_PLAN 152
+#define VM32_DEPTH 156
 #define REGION_START 0
-#define REGION_SIZE 8
+#define REGION_SIZE 4
 
 /* What lpn_step32 and lpn_loop32 return: it is over; the budget is used up. */
 #define VM32_END 1

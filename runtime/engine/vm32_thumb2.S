@@ -1,29 +1,37 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
-/* The common instructions of 32-bit clean programs in Thumb-2, for the Cortex-M3 and later. What is rare, and what fails, goes to
- * lpn_step32 (vm32.c), which does one instruction.
+/* The common instructions of 32-bit clean programs in Thumb-2, for the Cortex-M3 and later, as a plan has them (vm32_plan.c). What is
+ * rare, and what fails, goes to lpn_step32 (vm32.c), which does one instruction.
  *
  *     r4  ip: the address of this instruction        r8  where the budget ends, less 8
  *     r5  its first word: opcode, dst, src, offset   r10 reads: per register the region of its last load
  *     r6  the registers (lpn_vm32)                   r11 writes: and of its last store
  *     r7  the table of handlers                      r9  the region last found for a load, by the slow way
+ *     lr  the plan's byte for this instruction
  *
- * r0-r3, r12 and lr are free. An instruction fetches the next one's word among its own loads, because loads behind loads take one cycle. */
+ * r0-r3 and r12 are free. An instruction fetches the next one's word and byte among its own loads, because loads behind loads take one
+ * cycle. */
 #if defined(__thumb2__)
 
 #include "vm32_offsets.h"
+#include "vm32_ops.h"
 
     .syntax unified
     .thumb
     .text
 
-/* Jump to what the opcode in r5 asks for. */
+/* The word and the byte of what comes `slots` behind. */
+.macro FETCH slots=1
+    ldr r5, [r4, #8 * \slots]!
+    ldrb r0, [lr, #\slots]!
+.endm
+
+/* Jump to the handler in r0. */
 .macro GO
-    uxtb r0, r5
     ldr pc, [r7, r0, lsl #2]
 .endm
 
-.macro NEXT
-    ldr r5, [r4, #8]!
+.macro NEXT slots=1
+    FETCH \slots
     GO
 .endm
 
@@ -41,7 +49,7 @@
     DST r1
     ldr r3, [r4, #4]
     ldr r2, [r6, r1, lsl #2]
-    ldr r5, [r4, #8]!
+    FETCH
     .if \mask
     and r3, r3, #\mask
     .endif
@@ -53,7 +61,7 @@
     DST r1
     ldr r3, [r6, r3, lsl #2]
     ldr r2, [r6, r1, lsl #2]
-    ldr r5, [r4, #8]!
+    FETCH
     .if \mask
     and r3, r3, #\mask
     .endif
@@ -103,7 +111,9 @@
     str r9, [r10, r1, lsl #2]
     b \back
 3:  movs r0, #\n
+    push {r1, lr}
     bl find_load
+    pop {r1, lr}
     b \back
 .endm
 
@@ -119,7 +129,7 @@
     CHECKED \n, r10
     bhi 2f
 1:  \operation r3, [r3]
-    ldr r5, [r4, #8]!
+    FETCH
     str r3, [r6, r2, lsl #2]
     GO
 2:  SECOND_CHANCE \n, 1b
@@ -128,7 +138,7 @@ trusted_\name:
     DST r2
     TRUSTED
     \operation r3, [r3]
-    ldr r5, [r4, #8]!
+    FETCH
     str r3, [r6, r2, lsl #2]
     GO
 .endm
@@ -155,7 +165,9 @@ put\n:
     bhi 2f
 1:  WRITE \n, \operation, 1
 2:  movs r0, #\n
+    push {r1, lr}
     bl find_store
+    pop {r1, lr}
     b 1b
 trusted_put\n:
     DST r1
@@ -170,7 +182,9 @@ store\n:
     bhi 2f
 1:  WRITE \n, \operation, 0
 2:  movs r0, #\n
+    push {r1, lr}
     bl find_store
+    pop {r1, lr}
     b 1b
 trusted_store\n:
     DST r1
@@ -188,10 +202,11 @@ trusted_store\n:
 lpn_loop32:
     push {r3-r11, lr}
     mov r6, r0
+    movw r7, #:lower16:handlers
+    movt r7, #:upper16:handlers
     ldr r0, [r6, #VM32_TRUSTED]
-    ldr r7, =trusted_handlers
-    cbnz r0, enter
-    ldr r7, =handlers
+    cmp r0, #0
+    bne enter
     ldr r1, [r6, #VM32_READS]       /* the first is set: as all others */
     mov r2, r1
     mov r3, r1
@@ -209,10 +224,15 @@ lpn_loop32:
     add r10, r6, #VM32_READS
     add r11, r6, #VM32_WRITES
 enter:
+    ldr r0, [r6, #VM32_TEXT]
     ldr r4, [r6, #VM32_IP]
+    ldr lr, [r6, #VM32_PLAN]
     ldr r8, [r6, #VM32_LIMIT]
+    subs r0, r4, r0
+    add lr, lr, r0, lsr #3
     sub r8, r8, #8
     ldr r5, [r4]
+    ldrb r0, [lr]
     GO
 
 /* The region of r0 bytes at r3, remembered for register number r1; or what happens when there is none. */
@@ -224,7 +244,7 @@ find_load:
     ldr r0, [r6, #VM32_RUN]
     bl lpn_find32
     pop {r1-r3, lr}
-    cbz r0, slow
+    cbz r0, missed
     ldr r12, [r0, #REGION_SIZE]
     cmp r12, #8                     /* smaller ones are looked up each time */
     bhs 1f
@@ -240,7 +260,7 @@ find_store:
     ldr r0, [r6, #VM32_RUN]
     bl lpn_find32
     pop {r1-r3, lr}
-    cbz r0, slow
+    cbz r0, missed
     ldr r12, [r0, #REGION_SIZE]
     cmp r12, #8
     bhs 1f
@@ -248,6 +268,8 @@ find_store:
 1:  str r0, [r11, r1, lsl #2]
     bx lr
 
+missed:
+    add sp, #8
 slow:
     str r4, [r6, #VM32_IP]
     add r8, r8, #8
@@ -271,14 +293,40 @@ leave:
     movle r0, #VM32_BUDGET
     pop {r3-r11, pc}
 
-/* The budget is compared where a jump is taken: nothing else can go on for ever. */
-taken:
-ja:
+/* Jump as r5 says. The budget is compared where a jump is taken: nothing else can go on for ever. */
+.macro TAKE
     asrs r0, r5, #16
     add r4, r4, r0, lsl #3
     add r8, r8, r0, lsl #3
+    add lr, r0
     subs r0, r8, r4
     ble budget
+    NEXT
+.endm
+
+/* Of several instructions the third, or the second, is a jump that is taken. */
+third:
+    ldr r5, [r4, #16]!
+    add lr, lr, #2
+    TAKE
+second:
+    ldr r5, [r4, #8]!
+    add lr, lr, #1
+    TAKE
+/* Not zero: the jump of most loops. */
+jne_zero:
+    DST r1
+    ldr r2, [r6, r1, lsl #2]
+    cbz r2, 1f
+taken:
+ja:
+    TAKE
+1:  NEXT
+jeq_zero:
+    DST r1
+    ldr r2, [r6, r1, lsl #2]
+    cmp r2, #0
+    beq taken
     NEXT
 budget:
     adds r4, #8
@@ -313,22 +361,20 @@ budget:
 mov_imm:
     DST r1
     ldr r3, [r4, #4]
-    ldr r5, [r4, #8]!
+    FETCH
     str r3, [r6, r1, lsl #2]
     GO
 mov_reg:
-    cmp r5, #0x10000                /* an offset: with sign extension */
-    bhs slow
     SRC r3
     DST r1
     ldr r3, [r6, r3, lsl #2]
-    ldr r5, [r4, #8]!
+    FETCH
     str r3, [r6, r1, lsl #2]
     GO
 neg:
     DST r1
     ldr r3, [r6, r1, lsl #2]
-    ldr r5, [r4, #8]!
+    FETCH
     rsbs r3, r3, #0
     str r3, [r6, r1, lsl #2]
     GO
@@ -339,7 +385,7 @@ to_le:
     cmp r3, #16
     bne 1f
     uxth r2, r2
-1:  ldr r5, [r4, #8]!
+1:  FETCH
     str r2, [r6, r1, lsl #2]
     GO
 swap:
@@ -351,17 +397,14 @@ swap:
     rev r2, r2
     beq 1f
     lsrs r2, r2, #16
-1:  ldr r5, [r4, #8]!
+1:  FETCH
     str r2, [r6, r1, lsl #2]
     GO
 lddw:
-    tst r5, #0xf000                 /* a source: an address in the image */
-    bne slow
     DST r1
     ldr r3, [r4, #4]
-    adds r4, #8                     /* its two slots count as one */
-    add r8, r8, #8
-    ldr r5, [r4, #8]!
+    add r8, r8, #8                  /* its two slots count as one */
+    FETCH 2
     str r3, [r6, r1, lsl #2]
     GO
 
@@ -375,46 +418,259 @@ lddw:
     STORE 2, strh
     STORE 4, str
     STORE 8, str
-    .ltorg
+
+/* ---- several instructions at once: what they have in common is in vm32_plan.c */
+
+/* mov d, s; OP d, imm */
+.macro MOV_OP name, operation, mask=0
+mov_\name:
+    SRC r3
+    DST r1
+    ldr r2, [r6, r3, lsl #2]
+    ldr r3, [r4, #12]
+    FETCH 2
+    .if \mask
+    and r3, r3, #\mask
+    .endif
+    \operation r2, r2, r3
+    str r2, [r6, r1, lsl #2]
+    GO
+.endm
+    MOV_OP add, add
+    MOV_OP or, orr
+    MOV_OP and, and
+    MOV_OP lsh, lsl, 31
+    MOV_OP rsh, lsr, 31
+
+/* mov d, s; add d, t */
+mov_add_reg:
+    SRC r3
+    DST r1
+    ldrb r12, [r4, #9]
+    ldr r2, [r6, r3, lsl #2]
+    lsr r12, r12, #4
+    ldr r3, [r6, r12, lsl #2]
+    FETCH 2
+    add r2, r2, r3
+    str r2, [r6, r1, lsl #2]
+    GO
+/* mov d, s; add d, t; ldx e, [d] */
+.macro MOV_ADD_LOAD n, operation
+mov_add_load\n:
+    SRC r3
+    DST r1
+    ldrb r12, [r4, #9]
+    ldr r2, [r6, r3, lsl #2]
+    ldr r5, [r4, #16]
+    lsr r12, r12, #4
+    ldr r3, [r6, r12, lsl #2]
+    add r2, r2, r3
+    str r2, [r6, r1, lsl #2]
+    DST r1
+    add r2, r2, r5, asr #16
+    \operation r2, [r2]
+    FETCH 3
+    str r2, [r6, r1, lsl #2]
+    GO
+.endm
+    MOV_ADD_LOAD 1, ldrb
+    MOV_ADD_LOAD 2, ldrh
+/* lsh d, imm; or d, s */
+lsh_or:
+    DST r1
+    ldrb r12, [r4, #9]
+    ldr r3, [r4, #4]
+    ldr r2, [r6, r1, lsl #2]
+    lsr r12, r12, #4
+    lsls r2, r3
+    ldr r3, [r6, r12, lsl #2]
+    FETCH 2
+    orrs r2, r3
+    str r2, [r6, r1, lsl #2]
+    GO
+/* mov d, s; rsh d, imm; and d, imm */
+mov_rsh_and:
+    SRC r3
+    DST r1
+    ldr r2, [r6, r3, lsl #2]
+    ldr r3, [r4, #12]
+    ldr r12, [r4, #20]
+    FETCH 3
+    lsrs r2, r3
+    and r2, r2, r12
+    str r2, [r6, r1, lsl #2]
+    GO
+/* mov d, s; add d, imm; jgt d, t */
+mov_add_jgt:
+    SRC r3
+    DST r1
+    ldrb r12, [r4, #17]
+    ldr r2, [r6, r3, lsl #2]
+    ldr r3, [r4, #12]
+    lsr r12, r12, #4
+    add r2, r2, r3
+    ldr r3, [r6, r12, lsl #2]
+    str r2, [r6, r1, lsl #2]
+    cmp r2, r3
+    bhi third
+    NEXT 3
+/* mov d, s; and d, imm; jeq or jne d, imm */
+.macro MOV_AND_JUMP name, condition
+mov_and_\name:
+    SRC r3
+    DST r1
+    ldr r2, [r6, r3, lsl #2]
+    ldr r3, [r4, #12]
+    ldr r12, [r4, #20]
+    ands r2, r3
+    str r2, [r6, r1, lsl #2]
+    cmp r2, r12
+    b\condition third
+    NEXT 3
+.endm
+    MOV_AND_JUMP jeq, eq
+    MOV_AND_JUMP jne, ne
+/* and d, imm; jeq or jne d, imm */
+.macro AND_JUMP name, condition
+and_\name:
+    DST r1
+    ldr r3, [r4, #4]
+    ldr r2, [r6, r1, lsl #2]
+    ldr r12, [r4, #12]
+    ands r2, r3
+    str r2, [r6, r1, lsl #2]
+    cmp r2, r12
+    b\condition second
+    NEXT 2
+.endm
+    AND_JUMP jeq, eq
+    AND_JUMP jne, ne
+/* add d, imm; mov e, s */
+add_mov:
+    DST r1
+    ldrb r12, [r4, #9]
+    ldr r3, [r4, #4]
+    ldr r2, [r6, r1, lsl #2]
+    add r2, r2, r3
+    str r2, [r6, r1, lsl #2]
+    lsr r3, r12, #4
+    and r12, r12, #15
+    ldr r3, [r6, r3, lsl #2]
+    FETCH 2
+    str r3, [r6, r12, lsl #2]
+    GO
+/* mov d, s; jeq e, imm */
+mov_jeq:
+    SRC r3
+    DST r1
+    ldrb r12, [r4, #9]
+    ldr r3, [r6, r3, lsl #2]
+    ldr r2, [r4, #12]
+    str r3, [r6, r1, lsl #2]
+    and r12, r12, #15
+    ldr r3, [r6, r12, lsl #2]
+    cmp r3, r2
+    beq second
+    NEXT 2
+/* mov d, imm; jeq e, imm */
+mov_imm_jeq:
+    DST r1
+    ldrb r12, [r4, #9]
+    ldr r3, [r4, #4]
+    ldr r2, [r4, #12]
+    str r3, [r6, r1, lsl #2]
+    and r12, r12, #15
+    ldr r3, [r6, r12, lsl #2]
+    cmp r3, r2
+    beq second
+    NEXT 2
+/* jeq d, imm; jeq or jne d, imm; jne d, imm */
+jeq_jeq_jne:
+    DST r1
+    ldr r3, [r4, #4]
+    ldr r2, [r6, r1, lsl #2]
+    ldr r12, [r4, #12]
+    ldr r1, [r4, #20]
+    cmp r2, r3
+    beq taken
+    cmp r2, r12
+    beq second
+    cmp r2, r1
+    bne third
+    NEXT 3
+.macro JEQ_JUMP name, condition
+jeq_\name:
+    DST r1
+    ldr r3, [r4, #4]
+    ldr r2, [r6, r1, lsl #2]
+    ldr r12, [r4, #12]
+    cmp r2, r3
+    beq taken
+    cmp r2, r12
+    b\condition second
+    NEXT 2
+.endm
+    JEQ_JUMP jeq, eq
+    JEQ_JUMP jne, ne
+/* r3 = the address of a load; r2 = its register. */
+.macro LOAD_FROM
+    SRC r1
+    DST r2
+    ldr r3, [r6, r1, lsl #2]
+    add r3, r3, r5, asr #16
+.endm
+/* ldxh d, [s]; add e, d */
+load2_add:
+    LOAD_FROM
+    ldrb r12, [r4, #9]
+    ldrh r3, [r3]
+    str r3, [r6, r2, lsl #2]
+    and r12, r12, #15
+    ldr r2, [r6, r12, lsl #2]
+    FETCH 2
+    add r2, r2, r3
+    str r2, [r6, r12, lsl #2]
+    GO
+/* ldxh d, [s + 0]; add e, d; add s, imm */
+load2_add_step:
+    SRC r1
+    DST r2
+    ldr r3, [r6, r1, lsl #2]
+    ldrb r12, [r4, #9]
+    ldrh r0, [r3]
+    str r0, [r6, r2, lsl #2]
+    and r12, r12, #15
+    ldr r2, [r6, r12, lsl #2]
+    ldr r5, [r4, #20]
+    add r2, r2, r0
+    add r3, r3, r5
+    str r2, [r6, r12, lsl #2]
+    FETCH 3
+    str r3, [r6, r1, lsl #2]
+    GO
+/* ldx d, [s]; swap d */
+load2_swap:
+    LOAD_FROM
+    ldrh r3, [r3]
+    FETCH 2
+    rev16 r3, r3
+    str r3, [r6, r2, lsl #2]
+    GO
+load4_swap:
+    LOAD_FROM
+    ldr r3, [r3]
+    FETCH 2
+    rev r3, r3
+    str r3, [r6, r2, lsl #2]
+    GO
     .size lpn_loop32, . - lpn_loop32
 
-/* The handlers by opcode. A row is 16 opcodes: loads at 1 and 9, stores at 2, 3, a and b, arithmetic at 4, 7, c and f, jumps at
- * 5, 6, d and e. Addresses have bit 0 set, as jumps to Thumb code must. */
-.macro WORDS names:vararg
-    .irp name, \names
-    .word \name + 1
-    .endr
-.endm
-
-.macro ROW alu, jump, x1=slow, x2=slow, x3=slow, x8=slow, x9=slow, xa=slow, xb=slow
-    WORDS slow, \x1, \x2, \x3, \alu\()_imm, \jump\()_imm, \jump\()_imm, \alu\()_imm
-    WORDS \x8, \x9, \xa, \xb, \alu\()_reg, \jump\()_reg, \jump\()_reg, \alu\()_reg
-.endm
-
-.macro TABLE t
-    WORDS slow, slow, slow, slow, add_imm, ja, slow, add_imm, slow, slow, slow, slow, add_reg, slow, slow, add_reg
-    ROW sub, jeq, x8=lddw
-    ROW mul, jgt
-    ROW slow, jge
-    ROW or, jset
-    ROW and, jne
-    ROW lsh, jsgt, \t\()load4, \t\()put4, \t\()store4, slow, \t\()load2, \t\()put2, \t\()store2
-    ROW rsh, jsge, \t\()load1, \t\()put1, \t\()store1, slow, \t\()load8, \t\()put8, \t\()store8
-    WORDS slow, \t\()load4, slow, slow, neg, slow, slow, neg, slow, \t\()load2s, slow, slow, slow, slow, slow, slow
-    WORDS slow, \t\()load1s, slow, slow, slow, leave, slow, slow, slow, slow, slow, slow, slow, slow, slow, slow
-    ROW xor, jlt
-    ROW mov, jle
-    ROW arsh, jslt
-    WORDS slow, slow, slow, slow, to_le, jsle_imm, jsle_imm, swap, slow, slow, slow, slow, swap, jsle_reg, jsle_reg, slow
-.endm
-
-    .set slow_imm, slow
-    .set slow_reg, slow
+/* By their numbers in a plan. Addresses have bit 0 set, as jumps to Thumb code must. */
+#define WORD(name) .word name + 1;
     .section .rodata
     .balign 4
 handlers:
-    TABLE
-trusted_handlers:
-    TABLE trusted_
+    LPN_VM32_ONES(WORD)
+    LPN_VM32_SEVERAL(WORD)
 
 #endif

@@ -2,7 +2,7 @@
 
 The core reports every instruction it executes, and every time the engine fetches an eBPF instruction from a container's text:
 from there to the next fetch is that instruction's. (The interpreter fetches the next one a little early, so that some cycles of an
-instruction may be counted to the one behind it.) Of translated code the addresses say which eBPF instruction it was written for; what
+instruction may be counted to the one behind it, and several that it does at once count as the first of them.) Of translated code the addresses say which eBPF instruction it was written for; what
 a helper takes is the calling instruction's. Cycles are the manual's, without wait states.
 """
 
@@ -101,9 +101,9 @@ class Recorder(Core):
         for address, insn in sorted(self.code.at.items()):
             function = starts[max(0, bisect.bisect_right(places, address) - 1)][1].split(".")[0]
             part = PARTS.get(function, HELPERS)
-            if function == "lpn_loop32":        # its macros CHECKED, SECOND_CHANCE and GO
+            if function == "lpn_loop32":        # its macros CHECKED, SECOND_CHANCE, FETCH and GO
                 checking = checking or insn.text.startswith(("ldr.w ip, [sl,", "ldr.w ip, [fp,", "ldr.w ip, [sb]"))
-                if insn.text.startswith(("ldr.w pc,", "uxtb r0, r5")):
+                if insn.text.startswith(("ldr.w pc,", "ldrb r0, [lr", "ldrb.w r0, [lr")):
                     part = "dispatch"
                 elif checking:
                     part = "memory checks"

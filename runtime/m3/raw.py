@@ -13,7 +13,7 @@ from .core import Core, Count
 from .host import M3Host
 
 
-CLEAN32, CERTIFIED = 1, 2       #: as lpn_host_raw has them
+CLEAN32, CERTIFIED, SINGLY = 1, 2, 4    #: as lpn_host_raw has them
 GAP = 16                        #: bytes that belong to no region
 
 
@@ -42,7 +42,7 @@ class RawRunner:
     def run(self, text: bytes, *, layout: str = "mem", ctx: bytes = b"", packet: bytes = b"", record_size: int = 0,
             state: bytes = b"", rodata: bytes = b"", data: bytes = b"", meta: Mapping[str, int] | None = None,
             fuel: int = DEFAULT_FUEL, host: M3Host | None = None, modes: int = 0) -> RawResult:
-        """Run `text`; arguments as of `run_raw`. `modes`: CLEAN32, CERTIFIED. `host`: this runner's own, when helper `lookup` is to see its tables."""
+        """Run `text`; arguments as of `run_raw`. `modes`: CLEAN32, CERTIFIED, SINGLY. `host`: this runner's own, when helper `lookup` is to see its tables."""
         core, mark = self.core, self.core.mark()
         regions = Regions(layout, ctx, packet, record_size, state, rodata, data, check_meta(meta),
                           functools.partial(M3Buffer, core))
