@@ -8,17 +8,21 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from lpn.compiler import compact
 from lpn.compiler.bundle import MATCH_KINDS, Bundle, BundleError, Entry, Table
+from lpn.compiler.image import Flag
 from lpn.compiler.kept import Migration
 from lpn.lang.hooks import CONTEXTS, EVENTS
 
+from .engine.thumb2 import TranslateError, translate
 from .engines import EngineError, entry_bytes
 
-MAGIC, FORMAT = b"LPNN", 1
+MAGIC, FORMAT, FORMAT_CODE = b"LPNN", 1, 2
 COMPACT = b"LPNP"
 HEADER = struct.Struct("<4sHHIIIHHHHBBBBBBHHH")
+EXIT = bytes.fromhex("9500000000000000")        #: all the bytecode of a module that is code
 CRC_AT, IMAGES_AT = 12, 38
 HOOK = struct.Struct("<BBBB2I4I8s")
 WORD = 0xffff_ffff
@@ -27,9 +31,12 @@ _EVENTS = tuple(EVENTS)
 
 
 def pack(bundle: Bundle, *, state: bytes | None = None, entries: Mapping[str, Iterable[Entry]] | None = None,
-         small: bool = False) -> bytes:
+         small: bool = False, code: bool = False) -> bytes:
     """The node form. `state`: what the state region begins with, zeros if not given; `entries`: of tables, by name, instead
-    of the bundle's; `small`: its compact form, if that is smaller. BundleError when it does not fit the form."""
+    of the bundle's; `small`: its compact form, if that is smaller; `code`: Thumb-2 code in place of bytecode. BundleError when it does not fit the form."""
+    pieces = b""
+    if code:
+        bundle, pieces = _translated(bundle)
     first = (state if state is not None else b"").rstrip(b"\0")
     numbers = {image.name: i for i, image in enumerate(bundle.modules)}
     name, rows = bundle.protocol.encode(), bundle.kept.rows()
@@ -41,16 +48,33 @@ def pack(bundle: Bundle, *, state: bytes | None = None, entries: Mapping[str, It
         *(_table(t, (entries or {}).get(t.name, t.entries)) for t in bundle.tables),
         *(_padded(struct.pack("<BBH", len(e.params), len(e.name.encode()), 0) + e.name.encode()) for e in bundle.externs),
         *(struct.pack("<HHHHI", b.size, b.entries, b.key_bytes, 0, b.timeout) for b in bundle.buffers),
-        *(_padded(image.to_bytes()) for image in bundle.modules)])
+        *(_padded(image.to_bytes()) for image in bundle.modules), pieces])
     if HEADER.size + len(body) > LIMIT:
         raise BundleError("bundle", f"{HEADER.size + len(body):,} bytes for a node, the limit is {LIMIT:,}")
     header = HEADER.pack(
-        MAGIC, FORMAT, HEADER.size, HEADER.size + len(body), 0, bundle.version & WORD, bundle.record_size, bundle.state_size,
+        MAGIC, FORMAT_CODE if code else FORMAT, HEADER.size, HEADER.size + len(body), 0, bundle.version & WORD, bundle.record_size, bundle.state_size,
         len(bundle.reasons), len(first), len(bundle.modules), len(bundle.hooks), len(bundle.tables), len(bundle.buffers),
         len(bundle.externs), len(bundle.migrations), len(bundle.kept.entries), len(name), 0)
     crc = zlib.crc32(header + body)
     whole = header[:CRC_AT] + struct.pack("<I", crc) + header[CRC_AT + 4:] + body
     return _compact(whole, [image.to_bytes() for image in bundle.modules]) if small else whole
+
+
+def _translated(bundle: Bundle) -> tuple[Bundle, bytes]:
+    """Modules without bytecode, and their code, each behind its size. A node takes it only as a part of its firmware."""
+    if bundle.migrations:
+        raise BundleError("bundle", "code is for a firmware, which replaces no other version: it has migrations")
+    images, pieces = [], []
+    for image in bundle.modules:
+        if image.rodata or image.data:
+            raise BundleError(f"module {image.name}", "has constants or data in memory, whose addresses are not known before it runs")
+        try:
+            made = translate(image.text, clean32=bool(image.flags & Flag.CLEAN32), stack=image.stack_used).code
+        except TranslateError as e:
+            raise BundleError(f"module {image.name}", f"is not translated: {e}") from None
+        images.append(replace(image, text=EXIT, certificate=b"", flags=image.flags & ~Flag.CERTIFIED))
+        pieces.append(struct.pack("<I", len(_padded(made))) + _padded(made))
+    return replace(bundle, modules=tuple(images)), b"".join(pieces)
 
 
 def _compact(whole: bytes, images: Sequence[bytes]) -> bytes:

@@ -53,6 +53,30 @@ class Answer:
     text: str
 
 
+class Sniffer:
+    """Hears all frames of a network. The dispatcher takes who says hello without an address for one; there is one."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        self.socket.connect(("::1", port))
+        self.socket.setblocking(False)
+        self.socket.send(HEADER.pack(b"EX", 2, HELLO, 0, 0, 0, 0, 0, 0, 0, b"HELLO" + bytes(5), 0))
+
+    def frames(self) -> list[bytes]:
+        """Those that came since the last call, without FCS, in their order."""
+        found = []
+        while True:
+            try:
+                raw = self.socket.recv(2048)
+            except BlockingIOError:
+                return found
+            if len(raw) > HEADER.size + 2 and raw[:2] == b"EX" and raw[3] == DATA:
+                found.append(raw[HEADER.size:-2])
+
+    def close(self) -> None:
+        self.socket.close()
+
+
 class Air:
     """A peer called node `number`, with a link to those that the topology says."""
 

@@ -36,7 +36,7 @@ SETTLE = 0.3                                    # seconds until a node has said 
 
 def build(application: Path = APPLICATION, name: str = "lpn_node", board: str = "native64", **variables: str) -> Path:
     """The ELF of an application, built below build/riot."""
-    tag = "-".join([board, *(f"{k}{re.sub('[^A-Za-z0-9]', '_', v)}" for k, v in sorted(variables.items()))])
+    tag = "-".join([board, *(f"{k}{re.sub('[^A-Za-z0-9]+', '_', v)[-60:]}" for k, v in sorted(variables.items()))])
     where = ROOT / "build" / "riot" / application.name / tag
     env = {**os.environ, "BINDIRBASE": str(where), "RIOTBASE": RIOTBASE, "BOARD": board, **variables}
     done = subprocess.run(["make", "-C", str(application), "-j2", "all"], env=env, capture_output=True, text=True, check=False)
@@ -73,7 +73,7 @@ class Node:
     """A node and its shell."""
 
     def __init__(self, elf: Path, port: int, number: int, log: Path) -> None:
-        self.number, self.log = number, log
+        self.number, self.port, self.log = number, port, log
         self.eui64 = f"02:4c:50:4e:00:00:00:{number:02x}"
         self.link_local = f"fe80::4c:504e:0:{number:x}"
         self.process = subprocess.Popen([str(elf), "-z", f"[::1]:{port}", "--eui64", self.eui64], stdin=subprocess.PIPE,

@@ -5,20 +5,22 @@ import functools
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import pytest
-from cli import UDP, lpnc
+from cli import lpnc
 from hypothesis import given, settings, strategies as st
 from programs import ROOT, example
 
 from lpn.compiler import compact
 from lpn.compiler.build import Compiled, compile_program
-from lpn.compiler.bundle import Bundle, Entry
+from lpn.compiler.bundle import Bundle, BundleError, Entry
 from lpn.lang import tables
 from lpn.runtime.dispatch import hook_names
 from lpn.runtime.engine.build import library
 from lpn.runtime.engine.native import NativeHost
 from lpn.runtime.engine.node_native import NativeDispatch
+from lpn.runtime.engine.thumb2 import translate
 from lpn.runtime.engines import EngineError, Externs
 from lpn.runtime.events import read_events
 from lpn.runtime.node import Node
@@ -27,6 +29,7 @@ from lpn.runtime.radio import Radio
 from lpn.runtime.timeline import meaning
 
 AREA = 1 << 18
+DUTY = str(ROOT / "examples/duty/duty.lpn")
 
 
 class PackedDispatch(NativeDispatch):
@@ -171,13 +174,13 @@ def test_damaged_packs_are_refused_or_run_and_never_crash(data):
 
 
 def test_the_command_packs_sources_and_bundles_and_writes_shell_lines(tmp_path):
-    assert lpnc("pack", UDP, "-o", str(tmp_path / "udp.lpnn")).exit_code == 0
-    raw = (tmp_path / "udp.lpnn").read_bytes()
-    assert lpnc("build", UDP, "-o", str(tmp_path)).exit_code == 0
-    assert lpnc("pack", str(tmp_path / "udp.lpnb"), "-o", str(tmp_path / "two.lpnn")).exit_code == 0
+    assert lpnc("pack", DUTY, "-o", str(tmp_path / "duty.lpnn")).exit_code == 0
+    raw = (tmp_path / "duty.lpnn").read_bytes()
+    assert lpnc("build", DUTY, "-o", str(tmp_path)).exit_code == 0
+    assert lpnc("pack", str(tmp_path / "duty.lpnb"), "-o", str(tmp_path / "two.lpnn")).exit_code == 0
     assert (tmp_path / "two.lpnn").read_bytes() == raw
-    assert lpnc("pack", UDP, "--hex", "3", "-o", str(tmp_path / "udp.hex")).exit_code == 0
-    lines = (tmp_path / "udp.hex").read_text().splitlines()
+    assert lpnc("pack", DUTY, "--hex", "3", "-o", str(tmp_path / "duty.hex")).exit_code == 0
+    lines = (tmp_path / "duty.hex").read_text().splitlines()
     assert lines[0] == f"lpn load 3 begin {len(raw)}" and lines[-1] == "lpn load 3 end" and max(map(len, lines)) < 128
     assert bytes.fromhex("".join(line.removeprefix("lpn load 3 ") for line in lines[1:-1])) == raw
 
@@ -185,8 +188,8 @@ def test_the_command_packs_sources_and_bundles_and_writes_shell_lines(tmp_path):
 @pytest.mark.parametrize("arguments,said", [
     (["{bundle}", "--tables", "x.json"], "need the program's source"), (["{image}"], "alone is no program")])
 def test_the_command_says_what_it_needs(tmp_path, arguments, said):
-    assert lpnc("build", UDP, "--emit", "image,bundle", "-o", str(tmp_path)).exit_code == 0
-    names = {"bundle": str(tmp_path / "udp.lpnb"), "image": str(tmp_path / "Rx.lpnc")}
+    assert lpnc("build", DUTY, "--emit", "image,bundle", "-o", str(tmp_path)).exit_code == 0
+    names = {"bundle": str(tmp_path / "duty.lpnb"), "image": str(tmp_path / "Rx.lpnc")}
     result = lpnc("pack", *(a.format(**names) for a in arguments))
     assert result.exit_code == 2 and said in result.output
 
@@ -246,3 +249,31 @@ def test_the_command_writes_compact_packs_and_ones_without_certificates(tmp_path
         one.load(sizes["--trusted",], one.bundle, certified=True)
     assert one.load(sizes["--trusted",], one.bundle, certified=2) > 0       # who gives it vouches for it
     assert one.load(sizes[()], one.bundle, certified=True) > 0
+
+
+def test_code_in_place_of_bytecode_is_for_a_firmware_on_its_core(tmp_path):
+    """It is the translator's; a node takes it only where it trusts the pack, and not on this machine."""
+    made, out = compiled("duty/duty"), tmp_path / "duty.lpnn"
+    assert lpnc("pack", str(ROOT / "examples/duty/duty.lpn"), "--code", "-o", str(out)).exit_code == 0
+    raw = out.read_bytes()
+    assert len(raw) < len(pack(made.bundle))
+    for image in made.bundle.modules:
+        assert translate(image.text, clean32=True, stack=image.stack_used).code in raw
+    one = node(PackedDispatch, made).dispatch
+    assert isinstance(one, PackedDispatch)
+    with pytest.raises(EngineError, match="module 0: no certificate, and this node asks for one"):
+        one.load(raw, made.bundle)
+    with pytest.raises(EngineError, match="module 0: this firmware leaves out"):
+        one.load(raw, made.bundle, certified=2)
+    for change, said in ((raw[:-4], "code 7: truncated"), (raw + bytes(4), "end: length mismatch"), (raw[:33] + b"\1" + raw[34:], "bad field")):
+        with pytest.raises(EngineError, match=said):
+            one.load(sealed(change[:8] + struct.pack("<I", len(change)) + change[12:]), made.bundle)
+    both = lpnc("pack", str(ROOT / "examples/duty/duty.lpn"), "--code", "--compact", "-o", str(out))
+    assert both.exit_code == 2 and "exclude each other" in both.output
+
+
+def test_code_is_refused_where_addresses_are_not_known(tmp_path):
+    constant = compiled("duty/duty").bundle
+    image = replace(constant.modules[0], rodata=bytes(8))
+    with pytest.raises(BundleError, match="whose addresses are not known"):
+        pack(replace(constant, modules=(image, *constant.modules[1:])), code=True)

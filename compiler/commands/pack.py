@@ -27,9 +27,10 @@ LINE = 96
 @click.option("--hex", "as_hex", type=click.IntRange(0, 15), metavar="SLOT", help="Write the shell commands that load it into that slot.")
 @click.option("--compact", is_flag=True, help="The compact form, about half the size: the node expands it.")
 @click.option("--trusted", is_flag=True, help="Leave certificates out: for a firmware that trusts the pack in it.")
+@click.option("--code", is_flag=True, help="Thumb-2 code in place of bytecode: for a firmware on ARMv7-M that trusts the pack in it.")
 @compile_options
 @json_option
-def command(file: str, out: str | None, tables: str | None, as_hex: int | None, compact: bool, trusted: bool, fuse: bool, without: tuple[str, ...], level: int,
+def command(file: str, out: str | None, tables: str | None, as_hex: int | None, compact: bool, trusted: bool, code: bool, fuse: bool, without: tuple[str, ...], level: int,
             as_json: bool) -> int:
     """Write a program in the form that nodes take.
 
@@ -42,6 +43,8 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
     goes to a node's slot: over CoAP as it is, to its shell with --hex. Nothing is
     written when the verifier refuses a container, or a hook may miss its deadline.
     """
+    if code and compact:
+        raise click.UsageError("--code and --compact exclude each other: code stays in flash, where nothing is expanded")
     given = read_input(file)
     if given.kind == "bundle":
         if tables or fuse or without:
@@ -68,7 +71,7 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
     if trusted:
         bundle = replace(bundle, modules=tuple(uncertified(image) for image in bundle.modules))
     try:
-        data = pack(bundle, state=state, entries=entries, small=compact)
+        data = pack(bundle, state=state, entries=entries, small=compact, code=code)
     except BundleError as e:
         raise Failure(f"{shown(file)}: {e}", 1) from None
     target = Path(out) if out is not None else Path(STDOUT if file == STDIN else Path(file).with_suffix(".lpnn" if as_hex is None else ".hex"))

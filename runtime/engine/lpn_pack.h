@@ -16,6 +16,7 @@
 /** A parsed node form; the pointers lead into its bytes, each section's contents are checked when a set is made. */
 typedef struct {
     const uint8_t *bytes, *name, *state, *kept, *hook, *migration, *table, *extern_, *buffer, *image, *end;
+    const uint8_t *code;        /**< of the modules, for each its size and its Thumb-2 code; NULL: there is none */
     uint32_t version;
     uint16_t record_size, state_size, state_given, reasons, kept_count, name_size;
     uint8_t modules, hooks, tables, buffers, externs, migrations;
@@ -47,6 +48,7 @@ typedef struct {
     enum lpn_policy policy;
     /** How trusted containers become code: lpn_container_translate. NULL: they are interpreted. */
     int (*translate)(lpn_container *container, uint16_t *code, uint32_t size, uint16_t *map, uint32_t *used);
+    bool thumb2;                /**< the core runs Thumb-2 code that a pack brings, if certify is NULL */
     uint16_t *code;             /**< `code_size` bytes that the core may execute, in use for as long as the set is; 4-aligned */
     uint32_t code_size;         /**< a container for whose code the rest has no room is interpreted */
 } lpn_pack_wish;

@@ -4,7 +4,7 @@
 #include "certificate.h"
 #include "lpn_pack.h"
 
-enum { HEADER = 40, FORMAT = 1 };
+enum { HEADER = 40, FORMAT = 1, FORMAT_CODE = 2 };
 /* The header's fields. */
 enum {
     F_FORMAT = 4, F_HEADER = 6, F_LENGTH = 8, F_CRC = 12, F_VERSION = 16, F_RECORD = 20, F_STATE = 22, F_REASONS = 24,
@@ -121,6 +121,12 @@ static bool skip_image(cursor *c)
     return length >= IMAGE_LENGTH + 4 && (length & 3) == 0 && take_all(c, length) != NULL;
 }
 
+static bool skip_code(cursor *c)
+{
+    const uint32_t size = lpn_get32(take(c, 4));
+    return size > 0 && (size & 3) == 0 && take_all(c, size) != NULL;
+}
+
 static int read_header(lpn_pack *pack, const uint8_t *b, size_t size)
 {
     if (size < HEADER) {
@@ -131,7 +137,8 @@ static int read_header(lpn_pack *pack, const uint8_t *b, size_t size)
             return LPN_E_MAGIC;
         }
     }
-    if (lpn_get16(b + F_FORMAT) != FORMAT || lpn_get16(b + F_HEADER) != HEADER) {
+    const uint16_t format = lpn_get16(b + F_FORMAT);
+    if ((format != FORMAT && format != FORMAT_CODE) || lpn_get16(b + F_HEADER) != HEADER) {
         return LPN_E_VERSION;
     }
     if (lpn_get32(b + F_LENGTH) != size) {
@@ -150,7 +157,7 @@ static int read_header(lpn_pack *pack, const uint8_t *b, size_t size)
         .externs = b[F_EXTERNS], .migrations = b[F_MIGRATIONS], .kept_count = lpn_get16(b + F_KEPT),
         .name_size = lpn_get16(b + F_NAME) };
     if (pack->state_given > pack->state_size || pack->modules > LPN_PACK_MAX_MODULES || pack->hooks > LPN_MAX_HOOKS
-        || pack->externs > LPN_PACK_MAX_EXTERNS) {
+        || pack->externs > LPN_PACK_MAX_EXTERNS || (format == FORMAT_CODE && pack->migrations > 0)) {
         return LPN_E_FIELD;
     }
     return lpn_get16(b + F_RESERVED) == 0 ? LPN_OK : LPN_E_HEADER_RESERVED;
@@ -207,6 +214,12 @@ int lpn_pack_parse(lpn_pack *pack, const uint8_t *bytes, size_t size, lpn_pack_f
     for (uint32_t i = 0; i < pack->modules; i++) {
         if (!skip_image(&c)) {
             return fail(fault, "module", i, LPN_E_TRUNCATED);
+        }
+    }
+    pack->code = lpn_get16(bytes + F_FORMAT) == FORMAT_CODE ? c.at : NULL;
+    for (uint32_t i = 0; pack->code != NULL && i < pack->modules; i++) {
+        if (!skip_code(&c)) {
+            return fail(fault, "code", i, LPN_E_TRUNCATED);
         }
     }
     return c.at == c.end ? LPN_OK : fail(fault, "end", LPN_PACK_WHOLE, LPN_E_LENGTH);
@@ -298,13 +311,26 @@ static void translate(builder *b, lpn_container *container)
     }
 }
 
+/* The code that the pack brings for a module. */
+static int given_code(const builder *b, lpn_container *container, const uint8_t *code)
+{
+    if (b->wish->certify != NULL) {
+        return LPN_E_UNCERTIFIED;
+    }
+    if (!b->wish->thumb2) {
+        return LPN_E_LEFT_OUT;
+    }
+    container->native = (lpn_native_code *)((uintptr_t)(code + 4) | 1);     /* the lowest bit says: Thumb */
+    return LPN_OK;
+}
+
 static int build_modules(builder *b)
 {
     b->container = get(b, b->pack->modules * sizeof *b->container);
     if (b->container == NULL) {
         return no_memory(b);
     }
-    const uint8_t *at = b->pack->image;
+    const uint8_t *at = b->pack->image, *code = b->pack->code;
     for (uint32_t i = 0; i < b->pack->modules; i++) {
         const uint32_t size = lpn_get32(at + IMAGE_LENGTH);
         lpn_image image;
@@ -325,8 +351,13 @@ static int build_modules(builder *b)
                 return no_memory(b);
             }
         }
-        if (error == LPN_OK) {
+        if (error == LPN_OK && code != NULL) {
+            error = given_code(b, &b->container[i], code);
+            code += 4 + lpn_get32(code);
+        } else if (error == LPN_OK) {
             translate(b, &b->container[i]);
+        }
+        if (error == LPN_OK) {
             if ((LPN_CODE_ONLY && b->container[i].native == NULL) || (LPN_CLEAN32_ONLY && !b->container[i].program.clean32)) {
                 error = LPN_E_LEFT_OUT;
             }

@@ -250,6 +250,9 @@ static int _build(unsigned slot, uint64_t without, lpn_status_t *status)
         /* without slots nothing is checked, and the checker is not in the firmware */
         .certify = (CONFIG_LPN_TRUST_ROM && (s.rom || (CONFIG_LPN_SLOTS == 0))) ? NULL : lpn_container_certify,
         .policy = CONFIG_LPN_CERTIFIED_ONLY ? LPN_POLICY_REQUIRE : LPN_POLICY_TRUST_CHECKER,
+#if defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_7EM__)
+        .thumb2 = true,
+#endif
 #if CONFIG_LPN_TRANSLATE
         .translate = lpn_container_translate, .code = area->code, .code_size = sizeof(area->code),
 #endif
