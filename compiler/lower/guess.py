@@ -3,7 +3,8 @@
 A codec's rows stand in the order in which a compressor tries them, a header has its usual shapes (`shapes.py`), a `select` its
 first case. A parser, and a deparser, is lowered once for packets that are all of that: whole words are compared, no bit
 field is tested on its own, every offset is a constant, and what follows knows it. Whatever is not as guessed goes to where the
-general lowering begins, anew: neither a parser nor a deparser has effects before its end that a second run does not repeat.
+general lowering begins, anew: no effect before the end of a deparser, or of a parser that writes nothing into the packet, is
+one that a second run does not repeat.
 """
 from __future__ import annotations
 

@@ -11,8 +11,9 @@ from lpn.compiler.layout import RecordLayout
 from lpn.compiler.state import StateLayout
 from lpn.compiler.target import VERDICTS, Target
 from lpn.lang import ast
-from lpn.lang.persist import Migration
 from lpn.lang.derive import derived, representation
+from lpn.lang.effects import effects
+from lpn.lang.persist import Migration
 from lpn.lang.tables import stateful
 
 from .again import repeatable
@@ -112,7 +113,9 @@ class ProgramLowering:
         return Lowered(name, FUSED, module, any(isinstance(decl, ast.Deparser) for decl in chain))
 
     def guesses(self, decl: ast.Parser) -> int:
-        return parser_guesses(decl, self.record) if self.target.window else 0
+        """None where the parser writes into the packet: the second run would read what the first one wrote."""
+        writes = any(e.kind == "assign" and e.module is decl and e.instance is not None for e in effects(self.program))
+        return parser_guesses(decl, self.record) if self.target.window and not writes else 0
 
     def fused_parsers(self, low: Lowering, decl: ast.Parser, rest: list[ast.Module], done: ir.Block) -> None:
         """The parser, for each guess with a short rest of the chain of its own. Ends where the rest begins for everything else."""
