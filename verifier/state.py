@@ -581,6 +581,8 @@ def widen(old: State, new: State, fresh: frozenset, steps: list[int], apart: boo
                 del new.diff[key]
                 continue
             known = old.gap(*key)                     # it was no more than the bounds say, which are about to say less
+        if apart:                                     # nor shrink again: two differences would widen each other in turns
+            lo, hi = min(lo, known[0]), max(hi, known[1])
         new.diff[key] = (lo if lo >= known[0] else -_beyond(-lo)), (hi if hi <= known[1] else _beyond(hi))
     new.lines = {key: line for key, line in new.lines.items() if old.lines.get(key, line) == line}
     new.bound_by_lines()

@@ -109,12 +109,12 @@ class Deparsers:
         here, at = self.here(), first.octets
         self.store_unit(inst, first, here, 0)
         for u, size in shape.octets.items():
-            if u.choice is not None:            # as it lies there: the arm comes first
+            if u.choice is None and size:
+                self.store_unit(inst, u, here, at)
+            elif size:                          # a choice as it lies there: the arm comes first
                 base, offset = inst.pointer(u)
                 v = (self.load_packet if inst.inst.in_packet else self.load)(base, offset, 8 * size, True)
                 self.put(here, at, v, True)
-            elif size:
-                self.store_unit(inst, u, here, at)
             at += size
         self.wrote(at, at)
 
