@@ -6,14 +6,14 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field, replace
 
-VERSION = 1
+VERSION = 2
 NUMBER, PKT, LOW, CTX, STACK, REC, STATE, OUT, RODATA, DATA = range(1, 11)
 KINDS = {"pkt": PKT, "ctx": CTX, "stack0": STACK, "rec": REC, "state": STATE, "out": OUT, "rodata": RODATA, "data": DATA}
 LENGTH, FIRST = 1, 2                                  # symbols: the packet's length; the first that a label names
 M32, MAX_OFFSET, BOTTOM = 0xFFFFFFFF, 1 << 17, 512    # BOTTOM: r10's offset from the start of the whole stack
-HAS_LENGTH, HAS_SHARED, HAS_LOOP, HAS_FRAME = 1 << 10, 1 << 11, 1 << 12, 1 << 13
+HAS_SHARED, HAS_FRAME, HAS_LENGTH, HAS_LOOP = 1 << 10, 1 << 11, 1 << 12, 1 << 13
 CURSOR_END = 4095                                     # of form 10
-STRIDE = 8                                            # labels for each entry of the index
+STRIDE = 16                                           # labels for each entry of the index
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ def frame(label: Label) -> bytes:
     return b"".join(out)
 
 
-def body(label: Label, frame_number: int) -> bytes:
-    """A label without its slot."""
+def body(label: Label, frame_at: int) -> bytes:
+    """A label without its slot. `frame_at`: where the certificate says what it knows of the stack; 0: nothing."""
     bits = sum(1 << r for r in label.regs)
     parts = []
     if label.length:
@@ -120,15 +120,15 @@ def body(label: Label, frame_number: int) -> bytes:
         parts.append(varint(label.length))
     if label.shared:
         bits |= HAS_SHARED
-        parts += [varint(len(label.shared)), *(value(replace(g, kind=NUMBER)) for g in label.shared)]
+        parts += [bytes([len(label.shared)]), *(value(replace(g, kind=NUMBER)) for g in label.shared)]
     if label.loop:
         bits |= HAS_LOOP
         parts.append(bytes([label.loop]))
-    if frame_number:
+    if frame_at:
         bits |= HAS_FRAME
-        parts.append(varint(frame_number))
+        parts.append(struct.pack("<H", frame_at))
     parts += [value(g) for _, g in sorted(label.regs.items())]
-    return varint(label.cost) + struct.pack("<H", bits) + b"".join(parts)
+    return varint(label.cost) + varint(bits) + b"".join(parts)
 
 
 @dataclass
@@ -141,37 +141,38 @@ class Certificate:
     labels: list[Label]
     loops: list[LoopRow]
 
-    def begin(self, stride: int, frames: int) -> bytes:
+    def begin(self) -> bytes:
         head = bytes([VERSION, self.symbols, self.shared, self.slots]) + varint(self.cost) + varint(len(self.labels))
-        return head + varint(stride) + varint(len(self.loops)) + varint(frames) if self.labels else head
+        return head + bytes([len(self.loops)]) if self.labels else head
 
     def loop_rows(self) -> bytes:
         return b"".join(struct.pack("<HBbI", r.head, r.parent, r.step, r.body) for r in self.loops)
 
-    def to_bytes(self, stride: int = STRIDE) -> bytes:
+    def to_bytes(self) -> bytes:
         """The certificate; ValueError when it is too large for its own offsets."""
-        frames: dict[bytes, int] = {}
-        for label in self.labels:
-            if content := frame(label):
-                frames.setdefault(content, len(frames) + 1)
-        head = self.begin(stride, len(frames))
-        groups = -(-len(self.labels) // stride)
-        at = len(head) + 4 * groups + 8 * len(self.loops) + 2 * len(frames)
-        index, rows, before = [], [], 0
-        for i, label in enumerate(self.labels):
-            content = body(label, frames.get(frame(label), 0))
-            if i % stride == 0:
-                index.append((label.pc, at))
-            else:
-                content = varint(label.pc - before) + content
-            before = label.pc
-            rows.append(content)
-            at += len(content)
-        offsets = []
+        frames = {content: 0 for label in self.labels if (content := frame(label))}
+        head = self.begin()
+        at = len(head) + 4 * max(0, -(-len(self.labels) // STRIDE) - 1) + 8 * len(self.loops)
+
+        def rows(at: int) -> tuple[list[bytes], list[tuple[int, int]]]:
+            out, index, before = [], [], 0
+            for i, label in enumerate(self.labels):
+                content = body(label, frames[said] if (said := frame(label)) else 0)
+                if i and i % STRIDE == 0:
+                    index.append((label.pc, at))
+                else:
+                    content = varint(label.pc - before) + content
+                before = label.pc
+                out.append(content)
+                at += len(content)
+            return out, index
         for content in frames:
-            offsets.append(at)
-            at += len(content)
-        if at > 0xFFFF:
+            frames[content] = 1
+        behind = at + sum(map(len, rows(at)[0]))
+        for content in frames:
+            frames[content] = behind
+            behind += len(content)
+        if behind > 0xFFFF:
             raise ValueError("the certificate has more than 65535 bytes")
-        return b"".join([head, *(struct.pack("<HH", *row) for row in index), self.loop_rows(),
-                         *(struct.pack("<H", offset) for offset in offsets), *rows, *frames])
+        labels, index = rows(at)
+        return b"".join([head, *(struct.pack("<HH", *row) for row in index), self.loop_rows(), *labels, *frames])

@@ -1,68 +1,125 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /* For who writes certificates: the checker's own code over one block, so that a fact is known to be needed or not without
- * checking everything again. verifier/certificate.py calls it; nodes do without. */
+ * checking everything again. verifier/certify.py calls it; nodes do without. */
 #define lpn_certificate_check lpn_writer_check_all
-#define lpn_refusal_name lpn_writer_refusal_name
-#include <stdint.h>
+#define lpn_check_fault lpn_writer_fault
+#define lpn_check_faults lpn_writer_faults
+#include <stdbool.h>
 
-enum { NOTE_NOTHING, NOTE_VALUE, NOTE_SHARED, NOTE_SLOT, NOTE_BYTE };
-static struct { uint32_t what; uint8_t kind, sym; int16_t off; } noted;
-#define NOTE(w, v) (noted.what = (w), noted.kind = (v).kind, noted.sym = (v).sym, noted.off = (v).off)
-#include "certificate.c"
 #include "certificate_host.h"
 
-static void tell(checker *c, int64_t *told)
+static lpn_writer_state *told_to;
+static bool costs_count;
+#define STRIDE 1
+#define COSTS costs_count
+#define FOLLOWED(to) follow(c->pc, to)
+
+static void follow(uint32_t from, uint32_t to)
 {
-    const value v = { noted.kind, noted.sym, noted.off };
-    told[0] = noted.what;
-    told[1] = c->at - c->cert;
-    told[2] = v.off;
-    if (noted.what == NOTE_VALUE || noted.what == NOTE_SHARED) {
-        told[2] = v.kind;
-        told[3] = low(c, v);
-        told[4] = high(c, v);
-        told[5] = v.sym == ZERO || c->sym[v.sym].lo == c->sym[v.sym].hi ? 0 : c->sym[v.sym].step;
-        told[6] = room(c, v);
+    if (told_to != NULL) {
+        told_to->target = to;
+        if (told_to->edges < LPN_WRITER_FOLLOWED) {
+            told_to->followed[told_to->edges][0] = from;
+            told_to->followed[told_to->edges++][1] = to;
+        }
     }
-    told[7] = c->sym[LENGTH].lo;
+}
+
+#include "certificate.c"
+#undef lpn_certificate_check
+int lpn_certificate_check(const lpn_image *image, void *work, size_t size, uint32_t *at);
+
+static lpn_image image_of(const uint8_t *text, uint32_t text_size, const uint8_t *certificate, uint32_t certificate_size, const uint32_t *sizes)
+{
+    return (lpn_image){ .text = text, .text_size = text_size, .certificate = certificate, .certificate_size = certificate_size,
+                        .rodata_size = sizes[0], .data_size = sizes[1], .record_size = (uint16_t)sizes[2],
+                        .state_size = (uint16_t)sizes[3], .stack_used = (uint16_t)sizes[4] };
+}
+
+int lpn_writer_check(const uint8_t *text, uint32_t text_size, const uint8_t *certificate, uint32_t certificate_size,
+                     const uint32_t *sizes, void *work, uint32_t work_size, uint32_t *at)
+{
+    const lpn_image image = image_of(text, text_size, certificate, certificate_size, sizes);
+    return lpn_certificate_check(&image, work, work_size, at);
+}
+
+static lpn_writer_value row(const checker *c, value v, unsigned place)
+{
+    const bool number = v.kind == NUMBER;
+    const uint32_t lo = low(c, v), hi = high(c, v);
+    return (lpn_writer_value){ .lo = number ? (int64_t)lo : (int32_t)lo, .hi = number ? (int64_t)hi : (int32_t)hi, .room = as_room(room(c, v)),
+                               .place = (uint8_t)place, .kind = v.kind, .sym = v.sym, .off = v.off,
+                               .step = c->sym[v.sym].lo == c->sym[v.sym].hi ? 0 : c->sym[v.sym].step };
+}
+
+static void tell(const checker *c, lpn_writer_state *told)
+{
+    for (unsigned i = 0; i < 10; i++) {
+        told->reg[i] = row(c, c->reg[i], 0);
+    }
+    for (unsigned i = 0; i < LPN_WRITER_SLOTS; i++) {
+        told->slot[i] = i < c->slots ? row(c, c->slot[i], c->place[i]) : (lpn_writer_value){ 0 };
+    }
+    clear(told->written, sizeof told->written);
+    for (unsigned i = 0; i < c->stack / 8u; i++) {
+        told->written[i] = c->written[i];
+    }
+    told->pc = c->pc;
+    told->length = c->sym[LENGTH].lo;
+    told->loop = c->loop;
 }
 
 int lpn_writer_block(const uint8_t *text, uint32_t text_size, const uint8_t *certificate, uint32_t certificate_size,
-                     const uint32_t *sizes, void *work, uint32_t work_size, int32_t number, uint32_t *at, int64_t *told)
+                     const uint32_t *sizes, void *work, uint32_t work_size, int32_t number, int costs, lpn_writer_state *told)
 {
-    const lpn_image image = { .text = text, .text_size = text_size, .certificate = certificate, .certificate_size = certificate_size,
-                              .rodata_size = sizes[0], .data_size = sizes[1], .record_size = (uint16_t)sizes[2],
-                              .state_size = (uint16_t)sizes[3], .stack_used = (uint16_t)sizes[4] };
-    if (number == -2) {
-        return lpn_writer_check_all(&image, work, work_size, at);
-    }
+    const lpn_image image = image_of(text, text_size, certificate, certificate_size, sizes);
     checker *const c = work;
     if (work_size < sizeof *c) {
         return LPN_REFUSE_MEMORY;
     }
-    *c = (checker){ .image = &image, .cert = certificate, .at = certificate, .end = certificate + certificate_size,
-                    .count = text_size / 8, .stack = (uint16_t)((sizes[4] + 7u) & ~7u) };
-    noted.what = NOTE_NOTHING;
-    bool on = true, good = begin(c, work_size - sizeof *c);
-    if (good && number >= 0) {
-        c->pc = lpn_get16(c->index + 4 * number);
-        c->at = certificate + lpn_get16(c->index + 4 * number + 2);
-        good = label(c, TAKE, c->pc);
+    clear(work, sizeof *c);
+    c->image = &image;
+    c->cert = certificate;
+    c->count = text_size / 8;
+    c->stack = (uint16_t)((sizes[4] + 7u) & ~7u);
+    told_to = told;
+    costs_count = costs != 0;
+    if (told != NULL) {
+        told->edges = 0;
+        told->target = UINT32_MAX;
     }
-    uint32_t next = number + 1 < c->labels ? lpn_get16(c->index + 4 * (number + 1)) : c->count;
-    while (good && on && c->pc < next) {
-        const insn i = fetch(c, c->pc);
-        good = step(c, &i, &on);
-        if (good) {
+    int refusal = begin(c, work_size - sizeof *c);
+    bool on = true;
+    uint32_t next = c->count;
+    if (refusal == LPN_REFUSE_NOTHING) {
+        const uint32_t first = c->at;
+        for (int32_t k = number < 0 ? 0 : number; k <= number + 1 && k < c->labels; k++) {
+            uint32_t pc = lpn_get16(index_row(c, (uint32_t)k));
+            c->at = lpn_get16(index_row(c, (uint32_t)k) + 2);
+            if (k == 0) {
+                c->at = first;
+                pc = varint(c);
+            }
+            if (k == number) {
+                c->pc = pc;
+                refusal = label(c, TAKE, pc);
+            } else {
+                next = pc;
+            }
+        }
+    }
+    while (refusal == LPN_REFUSE_NOTHING && on && c->pc < next) {
+        const insn i = fetch(c);
+        refusal = step(c, &i, &on);
+        if (refusal == LPN_REFUSE_NOTHING) {
             c->pc += i.op == 0x18 ? 2 : 1;
         }
     }
-    if (good && on && next < c->count) {
-        good = edge(c, next);
+    if (refusal == LPN_REFUSE_NOTHING && on && next < c->count) {
+        refusal = edge(c, next);
     }
-    *at = c->pc;
-    if (!good && told != NULL) {
+    if (told != NULL && c->sym != NULL) {
         tell(c, told);
     }
-    return good ? LPN_REFUSE_NOTHING : c->refusal;
+    return refusal;
 }

@@ -6,13 +6,23 @@
 #include <stdint.h>
 
 /* cdef begin */
-/* Check one block of a certificate whose index has every label: from label `number` on, -1 from the start, to the next one; -2:
- *  * everything. `sizes`: bytes of rodata, data, record, state, stack. Returns a refusal, with the slot in `*at`. `told` (8 of them, or
- * NULL): what a refused edge compared last: 1 a value, 2 a shared symbol, 3 a slot, 4 a byte of stack; the reader's place; kind or
- * place; lo, hi, step, room (-32768: not known) of what was there; the packet's proven length. */
+enum { LPN_WRITER_REGISTERS = 16, LPN_WRITER_SLOTS = 64, LPN_WRITER_FOLLOWED = 1024 };
+/* What a register or a stack slot holds: a row of what the checker knows of it. `place` of a slot as in the certificate; `kind` 0: nothing.
+ * `lo`, `hi`: of pointers of either sign. `room`: -32768 when it is not known. */
+typedef struct { int64_t lo, hi; int32_t room; uint8_t place, kind, sym, step; int16_t off, pad; } lpn_writer_value;
+/* The checker's state where a block was refused. `target`: of the edge it was looking at. `followed`: where the edges lead that were accepted. */
+typedef struct {
+    lpn_writer_value reg[16], slot[64];
+    uint8_t written[64];
+    uint32_t pc, target, length, loop, edges, followed[1024][2];
+} lpn_writer_state;
+/* The whole certificate: a refusal, with the slot in `*at`; 0 with the cost. `sizes`: bytes of rodata, data, record, state, stack. */
+int lpn_writer_check(const uint8_t *text, uint32_t text_size, const uint8_t *certificate, uint32_t certificate_size,
+                     const uint32_t *sizes, void *work, uint32_t work_size, uint32_t *at);
+/* One block of a certificate whose index has every label: from label `number` on, -1 from the start, to the next one. `costs`: do these count?
+ * `told`: the state at its end, or where it is refused. */
 int lpn_writer_block(const uint8_t *text, uint32_t text_size, const uint8_t *certificate, uint32_t certificate_size,
-                     const uint32_t *sizes, void *work, uint32_t work_size, int32_t number, uint32_t *at, int64_t *told);
-const char *lpn_writer_refusal_name(int refusal);
+                     const uint32_t *sizes, void *work, uint32_t work_size, int32_t number, int costs, lpn_writer_state *told);
 /* cdef end */
 
 #endif

@@ -34,6 +34,7 @@ typedef struct {
 } lpn_host_region;
 
 const char *lpn_error_name(int error);
+const char *lpn_refusal_name(int refusal);
 uint32_t lpn_crc32(uint32_t crc, const uint8_t *bytes, size_t size);
 
 /* Parse an image only. Returns an error of lpn.h. */

@@ -1,0 +1,376 @@
+"""From what the verifier knows at each label to what the checker can follow, and of that to what it needs.
+
+Both ways the checker itself is asked, block by block: a block goes from a label, or from the text's start, to the next label.
+"""
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from math import gcd
+from typing import Any
+
+from .certificate import (CURSOR_END, FIRST, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Certificate, Given, Label, body, frame,
+                          varint)
+from .certify import ACCEPTED, Checker, NoCertificate, Projection
+
+NO_ROOM, NOWHERE = -(1 << 15), M32
+VALUE, STACK, TARGET, WHOLE_LENGTH = 5, 6, 4, 7       # refusals that say less where they are met: runtime/engine/certificate.h
+MAX_JOINS, MAX_TIMES = 20_000, 40                     # effort (rule 38)
+ROOM, FIRST_ROOM = 12, 1000                           # bytes that a label may grow by where it stands
+SIZES = (1, 0xFF, CURSOR_END, 0xFFFF, M32)            # where what grows without end stops
+
+
+class Search:
+    """A certificate as it grows: first labels that say less and less, until the checker follows; then those that say no more than it
+    needs. A block is accepted still if the labels it leads to say less, and if the one it begins with says more."""
+
+    def __init__(self, projection: Projection, checker: Checker):
+        self.projection, self.checker = projection, checker
+        self.certificate = projection.certificate()
+        self.nodes = {node.first: node for node in projection.analysis.graph.nodes}
+        self.lay_out()
+
+    def run(self) -> None:
+        self.repair()
+        self.certificate = self.projection.with_costs(self.certificate, self.followed())
+        self.lay_out()
+        for i in range(-1, len(self.certificate.labels)):
+            if refusal := self.checker.block(self.view, 0xFFFF, i, told=True):
+                raise self.lost(refusal)
+        for _ in range(2):
+            for i in range(len(self.certificate.labels) - 1, -1, -1):
+                self.weaken(i)
+
+    def lost(self, refusal: int) -> NoCertificate:
+        return NoCertificate(f"the checker does not follow: {self.checker.name(refusal, self.checker.told.pc)}")
+
+    # The bytes, each label where it can be changed --------------------------------------------------
+    def lay_out(self) -> None:
+        certificate = self.certificate
+        labels = certificate.labels
+        self.by_pc = {label.pc: i for i, label in enumerate(labels)}
+        self.kept = [self.depth(label.loop) for label in labels]
+        self.heads = {row.head for row in certificate.loops}
+        head = certificate.begin()
+        self.index = len(head)
+        at = self.index + 4 * max(0, len(labels) - 1) + 8 * len(certificate.loops)
+        first = varint(labels[0].pc) if labels else b""
+        self.blob = bytearray(head + bytes(at - len(head)) + first + bytes(1 << 16))
+        self.blob[at - 8 * len(certificate.loops):at] = certificate.loop_rows()
+        self.view = self.checker.ffi.from_buffer("uint8_t[]", self.blob)
+        self.frames: dict[bytes, int] = {}
+        self.start, self.room, self.free = [0] * len(labels), [0] * len(labels), at + len(first)
+        if labels:                                    # the first stands where the index ends
+            self.start[0], self.room[0] = self.take(FIRST_ROOM), FIRST_ROOM
+        for i, label in enumerate(labels):
+            self.put(i, label)
+
+    def depth(self, loop: int) -> int:
+        """How many loops: this one and those around it."""
+        n = 0
+        while loop:
+            n, loop = n + 1, self.certificate.loops[loop - 1].parent
+        return n
+
+    def take(self, size: int) -> int:
+        """Room at the end. OverflowError when there is none."""
+        at = self.free
+        if at + size > 0xFFFF:
+            raise OverflowError
+        self.free += size
+        return at
+
+    def put(self, i: int, label: Label) -> None:
+        """Writes a label. OverflowError when there is no room."""
+        content = body(label, self.frame_at(label))
+        if len(content) > self.room[i]:
+            if not i:
+                raise OverflowError
+            self.start[i], self.room[i] = self.take(len(content) + ROOM), len(content) + ROOM
+            struct.pack_into("<HH", self.blob, self.index + 4 * i - 4, label.pc, self.start[i])
+        self.blob[self.start[i]:self.start[i] + len(content)] = content
+
+    def frame_at(self, label: Label) -> int:
+        content = frame(label)
+        if content and content not in self.frames:
+            at = self.take(len(content))
+            self.blob[at:at + len(content)] = content
+            self.frames[content] = at
+        return self.frames.get(content, 0)
+
+    def change(self, i: int, label: Label) -> None:
+        """Puts a label in another's place. ValueError when there is no room even without what is used no more."""
+        self.certificate.labels[i] = label
+        try:
+            self.put(i, label)
+        except OverflowError:
+            try:
+                self.lay_out()
+            except OverflowError:
+                raise ValueError("the certificate has more than 65535 bytes") from None
+
+    # What the checker cannot follow: the label says too much ------------------------------------------
+    def repair(self) -> None:
+        """Joins to each label what the checker finds on the ways to it, until it follows."""
+        self.times: dict[tuple, int] = {}
+        joins = 0
+        todo = list(range(len(self.certificate.labels) - 1, -2, -1))
+        waiting = set(todo)
+        while todo:
+            i = todo.pop()
+            waiting.discard(i)
+            while refusal := self.checker.block(self.view, 0xFFFF, i, costs=False, told=True):
+                told, joins = self.checker.told, joins + 1
+                if told.target == NOWHERE or refusal not in (VALUE, STACK, TARGET, WHOLE_LENGTH) or joins > MAX_JOINS:
+                    raise self.lost(refusal)
+                if refusal == TARGET:
+                    self.insert(told.target)
+                    todo = list(range(len(self.certificate.labels) - 1, -2, -1))
+                    waiting = set(todo)
+                    break
+                target = self.by_pc[told.target]
+                self.change(target, self.joined(target, refusal))
+                if target not in waiting:
+                    waiting.add(target)
+                    todo.append(target)
+
+    def followed(self) -> set[tuple[int, int]]:
+        """The edges that the checker takes."""
+        out = set()
+        for i in range(-1, len(self.certificate.labels)):
+            if refusal := self.checker.block(self.view, 0xFFFF, i, costs=False, told=True):
+                raise self.lost(refusal)
+            out |= {(row[0], row[1]) for row in self.checker.told.followed[0:self.checker.told.edges]}
+        return out
+
+    def insert(self, pc: int) -> None:
+        """A label where the verifier needs none: the checker does not see that nothing leads there."""
+        node = self.nodes.get(pc)
+        if node is None or pc in self.by_pc:
+            raise self.lost(TARGET)
+        label = self.projection.label(node) if node in self.projection.analysis.invariants else self.label_of(node)
+        self.certificate.labels = sorted([*self.certificate.labels, label], key=lambda label: label.pc)
+        self.certificate.shared = max(self.certificate.shared, FIRST + len(label.shared))
+        self.lay_out()
+
+    def label_of(self, node: Any) -> Label:
+        """What the checker knows now, as a label."""
+        told, chain = self.checker.told, self.projection.chain(node)
+        labels = {label.pc: label for label in self.certificate.labels}
+        if any(head.first not in labels for head in chain):
+            raise self.lost(TARGET)
+        shared = [labels[head.first].shared[k] for k, head in enumerate(chain)]
+        label = Label(node.first, 0, told.length, shared, self.projection.number[chain[-1]] if chain else 0)
+
+        def given(row: Any) -> Given | None:
+            if row.sym == LENGTH or FIRST <= row.sym < FIRST + len(chain):
+                return Given(row.kind, ref=row.sym, off=row.off)
+            if row.kind == 0 or row.lo < 0 or row.hi > (M32 if row.kind == NUMBER else MAX_OFFSET):
+                return None
+            return Given(row.kind, row.lo, row.hi, max(1, row.step), None if row.room == NO_ROOM or row.lo == row.hi else row.room)
+        label.regs = {r: g for r in range(10) if self.projection.live[node] >> r & 1 and (g := given(told.reg[r]))}
+        label.slots = {row.place: g for row in told.slot if row.kind and (g := given(row))}
+        label.written = written(told)
+        return label
+
+    def joined(self, target: int, refusal: int) -> Label:
+        """What holds of both the label and the state that the checker came with."""
+        told, label = self.checker.told, self.certificate.labels[target]
+        out = replace(label.copy(), length=min(label.length, told.length), written=label.written & written(told))
+        kept, head = self.kept[target], label.pc in self.heads
+        if head:
+            kept -= 1
+        image: dict[int, tuple[int, int]] = {LENGTH: (LENGTH, 0)} | {FIRST + k: (FIRST + k, 0) for k in range(kept)}
+        stack = {row.place: row for row in told.slot if row.kind}
+        for values, there in ((out.regs, {r: told.reg[r] for r in out.regs}), (out.slots, stack)):
+            for place, g in list(values.items()):
+                row = there.get(place)
+                if row is None or row.kind != g.kind:
+                    del values[place]
+                elif g.ref:
+                    stands_for = row.sym, row.off - g.off
+                    if image.setdefault(g.ref, stands_for) != stands_for:
+                        own = self.own(label, g)
+                        self.keep(values, place, own and self.join(own, row, (target, id(values) == id(out.regs), place)))
+                else:
+                    self.keep(values, place, self.join(g, row, (target, id(values) == id(out.regs), place)))
+        rows = {row.sym: row for row in (*told.reg[0:10], *told.slot) if row.kind}
+        for k, g in enumerate(label.shared):
+            stands_for = image.get(FIRST + k)
+            if stands_for is None:
+                continue
+            row = rows.get(stands_for[0])
+            lo, hi, step, room = self.bounds_of(row, stands_for)
+            if lo is None:
+                continue
+            if k == kept and head:
+                out.shared[k] = self.counter(g, lo, hi, step, room, (target, "counter"))
+            elif (joined := self.join_bounds(g, lo, hi, step, room, (target, "shared", k))) is not None:
+                out.shared[k] = joined
+            else:
+                raise self.lost(refusal)
+        if out == label:
+            raise self.lost(refusal)
+        return out
+
+    @staticmethod
+    def keep(values: dict, place: int, g: Given | None) -> None:
+        if g is None:
+            del values[place]
+        else:
+            values[place] = g
+
+    def bounds_of(self, row: Any, stands_for: tuple[int, int]) -> tuple:
+        """Bounds, step and room of symbol + constant, from a row that holds the symbol."""
+        if row is None:
+            return None, None, None, None
+        by = stands_for[1] - row.off
+        return row.lo + by, row.hi + by, row.step, NO_ROOM if row.room == NO_ROOM else row.room - by
+
+    def join(self, g: Given, row: Any, key: tuple) -> Given | None:
+        return self.join_bounds(g, row.lo, row.hi, row.step, row.room, key)
+
+    def join_bounds(self, g: Given, low: int, high: int, step: int, space: int, key: tuple) -> Given | None:
+        """Both; if that goes on for long, more than that."""
+        most = M32 if g.kind == NUMBER else MAX_OFFSET
+        lo, hi = min(g.lo, low), max(g.hi, high)
+        room = None if g.room is None or space == NO_ROOM else min(g.room, space)
+        by = gcd(g.step if g.lo != g.hi else 0, step, abs(g.lo - low)) or 1
+        joined = replace(g, lo=lo, hi=hi, step=by if by < 256 else 1, room=room)
+        if joined == g:
+            return g
+        often = self.times[key] = self.times.get(key, 0) + 1
+        if lo < 0 or often > MAX_TIMES:
+            return None
+        if often > 4:
+            sizes = SIZES if g.kind == NUMBER else (CURSOR_END, MAX_OFFSET)
+            lo, hi, by = 0, min((m for m in sizes if m >= hi), default=most + 1), 1
+        if hi > most:
+            return None
+        return replace(joined, lo=lo, hi=hi, step=by if by < 256 else 1, room=None if often > 8 else room)
+
+    def counter(self, g: Given, lo: int, hi: int, step: int, space: int, key: tuple) -> Given:
+        """A loop's own counter: its bounds are how often it turns."""
+        room = g.room if g.room is None or g.room <= space else None
+        lo, hi, by = min(g.lo, lo), max(g.hi, hi), gcd(g.step if g.lo != g.hi else 0, step, abs(g.lo - lo)) or 1
+        if (lo, hi, by) == (g.lo, g.hi, g.step):
+            return replace(g, room=room)
+        often = self.times[key] = self.times.get(key, 0) + 1
+        if often > 3:
+            lo, hi = 0, min((m for m in (0xFF, 0x7FF, 0xFFFF) if m >= hi), default=1 << 33)
+        if lo < 0 or hi > M32 or often > 12:
+            raise self.lost(VALUE)
+        return replace(g, lo=lo, hi=hi, step=by if by < 256 else 1, room=room)
+
+    def own(self, label: Label, g: Given) -> Given | None:
+        """A reference as a value of its own."""
+        if g.ref == LENGTH:
+            return Given(g.kind, max(0, label.length + g.off), 2048 + max(g.off, 0), room=-g.off)
+        s = label.shared[g.ref - FIRST]
+        if s.lo + g.off < 0 or s.hi + g.off > (M32 if g.kind == NUMBER else MAX_OFFSET):
+            return None
+        return Given(g.kind, s.lo + g.off, s.hi + g.off, s.step, None if s.room is None else s.room - g.off)
+
+    # What nobody needs --------------------------------------------------------------------------------
+    def attempt(self, i: int, label: Label) -> bool:
+        """Take this label instead, if its block is accepted still."""
+        before = self.certificate.labels[i]
+        if label == before:
+            return False
+        self.change(i, label)
+        if self.checker.block(self.view, 0xFFFF, i) == ACCEPTED:
+            return True
+        self.change(i, before)
+        return False
+
+    def weaken(self, i: int) -> None:
+        def attempt(**changes: Any) -> bool:
+            return self.attempt(i, replace(self.certificate.labels[i], **changes))
+
+        def now() -> Label:
+            return self.certificate.labels[i]
+
+        if now().length:
+            attempt(length=0)
+        if now().slots or now().written:
+            attempt(slots={}, written=frozenset()) or attempt(slots={}) or attempt(written=frozenset())
+        for part in halves(sorted(now().slots)):
+            if part <= now().slots.keys():
+                attempt(slots={place: g for place, g in now().slots.items() if place not in part})
+        for part in halves(sorted({at // 8 for at in now().written})):
+            bytes_of = {8 * k + n for k in part for n in range(8)}
+            if now().written & bytes_of:
+                attempt(written=now().written - bytes_of)
+        for where in ("regs", "slots"):
+            for place in list(getattr(now(), where)):
+                for weaker in self.weaker(now(), getattr(now(), where)[place]):
+                    if attempt(**{where: getattr(now(), where) | {place: weaker}}):
+                        break
+        self.weaken_shared(i)
+
+    def weaker(self, label: Label, g: Given) -> Iterator[Given]:
+        """Weaker values, the weakest first."""
+        own = self.own(label, g) if g.ref else g
+        if own is None:
+            return
+        out: list[Given] = []
+        if g.kind == NUMBER:
+            out += [Given(NUMBER, 0, most) for most in (M32, 0xFFFF, 0xFF, 1) if own.hi <= most]
+            out += [replace(own, room=None, step=1), replace(own, room=None)]
+        elif g.kind in (PKT, LOW):
+            room = own.room if own.room is not None else label.length - own.hi
+            if own.hi <= CURSOR_END and own.lo != own.hi:
+                out.append(Given(g.kind, 0, CURSOR_END, room=room))
+            out += [replace(own, step=1)]
+        elif own.lo != own.hi:
+            out += [replace(own, step=1, room=None), replace(own, room=None)]
+        out.append(own)
+        seen = {g}
+        for w in out:
+            if w not in seen and w.hi <= (M32 if g.kind == NUMBER else MAX_OFFSET):
+                seen.add(w)
+                yield w
+
+    def weaken_shared(self, i: int) -> None:
+        """Drop symbols nobody refers to any more, and what is known of the others without need."""
+        label, kept = self.certificate.labels[i], self.kept[i]
+        used = {g.ref for g in (*label.regs.values(), *label.slots.values())}
+        order = [k for k in range(len(label.shared)) if k < kept or FIRST + k in used]
+        if len(order) < len(label.shared):
+            to = {FIRST + k: FIRST + n for n, k in enumerate(order)}
+            self.attempt(i, replace(label, shared=[label.shared[k] for k in order],
+                                    regs={r: replace(g, ref=to.get(g.ref, g.ref)) for r, g in label.regs.items()},
+                                    slots={r: replace(g, ref=to.get(g.ref, g.ref)) for r, g in label.slots.items()}))
+        for k in range(len(self.certificate.labels[i].shared)):
+            now = self.certificate.labels[i]
+            s = now.shared[k]
+            choices = [replace(s, room=None, step=1), replace(s, room=None), replace(s, step=1)]
+            if not (k == kept - 1 and now.pc in self.heads):         # a counter's bounds are its loop's
+                choices = [Given(NUMBER, 0, M32), Given(NUMBER, 0, MAX_OFFSET), Given(NUMBER, 0, CURSOR_END, room=s.room)] + choices
+            for weaker in choices:
+                if weaker != s and weaker.hi >= s.hi and self.attempt(i, replace(now, shared=[*now.shared[:k], weaker, *now.shared[k + 1:]])):
+                    break
+
+
+def written(told: Any) -> frozenset[int]:
+    """Bytes of the stack that hold numbers, counted from the lowest in use."""
+    return bits_of(bytes(told.written))
+
+
+@lru_cache(maxsize=64)
+def bits_of(raw: bytes) -> frozenset[int]:
+    n = int.from_bytes(raw, "little")
+    return frozenset(i for i in range(8 * len(raw)) if n >> i & 1)
+
+
+def halves(items: list[int]) -> Iterator[set[int]]:
+    """Parts to do without: halves, their halves, and so on to single ones, each after the larger one it is of."""
+    size = len(items) // 2
+    while size:
+        for at in range(0, len(items), size):
+            yield set(items[at:at + size])
+        size //= 2
+
+
