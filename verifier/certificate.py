@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 VERSION = 2
 NUMBER, PKT, LOW, CTX, STACK, REC, STATE, OUT, RODATA, DATA = range(1, 11)
@@ -71,6 +72,7 @@ def zigzag(n: int) -> bytes:
     return varint(n << 1 if n >= 0 else (-n << 1) - 1)
 
 
+@lru_cache(maxsize=1 << 16)
 def value(g: Given) -> bytes:
     """A value in its shortest form."""
     def form(n: int, *rest: bytes) -> bytes:
@@ -96,16 +98,21 @@ def frame(label: Label) -> bytes:
     """The stack's part of a label; empty when there is nothing to say."""
     if not label.slots and not label.written:
         return b""
-    out = [varint(len(label.slots))] + [bytes([place]) + value(g) for place, g in sorted(label.slots.items())]
-    runs: list[list[int]] = []
-    for at in sorted(label.written):
-        if runs and runs[-1][1] == at:
-            runs[-1][1] += 1
+    values = [bytes([place]) + value(label.slots[place]) for place in sorted(label.slots)]
+    return varint(len(values)) + b"".join(values) + runs(label.written)
+
+
+@lru_cache(maxsize=1 << 12)
+def runs(written: frozenset[int]) -> bytes:
+    """The bytes of the stack that hold numbers, as a frame has them."""
+    found: list[list[int]] = []
+    for at in sorted(written):
+        if found and found[-1][1] == at:
+            found[-1][1] += 1
         else:
-            runs.append([at, at + 1])
-    out.append(varint(len(runs)))
-    before = 0
-    for start, end in runs:
+            found.append([at, at + 1])
+    out, before = [varint(len(found))], 0
+    for start, end in found:
         out.append(varint(start - before) + varint(end - start))
         before = end
     return b"".join(out)
@@ -120,7 +127,7 @@ def body(label: Label, frame_at: int) -> bytes:
         parts.append(varint(label.length))
     if label.shared:
         bits |= HAS_SHARED
-        parts += [bytes([len(label.shared)]), *(value(replace(g, kind=NUMBER)) for g in label.shared)]
+        parts += [bytes([len(label.shared)]), *(value(g) for g in label.shared)]
     if label.loop:
         bits |= HAS_LOOP
         parts.append(bytes([label.loop]))

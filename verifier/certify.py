@@ -192,8 +192,9 @@ def live_registers(analysis: Analysis, helpers: Mapping[int, int]) -> dict[Node,
     return live
 
 
-def live_stack(analysis: Analysis) -> dict[Node, int]:
-    """For each node a bit for each byte of the stack (as Frame.written has them) that may be read before it is written."""
+def live_stack(analysis: Analysis, surely: bool = False) -> dict[Node, int]:
+    """For each node a bit for each byte of the stack (as Frame.written has them) that may be read before it is written. `surely`: only what
+    an instruction reads that says where."""
     everything = (1 << 512) - 1
     use: dict[Node, tuple[int, int]] = {}
     for node in analysis.graph.nodes:
@@ -201,7 +202,7 @@ def live_stack(analysis: Analysis) -> dict[Node, int]:
         for slot, i in node.code:
             stack = any(region.startswith("stack") for region in analysis.touched.get(slot, ()))
             if i.is_load and stack or i.is_call:
-                used |= (stack_bits(i.off, i.size) if i.is_load and i.src == 10 else everything if stack or i.is_call else 0) & ~written
+                used |= (stack_bits(i.off, i.size) if i.is_load and i.src == 10 else 0 if surely else everything) & ~written
             elif i.is_store and i.dst == 10:
                 written |= stack_bits(i.off, i.size)
         use[node] = used, written
@@ -226,7 +227,7 @@ class Projection:
         from ..compiler.helpers import BY_NUMBER
         self.analysis, self.sizes, graph = analysis, sizes, analysis.graph
         self.live = live_registers(analysis, {n: len(h.args) for n, h in BY_NUMBER.items()})
-        self.live_stack = live_stack(analysis)
+        self.live_stack, self.read_surely = live_stack(analysis), live_stack(analysis, surely=True)
         self.loops = [loop for loop in graph.loops if loop.head in analysis.invariants and any(
             analysis.out.get(e) is not None for e in loop.back_edges())]
         self.number = {loop.head: i for i, loop in enumerate(self.loops, 1)}

@@ -5,6 +5,7 @@ Both ways the checker itself is asked, block by block: a block goes from a label
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -34,13 +35,15 @@ class Search:
 
     def run(self) -> None:
         self.repair()
-        self.certificate = self.projection.with_costs(self.certificate, self.followed())
+        followed = self.followed()
+        self.certificate = self.projection.with_costs(self.certificate, followed)
         self.lay_out()
         for i in range(-1, len(self.certificate.labels)):
             if refusal := self.checker.block(self.view, 0xFFFF, i, told=True):
                 raise self.lost(refusal)
-        for _ in range(2):
-            for i in range(len(self.certificate.labels) - 1, -1, -1):
+        pcs = [label.pc for label in self.certificate.labels]
+        for last in (len(pcs) - 1, max((bisect_right(pcs, at) - 1 for at, to in followed if to <= at), default=-1)):
+            for i in range(last, -1, -1):             # again where what is behind a label rests on one before it
                 self.weaken(i)
 
     def lost(self, refusal: int) -> NoCertificate:
@@ -62,6 +65,8 @@ class Search:
         self.view = self.checker.ffi.from_buffer("uint8_t[]", self.blob)
         self.frames: dict[bytes, int] = {}
         self.start, self.room, self.free = [0] * len(labels), [0] * len(labels), at + len(first)
+        self.content = [b""] * len(labels)
+        self.known_frame: list[tuple] = [(None, None, 0)] * len(labels)       # of each label: what it says of the stack, and where that stands
         if labels:                                    # the first stands where the index ends
             self.start[0], self.room[0] = self.take(FIRST_ROOM), FIRST_ROOM
         for i, label in enumerate(labels):
@@ -84,12 +89,19 @@ class Search:
 
     def put(self, i: int, label: Label) -> None:
         """Writes a label. OverflowError when there is no room."""
-        content = body(label, self.frame_at(label))
+        slots, bytes_, at = self.known_frame[i]
+        if label.slots is not slots or label.written is not bytes_:
+            at = self.frame_at(label)
+            self.known_frame[i] = label.slots, label.written, at
+        self.write(i, body(label, at))
+
+    def write(self, i: int, content: bytes) -> None:
         if len(content) > self.room[i]:
             if not i:
                 raise OverflowError
             self.start[i], self.room[i] = self.take(len(content) + ROOM), len(content) + ROOM
-            struct.pack_into("<HH", self.blob, self.index + 4 * i - 4, label.pc, self.start[i])
+            struct.pack_into("<HH", self.blob, self.index + 4 * i - 4, self.certificate.labels[i].pc, self.start[i])
+        self.content[i] = content
         self.blob[self.start[i]:self.start[i] + len(content)] = content
 
     def frame_at(self, label: Label) -> int:
@@ -276,13 +288,18 @@ class Search:
     # What nobody needs --------------------------------------------------------------------------------
     def attempt(self, i: int, label: Label) -> bool:
         """Take this label instead, if its block is accepted still."""
-        before = self.certificate.labels[i]
+        before, content, known = self.certificate.labels[i], self.content[i], self.known_frame[i]
         if label == before:
             return False
+        frames = self.frames
         self.change(i, label)
         if self.checker.block(self.view, 0xFFFF, i) == ACCEPTED:
             return True
-        self.change(i, before)
+        if self.frames is frames:
+            self.certificate.labels[i], self.known_frame[i] = before, known
+            self.write(i, content)
+        else:                                         # all was laid out anew
+            self.change(i, before)
         return False
 
     def weaken(self, i: int) -> None:
@@ -296,19 +313,36 @@ class Search:
             attempt(length=0)
         if now().slots or now().written:
             attempt(slots={}, written=frozenset()) or attempt(slots={}) or attempt(written=frozenset())
-        for part in halves(sorted(now().slots)):
+        needed = self.projection.read_surely[self.nodes[now().pc]]
+        low = 512 - self.projection.sizes.frame
+        spilled = {byte for place in now().slots for byte in range(4 * (place & 127), 4 * (place & 127) + (8 if place > 127 else 4))}
+        for part in halves(sorted(place for place in now().slots if not needed >> 4 * (place & 127) & 1)):
             if part <= now().slots.keys():
                 attempt(slots={place: g for place, g in now().slots.items() if place not in part})
-        for part in halves(sorted({at // 8 for at in now().written})):
+        for part in halves(sorted({at // 8 for at in now().written if not needed >> at + low & 1 or at + low in spilled})):
             bytes_of = {8 * k + n for k in part for n in range(8)}
             if now().written & bytes_of:
                 attempt(written=now().written - bytes_of)
         for where in ("regs", "slots"):
-            for place in list(getattr(now(), where)):
-                for weaker in self.weaker(now(), getattr(now(), where)[place]):
-                    if attempt(**{where: getattr(now(), where) | {place: weaker}}):
-                        break
+            self.weaken_values(i, where, list(getattr(now(), where)))
         self.weaken_shared(i)
+
+    def weaken_values(self, i: int, where: str, places: list[int]) -> None:
+        """All at once as far as that goes, then halves, then each as far as it goes."""
+        label = self.certificate.labels[i]
+        values = getattr(label, where)
+        choices = {place: list(self.weaker(label, values[place])) for place in places}
+        choices = {place: weaker for place, weaker in choices.items() if weaker}
+        if not choices or self.attempt(i, replace(label, **{where: values | {place: weaker[0] for place, weaker in choices.items()}})):
+            return
+        places = list(choices)
+        if len(places) > 1:
+            self.weaken_values(i, where, places[:len(places) // 2])
+            self.weaken_values(i, where, places[len(places) // 2:])
+            return
+        for weaker in choices[places[0]][1:]:
+            if self.attempt(i, replace(label, **{where: values | {places[0]: weaker}})):
+                return
 
     def weaker(self, label: Label, g: Given) -> Iterator[Given]:
         """Weaker values, the weakest first."""

@@ -37,6 +37,7 @@ static int reach(checker *c, value v, int32_t off, uint32_t size, int write, uin
         limit = MAX_OFFSET;
     }
     const uint32_t spread = high(c, v) - low(c, v);
+    REFUSE_IF(v.kind == DEAD, LPN_REFUSE_REGISTER);
     REFUSE_IF(write && v.kind == RODATA, LPN_REFUSE_ACCESS);
     REFUSE_IF(*at > limit || spread > limit - *at || size > limit - *at - spread, LPN_REFUSE_ACCESS);
     return 0;
