@@ -19,8 +19,6 @@ sys.path.insert(0, str(Path(__file__).parent / "verifier"))
 from forge import Pair, honest, pairs                                  # noqa: E402
 
 ENGINE = Path(build.__file__).parent
-#: Conditions that no forgery here can tell from their absence.
-UNNOTICED = 37
 
 
 def test_the_context_table_of_the_checker_is_the_descriptor():
@@ -105,7 +103,7 @@ def test_every_condition_of_the_checker_counts(checker, everything):
     total = checker[1].lpn_check_faults
     survivors = [fault for fault in range(total) if not killed(one, fault, everything, truth)]
     assert total > 60
-    assert len(survivors) <= UNNOTICED, f"{len(survivors)} of {total} faults are not noticed: {survivors} (lines {lines(survivors)})"
+    assert not survivors, f"{len(survivors)} of {total} faults are not noticed: {lines(survivors)}"
 
 
 def killed(one: Checker, fault: int, everything: list[Pair], truth: list[bool]) -> bool:
@@ -128,7 +126,7 @@ def lines(faults: list[int]) -> list[str]:
 
 
 def test_the_checker_stays_within_its_budget_on_the_node(tmp_path):
-    """Bytes of Thumb-2 code: what it has today. The aim is 4096."""
+    """Bytes of Thumb-2 code and tables: what it has today. The aim is 4096."""
     import shutil
     import subprocess
 
@@ -140,8 +138,8 @@ def test_the_checker_stays_within_its_budget_on_the_node(tmp_path):
     with made.open("rb") as f:
         from elftools.elf.elffile import ELFFile
         sections = [s for s in ELFFile(f).iter_sections() if s["sh_type"] == "SHT_PROGBITS" and s["sh_flags"] & 2]
-    assert sum(s["sh_size"] for s in sections if s["sh_flags"] & 4) <= 10_000
-    assert sum(s["sh_size"] for s in sections) <= 10_800
+    assert sum(s["sh_size"] for s in sections if s["sh_flags"] & 4) <= 8_000
+    assert sum(s["sh_size"] for s in sections) <= 8_200
 
 
 def test_a_bundle_runs_by_its_certificates(checker, tmp_path):

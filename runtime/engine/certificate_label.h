@@ -280,8 +280,7 @@ static int frame(checker *c, int mode)
 {
     uint32_t at = 0;
     for (uint32_t n = varint(c); n > 0; n--) {
-        const unsigned place = byte(c), start = (place & 127) * 4;
-        REFUSE_IF(start + c->stack < BOTTOM || start + (place >> 7 ? 8 : 4) > BOTTOM, LPN_REFUSE_FORM);
+        const unsigned place = byte(c);
         value *const v = mode == COMPARE ? find_slot(c, place) : make_slot(c, place, false);
         REFUSE_IF(v == NULL, mode == COMPARE ? LPN_REFUSE_STACK : LPN_REFUSE_MEMORY);
         TRY(put_value(c, mode, v));
@@ -338,7 +337,6 @@ static int label(checker *c, int mode, uint32_t pc)
     const uint32_t cost = varint(c), bits = varint(c), length = bits & HAS_LENGTH ? varint(c) : 0;
     const unsigned shared = bits & HAS_SHARED ? byte(c) : 0;
     const uint32_t described = c->at;
-    REFUSE_IF(c->torn || cost > MAX_COST || bits >> 14 != 0 || length > LPN_MAX_PACKET, LPN_REFUSE_FORM);
     REFUSE_IF(shared > (unsigned)c->shared - FIRST, LPN_REFUSE_FORM);
     c->refs = (uint8_t)(FIRST + shared);
     if (mode == COMPARE) {

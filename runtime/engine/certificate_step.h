@@ -30,16 +30,12 @@ static uint32_t size_of(const checker *c, unsigned kind)
  * the lowest in use. The context is looked at apart. */
 static int reach(checker *c, value v, int32_t off, uint32_t size, int write, uint32_t *at)
 {
-    uint32_t limit = size_of(c, v.kind);
+    const uint32_t spread = high(c, v) - low(c, v), limit = v.kind == PKT ? MAX_OFFSET : size_of(c, v.kind);
     *at = plus(low(c, v), off) - (v.kind == STACK ? BOTTOM - limit : 0);
-    if (v.kind == PKT) {
-        REFUSE_IF(room(c, v) - off - (int32_t)size < (write ? 0 : -LPN_WINDOW), LPN_REFUSE_ACCESS);
-        limit = MAX_OFFSET;
-    }
-    const uint32_t spread = high(c, v) - low(c, v);
     REFUSE_IF(v.kind == DEAD, LPN_REFUSE_REGISTER);
-    REFUSE_IF(write && v.kind == RODATA, LPN_REFUSE_ACCESS);
     REFUSE_IF(*at > limit || spread > limit - *at || size > limit - *at - spread, LPN_REFUSE_ACCESS);
+    REFUSE_IF(write && v.kind == RODATA, LPN_REFUSE_ACCESS);
+    REFUSE_IF(v.kind == PKT && room(c, v) - off - (int32_t)size < (write ? 0 : -LPN_WINDOW), LPN_REFUSE_ACCESS);
     return 0;
 }
 
@@ -118,8 +114,7 @@ static int access(checker *c, const insn *i)
         REFUSE_IF(!number && (!whole || (what.kind != LOW && (size != 8 || (at & 7) != 0))), LPN_REFUSE_POINTER);
         overwrite(c, at, span, size, number);
         if (whole && (reg || (i->imm >= 0 && i->imm == what.off))) {
-            value *slot = make_slot(c, place, !number);
-            REFUSE_IF(slot == NULL && !number, LPN_REFUSE_MEMORY);
+            value *slot = make_slot(c, place, !number);     /* without one, what is there cannot be read any more */
             if (slot != NULL) {
                 *slot = what;
             }
@@ -445,7 +440,6 @@ static int call(checker *c, uint32_t number)
             if (kind[r - 1] != LPN_ARG_MEM_READ && kind[r - 1] != LPN_ARG_MEM_WRITE) {
                 REFUSE_IF(v.kind != NUMBER || (kind[r - 1] != LPN_ARG_SCALAR && low(c, v) != high(c, v)), LPN_REFUSE_HELPER);
             } else if ((kind[r - 1] == LPN_ARG_MEM_WRITE) == write) {
-                REFUSE_IF(n > MAX_OFFSET, LPN_REFUSE_HELPER);
                 TRY(reach(c, v, 0, n, write, &at));
                 if (v.kind == STACK) {
                     const uint32_t span = n + (high(c, v) - low(c, v));

@@ -1,6 +1,7 @@
 """Forged certificates: someone knows the format and lies in each field. And texts that break a rule under a certificate that fits otherwise."""
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -265,10 +266,32 @@ r1 = 1 ; r2 = r10 ; r2 += -4 ; r3 = 4 ; r4 = r10 ; r4 += -16 ; r5 = 8 ; call 1 ;
 r2 = r10 ; r1 = 1 ; call 3 ; exit
 lock *(u32 *)(r10 - 0x8) += w1 ; r0 = 0 ; exit
 r0 = 0 ; r0 += r1 ; exit
+r2 += 1 ; r0 = 0 ; exit
+*(u64 *)(r10 - 0x8) = r4 ; r0 = 0 ; exit
+r2 = *(u8 *)(r1 + 0x34) ; r1 += r2 ; r0 = *(u32 *)(r1 + 0x34) ; exit
+r2 = *(u64 *)(r1 + 0x0) ; r3 = *(u8 *)(r1 + 0x34) ; r2 -= r3 ; r4 = *(u64 *)(r1 + 0x8) ; if r2 > r4 goto +0 ; r0 = *(u8 *)(r2 + 0x100) ; r0 = 0 ; exit
+call +2 ; r0 = 0 ; exit ; r0 = 1 ; exit
 if r3 == 0x0 goto +0 ; r0 = 0 ; exit
 if r1 == 0x1 goto +0 ; r0 = 0 ; exit
 if r1 > 0x0 goto +0 ; r0 = 0 ; exit
 r0 = 0 ; goto +0 ; exit
+"""
+
+
+#: Comparisons that must not be.
+COMPARED = """
+if r3 == 0x0 goto end
+if r1 == 0x1 goto end
+if r1 > 0x0 goto end
+if r1 s> r1 goto end
+if w1 == w1 goto end
+if r1 & r1 goto end
+r2 = *(u64 *)(r1 + 0x10) ; if r1 == r2 goto end
+r2 = 0 ; if r2 == r1 goto end
+r2 = *(u64 *)(r1 + 0x0) ; w2 = w2 ; if w2 == 0x0 goto end
+r2 = *(u64 *)(r1 + 0x0) ; w2 = w2 ; w3 = w2 ; if r2 == r3 goto end
+r2 = *(u32 *)(r1 + 0x34) ; if r2 == -1 goto end
+r2 = *(u32 *)(r1 + 0x34) ; if r2 s> 0x1 goto end
 """
 
 
@@ -314,6 +337,12 @@ def pairs() -> Iterator[Pair]:
         changed = bytearray(text)
         changed[1], changed[4] = 2 | register << 4, at
         yield Pair(f"address {at} of section {register}", bytes(changed), certificate.to_bytes(), ok)
+    for i, line in enumerate(COMPARED.strip().splitlines()):      # both ways lead to the same label
+        text = assemble(line.replace(" ; ", "\n") + "\nend:\n r0 = 0\n exit")
+        yield Pair(f"wrong comparison {i}: {line}", text, Certificate(24, 2, 8, 60, [Label(len(text) // 8 - 2, 2)], []).to_bytes())
+    foreign = bytes([0xb8, 2]) + bytes(14) + assemble("r0 = 0\nexit")
+    yield Pair("wrong: an address as the stock engine has it", foreign, certificate.to_bytes())
+    yield from indexed()
     write = bytearray(assemble("r2 = 0 ll\n*(u8 *)(r2 + 0x0) = 1\nr0 = 0\nexit"))
     write[1] = 0x82
     yield Pair("rodata is written", bytes(write), certificate.to_bytes())
@@ -425,6 +454,24 @@ def torn(raw: bytes) -> Iterator[tuple[str, bytes]]:
             yield f"byte {at} bit {bit}", bytes(changed)
 
 
+def indexed() -> Iterator[Pair]:
+    """An index that leads jumps to another label than the one that is taken."""
+    code = ["w0 = 0", "if w0 == 0x7 goto l16"]
+    for i in range(18):
+        code += [f"goto l{i}", f"l{i}:", "w0 += 0x1"]
+    text = assemble("\n".join([*code, "w0 = w5", "exit"]))
+    number = Given(NUMBER, 0, M32)
+    labels = [Label(3 + 2 * i, 100 - 2 * i, regs={0: number}) for i in range(18)]
+    true = Certificate(24, 2, 0, 120, labels, []).to_bytes()
+    yield Pair("wrong: what no label says", text, true)
+    labels[16:] = [replace(label, regs={0: number, 5: number}) for label in labels[16:]]
+    claimed = bytearray(Certificate(24, 2, 0, 120, labels, []).to_bytes())
+    yield Pair("wrong: what only a label says", text, bytes(claimed))
+    at = 7                                            # the index has one row, behind the start
+    struct.pack_into("<H", claimed, at + 2, len(claimed))
+    yield Pair("wrong: an index that leads elsewhere", text, bytes(claimed) + bytes([1, 0, 2, 1, 0]))
+
+
 def sideways() -> Iterator[tuple[str, str, list[Label], list]]:
     """Whole containers made to deceive."""
     from lpn.verifier.certificate import LoopRow
@@ -476,6 +523,60 @@ def sideways() -> Iterator[tuple[str, str, list[Label], list]]:
         exit""", [Label(2, 90, shared=[zero_to(9)], loop=1, regs={0: number, 3: Given(NUMBER, ref=2)}),
                   Label(4, 8, shared=[zero_to(9), zero_to(9)], loop=2, regs={0: number, 3: number, 4: Given(NUMBER, ref=3)})], [
                       LoopRow(2, 0, 1, 60), LoopRow(4, 1, 1, 4)]
+    yield "bounds that wrap around", """
+        r2 = *(u8 *)(r1 + 0x34)
+        w0 = 0
+        goto here
+    here:
+        if w2 < 0x5 goto bad
+        exit
+    bad:
+        w0 = w7
+        exit""", [Label(3, 9, regs={0: number, 2: Given(NUMBER, 0xFFFFFF00, 0x1000000FF)})], []
+    yield "a shared symbol less a constant, below 0", """
+        r2 = *(u8 *)(r1 + 0x34)
+        w0 = 0
+        if w2 < 0x4 goto out
+        r3 = r2
+        r3 += -4
+        goto here
+    here:
+        w3 |= 0x0
+        if w3 < 0x8 goto bad
+    out:
+        exit
+    bad:
+        w0 = w7
+        exit""", [Label(6, 9, shared=[zero_to(255)], regs={0: number, 2: Given(NUMBER, ref=2), 3: Given(NUMBER, ref=2, off=-4)}),
+                  Label(8, 5, regs={0: number})], []
+    yield "a constant beyond 16 bits", """
+        r2 = *(u8 *)(r1 + 0x34)
+        w0 = 0
+        w2 &= 0x1
+        w2 += 0x7fff
+        goto here
+    here:
+        if w2 < 0x10000 goto bad
+        exit
+    bad:
+        w0 = w7
+        exit""", [Label(5, 9, shared=[Given(NUMBER, 0xFFFF8000, 0xFFFF8001)], regs={0: number, 2: Given(NUMBER, ref=2, off=-1)})], []
+    yield "bytes beyond the stack", "w0 = 0\nexit\nw0 = 0\nexit", [Label(2, 9, written=frozenset({0, *range(60_000, 62_000)}))], []
+    yield "a turn for nothing", """
+        w0 = 0
+        r3 = *(u8 *)(r1 + 0x34)
+        if w3 > 0x7 goto out
+        w3 += 0x1
+        goto side
+    head:
+        w3 += 0x1
+    side:
+        w0 += 0x1
+        if w3 < 0x9 goto head
+    out:
+        exit""", [Label(5, 4, shared=[zero_to(9)], loop=1, regs={0: number, 3: Given(NUMBER, ref=2)}),
+                  Label(6, 3, shared=[zero_to(9)], loop=1, regs={0: number, 3: Given(NUMBER, ref=2, off=1)}),
+                  Label(8, 1, regs={0: number})], [LoopRow(5, 0, 1, 3)]
     overlap = Label(3, 9, regs={0: number}, slots={126 | 128: Given(2), 126: number}, written=frozenset(range(56, 64)))
     yield "a pointer's bytes as numbers", """
         w0 = 0
