@@ -210,7 +210,7 @@ TEXT: dict[str, tuple[str, ...]] = {
     "interpreter, 32 bits": ("vm32.c", "vm32_plan.c", "vm32_thumb2.S"),
     "interpreter, 64 bits, and helpers": ("vm.c",),
     "images and their check": ("image.c", "load.c"),
-    "certificates": ("certificate.c",),
+    "certificates": ("certificate.c", "certificate_names.c"),
     "translator": ("thumb2.c",),
     "what translated code calls": ("native.c",),
     "chains": ("chain.c",),

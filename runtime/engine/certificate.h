@@ -36,7 +36,7 @@
 enum lpn_refusal { LPN_REFUSALS(LPN_REFUSAL_CODE) LPN_REFUSAL_COUNT };
 #undef LPN_REFUSAL_CODE
 
-/** The name of a refusal, "?" when it is none (image.c). */
+/** The name of a refusal, "?" when it is none (certificate_names.c). */
 const char *lpn_refusal_name(int refusal);
 
 /** Bytes of work area that are enough on a 32-bit core for the examples' containers of up to 512 instructions. */

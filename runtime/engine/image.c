@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /* The container image, parsed. compiler/image.py makes the same checks in the same order. */
 #include "bytes.h"
-#include "certificate.h"
 #include "lpn.h"
 
 #define HEADER_SIZE 64u
@@ -13,14 +12,6 @@ const char *lpn_error_name(int error)
     static const char *const names[] = { LPN_ERRORS(NAME) };
 #undef NAME
     return error >= 0 && error < LPN_ERROR_COUNT ? names[error] : "?";
-}
-
-const char *lpn_refusal_name(int refusal)
-{
-#define NAME(code, name) name,
-    static const char *const names[] = { LPN_REFUSALS(NAME) };
-#undef NAME
-    return refusal >= 0 && refusal < LPN_REFUSAL_COUNT ? names[refusal] : "?";
 }
 
 uint32_t lpn_crc32(uint32_t crc, const uint8_t *bytes, size_t size)
