@@ -110,3 +110,38 @@ def test_a_verifier_that_stumbles_is_a_failure(monkeypatch):
     loop = fuzz_bytecode_loop.Loop(fuzz_bytecode_loop.Corpus(None), runs=10, mutants=0, reduce=False)
     loop.run(0, programs=1)
     assert "stumbles: ZeroDivisionError" in loop.found[0].what
+
+
+def test_what_a_run_leaves_is_not_read_again(runner):
+    """The repeated run begins with the same octets, to the packet's last: found by program 1001517, which changes the packet."""
+    source = """r6 = r1
+        r7 = *(u32 *)(r6 + 0)
+        r8 = *(u32 *)(r6 + 4)
+        w0 = 0
+        r5 = r7
+        r5 += 8
+        if r8 < r5 goto END
+        r3 = r7
+        LOOP: if r3 > r8 goto END
+        r1 = r3
+        r1 += 1
+        if r1 > r8 goto OUT
+        r2 = *(u8 *)(r3 + 0)
+        w2 &= 15
+        r3 += r2
+        r3 += 1
+        goto LOOP
+        OUT: r1 = 5
+        call 41
+        END: exit"""
+    case = Case(assemble(source), "xdp", ())
+    assert attempt(case, runner, 0, 1)[0].accepted
+    for seed in (1, 3):
+        assert attempt(case, runner, seed, 100)[1] is None
+
+
+def test_a_wide_number_that_is_shifted_right_needs_its_upper_half(runner):
+    """Found by program 2000003: the sum was known to need more than 32 bits, the shift behind it was not."""
+    case = Case(assemble("r0 = *(u32 *)(r1 + 56)\nr0 += 0x100000\nr0 >>= 3\nexit"), "lpn", ())
+    report, fault = attempt(case, runner, 1, 200)
+    assert report.accepted and report.wide == [1, 2] and fault is None

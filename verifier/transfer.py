@@ -26,6 +26,7 @@ class Machine(Memory):
         self.stack_used: dict[str, int] = {}          # by region name of the frame; see verify.py for the sum
         self.touched: dict[int, set[str]] = {}        # slot of a memory access -> regions; see wcet.py
         self.constants: dict[int, set[int]] = {}      # slot of a helper call -> values of r1, where known
+        self.rooms: dict[int, int] = {}               # and what r5 is at most, where it is a number
         self.symbols: dict[tuple, int] = {}
         self.failed: dict[int, tuple[int, str, str, str]] = {}      # slot -> what was broken there when it was met last
         self.sound = True                             # the instruction has broken nothing so far
@@ -210,7 +211,7 @@ class Machine(Memory):
                 return self.fresh(s, slot, d.TOP if wide else d.of_size(4))
             if nb.is_const and nb.ulo == 0 and (wide or na.uhi <= d.M32):
                 return a
-            if wide and (nb.uhi > 31 or name == "ARSH" and na.uhi > d.M32 >> 1):
+            if wide and (nb.uhi > 31 or name == "ARSH" and na.uhi > d.M32 >> 1 or name == "RSH" and na.uhi > d.M32):
                 self.unclean(slot)
             if wide and nb.is_const and nb.ulo == 32:
                 return self.shift32(s, slot, name, a, na, nb)
@@ -421,6 +422,9 @@ class Machine(Memory):
             first = s.regs[1]
             if self.checking and first is not None and first.kind == NUMBER and s.num(first).is_const:
                 self.constants.setdefault(slot, set()).add(s.num(first).ulo)
+            fifth = s.regs[5]
+            if self.checking and fifth is not None and fifth.kind == NUMBER:
+                self.rooms[slot] = max(self.rooms.get(slot, 0), s.num(fifth).uhi)
             if spec.changes_packet:
                 self.change_packet(s, slot)
         for reg in range(1, 6):

@@ -30,8 +30,8 @@ static void fill(const it_program *p, uint8_t *bytes, uint32_t size, uint64_t *r
         memset(bytes, 0xFF, size);
         break;
     case 2: case 3:
-        for (uint32_t i = 0; i + 4 <= size; i += 4)
-            it_put(bytes + i, pick(p, rng), 4);
+        for (uint32_t i = 0; i < size; i += 4)       /* to the end: a run left its own octets there */
+            it_put(bytes + i, pick(p, rng), size - i < 4 ? size - i : 4);
         break;
     default:
         for (uint32_t i = 0; i < size; i += 8) {
