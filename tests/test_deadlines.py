@@ -126,9 +126,20 @@ def test_the_table_is_what_is_measured():
     """The figures hold for the engine as it is: measured anew, none is above the table."""
     from lpn.runtime.m3 import measure
     table = load_costs("thumb2")
-    one = measure.most(measure.EMPTY)
+    one = measure.most(measure.EMPTY, record=0)
     assert one <= table.chain.most + table.module.most
-    assert measure.most(measure.EMPTY, measure.EMPTY) - one <= table.module.most
-    assert measure.most(measure.EMPTY, record=300) <= table.chain_of(300).most + table.module.most
-    for kind in ("lpm", "range"):
-        assert measure.lookup(kind, 8, 2, 11) <= table.helper("lookup", 0, [TableSize(11, 8, 2)]).most
+    assert measure.most(measure.EMPTY, measure.EMPTY, record=0) - one <= table.module.most
+    for record in (7, 64, 300):
+        assert measure.most(measure.EMPTY, record=record) <= table.chain_of(record).most + table.module.most
+    for kind in ("lpm", "range", "exact"):
+        size = TableSize(11, 8, 2, kinds=((kind, 4), (kind, 4)), data=0, room=0)
+        assert measure.lookup(kind, 8, 2, 11) <= table.helper("lookup", 0, [size]).most
+    large = TableSize(3, 4, 1, kinds=(("lpm", 4),))
+    assert measure.lookup("lpm", 4, 1, 3, 256, 256, hit=True) <= table.helper("lookup", 0, [large]).most
+
+
+def test_what_is_copied_of_an_action_takes_its_time():
+    """256 octets of action data take longer to be copied than to be zeroed: a bound must have them."""
+    table = load_costs("thumb2")
+    cost = [table.helper("lookup", 0, [TableSize(4, 4, 1, kinds=(("lpm", 4),), data=data, room=256)]).most for data in (0, 4, 256)]
+    assert cost[0] < cost[1] < cost[2] - 900

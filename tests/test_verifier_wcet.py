@@ -123,6 +123,24 @@ def test_a_lookup_costs_what_its_table_holds():
         times(code, flat())
 
 
+def test_a_lookup_costs_what_its_fields_do():
+    """By kind of match; exact fields alone are bisected; the data of an action are copied, the rest of the room is zeroed."""
+    row = {"call": [10, 100], "entry": [5], "match": {"lpm": [7, 2], "exact": [1, 1], "range": [20, 4]}, "bisect": [50, 3],
+           "copy": [[4, 20], [1, 9]], "zero": [[16, 21], [4, 6], [1, 2]]}
+    costs = table_of({}, Cost(0, 0), {"lookup": row})
+
+    def most(kinds, entries=16, data=0, room=0):
+        return costs.helper("lookup", 0, [TableSize(entries, sum(n for _, n in kinds), len(kinds), kinds=kinds, data=data, room=room)]).most
+    assert most((("lpm", 4),)) == 100 + 16 * (5 + 7 + 8)
+    assert most((("lpm", 4), ("range", 2))) == 100 + 16 * (5 + 7 + 8 + 20 + 8)
+    assert most((("exact", 4), ("exact", 2))) == 100 + 6 * (50 + 3 * 6)
+    assert most((("exact", 4), ("lpm", 2))) == 100 + 16 * (5 + 1 + 4 + 7 + 4)
+    assert most((("lpm", 4),), 1, 6, 28) == 120 + (20 + 2 * 9) + (21 + 6 + 2 * 2)
+    assert most((("lpm", 4),), 1, 0, 28) == 120 + 21 + 3 * 6
+    unknown = costs.helper("lookup", 0, [TableSize(2, 8, 2, data=0, room=0)]).most
+    assert unknown >= most((("range", 4), ("range", 4)), 2)
+
+
 def test_what_the_platform_does_costs_what_is_declared():
     assert times("w1 = 0\nw2 = 0\ncall 3\nw0 = 0\nexit", flat()).worst == 5 + 100 + 77
 

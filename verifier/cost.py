@@ -10,14 +10,17 @@ A cost is [fewest, most] cycles. An instruction is looked up by the most specifi
     "0x85 local"    a call of a local function, and its return
     "0x07"          the opcode
 
-A helper's cost is {"call": [fewest, most]}, with "entry" for a lookup: most cycles per entry of the table, per entry and key byte, and
-per entry and field (as much as per entry, if it is not there). `record`: most cycles of a chain per byte of header record beyond 64.
+A helper's cost is {"call": [fewest, most]}, and for a lookup or a buffer's call what grows, in most cycles: "entry": per entry, per entry
+and key byte, and per entry and field (as much as per entry, if it is not there); "match": instead of these, per entry and field of a
+kind and per byte of it; "bisect": of a table of exact fields alone, per step of the search, and per step and key byte; "copy" and "zero": the
+pieces in which action data are written; "octet": per octet of a buffer's entry. Pieces are [bytes, most cycles], large ones first. `record`: the
+pieces of the header record that a chain zeroes; without it the chain is measured with RECORD bytes, and costs as much with any.
 Translated code has a table without instructions: theirs are known themselves.
 """
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,7 +29,8 @@ from typing import Protocol
 from ..compiler.isa import Instruction
 
 FOLDER = Path(__file__).parent / "costs"
-RECORD = 64                                           # bytes of the record that `chain` is measured with
+MAX_ACTION_DATA = 256                                 # octets (lpn.h)
+RECORD = 64                                           # bytes of the record that the interpreters' `chain` is measured with
 
 
 @dataclass(frozen=True)
@@ -41,11 +45,15 @@ class Cost:
 
 @dataclass(frozen=True)
 class TableSize:
-    """What a lookup's time depends on, and that of a buffer's helper: octets of an entry."""
+    """What a lookup's time depends on, and that of a buffer's helper. `kinds`: each field's kind of match and bytes, where known; `data`:
+    octets of action data; `room`: octets that the caller gives for them; `octets`: of a buffer's entry."""
     entries: int
     key_bytes: int
     fields: int = 1
     octets: int = 0
+    kinds: tuple[tuple[str, int], ...] = ()
+    data: int = MAX_ACTION_DATA
+    room: int = MAX_ACTION_DATA
 
 
 class CostError(ValueError):
@@ -75,7 +83,7 @@ class CostTable:
     chain: Cost                                       # a chain's own, per run
     insns: dict[str, Cost]
     helpers: dict[str, dict[str, list[int]]]
-    record: int = 0
+    record: tuple[tuple[int, int], ...] = ()          # (bytes, cycles)
 
     def insn(self, slot: int, insn: Instruction, regions: Collection[str], taken: bool) -> Cost:
         """The cost of one instruction. `regions`: what a memory access may touch. Raises CostError."""
@@ -105,15 +113,35 @@ class CostTable:
             return Cost(fewest, most + declared)
         if not tables and ("entry" in row or "octet" in row):
             raise CostError(f"{name}: the size of its table or buffer is not known")
-        per_entry, per_byte, per_field = [*row.get("entry", [0, 0]), 0][:3]
-        per_octet, = row.get("octet", [0])
-        grown = (t.entries * (per_entry + (per_field or per_entry) * (t.fields - 1) + per_byte * t.key_bytes) + per_octet * t.octets
-                 for t in tables)
-        return Cost(fewest, most + max(grown, default=0))
+        return Cost(fewest, most + max((_grown(row, table) for table in tables), default=0))
 
     def chain_of(self, record_size: int) -> Cost:
         """A chain's own cost, with this header record."""
-        return Cost(self.chain.fewest, self.chain.most + self.record * max(0, record_size - RECORD))
+        return Cost(self.chain.fewest, self.chain.most + in_pieces(self.record, record_size))
+
+
+def in_pieces(pieces: Iterable[Sequence[int]], size: int) -> int:
+    """Cycles of so many octets: as many of each piece as fit."""
+    cycles = 0
+    for octets, each in pieces:
+        cycles, size = cycles + size // octets * each, size % octets
+    return cycles
+
+
+def _grown(row: Mapping[str, list], table: TableSize) -> int:
+    """Cycles that a lookup takes for the size of its table, a buffer's call for that of its buffer."""
+    copy, zero = row.get("copy", ()), row.get("zero", ())
+    written = max(in_pieces(zero, table.room), in_pieces(copy, table.data) + in_pieces(zero, max(0, table.room - table.data)))
+    cycles = written + sum(row.get("octet", [0])) * table.octets
+    if "bisect" in row and table.kinds and all(kind == "exact" for kind, _ in table.kinds):
+        step, byte = row["bisect"]
+        return cycles + (table.entries.bit_length() + 1) * (step + byte * table.key_bytes)     # and the entry found once more
+    per_entry, per_byte, per_field = [*row.get("entry", [0]), 0, 0][:3]
+    fields = (per_field or per_entry) * (table.fields - 1) + per_byte * table.key_bytes
+    if "match" in row:
+        kinds = table.kinds or [(kind, size) for kind in row["match"] for size in [table.key_bytes] + [0] * (table.fields - 1)]
+        fields = sum(row["match"][kind][0] + row["match"][kind][1] * size for kind, size in kinds)
+    return cycles + table.entries * (per_entry + fields)
 
 
 @cache
@@ -124,7 +152,8 @@ def load(name: str) -> CostTable:
     except OSError:
         raise CostError(f"there is no cost table {name}") from None
     return CostTable(name, raw["mhz"], raw["how"], Cost(*raw["module"]), Cost(*raw["chain"]),
-                     {key: Cost(*cost) for key, cost in raw["insns"].items()}, raw["helpers"], raw.get("record", 0))
+                     {key: Cost(*cost) for key, cost in raw["insns"].items()}, raw["helpers"],
+                     tuple((size, cycles) for size, cycles in raw.get("record", ())))
 
 
 def available() -> list[str]:

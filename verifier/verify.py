@@ -59,6 +59,7 @@ class Analysis:
     live: Callable[[cfg.Node, int], bool]             # live(node, i): the i-th edge can be taken
     touched: dict[int, set[str]]                      # slot of a memory access -> regions
     constants: dict[int, set[int]]                    # slot of a helper call -> values of r1, where known
+    rooms: dict[int, int]                             # and what r5 is at most, where it is a number
     out: dict[tuple[cfg.Node, int], State | None]     # what leaves along an edge
     made: dict[cfg.Node, dict[int, int]]              # loop head -> symbol made there -> its place
 
@@ -117,7 +118,7 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     report.accepted, report.analysis_steps, report.analysis_facts = True, fix.steps, fix.facts
     report.clean32, report.wide = not machine.wide_slots, sorted(machine.wide_slots)
     report.helpers = sorted({i.imm for i in graph.insns.values() if i.is_call and not i.is_local_call})
-    return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.constants, fix.out, fix.made_at)
+    return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.constants, machine.rooms, fix.out, fix.made_at)
 
 
 def _bounds(report: Report, fix: Fixpoint, machine: Machine) -> dict:

@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .cfg import Node
-from .cost import Cost, Costs, TableSize
+from .cost import MAX_ACTION_DATA, Cost, Costs, TableSize
 from .loops import heaviest, lightest
 from .verify import Analysis, line_of
 
@@ -39,7 +39,8 @@ def time_of(analysis: Analysis, costs: Costs, helpers: Mapping[int, tuple[str, i
             if insn.is_call and not insn.is_local_call:
                 name, declared = helpers[insn.imm]
                 given = (buffers if name.startswith("buffer_") else tables) or {}
-                found += costs.helper(name, declared, [given[i] for i in analysis.constants.get(slot, ()) if i in given])
+                room = min(analysis.rooms.get(slot, MAX_ACTION_DATA), MAX_ACTION_DATA)
+                found += costs.helper(name, declared, [replace(given[i], room=room) for i in analysis.constants.get(slot, ()) if i in given])
             known[slot, taken] = found
         return known[slot, taken]
 

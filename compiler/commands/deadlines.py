@@ -89,7 +89,8 @@ def costs_of(unit: Unit, report: Report, way: str) -> Costs:
 
 
 def table_size(table: Table) -> TableSize:
-    return TableSize(table.size, sum(field.bytes for field in table.key), len(table.key))
+    return TableSize(table.size, sum(field.bytes for field in table.key), len(table.key),
+                     kinds=tuple((field.kind, field.bytes) for field in table.key), data=table.action_data_bytes)
 
 
 def buffer_size(buffer: Buffer) -> TableSize:

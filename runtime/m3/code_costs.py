@@ -1,21 +1,24 @@
 """What translated code costs: the times of its Thumb instructions, slot by slot; the rest is measured (costs/thumb2.json).
 
 The translator is the node's own, so the code is what will run there. Times are the table of `timing.py` with the manual's worst
-case where it gives a range: 3 cycles to fill the pipeline after a jump, 12 for a division, no load that profits from the one before.
-Code lies in RAM, without wait states.
+case where it gives a range: 12 cycles for a division, 3 to fill the pipeline with an instruction of 32 bits that two words hold, 2 with
+another. A load profits from the one before it only where nothing jumps in between. Code lies in RAM from a word's boundary on, without
+wait states.
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from lpn.compiler.isa import Instruction, decode as decode_ebpf
 from lpn.runtime.engine.thumb2 import TranslateError, translate
 from lpn.verifier.cost import Cost, CostError, CostTable, TableSize
 
-from .timing import Insn, Kind, decode, make_disassembler, static_cycles
+from .timing import MOST_REFILL, Insn, Kind, decode, make_disassembler, most_refill, static_cycles
 
-REFILL = 1, 3                   #: cycles to fill the pipeline, at least and at most
+LEAST_REFILL = 1                #: cycles to fill the pipeline, at least
 MORE = {Kind.LONG: 3, Kind.DIVIDE: 10}   #: what operands add at most
+SOMEWHERE = 0x20012344          #: where data may lie: an address that takes as many instructions as any
 
 
 class CodeCosts:
@@ -24,7 +27,7 @@ class CodeCosts:
     def __init__(self, text: bytes, clean32: bool, stack: int, measured: CostTable) -> None:
         self.measured = measured
         try:
-            self.translated = translate(text, clean32=clean32, stack=stack)
+            self.translated = translate(text, clean32=clean32, stack=stack, rodata=SOMEWHERE, data=SOMEWHERE)
         except TranslateError as e:
             raise CostError(f"the translator refuses this container: {e}") from None
         self.insns: dict[int, Instruction] = {}
@@ -34,20 +37,38 @@ class CodeCosts:
                 raise CostError("local functions are not timed")
             self.insns[slot] = insn
             slot += insn.slots
-        md = make_disassembler()
-        starts = self.translated.map
-        self.prologue = decode(self.translated.code[:starts[0]], 0, md)
-        self.code = {slot: decode(self.translated.code[starts[slot]:starts[slot + insn.slots]], starts[slot], md)
+        md, self.starts = make_disassembler(), self.translated.map
+        self.prologue = decode(self.translated.code[:self.starts[0]], 0, md)
+        self.code = {slot: decode(self.translated.code[self.starts[slot]:self.starts[slot + insn.slots]], self.starts[slot], md)
                      for slot, insn in self.insns.items()}
+        everything = [*self.prologue, *(each for code in self.code.values() for each in code)]
+        self.at = {each.address: each for each in everything}
+        self.before = dict(zip((each.address for each in everything[1:]), everything))
+        self.entered = {target for each in everything if (target := jump_target(each)) is not None}
 
     def insn(self, slot: int, insn: Instruction, regions: Collection[str], taken: bool) -> Cost:
         code, jumps = self.code[slot], insn.is_goto or insn.is_branch
         if not jumps:
-            return cost_of(code)
+            return self._time(code)
+        target = insn.target(slot)
         if self._over(slot, insn):              # it is written the other way round: where eBPF goes on, this jumps
-            taken = not taken
-        refill = Cost(*REFILL) if code and (taken or insn.is_goto) else Cost(0, 0)
-        return cost_of([each for each in code if not each.jump]) + Cost(*[sum(each.jump for each in code)] * 2) + refill
+            taken, target = not taken, self.insns[slot + 1].target(slot + 1)
+        branches = sum(each.jump for each in code)
+        refill = Cost(0, 0)
+        if branches and (taken or insn.is_goto):
+            refill = Cost(LEAST_REFILL, most_refill(self.at[self.starts[target]]))
+        return self._time([each for each in code if not each.jump]) + Cost(branches, branches) + refill
+
+    def _time(self, code: list[Insn]) -> Cost:
+        """Instructions one after the other. Behind one that others jump to, a load is known to profit only in the best case."""
+        fewest = most = 0
+        for insn in code:
+            before = self.before.get(insn.address)
+            quick = static_cycles(insn, before)
+            fewest += 1 if insn.conditional else quick
+            most += insn.cycles if insn.conditional or insn.address in self.entered else quick
+            most += MORE.get(insn.kind, 0) + (MOST_REFILL if insn.jump else 0)
+        return Cost(fewest, most)
 
     def _over(self, slot: int, insn: Instruction) -> bool:
         """Is this a branch over a jump that became one branch?"""
@@ -60,14 +81,10 @@ class CodeCosts:
 
     @property
     def module(self) -> Cost:
-        return self.measured.module + cost_of(self.prologue)
+        return self.measured.module + self._time(self.prologue)
 
 
-def cost_of(code: list[Insn]) -> Cost:
-    """Instructions one after the other; each that may jump fills the pipeline in the worst case."""
-    fewest, most, before = 0, 0, None
-    for insn in code:
-        fewest += 1 if insn.conditional else static_cycles(insn, before)
-        most += insn.cycles + MORE.get(insn.kind, 0) + (REFILL[1] if insn.jump else 0)
-        before = insn
-    return Cost(fewest, most)
+def jump_target(insn: Insn) -> int | None:
+    """Where a branch leads to; None if it is none, or leads to what a register says."""
+    found = re.search(r"#(0x[0-9a-f]+|\d+)$", insn.text) if insn.jump and not insn.indirect else None
+    return int(found[1], 0) if found else None

@@ -10,6 +10,7 @@ elsewhere ends the run with `Fault`.
 
 from __future__ import annotations
 
+import bisect
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -25,8 +26,9 @@ try:
     import unicorn
     from unicorn import arm_const as reg
 
-    from .timing import MOST_REFILL, REFILL, Insn, decode, holds, make_disassembler, operand_cycles, straight_cycles
+    from .timing import MOST_REFILL, REFILL, Insn, decode, holds, make_disassembler, most_refill, operand_cycles, straight_cycles
     from .flash import WAIT, fetch_waits, most_waits
+    from .linked import PLACES, Linked
 except ImportError as e:
     unicorn, MISSING = None, f"engine m3 needs the packages unicorn and capstone: pip install 'lpn[m3]' ({e})"
 
@@ -322,16 +324,34 @@ class Core:
         self._entries.update(zip(self._blocks, self._blocks[1:]))
         self._blocks.clear()
 
-    def worst(self) -> int:
-        """Cycles of what was executed since `forget` at the manual's worst, with wait states, wherever the code is linked: a
-        jump takes 3 to fill the pipeline, no load is pipelined across a jump, conditional instructions count as executed."""
-        total = self._operands + WAIT * self._loads
+    def worst(self, apart: tuple[int, int] = (0, 0)) -> Linked:
+        """Cycles of what was executed since `forget` at the manual's worst, with wait states: jumps refill the pipeline as slowly as they
+        can, no load is pipelined across a jump, conditional instructions count as executed. `apart`: [start, end) of code that is not
+        counted; a jump out of it is its own."""
+        fixed, functions = self._operands + WAIT * self._loads, {}
         for (before, block), times in self._entries.items():
             start, size = block >> 16, block & 0xFFFF
-            jumped = before == 0 or (before >> 16) + (before & 0xFFFF) != start
+            target = self.code.at.get(start)            # none where the window ends
+            if apart[0] <= start < apart[1]:
+                if not apart[0] <= before >> 16 < apart[1]:
+                    fixed += times * (most_refill(target) if target else MOST_REFILL)
+                continue
             insns = self.code.block(start, size)
-            total += times * ((MOST_REFILL if jumped and before else 0) + straight_cycles(insns) + most_waits(insns, True))
-        return total
+            jumped = before == 0 or (before >> 16) + (before & 0xFFFF) != start
+            fixed += times * straight_cycles(insns)
+            refilled = jumped and before != 0 and not apart[0] <= before >> 16 < apart[1]
+            if start >= STATIC or target is None:
+                fixed += times * (most_refill(target) if target else MOST_REFILL) * refilled
+                continue
+            here = functions.setdefault(self._function(start), [0] * len(PLACES))
+            for i, shift in enumerate(PLACES):
+                here[i] += times * (most_waits(insns, jumped, shift) + most_refill(target, shift) * refilled)
+        return Linked(fixed, {function: tuple(waits) for function, waits in functions.items()})
+
+    def _function(self, address: int) -> int:
+        """Where the function begins that has this instruction of the firmware."""
+        starts = self.firmware.starts
+        return starts[max(0, bisect.bisect_right(starts, address) - 1)]
 
     def forget(self) -> None:
         """Count anew from here on."""

@@ -19,6 +19,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 
 from lpn.compiler.bundle import Entry, KeyField, Table
 from lpn.compiler.helpers import BY_NAME, HELPERS
@@ -27,6 +28,7 @@ from lpn.runtime.memory import CONTEXT, WINDOW
 from lpn.verifier.cost import FOLDER, RECORD
 
 from .core import Count
+from .linked import Linked
 from .raw import CERTIFIED, CLEAN32, SINGLY, RawRunner
 
 MODES = {"m3_interpreter": CLEAN32 | SINGLY, "m3_certified": CLEAN32 | CERTIFIED | SINGLY, "m3_wide": 0}
@@ -60,19 +62,27 @@ class Measured:
     """Cycles of one run."""
 
     fewest: float
-    most: float
+    linked: Linked
+
+    @property
+    def most(self) -> float:
+        return self.linked.most
 
     def __sub__(self, other: Measured) -> Measured:
-        return Measured(self.fewest - other.fewest, self.most - other.most)
+        return Measured(self.fewest - other.fewest, self.linked - other.linked)
 
     def __add__(self, other: Measured) -> Measured:
-        return Measured(self.fewest + other.fewest, self.most + other.most)
+        return Measured(self.fewest + other.fewest, self.linked + other.linked)
 
     def __truediv__(self, n: int) -> Measured:
-        return Measured(self.fewest / n, self.most / n)
+        return Measured(self.fewest / n, self.linked / n)
 
     def rounded(self, more: int = 0) -> list[int]:
-        return [max(0, int(self.fewest)), -int(-self.most // 1) + more]
+        return rounded(self.fewest, self.most, more)
+
+
+def rounded(fewest: float, most: float, more: int = 0) -> list[int]:
+    return [max(0, int(fewest)), ceil(most) + more]
 
 
 class Interpreter:
@@ -110,7 +120,7 @@ class Interpreter:
             register = op & 8 and code != 8
             unit = insn(op, 2, 3 if register else 0, 0, 0 if register or code == 8 else 1)
             again = [LARGE] if code in (3, 9) else []
-            load = self.each(again, OPERANDS) if again else Measured(0, 0)
+            load = self.each(again, OPERANDS) if again else Measured(0, Linked())
             yield f"0x{op:02x}", (self.each([*again, unit], OPERANDS) - load).rounded()
             if again or code == 0xB and register:
                 other = insn(op, 2, unit.src, 1 if again else 8, unit.imm)
@@ -131,7 +141,7 @@ class Interpreter:
                 unit = insn(op, 2, jump.src, 0, jump.imm)
                 now = self.each([unit], before)
                 known = seen.get(bool(r0), now)
-                seen[bool(r0)] = Measured(min(now.fewest, known.fewest), max(now.most, known.most))
+                seen[bool(r0)] = Measured(min(now.fewest, known.fewest), max(now.linked, known.linked, key=lambda each: each.most))
             yield f"0x{op:02x} taken", seen[True].rounded()
             yield f"0x{op:02x}", seen[False].rounded()
 
@@ -145,9 +155,9 @@ class Interpreter:
             misses = self.misses(op, regions) if not self.modes & CERTIFIED and self.modes & CLEAN32 else hits
             for r in regions:
                 most = max(misses[r].most, hits[r].most)
-                yield f"0x{op:02x} {r}", Measured(hits[r].fewest, most).rounded(UNALIGNED[size])
+                yield f"0x{op:02x} {r}", rounded(hits[r].fewest, most, UNALIGNED[size])
             yield f"0x{op:02x}", [int(min(h.fewest for h in hits.values())),
-                                  max(Measured(0, misses[r].most).rounded(UNALIGNED[size])[1] for r in regions)]
+                                  max(misses[r].rounded(UNALIGNED[size])[1] for r in regions)]
 
     def at(self, op: int, region: str) -> list[Instruction]:
         """The region's address in r7; of the context, what may be written."""
@@ -173,7 +183,7 @@ class Interpreter:
     def others(self) -> Iterator[tuple[str, list[int]]]:
         yield "0x18", self.each([insn(0x18, 2, 0, 0, 5)], []).rounded()
         low, high = (self.each([insn(0x18, 2, src, 0, 4)], []) for src in (8, 9))
-        yield "0x18 address", Measured(min(low.fewest, high.fewest), max(low.most, high.most)).rounded()
+        yield "0x18 address", rounded(min(low.fewest, high.fewest), max(low.most, high.most))
         for op, name in ((0xB8, "data"), (0xD8, "rodata")):
             yield f"0x{op:02x}", self.each([insn(op, 2, 0, 0, 4)], []).rounded()
         for op, word in ((0xC3, 4), (0xDB, 8)):
@@ -194,7 +204,7 @@ class Interpreter:
     def module(self) -> list[int]:
         """Entering and leaving a container: from the call of lpn_execute to its return. Least with the smallest stack."""
         few = Interpreter(self.modes & 0xFFFF, 8).time([MOV, EXIT])
-        return (Measured(few.fewest, self.time([MOV, EXIT]).most) - self.each([MOV], [])).rounded()
+        return (Measured(few.fewest, self.time([MOV, EXIT]).linked) - self.each([MOV], [])).rounded()
 
     # ------------------------------------------------------------------------------------ helpers
     def helpers(self) -> dict[str, dict[str, list[int]]]:
@@ -203,7 +213,7 @@ class Interpreter:
         free = self.each([insn(0x85, imm=number["clock_us"])], [], host=self.runner.host)
         for h in HELPERS:
             # the node does it: what the table of helpers declares, behind the interpreter's own way there
-            out[h.name] = {"call": Measured(free.fewest, free.most + h.cost_cycles).rounded()}
+            out[h.name] = {"call": rounded(free.fewest, free.most + h.cost_cycles)}
             if any(h.grows):
                 out[h.name] |= {"entry": list(h.grows[:2]), "octet": [h.grows[2]]}
         for name, n in number.items():
@@ -225,9 +235,9 @@ class Interpreter:
                     insn(0x07, 4, imm=-256), insn(0xB7, 5, imm=256), insn(0x85, imm=1)]
             fill = [insn(0x7A, 10, 0, -320 + at, -1) for at in (0, 8)]
             times[key, entries] = self.each(unit, fill, host=host) - self.each(unit[:-1], fill)
-        small, large = (times[k, 9].most - times[k, 1].most for k in (1, 16))
-        per_byte = -int(-max(0.0, (large - small) / 15 / 8) // 1)
-        per_entry = -int(-max(small / 8 - per_byte, large / 8 - 16 * per_byte) // 1)
+        small, large = ((times[k, 9] - times[k, 1]) / 8 for k in (1, 16))
+        per_byte = ceil(max(0.0, ((large - small) / 15).most))
+        per_entry = ceil(max(small.most - per_byte, large.most - 16 * per_byte))
         call = max(t.most - n * (per_entry + k * per_byte) for (k, n), t in times.items())
         return {"call": [int(min(t.fewest for t in times.values())), -int(-call // 1)], "entry": [per_entry, per_byte]}
 
@@ -266,7 +276,7 @@ def chain_cost() -> list[int]:
 def render(name: str) -> str:
     """The text of verifier/costs/NAME.json."""
     how = (f"measured on the emulated Cortex-M3 by python -m lpn.runtime.m3.costs ({name}); fewest: TRM times without wait states; "
-           f"most: TRM worst case, 2 wait states at 72 MHz, any linking, accesses not aligned; chain: with a record of {RECORD} bytes; "
+           f"most: TRM worst case, 2 wait states at 72 MHz, each function linked where it waits most, accesses not aligned; chain: with a record of {RECORD} bytes; "
            "helpers that the node does: as declared in compiler/helpers.py")
     content = Interpreter(MODES[name]).table(how)
     rows = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in content["insns"].items())

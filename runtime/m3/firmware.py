@@ -43,6 +43,11 @@ class Firmware:
     functions: dict[str, tuple[int, int]]   #: name -> (address, bytes)
     code: tuple[tuple[int, int], ...]   #: [start, end) of instructions, without literals and tables
 
+    @functools.cached_property
+    def starts(self) -> list[int]:
+        """Where functions begin, in order."""
+        return sorted({address for address, _ in self.functions.values()})
+
     def size_of(self, *names: str) -> int:
         """Bytes of these functions."""
         return sum(self.functions[name][1] for name in names)

@@ -44,6 +44,7 @@ def fetch_waits(insns: Sequence[Insn], jumped: bool, before: Insn | None = None,
     return waited
 
 
-def most_waits(insns: Sequence[Insn], jumped: bool) -> int:
-    """The same wherever the code is linked, none of its lines being there."""
-    return max(fetch_waits(insns, jumped, None, shift) for shift in range(0, LINE, 2))
+def most_waits(insns: Sequence[Insn], jumped: bool, shift: int = 0) -> int:
+    """The same of code that lies `shift` bytes on, where nothing is known of the buffer: a line that begins with this code is as late
+    behind the one before as behind a jump."""
+    return fetch_waits(insns, jumped or (insns[0].address + shift) % LINE == 0, None, shift) if insns else 0

@@ -2,7 +2,9 @@
 
 Arm Cortex-M3 TRM (DDI 0337), r2p1, 3.3.1 "Cortex-M3 instructions" and 3.3.2 "Load/store timings":
 
-- most take 1 cycle; what writes the program counter P more, to fill the pipeline anew (1 to 3, here 2);
+- most take 1 cycle; what writes the program counter P more, to fill the pipeline anew: 1 to 3, "depending on the alignment and width of
+  the target instruction, and whether the processor manages to speculate the address early"; 2 here, and in the worst case 3 where
+  the target has 32 bits and lies in two words, so that two fetches bring it;
 - LDR 2, one less when it follows another LDR that does not make its address; STR 1, with a register offset 2, one
   less after an LDR; LDR of the program counter is never pipelined;
 - LDM, STM, PUSH, POP, LDRD, STRD 1 + registers; MLA, MLS 2; UMULL, SMULL 3 to 5, UMLAL, SMLAL 4 to 7, by the
@@ -22,7 +24,7 @@ import capstone
 from capstone import arm
 
 REFILL = 2                      #: P: cycles to fill the pipeline after a jump
-MOST_REFILL = 3                 #: its worst
+MOST_REFILL = 3                 #: to an instruction of 32 bits that two words hold
 
 _LOADS = frozenset(("ldr", "ldrb", "ldrh", "ldrsb", "ldrsh"))
 _STORES = frozenset(("str", "strb", "strh"))
@@ -147,6 +149,11 @@ def operand_cycles(insn: Insn, a: int, b: int) -> int:
         bits = a.bit_length() - b.bit_length() + 1 if b and a >= b else 0
         return min(10, (bits * 10 + 31) // 32)
     return 0
+
+
+def most_refill(target: Insn, shift: int = 0) -> int:
+    """Cycles to fill the pipeline with this instruction at most. `shift`: as if it lay so many bytes on."""
+    return MOST_REFILL if target.size == 4 and (target.address + shift) % 4 else REFILL
 
 
 def straight_cycles(insns: Iterable[Insn], before: Insn | None = None) -> int:
