@@ -1,50 +1,38 @@
 """The slowest run of a hook: a search over packets, circumstances, state and full tables, on the emulated Cortex-M3.
 
-A hill climb: what took longest so far is changed a little, and what takes longer is kept. The bound of `lpnc verify` must
-never be exceeded; how near the worst run comes to it says how tight the bound is.
+What took longest so far, and what goes ways that nothing went before, is changed a little. A run is also asked what it compares, first of
+all where the bound's longest path branches: where one of two compared numbers stands in the packet, the state or the circumstances, it
+is made the other one. In the end tables are filled with entries that the keys looked up miss in their last bits. The bound of `lpnc verify`
+must never be exceeded; how near the worst run comes to it says how tight the bound is.
 """
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lpn.lang import ast
 from lpn.lang.reference import Reference
-from lpn.runtime.engines import MAX_PACKET, EngineError, get_engine
+from lpn.runtime.engines import MAX_PACKET
 
 from .build import Compiled
-from .bundle import Entry, Hook, Table
-from .commands.deadlines import HookTime, times
-from .commands.judge import analysed, of_compiled, sealed
+from .bundle import Hook
 from .generate import RandomChoose
-from .helpers import BY_NAME
 from .generate_packets import Packets
+from .slowest_subject import Compared, Input, Subject, subjects
 from .target import MAX_PACKET as LONGEST
 
+__all__ = ["Input", "Slowest", "Subject", "beginnings", "changed", "hook_name", "search", "solved", "subjects"]
+
 KEPT = 6                                        #: inputs that are changed further
+NEW = 60                                        #: inputs kept to be asked what they compare
+SOLVED, CHANGES = 250, 40                       #: inputs made of one that was asked, random ones in between
 DRAWN = 12                                      #: packets drawn along the parser to begin with
+LOOKED_AT = 160                                 #: octets of a frame where compared numbers are looked for
 PROGRESS_EVERY = 2.0
 META = {"rssi": 32, "lqi": 32, "time": 32, "node_short": 16, "node_ext": 64, "node_pan": 16, "clock": 32}
 EVENTS = {"radio.tx_done": 3}                   #: how many outcomes an event can have
-
-
-@dataclass
-class Input:
-    """What a run depends on."""
-
-    frame: bytes = b""
-    meta: dict[str, int] = field(default_factory=dict)
-    state: bytes = b""
-    answers: int = 0                            #: what the platform answers, a bit for each time it is asked
-
-    def as_json(self) -> dict:
-        return {"frame": self.frame.hex(), "meta": self.meta, "state": self.state.hex(), "answers": self.answers}
-
-    @classmethod
-    def from_json(cls, given: dict) -> Input:
-        return cls(bytes.fromhex(given["frame"]), dict(given["meta"]), bytes.fromhex(given["state"]), given["answers"])
 
 
 @dataclass
@@ -65,53 +53,6 @@ class Slowest:
     @property
     def exceeded(self) -> bool:
         return self.cycles > self.bound
-
-
-def full(table: Table, rng: random.Random) -> list[Entry]:
-    """As many entries as the table has room for."""
-    entries: dict[tuple, Entry] = {}
-    for n in range(4 * table.size):
-        match = []
-        for key in table.key:
-            top = (1 << key.width_bits) - 1
-            value = rng.getrandbits(key.width_bits) if key.width_bits > 16 else (n * 7 + 1) & top
-            if key.kind == "lpm":
-                plen = rng.randint(0, key.width_bits)
-                match.append((value >> key.width_bits - plen << key.width_bits - plen, plen))
-            elif key.kind == "ternary":
-                mask = rng.getrandbits(key.width_bits)
-                match.append((value & mask, mask))
-            elif key.kind == "range":
-                match.append((value, min(value + rng.getrandbits(8), top)))
-            else:
-                match.append((value,))
-        entries.setdefault(tuple(match), Entry(tuple(match), 1, bytes(table.action_data_bytes), n))
-        if len(entries) == table.size:
-            break
-    return list(entries.values())
-
-
-class Subject:
-    """One hook of a compiled program on the core, translated. Raises EngineError, EngineUnavailable."""
-
-    def __init__(self, compiled: Compiled, timed: HookTime, rng: random.Random) -> None:
-        assert timed.cost is not None
-        self.compiled, self.hook, self.bound = compiled, timed.hook, timed.cost.most
-        self.program = get_engine("thumb2").load(compiled.bundle, hook=timed.hook)
-        self.initial = compiled.initial_state(None)
-        for table in compiled.bundle.tables:
-            if not table.entries:
-                try:
-                    self.program.set_entries(table.name, full(table, rng))
-                except EngineError:
-                    pass                        # a value set, or entries of its own: as they are
-
-    def run(self, given: Input) -> int:
-        """Cycles, with the flash's wait states; what the platform does, which is not emulated, as it is declared."""
-        self.program.set_state(given.state or self.initial)
-        self.program.answer = lambda name, number: given.answers >> number & 1
-        result = self.program.run(given.frame, given.meta)
-        return result.flash_cycles + sum(BY_NAME[effect[0]].cost_cycles for effect in result.effects)
 
 
 def beginnings(compiled: Compiled, hook: Hook, frames: Iterable[bytes], rng: random.Random) -> list[Input]:
@@ -159,48 +100,115 @@ def changed(given: Input, others: list[Input], rng: random.Random, events: int) 
     return Input(bytes(frame[:LONGEST]), meta, bytes(state), answers)
 
 
+def solved(given: Input, compared: Compared) -> Iterator[Input]:
+    """Inputs in which a compared number that stands in this one is the one it was compared with, or next to it."""
+    for value, other in ((compared.left, compared.right), (compared.right, compared.left)):
+        wanted = {value & ~other, value | other, value ^ (other & -other)} if compared.bits else {other, other + 1, other - 1}
+        for size in (1, 2, 4):
+            if value >> 8 * size or size > 1 and not value >> 8 * (size // 2):
+                continue
+            for order in ("big", "little")[:size]:
+                old = value.to_bytes(size, order)       # type: ignore[arg-type]
+                news = [(new & (1 << 8 * size) - 1).to_bytes(size, order) for new in wanted if new & 0xFFFFFFFF != value]   # type: ignore[arg-type]
+                for name in ("frame", "state"):
+                    content = getattr(given, name)
+                    at = content.find(old, 0, LOOKED_AT)
+                    while at >= 0:
+                        for new in news:
+                            made = content[:at] + new + content[at + size:]
+                            yield Input(made, dict(given.meta), given.state, given.answers) if name == "frame" else Input(
+                                given.frame, dict(given.meta), made, given.answers)
+                        at = content.find(old, at + 1, LOOKED_AT)
+        for name, bits in META.items():
+            if given.meta.get(name, 0) & 0xFFFFFFFF == value:
+                for new in wanted:
+                    yield Input(given.frame, {**given.meta, name: new & (1 << bits) - 1}, given.state, given.answers)
+
+
 def search(subject: Subject, start: list[Input], rng: random.Random, runs: int | None = None, seconds: float | None = None,
            progress: Callable[[Slowest], None] = lambda found: None) -> Slowest:
     """The slowest run found."""
-    found = Slowest(hook_name(subject.hook), subject.bound)
-    kept: list[tuple[int, int, Input]] = []
-    events, began, shown = EVENTS.get(subject.hook.event, 0), time.monotonic(), 0.0
-    seen: set[tuple[int, int]] = set()
+    return Search(subject, rng, runs, seconds, progress).run(start)
 
-    def attempt(given: Input) -> None:
-        given.state = given.state or subject.initial
-        cycles = subject.run(given)
+
+class Search:
+    """As `search`."""
+
+    def __init__(self, subject: Subject, rng: random.Random, runs: int | None, seconds: float | None, progress: Callable[[Slowest], None]) -> None:
+        self.subject, self.rng, self.runs, self.seconds, self.progress = subject, rng, runs, seconds, progress
+        self.found = Slowest(hook_name(subject.hook), subject.bound)
+        self.slow: list[tuple[int, int, Input]] = []    # cycles, number, input
+        self.new: list[tuple[int, int, Input]] = []     # those not asked yet what they compare
+        self.ways: set[tuple[int, int]] = set()
+        self.seen: set[tuple[int, int]] = set()
+        self.asked: set[tuple] = set()                  # compared numbers that were tried
+        self.began, self.shown = time.monotonic(), 0.0
+        self.events = EVENTS.get(subject.hook.event, 0)
+
+    def part(self) -> float:
+        """Of what the search may take."""
+        parts = [self.found.runs / self.runs] if self.runs else []
+        return max([*parts, (time.monotonic() - self.began) / self.seconds] if self.seconds else parts or [0.0])
+
+    def going(self) -> bool:
+        return self.part() < 1 and not self.found.exceeded
+
+    def attempt(self, given: Input) -> None:
+        given.state = given.state or self.subject.initial
+        cycles = self.subject.run(given)
+        found = self.found
         found.runs += 1
         if cycles > found.cycles:
             found.cycles, found.input = cycles, given
-        if (cycles, len(given.frame)) not in seen:
-            seen.add((cycles, len(given.frame)))
-            kept.append((cycles, found.runs, given))
-            kept.sort(key=lambda each: (-each[0], -each[1]))
-            del kept[KEPT:]
+        if (cycles, len(given.frame)) not in self.seen:
+            self.seen.add((cycles, len(given.frame)))
+            self.slow.append((cycles, found.runs, given))
+            self.slow.sort(key=lambda each: (-each[0], -each[1]))
+            del self.slow[KEPT:]
+            if not self.subject.ways <= self.ways or any(each[2] is given for each in self.slow):
+                self.new.append((cycles, found.runs, given))
+                self.new.sort(key=lambda each: (-each[0], -each[1]))
+                del self.new[NEW:]
+        self.ways |= self.subject.ways
+        if time.monotonic() - self.shown > PROGRESS_EVERY:
+            self.shown = time.monotonic()
+            self.progress(found)
 
-    def going() -> bool:
-        return (runs is None or found.runs < runs) and (seconds is None or time.monotonic() - began < seconds) and not found.exceeded
-    for given in start:
-        if going():
-            attempt(given)
-    while going():
-        attempt(changed(rng.choice(kept)[2], [each[2] for each in kept], rng, events))
-        if time.monotonic() - shown > PROGRESS_EVERY:
-            shown = time.monotonic()
-            progress(found)
-    return found
+    def solve(self, given: Input) -> None:
+        """Makes compared numbers the ones they are compared with."""
+        made: list[Input] = []
+        for compared in self.subject.compared(given):
+            key = (compared.left, compared.right, compared.bits)
+            if key not in self.asked:
+                self.asked.add(key)
+                made += solved(given, compared)
+        for each in made[:SOLVED]:
+            if self.going():
+                each.frame = each.frame[:LONGEST]
+                self.attempt(each)
+
+    def run(self, start: list[Input]) -> Slowest:
+        for given in start:
+            if self.going():
+                self.attempt(given)
+        missed = False
+        while self.going():
+            best = self.slow[0][2]
+            if not missed and self.part() > 0.6:
+                missed = True
+                self.subject.miss(best)
+                self.slow, self.seen = [], set()
+                self.attempt(best)
+            elif self.new:
+                way = self.rng.choice("SSNNR")          # the slowest, the newest, any
+                latest = max(range(len(self.new)), key=lambda i: self.new[i][1])
+                self.solve(self.new.pop(0 if way == "S" else latest if way == "N" else self.rng.randrange(len(self.new)))[2])
+            for _ in range(CHANGES):
+                if self.going():
+                    self.attempt(changed(self.rng.choice(self.slow)[2], [each[2] for each in self.slow], self.rng, self.events))
+        return self.found
 
 
 def hook_name(hook: Hook) -> str:
     chain = " -> ".join(hook.chain)
     return f"{hook.event}{'(' + ', '.join(map(str, hook.selector)) + ')' if hook.selector else ''}: {chain}"
-
-
-def subjects(compiled: Compiled, rng: random.Random) -> Iterable[Subject]:
-    """A subject for each hook whose time is known."""
-    sealed(compiled)
-    units = of_compiled(compiled)
-    for timed in times(units, analysed(units)).hooks:
-        if timed.cost is not None:
-            yield Subject(compiled, timed, rng)

@@ -24,6 +24,7 @@ class Time:
     worst: int
     best: int
     path: list[Step] = field(default_factory=list)    # of the worst run
+    branches: frozenset[int] = frozenset()            # slots of the branches on it
 
 
 def time_of(analysis: Analysis, costs: Costs, helpers: Mapping[int, tuple[str, int]], tables: Mapping[int, TableSize] | None = None,
@@ -71,4 +72,5 @@ def time_of(analysis: Analysis, costs: Costs, helpers: Mapping[int, tuple[str, i
                     add(node.last[0], cost(node.last[0], taken(node, i)).most, heavy.edges[node, i])
     module = costs.module
     return Time(heavy.weight + module.most, light + module.fewest,
-                [Step(line, cycles, insns) for line, (cycles, insns) in lines.items()])
+                [Step(line, cycles, insns) for line, (cycles, insns) in lines.items()],
+                frozenset(node.last[0] for node in heavy.turns if node.last[1].is_branch))

@@ -1,0 +1,228 @@
+"""One hook of a compiled program on the emulated core, translated: what a run takes, which ways it goes, what it compares, which keys
+it looks up."""
+from __future__ import annotations
+
+import random
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from lpn.runtime.engines import DEFAULT_FUEL, EngineError
+
+from .build import Compiled
+from .bundle import Entry, Table
+from .commands.deadlines import HookTime, Times, times
+from .commands.judge import analysed, of_compiled, sealed
+from .helpers import BY_NAME
+
+COMPARES = ("cmp", "cmn", "tst", "cbz", "cbnz")
+LOOKUP = BY_NAME["lookup"].number
+NUMBERS = {"sb": 9, "sl": 10, "fp": 11, "ip": 12}
+
+
+@dataclass
+class Input:
+    """What a run depends on."""
+
+    frame: bytes = b""
+    meta: dict[str, int] = field(default_factory=dict)
+    state: bytes = b""
+    answers: int = 0                            #: what the platform answers, a bit for each time it is asked
+
+    def as_json(self) -> dict:
+        return {"frame": self.frame.hex(), "meta": self.meta, "state": self.state.hex(), "answers": self.answers}
+
+    @classmethod
+    def from_json(cls, given: dict) -> Input:
+        return cls(bytes.fromhex(given["frame"]), dict(given["meta"]), bytes.fromhex(given["state"]), given["answers"])
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two numbers that a run compared; `bits`: as sets of bits. `longest`: on the longest path."""
+
+    left: int
+    right: int
+    bits: bool
+    longest: bool
+
+
+def full(table: Table, rng: random.Random) -> list[Entry]:
+    """As many entries as the table has room for."""
+    entries: dict[tuple, Entry] = {}
+    for n in range(4 * table.size):
+        match = []
+        for key in table.key:
+            top = (1 << key.width_bits) - 1
+            value = rng.getrandbits(key.width_bits) if key.width_bits > 16 else (n * 7 + 1) & top
+            if key.kind == "lpm":
+                plen = rng.randint(0, key.width_bits)
+                match.append((value >> key.width_bits - plen << key.width_bits - plen, plen))
+            elif key.kind == "ternary":
+                mask = rng.getrandbits(key.width_bits)
+                match.append((value & mask, mask))
+            elif key.kind == "range":
+                match.append((value, min(value + rng.getrandbits(8), top)))
+            else:
+                match.append((value,))
+        entries.setdefault(tuple(match), Entry(tuple(match), 1, bytes(table.action_data_bytes), n))
+        if len(entries) == table.size:
+            break
+    return list(entries.values())
+
+
+def near_misses(table: Table, key: bytes) -> list[Entry]:
+    """As many entries as there is room for, none of which matches `key`, and each but for its last bits."""
+    values, at = [], 0
+    for part in table.key:
+        values.append(int.from_bytes(key[at:at + part.bytes], "big"))
+        at += part.bytes
+    before = tuple({"exact": (v,), "lpm": (v, part.width_bits), "ternary": (v, (1 << part.width_bits) - 1), "range": (v, v)}[part.kind]
+                   for part, v in zip(table.key[:-1], values))
+    last, value = table.key[-1], values[-1]
+    top = (1 << last.width_bits) - 1
+
+    def others() -> Iterator[tuple]:
+        for d in range(1, min(top, 1 << 20) + 1):
+            match last.kind:
+                case "lpm":
+                    for cut in range(min(8, last.width_bits)):
+                        if d >> cut:
+                            yield (value ^ d) >> cut << cut, last.width_bits - cut
+                case "ternary":
+                    yield value ^ d, top
+                case "range":
+                    yield (value - d, value - d) if value >= d else (value + d, value + d)
+                case _:
+                    yield value ^ d,
+    matches: dict[tuple, None] = {}
+    for each in others():
+        matches.setdefault((*before, each))
+        if len(matches) == table.size:
+            break
+    return [Entry(match, 1, bytes(table.action_data_bytes), n) for n, match in enumerate(matches)]
+
+
+class Subject:
+    """Raises EngineError, EngineUnavailable."""
+
+    def __init__(self, compiled: Compiled, timed: HookTime, rng: random.Random, known: Times | None = None) -> None:
+        from lpn.runtime.m3.core import Core, check_available
+        from lpn.runtime.m3.engine import Thumb2Program
+        from lpn.runtime.m3.host import WINDOW
+        check_available()
+        assert timed.cost is not None
+        self.compiled, self.hook, self.bound = compiled, timed.hook, timed.cost.most
+        self.ways: set[tuple[int, int]] = set()         #: pairs of blocks that the last run executed one after the other
+        subject = self
+
+        class Watched(Core):
+            def count(self) -> Any:
+                subject.ways.update(self._entries)
+                return super().count()
+        self.core = Watched(window=WINDOW)
+        self.program = Thumb2Program(compiled.bundle, DEFAULT_FUEL, core=self.core, hook=timed.hook)
+        self.initial = compiled.initial_state(None)
+        self.keys: dict[int, bytes] = {}                #: table -> the key looked up last
+        self.tables = {table.index: table for table in compiled.bundle.tables if not table.entries}
+        for table in self.tables.values():
+            self.fill(table, full(table, rng))
+        if self.tables:
+            self._watch_lookups()
+        self._compares = list(self._comparing(known))
+
+    def fill(self, table: Table, entries: list[Entry]) -> None:
+        try:
+            self.program.set_entries(table.name, entries)
+        except EngineError:
+            pass                                # a value set, or entries of its own: as they are
+
+    def miss(self, given: Input) -> None:
+        """Fills tables with entries that the keys of this run miss in their last bits."""
+        self.keys.clear()
+        self.run(given)
+        for number, key in self.keys.items():
+            if number in self.tables:
+                self.fill(self.tables[number], near_misses(self.tables[number], key))
+
+    def run(self, given: Input) -> int:
+        """Cycles, with the flash's wait states; what the platform does, which is not emulated, as it is declared."""
+        self.ways.clear()
+        self.program.set_state(given.state or self.initial)
+        self.program.answer = lambda name, number: given.answers >> number & 1
+        result = self.program.run(given.frame, given.meta)
+        return result.flash_cycles + sum(BY_NAME[effect[0]].cost_cycles for effect in result.effects)
+
+    def compared(self, given: Input) -> list[Compared]:
+        """What a run compares, each pair once: numbers on the longest path first."""
+        from unicorn import UC_HOOK_CODE
+        from unicorn import arm_const as reg
+        found: dict[Compared, None] = {}
+        uc, (start, end) = self.core.uc, self._range
+        numbers = [getattr(reg, f"UC_ARM_REG_R{i}") for i in range(13)]
+
+        def seen(uc: Any, address: int, size: int, what: tuple) -> None:
+            left, right, constant, bits, longest = what
+            b = constant if right is None else uc.reg_read(numbers[right])
+            found.setdefault(Compared(uc.reg_read(numbers[left]), b, bits, longest))
+        hooks = [uc.hook_add(UC_HOOK_CODE, seen, what, address, address) for address, what in self._compares]
+        uc.ctl_remove_cache(start, end)
+        try:
+            self.run(given)
+        finally:
+            for hook in hooks:
+                uc.hook_del(hook)
+            uc.ctl_remove_cache(start, end)
+        return sorted(found, key=lambda each: not each.longest)
+
+    # ------------------------------------------------------------------------------------ inside
+    def _comparing(self, known: Times | None) -> Iterator[tuple[int, tuple]]:
+        """Comparing instructions of the translated code: address, (left register, right register or None, constant, bits, longest)."""
+        from lpn.runtime.m3.timing import decode
+        self._range = (0, 0)
+        images = [image for modules in self.program._modules.values() for image in modules]
+        for image, code in zip(images, self.program.translated):
+            self._range = (min(self._range[0] or code.address, code.address), max(self._range[1], code.address + len(code.code)))
+            branches = known.modules[image.name].branches if known is not None and image.name in known.modules else frozenset()
+            for insn in decode(code.code, code.address):
+                name, _, rest = insn.text.partition(" ")
+                if insn.conditional or name.split(".")[0] not in COMPARES:
+                    continue
+                parts = [part.strip() for part in rest.split(",")]
+                left = _register(parts[0])
+                right = _register(parts[1]) if len(parts) > 1 else None
+                constant = int(parts[1][1:], 0) & 0xFFFFFFFF if len(parts) > 1 and parts[1].startswith("#") and not name.startswith("cb") else 0
+                slot = bisect_right(code.map, insn.address - code.address) - 1
+                if left is not None and len(parts) <= 2:
+                    yield insn.address, (left, right, constant, name.startswith("tst"), slot in branches)
+
+    def _watch_lookups(self) -> None:
+        from unicorn import UC_HOOK_CODE
+        from unicorn import arm_const as reg
+
+        def called(uc: Any, address: int, size: int, data: Any) -> None:
+            if uc.reg_read(reg.UC_ARM_REG_R2) == LOOKUP:
+                r = self.core.read(uc.reg_read(reg.UC_ARM_REG_R3), 24)
+                table, key, length = (int.from_bytes(r[i:i + 8], "little") for i in (0, 8, 16))
+                self.keys[table] = self.core.read(key, length)
+        at = self.core.firmware.symbols["lpn_env_call"]
+        self.core.uc.hook_add(UC_HOOK_CODE, called, None, at, at)
+
+
+def _register(text: str) -> int | None:
+    """The number of r0 to r12."""
+    found = re.fullmatch(r"r(\d+)", text)
+    return int(found[1]) if found else NUMBERS.get(text)
+
+
+def subjects(compiled: Compiled, rng: random.Random) -> Iterator[Subject]:
+    """A subject for each hook whose time is known."""
+    sealed(compiled)
+    units = of_compiled(compiled)
+    known = times(units, analysed(units))
+    for timed in known.hooks:
+        if timed.cost is not None:
+            yield Subject(compiled, timed, rng, known)
+
