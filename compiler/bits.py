@@ -252,7 +252,7 @@ class Bits:
         if c.const is not None and c.const:
             r = b.urem(x, y) if remainder else b.udiv(x, y)
         else:
-            y = self.opaque(y)                  # as an array's index: see `array_cell`
+            y = self.opaque(y, here=True)       # as an array's index, see `array_cell`; here, or LLVM knows it from comparisons before
             zero = b.icmp_unsigned("==", y, ir.Constant(ty, 0))
             safe = self.opaque(b.select(zero, ir.Constant(ty, 1), y), here=True)
             r = b.urem(x, safe) if remainder else b.udiv(x, safe)

@@ -69,6 +69,7 @@ class Statements(Expressions):
             return [text]
         ty = self.scalar(128 if c.chance(1, 6) else 64)
         if c.chance(1, 20):
+            name = f"K{name}"                   # as those of the program: no index, which must be inside
             value = self.constant(ty)
             ctx.values.append(Value(name, ty))
             return [f"const {ty} {name} = {value};"]

@@ -257,13 +257,15 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
     def found_first(self, place: Place) -> None:
         """`place` is what a search found."""
 
-    def prove_writable(self, base: ir.Value, offset: int) -> None:
+    def prove_writable(self, base: ir.Value, offset: int) -> ir.Value:
         """A write in place must lie before the packet's end. In a parser, which reads ahead, the packet is too short if it
-        does not; elsewhere the record is not this packet's."""
+        does not; elsewhere the record is not this packet's. The base again, to write from."""
         place = self.at(base, offset)
         if self.parser_decl is not None:        # a test of its own: joined with that of the next header, it says nothing to a verifier
             place = self.opaque(place, here=True)
+            base = self.at(place, -offset)
         self.reject_unless(self.b.icmp_unsigned("<=", place, self.end), "RecordMismatch" if self.parser_decl is None else "PacketTooShort")
+        return base
 
     def payload_pointer(self) -> ir.Value:
         """The first octet of what follows the headers."""

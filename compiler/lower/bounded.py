@@ -191,8 +191,9 @@ class BoundedLowering(TableSearch, Lowering):
         b.position_at_end(done)
         return self.join([(v, last), (self.constant(width, 0), start)])
 
-    def prove_writable(self, base: ir.Value, offset: int) -> None:
+    def prove_writable(self, base: ir.Value, offset: int) -> ir.Value:
         self.reject_unless(self.inside(self.at(base, offset)), "RecordMismatch")
+        return base
 
     def packet_at(self, offset: ir.Value) -> ir.Value:
         bounded = self.b.and_(self.b.zext(offset, I64), ir.Constant(I64, OFFSET_MASK))

@@ -195,7 +195,7 @@ class Instance(Place):
         if u is self.layout.units[0]:
             self.known = None
         if self.inst.in_packet:
-            self.lower.prove_writable(base, offset + u.octets)
+            base = self.lower.prove_writable(base, offset + u.octets)
         self.lower.store(base, offset, v, u.little)
 
     def read(self, f: ast.Field) -> Val | ir.Value:
