@@ -1,6 +1,6 @@
-"""Texts and certificates changed at random, at half a million pairs a second and more: python tests/verifier/mutants.py PAIRS SEED [IMAGE...].
+"""Texts and certificates changed at random: python tests/verifier/mutants.py PAIRS SEED [BUNDLE...].
 
-Starts from the honest programs of forge.py and the certified images given. Exit status 1 for a violation; its text and certificate are then in
+Starts from the honest programs of forge.py and the certified containers of the bundles given. Exit status 1 for a violation; its text and certificate are then in
 build/mutant.
 """
 from __future__ import annotations
