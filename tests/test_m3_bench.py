@@ -44,7 +44,7 @@ def test_a_wrong_result_is_not_measured(monkeypatch):
 
 
 def test_translated_code_is_near_native(micro):
-    for name, most in {"fletcher32": 1.15, "hdrparse": 1.25, "inetck": 1.1}.items():
+    for name, most in {"fletcher32": 1.15, "hdrparse": 1.2, "inetck": 1.1}.items():
         assert micro[name]["translated"].cycles <= most * micro[name]["native C"].cycles
 
 
@@ -56,7 +56,7 @@ def test_tables(micro):
 
 
 #: At most so many bytes of flash, at -Os. The aim is 6 KB for interpreter and check, 10 KB with the translator.
-FLASH = {"interpreter, 32 bits": 7500, "interpreter, 64 bits, and helpers": 7080, "images and their check": 3850, "certificates": 8950, "translator": 8650,
+FLASH = {"interpreter, 32 bits": 7500, "interpreter, 64 bits, and helpers": 7080, "images and their check": 3850, "certificates": 8950, "translator": 8730,
          "what translated code calls": 700, "chains": 1110}
 #: And of RAM. The aim is 64 for a container; the stack of an execution context is 512, for all containers.
 RAM = {"a loaded container": 168, "an execution context": 1408, "of it, the interpreter's run": 992}

@@ -183,6 +183,15 @@ def test_bit_fields(machine):
             assert machine.run(text, clean=True)[0] == 0x9ABCDEF1 >> shift & (1 << width) - 1
 
 
+def test_a_shifted_number_is_one_operand(machine):
+    """lsh d, imm; or d, s: also of what a move put into d, and of d itself."""
+    for shift, (moved, other) in itertools.product((1, 8, 16, 31), ((6, 7), (7, 7), (7, 6), (7, 8))):
+        text = lddw(6, 0x11) + lddw(7, 0x2300) + lddw(8, 0x80000001) + insn(0xBF, 6, moved) + insn(0x64, 6, imm=shift) + insn(0x4C, 6, other)
+        left = {6: 0x11, 7: 0x2300}[moved] << shift & M32
+        want = left | {6: left, 7: 0x2300, 8: 0x80000001}[other]
+        assert machine.run(text + insn(0xBF, 0, 6) + EXIT, clean=True)[0] == want
+
+
 @pytest.mark.parametrize("clean", [False, True], ids=["all-bits", "clean"])
 @pytest.mark.parametrize("op, src, name", [(0x18, 8, "rodata"), (0x18, 9, "data"), (0xD8, 0, "rodata"), (0xB8, 0, "data")])
 def test_addresses_of_rodata_and_data(machine, op, src, name, clean):

@@ -72,8 +72,8 @@ APART static void write_pending(emitter *e)
     e->flags = e->before == rd ? NONE : e->before;
     if (what == MOVE) {
         add_const(e, rd, a, a == SP ? e->top : 0);
-    } else if (what == SHIFT) {
-        shift_const(e, LSR, rd, a, e->b);
+    } else if (what != SUM) {
+        shift_const(e, what == SHIFT ? LSR : LSL, rd, a, e->b);
     } else {
         op_reg(e, ADD, rd, a, e->b);
     }
@@ -358,6 +358,10 @@ APART static int alu_clean(emitter *e, insn *i)
                 bit_field(e, rd, e->a, e->b, width);
                 return LPN_OK;
             }
+        } else if (e->pending == SHIFT_LEFT && (i->op == 0x4c || i->op == 0x4f) && i->src < 10 && i->src != rd) {
+            e->pending = NOTHING;
+            op_shifted(e, ORR, 0, rd, i->src, e->a, LSL, e->b);
+            return LPN_OK;
         }
     }
     flush(e);
@@ -371,6 +375,8 @@ APART static int alu_clean(emitter *e, insn *i)
     }
     if ((i->op == 0x74 || i->op == 0x77) && (uint32_t)i->imm - 1 < 31) {
         keep(e, SHIFT, rd, a, (unsigned)i->imm);
+    } else if ((i->op == 0x64 || i->op == 0x67) && (uint32_t)i->imm - 1 < 31) {
+        keep(e, SHIFT_LEFT, rd, a, (unsigned)i->imm);
     } else if (i->op == 0x0f && i->src != 10) {
         keep(e, SUM, rd, a, i->src);
     } else {

@@ -164,7 +164,7 @@ static void put_branch(emitter *e, const insn *i, uint32_t to, unsigned cond)
     uint16_t *last = &e->map[to];
     const uint32_t slots = to - e->pc;
     if (to > e->pc && cond != AL && (i->op & ~0x43) == 0x14 && i->imm == 0 && i->dst < 8 && (!e->wide || (i->op & 7) == 6)
-        && 3 * slots <= e->reach) {     /* 0x15, 0x16, 0x55, 0x56: equal to zero or not */
+        && 2 * slots <= e->reach) {     /* 0x15, 0x16, 0x55, 0x56: equal to zero or not */
         const uint32_t here = (uint32_t)(e->at - e->code), before = *last & ~TARGET, link = before == 0 ? 0 : here + 1 - before;
         if (link < 64) {
             half(e, ZERO_BRANCH | (cond == EQ ? 0u : 0x800u) | (link & 32) << 4 | (link & 31) << 3 | i->dst);

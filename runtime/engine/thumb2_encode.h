@@ -33,7 +33,7 @@ enum { LSL, LSR, ASR };
 typedef struct { uint8_t op, dst, src; int16_t off; int32_t imm; } insn;
 
 /* What the last slots asked for and nothing was written for yet: the next one may make one instruction of both. */
-enum pending { NOTHING, MOVE, SHIFT, SUM };     /* rd = a; rd = a >> b; rd = a + b */
+enum pending { NOTHING, MOVE, SHIFT, SHIFT_LEFT, SUM };     /* rd = a; rd = a >> b; rd = a << b; rd = a + b */
 
 typedef struct {
     const lpn_thumb2 *job;
