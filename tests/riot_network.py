@@ -114,10 +114,10 @@ class Node:
         """Over the shell; the answer to the last line."""
         digits = pack.hex()
         lines = [f"lpn load {slot} {digits[at:at + 96]}" for at in range(0, len(digits), 96)]
-        self.ask(f"lpn load {slot} begin {len(pack)}")
-        for each in lines:                      # its input has room for one
-            self.ask(each)
-        return self.ask(f"lpn load {slot} end", r"^lpn: .*$")
+        for each in (f"lpn load {slot} begin {len(pack)}", *lines):     # its input has room for one: a prompt behind the line's own echo
+            self.ask(each, re.escape(each) + r"[\s\S]*?^> ")
+        end = f"lpn load {slot} end"
+        return self.ask(end, re.escape(end) + r"[\s\S]*?^lpn: .*\n")
 
     def run(self, pack: bytes, slot: int = 0, word: str = "attach") -> None:
         """Load, and let it run."""
