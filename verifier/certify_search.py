@@ -19,6 +19,7 @@ from .certify import ACCEPTED, Checker, NoCertificate, Projection
 NO_ROOM, NOWHERE = -(1 << 15), M32
 VALUE, STACK, TARGET, WHOLE_LENGTH = 5, 6, 4, 7       # refusals that say less where they are met: runtime/engine/certificate.h
 MAX_JOINS, MAX_TIMES = 20_000, 40                     # effort (rule 38)
+MAX_ATTEMPTS, LAID_OUT = 40_000, 300                  # of saying less, and what laying out anew counts: what is left then is longer than need be
 ROOM, FIRST_ROOM = 12, 1000                           # bytes that a label may grow by where it stands
 SIZES = (1, 0xFF, CURSOR_END, 0xFFFF, M32)            # where what grows without end stops
 
@@ -31,6 +32,7 @@ class Search:
         self.projection, self.checker = projection, checker
         self.certificate = projection.certificate()
         self.nodes = {node.first: node for node in projection.analysis.graph.nodes}
+        self.attempts = 0
         self.lay_out()
 
     def run(self) -> None:
@@ -51,6 +53,7 @@ class Search:
 
     # The bytes, each label where it can be changed --------------------------------------------------
     def lay_out(self) -> None:
+        self.attempts = min(self.attempts + LAID_OUT, MAX_ATTEMPTS)
         certificate = self.certificate
         labels = certificate.labels
         self.by_pc = {label.pc: i for i, label in enumerate(labels)}
@@ -289,8 +292,9 @@ class Search:
     def attempt(self, i: int, label: Label) -> bool:
         """Take this label instead, if its block is accepted still."""
         before, content, known = self.certificate.labels[i], self.content[i], self.known_frame[i]
-        if label == before:
+        if label == before or self.attempts == MAX_ATTEMPTS:
             return False
+        self.attempts += 1
         frames = self.frames
         self.change(i, label)
         if self.checker.block(self.view, 0xFFFF, i) == ACCEPTED:
