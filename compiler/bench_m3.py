@@ -2,6 +2,7 @@
 the same core. Counts are exact; cycles are those of Arm's manual, without wait states of the flash."""
 from __future__ import annotations
 
+import itertools
 import random
 import struct
 from dataclasses import asdict, dataclass, field
@@ -210,13 +211,14 @@ TEXT: dict[str, tuple[str, ...]] = {
     "interpreter, 32 bits": ("vm32.c", "vm32_plan.c", "vm32_thumb2.S"),
     "interpreter, 64 bits, and helpers": ("vm.c",),
     "images and their check": ("image.c", "load.c"),
-    "certificates": ("certificate.c", "certificate_names.c"),
+    "certificates": ("certificate.c",),
     "translator": ("thumb2.c",),
     "what translated code calls": ("native.c",),
     "chains": ("chain.c",),
     "tables": ("tables.c",),
     "buffers": ("buffers.c",),
     "state of another version": ("state.c",),
+    "names of errors": ("names.c", "certificate_names.c"),
 }
 
 
@@ -225,14 +227,14 @@ def text_sizes() -> dict[str, int]:
     return {part: firmware.text_of(*names) for part, names in TEXT.items()}
 
 
-#: Types of the engine: a loaded container beside its image and data; what a chain runs in; of that, the stack.
-MEMORY = {"a loaded container": "lpn_container", "an execution context": "lpn_chain", "of it, the interpreter's run": "lpn_run"}
+#: Types of the engine: a loaded container with one function, beside its image and data; what a chain runs in; of that, the stack.
+MEMORY = {"a loaded container": ("lpn_container", "lpn_func"), "an execution context": ("lpn_chain",), "of it, the interpreter's run": ("lpn_run",)}
 
 
 def memory_sizes() -> dict[str, int]:
     from lpn.runtime.m3 import firmware
-    sizes = firmware.struct_sizes(*MEMORY.values())
-    return {what: sizes[name] for what, name in MEMORY.items()}
+    sizes = firmware.struct_sizes(*itertools.chain(*MEMORY.values()))
+    return {what: sum(-(-sizes[name] // 4) * 4 for name in names) for what, names in MEMORY.items()}
 
 
 # ---------------------------------------------------------------- loading

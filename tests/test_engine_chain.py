@@ -240,3 +240,15 @@ def test_bytes_are_loaded_too():
     assert program.run(b"").port == 9
     with pytest.raises(EngineError, match="bundle: ends at byte 0"):
         get_engine("engine").load(b"")
+
+
+def test_local_functions_of_images():
+    """The functions of each image have frames of their own: what the callers stored is there when the deepest has returned."""
+    main = insn(0xBF, 6, 1) + insn(0x85, 0, 1, imm=6) + insn(0x79, 1, 6, CONTEXT["state"][0]) + insn(0x61, 2, 1) + insn(0x0F, 2, 0) + insn(0x63, 1, 2)
+    first = insn(0x7A, 10, 0, -8, 5) + insn(0x85, 0, 1, imm=3) + insn(0x79, 2, 10, -8) + insn(0x0F, 0, 2) + EXIT
+    second = insn(0x7A, 10, 0, -8, 11) + insn(0x7A, 10, 0, -16, 6) + insn(0x85, 0, 1, imm=3) + insn(0x79, 2, 10, -8) + insn(0x0F, 0, 2) + EXIT
+    third = insn(0x7A, 10, 0, -8, 100) + insn(0x7A, 10, 0, -24, 1000) + insn(0xB7, 0, imm=48) + EXIT
+    program = load(*(image(name, Kind.PROCESSOR, main + ret(0) + first + second + third, data=b"unaligned"[:n]) for name, n in (("one", 7), ("two", 0))))
+    result = program.run(b"frame")
+    assert summary(result) == ("ACCEPT", None, None, None), result.fault
+    assert int.from_bytes(program.state()[:4], "little") == 2 * (5 + 11 + 48)

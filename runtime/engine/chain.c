@@ -6,31 +6,51 @@
 #include "thumb2.h"
 #include "vm.h"
 
-int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t size, uint8_t *data,
-                       size_t data_size, uint32_t *pc)
+/* The functions lie behind the data section. */
+static size_t functions_at(const lpn_image *image)
 {
+    return ((size_t)image->data_size + 3) & ~(size_t)3;
+}
+
+size_t lpn_container_room(const lpn_image *image)
+{
+    return functions_at(image) + LPN_MAX_FUNCS * sizeof(lpn_func);
+}
+
+int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t size, bool summed, uint8_t *memory, size_t *room,
+                       uint32_t *pc)
+{
+    lpn_image image;
+    lpn_func func[LPN_MAX_FUNCS];
+    lpn_program *const program = &container->program;
     *pc = 0;
-    int error = lpn_image_parse(&container->image, bytes, size);
+    int error = lpn_image_check(bytes, size, summed);
+    if (error == LPN_OK) {
+        lpn_image_view(&image, bytes);
+        error = lpn_load(program, func, image.text, image.text_size, pc);
+    }
     if (error != LPN_OK) {
         return error;
     }
-    const lpn_image *image = &container->image;
-    if (data_size < image->data_size) {
+    const size_t given = *room, at = functions_at(&image);
+    *room = at + program->funcs * sizeof *func;
+    if (*room > given) {
         return LPN_E_MEMORY;
     }
-    error = lpn_load(&container->program, image->text, image->text_size, pc);
-    if (error != LPN_OK) {
-        return error;
+    lpn_copy(memory, image.data, image.data_size);
+    program->func = (lpn_func *)(memory + at);
+    for (uint32_t i = 0; i < program->funcs; i++) {
+        program->func[i] = func[i];
     }
-    lpn_copy(data, image->data, image->data_size);
-    container->program.rodata = image->rodata;
-    container->program.rodata_size = image->rodata_size;
-    container->program.data = data;
-    container->program.data_size = image->data_size;
-    container->program.clean32 = (image->flags & LPN_FLAG_CLEAN32) != 0;
-    if (image->stack_used != 0) {       /* 0: nobody has looked */
-        container->program.stack = (uint16_t)((image->stack_used + 7u) & ~7u);
+    program->rodata = image.rodata;
+    program->rodata_size = image.rodata_size;
+    program->data = memory;
+    program->data_size = image.data_size;
+    program->clean32 = (image.flags & LPN_FLAG_CLEAN32) != 0;
+    if (image.stack_used != 0) {        /* 0: nobody has looked */
+        program->stack = (uint16_t)((image.stack_used + 7u) & ~7u);
     }
+    container->image = bytes;
     container->native = NULL;
     container->refusal = LPN_REFUSE_NOTHING;
     return LPN_OK;
@@ -38,11 +58,13 @@ int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t si
 
 int lpn_container_certify(lpn_container *container, enum lpn_policy policy, void *work, size_t size, uint32_t *pc)
 {
+    lpn_image image;
+    lpn_image_view(&image, container->image);
     *pc = 0;
-    if ((container->image.flags & LPN_FLAG_CERTIFIED) == 0) {
+    if ((image.flags & LPN_FLAG_CERTIFIED) == 0) {
         return policy == LPN_POLICY_REQUIRE ? LPN_E_UNCERTIFIED : LPN_OK;
     }
-    container->refusal = (uint8_t)lpn_certificate_check(&container->image, work, size, pc);
+    container->refusal = (uint8_t)lpn_certificate_check(&image, work, size, pc);
     if (container->refusal == LPN_REFUSE_NOTHING) {
         container->program.certified = container->program.clean32 = true;
         return LPN_OK;
@@ -64,9 +86,9 @@ void lpn_container_plan(lpn_container *container, uint8_t *memory)
 }
 
 /* Does the container fill `out`? */
-static bool deparses(const lpn_image *image)
+static bool deparses(const uint8_t *image)
 {
-    return image->kind == LPN_DEPARSER || (image->flags & LPN_FLAG_DEPARSES) != 0;
+    return image[LPN_IMAGE_KIND] == LPN_DEPARSER || (image[LPN_IMAGE_FLAGS] & LPN_FLAG_DEPARSES) != 0;
 }
 
 int lpn_chain_fits(const lpn_container *const *container, uint32_t containers, uint32_t record_size,
@@ -75,18 +97,20 @@ int lpn_chain_fits(const lpn_container *const *container, uint32_t containers, u
     if (containers == 0 || containers > LPN_MAX_CHAIN) {
         return LPN_E_CHAIN;
     }
-    const lpn_image *first = &container[0]->image;
+    const uint8_t *const first = container[0]->image;
     for (uint32_t i = 0; i < containers; i++) {
-        const lpn_image *image = &container[i]->image;
+        const uint8_t *const image = container[i]->image;
+        const unsigned kind = image[LPN_IMAGE_KIND];
         bool head = i == 0, last = i + 1 == containers;
-        if (image->kind == LPN_MIGRATION || (image->kind == LPN_PARSER && !head) || (image->kind == LPN_DEPARSER && !last)
-            || ((image->kind == LPN_FUSED || image->kind == LPN_TIMING) && !(head && last))) {
+        if (kind == LPN_MIGRATION || (kind == LPN_PARSER && !head) || (kind == LPN_DEPARSER && !last)
+            || ((kind == LPN_FUSED || kind == LPN_TIMING) && !(head && last))) {
             return LPN_E_CHAIN;
         }
-        if (image->record_hash != first->record_hash || image->state_hash != first->state_hash) {
+        if (lpn_get32(image + LPN_IMAGE_RECORD_HASH) != lpn_get32(first + LPN_IMAGE_RECORD_HASH)
+            || lpn_get32(image + LPN_IMAGE_STATE_HASH) != lpn_get32(first + LPN_IMAGE_STATE_HASH)) {
             return LPN_E_HASH;
         }
-        if (image->record_size > record_size || image->state_size > state_size) {
+        if (lpn_get16(image + LPN_IMAGE_RECORD_SIZE) > record_size || lpn_get16(image + LPN_IMAGE_STATE_SIZE) > state_size) {
             return LPN_E_MEMORY;
         }
     }
@@ -254,7 +278,7 @@ void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_m
         if (verdict == LPN_DROP || verdict == LPN_DELIVER || verdict == LPN_CONSUMED) {
             return;
         }
-        if (deparses(&container->image)) {
+        if (deparses(container->image)) {
             const uint8_t *ctx = (const uint8_t *)chain->ctx;
             result->rebuilt = true;
             result->out_len = lpn_get32(ctx + LPN_CTX_OUT_LEN);

@@ -112,12 +112,13 @@ int lpn_host_add(lpn_host *host, const uint8_t *image, size_t size, uint32_t *pc
     if (error != LPN_OK) {
         return error;
     }
-    uint8_t *bytes = get(host, size), *data = bytes == NULL ? NULL : get(host, parsed.data_size);
-    if (data == NULL) {
+    uint8_t *bytes = get(host, size), *memory = bytes == NULL ? NULL : get(host, lpn_container_room(&parsed));
+    if (memory == NULL) {
         return LPN_E_MEMORY;
     }
     memcpy(bytes, image, size);
-    error = lpn_container_init(&host->container[n], bytes, size, data, parsed.data_size, pc);
+    size_t room = lpn_container_room(&parsed);
+    error = lpn_container_init(&host->container[n], bytes, size, false, memory, &room, pc);
     if (error == LPN_OK) {
         error = lpn_container_certify(&host->container[n], host->policy, host->work, sizeof host->work, pc);
     }
@@ -402,20 +403,21 @@ int lpn_host_migrate(lpn_host *host, const uint8_t *image, size_t size, const ui
     if (error != LPN_OK) {
         return error;
     }
-    uint8_t *record = calloc(1, parsed.record_size + 1u), *data = calloc(1, parsed.data_size + 1u);
-    if (record == NULL || data == NULL) {
+    size_t room = lpn_container_room(&parsed);
+    uint8_t *record = calloc(1, parsed.record_size + 1u), *memory = calloc(1, room);
+    if (record == NULL || memory == NULL) {
         error = LPN_E_MEMORY;
     } else {
         lpn_container container;
         lpn_kept needs = kept(rows, count, record, parsed.record_size);
         lpn_kept old = kept(from_rows, from_count, from, from_size);
-        error = lpn_container_init(&container, image, size, data, parsed.data_size, at);
+        error = lpn_container_init(&container, image, size, false, memory, &room, at);
         if (error == LPN_OK) {
             error = lpn_state_migrate(&host->chain, &container, &needs, &old, at);
         }
     }
     free(record);
-    free(data);
+    free(memory);
     return error;
 }
 
@@ -433,9 +435,10 @@ void lpn_host_raw(const uint8_t *text, size_t size, const lpn_host_region *regio
                   lpn_host_raw_result *result)
 {
     lpn_program program;
+    lpn_func func[LPN_MAX_FUNCS];
     lpn_run run;
     *result = (lpn_host_raw_result){ 0 };
-    result->error = lpn_load(&program, text, size, &result->pc);
+    result->error = lpn_load(&program, func, text, size, &result->pc);
     if (result->error != LPN_OK) {
         return;
     }

@@ -18,25 +18,46 @@ static bool is_lddw(uint8_t op)
     return op == 0x18 || op == 0xb8 || op == 0xd8;
 }
 
-/* Which registers and fields an instruction uses: an insn is checked against one of these. */
+/* Which registers and fields an instruction uses. */
 enum { W_DST = 1, R_DST = 2, R_SRC = 4, W_SRC = 8, OFF = 16, IMM = 32, SRC_CODE = 64, BAD = 128 };
 
-/* By opcode, where nothing else matters. */
+/* Instructions that use the same, and what. The first ones are looked at closely, the last ones jump. */
+#define FORMS(X) \
+    X(F_BAD, BAD) X(F_SWAP, W_DST | IMM) X(F_LDDW, W_DST | IMM | SRC_CODE) X(F_ADDRESS, W_DST | IMM) X(F_CALL, IMM | SRC_CODE) \
+    X(F_FAR, IMM) \
+    X(F_CONSTANT, W_DST | IMM) X(F_REGISTER, W_DST | R_SRC) X(F_NEGATE, W_DST) X(F_LOAD, W_DST | R_SRC | OFF) \
+    X(F_PUT, R_DST | OFF | IMM) X(F_STORE, R_DST | R_SRC | OFF) X(F_EXIT, 0) \
+    X(F_JUMP, OFF) X(F_IF_CONSTANT, R_DST | OFF | IMM) X(F_IF_REGISTER, R_DST | R_SRC | OFF)
+#define NUMBER(form, uses) form,
+enum { FORMS(NUMBER) F_PLAIN = F_CONSTANT, F_JUMPS = F_JUMP };
+#define USES(form, uses) uses,
+static const uint8_t uses_of[] = { FORMS(USES) };
+
+/* A field is in its limits when this, added to it, does not carry out of it: from the second octet of an instruction on 4 bits of dst,
+ * 4 of src, 16 of the offset. And the bits of the immediate that are zero. */
+#define MOST(n, bits) ((1u << (bits)) - 1 - (n))
+#define LIMITS(form, uses) { \
+    MOST((uses) & W_DST ? 9u : (uses) & R_DST ? 10u : 0u, 4) | MOST((uses) & SRC_CODE ? 15u : (uses) & R_SRC ? 10u : 0u, 4) << 4 \
+    | MOST((uses) & OFF ? 0xffffu : 0u, 16) << 8, (uses) & IMM ? 0 : ~0u },
+#define CARRIES 0x01000110u
+static const struct { uint32_t fields, imm; } limits[] = { FORMS(LIMITS) };
+
+/* The form by opcode, where nothing else matters. */
 #define CODE(op) ((op) >> 4)
 #define ALU_FORM(op) \
-    (CODE(op) == 13 ? (((op) & 15) == 15 ? BAD : W_DST | IMM) \
-     : CODE(op) > 13 || (CODE(op) == 8 && ((op) & 8)) ? BAD : W_DST | (CODE(op) == 8 ? 0 : (op) & 8 ? R_SRC : IMM))
+    (CODE(op) == 13 ? (((op) & 15) == 15 ? F_BAD : F_SWAP) \
+     : CODE(op) > 13 || (CODE(op) == 8 && ((op) & 8)) ? F_BAD : CODE(op) == 8 ? F_NEGATE : (op) & 8 ? F_REGISTER : F_CONSTANT)
 #define JUMP_FORM(op) \
-    (CODE(op) == 0 ? ((op) & 8 ? BAD : ((op) & 7) == 6 ? IMM : OFF) \
-     : CODE(op) == 8 || CODE(op) == 9 ? ((op) & 8 || ((op) & 7) == 6 ? BAD : CODE(op) == 8 ? IMM | SRC_CODE : 0) \
-     : CODE(op) > 13 ? BAD : R_DST | OFF | ((op) & 8 ? R_SRC : IMM))
+    (CODE(op) == 0 ? ((op) & 8 ? F_BAD : ((op) & 7) == 6 ? F_FAR : F_JUMP) \
+     : CODE(op) == 8 || CODE(op) == 9 ? ((op) & 8 || ((op) & 7) == 6 ? F_BAD : CODE(op) == 8 ? F_CALL : F_EXIT) \
+     : CODE(op) > 13 ? F_BAD : (op) & 8 ? F_IF_REGISTER : F_IF_CONSTANT)
 #define MODE(op) ((op) & 0xe0)
 #define FORM(op) \
     (((op) & 7) == 4 || ((op) & 7) == 7 ? ALU_FORM(op) \
      : ((op) & 7) >= 5 ? JUMP_FORM(op) \
-     : ((op) & 7) == 0 ? ((op) == 0x18 ? W_DST | IMM | SRC_CODE : (op) == 0xb8 || (op) == 0xd8 ? W_DST | IMM : BAD) \
-     : ((op) & 7) == 1 ? (MODE(op) == 0x60 || (MODE(op) == 0x80 && (op) != 0x99) ? W_DST | R_SRC | OFF : BAD) \
-     : MODE(op) == 0x60 ? R_DST | OFF | (((op) & 7) == 2 ? IMM : R_SRC) : BAD)
+     : ((op) & 7) == 0 ? ((op) == 0x18 ? F_LDDW : (op) == 0xb8 || (op) == 0xd8 ? F_ADDRESS : F_BAD) \
+     : ((op) & 7) == 1 ? (MODE(op) == 0x60 || (MODE(op) == 0x80 && (op) != 0x99) ? F_LOAD : F_BAD) \
+     : MODE(op) == 0x60 ? (((op) & 7) == 2 ? F_PUT : F_STORE) : F_BAD)
 #define FORMS4(op) FORM(op), FORM((op) + 1), FORM((op) + 2), FORM((op) + 3)
 #define FORMS16(op) FORMS4(op), FORMS4((op) + 4), FORMS4((op) + 8), FORMS4((op) + 12)
 #define FORMS64(op) FORMS16(op), FORMS16((op) + 16), FORMS16((op) + 32), FORMS16((op) + 48)
@@ -59,7 +80,7 @@ static unsigned atomic_form(const insn *i)
     }
 }
 
-static unsigned form_of(const insn *i)
+static unsigned uses(const insn *i)
 {
     const unsigned class = i->op & 7, code = i->op >> 4;
     if (class == 4 || class == 7) {
@@ -69,12 +90,12 @@ static unsigned form_of(const insn *i)
         if (i->off != 0 && (((code == 3 || code == 9) && i->off == 1)           /* signed division and modulo */
                             || (code == 11 && (i->op & 8)                       /* move with sign extension */
                                 && (i->off == 8 || i->off == 16 || (i->off == 32 && class == 7))))) {
-            return forms[i->op] | OFF;
+            return uses_of[forms[i->op]] | OFF;
         }
     } else if (class == 3 && MODE(i->op) == 0xc0) {
         return atomic_form(i);
     }
-    return forms[i->op];
+    return uses_of[forms[i->op]];
 }
 
 static int check_fields(const insn *i, unsigned form)
@@ -114,7 +135,7 @@ static int check_lddw(const uint8_t *text, uint32_t count, uint32_t pc, const in
  * every lddw has. */
 static int check_target(const uint8_t *text, uint32_t count, uint32_t pc, int32_t distance)
 {
-    int64_t to = (int64_t)pc + 1 + distance;
+    const int64_t to = (int64_t)pc + 1 + distance;
     return to >= 0 && to < count && text[8 * to] != 0 ? LPN_OK : LPN_E_JUMP;
 }
 
@@ -152,10 +173,7 @@ static int add_func(lpn_program *program, uint32_t entry)
 
 static int check_control(lpn_program *program, uint32_t pc, const insn *i)
 {
-    if ((i->op & 7) != 5 && (i->op & 7) != 6) {
-        return LPN_OK;
-    }
-    if (i->op == 0x95) {
+    if (((i->op & 7) != 5 && (i->op & 7) != 6) || i->op == 0x95) {
         return LPN_OK;
     }
     if (i->op != 0x85) {
@@ -171,87 +189,108 @@ static int check_control(lpn_program *program, uint32_t pc, const insn *i)
     return error ? error : add_func(program, (uint32_t)((int64_t)pc + 1 + i->imm));
 }
 
-#define UNKNOWN INT32_MIN
+/* An instruction whose form does not say all, or in which something is wrong. `*at` becomes the last of its slots. */
+static int check_closely(lpn_program *program, uint32_t *at)
+{
+    const insn i = fetch(program->text, *at);
+    const int error = check_fields(&i, uses(&i));
+    if (error != LPN_OK) {
+        return error;
+    }
+    if (!is_lddw(i.op)) {
+        return check_control(program, *at, &i);
+    }
+    return check_lddw(program->text, program->count, (*at)++, &i);
+}
 
 /* How much stack each function uses: the lowest address it forms from r10 by constants, as compilers do. A
  * callee's r10 starts below that. Stack reached in other ways than these may overlap a callee's, which can only
  * spoil the container's own values: accesses stay checked against the stack as a whole. */
 static void find_frames(lpn_program *program)
 {
-    int32_t below[16];          /* per register: its distance to r10, when known */
-    const uint8_t *p = program->text;
-    uint32_t f = 0, next = 0;
-    for (uint32_t pc = 0; pc < program->count; pc++, p += 8) {
-        if (pc == next) {
-            f += pc != 0;
-            next = f + 1 < program->funcs ? program->func[f + 1].entry : program->count;
-            for (unsigned reg = 0; reg < 16; reg++) {
-                below[reg] = UNKNOWN;
-            }
-            below[10] = 0;
+    int32_t below[16];          /* per register: its distance to r10 */
+    uint32_t known = 0;         /* for these registers, as a mask */
+    const uint8_t *p = program->text, *next = p;
+    const uint8_t *const end = p + 8 * (size_t)program->count;
+    lpn_func *f = program->func;
+    below[10] = 0;
+    for (; p < end; p += 8) {
+        if (p == next) {
+            f += p != program->text;
+            next = f + 1 < program->func + program->funcs ? program->text + 8 * (size_t)f[1].entry : end;
+            known = 1u << 10;
         }
-        const unsigned op = p[0], class = op & 7, dst = p[1] & 15, src = p[1] >> 4;
-        int32_t low = 0, result = UNKNOWN;
-        if (class == 5 || class == 6) {
+        const uint32_t w = lpn_get32(p), dst = w >> 8 & 15, src = w >> 12 & 15;
+        if (((known >> dst | known >> src) & 1) == 0) {
+            continue;
+        }
+        const uint32_t op = w & 0xff, class = op & 7;
+        int32_t low = 0, result = 0;
+        uint32_t gives = 0;
+        if (class == 5 || class == 6 || op == 0) {      /* a jump; the second slot of an lddw */
             continue;
         }
         if (class >= 1 && class <= 3) {
-            const int32_t base = below[class == 1 ? src : dst];
-            low = base == UNKNOWN ? 0 : base + (int16_t)lpn_get16(p + 2);
+            const uint32_t base = class == 1 ? src : dst;
+            low = known >> base & 1 ? below[base] + (int16_t)(w >> 16) : 0;
         } else if (op == 0xbf) {
-            result = lpn_get16(p + 2) == 0 ? below[src] : UNKNOWN;
-        } else if ((op == 0x07 || op == 0x17) && below[dst] != UNKNOWN) {
+            gives = w >> 16 == 0 ? known >> src & 1 : 0;
+            result = below[src];
+        } else if ((op == 0x07 || op == 0x17) && (known >> dst & 1) != 0) {
             const int32_t imm = (int32_t)lpn_get32(p + 4);
             /* what is further away than the stack is long lies below it, or nowhere */
             if (imm >= -2 * LPN_STACK_SIZE && imm <= 2 * LPN_STACK_SIZE) {
-                low = below[dst] + (op == 0x07 ? imm : -imm);
-                result = low >= -LPN_STACK_SIZE && low <= 0 ? low : UNKNOWN;
+                low = result = below[dst] + (op == 0x07 ? imm : -imm);
+                gives = low >= -LPN_STACK_SIZE && low <= 0;
             } else if ((imm < 0) == (op == 0x07)) {
                 low = -LPN_STACK_SIZE;
             }
         }
         if (class != 2 && (class != 3 || (op >= 0xc0 && lpn_get32(p + 4) == 0x100))) {
+            known = (known & ~(1u << dst)) | gives << dst;
             below[dst] = result;
         }
         if (low < -LPN_STACK_SIZE) {
             low = -LPN_STACK_SIZE;
         }
-        if (-low > program->func[f].frame) {
-            program->func[f].frame = (uint16_t)((-low + 7) & ~7);
-        }
-        if (class == 0) {
-            pc++;
-            p += 8;
+        if (-low > f->frame) {
+            f->frame = (uint16_t)((-low + 7) & ~7);
         }
     }
 }
 
-int lpn_load(lpn_program *program, const uint8_t *text, size_t size, uint32_t *pc)
+int lpn_load(lpn_program *program, lpn_func *func, const uint8_t *text, size_t size, uint32_t *pc)
 {
     *pc = 0;
     if (size == 0 || size % 8 != 0 || size > LPN_MAX_IMAGE) {
         return LPN_E_TEXT;
     }
-    *program = (lpn_program){ .text = text, .count = (uint32_t)(size / 8), .stack = LPN_STACK_SIZE,
-                              .funcs = 1 };
-    insn last = { 0 };
-    for (uint32_t at = 0; at < program->count; at++) {
-        insn i = fetch(text, at);
+    const uint32_t count = (uint32_t)(size / 8);
+    *program = (lpn_program){ .text = text, .count = count, .stack = LPN_STACK_SIZE,
+                              .func = func, .funcs = 1 };
+    func[0] = (lpn_func){ 0, 0 };
+    uint32_t op = 0, carries = CARRIES;
+    const uint8_t *of = forms;
+    LPN_HIDE(carries);                  /* or gcc takes it to pieces */
+    LPN_HIDE(of);
+    for (uint32_t at = 0; at < count; at++) {
+        const uint8_t *p = text + 8 * (size_t)at;
+        const uint32_t w = lpn_get32(p), imm = lpn_get32(p + 4);
+        op = w & 0xff;
+        const unsigned form = of[op];
+        const uint32_t fields = w >> 8, more = limits[form].fields;
+        if (form >= F_PLAIN && ((((fields + more) ^ fields ^ more) & carries) | (imm & limits[form].imm)) == 0
+            && (form < F_JUMPS || check_target(text, count, at, (int32_t)w >> 16) == LPN_OK)) {
+            continue;
+        }
         *pc = at;
-        int error = check_fields(&i, form_of(&i));
-        if (error == LPN_OK && is_lddw(i.op)) {
-            error = check_lddw(text, program->count, at, &i);
-            at++;
-        }
-        if (error == LPN_OK) {
-            error = check_control(program, at, &i);
-        }
+        const int error = check_closely(program, &at);
         if (error != LPN_OK) {
             return error;
         }
-        last = i;
     }
-    if (last.op != 0x95 && last.op != 0x05 && last.op != 0x06) {
+    if (op != 0x95 && op != 0x05 && op != 0x06) {
+        *pc = count - (text[size - 8] == 0 ? 2 : 1);     /* the last instruction may have two slots */
         return LPN_E_FALL;
     }
     find_frames(program);

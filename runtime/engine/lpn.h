@@ -101,7 +101,7 @@
 enum lpn_error { LPN_ERRORS(LPN_ERROR_CODE) LPN_ERROR_COUNT };
 #undef LPN_ERROR_CODE
 
-/** The name of an error, "?" when it is none. */
+/** The name of an error, "?" when it is none; names.c. */
 const char *lpn_error_name(int error);
 
 /* ------------------------------------------------------------------------------------------- image.c */
@@ -109,7 +109,13 @@ const char *lpn_error_name(int error);
 enum lpn_kind { LPN_PARSER = 1, LPN_PROCESSOR, LPN_DEPARSER, LPN_TIMING, LPN_FUSED, LPN_MIGRATION };
 enum { LPN_FLAG_CLEAN32 = 1, LPN_FLAG_CERTIFIED = 2, LPN_FLAG_DEPARSES = 4 };
 
-/** A parsed container image; the pointers lead into the bytes it was parsed from. */
+/** Where an image's header says what is asked for while it runs. */
+enum lpn_image_offset {
+    LPN_IMAGE_KIND = 16, LPN_IMAGE_FLAGS = 18, LPN_IMAGE_RECORD_HASH = 40, LPN_IMAGE_RECORD_SIZE = 44, LPN_IMAGE_STATE_SIZE = 46,
+    LPN_IMAGE_STATE_HASH = 48, LPN_IMAGE_STACK = 52
+};
+
+/** An image's header and sections; the pointers lead into its bytes. It is made where it is needed, and not kept. */
 typedef struct {
     const uint8_t *text, *rodata, *data, *certificate, *name;
     uint32_t text_size, rodata_size, data_size, certificate_size, name_size;
@@ -120,6 +126,12 @@ typedef struct {
 
 /** Check the image at `bytes` and fill `image`. Returns LPN_OK or what is wrong first. */
 int lpn_image_parse(lpn_image *image, const uint8_t *bytes, size_t size);
+
+/** The check alone. `summed`: a checksum over more than the image has been found right, its own need not be computed. */
+int lpn_image_check(const uint8_t *bytes, size_t size, bool summed);
+
+/** Fill `image`, of bytes that have passed the check. */
+void lpn_image_view(lpn_image *image, const uint8_t *bytes);
 
 /** CRC-32 (ISO-HDLC, as zlib's) continued from `crc`; start with 0. */
 uint32_t lpn_crc32(uint32_t crc, const uint8_t *bytes, size_t size);
@@ -138,6 +150,12 @@ int lpn_image_expand(uint8_t *buffer, uint32_t length, uint32_t size);
 
 /* -------------------------------------------------------------------------------------------- load.c */
 
+/** A function of a program. */
+typedef struct {
+    uint16_t entry;             /**< slot of the first instruction: local functions lie in the first 512 KiB */
+    uint16_t frame;             /**< bytes of stack below r10, a multiple of 8 */
+} lpn_func;
+
 /** A checked program: the text and where its local functions start. */
 typedef struct {
     const uint8_t *text;        /**< little-endian instructions of 8 bytes, any alignment */
@@ -146,26 +164,24 @@ typedef struct {
     uint8_t *data;              /**< what lddw with src=9 (or opcode 0xb8) is relative to */
     uint32_t rodata_size, data_size;
     const uint8_t *plan;        /**< lpn_plan32; NULL: a core that needs one runs the program in 64-bit registers */
+    lpn_func *func;             /**< in the order of their entries; func[0] is the main function */
     uint16_t stack;             /**< bytes of stack it may use: 8 to LPN_STACK_SIZE, a multiple of 8 */
     bool clean32;               /**< runs in 32-bit registers, on cores with 32-bit addresses */
     /** Loads and stores are not checked: lpn_container_certify accepted the image's certificate, or who runs it has proven it himself. */
     bool certified;
-    uint32_t funcs;             /**< entries used in `func`; func[0] is the main function */
-    struct {
-        uint16_t entry;         /**< slot of the first instruction: local functions lie in the first 512 KiB */
-        uint16_t frame;         /**< bytes of stack below r10, a multiple of 8 */
-    } func[LPN_MAX_FUNCS];
+    uint8_t funcs;              /**< entries of `func` */
 } lpn_program;
 
 /**
  * Check `text` and prepare it to run: known opcodes, reserved fields zero, registers in range, r10 not written,
  * lddw complete, jumps and local calls to an instruction, no way off the end, helpers known.
  *
+ * `func`: room for LPN_MAX_FUNCS; program->func of them are used, and stay the program's.
  * `rodata` and `data` stay NULL and 0; set them before the first run when the program has any. `stack` is all there is,
  * `clean32` and `certified` are false.
  * Returns LPN_OK, else what is wrong, at slot `*pc`.
  */
-int lpn_load(lpn_program *program, const uint8_t *text, size_t size, uint32_t *pc);
+int lpn_load(lpn_program *program, lpn_func *func, const uint8_t *text, size_t size, uint32_t *pc);
 
 /* --------------------------------------------------------------------------------------- vm32_plan.c */
 
@@ -384,9 +400,9 @@ typedef struct {
 typedef struct lpn_native lpn_native;
 typedef uint32_t lpn_native_code(void *ctx, lpn_native *native);
 
-/** A container ready to run: interpreted, or `native` if it is set. */
+/** A container ready to run: interpreted, or `native` if it is set. What its image says is read there. */
 typedef struct {
-    lpn_image image;
+    const uint8_t *image;       /**< its bytes, checked */
     lpn_program program;
     lpn_native_code *native;
     uint8_t refusal;            /**< enum lpn_refusal: why its certificate was refused */
@@ -407,11 +423,15 @@ enum lpn_policy {
 int lpn_container_certify(lpn_container *container, enum lpn_policy policy, void *work, size_t size, uint32_t *pc);
 
 /**
- * Parse and load an image. `data` receives the initial data section (image.data_size bytes of `data_size`) and
- * stays the container's; the image's bytes stay in use too. On a fault in the code `*pc` says where.
+ * Check and load an image (`summed`: lpn_image_check). `memory`, 8-aligned and of `*room` bytes, receives the initial data section and 4 bytes for each function
+ * of the program; `*room` becomes how many bytes that takes, which stay the container's. They are not enough: LPN_E_MEMORY. The image's
+ * bytes stay in use too. On a fault in the code `*pc` says where.
  */
-int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t size, uint8_t *data,
-                       size_t data_size, uint32_t *pc);
+int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t size, bool summed, uint8_t *memory, size_t *room,
+                       uint32_t *pc);
+
+/** Bytes of memory that are enough for the data section and functions of a parsed image. */
+size_t lpn_container_room(const lpn_image *image);
 
 /** Bytes of memory that a container's plan needs (vm32_plan.c): 0 where this core runs it without. */
 size_t lpn_container_plan_size(const lpn_container *container);

@@ -81,13 +81,13 @@ void lpn_native_begin(lpn_native_frame *frame, const lpn_env *env, const lpn_vie
 int lpn_container_translate(lpn_container *container, uint16_t *code, uint32_t size, uint16_t *map, uint32_t *used)
 {
     lpn_program *program = &container->program;
-    const lpn_image *image = &container->image;
     if (!program->certified) {
         *used = 0;
         return LPN_E_UNCERTIFIED;
     }
-    if (program->func[0].frame < image->stack_used) {
-        program->func[0].frame = image->stack_used;     /* what was proved, where the loader saw less */
+    const uint16_t stack = lpn_get16(container->image + LPN_IMAGE_STACK);
+    if (program->func[0].frame < stack) {
+        program->func[0].frame = stack;     /* what was proved, where the loader saw less */
     }
     lpn_thumb2 job = { program, program->clean32, (uint32_t)lpn_address(program->rodata),
                        (uint32_t)lpn_address(program->data), code, size, map };

@@ -25,7 +25,12 @@ static bool reached(uint32_t now, uint32_t at)
 
 static bool is_timing(const lpn_hook *hook)
 {
-    return hook->chain[0]->image.kind == LPN_TIMING;
+    return hook->chain[0]->image[LPN_IMAGE_KIND] == LPN_TIMING;
+}
+
+static uint32_t state_hash(const lpn_hook *hook)
+{
+    return lpn_get32(hook->chain[0]->image + LPN_IMAGE_STATE_HASH);
 }
 
 static bool is_periodic(const lpn_hook *hook)
@@ -482,7 +487,7 @@ int lpn_node_check(const lpn_node *node, const lpn_set *set, uint32_t *hook)
         if (error != LPN_OK) {
             return error;
         }
-        if (h->chain[0]->image.state_hash != set->hook[0].chain[0]->image.state_hash) {
+        if (state_hash(h) != state_hash(&set->hook[0])) {
             return LPN_E_HASH;
         }
     }
@@ -502,10 +507,12 @@ static bool same_bytes(const uint8_t *a, uint32_t a_size, const uint8_t *b, uint
 /* Do both wait for the same? Handlers of a timing block are told apart by their names. */
 static bool equal(const lpn_hook *a, const lpn_hook *b)
 {
-    const lpn_image *x = &a->chain[0]->image, *y = &b->chain[0]->image;
+    lpn_image x, y;
+    lpn_image_view(&x, a->chain[0]->image);
+    lpn_image_view(&y, b->chain[0]->image);
     if (a->event != b->event || a->context != b->context || a->selectors != b->selectors
         || a->period != b->period || a->offset != b->offset || is_timing(a) != is_timing(b)
-        || (is_timing(a) && !same_bytes(x->name, x->name_size, y->name, y->name_size))) {
+        || (is_timing(a) && !same_bytes(x.name, x.name_size, y.name, y.name_size))) {
         return false;
     }
     for (unsigned i = 0; i < a->selectors; i++) {

@@ -248,13 +248,14 @@ int lpn_node_host_container(lpn_node_host *host, const uint8_t *image, size_t si
         return error;
     }
     set->bytes[n] = malloc(size);
-    set->data[n] = calloc(1, parsed.data_size ? parsed.data_size : 1);
+    size_t room = lpn_container_room(&parsed);
+    set->data[n] = calloc(1, room);
     set->containers++;
     if (set->bytes[n] == NULL || set->data[n] == NULL) {
         return LPN_E_MEMORY;
     }
     memcpy(set->bytes[n], image, size);
-    error = lpn_container_init(&set->container[n], set->bytes[n], size, set->data[n], parsed.data_size, pc);
+    error = lpn_container_init(&set->container[n], set->bytes[n], size, false, set->data[n], &room, pc);
     if (error != LPN_OK) {
         return error;
     }

@@ -333,14 +333,13 @@ static int build_modules(builder *b)
     const uint8_t *at = b->pack->image, *code = b->pack->code;
     for (uint32_t i = 0; i < b->pack->modules; i++) {
         const uint32_t size = lpn_get32(at + IMAGE_LENGTH);
-        lpn_image image;
-        int error = lpn_image_parse(&image, at, size);
-        uint8_t *data = error == LPN_OK ? get(b, image.data_size) : NULL;
-        if (error == LPN_OK && data == NULL) {
-            return no_memory(b);
+        size_t room = b->size - b->used;
+        int error = lpn_container_init(&b->container[i], at, size, true, b->memory + b->used, &room, &b->fault->pc);
+        if (error == LPN_OK || error == LPN_E_MEMORY) {
+            b->used += (room + 7) & ~(size_t)7;
         }
-        if (error == LPN_OK) {
-            error = lpn_container_init(&b->container[i], at, size, data, image.data_size, &b->fault->pc);
+        if (error == LPN_E_MEMORY || b->used > b->size) {
+            return no_memory(b);
         }
         if (error == LPN_OK && b->wish->certify == NULL) {
             b->container[i].program.certified = true;
@@ -384,7 +383,7 @@ static int build_chain(builder *b, lpn_hook *hook, const uint8_t *numbers, uint3
         const lpn_container *one = &b->container[numbers[i]];
         if ((b->wish->without >> numbers[i] & 1) == 0) {
             chain[hook->containers++] = one;
-        } else if (one->image.kind != LPN_PROCESSOR) {
+        } else if (one->image[LPN_IMAGE_KIND] != LPN_PROCESSOR) {
             return LPN_E_CHAIN;
         }
     }
@@ -426,7 +425,7 @@ static int build_migrations(builder *b)
     for (uint32_t i = 0; i < b->pack->migrations; i++) {
         const uint8_t *head = take(&c, MIGRATION);
         const uint16_t size = lpn_get16(head + 4), rows = lpn_get16(head + 6);
-        if (head[8] >= b->pack->modules || b->container[head[8]].image.kind != LPN_MIGRATION) {
+        if (head[8] >= b->pack->modules || b->container[head[8]].image[LPN_IMAGE_KIND] != LPN_MIGRATION) {
             return fail(b->fault, "migration", i, LPN_E_CHAIN);
         }
         uint8_t *memory = get(b, size);

@@ -56,14 +56,15 @@ int lpn_state_migrate(lpn_chain *chain, const lpn_container *container, const lp
                       uint32_t *at)
 {
     *at = 0;
-    const lpn_image *image = &container->image;
-    if (image->kind != LPN_MIGRATION) {
+    lpn_image image;
+    lpn_image_view(&image, container->image);
+    if (image.kind != LPN_MIGRATION) {
         return LPN_E_CHAIN;
     }
-    if (image->record_hash != lpn_crc32(0, needs->rows, (size_t)ROW * needs->count)) {
+    if (image.record_hash != lpn_crc32(0, needs->rows, (size_t)ROW * needs->count)) {
         return LPN_E_HASH;
     }
-    if (image->record_size > needs->size || image->state_size > chain->state_size
+    if (image.record_size > needs->size || image.state_size > chain->state_size
         || ((lpn_address(needs->memory) | lpn_address(chain->state)) & 7) != 0) {
         return LPN_E_MEMORY;
     }

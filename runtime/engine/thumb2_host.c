@@ -8,7 +8,8 @@ int lpn_host_thumb2(const uint8_t *text, size_t size, bool clean32, uint32_t sta
                     uint16_t *code, uint32_t code_size, uint16_t *map, uint32_t *used)
 {
     lpn_program program;
-    int error = lpn_load(&program, text, size, used);
+    lpn_func func[LPN_MAX_FUNCS];
+    int error = lpn_load(&program, func, text, size, used);
     if (error != LPN_OK) {
         return error;
     }
@@ -22,9 +23,11 @@ int lpn_host_thumb2(const uint8_t *text, size_t size, bool clean32, uint32_t sta
 int lpn_host_thumb2_run(const uint8_t *text, size_t size, bool clean32, void *ctx, const uint8_t *rodata, uint8_t *data,
                         uint16_t *code, uint32_t code_size, uint16_t *map, lpn_host *host, uint32_t *r0)
 {
-    lpn_container container = { .image = { .flags = clean32 ? LPN_FLAG_CLEAN32 : 0 } };
+    static const uint8_t no_image[LPN_IMAGE_STACK + 2];
+    lpn_container container = { .image = no_image };
+    lpn_func func[LPN_MAX_FUNCS];
     uint32_t used;
-    int error = lpn_load(&container.program, text, size, &used);
+    int error = lpn_load(&container.program, func, text, size, &used);
     container.program.rodata = rodata;
     container.program.data = data;
     container.program.clean32 = clean32;

@@ -9,59 +9,54 @@
 enum { LPN_VM32_ONES(NAME) LPN_VM32_SEVERAL(NAME) OPS };
 #undef NAME
 
-/* By the upper half of an opcode. */
-static const uint8_t arithmetic[16] = {
-    OP_add_imm, OP_sub_imm, OP_mul_imm, OP_slow, OP_or_imm, OP_and_imm, OP_lsh_imm, OP_rsh_imm, OP_neg, OP_slow, OP_xor_imm, OP_mov_imm,
-    OP_arsh_imm, OP_swap, OP_slow, OP_slow };
-static const uint8_t jumps[16] = {
-    OP_ja, OP_jeq_imm, OP_jgt_imm, OP_jge_imm, OP_jset_imm, OP_jne_imm, OP_jsgt_imm, OP_jsge_imm, OP_slow, OP_leave, OP_jlt_imm, OP_jle_imm,
-    OP_jslt_imm, OP_jsle_imm, OP_slow, OP_slow };
+/* The handler by opcode, where nothing else matters. */
+#define WITH(op, name) ((op) & 8 ? OP_##name##_reg : OP_##name##_imm)
+#define SIZED(op, name) (((op) >> 3 & 3) == 0 ? OP_##name##4 : ((op) >> 3 & 3) == 1 ? OP_##name##2 : ((op) >> 3 & 3) == 2 ? OP_##name##1 : OP_##name##8)
+#define ALU(op) \
+    ((op) >> 4 == 0 ? WITH(op, add) : (op) >> 4 == 1 ? WITH(op, sub) : (op) >> 4 == 2 ? WITH(op, mul) : (op) >> 4 == 4 ? WITH(op, or) \
+     : (op) >> 4 == 5 ? WITH(op, and) : (op) >> 4 == 6 ? WITH(op, lsh) : (op) >> 4 == 7 ? WITH(op, rsh) : (op) >> 4 == 8 ? OP_neg \
+     : (op) >> 4 == 10 ? WITH(op, xor) : (op) >> 4 == 11 ? WITH(op, mov) : (op) >> 4 == 12 ? WITH(op, arsh) \
+     : (op) >> 4 == 13 ? ((op) == 0xd4 ? OP_to_le : OP_swap) : OP_slow)
+#define JUMP(op) \
+    ((op) == 0x05 ? OP_ja : (op) == 0x95 ? OP_leave \
+     : (op) >> 4 == 1 ? WITH(op, jeq) : (op) >> 4 == 2 ? WITH(op, jgt) : (op) >> 4 == 3 ? WITH(op, jge) : (op) >> 4 == 4 ? WITH(op, jset) \
+     : (op) >> 4 == 5 ? WITH(op, jne) : (op) >> 4 == 6 ? WITH(op, jsgt) : (op) >> 4 == 7 ? WITH(op, jsge) : (op) >> 4 == 10 ? WITH(op, jlt) \
+     : (op) >> 4 == 11 ? WITH(op, jle) : (op) >> 4 == 12 ? WITH(op, jslt) : (op) >> 4 == 13 ? WITH(op, jsle) : OP_slow)
+#define HANDLER(op) \
+    (((op) & 3) == 3 && ((op) & 7) != 3 ? ALU(op) : ((op) & 7) == 4 ? ALU(op) : ((op) & 7) == 5 || ((op) & 7) == 6 ? JUMP(op) \
+     : (op) == 0x18 ? OP_lddw : (op) == 0x89 ? OP_load2s : (op) == 0x91 ? OP_load1s : ((op) & 0xe0) != 0x60 ? OP_slow \
+     : ((op) & 7) == 1 ? SIZED(op, load) : ((op) & 7) == 2 ? SIZED(op, put) : ((op) & 7) == 3 ? SIZED(op, store) : OP_slow)
+#define HANDLERS4(op) HANDLER(op), HANDLER((op) + 1), HANDLER((op) + 2), HANDLER((op) + 3)
+#define HANDLERS16(op) HANDLERS4(op), HANDLERS4((op) + 4), HANDLERS4((op) + 8), HANDLERS4((op) + 12)
+#define HANDLERS64(op) HANDLERS16(op), HANDLERS16((op) + 16), HANDLERS16((op) + 32), HANDLERS16((op) + 48)
+static const uint8_t handlers[256] = { HANDLERS64(0), HANDLERS64(64), HANDLERS64(128), HANDLERS64(192) };
 
 /* The handler of one instruction. */
 static unsigned handler_of(const uint8_t *p, bool trusted)
 {
-    const unsigned op = p[0], class = op & 7, size = op >> 3 & 3, with_register = op >> 3 & 1, more = trusted ? OP_trusted_load4 - OP_load4 : 0;
-    switch (class) {
-    case 0:
-        return op == 0x18 && p[1] >> 4 == 0 ? OP_lddw : OP_slow;
-    case 1:
-        return (op & 0xe0) == 0x60 ? OP_load4 + size + more : op == 0x89 ? OP_load2s + more : op == 0x91 ? OP_load1s + more : OP_slow;
-    case 2:
-        return OP_put4 + size + more;
-    case 3:
-        return (op & 0xe0) == 0x60 ? OP_store4 + size + more : OP_slow;
-    case 5: case 6: {
-        const unsigned jump = jumps[op >> 4];
-        if (jump == OP_slow || op == 0x06) {
-            return OP_slow;
-        }
-        if (jump == OP_ja || jump == OP_leave) {
-            return jump;
-        }
-        if (lpn_get32(p + 4) == 0 && with_register == 0 && (jump == OP_jeq_imm || jump == OP_jne_imm)) {
-            return jump == OP_jeq_imm ? OP_jeq_zero : OP_jne_zero;
-        }
-        return jump + with_register;
+    const uint32_t w = lpn_get32(p);
+    const unsigned handler = handlers[w & 0xff];
+    if (handler >= OP_load4) {
+        return trusted ? handler + (OP_trusted_load4 - OP_load4) : handler;
     }
-    default: {
-        const unsigned what = arithmetic[op >> 4];
-        if (what == OP_slow || what == OP_neg) {
-            return what;
-        }
-        if (what == OP_swap) {
-            return op == 0xd4 ? OP_to_le : OP_swap;
-        }
-        return lpn_get16(p + 2) != 0 ? OP_slow : what + with_register;      /* a move with an offset extends the sign */
+    if (handler <= OP_arsh_reg) {
+        return w >> 16 != 0 ? OP_slow : handler;        /* a move with an offset extends the sign */
     }
+    if (handler == OP_jeq_imm || handler == OP_jne_imm) {
+        return lpn_get32(p + 4) != 0 ? handler : handler == OP_jeq_imm ? OP_jeq_zero : OP_jne_zero;
     }
+    return handler == OP_lddw && (w & 0xf000) != 0 ? OP_slow : handler;
 }
 
-/* The handler of what begins at p, whose slot and the next two are a, b, c; `left`: slots from here on. */
-static unsigned several(const uint8_t *p, const uint8_t *plan, uint32_t left)
+/* The handler of what begins at p, where a, b, c are those of single instructions: of this slot and the next two. Behind the end
+ * they are slow,. */
+static unsigned several(const uint8_t *p, unsigned a, unsigned b, unsigned c)
 {
-    const unsigned a = plan[0], b = plan[1], c = left > 2 ? plan[2] : OP_slow;
+    if (b == OP_slow) {
+        return a;
+    }
     const unsigned dst = p[1] & 15, src = p[1] >> 4, dst2 = p[9] & 15, src2 = p[9] >> 4;
-    const bool same = dst == dst2, all = same && left > 2 && (p[17] & 15) == dst;
+    const bool same = dst == dst2, all = same && c != OP_slow && (p[17] & 15) == dst;
     switch (a) {
     case OP_mov_reg:
         if (b == OP_jeq_imm || b == OP_jeq_zero) {
@@ -110,7 +105,7 @@ static unsigned several(const uint8_t *p, const uint8_t *plan, uint32_t left)
         return b == OP_jne_imm || b == OP_jne_zero ? OP_jeq_jne : a;
     case OP_trusted_load2:
         if (b == OP_add_reg && src2 == dst && dst2 != dst) {
-            return left > 2 && c == OP_add_imm && lpn_get16(p + 2) == 0 && (p[17] & 15) == src && src != dst && src != dst2 ? OP_load2_add_step : OP_load2_add;
+            return c == OP_add_imm && lpn_get16(p + 2) == 0 && (p[17] & 15) == src && src != dst && src != dst2 ? OP_load2_add_step : OP_load2_add;
         }
         return b == OP_swap && same && lpn_get32(p + 12) == 16 ? OP_load2_swap : a;
     case OP_trusted_load4:
@@ -123,13 +118,13 @@ static unsigned several(const uint8_t *p, const uint8_t *plan, uint32_t left)
 
 void lpn_plan32(const lpn_program *program, uint8_t *plan, bool fuse)
 {
-    const uint8_t *p = program->text;
-    const uint32_t count = program->count;
-    for (uint32_t pc = 0; pc < count; pc++, p += 8) {
-        plan[pc] = (uint8_t)handler_of(p, program->certified);
-    }
-    p = program->text;
-    for (uint32_t pc = 0; fuse && pc + 1 < count; pc++, p += 8) {
-        plan[pc] = (uint8_t)several(p, plan + pc, count - pc);
+    const uint8_t *p = program->text + 8 * (size_t)program->count;
+    unsigned b = OP_slow, c = OP_slow;
+    for (uint32_t pc = program->count; pc-- > 0;) {
+        p -= 8;
+        const unsigned a = handler_of(p, program->certified);
+        plan[pc] = (uint8_t)(fuse ? several(p, a, b, c) : a);
+        c = b;
+        b = a;
     }
 }

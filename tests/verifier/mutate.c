@@ -177,7 +177,8 @@ int main(int argc, char **argv)
         uint8_t *cert = malloc(cert_size);
         memcpy(cert, room, cert_size);
         lpn_program program_of;
-        if (lpn_load(&program_of, text, text_size, &pc) == LPN_OK) {
+        lpn_func func[LPN_MAX_FUNCS];
+        if (lpn_load(&program_of, func, text, text_size, &pc) == LPN_OK) {
             loaded++;
             const lpn_image image = { .text = text, .text_size = text_size, .certificate = cert, .certificate_size = cert_size,
                                       .rodata_size = p->sizes[0], .data_size = p->sizes[1], .record_size = (uint16_t)p->sizes[2],

@@ -115,8 +115,9 @@ static int _list(void)
         _print_event(hook);
         printf(" %s", _contexts[hook->context]);
         for (unsigned c = 0; c < hook->containers; c++) {
-            const lpn_image *image = &hook->chain[c]->image;
-            printf("%s%.*s", c ? " -> " : " : ", (int)image->name_size, (const char *)image->name);
+            lpn_image image;
+            lpn_image_view(&image, hook->chain[c]->image);
+            printf("%s%.*s", c ? " -> " : " : ", (int)image.name_size, (const char *)image.name);
         }
         puts("");
     }
