@@ -17,6 +17,7 @@ from .compact import pack, read_image
 from .helpers import FIRST_OWN, HELPERS, LAST_OWN, Helper, own_row
 from .image import Flag, Image, ImageError, Kind
 from .kept import KeptTable, Migration, read_migration, read_table
+from .target import MAX_PACKET
 
 FORMAT = 1
 MAX_BUNDLE = 8 << 20
@@ -201,6 +202,12 @@ class Bundle:
     def contexts(self, module: str) -> tuple[str, ...]:
         """Where the hooks run that a module belongs to, each once."""
         return tuple(dict.fromkeys(hook.context for hook in self.hooks if module in hook.chain))
+
+    def longest(self, hook: Hook) -> int:
+        """Octets of a packet that the hook's chain meets, at most."""
+        if hook.event == BUFFER_COMPLETE:
+            return self.buffers[hook.selector[0]].size
+        return EVENTS[hook.event].longest or MAX_PACKET
 
     def to_bytes(self, compact: bool = False) -> bytes:
         """The bundle as CBOR, with its images in the compact form or not; BundleError when it could not be read back."""

@@ -14,14 +14,12 @@ from dataclasses import dataclass, field
 
 from lpn.lang import ast
 from lpn.lang.reference import Reference
-from lpn.runtime.engines import MAX_PACKET
-
 from .build import Compiled
 from .bundle import Hook
 from .generate import RandomChoose
 from .generate_packets import Packets
 from .slowest_subject import Compared, Input, Subject, subjects
-from .target import MAX_PACKET as LONGEST
+from .target import MAX_PACKET
 
 __all__ = ["Input", "Slowest", "Subject", "beginnings", "changed", "hook_name", "search", "solved", "subjects"]
 
@@ -58,17 +56,18 @@ class Slowest:
 def beginnings(compiled: Compiled, hook: Hook, frames: Iterable[bytes], rng: random.Random) -> list[Input]:
     """Frames given, packets drawn along the parser, the same ones long."""
     program = compiled.program
-    out = [Input(frame[:MAX_PACKET]) for frame in frames]
+    longest = compiled.bundle.longest(hook)
+    out = [Input(frame[:longest]) for frame in frames]
     if any(isinstance(module, ast.Parser) for each in program.hooks for module in each.chain if each.event == hook.event):
         source = Packets(program, Reference(program, {}).state(None))
-        out += [Input(source.packet(RandomChoose(rng.getrandbits(32)))[:MAX_PACKET]) for _ in range(DRAWN)]
+        out += [Input(source.packet(RandomChoose(rng.getrandbits(32)))[:longest]) for _ in range(DRAWN)]
         rng.shuffle(out)
-        out += [Input(each.frame + bytes([rng.choice((0, 1, 0xFF))]) * (LONGEST - len(each.frame))) for each in out[:DRAWN]]
+        out += [Input(each.frame + bytes([rng.choice((0, 1, 0xFF))]) * (longest - len(each.frame))) for each in out[:DRAWN]]
     return out or [Input()]
 
 
-def changed(given: Input, others: list[Input], rng: random.Random, events: int) -> Input:
-    """A neighbour."""
+def changed(given: Input, others: list[Input], rng: random.Random, events: int, longest: int = MAX_PACKET) -> Input:
+    """A neighbour, whose packet has at most `longest` octets."""
     frame, meta, state = bytearray(given.frame), dict(given.meta), bytearray(given.state)
     answers = given.answers
     for _ in range(rng.choice((1, 1, 2, 4))):
@@ -80,8 +79,8 @@ def changed(given: Input, others: list[Input], rng: random.Random, events: int) 
             del frame[at:at + rng.choice((1, 2, 8))]
         elif way == 5:
             frame[at:at] = rng.randbytes(rng.choice((1, 2, 8)))
-        elif way == 6 and len(frame) < LONGEST:
-            frame += rng.choice((bytes(8), b"\xff" * 64, rng.randbytes(rng.randrange(1, 64)), bytes([rng.randrange(256)]) * (LONGEST - len(frame))))
+        elif way == 6 and len(frame) < longest:
+            frame += rng.choice((bytes(8), b"\xff" * 64, rng.randbytes(rng.randrange(1, 64)), bytes([rng.randrange(256)]) * (longest - len(frame))))
         elif way == 7 and others:
             other = rng.choice(others).frame
             frame[at:] = other[min(at, len(other)):]
@@ -97,7 +96,7 @@ def changed(given: Input, others: list[Input], rng: random.Random, events: int) 
                 meta["event"] = rng.randrange(events)
         elif way == 11 and len(frame) > 30:
             del frame[-rng.choice((1, 2, 16)):]
-    return Input(bytes(frame[:LONGEST]), meta, bytes(state), answers)
+    return Input(bytes(frame[:longest]), meta, bytes(state), answers)
 
 
 def solved(given: Input, compared: Compared) -> Iterator[Input]:
@@ -184,7 +183,7 @@ class Search:
                 made += solved(given, compared)
         for each in made[:SOLVED]:
             if self.going():
-                each.frame = each.frame[:LONGEST]
+                each.frame = each.frame[:self.subject.longest]
                 self.attempt(each)
 
     def run(self, start: list[Input]) -> Slowest:
@@ -205,7 +204,7 @@ class Search:
                 self.solve(self.new.pop(0 if way == "S" else latest if way == "N" else self.rng.randrange(len(self.new)))[2])
             for _ in range(CHANGES):
                 if self.going():
-                    self.attempt(changed(self.rng.choice(self.slow)[2], [each[2] for each in self.slow], self.rng, self.events))
+                    self.attempt(changed(self.rng.choice(self.slow)[2], [each[2] for each in self.slow], self.rng, self.events, self.subject.longest))
         return self.found
 
 

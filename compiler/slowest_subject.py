@@ -1,5 +1,5 @@
-"""One hook of a compiled program on the emulated core, translated: what a run takes, which ways it goes, what it compares, which keys
-it looks up."""
+"""One hook of a compiled program on the emulated core, translated or interpreted: what a run takes, which ways it goes, what it compares
+(where it is translated), which keys it looks up."""
 from __future__ import annotations
 
 import random
@@ -14,7 +14,7 @@ from lpn.runtime.engines import DEFAULT_FUEL, EngineError
 from .build import Compiled
 from .bundle import Entry, Table
 from .commands.deadlines import HookTime, Times, times
-from .commands.judge import analysed, of_compiled, sealed
+from .commands.judge import seal
 from .helpers import BY_NAME
 
 COMPARES = ("cmp", "cmn", "tst", "cbz", "cbnz")
@@ -108,13 +108,14 @@ def near_misses(table: Table, key: bytes) -> list[Entry]:
 class Subject:
     """Raises EngineError, EngineUnavailable."""
 
-    def __init__(self, compiled: Compiled, timed: HookTime, rng: random.Random, known: Times | None = None) -> None:
+    def __init__(self, compiled: Compiled, timed: HookTime, rng: random.Random, known: Times | None = None, way: str = "thumb2") -> None:
         from lpn.runtime.m3.core import Core, check_available
-        from lpn.runtime.m3.engine import Thumb2Program
+        from lpn.runtime.m3.engine import M3Program, Thumb2Program
         from lpn.runtime.m3.host import WINDOW
         check_available()
         assert timed.cost is not None
         self.compiled, self.hook, self.bound = compiled, timed.hook, timed.cost.most
+        self.longest = compiled.bundle.longest(timed.hook)      #: octets of a packet, at most
         self.ways: set[tuple[int, int]] = set()         #: pairs of blocks that the last run executed one after the other
         subject = self
 
@@ -123,7 +124,7 @@ class Subject:
                 subject.ways.update(self._entries)
                 return super().count()
         self.core = Watched(window=WINDOW)
-        self.program = Thumb2Program(compiled.bundle, DEFAULT_FUEL, core=self.core, hook=timed.hook)
+        self.program = {"thumb2": Thumb2Program, "m3": M3Program}[way](compiled.bundle, DEFAULT_FUEL, core=self.core, hook=timed.hook)
         self.initial = compiled.initial_state(None)
         self.keys: dict[int, bytes] = {}                #: table -> the key looked up last
         self.tables = {table.index: table for table in compiled.bundle.tables if not table.entries}
@@ -217,12 +218,9 @@ def _register(text: str) -> int | None:
     return int(found[1]) if found else NUMBERS.get(text)
 
 
-def subjects(compiled: Compiled, rng: random.Random) -> Iterator[Subject]:
+def subjects(compiled: Compiled, rng: random.Random, way: str = "thumb2") -> Iterator[Subject]:
     """A subject for each hook whose time is known."""
-    sealed(compiled)
-    units = of_compiled(compiled)
-    known = times(units, analysed(units))
+    known = times(*seal(compiled), way)
     for timed in known.hooks:
         if timed.cost is not None:
-            yield Subject(compiled, timed, rng, known)
-
+            yield Subject(compiled, timed, rng, known, way)

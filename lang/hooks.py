@@ -23,6 +23,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
 }
 
 RX_DONE, BUFFER_COMPLETE = "radio.rx_done", "buffer.complete"
+LONGEST_FRAME = 127                             # IEEE 802.15.4, aMaxPhyPacketSize
 MODULES = (ast.Parser, ast.Processor, ast.Deparser)
 
 
@@ -30,7 +31,7 @@ MODULES = (ast.Parser, ast.Processor, ast.Deparser)
 class Event:
     """`selectors`: what numbers a hook may name to take only some occurrences; each of them, or none, or the first ones.
     `bound`: a protocol names it before a chain; what it does not name comes from a timing block or a buffer.
-    `packet`: there are bytes to parse, else the packet is empty. `handled`: a timing block has handlers for it, which may
+    `packet`: there are bytes to parse, else the packet is empty; `longest`: octets, where the event says how many. `handled`: a timing block has handlers for it, which may
     name `gives`: "frame", with the members that are known, or "result"."""
 
     context: str
@@ -40,11 +41,13 @@ class Event:
     handled: bool = False
     gives: str = ""
     members: tuple[str, ...] = ()
+    longest: int | None = None
 
 
 EVENTS: dict[str, Event] = {
     "radio.rx_start": Event("isr", handled=True, gives="frame", members=("time",)),
-    "radio.rx_done": Event("radio", packet=True, handled=True, gives="frame", members=("time", "rssi", "lqi", "length")),
+    "radio.rx_done": Event("radio", packet=True, handled=True, gives="frame", members=("time", "rssi", "lqi", "length"),
+                           longest=LONGEST_FRAME),
     "radio.tx_start": Event("isr", handled=True),
     "radio.tx_done": Event("radio", ("result",), handled=True, gives="result"),
     "radio.ack_timeout": Event("radio", handled=True),

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,11 @@ from cli import lpnc
 from hypothesis import given, settings, strategies as st
 
 from lpn.compiler.commands.deadlines import times
-from lpn.compiler.commands.judge import analysed, of_compiled, sealed
+from lpn.compiler.commands.judge import seal
 from lpn.compiler.build import compile_program
+from lpn.compiler.bundle import Buffer
 from lpn.lang.check import check
+from lpn.lang.hooks import LONGEST_FRAME
 from lpn.lang.loader import load
 from lpn.runtime import capture
 from lpn.runtime.engines import EngineUnavailable, get_engine
@@ -33,21 +37,25 @@ def needs_the_core():
         pytest.skip(str(e))
 
 
-class Bounded:
-    """A program on the core, each run compared with its bound."""
+@cache
+def proved(path: Path, fuse: bool):
+    compiled = compile_program(check(load(path)), "lpn", fuse, 2)
+    return compiled, *seal(compiled)
 
-    def __init__(self, path: Path, fuse: bool) -> None:
-        compiled = compile_program(check(load(path)), "lpn", fuse, 2)
-        sealed(compiled)
-        units = of_compiled(compiled)
-        self.times = times(units, analysed(units))
+
+class Bounded:
+    """A program on the core, each run compared with its bound. `way`: translated or interpreted."""
+
+    def __init__(self, path: Path, fuse: bool, way: str = "thumb2") -> None:
+        compiled, units, found = proved(path, fuse)
+        self.times = times(units, found, way)
         assert not self.times.unknown
         self.cost = next(each.cost for each in self.times.hooks if each.hook.event == "radio.rx_done")
-        self.program = get_engine("thumb2").load(compiled.bundle)
+        self.program = get_engine(way).load(compiled.bundle)
         self.worst = 0
 
     def run(self, frame: bytes) -> None:
-        result = self.program.run(frame)
+        result = self.program.run(frame[:LONGEST_FRAME])
         assert result.fault is None
         assert self.cost.fewest <= result.cycles
         assert result.flash_cycles <= self.cost.most
@@ -68,18 +76,40 @@ def udp():
         get_engine("thumb2")
     except EngineUnavailable as e:
         pytest.skip(str(e))
-    return Bounded(ROOT / "examples/udp/udp.lpn", False)
+    return [Bounded(ROOT / "examples/udp/udp.lpn", False), Bounded(ROOT / "examples/duty_cycle/duty_cycle.lpn", False, "m3")]
 
 
 @given(st.data())
 @settings(max_examples=60)
 def test_no_packet_takes_longer_than_the_bound(udp, data):
-    """Recorded frames with octets changed, cut and lengthened: `target` would push them towards the bound."""
+    """Recorded frames with octets changed, cut and lengthened, translated and interpreted, certified as they are."""
     frame = bytearray(data.draw(st.sampled_from(FRAMES)))
     for at, value in data.draw(st.lists(st.tuples(st.integers(0, 127), st.integers(0, 255)), max_size=4)):
         if at < len(frame):
             frame[at] = value
-    udp.run(bytes(frame[:data.draw(st.integers(0, len(frame)))]) + data.draw(st.sampled_from([b"", bytes(64), b"\xff" * 1900])))
+    given_frame = bytes(frame[:data.draw(st.integers(0, len(frame)))]) + data.draw(st.sampled_from([b"", bytes(64), b"\xff" * 127]))
+    for each in udp:
+        each.run(given_frame)
+
+
+def test_the_interpreter_s_bound_is_that_of_its_certified_containers():
+    """Their accesses are not checked: the bound without certificates is above."""
+    _, units, found = proved(ROOT / "examples/udp/udp.lpn", False)
+    certified = times(units, found, "m3").hooks[0].cost.most
+    assert all(unit.certificate for unit in units.items)
+    bare = [(replace(unit, certificate=b""), report, analysis) for unit, report, analysis in found]
+    assert certified < times(units, bare, "m3").hooks[0].cost.most
+
+
+def test_a_radio_s_frames_have_at_most_127_octets():
+    """What depends on the packet's length takes as long as the event's longest packet: a frame, a buffer's entry, or any packet."""
+    _, units, found = proved(ROOT / "examples/udp/udp.lpn", False)
+    most = []
+    for event, selector, size in ("radio.rx_done", (), 0), ("buffer.complete", (0,), 500), ("buffer.complete", (0,), 1280), ("net.rx", (), 0):
+        hooks = [replace(units.bundle.hooks[0], event=event, selector=selector)]
+        bundle = replace(units.bundle, hooks=hooks, buffers=[Buffer("b", size, 1, (16,))])
+        most.append(times(replace(units, bundle=bundle), found).hooks[0].cost.most)
+    assert most == sorted(set(most)) and most[-1] > 2 * most[0]
 
 
 PROGRAM = """

@@ -3,12 +3,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lpn.verifier.cost import Cost, CostError, Costs, TableSize, load
+from lpn.verifier.cost import RECORD, Cost, CostError, Costs, TableSize, load
 from lpn.verifier.rules import RULES
+from lpn.verifier.shorter import shorter
 from lpn.verifier.verify import Analysis, Report
 from lpn.verifier.wcet import Step, Time, time_of
 
 from ..bundle import Buffer, Bundle, Hook, Table
+from ..target import MAX_PACKET
 from .judge import Unit, Units
 
 DEADLINE = 36
@@ -79,8 +81,8 @@ class Times:
 
 def costs_of(unit: Unit, report: Report, way: str) -> Costs:
     """Raises CostError."""
-    if way == "m3":
-        return load("m3_interpreter" if report.clean32 else "m3_wide")
+    if way == "m3":                             # who is certified is 32-bit clean, and its accesses are not checked
+        return load("m3_certified" if unit.certificate else "m3_interpreter" if report.clean32 else "m3_wide")
     try:
         from lpn.runtime.m3.code_costs import CodeCosts
     except ImportError as e:
@@ -98,31 +100,41 @@ def buffer_size(buffer: Buffer) -> TableSize:
 
 
 def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], way: str = "thumb2") -> Times:
-    """Fills in the reports' `wcet_cycles`, and adds up chains."""
+    """Fills in the reports' `wcet_cycles`, and adds up chains. Of a module that several hooks run, the longest packet counts."""
     tables = {table.index: table_size(table) for table in units.bundle.tables} if units.bundle else {}
     buffers = {i: buffer_size(buffer) for i, buffer in enumerate(units.bundle.buffers)} if units.bundle else {}
-    found: dict[str, Time] = {}
+    found: dict[tuple[str, int], Time] = {}
+    modules: dict[str, Time] = {}
     unknown: dict[str, str] = {}
     for unit, report, analysis in judgements:
         if analysis is None or unit.profile != "lpn":
             continue
         helpers = {helper.number: (helper.name, helper.cost_cycles) for helper in unit.helpers}
+        lengths = {units.bundle.longest(hook) for hook in units.bundle.hooks if unit.name in hook.chain} if units.bundle else set()
         try:
-            found[unit.name] = time_of(analysis, costs_of(unit, report, way), helpers, tables, unit.lines, buffers)
-            report.wcet_cycles = found[unit.name].worst
+            costs = costs_of(unit, report, way)
+            for longest in sorted(lengths or {MAX_PACKET}):
+                shortened = analysis if longest >= MAX_PACKET else shorter(analysis, longest)
+                found[unit.name, longest] = modules[unit.name] = time_of(shortened, costs, helpers, tables, unit.lines, buffers)
+            report.wcet_cycles = modules[unit.name].worst
         except CostError as e:
             unknown[unit.name] = str(e)
-    return Times(found, unknown, hook_times(units.bundle, found) if units.bundle else [], load(ENGINE).mhz)
+    return Times(modules, unknown, hook_times(units.bundle, found, way) if units.bundle else [], load(ENGINE).mhz)
 
 
-def hook_times(bundle: Bundle, found: dict[str, Time]) -> list[HookTime]:
+def hook_times(bundle: Bundle, found: dict[tuple[str, int], Time], way: str) -> list[HookTime]:
+    """`found`: of a module, for packets of so many octets."""
     engine = load(ENGINE)
+    chain = engine.chain_of(bundle.record_size)
+    if way == "m3":                             # that of the interpreters is measured with a record of RECORD octets
+        chain += Cost(0, max(0, load("m3_interpreter").chain.most - engine.chain_of(RECORD).most))
     out = []
     for hook in bundle.hooks:
         cost: Cost | None = None
-        if all(name in found for name in hook.chain):
-            cost = engine.chain_of(bundle.record_size)
+        longest = bundle.longest(hook)
+        if all((name, longest) in found for name in hook.chain):
+            cost = chain
             for name in hook.chain:
-                cost += Cost(found[name].best, found[name].worst)
+                cost += Cost(found[name, longest].best, found[name, longest].worst)
         out.append(HookTime(hook, cost, engine.mhz))
     return out
