@@ -60,21 +60,26 @@ def pack(bundle: Bundle, *, state: bytes | None = None, entries: Mapping[str, It
     return _compact(whole, [image.to_bytes() for image in bundle.modules]) if small else whole
 
 
-def _translated(bundle: Bundle) -> tuple[Bundle, bytes]:
-    """Modules without bytecode, and their code, each behind its size. A node takes it only as a part of its firmware."""
+def translated(bundle: Bundle) -> list[bytes]:
+    """Thumb-2 code of each module, in whole words. BundleError for what a firmware cannot have as code."""
     if bundle.migrations:
         raise BundleError("bundle", "code is for a firmware, which replaces no other version: it has migrations")
-    images, pieces = [], []
+    pieces = []
     for image in bundle.modules:
         if image.rodata or image.data:
             raise BundleError(f"module {image.name}", "has constants or data in memory, whose addresses are not known before it runs")
         try:
-            made = translate(image.text, clean32=bool(image.flags & Flag.CLEAN32), stack=image.stack_used).code
+            pieces.append(_padded(translate(image.text, clean32=bool(image.flags & Flag.CLEAN32), stack=image.stack_used).code))
         except TranslateError as e:
             raise BundleError(f"module {image.name}", f"is not translated: {e}") from None
-        images.append(replace(image, text=EXIT, certificate=b"", flags=image.flags & ~Flag.CERTIFIED))
-        pieces.append(struct.pack("<I", len(_padded(made))) + _padded(made))
-    return replace(bundle, modules=tuple(images)), b"".join(pieces)
+    return pieces
+
+
+def _translated(bundle: Bundle) -> tuple[Bundle, bytes]:
+    """Modules without bytecode, and their code, each behind its size. A node takes it only as a part of its firmware."""
+    pieces = translated(bundle)
+    images = tuple(replace(image, text=EXIT, certificate=b"", flags=image.flags & ~Flag.CERTIFIED) for image in bundle.modules)
+    return replace(bundle, modules=images), b"".join(struct.pack("<I", len(code)) + code for code in pieces)
 
 
 def _compact(whole: bytes, images: Sequence[bytes]) -> bytes:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from lpn.lang import tables as control
+from lpn.runtime.linked import linked, needs
 from lpn.runtime.pack import pack
 
 from ..bundle import Bundle, BundleError
@@ -28,9 +29,10 @@ LINE = 96
 @click.option("--compact", is_flag=True, help="The compact form, about half the size: the node expands it.")
 @click.option("--trusted", is_flag=True, help="Leave certificates out: for a firmware that trusts the pack in it.")
 @click.option("--code", is_flag=True, help="Thumb-2 code in place of bytecode: for a firmware on ARMv7-M that trusts the pack in it.")
+@click.option("--linked", "as_c", is_flag=True, help="C source of the set as it is in memory, with Thumb-2 code: for a firmware that has this program alone.")
 @compile_options
 @json_option
-def command(file: str, out: str | None, tables: str | None, as_hex: int | None, compact: bool, trusted: bool, code: bool, fuse: bool, without: tuple[str, ...], level: int,
+def command(file: str, out: str | None, tables: str | None, as_hex: int | None, compact: bool, trusted: bool, code: bool, as_c: bool, fuse: bool, without: tuple[str, ...], level: int,
             as_json: bool) -> int:
     """Write a program in the form that nodes take.
 
@@ -45,6 +47,8 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
     """
     if code and compact:
         raise click.UsageError("--code and --compact exclude each other: code stays in flash, where nothing is expanded")
+    if as_c and (code or compact or as_hex is not None):
+        raise click.UsageError("--linked is C source with code in it: --code, --compact and --hex are for packs")
     given = read_input(file)
     if given.kind == "bundle":
         if tables or fuse or without:
@@ -71,17 +75,20 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
     if trusted:
         bundle = replace(bundle, modules=tuple(uncertified(image) for image in bundle.modules))
     try:
-        data = pack(bundle, state=state, entries=entries, small=compact, code=code)
+        data = linked(bundle, state=state, entries=entries).encode() if as_c else pack(bundle, state=state, entries=entries, small=compact, code=code)
     except BundleError as e:
         raise Failure(f"{shown(file)}: {e}", 1) from None
-    target = Path(out) if out is not None else Path(STDOUT if file == STDIN else Path(file).with_suffix(".lpnn" if as_hex is None else ".hex"))
+    target = Path(out) if out is not None else Path(STDOUT if file == STDIN else Path(file).with_suffix(".c" if as_c else ".lpnn" if as_hex is None else ".hex"))
     write_files({target: data if as_hex is None else shell_lines(data, as_hex)})
     if str(target) != STDOUT:
         facts = {"file": str(target), "bytes": len(data), "modules": len(bundle.modules), "hooks": len(bundle.hooks)}
+        left_out = needs(bundle).left_out if as_c else {}
         if as_json:
-            put_json(facts)
+            put_json(facts | ({"left_out": left_out} if as_c else {}))
         else:
             say(f"wrote {target}: {len(data):,} bytes, {count(len(bundle.modules), 'module')}, {count(len(bundle.hooks), 'hook')}")
+            if left_out:
+                say("the firmware may be compiled with " + " ".join(f"-D{option}=1" for option, may in left_out.items() if may))
     return 0
 
 

@@ -160,9 +160,12 @@ static void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const
     }
     run->fuel = chain->fuel;
     run->insns = 0;
+#if !LPN_CODE_ONLY
     run->regions = 0;
+#endif
 }
 
+#if !LPN_CODE_ONLY
 /* The memory that the context points to, for the interpreter: translated code never looks there. */
 static void map_memory(lpn_chain *chain)
 {
@@ -179,6 +182,7 @@ static void map_memory(lpn_chain *chain)
     *g++ = (lpn_region){ pkt, run->view.size + LPN_WINDOW, LPN_READ };     /* the packet again, and the window behind it */
     run->regions = (uint32_t)(g - run->region);
 }
+#endif
 
 /* The packet ends sooner, if the container said so (`payload.truncate`); the bytes behind stay readable. */
 static bool cut(lpn_chain *chain, uint32_t *size)
@@ -210,14 +214,15 @@ static void fault(lpn_result *result, int error)
 static int execute(lpn_chain *chain, const lpn_container *container, lpn_native_frame *frame)
 {
     lpn_run *run = &chain->run;
-    if (LPN_CODE_ONLY && container->native == NULL) {
-        return LPN_E_LEFT_OUT;
-    }
     if (container->native == NULL) {
+#if LPN_CODE_ONLY
+        return LPN_E_LEFT_OUT;
+#else
         if (run->regions == 0) {
             map_memory(chain);
         }
         return lpn_execute(run, &container->program, lpn_address(chain->ctx), 0);
+#endif
     }
     if (frame->view == NULL) {
         lpn_native_begin(frame, chain->env, &run->view);

@@ -29,12 +29,18 @@
 #define LPN_MAX_CHAIN 8         /**< containers in a chain */
 #define LPN_MAX_IMAGE (1u << 20)
 
-/* What a firmware may leave out, to be small. A pack with a container that needs it is refused. */
+/* What a firmware may leave out, to be small. A pack that needs it is refused. All files are compiled with the same. */
 #ifndef LPN_CLEAN32_ONLY
 #define LPN_CLEAN32_ONLY 0      /**< 1: no 64-bit registers; on cores with 32-bit addresses */
 #endif
 #ifndef LPN_CODE_ONLY
 #define LPN_CODE_ONLY 0         /**< 1: no interpreter, only translated code */
+#endif
+#ifndef LPN_NO_TABLES
+#define LPN_NO_TABLES 0         /**< 1: no match-action tables */
+#endif
+#ifndef LPN_NO_BUFFERS
+#define LPN_NO_BUFFERS 0        /**< 1: no buffers */
 #endif
 
 /** X(code, name): every error the engine reports. Names are part of the interface. */
@@ -95,7 +101,7 @@
     X(LPN_E_UNCERTIFIED, "no certificate, and this node asks for one") \
     X(LPN_E_CERTIFICATE, "certificate refused") \
     /* what a firmware leaves out */ \
-    X(LPN_E_LEFT_OUT, "this firmware leaves out the interpreter that it needs")
+    X(LPN_E_LEFT_OUT, "this firmware leaves out what it needs")
 
 #define LPN_ERROR_CODE(code, name) code,
 enum lpn_error { LPN_ERRORS(LPN_ERROR_CODE) LPN_ERROR_COUNT };
@@ -342,8 +348,10 @@ typedef struct {
  * taken, so put the busiest first. The regions before are the stack, the program's rodata and its data.
  */
 typedef struct {
+#if !LPN_CODE_ONLY              /* code looks at no region, and has the stack of the thread */
     lpn_region region[LPN_MAX_REGIONS];
     uint32_t regions;           /**< LPN_FIRST_REGION + how many the caller filled in */
+#endif
     const lpn_env *env;         /**< may be NULL: no tables, clock 0 */
     lpn_view view;              /**< zeros: no buffers */
     uint32_t fuel;              /**< instructions it may execute; what is left afterwards */
@@ -352,9 +360,10 @@ typedef struct {
     uint32_t pc;                /**< slot of the instruction that failed */
     uint64_t address;           /**< the address it failed at, for memory errors */
     uint64_t r0;
-    /* the engine's own */
+#if !LPN_CODE_ONLY              /* the engine's own */
     struct { uint64_t saved[4]; uint32_t back; uint32_t frame; } call[LPN_MAX_DEPTH - 1];
     uint64_t stack[LPN_STACK_SIZE / 8];
+#endif
 } lpn_run;
 
 /** Run a loaded program with r1 and r2 set, all other registers 0. Returns LPN_OK with `r0`, or an error. */

@@ -79,4 +79,11 @@ uint32_t lpn_pack_find(const lpn_pack *pack, const char *name, size_t size);
 int lpn_pack_build(const lpn_pack *pack, const lpn_pack_wish *wish, uint8_t *memory, size_t size, lpn_packed *packed,
                    lpn_pack_fault *fault);
 
+/**
+ * A set that is part of the firmware, made when it was built: C source that `lpnc pack --linked` writes defines both (runtime/linked.py).
+ * `lpn_linked_begin` gives state, tables, buffers and counters their first content: before each time that the set is put in place.
+ */
+extern lpn_packed lpn_linked;
+int lpn_linked_begin(void);
+
 #endif

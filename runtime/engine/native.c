@@ -46,6 +46,7 @@ static uint32_t run_atomic(lpn_native *native, uint32_t address, uint32_t code, 
     return (uint32_t)old;
 }
 
+#if !LPN_CLEAN32_ONLY
 /* Section 4.1: shift counts are masked; a division by zero gives 0, a modulo the dividend; the one signed overflow wraps. */
 static uint64_t mul(uint64_t a, uint64_t b) { return a * b; }
 static uint64_t lsh(uint64_t a, uint64_t b) { return a << (b & 63); }
@@ -63,12 +64,17 @@ static uint64_t smod(uint64_t a, uint64_t b)
 {
     return b == 0 ? a : b == UINT64_MAX ? 0 : (uint64_t)((int64_t)a % (int64_t)b);
 }
+#endif
 
 void lpn_native_begin(lpn_native_frame *frame, const lpn_env *env, const lpn_view *view)
 {
+#if LPN_CLEAN32_ONLY
+    uint64_t (*const *const wide)(uint64_t, uint64_t) = NULL;
+#else
     static uint64_t (*const wide[LPN_WIDE_OPS])(uint64_t, uint64_t) = {
         [LPN_WIDE_MUL] = mul, [LPN_WIDE_LSH] = lsh, [LPN_WIDE_RSH] = rsh, [LPN_WIDE_ARSH] = arsh,
         [LPN_WIDE_DIV] = div_, [LPN_WIDE_MOD] = mod, [LPN_WIDE_SDIV] = sdiv, [LPN_WIDE_SMOD] = smod };
+#endif
     frame->native.upper = NULL;
     frame->native.helper = call_helper;
     frame->native.atomic = run_atomic;

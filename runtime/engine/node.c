@@ -229,7 +229,7 @@ static void release(const lpn_node *node, uint8_t *packet)
  * keeps what is known of the packet. */
 static bool take_completed(lpn_buffers *buffers, lpn_event *event)
 {
-    if (buffers == NULL || !buffers->completed) {
+    if (LPN_NO_BUFFERS || buffers == NULL || !buffers->completed) {
         return false;
     }
     buffers->completed = false;

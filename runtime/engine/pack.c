@@ -442,6 +442,9 @@ static int build_migrations(builder *b)
 
 static int build_tables(builder *b)
 {
+    if (LPN_NO_TABLES) {
+        return b->pack->tables == 0 ? LPN_OK : fail(b->fault, "table", 0, LPN_E_LEFT_OUT);
+    }
     lpn_table *all = get(b, b->pack->tables * sizeof *all);
     if (all == NULL) {
         return no_memory(b);
@@ -497,6 +500,9 @@ static int build_externs(builder *b)
 
 static int build_buffers(builder *b)
 {
+    if (LPN_NO_BUFFERS) {
+        return b->pack->buffers == 0 ? LPN_OK : fail(b->fault, "buffer", 0, LPN_E_LEFT_OUT);
+    }
     lpn_buffer *all = get(b, b->pack->buffers * sizeof *all);
     if (all == NULL) {
         return no_memory(b);
@@ -554,6 +560,9 @@ static int build_memory(builder *b)
 /* What the interpreter goes by on this core, last of all: where there is no room a container runs without, slowly, if the firmware can. */
 static int build_plans(builder *b)
 {
+    if (LPN_CODE_ONLY) {
+        return LPN_OK;
+    }
     for (uint32_t i = 0; i < b->pack->modules; i++) {
         lpn_container *container = &b->container[i];
         const size_t size = container->native == NULL ? lpn_container_plan_size(container) : 0;

@@ -73,9 +73,10 @@ int lpn_state_migrate(lpn_chain *chain, const lpn_container *container, const lp
     if (error != LPN_OK) {
         return error;
     }
-    if (LPN_CODE_ONLY) {                /* migrations run once: they are interpreted */
-        return LPN_E_LEFT_OUT;
-    }
+#if LPN_CODE_ONLY               /* migrations run once: they are interpreted */
+    (void)container;
+    return LPN_E_LEFT_OUT;
+#else
     lpn_run *run = &chain->run;
     uint8_t *ctx = (uint8_t *)chain->ctx;
     lpn_zero(ctx, LPN_CTX_SIZE);
@@ -100,4 +101,5 @@ int lpn_state_migrate(lpn_chain *chain, const lpn_container *container, const lp
     error = lpn_execute(run, &container->program, lpn_address(ctx), 0);
     *at = run->pc;
     return error;
+#endif
 }

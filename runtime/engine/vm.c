@@ -22,6 +22,7 @@ void lpn_zero(uint8_t *to, size_t n)
     }
 }
 
+#if !LPN_CODE_ONLY
 /* No sum that could wrap is formed: below a region's start the difference is larger than any region. The caller's regions
  * come first, among them the packet. */
 const lpn_region *lpn_region_of(const lpn_run *run, uint64_t address, uint64_t size, uint32_t access)
@@ -137,11 +138,16 @@ void lpn_atomic(uint64_t *r, unsigned dst, unsigned src, int32_t op, uint8_t *p,
     }
 }
 
+#endif
+
 /* Helper `lookup`. */
 static int look_up(const lpn_env *env, const uint64_t *r, uint32_t *action)
 {
     if (env == NULL || r[0] >= env->table_count) {
         return LPN_E_HELPER_ARG;
+    }
+    if (LPN_NO_TABLES) {
+        return LPN_E_LEFT_OUT;
     }
     const lpn_table *t = &env->tables[r[0]];
     uint8_t *data = lpn_pointer(r[3]);
@@ -174,7 +180,7 @@ static uint32_t clock_of(const lpn_env *env)
 
 static int call_buffer(const lpn_env *env, const lpn_view *view, enum lpn_buffer_call what, const uint64_t *r, uint32_t *value)
 {
-    return lpn_buffers_call(view, what, r, clock_of(env), value);
+    return LPN_NO_BUFFERS ? LPN_E_LEFT_OUT : lpn_buffers_call(view, what, r, clock_of(env), value);
 }
 
 int lpn_env_call(const lpn_env *env, const lpn_view *view, uint32_t number, const uint64_t *r, uint32_t *value)
@@ -223,6 +229,7 @@ int lpn_extern_bind(lpn_extern *slot, const lpn_extern *offered, uint32_t count,
     return LPN_E_EXTERN;
 }
 
+#if !LPN_CODE_ONLY
 int lpn_call_helper(lpn_run *run, uint32_t number, uint64_t *r)
 {
 #define ROW(n, name, a, b, c, d, e) [n] = { a, b, c, d, e },
@@ -489,3 +496,4 @@ end:
     run->insns = budget - fuel;
     return error;
 }
+#endif

@@ -48,6 +48,7 @@ int lpn_call_helper(lpn_run *run, uint32_t number, uint64_t *r);
 /* Bytes of stack that the function around slot pc uses. */
 uint16_t lpn_frame_at(const lpn_program *program, uint32_t pc);
 
+#if !LPN_CODE_ONLY
 /* A run's own regions, its zeroed stack, no result. Returns where the stack ends. */
 static inline uintptr_t lpn_begin(lpn_run *run, const lpn_program *program)
 {
@@ -62,6 +63,7 @@ static inline uintptr_t lpn_begin(lpn_run *run, const lpn_program *program)
     run->address = 0;
     return end;
 }
+#endif
 
 /* Bytes an access of this opcode's size code has: W 0x00, H 0x08, B 0x10, DW 0x18. */
 unsigned lpn_access_size(uint8_t op);

@@ -11,7 +11,7 @@
  * - the loads and stores of a certified program are not checked. */
 #include "vm.h"
 
-#if LPN_VM32
+#if LPN_VM32 && !LPN_CODE_ONLY
 
 #include "vm32_offsets.h"
 

@@ -222,7 +222,7 @@ def tables(found: dict[str, dict[str, Any]]) -> str:
 
 
 #: Layers that a container takes the place of, and the container; packets go from thread to thread in both.
-ABOVE = ("6LoWPAN", "network", "transport", "packet buffer", "library", "containers", "code in RAM")
+ABOVE = ("6LoWPAN", "network", "transport", "packet buffer", "library", "containers", "code in RAM", "code in flash")
 
 
 def above(part: dict[str, Any]) -> float:

@@ -36,7 +36,7 @@ from .station import Station
 RUN, NODE = "lpn_chain_run", "lpn_the_node"
 LAYOUT = {"lpn_node": ("running",), "lpn_hook": ("event",), "lpn_meta": ("time", "clock")}
 NAMES = tuple(EVENTS)           #: `enum lpn_event_code` is in the same order
-OWN = ("containers", "library", "code in RAM")      #: layers that a chain's time is spent in
+OWN = ("containers", "library", "code in RAM", "code in flash")      #: layers that a chain's time is spent in
 START, PERIOD = SECOND, SECOND // 50 + 137 * US
 
 

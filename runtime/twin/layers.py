@@ -7,6 +7,7 @@ TRANSLATED = "code in RAM"
 
 #: (part of the file's path, layer)
 TABLE: tuple[tuple[str, str], ...] = (
+    ("lpn_code_", "code in flash"), ("lpn_rom", "code in flash"),
     ("riot/measure/", "application"), ("riot/node/", "application"), ("runtime/engine/", "containers"), ("riot/lpn/", "containers"),
     ("cpu/cortexm_common/vectors", "interrupt"), ("cpu/stm32/vectors", "interrupt"), ("periph/gpio", "interrupt"),
     ("cpu/cortexm_common/thread_arch", "kernel"), ("/core/", "kernel"), ("core/", "kernel"), ("sys/event/", "kernel"),

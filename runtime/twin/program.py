@@ -12,6 +12,10 @@ from elftools.elf.elffile import ELFFile
 from .memory import FLASH, FLASH_SIZE
 
 
+#: Containers that are code in flash: of a linked set (runtime/linked.py) each, and the pack that they lie in.
+CONTAINERS = ("lpn_code_", "lpn_rom")
+
+
 class ProgramError(Exception):
     """The file is no firmware for this board; one line says why."""
 
@@ -81,14 +85,15 @@ def _program(path: Path, elf: ELFFile) -> Program:
         elif kind in ("STT_FUNC", "STT_OBJECT", "STT_NOTYPE") and s.name and s["st_shndx"] != "SHN_UNDEF":
             value = value & ~1 if kind == "STT_FUNC" else value
             symbols[s.name], sizes[s.name] = value, s["st_size"]
-            if kind == "STT_FUNC":
+            if kind == "STT_FUNC" or s.name.startswith(CONTAINERS[0]) or s.name == CONTAINERS[1]:
                 spans.setdefault(value, (s.name, s["st_size"]))
     sources = _sources(elf)
-    functions = tuple(Function(name, at, size, sources.at(at)) for at, (name, size) in sorted(spans.items()))
+    functions = tuple(Function(name, at, size, name if name.startswith(CONTAINERS) else sources.at(at)) for at, (name, size) in sorted(spans.items()))
     end = max(at + len(data) for at, data in flash)
     places = [(at, marks[at]) for at in sorted(marks) if FLASH <= at < end]
     ends = [at for at, _ in places[1:]] + [end]
     code = tuple((at, stop) for (at, mark), stop in zip(places, ends) if mark == "t")
+    code += tuple((f.start, f.start + f.size) for f in functions if f.name.startswith(CONTAINERS[0]))
     return Program(path, tuple(flash), functions, symbols, sizes, code, _sections(elf), [f.start for f in functions])
 
 

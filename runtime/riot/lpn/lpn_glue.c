@@ -317,7 +317,8 @@ static bool _gives(const lpn_set *set, lpn_status_t *status)
     return true;
 }
 
-int lpn_set_swap(lpn_packed *packed, bool same_state, lpn_status_t *status)
+/* In the thread. */
+static int _swap(lpn_packed *packed, bool same_state, lpn_status_t *status)
 {
     lpn_chain *thread = &_thread_work.chain;
     lpn_work *const isr_work = lpn_the_node.isr;
@@ -362,6 +363,39 @@ int lpn_set_swap(lpn_packed *packed, bool same_state, lpn_status_t *status)
 #endif
         lpn_poll_soon();
     }
+    return error;
+}
+
+typedef struct {
+    lpn_packed *packed;
+    bool same_state;
+    lpn_status_t *status;
+} _swap_t;
+
+static int _do_swap(void *arg)
+{
+    const _swap_t *swap = arg;
+    return _swap(swap->packed, swap->same_state, swap->status);
+}
+
+int lpn_set_run(lpn_packed *packed, bool same_state, lpn_status_t *status)
+{
+    _swap_t swap = { packed, same_state, status };
+    return lpn_call(_do_swap, &swap);
+}
+
+int lpn_set_stop(lpn_status_t *status)
+{
+    static lpn_packed nothing;
+    static uint64_t no_memory[1];
+    nothing = (lpn_packed){ .record = (uint8_t *)no_memory, .set.state = (uint8_t *)no_memory };
+    return lpn_set_run(&nothing, false, status);
+}
+
+int lpn_refuse(lpn_status_t *status, int error)
+{
+    lpn_counts.refused++;
+    status->error = error;
     return error;
 }
 

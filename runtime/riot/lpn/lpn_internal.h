@@ -44,8 +44,14 @@ unsigned lpn_raise(const lpn_event *event);
 /** Do `function` in the interface's thread, and wait for it; from another thread. */
 int lpn_call(int (*function)(void *arg), void *arg);
 
-/** Put a set in place; in the thread. `same_state`: it is the same pack's, and goes on with all its state. */
-int lpn_set_swap(lpn_packed *packed, bool same_state, lpn_status_t *status);
+/** Put a set in place; from another thread. `same_state`: it is the same pack's, and goes on with all its state. */
+int lpn_set_run(lpn_packed *packed, bool same_state, lpn_status_t *status);
+
+/** Put a set of no hooks in place; from another thread. */
+int lpn_set_stop(lpn_status_t *status);
+
+/** A request is refused: count it, and keep why. Returns the error. */
+int lpn_refuse(lpn_status_t *status, int error);
 
 /* lpn_radio.c */
 

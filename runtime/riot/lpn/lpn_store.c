@@ -14,7 +14,6 @@
  */
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "architecture.h"
@@ -223,13 +222,6 @@ int lpn_load_add(unsigned slot, uint32_t offset, const void *data, size_t size)
     return res;
 }
 
-static int _refuse(lpn_status_t *status, int error)
-{
-    lpn_counts.refused++;
-    status->error = error;
-    return error;
-}
-
 static _area_t *_spare(void)
 {
     return &_areas[CONFIG_LPN_NO_SWAP ? 0 : 1 - _area];
@@ -293,7 +285,7 @@ int lpn_load_end(unsigned slot, lpn_status_t *status)
         }
     }
     if (error != LPN_OK) {
-        _refuse(status, error);
+        lpn_refuse(status, error);
     }
     mutex_unlock(&_lock);
     return error;
@@ -310,7 +302,7 @@ int lpn_unload(unsigned slot, lpn_status_t *status)
         _empty(s);
     }
     else {
-        _refuse(status, error);
+        lpn_refuse(status, error);
     }
     mutex_unlock(&_lock);
     return error;
@@ -318,24 +310,10 @@ int lpn_unload(unsigned slot, lpn_status_t *status)
 
 /* ------------------------------------------------------------------------------------- what runs */
 
-typedef struct {
-    lpn_packed *packed;
-    bool same_state;
-    lpn_status_t *status;
-} _swap_t;
-
-/* In the interface's thread. */
-static int _swap(void *arg)
-{
-    const _swap_t *swap = arg;
-    return lpn_set_swap(swap->packed, swap->same_state, swap->status);
-}
-
 /* Put the area that does not run in place of the one that does. */
 static int _commit(bool same_state, lpn_status_t *status)
 {
-    _swap_t swap = { &_spare()->packed, same_state, status };
-    int error = lpn_call(_swap, &swap);
+    int error = lpn_set_run(&_spare()->packed, same_state, status);
     if (error == LPN_OK) {
         _area = CONFIG_LPN_NO_SWAP ? 0 : 1 - _area;
     }
@@ -360,7 +338,7 @@ int lpn_attach(unsigned slot, bool replace, lpn_status_t *status)
         _without = 0;
     }
     else {
-        _refuse(status, error);
+        lpn_refuse(status, error);
     }
     mutex_unlock(&_lock);
     return error;
@@ -371,19 +349,15 @@ int lpn_detach(lpn_status_t *status)
     *status = (lpn_status_t){ 0 };
     mutex_lock(&_lock);
     int error = (_runs < 0) ? -ENOENT : 0;
-    if (error == 0) {               /* a set of no hooks */
-        static lpn_packed nothing;
-        static uint64_t no_memory[1];
-        nothing = (lpn_packed){ .record = (uint8_t *)no_memory, .set.state = (uint8_t *)no_memory };
-        _swap_t swap = { &nothing, false, status };
-        error = lpn_call(_swap, &swap);
+    if (error == 0) {
+        error = lpn_set_stop(status);
     }
     if (error == LPN_OK) {
         _runs = -1;
         _without = 0;
     }
     else {
-        _refuse(status, error);
+        lpn_refuse(status, error);
     }
     mutex_unlock(&_lock);
     return error;
@@ -417,50 +391,8 @@ int lpn_module_set(const char *name, bool attached, lpn_status_t *status)
         _without = without;
     }
     else {
-        _refuse(status, error);
+        lpn_refuse(status, error);
     }
     mutex_unlock(&_lock);
     return error;
-}
-
-/* ------------------------------------------------------------------------------------- words */
-
-static const char *_word(int error)
-{
-    switch (error) {
-    case -EROFS:    return "that slot is part of the firmware";
-    case -EBUSY:    return CONFIG_LPN_NO_SWAP ? "a pack runs: detach it first" : "a pack runs there: detach or swap it first";
-    case -ENOSPC:   return "no room: longer than the rest of the store, or than announced";
-    case -EINVAL:   return "bytes are missing before these";
-    case -ENODATA:  return "incomplete";
-    case -ENOENT:   return "there is no such slot, pack or module";
-    case -EALREADY: return "it is so already";
-    case -ENODEV:   return "no IEEE 802.15.4 interface";
-    default:        return "failed";
-    }
-}
-
-void lpn_status_text(const lpn_status_t *status, char *text, size_t size)
-{
-    const lpn_pack_fault *f = &status->fault;
-    if (status->error == -ENOTSUP) {
-        snprintf(text, size, "hook %u: this node has no %s", (unsigned)status->hook, status->event);
-    }
-    else if (status->error < 0) {
-        snprintf(text, size, "%s", _word(status->error));
-    }
-    else if (status->error == LPN_OK) {
-        snprintf(text, size, "ok");
-    }
-    else if ((status->error == LPN_E_MEMORY) && (f->part != NULL) && (strcmp(f->part, "memory") == 0)) {
-        snprintf(text, size, "working memory: %u bytes or more are needed, there are %u", (unsigned)f->index,
-                 (unsigned)CONFIG_LPN_MEMORY_SIZE);
-    }
-    else if ((f->part != NULL) && (f->index != LPN_PACK_WHOLE)) {
-        snprintf(text, size, "%s %u: %s (at %u)", f->part, (unsigned)f->index, lpn_error_name(status->error),
-                 (unsigned)f->pc);
-    }
-    else {
-        snprintf(text, size, "%s: %s", (f->part != NULL) ? f->part : "pack", lpn_error_name(status->error));
-    }
 }

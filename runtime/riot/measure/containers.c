@@ -24,6 +24,9 @@
 
 #define PORT_RECEIVE    (8808U)
 
+#ifdef LPN_LINKED_FILE
+#  include LPN_LINKED_FILE
+#else
 /* The pack, where containers run from. */
 __asm__(".section .rodata.lpn_rom, \"a\"\n"
         ".balign 8\n"
@@ -36,6 +39,7 @@ __asm__(".section .rodata.lpn_rom, \"a\"\n"
         "lpn_rom_size:\n"
         ".long lpn_rom_end - lpn_rom\n"
         ".previous\n");
+#endif
 
 static void _delivered(lpn_port_t *port, const uint8_t *data, size_t size, const lpn_event *event)
 {
@@ -52,7 +56,7 @@ void measure_run(void)
     lpn_port_register(&port);
     lpn_attach(lpn_slots() - 1, false, &status);
     if (status.error != 0) {
-        core_panic(PANIC_GENERAL_ERROR, lpn_error_name(status.error));     /* the pack is refused */
+        core_panic(PANIC_GENERAL_ERROR, "lpn: refused");
     }
     thread_sleep();
 }

@@ -1,0 +1,80 @@
+"""The linked form of a bundle: it is the set that a node makes of the pack."""
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cli import lpnc
+from programs import ROOT, example
+
+from lpn.compiler.build import compile_program
+from lpn.compiler.bundle import BundleError, Extern
+from lpn.lang import tables
+from lpn.runtime.engine.build import HERE, SOURCES, cache_dir, compile_to, compiler, digest
+from lpn.runtime.linked import buffer_bytes, linked, needs
+from lpn.runtime.pack import pack
+
+ENGINE = [HERE / name for name in SOURCES if not name.endswith("host.c")]
+FLAGS = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-fno-strict-aliasing", f"-I{HERE}")
+
+
+@pytest.fixture(scope="module")
+def engine() -> list[str]:
+    """Objects of the engine."""
+    cc, out = compiler(), []
+    for source in ENGINE:
+        target = cache_dir() / f"lpn-linked-{source.stem}-{digest(cc, *FLAGS, *HERE.glob('*.h'), source)}.o"
+        if not target.exists():
+            compile_to(target, [cc, *FLAGS, "-c", str(source)])
+        out.append(str(target))
+    return out
+
+
+@pytest.mark.parametrize("name,given", [("forwarding/forwarding", "tables.json"), ("fragment/reassemble", None), ("duty/duty", None),
+                                        ("tsch_slot/tsch_slot", None)])
+def test_a_linked_set_is_the_one_of_the_pack(name, given, engine, tmp_path):
+    program = example(name)
+    made = compile_program(program, "lpn", False, 2)
+    first = tables.load((ROOT / "examples" / name).parent / given, program) if given else None
+    state, entries = made.initial_state(first), made.entries(first)
+    source, packed, binary = tmp_path / "set.c", tmp_path / "set.lpnn", tmp_path / "same"
+    source.write_text(linked(made.bundle, state=state, entries=entries))
+    packed.write_bytes(pack(made.bundle, state=state, entries=entries, code=True))
+    buffers = made.bundle.buffers
+    built = subprocess.run([compiler(), *FLAGS, f'-DLINKED_FILE="{source}"', f"-DHAS_BUFFERS={int(bool(buffers))}",
+                            f"-DBUFFER_BYTES={', '.join(str(buffer_bytes(b)) for b in buffers)}", str(Path(__file__).parent / "linked_same.c"), *engine,
+                            "-o", str(binary)], capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    done = subprocess.run([str(binary), str(packed)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_what_a_set_needs_is_not_left_out(tmp_path):
+    """The file does not compile with an option that it says it cannot have."""
+    made = compile_program(example("forwarding/forwarding"), "lpn", False, 2)
+    assert needs(made.bundle).left_out == {"LPN_CODE_ONLY": 1, "LPN_CLEAN32_ONLY": 0, "LPN_NO_TABLES": 0, "LPN_NO_BUFFERS": 1}
+    source = tmp_path / "set.c"
+    source.write_text(linked(made.bundle))
+
+    def said(*options: str) -> str:
+        return subprocess.run([compiler(), *FLAGS, *options, "-fsyntax-only", str(source)], capture_output=True, text=True, check=False).stderr
+    assert said("-DLPN_CODE_ONLY=1", "-DLPN_NO_BUFFERS=1") == ""
+    assert "this set needs what LPN_NO_TABLES leaves out" in said("-DLPN_NO_TABLES=1")
+
+
+def test_what_cannot_be_linked_is_named():
+    made = compile_program(example("duty/duty"), "lpn", False, 2)
+    with pytest.raises(BundleError, match="function led"):
+        linked(replace(made.bundle, externs=(Extern("led", (8,), 0, 10, ("radio",)),)))
+    with pytest.raises(BundleError, match="nothing would ever run"):
+        linked(replace(made.bundle, hooks=()))
+
+
+def test_the_command_says_what_may_be_left_out(tmp_path):
+    out = tmp_path / "duty.c"
+    done = lpnc("pack", "examples/duty/duty.lpn", "--linked", "-o", str(out))
+    assert done.exit_code == 0 and "-DLPN_CODE_ONLY=1 -DLPN_CLEAN32_ONLY=1 -DLPN_NO_TABLES=1 -DLPN_NO_BUFFERS=1" in done.output
+    assert "lpn_packed lpn_linked = {" in out.read_text()
+    assert lpnc("pack", "examples/duty/duty.lpn", "--linked", "--compact").exit_code == 2
