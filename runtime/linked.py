@@ -14,7 +14,7 @@ from lpn.compiler.image import Flag, Image
 from lpn.lang.hooks import CONTEXTS, EVENTS
 
 from .engines import EngineError, entry_bytes
-from .pack import translated
+from .pack import bare, translated
 
 ISR = CONTEXTS.index("isr")
 _EVENTS = tuple(EVENTS)
@@ -89,19 +89,11 @@ def _code(name: str, code: bytes) -> str:
 
 
 def _containers(images: Iterable[Image], names: Iterable[str]) -> str:
-    rows = []
+    out, rows = [], []
     for image, name in zip(images, names):
-        raw = image.name.encode()
-        rows.append(f"    {{ .image = {{ .kind = {int(image.kind)}, .profile = {int(image.profile)}, .flags = {int(image.flags & ~Flag.CERTIFIED)},"
-                    f" .record_hash = {image.record_hash:#x}, .state_hash = {image.state_hash:#x}, .record_size = {image.record_size},"
-                    f" .state_size = {image.state_size}, .stack_used = {image.stack_used}, .name = (const uint8_t *){_string(raw)}, .name_size = {len(raw)} }},\n"
-                    f"      .program = {{ .certified = true, .clean32 = {str(bool(image.flags & Flag.CLEAN32)).lower()} }}, .native = CODE(lpn_code_{name}) }},")
-    return "\n".join(["static const lpn_container container[] = {", *rows, "};", ""])
-
-
-def _string(raw: bytes) -> str:
-    """A C string; octal, because hexadecimal escapes have no end."""
-    return '"' + "".join(chr(c) if 32 <= c < 127 and c not in b'"\\?' else f"\\{c:03o}" for c in raw) + '"'
+        out.append(_array("uint8_t", f"image_{name}", bare(image).to_bytes(), " __attribute__((aligned(4)))"))
+        rows.append(f"    {{ .image = image_{name}, .program = {{ .certified = true, .clean32 = {str(bool(image.flags & Flag.CLEAN32)).lower()} }}, .native = CODE(lpn_code_{name}) }},")
+    return "\n".join([*out, "static const lpn_container container[] = {", *rows, "};", ""])
 
 
 def _hooks(bundle: Bundle) -> str:

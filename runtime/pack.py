@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from lpn.compiler import compact
 from lpn.compiler.bundle import MATCH_KINDS, Bundle, BundleError, Entry, Table
-from lpn.compiler.image import Flag
+from lpn.compiler.image import Flag, Image
 from lpn.compiler.kept import Migration
 from lpn.lang.hooks import CONTEXTS, EVENTS
 
@@ -75,11 +75,15 @@ def translated(bundle: Bundle) -> list[bytes]:
     return pieces
 
 
+def bare(image: Image) -> Image:
+    """What a container that is code still needs of its image."""
+    return replace(image, text=EXIT, certificate=b"", flags=image.flags & ~Flag.CERTIFIED)
+
+
 def _translated(bundle: Bundle) -> tuple[Bundle, bytes]:
     """Modules without bytecode, and their code, each behind its size. A node takes it only as a part of its firmware."""
     pieces = translated(bundle)
-    images = tuple(replace(image, text=EXIT, certificate=b"", flags=image.flags & ~Flag.CERTIFIED) for image in bundle.modules)
-    return replace(bundle, modules=images), b"".join(struct.pack("<I", len(code)) + code for code in pieces)
+    return replace(bundle, modules=tuple(map(bare, bundle.modules))), b"".join(struct.pack("<I", len(code)) + code for code in pieces)
 
 
 def _compact(whole: bytes, images: Sequence[bytes]) -> bytes:

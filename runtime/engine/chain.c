@@ -38,7 +38,7 @@ int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t si
         return LPN_E_MEMORY;
     }
     lpn_copy(memory, image.data, image.data_size);
-    program->func = (lpn_func *)(memory + at);
+    program->func = (lpn_func *)(void *)(memory + at);
     for (uint32_t i = 0; i < program->funcs; i++) {
         program->func[i] = func[i];
     }
