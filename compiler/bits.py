@@ -9,8 +9,11 @@ from dataclasses import dataclass
 
 import llvmlite.ir as ir
 
+from .spaces import PACKET_SPACE
+
 I1, I8, I16, I32, I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
 PTR = ir.PointerType()
+PKT = ir.PointerType(addrspace=PACKET_SPACE)     #: into the packet
 MASK32 = 0xFFFFFFFF
 
 
@@ -48,7 +51,7 @@ class Bits:
     """The operations on `Val`, emitted through one llvmlite builder (`self.b`)."""
 
     b: ir.IRBuilder
-    half_register = "=w,0"                      # an i32 in and out of an opaque place; without such registers "=r,0"
+    half_register: str                          # the target's
     forgetful = False                           # whether memory is read anew behind an opaque place
 
     # ---- 32-bit building blocks with folding

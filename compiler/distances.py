@@ -12,12 +12,15 @@ DISTANCE = "lpn.distance"
 
 _CALL = re.compile(r"^  (%\S+) = (?:tail |notail |musttail )?call i32 @lpn\.distance\(ptr (?:\w+ )*?(\S+), ptr (?:\w+ )*?(\S+)\)(?: #\d+)?(.*)$", re.M)
 _STEP = re.compile(r"^  (%\S+) = getelementptr (?:inbounds |nuw |nusw )*i8, ptr (\S+), (?:i32|i64) (-?\w[^,\n]*|%[^,\n]+)", re.M)
+_KEPT = re.compile(r"^  (?:store i32 (%[^\s,]+),|\S+ = trunc (?:nuw |nsw )*i32 (%\S+) to) .*$", re.M)
+_NAME = re.compile(r'%(?:"[^"]+"|[-\w.$]+)')
 _DECLARED = re.compile(r"^declare i32 @lpn\.distance\(.*$\n?", re.M)
 
 
-def subtractions(text: str) -> str:
+def subtractions(text: str, half_register: str) -> str:
     """The module's text with each call as a subtraction: of a place at a known distance, a constant."""
     steps = {m[1]: (m[2], m[3]) for m in _STEP.finditer(text)}
+    computed = set(_NAME.findall(_CALL.sub(lambda m: m[0].partition(" = ")[2], _KEPT.sub("", text))))    # by another instruction
 
     def root(pointer: str) -> tuple[str, int]:
         """(the pointer that this one is so many octets behind, how many)"""
@@ -41,7 +44,12 @@ def subtractions(text: str) -> str:
                 pointer = hidden
             lines.append(f"  {number} = ptrtoint ptr {pointer} to i64{rest}")
             numbers.append(number)
-        lines += [f'  %{plain}.wide" = sub i64 {", ".join(numbers)}{rest}', f'  {name} = trunc i64 %{plain}.wide" to i32{rest}']
+        wide, narrow = f'%{plain}.wide"', f'%{plain}.narrow"'
+        lines.append(f"  {wide} = sub i64 {', '.join(numbers)}{rest}")
+        if name in computed:                    # else the back end would compute with halves of the pointers instead
+            lines += [f"  {narrow} = trunc i64 {wide} to i32{rest}", f'  {name} = call i32 asm "", "{half_register}"(i32 {narrow}){rest}']
+        else:
+            lines.append(f"  {name} = trunc i64 {wide} to i32{rest}")
         return "\n".join(lines)
 
     return _DECLARED.sub("", _CALL.sub(written, text))

@@ -6,7 +6,8 @@ from functools import cache
 import llvmlite.binding as llvm
 import llvmlite.ir as ir
 
-from .distances import DISTANCE, subtractions
+from .distances import subtractions
+from .spaces import flattened
 from .target import Target
 
 
@@ -35,16 +36,14 @@ def optimize(module: ir.Module, target: Target, level: int = 2) -> llvm.ModuleRe
     machine = target_machine(target.cpu)
     # As if registers had 32 bits: no tables packed into 64-bit numbers, no arithmetic wider than it is written.
     module.data_layout = str(machine.target_data).replace("n32:64", "n32")
-    text = str(module)
-    ref = llvm.parse_assembly(text)
+    ref = llvm.parse_assembly(str(module))
     ref.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_unrolling = False
     options.loop_vectorization = options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(ref, builder)
-    if DISTANCE in text:
-        ref = llvm.parse_assembly(subtractions(str(ref)))
+    ref = llvm.parse_assembly(subtractions(flattened(str(ref)), target.half_register))
     ref.data_layout = str(machine.target_data)
     return ref
 

@@ -27,6 +27,11 @@ class Target:
     cpu: str
     window: int
 
+    @property
+    def half_register(self) -> str:
+        """The constraint of an opaque place that an i32 goes in and out of."""
+        return "=r,0" if self.cpu == "v2" else "=w,0"
+
 
 TARGETS = {
     "lpn": Target("lpn", "v3", WINDOW),

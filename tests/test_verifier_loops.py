@@ -51,6 +51,8 @@ LOOPS = [
     ("a pointer of rows from an unknown row on",
      "w6 &= 3\nw6 <<= 3\nr2 = r9\nr2 += r6\nr3 = 0\nL: r4 = *(u8 *)(r2 + 7)\nr2 += 8\nr3 += 1\nif r3 != 13 goto L", [13]),
     ("a pointer moves by 8, one turn more than there is room", "r2 = r9\nr3 = 0\nL: r4 = *(u8 *)(r2 + 7)\nr2 += 8\nr3 += 1\nif r3 != 17 goto L", 22),
+    ("where a walk of a known length ended, 4 or 5 octets on",
+     "r2 = r7\nr3 = 0\nL: r2 += 7\nif r2 > r8 goto M\nr3 += 1\nif r3 < 70 goto L\nr4 = 5\nif w6 == 0 goto N\nr4 = 4\nN: r2 += r4\nr4 = *(u8 *)(r2 + 3)\nM: r0 = 0", [70]),
     ("without 32-bit arithmetic", "r2 = 0\nL: r2 += 1\nr3 = r2\nr3 <<= 32\nr3 >>= 32\nif r3 < 10 goto L", [10]),
 ]
 

@@ -176,7 +176,7 @@ class State:
         self.vars[sym] = new
         if deep and self.lines:
             for (x, y), (base, k, c) in list(self.lines.items()):
-                if y == sym and not self.learn_gap(base, x, *_times(k, new, c), deep=False):
+                if y == sym and not (self.learn_gap(base, x, *_times(k, new, c), deep=False) and self._before_end(x)):
                     return False
         if deep and self.scaled and new.slo >= 0:
             for x, (y, n) in list(self.scaled.items()):
@@ -264,6 +264,12 @@ class State:
         if lo <= n.slo and n.shi <= hi:
             return True
         return self._meet(sym, d.within(n, lo, hi), deep)
+
+    def _before_end(self, x: int) -> bool:
+        """The packet is as long as where `x` is, if that is known to lie within."""
+        if (known := self.diff.get((LEN, x))) is None:
+            return True
+        return self._within(LEN, self.bounds(x)[0] - known[1], self.bounds(LEN)[1], False)
 
     def bound_by_lines(self) -> None:
         """What a symbol on a line has for bounds follows from the one that moves it."""

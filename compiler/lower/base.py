@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I1, I32, I64, PTR, Val, i32, is_const
+from lpn.compiler.bits import I1, I32, I64, PKT, PTR, Val, i32, is_const
 from lpn.compiler.distances import DISTANCE
 from lpn.compiler.layout import InstanceLayout, RecordLayout
 from lpn.compiler.state import StateLayout
@@ -48,8 +48,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
         self.old_layout: StateLayout | None = None          # in a migration: the old registers, where the record is
         self.record_in_memory, self.debug = record_in_memory, debug
         self.images_in_memory = record_in_memory or images > LOCAL_IMAGES
-        if target.cpu == "v2":
-            self.half_register = "=r,0"
+        self.half_register = target.half_register
         self.env: dict[object, Place] = {}
         self.this: Instance | None = None
         self.expanding: dict[Instance, dict] = {}
@@ -109,7 +108,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
     # ---- entry block
 
     def alloca(self, ty: ir.Type, name: str = "", align: int | None = None) -> ir.Value:
-        zero = {I1: ir.Constant(I1, 0), I32: i32(0), PTR: self.pkt if ty == PTR else None}.get(ty)
+        zero = {I1: ir.Constant(I1, 0), I32: i32(0), PKT: self.pkt if ty == PKT else None}.get(ty)
         slot = self.entry_builder.alloca(ty, name=name)
         if align:
             slot.align = align
@@ -129,8 +128,8 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
 
     def context_pointer(self, offset: int) -> ir.Value:
         if offset not in self._entry_values:
-            self._entry_values[offset] = self.at_entry(
-                lambda: self.b.load(self.at(self.ctx, offset), typ=PTR, align=8))
+            kind = PKT if offset in (CTX_PKT, CTX_PKT_END) else PTR
+            self._entry_values[offset] = self.at_entry(lambda: self.b.load(self.at(self.ctx, offset), typ=kind, align=8))
         return self._entry_values[offset]
 
     def late_pointer(self, offset: int) -> ir.Value:
@@ -196,7 +195,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
         """end - start as i32; a packet is at most 2048 octets. LLVM learns what this is after it has optimised."""
         declared = self.fn.module.globals.get(DISTANCE)
         if declared is None:
-            declared = ir.Function(self.fn.module, ir.FunctionType(I32, [PTR, PTR]), DISTANCE)
+            declared = ir.Function(self.fn.module, ir.FunctionType(I32, [PKT, PKT]), DISTANCE)
             declared.attributes.add("readnone")
             declared.attributes.add("nounwind")
         return self.b.call(declared, [start, end])
@@ -274,7 +273,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
         if self.parser_decl is not None:
             return self.cursor()
         if self.payload_slot is not None:
-            return self.b.load(self.payload_slot, typ=PTR)
+            return self.b.load(self.payload_slot, typ=PKT)
         pointer = self.at(self.pkt, self._load(self.ctx, CTX_PAYLOAD, 2))
         self.reject_unless(self.b.icmp_unsigned("<=", pointer, self.end), "RecordMismatch")
         return pointer

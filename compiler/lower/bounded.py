@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I8, I32, I64, PTR, Val, i32
+from lpn.compiler.bits import I8, I32, I64, PKT, PTR, Val, i32
 from lpn.compiler.layout import Unit, field_width
 from lpn.compiler.target import CTX_OUT, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, MAX_PACKET, OUT_SIZE
 from lpn.compiler.xdp import (ACTIONS, BLOCK, COPY_OCTETS, COPY_START, ETH_P_IEEE802154, ETHERNET_HEADER,
@@ -107,7 +107,7 @@ class BoundedLowering(TableSearch, Lowering):
     def make_pointer(self, offset: int) -> ir.Value:
         if offset in (CTX_PKT, CTX_PKT_END):
             word = self.b.load(self.at(self.md, MD_DATA if offset == CTX_PKT else MD_DATA_END), typ=I32, align=4)
-            pointer = self.b.inttoptr(self.b.zext(word, I64), PTR)
+            pointer = self.b.inttoptr(self.b.zext(word, I64), PKT)
             return self.at(pointer, ETHERNET_HEADER) if offset == CTX_PKT else pointer
         where = {CTX_REC: self.memory.record, CTX_STATE: self.memory.state, CTX_OUT: self.memory.out}[offset]
         return self.at(self.ctx, where)
@@ -222,7 +222,7 @@ class BoundedLowering(TableSearch, Lowering):
     def module_ended(self) -> None:
         """What the packet was found to be is not known any more: no read rests on it, each is tested."""
         b = self.b
-        b.store(self.forget(b.load(self.payload_slot, typ=PTR)), self.payload_slot)
+        b.store(self.forget(b.load(self.payload_slot, typ=PKT)), self.payload_slot)
         b.store(self.forget_number(b.load(self.verdict_slot, typ=I32)), self.verdict_slot)
         self.forget_headers()
 
@@ -231,9 +231,9 @@ class BoundedLowering(TableSearch, Lowering):
         for layout in self.record.instances:
             inst = self.instance(layout.field, layout.index)
             for slot in inst.base_slots:
-                b.store(self.forget(b.load(slot, typ=PTR)), slot)
+                b.store(self.forget(b.load(slot, typ=PKT)), slot)
             for pointer, octets in inst.varbit_slots.values():
-                b.store(self.forget(b.load(pointer, typ=PTR)), pointer)
+                b.store(self.forget(b.load(pointer, typ=PKT)), pointer)
                 b.store(self.forget_number(b.load(octets, typ=I32)), octets)
 
     def emit_state(self, state: ast.State, *rest) -> None:
@@ -399,7 +399,7 @@ class BoundedLowering(TableSearch, Lowering):
     def sum_packet(self, start: ir.Value, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ir.Value]:
         """As for other targets, in halves of words; each loop ends by itself within the largest packet."""
         b = self.b
-        q, acc, turn = self.alloca(PTR, "sum.at"), self.alloca(I32, "sum"), self.alloca(I32, "sum.turn")
+        q, acc, turn = self.alloca(PKT, "sum.at"), self.alloca(I32, "sum"), self.alloca(I32, "sum.turn")
         b.store(self.forget(start), q)
         b.store(words, acc)
         limit = self.payload_limit(start)
@@ -408,7 +408,7 @@ class BoundedLowering(TableSearch, Lowering):
             b.store(i32(0), turn)
             b.branch(head)
             b.position_at_end(head)
-            p = self.hide(b.load(q, typ=PTR))
+            p = self.hide(b.load(q, typ=PKT))
             nxt = self.at(p, size)
             self.while_payload(nxt, limit, body, done)
             s = b.load(acc, typ=I32)
@@ -420,5 +420,5 @@ class BoundedLowering(TableSearch, Lowering):
             b.store(n, turn)
             b.cbranch(b.icmp_unsigned("<", n, i32(turns)), head, done)
             b.position_at_end(done)
-            b.store(self.forget(b.load(q, typ=PTR)), q)         # however many turns it took
+            b.store(self.forget(b.load(q, typ=PKT)), q)         # however many turns it took
         return b.load(acc, typ=I32), upper

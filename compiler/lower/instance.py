@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I1, I8, I16, I32, PTR, Val, i32
+from lpn.compiler.bits import I1, I8, I16, I32, PKT, Val, i32
 from lpn.compiler.layout import VARBIT_SLOT, InstanceLayout, Unit, field_width
 from lpn.lang import ast
 from lpn.lang.types import Bool
@@ -25,7 +25,7 @@ class Instance(Place):
         self.base_slots: list[ir.Value] = []
         self.varbit_slots: dict[Unit, tuple[ir.Value, ir.Value]] = {}
         if inst.in_packet:
-            self.base_slots = [lower.alloca(PTR, f"{inst.name}.base{r}") for r in range(inst.layout.runs)]
+            self.base_slots = [lower.alloca(PKT, f"{inst.name}.base{r}") for r in range(inst.layout.runs)]
         elif lower.images_in_memory and not local:
             self.image = lower.at_entry(lambda: lower.at(lower.rec, inst.image))
         else:
@@ -34,7 +34,7 @@ class Instance(Place):
             lower.at_entry(self.clear)
             for u in inst.layout.units:
                 if u.varbit:
-                    self.varbit_slots[u] = (lower.alloca(PTR, f"{inst.name}.{u.varbit.name}"),
+                    self.varbit_slots[u] = (lower.alloca(PKT, f"{inst.name}.{u.varbit.name}"),
                                             lower.alloca(I32, f"{inst.name}.{u.varbit.name}.len"))
         if lower.record_in_memory and lower.parser_decl is None and not local:
             lower.at_entry(self.load_from_record)
@@ -119,7 +119,7 @@ class Instance(Place):
     def pointer(self, u: Unit) -> tuple[ir.Value, int]:
         """(base, constant offset) of a unit."""
         if self.inst.in_packet:
-            return self.lower.b.load(self.base_slots[u.run], typ=PTR), u.offset
+            return self.lower.b.load(self.base_slots[u.run], typ=PKT), u.offset
         return self.image, u.image
 
     def if_present(self, u: Unit, then, otherwise):
@@ -143,7 +143,7 @@ class Instance(Place):
             return low.at(base, offset), self.varbit_octets(u)
         if u in self.varbit_slots:
             p, n = self.varbit_slots[u]
-            return low.b.load(p, typ=PTR), low.b.load(n, typ=I32)
+            return low.b.load(p, typ=PKT), low.b.load(n, typ=I32)
         offset = low.b.zext(low.b.load(low.at(self.image, u.image), typ=I16, align=2), I32)
         length = low.b.zext(low.b.load(low.at(self.image, u.image + 2), typ=I16, align=2), I32)
         return low.packet_at(offset), length

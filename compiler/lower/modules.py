@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, PTR, i32
+from lpn.compiler.bits import I32, PKT, PTR, i32
 from lpn.compiler.kept import KeptTable
 from lpn.compiler.layout import RecordLayout
 from lpn.compiler.state import StateLayout
@@ -99,7 +99,7 @@ class ProgramLowering:
         module, fn, debug = self.new_function(name, chain[0].span)
         low = self.lowering(fn, debug, in_memory=False)
         low.verdict_slot = low.alloca(I32, "verdict")
-        low.payload_slot = low.alloca(PTR, "payload")
+        low.payload_slot = low.alloca(PKT, "payload")
         low.repeats = repeatable(self.program, chain)
         done = low.b.append_basic_block("done")
         rest = chain

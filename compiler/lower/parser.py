@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, PTR, Val, i32
+from lpn.compiler.bits import I32, PKT, Val, i32
 from lpn.compiler.layout import InstanceLayout
 from lpn.compiler.target import CTX_PAYLOAD
 from lpn.lang import ast
@@ -42,7 +42,7 @@ class Parsers:
 
     def parser(self, p: ast.Parser, accept) -> None:
         """Lowers parser `p`; `accept()` is called with the builder where it accepts."""
-        self.cursor_slot = self.alloca(PTR, "cursor")
+        self.cursor_slot = self.alloca(PKT, "cursor")
         self.bound = self.look = 0
         self.shape: Shape | None = None         # of the header being extracted, where it is known
         self.row_base, self.row_bit = None, 0
@@ -79,7 +79,7 @@ class Parsers:
     # ---------------------------------------------------------------- cursor and checks
 
     def cursor(self) -> ir.Value:
-        return self.b.load(self.cursor_slot, typ=PTR)
+        return self.b.load(self.cursor_slot, typ=PKT)
 
     def need(self, octets: int) -> None:
         """Makes `octets` behind the cursor readable."""

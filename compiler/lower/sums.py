@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, PTR, Bits, Val, i32, is_const
+from lpn.compiler.bits import I32, PKT, Bits, Val, i32, is_const
 from lpn.compiler.layout import Unit, field_width
 from lpn.compiler.target import MAX_PACKET
 from lpn.lang import ast
@@ -81,7 +81,7 @@ class Sums(Bits):
         zero. Loads of 16 bits need no second sum."""
         b = self.b
         limit = self.payload_limit(start)
-        ahead, total = self.alloca(PTR, "sum.ahead"), self.alloca(I32, "sum")
+        ahead, total = self.alloca(PKT, "sum.ahead"), self.alloca(I32, "sum")
         b.store(self.lower_halves(words, upper), total)
 
         def add(p: ir.Value, first: int, octets: int) -> None:
@@ -94,16 +94,16 @@ class Sums(Bits):
         head, body, done = (b.append_basic_block(f"sum.{part}") for part in ("head", "body", "done"))
         b.branch(head)
         b.position_at_end(head)
-        p = b.load(ahead, typ=PTR)
+        p = b.load(ahead, typ=PKT)
         self.while_payload(p, limit, body, done)
         add(p, -SUM_STEP, SUM_STEP)
         b.store(self.at(p, SUM_STEP), ahead)
         b.branch(head)
         b.position_at_end(done)
-        q = self.alloca(PTR, "sum.at")
-        b.store(self.at(self.opaque(b.load(ahead, typ=PTR)), -SUM_STEP), q)        # or the loop would keep both places
+        q = self.alloca(PKT, "sum.at")
+        b.store(self.at(self.opaque(b.load(ahead, typ=PKT)), -SUM_STEP), q)        # or the loop would keep both places
         for size in (4, 2, 1):
-            p = b.load(q, typ=PTR)
+            p = b.load(q, typ=PKT)
             tail, done = b.append_basic_block("sum.tail"), b.append_basic_block("sum.end")
             self.while_payload(self.at(p, size), limit, tail, done)
             add(p, 0, size)

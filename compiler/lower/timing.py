@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, PTR, Val, i32
+from lpn.compiler.bits import I32, PKT, Val, i32
 from lpn.compiler.target import CTX_PKT, EVENT_SLOT, META_SLOTS
 from lpn.lang import ast
 from lpn.lang.types import Bits as BitsType, Frame
@@ -122,9 +122,9 @@ class Timings:
 
     def bounded_pointer(self, base: ir.Value, offset: ir.Value) -> ir.Value:
         """base + offset, which is in the packet: compared with its end once more, for a verifier to see."""
-        b, slot = self.b, self.alloca(PTR, "part")
+        b, slot = self.b, self.alloca(PKT, "part")
         pointer = self.opaque(self.at(base, offset))
         b.store(pointer, slot)
         with b.if_then(b.icmp_unsigned(">", pointer, self.end), likely=False):
             b.store(self.end, slot)
-        return b.load(slot, typ=PTR)
+        return b.load(slot, typ=PKT)
