@@ -34,14 +34,14 @@ static void prologue(emitter *e)
     if (!first) {
         for (unsigned r = 6; e->wide && r < 10; r++) {
             get_upper(e, T0, r);
-            access_mem(e, STORE, 4, T0, SP, (int32_t)(args + 4 * (r - 6)));
+            access_mem(e, STORE | WORD, T0 | SP << 4, (int32_t)(args + 4 * (r - 6)));
         }
         return;
     }
     if (e->wide) {
         add_const(e, BLOCK, SP, args);
-        access_mem(e, STORE, 4, 1, BLOCK, NATIVE_AT);
-        access_mem(e, STORE, 4, BLOCK, 1, UPPER_AT);
+        access_mem(e, STORE | WORD, 1 | BLOCK << 4, NATIVE_AT);
+        access_mem(e, STORE | WORD, BLOCK | 1 << 4, UPPER_AT);
         load_const(e, T0, 0);
         put_upper(e, 1, T0);
     } else if (e->native) {
@@ -53,8 +53,8 @@ static void prologue(emitter *e)
 APART static void epilogue(emitter *e)
 {
     for (unsigned r = 6; e->func != 0 && e->wide && r < 10; r++) {
-        access_mem(e, LOAD, 4, T0, SP, (int32_t)((e->helpers ? 20 : 0) + 4 * (r - 6)));
-        access_mem(e, STORE, 4, T0, BLOCK, 4 * (int32_t)r);
+        access_mem(e, LOAD | WORD, T0 | SP << 4, (int32_t)((e->helpers ? 20 : 0) + 4 * (r - 6)));
+        access_mem(e, STORE | WORD, T0 | BLOCK << 4, 4 * (int32_t)r);
     }
     add_const(e, SP, SP, e->top);
     if (e->saved < 0x100) {
@@ -69,7 +69,7 @@ APART static void call_helper(emitter *e, uint32_t number)
 {
     word(e, 0xe88d, 0x003e);            /* stm sp, {r1-r5} */
     if (e->wide) {
-        access_mem(e, LOAD, 4, 0, BLOCK, NATIVE_AT);
+        access_mem(e, LOAD | WORD, 0 | BLOCK << 4, NATIVE_AT);
     } else {
         move(e, 0, BLOCK);
     }
@@ -80,10 +80,10 @@ APART static void call_helper(emitter *e, uint32_t number)
 }
 
 /* Of another function of the program. */
-static int call_local(emitter *e, const insn *i)
+static void call_local(emitter *e, uint32_t w, uint32_t c)
 {
     const lpn_program *p = e->job->program;
-    const uint32_t to = jump_target(e->pc, i);
+    const uint32_t to = jump_target(e->pc, w, c);
     uint32_t f = 0;
     while (p->func[f].entry != to) {
         f++;
@@ -95,76 +95,65 @@ static int call_local(emitter *e, const insn *i)
         e->at += 2;
     }
     e->zero = 0;
-    return LPN_OK;
 }
 
 /* ------------------------------------------------------------------------------------ the one pass */
 
-static void load_address(emitter *e, const insn *i)
+static void load_address(emitter *e, uint32_t w, uint32_t c)
 {
-    const unsigned kind = i->op == 0xd8 ? 8 : i->op == 0xb8 ? 9 : i->src;
+    const unsigned kind = OP(w) == 0xd8 ? 8 : OP(w) == 0xb8 ? 9 : SRC(w);
     const uint32_t high = kind == 0 ? lpn_get32(e->text + 8 * (size_t)e->pc + 12) : 0;
-    load_const(e, i->dst, (uint32_t)i->imm + (kind == 0 ? 0 : kind == 8 ? e->job->rodata : e->job->data));
+    load_const(e, DST(w), c + (kind == 0 ? 0 : kind == 8 ? e->job->rodata : e->job->data));
     if (e->wide && high != 0) {
         load_const(e, T0, high);
-        put_upper(e, i->dst, T0);
+        put_upper(e, DST(w), T0);
     } else {
-        clear_upper(e, i->dst);
+        clear_upper(e, DST(w));
     }
     e->flags = NONE;
 }
 
 /* The instruction at `pc`, which then is the last slot that is done. */
-static int instruction(emitter *e, insn *i)
+INLINE void instruction(emitter *e, uint32_t w, uint32_t c)
 {
-    const unsigned class = i->op & 7;
+    const unsigned class = w & 7;
     if (class == 1) {
-        load(e, i);
-        return LPN_OK;
-    }
-    e->halfword_before = e->halfword;
-    e->halfword = NONE;
-    if (class == 4 || class == 7) {
-        if (!e->wide) {
-            return alu_clean(e, i);
-        }
-        const unsigned code = i->op & 0xf0;
-        if (code == 0xb0) {
-            move_insn(e, i);
+        load(e, w);
+    } else if (class == 4 || class == 7) {
+        const unsigned code = w & 0xf0;
+        if (!RARE(e->wide)) {
+            alu_clean(e, w, c);
+        } else if (code == 0xb0) {
+            move_insn(e, w, c);
         } else if (code == 0xd0) {
-            byte_swap(e, i);
+            byte_swap(e, w, c);
         } else if (class == 7) {
-            alu_wide(e, i);
+            alu_wide(e, w, c);
         } else {
-            int error = alu_low(e, i, code, i->dst);
-            clear_upper(e, i->dst);
-            return error;
+            alu_low(e, w, c, DST(w));
+            clear_upper(e, DST(w));
         }
-        return LPN_OK;
-    }
-    if (class == 2 || class == 3) {
-        if ((i->op & 0xe0) == 0xc0) {
-            atomic(e, i);
+    } else if (class == 2 || class == 3) {
+        if ((w & 0xe0) == 0xc0) {
+            atomic(e, w, c);
         } else {
-            store(e, i);
+            store(e, w, c);
         }
-        return LPN_OK;
-    }
-    if (class != 0 && i->op != 0x95 && i->op != 0x85) {
-        return branch(e, i);
-    }
-    flush(e);
-    if (class == 0) {
-        load_address(e, i);
-        pass_over(e);
-    } else if (i->op == 0x95) {
-        epilogue(e);
-    } else if (i->src == 0) {
-        call_helper(e, (uint32_t)i->imm);
+    } else if (class != 0 && OP(w) != 0x95 && OP(w) != 0x85) {
+        branch(e, w, c);
     } else {
-        return call_local(e, i);
+        flush(e);
+        if (class == 0) {
+            load_address(e, w, c);
+            pass_over(e);
+        } else if (OP(w) == 0x95) {
+            epilogue(e);
+        } else if (SRC(w) == 0) {
+            call_helper(e, c);
+        } else {
+            call_local(e, w, c);
+        }
     }
-    return LPN_OK;
 }
 
 /* What is needed before the first instruction can be written: jump targets, registers that change, who is called. */
@@ -175,9 +164,9 @@ APART static void survey(emitter *e)
     const uint8_t *const end = p + 8 * (size_t)e->count;
     uint32_t used = 0;
     lpn_zero((uint8_t *)map, 2 * (e->count + 1));
-    for (; p < end; p += 8) {
+    do {
         const uint32_t w = lpn_get32(p), op = w & 0xff;
-        used |= 1u << (w >> 8 & 15);
+        used |= 1u << DST(w);
         if ((0x69u >> (w & 7) & 1) == 0) {      /* neither of classes 0, 3, 5, 6 */
             continue;
         }
@@ -188,9 +177,9 @@ APART static void survey(emitter *e)
         } else if (op == 0x85) {
             e->helpers = e->helpers || (w >> 12 & 15) == 0;
         } else if (op != 0x95) {
-            map[(int32_t)((p - e->text) / 8) + 1 + (op == 0x06 ? (int32_t)lpn_get32(p + 4) : (int32_t)w >> 16)] = TARGET;
+            map[(int32_t)((p - e->text) / 8) + 1 + (op == 0x06 ? (int32_t)lpn_get32(p + 4) : OFFSET(w))] = TARGET;
         }
-    }
+    } while ((p += 8) < end);
     if (e->helpers || e->wide || (used & 1u << W0)) {
         e->native = true;
         used |= 1u << W0 | 1u << BLOCK;
@@ -213,27 +202,29 @@ APART static void begin(emitter *e)
 APART static int emit(emitter *e)
 {
     /* Room for one slot more: of what was given, and of what the map can say. */
-    const uint32_t room = e->job->size / 2, most = (room < TARGET - 1 ? room : TARGET - 1) - SPARE;
+    const uint32_t room = e->job->size / 2;
     if (room < SPARE) {
         return LPN_E_MEMORY;
     }
-    uint16_t *const map = e->map;
-    const uint32_t count = e->count;
-    for (uint32_t pc = 0, last = 0; pc < count; pc++) {
+    const uint16_t *const full = e->code + (room < TARGET - 1 ? room : TARGET - 1) - SPARE;
+    const uint8_t *p = e->text;
+    uint16_t *map = e->map;
+    uint32_t pc = 0, next = 0;
+    do {
         e->pc = pc;
-        if (pc == last) {
+        if (RARE(pc == next)) {
             if (pc != 0) {
-                const uint8_t before = e->text[8 * (size_t)pc - 8];
+                const uint8_t before = p[8 * (size_t)pc - 8];
                 if (before != 0x95 && before != 0x05 && before != 0x06) {
                     return LPN_E_JUMP;
                 }
                 e->func++;
             }
             begin(e);
-            last = e->last;
+            next = e->last;
         }
         const uint32_t waiting = map[pc];
-        if (waiting >= TARGET) {
+        if (RARE(waiting >= TARGET)) {
             flush(e);
             e->zero = 0;
             e->flags = e->halfword = NONE;
@@ -242,26 +233,21 @@ APART static int emit(emitter *e)
                 return LPN_OK;
             }
         }
-        const uint32_t here = (uint32_t)(e->at - e->code);
-        if (here > most) {
+        const uint16_t *const at = e->at;
+        if (RARE(at > full)) {
             return LPN_E_MEMORY;
         }
-        map[pc] = (uint16_t)here;
-        if (waiting == DONE) {
+        map[pc] = (uint16_t)(at - e->code);
+        if (RARE(waiting == DONE)) {
             continue;
         }
-        insn i;
-        fetch(e, pc, &i);
         e->before = e->flags;
         e->flags = NONE;
-        const int error = instruction(e, &i);
-        if (error != LPN_OK) {
-            return error;
-        }
+        instruction(e, lpn_get32(p + 8 * (size_t)pc), lpn_get32(p + 8 * (size_t)pc + 4));
         pc = e->pc;
-    }
-    e->map[e->count] = (uint16_t)(e->at - e->code);
-    return LPN_OK;
+    } while (++pc < e->count);
+    map[pc] = (uint16_t)(e->at - e->code);
+    return e->error;
 }
 
 int lpn_thumb2_translate(const lpn_thumb2 *job, uint32_t *used)

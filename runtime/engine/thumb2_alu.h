@@ -13,13 +13,13 @@ static void get_upper(emitter *e, unsigned rd, unsigned r)
     if (r == 10 || e->zero >> r & 1) {
         load_const(e, rd, 0);
     } else {
-        access_mem(e, LOAD, 4, rd, BLOCK, 4 * (int32_t)r);
+        access_mem(e, LOAD | WORD, rd | BLOCK << 4, 4 * (int32_t)r);
     }
 }
 
 static void put_upper(emitter *e, unsigned r, unsigned rs)
 {
-    access_mem(e, STORE, 4, rs, BLOCK, 4 * (int32_t)r);
+    access_mem(e, STORE | WORD, rs | BLOCK << 4, 4 * (int32_t)r);
     e->zero &= ~(1u << r);
 }
 
@@ -36,7 +36,7 @@ static void clear_upper(emitter *e, unsigned r)
 /* ------------------------------------------------------------------------------------- operands */
 
 /* eBPF's r0 to r9 are those of the core. r10 is computed into `scratch`. */
-static unsigned reg_in(emitter *e, unsigned r, unsigned scratch)
+INLINE unsigned reg_in(emitter *e, unsigned r, unsigned scratch)
 {
     if (r == 10) {
         add_const(e, scratch, SP, e->top);
@@ -59,10 +59,10 @@ static bool is_target(const emitter *e, uint32_t pc)
     return (e->map[pc] & TARGET) != 0;
 }
 
-static unsigned size_of(uint8_t op)
+/* Of a load or store: the logarithm of the octets that are moved at once. */
+static unsigned log_of(uint32_t w)
 {
-    static const uint8_t sizes[4] = { 4, 2, 1, 8 };
-    return sizes[op >> 3 & 3];
+    return 0x86u >> 2 * (w >> 3 & 3) & 3;
 }
 
 APART static void write_pending(emitter *e)
@@ -82,7 +82,7 @@ APART static void write_pending(emitter *e)
 }
 
 /* Write what is pending. */
-static inline void flush(emitter *e)
+INLINE void flush(emitter *e)
 {
     if (e->pending != NOTHING) {
         write_pending(e);
@@ -128,21 +128,13 @@ static void divide(emitter *e, unsigned rd, unsigned ra, unsigned rb, bool modul
     }
 }
 
-/* 32-bit operation on lower words: dst = a OP (register or constant). `a` is dst, or what a move before put there. */
-static int alu_low(emitter *e, const insn *i, unsigned code, unsigned a)
+/* What alu_low() leaves: products, shifts, divisions, negation. */
+APART static void alu_other(emitter *e, uint32_t w, uint32_t c, unsigned a)
 {
-    const unsigned rd = i->dst, op = data_op(code);
-    const bool by_reg = (i->op & 8) != 0, full = (i->op & 7) == 7;  /* 64 bits, of clean numbers: shifts reach 63, none is negative */
-    const unsigned rm = by_reg ? reg_in(e, i->src, T0) : T0;
-    uint32_t imm = (uint32_t)i->imm;
-    if (op != NONE) {
-        if (by_reg) {
-            op_reg(e, op, rd, a, rm);
-        } else {
-            op_imm(e, op, rd, a, imm);
-        }
-        return LPN_OK;
-    }
+    const unsigned code = w & 0xf0, rd = DST(w);
+    const bool by_reg = (OP(w) & 8) != 0, full = (OP(w) & 7) == 7;  /* 64 bits, of clean numbers: shifts reach 63, none is negative */
+    const unsigned rm = by_reg ? reg_in(e, SRC(w), T0) : T0;
+    uint32_t imm = c;
     switch (code) {
     case 0x20:
         if (!by_reg) {
@@ -153,7 +145,7 @@ static int alu_low(emitter *e, const insn *i, unsigned code, unsigned a)
         } else {
             word(e, 0xfb00 | a, 0xf000 | rd << 8 | rm);
         }
-        return LPN_OK;
+        return;
     case 0x60: case 0x70: case 0xc0: {
         const unsigned type = code == 0x60 ? LSL : code == 0x70 || full ? LSR : ASR, mask = full ? 63 : 31;
         if (by_reg) {
@@ -164,26 +156,26 @@ static int alu_low(emitter *e, const insn *i, unsigned code, unsigned a)
         } else {
             load_const(e, rd, 0);
         }
-        return LPN_OK;
+        return;
     }
     case 0x30: case 0x90: {
         const bool modulo = code == 0x90;
         if (!by_reg) {
-            if (imm == 0 || (full && i->imm < 0 && i->off == 0)) {      /* by zero, or by more than any number here */
+            if (imm == 0 || (full && (int32_t)c < 0 && OFFSET(w) == 0)) {      /* by zero, or by more than any number here */
                 if (modulo) {
                     move(e, rd, a);
                 } else {
                     load_const(e, rd, 0);
                 }
-                return LPN_OK;
+                return;
             }
-            if (full && i->imm < 0) {
+            if (full && (int32_t)c < 0) {
                 imm = 0 - imm;          /* a modulo takes the dividend's sign; a clean quotient is 0 */
             }
             load_const(e, T0, imm);
         }
-        divide(e, rd, a, rm, modulo, i->off != 0 && !full, by_reg);
-        return LPN_OK;
+        divide(e, rd, a, rm, modulo, OFFSET(w) != 0 && !full, by_reg);
+        return;
     }
     case 0x80:
         if ((rd | a) < 8) {
@@ -191,45 +183,58 @@ static int alu_low(emitter *e, const insn *i, unsigned code, unsigned a)
         } else {
             op_const(e, RSB, 0, rd, a, 0);
         }
-        return LPN_OK;
+        return;
     default:
-        return LPN_E_OPCODE;
+        refuse(e, LPN_E_OPCODE);
+    }
+}
+
+/* 32-bit operation on lower words: dst = a OP (register or constant). `a` is dst, or what a move before put there. */
+static void alu_low(emitter *e, uint32_t w, uint32_t c, unsigned a)
+{
+    const unsigned op = data_op(w & 0xf0);
+    if (op == NONE) {
+        alu_other(e, w, c, a);
+    } else if ((w & 8) != 0) {
+        op_reg(e, op, DST(w), a, reg_in(e, SRC(w), T0));
+    } else {
+        op_imm(e, op, DST(w), a, c);
     }
 }
 
 /* Calls lpn_native's function at `at` with what is in r0-r3 when it is reached; W0 and T0, T1 do not survive. */
 static void call_native(emitter *e, int32_t at)
 {
-    access_mem(e, LOAD, 4, T0, BLOCK, e->wide ? NATIVE_AT : at);
+    access_mem(e, LOAD | WORD, T0 | BLOCK << 4, e->wide ? NATIVE_AT : at);
     if (e->wide) {
-        access_mem(e, LOAD, 4, T0, T0, at < WIDE_AT ? at : WIDE_AT);
+        access_mem(e, LOAD | WORD, T0 | T0 << 4, at < WIDE_AT ? at : WIDE_AT);
         if (at >= WIDE_AT) {
-            access_mem(e, LOAD, 4, T0, T0, at - WIDE_AT);
+            access_mem(e, LOAD | WORD, T0 | T0 << 4, at - WIDE_AT);
         }
     }
     half(e, 0x4780 | T0 << 3);          /* blx */
 }
 
 /* The second operand in registers lo (W0, or where it is) and hi. */
-static unsigned wide_operand(emitter *e, const insn *i, unsigned lo, unsigned hi)
+static unsigned wide_operand(emitter *e, uint32_t w, uint32_t c, unsigned lo, unsigned hi)
 {
-    if (i->op & 8) {
-        lo = reg_in(e, i->src, lo);
-        get_upper(e, hi, i->src);
+    if (OP(w) & 8) {
+        lo = reg_in(e, SRC(w), lo);
+        get_upper(e, hi, SRC(w));
     } else {
-        load_const(e, lo, (uint32_t)i->imm);
-        load_const(e, hi, i->imm < 0 ? ~0u : 0);
+        load_const(e, lo, c);
+        load_const(e, hi, (int32_t)c < 0 ? ~0u : 0);
     }
     return lo;
 }
 
 /* A 64-bit operation that is a function. */
-static void call_wide(emitter *e, const insn *i, unsigned which)
+static void call_wide(emitter *e, uint32_t w, uint32_t c, unsigned which)
 {
-    move(e, W0, wide_operand(e, i, W0, T1));
-    get_upper(e, T0, i->dst);
+    move(e, W0, wide_operand(e, w, c, W0, T1));
+    get_upper(e, T0, DST(w));
     half(e, 0xb40f);                    /* push {r0-r3} */
-    move(e, 0, i->dst);
+    move(e, 0, DST(w));
     move(e, 1, T0);
     move(e, 2, W0);
     move(e, 3, T1);
@@ -237,16 +242,16 @@ static void call_wide(emitter *e, const insn *i, unsigned which)
     move(e, T0, 0);
     move(e, T1, 1);
     half(e, 0xbc0f);                    /* pop {r0-r3} */
-    move(e, i->dst, T0);
-    put_upper(e, i->dst, T1);
+    move(e, DST(w), T0);
+    put_upper(e, DST(w), T1);
 }
 
 /* An operation on all 64 bits, of a program that is not clean. */
-APART static void alu_wide(emitter *e, const insn *i)
+APART static void alu_wide(emitter *e, uint32_t w, uint32_t c)
 {
-    const unsigned code = i->op & 0xf0, lo = i->dst, op = data_op(code);
+    const unsigned code = OP(w) & 0xf0, lo = DST(w), op = data_op(code);
     if (op != NONE || code == 0x80) {
-        const unsigned rm = wide_operand(e, i, W0, T1);         /* of a negation: 0 */
+        const unsigned rm = wide_operand(e, w, c, W0, T1);         /* of a negation: 0 */
         get_upper(e, T0, lo);
         if (code == 0x80) {
             op_shifted(e, SUB, 1, lo, W0, lo, LSL, 0);
@@ -256,29 +261,29 @@ APART static void alu_wide(emitter *e, const insn *i)
             op_shifted(e, op == ADD ? ADC : op == SUB ? SBC : op, 0, T0, T0, T1, LSL, 0);
         }
         put_upper(e, lo, T0);
-    } else if (!(i->op & 8) && i->imm == 32 && code == 0x60) {  /* what truncates where there is no ALU32 */
+    } else if (!(OP(w) & 8) && c == 32 && code == 0x60) {  /* what truncates where there is no ALU32 */
         put_upper(e, lo, lo);
         load_const(e, lo, 0);
-    } else if (!(i->op & 8) && i->imm == 32 && code == 0x70) {
+    } else if (!(OP(w) & 8) && c == 32 && code == 0x70) {
         get_upper(e, lo, lo);
         clear_upper(e, lo);
     } else {
         const unsigned which = code == 0x20 ? LPN_WIDE_MUL : code == 0x60 ? LPN_WIDE_LSH : code == 0x70 ? LPN_WIDE_RSH
                                : code == 0xc0 ? LPN_WIDE_ARSH : code == 0x30 ? LPN_WIDE_DIV : LPN_WIDE_MOD;
-        call_wide(e, i, which + (i->off != 0 ? 2 : 0));
+        call_wide(e, w, c, which + (OFFSET(w) != 0 ? 2 : 0));
     }
     e->flags = NONE;
 }
 
-static void byte_swap(emitter *e, const insn *i)
+static void byte_swap(emitter *e, uint32_t w, uint32_t c)
 {
-    const unsigned r = i->dst;
-    const bool swaps = i->op == 0xdc || i->op == 0xd7;
-    if (i->imm != 64) {
+    const unsigned r = DST(w);
+    const bool swaps = OP(w) == 0xdc || OP(w) == 0xd7;
+    if (c != 64) {
         if (swaps) {
-            swap(e, r, r, (unsigned)i->imm);
+            swap(e, r, r, c);
         }
-        if (i->imm == 16 && !(swaps && e->halfword_before == r)) {
+        if (c == 16 && !(swaps && e->halfword == r && e->halfword_pc == e->pc)) {
             extend(e, 2, r, r);
         }
         clear_upper(e, r);
@@ -292,23 +297,23 @@ static void byte_swap(emitter *e, const insn *i)
     }
 }
 
-static void move_insn(emitter *e, const insn *i)
+static void move_insn(emitter *e, uint32_t w, uint32_t c)
 {
-    const unsigned rd = i->dst;
-    const bool all = (i->op & 7) == 7;
-    if (!(i->op & 8)) {
-        load_const(e, rd, (uint32_t)i->imm);
-        if (e->wide && all && i->imm < 0) {
+    const unsigned rd = DST(w);
+    const bool all = (OP(w) & 7) == 7;
+    if (!(OP(w) & 8)) {
+        load_const(e, rd, c);
+        if (e->wide && all && (int32_t)c < 0) {
             load_const(e, T1, ~0u);
             put_upper(e, rd, T1);
             return;
         }
-    } else if (i->off != 0) {
-        const unsigned rm = reg_in(e, i->src, T0);
-        if (i->off == 32) {
+    } else if (OFFSET(w) != 0) {
+        const unsigned rm = reg_in(e, SRC(w), T0);
+        if (OFFSET(w) == 32) {
             move(e, rd, rm);
         } else {
-            extend(e, i->off == 8, rd, rm);
+            extend(e, OFFSET(w) == 8, rd, rm);
         }
         if (e->wide && all) {
             op_shifted(e, ORR, 0, T1, PC, rd, ASR, 31);
@@ -316,17 +321,17 @@ static void move_insn(emitter *e, const insn *i)
             return;
         }
     } else if (!e->wide) {
-        if (i->src != rd) {
-            keep(e, MOVE, rd, i->src == 10 ? SP : i->src, 0);
+        if (SRC(w) != rd) {
+            keep(e, MOVE, rd, SRC(w) == 10 ? SP : SRC(w), 0);
         }
         if (e->flags == rd) {
             e->flags = NONE;
         }
         return;
     } else {
-        move(e, rd, reg_in(e, i->src, rd));
-        if (all && i->src != 10 && !(e->zero >> i->src & 1)) {
-            get_upper(e, T1, i->src);
+        move(e, rd, reg_in(e, SRC(w), rd));
+        if (all && SRC(w) != 10 && !(e->zero >> SRC(w) & 1)) {
+            get_upper(e, T1, SRC(w));
             put_upper(e, rd, T1);
             return;
         }
@@ -335,54 +340,53 @@ static void move_insn(emitter *e, const insn *i)
 }
 
 /* Arithmetic on 32-bit clean registers: moves, shifts and sums wait for the slot that may complete them. */
-APART static int alu_clean(emitter *e, insn *i)
+APART static void alu_clean(emitter *e, uint32_t w, uint32_t c)
 {
-    const unsigned code = i->op & 0xf0, rd = i->dst;
+    const unsigned code = OP(w) & 0xf0, rd = DST(w);
     unsigned a = rd;
     if (e->pending != NOTHING && e->rd == rd && code != 0xb0 && code != 0xd0) {
-        if (e->pending == MOVE && (e->a != SP || i->op == 0x07)) {
+        if (e->pending == MOVE && (e->a != SP || OP(w) == 0x07)) {
             e->pending = NOTHING;
             a = e->a;
             if (a == SP) {
-                add_const(e, rd, SP, e->top + (uint32_t)i->imm);
-                return LPN_OK;
+                add_const(e, rd, SP, e->top + c);
+                return;
             }
-            if ((i->op & 8) && i->src == rd) {
-                i->src = (uint8_t)a;
+            if ((OP(w) & 8) && SRC(w) == rd) {
+                w = (w & ~0xf000u) | a << 12;
             }
-        } else if (e->pending == SHIFT && (i->op == 0x54 || i->op == 0x57)) {
-            const uint32_t mask = (uint32_t)i->imm;
+        } else if (e->pending == SHIFT && (OP(w) == 0x54 || OP(w) == 0x57)) {
+            const uint32_t mask = c;
             const uint32_t width = mask == 0 || (mask & (mask + 1)) != 0 ? 32 : 32 - (uint32_t)__builtin_clz(mask);
             if (e->b + width < 32) {
                 e->pending = NOTHING;
                 bit_field(e, rd, e->a, e->b, width);
-                return LPN_OK;
+                return;
             }
-        } else if (e->pending == SHIFT_LEFT && (i->op == 0x4c || i->op == 0x4f) && i->src < 10 && i->src != rd) {
+        } else if (e->pending == SHIFT_LEFT && (OP(w) == 0x4c || OP(w) == 0x4f) && SRC(w) < 10 && SRC(w) != rd) {
             e->pending = NOTHING;
-            op_shifted(e, ORR, 0, rd, i->src, e->a, LSL, e->b);
-            return LPN_OK;
+            op_shifted(e, ORR, 0, rd, SRC(w), e->a, LSL, e->b);
+            return;
         }
     }
     flush(e);
     if (code == 0xb0) {
-        move_insn(e, i);
-        return LPN_OK;
-    }
-    if (code == 0xd0) {
-        byte_swap(e, i);
-        return LPN_OK;
-    }
-    if ((i->op == 0x74 || i->op == 0x77) && (uint32_t)i->imm - 1 < 31) {
-        keep(e, SHIFT, rd, a, (unsigned)i->imm);
-    } else if ((i->op == 0x64 || i->op == 0x67) && (uint32_t)i->imm - 1 < 31) {
-        keep(e, SHIFT_LEFT, rd, a, (unsigned)i->imm);
-    } else if (i->op == 0x0f && i->src != 10) {
-        keep(e, SUM, rd, a, i->src);
+        if ((w & 8) != 0) {
+            move_insn(e, w, c);
+        } else if (rd < 8 && c < 256) {
+            flagged(e, rd, 0x2000 | rd << 8 | c);
+        } else {
+            load_const(e, rd, c);
+        }
+    } else if (code == 0xd0) {
+        byte_swap(e, w, c);
+    } else if ((code == 0x60 || code == 0x70) && !(w & 8) && c - 1 < 31) {
+        keep(e, code == 0x70 ? SHIFT : SHIFT_LEFT, rd, a, c);
+    } else if (OP(w) == 0x0f && SRC(w) != 10) {
+        keep(e, SUM, rd, a, SRC(w));
     } else {
-        return alu_low(e, i, code, a);
+        alu_low(e, w, c, a);
     }
-    return LPN_OK;
 }
 
 #endif

@@ -14,36 +14,25 @@ static const uint8_t conditions[3][14] = {
 };
 
 /* The condition under which a branch is taken; AL: always, NONE: never. */
-static unsigned condition_of(const emitter *e, const insn *i)
+static unsigned condition_of(const emitter *e, uint32_t w, uint32_t c)
 {
-    const unsigned code = i->op >> 4;
-    if ((i->op & 7) == 6) {
+    const unsigned code = OP(w) >> 4;
+    if ((OP(w) & 7) == 6) {
         return conditions[AS_IT_IS][code];
     }
     if (e->wide) {
         return conditions[OF_PAIRS][code];
     }
-    if (code != 0 && !(i->op & 8) && i->imm < 0 && code != 4) {
+    if (code != 0 && !(OP(w) & 8) && (int32_t)c < 0 && code != 4) {
         /* a clean number is not negative, and less than any such number without a sign */
         return code == 5 || code == 6 || code == 7 || code == 10 || code == 11 ? AL : NONE;
     }
     return conditions[UNSIGNED][code];
 }
 
-static void fetch(const emitter *e, uint32_t pc, insn *i)
+static uint32_t jump_target(uint32_t pc, uint32_t w, uint32_t c)
 {
-    const uint8_t *p = e->text + 8 * (size_t)pc;
-    const uint32_t w = lpn_get32(p);
-    i->op = (uint8_t)w;
-    i->dst = (uint8_t)(w >> 8 & 15);
-    i->src = (uint8_t)(w >> 12 & 15);
-    i->off = (int16_t)(w >> 16);
-    i->imm = (int32_t)lpn_get32(p + 4);
-}
-
-static uint32_t jump_target(uint32_t pc, const insn *i)
-{
-    return (uint32_t)((int64_t)pc + 1 + (i->op == 0x06 || i->op == 0x85 ? i->imm : i->off));
+    return pc + 1 + (OP(w) == 0x06 || OP(w) == 0x85 ? c : (uint32_t)OFFSET(w));
 }
 
 /* How a branch is written: cbz or cbnz, 2 bytes, 4 bytes. As long as its target is not there yet, what will be its distance is
@@ -102,14 +91,14 @@ static void wait_long(emitter *e, uint16_t *last, unsigned cond)
 }
 
 /* A comparison of all 64 bits: lower words, then upper words, whose flags `condition_of` reads. */
-APART static void compare_wide(emitter *e, const insn *i)
+APART static void compare_wide(emitter *e, uint32_t w, uint32_t c)
 {
-    const unsigned code = i->op & 0xf0, a = reg_in(e, i->dst, W0);
-    bool by_reg = (i->op & 8) != 0;
+    const unsigned code = OP(w) & 0xf0, a = reg_in(e, DST(w), W0);
+    bool by_reg = (OP(w) & 8) != 0;
     bool turned = code == 0x20 || code == 0xb0 || code == 0x60 || code == 0xd0;
-    unsigned b = by_reg ? reg_in(e, i->src, T0) : T0;
+    unsigned b = by_reg ? reg_in(e, SRC(w), T0) : T0;
     if (!by_reg) {
-        load_const(e, T0, (uint32_t)i->imm);
+        load_const(e, T0, c);
     }
     if (code == 0x40) {
         test_reg(e, a, b);
@@ -118,11 +107,11 @@ APART static void compare_wide(emitter *e, const insn *i)
     } else {
         compare_reg(e, a, b);
     }
-    get_upper(e, T0, i->dst);
+    get_upper(e, T0, DST(w));
     if (by_reg) {
-        get_upper(e, T1, i->src);
+        get_upper(e, T1, SRC(w));
     } else {
-        load_const(e, T1, i->imm < 0 ? ~0u : 0);
+        load_const(e, T1, (int32_t)c < 0 ? ~0u : 0);
     }
     if (code == 0x10 || code == 0x50) {
         it(e, EQ);
@@ -137,43 +126,43 @@ APART static void compare_wide(emitter *e, const insn *i)
     }
 }
 
-static void compare(emitter *e, const insn *i)
+static void compare(emitter *e, uint32_t w, uint32_t c)
 {
-    if (e->wide && (i->op & 7) == 5) {
-        compare_wide(e, i);
+    if (e->wide && (OP(w) & 7) == 5) {
+        compare_wide(e, w, c);
         return;
     }
-    unsigned rn = reg_in(e, i->dst, T1);
-    if (i->op & 8) {
-        unsigned rm = reg_in(e, i->src, T0);
-        if ((i->op & 0xf0) == 0x40) {
+    unsigned rn = reg_in(e, DST(w), T1);
+    if (OP(w) & 8) {
+        unsigned rm = reg_in(e, SRC(w), T0);
+        if ((OP(w) & 0xf0) == 0x40) {
             test_reg(e, rn, rm);
         } else {
             compare_reg(e, rn, rm);
         }
-    } else if ((i->op & 0xf0) == 0x40) {
-        test_const(e, rn, (uint32_t)i->imm);
-    } else if (i->imm != 0 || e->before != rn || (i->op & ~0x43) != 0x14) {
-        compare_const(e, rn, (uint32_t)i->imm);
+    } else if ((OP(w) & 0xf0) == 0x40) {
+        test_const(e, rn, c);
+    } else if (c != 0 || e->before != rn || (OP(w) & ~0x43u) != 0x14) {
+        compare_const(e, rn, c);
     }
 }
 
 /* To slot `to` under a condition; `i`: what to compare before. */
-static void put_branch(emitter *e, const insn *i, uint32_t to, unsigned cond)
+static void put_branch(emitter *e, uint32_t w, uint32_t c, uint32_t to, unsigned cond)
 {
     uint16_t *last = &e->map[to];
     const uint32_t slots = to - e->pc;
-    if (to > e->pc && cond != AL && (i->op & ~0x43) == 0x14 && i->imm == 0 && i->dst < 8 && (!e->wide || (i->op & 7) == 6)
+    if (to > e->pc && cond != AL && (OP(w) & ~0x43u) == 0x14 && c == 0 && DST(w) < 8 && (!e->wide || (OP(w) & 7) == 6)
         && 2 * slots <= e->reach) {     /* 0x15, 0x16, 0x55, 0x56: equal to zero or not */
         const uint32_t here = (uint32_t)(e->at - e->code), before = *last & ~TARGET, link = before == 0 ? 0 : here + 1 - before;
         if (link < 64) {
-            half(e, ZERO_BRANCH | (cond == EQ ? 0u : 0x800u) | (link & 32) << 4 | (link & 31) << 3 | i->dst);
+            half(e, ZERO_BRANCH | (cond == EQ ? 0u : 0x800u) | (link & 32) << 4 | (link & 31) << 3 | DST(w));
             *last = (uint16_t)(TARGET | (here + 1));
             return;
         }
     }
     if (cond != AL) {
-        compare(e, i);
+        compare(e, w, c);
     }
     const uint32_t here = (uint32_t)(e->at - e->code);
     if (to <= e->pc) {
@@ -206,34 +195,36 @@ static void pass_over(emitter *e)
     e->map[++e->pc] = (uint16_t)(e->at - e->code);
 }
 
-APART static int branch(emitter *e, const insn *i)
+APART static void branch(emitter *e, uint32_t w, uint32_t c)
 {
-    uint32_t to = jump_target(e->pc, i);
+    uint32_t to = jump_target(e->pc, w, c);
     flush(e);
     if (to < e->first || to >= e->last) {
-        return LPN_E_JUMP;
+        refuse(e, LPN_E_JUMP);
+        return;
     }
-    unsigned cond = condition_of(e, i);
+    unsigned cond = condition_of(e, w, c);
     if (to == e->pc + 1 || cond == NONE) {
         e->flags = e->before;
-        return LPN_OK;
+        return;
     }
+    bool over = false;
     if (cond != AL && to == e->pc + 2 && !is_target(e, e->pc + 1)) {
-        insn n;
-        fetch(e, e->pc + 1, &n);        /* one over a jump goes where that jump goes, when it would not be taken */
-        if (n.op == 0x05 && n.off != 0) {
-            to = jump_target(e->pc + 1, &n);
+        const uint32_t next = lpn_get32(e->text + 8 * (size_t)to - 8);
+        if (OP(next) == 0x05 && OFFSET(next) != 0) {    /* one over a jump goes where that jump goes, when it would not be taken */
+            to += (uint32_t)OFFSET(next);
             if (to < e->first || to >= e->last) {
-                return LPN_E_JUMP;
+                refuse(e, LPN_E_JUMP);
+                return;
             }
             cond ^= 1;
-            put_branch(e, i, to, cond);
-            pass_over(e);
-            return LPN_OK;
+            over = true;
         }
     }
-    put_branch(e, i, to, cond);
-    return LPN_OK;
+    put_branch(e, w, c, to, cond);
+    if (over) {
+        pass_over(e);
+    }
 }
 
 #endif

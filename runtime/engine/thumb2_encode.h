@@ -22,15 +22,23 @@ enum { LSL, LSR, ASR };
 /* In one function of all, gcc keeps everything in memory. */
 #if defined(__GNUC__)
 #define APART __attribute__((noinline))
+#define INLINE static inline __attribute__((always_inline))
+#define RARE(condition) __builtin_expect((condition), 0)
 #else
+#define RARE(condition) (condition)
 #define APART
+#define INLINE static inline
 #endif
 
 #define TARGET 0x8000u                  /* in the map before a slot's code is there: something jumps here; the rest: see branch() */
 #define DONE 1u                         /* there: a slot before it does its work */
 #define SPARE 96u                       /* halfwords: more than one slot ever takes */
 
-typedef struct { uint8_t op, dst, src; int16_t off; int32_t imm; } insn;
+/* An instruction is handed on as its two words, w and the constant c. */
+#define OP(w) ((w) & 0xff)
+#define DST(w) ((w) >> 8 & 15)
+#define SRC(w) ((w) >> 12 & 15)
+#define OFFSET(w) ((int32_t)(w) >> 16)
 
 /* What the last slots asked for and nothing was written for yet: the next one may make one instruction of both. */
 enum pending { NOTHING, MOVE, SHIFT, SHIFT_LEFT, SUM };     /* rd = a; rd = a >> b; rd = a << b; rd = a + b */
@@ -48,12 +56,21 @@ typedef struct {
     uint32_t zero;                      /* eBPF registers whose upper word in memory is known to be 0 */
     uint32_t reach;                     /* slots a conditional forward branch of 2 bytes may span */
     uint8_t flags, before;              /* the register that the flags tell about, or NONE: now, before this slot */
-    uint8_t halfword, halfword_before;  /* the register that a load of two bytes just filled, or NONE; before this slot */
+    uint8_t halfword;                   /* the register that a load of two bytes filled, or NONE */
+    uint32_t halfword_pc;               /* in the slot before this one */
     uint8_t pending, rd, a, b;
     bool wide, helpers, native;         /* not clean; calls helpers; anything outside */
     bool far;                           /* a branch did not reach as far as was hoped */
+    uint8_t error;                      /* in slot `pc`, the last that is looked at */
     uint16_t func_at[LPN_MAX_FUNCS];    /* halfword offset of each function's prologue; before it is there, as in the map */
 } emitter;
+
+/* No slot after this one. */
+static void refuse(emitter *e, int error)
+{
+    e->error = (uint8_t)error;
+    e->count = 0;
+}
 
 static void half(emitter *e, uint32_t h)
 {
@@ -98,13 +115,18 @@ static int32_t modified(uint32_t v)
     return (int32_t)((32 - shift) << 7 | (v >> shift & 0x7f));
 }
 
-/* rd = rn OP constant; modified immediate. `s`: set the flags. */
-static void op_const(emitter *e, unsigned op, unsigned s, unsigned rd, unsigned rn, uint32_t imm)
+/* rd = rn OP constant; modified immediate. `s`: set the flags. `what`: operation, s and rn as the first halfword has them. */
+static void put_const(emitter *e, uint32_t what, unsigned rd, uint32_t imm)
+{
+    word(e, 0xf000 | (imm >> 11 & 1) << 10 | what, (imm >> 8 & 7) << 12 | rd << 8 | (imm & 0xff));
+}
+
+static inline void op_const(emitter *e, unsigned op, unsigned s, unsigned rd, unsigned rn, uint32_t imm)
 {
     if (s) {
         e->flags = (uint8_t)rd;
     }
-    word(e, 0xf000 | (imm >> 11 & 1) << 10 | op << 5 | s << 4 | rn, (imm >> 8 & 7) << 12 | rd << 8 | (imm & 0xff));
+    put_const(e, op << 5 | s << 4 | rn, rd, imm);
 }
 
 /* rd = rn OP (rm shifted) */
@@ -208,28 +230,24 @@ static void bit_field(emitter *e, unsigned rd, unsigned rn, uint32_t lsb, uint32
 
 static void op_imm(emitter *e, unsigned op, unsigned rd, unsigned rn, uint32_t v)
 {
-    int32_t imm;
     if (op == ADD || op == SUB) {
         add_const(e, rd, rn, op == ADD ? v : 0 - v);
         return;
     }
-    if (op == AND) {
-        if (v == 0xff || v == 0xffff) {
-            extend(e, v == 0xff ? 3 : 2, rd, rn);
+    if (op == AND && (v == 0xff || v == 0xffff)) {
+        extend(e, v == 0xff ? 3 : 2, rd, rn);
+        return;
+    }
+    int32_t imm = modified(v);
+    if (imm < 0 && op == AND) {
+        if ((v & (v + 1)) == 0) {       /* a mask of the lowest bits */
+            bit_field(e, rd, rn, 0, 32 - (uint32_t)__builtin_clz(v));
             return;
         }
-        if (modified(v) < 0) {
-            if ((imm = modified(~v)) >= 0) {
-                op_const(e, BIC, 1, rd, rn, (uint32_t)imm);
-                return;
-            }
-            if ((v & (v + 1)) == 0) {   /* a mask of the lowest bits */
-                bit_field(e, rd, rn, 0, 32 - (uint32_t)__builtin_clz(v));
-                return;
-            }
-        }
+        imm = modified(~v);
+        op = imm < 0 ? AND : BIC;
     }
-    if ((imm = modified(v)) >= 0) {
+    if (imm >= 0) {
         op_const(e, op, 1, rd, rn, (uint32_t)imm);      /* the flags may spare a comparison */
     } else {
         load_const(e, T0, v);
@@ -249,33 +267,47 @@ static void shift_const(emitter *e, unsigned type, unsigned rd, unsigned rm, uns
     }
 }
 
-/* Loads and stores. Sizes 1, 2, 4. */
-enum { STORE = 0, LOAD = 1, LOAD_SIGNED = 2 };
+/* Loads and stores of 1, 2 and 4 octets, whose logarithm is part of what is asked for; so are both registers, the address's in the
+ * upper half. */
+enum { STORE = 0, LOAD = 4, LOAD_SIGNED = 8, BYTE = 0, HALF = 1, WORD = 2 };
 
-static void access_mem(emitter *e, unsigned kind, unsigned size, unsigned rt, unsigned rn, int32_t off)
+/* With an index. */
+APART static void access_far(emitter *e, uint32_t op, uint32_t rt, uint32_t off)
 {
-    const unsigned log = size >> 1;     /* 1, 2, 4: 0, 1, 2 */
-    const uint32_t scaled = (uint32_t)off >> log;
-    if (kind != LOAD_SIGNED && rt < 8 && scaled << log == (uint32_t)off) {
-        if (rn < 8 && scaled < 32) {
-            static const uint16_t narrow[3] = { 0x7000, 0x8000, 0x6000 };
-            half(e, narrow[log] | kind << 11 | scaled << 6 | rn << 3 | rt);
-            return;
-        }
-        if (rn == SP && size == 4 && scaled < 256) {
-            half(e, 0x9000 | kind << 11 | rt << 8 | scaled);
-            return;
+    load_const(e, T1, off);
+    word(e, op, rt | T1);
+}
+
+static void access_mem(emitter *e, unsigned what, unsigned registers, int32_t off)
+{
+    static const uint16_t narrow[8] = { 0x7000, 0x8000, 0x6000, 0, 0x7800, 0x8800, 0x6800 };
+    const unsigned log = what & 3, rn = registers >> 4;
+    unsigned rt = registers & 15;
+    uint32_t place = (uint32_t)off;
+    if (what < LOAD_SIGNED && rt < 8) {
+        const uint32_t scaled = place >> log;
+        if (scaled << log == place) {
+            if (rn < 8 && scaled < 32) {
+                half(e, narrow[what] | scaled << 6 | rn << 3 | rt);
+                return;
+            }
+            if (rn == SP && log == WORD && scaled < 256) {
+                half(e, 0x9000 | (what & LOAD) << 9 | rt << 8 | scaled);
+                return;
+            }
         }
     }
-    uint32_t op = 0xf800 | log << 5 | (kind == STORE ? 0 : 0x10) | (kind == LOAD_SIGNED ? 0x100 : 0);
-    if (off >= 4096 || off < -255) {
-        load_const(e, T1, (uint32_t)off);
-        word(e, op | rn, rt << 12 | T1);        /* with an index */
-    } else if (off >= 0) {
-        word(e, op | 0x80 | rn, rt << 12 | (uint32_t)off);
+    uint32_t op = 0xf800 | log << 5 | (what >= LOAD ? 0x10 : 0) | (what & LOAD_SIGNED) << 5 | rn;
+    rt <<= 12;
+    if (place < 4096) {
+        op |= 0x80;
+    } else if (0 - place <= 255) {
+        place = 0xc00 | (0 - place);
     } else {
-        word(e, op | rn, rt << 12 | 0xc00 | (uint32_t)-off);
+        access_far(e, op, rt, place);
+        return;
     }
+    word(e, op, rt | place);
 }
 
 static void compare_reg(emitter *e, unsigned rn, unsigned rm)

@@ -22,45 +22,59 @@ static uint32_t advance_after(const emitter *e, unsigned base)
     return 0;
 }
 
-APART static void load(emitter *e, const insn *i)
+/* The next slot may want to know. */
+static void halfword_in(emitter *e, unsigned rd)
 {
-    const unsigned size = size_of(i->op), rd = i->dst;
-    const bool is_signed = (i->op & 0xe0) == 0x80;
-    if (e->pending == SUM && e->rd == rd && i->src == rd && i->off == 0 && !is_signed && size <= 4) {
-        static const uint16_t narrow[5] = { 0, 0x5c00, 0x5a00, 0, 0x5800 };
-        e->pending = NOTHING;           /* rd = *(a + b) */
-        if ((rd | e->a | e->b) < 8) {
-            half(e, narrow[size] | (uint32_t)e->b << 6 | (uint32_t)e->a << 3 | rd);
-        } else {
-            word(e, (0xf810 | (size >> 1) << 5) | e->a, rd << 12 | e->b);
+    e->halfword = (uint8_t)rd;
+    e->halfword_pc = e->pc + 1;
+}
+
+APART static void load(emitter *e, uint32_t w)
+{
+    const unsigned rd = DST(w), log = log_of(w);
+    const bool two = (w & 0x18) == 0x18, is_signed = (w & 0x20) == 0;
+    int32_t off = OFFSET(w);
+    if (e->pending != NOTHING) {
+        if (e->pending == SUM && e->rd == rd && SRC(w) == rd && off == 0 && !is_signed && !two) {
+            e->pending = NOTHING;           /* rd = *(a + b) */
+            if ((rd | e->a | e->b) < 8) {
+                half(e, (0x5c00 - (log << 9)) | (uint32_t)e->b << 6 | (uint32_t)e->a << 3 | rd);
+            } else {
+                word(e, (0xf810 | log << 5) | e->a, rd << 12 | e->b);
+            }
+            if (log == HALF) {
+                halfword_in(e, rd);
+            }
+            e->flags = e->before == rd ? NONE : e->before;
+            return;
         }
-        e->halfword = size == 2 ? i->dst : NONE;
-        e->flags = e->before == rd ? NONE : e->before;
-        return;
+        write_pending(e);
     }
-    flush(e);
     e->flags = e->before == rd ? NONE : e->before;
-    int32_t off = i->off;
-    const unsigned rn = base_of(e, i->src, &off);
+    const unsigned rn = base_of(e, SRC(w), &off);
     if (e->wide) {
-        if (size == 8) {
-            access_mem(e, LOAD, 4, T0, rn, off + 4);
+        if (two) {
+            access_mem(e, LOAD | WORD, T0 | rn << 4, off + 4);
         }
-    } else if (!is_signed && off == 0 && size != 8 && rn < 10 && rn != rd) {
+    } else if (off == 0 && !is_signed && !two && rn < 10 && rn != rd) {
         const uint32_t later = advance_after(e, rn);
         if (later != 0) {
-            word(e, 0xf810 | (size >> 1) << 5 | rn, rd << 12 | 0xb00 | e->text[8 * (size_t)later + 4]);
+            word(e, 0xf810 | log << 5 | rn, rd << 12 | 0xb00 | e->text[8 * (size_t)later + 4]);
             e->map[later] = DONE;
-            e->halfword = size == 2 ? i->dst : NONE;
+            if (log == HALF) {
+                halfword_in(e, rd);
+            }
             return;
         }
     }
-    access_mem(e, is_signed && size != 4 ? LOAD_SIGNED : LOAD, size == 8 ? 4 : size, rd, rn, off);
-    e->halfword = size == 2 && !is_signed ? i->dst : NONE;
+    access_mem(e, (is_signed && log != WORD ? LOAD_SIGNED : LOAD) | log, rd | rn << 4, off);
+    if (log == HALF && !is_signed) {
+        halfword_in(e, rd);
+    }
     if (!e->wide) {
         return;
     }
-    if (size == 8) {
+    if (two) {
         put_upper(e, rd, T0);
     } else if (is_signed) {
         op_shifted(e, ORR, 0, T1, PC, rd, ASR, 31);
@@ -70,59 +84,58 @@ APART static void load(emitter *e, const insn *i)
     }
 }
 
-APART static void store(emitter *e, const insn *i)
+APART static void store(emitter *e, uint32_t w, uint32_t c)
 {
-    const unsigned size = size_of(i->op);
-    const bool by_reg = (i->op & 7) == 3;
+    const bool two = (w & 0x18) == 0x18, by_reg = (w & 7) == 3;
     flush(e);
     e->flags = e->before;
-    int32_t off = i->off;
-    const unsigned rn = base_of(e, i->dst, &off);
+    int32_t off = OFFSET(w);
+    const unsigned rn = base_of(e, DST(w), &off);
     unsigned rt = T0;
     if (by_reg) {
-        rt = reg_in(e, i->src, T0);
+        rt = reg_in(e, SRC(w), T0);
     } else {
-        load_const(e, T0, (uint32_t)i->imm);
+        load_const(e, T0, c);
     }
-    access_mem(e, STORE, size == 8 ? 4 : size, rt, rn, off);
-    if (size == 8) {
+    access_mem(e, STORE | log_of(w), rt | rn << 4, off);
+    if (two) {
         if (by_reg && e->wide) {
-            get_upper(e, T0, i->src);
+            get_upper(e, T0, SRC(w));
         } else {
-            load_const(e, T0, !by_reg && i->imm < 0 ? ~0u : 0);
+            load_const(e, T0, !by_reg && (int32_t)c < 0 ? ~0u : 0);
         }
-        access_mem(e, STORE, 4, T0, rn, off + 4);
+        access_mem(e, STORE | WORD, T0 | rn << 4, off + 4);
     }
 }
 
 /* Rare enough to be a function. */
-APART static void atomic(emitter *e, const insn *i)
+APART static void atomic(emitter *e, uint32_t w, uint32_t c)
 {
-    if (i->imm == 0x100 || i->imm == 0x110) {           /* load-acquire, store-release: one core sees them in order */
-        insn plain = { (uint8_t)((i->imm == 0x100 ? 0x61 : 0x63) | (i->op & 0x18)), i->dst, i->src, i->off, 0 };
-        if (i->imm == 0x100) {
-            load(e, &plain);
+    if (c == 0x100 || c == 0x110) {           /* load-acquire, store-release: one core sees them in order */
+        w = (w & ~0xe7u) | (c == 0x100 ? 0x61 : 0x63);
+        if (c == 0x100) {
+            load(e, w);
         } else {
-            store(e, &plain);
+            store(e, w, 0);
         }
         return;
     }
-    bool two = size_of(i->op) == 8, exchanges = i->imm == 0xf1;
-    unsigned result = exchanges ? 0 : i->src;
-    int32_t off = i->off;
-    unsigned rn = base_of(e, i->dst, &off);
+    bool two = (w & 0x18) == 0x18, exchanges = c == 0xf1;
+    unsigned result = exchanges ? 0 : SRC(w);
+    int32_t off = OFFSET(w);
+    unsigned rn = base_of(e, DST(w), &off);
     flush(e);
     e->flags = e->before = NONE;
     e->zero = 0;                                        /* the function looks for upper words in memory */
     add_const(e, T1, rn, (uint32_t)off);
-    move(e, W0, reg_in(e, i->src, W0));
+    move(e, W0, reg_in(e, SRC(w), W0));
     half(e, 0xb40f);                                    /* push {r0-r3} */
     word(e, 0xf84d, 0x0d08);            /* push {r0}, and a word that keeps sp aligned */
     move(e, 1, T1);
     move(e, 3, W0);
-    load_const(e, 2, (uint32_t)i->imm | (two ? 0x10000 : 0) | (uint32_t)i->src << 17);
+    load_const(e, 2, c | (two ? 0x10000 : 0) | SRC(w) << 17);
     if (e->wide) {
-        access_mem(e, LOAD, 4, 0, BLOCK, NATIVE_AT);
+        access_mem(e, LOAD | WORD, 0 | BLOCK << 4, NATIVE_AT);
     } else {
         move(e, 0, BLOCK);
     }
@@ -130,7 +143,7 @@ APART static void atomic(emitter *e, const insn *i)
     move(e, T0, 0);
     half(e, 0xb002);                                    /* add sp, #8 */
     half(e, 0xbc0f);                                    /* pop {r0-r3} */
-    if (i->imm & 1) {
+    if (c & 1) {
         move(e, result, T0);
         if (!two) {
             clear_upper(e, result);
