@@ -12,7 +12,7 @@ CHANNEL = 26
 HEADER = struct.Struct(">2sBBBHBBIII10sB")       # preamble, version, type, channel, device, LQI mode, LQI, time, sequence, -, length
 DATA, HELLO = 1, 255
 COAP = 5683
-PUT, GET = 3, 1
+GET, PUT, DELETE = 1, 3, 4
 BLOCK = 32                                      # octets of a block: with IPv6 as it is, a frame has room for no more
 
 

@@ -175,6 +175,16 @@ def free_port() -> int:
         return s.getsockname()[1]
 
 
+def join(router: Node, a: Node, c: Node) -> None:
+    """Routes between two nodes of GNRC over one in between: node n has 2001:db8:n::n, its port 9 is listened to at `c`."""
+    for node, other in ((a, c), (c, a)):
+        i = node.interface()
+        node.ask(f"ifconfig {i} add 2001:db8:{node.number}::{node.number}/64")
+        node.ask(f"nib route add {i} 2001:db8:{other.number}::/64 {router.link_local}")
+    c.ask("udp server start 9")
+    c.read(0.5)
+
+
 @contextmanager
 def network(elfs: Sequence[Path | None], links: Sequence[Link], seed: int = 42, acks: bool = False) -> Iterator[list]:
     """Nodes 1, 2, ... each with its ELF, on links; they are ended at the end. None in place of an ELF: a radio of ours (`Air`).

@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from riot_network import build, line, needs_riot, network
+from riot_network import build, join, line, needs_riot, network
 from test_riot_network import (  # noqa: F401 (gnrc and lpn are fixtures)
     PEER, ROUTES, compressed, gnrc, got, lpn, numbers, ok, pack, send_own, udp)
 
@@ -40,12 +40,7 @@ def test_loads_that_fail_leave_the_router_forwarding(gnrc: Path, tmp_path: Path)
     node = build(CFLAGS=f"-DCONFIG_LPN_SLOTS=3 -DCONFIG_LPN_STORE_SIZE={store}")
     with network([gnrc, node, gnrc], line(3)) as (a, router, c):
         router.run(forwarding)
-        for end, other in ((a, c), (c, a)):
-            i = end.interface()
-            end.ask(f"ifconfig {i} add 2001:db8:{end.number}::{end.number}/64")
-            end.ask(f"nib route add {i} 2001:db8:{other.number}::/64 {router.link_local}")
-        c.ask("udp server start 9")
-        c.read(0.5)
+        join(router, a, c)
 
         def forwards() -> bool:
             udp(a, "2001:db8:3::3", 9, "hop", 5, 40)

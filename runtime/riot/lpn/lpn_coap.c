@@ -60,14 +60,23 @@ static ssize_t _answer(coap_pkt_t *pdu, uint8_t *buf, size_t len, const coap_blo
     return _text(pdu, buf, len, code, block, text);
 }
 
+/* The last load that came to its end well. */
+static struct {
+    unsigned slot;
+    size_t size;
+} _loaded;
+
 /* A block came once more: the answer to it was lost. */
-static bool _again(unsigned slot, size_t offset, size_t size)
+static bool _again(unsigned slot, size_t offset, size_t size, bool last)
 {
     lpn_slot_t now;
     if ((slot >= lpn_slots()) || (offset == 0)) {
         return false;
     }
     lpn_slot_get(slot, &now);
+    if (last && (now.state == LPN_SLOT_READY)) {
+        return (_loaded.slot == slot) && (_loaded.size == offset + size);
+    }
     return (now.state == LPN_SLOT_LOADING) && (now.received == offset + size);
 }
 
@@ -87,19 +96,26 @@ static ssize_t _slot(coap_pkt_t *pdu, uint8_t *buf, size_t len, coap_request_ctx
     }
     if (!put) {
         lpn_unload(slot, &status);
-        return _answer(pdu, buf, len, NULL, &status);
+        return ((status.error == 0) || (status.error == -EALREADY)) ? _text(pdu, buf, len, COAP_CODE_DELETED, NULL, "")
+                                                                    : _answer(pdu, buf, len, NULL, &status);
     }
+    const bool more = blockwise && block.more, again = _again(slot, offset, pdu->payload_len, !more);
     if (offset == 0) {
         status.error = lpn_load_begin(slot, 0);
     }
-    if ((status.error == 0) && !_again(slot, offset, pdu->payload_len)) {
+    if ((status.error == 0) && !again) {
         status.error = lpn_load_add(slot, offset, pdu->payload, pdu->payload_len);
     }
-    if ((status.error == 0) && blockwise && block.more) {
+    if ((status.error == 0) && more) {
         return _text(pdu, buf, len, COAP_CODE_CONTINUE, &block, "");
     }
-    if (status.error == 0) {
-        lpn_load_end(slot, &status);
+    lpn_slot_t now = { .state = LPN_SLOT_EMPTY };
+    if (again) {
+        lpn_slot_get(slot, &now);
+    }
+    if ((status.error == 0) && (now.state != LPN_SLOT_READY)) {
+        _loaded.slot = slot;
+        _loaded.size = (lpn_load_end(slot, &status) == 0) ? offset + pdu->payload_len : 0;
     }
     return _answer(pdu, buf, len, blockwise ? &block : NULL, &status);
 }
@@ -109,10 +125,18 @@ static ssize_t _run(coap_pkt_t *pdu, uint8_t *buf, size_t len, coap_request_ctx_
     (void)ctx;
     lpn_status_t status = { .error = -ENOENT };
     if ((pdu->payload_len == 1) && (pdu->payload[0] == '-')) {
-        lpn_detach(&status);
+        if (lpn_running() >= 0) {
+            lpn_detach(&status);
+        }
+        else {
+            status.error = 0;
+        }
     }
     else if ((pdu->payload_len == 1) && (pdu->payload[0] >= '0') && (pdu->payload[0] <= '9')) {
         lpn_attach((unsigned)(pdu->payload[0] - '0'), true, &status);
+        if (status.error == -EALREADY) {
+            status.error = 0;           /* the answer was lost, and the request comes again */
+        }
     }
     return _answer(pdu, buf, len, NULL, &status);
 }
