@@ -121,6 +121,21 @@ def test_code_in_ram_may_be_replaced(program):
     assert (run[5], run[6]) == (1, 2)
 
 
+def test_flash_is_erased_and_programmed_once(program):
+    """PM0075, 2.3.3: a halfword that is not blank stays, and PGERR says so. A page takes 20 ms, a halfword 52 us."""
+    run = Run(program, "flash", 20_000)
+    assert run[3] == 0 and run.board.flash.erased == 1 and run.board.flash.programmed == 0
+    run.board.run(20_400 * US)
+    assert (run[3], run[4], run[5], run[6]) == (1, 0xffff, 0x1234, 0x1234)
+    assert (run[8] & 0x3c, run[9] & 0x3c) == (1 << 5, 1 << 5 | 1 << 2) and run.board.flash.programmed == 1
+    assert bytes(run.cpu.uc.mem_read(0x4800, 2)) == bytes.fromhex("3412")        # at the other address, too
+
+
+def test_flash_is_not_written_without_the_controller(program):
+    with pytest.raises(CpuFault, match=r"locked\+0x4: write to flash at 0x8004800, 2 bytes"):
+        Run(program, "locked")
+
+
 def test_a_wild_access_is_named(program):
     with pytest.raises(CpuFault, match=r"wild\+0x[24]: read of 0x60000000, 4 bytes"):
         Run(program, "wild")

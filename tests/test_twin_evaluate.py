@@ -13,9 +13,10 @@ import pytest
 
 pytest.importorskip("unicorn", reason="the emulated board needs unicorn: pip install 'lpn[m3]'")
 
+from cli import lpnc
 from scapy.all import IPv6, UDP, Dot15d4, conf
 
-from lpn.runtime.twin import evaluate
+from lpn.runtime.twin import evaluate, sizes
 from lpn.runtime.twin.air import Air
 from lpn.runtime.twin.clock import SECOND, US
 from lpn.runtime.twin.program import ProgramError, read
@@ -25,19 +26,31 @@ ROOT = Path(__file__).parents[1]
 NODE = 0x0A0B_0C0D_0102_0304
 
 
-@pytest.fixture(scope="module")
-def elf(tmp_path_factory) -> Path:
-    given, base = os.environ.get("LPN_MEASURE_ELF"), os.environ.get("RIOTBASE")
-    if given:
-        return Path(given)
+#: The page's firmwares beside GNRC's: options of `lpnc pack`, variables of the Makefile with PACK for what that writes.
+COLUMNS = {"containers": (["--trusted"], ["LPN_ROM=PACK", "LPN_MEMORY=5120"]), "translated": (["--trusted"], ["LPN_ROM=PACK", "LPN_TRANSLATE=1"]),
+           "in flash": (["--code"], ["LPN_ROM=PACK", "LPN_TRANSLATE=code"]), "linked": (["--linked"], ["LPN_LINKED=PACK"])}
+
+
+def built(out: Path, *variables: str) -> Path:
+    """runtime/riot/measure for the board. Skips without RIOT."""
+    base = os.environ.get("RIOTBASE")
     if not base:
-        pytest.skip("set LPN_MEASURE_ELF to lpn_measure.elf built for iotlab-m3, or RIOTBASE to a RIOT checkout")
-    out = tmp_path_factory.mktemp("riot")
-    done = subprocess.run(["make", "-C", str(ROOT / "runtime/riot/measure"), "BOARD=iotlab-m3", f"BINDIRBASE={out}", f"RIOTBASE={base}"],
+        pytest.skip("needs RIOT: set RIOTBASE to a checkout of https://github.com/RIOT-OS/RIOT")
+    done = subprocess.run(["make", "-C", str(ROOT / "runtime/riot/measure"), "BOARD=iotlab-m3", f"BINDIRBASE={out}", f"RIOTBASE={base}", *variables],
                           capture_output=True, text=True)
     if done.returncode:
-        pytest.fail(f"the firmware does not build: {done.stderr.strip().splitlines()[-1:]}")
+        pytest.fail(f"the firmware does not build: {[line for line in done.stderr.splitlines() if 'rror' in line][:3]}")
     return out / "iotlab-m3" / "lpn_measure.elf"
+
+
+@pytest.fixture(scope="module")
+def elf(tmp_path_factory) -> Path:
+    given = os.environ.get("LPN_MEASURE_ELF")
+    if given:
+        return Path(given)
+    if not os.environ.get("RIOTBASE"):
+        pytest.skip("set LPN_MEASURE_ELF to lpn_measure.elf built for iotlab-m3, or RIOTBASE to a RIOT checkout")
+    return built(tmp_path_factory.mktemp("riot"))
 
 
 @pytest.mark.parametrize("payload", [b"odd", b"even", bytes(40)])
@@ -87,6 +100,27 @@ def test_packets_are_delivered_and_answered(elf):
     assert "interrupt to delivery" in evaluate.tables({"x": found})
     again = evaluate.measure(program, 5, evaluate.RECEIVE_PORT)
     assert [p.whole.total for p in again] == [p.whole.total for p in received]
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_containers_deliver_and_answer_as_gnrc_does(name, elf, tmp_path):
+    """Every column of the page: each packet delivered and answered, containers' layers in place of GNRC's, and the time that the page promises."""
+    options, variables = COLUMNS[name]
+    pack = tmp_path / ("udp.c" if name == "linked" else "udp.lpnn")
+    done = lpnc("pack", str(ROOT / "examples/udp/udp.lpn"), *options, "-o", str(pack))
+    assert done.exit_code == 0, done.output
+    program, gnrc = (read(path) for path in (built(tmp_path / "bin", *(v.replace("PACK", str(pack)) for v in variables)), elf))
+    found, other = (evaluate.result(p, evaluate.measure(p, 3, evaluate.RECEIVE_PORT), evaluate.measure(p, 3, evaluate.ANSWER_PORT)) for p in (program, gnrc))
+    assert found["packets"] == other["packets"] == {"received": 3, "delivered": 3, "answered": 3}
+    layers = found["to_delivery"]["layers"]
+    assert layers["containers"] > 0 and not {"transport", "6LoWPAN", "network", "packet buffer"} & layers.keys()
+    assert ("code in RAM" in layers) == (name == "translated") and ("code in flash" in layers) == (name in ("in flash", "linked"))
+    assert found["to_delivery"]["cycles"]["most"] < other["to_delivery"]["cycles"]["least"]        # containers are no slower
+    assert found["to_answer"]["cycles"]["most"] < other["to_answer"]["cycles"]["least"]
+    by_part = sizes.sizes(program.path)
+    assert (sum(by_part["rom"].values()), sum(by_part["ram"].values())) == (found["rom"], found["ram"]) and abs(by_part["rom"][sizes.REST]) < 256
+    if name == "linked":
+        assert found["rom"] <= 1.02 * other["rom"] and found["ram"] <= 0.9 * other["ram"]
 
 
 def test_firmware_without_the_mark(tmp_path):

@@ -265,3 +265,47 @@ function costs                  /* 10 + 3 * 8 instructions, see the test */
     udiv r4, r2, r3
     b .
 .ltorg
+
+.macro busy                     /* until SR says that it is not */
+9:  ldr r0, [r7, #12]
+    tst r0, #1
+    bne 9b
+.endm
+
+function flash                  /* a page is erased, a halfword programmed, and once more: r4 to r6 what is there then, r8 and r9 SR */
+    ldr r7, =0x40022000
+    ldr r0, =0x45670123
+    str r0, [r7, #4]
+    ldr r0, =0xCDEF89AB
+    str r0, [r7, #4]
+    ldr r2, =0x08004800
+    movs r0, #2                 /* PER, AR, STRT */
+    str r0, [r7, #16]
+    str r2, [r7, #20]
+    movs r0, #0x42
+    str r0, [r7, #16]
+    busy
+    ldrh r4, [r2]
+    movs r0, #1                 /* PG */
+    str r0, [r7, #16]
+    ldr r1, =0x1234
+    strh r1, [r2]
+    busy
+    ldr r8, [r7, #12]
+    ldrh r5, [r2]
+    ldr r1, =0x5678
+    strh r1, [r2]               /* it is not blank any more */
+    busy
+    ldr r9, [r7, #12]
+    ldrh r6, [r2]
+    movs r0, #0x80              /* LOCK */
+    str r0, [r7, #16]
+    movs r3, #1
+    b .
+
+function locked                 /* a store that nobody allowed */
+    ldr r2, =0x08004800
+    movs r1, #0
+    strh r1, [r2]
+    b .
+.ltorg

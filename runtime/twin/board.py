@@ -13,6 +13,7 @@ from .air import Air
 from .bus import Bus, Peripheral, Plain
 from .clock import Event, Queue
 from .cpu import Cpu
+from .flash import FlashController
 from .gpio import Afio, Exti, Port
 from .memory import FLASH_SIZE, FLASH_SIZE_REGISTER, IDENTITY, SYSTEM
 from .program import Program
@@ -53,6 +54,7 @@ class Board:
         self.usart = Usart(self.cpu, lambda: rcc.bus(2), 37, self._out)
         self.spi = Spi(self.cpu, lambda: rcc.bus(2), 35, self.radio.spi.exchange)
         self.rtc = Rtc(self.cpu, lambda: self.exti.edge(ALARM_LINE, True))
+        self.flash = FlashController(self.cpu)
         self.bus = Bus(self.cpu, self._peripherals())
         self.cpu.reset()
 
@@ -72,7 +74,7 @@ class Board:
             0x40013000: self.spi,
             0x40013800: self.usart,
             0x40021000: rcc,
-            0x40022000: Plain({0: 0x30}),       # flash: access control; programming is not modelled
+            0x40022000: self.flash,
             0xE0001000: Trace(cpu),
             0xE000E000: SystemControl(cpu, self._restart),
             0xE0042000: Plain({0: DEVICE}),
@@ -88,6 +90,7 @@ class Board:
 
     def _restart(self) -> None:
         self.resets += 1
+        self.flash.restart()
         self.cpu.restart_wanted = True
         self.cpu.uc.emu_stop()
 

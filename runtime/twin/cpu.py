@@ -59,7 +59,7 @@ class Cpu:
     def _make(self) -> None:
         self.uc = uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
         uc.ctl_set_cpu_model(reg.UC_CPU_ARM_CORTEX_M3)
-        uc.mem_map(FLASH, FLASH_SIZE, unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC)
+        uc.mem_map(FLASH, FLASH_SIZE)                     # who may write it: flash.py
         uc.mem_write(FLASH, b"\xFF" * FLASH_SIZE)
         uc.mem_map(0, FLASH_SIZE, unicorn.UC_PROT_READ)     # RM0008, 3.4: booting from flash, it is there too
         self._ram = ctypes.create_string_buffer(RAM_SIZE)

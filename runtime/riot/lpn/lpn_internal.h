@@ -79,6 +79,26 @@ void lpn_radio_reset(void);
 /** Raise an event with a copy of a packet given in pieces; from any thread. 0, or -errno. */
 int lpn_enqueue(uint8_t event, uint32_t first, uint32_t second, const iolist_t *packet);
 
+/* lpn_flash.c: one pack. Begin, add, end, look at it, then seal. */
+
+typedef enum { LPN_FLASH_EMPTY, LPN_FLASH_BROKEN, LPN_FLASH_WHOLE } lpn_flash_state_t;
+
+/** What flash holds; of a whole pack also its size. */
+lpn_flash_state_t lpn_flash_state(uint32_t *size);
+const uint8_t *lpn_flash_bytes(void);
+uint32_t lpn_flash_room(void);
+
+/** What it holds is no more; writing begins. */
+void lpn_flash_begin(void);
+void lpn_flash_add(uint32_t offset, const uint8_t *data, size_t size);
+
+/** All bytes were added: they can be read. */
+void lpn_flash_end(uint32_t size);
+
+/** It is to be found after a reboot. */
+void lpn_flash_seal(uint32_t size);
+void lpn_flash_forget(void);
+
 /* lpn_net.c */
 
 /** Listen to the layers that hooks of the set name. */

@@ -40,6 +40,9 @@ static int _usage(void)
          "       lpn load SLOT HEX\n"
          "       lpn load SLOT end\n"
          "       lpn unload SLOT           its room is the others'\n"
+#if IS_USED(MODULE_LPN_FLASH)
+         "       lpn save SLOT             write it to flash: it runs after a reboot, too\n"
+#endif
          "       lpn attach SLOT|MODULE    run a slot; put a processor back\n"
          "       lpn detach [MODULE]       stop; take a processor out\n"
          "       lpn swap SLOT             run a slot in place of the one that runs\n"
@@ -164,6 +167,19 @@ static int _unload(const char *number)
     lpn_unload(slot, &status);
     return _say(&status);
 }
+
+#if IS_USED(MODULE_LPN_FLASH)
+static int _save(const char *number)
+{
+    uint32_t slot;
+    lpn_status_t status;
+    if (!_number(number, &slot)) {
+        return _usage();
+    }
+    lpn_save(slot, &status);
+    return _say(&status);
+}
+#endif
 
 static int _attach(const char *what, bool replace)
 {
@@ -293,6 +309,11 @@ static int _lpn(int argc, char **argv)
     if ((argc == 3) && (strcmp(word, "unload") == 0)) {
         return _unload(argv[2]);
     }
+#if IS_USED(MODULE_LPN_FLASH)
+    if ((argc == 3) && (strcmp(word, "save") == 0)) {
+        return _save(argv[2]);
+    }
+#endif
     if ((argc == 3) && (strcmp(word, "attach") == 0)) {
         return _attach(argv[2], false);
     }

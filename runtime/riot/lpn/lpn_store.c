@@ -39,7 +39,10 @@
 extern const uint8_t lpn_rom[] __attribute__((weak));
 extern const uint32_t lpn_rom_size __attribute__((weak));
 
-/* A slot in RAM: a piece of the store, 8-aligned. Without a room it is empty. */
+/* Slots that are loaded: those in RAM, then the one in flash. */
+#define LOADED          (CONFIG_LPN_SLOTS + IS_USED(MODULE_LPN_FLASH))
+
+/* A slot in RAM: a piece of the store, 8-aligned. Without a room it is empty. That in flash has all of it. */
 typedef struct {
     uint32_t at, room;
     uint32_t size, received;
@@ -57,7 +60,9 @@ typedef struct {
 
 #if CONFIG_LPN_SLOTS > 0
 static uint8_t _store[CONFIG_LPN_STORE_SIZE] __attribute__((aligned(8)));
-static _slot_t _slots[CONFIG_LPN_SLOTS];
+#endif
+#if LOADED > 0
+static _slot_t _slots[LOADED];
 #endif
 static _area_t _areas[CONFIG_LPN_NO_SWAP ? 1 : 2];
 static unsigned _area;              /* the one that runs */
@@ -74,22 +79,37 @@ static bool _has_rom(void)
 
 unsigned lpn_slots(void)
 {
-    return CONFIG_LPN_SLOTS + _has_rom();
+    return LOADED + _has_rom();
 }
 
 /* NULL: that slot is part of the firmware, or there is none. */
-static _slot_t *_in_ram(unsigned slot)
+static _slot_t *_loaded(unsigned slot)
 {
-#if CONFIG_LPN_SLOTS > 0
-    return (slot < CONFIG_LPN_SLOTS) ? &_slots[slot] : NULL;
+#if LOADED > 0
+    return (slot < LOADED) ? &_slots[slot] : NULL;
 #else
     (void)slot;
     return NULL;
 #endif
 }
 
-static uint8_t *_bytes(const _slot_t *s)
+static bool _is_flash(const _slot_t *s)
 {
+#if IS_USED(MODULE_LPN_FLASH)
+    return s == &_slots[CONFIG_LPN_SLOTS];
+#else
+    (void)s;
+    return false;
+#endif
+}
+
+static const uint8_t *_bytes(const _slot_t *s)
+{
+#if IS_USED(MODULE_LPN_FLASH)
+    if (_is_flash(s)) {
+        return lpn_flash_bytes();
+    }
+#endif
 #if CONFIG_LPN_SLOTS > 0
     return _store + s->at;
 #else
@@ -100,7 +120,7 @@ static uint8_t *_bytes(const _slot_t *s)
 
 void lpn_slot_get(unsigned slot, lpn_slot_t *out)
 {
-    const _slot_t *s = _in_ram(slot);
+    const _slot_t *s = _loaded(slot);
     if (s == NULL) {
         *out = (lpn_slot_t){ .state = LPN_SLOT_READY, .bytes = lpn_rom, .size = lpn_rom_size,
                              .received = lpn_rom_size, .rom = true };
@@ -133,6 +153,11 @@ void lpn_externs_set(const lpn_extern *externs, uint32_t count)
 
 static void _empty(_slot_t *s)
 {
+#if IS_USED(MODULE_LPN_FLASH)
+    if (_is_flash(s) && (s->state != LPN_SLOT_EMPTY)) {
+        lpn_flash_forget();
+    }
+#endif
     *s = (_slot_t){ .state = LPN_SLOT_EMPTY };
 }
 
@@ -163,7 +188,7 @@ static void _take_gap(_slot_t *slot)
 /* One load at a time: it has the largest gap, as nobody knows how long its pack is. One that was broken off ends. */
 static int _load_begin(unsigned slot, uint32_t size)
 {
-    _slot_t *s = _in_ram(slot);
+    _slot_t *s = _loaded(slot);
     if (s == NULL) {
         return (slot < lpn_slots()) ? -EROFS : -ENOENT;
     }
@@ -171,17 +196,28 @@ static int _load_begin(unsigned slot, uint32_t size)
         return -EBUSY;
     }
     for (unsigned i = 0; i < lpn_slots(); i++) {
-        _slot_t *other = _in_ram(i);
+        _slot_t *other = _loaded(i);
         if ((other != NULL) && (other->state == LPN_SLOT_LOADING)) {
             _empty(other);
         }
     }
-    const _slot_t before = *s;
-    _empty(s);
-    _take_gap(s);
-    if ((s->room == 0) || (size > s->room)) {
-        *s = before;
-        return -ENOSPC;
+    if (_is_flash(s)) {
+#if IS_USED(MODULE_LPN_FLASH)
+        if (size > lpn_flash_room()) {
+            return -ENOSPC;
+        }
+        lpn_flash_begin();
+        *s = (_slot_t){ .room = lpn_flash_room() };
+#endif
+    }
+    else {
+        const _slot_t before = *s;
+        _empty(s);
+        _take_gap(s);
+        if ((s->room == 0) || (size > s->room)) {
+            *s = before;
+            return -ENOSPC;
+        }
     }
     s->state = LPN_SLOT_LOADING;
     s->size = size;
@@ -198,7 +234,7 @@ int lpn_load_begin(unsigned slot, uint32_t size)
 
 static int _load_add(unsigned slot, uint32_t offset, const void *data, size_t size)
 {
-    _slot_t *s = _in_ram(slot);
+    _slot_t *s = _loaded(slot);
     if ((s == NULL) || (s->state != LPN_SLOT_LOADING)) {
         return -ENOENT;
     }
@@ -209,7 +245,17 @@ static int _load_add(unsigned slot, uint32_t offset, const void *data, size_t si
     if (size > limit - offset) {
         return -ENOSPC;
     }
-    memcpy(_bytes(s) + offset, data, size);
+#if IS_USED(MODULE_LPN_FLASH)
+    if (_is_flash(s)) {
+        lpn_flash_add(offset, data, size);
+    }
+#endif
+#if CONFIG_LPN_SLOTS > 0
+    if (!_is_flash(s)) {
+        memcpy(_store + s->at + offset, data, size);
+    }
+#endif
+    (void)data;
     s->received += size;
     return 0;
 }
@@ -262,28 +308,50 @@ static int _expand(_slot_t *s)
     if (!lpn_pack_is_compact(_bytes(s), s->size)) {
         return LPN_OK;
     }
-    int error = lpn_pack_expand(_bytes(s), s->room, s->size, &s->size);
+    if (_is_flash(s)) {
+        return -EPERM;
+    }
+#if CONFIG_LPN_SLOTS > 0
+    int error = lpn_pack_expand(_store + s->at, s->room, s->size, &s->size);
     return (error == LPN_E_MEMORY) ? -ENOSPC : error;
+#else
+    return LPN_E_COMPACT;
+#endif
+}
+
+static int _load_end(unsigned slot, lpn_status_t *status)
+{
+    _slot_t *s = _loaded(slot);
+    if ((s == NULL) || (s->state != LPN_SLOT_LOADING)) {
+        return -ENOENT;
+    }
+    s->size = (s->size != 0) ? s->size : s->received;
+#if IS_USED(MODULE_LPN_FLASH)
+    if (_is_flash(s) && (s->received == s->size)) {
+        lpn_flash_end(s->size);
+    }
+#endif
+    int error = (s->received == s->size) ? _expand(s) : -ENODATA;
+    error = (error == LPN_OK) ? _build(slot, 0, status) : error;
+    if (error != LPN_OK) {
+        _empty(s);
+        return error;
+    }
+    s->state = LPN_SLOT_READY;
+    s->room = (s->size + 7) & ~UINT32_C(7);
+#if IS_USED(MODULE_LPN_FLASH)
+    if (_is_flash(s)) {
+        lpn_flash_seal(s->size);
+    }
+#endif
+    return LPN_OK;
 }
 
 int lpn_load_end(unsigned slot, lpn_status_t *status)
 {
     *status = (lpn_status_t){ 0 };
     mutex_lock(&_lock);
-    int error = -ENOENT;
-    _slot_t *s = _in_ram(slot);
-    if ((s != NULL) && (s->state == LPN_SLOT_LOADING)) {
-        s->size = (s->size != 0) ? s->size : s->received;
-        error = (s->received == s->size) ? _expand(s) : -ENODATA;
-        error = (error == LPN_OK) ? _build(slot, 0, status) : error;
-        if (error == LPN_OK) {
-            s->state = LPN_SLOT_READY;
-            s->room = (s->size + 7) & ~UINT32_C(7);
-        }
-        else {
-            _empty(s);
-        }
-    }
+    int error = _load_end(slot, status);
     if (error != LPN_OK) {
         lpn_refuse(status, error);
     }
@@ -291,11 +359,51 @@ int lpn_load_end(unsigned slot, lpn_status_t *status)
     return error;
 }
 
+#if IS_USED(MODULE_LPN_FLASH)
+/* A slot of RAM whose pack is whole. */
+static int _save(unsigned slot, lpn_status_t *status)
+{
+    const _slot_t *s = (slot < CONFIG_LPN_SLOTS) ? &_slots[slot] : NULL;
+    if ((s == NULL) || (s->state != LPN_SLOT_READY)) {
+        return -ENOENT;
+    }
+    int error = _load_begin(CONFIG_LPN_SLOTS, s->size);
+    error = (error == 0) ? _load_add(CONFIG_LPN_SLOTS, 0, _bytes(s), s->size) : error;
+    return (error == 0) ? _load_end(CONFIG_LPN_SLOTS, status) : error;
+}
+
+int lpn_save(unsigned slot, lpn_status_t *status)
+{
+    *status = (lpn_status_t){ 0 };
+    mutex_lock(&_lock);
+    int error = _save(slot, status);
+    if (error != LPN_OK) {
+        lpn_refuse(status, error);
+    }
+    mutex_unlock(&_lock);
+    return error;
+}
+
+int lpn_boot(lpn_status_t *status)
+{
+    _slot_t *s = &_slots[CONFIG_LPN_SLOTS];
+    uint32_t size = 0;
+    const lpn_flash_state_t found = lpn_flash_state(&size);
+    *status = (lpn_status_t){ 0 };
+    if (found == LPN_FLASH_WHOLE) {
+        *s = (_slot_t){ .state = LPN_SLOT_READY, .size = size, .received = size, .room = size };
+        return lpn_attach(CONFIG_LPN_SLOTS, false, status);
+    }
+    status->error = (found == LPN_FLASH_BROKEN) ? -ENODATA : -ENOENT;
+    return status->error;
+}
+#endif
+
 int lpn_unload(unsigned slot, lpn_status_t *status)
 {
     *status = (lpn_status_t){ 0 };
     mutex_lock(&_lock);
-    _slot_t *s = _in_ram(slot);
+    _slot_t *s = _loaded(slot);
     int error = (s == NULL) ? ((slot < lpn_slots()) ? -EROFS : -ENOENT)
                 : ((int)slot == _runs) ? -EBUSY : (s->state == LPN_SLOT_EMPTY) ? -EALREADY : 0;
     if (error == 0) {

@@ -22,6 +22,7 @@
 static const char *_word(int error)
 {
     switch (error) {
+    case -EPERM:    return "a compact pack is expanded in RAM: load it there, then save it";
     case -EROFS:    return "that slot is part of the firmware";
     case -EBUSY:    return CONFIG_LPN_NO_SWAP ? "a pack runs: detach it first" : "a pack runs there: detach or swap it first";
     case -ENOSPC:   return "no room: longer than the rest of the store, or than announced";

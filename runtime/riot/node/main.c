@@ -12,9 +12,11 @@
  * @}
  */
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel_defines.h"
 #include "msg.h"
 #include "shell.h"
 
@@ -39,13 +41,29 @@ __asm__(".section .rodata.lpn_rom, \"a\"\n"
         ".previous\n");
 #endif
 
-static void _autostart(void)
+static void _say(const char *which, const lpn_status_t *status)
+{
+    char text[96];
+    lpn_status_text(status, text, sizeof(text));
+    printf("lpn: the %s pack %s%s\n", which, (status->error == 0) ? "runs: " : "is refused: ", text);
+}
+
+/* What was saved, else what is built in. */
+static void _run_first(void)
 {
     lpn_status_t status;
-    char text[96];
-    lpn_attach(lpn_slots() - 1, false, &status);
-    lpn_status_text(&status, text, sizeof(text));
-    printf("lpn: the built-in pack %s%s\n", (status.error == 0) ? "runs: " : "is refused: ", text);
+#if IS_USED(MODULE_LPN_FLASH)
+    if (lpn_boot(&status) != -ENOENT) {
+        _say("saved", &status);
+    }
+    if (status.error == 0) {
+        return;
+    }
+#endif
+    if (LPN_AUTOSTART) {
+        lpn_attach(lpn_slots() - 1, false, &status);
+        _say("built-in", &status);
+    }
 }
 
 int main(void)
@@ -54,9 +72,7 @@ int main(void)
 
     msg_init_queue(_queue, QUEUE_SIZE);
     printf("LPN node on %s, radio: %s\n", RIOT_BOARD, lpn_radio_model());
-    if (LPN_AUTOSTART) {
-        _autostart();
-    }
+    _run_first();
     shell_run(NULL, line, sizeof(line));
     return 0;
 }

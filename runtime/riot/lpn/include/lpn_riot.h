@@ -38,6 +38,17 @@ extern "C" {
 #endif
 
 /**
+ * @brief   Pages of flash for the slot in flash (module `lpn_flash`)
+ */
+#ifndef CONFIG_LPN_FLASH_PAGES
+#  ifdef CPU_NATIVE
+#    define CONFIG_LPN_FLASH_PAGES  32
+#  else
+#    define CONFIG_LPN_FLASH_PAGES  20
+#  endif
+#endif
+
+/**
  * @brief   Bytes of RAM that the slots share, a multiple of 8
  */
 #ifndef CONFIG_LPN_STORE_SIZE
@@ -219,6 +230,20 @@ int lpn_load_add(unsigned slot, uint32_t offset, const void *data, size_t size);
 
 /** @brief All bytes are there: check the pack. A refused one leaves the slot empty. */
 int lpn_load_end(unsigned slot, lpn_status_t *status);
+
+/**
+ * @brief   Write the pack of a slot in RAM to the slot in flash, which is the one behind those (module `lpn_flash`)
+ *
+ * Loading that slot does the same. It is written while the bytes arrive; the core stands still while a page is erased.
+ */
+int lpn_save(unsigned slot, lpn_status_t *status);
+
+/**
+ * @brief   Run what the slot in flash holds; after lpn_externs_set, before anything else is loaded (module `lpn_flash`)
+ *
+ * @return  0; -ENOENT: it holds nothing; -ENODATA: a pack that was not written to its end; else why it is refused
+ */
+int lpn_boot(lpn_status_t *status);
 
 /** @brief Empty a slot that does not run; its room is the others'. */
 int lpn_unload(unsigned slot, lpn_status_t *status);
