@@ -1,15 +1,16 @@
 """The slowest run of a hook: a search over packets, circumstances, state and full tables, on the emulated Cortex-M3.
 
-What took longest so far, and what goes ways that nothing went before, is changed a little. A run is also asked what it compares, first of
-all where the bound's longest path branches: where one of two compared numbers stands in the packet, the state or the circumstances, it
-is made the other one. In the end tables are filled with entries that the keys looked up miss in their last bits. The bound of `lpnc verify`
+What took longest so far, and what went otherwise than anything before, is changed a little, in the packet, in the circumstances, in one cell of the
+state or in all cells of an array. The engine of this machine tells by the instructions it executes what is worth the emulated core's time. A
+run there is also asked what it compares, first of all where the bound's longest path branches: where one of two compared numbers stands in the
+packet, the state or the circumstances, it is made the other one. In the end tables are filled with entries that the keys looked up miss in their last bits. The bound of `lpnc verify`
 must never be exceeded; how near the worst run comes to it says how tight the bound is.
 """
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lpn.lang import ast
@@ -18,14 +19,15 @@ from .build import Compiled
 from .bundle import Hook
 from .generate import RandomChoose
 from .generate_packets import Packets
-from .slowest_subject import Compared, Input, Subject, subjects
+from .slowest_subject import Cells, Compared, Input, Subject, subjects
 from .target import MAX_PACKET
 
 __all__ = ["Input", "Slowest", "Subject", "beginnings", "changed", "hook_name", "search", "solved", "subjects"]
 
-KEPT = 6                                        #: inputs that are changed further
-NEW = 60                                        #: inputs kept to be asked what they compare
-SOLVED, CHANGES = 250, 40                       #: inputs made of one that was asked, random ones in between
+KEPT = 24                                       #: inputs that are changed further
+NEW = 200                                       #: inputs kept to be asked what they compare
+SOLVED, CHANGES = 1500, 1000                    #: inputs made of one that was asked, random ones in between
+MEASURED = 2                                    #: of the likely ones, on the core each time
 DRAWN = 12                                      #: packets drawn along the parser to begin with
 LOOKED_AT = 160                                 #: octets of a frame where compared numbers are looked for
 PROGRESS_EVERY = 2.0
@@ -66,12 +68,12 @@ def beginnings(compiled: Compiled, hook: Hook, frames: Iterable[bytes], rng: ran
     return out or [Input()]
 
 
-def changed(given: Input, others: list[Input], rng: random.Random, events: int, longest: int = MAX_PACKET) -> Input:
-    """A neighbour, whose packet has at most `longest` octets."""
+def changed(given: Input, others: list[Input], rng: random.Random, events: int, longest: int = MAX_PACKET, arrays: Sequence[Cells] = ()) -> Input:
+    """A neighbour, whose packet has at most `longest` octets. `arrays`: those of the state, whose cells are changed alike now and then."""
     frame, meta, state = bytearray(given.frame), dict(given.meta), bytearray(given.state)
     answers = given.answers
     for _ in range(rng.choice((1, 1, 2, 4))):
-        way = rng.randrange(12)
+        way = rng.randrange(15 if arrays else 12)
         at = rng.randrange(min(len(frame), 100)) if frame and way < 9 else rng.randrange(len(frame)) if frame else 0
         if way < 4 and frame:
             frame[at] = rng.choice((rng.randrange(256), frame[at] ^ 1 << rng.randrange(8), 0, 0xFF, frame[at] + 1 & 255))
@@ -96,11 +98,19 @@ def changed(given: Input, others: list[Input], rng: random.Random, events: int, 
                 meta["event"] = rng.randrange(events)
         elif way == 11 and len(frame) > 30:
             del frame[-rng.choice((1, 2, 16)):]
+        elif way >= 12:
+            cells = rng.choice(arrays)
+            place = rng.randrange(cells.stride)
+            if way == 14:                           # all as one of them is
+                one = cells.offset + rng.randrange(cells.count) * cells.stride
+                state[cells.offset:cells.end] = state[one:one + cells.stride] * cells.count
+            else:
+                state[cells.offset + place:cells.end:cells.stride] = bytes([rng.choice((0, 1, 2, 0xFF, rng.randrange(256), rng.randrange(128)))]) * cells.count
     return Input(bytes(frame[:longest]), meta, bytes(state), answers)
 
 
-def solved(given: Input, compared: Compared) -> Iterator[Input]:
-    """Inputs in which a compared number that stands in this one is the one it was compared with, or next to it."""
+def solved(given: Input, compared: Compared, arrays: Sequence[Cells] = ()) -> Iterator[Input]:
+    """Inputs in which a compared number that stands in this one is the one it was compared with, or next to it; in an array's cell, the others too."""
     for value, other in ((compared.left, compared.right), (compared.right, compared.left)):
         wanted = {value & ~other, value | other, value ^ (other & -other)} if compared.bits else {other, other + 1, other - 1}
         for size in (1, 2, 4):
@@ -117,6 +127,9 @@ def solved(given: Input, compared: Compared) -> Iterator[Input]:
                             made = content[:at] + new + content[at + size:]
                             yield Input(made, dict(given.meta), given.state, given.answers) if name == "frame" else Input(
                                 given.frame, dict(given.meta), made, given.answers)
+                            for cells in arrays if name == "state" else ():
+                                if cells.offset <= at and at + size <= cells.end and (at - cells.offset) % cells.stride + size <= cells.stride:
+                                    yield Input(given.frame, dict(given.meta), cells.alike(given.state, at, new), given.answers)
                         at = content.find(old, at + 1, LOOKED_AT)
         for name, bits in META.items():
             if given.meta.get(name, 0) & 0xFFFFFFFF == value:
@@ -136,10 +149,11 @@ class Search:
     def __init__(self, subject: Subject, rng: random.Random, runs: int | None, seconds: float | None, progress: Callable[[Slowest], None]) -> None:
         self.subject, self.rng, self.runs, self.seconds, self.progress = subject, rng, runs, seconds, progress
         self.found = Slowest(hook_name(subject.hook), subject.bound)
-        self.slow: list[tuple[int, int, Input]] = []    # cycles, number, input
+        self.slow: list[tuple[int, int, Input]] = []    # likely cycles, number, input
         self.new: list[tuple[int, int, Input]] = []     # those not asked yet what they compare
-        self.ways: set[tuple[int, int]] = set()
+        self.ways: set[Hashable] = set()
         self.seen: set[tuple[int, int]] = set()
+        self.measured: set[int] = set()                 # numbers of inputs that the core ran
         self.asked: set[tuple] = set()                  # compared numbers that were tried
         self.began, self.shown = time.monotonic(), 0.0
         self.events = EVENTS.get(subject.hook.event, 0)
@@ -154,24 +168,31 @@ class Search:
 
     def attempt(self, given: Input) -> None:
         given.state = given.state or self.subject.initial
-        cycles = self.subject.run(given)
         found = self.found
         found.runs += 1
-        if cycles > found.cycles:
-            found.cycles, found.input = cycles, given
-        if (cycles, len(given.frame)) not in self.seen:
-            self.seen.add((cycles, len(given.frame)))
-            self.slow.append((cycles, found.runs, given))
-            self.slow.sort(key=lambda each: (-each[0], -each[1]))
-            del self.slow[KEPT:]
-            if not self.subject.ways <= self.ways or any(each[2] is given for each in self.slow):
-                self.new.append((cycles, found.runs, given))
-                self.new.sort(key=lambda each: (-each[0], -each[1]))
-                del self.new[NEW:]
-        self.ways |= self.subject.ways
+        likely, way = self.subject.estimate(given)
+        if way not in self.ways:
+            self.ways.add(way)
+            self.new.append((likely, found.runs, given))
+            if len(self.new) > 2 * NEW:
+                self.new = best_of(self.new, NEW)
+        if (likely, len(given.frame)) not in self.seen:
+            self.seen.add((likely, len(given.frame)))
+            if len(self.slow) < KEPT or likely > self.slow[-1][0]:
+                self.slow = best_of([*self.slow, (likely, found.runs, given)], KEPT)
+                if self.slow[0][1] == found.runs:
+                    self.measure(self.slow[0])
         if time.monotonic() - self.shown > PROGRESS_EVERY:
             self.shown = time.monotonic()
             self.progress(found)
+
+    def measure(self, one: tuple[int, int, Input]) -> None:
+        """What it takes on the core."""
+        _, number, given = one
+        self.measured.add(number)
+        cycles = self.subject.run(given)
+        if cycles > self.found.cycles:
+            self.found.cycles, self.found.input = cycles, given
 
     def solve(self, given: Input) -> None:
         """Makes compared numbers the ones they are compared with."""
@@ -180,7 +201,7 @@ class Search:
             key = (compared.left, compared.right, compared.bits)
             if key not in self.asked:
                 self.asked.add(key)
-                made += solved(given, compared)
+                made += solved(given, compared, self.subject.arrays)
         for each in made[:SOLVED]:
             if self.going():
                 each.frame = each.frame[:self.subject.longest]
@@ -192,20 +213,33 @@ class Search:
                 self.attempt(given)
         missed = False
         while self.going():
-            best = self.slow[0][2]
             if not missed and self.part() > 0.6:
                 missed = True
+                best = self.slow[0][2]
                 self.subject.miss(best)
                 self.slow, self.seen = [], set()
                 self.attempt(best)
             elif self.new:
                 way = self.rng.choice("SSNNR")          # the slowest, the newest, any
+                self.new = best_of(self.new, NEW)
                 latest = max(range(len(self.new)), key=lambda i: self.new[i][1])
                 self.solve(self.new.pop(0 if way == "S" else latest if way == "N" else self.rng.randrange(len(self.new)))[2])
+            for one in [each for each in self.slow if each[1] not in self.measured][:MEASURED]:
+                self.measure(one)
+            others = [each[2] for each in self.slow]
             for _ in range(CHANGES):
                 if self.going():
-                    self.attempt(changed(self.rng.choice(self.slow)[2], [each[2] for each in self.slow], self.rng, self.events, self.subject.longest))
+                    given = self.rng.choice(self.new if self.new and self.rng.random() < 0.3 else self.slow)[2]
+                    self.attempt(changed(given, others, self.rng, self.events, self.subject.longest, self.subject.arrays))
+        for one in self.slow:
+            if one[1] not in self.measured and not self.found.exceeded:
+                self.measure(one)
         return self.found
+
+
+def best_of(inputs: list[tuple[int, int, Input]], most: int) -> list[tuple[int, int, Input]]:
+    """The slowest ones, later ones first among equals."""
+    return sorted(inputs, key=lambda each: (-each[0], -each[1]))[:most]
 
 
 def hook_name(hook: Hook) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lpn.runtime.engines import DEFAULT_FUEL, EngineError
+from lpn.runtime.engines import DEFAULT_FUEL, EngineError, get_engine
 
 from .build import Compiled
 from .bundle import Entry, Table
@@ -37,6 +37,26 @@ class Input:
     @classmethod
     def from_json(cls, given: dict) -> Input:
         return cls(bytes.fromhex(given["frame"]), dict(given["meta"]), bytes.fromhex(given["state"]), given["answers"])
+
+
+@dataclass(frozen=True)
+class Cells:
+    """An array of the state, in octets."""
+
+    offset: int
+    stride: int
+    count: int
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.stride * self.count
+
+    def alike(self, state: bytes, at: int, new: bytes) -> bytes:
+        """What one cell has at `at`, all have there."""
+        out, first = bytearray(state), self.offset + (at - self.offset) % self.stride
+        for place in range(first, self.end, self.stride):
+            out[place:place + len(new)] = new
+        return bytes(out)
 
 
 @dataclass(frozen=True)
@@ -125,7 +145,9 @@ class Subject:
                 return super().count()
         self.core = Watched(window=WINDOW)
         self.program = {"thumb2": Thumb2Program, "m3": M3Program}[way](compiled.bundle, DEFAULT_FUEL, core=self.core, hook=timed.hook)
+        self.host = get_engine("engine").load(compiled.bundle, hook=timed.hook)
         self.initial = compiled.initial_state(None)
+        self.arrays = [Cells(each.offset, each.stride, each.count) for each in compiled.state.objects if each.count > 1]
         self.keys: dict[int, bytes] = {}                #: table -> the key looked up last
         self.tables = {table.index: table for table in compiled.bundle.tables if not table.entries}
         for table in self.tables.values():
@@ -136,7 +158,8 @@ class Subject:
 
     def fill(self, table: Table, entries: list[Entry]) -> None:
         try:
-            self.program.set_entries(table.name, entries)
+            for program in (self.program, self.host):
+                program.set_entries(table.name, entries)
         except EngineError:
             pass                                # a value set, or entries of its own: as they are
 
@@ -155,6 +178,14 @@ class Subject:
         self.program.answer = lambda name, number: given.answers >> number & 1
         result = self.program.run(given.frame, given.meta)
         return result.flash_cycles + sum(BY_NAME[effect[0]].cost_cycles for effect in result.effects)
+
+    def estimate(self, given: Input) -> tuple[int, Hashable]:
+        """About how slow a run is, by the instructions that this machine executes for it, hundred times as fast; and what tells it from others."""
+        self.host.set_state(given.state or self.initial)
+        self.host.answer = lambda name, number: given.answers >> number & 1
+        result = self.host.run(given.frame, given.meta)
+        done = tuple(effect[0] for effect in result.effects)
+        return 2 * (result.insns or 0) + sum(BY_NAME[name].cost_cycles for name in done), (result.verdict, result.reason, result.insns, done)
 
     def compared(self, given: Input) -> list[Compared]:
         """What a run compares, each pair once: numbers on the longest path first."""
@@ -218,9 +249,9 @@ def _register(text: str) -> int | None:
     return int(found[1]) if found else NUMBERS.get(text)
 
 
-def subjects(compiled: Compiled, rng: random.Random, way: str = "thumb2") -> Iterator[Subject]:
+def subjects(compiled: Compiled, rng: random.Random, way: str = "thumb2", tight: bool = True) -> Iterator[Subject]:
     """A subject for each hook whose time is known."""
-    known = times(*seal(compiled), way)
+    known = times(*seal(compiled), way, tight)
     for timed in known.hooks:
         if timed.cost is not None:
             yield Subject(compiled, timed, rng, known, way)

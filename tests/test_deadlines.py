@@ -173,3 +173,35 @@ def test_what_is_copied_of_an_action_takes_its_time():
     table = load_costs("thumb2")
     cost = [table.helper("lookup", 0, [TableSize(4, 4, 1, kinds=(("lpm", 4),), data=data, room=256)]).most for data in (0, 4, 256)]
     assert cost[0] < cost[1] < cost[2] - 900
+
+
+LONG = """
+header H {{ bit<8> n; bit<8> sum; }}
+struct headers {{ H h; }}
+parser P(packet pkt, out headers h) {{ state start {{ pkt.extract(h.h); transition accept; }} }}
+processor Q(inout headers h, inout meta m) {{
+    register<bit<8>>[200] seen;
+    apply {{ if (h.h.n == 1) {{ for (i in 0..200) {{ h.h.sum = h.h.sum + seen[i]; }} }} }}
+}}
+processor R(inout headers h, inout meta m) {{
+    register<bit<8>>[200] seen;
+    apply {{ if (h.h.n == 2) {{ for (i in 0..200) {{ h.h.sum = h.h.sum + seen[i]; }} }} m.verdict = DELIVER; }}
+}}
+protocol N {{ on radio.rx_done : P -> Q -> R within {within}; }}
+"""
+
+
+def test_a_deadline_that_only_an_impossible_way_misses_is_met(tmp_path):
+    """Two modules are long, each for another value of one field."""
+    path = tmp_path / "long.lpn"
+    path.write_text(LONG.format(within="4 ms"))
+    def cycles(*more):
+        return objects(lpnc("verify", path, "--json", *more).stdout)[0]["hooks"][0]["wcet_cycles"]
+    alone, followed = cycles(), cycles("--tight")
+    assert followed < 0.7 * alone
+    path.write_text(LONG.format(within=f"{int((followed + 0.1 * alone) / 72)} us"))
+    result = lpnc("verify", path)
+    assert result.exit_code == 0 and f"{followed:,} cycles" in result.output
+    assert lpnc("build", path, "-o", tmp_path / "out").exit_code == 0
+    path.write_text(LONG.format(within=f"{int(followed / 72) - 1} us"))
+    assert lpnc("verify", path).exit_code == 1

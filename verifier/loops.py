@@ -164,6 +164,30 @@ def heaviest(graph: Graph, bounds: dict[Node, int], live, weight, edge_weight=la
     return Path(total, turns, edges)
 
 
+def heaviest_inside(graph: Graph, loop: Loop, bounds: dict[Node, int], live, weight, edge_weight) -> dict[Node, int]:
+    """The heaviest way from entering a loop to each of its nodes, that one included; as `heaviest`."""
+    def region(loop: Loop) -> dict[Node, int]:
+        best, ends, turn = {loop.head: 0}, {}, 0
+        for item in [loop.head, *region_order(graph, loop)]:
+            node = item.head if isinstance(item, Loop) else item
+            if node not in best or isinstance(item, Loop) and not bounds[node]:
+                continue
+            inside = item.body if isinstance(item, Loop) else ()
+            passed = {end: best[node] + cost for end, cost in region(item).items()} if isinstance(item, Loop) else {node: best[node] + weight(node)}
+            ends.update(passed)
+            for end, reached in passed.items():
+                for i, (succ, _) in enumerate(end.succs):
+                    if succ in inside or not live(end, i):
+                        continue
+                    there = reached + edge_weight(end, i)
+                    if succ is loop.head:
+                        turn = max(turn, there)
+                    elif succ in loop.body:
+                        best[succ] = max(best.get(succ, 0), there)
+        return {end: (bounds[loop.head] - 1) * turn + cost for end, cost in ends.items()}
+    return region(loop) if bounds[loop.head] else {}
+
+
 def lightest(graph: Graph, live, weight, edge_weight=lambda node, i: 0) -> int:
     """A weight that every path from the entry to an end has at least: each node once, no loop repeated."""
     least = {graph.nodes[0]: 0}

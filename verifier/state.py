@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import gcd
 from typing import NamedTuple
 
-from . import domain as d
+from . import bits, domain as d
 from .rules import Violation
 
 NUMBER, POINTER, NULLABLE = "number", "pointer", "pointer or null"
@@ -64,7 +64,7 @@ def stack_bits(off: int, size: int) -> int:
 
 
 class State:
-    __slots__ = ("regs", "vars", "diff", "defs", "strides", "lines", "scaled", "frames", "shifted", "halves")
+    __slots__ = ("regs", "vars", "diff", "defs", "strides", "lines", "scaled", "frames", "shifted", "halves", "bits")
 
     def __init__(self):
         self.regs: list[Value | None] = [None] * 11
@@ -77,12 +77,14 @@ class State:
         self.frames: list[Frame] = [Frame()]
         self.shifted: dict[int, Value] = {}                     # x: what was shifted left by 32 to give x; within a block
         self.halves: dict[int, tuple[int, int]] = {}            # x: (y, c) where x is the low 32 bits of y + c; within a block
+        self.bits: dict[int, bits.Row] = {}                     # x: whose bits it has; in walk.py only
 
     def copy(self) -> State:
         s = State.__new__(State)
         s.regs, s.vars, s.diff, s.defs = list(self.regs), dict(self.vars), dict(self.diff), dict(self.defs)
         s.strides, s.lines, s.scaled = dict(self.strides), dict(self.lines), dict(self.scaled)
         s.frames, s.shifted, s.halves = [f.copy() for f in self.frames], dict(self.shifted), dict(self.halves)
+        s.bits = dict(self.bits) if self.bits else {}
         return s
 
     def __eq__(self, other):
@@ -90,7 +92,7 @@ class State:
         return self is other or (self.regs == other.regs and self.vars == other.vars and self.diff == other.diff
                                  and self.frames == other.frames and self.defs == other.defs and self.strides == other.strides
                                  and self.lines == other.lines and self.scaled == other.scaled and self.shifted == other.shifted
-                                 and self.halves == other.halves)
+                                 and self.halves == other.halves and self.bits == other.bits)
 
     def facts(self) -> int:
         """How much is known: what memory the state takes."""
@@ -184,6 +186,8 @@ class State:
                     return False
         if deep and self.halves and not self._learn_halves(sym, new):
             return False
+        if self.bits and not bits.learn(self, sym):
+            return False
         if deep and sym in self.defs:
             v, w, c = self.defs[sym]
             return self.learn_gap(v, w, new.slo - c, new.shi - c, deep=False)
@@ -214,6 +218,8 @@ class State:
         self.scaled = {x: t for x, t in self.scaled.items() if sym != x and sym != t[0]}
         self.shifted = {x: v for x, v in self.shifted.items() if sym not in (x, v.sym)}
         self.halves = {x: t for x, t in self.halves.items() if sym not in (x, t[0])}
+        if self.bits:
+            self.bits = {x: row for x, row in self.bits.items() if sym != x and sym not in bits.roots(row)}
         self.strides.pop(sym, None)
 
     def learn_gap(self, a: int, b: int, lo: int, hi: int, deep: bool = True) -> bool:
@@ -311,6 +317,10 @@ class State:
         if self.lines:
             self.lines = {key: t for key, t in self.lines.items() if key[0] in live and key[1] in live}
             live |= {base for base, _, _ in self.lines.values()}
+        if self.bits:
+            self.bits = {x: row for x, row in self.bits.items() if x in live}
+            for row in self.bits.values():
+                live |= bits.roots(row)
         if self.scaled:
             self.scaled = {x: t for x, t in self.scaled.items() if x in live and t[0] in self.vars}
             live |= {y for y, _ in self.scaled.values()}
@@ -443,6 +453,9 @@ def _join_lines(out, states, members, new):
     for x, t in first.scaled.items():
         if all(s.scaled.get(x) == t for s in states) and same(x) and same(t[0]):
             out.scaled[x] = t
+    for x, row in first.bits.items():
+        if all(s.bits.get(x) == row for s in states) and same(x) and all(map(same, bits.roots(row))):
+            out.bits[x] = row
     counters = [y for y in new if 0 in members[y][0]][:MAX_LINES]
     for x in new[:MAX_LINES]:
         for y in counters:
@@ -660,6 +673,9 @@ def leq(a: State, b: State, local=None) -> str | None:
     for x, (y, n) in b.scaled.items():
         if to.get(x) != (x, 0) or to.get(y, (y, 0)) != (y, 0) or a.scaled.get(x) != (y, n):
             return f"shift of symbol {x}"
+    for x, row in b.bits.items():
+        if a.bits.get(x) != row or any(to.get(y) != (y, 0) for y in {x} | bits.roots(row)):
+            return f"bits of symbol {x}"
     for x, (v, w, c) in b.defs.items():
         (sx, ox), (sv, ov), (sw, ow) = to[x], to[v], to[w]
         known = a.defs.get(sx)

@@ -27,35 +27,55 @@ class Time:
     branches: frozenset[int] = frozenset()            # slots of the branches on it
 
 
+class Weights:
+    """What the parts of a container's graph cost. `helpers`: name and declared cycles by number; `tables` and `buffers`: those of its bundle, by
+    index. Methods raise CostError."""
+
+    def __init__(self, analysis: Analysis, costs: Costs, helpers: Mapping[int, tuple[str, int]], tables: Mapping[int, TableSize] | None = None,
+                 buffers: Mapping[int, TableSize] | None = None) -> None:
+        self.analysis, self.costs, self.helpers, self.tables, self.buffers = analysis, costs, helpers, tables or {}, buffers or {}
+        self.known: dict[tuple[int, bool], Cost] = {}
+        self.nodes: dict[Node, Cost] = {}
+
+    def cost(self, slot: int, taken: bool = False) -> Cost:
+        if (slot, taken) not in self.known:
+            analysis = self.analysis
+            insn = analysis.graph.insns[slot]
+            found = self.costs.insn(slot, insn, analysis.touched.get(slot, ()), taken)
+            if insn.is_call and not insn.is_local_call:
+                name, declared = self.helpers[insn.imm]
+                given = self.buffers if name.startswith("buffer_") else self.tables
+                room = min(analysis.rooms.get(slot, MAX_ACTION_DATA), MAX_ACTION_DATA)
+                found += self.costs.helper(name, declared, [replace(given[i], room=room) for i in analysis.constants.get(slot, ()) if i in given])
+            self.known[slot, taken] = found
+        return self.known[slot, taken]
+
+    def node(self, node: Node) -> Cost:
+        """All of it but for the way out."""
+        if node not in self.nodes:
+            self.nodes[node] = sum((self.cost(slot) for slot in body(node)), Cost(0, 0))
+        return self.nodes[node]
+
+    def edge(self, node: Node, i: int) -> Cost:
+        return self.cost(node.last[0], taken(node, i)) if node.last[1].is_branch else Cost(0, 0)
+
+
+def taken(node: Node, i: int) -> bool:
+    return node.last[1].is_branch and node.succs[i][1] == "taken"
+
+
+def body(node: Node) -> list[int]:
+    """Slots whose cost does not depend on the way out."""
+    return [slot for slot, insn in node.code if not insn.is_branch]
+
+
 def time_of(analysis: Analysis, costs: Costs, helpers: Mapping[int, tuple[str, int]], tables: Mapping[int, TableSize] | None = None,
             line_map: list | None = None, buffers: Mapping[int, TableSize] | None = None) -> Time:
-    """The bounds on one run of an accepted container. `helpers`: name and declared cycles by number; `tables` and `buffers`: those of
-    its bundle, by index. Raises CostError."""
-    known: dict[tuple[int, bool], Cost] = {}
-
-    def cost(slot: int, taken: bool = False) -> Cost:
-        if (slot, taken) not in known:
-            insn = analysis.graph.insns[slot]
-            found = costs.insn(slot, insn, analysis.touched.get(slot, ()), taken)
-            if insn.is_call and not insn.is_local_call:
-                name, declared = helpers[insn.imm]
-                given = (buffers if name.startswith("buffer_") else tables) or {}
-                room = min(analysis.rooms.get(slot, MAX_ACTION_DATA), MAX_ACTION_DATA)
-                found += costs.helper(name, declared, [replace(given[i], room=room) for i in analysis.constants.get(slot, ()) if i in given])
-            known[slot, taken] = found
-        return known[slot, taken]
-
-    def taken(node: Node, i: int) -> bool:
-        return node.last[1].is_branch and node.succs[i][1] == "taken"
-
-    def body(node: Node) -> list[int]:
-        """Slots whose cost does not depend on the way out."""
-        return [slot for slot, insn in node.code if not insn.is_branch]
-
-    heavy = heaviest(analysis.graph, analysis.bounds, analysis.live, lambda n: sum(cost(s).most for s in body(n)),
-                     lambda n, i: cost(n.last[0], taken(n, i)).most if n.last[1].is_branch else 0)
-    light = lightest(analysis.graph, analysis.live, lambda n: sum(cost(s).fewest for s in body(n)),
-                     lambda n, i: cost(n.last[0], taken(n, i)).fewest if n.last[1].is_branch else 0)
+    """The bounds on one run of an accepted container; see Weights. Raises CostError."""
+    weights = Weights(analysis, costs, helpers, tables, buffers)
+    cost = weights.cost
+    heavy = heaviest(analysis.graph, analysis.bounds, analysis.live, lambda n: weights.node(n).most, lambda n, i: weights.edge(n, i).most)
+    light = lightest(analysis.graph, analysis.live, lambda n: weights.node(n).fewest, lambda n, i: weights.edge(n, i).fewest)
     lines: dict[object, list[int]] = {}
 
     def add(slot: int, cycles: int, times: int) -> None:

@@ -3,19 +3,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lpn.verifier import domain
 from lpn.verifier.cost import RECORD, Cost, CostError, Costs, TableSize, load
+from lpn.verifier.descriptors import PROFILES, helper_specs
 from lpn.verifier.rules import RULES
 from lpn.verifier.shorter import shorter
 from lpn.verifier.verify import Analysis, Report
-from lpn.verifier.wcet import Step, Time, time_of
+from lpn.verifier.walk import Lost, Module, chain_bound
+from lpn.verifier.wcet import Step, Time, Weights, time_of
 
 from ..bundle import Buffer, Bundle, Hook, Table
-from ..target import MAX_PACKET
+from ..output import waiting
+from ..target import MAX_PACKET, VERDICTS
 from .judge import Unit, Units
 
 DEADLINE = 36
 #: How a node executes containers -> in words.
 WAYS = {"thumb2": "translated to Thumb-2", "m3": "interpreted"}
+ENDS = [VERDICTS[name] for name in ("DROP", "DELIVER", "CONSUMED")]     #: verdicts behind which a chain does not go on
+GOES_ON = [VERDICTS[name] for name in ("ACCEPT", "TRANSMIT")]
 ENGINE = "thumb2"                               #: the table with what a chain itself costs, however its containers run
 
 
@@ -99,11 +105,13 @@ def buffer_size(buffer: Buffer) -> TableSize:
     return TableSize(buffer.entries, buffer.key_bytes, octets=buffer.size)
 
 
-def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], way: str = "thumb2") -> Times:
-    """Fills in the reports' `wcet_cycles`, and adds up chains. Of a module that several hooks run, the longest packet counts."""
+def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], way: str = "thumb2", tight: bool = False) -> Times:
+    """Fills in the reports' `wcet_cycles`, and adds up chains. Of a module that several hooks run, the longest packet counts. A chain that
+    would be late, or any if `tight`, is walked through as a whole, which takes longer and knows more."""
     tables = {table.index: table_size(table) for table in units.bundle.tables} if units.bundle else {}
     buffers = {i: buffer_size(buffer) for i, buffer in enumerate(units.bundle.buffers)} if units.bundle else {}
     found: dict[tuple[str, int], Time] = {}
+    parts: dict[tuple[str, int], Module] = {}
     modules: dict[str, Time] = {}
     unknown: dict[str, str] = {}
     for unit, report, analysis in judgements:
@@ -116,10 +124,35 @@ def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], 
             for longest in sorted(lengths or {MAX_PACKET}):
                 shortened = analysis if longest >= MAX_PACKET else shorter(analysis, longest)
                 found[unit.name, longest] = modules[unit.name] = time_of(shortened, costs, helpers, tables, unit.lines, buffers)
+                parts[unit.name, longest] = Module(Weights(shortened, costs, helpers, tables, buffers), PROFILES[unit.profile].with_sizes(
+                    rodata=unit.rodata, data=unit.data, rec=unit.record_size, state=unit.state_size), helper_specs(unit.helpers), costs.module.most)
             report.wcet_cycles = modules[unit.name].worst
         except CostError as e:
             unknown[unit.name] = str(e)
-    return Times(modules, unknown, hook_times(units.bundle, found, way) if units.bundle else [], load(ENGINE).mhz)
+    hooks = hook_times(units.bundle, found, way) if units.bundle else []
+    for hook in hooks:
+        if units.bundle and hook.cost is not None and (tight or hook.violation()):
+            with waiting(f"following {hook.name}"):
+                hook.cost = walked(hook, units.bundle, parts, found)
+    return Times(modules, unknown, hooks, load(ENGINE).mhz)
+
+
+def walked(hook: HookTime, bundle: Bundle, parts: dict[tuple[str, int], Module], found: dict[tuple[str, int], Time]) -> Cost:
+    """The hook's cost, with the bound of its chain as a whole where that is below the sum of its modules'."""
+    assert hook.cost is not None
+    longest = bundle.longest(hook.hook)
+    names = [(name, longest) for name in hook.hook.chain]
+    try:
+        most = chain_bound([parts[name] for name in names], longest, goes_on)
+    except Lost:
+        return hook.cost
+    return Cost(hook.cost.fewest, min(hook.cost.most, hook.cost.most - sum(found[name].worst for name in names) + most))
+
+
+def goes_on(result: domain.Num) -> tuple[bool, bool]:
+    """What a chain may do behind a container that returned this: end, go on. The verdict is in the lower half."""
+    verdict = domain.truncate(result, 2)
+    return any(each in verdict for each in ENDS) or verdict.uhi > max(VERDICTS.values()), any(each in verdict for each in GOES_ON)
 
 
 def hook_times(bundle: Bundle, found: dict[tuple[str, int], Time], way: str) -> list[HookTime]:

@@ -1,0 +1,149 @@
+"""A chain followed as a whole: its bound is that of no impossible way, and no run exceeds it."""
+from __future__ import annotations
+
+import random
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent / "verifier"))
+import generate                                                    # noqa: E402
+import instrumented                                                # noqa: E402
+from test_verifier_wcet import SIZES, Clock, flat, table           # noqa: E402
+
+from lpn.compiler.asm import AsmError, assemble                    # noqa: E402
+from lpn.compiler.isa import encode, decode                        # noqa: E402, F401
+from lpn.verifier import LPN, analyse                              # noqa: E402
+from lpn.verifier import bits, walk                                # noqa: E402
+from lpn.verifier import domain as d                               # noqa: E402
+from lpn.verifier.descriptors import helper_specs                  # noqa: E402
+from lpn.verifier.shorter import shorter                           # noqa: E402
+from lpn.verifier.state import State, entry_state, number          # noqa: E402
+from lpn.verifier.wcet import Weights, time_of                     # noqa: E402
+
+PROFILE = LPN.with_sizes(rec=64, state=32)
+
+
+def any_verdict(result):
+    """The chain may end or go on, whatever is returned."""
+    return True, True
+
+
+def by_verdict(result):
+    """It goes on behind 0 and 3."""
+    return any(n in result for n in (1, 2, 4)) or result.uhi > 4, 0 in result or 3 in result
+
+
+def module(text: bytes, costs, longest: int = 2048) -> tuple[walk.Module, int]:
+    """For a chain, and its bound alone."""
+    report, analysis = analyse(text, LPN, record_size=64, state_size=32, max_insns=100_000)
+    assert report.accepted, report.message
+    analysis = shorter(analysis, longest)
+    return walk.Module(Weights(analysis, costs, {}), PROFILE, helper_specs(()), costs.module.most), time_of(analysis, costs, {}).worst
+
+
+def bound(*sources: str, longest: int = 2048, goes_on=any_verdict) -> tuple[int, int]:
+    """Followed, and the sum."""
+    made = [module(assemble(source), flat(), longest) for source in sources]
+    return walk.chain_bound([each for each, _ in made], longest, goes_on), sum(alone for _, alone in made)
+
+
+SLOW = "\n".join(["r3 = 0"] * 50)
+
+
+def test_a_flag_tested_twice_is_taken_once():
+    """One field, compared twice: long where it is 1, or long where it is 2, never both."""
+    assert bound(f"r2 = *(u32 *)(r1 + 52)\nr0 = 0\nif w2 != 1 goto A\n{SLOW}\nA: if w2 != 2 goto B\n{SLOW}\nB: exit") == (2 + 1 + 50 + 1 + 1, 105)
+
+
+def test_two_fields_of_a_word_exclude_each_other():
+    """Bits 0-1 are 3, or bit 1 is 0: the word was loaded twice."""
+    source = ("r9 = *(u64 *)(r1 + 0)\nr2 = *(u8 *)(r9 + 1)\nw2 &= 3\nr0 = 0\n"
+              f"if w2 != 3 goto A\n{SLOW}\nA: r4 = *(u16 *)(r9 + 0)\nw4 >>= 9\nw4 &= 1\nif w4 != 0 goto B\n{SLOW}\nB: exit")
+    followed, alone = bound(source)
+    assert alone - followed == 50
+
+
+def test_what_is_stored_over_a_field_is_what_is_read():
+    source = ("r9 = *(u64 *)(r1 + 0)\nr8 = *(u64 *)(r1 + 8)\nr0 = 0\nr3 = r9\nr3 += 4\nif r3 > r8 goto B\nr2 = *(u8 *)(r9 + 1)\n"
+              f"if w2 != 3 goto A\n{SLOW}\nA: *(u8 *)(r9 + {{}}) = 9\nr4 = *(u8 *)(r9 + 1)\nif w4 == 3 goto B\n{SLOW}\nB: exit")
+    overwritten, elsewhere = (bound(source.format(at)) for at in (1, 2))
+    assert overwritten[0] == overwritten[1] == elsewhere[1] == elsewhere[0] + 50
+
+
+def test_modules_share_the_record():
+    """The first says in the record which way it took, the second looks; a record begins with zeros."""
+    first = ("r2 = *(u32 *)(r1 + 52)\nr3 = *(u64 *)(r1 + 16)\nr0 = 0\nif w2 != 1 goto A\n*(u32 *)(r3 + 8) = 1\n" + SLOW + "\nA: exit")
+    second = "r3 = *(u64 *)(r1 + 16)\nr0 = 0\nr2 = *(u32 *)(r3 + {})\nif w2 {} 0 goto A\n" + SLOW + "\nA: exit"
+    for at, compare, less in ((8, "==", 0), (8, "!=", 50), (12, "==", 50), (12, "!=", 0)):
+        followed, alone = bound(first, second.format(at, compare))
+        assert alone - followed in (less, less + (less == 50 and at == 8))
+
+
+def test_a_chain_ends_with_a_verdict():
+    """The long way drops the packet: the second module never runs behind it."""
+    first = f"r2 = *(u32 *)(r1 + 52)\nr0 = 0\nif w2 != 1 goto A\nr0 = 1\n{SLOW}\nA: exit"
+    second = f"r0 = 0\n{SLOW}\nexit"
+    followed, alone = bound(first, second, goes_on=by_verdict)
+    assert alone - followed == 51 and bound(first, second) == (alone, alone)
+
+
+def test_a_loop_turns_as_often_as_the_way_to_it_lets_it():
+    source = ("r2 = *(u32 *)(r1 + 52)\nr4 = 4\nr0 = 0\nif w2 != 1 goto A\n{}r4 = 200\ngoto L\nA: {}\n"
+              "L: r0 += 1\nif r0 < r4 goto L\nr0 = 0\nexit")
+    followed, alone = bound(source.format("", SLOW))
+    assert followed < alone
+
+
+def test_a_walk_that_takes_too_long_says_so(monkeypatch):
+    monkeypatch.setattr(walk, "STEPS", 20)
+    with pytest.raises(walk.Lost, match="more than 20 steps"):
+        bound(f"r0 = 0\n{SLOW}\nexit")
+
+
+@given(st.data(), st.integers(0, 1 << 30))
+@settings(max_examples=80, deadline=None)
+def test_every_run_of_a_random_program_is_within_the_bound(data, seed):
+    rng = random.Random(seed)
+    try:
+        text = assemble(generate.program(rng.choice))
+    except (AsmError, ValueError):
+        return
+    report, _ = analyse(text, LPN, record_size=64, state_size=32, max_insns=100_000)
+    if not report.accepted or report.helpers:
+        return
+    costs = table(lambda low, high: rng.randint(low, high))
+    for longest in (2048, 64):
+        part, alone = module(text, costs, longest)
+        part = replace(part, profile=part.profile)
+        try:
+            most = walk.chain_bound([part], longest, any_verdict)
+        except walk.Lost:
+            continue
+        assert most <= alone
+        for n in (0, 1, 8, 64, 200):
+            if n <= longest:
+                machine = instrumented.Machine(text, rng.randbytes(n), sizes=SIZES, fill=lambda size: bytes(size))
+                clock = Clock(costs, text)
+                machine.run(report.max_insns, clock)
+                clock.end()
+                assert clock.most <= most
+
+
+@given(st.integers(0, d.M64), st.integers(0, d.M64), st.integers(0, 63), st.sampled_from(["AND", "OR", "XOR"]), st.sampled_from([16, 32, 64]))
+def test_rows_say_what_the_operation_does(value, constant, shift, name, width):
+    """A row of an unknown, evaluated at a value, is what the operation makes of the value."""
+    s: State = entry_state(2048)
+    sym, own = 7, 8
+    s.vars[sym] = d.TOP
+    row = bits.row_of(s, number(0)._replace(sym=sym))
+
+    def at(row, result):
+        return sum((entry if type(entry) is int else (value if entry[0] == sym else result) >> entry[1] & 1) << i for i, entry in enumerate(row))
+    result = {"AND": value & constant, "OR": value | constant, "XOR": value ^ constant}[name]
+    assert at(bits.combined(name, row, bits.constant(constant), own), result) == result
+    assert at(bits.shifted(row, shift), 0) == value << shift & d.M64 and at(bits.shifted(row, -shift), 0) == value >> shift
+    assert at(bits.swapped(row, width), 0) == int.from_bytes((value & (1 << width) - 1).to_bytes(width // 8, "little"), "big")

@@ -1,0 +1,149 @@
+"""The abstract machine that also remembers memory: what was stored to the header record or loaded from the packet is what the next load of
+it gives, in this module and in the next one of the chain.
+
+Contents are slots of the outermost frame, far from the stack's: so they are joined and compared like those. No two regions share memory.
+"""
+from __future__ import annotations
+
+from . import bits, domain as d
+from .descriptors import ContextDescriptor, HelperSpec
+from .state import NUMBER, POINTER, State, Value, number
+from .transfer import Machine
+
+ROOM = 100_000                                        # between the regions' first slots; offsets that are remembered are far below
+FIRST = {region: ROOM * (i + 1) for i, region in enumerate(("rec", "ctx", "pkt", "state", "out"))}
+KEPT = ("rec", "ctx", "pkt")                          # an interrupt may change the state, and nobody loads what was written to the output
+CLOCK = 84, 88                                        # of the context (lpn): a call takes its time
+FARTHEST = 4096                                       # offsets remembered
+ANYWHERE = ROOM - 1                                   # in notes: somewhere in the region
+
+
+class Remembering(Machine):
+    """As Machine."""
+
+    def __init__(self, profile: ContextDescriptor, helpers: dict[int, HelperSpec]):
+        super().__init__(profile, helpers)
+        self.noted: list[int] | None = None           # where asked for: octets that are loaded
+
+    # Memory --------------------------------------------------------------------------------------
+    def load(self, s: State, insn, slot: int) -> Value | None:
+        at = s.regs[insn.src]
+        if at is None or at.kind != POINTER or at.region not in KEPT or insn.mode == 0x80:
+            return super().load(s, insn, slot)
+        lo, hi = s.offsets(at)
+        lo, hi, size = lo + insn.off, hi + insn.off, insn.size
+        if self.noted is not None and lo != hi:
+            self.noted.append(FIRST[at.region] + ANYWHERE)
+        if lo != hi or not 0 <= lo < FARTHEST or at.region == "ctx" and (f := self.profile.field_at(lo)) and f.kind != "scalar":
+            return super().load(s, insn, slot)
+        first, slots = FIRST[at.region] + lo, s.frames[0].slots
+        if self.noted is not None:
+            self.noted += range(first, first + size)
+        found = slots.get(first)
+        if found and found[0] == size:
+            return found[1]
+        row = self._content(s, first, size)
+        out = super().load(s, insn, slot)
+        if out is None or out.kind != NUMBER:
+            return out
+        if row is not None and all(type(entry) is int for entry in row):
+            out = number(sum(entry << i for i, entry in enumerate(row) if type(entry) is int))
+        elif row is not None and out.sym and not out.off:
+            bits.keep(s, out.sym, tuple((out.sym, i) if entry is None else entry for i, entry in enumerate(row)))
+        slots[first] = size, out
+        return out
+
+    def _content(self, s: State, first: int, size: int) -> list | None:
+        """The bits of `size` octets, None each where nothing is known; None if nothing is known of any."""
+        slots, row, some = s.frames[0].slots, [], False
+        for octet in range(first, first + size):
+            entries: list = [None] * 8
+            for back in range(8):
+                found = slots.get(octet - back)
+                if found and found[0] > back and (whole := bits.row_of(s, found[1])) is not None:
+                    entries, some = list(whole[8 * back:8 * back + 8]), True
+                    break
+            row += entries
+        return row + [0] * (64 - 8 * size) if some else None
+
+    def store(self, s: State, reg: int, off: int, size: int, value: Value | None, slot: int) -> None:
+        super().store(s, reg, off, size, value, slot)
+        at = s.regs[reg]
+        if at is None or at.kind != POINTER or at.region not in FIRST:
+            return
+        lo, hi = s.offsets(at)
+        lo, hi = lo + off, hi + off
+        self.overwrite(s, at.region, lo, hi + size)
+        if lo == hi and at.region in KEPT and 0 <= lo < FARTHEST and value is not None and value.kind == NUMBER:
+            s.frames[0].slots[FIRST[at.region] + lo] = size, value if size == 8 else self.narrow(s, value, size, slot)
+
+    def overwrite(self, s: State, region: str, lo: int, hi: int) -> None:
+        """Nothing is known of octets lo..hi any more."""
+        first, slots = FIRST[region], s.frames[0].slots
+        if hi - lo <= 16:
+            for off in range(first + lo - 7, first + hi):
+                if off in slots and off + slots[off][0] > first + lo:
+                    del slots[off]
+        else:
+            for off in [off for off, (size, _) in slots.items() if first <= off < first + min(hi, ROOM) and off + size > first + lo]:
+                del slots[off]
+
+    def buffer(self, s: State, reg: int, size: int, slot: int, write: bool) -> None:
+        super().buffer(s, reg, size, slot, write)
+        at = s.regs[reg]
+        if write and at is not None and at.region in FIRST:
+            lo, hi = s.offsets(at)
+            self.overwrite(s, at.region, lo, hi + size)
+
+    def atomic(self, s: State, slot: int, insn) -> None:
+        at = s.regs[insn.dst]
+        super().atomic(s, slot, insn)
+        if at is not None and at.region in FIRST:
+            lo, hi = s.offsets(at)
+            self.overwrite(s, at.region, lo + insn.off, hi + insn.off + insn.size)
+
+    def call(self, s: State, slot: int, id: int) -> None:
+        super().call(s, slot, id)
+        self.overwrite(s, "ctx", *CLOCK)
+
+    # Bits ----------------------------------------------------------------------------------------
+    def number_alu(self, s: State, slot: int, insn, name: str, a: Value, b: Value, wide: bool) -> Value | None:
+        rows = bits.row_of(s, a), bits.row_of(s, b)
+        nb = s.num(b)
+        out = super().number_alu(s, slot, insn, name, a, b, wide)
+        if out is None or out.kind != NUMBER or not out.sym or out.off or out.sym in (a.sym, b.sym) or rows[0] is None or rows[1] is None:
+            return out
+        left, right = rows if wide else (bits.low(rows[0], 4), bits.low(rows[1], 4))
+        row = None
+        if name in ("AND", "OR", "XOR", "ADD"):
+            row = bits.combined(name, left, right, out.sym)
+        elif name in ("LSH", "RSH") and nb.is_const and nb.ulo < (64 if wide else 32):
+            row = bits.shifted(left, nb.ulo if name == "LSH" else -nb.ulo)
+        if row is not None:
+            bits.keep(s, out.sym, row if wide else bits.low(row, 4))
+        return out
+
+    def alu(self, s: State, slot: int, insn) -> Value | None:
+        a = s.regs[insn.dst]
+        row = bits.row_of(s, a) if insn.code == 0xD0 and a is not None and a.kind == NUMBER else None
+        out = super().alu(s, slot, insn)
+        if row is not None and out is not None and out.sym and out.sym != a.sym and not out.off and (insn.uses_reg or insn.is_wide):
+            bits.keep(s, out.sym, bits.swapped(row, insn.imm))
+        return out
+
+    def narrow(self, s: State, value: Value, size: int, slot: int) -> Value:
+        row = bits.row_of(s, value)
+        out = super().narrow(s, value, size, slot)
+        if row is not None and out.sym and out.sym != value.sym and not out.off:
+            bits.keep(s, out.sym, bits.low(row, size))
+        return out
+
+
+def remember(s: State, region: str, offset: int, size: int, value: Value) -> None:
+    """The state knows what lies there."""
+    s.frames[0].slots[FIRST[region] + offset] = size, value
+
+
+def remembered(s: State) -> dict[int, tuple[int, Value]]:
+    """What memory holds: slot -> (octets, value)."""
+    return {off: held for off, held in s.frames[0].slots.items() if off >= ROOM}

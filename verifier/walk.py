@@ -1,0 +1,290 @@
+"""The longest way through a chain of containers, with what is known on the way.
+
+Where the bound of one container (wcet.py) joins everything that leads to a block, the walk keeps ways apart as long as what they know
+differs: values in registers, on the stack, in the header record. What one module leaves in the record, the next one begins with. So ways
+that cannot be taken together are not added up. The ways kept apart at a block are bounded: the longest ones stay, the others are joined, and
+a join takes the time of its longest. A loop is entered with what is known, its invariant is found anew and proved, and so are its turns.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from . import bits, domain as d
+from .cfg import Graph, Loop, Node
+from .descriptors import ContextDescriptor, HelperSpec
+from .fixpoint import Fixpoint
+from .loops import heaviest_inside, rank, region_order
+from .relevance import relevant
+from .remembering import ANYWHERE, ROOM, Remembering, remember, remembered
+from .rules import Violation
+from .state import LEN, NUMBER, State, Value, entry_state, join, leq, number
+from .wcet import Weights
+
+STEPS = 60_000                                        # instructions that the walk through one chain executes, all ways together
+APART, APART_IN_LOOPS = 4, 2                          # ways kept apart at a block, at a loop
+ZEROED = ("out_len", "payload", "cut")                # of the context, when a chain begins; the record is zeroed as a whole
+
+
+class Lost(Exception):
+    """The walk takes too long, or does not find a loop's invariant: the sum of the modules' bounds has to do."""
+
+
+class Way(NamedTuple):
+    """What is known, and the most cycles it took to get there."""
+    state: State
+    cycles: int
+
+
+@dataclass(frozen=True)
+class Module:
+    """One container of a chain: `weights` has its analysis, for packets as long as the chain meets. `over`: cycles to enter and leave."""
+    weights: Weights
+    profile: ContextDescriptor                        # with its regions' sizes
+    helpers: dict[int, HelperSpec]
+    over: int
+
+
+def chain_bound(modules: list[Module], longest: int, goes_on: Callable[[d.Num], tuple[bool, bool]]) -> int:
+    """Most cycles of one run: the modules, and `over` of each. `goes_on`: of a value of r0, whether the chain may end with it, whether it may
+    go on. Raises Lost."""
+    steps, most = [STEPS], 0
+    ways = [Way(_beginning(modules[0].profile, longest), 0)]
+    walks: list[_Walk] = []
+    for module in reversed(modules):
+        walks.insert(0, _Walk(module, steps, walks[0].read[walks[0].graph.nodes[0]] if walks else frozenset()))
+    for place, (module, walk) in enumerate(zip(modules, walks)):
+        if place:
+            ways = [Way(_handed_over(way.state, walk.machine, module.profile), way.cycles) for way in ways]
+        left = []
+        for way in walk.run(ways):
+            way = Way(way.state, way.cycles + module.over)
+            result = way.state.regs[0]
+            ends, goes = goes_on(way.state.num(result) if result is not None and result.kind == NUMBER else d.TOP)
+            if ends or place == len(modules) - 1:
+                most = max(most, way.cycles)
+            if goes:
+                left.append(way)
+        wanted = walks[place + 1].read[walks[place + 1].graph.nodes[0]] if place + 1 < len(walks) else frozenset()
+        ways = walk.apart(left, lambda s: walk.content(s, wanted, True), APART, "end", lambda s: walk.content(s, wanted, False))
+        if not ways:
+            break
+    return most
+
+
+def _beginning(profile: ContextDescriptor, longest: int) -> State:
+    s = entry_state(longest)
+    for offset in range(profile.regions["rec"].size):
+        remember(s, "rec", offset, 1, number(0))
+    for field in profile.fields:
+        if field.name in ZEROED:
+            remember(s, "ctx", field.offset, field.width, number(0))
+    return s
+
+
+def _handed_over(s: State, machine: Remembering, profile: ContextDescriptor) -> State:
+    """What the next container begins with: memory, and what is known of the numbers there. Its packet is not longer."""
+    out = entry_state(s.vars[LEN].shi)
+    held = remembered(s)
+    cut = next((f for f in profile.fields if f.name == "cut"), None)
+    known = held.get(ROOM * 2 + cut.offset) if cut else None
+    to = {0: 0}
+    if known is not None and known[1] == number(0):   # else the engine makes the packet shorter
+        to[LEN] = LEN
+        out.vars[LEN] = s.vars[LEN]
+
+    def renamed(sym: int) -> int:
+        if sym not in to:
+            to[sym] = machine.symbol("from before", sym)
+            out.vars[to[sym]] = s.vars[sym]
+        return to[sym]
+    for off, (size, v) in held.items():
+        out.frames[0].slots[off] = size, v._replace(sym=renamed(v.sym))
+    for x, row in s.bits.items():
+        if x in to:
+            out.bits[to[x]] = tuple((renamed(entry[0]), entry[1]) if type(entry) is tuple else entry for entry in row)
+    for (a, b), (lo, hi) in s.diff.items():
+        if a in to and b in to:
+            x, y = to[a], to[b]
+            out.diff[(x, y) if x < y else (y, x)] = (lo, hi) if x < y else (-hi, -lo)
+    if cut:
+        remember(out, "ctx", cut.offset, cut.width, number(0))
+    return out
+
+
+class _Walk:
+    """Through one container. `steps`: what is left of them, shared by a chain; `behind`: octets of memory that the modules behind it read."""
+
+    def __init__(self, module: Module, steps: list[int], behind: frozenset[int]) -> None:
+        self.weights, self.steps = module.weights, steps
+        analysis = module.weights.analysis
+        self.graph: Graph = analysis.graph
+        self.live, self.bounds = analysis.live, analysis.bounds
+        self.machine = Remembering(module.profile, module.helpers)
+        self.fix = Fixpoint(self.graph, self.machine, 1 << 60, 1 << 60)
+        self.relevant = relevant(self.graph)
+        self.read = self.read_later(behind)
+
+    def run(self, entries: Iterable[Way]) -> list[Way]:
+        """The ways at all exits, r0 as it is returned."""
+        arrived: dict[Node, list[Way]] = {node: [] for node in self.graph.nodes}
+        arrived[self.graph.nodes[0]] = list(entries)
+        exits: list[Way] = []
+        for item in region_order(self.graph, None):
+            node = item.head if isinstance(item, Loop) else item
+            ways = self.apart(arrived.pop(node), lambda s: self.differs(node, s, True), APART_IN_LOOPS if isinstance(item, Loop) else APART, node.id,
+                              lambda s: self.differs(node, s, False))
+            for way in ways:
+                if isinstance(item, Loop):
+                    self.loop(item, way, arrived)
+                else:
+                    self.block(item, way, arrived, exits)
+        return exits
+
+    def block(self, node: Node, way: Way, arrived: dict[Node, list[Way]], exits: list[Way]) -> None:
+        self.spend(len(node.code))
+        spent = way.cycles + self.weights.node(node).most
+        if node.last[1].is_exit and node.depth == 0:
+            s = way.state.copy()
+            self.machine.node = node
+            for slot, insn in node.code[:-1]:
+                self.machine.step(s, slot, insn)
+            exits.append(Way(s, spent))
+            return
+        for i, after in enumerate(self.fix.transfer(node, way.state)):
+            if after is not None and self.live(node, i):
+                arrived[node.succs[i][0]].append(Way(after, spent + self.weights.edge(node, i).most))
+
+    def read_later(self, behind: frozenset[int]) -> dict[Node, frozenset[int]]:
+        """Of each block the octets of memory that it, or what can follow, reads at places known before."""
+        read: dict[Node, frozenset[int]] = {}
+        noted: list[int] = []
+        machine = self.machine
+        machine.noted, invariants = noted, self.weights.analysis.invariants
+        for node in reversed(self.graph.nodes):
+            noted.clear()
+            if node in invariants:
+                self.fix.transfer(node, invariants[node])
+            read[node] = frozenset(noted).union(*[read[succ] for succ, _ in node.succs if succ in read]) | (frozenset() if node.succs else behind)
+        machine.noted = None
+        for loop in reversed(self.graph.loops):       # what is read in a loop is read again
+            inside = frozenset().union(*[read[node] for node in loop.body])
+            for node in loop.body:
+                read[node] |= inside
+        return read
+
+    def spend(self, steps: int) -> None:
+        self.steps[0] -= steps
+        if self.steps[0] < 0:
+            raise Lost(f"more than {STEPS:,} steps")
+
+    # Ways together ---------------------------------------------------------------------------------
+    def apart(self, ways: list[Way], differs: Callable[[State], tuple], most: int, where: object,
+              coarse: Callable[[State], tuple] | None = None) -> list[Way]:
+        """Ways that know the same are one; of the others at most so many stay apart, the longest ones."""
+        if len(ways) <= 1:
+            return ways
+        groups = _grouped(ways, differs)
+        if len(groups) > most and coarse is not None:
+            groups = _grouped(ways, coarse)
+        groups.sort(key=lambda group: -max(way.cycles for way in group))
+        if len(groups) > most:
+            groups[most - 1:] = [[way for group in groups[most - 1:] for way in group]]
+        return [self.joined(group, where) for group in groups]
+
+    def joined(self, ways: list[Way], where: object) -> Way:
+        if len(ways) == 1:
+            return ways[0]
+        try:
+            s = join([way.state for way in ways], lambda place: self.machine.symbol(where, "way", place), False)
+        except Violation as e:
+            raise Lost(str(e)) from None
+        s.collect()
+        self.spend(len(s.vars) // 4)
+        return Way(s, max(way.cycles for way in ways))
+
+    def differs(self, node: Node, s: State, fine: bool) -> tuple:
+        """What ways are kept apart for: what branches may depend on; `fine`: numbers that are not constant too."""
+        def of(v: Value | None) -> object:
+            if v is None:
+                return None
+            n = s.num(v)
+            if v.kind != NUMBER:
+                return v.kind, v.region, n.fields() if fine else None
+            return n.ulo if n.is_const else n.fields() if fine else ()
+        return tuple([of(s.regs[r]) for r in self.relevant[node]]), self.content(s, self.read[node], fine), s.bounds(LEN) if fine else None
+
+    @staticmethod
+    def content(s: State, wanted: frozenset[int], fine: bool) -> tuple:
+        """What memory holds that is still read; numbers that are not constant, and the packet, only if `fine`."""
+        out = []
+        for off, (size, v) in s.frames[0].slots.items():
+            if off >= ROOM and (off // ROOM * ROOM + ANYWHERE not in wanted and wanted.isdisjoint(range(off, off + size)) or off >= 3 * ROOM and not fine):
+                continue
+            n = s.num(v) if v.kind == NUMBER else None
+            out.append((off, n.ulo if n is not None and n.is_const else n.fields() if n is not None and fine else v.region))
+        return tuple(sorted(out, key=lambda each: each[0]))
+
+    # Loops -----------------------------------------------------------------------------------------
+    def loop(self, loop: Loop, way: Way, arrived: dict[Node, list[Way]]) -> None:
+        fix, back = self.fix, set(loop.back_edges())
+        entries = [edge for edge in fix.incoming[loop.head] if edge not in back]
+        if not entries:
+            raise Lost(f"the loop at slot {loop.head.first} is where the container begins")
+        for node in loop.body:
+            fix.invariant.pop(node, None)
+            fix.seen.pop(node, None)
+            for i in range(len(node.succs)):
+                fix.out[node, i] = None
+        for edge in entries:
+            fix.out[edge] = None
+        fix.out[entries[0]] = way.state
+        before = fix.steps
+        try:
+            fix.stabilise(loop)
+        except Violation as e:
+            raise Lost(str(e)) from None
+        self.prove(loop, way.state)
+        self.spend(fix.steps - before)
+        bounds = {}
+        for inner in self.graph.loops:
+            if inner.head not in loop.body:
+                continue
+            head, known = fix.invariant.get(inner.head), self.bounds[inner.head]
+            bounds[inner.head] = 0
+            if head is not None:
+                try:
+                    turns, _ = rank(inner, head, [fix.out.get(edge) for edge in inner.back_edges()], fix.made_at.get(inner.head, {}), True)
+                    bounds[inner.head] = min(turns, known)
+                except Violation:
+                    bounds[inner.head] = known
+        inside = heaviest_inside(self.graph, loop, bounds, lambda node, i: fix.out.get((node, i)) is not None,
+                                 lambda node: self.weights.node(node).most, lambda node, i: self.weights.edge(node, i).most)
+        for node, cycles in inside.items():
+            for i, (succ, _) in enumerate(node.succs):
+                if succ not in loop.body and (after := fix.out.get((node, i))) is not None:
+                    arrived[succ].append(Way(after, way.cycles + cycles + self.weights.edge(node, i).most))
+
+    def prove(self, loop: Loop, entry: State) -> None:
+        """What the search found holds when the loop is entered, and follows from itself."""
+        fix = self.fix
+        made = fix.made_at
+        if leq(entry, fix.invariant[loop.head], made.get(loop.head, {})) is not None:
+            raise Lost(f"no invariant of the loop at slot {loop.head.first}")
+        for node in sorted(loop.body, key=lambda n: n.order):
+            if node not in fix.invariant:
+                continue
+            for i, after in enumerate(fix.transfer(node, fix.invariant[node])):
+                fix.out[node, i] = after
+                succ = node.succs[i][0]
+                if after is not None and succ in loop.body and (
+                        succ not in fix.invariant or leq(after, fix.invariant[succ], made.get(succ, {})) is not None):
+                    raise Lost(f"no invariant of the loop at slot {loop.head.first}")
+
+
+def _grouped(ways: list[Way], differs: Callable[[State], tuple]) -> list[list[Way]]:
+    groups: dict[tuple, list[Way]] = {}
+    for way in ways:
+        groups.setdefault(differs(way.state), []).append(way)
+    return list(groups.values())
