@@ -44,6 +44,7 @@ class Slowest:
     cycles: int = 0
     runs: int = 0
     input: Input = field(default_factory=Input)
+    slow: list[Input] = field(default_factory=list)     # the slowest ones, as far as they were estimated
 
     @property
     def ratio(self) -> float:
@@ -234,6 +235,7 @@ class Search:
         for one in self.slow:
             if one[1] not in self.measured and not self.found.exceeded:
                 self.measure(one)
+        self.found.slow = [each[2] for each in self.slow]
         return self.found
 
 

@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lpn.runtime.engines import DEFAULT_FUEL, EngineError, get_engine
+from lpn.verifier.verify import Analysis, Report
 
 from .build import Compiled
 from .bundle import Entry, Table
 from .commands.deadlines import HookTime, Times, times
-from .commands.judge import seal
+from .commands.judge import Unit, Units, seal
 from .helpers import BY_NAME
 
+Proved = tuple[Units, list[tuple[Unit, Report, Analysis | None]]]
 COMPARES = ("cmp", "cmn", "tst", "cbz", "cbnz")
 LOOKUP = BY_NAME["lookup"].number
 NUMBERS = {"sb": 9, "sl": 10, "fp": 11, "ip": 12}
@@ -188,7 +190,9 @@ class Subject:
         return 2 * (result.insns or 0) + sum(BY_NAME[name].cost_cycles for name in done), (result.verdict, result.reason, result.insns, done)
 
     def compared(self, given: Input) -> list[Compared]:
-        """What a run compares, each pair once: numbers on the longest path first."""
+        """What a run compares, each pair once: numbers on the longest path first. Nothing is known of an interpreter's."""
+        if not self._compares:
+            return []
         from unicorn import UC_HOOK_CODE
         from unicorn import arm_const as reg
         found: dict[Compared, None] = {}
@@ -249,9 +253,9 @@ def _register(text: str) -> int | None:
     return int(found[1]) if found else NUMBERS.get(text)
 
 
-def subjects(compiled: Compiled, rng: random.Random, way: str = "thumb2", tight: bool = True) -> Iterator[Subject]:
-    """A subject for each hook whose time is known."""
-    known = times(*seal(compiled), way, tight)
+def subjects(compiled: Compiled, rng: random.Random, way: str = "thumb2", proved: Proved | None = None) -> Iterator[Subject]:
+    """A subject for each hook whose time is known, its chain followed as a whole. `proved`: what `seal` gave for the program, if it was."""
+    known = times(*(proved or seal(compiled)), way, tight=True)
     for timed in known.hooks:
         if timed.cost is not None:
             yield Subject(compiled, timed, rng, known, way)

@@ -307,7 +307,9 @@ class State:
     def collect(self, keep=frozenset()) -> None:
         """At a block's start: forget symbols no place refers to, but for `keep`."""
         self.shifted, self.halves = {}, {}
-        live = {v.sym for _, v in self.places()} | {0, LEN}
+        live = {v.sym for v in self.regs if v is not None} | {0, LEN}
+        for frame in self.frames:
+            live.update([v.sym for v in frame.saved if v is not None], [v.sym for _, v in frame.slots.values()])
         live |= {s for s in keep if s in self.vars}
         for x, (v, w, _) in list(self.defs.items()):
             if x not in live:
@@ -616,11 +618,15 @@ def _beyond(most: int) -> int:
 def leq(a: State, b: State, local=None) -> str | None:
     """None if every concrete state of `a` is one of `b`; otherwise what is not. Only the symbols in `local` (those made where
     `b` is) may stand for something else in `a`: any other symbol is the same unknown in both."""
+    if a is b:
+        return None
     to: dict[int, tuple[int, int]] = {0: (0, 0), LEN: (LEN, 0)}
 
     def fits(place, va, vb):
         if vb is None or vb.kind in UNUSABLE:
             return None
+        if va == vb and to.setdefault(vb.sym, (vb.sym, 0)) == (vb.sym, 0):
+            return None                               # most places
         if va is None or va.region != vb.region or va.kind != vb.kind and (va.kind, vb.kind) != (POINTER, LOW_HALF):
             return f"place {place}: {va} is not {vb}"
         image = va.sym, va.off - vb.off
@@ -656,10 +662,14 @@ def leq(a: State, b: State, local=None) -> str | None:
                 return f"symbol {sym} unknown"
             to[sym] = sym, 0
         base, off = to[sym]
+        if not off and a.vars.get(base) is n:
+            continue
         if not d.leq(a.num(Value(NUMBER, None, base, off)), n):
             return f"symbol {sym}: {a.num(Value(NUMBER, None, base, off))} is not within {n}"
     for (x, y), (lo, hi) in b.diff.items():
         (sx, ox), (sy, oy) = to[x], to[y]
+        if sx == x and sy == y and ox == oy and a.diff.get((x, y)) == (lo, hi):
+            continue
         glo, ghi = a.gap(sx, sy)
         if glo + oy - ox < lo or ghi + oy - ox > hi:
             return f"difference of symbols {x}, {y}: {glo + oy - ox}..{ghi + oy - ox} is not within {lo}..{hi}"
