@@ -34,18 +34,20 @@ class Spent:
 
 @dataclass
 class Loading:
-    """A chain's containers, loaded: cycles of parsing and checking, of translating; bytes."""
+    """A chain's containers, loaded: cycles of parsing and checking the code, the certificate, of the interpreter's plan, of translating; bytes."""
 
     insns: int                                  # slots of eBPF
     image: int
     code: int
     check: int
+    certificate: int
+    plan: int
     translate: int
 
 
 @dataclass
 class OnM3:
-    """`micro`: by program, then native, checked, certified, translated. `packets`: by program, then native or `form, engine`, then by
+    """`micro`: by program, then native, checked, certified, in the smallest interpreter, translated. `packets`: by program, then native or `form, engine`, then by
     frame; 10 bytes of payload. `text`: bytes of flash of the engine's parts, `memory`: of RAM. `loading`: by program. `absent`: why there is nothing."""
 
     micro: dict[str, dict[str, Spent]] = field(default_factory=dict)
@@ -104,13 +106,15 @@ INPUTS = _inputs()
 
 def micro(name: str, data: bytes) -> dict[str, Spent]:
     """The same C function natively and, compiled by clang -O2 -mcpu=v3, in the interpreter. Its eBPF is kept as text."""
+    from lpn.runtime.m3 import firmware
     from lpn.runtime.m3.raw import CERTIFIED, CLEAN32, RawRunner
     result, spent = call(NATIVE / f"{name}.c", name, data, len(data))
     out = {"native C": spent}
     text = assemble((NATIVE / f"{name}.s").read_text("utf-8"))
-    runner = RawRunner(counting=True)
+    usual, smallest = RawRunner(counting=True), RawRunner(counting=True, firmware=firmware.engine(*SMALLEST))
     stack = 16 << 16                            # they use none; the interpreter zeroes as much as a container needs
-    for form, modes in (("checked", CLEAN32), ("certified", CLEAN32 | CERTIFIED), ("64-bit registers", 0)):
+    for form, runner, modes in (("checked", usual, CLEAN32), ("certified", usual, CLEAN32 | CERTIFIED),
+                                ("certified, smallest", smallest, CLEAN32 | CERTIFIED), ("64-bit registers", usual, 0)):
         ran = runner.run(text, ctx=data, modes=modes | stack)
         if ran.error != "ok" or ran.r0 != result:
             raise EngineError(f"{name}, {form}: {ran.error}, {ran.r0} instead of {result}")
@@ -222,9 +226,16 @@ TEXT: dict[str, tuple[str, ...]] = {
 }
 
 
+#: An engine for certified, 32-bit clean containers only, that does one instruction at a time (lpn_options.h).
+SMALLEST = ("LPN_FUSE=0", "LPN_CERTIFIED_ONLY=1", "LPN_CLEAN32_ONLY=1")
+#: What is smaller then.
+LESS = {"smallest: interpreter, 32 bits": TEXT["interpreter, 32 bits"], "smallest: helpers": TEXT["interpreter, 64 bits, and helpers"]}
+
+
 def text_sizes() -> dict[str, int]:
     from lpn.runtime.m3 import firmware
-    return {part: firmware.text_of(*names) for part, names in TEXT.items()}
+    return ({part: firmware.text_of(*names) for part, names in TEXT.items()}
+            | {part: firmware.text_of(*names, options=SMALLEST) for part, names in LESS.items()})
 
 
 #: Types of the engine: a loaded container with one function, beside its image and data; what a chain runs in; of that, the stack.
@@ -244,10 +255,12 @@ def loading(bundle) -> Loading:
     from lpn.runtime.engines import DEFAULT_FUEL
     from lpn.runtime.m3.core import Core
     from lpn.runtime.m3.engine import M3Program, Thumb2Program
-    check = Core(window="lpn_container_init")
-    M3Program(bundle, DEFAULT_FUEL, core=check)
-    cycles = check.count().cycles
+    steps = []
+    for step in ("lpn_container_init", "lpn_container_certify", "lpn_plan32"):
+        core = Core(window=step)
+        M3Program(bundle, DEFAULT_FUEL, core=core)
+        steps.append(core.count().cycles)
     program = Thumb2Program(bundle, DEFAULT_FUEL, core=Core(window="lpn_container_translate"))
     images = bundle.chained()
     return Loading(sum(len(image.text) // 8 for image in images), sum(len(image.to_bytes()) for image in images),
-                   sum(len(each.code) for each in program.translated), cycles, sum(each.cycles for each in program.loading))
+                   sum(len(each.code) for each in program.translated), *steps, sum(each.cycles for each in program.loading))

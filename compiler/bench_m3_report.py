@@ -7,7 +7,7 @@ from .output import Table, say
 MICRO = ["", ">eBPF executed", ">Thumb", ">cycles", ">to native C", ">with wait states", ">to native C "]
 PACKETS = ["", ">Thumb", ">cycles", ">to native C", ">with wait states"]
 SIZES = ["part of the engine", ">bytes of flash", ">bytes of RAM"]
-LOADING = ["", ">eBPF slots", ">image bytes", ">Thumb bytes", ">check, cycles a slot", ">translate, cycles a slot"]
+LOADING = ["", ">eBPF slots", ">image bytes", ">Thumb bytes", ">check, cycles a slot", ">certificate", ">plan", ">translate"]
 
 
 def times(spent: Spent, native: Spent | None, waiting: bool = False) -> str:
@@ -37,7 +37,8 @@ def size_rows(m: OnM3) -> list[list]:
 
 
 def loading_rows(m: OnM3) -> list[list]:
-    return [[name, x.insns, x.image, x.code, f"{x.check / x.insns:.0f}", f"{x.translate / x.insns:.0f}"] for name, x in m.loading.items()]
+    return [[name, x.insns, x.image, x.code, *(f"{cycles / x.insns:,.0f}" for cycles in (x.check, x.certificate, x.plan, x.translate))]
+            for name, x in m.loading.items()]
 
 
 TABLES = {"m3_micro": (MICRO, micro_rows), "m3_packets": (PACKETS, packet_rows), "m3_loading": (LOADING, loading_rows),

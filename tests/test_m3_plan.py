@@ -15,9 +15,11 @@ except EngineUnavailable as e:
     pytest.skip(str(e), allow_module_level=True)
 
 from lpn.runtime.engine.build import HERE
+from lpn.runtime.m3.firmware import engine
 from lpn.runtime.m3.raw import CERTIFIED, CLEAN32, SINGLY, RawRunner, run_raw_m3
 from lpn.runtime.raw import run_raw
 
+LEFT_OUT = "this firmware leaves out what it needs"
 PATTERN = bytes(range(0x81, 0xA1))
 #: Several instructions by name; {d}, {s}, {t}, {e}: registers, {i}, {j}, {k}: constants. A jump goes behind the markers that follow.
 SEVERAL = {
@@ -100,6 +102,31 @@ def test_takes_less_time(counting, name):
         assert counting.run(text, ctx=PATTERN, modes=modes).error == "ok"
         cycles.append(counting.count.cycles)
     assert cycles[0] < cycles[1]
+
+
+@pytest.fixture(scope="module")
+def smallest():
+    return RawRunner(firmware=engine("LPN_FUSE=0", "LPN_CERTIFIED_ONLY=1", "LPN_CLEAN32_ONLY=1"))
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_the_smallest_interpreter(smallest, name):
+    """It gives the same results, and runs nothing that would have to be checked."""
+    text = next(programs(name))
+    want = run_raw(text, ctx=PATTERN)
+    found = smallest.run(text, ctx=PATTERN, modes=CLEAN32 | CERTIFIED)
+    assert (found.error, found.r0, found.insns) == ("ok", want.r0, want.insns)
+    assert smallest.run(text, ctx=PATTERN, modes=CLEAN32).error == smallest.run(text, ctx=PATTERN).error == LEFT_OUT
+
+
+def test_only_certified(name="mov_add_load1"):
+    """Beside the interpreter with 64-bit registers, which then runs what has to be checked."""
+    runner, text = RawRunner(firmware=engine("LPN_CERTIFIED_ONLY=1")), next(programs(name))
+    want = run_raw(text, ctx=PATTERN)
+    for modes in (0, CLEAN32, CLEAN32 | CERTIFIED):
+        assert runner.run(text, ctx=PATTERN, modes=modes).r0 == want.r0
+    outside = assemble("r0 = *(u8 *)(r1 + 4096)\nexit")
+    assert runner.run(outside, ctx=PATTERN, modes=CLEAN32).error == "load out of bounds"
 
 
 def test_all_are_here():

@@ -21,7 +21,7 @@ import cffi
 HERE = Path(__file__).parent
 SOURCES = ("image.c", "names.c", "expand.c", "load.c", "vm.c", "vm32.c", "vm32_plan.c", "tables.c", "chain.c", "certificate.c", "certificate_names.c", "state.c", "buffers.c", "node.c", "pack.c", "pack_compact.c",
            "thumb2.c", "native.c", "host.c", "node_host.c", "thumb2_host.c", "certificate_host.c")
-HEADERS = ("lpn.h", "lpn_node.h", "lpn_pack.h", "lpn_helpers.h", "bytes.h", "vm.h", "vm32_offsets.h", "vm32_ops.h", "thumb2.h", "thumb2_encode.h", "thumb2_alu.h", "thumb2_memory.h",
+HEADERS = ("lpn.h", "lpn_options.h", "lpn_node.h", "lpn_pack.h", "lpn_helpers.h", "bytes.h", "vm.h", "vm32_offsets.h", "vm32_ops.h", "thumb2.h", "thumb2_encode.h", "thumb2_alu.h", "thumb2_memory.h",
            "thumb2_branch.h", "host.h", "node_host.h",
            "thumb2_host.h", "certificate.h", "certificate_host.h", "lpn_context.h", "certificate.c",
            "certificate_label.h", "certificate_step.h")

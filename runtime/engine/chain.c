@@ -74,7 +74,8 @@ int lpn_container_certify(lpn_container *container, enum lpn_policy policy, void
 
 size_t lpn_container_plan_size(const lpn_container *container)
 {
-    return LPN_PLANNED && container->program.clean32 ? container->program.count : 0;
+    const lpn_program *program = &container->program;
+    return LPN_PLANNED && program->clean32 && (program->certified || !LPN_CERTIFIED_ONLY) ? program->count : 0;
 }
 
 void lpn_container_plan(lpn_container *container, uint8_t *memory)

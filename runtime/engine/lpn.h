@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lpn_options.h"
+
 #define LPN_STACK_SIZE 512      /**< bytes of stack, shared by all frames of a run */
 #define LPN_MAX_DEPTH 8         /**< frames, the first one included */
 #define LPN_MAX_FUNCS 16        /**< local functions of a container */
@@ -28,20 +30,6 @@
 #define LPN_FIRST_REGION 3
 #define LPN_MAX_CHAIN 8         /**< containers in a chain */
 #define LPN_MAX_IMAGE (1u << 20)
-
-/* What a firmware may leave out, to be small. A pack that needs it is refused. All files are compiled with the same. */
-#ifndef LPN_CLEAN32_ONLY
-#define LPN_CLEAN32_ONLY 0      /**< 1: no 64-bit registers; on cores with 32-bit addresses */
-#endif
-#ifndef LPN_CODE_ONLY
-#define LPN_CODE_ONLY 0         /**< 1: no interpreter, only translated code */
-#endif
-#ifndef LPN_NO_TABLES
-#define LPN_NO_TABLES 0         /**< 1: no match-action tables */
-#endif
-#ifndef LPN_NO_BUFFERS
-#define LPN_NO_BUFFERS 0        /**< 1: no buffers */
-#endif
 
 /** X(code, name): every error the engine reports. Names are part of the interface. */
 #define LPN_ERRORS(X) \

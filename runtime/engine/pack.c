@@ -357,7 +357,8 @@ static int build_modules(builder *b)
             translate(b, &b->container[i]);
         }
         if (error == LPN_OK) {
-            if ((LPN_CODE_ONLY && b->container[i].native == NULL) || (LPN_CLEAN32_ONLY && !b->container[i].program.clean32)) {
+            if ((LPN_CODE_ONLY && b->container[i].native == NULL) || (LPN_CLEAN32_ONLY && !b->container[i].program.clean32)
+                || (LPN_CLEAN32_ONLY && LPN_CERTIFIED_ONLY && !b->container[i].program.certified)) {
                 error = LPN_E_LEFT_OUT;
             }
         }

@@ -3,6 +3,18 @@
 #ifndef LPN_VM32_OPS_H
 #define LPN_VM32_OPS_H
 
+#include "lpn_options.h"
+
+/* Accesses to memory that are checked. */
+#define LPN_VM32_ACCESSES(X) \
+    X(load4) X(load2) X(load1) X(load8) X(load2s) X(load1s) X(put4) X(put2) X(put1) X(put8) \
+    X(store4) X(store2) X(store1) X(store8)
+#if LPN_CERTIFIED_ONLY
+#define LPN_VM32_CHECKED(X)
+#else
+#define LPN_VM32_CHECKED(X) LPN_VM32_ACCESSES(X)
+#endif
+
 /* One instruction of eBPF each; where there are two forms, with an immediate and with a register, in this order. */
 #define LPN_VM32_ONES(X) \
     X(slow) \
@@ -12,17 +24,20 @@
     X(jsgt_imm) X(jsgt_reg) X(jsge_imm) X(jsge_reg) X(jlt_imm) X(jlt_reg) X(jle_imm) X(jle_reg) X(jslt_imm) X(jslt_reg) \
     X(jsle_imm) X(jsle_reg) X(jeq_zero) X(jne_zero) X(ja) X(leave) \
     X(neg) X(to_le) X(swap) X(lddw) \
-    X(load4) X(load2) X(load1) X(load8) X(load2s) X(load1s) X(put4) X(put2) X(put1) X(put8) \
-    X(store4) X(store2) X(store1) X(store8) \
+    LPN_VM32_CHECKED(X) \
     X(trusted_load4) X(trusted_load2) X(trusted_load1) X(trusted_load8) X(trusted_load2s) X(trusted_load1s) \
     X(trusted_put4) X(trusted_put2) X(trusted_put1) X(trusted_put8) \
     X(trusted_store4) X(trusted_store2) X(trusted_store1) X(trusted_store8)
 
 /* Several at once: the slot's own, and those behind it. */
+#if LPN_FUSE
 #define LPN_VM32_SEVERAL(X) \
     X(mov_add) X(mov_or) X(mov_and) X(mov_lsh) X(mov_rsh) \
     X(mov_add_reg) X(mov_rsh_and) X(mov_and_jeq) X(mov_and_jne) X(mov_add_jgt) X(and_jeq) X(and_jne) \
     X(mov_add_load1) X(mov_add_load2) X(lsh_or) X(mov_jeq) X(add_mov) X(mov_imm_jeq) X(jeq_jeq) X(jeq_jne) X(jeq_jeq_jne) \
     X(load2_add) X(load2_add_step) X(load2_swap) X(load4_swap)
+#else
+#define LPN_VM32_SEVERAL(X)
+#endif
 
 #endif

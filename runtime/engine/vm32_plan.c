@@ -8,6 +8,11 @@
 #define NAME(name) OP_##name,
 enum { LPN_VM32_ONES(NAME) LPN_VM32_SEVERAL(NAME) OPS };
 #undef NAME
+#if LPN_CERTIFIED_ONLY
+#define NAME(name) OP_##name = OP_trusted_##name,
+enum { LPN_VM32_ACCESSES(NAME) };
+#undef NAME
+#endif
 
 /* The handler by opcode, where nothing else matters. */
 #define WITH(op, name) ((op) & 8 ? OP_##name##_reg : OP_##name##_imm)
@@ -48,6 +53,7 @@ static unsigned handler_of(const uint8_t *p, bool trusted)
     return handler == OP_lddw && (w & 0xf000) != 0 ? OP_slow : handler;
 }
 
+#if LPN_FUSE
 /* The handler of what begins at p, where a, b, c are those of single instructions: of this slot and the next two. Behind the end
  * they are slow,. */
 static unsigned several(const uint8_t *p, unsigned a, unsigned b, unsigned c)
@@ -115,6 +121,9 @@ static unsigned several(const uint8_t *p, unsigned a, unsigned b, unsigned c)
     }
     return a;
 }
+#else
+#define several(p, a, b, c) ((void)(b), (void)(c), (a))
+#endif
 
 void lpn_plan32(const lpn_program *program, uint8_t *plan, bool fuse)
 {

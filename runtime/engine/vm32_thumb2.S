@@ -123,6 +123,7 @@
 .endm
 
 .macro LOAD name, n, operation
+    .if !LPN_CERTIFIED_ONLY
 \name:
     SRC r1
     DST r2
@@ -133,6 +134,7 @@
     str r3, [r6, r2, lsl #2]
     GO
 2:  SECOND_CHANCE \n, 1b
+    .endif
 trusted_\name:
     SRC r1
     DST r2
@@ -158,6 +160,7 @@ trusted_\name:
 .endm
 
 .macro STORE n, operation
+    .if !LPN_CERTIFIED_ONLY
 put\n:
     DST r1
     ldr r2, [r4, #4]
@@ -169,11 +172,13 @@ put\n:
     bl find_store
     pop {r1, lr}
     b 1b
+    .endif
 trusted_put\n:
     DST r1
     ldr r2, [r4, #4]
     TRUSTED
     WRITE \n, \operation, 1
+    .if !LPN_CERTIFIED_ONLY
 store\n:
     DST r1
     SRC r2
@@ -186,6 +191,7 @@ store\n:
     bl find_store
     pop {r1, lr}
     b 1b
+    .endif
 trusted_store\n:
     DST r1
     SRC r2
@@ -204,6 +210,7 @@ lpn_loop32:
     mov r6, r0
     movw r7, #:lower16:handlers
     movt r7, #:upper16:handlers
+#if !LPN_CERTIFIED_ONLY
     ldr r0, [r6, #VM32_TRUSTED]
     cmp r0, #0
     bne enter
@@ -223,6 +230,7 @@ lpn_loop32:
     stm r10, {r0-r5, r8, r9, r11, r12, lr}
     add r10, r6, #VM32_READS
     add r11, r6, #VM32_WRITES
+#endif
 enter:
     ldr r0, [r6, #VM32_TEXT]
     ldr r4, [r6, #VM32_IP]
@@ -235,6 +243,7 @@ enter:
     ldrb r0, [lr]
     GO
 
+#if !LPN_CERTIFIED_ONLY
 /* The region of r0 bytes at r3, remembered for register number r1; or what happens when there is none. */
 find_load:
     push {r1-r3, lr}
@@ -270,6 +279,7 @@ find_store:
 
 missed:
     add sp, #8
+#endif
 slow:
     str r4, [r6, #VM32_IP]
     add r8, r8, #8
@@ -304,6 +314,7 @@ leave:
     NEXT
 .endm
 
+#if LPN_FUSE
 /* Of several instructions the third, or the second, is a jump that is taken. */
 third:
     ldr r5, [r4, #16]!
@@ -313,6 +324,7 @@ second:
     ldr r5, [r4, #8]!
     add lr, lr, #1
     TAKE
+#endif
 /* Not zero: the jump of most loops. */
 jne_zero:
     DST r1
@@ -419,6 +431,7 @@ lddw:
     STORE 4, str
     STORE 8, str
 
+#if LPN_FUSE
 /* ---- several instructions at once: what they have in common is in vm32_plan.c */
 
 /* mov d, s; OP d, imm */
@@ -663,6 +676,7 @@ load4_swap:
     rev r3, r3
     str r3, [r6, r2, lsl #2]
     GO
+#endif
     .size lpn_loop32, . - lpn_loop32
 
 /* By their numbers in a plan. Addresses have bit 0 set, as jumps to Thumb code must. */

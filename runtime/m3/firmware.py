@@ -79,15 +79,15 @@ def build(name: str, sources: list[Path], *, headers: list[Path] | None = None, 
     return target
 
 
-def text_of(*names: str) -> int:
-    """Bytes of flash that these files of the engine take at -Os: code and constants. Raises BuildError."""
+def text_of(*names: str, options: tuple[str, ...] = ()) -> int:
+    """Bytes of flash that these files of the engine take at -Os: code and constants. `options` as lpn_options.h has them. Raises BuildError."""
     cc, total = compiler(), 0
     headers = [ENGINE / name for name in HEADERS]
     for source in (ENGINE / name for name in names):
-        options = (*FLAGS, "-Os", f"-I{ENGINE}", f"-I{HERE / 'libc'}", "-c")
-        target = cache_dir() / f"lpn-m3-{source.stem}-{digest(cc, *options, source, *headers)}.o"
+        flags = (*FLAGS, "-Os", *(f"-D{option}" for option in options), f"-I{ENGINE}", f"-I{HERE / 'libc'}", "-c")
+        target = cache_dir() / f"lpn-m3-{source.stem}-{digest(cc, *flags, source, *headers)}.o"
         if not target.exists():
-            compile_to(target, [cc, *options, str(source)])
+            compile_to(target, [cc, *flags, str(source)])
         with target.open("rb") as file:
             total += sum(s["sh_size"] for s in ELFFile(file).iter_sections() if s.name.startswith((".text", ".rodata")))
     return total
@@ -109,12 +109,12 @@ def struct_sizes(*names: str) -> dict[str, int]:
 
 
 @functools.cache
-def engine() -> Firmware:
-    """The C engine with its host border."""
+def engine(*options: str) -> Firmware:
+    """The C engine with its host border; `options` as lpn_options.h has them."""
     libc = [HERE / "libc" / name for name in ("stdlib.h", "string.h")]
     sources = [*(ENGINE / name for name in SOURCES if name not in HOSTS_ONLY), ENGINE / "vm32_thumb2.S", HERE / "support.c"]
     headers = [*(ENGINE / name for name in HEADERS), *libc]
-    return read(build("engine", sources, headers=headers, include=(ENGINE, HERE / "libc")))
+    return read(build("engine", sources, headers=headers, include=(ENGINE, HERE / "libc"), flags=tuple(f"-D{option}" for option in options)))
 
 
 def read(path: Path) -> Firmware:

@@ -10,6 +10,7 @@ from lpn.runtime.memory import Regions
 from lpn.runtime.raw import RawResult, raw_result
 
 from .core import Core, Count
+from .firmware import Firmware
 from .host import M3Host
 
 
@@ -31,10 +32,10 @@ class M3Buffer:
 
 class RawRunner:
     """Runs programs one after the other on the same core. `counting`: keep `count` of the last run's
-    instructions, and their `worst` cycles."""
+    instructions, and their `worst` cycles. `firmware`: another than the engine as it usually is."""
 
-    def __init__(self, counting: bool = False) -> None:
-        self.core = Core(window="lpn_execute", counting=counting)
+    def __init__(self, counting: bool = False, firmware: Firmware | None = None) -> None:
+        self.core = Core(firmware, window="lpn_execute", counting=counting)
         self.host = M3Host(0, 0, 0, self.core)
         self.count = Count()
         self.worst = 0

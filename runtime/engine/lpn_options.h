@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/* The engine's options; for C and assembler. */
+#ifndef LPN_OPTIONS_H
+#define LPN_OPTIONS_H
+
+/* What a firmware may leave out, to be small. A pack that needs it is refused. All files are compiled with the same. */
+#ifndef LPN_CLEAN32_ONLY
+#define LPN_CLEAN32_ONLY 0      /**< 1: no 64-bit registers; on cores with 32-bit addresses */
+#endif
+#ifndef LPN_CODE_ONLY
+#define LPN_CODE_ONLY 0         /**< 1: no interpreter, only translated code */
+#endif
+#ifndef LPN_NO_TABLES
+#define LPN_NO_TABLES 0         /**< 1: no match-action tables */
+#endif
+#ifndef LPN_NO_BUFFERS
+#define LPN_NO_BUFFERS 0        /**< 1: no buffers */
+#endif
+#ifndef LPN_CERTIFIED_ONLY
+#define LPN_CERTIFIED_ONLY 0    /**< 1: in 32-bit registers run only certified programs; on cores with Thumb-2 */
+#endif
+
+/* And what it may have slower. */
+#ifndef LPN_FUSE
+#define LPN_FUSE 1              /**< 0: the interpreter does no several instructions at once */
+#endif
+
+#endif
