@@ -229,7 +229,8 @@ TEXT: dict[str, tuple[str, ...]] = {
 #: An engine for certified, 32-bit clean containers only, that does one instruction at a time (lpn_options.h).
 SMALLEST = ("LPN_FUSE=0", "LPN_CERTIFIED_ONLY=1", "LPN_CLEAN32_ONLY=1")
 #: What is smaller then.
-LESS = {"smallest: interpreter, 32 bits": TEXT["interpreter, 32 bits"], "smallest: helpers": TEXT["interpreter, 64 bits, and helpers"]}
+LESS = {"smallest: interpreter, 32 bits": TEXT["interpreter, 32 bits"], "smallest: helpers": TEXT["interpreter, 64 bits, and helpers"],
+        "smallest: translator": TEXT["translator"]}
 
 
 def text_sizes() -> dict[str, int]:
@@ -250,17 +251,26 @@ def memory_sizes() -> dict[str, int]:
 
 # ---------------------------------------------------------------- loading
 
+def translating(bundle, *options: str):
+    """A loaded program whose containers the core has translated; its engine was built with `options`."""
+    from lpn.runtime.engines import DEFAULT_FUEL
+    from lpn.runtime.m3 import firmware
+    from lpn.runtime.m3.core import Core
+    from lpn.runtime.m3.engine import Thumb2Program
+    return Thumb2Program(bundle, DEFAULT_FUEL, core=Core(firmware.engine(*options), window="lpn_container_translate"))
+
+
 def loading(bundle) -> Loading:
     """What a node does once with a chain's images: it checks them, and translates them."""
     from lpn.runtime.engines import DEFAULT_FUEL
     from lpn.runtime.m3.core import Core
-    from lpn.runtime.m3.engine import M3Program, Thumb2Program
+    from lpn.runtime.m3.engine import M3Program
     steps = []
     for step in ("lpn_container_init", "lpn_container_certify", "lpn_plan32"):
         core = Core(window=step)
         M3Program(bundle, DEFAULT_FUEL, core=core)
         steps.append(core.count().cycles)
-    program = Thumb2Program(bundle, DEFAULT_FUEL, core=Core(window="lpn_container_translate"))
+    program = translating(bundle)
     images = bundle.chained()
     return Loading(sum(len(image.text) // 8 for image in images), sum(len(image.to_bytes()) for image in images),
                    sum(len(each.code) for each in program.translated), *steps, sum(each.cycles for each in program.loading))

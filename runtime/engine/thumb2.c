@@ -13,7 +13,7 @@ static void prologue(emitter *e)
 {
     const bool first = e->func == 0;
     const uint32_t args = e->helpers ? 20 : 0, frame = e->job->program->func[e->func].frame;
-    e->base = args + (e->wide ? (first ? 44 : 16) : 0);
+    e->base = args + (WIDE(e) ? (first ? 44 : 16) : 0);
     e->saved = first ? e->used : e->used & 0x3c0;       /* another function keeps r6 to r9 */
     uint32_t room = e->base + frame, pushed = 4;
     for (uint32_t m = e->saved; m != 0; m &= m - 1) {
@@ -32,13 +32,13 @@ static void prologue(emitter *e)
     add_const(e, SP, SP, 0 - room);
     e->zero = 0;
     if (!first) {
-        for (unsigned r = 6; e->wide && r < 10; r++) {
+        for (unsigned r = 6; WIDE(e) && r < 10; r++) {
             get_upper(e, T0, r);
             access_mem(e, STORE | WORD, T0 | SP << 4, (int32_t)(args + 4 * (r - 6)));
         }
         return;
     }
-    if (e->wide) {
+    if (WIDE(e)) {
         add_const(e, BLOCK, SP, args);
         access_mem(e, STORE | WORD, 1 | BLOCK << 4, NATIVE_AT);
         access_mem(e, STORE | WORD, BLOCK | 1 << 4, UPPER_AT);
@@ -52,7 +52,7 @@ static void prologue(emitter *e)
 
 APART static void epilogue(emitter *e)
 {
-    for (unsigned r = 6; e->func != 0 && e->wide && r < 10; r++) {
+    for (unsigned r = 6; e->func != 0 && WIDE(e) && r < 10; r++) {
         access_mem(e, LOAD | WORD, T0 | SP << 4, (int32_t)((e->helpers ? 20 : 0) + 4 * (r - 6)));
         access_mem(e, STORE | WORD, T0 | BLOCK << 4, 4 * (int32_t)r);
     }
@@ -68,7 +68,7 @@ APART static void epilogue(emitter *e)
 APART static void call_helper(emitter *e, uint32_t number)
 {
     word(e, 0xe88d, 0x003e);            /* stm sp, {r1-r5} */
-    if (e->wide) {
+    if (WIDE(e)) {
         access_mem(e, LOAD | WORD, 0 | BLOCK << 4, NATIVE_AT);
     } else {
         move(e, 0, BLOCK);
@@ -104,7 +104,7 @@ static void load_address(emitter *e, uint32_t w, uint32_t c)
     const unsigned kind = OP(w) == 0xd8 ? 8 : OP(w) == 0xb8 ? 9 : SRC(w);
     const uint32_t high = kind == 0 ? lpn_get32(e->text + 8 * (size_t)e->pc + 12) : 0;
     load_const(e, DST(w), c + (kind == 0 ? 0 : kind == 8 ? e->job->rodata : e->job->data));
-    if (e->wide && high != 0) {
+    if (WIDE(e) && high != 0) {
         load_const(e, T0, high);
         put_upper(e, DST(w), T0);
     } else {
@@ -121,7 +121,7 @@ INLINE void instruction(emitter *e, uint32_t w, uint32_t c)
         load(e, w);
     } else if (class == 4 || class == 7) {
         const unsigned code = w & 0xf0;
-        if (!RARE(e->wide)) {
+        if (!RARE(WIDE(e))) {
             alu_clean(e, w, c);
         } else if (code == 0xb0) {
             move_insn(e, w, c);
@@ -180,7 +180,7 @@ APART static void survey(emitter *e)
             map[(int32_t)((p - e->text) / 8) + 1 + (op == 0x06 ? (int32_t)lpn_get32(p + 4) : OFFSET(w))] = TARGET;
         }
     } while ((p += 8) < end);
-    if (e->helpers || e->wide || (used & 1u << W0)) {
+    if (e->helpers || WIDE(e) || (used & 1u << W0)) {
         e->native = true;
         used |= 1u << W0 | 1u << BLOCK;
     }
@@ -252,6 +252,10 @@ APART static int emit(emitter *e)
 
 int lpn_thumb2_translate(const lpn_thumb2 *job, uint32_t *used)
 {
+    if (LPN_CLEAN32_ONLY && !job->clean32) {
+        *used = 0;
+        return LPN_E_LEFT_OUT;
+    }
     /* Branches are first written as if code were as dense as it usually is. Where it is not, once more with less trust. */
     static const uint8_t reaches[] = { 48, 24, 8, 0 };
     for (unsigned k = 0;; k++) {

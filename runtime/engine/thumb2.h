@@ -52,7 +52,8 @@ typedef struct {
 
 /**
  * Translate. Returns LPN_OK with the bytes of code in `*used`, LPN_E_MEMORY when `size` is too small, LPN_E_OPCODE or
- * LPN_E_JUMP with the slot in `*used` for what no verified program has: a jump from one function into another.
+ * LPN_E_JUMP with the slot in `*used` for what no verified program has: a jump from one function into another; LPN_E_LEFT_OUT for a
+ * program that is not clean where LPN_CLEAN32_ONLY is set.
  * The code starts at `code[0]` (call it with the lowest bit of the address set).
  */
 int lpn_thumb2_translate(const lpn_thumb2 *job, uint32_t *used);

@@ -26,7 +26,7 @@ static void put_upper(emitter *e, unsigned r, unsigned rs)
 /* The result is 32 bits: its upper word is 0. */
 static void clear_upper(emitter *e, unsigned r)
 {
-    if (e->wide && !(e->zero >> r & 1)) {
+    if (WIDE(e) && !(e->zero >> r & 1)) {
         load_const(e, T1, 0);
         put_upper(e, r, T1);
         e->zero |= 1u << r;
@@ -205,8 +205,8 @@ static void alu_low(emitter *e, uint32_t w, uint32_t c, unsigned a)
 /* Calls lpn_native's function at `at` with what is in r0-r3 when it is reached; W0 and T0, T1 do not survive. */
 static void call_native(emitter *e, int32_t at)
 {
-    access_mem(e, LOAD | WORD, T0 | BLOCK << 4, e->wide ? NATIVE_AT : at);
-    if (e->wide) {
+    access_mem(e, LOAD | WORD, T0 | BLOCK << 4, WIDE(e) ? NATIVE_AT : at);
+    if (WIDE(e)) {
         access_mem(e, LOAD | WORD, T0 | T0 << 4, at < WIDE_AT ? at : WIDE_AT);
         if (at >= WIDE_AT) {
             access_mem(e, LOAD | WORD, T0 | T0 << 4, at - WIDE_AT);
@@ -287,7 +287,7 @@ static void byte_swap(emitter *e, uint32_t w, uint32_t c)
             extend(e, 2, r, r);
         }
         clear_upper(e, r);
-    } else if (swaps && e->wide) {
+    } else if (swaps && WIDE(e)) {
         get_upper(e, T0, r);
         swap(e, T1, r, 32);
         swap(e, r, T0, 32);
@@ -303,7 +303,7 @@ static void move_insn(emitter *e, uint32_t w, uint32_t c)
     const bool all = (OP(w) & 7) == 7;
     if (!(OP(w) & 8)) {
         load_const(e, rd, c);
-        if (e->wide && all && (int32_t)c < 0) {
+        if (WIDE(e) && all && (int32_t)c < 0) {
             load_const(e, T1, ~0u);
             put_upper(e, rd, T1);
             return;
@@ -315,12 +315,12 @@ static void move_insn(emitter *e, uint32_t w, uint32_t c)
         } else {
             extend(e, OFFSET(w) == 8, rd, rm);
         }
-        if (e->wide && all) {
+        if (WIDE(e) && all) {
             op_shifted(e, ORR, 0, T1, PC, rd, ASR, 31);
             put_upper(e, rd, T1);
             return;
         }
-    } else if (!e->wide) {
+    } else if (!WIDE(e)) {
         if (SRC(w) != rd) {
             keep(e, MOVE, rd, SRC(w) == 10 ? SP : SRC(w), 0);
         }

@@ -20,7 +20,7 @@ static unsigned condition_of(const emitter *e, uint32_t w, uint32_t c)
     if ((OP(w) & 7) == 6) {
         return conditions[AS_IT_IS][code];
     }
-    if (e->wide) {
+    if (WIDE(e)) {
         return conditions[OF_PAIRS][code];
     }
     if (code != 0 && !(OP(w) & 8) && (int32_t)c < 0 && code != 4) {
@@ -128,7 +128,7 @@ APART static void compare_wide(emitter *e, uint32_t w, uint32_t c)
 
 static void compare(emitter *e, uint32_t w, uint32_t c)
 {
-    if (e->wide && (OP(w) & 7) == 5) {
+    if (WIDE(e) && (OP(w) & 7) == 5) {
         compare_wide(e, w, c);
         return;
     }
@@ -152,7 +152,7 @@ static void put_branch(emitter *e, uint32_t w, uint32_t c, uint32_t to, unsigned
 {
     uint16_t *last = &e->map[to];
     const uint32_t slots = to - e->pc;
-    if (to > e->pc && cond != AL && (OP(w) & ~0x43u) == 0x14 && c == 0 && DST(w) < 8 && (!e->wide || (OP(w) & 7) == 6)
+    if (to > e->pc && cond != AL && (OP(w) & ~0x43u) == 0x14 && c == 0 && DST(w) < 8 && (!WIDE(e) || (OP(w) & 7) == 6)
         && 2 * slots <= e->reach) {     /* 0x15, 0x16, 0x55, 0x56: equal to zero or not */
         const uint32_t here = (uint32_t)(e->at - e->code), before = *last & ~TARGET, link = before == 0 ? 0 : here + 1 - before;
         if (link < 64) {

@@ -65,6 +65,13 @@ typedef struct {
     uint16_t func_at[LPN_MAX_FUNCS];    /* halfword offset of each function's prologue; before it is there, as in the map */
 } emitter;
 
+/* Is the program one that is not 32-bit clean? */
+#if LPN_CLEAN32_ONLY
+#define WIDE(e) ((void)(e), false)
+#else
+#define WIDE(e) ((e)->wide)
+#endif
+
 /* No slot after this one. */
 static void refuse(emitter *e, int error)
 {

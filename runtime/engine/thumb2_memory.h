@@ -52,7 +52,7 @@ APART static void load(emitter *e, uint32_t w)
     }
     e->flags = e->before == rd ? NONE : e->before;
     const unsigned rn = base_of(e, SRC(w), &off);
-    if (e->wide) {
+    if (WIDE(e)) {
         if (two) {
             access_mem(e, LOAD | WORD, T0 | rn << 4, off + 4);
         }
@@ -71,7 +71,7 @@ APART static void load(emitter *e, uint32_t w)
     if (log == HALF && !is_signed) {
         halfword_in(e, rd);
     }
-    if (!e->wide) {
+    if (!WIDE(e)) {
         return;
     }
     if (two) {
@@ -99,7 +99,7 @@ APART static void store(emitter *e, uint32_t w, uint32_t c)
     }
     access_mem(e, STORE | log_of(w), rt | rn << 4, off);
     if (two) {
-        if (by_reg && e->wide) {
+        if (by_reg && WIDE(e)) {
             get_upper(e, T0, SRC(w));
         } else {
             load_const(e, T0, !by_reg && (int32_t)c < 0 ? ~0u : 0);
@@ -134,7 +134,7 @@ APART static void atomic(emitter *e, uint32_t w, uint32_t c)
     move(e, 1, T1);
     move(e, 3, W0);
     load_const(e, 2, c | (two ? 0x10000 : 0) | SRC(w) << 17);
-    if (e->wide) {
+    if (WIDE(e)) {
         access_mem(e, LOAD | WORD, 0 | BLOCK << 4, NATIVE_AT);
     } else {
         move(e, 0, BLOCK);
