@@ -4,16 +4,18 @@ runtime/engine/certificate.c reads it; certify.py finds what to write.
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-VERSION = 2
+VERSION = 3
 NUMBER, PKT, LOW, CTX, STACK, REC, STATE, OUT, RODATA, DATA = range(1, 11)
 KINDS = {"pkt": PKT, "ctx": CTX, "stack0": STACK, "rec": REC, "state": STATE, "out": OUT, "rodata": RODATA, "data": DATA}
 LENGTH, FIRST = 1, 2                                  # symbols: the packet's length; the first that a label names
 M32, MAX_OFFSET, BOTTOM = 0xFFFFFFFF, 1 << 17, 512    # BOTTOM: r10's offset from the start of the whole stack
 HAS_SHARED, HAS_FRAME, HAS_LENGTH, HAS_LOOP = 1 << 10, 1 << 11, 1 << 12, 1 << 13
 CURSOR_END = 4095                                     # of form 10
+WIDTHS = {0: 0, 0xFF: 7, 0xFFFF: 8, 1: 9, M32: 12}    # forms of numbers that may be 0
 STRIDE = 16                                           # labels for each entry of the index
 
 
@@ -80,12 +82,10 @@ def value(g: Given) -> bytes:
     if g.ref:
         return form(11) if (g.ref, g.off) == (LENGTH, 0) else form(6, bytes([g.ref]), zigzag(g.off))
     if g.room is None and g.step == 1:
-        if (g.lo, g.hi) == (0, M32 if g.kind == NUMBER else 0):
-            return form(0)
+        if g.lo == 0 and g.hi in WIDTHS:
+            return form(WIDTHS[g.hi])
         if g.lo == g.hi:
             return form(1, varint(g.lo))
-        if g.lo == 0 and g.hi in (0xFF, 0xFFFF, 1):
-            return form({0xFF: 7, 0xFFFF: 8, 1: 9}[g.hi])
     bounds = varint(g.lo) + varint(g.hi - g.lo)
     if g.room is None:
         return form(2, bounds) if g.step == 1 else form(4, bounds, bytes([g.step]))
@@ -119,22 +119,23 @@ def runs(written: frozenset[int]) -> bytes:
 
 
 def body(label: Label, frame_at: int) -> bytes:
-    """A label without its slot. `frame_at`: where the certificate says what it knows of the stack; 0: nothing."""
+    """A label without its slot. `frame_at`: how far before the certificate's end it says what it knows of the stack; 0: nothing."""
     bits = sum(1 << r for r in label.regs)
     parts = []
     if label.length:
         bits |= HAS_LENGTH
         parts.append(varint(label.length))
+    if frame_at:
+        bits |= HAS_FRAME
+        parts.append(varint(frame_at))
     if label.shared:
         bits |= HAS_SHARED
-        parts += [bytes([len(label.shared)]), *(value(g) for g in label.shared)]
+        parts.append(bytes([len(label.shared)]))
     if label.loop:
         bits |= HAS_LOOP
         parts.append(bytes([label.loop]))
-    if frame_at:
-        bits |= HAS_FRAME
-        parts.append(struct.pack("<H", frame_at))
     parts += [value(g) for _, g in sorted(label.regs.items())]
+    parts += [value(g) for g in label.shared]
     return varint(label.cost) + varint(bits) + b"".join(parts)
 
 
@@ -149,37 +150,31 @@ class Certificate:
     loops: list[LoopRow]
 
     def begin(self) -> bytes:
-        head = bytes([VERSION, self.symbols, self.shared, self.slots]) + varint(self.cost) + varint(len(self.labels))
-        return head + bytes([len(self.loops)]) if self.labels else head
+        head = bytes([VERSION, self.symbols, self.slots]) + varint(self.cost) + varint(len(self.labels))
+        return head + bytes([self.shared, len(self.loops)]) if self.labels else head
 
     def loop_rows(self) -> bytes:
         return b"".join(struct.pack("<HBbI", r.head, r.parent, r.step, r.body) for r in self.loops)
 
     def to_bytes(self) -> bytes:
         """The certificate; ValueError when it is too large for its own offsets."""
-        frames = {content: 0 for label in self.labels if (content := frame(label))}
-        head = self.begin()
-        at = len(head) + 4 * max(0, -(-len(self.labels) // STRIDE) - 1) + 8 * len(self.loops)
-
-        def rows(at: int) -> tuple[list[bytes], list[tuple[int, int]]]:
-            out, index, before = [], [], 0
-            for i, label in enumerate(self.labels):
-                content = body(label, frames[said] if (said := frame(label)) else 0)
-                if i and i % STRIDE == 0:
-                    index.append((label.pc, at))
-                else:
-                    content = varint(label.pc - before) + content
-                before = label.pc
-                out.append(content)
-                at += len(content)
-            return out, index
-        for content in frames:
-            frames[content] = 1
-        behind = at + sum(map(len, rows(at)[0]))
-        for content in frames:
-            frames[content] = behind
+        known = [frame(label) for label in self.labels]
+        used = Counter(filter(None, known))
+        frames = sorted(used, key=lambda content: used[content])      # those that are asked for often stand near the end
+        distance, behind = {b"": 0}, 0
+        for content in reversed(frames):
             behind += len(content)
-        if behind > 0xFFFF:
+            distance[content] = behind
+        head, before = self.begin(), 0
+        at = len(head) + 2 * max(0, -(-len(self.labels) // STRIDE) - 1) + 8 * len(self.loops)
+        out, index = [], []
+        for i, label in enumerate(self.labels):
+            if i % STRIDE == 0:
+                index += [at] if i else []
+                before = 0
+            out.append(varint(label.pc - before) + body(label, distance[known[i]]))
+            before = label.pc
+            at += len(out[-1])
+        if index and index[-1] > 0xFFFF:
             raise ValueError("the certificate has more than 65535 bytes")
-        labels, index = rows(at)
-        return b"".join([head, *(struct.pack("<HH", *row) for row in index), self.loop_rows(), *labels, *frames])
+        return b"".join([head, *(struct.pack("<H", row) for row in index), self.loop_rows(), *out, *frames])

@@ -20,7 +20,7 @@ NO_ROOM, NOWHERE = -(1 << 15), M32
 VALUE, STACK, TARGET, WHOLE_LENGTH = 5, 6, 4, 7       # refusals that say less where they are met: runtime/engine/certificate.h
 MAX_JOINS, MAX_TIMES = 20_000, 40                     # effort (rule 38)
 MAX_ATTEMPTS, LAID_OUT = 40_000, 300                  # of saying less, and what laying out anew counts: what is left then is longer than need be
-ROOM, FIRST_ROOM = 12, 1000                           # bytes that a label may grow by where it stands
+ROOM, FIRST_ROOM, SIZE = 12, 1000, 0xFFFF             # bytes that a label may grow by where it stands; of a certificate as it grows
 SIZES = (1, 0xFF, CURSOR_END, 0xFFFF, M32)            # where what grows without end stops
 
 
@@ -41,7 +41,7 @@ class Search:
         self.certificate = self.projection.with_costs(self.certificate, followed)
         self.lay_out()
         for i in range(-1, len(self.certificate.labels)):
-            if refusal := self.checker.block(self.view, 0xFFFF, i, told=True):
+            if refusal := self.checker.block(self.view, SIZE, i, told=True):
                 raise self.lost(refusal)
         pcs = [label.pc for label in self.certificate.labels]
         for last in (len(pcs) - 1, max((bisect_right(pcs, at) - 1 for at, to in followed if to <= at), default=-1)):
@@ -61,17 +61,18 @@ class Search:
         self.heads = {row.head for row in certificate.loops}
         head = certificate.begin()
         self.index = len(head)
-        at = self.index + 4 * max(0, len(labels) - 1) + 8 * len(certificate.loops)
-        first = varint(labels[0].pc) if labels else b""
-        self.blob = bytearray(head + bytes(at - len(head)) + first + bytes(1 << 16))
-        self.blob[at - 8 * len(certificate.loops):at] = certificate.loop_rows()
+        self.free = self.index + 2 * max(0, len(labels) - 1) + 8 * len(certificate.loops)
+        self.blob = bytearray(head + bytes(SIZE - len(head)))
+        self.blob[self.free - 8 * len(certificate.loops):self.free] = certificate.loop_rows()
         self.view = self.checker.ffi.from_buffer("uint8_t[]", self.blob)
-        self.frames: dict[bytes, int] = {}
-        self.start, self.room, self.free = [0] * len(labels), [0] * len(labels), at + len(first)
+        self.frames: dict[bytes, int] = {}            # by content: how far before the end
+        self.frames_at = SIZE
+        self.start, self.room = [0] * len(labels), [0] * len(labels)
         self.content = [b""] * len(labels)
         self.known_frame: list[tuple] = [(None, None, 0)] * len(labels)       # of each label: what it says of the stack, and where that stands
         if labels:                                    # the first stands where the index ends
-            self.start[0], self.room[0] = self.take(FIRST_ROOM), FIRST_ROOM
+            self.start[0], self.room[0] = self.free, FIRST_ROOM
+            self.free += FIRST_ROOM
         for i, label in enumerate(labels):
             self.put(i, label)
 
@@ -82,38 +83,37 @@ class Search:
             n, loop = n + 1, self.certificate.loops[loop - 1].parent
         return n
 
-    def take(self, size: int) -> int:
-        """Room at the end. OverflowError when there is none."""
-        at = self.free
-        if at + size > 0xFFFF:
-            raise OverflowError
-        self.free += size
-        return at
-
     def put(self, i: int, label: Label) -> None:
         """Writes a label. OverflowError when there is no room."""
         slots, bytes_, at = self.known_frame[i]
         if label.slots is not slots or label.written is not bytes_:
             at = self.frame_at(label)
             self.known_frame[i] = label.slots, label.written, at
-        self.write(i, body(label, at))
+        self.write(i, varint(label.pc) + body(label, at))
 
     def write(self, i: int, content: bytes) -> None:
         if len(content) > self.room[i]:
             if not i:
                 raise OverflowError
-            self.start[i], self.room[i] = self.take(len(content) + ROOM), len(content) + ROOM
-            struct.pack_into("<HH", self.blob, self.index + 4 * i - 4, self.certificate.labels[i].pc, self.start[i])
+            self.start[i], self.room[i] = self.free, len(content) + ROOM
+            self.free += self.room[i]
+            self.must_fit()
+            struct.pack_into("<H", self.blob, self.index + 2 * i - 2, self.start[i])
         self.content[i] = content
         self.blob[self.start[i]:self.start[i] + len(content)] = content
 
     def frame_at(self, label: Label) -> int:
         content = frame(label)
         if content and content not in self.frames:
-            at = self.take(len(content))
-            self.blob[at:at + len(content)] = content
-            self.frames[content] = at
+            self.frames_at -= len(content)
+            self.must_fit()
+            self.blob[self.frames_at:self.frames_at + len(content)] = content
+            self.frames[content] = SIZE - self.frames_at
         return self.frames.get(content, 0)
+
+    def must_fit(self) -> None:
+        if self.free > self.frames_at:
+            raise OverflowError
 
     def change(self, i: int, label: Label) -> None:
         """Puts a label in another's place. ValueError when there is no room even without what is used no more."""
@@ -136,7 +136,7 @@ class Search:
         while todo:
             i = todo.pop()
             waiting.discard(i)
-            while refusal := self.checker.block(self.view, 0xFFFF, i, costs=False, told=True):
+            while refusal := self.checker.block(self.view, SIZE, i, costs=False, told=True):
                 told, joins = self.checker.told, joins + 1
                 if told.target == NOWHERE or refusal not in (VALUE, STACK, TARGET, WHOLE_LENGTH) or joins > MAX_JOINS:
                     raise self.lost(refusal)
@@ -155,7 +155,7 @@ class Search:
         """The edges that the checker takes."""
         out = set()
         for i in range(-1, len(self.certificate.labels)):
-            if refusal := self.checker.block(self.view, 0xFFFF, i, costs=False, told=True):
+            if refusal := self.checker.block(self.view, SIZE, i, costs=False, told=True):
                 raise self.lost(refusal)
             out |= {(row[0], row[1]) for row in self.checker.told.followed[0:self.checker.told.edges]}
         return out
@@ -297,7 +297,7 @@ class Search:
         self.attempts += 1
         frames = self.frames
         self.change(i, label)
-        if self.checker.block(self.view, 0xFFFF, i) == ACCEPTED:
+        if self.checker.block(self.view, SIZE, i) == ACCEPTED:
             return True
         if self.frames is frames:
             self.certificate.labels[i], self.known_frame[i] = before, known

@@ -100,6 +100,19 @@ static inline bool lpn_is_zero(const uint8_t *p, size_t n)
     return any == 0;
 }
 
+/* All bits up to the highest that is set. */
+static inline uint32_t lpn_ones(uint32_t v)
+{
+#if defined(__GNUC__)
+    return UINT32_MAX >> __builtin_clz(v | 1);
+#else
+    for (unsigned shift = 1; shift < 32; shift *= 2) {
+        v |= v >> shift;
+    }
+    return v | 1;
+#endif
+}
+
 /* The address a program sees: 64 bits on every host. */
 static inline uint64_t lpn_address(const void *p)
 {

@@ -7,12 +7,17 @@
  *
  * Numbers have 32 bits and never wrap. Offsets of pointers are of either sign, in 32 bits that wrap: what is below a region's
  * start looks large, and is refused as what lies behind its end. */
+#if defined(__GNUC__) && defined(__arm__)
+#pragma GCC optimize("no-thread-jumps", "no-tree-dominator-opts", "no-inline-small-functions", "no-tree-loop-im", "no-schedule-insns2")     /* they copy code: a tenth */
+#endif
+#include <limits.h>
+
 #include "bytes.h"
 #include "certificate.h"
 #include "lpn_context.h"
 #include "lpn_helpers.h"
 
-enum { VERSION = 2, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, MAX_COST = 1 << 28, BOTTOM = LPN_STACK_SIZE };
+enum { VERSION = 3, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, BIAS = 1 << 20, MAX_COST = 1 << 28, BOTTOM = LPN_STACK_SIZE };
 
 /* Symbols: the number 0, the packet's length, the counters of the loops around, outermost first, the others. */
 enum { ZERO, LENGTH, FIRST };
@@ -25,157 +30,157 @@ typedef struct {
     uint32_t lo, hi;
     int16_t room;               /* the packet has at least so many bytes behind this one; NO_ROOM: nothing is known */
     uint8_t step;               /* the unknown is lo plus a multiple of it */
-    uint8_t rest;               /* not 0: the unknown is LENGTH - this symbol */
 } symbol;
+typedef struct { symbol is; value v; symbol *sym; } operand;     /* a value, its own bounds, the symbol they are from */
 
 typedef struct {
+    uint8_t why;                /* enum lpn_refusal: what is wrong, looked at by whoever goes on */
+    uint8_t op, src;            /* the instruction */
+    bool on;                    /* control may come to the next one from this one */
+    uint8_t symbols, shared, slots, loop_count, loop;
+    uint8_t refs, first;        /* of the label that is read: shared symbols end here; new ones begin here */
+    int16_t off;
+    uint16_t labels, stack;
+    int32_t imm;
+    value *to, *from;           /* the instruction's registers */
+    operand a, b;               /* what the instruction works on; what is compared with a label, what this says */
+    uint32_t low, span;         /* bytes that are accessed */
+    uint32_t at, index, loops;              /* of the certificate: the next byte to read; its tables */
+    uint32_t count, pc, cost;               /* slots of text; this one; what is left to be executed from here on */
     const lpn_image *image;
     const uint8_t *cert;
     symbol *sym;
-    value *map, *slot;                      /* what a label's symbols stand for in this state; spilled values */
-    uint8_t *place, *written;               /* where these lie: word, 128 for two; a bit for each byte of stack in use */
-    uint32_t at, index, loops;              /* of the certificate: the next byte to read; its tables */
-    uint32_t count, pc, cost;               /* slots of text; this one; what is left to be executed from here on */
-    uint16_t labels, stack;
-    uint8_t loop_count, symbols, shared, slots, loop;
-    uint8_t refs, first;        /* of the label that is read: shared symbols end here; new ones begin here */
-    bool torn;                  /* something was read that is not there, or is no number */
-    value reg[11];
+    value *map;                             /* what a label's symbols stand for in this state */
+    uint8_t *place, *written;               /* where spilled values lie: word, 128 for two; a bit for each byte of stack in use */
+    value *reg;                             /* 0 to 10, and the spilled values behind them */
 } checker;
 
-/* Every refusal goes through here: tests disable them one by one (docs/certificate.md). Functions return the refusal, or 0. */
+/* Every refusal goes through here: tests disable them one by one (docs/certificate.md). What is refused is remembered, and the
+ * instruction done as if it were right where that harms nobody. */
 #ifdef LPN_CHECK_FAULTS
 extern int lpn_check_fault, lpn_check_faults;
 #define HOLDS(condition) (lpn_check_fault != __COUNTER__ && (condition))
 #else
 #define HOLDS(condition) (condition)
 #endif
-#define REFUSE_IF(condition, why) \
+#define REFUSE_IF(condition, reason) \
     do { \
         if (HOLDS(condition)) { \
-            return why; \
+            REFUSED(c, reason); \
         } \
     } while (0)
-#define TRY(call) \
+#define STOP_IF(condition, reason) \
     do { \
-        const int why_ = (call); \
-        if (why_ != LPN_REFUSE_NOTHING) { \
-            return why_; \
+        if (HOLDS(condition)) { \
+            REFUSED(c, reason); \
+            return; \
         } \
     } while (0)
 
-#ifndef STRIDE                  /* who writes certificates looks at blocks alone: certificate_host.c */
+#ifndef STRIDE                  /* who writes certificates looks at blocks alone, and for the first reason: certificate_host.c */
 #define STRIDE 16               /* labels for each entry of the index */
 #define COSTS true
 #define FOLLOWED(target) (void)0
+#define REFUSED(c, reason) ((c)->why = (reason))
 #endif
+
+/* Of pointers bounds are compared as if all regions began far from 0: what is before their start is less than what is in them. */
+static uint32_t bias(const operand *o)
+{
+    return o->v.kind == NUMBER ? 0 : BIAS;
+}
 
 #include "certificate_label.h"
 #include "certificate_step.h"
 
 /* ------------------------------------------------------------------------------------------- the pass */
 
-/* The labels one after the other: `*pc` is the slot of the last, then of the next; c->at is left at what that one says. */
-static int next_label(checker *c, uint32_t number, uint32_t *pc)
+/* The slot of label `number`, the next one; c->at is left at what it says. */
+static uint32_t next_label(checker *c, uint32_t number, uint32_t pc)
 {
     if (number >= c->labels) {
-        *pc = UINT32_MAX;
-        return 0;
+        return UINT32_MAX;
     }
-    if (number > 0 && number % STRIDE == 0) {
-        const uint8_t *row = index_row(c, number / STRIDE);
-        *pc = lpn_get16(row);
-        REFUSE_IF(c->at != lpn_get16(row + 2), LPN_REFUSE_FORM);
-    } else {
-        *pc += varint(c);
-    }
-    return 0;
+    return number % STRIDE == 0 ? group(c, number / STRIDE) : pc + varint(c);
 }
 
-static int walk(checker *c)
+static void walk(checker *c)
 {
-    uint32_t labels = 0, next = 0, here;
-    bool on = true;
-    TRY(next_label(c, 0, &next));
-    here = c->at;
+    uint32_t labels = 0, next = next_label(c, 0, 0), here = c->at;
     while (c->pc < c->count) {
         if (next == c->pc) {
             c->at = here;
-            if (on) {
-                TRY(label(c, COMPARE, c->pc));
+            if (c->on) {
+                label(c, COMPARE, c->pc);
                 c->at = here;
             }
-            TRY(label(c, TAKE, c->pc));
-            on = true;
-            TRY(next_label(c, ++labels, &next));
+            label(c, TAKE, c->pc);
+            c->on = true;
+            next = next_label(c, ++labels, next);
             here = c->at;
         }
-        const insn i = fetch(c);
-        const unsigned wide = on && i.op == 0x18;
-        if (on) {
-            TRY(step(c, &i, &on));
+        fetch(c);
+        const unsigned size = c->on && c->op == 0x18 ? 2 : 1;
+        if (c->on) {
+            step(c);
         }
-        c->pc += 1 + wide;
+        if (c->why != 0) {
+            return;
+        }
+        c->pc += size;
     }
     REFUSE_IF(labels < c->labels, LPN_REFUSE_LABEL);        /* one behind another that it is not, or behind the text */
-    return 0;
 }
 
-/* The certificate's beginning: what it needs, how much there is of each, the tables; then the work area. */
-static int begin(checker *c, size_t room_given)
+/* The certificate's beginning: what it needs, how much there is of each, the tables; then the work area, and what holds at the start. */
+static void begin(checker *c, const lpn_image *image, size_t size)
 {
-    const unsigned version = byte(c);
-    c->symbols = (uint8_t)byte(c);
-    c->shared = (uint8_t)byte(c);
-    c->slots = (uint8_t)byte(c);
-    c->cost = varint(c);
-    const uint32_t labels = varint(c);
-    c->loop_count = (uint8_t)(labels != 0 ? byte(c) : 0);
-    REFUSE_IF(version != VERSION || c->shared < FIRST || c->shared > c->symbols, LPN_REFUSE_FORM);
-    REFUSE_IF(labels > c->count || c->cost > MAX_COST, LPN_REFUSE_FORM);
-    c->labels = (uint16_t)labels;
-    c->index = c->at;
-    c->loops = c->at + (labels != 0 ? (labels - 1) / STRIDE * 4 : 0);
-    c->at = c->loops + 8u * c->loop_count;
-    REFUSE_IF(c->torn || c->at > c->image->certificate_size, LPN_REFUSE_FORM);
-    for (unsigned k = 1; k <= c->loop_count; k++) {
-        REFUSE_IF(parent(c, k) >= k, LPN_REFUSE_FORM);
-    }
-    const size_t needed = c->symbols * sizeof(symbol) + (c->shared + (size_t)c->slots) * sizeof(value) + c->slots + c->stack / 8u;
-    REFUSE_IF(needed > room_given, LPN_REFUSE_MEMORY);
-    c->sym = (symbol *)(c + 1);
-    c->map = (value *)(c->sym + c->symbols);
-    c->slot = c->map + c->shared;
-    c->place = (uint8_t *)(c->slot + c->slots);
-    c->written = c->place + c->slots;
-    clear((uint8_t *)c->sym, needed);
-    c->sym[ZERO] = (symbol){ 0, 0, NO_ROOM, 1, 0 };
-    c->sym[LENGTH] = (symbol){ 0, LPN_MAX_PACKET, 0, 1, 0 };
-    c->first = FIRST;
-    c->reg[1] = (value){ CTX, ZERO, 0 };
-    c->reg[10] = (value){ STACK, ZERO, BOTTOM };
-    return 0;
-}
-
-int lpn_certificate_check(const lpn_image *image, void *work, size_t size, uint32_t *at)
-{
-    checker *const c = work;
-    *at = 0;
-    if (size < sizeof *c || (lpn_address(work) & 7) != 0) {
-        return LPN_REFUSE_MEMORY;
-    }
-    clear(work, sizeof *c);
     c->image = image;
     c->cert = image->certificate;
     c->count = image->text_size / 8;
     c->stack = (uint16_t)((image->stack_used + 7u) & ~7u);
-    int refusal = begin(c, size - sizeof *c);
-    const uint32_t most = c->cost;
-    if (refusal == LPN_REFUSE_NOTHING) {
-        refusal = walk(c);
+    STOP_IF(byte(c) != VERSION, LPN_REFUSE_FORM);
+    c->symbols = (uint8_t)byte(c);
+    c->slots = (uint8_t)byte(c);
+    const uint32_t cost = varint(c), labels = varint(c);
+    c->shared = FIRST;
+    if (labels != 0) {
+        c->shared = (uint8_t)byte(c);
+        c->loop_count = (uint8_t)byte(c);
     }
-    *at = refusal == LPN_REFUSE_NOTHING ? most : c->pc;
-    return refusal;
+    c->index = c->at;
+    c->loops = c->at + (labels != 0 ? (labels - 1) / STRIDE * 2 : 0);
+    c->at = c->loops + 8u * c->loop_count;
+    STOP_IF(c->shared < FIRST || c->shared > c->symbols || labels > c->count || cost > MAX_COST || c->at > c->image->certificate_size, LPN_REFUSE_FORM);
+    c->labels = (uint16_t)labels;
+    for (unsigned k = 1; k <= c->loop_count; k++) {
+        STOP_IF(parent(c, k) >= k, LPN_REFUSE_FORM);
+    }
+    c->map = &c->reg[11 + c->slots];
+    c->sym = (symbol *)(c->map + c->shared);
+    c->place = (uint8_t *)(c->sym + c->symbols);
+    c->written = c->place + c->slots;
+    STOP_IF((size_t)(c->written - (uint8_t *)c->reg) + c->stack / 8u > size, LPN_REFUSE_MEMORY);
+    clear(c->sym, c->symbols * sizeof(symbol));
+    c->sym[ZERO] = (symbol){ 0, 0, NO_ROOM, 1 };
+    begin_block(c, 0, cost);
+    c->reg[1].kind = CTX;
+    c->first = FIRST;
+    c->on = true;
+}
+
+int lpn_certificate_check(const lpn_image *image, void *work, size_t size, uint32_t *at)
+{
+    checker c;
+    clear(&c, sizeof c);
+    c.reg = work;
+    begin(&c, image, size);
+    const uint32_t most = c.cost;
+    if (c.why == 0) {
+        walk(&c);
+    }
+    *at = c.why == 0 ? most : c.pc;
+    return c.why;
 }
 
 #ifdef LPN_CHECK_FAULTS

@@ -39,8 +39,8 @@ enum lpn_refusal { LPN_REFUSALS(LPN_REFUSAL_CODE) LPN_REFUSAL_COUNT };
 /** The name of a refusal, "?" when it is none (certificate_names.c). */
 const char *lpn_refusal_name(int refusal);
 
-/** Bytes of work area that are enough on a 32-bit core for the examples' containers of up to 512 instructions. */
-#define LPN_CERTIFICATE_WORK 480u
+/** Bytes of work area that are enough for the examples' containers of up to 512 instructions. */
+#define LPN_CERTIFICATE_WORK 400u
 
 /**
  * Check an image's certificate against its text, which `lpn_load` has passed.

@@ -13,6 +13,7 @@ static bool costs_count;
 #define STRIDE 1
 #define COSTS costs_count
 #define FOLLOWED(to) follow(c->pc, to)
+#define REFUSED(c, reason) ((c)->why = (c)->why != 0 ? (c)->why : (uint8_t)(reason))
 
 static void follow(uint32_t from, uint32_t to)
 {
@@ -45,11 +46,11 @@ int lpn_writer_check(const uint8_t *text, uint32_t text_size, const uint8_t *cer
 
 static lpn_writer_value row(const checker *c, value v, unsigned place)
 {
+    operand o;
+    look(c, &o, v);
     const bool number = v.kind == NUMBER;
-    const uint32_t lo = low(c, v), hi = high(c, v);
-    return (lpn_writer_value){ .lo = number ? (int64_t)lo : (int32_t)lo, .hi = number ? (int64_t)hi : (int32_t)hi, .room = as_room(room(c, v)),
-                               .place = (uint8_t)place, .kind = v.kind, .sym = v.sym, .off = v.off,
-                               .step = c->sym[v.sym].lo == c->sym[v.sym].hi ? 0 : c->sym[v.sym].step };
+    return (lpn_writer_value){ .lo = number ? (int64_t)o.is.lo : (int32_t)o.is.lo, .hi = number ? (int64_t)o.is.hi : (int32_t)o.is.hi,
+                               .room = o.is.room, .place = (uint8_t)place, .kind = v.kind, .sym = v.sym, .off = v.off, .step = o.is.step };
 }
 
 static void tell(const checker *c, lpn_writer_state *told)
@@ -58,7 +59,7 @@ static void tell(const checker *c, lpn_writer_state *told)
         told->reg[i] = row(c, c->reg[i], 0);
     }
     for (unsigned i = 0; i < LPN_WRITER_SLOTS; i++) {
-        told->slot[i] = i < c->slots ? row(c, c->slot[i], c->place[i]) : (lpn_writer_value){ 0 };
+        told->slot[i] = i < c->slots ? row(c, c->reg[11 + i], c->place[i]) : (lpn_writer_value){ 0 };
     }
     clear(told->written, sizeof told->written);
     for (unsigned i = 0; i < c->stack / 8u; i++) {
@@ -73,53 +74,39 @@ int lpn_writer_block(const uint8_t *text, uint32_t text_size, const uint8_t *cer
                      const uint32_t *sizes, void *work, uint32_t work_size, int32_t number, int costs, lpn_writer_state *told)
 {
     const lpn_image image = image_of(text, text_size, certificate, certificate_size, sizes);
-    checker *const c = work;
-    if (work_size < sizeof *c) {
-        return LPN_REFUSE_MEMORY;
-    }
-    clear(work, sizeof *c);
-    c->image = &image;
-    c->cert = certificate;
-    c->count = text_size / 8;
-    c->stack = (uint16_t)((sizes[4] + 7u) & ~7u);
+    checker made, *const c = &made;
+    clear(c, sizeof *c);
+    c->reg = work;
     told_to = told;
     costs_count = costs != 0;
     if (told != NULL) {
         told->edges = 0;
         told->target = UINT32_MAX;
     }
-    int refusal = begin(c, work_size - sizeof *c);
-    bool on = true;
+    begin(c, &image, work_size);
+    const bool begun = c->why == 0;
     uint32_t next = c->count;
-    if (refusal == LPN_REFUSE_NOTHING) {
-        const uint32_t first = c->at;
-        for (int32_t k = number < 0 ? 0 : number; k <= number + 1 && k < c->labels; k++) {
-            uint32_t pc = lpn_get16(index_row(c, (uint32_t)k));
-            c->at = lpn_get16(index_row(c, (uint32_t)k) + 2);
-            if (k == 0) {
-                c->at = first;
-                pc = varint(c);
-            }
-            if (k == number) {
-                c->pc = pc;
-                refusal = label(c, TAKE, pc);
-            } else {
-                next = pc;
-            }
+    for (int32_t k = number < 0 ? 0 : number; begun && k <= number + 1 && k < c->labels; k++) {
+        const uint32_t pc = group(c, (uint32_t)k);
+        if (k == number) {
+            c->pc = pc;
+            label(c, TAKE, pc);
+        } else {
+            next = pc;
         }
     }
-    while (refusal == LPN_REFUSE_NOTHING && on && c->pc < next) {
-        const insn i = fetch(c);
-        refusal = step(c, &i, &on);
-        if (refusal == LPN_REFUSE_NOTHING) {
-            c->pc += i.op == 0x18 ? 2 : 1;
+    while (c->why == 0 && c->on && c->pc < next) {
+        fetch(c);
+        step(c);
+        if (c->why == 0) {
+            c->pc += c->op == 0x18 ? 2 : 1;
         }
     }
-    if (refusal == LPN_REFUSE_NOTHING && on && next < c->count) {
-        refusal = edge(c, next);
+    if (c->why == 0 && c->on && next < c->count) {
+        edge(c, next);
     }
-    if (told != NULL && c->sym != NULL) {
+    if (told != NULL && begun) {
         tell(c, told);
     }
-    return refusal;
+    return c->why;
 }

@@ -6,7 +6,7 @@
 static unsigned byte(checker *c)
 {
     if (HOLDS(c->at >= c->image->certificate_size)) {
-        c->torn = true;                     /* looked at by whoever reads on */
+        REFUSED(c, LPN_REFUSE_FORM);
         return 0;
     }
     return c->cert[c->at++];
@@ -31,44 +31,11 @@ static int32_t zigzag(checker *c)
     return (int32_t)(v >> 1) ^ -(int32_t)(v & 1);
 }
 
-/* A value as a label has it: `ref` + `off` for a symbol that several share, else an unknown of its own. */
-typedef struct { symbol own; int32_t off; uint8_t kind, ref; } given;
-
-static int get_value(checker *c, given *g)
+static void clear(void *from, size_t n)
 {
-    enum { LOWEST = 1, WIDTH = 2, ROOM = 4, STEPS = 8, SHARED = 16 };
-    /* By form: what follows, and how wide it is if no width does. */
-    static const struct { uint16_t parts, width; } forms[16] = {
-        { 0, 0 }, { LOWEST, 0 }, { LOWEST | WIDTH, 0 }, { LOWEST | WIDTH | ROOM, 0 }, { LOWEST | WIDTH | STEPS, 0 },
-        { LOWEST | WIDTH | ROOM | STEPS, 0 }, { SHARED, 0 }, { 0, 0xff }, { 0, 0xffff }, { 0, 1 }, { ROOM, 4095 }, { 0, 0 },
-    };
-    const unsigned b = byte(c), form = b >> 4, parts = forms[form].parts;
-    g->kind = b & 15;
-    g->ref = form == 11 ? LENGTH : 0;
-    g->off = 0;
-    g->own = (symbol){ parts & LOWEST ? varint(c) : 0, forms[form].width, NO_ROOM, 1, 0 };
-    if (parts & WIDTH) {
-        g->own.hi = varint(c);
-    } else if (b == NUMBER) {
-        g->own.hi = UINT32_MAX;
+    for (uint8_t *p = from; n > 0; n--) {
+        *p++ = 0;
     }
-    REFUSE_IF(g->own.hi > UINT32_MAX - g->own.lo, LPN_REFUSE_FORM);
-    g->own.hi += g->own.lo;
-    if (parts & ROOM) {
-        g->own.room = (int16_t)zigzag(c);
-    }
-    if (parts & STEPS) {
-        g->own.step = (uint8_t)byte(c);
-        REFUSE_IF(g->own.step == 0, LPN_REFUSE_FORM);
-        g->own.hi -= (g->own.hi - g->own.lo) % g->own.step;
-    }
-    if (parts & SHARED) {
-        g->ref = (uint8_t)byte(c);
-        REFUSE_IF(g->ref >= c->refs, LPN_REFUSE_FORM);
-        g->off = (int16_t)zigzag(c);
-    }
-    REFUSE_IF(c->torn || g->kind == DEAD || g->kind >= KINDS || (g->kind != NUMBER && g->own.hi > MAX_OFFSET), LPN_REFUSE_FORM);
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------- values */
@@ -78,40 +45,226 @@ static uint32_t plus(uint32_t n, int32_t by)
     return n + (uint32_t)by;
 }
 
-static uint32_t low(const checker *c, value v)
+/* A room, more or less by so much; what is not known is not known then either, nor what is out of range. */
+static int16_t room_by(int32_t room, int32_t by)
 {
-    return plus(c->sym[v.sym].lo, v.off);
+    const int32_t sum = room + by;
+    return (int16_t)(room == NO_ROOM || sum < NO_ROOM ? NO_ROOM : sum > INT16_MAX ? INT16_MAX : sum);
 }
 
-static uint32_t high(const checker *c, value v)
+/* What is known of a value: its own bounds, room and step (0: a constant). */
+static void look(const checker *c, operand *o, value v)
 {
-    return plus(c->sym[v.sym].hi, v.off);
+    symbol *const s = &c->sym[v.sym];
+    const uint32_t length = c->sym[LENGTH].lo;
+    int32_t room = s->room;
+    o->v = v;
+    o->sym = s;
+    o->is = *s;
+    if (s->hi < LPN_MAX_PACKET * 2 && (int32_t)(length - s->hi) > room) {
+        room = (int32_t)(length - s->hi);
+    }
+    o->is.room = room_by(room, -v.off);
+    o->is.lo = plus(s->lo, v.off);
+    o->is.hi = plus(s->hi, v.off);
+    if (o->is.lo == o->is.hi) {
+        o->is.step = 0;
+    }
 }
 
-static int32_t clip(uint32_t n)
+/* A symbol that nothing refers to, made anew as c->a says. */
+static unsigned new_symbol(checker *c)
 {
-    return (int32_t)(n < 1u << 20 ? n : 1u << 20);
+    unsigned s = c->first;
+    for (unsigned i = 0; i < 11u + c->slots; i++) {
+        if (c->reg[i].sym == s) {
+            s++;
+            i = UINT_MAX;
+        }
+    }
+    if (HOLDS(s >= c->symbols)) {
+        REFUSED(c, LPN_REFUSE_MEMORY);
+        return ZERO;
+    }
+    c->sym[s] = c->a.is;
+    return s;
 }
 
-/* Bytes of packet behind packet + v, at least; far below 0 when it is not known. */
-static int32_t room(const checker *c, value v)
+/* *c->to becomes what c->a describes: kind, bounds, step and room. */
+static void put(checker *c)
 {
-    const symbol *s = &c->sym[v.sym];
-    const int32_t least = (int32_t)c->sym[LENGTH].lo - clip(s->hi);
-    return (s->room != NO_ROOM && s->room > least ? s->room : least) - v.off;
+    operand *const o = &c->a;
+    value out = { o->v.kind, ZERO, (int16_t)o->is.lo };
+    if (o->is.lo != o->is.hi || o->is.lo != plus(0, out.off) || (out.kind == NUMBER && out.off < 0)) {
+        o->is.step |= o->is.step == 0;
+        out.sym = (uint8_t)new_symbol(c);
+        out.off = 0;
+    }
+    *c->to = out;
 }
 
-static int16_t as_room(int32_t n)
+/* *c->to becomes something somewhere in lo..hi. */
+static void put_some(checker *c, unsigned kind, uint32_t lo, uint32_t hi)
 {
-    return (int16_t)(n < NO_ROOM ? NO_ROOM : n > INT16_MAX ? INT16_MAX : n);
+    c->a.v.kind = (uint8_t)kind;
+    c->a.is.lo = lo;
+    c->a.is.hi = hi;
+    c->a.is.room = NO_ROOM;
+    c->a.is.step = 1;
+    put(c);
 }
 
+static void put_number(checker *c, uint32_t hi)
+{
+    put_some(c, NUMBER, 0, hi);
+}
+
+/* ------------------------------------------------------------------------------------------- stack */
+
+enum { CLEAR, SET, TEST };
+
+/* c->span bytes of the stack from c->low on hold numbers: do they, from now on, or no longer? */
+static bool numbers(checker *c, int what)
+{
+    bool all = true;
+    for (uint32_t at = c->low; at < c->low + c->span; at++) {
+        uint8_t *const p = &c->written[at >> 3];
+        const uint8_t bit = (uint8_t)(1u << (at & 7));
+        all &= (*p & bit) != 0;
+        if (what != TEST) {
+            *p = (uint8_t)(what == SET ? *p | bit : *p & ~bit);
+        }
+    }
+    return all;
+}
+
+/* The spilled value at a place, or a slot for one; NULL when there is none. */
+static value *find_slot(checker *c, unsigned place, bool made)
+{
+    for (unsigned i = 0; i < c->slots; i++) {
+        value *const slot = &c->reg[11 + i];
+        if (made ? slot->kind == DEAD : slot->kind != DEAD && c->place[i] == place) {
+            c->place[i] = (uint8_t)place;
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------- labels */
+
+/* A value as a label has it, in c->b: v.sym + v.off for a symbol that several share, else an unknown of its own (v.sym is 0). */
+static void get_value(checker *c)
+{
+    enum { LOWEST = 1, WIDTH = 2, ROOM = 4, STEPS = 8, SHARED = 16 };
+    /* By form: what follows, and how many bits wide it is if no width does. */
+    static const uint8_t forms[16][2] = {
+        { 0, 0 }, { LOWEST, 0 }, { LOWEST | WIDTH, 0 }, { LOWEST | WIDTH | ROOM, 0 }, { LOWEST | WIDTH | STEPS, 0 },
+        { LOWEST | WIDTH | ROOM | STEPS, 0 }, { SHARED, 0 }, { 0, 8 }, { 0, 16 }, { 0, 1 }, { ROOM, 12 }, { 0, 0 }, { 0, 32 },
+    };
+    operand *const g = &c->b;
+    const unsigned b = byte(c), parts = forms[b >> 4][0], bits = forms[b >> 4][1];
+    uint32_t lo = 0, width = bits != 0 ? UINT32_MAX >> (32 - bits) : 0;
+    g->v.kind = b & 15;
+    g->v.sym = b >> 4 == 11 ? LENGTH : ZERO;
+    g->v.off = 0;
+    g->is.room = NO_ROOM;
+    g->is.step = 1;
+    if (parts & LOWEST) {
+        lo = varint(c);
+    }
+    if (parts & WIDTH) {
+        width = varint(c);
+    }
+    if (parts & ROOM) {
+        g->is.room = (int16_t)zigzag(c);
+    }
+    if (parts & STEPS) {
+        g->is.step = (uint8_t)byte(c);
+        if (HOLDS(g->is.step == 0)) {
+            REFUSED(c, LPN_REFUSE_FORM);
+            g->is.step = 1;
+        }
+        width -= width % g->is.step;
+    }
+    if (parts & SHARED) {
+        g->v.sym = (uint8_t)byte(c);
+        g->v.off = (int16_t)zigzag(c);
+        if (HOLDS(g->v.sym >= c->refs)) {
+            REFUSED(c, LPN_REFUSE_FORM);
+            g->v.sym = 0;
+        }
+    }
+    g->is.lo = lo;
+    g->is.hi = lo + width;
+    REFUSE_IF(g->v.kind - 1u >= KINDS - 1 || g->is.hi < lo || (g->v.kind != NUMBER && g->is.hi > MAX_OFFSET), LPN_REFUSE_FORM);
+}
+
+/* Is v, wherever it is, one of those in c->b? */
+static void within(checker *c, value v)
+{
+    const symbol *const want = &c->b.is, *const s = &c->a.is;
+    look(c, &c->a, v);
+    const uint32_t above = s->lo - want->lo, most = want->hi - want->lo;
+    REFUSE_IF(above > most || s->hi - s->lo > most - above, LPN_REFUSE_VALUE);
+    REFUSE_IF(above % want->step != 0 || s->step % want->step != 0, LPN_REFUSE_VALUE);
+    REFUSE_IF(s->room < want->room, LPN_REFUSE_VALUE);
+}
+
+enum { SKIP, COMPARE, TAKE };
+
+/* One value of a label: passed over, compared with the one that is there, or from now on what is there. */
+static void put_value(checker *c, int mode, value *v)
+{
+    const operand *const g = &c->b;
+    get_value(c);
+    if (mode == TAKE) {
+        *v = g->v;
+        if (g->v.sym == ZERO) {
+            c->a = *g;
+            c->to = v;
+            put(c);
+        }
+    } else if (mode == COMPARE) {
+        value *const image = &c->map[g->v.sym];
+        const int32_t off = v->off - g->v.off;
+        REFUSE_IF(v->kind != g->v.kind, LPN_REFUSE_VALUE);
+        if (g->v.sym == ZERO) {
+            within(c, *v);
+            return;
+        }
+        REFUSE_IF(off != (int16_t)off || (image->kind != DEAD && (image->sym != v->sym || image->off != off)), LPN_REFUSE_VALUE);
+        image->kind = NUMBER;
+        image->sym = v->sym;
+        image->off = (int16_t)off;
+    }
+}
+
+/* What a label says of the stack: spilled values, then runs of written bytes. */
+static void frame(checker *c, int mode)
+{
+    for (uint32_t n = varint(c); n > 0 && c->why == 0; n--) {
+        value *const v = find_slot(c, byte(c), mode == TAKE);
+        STOP_IF(v == NULL, mode == TAKE ? LPN_REFUSE_MEMORY : LPN_REFUSE_STACK);
+        put_value(c, mode, v);
+    }
+    c->low = 0;
+    for (uint32_t n = varint(c); n > 0; n--) {
+        c->low += varint(c);
+        c->span = varint(c);
+        STOP_IF(c->why != 0 || c->low > c->stack || c->span > c->stack - c->low, LPN_REFUSE_FORM);
+        REFUSE_IF(!numbers(c, mode == TAKE ? SET : TEST) && mode == COMPARE, LPN_REFUSE_STACK);
+        c->low += c->span;
+    }
+}
+
+/* Loops have rows: slot of the head, the loop around it (0: none), what the counter moves by, the most that a turn costs. */
 static const uint8_t *loop_row(const checker *c, unsigned loop)
 {
     return c->cert + c->loops + 8 * loop - 8;
 }
 
-/* A loop's parent comes before it; 0: outside all. */
+/* The loop around one; it comes before it. */
 static unsigned parent(const checker *c, unsigned loop)
 {
     return loop_row(c, loop)[2];
@@ -134,293 +287,123 @@ static bool inside(const checker *c, unsigned loop, unsigned outer)
     return loop == outer;
 }
 
-static void clear(uint8_t *p, size_t n)
+/* Nothing is known but how long the packet is at least. */
+static void begin_block(checker *c, uint32_t length, uint32_t cost)
 {
-    for (; n > 0; n--) {
-        *p++ = 0;
-    }
+    clear(c->reg, (11u + c->slots) * sizeof(value));
+    clear(c->written, c->stack / 8u);
+    c->reg[10] = (value){ STACK, ZERO, BOTTOM };
+    c->sym[LENGTH] = (symbol){ length, LPN_MAX_PACKET, 0, 1 };
+    c->cost = cost;
 }
 
-/* A symbol that nothing refers to, made anew. */
-static int new_symbol(checker *c, symbol made, uint8_t *which)
+enum { HAS_SHARED = 1 << 10, HAS_FRAME = 1 << 11, HAS_LENGTH = 1 << 12, HAS_LOOP = 1 << 13 };
+
+/* The label at c->at, for slot pc; c->at is left behind it. */
+static void label(checker *c, int mode, uint32_t pc)
 {
-    unsigned s = c->first;
-    for (bool used = true; used; s++) {
-        REFUSE_IF(s >= c->symbols, LPN_REFUSE_MEMORY);
-        used = false;
-        for (unsigned i = 0; i < 11; i++) {
-            used |= c->reg[i].sym == s;
-        }
-        for (unsigned i = 0; i < c->slots; i++) {
-            used |= c->slot[i].sym == s;
-        }
-    }
-    s--;
-    for (unsigned i = FIRST; i < c->symbols; i++) {
-        if (c->sym[i].rest == s) {
-            c->sym[i].rest = 0;
-        }
-    }
-    c->sym[s] = made;
-    *which = (uint8_t)s;
-    return 0;
-}
-
-/* A value somewhere in lo..hi. */
-static int fresh(checker *c, value *v, unsigned kind, uint32_t lo, uint32_t hi, unsigned step, int32_t space)
-{
-    value out = { (uint8_t)kind, ZERO, (int16_t)lo };
-    if (lo != hi || lo != (uint32_t)out.off || (kind == NUMBER && out.off < 0)) {
-        REFUSE_IF(kind != NUMBER && lo > MAX_OFFSET, LPN_REFUSE_POINTER);
-        step = step == 0 ? 1 : step;
-        TRY(new_symbol(c, (symbol){ lo, hi - (hi - lo) % step, as_room(space), (uint8_t)step, 0 }, &out.sym));
-        out.off = 0;
-    }
-    *v = out;
-    return 0;
-}
-
-static int any_number(checker *c, value *v, uint32_t hi)
-{
-    return fresh(c, v, NUMBER, 0, hi, 1, NO_ROOM);
-}
-
-static int constant(checker *c, value *v, uint32_t n)
-{
-    return fresh(c, v, NUMBER, n, n, 1, NO_ROOM);
-}
-
-/* ------------------------------------------------------------------------------------------- stack */
-
-enum { CLEAR, SET, TEST };
-
-/* Bytes of the stack, counted from the lowest in use, hold numbers: do they, from now on, or no longer? */
-static bool numbers(checker *c, uint32_t at, uint32_t size, int what)
-{
-    bool all = true;
-    for (; size > 0; size--, at++) {
-        uint8_t *const p = &c->written[at >> 3];
-        const uint8_t bit = (uint8_t)(1u << (at & 7));
-        all &= (*p & bit) != 0;
-        if (what != TEST) {
-            *p = (uint8_t)(what == SET ? *p | bit : *p & ~bit);
-        }
-    }
-    return all;
-}
-
-/* The spilled value at a place; NULL when there is none. */
-static value *find_slot(checker *c, unsigned place)
-{
-    for (unsigned i = 0; i < c->slots; i++) {
-        if (c->slot[i].kind != DEAD && c->place[i] == place) {
-            return &c->slot[i];
-        }
-    }
-    return NULL;
-}
-
-/* A slot for a value at this place. A number that is spilled makes way for a pointer: its bytes stay written. */
-static value *make_slot(checker *c, unsigned place, bool pointer)
-{
-    for (unsigned most = DEAD; most <= (pointer ? NUMBER : DEAD); most++) {
-        for (unsigned i = 0; i < c->slots; i++) {
-            if (c->slot[i].kind <= most) {
-                c->place[i] = (uint8_t)place;
-                c->slot[i] = (value){ 0 };
-                return &c->slot[i];
-            }
-        }
-    }
-    return NULL;
-}
-
-/* ------------------------------------------------------------------------------------------- labels */
-
-/* Is symbol + off, wherever it is, one of `want`? */
-static int within(checker *c, value v, const symbol *want)
-{
-    const symbol *s = &c->sym[v.sym];
-    const uint32_t above = low(c, v) - want->lo, most = want->hi - want->lo;
-    REFUSE_IF(above > most || s->hi - s->lo > most - above, LPN_REFUSE_VALUE);
-    REFUSE_IF(above % want->step != 0 || (s->lo != s->hi && s->step % want->step != 0), LPN_REFUSE_VALUE);
-    REFUSE_IF(as_room(room(c, v)) < want->room, LPN_REFUSE_VALUE);
-    return 0;
-}
-
-enum { SKIP, COMPARE, TAKE };
-
-/* One value of a label: passed over, compared with the one that is there, or from now on what is there. */
-static int put_value(checker *c, int mode, value *v)
-{
-    given g;
-    TRY(get_value(c, &g));
-    if (mode == TAKE) {
-        if (g.ref == 0) {
-            return fresh(c, v, g.kind, g.own.lo, g.own.hi, g.own.step, g.own.room);
-        }
-        *v = (value){ g.kind, g.ref, (int16_t)g.off };
-        REFUSE_IF(g.kind == NUMBER && low(c, *v) > high(c, *v), LPN_REFUSE_FORM);      /* below 0, or above 32 bits */
-    } else if (mode == COMPARE) {
-        REFUSE_IF(v->kind != g.kind, LPN_REFUSE_VALUE);
-        if (g.ref == 0) {
-            return within(c, *v, &g.own);
-        }
-        value *image = &c->map[g.ref];
-        const int32_t off = v->off - g.off;
-        REFUSE_IF(off != (int16_t)off, LPN_REFUSE_VALUE);
-        REFUSE_IF(image->kind != DEAD && (image->sym != v->sym || image->off != off), LPN_REFUSE_VALUE);
-        *image = (value){ NUMBER, v->sym, (int16_t)off };
-    }
-    return 0;
-}
-
-/* What a label says of the stack: spilled values, then runs of written bytes. */
-static int frame(checker *c, int mode)
-{
-    uint32_t at = 0;
-    for (uint32_t n = varint(c); n > 0; n--) {
-        const unsigned place = byte(c);
-        value *const v = mode == COMPARE ? find_slot(c, place) : make_slot(c, place, false);
-        REFUSE_IF(v == NULL, mode == COMPARE ? LPN_REFUSE_STACK : LPN_REFUSE_MEMORY);
-        TRY(put_value(c, mode, v));
-    }
-    for (uint32_t n = varint(c); n > 0; n--) {
-        const uint32_t gap = varint(c), size = varint(c);
-        REFUSE_IF(c->torn || gap > c->stack - at || size > c->stack - at - gap, LPN_REFUSE_FORM);
-        at += gap;
-        REFUSE_IF(!numbers(c, at, size, mode == TAKE ? SET : TEST) && mode == COMPARE, LPN_REFUSE_STACK);
-        at += size;
-    }
-    return 0;
-}
-
-/* An edge into a label of `loop` that claims `cost`, its shared symbols described at c->at. */
-static int pass(checker *c, unsigned loop, bool head, uint32_t cost, unsigned shared)
-{
-    const unsigned common = head ? parent(c, loop) : loop, kept = depth(c, common);
-    const bool again = head && inside(c, c->loop, loop);
-    uint64_t have = c->cost, need = cost;
-    REFUSE_IF(!inside(c, c->loop, common), LPN_REFUSE_LOOP);
-    for (unsigned k = 0; k < shared; k++) {
-        given g;
-        value *image = &c->map[FIRST + k];
-        TRY(get_value(c, &g));
-        if (k < kept) {                             /* the counter of a loop that goes on is what it was */
-            REFUSE_IF(image->kind != DEAD && (image->sym != FIRST + k || image->off != 0), LPN_REFUSE_LOOP);
-            *image = (value){ NUMBER, (uint8_t)(FIRST + k), 0 };
-        } else if (head && k == kept) {
-            const uint8_t *row = loop_row(c, loop);
-            const int32_t by = (int8_t)row[3];
-            const uint32_t body = lpn_get32(row + 4);
-            REFUSE_IF(image->kind == DEAD || by == 0, LPN_REFUSE_LOOP);
-            if (again) {
-                REFUSE_IF(image->sym != FIRST + k || (by > 0 ? image->off < by : image->off > by), LPN_REFUSE_LOOP);
-                have += body;
-            } else {
-                need += (uint64_t)body * ((g.own.hi - g.own.lo) / (uint32_t)(by > 0 ? by : -by));
-            }
-        }
-        if (image->kind != DEAD) {
-            TRY(within(c, *image, &g.own));
-        }
-    }
-    REFUSE_IF(COSTS && have < need, LPN_REFUSE_COST);
-    return 0;
-}
-
-enum { REGISTERS = 1023, HAS_SHARED = 1 << 10, HAS_FRAME = 1 << 11, HAS_LENGTH = 1 << 12, HAS_LOOP = 1 << 13 };
-
-/* The label at c->at, for slot pc; c->at is left behind it, unless it is compared. */
-static int label(checker *c, int mode, uint32_t pc)
-{
-    const uint32_t cost = varint(c), bits = varint(c), length = bits & HAS_LENGTH ? varint(c) : 0;
-    const unsigned shared = bits & HAS_SHARED ? byte(c) : 0;
-    const uint32_t described = c->at;
-    REFUSE_IF(shared > (unsigned)c->shared - FIRST, LPN_REFUSE_FORM);
+    const uint32_t cost = varint(c), bits = varint(c), length = bits & HAS_LENGTH ? varint(c) : 0, spilled = bits & HAS_FRAME ? varint(c) : 0;
+    const unsigned shared = bits & HAS_SHARED ? byte(c) : 0, loop = bits & HAS_LOOP ? byte(c) : 0;
+    unsigned kept = loop;                       /* the loops that go on if control comes here: they keep their counters */
+    bool head = false, again = false;
+    uint64_t need = cost;
+    uint32_t have = c->cost;
+    STOP_IF(shared > (unsigned)c->shared - FIRST || loop > c->loop_count, LPN_REFUSE_FORM);
+    STOP_IF(depth(c, loop) > shared, LPN_REFUSE_FORM);
     c->refs = (uint8_t)(FIRST + shared);
     if (mode == COMPARE) {
         REFUSE_IF(c->sym[LENGTH].lo < length, LPN_REFUSE_LENGTH);
-        clear((uint8_t *)c->map, c->refs * sizeof(value));
-        c->map[LENGTH] = (value){ NUMBER, LENGTH, 0 };
-    } else if (mode == TAKE) {
-        clear((uint8_t *)c->reg, 10 * sizeof(value));
-        clear((uint8_t *)c->slot, c->slots * sizeof(value));
-        clear(c->written, c->stack / 8u);
-        c->sym[LENGTH] = (symbol){ length, LPN_MAX_PACKET, 0, 1, 0 };
-        c->cost = cost;
-        c->first = c->refs;
-    }
-    for (unsigned k = 0; k < shared; k++) {
-        given g;
-        TRY(get_value(c, &g));
-        if (mode == TAKE) {
-            c->sym[FIRST + k] = g.own;
+        head = loop != 0 && lpn_get16(loop_row(c, loop)) == pc;
+        if (head) {
+            again = inside(c, c->loop, loop);
+            kept = parent(c, loop);
         }
-    }
-    const unsigned loop = bits & HAS_LOOP ? byte(c) : 0;
-    REFUSE_IF(loop > c->loop_count || depth(c, loop) > shared, LPN_REFUSE_FORM);
-    uint32_t spilled = 0;
-    if (bits & HAS_FRAME) {
-        spilled = byte(c);
-        spilled |= byte(c) << 8;
+        REFUSE_IF(!inside(c, c->loop, kept), LPN_REFUSE_LOOP);
+        kept = FIRST + depth(c, kept);
+        clear(c->map, c->refs * sizeof(value));
+        for (unsigned k = LENGTH; k < kept; k++) {
+            c->map[k] = (value){ NUMBER, (uint8_t)k, 0 };
+        }
+    } else if (mode == TAKE) {
+        begin_block(c, length, cost);
+        c->first = c->refs;
     }
     for (unsigned i = 0; i < 10; i++) {
         if (bits >> i & 1) {
-            TRY(put_value(c, mode, &c->reg[i]));
+            put_value(c, mode, &c->reg[i]);
         }
     }
-    const uint32_t behind = c->at;
     if (mode != SKIP && spilled != 0) {
-        c->at = spilled;
-        TRY(frame(c, mode));
+        const uint32_t behind = c->at;
+        c->at = c->image->certificate_size - spilled;
+        frame(c, mode);
+        c->at = behind;
     }
-    REFUSE_IF(c->torn, LPN_REFUSE_FORM);
+    for (unsigned k = FIRST; k < c->refs; k++) {
+        const value image = c->map[k];
+        get_value(c);
+        if (mode == TAKE) {
+            c->sym[k] = c->b.is;
+        }
+        if (mode != COMPARE) {
+            continue;
+        }
+        if (head && k == kept) {                /* this loop's counter */
+            const uint8_t *const row = loop_row(c, loop);
+            const int32_t by = (int8_t)row[3];
+            const uint32_t body = lpn_get32(row + 4);
+            STOP_IF(image.kind == DEAD || by == 0, LPN_REFUSE_LOOP);
+            if (again) {
+                REFUSE_IF(image.sym != k || (by > 0 ? image.off < by : image.off > by), LPN_REFUSE_LOOP);
+                have += body;
+            } else {
+                need += (uint64_t)body * ((c->b.is.hi - c->b.is.lo) / (uint32_t)(by > 0 ? by : -by));
+            }
+        }
+        if (image.kind != DEAD) {
+            within(c, image);
+        }
+    }
     if (mode == COMPARE) {
-        c->at = described;
-        return pass(c, loop, loop != 0 && lpn_get16(loop_row(c, loop)) == pc, cost, shared);
-    }
-    c->at = behind;
-    if (mode == TAKE) {         /* what is shared lives on where it is used, counters in any case */
+        REFUSE_IF(COSTS && have < need, LPN_REFUSE_COST);
+    } else if (mode == TAKE) {
+        for (unsigned i = 0; shared != 0 && i < 11u + c->slots; i++) {      /* sums of a shared symbol and a constant: below 0, or above 32 bits? */
+            look(c, &c->a, c->reg[i]);
+            REFUSE_IF(c->a.is.lo + bias(&c->a) > c->a.is.hi + bias(&c->a), LPN_REFUSE_FORM);
+        }
         c->loop = (uint8_t)loop;
-        c->first = (uint8_t)(FIRST + depth(c, loop));
+        c->first = (uint8_t)(FIRST + depth(c, loop));           /* what is shared lives on where it is used, counters in any case */
     }
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------- the index */
 
-/* Groups of labels but the first: slot of the first label, where its content begins. */
-static const uint8_t *index_row(const checker *c, uint32_t group)
+/* To the first label of a group: its slot, c->at is left at what it says. Jumps and the pass come here alike, so both read the same
+ * labels, wherever the index may lead. */
+static uint32_t group(checker *c, uint32_t number)
 {
-    return c->cert + c->index + 4 * group - 4;
+    c->at = number == 0 ? c->loops + 8u * c->loop_count : lpn_get16(c->cert + c->index + 2 * number - 2);
+    return varint(c);
 }
 
 /* Control goes to `target`: what holds now must be within what its label says. */
-static int edge(checker *c, uint32_t target)
+static void edge(checker *c, uint32_t target)
 {
-    uint32_t lo = 0, hi = (c->labels + STRIDE - 1u) / STRIDE, at;
+    uint32_t lo = 0, hi = (c->labels + STRIDE - 1u) / STRIDE;
     FOLLOWED(target);
     while (hi > lo + 1) {
         const uint32_t mid = (lo + hi) / 2;
-        if (lpn_get16(index_row(c, mid)) <= target) {
+        if (group(c, mid) <= target) {
             lo = mid;
         } else {
             hi = mid;
         }
     }
-    if (lo == 0) {
-        c->at = c->loops + 8u * c->loop_count;
-        at = varint(c);
-    } else {
-        at = lpn_get16(index_row(c, lo));
-        c->at = lpn_get16(index_row(c, lo) + 2);
-    }
-    uint32_t left = c->labels - lo * STRIDE;
+    uint32_t left = c->labels - lo * STRIDE, at = group(c, lo);
     for (left = left < STRIDE ? left : STRIDE; left > 0 && at < target; left--) {
-        TRY(label(c, SKIP, at));
+        label(c, SKIP, at);
         at += varint(c);
     }
-    REFUSE_IF(left == 0 || at != target, LPN_REFUSE_TARGET);
-    return label(c, COMPARE, target);
+    STOP_IF(left == 0 || at != target, LPN_REFUSE_TARGET);
+    label(c, COMPARE, target);
 }

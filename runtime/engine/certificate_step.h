@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /* A part of certificate.c: what each instruction asks for, and what holds behind it. */
 
-typedef struct { uint8_t op, dst, src; int16_t off; int32_t imm; } insn;
-
-static insn fetch(const checker *c)
+static void fetch(checker *c)
 {
     const uint8_t *p = c->image->text + 8 * (size_t)c->pc;
-    return (insn){ p[0], p[1] & 15, p[1] >> 4, (int16_t)lpn_get16(p + 2), (int32_t)lpn_get32(p + 4) };
+    c->op = p[0];
+    c->src = p[1] >> 4;
+    c->off = (int16_t)lpn_get16(p + 2);
+    c->imm = (int32_t)lpn_get32(p + 4);
+    c->to = &c->reg[p[1] & 15];
+    c->from = &c->reg[c->src];
 }
 
 /* ------------------------------------------------------------------------------------------- memory */
 
-enum { READ = 0, WRITE = 1 };
-
 static uint32_t size_of(const checker *c, unsigned kind)
 {
     switch (kind) {
+    case PKT: return MAX_OFFSET;
     case STACK: return c->stack;
     case REC: return c->image->record_size;
     case STATE: return c->image->state_size;
@@ -26,37 +28,38 @@ static uint32_t size_of(const checker *c, unsigned kind)
     }
 }
 
-/* Bytes `v + off` to `+ size`, wherever v may point: are they there? `*at`: the lowest, from the region's start, of the stack from
- * the lowest in use. The context is looked at apart. */
-static int reach(checker *c, value v, int32_t off, uint32_t size, int write, uint32_t *at)
+/* `size` bytes from v + off on, wherever v may point: are they there? c->low: the lowest, from the region's start, of the stack from
+ * the lowest in use; c->span: how many it may be. The context is looked at apart. */
+static bool reach(checker *c, value v, int32_t off, uint32_t size, bool write)
 {
-    const uint32_t spread = high(c, v) - low(c, v), limit = v.kind == PKT ? MAX_OFFSET : size_of(c, v.kind);
-    *at = plus(low(c, v), off) - (v.kind == STACK ? BOTTOM - limit : 0);
-    REFUSE_IF(v.kind == DEAD, LPN_REFUSE_REGISTER);
-    REFUSE_IF(*at > limit || spread > limit - *at || size > limit - *at - spread, LPN_REFUSE_ACCESS);
+    const uint32_t limit = size_of(c, v.kind);
+    look(c, &c->a, v);
+    c->span = size + (c->a.is.hi - c->a.is.lo);
+    c->low = plus(c->a.is.lo, off) - (v.kind == STACK ? BOTTOM - limit : 0);
+    REFUSE_IF(limit == 0 || c->low > limit || c->span < size || c->span > limit - c->low, LPN_REFUSE_ACCESS);
     REFUSE_IF(write && v.kind == RODATA, LPN_REFUSE_ACCESS);
-    REFUSE_IF(v.kind == PKT && room(c, v) - off - (int32_t)size < (write ? 0 : -LPN_WINDOW), LPN_REFUSE_ACCESS);
-    return 0;
+    REFUSE_IF(v.kind == PKT && c->a.is.room - off - (int32_t)size < (write ? 0 : -LPN_WINDOW), LPN_REFUSE_ACCESS);
+    return c->why == 0;
 }
 
-/* `span` bytes of the stack may be written, `size` of them are: values spilled there are gone. If it is known which bytes these are,
+/* c->span bytes of the stack may be written, `size` of them are: values spilled there are gone. If it is known which bytes these are,
  * they hold numbers now, or a pointer's. */
-static void overwrite(checker *c, uint32_t at, uint32_t span, uint32_t size, bool number)
+static void overwrite(checker *c, uint32_t size, bool number)
 {
-    const uint32_t from = at + (uint32_t)(BOTTOM - c->stack), to = from + span;
+    const uint32_t from = c->low + BOTTOM - c->stack;
     for (unsigned i = 0; i < c->slots; i++) {
         const uint32_t start = (c->place[i] & 127u) * 4;
-        if (start < to && from < start + (c->place[i] >> 7 ? 8 : 4)) {
-            c->slot[i] = (value){ 0 };
+        if (start < from + c->span && from < start + (c->place[i] >> 7 ? 8 : 4)) {
+            c->reg[11 + i] = (value){ 0 };
         }
     }
-    if (span == size) {
-        numbers(c, at, size, number ? SET : CLEAR);
+    if (c->span == size) {
+        numbers(c, number ? SET : CLEAR);
     }
 }
 
 /* The context, by words: what is there; + 16: may be written; + 32: has 16 bits; + 64: the packet's end. */
-static int context(checker *c, const insn *i, unsigned size, bool write, value *out)
+static void context(checker *c, value v, unsigned size, bool write)
 {
     static const uint8_t words[] = {
 #define SLOT(off, width, name, kind, writable, max) \
@@ -64,432 +67,405 @@ static int context(checker *c, const insn *i, unsigned size, bool write, value *
         LPN_CONTEXT(SLOT)
 #undef SLOT
     };
-    const value v = c->reg[write ? i->dst : i->src];
-    const uint32_t at = plus(low(c, v), i->off), within_word = at % 4;
-    REFUSE_IF(v.sym != ZERO || at / 4 >= sizeof words, LPN_REFUSE_ACCESS);
+    const uint32_t at = (uint32_t)(v.off + c->off), within_word = at % 4;
+    STOP_IF(v.sym != ZERO || at / 4 >= sizeof words, LPN_REFUSE_ACCESS);
     const unsigned word = words[at / 4], kind = word & 15;
     if (kind != NUMBER) {
         REFUSE_IF(kind == DEAD || write || size != 8 || within_word != 0, LPN_REFUSE_ACCESS);
-        *out = (value){ (uint8_t)kind, word & 64 ? LENGTH : ZERO, 0 };
-        return 0;
+        *c->to = (value){ (uint8_t)kind, word & 64 ? LENGTH : ZERO, 0 };
+        return;
     }
-    REFUSE_IF(within_word + size > 4 || (write && !(word & 16)), LPN_REFUSE_ACCESS);
-    return write ? 0 : any_number(c, out, UINT32_MAX >> (32 - 8 * (word & 32 && size == 4 ? 2 : size)));
+    STOP_IF(within_word + size > 4 || (write && !(word & 16)), LPN_REFUSE_ACCESS);
+    if (!write) {
+        put_number(c, UINT32_MAX >> (32 - 8 * (word & 32 && size == 4 ? 2 : size)));
+    }
 }
 
 /* A load or store. */
-static int access(checker *c, const insn *i)
+static void access(checker *c)
 {
-    const unsigned size = (i->op & 0x18) == 0x18 ? 8 : 4u >> (i->op >> 3 & 3);
-    const bool write = (i->op & 7) != 1, reg = (i->op & 7) == 3;
-    const value v = c->reg[write ? i->dst : i->src];
-    value *const dst = &c->reg[i->dst];
-    const value what = reg ? c->reg[i->src] : (value){ NUMBER, ZERO, (int16_t)i->imm };
+    const unsigned class = c->op & 7, size = (uint8_t)"\4\2\1\10"[c->op >> 3 & 3];
+    const bool write = class != 1;
+    const value v = *(write ? c->to : c->from);
+    const value what = class == 3 ? *c->from : (value){ NUMBER, ZERO, (int16_t)c->imm };
     const bool number = what.kind == NUMBER;
-    uint32_t at;
-    REFUSE_IF((i->op & 0xe0) != 0x60, LPN_REFUSE_UNSUPPORTED);
+    REFUSE_IF((c->op & 0xe0) != 0x60, LPN_REFUSE_UNSUPPORTED);
     REFUSE_IF(what.kind == DEAD, LPN_REFUSE_REGISTER);
     REFUSE_IF(!number && v.kind != STACK, LPN_REFUSE_POINTER);
     if (v.kind == CTX) {
-        return context(c, i, size, write, dst);
+        context(c, v, size, write);
+        return;
     }
-    TRY(reach(c, v, i->off, size, write, &at));
-    const uint32_t span = size + (high(c, v) - low(c, v));
-    const bool whole = v.kind == STACK && span == size && size >= 4 && (at & 3) == 0;
-    const unsigned place = (at + (uint32_t)(BOTTOM - c->stack)) / 4 | (size == 8 ? 128 : 0);
+    if (!reach(c, v, c->off, size, write)) {
+        return;
+    }
+    const bool sure = c->span == size, whole = v.kind == STACK && sure && size >= 4 && (c->low & 3) == 0;
+    const unsigned place = (c->low + BOTTOM - c->stack) / 4 | (size == 8 ? 128 : 0);
     if (!write) {
-        const value *slot = whole ? find_slot(c, place) : NULL;
+        const value *const slot = whole ? find_slot(c, place, false) : NULL;
         if (slot != NULL) {
-            *dst = *slot;
-            return 0;
+            *c->to = *slot;
+            return;
         }
-        REFUSE_IF(v.kind == STACK && !numbers(c, at, span, TEST), LPN_REFUSE_UNWRITTEN);
-        REFUSE_IF(size == 8, LPN_REFUSE_WIDE);
-        return any_number(c, dst, UINT32_MAX >> (32 - 8 * size));
+        REFUSE_IF(v.kind == STACK && !numbers(c, TEST), LPN_REFUSE_UNWRITTEN);
+        STOP_IF(size == 8, LPN_REFUSE_WIDE);
+        put_number(c, UINT32_MAX >> (32 - 8 * size));
+        return;
     }
     /* Two words at once: only where they are 4-aligned. */
-    REFUSE_IF(size == 8 && (v.kind == PKT || (at & 3) != 0 || (span != size && c->sym[v.sym].step % 4 != 0)), LPN_REFUSE_ACCESS);
+    REFUSE_IF(size == 8 && (v.kind == PKT || (c->low & 3) != 0 || c->a.is.step % 4 != 0), LPN_REFUSE_ACCESS);
     if (v.kind == STACK) {
         /* A pointer is spilled whole: a half of one in a word or two, an address in two that are 8-aligned. */
-        REFUSE_IF(!number && (!whole || (what.kind != LOW && (size != 8 || (at & 7) != 0))), LPN_REFUSE_POINTER);
-        overwrite(c, at, span, size, number);
-        if (whole && (reg || (i->imm >= 0 && i->imm == what.off))) {
-            value *slot = make_slot(c, place, !number);     /* without one, what is there cannot be read any more */
+        REFUSE_IF(!number && (!whole || (what.kind != LOW && (size != 8 || (c->low & 7) != 0))), LPN_REFUSE_POINTER);
+        overwrite(c, size, number);
+        if (whole && (class == 3 || (c->imm >= 0 && c->imm == what.off))) {
+            value *const slot = find_slot(c, place, true);      /* without one, what is there cannot be read any more, or is any number */
             if (slot != NULL) {
                 *slot = what;
             }
         }
     }
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------- arithmetic */
 
 /* The second operand: a register's value, or the immediate as a number. */
-static int operand(checker *c, const insn *i, value *b)
+static void second(checker *c)
 {
-    if (i->op & 8) {
-        *b = c->reg[i->src];
-        REFUSE_IF(b->kind == DEAD, LPN_REFUSE_REGISTER);
-        return 0;
+    if (c->op & 8) {
+        look(c, &c->b, *c->from);
+        REFUSE_IF(c->b.v.kind == DEAD, LPN_REFUSE_REGISTER);
+    } else {
+        const uint32_t imm = (uint32_t)c->imm;
+        c->b = (operand){ { imm, imm, NO_ROOM, 0 }, { NUMBER, ZERO, 0 }, c->sym };
     }
-    return constant(c, b, (uint32_t)i->imm);
 }
 
-/* What the step of a sum divides by; constants have none. */
-static unsigned step_of(const checker *c, value v)
+/* The result is c->a + c->b or c->a - c->b. */
+static void sum(checker *c, bool minus, bool wide)
 {
-    const symbol *s = &c->sym[v.sym];
-    return s->lo == s->hi ? 0 : s->step;
-}
-
-static int sum(checker *c, bool minus, bool wide, value a, value b, value *out)
-{
-    if (!minus && a.kind == NUMBER) {
-        const value swap = a;
-        a = b, b = swap;
+    operand *const a = &c->a, *const b = &c->b;
+    if (!minus && b->v.kind != NUMBER) {                /* a pointer comes first */
+        const operand swap = *a;
+        *a = *b, *b = swap;
     }
-    if (!wide && minus && (b.kind == PKT || b.kind == LOW)) {       /* of two pointers the lower halves are taken */
-        a.kind = a.kind == PKT ? LOW : a.kind;
-        b.kind = LOW;
+    if (!wide && b->v.kind == PKT) {                    /* of two pointers the lower halves are taken */
+        b->v.kind = LOW;
     }
-    const bool difference = minus && a.kind != NUMBER && a.kind == b.kind;
-    const unsigned kind = difference ? NUMBER : a.kind;
-    REFUSE_IF(!difference && b.kind != NUMBER, LPN_REFUSE_POINTER);
-    REFUSE_IF(a.kind != NUMBER && wide == (a.kind == LOW), LPN_REFUSE_POINTER);
-    const uint32_t alo = low(c, a), ahi = high(c, a), blo = low(c, b), bhi = high(c, b);
-    uint32_t lo = minus ? alo - bhi : alo + blo, hi = minus ? ahi - blo : ahi + bhi;
-    const int apart = a.off - b.off;
-    bool fits = difference ? (int32_t)lo >= 0 : minus ? alo >= bhi : hi >= ahi;
-    if (minus && a.sym == b.sym) {          /* the same unknown */
-        lo = hi = (uint32_t)apart;
-        fits = apart >= 0;
-    } else if (minus && a.sym == LENGTH) {  /* what is left of the packet */
-        const int32_t left = room(c, b) + a.off;
-        if (left >= 0 && (!fits || (uint32_t)left > lo)) {
-            lo = (uint32_t)left;
-            fits = true;
-        }
+    unsigned kind = !wide && a->v.kind == PKT && b->v.kind == LOW ? LOW : a->v.kind;
+    STOP_IF(kind != NUMBER && wide == (kind == LOW), LPN_REFUSE_POINTER);
+    STOP_IF(b->v.kind != NUMBER && (!minus || kind != b->v.kind), LPN_REFUSE_POINTER);
+    const bool difference = b->v.kind != NUMBER, far = b->is.hi > MAX_OFFSET;
+    if (difference) {
+        kind = NUMBER;
+    }
+    if (minus) {
+        const uint32_t hi = b->is.hi;
+        b->is.hi = 0 - b->is.lo;
+        b->is.lo = 0 - hi;
+    }
+    uint32_t lo = a->is.lo + b->is.lo, hi = a->is.hi + b->is.hi;
+    bool fits = difference ? (int32_t)lo >= 0 : minus ? lo <= a->is.lo : hi >= a->is.hi;
+    if (minus && a->v.sym == LENGTH && b->is.room + a->v.off >= (fits ? (int32_t)lo : 0)) {     /* what is left of the packet */
+        lo = (uint32_t)(b->is.room + a->v.off);
+        fits = true;
+    }
+    if (minus && a->v.sym == b->v.sym && b->is.step != 0) {             /* the same unknown */
+        lo = hi = (uint32_t)(a->v.off - b->v.off);
+        fits = (int32_t)lo >= 0;
     }
     if (kind != NUMBER) {
-        REFUSE_IF(bhi > MAX_OFFSET || lo + MAX_OFFSET > 2 * MAX_OFFSET || hi + MAX_OFFSET > 2 * MAX_OFFSET, LPN_REFUSE_POINTER);
+        STOP_IF(far || lo + MAX_OFFSET > 2 * MAX_OFFSET || hi + MAX_OFFSET > 2 * MAX_OFFSET, LPN_REFUSE_POINTER);
     } else if (!fits) {
         REFUSE_IF(wide, LPN_REFUSE_WIDE);
-        return any_number(c, out, UINT32_MAX);
+        put_number(c, UINT32_MAX);
+        return;
     }
-    const int32_t off = a.off + (minus ? -clip(blo) : clip(blo)), other = b.off + clip(alo);
-    if (lo != hi) {
-        if (blo == bhi && off == (int16_t)off) {
-            *out = (value){ (uint8_t)kind, a.sym, (int16_t)off };
-            return 0;
-        }
-        if (!minus && alo == ahi && other == (int16_t)other) {
-            *out = (value){ (uint8_t)kind, b.sym, (int16_t)other };
-            return 0;
-        }
-        if (minus && a.sym == LENGTH && blo != bhi && kind == NUMBER && (int32_t)lo >= apart && apart == (int16_t)apart) {
-            out->kind = NUMBER;
-            out->off = (int16_t)apart;
-            return new_symbol(c, (symbol){ lo - (uint32_t)apart, hi - (uint32_t)apart, NO_ROOM, 1, b.sym }, &out->sym);
-        }
+    /* One that is constant, and not so large that it goes round: as the other, with another offset. */
+    const bool plain = b->is.step == 0;
+    const operand *const base = plain ? a : b, *const by = plain ? b : a;
+    const int32_t off = (int32_t)plus(by->is.lo, base->v.off);
+    if (lo != hi && off == (int16_t)off && (plain ? !far : !minus && a->is.step == 0 && (a->v.kind != NUMBER || a->is.hi <= MAX_OFFSET))) {
+        *c->to = (value){ (uint8_t)kind, base->v.sym, (int16_t)off };
+        return;
     }
-    unsigned step = step_of(c, a), rest = step_of(c, b);
-    while (rest != 0) {
-        const unsigned next = step % rest;
-        step = rest;
-        rest = next;
+    int16_t space = far ? NO_ROOM : room_by(a->is.room, -(int32_t)b->is.hi);
+    if (!minus && a->is.hi <= MAX_OFFSET && room_by(b->is.room, -(int32_t)a->is.hi) > space) {
+        space = room_by(b->is.room, -(int32_t)a->is.hi);
     }
-    int32_t space = room(c, a) + (minus ? clip(blo) : -clip(bhi));
-    if (!minus && room(c, b) - clip(ahi) > space) {
-        space = room(c, b) - clip(ahi);
-    }
-    return fresh(c, out, kind, lo, hi, step, space);
+    a->v.kind = (uint8_t)kind;
+    a->is.lo = lo;
+    a->is.hi = hi;
+    a->is.room = space;
+    a->is.step = 1;
+    put(c);
 }
 
-static int arithmetic(checker *c, const insn *i)
+static void arithmetic(checker *c)
 {
     enum { ADD = 0, SUB = 1, MUL = 2, DIV = 3, OR = 4, AND = 5, LSH = 6, RSH = 7, NEG = 8, MOD = 9, XOR = 10, MOV = 11, ARSH = 12, END = 13 };
-    const unsigned code = i->op >> 4;
-    const bool wide = (i->op & 7) == 7, immediate = !(i->op & 8);
-    value *const dst = &c->reg[i->dst];
-    const value a = *dst;
-    value b;
-    REFUSE_IF(a.kind == DEAD && code != MOV, LPN_REFUSE_REGISTER);
+    unsigned code = c->op >> 4;
+    const bool wide = (c->op & 7) == 7, negative = !(c->op & 8) && c->imm < 0;
+    const operand *const a = &c->a, *const b = &c->b;
+    look(c, &c->a, *c->to);
+    STOP_IF(a->v.kind == DEAD && code != MOV, LPN_REFUSE_REGISTER);
     if (code == END || code == NEG) {
-        REFUSE_IF(a.kind != NUMBER, LPN_REFUSE_POINTER);
-        REFUSE_IF(code == NEG ? wide : i->imm == 64, LPN_REFUSE_WIDE);
-        return any_number(c, dst, code == END && i->imm == 16 ? 0xffff : UINT32_MAX);
+        REFUSE_IF(a->v.kind != NUMBER, LPN_REFUSE_POINTER);
+        REFUSE_IF(code == NEG ? wide : c->imm == 64, LPN_REFUSE_WIDE);
+        put_number(c, code == END && c->imm == 16 ? 0xffff : UINT32_MAX);
+        return;
     }
-    if (code <= SUB && immediate && i->imm < 0) {
-        TRY(constant(c, &b, 0u - (uint32_t)i->imm));
-        return sum(c, code == ADD, wide, a, b, dst);
+    if (negative && code <= SUB) {
+        c->imm = (int32_t)(0u - (uint32_t)c->imm);
+        code ^= SUB;
     }
-    TRY(operand(c, i, &b));
+    second(c);
     if (code <= SUB) {
-        return sum(c, code == SUB, wide, a, b, dst);
+        sum(c, code == SUB, wide);
+        return;
     }
     /* Wide, a negative immediate has 64 bits: to take its lower ones of something, or to shift by it, is another matter. */
-    REFUSE_IF(wide && immediate && i->imm < 0 && code != AND, LPN_REFUSE_WIDE);
-    if (code == MOV && i->off == 0) {
-        if (!wide && b.kind != NUMBER) {
-            REFUSE_IF(b.kind != PKT && b.kind != LOW, LPN_REFUSE_POINTER);
-            b.kind = LOW;
+    REFUSE_IF(wide && negative && code != AND, LPN_REFUSE_WIDE);
+    if (code == MOV && c->off == 0) {
+        if (!(c->op & 8)) {
+            c->a = c->b;
+            put(c);
+            return;
         }
-        *dst = b;
-        return 0;
+        *c->to = b->v;
+        if (!wide && b->v.kind != NUMBER) {
+            REFUSE_IF(b->v.kind != PKT && b->v.kind != LOW, LPN_REFUSE_POINTER);
+            c->to->kind = LOW;
+        }
+        return;
     }
-    REFUSE_IF((a.kind != NUMBER && code != MOV) || b.kind != NUMBER, LPN_REFUSE_POINTER);
-    const uint32_t alo = low(c, a), ahi = high(c, a), blo = low(c, b), bhi = high(c, b);
-    const unsigned sure = a.sym == ZERO ? 1 : c->sym[a.sym].step;
-    uint32_t lo = 0, hi = UINT32_MAX, step = 1;
-    bool known = true;
-    switch (code) {
-    case MOV:                               /* with its sign */
-        known = bhi >> (i->off - 1) == 0;
-        lo = blo, hi = bhi;
-        break;
-    case MUL:
-        known = (uint64_t)ahi * bhi <= UINT32_MAX;
-        lo = alo * blo, hi = ahi * bhi;
-        step = blo == bhi && blo < 256 ? sure * blo : 1;
-        break;
-    case DIV: case MOD:
-        REFUSE_IF(blo == 0, LPN_REFUSE_DIVISOR);
-        known = i->off == 0 || (ahi | bhi) >> 31 == 0;
+    STOP_IF((a->v.kind != NUMBER && code != MOV) || b->v.kind != NUMBER, LPN_REFUSE_POINTER);
+    const uint32_t alo = a->is.lo, ahi = a->is.hi;
+    uint32_t blo = b->is.lo, bhi = b->is.hi, lo = 0, hi;
+    bool known = true, sign = c->off != 0;
+    if (code == LSH || code == RSH || code == ARSH) {       /* times, or by, a power of 2 */
+        STOP_IF(bhi > 31, LPN_REFUSE_SHIFT);
+        sign = code == ARSH;
+        code = code == LSH ? MUL : DIV;
+        blo = 1u << blo, bhi = 1u << bhi;
+    }
+    if (code == MUL) {
+        const uint64_t most = (uint64_t)ahi * bhi;
+        known = most >> 32 == 0;
+        lo = alo * blo, hi = (uint32_t)most;
+    } else if (code == DIV || code == MOD) {
+        STOP_IF(blo == 0, LPN_REFUSE_DIVISOR);
+        known = !sign || (ahi | bhi) >> 31 == 0;
+        hi = bhi - 1;
         if (code == DIV) {
             lo = alo / bhi, hi = ahi / blo;
-        } else if (ahi < blo) {
-            lo = alo, hi = ahi;
-        } else {
-            hi = bhi - 1;
         }
-        break;
-    case AND:
-        if (blo == bhi && (bhi & (bhi + 1)) == 0 && ahi <= bhi) {
-            return 0;                       /* it removes nothing */
-        }
+    } else if (code == MOV) {               /* with its sign */
+        known = bhi >> (c->off - 1) == 0;
+        lo = blo, hi = bhi;
+    } else if (code == AND) {
         hi = ahi < bhi ? ahi : bhi;
-        step = blo == bhi ? blo & (0u - blo) : 1;
-        break;
-    case OR: case XOR:
-        hi = ahi | bhi;
-        for (unsigned shift = 1; shift < 32; shift *= 2) {
-            hi |= hi >> shift;
-        }
-        lo = code == XOR ? 0 : alo > blo ? alo : blo;
-        if ((sure & (sure - 1)) == 0 && bhi < sure && alo % sure == 0) {
-            lo = alo + blo, hi = ahi + bhi; /* no bit in common: a sum */
-            step = blo == bhi ? sure : 1;
-        }
-        break;
-    default:                                /* shifts */
-        REFUSE_IF(bhi > 31, LPN_REFUSE_SHIFT);
-        if (code == LSH) {
-            known = (uint64_t)ahi << bhi <= UINT32_MAX;
-            lo = alo << blo, hi = ahi << bhi;
-            step = blo == bhi ? sure << bhi : 1;
-        } else {
-            known = code == RSH || ahi >> 31 == 0;
-            lo = alo >> bhi, hi = ahi >> blo;
-        }
+    } else {                                /* OR, XOR */
+        hi = lpn_ones(ahi | bhi);
     }
     if (!known) {
         REFUSE_IF(wide, LPN_REFUSE_WIDE);
-        return any_number(c, dst, UINT32_MAX);
+        lo = 0, hi = UINT32_MAX;
     }
-    if (step > 255) {                       /* what it divides by for sure, and has room for */
-        step &= 0u - step;
-        step = step > 128 ? 128 : step;
-    }
-    return fresh(c, dst, NUMBER, lo, hi, step, NO_ROOM);
+    put_some(c, NUMBER, lo, hi);
 }
 
 /* ------------------------------------------------------------------------------------------- comparisons */
 
-/* n + by, or the nearest number there is. */
-static uint32_t moved(uint32_t n, int32_t by)
+/* The least multiple of a step (at least 1) that is not less. */
+static uint32_t steps(uint32_t n, unsigned step)
 {
-    const uint32_t sum = plus(n, by);
-    return by < 0 ? (sum > n ? 0 : sum) : sum < n ? UINT32_MAX : sum;
+    return n + step - 1 - (n + step - 1) % step;
 }
 
 /* Learn a + more <= b. False if it cannot be. */
-static bool at_most(checker *c, value a, value b, int more)
+static bool at_most(operand *a, operand *b, unsigned more)
 {
-    const int32_t by = a.off - b.off + more, space = room(c, (value){ NUMBER, b.sym, 0 }) + by;
-    symbol *const s = &c->sym[a.sym], *const t = &c->sym[b.sym];
-    if (s == t) {
-        return by <= 0;
+    const uint32_t least = a->is.lo + more, most = b->is.hi - more;
+    symbol *const s = a->sym, *const t = b->sym;
+    if (s == t && a->is.step != 0) {        /* the same unknown */
+        return a->v.off + (int)more <= b->v.off;
     }
-    if (a.sym != ZERO && as_room(space) > s->room) {
-        s->room = as_room(space);
-    }
-    const uint32_t lo = moved(s->lo, by), hi = moved(t->hi, -by);
-    if (lo > t->hi || hi < s->lo) {
+    if (b->is.hi < more || most < a->is.lo) {
         return false;
     }
-    if (lo > t->lo) {
-        t->lo = t->hi - (t->hi - lo) / t->step * t->step;
+    const int16_t room = room_by(b->is.room, a->v.off + (int32_t)more);
+    if (a->is.step != 0 && room > s->room) {
+        s->room = room;
     }
-    if (hi < s->hi) {
-        s->hi = s->lo + (hi - s->lo) / s->step * s->step;
+    if (most < a->is.hi) {
+        const uint32_t less = steps(a->is.hi - most, a->is.step);
+        a->is.hi -= less;
+        s->hi -= less;
     }
-    return true;
-}
-
-static bool not_equal(checker *c, value a, value b)
-{
-    symbol *const s = &c->sym[a.sym];
-    const uint32_t constant = low(c, b);
-    if (a.sym == b.sym) {
-        return a.off != b.off;
-    }
-    if (b.sym == LENGTH && s->room == a.off - b.off) {
-        s->room++;
-    }
-    if (constant == high(c, b)) {
-        if (low(c, a) == high(c, a)) {
-            return low(c, a) != constant;
-        }
-        if (low(c, a) == constant) {
-            s->lo += s->step;
-        } else if (high(c, a) == constant) {
-            s->hi -= s->step;
-        }
+    if (least > b->is.lo) {
+        const uint32_t less = steps(least - b->is.lo, b->is.step);
+        b->is.lo += less;
+        t->lo += less;
     }
     return true;
 }
 
-/* Learn `a OP b`, or that it does not hold. False if that cannot be. */
-static bool learn(checker *c, unsigned code, value a, value b, bool taken)
+/* Learn a != b. */
+static bool not_equal(const operand *a, const operand *b)
 {
-    enum { EQ = 1, GT = 2, GE = 3, SET_BITS = 4, NE = 5, SGT = 6, SGE = 7, LT = 10, LE = 11, SLT = 12, SLE = 13 };
-    bool can = true;
-    if (code == SGT || code == SGE || code >= SLT) {
-        if ((high(c, a) | high(c, b)) >> 31 != 0) {
-            return true;
+    symbol *const s = a->sym;
+    if (b->is.step == 0) {
+        if (a->is.lo == b->is.lo) {
+            s->lo += a->is.step;
+            return a->is.step != 0;
         }
-        code = code < 8 ? code - SGT + GT : code - SLT + LT;
+        if (a->is.hi == b->is.lo) {
+            s->hi -= a->is.step;
+        }
+    }
+    return true;
+}
+
+/* Learn how c->a and c->b compare. False if that cannot be. */
+static bool learn(checker *c, bool taken)
+{
+    enum { EQ = 1, SET_BITS = 4, NE = 5 };
+    const unsigned code = c->op >> 4;
+    operand *const a = &c->a, *const b = &c->b;
+    if (code == SET_BITS) {
+        return true;
     }
     if (code == EQ || code == NE) {
-        can = (code == EQ) == taken ? at_most(c, a, b, 0) && at_most(c, b, a, 0) : not_equal(c, a, b) && not_equal(c, b, a);
-    } else if (code != SET_BITS) {
-        const bool less = code >= LT, strict = code == LT || code == GT;
-        can = less == taken ? at_most(c, a, b, strict == taken) : at_most(c, b, a, strict == taken);
+        return (code == EQ) == taken ? at_most(a, b, 0) && at_most(b, a, 0) : not_equal(a, b) && not_equal(b, a);
     }
-    const uint8_t both[2] = { a.sym, b.sym };
-    for (unsigned k = 0; k < 2; k++) {      /* so much lies behind what it is the rest of */
-        const symbol *s = &c->sym[both[k]];
-        if (s->rest != 0 && c->sym[s->rest].room < clip(s->lo)) {
-            c->sym[s->rest].room = as_room(clip(s->lo));
-        }
-    }
-    return can;
+    const bool strict = !(code & 1);
+    return (code >= 10) == taken ? at_most(a, b, strict == taken) : at_most(b, a, strict == taken);
 }
 
-static int branch(checker *c, const insn *i, bool *on)
+static void branch(checker *c)
 {
-    const unsigned code = i->op >> 4;
-    const bool wide = (i->op & 7) == 5, equality = code == 1 || code == 5, sign = code == 6 || code == 7 || code > 11;
-    const value a = c->reg[i->dst];
-    const uint32_t target = plus(c->pc + 1, i->off);
-    value b;
-    TRY(operand(c, i, &b));
-    REFUSE_IF(a.kind == DEAD, LPN_REFUSE_REGISTER);
-    REFUSE_IF(a.kind == LOW || (a.kind != NUMBER && (!wide || sign || code == 4)), LPN_REFUSE_POINTER);
-    if (a.kind != b.kind) {                 /* is it null? */
-        REFUSE_IF(a.kind == NUMBER || b.kind != NUMBER || high(c, b) != 0 || !equality, LPN_REFUSE_POINTER);
-        return edge(c, target);
+    const unsigned code = c->op >> 4;
+    const bool wide = (c->op & 7) == 5, equality = (code & ~4u) == 1, sign = (code & ~1u) == 6 || code > 11;
+    const uint32_t target = plus(c->pc + 1, c->off);
+    operand *const a = &c->a, *const b = &c->b;
+    symbol kept[2];
+    for (bool taken = true;; taken = false) {
+        look(c, a, *c->to);
+        second(c);
+        const bool high = (a->is.hi | b->is.hi) >> 31 != 0;
+        STOP_IF(a->v.kind == DEAD || a->v.kind == LOW || (a->v.kind != NUMBER && (!wide || sign || code == 4)), LPN_REFUSE_POINTER);
+        if (a->v.kind != b->v.kind) {                   /* is it null? */
+            REFUSE_IF(a->v.kind == NUMBER || b->v.kind != NUMBER || b->is.hi != 0 || !equality, LPN_REFUSE_POINTER);
+            edge(c, target);
+            return;
+        }
+        REFUSE_IF(wide && ((!(c->op & 8) && c->imm < 0) || (sign && high)), LPN_REFUSE_WIDE);
+        const uint32_t up = bias(a);
+        a->is.lo += up, a->is.hi += up;
+        b->is.lo += up, b->is.hi += up;
+        /* What is learned for the way that jumps is taken back for the one that goes on. */
+        symbol *const s = a->sym, *const t = b->sym;
+        if (taken) {
+            kept[0] = *s;
+            kept[1] = *t;
+        }
+        const bool can = (sign && high) || learn(c, taken);
+        if (!taken) {
+            c->on = can;
+            if (can) {
+                FOLLOWED(c->pc + 1);
+            }
+            return;
+        }
+        if (can) {
+            edge(c, target);
+        }
+        if (c->why != 0) {
+            return;
+        }
+        *s = kept[0];
+        *t = kept[1];
     }
-    REFUSE_IF(wide && ((!(i->op & 8) && i->imm < 0) || (sign && (high(c, a) | high(c, b)) >> 31 != 0)), LPN_REFUSE_WIDE);
-    /* What is learned for the way that jumps is taken back for the one that goes on. */
-    const uint8_t which[4] = { a.sym, b.sym, c->sym[a.sym].rest, c->sym[b.sym].rest };
-    symbol kept[4];
-    for (unsigned k = 0; k < 4; k++) {
-        kept[k] = c->sym[which[k]];
-    }
-    if (learn(c, code, a, b, true)) {
-        TRY(edge(c, target));
-    }
-    for (unsigned k = 0; k < 4; k++) {
-        c->sym[which[k]] = kept[k];
-    }
-    *on = learn(c, code, a, b, false);
-    if (*on) {
-        FOLLOWED(c->pc + 1);
-    }
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------- helpers */
 
-static int call(checker *c, uint32_t number)
+static void call(checker *c)
 {
-    static const uint8_t kinds[][5] = {
-#define KINDS_OF(n, name, a, b, c, d, e) [n] = { a, b, c, d, e },
+    static const uint16_t kinds[] = {
+#define KINDS_OF(n, name, a, b, c, d, e) [n] = (a) | (b) << 3 | (c) << 6 | (d) << 9 | (e) << 12,
         LPN_HELPERS(KINDS_OF)
 #undef KINDS_OF
     };
-    REFUSE_IF(number - 1 >= sizeof kinds / sizeof *kinds - 1, LPN_REFUSE_UNSUPPORTED);
-    const uint8_t *const kind = kinds[number];
-    for (int write = READ; write <= WRITE; write++) {       /* reads of a call come first */
-        for (unsigned r = 1; r <= 5 && kind[r - 1] != LPN_ARG_NONE; r++) {
-            const value v = c->reg[r], size = c->reg[r + 1];
-            const uint32_t n = low(c, size);
-            uint32_t at;
-            if (kind[r - 1] != LPN_ARG_MEM_READ && kind[r - 1] != LPN_ARG_MEM_WRITE) {
-                REFUSE_IF(v.kind != NUMBER || (kind[r - 1] != LPN_ARG_SCALAR && low(c, v) != high(c, v)), LPN_REFUSE_HELPER);
-            } else if ((kind[r - 1] == LPN_ARG_MEM_WRITE) == write) {
-                TRY(reach(c, v, 0, n, write, &at));
-                if (v.kind == STACK) {
-                    const uint32_t span = n + (high(c, v) - low(c, v));
-                    REFUSE_IF(!write && !numbers(c, at, span, TEST), LPN_REFUSE_UNWRITTEN);
-                    if (write) {
-                        overwrite(c, at, span, n, true);
-                    }
-                }
+    const uint32_t number = (uint32_t)c->imm;
+    STOP_IF(number - 1 >= sizeof kinds / sizeof *kinds - 1 || c->src != 0, LPN_REFUSE_UNSUPPORTED);
+    const value *v = &c->reg[1];
+    for (unsigned left = kinds[number]; left != 0; left >>= 3, v++) {      /* of none a buffer is written before another one is read */
+        const unsigned kind = left & 7;
+        const bool write = kind == LPN_ARG_MEM_WRITE;
+        if (!write && kind != LPN_ARG_MEM_READ) {
+            look(c, &c->a, *v);
+            REFUSE_IF(v->kind != NUMBER || (kind != LPN_ARG_SCALAR && c->a.is.step != 0), LPN_REFUSE_HELPER);
+            continue;
+        }
+        look(c, &c->b, v[1]);
+        if (reach(c, *v, 0, c->b.is.lo, write) && v->kind == STACK) {
+            REFUSE_IF(!write && !numbers(c, TEST), LPN_REFUSE_UNWRITTEN);
+            if (write) {
+                overwrite(c, c->b.is.lo, true);
             }
         }
     }
-    clear((uint8_t *)&c->reg[1], 5 * sizeof(value));
-    return any_number(c, &c->reg[0], UINT32_MAX);
+    clear(&c->reg[1], 5 * sizeof(value));
+    c->to = &c->reg[0];
+    put_number(c, UINT32_MAX);
 }
 
 /* ------------------------------------------------------------------------------------------- all of them */
 
-/* One instruction; `*on`: control may go on behind it. */
-static int step(checker *c, const insn *i, bool *on)
+/* The address of a section, or two words of a number. */
+static void wide_load(checker *c)
+{
+    const uint32_t at = (uint32_t)c->imm;
+    const unsigned kind = c->src == 0 ? NUMBER : c->src == 8 ? RODATA : DATA;
+    STOP_IF(c->op != 0x18, LPN_REFUSE_UNSUPPORTED);
+    REFUSE_IF(lpn_get32(c->image->text + 8 * (size_t)c->pc + 12) != 0, LPN_REFUSE_WIDE);
+    REFUSE_IF(kind != NUMBER && at > size_of(c, kind), LPN_REFUSE_ACCESS);
+    put_some(c, kind, at, at);
+}
+
+/* One instruction; c->on: control may go on behind it. */
+static void step(checker *c)
 {
     REFUSE_IF(COSTS && c->cost == 0, LPN_REFUSE_COST);
     c->cost--;
-    switch (i->op & 7) {
-    case 0: {
-        const unsigned kind = i->src == 0 ? NUMBER : i->src == 8 ? RODATA : DATA;
-        const uint32_t at = (uint32_t)i->imm;
-        REFUSE_IF(i->op != 0x18, LPN_REFUSE_UNSUPPORTED);
-        REFUSE_IF(lpn_get32(c->image->text + 8 * (size_t)c->pc + 12) != 0, LPN_REFUSE_WIDE);
-        REFUSE_IF(kind != NUMBER && at > size_of(c, kind), LPN_REFUSE_ACCESS);
-        return fresh(c, &c->reg[i->dst], kind, at, at, 1, NO_ROOM);
-    }
+    switch (c->op & 7) {
+    case 0:
+        wide_load(c);
+        return;
     case 1: case 2: case 3:
-        return access(c, i);
+        access(c);
+        return;
     case 4: case 7:
-        return arithmetic(c, i);
+        arithmetic(c);
+        return;
     default:
         break;
     }
-    switch (i->op) {
+    switch (c->op) {
     case 0x05: case 0x06:
-        *on = false;
-        return edge(c, plus(c->pc + 1, i->op == 0x05 ? i->off : i->imm));
+        c->on = false;
+        edge(c, plus(c->pc + 1, c->op == 0x05 ? c->off : c->imm));
+        return;
     case 0x85:
-        REFUSE_IF(i->src != 0, LPN_REFUSE_UNSUPPORTED);
-        return call(c, (uint32_t)i->imm);
+        call(c);
+        return;
     case 0x95:
-        *on = false;
+        c->on = false;
         REFUSE_IF(c->reg[0].kind != NUMBER, LPN_REFUSE_REGISTER);
-        return 0;
+        return;
     default:
-        return branch(c, i, on);
+        branch(c);
     }
 }

@@ -140,11 +140,13 @@ HONEST = {
         r3 = *(u64 *)(r1 + 0x8)
         r4 = *(u8 *)(r1 + 0x34)
         r2 += r4
-        if r2 > r3 goto out
-        r5 = r3
-        r5 -= r2
-        if w5 < 0x10 goto out
-        *(u8 *)(r2 + 0xf) = w5
+        r5 = r2
+        r5 += 0x10
+        if r5 > r3 goto out
+        r6 = r3
+        r6 -= r2
+        r6 -= 0x10
+        *(u8 *)(r2 + 0xf) = w6
     out:
         w0 = 0
         exit""",
@@ -294,6 +296,37 @@ r2 = *(u32 *)(r1 + 0x34) ; if r2 == -1 goto end
 r2 = *(u32 *)(r1 + 0x34) ; if r2 s> 0x1 goto end
 """
 
+#: A number less a large constant lies anywhere, not before the packet's end.
+LARGE = """
+    r2 = *(u64 *)(r1 + 0x0)
+    r3 = *(u32 *)(r1 + 0x34)
+    if w3 < 0x100000 goto end
+    w3 -= 0x100000
+    if w3 > 0xffff goto end
+    r2 += r3
+    r0 = *(u8 *)(r2 + 0x0)
+end:
+    r0 = 0
+    exit"""
+
+
+#: A number less a large constant shares no unknown with it: what one has behind it says nothing of the other.
+AROUND = """
+    r2 = *(u64 *)(r1 + 0x0)
+    r8 = *(u64 *)(r1 + 0x8)
+    r3 = *(u32 *)(r1 + 0x34)
+    w4 = -4
+    if w3 < w4 goto end
+    w5 = w3
+    w5 -= w4
+    w6 = w8
+    w6 -= w2
+    if w5 > w6 goto end
+    r6 -= r3
+end:
+    r0 = 0
+    exit"""
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -340,6 +373,8 @@ def pairs() -> Iterator[Pair]:
     for i, line in enumerate(COMPARED.strip().splitlines()):      # both ways lead to the same label
         text = assemble(line.replace(" ; ", "\n") + "\nend:\n r0 = 0\n exit")
         yield Pair(f"wrong comparison {i}: {line}", text, Certificate(24, 2, 8, 60, [Label(len(text) // 8 - 2, 2)], []).to_bytes())
+    yield Pair("wrong: what a large number has behind it", assemble(AROUND), Certificate(24, 2, 8, 60, [Label(11, 2)], []).to_bytes())
+    yield Pair("wrong: room behind a large number", assemble(LARGE), Certificate(24, 2, 8, 60, [Label(7, 2)], []).to_bytes())
     foreign = bytes([0xb8, 2]) + bytes(14) + assemble("r0 = 0\nexit")
     yield Pair("wrong: an address as the stock engine has it", foreign, certificate.to_bytes())
     yield from indexed()
@@ -444,9 +479,9 @@ def torn(raw: bytes) -> Iterator[tuple[str, bytes]]:
     yield "nothing", b""
     for n in range(1, len(raw)):
         yield f"cut to {n}", raw[:n]
-    yield "another version", bytes([1]) + raw[1:]
-    yield "varint without end", raw[:4] + b"\xff" * 8 + raw[5:]
-    yield "varint of 35 bits", raw[:4] + b"\xff\xff\xff\xff\x7f" + raw[5:]
+    yield "another version", bytes([2]) + raw[1:]
+    yield "varint without end", raw[:3] + b"\xff" * 8 + raw[4:]
+    yield "varint of 35 bits", raw[:3] + b"\xff\xff\xff\xff\x7f" + raw[4:]
     for at in range(len(raw)):
         for bit in range(8):
             changed = bytearray(raw)
@@ -468,8 +503,8 @@ def indexed() -> Iterator[Pair]:
     claimed = bytearray(Certificate(24, 2, 0, 120, labels, []).to_bytes())
     yield Pair("wrong: what only a label says", text, bytes(claimed))
     at = 7                                            # the index has one row, behind the start
-    struct.pack_into("<H", claimed, at + 2, len(claimed))
-    yield Pair("wrong: an index that leads elsewhere", text, bytes(claimed) + bytes([1, 0, 2, 1, 0]))
+    struct.pack_into("<H", claimed, at, len(claimed))
+    yield Pair("wrong: an index that leads elsewhere", text, bytes(claimed) + bytes([labels[16].pc, 1, 0, 2, 1, 0]))
 
 
 def sideways() -> Iterator[tuple[str, str, list[Label], list]]:
@@ -541,14 +576,13 @@ def sideways() -> Iterator[tuple[str, str, list[Label], list]]:
         r3 += -4
         goto here
     here:
-        w3 |= 0x0
         if w3 < 0x8 goto bad
     out:
         exit
     bad:
         w0 = w7
         exit""", [Label(6, 9, shared=[zero_to(255)], regs={0: number, 2: Given(NUMBER, ref=2), 3: Given(NUMBER, ref=2, off=-4)}),
-                  Label(8, 5, regs={0: number})], []
+                  Label(7, 5, regs={0: number})], []
     yield "a constant beyond 16 bits", """
         r2 = *(u8 *)(r1 + 0x34)
         w0 = 0
