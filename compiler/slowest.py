@@ -3,7 +3,7 @@
 What took longest so far, and what went otherwise than anything before, is changed a little, in the packet, in the circumstances, in one cell of the
 state or in all cells of an array. The engine of this machine tells by the instructions it executes what is worth the emulated core's time. A
 run there is also asked what it compares, first of all where the bound's longest path branches: where one of two compared numbers stands in the
-packet, the state or the circumstances, it is made the other one. In the end tables are filled with entries that the keys looked up miss in their last bits. The bound of `lpnc verify`
+packet, the state or the circumstances, it is made the other one. Later tables are filled with entries that the keys looked up miss in their last bits, but for the last one. The bound of `lpnc verify`
 must never be exceeded; how near the worst run comes to it says how tight the bound is.
 """
 from __future__ import annotations
@@ -27,6 +27,7 @@ __all__ = ["Input", "Slowest", "Subject", "beginnings", "changed", "hook_name", 
 KEPT = 24                                       #: inputs that are changed further
 NEW = 200                                       #: inputs kept to be asked what they compare
 SOLVED, CHANGES = 1500, 1000                    #: inputs made of one that was asked, random ones in between
+STAGES = ((0.3, True), (0.5, True), (0.8, False))       #: from which part on tables are filled with near misses, and whether the last entry is a hit
 MEASURED = 2                                    #: of the likely ones, on the core each time
 DRAWN = 12                                      #: packets drawn along the parser to begin with
 LOOKED_AT = 160                                 #: octets of a frame where compared numbers are looked for
@@ -212,12 +213,11 @@ class Search:
         for given in start:
             if self.going():
                 self.attempt(given)
-        missed = False
+        stages = list(STAGES) if self.subject.tables else []
         while self.going():
-            if not missed and self.part() > 0.6:
-                missed = True
+            if stages and self.part() > stages[0][0]:
                 best = self.slow[0][2]
-                self.subject.miss(best)
+                self.subject.miss(best, stages.pop(0)[1])
                 self.slow, self.seen = [], set()
                 self.attempt(best)
             elif self.new:

@@ -95,15 +95,20 @@ def full(table: Table, rng: random.Random) -> list[Entry]:
     return list(entries.values())
 
 
-def near_misses(table: Table, key: bytes) -> list[Entry]:
-    """As many entries as there is room for, none of which matches `key`, and each but for its last bits."""
+def matching(table: Table, key: bytes) -> tuple[tuple[int, ...], ...]:
+    """What matches this key alone."""
     values, at = [], 0
     for part in table.key:
         values.append(int.from_bytes(key[at:at + part.bytes], "big"))
         at += part.bytes
-    before = tuple({"exact": (v,), "lpm": (v, part.width_bits), "ternary": (v, (1 << part.width_bits) - 1), "range": (v, v)}[part.kind]
-                   for part, v in zip(table.key[:-1], values))
-    last, value = table.key[-1], values[-1]
+    return tuple({"exact": (v,), "lpm": (v, part.width_bits), "ternary": (v, (1 << part.width_bits) - 1), "range": (v, v)}[part.kind]
+                 for part, v in zip(table.key, values))
+
+
+def near_misses(table: Table, key: bytes, hit: bool = False) -> list[Entry]:
+    """As many entries as there is room for, none of which matches `key`, and each but for its last bits; if `hit`, the last one does."""
+    *before, (value, *_) = matching(table, key)
+    last = table.key[-1]
     top = (1 << last.width_bits) - 1
 
     def others() -> Iterator[tuple]:
@@ -124,7 +129,8 @@ def near_misses(table: Table, key: bytes) -> list[Entry]:
         matches.setdefault((*before, each))
         if len(matches) == table.size:
             break
-    return [Entry(match, 1, bytes(table.action_data_bytes), n) for n, match in enumerate(matches)]
+    entries = list(matches)[:table.size - hit] + [matching(table, key)] * hit
+    return [Entry(match, 1, bytes(table.action_data_bytes), n) for n, match in enumerate(entries)]
 
 
 class Subject:
@@ -165,13 +171,13 @@ class Subject:
         except EngineError:
             pass                                # a value set, or entries of its own: as they are
 
-    def miss(self, given: Input) -> None:
-        """Fills tables with entries that the keys of this run miss in their last bits."""
+    def miss(self, given: Input, hit: bool) -> None:
+        """Fills tables with entries that the keys of this run miss in their last bits; if `hit`, they find the last one."""
         self.keys.clear()
         self.run(given)
         for number, key in self.keys.items():
             if number in self.tables:
-                self.fill(self.tables[number], near_misses(self.tables[number], key))
+                self.fill(self.tables[number], near_misses(self.tables[number], key, hit))
 
     def run(self, given: Input) -> int:
         """Cycles, with the flash's wait states; what the platform does, which is not emulated, as it is declared."""

@@ -86,6 +86,13 @@ def test_near_misses_match_nothing_and_fill_the_table():
                         "ternary": lambda v, mask: value & mask == v, "range": lambda low, high: low <= value <= high}[kind](*second)
 
 
+def test_the_last_entry_may_be_a_hit():
+    table = Table("t", 0, (KeyField(16, "exact"), KeyField(32, "lpm")), 4, 40)
+    entries = near_misses(table, bytes.fromhex("0102aabbcc07"), hit=True)
+    assert len(entries) == 40 and entries[-1].match == ((0x0102,), (0xAABBCC07, 32))
+    assert len({entry.match for entry in entries}) == 40
+
+
 def test_tables_are_filled():
     key = (KeyField(16, "exact"), KeyField(32, "lpm"), KeyField(8, "ternary"), KeyField(16, "range"))
     entries = full(Table("t", 0, key, 4, 40), random.Random(1))

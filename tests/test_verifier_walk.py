@@ -15,7 +15,6 @@ import instrumented                                                # noqa: E402
 from test_verifier_wcet import SIZES, Clock, flat, table           # noqa: E402
 
 from lpn.compiler.asm import AsmError, assemble                    # noqa: E402
-from lpn.compiler.isa import encode, decode                        # noqa: E402, F401
 from lpn.verifier import LPN, analyse                              # noqa: E402
 from lpn.verifier import bits, walk                                # noqa: E402
 from lpn.verifier import domain as d                               # noqa: E402
@@ -147,3 +146,19 @@ def test_rows_say_what_the_operation_does(value, constant, shift, name, width):
     assert at(bits.combined(name, row, bits.constant(constant), own), result) == result
     assert at(bits.shifted(row, shift), 0) == value << shift & d.M64 and at(bits.shifted(row, -shift), 0) == value >> shift
     assert at(bits.swapped(row, width), 0) == int.from_bytes((value & (1 << width) - 1).to_bytes(width // 8, "little"), "big")
+
+
+def test_a_symbol_that_means_something_else_now_has_no_bits_of_what_it_was():
+    """An instruction in a loop makes the same symbol in each turn; a row that was read before still names it."""
+    s: State = entry_state(2048)
+    s.vars[7] = s.vars[8] = d.TOP
+    bits.keep(s, 8, ((8, 3), (7, 1), *[0] * 62))
+    assert s.bits[8][:2] == ((8, 0), (7, 1))
+
+
+def test_a_loop_that_shifts_the_word_it_reads():
+    """In each turn another bit of the same word is looked at: both ways are open in every turn."""
+    source = ("r9 = *(u64 *)(r1 + 0)\nr2 = *(u32 *)(r9 + 0)\nr3 = 0\nr0 = 0\nL: r4 = r2\nw4 &= 1\nif w4 == 0 goto A\nr0 += 1\nr5 = 1\nr5 = 2\n"
+              "A: w2 >>= 1\nr3 += 1\nif r3 < 8 goto L\nr0 = 0\nexit")
+    followed, alone = bound(source)
+    assert followed == alone == 4 + 8 * 9 + 2

@@ -67,7 +67,9 @@ def combined(name: str, a: Row, b: Row, own: int) -> Row | None:
 
 
 def keep(s: State, sym: int, row: Row) -> None:
-    """Notes the bits of a new unknown, and what is known of them."""
+    """Notes the bits of a new unknown, and what is known of them. Entries of its own symbol are of what that was before, in the turn before this
+    one: nothing is known of them any more."""
+    row = tuple((sym, i) if type(entry) is tuple and entry[0] == sym else entry for i, entry in enumerate(row))
     if any(type(entry) is tuple and entry[0] != sym for entry in row):
         s.bits[sym] = row
         if (known := _known(s, row, sym)) is not None and (n := d.meet(s.vars[sym], known)) is not None:

@@ -10,9 +10,11 @@ from collections.abc import Iterable
 
 from . import domain as d
 from .cfg import Graph, Loop, Node
+from .join import join, widen
 from .loops import region_order
+from .order import leq
 from .rules import Violation
-from .state import State, entry_state, join, leq, widen
+from .state import State, entry_state
 from .transfer import Machine
 
 WIDEN_AFTER, GIVE_UP_AFTER, NARROWINGS = 2, 60, 2

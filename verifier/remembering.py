@@ -5,9 +5,9 @@ Contents are slots of the outermost frame, far from the stack's: so they are joi
 """
 from __future__ import annotations
 
-from . import bits, domain as d
+from . import bits
 from .descriptors import ContextDescriptor, HelperSpec
-from .state import NUMBER, POINTER, State, Value, number
+from .state import LEN, NUMBER, POINTER, State, Value, number
 from .transfer import Machine
 
 ROOM = 100_000                                        # between the regions' first slots; offsets that are remembered are far below
@@ -105,6 +105,11 @@ class Remembering(Machine):
     def call(self, s: State, slot: int, id: int) -> None:
         super().call(s, slot, id)
         self.overwrite(s, "ctx", *CLOCK)
+
+    def change_packet(self, s: State, slot: int) -> None:
+        super().change_packet(s, slot)
+        self.overwrite(s, "pkt", 0, FARTHEST)
+        s.bits = {x: row for x, row in s.bits.items() if LEN not in bits.roots(row)}
 
     # Bits ----------------------------------------------------------------------------------------
     def number_alu(self, s: State, slot: int, insn, name: str, a: Value, b: Value, wide: bool) -> Value | None:

@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from . import bits, domain as d
+from . import domain as d
 from .cfg import Graph, Loop, Node
 from .descriptors import ContextDescriptor, HelperSpec
 from .fixpoint import Fixpoint
+from .join import join
 from .loops import heaviest_inside, rank, region_order
+from .order import leq
 from .relevance import relevant
 from .remembering import ANYWHERE, ROOM, Remembering, remember, remembered
 from .rules import Violation
-from .state import LEN, NUMBER, State, Value, entry_state, join, leq, number
+from .state import LEN, NUMBER, State, Value, entry_state, number
 from .wcet import Weights
 
 STEPS = 60_000                                        # instructions that the walk through one chain executes, all ways together

@@ -190,7 +190,7 @@ def iteration_stops_after_two_turns(patch):
 
 @fault
 def written_on_one_path_is_enough(patch):
-    join = state.join
+    join = fixpoint.join
 
     def wrong(states, name, head, keep=frozenset()):
         out = join(states, name, head, keep)

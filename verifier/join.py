@@ -1,0 +1,267 @@
+"""What is known where ways meet: the state that all of several are within, and widening, which makes joins stop growing."""
+from __future__ import annotations
+
+from math import gcd
+
+from . import bits, domain as d
+from .rules import Violation
+from .state import (BROKEN, CLOBBER, CLOBBERED, INF, LEN, LOW_HALF, MAX_DIFFS, MAX_LINES, MAX_NEAR, MIXTURE, NEAR, NUMBER, POINTER, STALE, STALE_POINTER, UNUSABLE, Frame,
+                    State, Value, congruent, stack_bits)
+
+
+def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
+    """The state all of `states` are within. `name(place)` gives the symbol for a place that differs between them; at
+    a loop's head all its new symbols are related to each other, because that is where invariants start."""
+    if len(states) == 1 and not head:
+        return states[0].copy()
+    out, count = State(), len(states)
+    zeros = (0,) * count
+    classes: dict[tuple, tuple[int, tuple]] = {}      # (syms, relative offsets) -> (new symbol, its offsets)
+    in_packet: set[int] = set()                       # new symbols of places in the packet
+    members: dict[int, tuple[tuple, tuple]] = {}      # new or kept symbol -> (syms, offsets): it is sym_i + off_i in state i
+
+    def merged(place, values):
+        first = values[0]
+        if values.count(first) == count:              # what most places are: the same on all ways
+            if first is not None and first.sym:
+                syms = (first.sym,) * count
+                if members.setdefault(first.sym, (syms, zeros))[0] != syms:
+                    raise Violation(38, None, "an unknown has two meanings")
+            return first
+        if None in values:
+            return None
+        kind = first.kind
+        if kind == BROKEN:
+            return first
+        if any(v.kind != kind or v.region != first.region for v in values):
+            kinds, regions = {v.kind for v in values}, {v.region for v in values}
+            if kinds == {POINTER, LOW_HALF} and len(regions) == 1:
+                kind = LOW_HALF                       # of either the lower half is known to be a pointer's
+            else:
+                broken = [v for v in values if v.kind == BROKEN]
+                return broken[0] if broken else CLOBBER if CLOBBERED in kinds else STALE_POINTER if STALE in kinds else MIXTURE
+        syms, offs = tuple([v.sym for v in values]), tuple([v.off for v in values])
+        key = syms, tuple([o - offs[0] for o in offs])
+        if key not in classes:
+            classes[key] = name(place), offs
+            if members.setdefault(classes[key][0], (syms, offs)) != (syms, offs):
+                raise Violation(38, None, "an unknown has two meanings")
+        sym, base = classes[key]
+        if first.region == "pkt":
+            in_packet.add(sym)
+        return Value(kind, first.region, sym, offs[0] - base[0])
+
+    for i in range(11):
+        out.regs[i] = merged(i, [s.regs[i] for s in states])
+    out.frames = []
+    for depth in range(len(states[0].frames)):
+        frames, base = [s.frames[depth] for s in states], 1000 * (depth + 1)
+        saved = tuple(merged(base + i, list(vs)) for i, vs in enumerate(zip(*(f.saved for f in frames))))
+        written = frames[0].written
+        for f in frames[1:]:
+            written &= f.written
+        slots = {}
+        for off, held in frames[0].slots.items():
+            found = [f.slots.get(off) for f in frames]
+            if found.count(held) == count or all(x is not None and x[0] == held[0] for x in found):
+                v = merged(base + 600 + off, [x[1] for x in found])
+                if v is not None and v.kind not in UNUSABLE:
+                    slots[off] = held if v is held[1] else (held[0], v)
+        for f in frames:                              # what is a pointer on one side only is nothing at all
+            for off, (size, v) in f.slots.items():
+                if v.kind != NUMBER and off not in slots:
+                    written &= ~stack_bits(off, size)
+        out.frames.append(Frame(slots, written, saved))
+
+    kept = states[0].vars.keys()
+    for s in states[1:]:
+        kept = kept & s.vars.keys()
+    for sym in kept:
+        if sym == LEN or sym in keep:
+            members.setdefault(sym, ((sym,) * count, zeros))
+    _join_defs(out, states, members, kept)
+    for sym, (syms, offs) in members.items():
+        if syms[0] == sym and offs is zeros:
+            n = states[0].vars[sym]
+            for s in states:
+                if s.vars[sym] is not n:
+                    n = d.join(n, s.vars[sym])
+        else:
+            nums = [s.num(Value(NUMBER, None, a, o)) for s, a, o in zip(states, syms, offs)]
+            n = nums[0]
+            for other in nums:
+                if other is not n:
+                    n = d.join(n, other)
+        out.vars[sym] = n
+        if not n.is_const and (stride := _join_strides(states, syms, offs)):
+            out.strides[sym] = stride
+            out.vars[sym] = congruent(n, stride) or n
+    _join_diffs(out, states, members, in_packet, {c[0] for c in classes.values()} if head else None)
+    _join_lines(out, states, members, [c[0] for c in classes.values()] if head else [])
+    return out
+
+
+def _join_lines(out, states, members, new):
+    """Lines and shifts that all know; at a loop's head, places that move by constants in every turn lie on lines (Karr's domain, of two
+    unknowns and one that the loop leaves alone)."""
+    def same(sym):
+        return not sym or sym in members and members[sym][0].count(sym) == len(states) and not any(members[sym][1])
+
+    first = states[0]
+    for key, line in first.lines.items():
+        if all(s.lines.get(key) == line for s in states) and same(key[0]) and same(key[1]) and same(line[0]):
+            out.lines[key] = line
+    for x, t in first.scaled.items():
+        if all(s.scaled.get(x) == t for s in states) and same(x) and same(t[0]):
+            out.scaled[x] = t
+    for x, row in first.bits.items():
+        if all(s.bits.get(x) == row for s in states) and same(x) and all(map(same, bits.roots(row))):
+            out.bits[x] = row
+    counters = [y for y in new if 0 in members[y][0]][:MAX_LINES]
+    for x in new[:MAX_LINES]:
+        for y in counters:
+            if x != y and len(out.lines) < MAX_LINES and (line := _line(states, members[x], members[y], x, y)) and same(line[0]):
+                out.lines[x, y] = line
+    out.bound_by_lines()
+
+
+def _line(states, xs, ys, x, y):
+    """(base, k, c) with x = base + k * y + c in all states."""
+    at = [i for i, sym in enumerate(ys[0]) if not sym]
+    turned = [i for i in range(len(states)) if ys[0][i] == y and xs[0][i] == x and ys[1][i]]
+    if turned:
+        dx, dy = xs[1][turned[0]], ys[1][turned[0]]
+    else:
+        others = [i for i in at if ys[1][i] != ys[1][at[0]] and xs[0][i] == xs[0][at[0]]]
+        if not others:
+            return None
+        dx, dy = xs[1][others[0]] - xs[1][at[0]], ys[1][others[0]] - ys[1][at[0]]
+    if not dx or dx % dy:
+        return None
+    k, base = dx // dy, xs[0][at[0]]
+    c = xs[1][at[0]] - k * ys[1][at[0]]
+    if k == 1 and not base:
+        return None                                   # a difference, which others keep
+    if all(s.on_line((sx, ox), base, (sy, oy), k, c) for s, sx, ox, sy, oy in zip(states, *xs, *ys)):
+        return base, k, c
+    return None
+
+
+def _join_strides(states, syms, offs):
+    """The congruence all agree on (Granger's domain); None if it says nothing."""
+    for s, sym in zip(states, syms):
+        if sym and sym not in s.strides:
+            return None
+    m, r = None, 0
+    for s, sym, off in zip(states, syms, offs):
+        m2, r2 = s.stride(Value(NUMBER, None, sym, off))
+        m, r = (m2, r2) if m is None else (gcd(m, m2, r - r2), r)
+    return (m, r % m) if m > 1 else None
+
+
+def _join_defs(out, states, members, kept):
+    """x = w - v + c survives where it holds in every state for the joined x, v and w."""
+    if not all(s.defs for s in states):
+        return
+    zeros = (0,) * len(states)
+    for sym, (syms, offs) in list(members.items()):
+        if syms[0] not in states[0].defs:
+            continue
+        defs = [s.defs.get(a) for s, a in zip(states, syms)]
+        if None in defs:
+            continue
+        parts = []
+        for k in (0, 1):
+            wanted = tuple([x[k] for x in defs])
+            if not any(wanted):
+                parts.append((0, zeros))
+                continue
+            found = [(m, o) for m, (ss, o) in members.items() if ss == wanted]
+            if not found and len(set(wanted)) == 1 and wanted[0] in kept:
+                members[wanted[0]] = (wanted, zeros)
+                found = [(wanted[0], zeros)]
+            parts.append(found[0] if found else None)
+        if None in parts or sym in (parts[0][0], parts[1][0]):
+            continue
+        (v, ov), (w, ow) = parts
+        constants = {x[2] + o - b + a for x, o, a, b in zip(defs, offs, ov, ow)}
+        if len(constants) == 1:
+            out.defs[sym] = v, w, constants.pop()
+
+
+def _join_diffs(out, states, members, in_packet, new):
+    """Differences worth keeping: known in some state, or, at a loop's head, of a symbol made here."""
+    wanted = set()
+    own = {sym for sym, (syms, _) in members.items() if syms[0] == sym and syms.count(sym) == len(syms)}
+    others = [(sym, syms, offs) for sym, (syms, offs) in members.items() if sym not in own]
+    for i, s in enumerate(states):
+        where: dict[int, list[int]] = {}              # what else than itself a symbol has become
+        for sym, syms, _ in others:
+            where.setdefault(syms[i], []).append(sym)
+        for key in s.diff:
+            a, b = key
+            if a in own and b in own:
+                wanted.add(key)
+            if a in where or b in where:
+                for x in [a, *where.get(a, ())] if a in own else where.get(a, ()):
+                    for y in [b, *where.get(b, ())] if b in own else where.get(b, ()):
+                        if x != y:
+                            wanted.add((x, y) if x < y else (y, x))
+        for sym, syms, offs in others:                # a new symbol and the one it came from
+            base = syms[i]
+            near = 0 < offs[i] <= MAX_NEAR or not offs[i] and sym in in_packet
+            if LEN in members and sym != LEN and not base and near and len(wanted) < MAX_DIFFS // 2:
+                wanted.add((LEN, sym) if LEN < sym else (sym, LEN))     # a constant place here, another one there: both before the end
+            if base and base != sym and base in members:
+                wanted.add((base, sym) if base < sym else (sym, base))
+    if new is not None:
+        for x in new:
+            for y in members:
+                if x != y and len(wanted) < 2 * MAX_DIFFS:
+                    wanted.add((x, y) if x < y else (y, x))
+    for a, b in sorted(wanted):
+        if len(out.diff) >= MAX_DIFFS:
+            break
+        lo, hi = INF, -INF
+        (syms_a, offs_a), (syms_b, offs_b) = members[a], members[b]
+        klo, khi = out.gap(a, b)
+        for s, sa, oa, sb, ob in zip(states, syms_a, offs_a, syms_b, offs_b):
+            l, h = s.gap(sa, sb)
+            lo, hi = min(lo, l + ob - oa), max(hi, h + ob - oa)
+            if lo <= klo and hi >= khi:
+                break                                 # no more than the bounds say
+        else:
+            out.diff[a, b] = lo, hi
+
+
+def widen(old: State, new: State, fresh: frozenset, steps: list[int], apart: bool = False) -> None:
+    """Make `new` (a join that includes what led to `old`) an upper bound that stops growing, in place.
+
+    apart: differences between symbols of this head go where one of the two moved; otherwise a symbol's bounds and its
+    differences, widened in turns, can each pull the other back for ever."""
+    if apart:
+        moved = {sym for sym in fresh if sym in new.vars and (sym not in old.vars or new.vars[sym] != old.vars[sym])}
+        new.diff = {key: b for key, b in new.diff.items() if not (moved & set(key) and fresh.issuperset(key))}
+    for sym in fresh:
+        if sym in new.vars and sym in old.vars:
+            wide = d.widen(old.vars[sym], new.vars[sym], steps)
+            new.vars[sym] = sym in new.strides and congruent(wide, new.strides[sym]) or wide
+    for key, (lo, hi) in list(new.diff.items()):
+        known = old.diff.get(key)
+        if known is None:
+            if key[0] not in old.vars or key[1] not in old.vars:
+                continue
+            if apart:
+                del new.diff[key]
+                continue
+            known = old.gap(*key)                     # it was no more than the bounds say, which are about to say less
+        if apart:                                     # nor shrink again: two differences would widen each other in turns
+            lo, hi = min(lo, known[0]), max(hi, known[1])
+        new.diff[key] = (lo if lo >= known[0] else -_beyond(-lo)), (hi if hi <= known[1] else _beyond(hi))
+    new.lines = {key: line for key, line in new.lines.items() if old.lines.get(key, line) == line}
+    new.bound_by_lines()
+
+
+def _beyond(most: int) -> int:
+    """Where a difference that grew goes on to: a place that is before the packet's end, or not far behind it, mostly stays so."""
+    return next((step for step in NEAR if most <= step), INF)
