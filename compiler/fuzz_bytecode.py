@@ -20,8 +20,9 @@ from lpn.verifier.verify import Analysis
 
 from .asm import assemble
 from .disasm import disassemble
-from .fuzz_bytecode_generate import CHANGE, FIND, SIZES, Writer
+from .fuzz_bytecode_generate import CHANGE, FIND, Writer
 from .fuzz_bytecode_mutate import mutate, shrink
+from .fuzz_bytecode_words import SIZES
 from .helpers import HELPERS
 
 MAX_INSNS = 60_000                              #: rule 34's limit here: a run is short, so that there are many
