@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I1, I32, I64, PKT, PTR, Val, i32, is_const
+from lpn.compiler.bits import I1, I32, PKT, PTR, Val, i32, is_const
 from lpn.compiler.distances import DISTANCE
 from lpn.compiler.layout import InstanceLayout, RecordLayout
 from lpn.compiler.state import StateLayout
@@ -70,6 +70,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
         self.entry_checks: list[ir.Value] = []  # pointers that must not lie beyond the packet's end
         self.parser_decl: ast.Parser | None = None
         self.payload_slot: ir.Value | None = None           # fused: where the parser left off
+        self.first_headers: dict[InstanceLayout, int] = {}  # fused: see prefix.py
         self.payload_part: tuple[ir.Value, ir.Value] | None = None      # what follows the headers, where that is not the payload
         self.verdict_slot: ir.Value | None = None           # fused: the verdict so far
         self.reaches: str | None = None
@@ -265,6 +266,10 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
             base = self.at(place, -offset)
         self.reject_unless(self.b.icmp_unsigned("<=", place, self.end), "RecordMismatch" if self.parser_decl is None else "PacketTooShort")
         return base
+
+    def surely_there(self, inst: InstanceLayout) -> bool:
+        """Behind the parser: whether a verifier, too, knows that the packet holds the header."""
+        return self.parser_decl is None and inst in self.first_headers
 
     def payload_pointer(self) -> ir.Value:
         """The first octet of what follows the headers."""

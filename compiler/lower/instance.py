@@ -194,7 +194,7 @@ class Instance(Place):
         base, offset = self.pointer(u)
         if u is self.layout.units[0]:
             self.known = None
-        if self.inst.in_packet:
+        if self.inst.in_packet and not self.lower.surely_there(self.inst):
             base = self.lower.prove_writable(base, offset + u.octets)
         self.lower.store(base, offset, v, u.little)
 

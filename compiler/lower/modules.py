@@ -21,6 +21,7 @@ from .base import Lowering
 from .bounded import BoundedLowering
 from .debug import DebugInfo
 from .guess import is_short, parser_guesses
+from .prefix import first_headers
 
 KINDS = {ast.Parser: 1, ast.Processor: 2, ast.Deparser: 3, ast.Handler: 4}
 FUSED = 5
@@ -105,6 +106,8 @@ class ProgramLowering:
         rest = chain
         if isinstance(chain[0], ast.Parser):
             rest = chain[1:]
+            if self.target.window:              # else each access is tested by itself
+                low.first_headers = first_headers(chain[0], low.record)
             self.fused_parsers(low, chain[0], rest, done)
         self.fused_rest(low, rest, done)
         low.b.position_at_end(done)

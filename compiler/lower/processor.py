@@ -13,6 +13,7 @@ from lpn.lang import tables as control
 from lpn.lang.instances import walk
 from lpn.lang.types import Bits as BitsType, Bool, ErrorType, Meta
 
+from .instance import Instance
 from .places import ContextSlot, Place, Scalar, StructPlace
 
 DEFAULT_TABLE_SIZE = 64         #: entries of a table that does not say
@@ -152,7 +153,7 @@ class Processors:
     def look_up(self, t: ast.Table, hit: Scalar, ran: ir.Value, default: ir.Block, done: ir.Block) -> None:
         """Runs the action of the entry that fits, or goes to `default`."""
         b = self.b
-        number, data = self.entry_of(t, [self.bits_of(k.expr) for k in t.keys])
+        number, data = self.found_entry(t)
         switch = b.switch(number, default)
         for i, ref in enumerate(t.actions, 1):
             block = b.append_basic_block(f"{t.name}.{ref.name}")
@@ -163,16 +164,38 @@ class Processors:
             self.run_action(ref, data)
             b.branch(done)
 
+    def found_entry(self, t: ast.Table) -> tuple[ir.Value, ir.Value]:
+        """(the entry's action, 0 for a miss; where its data is), for the key of now."""
+        place = self.key_in_packet(t)
+        return self.entry_at(t, *place) if place is not None else self.entry_of(t, [self.bits_of(k.expr) for k in t.keys])
+
+    def key_in_packet(self, t: ast.Table) -> tuple[ir.Value, int] | None:
+        """(where it is, octets), if the key is one field that lies in the packet as the table has it."""
+        e = t.keys[0].expr
+        if len(t.keys) > 1 or not (isinstance(e, ast.Member) and isinstance(e.decl, ast.Field)):
+            return None
+        inst = self.place(e.base)
+        if not isinstance(inst, Instance) or not self.surely_there(inst.inst) or (inst.inst.field, e.decl) in self.derived:
+            return None
+        u, shift, width = inst.layout.unit_of[e.decl], inst.layout.shift_of[e.decl], self.width_of(e.decl.type)
+        if u.little or shift % 8 or width % 8 or (inst, e.decl) in self.lazy:
+            return None
+        base, offset = inst.pointer(u)
+        return self.at(base, offset + (u.bits - shift - width) // 8), width // 8
+
     def entry_of(self, t: ast.Table, keys: list[Val]) -> tuple[ir.Value, ir.Value]:
         """(the entry's action, 0 for a miss; where its data is)."""
-        key, data = self.lookup_memory()
-        at = 0
+        key, at = self.lookup_memory()[0], 0
         for v in keys:
             octets = (v.width + 7) // 8
             self.store(key, at, self.resize(v, 8 * octets))
             at += octets
-        size = max(data_octets(t), 8)
-        return self.call_helper("lookup", [i32(self.table_index(t)), key, i32(at), data, i32(size)]), data
+        return self.entry_at(t, key, at)
+
+    def entry_at(self, t: ast.Table, key: ir.Value, octets: int) -> tuple[ir.Value, ir.Value]:
+        """The same, for a key of so many octets in memory."""
+        data, size = self.lookup_memory()[1], max(data_octets(t), 8)
+        return self.call_helper("lookup", [i32(self.table_index(t)), key, i32(octets), data, i32(size)]), data
 
     def lookup_memory(self) -> tuple[ir.Value, ir.Value]:
         """Where keys are written and action data read: the same for all tables, or LLVM would make one load of two that follow
