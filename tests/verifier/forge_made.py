@@ -1,0 +1,132 @@
+"""Whole containers made to deceive: loops without end, ways in from the side, labels that say what never was."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lpn.verifier.certificate import M32, NUMBER, Given, Label, LoopRow
+
+
+def sideways() -> Iterator[tuple[str, str, list[Label], list]]:
+    """Whole containers made to deceive."""
+    number, zero_to = Given(NUMBER, 0, M32), lambda n: Given(NUMBER, 0, n)
+    loop = "w0 = 0\nw3 = 0\nhead:\n w3 += 1\n if w3 < 9 goto head\n exit"
+    head = Label(2, 20, shared=[zero_to(9)], loop=1, regs={0: number, 3: Given(NUMBER, ref=2)})
+    yield "a loop without bound", "w0 = 0\nhead:\n w0 += 1\n goto head", [Label(1, 100, regs={0: number})], []
+    yield "a loop whose bound is not checked", "w0 = 0\nhead:\n w0 += 1\n goto head", [
+        Label(1, 3, shared=[zero_to(9)], loop=1, regs={0: Given(NUMBER, ref=2)})], [LoopRow(1, 0, 1, 2)]
+    yield "a counter that stands still", "w0 = 0\nhead:\n goto head", [
+        Label(1, 3, shared=[zero_to(9)], loop=1, regs={0: Given(NUMBER, ref=2)})], [LoopRow(1, 0, 1, 2)]
+    yield "a counter set anew", "w0 = 0\nw3 = 0\nhead:\n w3 = 5\n if w0 < 9 goto head\n exit", [head], [LoopRow(2, 0, 1, 3)]
+    yield "a counter nobody holds", loop, [replace(head, regs={0: number, 3: zero_to(9)})], [LoopRow(2, 0, 1, 3)]
+    yield "a body that costs nothing", loop, [head], [LoopRow(2, 0, 1, 0)]
+    yield "entered from the side", """
+        w0 = 0
+        w3 = 0
+        r2 = *(u32 *)(r1 + 0x34)
+        if w2 == 0x7 goto side
+    head:
+        w3 += 1
+    side:
+        w0 += 1
+        if w3 < 9 goto head
+        exit""", [Label(4, 20, shared=[zero_to(9)], loop=1, regs={0: number, 3: Given(NUMBER, ref=2)}),
+                  Label(5, 19, shared=[zero_to(9)], loop=1, regs={0: number, 3: zero_to(9)})], [LoopRow(4, 0, 1, 6)]
+    yield "side door into the same turn", """
+        w0 = 0
+        w3 = 0
+    head:
+        w3 += 1
+    again:
+        w0 += 1
+        if w0 < 100 goto again
+        if w3 < 9 goto head
+        exit""", [Label(2, 20, shared=[zero_to(9)], loop=1, regs={0: number, 3: Given(NUMBER, ref=2)}),
+                  Label(3, 19, shared=[zero_to(9)], loop=1, regs={0: number, 3: Given(NUMBER, ref=2, off=1)})], [LoopRow(2, 0, 1, 6)]
+    yield "an inner loop that moves the outer counter back", """
+        w0 = 0
+        w3 = 0
+    head:
+        w3 += 1
+        w4 = 0
+    inner:
+        w4 += 1
+        w3 = 0
+        if w4 < 5 goto inner
+        if w3 < 9 goto head
+        exit""", [Label(2, 90, shared=[zero_to(9)], loop=1, regs={0: number, 3: Given(NUMBER, ref=2)}),
+                  Label(4, 8, shared=[zero_to(9), zero_to(9)], loop=2, regs={0: number, 3: number, 4: Given(NUMBER, ref=3)})], [
+                      LoopRow(2, 0, 1, 60), LoopRow(4, 1, 1, 4)]
+    yield "bounds that wrap around", """
+        r2 = *(u8 *)(r1 + 0x34)
+        w0 = 0
+        goto here
+    here:
+        if w2 < 0x5 goto bad
+        exit
+    bad:
+        w0 = w7
+        exit""", [Label(3, 9, regs={0: number, 2: Given(NUMBER, 0xFFFFFF00, 0x1000000FF)})], []
+    yield "a shared symbol less a constant, below 0", """
+        r2 = *(u8 *)(r1 + 0x34)
+        w0 = 0
+        if w2 < 0x4 goto out
+        r3 = r2
+        r3 += -4
+        goto here
+    here:
+        if w3 < 0x8 goto bad
+    out:
+        exit
+    bad:
+        w0 = w7
+        exit""", [Label(6, 9, shared=[zero_to(255)], regs={0: number, 2: Given(NUMBER, ref=2), 3: Given(NUMBER, ref=2, off=-4)}),
+                  Label(7, 5, regs={0: number})], []
+    yield "a constant beyond 16 bits", """
+        r2 = *(u8 *)(r1 + 0x34)
+        w0 = 0
+        w2 &= 0x1
+        w2 += 0x7fff
+        goto here
+    here:
+        if w2 < 0x10000 goto bad
+        exit
+    bad:
+        w0 = w7
+        exit""", [Label(5, 9, shared=[Given(NUMBER, 0xFFFF8000, 0xFFFF8001)], regs={0: number, 2: Given(NUMBER, ref=2, off=-1)})], []
+    yield "bytes beyond the stack", "w0 = 0\nexit\nw0 = 0\nexit", [Label(2, 9, written=frozenset({0, *range(60_000, 62_000)}))], []
+    yield "a turn for nothing", """
+        w0 = 0
+        r3 = *(u8 *)(r1 + 0x34)
+        if w3 > 0x7 goto out
+        w3 += 0x1
+        goto side
+    head:
+        w3 += 0x1
+    side:
+        w0 += 0x1
+        if w3 < 0x9 goto head
+    out:
+        exit""", [Label(5, 4, shared=[zero_to(9)], loop=1, regs={0: number, 3: Given(NUMBER, ref=2)}),
+                  Label(6, 3, shared=[zero_to(9)], loop=1, regs={0: number, 3: Given(NUMBER, ref=2, off=1)}),
+                  Label(8, 1, regs={0: number})], [LoopRow(5, 0, 1, 3)]
+    overlap = Label(3, 9, regs={0: number}, slots={126 | 128: Given(2), 126: number}, written=frozenset(range(56, 64)))
+    yield "a pointer's bytes as numbers", """
+        w0 = 0
+        r2 = *(u64 *)(r1 + 0x0)
+        *(u64 *)(r10 - 0x8) = r2
+    here:
+        r0 = *(u32 *)(r10 - 0x8)
+        if w0 == 0x0 goto here
+        exit""", [overlap], []
+    bare = Label(2, 9, regs={0: number})
+    yield "two symbols for one register", "w0 = 0\ngoto here\nhere:\n exit", [replace(bare, shared=[number, number], regs={0: Given(NUMBER, ref=2)})], []
+    yield "two registers, one symbol", """
+        r0 = *(u8 *)(r1 + 0x34)
+        r2 = *(u8 *)(r1 + 0x34)
+        goto here
+    here:
+        w0 -= w2
+        r1 = *(u64 *)(r1 + 0x10)
+        exit""", [Label(3, 9, shared=[zero_to(255)], regs={0: Given(NUMBER, ref=2), 2: Given(NUMBER, ref=2), 1: Given(4)})], []
+    yield "frames too many", "w0 = 0\ngoto here\nhere:\n exit", [replace(bare, slots={i: number for i in range(112, 124)})], []

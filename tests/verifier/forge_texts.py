@@ -1,0 +1,320 @@
+"""Programs for certificates: honest ones, one for each kind of fact, and texts that break a rule each."""
+from __future__ import annotations
+
+from lpn.verifier.certify import Sizes
+
+SIZES = Sizes(rodata=16, data=16, record=64, state=32, stack=64)
+
+#: Programs with certificates, one for each kind of fact.
+HONEST = {
+    "straight": "r0 = 0\n exit",
+    "branch": "w0 = 0\n r2 = *(u32 *)(r1 + 0x34)\n if w2 > 0x7 goto end\n w0 = 1\nend:\n exit",
+    "record index": """
+        r2 = *(u32 *)(r1 + 0x34)
+        r3 = *(u64 *)(r1 + 0x10)
+        if w2 > 0x20 goto out
+        r4 = 0
+        if w2 == 0x3 goto use
+        r4 = 1
+    use:
+        r3 += r2
+        *(u8 *)(r3 + 0x1f) = w4
+    out:
+        w0 = 0
+        exit""",
+    "packet": """
+        r2 = *(u64 *)(r1 + 0x0)
+        r3 = *(u64 *)(r1 + 0x8)
+        r4 = r2
+        r4 += 0x14
+        if r4 > r3 goto short
+        r5 = *(u8 *)(r2 + 0x0)
+        if w5 == 0x1 goto one
+        *(u8 *)(r2 + 0x13) = w5
+    one:
+        r6 = *(u8 *)(r2 + 0x13)
+        r2 += r5
+        r7 = r2
+        r7 += 0x4
+        if r7 > r3 goto short
+        if w6 > 0x5 goto last
+        r6 = 5
+    last:
+        *(u8 *)(r2 + 0x3) = w6
+    short:
+        w0 = 0
+        exit""",
+    "spill": """
+        r2 = *(u64 *)(r1 + 0x10)
+        *(u64 *)(r10 - 0x8) = r2
+        w3 = 7
+        *(u32 *)(r10 - 0xc) = w3
+        *(u8 *)(r10 - 0x10) = w3
+        r4 = *(u32 *)(r1 + 0x34)
+        if w4 == 0x0 goto skip
+        w4 = 3
+    skip:
+        r5 = *(u64 *)(r10 - 0x8)
+        r6 = *(u32 *)(r10 - 0xc)
+        r5 += r6
+        *(u8 *)(r5 + 0x38) = w4
+        r0 = *(u8 *)(r10 - 0x10)
+        exit""",
+    "counted loop": """
+        r2 = *(u64 *)(r1 + 0x10)
+        w3 = 0
+        w0 = 0
+    head:
+        r4 = r2
+        r4 += r3
+        r5 = *(u8 *)(r4 + 0x0)
+        w0 += w5
+        w3 += 0x4
+        if w3 != 0x40 goto head
+        exit""",
+    "downwards": """
+        r2 = *(u64 *)(r1 + 0x10)
+        w3 = 16
+        w0 = 0
+    head:
+        r4 = r2
+        r4 += r3
+        r5 = *(u8 *)(r4 - 0x1)
+        w0 += w5
+        w3 += -1
+        if w3 != 0x0 goto head
+        exit""",
+    "nested loops": """
+        w6 = 0
+        w0 = 0
+    outer:
+        w7 = 0
+    inner:
+        if w0 > 0x30 goto less
+        w0 += 0x1
+    less:
+        w7 += 0x1
+        if w7 < 0x5 goto inner
+        w6 += 0x1
+        if w6 < 0x9 goto outer
+        exit""",
+    "cursor": """
+        r2 = *(u64 *)(r1 + 0x0)
+        r3 = *(u64 *)(r1 + 0x8)
+        w0 = 0
+    head:
+        r4 = r2
+        r4 += 0x8
+        if r4 > r3 goto out
+        r5 = *(u8 *)(r2 + 0x7)
+        w0 += w5
+        r2 = r4
+        goto head
+    out:
+        exit""",
+    "helper": """
+        w2 = 0
+        *(u32 *)(r10 - 0x8) = w2
+        r1 = 3
+        r2 = r10
+        r2 += -8
+        r3 = 4
+        r4 = r10
+        r4 += -32
+        r5 = 16
+        call 1
+        if w0 == 0x0 goto out
+        r0 = *(u8 *)(r10 - 0x20)
+    out:
+        exit""",
+    "left of the packet": """
+        r2 = *(u64 *)(r1 + 0x0)
+        r3 = *(u64 *)(r1 + 0x8)
+        r4 = *(u8 *)(r1 + 0x34)
+        r2 += r4
+        r5 = r2
+        r5 += 0x10
+        if r5 > r3 goto out
+        r6 = r3
+        r6 -= r2
+        r6 -= 0x10
+        *(u8 *)(r2 + 0xf) = w6
+    out:
+        w0 = 0
+        exit""",
+    "lengths in words": """
+        r2 = *(u64 *)(r1 + 0x0)
+        r3 = *(u64 *)(r1 + 0x8)
+        w4 = w3
+        w4 -= w2
+        r5 = *(u32 *)(r1 + 0x2c)
+        if w5 > w4 goto out
+        r2 += r5
+        r0 = *(u8 *)(r2 + 0x3f)
+    out:
+        w0 = 0
+        exit""",
+}
+
+#: Texts without labels that break one rule each.
+WRONG = """
+r0 = r2 ; exit
+r0 = r1 ; exit
+exit
+r0 = 0
+r2 = *(u64 *)(r1 + 0x4) ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x0) ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x60) ; r0 = 0 ; exit
+*(u32 *)(r1 + 0x34) = 1 ; r0 = 0 ; exit
+*(u32 *)(r1 + 0x28) = r1 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r1 += r2 ; r0 = *(u32 *)(r1 + 0x34) ; exit
+r2 = *(u64 *)(r1 + 0x0) ; r0 = *(u8 *)(r2 + 0x40) ; exit
+r2 = *(u64 *)(r1 + 0x0) ; *(u8 *)(r2 + 0x0) = 1 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x0) ; r0 = *(u8 *)(r2 - 0x1) ; exit
+r2 = *(u64 *)(r1 + 0x0) ; r0 = *(u64 *)(r2 + 0x0) ; exit
+r2 = *(u64 *)(r1 + 0x8) ; r0 = *(u8 *)(r2 + 0x40) ; exit
+r2 = *(u64 *)(r1 + 0x0) ; r3 = *(u32 *)(r1 + 0x34) ; r2 += r3 ; r0 = *(u8 *)(r2 + 0x0) ; exit
+r2 = *(u64 *)(r1 + 0x0) ; r3 = *(u16 *)(r1 + 0x34) ; r2 += r3 ; r0 = *(u8 *)(r2 + 0x0) ; exit
+r2 = *(u64 *)(r1 + 0x10) ; r0 = *(u8 *)(r2 + 0x40) ; exit
+r2 = *(u64 *)(r1 + 0x10) ; r0 = *(u8 *)(r2 - 0x1) ; exit
+r2 = *(u64 *)(r1 + 0x10) ; *(u64 *)(r2 + 0x0) = r2 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x10) ; *(u64 *)(r2 + 0x2) = 1 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x10) ; r0 = *(u64 *)(r2 + 0x0) ; exit
+r2 = *(u64 *)(r1 + 0x10) ; r3 = *(u32 *)(r1 + 0x34) ; w3 &= 3 ; r2 += r3 ; *(u64 *)(r2 + 0x0) = 1 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x10) ; r3 = *(u64 *)(r1 + 0x18) ; r2 += r3 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x10) ; r3 = *(u64 *)(r1 + 0x18) ; r2 -= r3 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x10) ; r2 *= 2 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x10) ; w2 = w2 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x10) ; w2 += 4 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x10) ; r2 = be32 r2 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x10) ; r2 = -r2 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x0) ; w2 = w2 ; r0 = *(u8 *)(r2 + 0x0) ; exit
+r2 = *(u64 *)(r1 + 0x0) ; w2 = w2 ; r2 += 4 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x0) ; w3 = w2 ; w2 = w3 ; r0 = r2 ; exit
+r2 = *(u64 *)(r1 + 0x10) ; r2 += 0x40000000 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x20) ; r0 = *(u8 *)(r2 + 0x100) ; exit
+r2 = *(u64 *)(r1 + 0x18) ; r0 = *(u8 *)(r2 + 0x20) ; exit
+r2 = 5 ; r0 = *(u8 *)(r2 + 0x0) ; exit
+r0 = *(u8 *)(r4 + 0x0) ; exit
+r0 = *(u8 *)(r10 - 0x1) ; exit
+r0 = *(u8 *)(r10 + 0x0) ; exit
+r0 = *(u8 *)(r10 - 0x41) ; exit
+*(u8 *)(r10 - 0x41) = 1 ; r0 = 0 ; exit
+*(u8 *)(r10 + 0x0) = 1 ; r0 = 0 ; exit
+*(u8 *)(r10 - 0x1) = 1 ; r0 = *(u16 *)(r10 - 0x2) ; exit
+*(u64 *)(r10 - 0x8) = r1 ; r0 = *(u32 *)(r10 - 0x8) ; exit
+*(u64 *)(r10 - 0x8) = r1 ; r0 = *(u64 *)(r10 - 0x8) ; exit
+*(u64 *)(r10 - 0x8) = r1 ; *(u8 *)(r10 - 0x8) = 1 ; r0 = *(u8 *)(r10 - 0x7) ; exit
+*(u64 *)(r10 - 0x8) = r1 ; *(u8 *)(r10 - 0x8) = 1 ; r2 = *(u64 *)(r10 - 0x8) ; r0 = *(u32 *)(r2 + 0x34) ; exit
+*(u64 *)(r10 - 0xc) = r1 ; r0 = 0 ; exit
+*(u32 *)(r10 - 0x8) = r1 ; r0 = 0 ; exit
+*(u64 *)(r10 - 0x8) = 1 ; *(u64 *)(r10 - 0xa) = 1 ; r0 = 0 ; exit
+*(u32 *)(r10 - 0x8) = r4 ; r0 = 0 ; exit
+*(u64 *)(r10 - 0x8) = -1 ; r0 = *(u64 *)(r10 - 0x8) ; exit
+r2 = *(u32 *)(r1 + 0x34) ; w2 &= 7 ; r3 = r10 ; r3 += -16 ; r3 += r2 ; *(u8 *)(r3 + 0x0) = 1 ; r0 = *(u8 *)(r10 - 0x10) ; exit
+r2 = *(u32 *)(r1 + 0x34) ; w2 &= 7 ; r3 = r10 ; r3 += -16 ; r3 += r2 ; *(u64 *)(r10 - 0x10) = r1 ; *(u8 *)(r3 + 0x0) = 1 ; r4 = *(u64 *)(r10 - 0x10) ; r0 = *(u32 *)(r4 + 0x34) ; exit
+r2 = *(u32 *)(r1 + 0x34) ; w2 &= 7 ; r3 = r10 ; r3 += -16 ; r3 += r2 ; *(u64 *)(r3 + 0x0) = r1 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; w2 &= 7 ; r3 = r10 ; r3 += -16 ; r3 += r2 ; *(u32 *)(r10 - 0x10) = 1 ; r0 = *(u32 *)(r3 + 0x0) ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r0 = 1 ; w0 /= w2 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r0 = 1 ; w0 %= w2 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r0 = 1 ; w0 <<= w2 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r0 = 1 ; r0 >>= r2 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r2 += 1 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r2 += -1 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r2 *= 2 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r2 *= -2 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r2 <<= 1 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r2 |= -2 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r2 /= -2 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r2 s>>= 1 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r2 s/= 3 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r2 = -r2 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r2 = be64 r2 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r3 = *(u32 *)(r1 + 0x34) ; r2 -= r3 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r2 = (s8)r2 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x0) ; r2 = (s32)r2 ; r0 = 0 ; exit
+r2 = *(s8 *)(r1 + 0x34) ; r0 = 0 ; exit
+r2 = -1 ; r0 = 0 ; exit
+r2 = 0x100000000 ll ; r0 = 0 ; exit
+r0 = be32 r0 ; exit
+r0 += 1 ; exit
+w0 = w7 ; exit
+r2 = 1 ; r2 += r7 ; r0 = 0 ; exit
+r2 = 1 ; r2 += r1 ; r2 += r1 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x0) ; r3 = *(u64 *)(r1 + 0x8) ; r2 -= r3 ; r0 = 0 ; exit
+r2 = 7 ; r3 = *(u64 *)(r1 + 0x0) ; r2 -= r3 ; r0 = 0 ; exit
+call 2 ; r0 = *(u32 *)(r1 + 0x34) ; exit
+call 3 ; r0 = 0 ; exit
+r2 = 0 ; call 3 ; r0 = 0 ; exit
+call 130 ; r0 = 0 ; exit
+call +0 ; r0 = 0 ; exit
+r1 = 1 ; r2 = r10 ; r2 += -4 ; r3 = 4 ; r4 = r10 ; r4 += -16 ; r5 = 8 ; call 1 ; exit
+*(u32 *)(r10 - 0x4) = 1 ; r1 = *(u32 *)(r1 + 0x34) ; r2 = r10 ; r2 += -4 ; r3 = 4 ; r4 = r10 ; r4 += -16 ; r5 = 8 ; call 1 ; exit
+*(u32 *)(r10 - 0x4) = 1 ; r3 = *(u32 *)(r1 + 0x34) ; r1 = 1 ; r2 = r10 ; r2 += -4 ; r4 = r10 ; r4 += -16 ; r5 = 8 ; call 1 ; exit
+*(u32 *)(r10 - 0x4) = 1 ; r1 = 1 ; r2 = 7 ; r3 = 4 ; r4 = r10 ; r4 += -16 ; r5 = 8 ; call 1 ; exit
+*(u32 *)(r10 - 0x4) = 1 ; r1 = 1 ; r2 = r10 ; r2 += -4 ; r3 = 4 ; r4 = r10 ; r4 += -16 ; r5 = 0x20000 ; call 1 ; exit
+*(u32 *)(r10 - 0x4) = 1 ; r1 = 1 ; r2 = r10 ; r2 += -4 ; r3 = 4 ; r4 = r10 ; r4 += -68 ; r5 = 8 ; call 1 ; exit
+*(u32 *)(r10 - 0x4) = 1 ; r1 = 1 ; r2 = r10 ; r2 += -4 ; r3 = 4 ; r5 = 0 ; call 1 ; exit
+*(u64 *)(r10 - 0x8) = r1 ; r1 = 1 ; r2 = r10 ; r2 += -8 ; r3 = 8 ; r4 = r10 ; r4 += -32 ; r5 = 8 ; call 1 ; exit
+*(u32 *)(r10 - 0x4) = 1 ; *(u64 *)(r10 - 0x10) = r1 ; r1 = 1 ; r2 = r10 ; r2 += -4 ; r3 = 4 ; r4 = r10 ; r4 += -16 ; r5 = 4 ; call 1 ; r2 = *(u64 *)(r10 - 0x10) ; exit
+r2 = r10 ; r1 = 1 ; call 3 ; exit
+lock *(u32 *)(r10 - 0x8) += w1 ; r0 = 0 ; exit
+r0 = 0 ; r0 += r1 ; exit
+r2 += 1 ; r0 = 0 ; exit
+*(u64 *)(r10 - 0x8) = r4 ; r0 = 0 ; exit
+r2 = *(u8 *)(r1 + 0x34) ; r1 += r2 ; r0 = *(u32 *)(r1 + 0x34) ; exit
+r2 = *(u64 *)(r1 + 0x0) ; r3 = *(u8 *)(r1 + 0x34) ; r2 -= r3 ; r4 = *(u64 *)(r1 + 0x8) ; if r2 > r4 goto +0 ; r0 = *(u8 *)(r2 + 0x100) ; r0 = 0 ; exit
+call +2 ; r0 = 0 ; exit ; r0 = 1 ; exit
+if r3 == 0x0 goto +0 ; r0 = 0 ; exit
+if r1 == 0x1 goto +0 ; r0 = 0 ; exit
+if r1 > 0x0 goto +0 ; r0 = 0 ; exit
+r0 = 0 ; goto +0 ; exit
+"""
+
+
+#: Comparisons that must not be.
+COMPARED = """
+if r3 == 0x0 goto end
+if r1 == 0x1 goto end
+if r1 > 0x0 goto end
+if r1 s> r1 goto end
+if w1 == w1 goto end
+if r1 & r1 goto end
+r2 = *(u64 *)(r1 + 0x10) ; if r1 == r2 goto end
+r2 = 0 ; if r2 == r1 goto end
+r2 = *(u64 *)(r1 + 0x0) ; w2 = w2 ; if w2 == 0x0 goto end
+r2 = *(u64 *)(r1 + 0x0) ; w2 = w2 ; w3 = w2 ; if r2 == r3 goto end
+r2 = *(u32 *)(r1 + 0x34) ; if r2 == -1 goto end
+r2 = *(u32 *)(r1 + 0x34) ; if r2 s> 0x1 goto end
+"""
+
+#: A number less a large constant lies anywhere, not before the packet's end.
+LARGE = """
+    r2 = *(u64 *)(r1 + 0x0)
+    r3 = *(u32 *)(r1 + 0x34)
+    if w3 < 0x100000 goto end
+    w3 -= 0x100000
+    if w3 > 0xffff goto end
+    r2 += r3
+    r0 = *(u8 *)(r2 + 0x0)
+end:
+    r0 = 0
+    exit"""
+
+
+#: A number less a large constant shares no unknown with it: what one has behind it says nothing of the other.
+AROUND = """
+    r2 = *(u64 *)(r1 + 0x0)
+    r8 = *(u64 *)(r1 + 0x8)
+    r3 = *(u32 *)(r1 + 0x34)
+    w4 = -4
+    if w3 < w4 goto end
+    w5 = w3
+    w5 -= w4
+    w6 = w8
+    w6 -= w2
+    if w5 > w6 goto end
+    r6 -= r3
+end:
+    r0 = 0
+    exit"""
