@@ -40,7 +40,8 @@ extern const uint8_t lpn_rom[] __attribute__((weak));
 extern const uint32_t lpn_rom_size __attribute__((weak));
 
 /* Slots that are loaded: those in RAM, then the one in flash. */
-#define LOADED          (CONFIG_LPN_SLOTS + IS_USED(MODULE_LPN_FLASH))
+#define HAS_FLASH       IS_USED(MODULE_LPN_FLASH)
+#define LOADED          (CONFIG_LPN_SLOTS + HAS_FLASH)
 
 /* A slot in RAM: a piece of the store, 8-aligned. Without a room it is empty. That in flash has all of it. */
 typedef struct {
@@ -95,27 +96,23 @@ static _slot_t *_loaded(unsigned slot)
 
 static bool _is_flash(const _slot_t *s)
 {
-#if IS_USED(MODULE_LPN_FLASH)
-    return s == &_slots[CONFIG_LPN_SLOTS];
-#else
-    (void)s;
-    return false;
-#endif
+    return HAS_FLASH && (s == _loaded(CONFIG_LPN_SLOTS));
 }
 
-static const uint8_t *_bytes(const _slot_t *s)
+/* Of a slot in RAM; there is none without a store. */
+static uint8_t *_ram(const _slot_t *s)
 {
-#if IS_USED(MODULE_LPN_FLASH)
-    if (_is_flash(s)) {
-        return lpn_flash_bytes();
-    }
-#endif
 #if CONFIG_LPN_SLOTS > 0
     return _store + s->at;
 #else
     (void)s;
     return NULL;
 #endif
+}
+
+static const uint8_t *_bytes(const _slot_t *s)
+{
+    return (HAS_FLASH && _is_flash(s)) ? lpn_flash_bytes() : _ram(s);
 }
 
 void lpn_slot_get(unsigned slot, lpn_slot_t *out)
@@ -153,11 +150,9 @@ void lpn_externs_set(const lpn_extern *externs, uint32_t count)
 
 static void _empty(_slot_t *s)
 {
-#if IS_USED(MODULE_LPN_FLASH)
-    if (_is_flash(s) && (s->state != LPN_SLOT_EMPTY)) {
+    if (HAS_FLASH && _is_flash(s) && (s->state != LPN_SLOT_EMPTY)) {
         lpn_flash_forget();
     }
-#endif
     *s = (_slot_t){ .state = LPN_SLOT_EMPTY };
 }
 
@@ -201,14 +196,12 @@ static int _load_begin(unsigned slot, uint32_t size)
             _empty(other);
         }
     }
-    if (_is_flash(s)) {
-#if IS_USED(MODULE_LPN_FLASH)
+    if (HAS_FLASH && _is_flash(s)) {
         if (size > lpn_flash_room()) {
             return -ENOSPC;
         }
         lpn_flash_begin();
         *s = (_slot_t){ .room = lpn_flash_room() };
-#endif
     }
     else {
         const _slot_t before = *s;
@@ -245,17 +238,12 @@ static int _load_add(unsigned slot, uint32_t offset, const void *data, size_t si
     if (size > limit - offset) {
         return -ENOSPC;
     }
-#if IS_USED(MODULE_LPN_FLASH)
-    if (_is_flash(s)) {
+    if (HAS_FLASH && _is_flash(s)) {
         lpn_flash_add(offset, data, size);
     }
-#endif
-#if CONFIG_LPN_SLOTS > 0
-    if (!_is_flash(s)) {
-        memcpy(_store + s->at + offset, data, size);
+    else {
+        memcpy(_ram(s) + offset, data, size);
     }
-#endif
-    (void)data;
     s->received += size;
     return 0;
 }
@@ -311,12 +299,8 @@ static int _expand(_slot_t *s)
     if (_is_flash(s)) {
         return -EPERM;
     }
-#if CONFIG_LPN_SLOTS > 0
-    int error = lpn_pack_expand(_store + s->at, s->room, s->size, &s->size);
+    int error = lpn_pack_expand(_ram(s), s->room, s->size, &s->size);
     return (error == LPN_E_MEMORY) ? -ENOSPC : error;
-#else
-    return LPN_E_COMPACT;
-#endif
 }
 
 static int _load_end(unsigned slot, lpn_status_t *status)
@@ -326,11 +310,9 @@ static int _load_end(unsigned slot, lpn_status_t *status)
         return -ENOENT;
     }
     s->size = (s->size != 0) ? s->size : s->received;
-#if IS_USED(MODULE_LPN_FLASH)
-    if (_is_flash(s) && (s->received == s->size)) {
+    if (HAS_FLASH && _is_flash(s) && (s->received == s->size)) {
         lpn_flash_end(s->size);
     }
-#endif
     int error = (s->received == s->size) ? _expand(s) : -ENODATA;
     error = (error == LPN_OK) ? _build(slot, 0, status) : error;
     if (error != LPN_OK) {
@@ -339,11 +321,9 @@ static int _load_end(unsigned slot, lpn_status_t *status)
     }
     s->state = LPN_SLOT_READY;
     s->room = (s->size + 7) & ~UINT32_C(7);
-#if IS_USED(MODULE_LPN_FLASH)
-    if (_is_flash(s)) {
+    if (HAS_FLASH && _is_flash(s)) {
         lpn_flash_seal(s->size);
     }
-#endif
     return LPN_OK;
 }
 
@@ -359,7 +339,7 @@ int lpn_load_end(unsigned slot, lpn_status_t *status)
     return error;
 }
 
-#if IS_USED(MODULE_LPN_FLASH)
+#if HAS_FLASH
 /* A slot of RAM whose pack is whole. */
 static int _save(unsigned slot, lpn_status_t *status)
 {
