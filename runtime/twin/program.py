@@ -9,7 +9,7 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from .memory import FLASH, FLASH_SIZE
+from .memory import FLASH, FLASH_SIZE, RAM
 
 
 #: Containers that are code in flash: of a linked set (runtime/linked.py) each, and the pack that they lie in.
@@ -98,11 +98,11 @@ def _program(path: Path, elf: ELFFile) -> Program:
 
 
 def _sections(elf: ELFFile) -> dict[str, int]:
-    """As `size` counts: what is read only, what is copied to RAM, what is zeroed."""
+    """As `size` counts: what is read only, or kept free in flash; what is copied to RAM; what is zeroed."""
     out = {"text": 0, "data": 0, "bss": 0}
     for s in elf.iter_sections():
         if s["sh_flags"] & 2:                   # SHF_ALLOC
-            kind = "bss" if s["sh_type"] == "SHT_NOBITS" else "data" if s["sh_flags"] & 1 else "text"
+            kind = "bss" if s["sh_type"] == "SHT_NOBITS" and s["sh_addr"] >= RAM else "data" if s["sh_flags"] & 1 else "text"
             out[kind] += s["sh_size"]
     return out
 

@@ -25,6 +25,7 @@ REST = "rest"
 
 #: (pattern of `module/file.o:section`, part). The first that is found counts.
 TABLE: tuple[tuple[str, str], ...] = tuple((re.compile(pattern), part) for pattern, part in (
+    (r":\.flash_writable", "slot in flash"),
     (r":\.text\.lpn_code_|:\.rodata\.lpn_rom|^application_\w+/containers\.o:\.(rodata|data|bss)", "containers"),
     (r"^lpn/(vm32\w*|vm)\.o", "engine: interpreter, helpers"),
     (r"^lpn/(certificate|certificate_names)\.o", "engine: checker"),
