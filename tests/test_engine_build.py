@@ -1,6 +1,7 @@
 """Building the engine: where it goes, when it is rebuilt, what is said when it cannot be."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -70,3 +71,14 @@ def test_a_folder_that_cannot_be_made(monkeypatch, tmp_path):
     monkeypatch.setenv("LPN_BUILD_DIR", str(tmp_path / "file" / "x"))
     with pytest.raises(build.BuildError, match="no folder to build in"):
         build.cache_dir()
+
+
+@pytest.mark.skipif(not shutil.which("arm-none-eabi-gcc"), reason="needs arm-none-eabi-gcc (Debian's gcc-arm-none-eabi)")
+@pytest.mark.parametrize("left_out", [(), ("CODE_ONLY", "CLEAN32_ONLY", "NO_TABLES", "NO_BUFFERS"), ("CLEAN32_ONLY",)])
+def test_the_engine_compiles_for_a_node_with_riots_warnings(left_out):
+    """As runtime/riot/lpn compiles it, where warnings are errors; whole, and with parts left out."""
+    files = [str(build.HERE / name) for name in build.SOURCES if not name.endswith("host.c")]
+    done = subprocess.run(["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-Os", "-std=gnu11", "-Wall", "-Wextra", "-Wcast-align", "-Wstrict-prototypes",
+                           "-Wold-style-definition", "-Werror", "-ffreestanding", "-fsyntax-only", *(f"-DLPN_{option}=1" for option in left_out), *files],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from riot_air import Air, ext
 from riot_network import build, line, needs_riot, network
-from test_riot_network import numbers, ok, own_frame, pack, send_own
+from test_riot_network import counted, ok, own_frame, pack, send_own
 
 pytest.importorskip("unicorn", reason="the emulated board needs unicorn: pip install 'lpn[m3]'")
 
@@ -143,7 +143,7 @@ def test_the_slot_in_flash_of_a_node(tmp_path: Path) -> None:
         assert air.ask(1, 1, "lpn").text == "0 runs Counter 1\n1 empty\n2 ready Counter 1\n"
         ok(node.ask("lpn swap 2", r"^lpn: .*$"))
         send_own(air, 2)
-        assert numbers(node)[-1] == 5           # the count goes along
+        assert counted(node, 5)[-1] == 5        # the count goes along
         assert "a pack runs there" in node.ask("lpn save 0", r"^lpn: .*$")
         ok(node.ask("lpn swap 0", r"^lpn: .*$"))
         ok(node.ask("lpn save 0", r"^lpn: .*$"))
@@ -151,4 +151,4 @@ def test_the_slot_in_flash_of_a_node(tmp_path: Path) -> None:
         assert "no room" in node.ask("lpn load 2 begin 10000000", r"^lpn: .*$")
         assert air.ask(1, 4, f"lpn/slot/{FLASH_SLOT}").code == "2.02"
         send_own(air, 1)
-        assert numbers(node)[-1] == 6 and node.buffer_is_empty()
+        assert counted(node, 6)[-1] == 6 and node.buffer_is_empty()

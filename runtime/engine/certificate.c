@@ -157,7 +157,7 @@ static void begin(checker *c, const lpn_image *image, size_t size)
         STOP_IF(parent(c, k) >= k, LPN_REFUSE_FORM);
     }
     c->map = &c->reg[11 + c->slots];
-    c->sym = (symbol *)(c->map + c->shared);
+    c->sym = (symbol *)(void *)(c->map + c->shared);
     c->place = (uint8_t *)(c->sym + c->symbols);
     c->written = c->place + c->slots;
     STOP_IF((size_t)(c->written - (uint8_t *)c->reg) + c->stack / 8u > size, LPN_REFUSE_MEMORY);
