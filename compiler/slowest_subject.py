@@ -157,7 +157,7 @@ class Subject:
         self.initial = compiled.initial_state(None)
         self.arrays = [Cells(each.offset, each.stride, each.count) for each in compiled.state.objects if each.count > 1]
         self.keys: dict[int, bytes] = {}                #: table -> the key looked up last
-        self.tables = {table.index: table for table in compiled.bundle.tables if not table.entries}
+        self.tables = {table.index: table for table in compiled.bundle.tables}
         for table in self.tables.values():
             self.fill(table, full(table, rng))
         if self.tables:

@@ -44,11 +44,11 @@ def proved(path: Path, fuse: bool):
 
 
 class Bounded:
-    """A program on the core, each run compared with its bound. `way`: translated or interpreted."""
+    """A program on the core, each run compared with its bound, that of its chain followed as a whole. `way`: translated or interpreted."""
 
     def __init__(self, path: Path, fuse: bool, way: str = "thumb2") -> None:
         compiled, units, found = proved(path, fuse)
-        self.times = times(units, found, way)
+        self.times = times(units, found, way, tight=not fuse)
         assert not self.times.unknown
         self.cost = next(each.cost for each in self.times.hooks if each.hook.event == "radio.rx_done")
         self.program = get_engine(way).load(compiled.bundle)

@@ -1,10 +1,11 @@
 """Worst-case times of containers, and of hooks against their deadlines: what `verify` and `build` share."""
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from lpn.verifier import domain
-from lpn.verifier.cost import RECORD, Cost, CostError, Costs, TableSize, load
+from lpn.verifier.cost import RECORD, Cost, CostError, Costs, CostTable, TableSize, load
 from lpn.verifier.descriptors import PROFILES, helper_specs
 from lpn.verifier.rules import RULES
 from lpn.verifier.shorter import shorter
@@ -85,10 +86,22 @@ class Times:
         return sorted(steps, key=lambda each: -each[1].cycles)[:most]
 
 
+class Interpreted:
+    """The costs of an interpreter's instructions. Its helpers are the engine's, measured with both: what takes longer counts."""
+
+    def __init__(self, table: CostTable, engine: CostTable) -> None:
+        self.module, self.insn = table.module, table.insn
+        self.tables = table, engine
+
+    def helper(self, name: str, declared: int, tables: Collection[TableSize]) -> Cost:
+        costs = [each.helper(name, declared, tables) for each in self.tables]
+        return Cost(min(cost.fewest for cost in costs), max(cost.most for cost in costs))
+
+
 def costs_of(unit: Unit, report: Report, way: str) -> Costs:
     """Raises CostError."""
     if way == "m3":                             # who is certified is 32-bit clean, and its accesses are not checked
-        return load("m3_certified" if unit.certificate else "m3_interpreter" if report.clean32 else "m3_wide")
+        return Interpreted(load("m3_certified" if unit.certificate else "m3_interpreter" if report.clean32 else "m3_wide"), load(ENGINE))
     try:
         from lpn.runtime.m3.code_costs import CodeCosts
     except ImportError as e:
