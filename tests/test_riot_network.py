@@ -257,7 +257,8 @@ def send_own(air: Air, count: int, every: float = 0.01) -> None:
 
 
 def test_a_swap_under_traffic_loses_nothing(lpn: Path, tmp_path: Path) -> None:
-    """Two versions take turns while frames come; what is persistent counts all of them, as without a swap."""
+    """Two versions take turns while frames come; what is persistent counts all that the radio heard, as without a swap. It is deaf while
+    the node itself sends, which is its router solicitations."""
     one, two = pack("tests/riot/count.lpn", tmp_path), pack("tests/riot/count2.lpn", tmp_path)
     found = {}
     for swaps in (0, 10):
@@ -272,10 +273,10 @@ def test_a_swap_under_traffic_loses_nothing(lpn: Path, tmp_path: Path) -> None:
             time.sleep(0.3)
             stats = node.stats()
             found[swaps] = numbers(node)[-1]
+            assert found[swaps] == stats["frames"]["received"] > 195
             assert stats["node"]["swaps"] == swaps + 1 and stats["node"]["lost"] == 0
             assert node.buffer_is_empty()
     print(f"counted without a swap {found[0]}, with ten {found[10]}, of 201 sent")
-    assert found[0] == found[10] == 201
 
 
 # ------------------------------------------------------------ loading
@@ -304,12 +305,15 @@ def test_slots_are_emptied_over_coap(lpn: Path, tmp_path: Path) -> None:
         assert air.ask(1, PUT, "lpn/slot/1", small[BLOCK * last:], (last, False)).code == "2.04"    # the last block, once more
         assert air.ask(1, PUT, "lpn/slot/1", small[BLOCK * last:], (last - 1, False)).code == "4.04"
         assert air.ask(1, GET, "lpn").text == "0 runs Counter 1\n1 ready Counter 1\n"
+        time.sleep(0.3)
         send_own(air, 2)
+        counted(node, 2)
         refused = air.ask(1, DELETE, "lpn/slot/0")
         assert refused.code == "4.00" and "a pack runs there" in refused.text
         assert air.ask(1, DELETE, "lpn/slot/1").code == "2.02" and air.ask(1, DELETE, "lpn/slot/1").code == "2.02"
         assert air.ask(1, DELETE, "lpn/slot/9").code == "4.04" and air.ask(1, DELETE, "lpn/slot/x").code == "4.04"
         assert air.ask(1, GET, "lpn").text == "0 runs Counter 1\n1 empty\n"
+        time.sleep(0.3)                         # its radio is deaf while it sends
         send_own(air, 1)
         assert [air.ask(1, PUT, "lpn/run", b"0").code for _ in range(2)] == ["2.04", "2.04"]         # it ran already
         assert counted(node, 3) == [1, 2, 3]
