@@ -45,7 +45,7 @@ demo: setup
 	@$(PY) -m lpn.compiler.demo
 
 test: setup
-	@$(PY) -m pytest -q -p no:cacheprovider -n auto --dist loadfile --basetemp=build/pytest tests examples
+	@$(PY) -m pytest -q -p no:cacheprovider -n auto --dist loadfile --no-loadscope-reorder --basetemp=build/pytest tests examples
 	@.venv/bin/lpnc test examples
 
 bench: setup
