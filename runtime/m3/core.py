@@ -182,8 +182,15 @@ class Core:
         self._last = 0                              # the block executed last
         self._open = False                          # inside the window
         self._back = 0                              # where it ends
-        self._counting = counting
+        self._counting = False
         if counting:
+            self.start_counting()
+
+    def start_counting(self) -> None:
+        """What ran before ran at full speed and is not counted."""
+        if not self._counting:
+            self._counting = True
+            self.uc.ctl_flush_tb()
             self._add_hooks()
 
     # Memory ----------------------------------------------------------------------------------------

@@ -34,10 +34,10 @@ def structs() -> cffi.FFI:
 
 
 class M3Host:
-    """An engine instance on a core of its own."""
+    """An engine instance on a core of its own, which does not count before it is told to."""
 
     def __init__(self, record_size: int, state_size: int, fuel: int, core: Core | None = None) -> None:
-        self.core = core or Core(window=WINDOW)
+        self.core = core or Core(window=WINDOW, counting=False)
         self.ffi = structs()
         self._room = {name: self.core.allocate(size) for name, size in (
             ("image", MAX_IMAGE), ("frame", MAX_PACKET), ("packet", MAX_PACKET), ("traces", 16 * MAX_TRACES),

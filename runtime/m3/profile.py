@@ -74,6 +74,9 @@ class Recorder(Core):
         self._call = Count()
         self._part_of = self._parts()
         self._slot_of: dict[int, tuple[str, int]] = {}      # of translated code
+
+    def start_counting(self) -> None:
+        self.uc.ctl_flush_tb()
         self._watch_plain(self.code.at.values())
 
     def _watch_plain(self, insns: Iterable[Insn]) -> None:
