@@ -70,6 +70,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
         self.entry_checks: list[ir.Value] = []  # pointers that must not lie beyond the packet's end
         self.parser_decl: ast.Parser | None = None
         self.payload_slot: ir.Value | None = None           # fused: where the parser left off
+        self.codec_start: ir.Value | None = None            # the payload's begin while a codec expands what begins there
         self.first_headers: dict[InstanceLayout, int] = {}  # fused: see prefix.py
         self.payload_part: tuple[ir.Value, ir.Value] | None = None      # what follows the headers, where that is not the payload
         self.verdict_slot: ir.Value | None = None           # fused: the verdict so far
@@ -276,7 +277,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
         if self.payload_part is not None:
             return self.payload_part[0]
         if self.parser_decl is not None:
-            return self.cursor()
+            return self.codec_start or self.cursor()
         if self.payload_slot is not None:
             return self.b.load(self.payload_slot, typ=PKT)
         pointer = self.at(self.pkt, self._load(self.ctx, CTX_PAYLOAD, 2))

@@ -124,6 +124,7 @@ class Codecs:
                 self.env[v].clear()
             self.begin_expand(codec, inst)
             inst.open = True
+            self.codec_start = self.cursor()
             width = tag_width(codec)
             guessed = self.guess_tag(codec) if self.miss is not None else {}
             tag = self.take(width) if width else self.constant(0, 0)
@@ -144,7 +145,7 @@ class Codecs:
                             if isinstance(item, ast.RowAssign) and has_following(item.value)]
             for group, row, item in delayed:
                 self.run_following(inst, group, row, item)
-            inst.open = False
+            inst.open, self.codec_start = False, None
             for f in self.assigned_fields(codec):
                 if f.equation is not None and not self.always_assigns(codec, f):
                     missing = self.unassigned(codec, f)
