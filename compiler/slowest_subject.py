@@ -5,15 +5,16 @@ from __future__ import annotations
 import random
 import re
 from bisect import bisect_right
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from lpn.runtime.engines import DEFAULT_FUEL, EngineError, get_engine
 from lpn.verifier.verify import Analysis, Report
 
 from .build import Compiled
-from .bundle import Entry, Table
+from .bundle import Entry, KeyField, Table
 from .commands.deadlines import HookTime, Times, times
 from .commands.judge import Unit, Units, seal
 from .helpers import BY_NAME
@@ -21,6 +22,7 @@ from .helpers import BY_NAME
 Proved = tuple[Units, list[tuple[Unit, Report, Analysis | None]]]
 COMPARES = ("cmp", "cmn", "tst", "cbz", "cbnz")
 LOOKUP = BY_NAME["lookup"].number
+ALIKE = 64                                      #: ways in which one field of an entry is made to match
 NUMBERS = {"sb": 9, "sl": 10, "fp": 11, "ip": 12}
 
 
@@ -106,31 +108,62 @@ def matching(table: Table, key: bytes) -> tuple[tuple[int, ...], ...]:
 
 
 def near_misses(table: Table, key: bytes, hit: bool = False) -> list[Entry]:
-    """As many entries as there is room for, none of which matches `key`, and each but for its last bits; if `hit`, the last one does."""
-    *before, (value, *_) = matching(table, key)
-    last = table.key[-1]
-    top = (1 << last.width_bits) - 1
-
-    def others() -> Iterator[tuple]:
-        for d in range(1, min(top, 1 << 20) + 1):
-            match last.kind:
-                case "lpm":
-                    for cut in range(min(8, last.width_bits)):
-                        if d >> cut:
-                            yield (value ^ d) >> cut << cut, last.width_bits - cut
-                case "ternary":
-                    yield value ^ d, top
-                case "range":
-                    yield (value - d, value - d) if value >= d else (value + d, value + d)
-                case _:
-                    yield value ^ d,
+    """As many entries as there is room for, none of which matches `key`, and each but for its last bits; if `hit`, the last one does. Where the
+    last field has not as many values, the fields before it match in several ways."""
+    own = matching(table, key)
+    misses = [list(islice(_distinct(_misses(part, match[0])), table.size)) for part, match in zip(table.key, own)]
     matches: dict[tuple, None] = {}
-    for each in others():
-        matches.setdefault((*before, each))
-        if len(matches) == table.size:
+    for before in _alike(table.key[:-1], own[:-1]):
+        for each in misses[-1]:
+            matches.setdefault((*before, each))
+            if len(matches) >= table.size:
+                break
+        if len(matches) >= table.size or not misses[-1]:
             break
-    entries = list(matches)[:table.size - hit] + [matching(table, key)] * hit
+    for i in reversed(range(len(own) - 1)):         # all fields before it match in one way only
+        for each in misses[i]:
+            if len(matches) < table.size:
+                matches.setdefault((*own[:i], each, *own[i + 1:]))
+    entries = list(matches)[:table.size - hit] + [own] * hit
     return [Entry(match, 1, bytes(table.action_data_bytes), n) for n, match in enumerate(entries)]
+
+
+def _distinct(matches: Iterable[tuple]) -> Iterator[tuple]:
+    seen: set[tuple] = set()
+    for each in matches:
+        if each not in seen:
+            seen.add(each)
+            yield each
+
+
+def _misses(part: KeyField, value: int) -> Iterator[tuple]:
+    """What does not match a value, but for its last bits."""
+    top = (1 << part.width_bits) - 1
+    for d in range(1, min(top, 1 << 20) + 1):
+        match part.kind:
+            case "lpm":
+                for cut in range(min(8, part.width_bits)):
+                    if d >> cut:
+                        yield (value ^ d) >> cut << cut, part.width_bits - cut
+            case "ternary":
+                yield value ^ d, top
+            case "range":
+                yield (value - d, value - d) if value >= d else (value + d, value + d)
+            case _:
+                yield value ^ d,
+
+
+def _alike(key: Sequence[KeyField], own: Sequence[tuple[int, ...]]) -> Iterator[tuple]:
+    """Ways in which a value of each field matches, the value itself first."""
+    if not key:
+        yield ()
+        return
+    for before in _alike(key[:-1], own[:-1]):
+        yield *before, own[-1]
+        value, width = own[-1][0], key[-1].width_bits
+        for n in range(min(ALIKE, (1 << width) - 1) if key[-1].kind == "ternary" else min(ALIKE, width) if key[-1].kind == "lpm" else 0):
+            mask = (1 << width) - 1 ^ (n + 1 if key[-1].kind == "ternary" else (1 << n + 1) - 1)
+            yield *before, (value & mask, mask if key[-1].kind == "ternary" else width - n - 1)
 
 
 class Subject:
@@ -144,6 +177,9 @@ class Subject:
         assert timed.cost is not None
         self.compiled, self.hook, self.bound = compiled, timed.hook, timed.cost.most
         self.longest = compiled.bundle.longest(timed.hook)      #: octets of a packet, at most
+        #: of each module on the bound's longest path, the slots of its branches
+        self.path = {name: branches for name, (_, branches) in timed.followed.items()} or {
+            name: known.modules[name].branches for name in timed.hook.chain if known is not None and name in known.modules}
         self.ways: set[tuple[int, int]] = set()         #: pairs of blocks that the last run executed one after the other
         subject = self
 
@@ -162,7 +198,7 @@ class Subject:
             self.fill(table, full(table, rng))
         if self.tables:
             self._watch_lookups()
-        self._compares = list(self._comparing(known))
+        self._compares = list(self._comparing())
 
     def fill(self, table: Table, entries: list[Entry]) -> None:
         try:
@@ -220,14 +256,14 @@ class Subject:
         return sorted(found, key=lambda each: not each.longest)
 
     # ------------------------------------------------------------------------------------ inside
-    def _comparing(self, known: Times | None) -> Iterator[tuple[int, tuple]]:
+    def _comparing(self) -> Iterator[tuple[int, tuple]]:
         """Comparing instructions of the translated code: address, (left register, right register or None, constant, bits, longest)."""
         from lpn.runtime.m3.timing import decode
         self._range = (0, 0)
         images = [image for modules in self.program._modules.values() for image in modules]
         for image, code in zip(images, self.program.translated):
             self._range = (min(self._range[0] or code.address, code.address), max(self._range[1], code.address + len(code.code)))
-            branches = known.modules[image.name].branches if known is not None and image.name in known.modules else frozenset()
+            branches = self.path.get(image.name) or frozenset()
             for insn in decode(code.code, code.address):
                 name, _, rest = insn.text.partition(" ")
                 if insn.conditional or name.split(".")[0] not in COMPARES:

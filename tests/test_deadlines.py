@@ -161,11 +161,11 @@ def test_the_table_is_what_is_measured():
     assert measure.most(measure.EMPTY, measure.EMPTY, record=0) - one <= table.module.most
     for record in (7, 64, 300):
         assert measure.most(measure.EMPTY, record=record) <= table.chain_of(record).most + table.module.most
-    for kind in ("lpm", "range", "exact"):
-        size = TableSize(11, 8, 2, kinds=((kind, 4), (kind, 4)), data=0, room=0)
-        assert measure.lookup(kind, 8, 2, 11) <= table.helper("lookup", 0, [size]).most
+    for shape in (("lpm", 4), ("lpm", 4)), (("range", 4), ("range", 4)), (("exact", 4), ("exact", 4)), (("exact", 4), ("exact", 2), ("ternary", 1)):
+        size = TableSize(11, sum(octets for _, octets in shape), len(shape), kinds=shape, data=0, room=0)
+        assert measure.lookup(shape, 11) <= table.helper("lookup", 0, [size]).most
     large = TableSize(3, 4, 1, kinds=(("lpm", 4),))
-    assert measure.lookup("lpm", 4, 1, 3, 256, 256, hit=True) <= table.helper("lookup", 0, [large]).most
+    assert measure.lookup((("lpm", 4),), 3, 256, 256, hit=True) <= table.helper("lookup", 0, [large]).most
 
 
 def test_what_is_copied_of_an_action_takes_its_time():

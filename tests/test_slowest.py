@@ -86,6 +86,15 @@ def test_near_misses_match_nothing_and_fill_the_table():
                         "ternary": lambda v, mask: value & mask == v, "range": lambda low, high: low <= value <= high}[kind](*second)
 
 
+def test_a_last_field_of_one_bit_is_missed_by_all_entries():
+    """It has one value that misses: fields before it match in other ways."""
+    key = (KeyField(32, "ternary"), KeyField(16, "range"), KeyField(1, "ternary"))
+    entries = near_misses(Table("t", 0, key, 4, 40), bytes.fromhex("aabbcc07000501"))
+    assert len({entry.match for entry in entries}) == 40
+    for (value, mask), (low, high), last in (entry.match for entry in entries):
+        assert 0xAABBCC07 & mask == value and low <= 5 <= high and last == (0, 1)
+
+
 def test_the_last_entry_may_be_a_hit():
     table = Table("t", 0, (KeyField(16, "exact"), KeyField(32, "lpm")), 4, 40)
     entries = near_misses(table, bytes.fromhex("0102aabbcc07"), hit=True)

@@ -47,7 +47,7 @@ def module(text: bytes, costs, longest: int = 2048) -> tuple[walk.Module, int]:
 def bound(*sources: str, longest: int = 2048, goes_on=any_verdict) -> tuple[int, int]:
     """Followed, and the sum."""
     made = [module(assemble(source), flat(), longest) for source in sources]
-    return walk.chain_bound([each for each, _ in made], longest, goes_on), sum(alone for _, alone in made)
+    return walk.chain_bound([each for each, _ in made], longest, goes_on).weight, sum(alone for _, alone in made)
 
 
 SLOW = "\n".join(["r3 = 0"] * 50)
@@ -119,7 +119,7 @@ def test_every_run_of_a_random_program_is_within_the_bound(data, seed):
         part, alone = module(text, costs, longest)
         part = replace(part, profile=part.profile)
         try:
-            most = walk.chain_bound([part], longest, any_verdict)
+            most = walk.chain_bound([part], longest, any_verdict).weight
         except walk.Lost:
             continue
         assert most <= alone

@@ -7,6 +7,7 @@ and packet cursors are all counters alike, and the exit test need not be looked 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Union
 
 from .cfg import Graph, Loop, Node
 from .rules import Violation
@@ -100,6 +101,10 @@ def _shifted(head: State, back: list[State], after: list[dict], sym: int, place:
     return (most, f"{place_name(place)} is shifted {ways.pop()} in every turn") if len(ways) == 1 else None
 
 
+# Steps, the last one first: (the trace before, a node, an edge (node, i) or a trace, how often). Paths share their beginnings.
+Trace = Union[tuple[Any, Any, int], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Path:
     """A way from the entry to an end: its weight, and how often it takes each node and each edge (node, i)."""
@@ -111,43 +116,57 @@ class Path:
 def heaviest(graph: Graph, bounds: dict[Node, int], live, weight, edge_weight=lambda node, i: 0) -> Path:
     """The heaviest path from the entry to an end. `live(node, i)`: the edge can be taken. A loop whose head runs n times
     costs n - 1 times its heaviest way round and the heaviest way from the head to where it is left."""
-    # A trace is a linked list of steps (the trace before, a node, an edge or a trace, how often): paths share their beginnings.
-    def region(loop: Loop | None) -> tuple[dict[Node, tuple], tuple]:
-        """Heaviest path through each node, from the region's start and including it; heaviest way round. (weight, trace) each."""
-        best: dict[Node, tuple] = {graph.nodes[0] if loop is None else loop.head: (0, None)}
-        ends: dict[Node, tuple] = {}
-        way_round: tuple = (0, None)
-        items = list(region_order(graph, loop))
-        for item in [loop.head, *items] if loop else items:
-            if isinstance(item, Loop):
-                if item.head not in best or not bounds[item.head]:
-                    continue
-                inner, (turn, round_trace) = region(item)
-                before, trace = best[item.head]
-                again = bounds[item.head] - 1
-                if again:
-                    before, trace = before + again * turn, (trace, round_trace, again)
-                passed = {node: (before + cost, (trace, inside, 1)) for node, (cost, inside) in inner.items()}
-            elif item in best:
-                before, trace = best[item]
-                passed = {item: (before + weight(item), (trace, item, 1))}
-            else:
-                continue
-            ends.update(passed)
-            inside = item.body if isinstance(item, Loop) else ()
-            for node, (reached, trace) in passed.items():
-                for i, (succ, _) in enumerate(node.succs):
-                    if succ in inside or not live(node, i):
-                        continue
-                    there = reached + edge_weight(node, i)
-                    if loop is not None and succ is loop.head:
-                        if there >= way_round[0]:
-                            way_round = there, (trace, (node, i), 1)
-                    elif (loop is None or succ in loop.body) and (succ not in best or there > best[succ][0]):
-                        best[succ] = there, (trace, (node, i), 1)
-        return ends, way_round
+    ends, _ = _region(graph, None, bounds, live, weight, edge_weight)
+    return path_of(*max(ends.values(), key=lambda end: end[0]))
 
-    total, trace = max(region(None)[0].values(), key=lambda end: end[0])
+
+def heaviest_inside(graph: Graph, loop: Loop, bounds: dict[Node, int], live, weight, edge_weight) -> dict[Node, tuple[int, Trace]]:
+    """The heaviest way from entering a loop to each of its nodes, that one included; as `heaviest`."""
+    if not bounds[loop.head]:
+        return {}
+    ends, (turn, round_trace) = _region(graph, loop, bounds, live, weight, edge_weight)
+    again = bounds[loop.head] - 1
+    return {end: (again * turn + cost, ((None, round_trace, again), inside, 1)) for end, (cost, inside) in ends.items()}
+
+
+def _region(graph: Graph, loop: Loop | None, bounds: dict[Node, int], live, weight, edge_weight) -> tuple[dict[Node, tuple[int, Trace]], tuple[int, Trace]]:
+    """Heaviest path through each node, from the region's start and including it; heaviest way round."""
+    best: dict[Node, tuple[int, Trace]] = {graph.nodes[0] if loop is None else loop.head: (0, None)}
+    ends: dict[Node, tuple[int, Trace]] = {}
+    way_round: tuple[int, Trace] = (0, None)
+    items = list(region_order(graph, loop))
+    for item in [loop.head, *items] if loop else items:
+        if isinstance(item, Loop):
+            if item.head not in best or not bounds[item.head]:
+                continue
+            inner, (turn, round_trace) = _region(graph, item, bounds, live, weight, edge_weight)
+            before, trace = best[item.head]
+            again = bounds[item.head] - 1
+            if again:
+                before, trace = before + again * turn, (trace, round_trace, again)
+            passed = {node: (before + cost, (trace, inside, 1)) for node, (cost, inside) in inner.items()}
+        elif item in best:
+            before, trace = best[item]
+            passed = {item: (before + weight(item), (trace, item, 1))}
+        else:
+            continue
+        ends.update(passed)
+        inside = item.body if isinstance(item, Loop) else ()
+        for node, (reached, trace) in passed.items():
+            for i, (succ, _) in enumerate(node.succs):
+                if succ in inside or not live(node, i):
+                    continue
+                there = reached + edge_weight(node, i)
+                if loop is not None and succ is loop.head:
+                    if there >= way_round[0]:
+                        way_round = there, (trace, (node, i), 1)
+                elif (loop is None or succ in loop.body) and (succ not in best or there > best[succ][0]):
+                    best[succ] = there, (trace, (node, i), 1)
+    return ends, way_round
+
+
+def path_of(weight: int, trace: Trace) -> Path:
+    """What a trace takes, in all."""
     turns: dict[Node, int] = {}
     edges: dict[tuple[Node, int], int] = {}
     todo = [(trace, 1)]
@@ -161,31 +180,7 @@ def heaviest(graph: Graph, bounds: dict[Node, int], live, weight, edge_weight=la
                 edges[what] = edges.get(what, 0) + times * again
             elif what is not None:
                 todo.append((what, times * again))
-    return Path(total, turns, edges)
-
-
-def heaviest_inside(graph: Graph, loop: Loop, bounds: dict[Node, int], live, weight, edge_weight) -> dict[Node, int]:
-    """The heaviest way from entering a loop to each of its nodes, that one included; as `heaviest`."""
-    def region(loop: Loop) -> dict[Node, int]:
-        best, ends, turn = {loop.head: 0}, {}, 0
-        for item in [loop.head, *region_order(graph, loop)]:
-            node = item.head if isinstance(item, Loop) else item
-            if node not in best or isinstance(item, Loop) and not bounds[node]:
-                continue
-            inside = item.body if isinstance(item, Loop) else ()
-            passed = {end: best[node] + cost for end, cost in region(item).items()} if isinstance(item, Loop) else {node: best[node] + weight(node)}
-            ends.update(passed)
-            for end, reached in passed.items():
-                for i, (succ, _) in enumerate(end.succs):
-                    if succ in inside or not live(end, i):
-                        continue
-                    there = reached + edge_weight(end, i)
-                    if succ is loop.head:
-                        turn = max(turn, there)
-                    elif succ in loop.body:
-                        best[succ] = max(best.get(succ, 0), there)
-        return {end: (bounds[loop.head] - 1) * turn + cost for end, cost in ends.items()}
-    return region(loop) if bounds[loop.head] else {}
+    return Path(weight, turns, edges)
 
 
 def lightest(graph: Graph, live, weight, edge_weight=lambda node, i: 0) -> int:

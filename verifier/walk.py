@@ -16,7 +16,7 @@ from .cfg import Graph, Loop, Node
 from .descriptors import ContextDescriptor, HelperSpec
 from .fixpoint import Fixpoint
 from .join import join
-from .loops import heaviest_inside, rank, region_order
+from .loops import Path, Trace, heaviest_inside, path_of, rank, region_order
 from .order import leq
 from .relevance import relevant
 from .remembering import ANYWHERE, ROOM, Remembering, remember, remembered
@@ -34,9 +34,10 @@ class Lost(Exception):
 
 
 class Way(NamedTuple):
-    """What is known, and the most cycles it took to get there."""
+    """What is known, the most cycles it took to get there, and on which blocks."""
     state: State
     cycles: int
+    trace: Trace = None
 
 
 @dataclass(frozen=True)
@@ -48,31 +49,31 @@ class Module:
     over: int
 
 
-def chain_bound(modules: list[Module], longest: int, goes_on: Callable[[d.Num], tuple[bool, bool]]) -> int:
-    """Most cycles of one run: the modules, and `over` of each. `goes_on`: of a value of r0, whether the chain may end with it, whether it may
-    go on. Raises Lost."""
-    steps, most = [STEPS], 0
-    ways = [Way(_beginning(modules[0].profile, longest), 0)]
+def chain_bound(modules: list[Module], longest: int, goes_on: Callable[[d.Num], tuple[bool, bool]]) -> Path:
+    """The longest path of one run, through all modules' blocks; in its weight, `over` of each. `goes_on`: of a value of r0, whether the chain may
+    end with it, whether it may go on. Raises Lost."""
+    steps, longest_way = [STEPS], Way(_beginning(modules[0].profile, longest), 0)
+    ways = [longest_way]
     walks: list[_Walk] = []
     for module in reversed(modules):
         walks.insert(0, _Walk(module, steps, walks[0].read[walks[0].graph.nodes[0]] if walks else frozenset()))
     for place, (module, walk) in enumerate(zip(modules, walks)):
         if place:
-            ways = [Way(_handed_over(way.state, walk.machine, module.profile), way.cycles) for way in ways]
+            ways = [Way(_handed_over(way.state, walk.machine, module.profile), way.cycles, way.trace) for way in ways]
         left = []
         for way in walk.run(ways):
-            way = Way(way.state, way.cycles + module.over)
+            way = way._replace(cycles=way.cycles + module.over)
             result = way.state.regs[0]
             ends, goes = goes_on(way.state.num(result) if result is not None and result.kind == NUMBER else d.TOP)
             if ends or place == len(modules) - 1:
-                most = max(most, way.cycles)
+                longest_way = max(longest_way, way, key=lambda each: each.cycles)
             if goes:
                 left.append(way)
         wanted = walks[place + 1].read[walks[place + 1].graph.nodes[0]] if place + 1 < len(walks) else frozenset()
         ways = walk.apart(left, lambda s: walk.content(s, wanted, True), APART, "end", lambda s: walk.content(s, wanted, False))
         if not ways:
             break
-    return most
+    return path_of(longest_way.cycles, longest_way.trace)
 
 
 def _beginning(profile: ContextDescriptor, longest: int) -> State:
@@ -146,17 +147,17 @@ class _Walk:
 
     def block(self, node: Node, way: Way, arrived: dict[Node, list[Way]], exits: list[Way]) -> None:
         self.spend(len(node.code))
-        spent = way.cycles + self.weights.node(node).most
+        spent, trace = way.cycles + self.weights.node(node).most, (way.trace, node, 1)
         if node.last[1].is_exit and node.depth == 0:
             s = way.state.copy()
             self.machine.node = node
             for slot, insn in node.code[:-1]:
                 self.machine.step(s, slot, insn)
-            exits.append(Way(s, spent))
+            exits.append(Way(s, spent, trace))
             return
         for i, after in enumerate(self.fix.transfer(node, way.state)):
             if after is not None and self.live(node, i):
-                arrived[node.succs[i][0]].append(Way(after, spent + self.weights.edge(node, i).most))
+                arrived[node.succs[i][0]].append(Way(after, spent + self.weights.edge(node, i).most, (trace, (node, i), 1)))
 
     def read_later(self, behind: frozenset[int]) -> dict[Node, frozenset[int]]:
         """Of each block the octets of memory that it, or what can follow, reads at places known before."""
@@ -204,7 +205,7 @@ class _Walk:
             raise Lost(str(e)) from None
         s.collect()
         self.spend(len(s.vars) // 4)
-        return Way(s, max(way.cycles for way in ways))
+        return max(ways, key=lambda way: way.cycles)._replace(state=s)
 
     def differs(self, node: Node, s: State, fine: bool) -> tuple:
         """What ways are kept apart for: what branches may depend on; `fine`: numbers that are not constant too."""
@@ -263,10 +264,10 @@ class _Walk:
                     bounds[inner.head] = known
         inside = heaviest_inside(self.graph, loop, bounds, lambda node, i: fix.out.get((node, i)) is not None,
                                  lambda node: self.weights.node(node).most, lambda node, i: self.weights.edge(node, i).most)
-        for node, cycles in inside.items():
+        for node, (cycles, trace) in inside.items():
             for i, (succ, _) in enumerate(node.succs):
                 if succ not in loop.body and (after := fix.out.get((node, i))) is not None:
-                    arrived[succ].append(Way(after, way.cycles + cycles + self.weights.edge(node, i).most))
+                    arrived[succ].append(Way(after, way.cycles + cycles + self.weights.edge(node, i).most, ((way.trace, trace, 1), (node, i), 1)))
 
     def prove(self, loop: Loop, entry: State) -> None:
         """What the search found holds when the loop is entered, and follows from itself."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from .cfg import Node
 from .cost import MAX_ACTION_DATA, Cost, Costs, TableSize
-from .loops import heaviest, lightest
+from .loops import Path, heaviest, lightest
 from .verify import Analysis, line_of
 
 
@@ -73,24 +73,29 @@ def time_of(analysis: Analysis, costs: Costs, helpers: Mapping[int, tuple[str, i
             line_map: list | None = None, buffers: Mapping[int, TableSize] | None = None) -> Time:
     """The bounds on one run of an accepted container; see Weights. Raises CostError."""
     weights = Weights(analysis, costs, helpers, tables, buffers)
-    cost = weights.cost
     heavy = heaviest(analysis.graph, analysis.bounds, analysis.live, lambda n: weights.node(n).most, lambda n, i: weights.edge(n, i).most)
     light = lightest(analysis.graph, analysis.live, lambda n: weights.node(n).fewest, lambda n, i: weights.edge(n, i).fewest)
+    module = costs.module
+    return Time(heavy.weight + module.most, light + module.fewest,
+                *steps_of(weights, heavy, line_map))
+
+
+def steps_of(weights: Weights, path: Path, line_map: list | None) -> tuple[list[Step], frozenset[int]]:
+    """A container's part of a path by source line, and its branches' slots."""
     lines: dict[object, list[int]] = {}
+    turns = {node: path.turns[node] for node in weights.analysis.graph.nodes if node in path.turns}
 
     def add(slot: int, cycles: int, times: int) -> None:
         row = lines.setdefault(line_of(line_map, slot), [0, 0])
         row[0] += times * cycles
         row[1] += times
 
-    for node, turns in sorted(heavy.turns.items(), key=lambda item: item[0].order):
+    for node, times in sorted(turns.items(), key=lambda item: item[0].order):
         for slot in body(node):
-            add(slot, cost(slot).most, turns)
+            add(slot, weights.cost(slot).most, times)
         if node.last[1].is_branch:
             for i in range(len(node.succs)):
-                if (node, i) in heavy.edges:
-                    add(node.last[0], cost(node.last[0], taken(node, i)).most, heavy.edges[node, i])
-    module = costs.module
-    return Time(heavy.weight + module.most, light + module.fewest,
-                [Step(line, cycles, insns) for line, (cycles, insns) in lines.items()],
-                frozenset(node.last[0] for node in heavy.turns if node.last[1].is_branch))
+                if (node, i) in path.edges:
+                    add(node.last[0], weights.cost(node.last[0], taken(node, i)).most, path.edges[node, i])
+    return [Step(line, cycles, insns) for line, (cycles, insns) in lines.items()], frozenset(
+        node.last[0] for node in turns if node.last[1].is_branch)

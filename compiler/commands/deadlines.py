@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lpn.verifier import domain
 from lpn.verifier.cost import RECORD, Cost, CostError, Costs, CostTable, TableSize, load
@@ -11,7 +11,7 @@ from lpn.verifier.rules import RULES
 from lpn.verifier.shorter import shorter
 from lpn.verifier.verify import Analysis, Report
 from lpn.verifier.walk import Lost, Module, chain_bound
-from lpn.verifier.wcet import Step, Time, Weights, time_of
+from lpn.verifier.wcet import Step, Time, Weights, steps_of, time_of
 
 from ..bundle import Buffer, Bundle, Hook, Table
 from ..output import waiting
@@ -28,11 +28,13 @@ ENGINE = "thumb2"                               #: the table with what a chain i
 
 @dataclass
 class HookTime:
-    """A hook's chain on the node. `cost`: cycles, None where a module's are not known."""
+    """A hook's chain on the node. `cost`: cycles, None where a module's are not known. `followed`: where the chain was, the steps and branches of
+    its longest path, by module."""
 
     hook: Hook
     cost: Cost | None
     mhz: int
+    followed: dict[str, tuple[list[Step], frozenset[int]]] = field(default_factory=dict)
 
     def us(self, cycles: int) -> float:
         return cycles / self.mhz
@@ -82,7 +84,7 @@ class Times:
 
     def longest(self, hook: HookTime, most: int = 5) -> list[tuple[str, Step]]:
         """The steps of a chain's longest path that take most of the time."""
-        steps = [(name, step) for name in hook.hook.chain for step in self.modules[name].path]
+        steps = [(name, step) for name in hook.hook.chain for step in (hook.followed[name][0] if hook.followed else self.modules[name].path)]
         return sorted(steps, key=lambda each: -each[1].cycles)[:most]
 
 
@@ -146,20 +148,24 @@ def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], 
     for hook in hooks:
         if units.bundle and hook.cost is not None and (tight or hook.violation()):
             with waiting(f"following {hook.name}"):
-                hook.cost = walked(hook, units.bundle, parts, found)
+                hook.cost = walked(hook, units.bundle, parts, found, {unit.name: unit.lines for unit in units.items})
     return Times(modules, unknown, hooks, load(ENGINE).mhz)
 
 
-def walked(hook: HookTime, bundle: Bundle, parts: dict[tuple[str, int], Module], found: dict[tuple[str, int], Time]) -> Cost:
+def walked(hook: HookTime, bundle: Bundle, parts: dict[tuple[str, int], Module], found: dict[tuple[str, int], Time],
+           lines: dict[str, list | None]) -> Cost:
     """The hook's cost, with the bound of its chain as a whole where that is below the sum of its modules'."""
     assert hook.cost is not None
     longest = bundle.longest(hook.hook)
     names = [(name, longest) for name in hook.hook.chain]
     try:
-        most = chain_bound([parts[name] for name in names], longest, goes_on)
+        path = chain_bound([parts[name] for name in names], longest, goes_on)
     except Lost:
         return hook.cost
-    return Cost(hook.cost.fewest, min(hook.cost.most, hook.cost.most - sum(found[name].worst for name in names) + most))
+    less = sum(found[name].worst for name in names) - path.weight
+    if less > 0:
+        hook.followed = {name: steps_of(parts[name, longest].weights, path, lines.get(name)) for name, _ in names}
+    return Cost(hook.cost.fewest, hook.cost.most - max(less, 0))
 
 
 def goes_on(result: domain.Num) -> tuple[bool, bool]:

@@ -7,6 +7,7 @@ import re
 import click
 
 from lpn.verifier.descriptors import PROFILES
+from lpn.verifier.wcet import Step
 
 from ..output import Failure, Table, count, put_json, say
 from .inputs import compile_options, json_option, read_bytes, read_input
@@ -29,7 +30,7 @@ HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")
               help="How the node executes containers: what their worst-case time is computed for.")
 @click.option("--tight", is_flag=True, help="Follow each chain as a whole, for a bound that is nearer to its worst run; it takes some seconds. "
               "A chain that would miss its deadline is followed in any case.")
-@click.option("--path", "show_path", is_flag=True, help="Show each module's longest path, by source line.")
+@click.option("--path", "show_path", is_flag=True, help="Show each module's longest path, by source line; with --tight that of each chain, too.")
 @compile_options
 @json_option
 def command(file: str | None, raw: str | None, profile: str | None, record_size: int, state_size: int, rodata_size: int,
@@ -116,11 +117,18 @@ def show_hooks(timed: Times) -> None:
 
 def show_paths(timed: Times, units: Units) -> None:
     for name, time in timed.modules.items():
-        say()
-        table = Table([f"{name}: longest path", ">cycles", ">instructions", "source"])
-        for step in time.path:
-            table.add(*place(step.line), f"{step.cycles:,}", step.insns, source_line(step.line, units))
-        table.show()
+        print_path(name, "longest path", time.path, units)
+    for each in timed.hooks:
+        for name, (steps, _) in each.followed.items():
+            print_path(name, f"on the longest path of {each.name}", steps, units)
+
+
+def print_path(name: str, what: str, steps: list[Step], units: Units) -> None:
+    say()
+    table = Table([f"{name}: {what}", ">cycles", ">instructions", "source"])
+    for step in steps:
+        table.add(*place(step.line), f"{step.cycles:,}", step.insns, source_line(step.line, units))
+    table.show()
 
 
 def place(line: object) -> tuple[str]:

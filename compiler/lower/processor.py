@@ -278,8 +278,10 @@ def tables(program: ast.Program) -> list[ast.Table]:
 
 
 def table_size(t: ast.Table) -> int:
-    """How many entries it holds."""
-    return int(t.size.const or 0) if t.size is not None else max(len(t.entries), DEFAULT_TABLE_SIZE)
+    """How many entries it holds. Constant ones need no room for others."""
+    if t.size is not None:
+        return int(t.size.const or 0)
+    return max(len(t.entries), 1 if t.const_entries else DEFAULT_TABLE_SIZE)
 
 
 def entry_data(t: ast.Table, e: control.Entry) -> bytes:

@@ -50,30 +50,38 @@ def most(*modules: str, record: int = RECORD, table: Table | None = None) -> int
     return ceil(run(*modules, record=record, table=table).most)
 
 
-def look_up(kind: str, key_bytes: int, fields: int, entries: int, data: int = 0, room: int | None = None, hit: bool = False) -> Linked:
+Shape = tuple[tuple[str, int], ...]             #: of a key: each field's kind of match and octets
+
+
+def fields(kind: str, key_bytes: int, number: int) -> Shape:
+    return ((kind, key_bytes // number),) * number
+
+
+def look_up(shape: Shape, entries: int, data: int = 0, room: int | None = None, hit: bool = False) -> Linked:
     """A lookup that misses all entries, each in the last byte of its last field, or all but the last one (exact: or all but the first).
     `data`: octets of action data; `room`: octets that the caller gives for them."""
     room = data if room is None else room
-    width = key_bytes // fields * 8
-    key = (1 << width) - 1
-    other = key - 1
-    match = {"exact": (other,), "lpm": (other, width), "ternary": (other, key), "range": (other, other)}[kind]
-    hits = {"exact": (key,), "lpm": (key, width), "ternary": (key, key), "range": (key, key)}[kind]
-    rows = [Entry((hits,) * (fields - 1) + (match,), 1, bytes(data), i) for i in range(entries)]
-    if kind == "exact":                         # sorted and bisected: all octets are the same but the last
-        rows = [Entry((hits,) * (fields - 1) + ((other - i,),), 1, bytes(data), i) for i in range(entries)]
+    exact = all(kind == "exact" for kind, _ in shape)
+
+    def match(kind: str, key: int, value: int) -> tuple[int, ...]:
+        return {"exact": (value,), "lpm": (value, key.bit_length()), "ternary": (value, key), "range": (value, value)}[kind]
+    keys = [(kind, (1 << 8 * size) - 1) for kind, size in shape]
+    hits = tuple(match(kind, key, key) for kind, key in keys)
+    kind, last = keys[-1]                       # exact ones are sorted and bisected: all octets are the same but the last
+    rows = [Entry((*hits[:-1], match(kind, last, last - 1 - exact * i)), 1, bytes(data), i) for i in range(entries)]
     if hit:
-        rows[-1] = Entry((hits,) * fields, 1, bytes(data), entries)
-    table = Table("t", 0, tuple(KeyField(width, kind) for _ in range(fields)), data, entries, tuple(rows))
+        rows[-1] = Entry(hits, 1, bytes(data), entries)
+    table = Table("t", 0, tuple(KeyField(8 * size, kind) for kind, size in shape), data, entries, tuple(rows))
+    key_bytes = sum(size for _, size in shape)
     size = (key_bytes + 7) // 8 * 8
     stores = "".join(f"*(u64 *)(r10 - {at}) = -1\n" for at in range(8, size + 1, 8))
     source = (f"{stores}w1 = 0\nr2 = r10\nr2 += -{size}\nw3 = {key_bytes}\nr4 = r10\nr4 += -{size + 256}\nw5 = {room}\ncall 1\n{EMPTY}")
     return run(source, table=table) - run(EMPTY)
 
 
-def lookup(kind: str, key_bytes: int, fields: int, entries: int, data: int = 0, room: int | None = None, hit: bool = False) -> int:
+def lookup(shape: Shape, entries: int, data: int = 0, room: int | None = None, hit: bool = False) -> int:
     """The same, wherever it is linked."""
-    return ceil(look_up(kind, key_bytes, fields, entries, data, room, hit).most)
+    return ceil(look_up(shape, entries, data, room, hit).most)
 
 
 def pieces(cost: Callable[[int], Linked], sizes: Sequence[int]) -> list[list[int]]:
@@ -86,13 +94,23 @@ def beyond(found: Iterable[tuple[int, int]]) -> int:
     return max(0, *(measured - said for measured, said in found))
 
 
+def slope(shape: Shape) -> Linked:
+    """What an entry takes in a table that is searched entry by entry."""
+    return (look_up(shape, 24) - look_up(shape, 4)) / 20
+
+
 def slopes(kind: str) -> tuple[float, float, float]:
-    """Of a table that is searched entry by entry: cycles per entry with a field, per entry and further field, per entry and octet."""
-    def slope(key_bytes: int, fields: int) -> Linked:
-        return (look_up(kind, key_bytes, fields, 24) - look_up(kind, key_bytes, fields, 4)) / 20
-    small, large, more = slope(4, 1), slope(16, 1), slope(16, 4)
+    """Of a table of such fields: cycles per entry with a field, per entry and further field, per entry and octet."""
+    small, large, more = slope(fields(kind, 4, 1)), slope(fields(kind, 16, 1)), slope(fields(kind, 16, 4))
     byte = ((large - small) / 12).most
     return small.most - 4 * byte, ((more - large) / 3).most, byte
+
+
+def beside(last: str) -> tuple[float, float]:
+    """Of exact fields before one of another kind: cycles per entry and field, per entry and octet."""
+    none, small, large, more = (slope((*fields("exact", size, number), (last, 1)) if size else ((last, 1),)) for size, number in ((0, 1), (4, 1), (16, 1), (16, 4)))
+    byte = ((large - small) / 12).most
+    return max(((more - large) / 3).most, (small - none).most - 4 * byte), byte
 
 
 def lookups(record: list[list[int]]) -> dict:
@@ -101,18 +119,19 @@ def lookups(record: list[list[int]]) -> dict:
     for kind in ("lpm", "ternary", "range"):
         first, field, byte = slopes(kind)
         match[kind], entry = [ceil(field), ceil(byte)], max(entry, first - ceil(field))
-    # an exact field beside one of another kind is compared once, as a range is twice
-    match["exact"] = match["range"]
-    few, many = ((look_up("exact", size, 1, 31, hit=True) - look_up("exact", size, 1, 3, hit=True)) / 3 for size in (4, 16))
+    match["exact"] = [ceil(max(each)) for each in zip(*map(beside, ("lpm", "ternary", "range")))]
+    few, many = ((look_up((("exact", size),), 31, hit=True) - look_up((("exact", size),), 3, hit=True)) / 3 for size in (4, 16))
     byte = ((many - few) / 12).most
     row: dict = {"entry": [max(0, ceil(entry))], "match": match, "bisect": [ceil(few.most - 4 * byte), ceil(byte)],
-                 "copy": pieces(lambda n: look_up("lpm", 4, 1, 1, n, n, True), (4, 1)), "zero": record, "call": [1, 0]}
-    shapes = [(kind, size, fields, n, hit, data, room) for kind, (size, fields), n, (hit, data, room) in product(
-        match, ((1, 1), (4, 1), (16, 1), (16, 4)), (1, 5, 24), ((False, 0, 0), (False, 0, 256), (True, 0, 0), (True, 7, 64), (True, 256, 256)))]
+                 "copy": pieces(lambda n: look_up((("lpm", 4),), 1, n, n, True), (4, 1)), "zero": record, "call": [1, 0]}
+    keys = [fields(kind, size, number) for kind, (size, number) in product(match, ((1, 1), (4, 1), (16, 1), (16, 4)))]
+    keys += [(*fields("exact", size, number), (last, 1)) for (size, number), last in product(((1, 1), (4, 1), (16, 4)), match)]
+    keys.append((("ternary", 4), ("ternary", 4), ("exact", 1), ("range", 2), ("ternary", 1)))
+    shapes = [(shape, n, data, room, hit) for shape, n, (hit, data, room) in product(
+        keys, (1, 5, 24), ((False, 0, 0), (False, 0, 256), (True, 0, 0), (True, 7, 64), (True, 256, 256)))]
     said = CostTable("", 0, "", Cost(0, 0), Cost(0, 0), {}, {"lookup": row})
-    row["call"][1] = beyond((lookup(kind, size, fields, n, data, room, hit), said.helper("lookup", 0, [
-        TableSize(n, size, fields, kinds=((kind, size // fields),) * fields, data=data, room=room)]).most)
-        for kind, size, fields, n, hit, data, room in shapes)
+    row["call"][1] = beyond((lookup(shape, n, data, room, hit), said.helper("lookup", 0, [
+        TableSize(n, sum(size for _, size in shape), len(shape), kinds=shape, data=data, room=room)]).most) for shape, n, data, room, hit in shapes)
     return row
 
 
