@@ -6,45 +6,43 @@
 #include "thumb2.h"
 #include "vm.h"
 
-/* The functions lie behind the data section. */
-static size_t functions_at(const lpn_image *image)
-{
-    return ((size_t)image->data_size + 3) & ~(size_t)3;
-}
+/* The functions, then the data section: 8-aligned. */
+#define MOST_FUNCS (LPN_MAX_FUNCS * sizeof(lpn_func))
 
 size_t lpn_container_room(const lpn_image *image)
 {
-    return functions_at(image) + LPN_MAX_FUNCS * sizeof(lpn_func);
+    return MOST_FUNCS + image->data_size;
 }
 
 int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t size, bool summed, uint8_t *memory, size_t *room,
                        uint32_t *pc)
 {
-    lpn_image image;
-    lpn_func func[LPN_MAX_FUNCS];
+    const size_t given = *room;
     lpn_program *const program = &container->program;
     *pc = 0;
     int error = lpn_image_check(bytes, size, summed);
-    if (error == LPN_OK) {
-        lpn_image_view(&image, bytes);
-        error = lpn_load(program, func, image.text, image.text_size, pc);
-    }
     if (error != LPN_OK) {
         return error;
     }
-    const size_t given = *room, at = functions_at(&image);
-    *room = at + program->funcs * sizeof *func;
+    lpn_image image;
+    lpn_image_view(&image, bytes);
+    *room = MOST_FUNCS;
+    if (given < MOST_FUNCS) {
+        return LPN_E_MEMORY;
+    }
+    error = lpn_load(program, (lpn_func *)(void *)memory, image.text, image.text_size, pc);
+    if (error != LPN_OK) {
+        return error;
+    }
+    const size_t at = (program->funcs * sizeof(lpn_func) + 7) & ~(size_t)7;
+    *room = at + image.data_size;
     if (*room > given) {
         return LPN_E_MEMORY;
     }
-    lpn_copy(memory, image.data, image.data_size);
-    program->func = (lpn_func *)(void *)(memory + at);
-    for (uint32_t i = 0; i < program->funcs; i++) {
-        program->func[i] = func[i];
-    }
+    lpn_copy(memory + at, image.data, image.data_size);
     program->rodata = image.rodata;
     program->rodata_size = image.rodata_size;
-    program->data = memory;
+    program->data = memory + at;
     program->data_size = image.data_size;
     program->clean32 = (image.flags & LPN_FLAG_CLEAN32) != 0;
     if (image.stack_used != 0) {        /* 0: nobody has looked */
@@ -58,12 +56,12 @@ int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t si
 
 int lpn_container_certify(lpn_container *container, enum lpn_policy policy, void *work, size_t size, uint32_t *pc)
 {
-    lpn_image image;
-    lpn_image_view(&image, container->image);
     *pc = 0;
-    if ((image.flags & LPN_FLAG_CERTIFIED) == 0) {
+    if ((container->image[LPN_IMAGE_FLAGS] & LPN_FLAG_CERTIFIED) == 0) {
         return policy == LPN_POLICY_REQUIRE ? LPN_E_UNCERTIFIED : LPN_OK;
     }
+    lpn_image image;
+    lpn_image_view(&image, container->image);
     container->refusal = (uint8_t)lpn_certificate_check(&image, work, size, pc);
     if (container->refusal == LPN_REFUSE_NOTHING) {
         container->program.certified = container->program.clean32 = true;
@@ -129,10 +127,25 @@ int lpn_chain_check(const lpn_chain *chain)
 /* What every container of the chain sees: the context. */
 static void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const lpn_meta *meta)
 {
+    lpn_run *run = &chain->run;
+    run->env = chain->env;
+    run->view.packet = packet;
+    run->view.out = (const uint8_t *)chain->out;
+    run->view.size = size;
+    run->view.buffers = chain->buffers;
+    if (chain->buffers != NULL) {
+        chain->buffers->completed = false;
+    }
+#if !LPN_CODE_ONLY
+    run->regions = 0;
+#endif
+    run->fuel = chain->fuel;
+    run->insns = 0;
+
     uint8_t *ctx = (uint8_t *)chain->ctx;
-    const uint64_t pkt = lpn_address(packet);
-    lpn_put64(ctx + LPN_CTX_PKT, pkt);
-    lpn_put64(ctx + LPN_CTX_PKT_END, pkt + size);
+    LPN_HIDE(ctx);                  /* or gcc counts from the chain: wider instructions */
+    lpn_put64(ctx + LPN_CTX_PKT, lpn_address(packet));
+    lpn_put64(ctx + LPN_CTX_PKT_END, lpn_address(packet + size));
     lpn_put64(ctx + LPN_CTX_REC, lpn_address(chain->record));
     lpn_put64(ctx + LPN_CTX_STATE, lpn_address(chain->state));
     lpn_put64(ctx + LPN_CTX_OUT, lpn_address(chain->out));
@@ -149,21 +162,6 @@ static void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const
     lpn_put32(ctx + LPN_CTX_CLOCK, meta->clock);
     lpn_put32(ctx + LPN_CTX_EVENT, meta->event);
     lpn_put32(ctx + LPN_CTX_CUT, 0);
-
-    lpn_run *run = &chain->run;
-    run->env = chain->env;
-    run->view.packet = packet;
-    run->view.out = (const uint8_t *)chain->out;
-    run->view.size = size;
-    run->view.buffers = chain->buffers;
-    if (chain->buffers != NULL) {
-        chain->buffers->completed = false;
-    }
-    run->fuel = chain->fuel;
-    run->insns = 0;
-#if !LPN_CODE_ONLY
-    run->regions = 0;
-#endif
 }
 
 #if !LPN_CODE_ONLY
@@ -171,7 +169,9 @@ static void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const
 static void map_memory(lpn_chain *chain)
 {
     lpn_run *run = &chain->run;
-    lpn_region *g = &run->region[LPN_FIRST_REGION];
+    lpn_region *first = &run->region[LPN_FIRST_REGION];
+    LPN_HIDE(first);                /* as above */
+    lpn_region *g = first;
     const uintptr_t pkt = (uintptr_t)run->view.packet, ctx = (uintptr_t)chain->ctx;
     *g++ = (lpn_region){ pkt, run->view.size, LPN_READ | LPN_WRITE };
     *g++ = (lpn_region){ (uintptr_t)chain->record, chain->record_size, LPN_READ | LPN_WRITE };
@@ -181,34 +181,37 @@ static void map_memory(lpn_chain *chain)
     *g++ = (lpn_region){ ctx + LPN_CTX_OUT_LEN, LPN_CTX_IFACE - LPN_CTX_OUT_LEN, LPN_WRITE };
     *g++ = (lpn_region){ ctx + LPN_CTX_CUT, 4, LPN_WRITE };
     *g++ = (lpn_region){ pkt, run->view.size + LPN_WINDOW, LPN_READ };     /* the packet again, and the window behind it */
-    run->regions = (uint32_t)(g - run->region);
+    run->regions = LPN_FIRST_REGION + (uint32_t)(g - first);
 }
 #endif
 
 /* The packet ends sooner, if the container said so (`payload.truncate`); the bytes behind stay readable. */
-static bool cut(lpn_chain *chain, uint32_t *size)
+static bool cut(lpn_chain *chain, lpn_result *result)
 {
     uint8_t *ctx = (uint8_t *)chain->ctx;
     const uint32_t octets = lpn_get32(ctx + LPN_CTX_CUT), payload = lpn_get32(ctx + LPN_CTX_PAYLOAD);
     if (octets == 0) {
         return true;
     }
-    if (payload > *size || octets > *size - payload) {
+    const uint32_t size = result->size;
+    if (payload > size || octets > size - payload) {
         return false;
     }
-    *size -= octets;
+    result->size = size - octets;
     lpn_put32(ctx + LPN_CTX_CUT, 0);
-    lpn_put64(ctx + LPN_CTX_PKT_END, lpn_get64(ctx + LPN_CTX_PKT_END) - octets);
+    lpn_put64(ctx + LPN_CTX_PKT_END, lpn_address(chain->run.view.packet + size - octets));
     return true;
 }
 
-/* The chain ends here, with a verdict of the engine's own. */
-static void fault(lpn_result *result, int error)
+/* What leaves the node is what the container wrote, and the packet's payload. */
+static bool rebuild(const lpn_chain *chain, lpn_result *result)
 {
-    result->verdict = LPN_DROP;
-    result->arg = (uint16_t)(LPN_REASON_ENGINE + (unsigned)error);
-    result->error = error;
-    result->rebuilt = false;
+    const uint8_t *ctx = (const uint8_t *)chain->ctx;
+    const uint32_t out_len = lpn_get32(ctx + LPN_CTX_OUT_LEN), payload = lpn_get32(ctx + LPN_CTX_PAYLOAD);
+    result->rebuilt = true;
+    result->out_len = out_len;
+    result->payload = payload;
+    return out_len <= LPN_OUT_SIZE && payload <= result->size && out_len + (result->size - payload) <= LPN_MAX_PACKET;
 }
 
 /* One container over the packet. The verdict word is in the run's r0. */
@@ -234,11 +237,42 @@ static int execute(lpn_chain *chain, const lpn_container *container, lpn_native_
     return frame->error;
 }
 
-void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_meta *meta,
-                   lpn_result *result)
+/* One container after the other until one ends the chain. LPN_OK, or the error of `result->module`. */
+static int run_all(lpn_chain *chain, lpn_result *result)
 {
     lpn_native_frame frame;         /* no more of it is set before a container needs it */
     frame.view = NULL;
+    for (uint32_t i = 0; i < chain->containers; i++) {
+        const lpn_container *container = chain->container[i];
+        result->module = i;
+        const int error = execute(chain, container, &frame);
+        result->insns += chain->run.insns;
+        chain->run.insns = 0;
+        const uint32_t r0 = (uint32_t)chain->run.r0, verdict = r0 & 0xffff;
+        if (error != LPN_OK || verdict > LPN_CONSUMED) {
+            result->pc = chain->run.pc;
+            return error != LPN_OK ? error : LPN_E_VERDICT;
+        }
+        if (verdict != LPN_ACCEPT) {
+            result->verdict = (uint16_t)verdict;
+            result->arg = (uint16_t)(r0 >> 16);
+        }
+        if (!cut(chain, result)) {
+            return LPN_E_REBUILD;
+        }
+        if (verdict != LPN_ACCEPT && verdict != LPN_TRANSMIT) {
+            break;
+        }
+        if (deparses(container->image) && !rebuild(chain, result)) {
+            return LPN_E_REBUILD;
+        }
+    }
+    return LPN_OK;
+}
+
+void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_meta *meta,
+                   lpn_result *result)
+{
     result->verdict = LPN_ACCEPT;
     result->arg = 0;
     result->error = LPN_OK;
@@ -246,54 +280,18 @@ void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_m
     result->rebuilt = false;
     result->out_len = result->payload = 0;
     result->size = size;
-    if (size > LPN_MAX_PACKET) {
-        fault(result, LPN_E_PACKET);
-        return;
+    int error = LPN_E_PACKET;
+    if (size <= LPN_MAX_PACKET) {
+        lpn_zero(packet + size, LPN_WINDOW);
+        lpn_zero(chain->record, chain->record_size);
+        lpn_zero((uint8_t *)chain->out, LPN_OUT_SIZE);
+        set_up(chain, packet, size, meta);
+        error = run_all(chain, result);
     }
-    lpn_zero(packet + size, LPN_WINDOW);
-    lpn_zero(chain->record, chain->record_size);
-    lpn_zero((uint8_t *)chain->out, LPN_OUT_SIZE);
-    set_up(chain, packet, size, meta);
-
-    for (uint32_t i = 0; i < chain->containers; i++) {
-        const lpn_container *container = chain->container[i];
-        result->module = i;
-        int error = execute(chain, container, &frame);
-        result->insns += chain->run.insns;
-        chain->run.insns = 0;
-        if (error != LPN_OK) {
-            result->pc = chain->run.pc;
-            fault(result, error);
-            return;
-        }
-        uint16_t verdict = (uint16_t)chain->run.r0, arg = (uint16_t)(chain->run.r0 >> 16);
-        if (verdict > LPN_CONSUMED) {
-            result->pc = chain->run.pc;
-            fault(result, LPN_E_VERDICT);
-            return;
-        }
-        if (verdict != LPN_ACCEPT) {
-            result->verdict = verdict;
-            result->arg = arg;
-        }
-        if (!cut(chain, &size)) {
-            fault(result, LPN_E_REBUILD);
-            return;
-        }
-        result->size = size;
-        if (verdict == LPN_DROP || verdict == LPN_DELIVER || verdict == LPN_CONSUMED) {
-            return;
-        }
-        if (deparses(container->image)) {
-            const uint8_t *ctx = (const uint8_t *)chain->ctx;
-            result->rebuilt = true;
-            result->out_len = lpn_get32(ctx + LPN_CTX_OUT_LEN);
-            result->payload = lpn_get32(ctx + LPN_CTX_PAYLOAD);
-            if (result->out_len > LPN_OUT_SIZE || result->payload > size
-                || result->out_len + (size - result->payload) > LPN_MAX_PACKET) {
-                fault(result, LPN_E_REBUILD);
-                return;
-            }
-        }
+    if (error != LPN_OK) {          /* a verdict of the engine's own */
+        result->verdict = LPN_DROP;
+        result->arg = (uint16_t)(LPN_REASON_ENGINE + (unsigned)error);
+        result->error = error;
+        result->rebuilt = false;
     }
 }

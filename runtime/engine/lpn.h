@@ -420,9 +420,9 @@ enum lpn_policy {
 int lpn_container_certify(lpn_container *container, enum lpn_policy policy, void *work, size_t size, uint32_t *pc);
 
 /**
- * Check and load an image (`summed`: lpn_image_check). `memory`, 8-aligned and of `*room` bytes, receives the initial data section and 4 bytes for each function
- * of the program; `*room` becomes how many bytes that takes, which stay the container's. They are not enough: LPN_E_MEMORY. The image's
- * bytes stay in use too. On a fault in the code `*pc` says where.
+ * Check and load an image (`summed`: lpn_image_check). `memory`, 8-aligned and of `*room` bytes, receives 4 bytes for each function of the program
+ * and the initial data section; `*room` becomes how many bytes that takes, which stay the container's. They are not enough, or less than the
+ * most functions take: LPN_E_MEMORY. The image's bytes stay in use too. On a fault in the code `*pc` says where.
  */
 int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t size, bool summed, uint8_t *memory, size_t *room,
                        uint32_t *pc);

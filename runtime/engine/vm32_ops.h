@@ -5,9 +5,9 @@
 
 #include "lpn_options.h"
 
-/* Accesses to memory that are checked. */
+/* Accesses to memory that are checked: with a sign, then by class and size as opcodes have them. */
 #define LPN_VM32_ACCESSES(X) \
-    X(load4) X(load2) X(load1) X(load8) X(load2s) X(load1s) X(put4) X(put2) X(put1) X(put8) \
+    X(load2s) X(load1s) X(load4) X(load2) X(load1) X(load8) X(put4) X(put2) X(put1) X(put8) \
     X(store4) X(store2) X(store1) X(store8)
 #if LPN_CERTIFIED_ONLY
 #define LPN_VM32_CHECKED(X)
@@ -25,7 +25,7 @@
     X(jsle_imm) X(jsle_reg) X(jeq_zero) X(jne_zero) X(ja) X(leave) \
     X(neg) X(to_le) X(swap) X(lddw) \
     LPN_VM32_CHECKED(X) \
-    X(trusted_load4) X(trusted_load2) X(trusted_load1) X(trusted_load8) X(trusted_load2s) X(trusted_load1s) \
+    X(trusted_load2s) X(trusted_load1s) X(trusted_load4) X(trusted_load2) X(trusted_load1) X(trusted_load8) \
     X(trusted_put4) X(trusted_put2) X(trusted_put1) X(trusted_put8) \
     X(trusted_store4) X(trusted_store2) X(trusted_store1) X(trusted_store8)
 
