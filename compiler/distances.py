@@ -20,7 +20,7 @@ _DECLARED = re.compile(r"^declare i32 @lpn\.distance\(.*$\n?", re.M)
 def subtractions(text: str, half_register: str) -> str:
     """The module's text with each call as a subtraction: of a place at a known distance, a constant."""
     steps = {m[1]: (m[2], m[3]) for m in _STEP.finditer(text)}
-    computed = set(_NAME.findall(_CALL.sub(lambda m: m[0].partition(" = ")[2], _KEPT.sub("", text))))    # by another instruction
+    used = set(_NAME.findall(_CALL.sub(lambda m: m[0].partition(" = ")[2], _KEPT.sub("", text))))    # by another instruction
 
     def root(pointer: str) -> tuple[str, int]:
         """(the pointer that this one is so many octets behind, how many)"""
@@ -30,26 +30,36 @@ def subtractions(text: str, half_register: str) -> str:
             pointer = steps[pointer][0]
         return pointer, octets
 
+    #: Computed with: else than stored, or cut. The back end would compute with halves of the pointers instead.
+    computed = {m[1] for m in _CALL.finditer(text) if m[1] in used and root(m[2])[0] != root(m[3])[0]}
+
     def written(m: re.Match[str]) -> str:
         name, start, end, rest = m.groups()
         (base, before), (same, behind) = root(start), root(end)
         if base == same:
             return f"  {name} = add i32 {behind - before & 0xFFFF_FFFF}, 0{rest}"
-        plain = '"lpn.' + name[1:].strip('"')
         lines, numbers = [], []
         for part, pointer in (("end", end), ("start", start)):
-            hidden, number = f'%{plain}.{part}"', f'%{plain}.{part}.number"'
+            number = _part(name, f"{part}.number")
             if pointer in steps:                # else the sum, too, would be computed with half of the pointer
+                hidden = _part(name, part)
                 lines.append(f'  {hidden} = call ptr asm "", "=r,0"(ptr {pointer}){rest}')
                 pointer = hidden
             lines.append(f"  {number} = ptrtoint ptr {pointer} to i64{rest}")
             numbers.append(number)
-        wide, narrow = f'%{plain}.wide"', f'%{plain}.narrow"'
-        lines.append(f"  {wide} = sub i64 {', '.join(numbers)}{rest}")
-        if name in computed:                    # else the back end would compute with halves of the pointers instead
-            lines += [f"  {narrow} = trunc i64 {wide} to i32{rest}", f'  {name} = call i32 asm "", "{half_register}"(i32 {narrow}){rest}']
-        else:
-            lines.append(f"  {name} = trunc i64 {wide} to i32{rest}")
+        wide, narrow = _part(name, "wide"), _part(name, "narrow") if name in computed else name
+        lines += [f"  {wide} = sub i64 {', '.join(numbers)}{rest}", f"  {narrow} = trunc i64 {wide} to i32{rest}"]
+        if name in computed:
+            lines.append(f'  {name} = call i32 asm "", "{half_register}"(i32 {narrow}){rest}')
         return "\n".join(lines)
 
-    return _DECLARED.sub("", _CALL.sub(written, text))
+    def kept(m: re.Match[str]) -> str:
+        """What is stored or cut need not be the opaque number: LLVM keeps a register less."""
+        name = m[1] or m[2]
+        return m[0].replace(f"i32 {name}", f"i32 {_part(name, 'narrow')}", 1) if name in computed else m[0]
+
+    return _DECLARED.sub("", _CALL.sub(written, _KEPT.sub(kept, text)))
+
+
+def _part(name: str, part: str) -> str:
+    return f'%"lpn.{name[1:].strip(chr(34))}.{part}"'

@@ -1,16 +1,22 @@
 """`lpnc profile`: every Thumb instruction belongs to one eBPF instruction and to one part of the engine, and none is lost."""
 
+import itertools
 import json
 
 import pytest
 from cli import RECORDING, UDP, lpnc
+from programs import example
 
+from lpn.compiler.build import compile_program
+from lpn.compiler.commands.judge import seal
+from lpn.runtime.capture import read
 from lpn.runtime.engines import EngineUnavailable, get_engine
 
 try:
     get_engine("m3")
 except EngineUnavailable as e:
     pytest.skip(str(e), allow_module_level=True)
+from lpn.runtime.m3.profile import Profiled  # noqa: E402  needs the core
 
 LIMIT = ("--limit", "12")
 
@@ -49,6 +55,21 @@ def test_parts(found):
     assert "memory checks" not in parts         # every container has a certificate
     executed = sum(row["executed"] for row in found["modules"])
     assert 3 * executed < parts["dispatch"] < 7 * executed
+
+
+def test_memory_checks_are_seen_where_they_are_made():
+    """The same frames, once by certificates."""
+    made, parts = compile_program(example("udp/udp"), "lpn", False, 2), []
+    for certified in (False, True):
+        if certified:
+            seal(made)
+        profiled = Profiled(made.bundle)
+        profiled.set_state(made.initial_state(None))
+        for frame in itertools.islice(read(RECORDING), 4):
+            profiled.run(frame.data)
+        parts.append({part: cost.cycles for part, cost in profiled.profile.parts.items()})
+    unchecked, checked = parts[1], parts[0]
+    assert "memory checks" not in unchecked and checked["memory checks"] > sum(unchecked.values())
 
 
 def test_tables_and_listing():

@@ -15,6 +15,8 @@ from programs import ROOT, example
 from lpn.compiler import compact
 from lpn.compiler.build import Compiled, compile_program
 from lpn.compiler.bundle import Bundle, BundleError, Entry
+from lpn.compiler.commands.judge import seal
+from lpn.compiler.commands.pack import uncertified
 from lpn.lang import tables
 from lpn.runtime.dispatch import hook_names
 from lpn.runtime.engine.build import library
@@ -234,30 +236,47 @@ def test_damaged_compact_packs_are_refused_or_packs(data):
     assert found in ("bad compact form", "not enough memory given") or isinstance(found, bytes)
 
 
-def test_the_command_writes_compact_packs_and_ones_without_certificates(tmp_path):
-    duty = ROOT / "examples/duty/duty.lpn"
-    sizes = {}
-    for options in ((), ("--compact",), ("--trusted",)):
-        out = tmp_path / "duty.lpnn"
-        assert lpnc("pack", str(duty), "-o", str(out), *options).exit_code == 0
-        sizes[options] = out.read_bytes()
-    assert expanded(sizes["--compact",]) == sizes[()]
-    assert len(sizes["--compact",]) < len(sizes["--trusted",]) < len(sizes[()])
+@functools.cache
+def certified(name: str) -> Bundle:
+    """Sealed as `lpnc pack` seals it."""
+    made = compile_program(example(name), "lpn", False, 2)
+    seal(made)
+    return made.bundle
+
+
+def without_certificates(bundle: Bundle) -> Bundle:
+    return replace(bundle, modules=tuple(uncertified(image) for image in bundle.modules))
+
+
+def test_the_command_writes_what_the_library_does(tmp_path):
+    out, bundle = tmp_path / "duty.lpnn", certified("duty/duty")
+    for options, want in (((), pack(bundle)), (("--compact",), pack(bundle, small=True)), (("--trusted",), pack(without_certificates(bundle))),
+                          (("--code",), pack(bundle, code=True))):
+        assert lpnc("pack", DUTY, "-o", str(out), *options).exit_code == 0
+        assert out.read_bytes() == want
+    both = lpnc("pack", DUTY, "--code", "--compact", "-o", str(out))
+    assert both.exit_code == 2 and "exclude each other" in both.output
+
+
+def test_compact_packs_and_ones_without_certificates():
+    bundle = certified("duty/duty")
+    whole, small, bare = pack(bundle), pack(bundle, small=True), pack(without_certificates(bundle))
+    assert expanded(small) == whole
+    assert len(small) < len(bare) < len(whole)
     one = node(PackedDispatch, compiled("duty/duty")).dispatch
     assert isinstance(one, PackedDispatch)
     with pytest.raises(EngineError, match="no certificate"):
-        one.load(sizes["--trusted",], one.bundle, certified=True)
-    assert one.load(sizes["--trusted",], one.bundle, certified=2) > 0       # who gives it vouches for it
-    assert one.load(sizes[()], one.bundle, certified=True) > 0
+        one.load(bare, one.bundle, certified=True)
+    assert one.load(bare, one.bundle, certified=2) > 0      # who gives it vouches for it
+    assert one.load(whole, one.bundle, certified=True) > 0
 
 
-def test_code_in_place_of_bytecode_is_for_a_firmware_on_its_core(tmp_path):
+def test_code_in_place_of_bytecode_is_for_a_firmware_on_its_core():
     """It is the translator's; a node takes it only where it trusts the pack, and not on this machine."""
-    made, out = compiled("duty/duty"), tmp_path / "duty.lpnn"
-    assert lpnc("pack", str(ROOT / "examples/duty/duty.lpn"), "--code", "-o", str(out)).exit_code == 0
-    raw = out.read_bytes()
+    made, bundle = compiled("duty/duty"), certified("duty/duty")
+    raw = pack(bundle, code=True)
     assert len(raw) < len(pack(made.bundle))
-    for image in made.bundle.modules:
+    for image in bundle.modules:
         assert translate(image.text, clean32=True, stack=image.stack_used).code in raw
     one = node(PackedDispatch, made).dispatch
     assert isinstance(one, PackedDispatch)
@@ -268,8 +287,6 @@ def test_code_in_place_of_bytecode_is_for_a_firmware_on_its_core(tmp_path):
     for change, said in ((raw[:-4], "code 7: truncated"), (raw + bytes(4), "end: length mismatch"), (raw[:33] + b"\1" + raw[34:], "bad field")):
         with pytest.raises(EngineError, match=said):
             one.load(sealed(change[:8] + struct.pack("<I", len(change)) + change[12:]), made.bundle)
-    both = lpnc("pack", str(ROOT / "examples/duty/duty.lpn"), "--code", "--compact", "-o", str(out))
-    assert both.exit_code == 2 and "exclude each other" in both.output
 
 
 def test_code_is_refused_where_addresses_are_not_known(tmp_path):

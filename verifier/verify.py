@@ -16,7 +16,7 @@ from .state import State
 from .transfer import Machine
 
 MAX_INSNS = 1_000_000                                 # rule 34: executed instructions in the worst case
-MAX_STEPS = 300_000                                   # rule 38: instructions analysed, counted as often as visited
+MAX_STEPS = 200_000                                   # rule 38: instructions analysed, counted as often as visited
 MAX_FACTS = 1_200_000                                 # rule 38: facts kept at a time, about 100 bytes each
 SHOWN = 12                                            # steps of a path that a message shows
 

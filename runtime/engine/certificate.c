@@ -10,7 +10,6 @@
 #if defined(__GNUC__) && defined(__arm__)
 #pragma GCC optimize("no-thread-jumps", "no-tree-dominator-opts", "no-inline-small-functions", "no-tree-loop-im", "no-schedule-insns2")     /* they copy code: a tenth */
 #endif
-#include <limits.h>
 
 #include "bytes.h"
 #include "certificate.h"

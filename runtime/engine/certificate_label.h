@@ -76,10 +76,10 @@ static void look(const checker *c, operand *o, value v)
 static unsigned new_symbol(checker *c)
 {
     unsigned s = c->first;
-    for (unsigned i = 0; i < 11u + c->slots; i++) {
-        if (c->reg[i].sym == s) {
+    for (unsigned i = 0; i < 11u + c->slots;) {
+        if (c->reg[i++].sym == s) {
             s++;
-            i = UINT_MAX;
+            i = 0;
         }
     }
     if (HOLDS(s >= c->symbols)) {

@@ -392,9 +392,9 @@ int lpn_set_stop(lpn_status_t *status)
     return lpn_set_run(&nothing, false, status);
 }
 
-int lpn_refuse(lpn_status_t *status, int error)
+int lpn_ended(lpn_status_t *status, int error)
 {
-    lpn_counts.refused++;
+    lpn_counts.refused += (error != LPN_OK);
     status->error = error;
     return error;
 }

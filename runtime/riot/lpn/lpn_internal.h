@@ -50,8 +50,8 @@ int lpn_set_run(lpn_packed *packed, bool same_state, lpn_status_t *status);
 /** Put a set of no hooks in place; from another thread. */
 int lpn_set_stop(lpn_status_t *status);
 
-/** A request is refused: count it, and keep why. Returns the error. */
-int lpn_refuse(lpn_status_t *status, int error);
+/** What became of a request: kept, and counted if it was refused. Returns the error, or LPN_OK. */
+int lpn_ended(lpn_status_t *status, int error);
 
 /* lpn_radio.c */
 

@@ -66,7 +66,7 @@ int lpn_load_add(unsigned slot, uint32_t offset, const void *data, size_t size)
 int lpn_load_end(unsigned slot, lpn_status_t *status)
 {
     *status = (lpn_status_t){ 0 };
-    return lpn_refuse(status, _read_only(slot));
+    return lpn_ended(status, _read_only(slot));
 }
 
 int lpn_unload(unsigned slot, lpn_status_t *status)
@@ -86,9 +86,7 @@ int lpn_attach(unsigned slot, bool replace, lpn_status_t *status)
     if (error == LPN_OK) {
         _runs = true;
     }
-    else {
-        lpn_refuse(status, error);
-    }
+    lpn_ended(status, error);
     mutex_unlock(&_lock);
     return error;
 }
@@ -101,9 +99,7 @@ int lpn_detach(lpn_status_t *status)
     if (error == LPN_OK) {
         _runs = false;
     }
-    else {
-        lpn_refuse(status, error);
-    }
+    lpn_ended(status, error);
     mutex_unlock(&_lock);
     return error;
 }
@@ -114,5 +110,5 @@ int lpn_module_set(const char *name, bool attached, lpn_status_t *status)
     (void)name;
     (void)attached;
     *status = (lpn_status_t){ 0 };
-    return lpn_refuse(status, -EROFS);
+    return lpn_ended(status, -EROFS);
 }

@@ -332,9 +332,7 @@ int lpn_load_end(unsigned slot, lpn_status_t *status)
     *status = (lpn_status_t){ 0 };
     mutex_lock(&_lock);
     int error = _load_end(slot, status);
-    if (error != LPN_OK) {
-        lpn_refuse(status, error);
-    }
+    lpn_ended(status, error);
     mutex_unlock(&_lock);
     return error;
 }
@@ -357,9 +355,7 @@ int lpn_save(unsigned slot, lpn_status_t *status)
     *status = (lpn_status_t){ 0 };
     mutex_lock(&_lock);
     int error = _save(slot, status);
-    if (error != LPN_OK) {
-        lpn_refuse(status, error);
-    }
+    lpn_ended(status, error);
     mutex_unlock(&_lock);
     return error;
 }
@@ -389,9 +385,7 @@ int lpn_unload(unsigned slot, lpn_status_t *status)
     if (error == 0) {
         _empty(s);
     }
-    else {
-        lpn_refuse(status, error);
-    }
+    lpn_ended(status, error);
     mutex_unlock(&_lock);
     return error;
 }
@@ -425,9 +419,7 @@ int lpn_attach(unsigned slot, bool replace, lpn_status_t *status)
         _runs = (int)slot;
         _without = 0;
     }
-    else {
-        lpn_refuse(status, error);
-    }
+    lpn_ended(status, error);
     mutex_unlock(&_lock);
     return error;
 }
@@ -444,9 +436,7 @@ int lpn_detach(lpn_status_t *status)
         _runs = -1;
         _without = 0;
     }
-    else {
-        lpn_refuse(status, error);
-    }
+    lpn_ended(status, error);
     mutex_unlock(&_lock);
     return error;
 }
@@ -478,9 +468,7 @@ int lpn_module_set(const char *name, bool attached, lpn_status_t *status)
     if (error == LPN_OK) {
         _without = without;
     }
-    else {
-        lpn_refuse(status, error);
-    }
+    lpn_ended(status, error);
     mutex_unlock(&_lock);
     return error;
 }
