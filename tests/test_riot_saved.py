@@ -3,6 +3,7 @@
 On the emulated board flash survives a reboot. RIOT's emulation of it on this machine does not, so the nodes there only write and run."""
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -150,5 +151,6 @@ def test_the_slot_in_flash_of_a_node(tmp_path: Path) -> None:
         assert "no such slot" in node.ask("lpn save 1", r"^lpn: .*$")
         assert "no room" in node.ask("lpn load 2 begin 10000000", r"^lpn: .*$")
         assert air.ask(1, 4, f"lpn/slot/{FLASH_SLOT}").code == "2.02"
+        time.sleep(0.3)                         # its radio is deaf while it sends
         send_own(air, 1)
         assert counted(node, 6)[-1] == 6 and node.buffer_is_empty()
