@@ -19,7 +19,7 @@ from .kept import KeptTable, Migration, ambiguous
 from .llvm import emit_assembly, emit_object, optimize
 from .peephole import improve
 from .lower.modules import Lowered, ProgramLowering
-from .lower.processor import data_octets, entry_data, table_size, tables
+from .lower.processor import data_room, entry_data, table_size, tables
 from .state import StateLayout, scalar_width
 from .target import TARGETS, Target
 
@@ -145,7 +145,7 @@ def bundle_table(index: int, t: ast.Table) -> bundles.Table:
             at += (width + 7) // 8
         actions.append(bundles.Action(ref.name, tuple(params)))
     entries = tuple(bundle_entry(t, e) for e in control.constant_entries_of(t))
-    return bundles.Table(t.name, index, key, max(data_octets(t), 8), table_size(t), entries, tuple(actions))
+    return bundles.Table(t.name, index, key, data_room(t), table_size(t), entries, tuple(actions))
 
 
 def bundle_entry(t: ast.Table, e: control.Entry) -> bundles.Entry:
@@ -153,7 +153,7 @@ def bundle_entry(t: ast.Table, e: control.Entry) -> bundles.Entry:
     for k, m in zip(t.keys, e.matches):
         matches.append({"exact": (m.value,), "lpm": (m.value, m.prefix), "ternary": (m.value, m.mask),
                         "range": (m.low, m.high)}[k.match])
-    return bundles.Entry(tuple(matches), e.action, entry_data(t, e).ljust(max(data_octets(t), 8), b"\0"), e.priority)
+    return bundles.Entry(tuple(matches), e.action, entry_data(t, e).ljust(data_room(t), b"\0"), e.priority)
 
 
 def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2, listings: bool = True) -> Compiled:

@@ -51,6 +51,7 @@ class Helper:
     cost_cycles: int
     doc: str
     declared: bool = False          #: a program may declare it with `extern`; the others are the compiler's own
+    apart: bool = False             #: of the program's memory it reads and writes its arguments alone
     #: Of a buffer's helper: cycles more for each entry, for each octet of each entry's key, for each octet of an entry; measured
     #: on the emulated core, with wait states, and rounded up.
     grows: tuple[int, int, int] = (0, 0, 0)
@@ -66,21 +67,21 @@ HELPERS: tuple[Helper, ...] = (
            ("net", "radio"), 2000,
            "Look the key up in table r1. 0: no entry matches, the action data is zeroed; n > 0: the number "
            "of the entry's action, its data (zero-padded) is copied to r4. r3 must be the table's key "
-           "length and r5 at least its action data length."),
+           "length and r5 at least its action data length.", apart=True),
     Helper(2, "clock_us", (), Ret.U32, CONTEXTS, 100,
-           "The node's clock in microseconds, modulo 2**32.", declared=True),
+           "The node's clock in microseconds, modulo 2**32.", declared=True, apart=True),
     Helper(3, "trace", (Arg.SCALAR, Arg.SCALAR), Ret.ZERO, CONTEXTS, 100,
-           "Hand two numbers to whoever watches the node; no effect on the program.", declared=True),
+           "Hand two numbers to whoever watches the node; no effect on the program.", declared=True, apart=True),
     Helper(4, "timer_start", (Arg.CONST, Arg.SCALAR), Ret.ZERO, CONTEXTS, 200,
            "Run hook r1 of the bundle, one of event `after`, in r2 microseconds, less than 2**31. Started again "
-           "before its time has come, it begins anew."),
+           "before its time has come, it begins anew.", apart=True),
     # The radio's times are the AT86RF231's: about 110 us from TRX_OFF to RX_ON, 140 us for a CCA; and SPI.
-    Helper(5, "radio_on", (), Ret.ZERO, ("radio", "net"), 8000, "Let the radio listen."),
-    Helper(6, "radio_off", (), Ret.ZERO, ("radio", "net"), 1500, "Let the radio sleep."),
+    Helper(5, "radio_on", (), Ret.ZERO, ("radio", "net"), 8000, "Let the radio listen.", apart=True),
+    Helper(6, "radio_off", (), Ret.ZERO, ("radio", "net"), 1500, "Let the radio sleep.", apart=True),
     Helper(7, "radio_cca", (), Ret.U32, ("radio", "net"), 10500,
-           "Is the channel in use? 0 CLEAR, 1 BUSY. It waits for the radio."),
-    Helper(8, "radio_channel", (Arg.SCALAR,), Ret.ZERO, ("radio", "net"), 8000, "Tune the radio to channel r1."),
-    Helper(9, "radio_power", (Arg.SCALAR,), Ret.ZERO, ("radio", "net"), 4000, "Transmit with r1 dBm, a signed number."),
+           "Is the channel in use? 0 CLEAR, 1 BUSY. It waits for the radio.", apart=True),
+    Helper(8, "radio_channel", (Arg.SCALAR,), Ret.ZERO, ("radio", "net"), 8000, "Tune the radio to channel r1.", apart=True),
+    Helper(9, "radio_power", (Arg.SCALAR,), Ret.ZERO, ("radio", "net"), 4000, "Transmit with r1 dBm, a signed number.", apart=True),
     Helper(10, "radio_send", (Arg.SCALAR, Arg.SCALAR, Arg.SCALAR), Ret.U32, ("radio", "net"), 8000,
            "Give the radio the frame out[0..r1) ++ packet[r2..r2+r3), copied at once. 0: event radio.tx_done "
            "follows; 1: the radio has a frame already, this one is not sent."),

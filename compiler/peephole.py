@@ -5,13 +5,15 @@
 - `x <<= 32; x >>= 32` becomes `wx = wx`, which clears the upper half as well and keeps to 32 bits;
 - `be64 x; x >>= 40`, which LLVM makes of narrower swaps and a shift, is `be32 x; wx >>= 8`;
 - a constant that is stored needs no register (BPF_ST), and one that nothing reads no move;
-- a jump to a jump goes where that goes, a jump to `exit` is `exit`.
+- a jump to a jump goes where that goes, a jump to `exit` is `exit`;
+- a result is made where it is returned (returned.py).
 """
 from __future__ import annotations
 
 from dataclasses import replace
 
 from .isa import ALU, ALU64, ALU_OPS, JMP, JMP32, JMP_OPS, MODES, ST, STX, X
+from .returned import sink_results, test_originals
 from .rewrite import Line, live_out, read, reads_writes, sweep, write
 
 INVERSE = {JMP_OPS[a]: JMP_OPS[b] for pair in (("JEQ", "JNE"), ("JGT", "JLE"), ("JGE", "JLT"), ("JSGT", "JSLE"),
@@ -36,6 +38,9 @@ def improve(text: bytes, lines: list[tuple[int, str, int]]) -> tuple[bytes, list
         invert_branches(code)
         code = sweep(code)
         code = bit_tests(code)
+        code = sweep(code)
+        code = sweep(sink_results(code))
+        test_originals(code)
         code = sweep(code)
         if len(code) == before:
             break

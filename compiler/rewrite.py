@@ -114,6 +114,11 @@ def reads_writes(insn: Instruction) -> tuple[int, int]:
 
 def live_out(code: list[Line]) -> list[int]:
     """For each instruction the registers whose values are read after it."""
+    return liveness(code)[1]
+
+
+def liveness(code: list[Line]) -> tuple[list[int], list[int]]:
+    """For each instruction the registers whose values are read from it on, and after it."""
     index = {line: i for i, line in enumerate(code)}
     following = [[index[x] for x in successors(code, i)] for i in range(len(code))]
     effects = [reads_writes(line.insn) for line in code]
@@ -130,4 +135,4 @@ def live_out(code: list[Line]) -> list[int]:
             now = (live & ~writes) | reads
             if now != before[i] or live != out[i]:
                 before[i], out[i], changed = now, live, True
-    return out
+    return before, out

@@ -69,6 +69,8 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
         self._entry_values: dict[int, ir.Value] = {}
         self.entry_checks: list[ir.Value] = []  # pointers that must not lie beyond the packet's end
         self.parser_decl: ast.Parser | None = None
+        self.ends_with: ast.Processor | None = None             # the processor behind which nothing looks at the packet
+        self.tells_payload = True               # see payload.py
         self.payload_slot: ir.Value | None = None           # fused: where the parser left off
         self.codec_start: ir.Value | None = None            # the payload's begin while a codec expands what begins there
         self.first_headers: dict[InstanceLayout, int] = {}  # fused: see prefix.py

@@ -21,6 +21,7 @@ from .base import Lowering
 from .bounded import BoundedLowering
 from .debug import DebugInfo
 from .guess import is_short, parser_guesses
+from .payload import tells_payload
 from .prefix import first_headers
 
 KINDS = {ast.Parser: 1, ast.Processor: 2, ast.Deparser: 3, ast.Handler: 4}
@@ -101,6 +102,7 @@ class ProgramLowering:
         low = self.lowering(fn, debug, in_memory=False)
         low.verdict_slot = low.alloca(I32, "verdict")
         low.payload_slot = low.alloca(PKT, "payload")
+        low.tells_payload = tells_payload(self.program, chain)
         low.repeats = repeatable(self.program, chain)
         done = low.b.append_basic_block("done")
         rest = chain
@@ -144,6 +146,7 @@ class ProgramLowering:
         for decl in chain:
             after = low.b.append_basic_block(f"after.{decl.name}")
             if isinstance(decl, ast.Processor):
+                low.ends_with = decl if decl is chain[-1] and self.target.window else None
                 self.fused_processor(low, decl, after)
             else:
                 low.deparser(decl, lambda: low.b.branch(after))

@@ -465,8 +465,9 @@ class Parsers:
             self.go_to(case.state)
 
     def finish_parse(self) -> None:
-        """Publishes where the payload begins."""
-        self._store(self.ctx, CTX_PAYLOAD, 4, self.distance(self.pkt, self.cursor()))
+        """Publishes where the payload begins, for who reads it behind the run."""
+        if self.tells_payload:
+            self._store(self.ctx, CTX_PAYLOAD, 4, self.distance(self.pkt, self.cursor()))
 
 
 def goes_round(state: ast.State) -> bool:

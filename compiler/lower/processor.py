@@ -5,7 +5,7 @@ import llvmlite.ir as ir
 
 from lpn.compiler.bits import I8, I32, I64, Val, i32
 from lpn.compiler.externs import helper_number, result_width
-from lpn.compiler.helpers import BY_NAME, Arg
+from lpn.compiler.helpers import BY_NAME, BY_NUMBER, Arg
 from lpn.compiler.state import scalar_width
 from lpn.compiler.target import CTX_CUT, META_SLOTS, VERDICTS
 from lpn.lang import ast
@@ -15,9 +15,11 @@ from lpn.lang.types import Bits as BitsType, Bool, ErrorType, Meta
 
 from .instance import Instance
 from .places import ContextSlot, Place, Scalar, StructPlace
+from .straight import field_of_data
 
 DEFAULT_TABLE_SIZE = 64         #: entries of a table that does not say
 
+MEMORY = {Arg.MEM_READ: "readonly", Arg.MEM_WRITE: "writeonly"}
 META_TYPES = {"verdict": BitsType(8), "reason": ErrorType(), "port": BitsType(16)}
 
 
@@ -171,8 +173,11 @@ class Processors:
 
     def key_in_packet(self, t: ast.Table) -> tuple[ir.Value, int] | None:
         """(where it is, octets), if the key is one field that lies in the packet as the table has it."""
-        e = t.keys[0].expr
-        if len(t.keys) > 1 or not (isinstance(e, ast.Member) and isinstance(e.decl, ast.Field)):
+        return self.octets_in_packet(t.keys[0].expr) if len(t.keys) == 1 else None
+
+    def octets_in_packet(self, e: ast.Expr) -> tuple[ir.Value, int] | None:
+        """(where it is, octets), if it is a field that lies in the packet in whole octets, big-endian."""
+        if not (isinstance(e, ast.Member) and isinstance(e.decl, ast.Field)):
             return None
         inst = self.place(e.base)
         if not isinstance(inst, Instance) or not self.surely_there(inst.inst) or (inst.inst.field, e.decl) in self.derived:
@@ -194,8 +199,14 @@ class Processors:
 
     def entry_at(self, t: ast.Table, key: ir.Value, octets: int) -> tuple[ir.Value, ir.Value]:
         """The same, for a key of so many octets in memory."""
-        data, size = self.lookup_memory()[1], max(data_octets(t), 8)
-        return self.call_helper("lookup", [i32(self.table_index(t)), key, i32(octets), data, i32(size)]), data
+        data = self.data_place(t) or self.lookup_memory()[1]
+        return self.call_helper("lookup", [i32(self.table_index(t)), key, i32(octets), data, i32(data_room(t))]), data
+
+    def data_place(self, t: ast.Table) -> ir.Value | None:
+        """Where in the packet an entry's data may be written at once."""
+        field = field_of_data(t, self.ends_with) if self.ends_with is not None else None
+        place = self.octets_in_packet(field) if field is not None else None
+        return place[0] if place is not None and place[1] == data_octets(t) else None
 
     def lookup_memory(self) -> tuple[ir.Value, ir.Value]:
         """Where keys are written and action data read: the same for all tables, or LLVM would make one load of two that follow
@@ -242,7 +253,7 @@ class Processors:
         behind each call stands something of its own, which is no instruction."""
         result = self.call_number(BY_NAME[name].number, args)
         if Arg.CONST in BY_NAME[name].args:
-            self.mark()
+            self.mark(keeps=True)
         return result
 
     def mark(self, keeps: bool = False) -> None:
@@ -262,6 +273,13 @@ class Processors:
         call = self.b.call(fn, wide)
         if any(isinstance(a.type, ir.PointerType) for a in args):
             set.add(call.attributes, "nomerge")     # of two calls made one, no verifier knows which memory the pointer means
+        row = BY_NUMBER.get(number)
+        if row is not None and row.apart:
+            set.add(call.attributes, "memory(argmem: readwrite, inaccessiblemem: readwrite)")
+            for i, kind in enumerate(row.args):
+                if kind in MEMORY:
+                    call.arg_attributes[i] = ir.values.ArgumentAttributes()
+                    set.add(call.arg_attributes[i], MEMORY[kind])
         return self.b.trunc(call, I32)
 
 
@@ -293,6 +311,11 @@ def entry_data(t: ast.Table, e: control.Entry) -> bytes:
 
 def key_octets(t: ast.Table) -> int:
     return sum((scalar_width(k.expr.type) + 7) // 8 for k in t.keys)
+
+
+def data_room(t: ast.Table) -> int:
+    """Octets of an entry's data, at least one."""
+    return max(data_octets(t), 1)
 
 
 def data_octets(t: ast.Table) -> int:
