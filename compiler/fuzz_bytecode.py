@@ -27,6 +27,7 @@ from .helpers import HELPERS
 
 MAX_INSNS = 60_000                              #: rule 34's limit here: a run is short, so that there are many
 MAX_WORK = 4_000_000                            #: instructions executed for one program
+WORK = 100                                      #: or so many for each run that is asked for, if that is more
 MAX_COMPILED = 400                              #: slots of compiled containers that are changed
 EXTRA = (HelperSpec(FIND, "find", (), ("nullable", "entry", 8)), HelperSpec(CHANGE, "change", ("scalar",), changes_packet=True))
 
@@ -174,8 +175,8 @@ def attempt(case: Case, runner: Runner, seed: int, runs: int, tally: Tally | Non
     claims = Claims(case.text, case.descriptor, helpers(), (report, analysis), seed)
     tally.accepted[case.origin] += 1
     done = work = 0
-    fault = None
-    while fault is None and done < runs and work < MAX_WORK:
+    fault, most = None, max(MAX_WORK, WORK * runs)
+    while fault is None and done < runs and work < most:
         some = min(runs - done, 50)
         fault = runner.batch(claims, seed + done, some)
         work += runner.result.insns
