@@ -12,7 +12,7 @@ except EngineUnavailable as e:
     pytest.skip(str(e), allow_module_level=True)
 
 from lpn.runtime.m3 import firmware
-from lpn.runtime.m3.core import HEAP, RETURN, STACK_END, Core, Count, Fault
+from lpn.runtime.m3.core import CODE, HEAP, RETURN, STACK_END, Core, Count, Fault
 from lpn.runtime.m3.host import M3Host
 from lpn.runtime.m3.timing import REFILL, holds
 
@@ -155,3 +155,15 @@ def test_long_runs_are_counted_whole(monkeypatch):
     folded = Core()
     folded.call("lpn_crc32", 0, HEAP, 800)
     assert folded.count() == want and want.thumb > 5000
+
+
+def test_where_the_emulator_ends_its_pages_is_not_seen(core):
+    """It ends a block there. A load behind a load then seemed to be one behind a jump."""
+    def worst(at: int):
+        core.write(at, bytes.fromhex("0168 4268 8368 7047"))        # ldr r1, [r0]; ldr r2, [r0, #4]; ldr r3, [r0, #8]; bx lr
+        core.learn(at, 8)
+        core.forget()
+        core.call(at, HEAP)
+        return core.worst().fixed
+
+    assert len({worst(at) for at in range(CODE + 1024 - 16, CODE + 1024 + 16, 2)}) == 1

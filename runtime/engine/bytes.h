@@ -7,6 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What to gcc is one function and what is not: in one of all it keeps everything in memory. */
+#if defined(__GNUC__)
+#define APART __attribute__((noinline))
+#define INLINE static inline __attribute__((always_inline))
+#define RARE(condition) __builtin_expect((condition), 0)
+#else
+#define RARE(condition) (condition)
+#define APART
+#define INLINE static inline
+#endif
+
 #if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 /* Words at any address: one load or store where the core can, bytes where it cannot. */
 typedef struct { uint16_t v; } __attribute__((packed, may_alias)) lpn_any16;

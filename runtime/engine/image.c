@@ -20,15 +20,20 @@ uint32_t lpn_crc32(uint32_t crc, const uint8_t *bytes, size_t size)
     const uint32_t *lower = rows[0], *upper = rows[1];
     LPN_HIDE(lower);                    /* or gcc adds up their address each time */
     LPN_HIDE(upper);
-#define OCTET crc = lower[crc & 15] ^ upper[crc >> 4 & 15] ^ crc >> 8
+    uint32_t low, high;                 /* both before the loads, of which the second then takes one cycle */
+#define OCTET low = crc & 15; high = crc >> 4 & 15; LPN_HIDE(low); LPN_HIDE(high); low = lower[low]; high = upper[high]; crc = low ^ high ^ crc >> 8
     crc = ~crc;
-    for (const uint8_t *const end = bytes + (size & ~(size_t)3); bytes != end; bytes += 4) {
-        crc ^= lpn_get32(bytes);
-        OCTET; OCTET; OCTET; OCTET;
-    }
-    for (size &= 3; size > 0; size--) {
+    const uint8_t *const end = bytes + size;
+    for (; (size & 3) != 0; size--) {
         crc ^= *bytes++;
         OCTET;
+    }
+    if (size != 0) {
+        do {
+            crc ^= lpn_get32(bytes);
+            bytes += 4;
+            OCTET; OCTET; OCTET; OCTET;
+        } while (bytes != end);
     }
 #undef OCTET
     return ~crc;

@@ -33,14 +33,14 @@ enum { FORMS(NUMBER) F_PLAIN = F_CONSTANT, F_JUMPS = F_JUMP };
 #define USES(form, uses) uses,
 static const uint8_t uses_of[] = { FORMS(USES) };
 
-/* A field is in its limits when this, added to it, does not carry out of it: from the second octet of an instruction on 4 bits of dst,
- * 4 of src, 16 of the offset. And the bits of the immediate that are zero. */
-#define MOST(n, bits) ((1u << (bits)) - 1 - (n))
+/* What a form allows. Of an instruction's first word: 4 bits of dst and 4 of src are in their limits when this, added to them, does not
+ * carry out of them; the bits of the offset that are zero. And of the immediate. */
+typedef struct { uint32_t word, imm; } limit;
+#define MOST(n) (15u - (n))
 #define LIMITS(form, uses) { \
-    MOST((uses) & W_DST ? 9u : (uses) & R_DST ? 10u : 0u, 4) | MOST((uses) & SRC_CODE ? 15u : (uses) & R_SRC ? 10u : 0u, 4) << 4 \
-    | MOST((uses) & OFF ? 0xffffu : 0u, 16) << 8, (uses) & IMM ? 0 : ~0u },
-#define CARRIES 0x01000110u
-static const struct { uint32_t fields, imm; } limits[] = { FORMS(LIMITS) };
+    MOST((uses) & W_DST ? 9u : (uses) & R_DST ? 10u : 0u) << 8 | MOST((uses) & SRC_CODE ? 15u : (uses) & R_SRC ? 10u : 0u) << 12 \
+    | ((uses) & OFF ? 0 : 0xffff0000u), (uses) & IMM ? 0 : ~0u },
+#define CARRIES 0x11000u
 
 /* The form by opcode, where nothing else matters. */
 #define CODE(op) ((op) >> 4)
@@ -61,23 +61,25 @@ static const struct { uint32_t fields, imm; } limits[] = { FORMS(LIMITS) };
 #define FORMS4(op) FORM(op), FORM((op) + 1), FORM((op) + 2), FORM((op) + 3)
 #define FORMS16(op) FORMS4(op), FORMS4((op) + 4), FORMS4((op) + 8), FORMS4((op) + 12)
 #define FORMS64(op) FORMS16(op), FORMS16((op) + 16), FORMS16((op) + 32), FORMS16((op) + 48)
-static const uint8_t forms[256] = { FORMS64(0), FORMS64(64), FORMS64(128), FORMS64(192) };
+typedef struct { uint8_t form[256]; limit limits[F_IF_REGISTER + 1]; } tables;
+static const tables table = {
+    { FORMS64(0), FORMS64(64), FORMS64(128), FORMS64(192) }, { FORMS(LIMITS) } };
 
 static unsigned atomic_form(const insn *i)
 {
-    bool word = (i->op & 0x18) == 0x00 || (i->op & 0x18) == 0x18;
-    switch (i->imm) {
-    case 0x100:                 /* load-acquire */
+    const uint32_t imm = (uint32_t)i->imm;
+    if (imm == 0x100) {         /* load-acquire */
         return W_DST | R_SRC | OFF | IMM;
-    case 0x110:                 /* store-release */
+    }
+    if (imm == 0x110) {         /* store-release */
         return R_DST | R_SRC | OFF | IMM;
-    case 0x00: case 0x40: case 0x50: case 0xa0: case 0xf1:
-        return word ? R_DST | R_SRC | OFF | IMM : BAD;
-    case 0x01: case 0x41: case 0x51: case 0xa1: case 0xe1:
-        return word ? R_DST | W_SRC | OFF | IMM : BAD;
-    default:
+    }
+    /* add, or, and, xor; what is there before is fetched (1), always by xchg and cmpxchg */
+    const uint32_t known = (imm & 1) != 0 ? 0xc431 : 0x0431;
+    if ((imm & ~0xf1u) != 0 || (known >> (imm >> 4) & 1) == 0 || ((i->op & 0x18) != 0x00 && (i->op & 0x18) != 0x18)) {
         return BAD;
     }
+    return R_DST | OFF | IMM | ((imm & 1) != 0 && imm != 0xf1 ? W_SRC : R_SRC);
 }
 
 static unsigned uses(const insn *i)
@@ -90,12 +92,12 @@ static unsigned uses(const insn *i)
         if (i->off != 0 && (((code == 3 || code == 9) && i->off == 1)           /* signed division and modulo */
                             || (code == 11 && (i->op & 8)                       /* move with sign extension */
                                 && (i->off == 8 || i->off == 16 || (i->off == 32 && class == 7))))) {
-            return uses_of[forms[i->op]] | OFF;
+            return uses_of[table.form[i->op]] | OFF;
         }
     } else if (class == 3 && MODE(i->op) == 0xc0) {
         return atomic_form(i);
     }
-    return uses_of[forms[i->op]];
+    return uses_of[table.form[i->op]];
 }
 
 static int check_fields(const insn *i, unsigned form)
@@ -116,27 +118,29 @@ static int check_fields(const insn *i, unsigned form)
     return LPN_OK;
 }
 
-static int check_lddw(const uint8_t *text, uint32_t count, uint32_t pc, const insn *i)
+static int check_lddw(const lpn_program *program, uint32_t pc, const insn *i)
 {
     if (i->src != 0 && i->src != 8 && i->src != 9) {
         return LPN_E_OPCODE;
     }
-    if (pc + 1 >= count) {
-        return LPN_E_LDDW;
-    }
-    insn second = fetch(text, pc + 1);
-    bool address = i->op != 0x18 || i->src != 0;
-    bool clean = second.op == 0 && second.dst == 0 && second.src == 0 && second.off == 0
-                 && (!address || second.imm == 0);
-    return clean ? LPN_OK : LPN_E_LDDW;
+    const uint8_t *second = program->text + 8 * (size_t)pc + 8;
+    const bool address = i->op != 0x18 || i->src != 0;
+    return pc + 1 < program->count && lpn_get32(second) == 0 && (!address || lpn_get32(second + 4) == 0) ? LPN_OK : LPN_E_LDDW;
 }
 
 /* A jump may go to any slot that starts an instruction: no instruction has opcode 0, and the second slot of
- * every lddw has. */
-static int check_target(const uint8_t *text, uint32_t count, uint32_t pc, int32_t distance)
+ * every lddw has. One to before the text wraps, and lies behind its end. */
+static inline bool starts(const lpn_program *program, uint32_t to)
 {
-    const int64_t to = (int64_t)pc + 1 + distance;
-    return to >= 0 && to < count && text[8 * to] != 0 ? LPN_OK : LPN_E_JUMP;
+    return to < program->count && program->text[8 * (size_t)to] != 0;
+}
+
+static int check_jump(lpn_program *program, uint32_t at, uint32_t to)
+{
+    if (to <= at) {
+        program->marks |= LPN_MARK_BACK;
+    }
+    return starts(program, to) ? LPN_OK : LPN_E_JUMP;
 }
 
 static bool helper_known(int32_t number)
@@ -176,87 +180,137 @@ static int check_control(lpn_program *program, uint32_t pc, const insn *i)
     if (((i->op & 7) != 5 && (i->op & 7) != 6) || i->op == 0x95) {
         return LPN_OK;
     }
+    const int32_t distance = i->op == 0x06 || i->op == 0x85 ? i->imm : i->off;
+    const uint32_t to = pc + 1 + (uint32_t)distance;
     if (i->op != 0x85) {
-        return check_target(program->text, program->count, pc, i->op == 0x06 ? i->imm : i->off);
+        return check_jump(program, pc, to);
     }
     if (i->src == 0) {
+        program->marks |= LPN_MARK_HELPER;
         return helper_known(i->imm) ? LPN_OK : LPN_E_HELPER;
     }
     if (i->src != 1) {
         return LPN_E_OPCODE;    /* calls by BTF id are the Linux kernel's */
     }
-    int error = check_target(program->text, program->count, pc, i->imm);
-    return error ? error : add_func(program, (uint32_t)((int64_t)pc + 1 + i->imm));
+    return starts(program, to) ? add_func(program, to) : LPN_E_JUMP;
 }
 
-/* An instruction whose form does not say all, or in which something is wrong. `*at` becomes the last of its slots. */
-static int check_closely(lpn_program *program, uint32_t *at)
+/* An instruction whose form does not say all, or in which something is wrong. */
+static APART int check_closely(lpn_program *program, uint32_t pc)
 {
-    const insn i = fetch(program->text, *at);
+    const insn i = fetch(program->text, pc);
     const int error = check_fields(&i, uses(&i));
     if (error != LPN_OK) {
         return error;
     }
-    if (!is_lddw(i.op)) {
-        return check_control(program, *at, &i);
+    if (is_lddw(i.op)) {
+        return check_lddw(program, pc, &i);
     }
-    return check_lddw(program->text, program->count, (*at)++, &i);
+    if ((i.op & 7) == 3) {
+        program->marks |= (uint16_t)(LPN_MARK_ATOMIC | 1u << i.src);     /* which it may write */
+    }
+    return check_control(program, pc, &i);
 }
 
 /* How much stack each function uses: the lowest address it forms from r10 by constants, as compilers do. A
  * callee's r10 starts below that. Stack reached in other ways than these may overlap a callee's, which can only
- * spoil the container's own values: accesses stay checked against the stack as a whole. */
-static void find_frames(lpn_program *program)
+ * spoil the container's own values: accesses stay checked against the stack as a whole.
+ *
+ * The instruction at p, one of whose registers is `known`. `below`: their distances to r10. Returns which are known behind it. */
+static APART uint32_t follow(lpn_func *f, int32_t *below, uint32_t known, const uint8_t *p)
 {
-    int32_t below[16];          /* per register: its distance to r10 */
-    uint32_t known = 0;         /* for these registers, as a mask */
-    const uint8_t *p = program->text, *next = p;
-    const uint8_t *const end = p + 8 * (size_t)program->count;
-    lpn_func *f = program->func;
-    below[10] = 0;
-    for (; p < end; p += 8) {
-        if (p == next) {
-            f += p != program->text;
-            next = f + 1 < program->func + program->funcs ? program->text + 8 * (size_t)f[1].entry : end;
-            known = 1u << 10;
-        }
-        const uint32_t w = lpn_get32(p), dst = w >> 8 & 15, src = w >> 12 & 15;
-        if (((known >> dst | known >> src) & 1) == 0) {
-            continue;
-        }
-        const uint32_t op = w & 0xff, class = op & 7;
-        int32_t low = 0, result = 0;
-        uint32_t gives = 0;
-        if (class == 5 || class == 6 || op == 0) {      /* a jump; the second slot of an lddw */
-            continue;
-        }
-        if (class >= 1 && class <= 3) {
-            const uint32_t base = class == 1 ? src : dst;
-            low = known >> base & 1 ? below[base] + (int16_t)(w >> 16) : 0;
-        } else if (op == 0xbf) {
-            gives = w >> 16 == 0 ? known >> src & 1 : 0;
-            result = below[src];
-        } else if ((op == 0x07 || op == 0x17) && (known >> dst & 1) != 0) {
-            const int32_t imm = (int32_t)lpn_get32(p + 4);
-            /* what is further away than the stack is long lies below it, or nowhere */
-            if (imm >= -2 * LPN_STACK_SIZE && imm <= 2 * LPN_STACK_SIZE) {
-                low = result = below[dst] + (op == 0x07 ? imm : -imm);
-                gives = low >= -LPN_STACK_SIZE && low <= 0;
-            } else if ((imm < 0) == (op == 0x07)) {
-                low = -LPN_STACK_SIZE;
-            }
-        }
-        if (class != 2 && (class != 3 || (op >= 0xc0 && lpn_get32(p + 4) == 0x100))) {
-            known = (known & ~(1u << dst)) | gives << dst;
-            below[dst] = result;
-        }
-        if (low < -LPN_STACK_SIZE) {
+    const uint32_t w = lpn_get32(p), op = w & 0xff, class = op & 7, dst = w >> 8 & 15, src = w >> 12 & 15;
+    int32_t low = 0, result = 0;
+    uint32_t gives = 0;
+    if (class == 5 || class == 6) {
+        return known;
+    }
+    if (class >= 1 && class <= 3) {
+        const uint32_t base = class == 1 ? src : dst;
+        low = known >> base & 1 ? below[base] + (int16_t)(w >> 16) : 0;
+    } else if (op == 0xbf) {
+        gives = w >> 16 == 0 ? known >> src & 1 : 0;
+        result = below[src];
+    } else if ((op == 0x07 || op == 0x17) && (known >> dst & 1) != 0) {
+        const int32_t imm = (int32_t)lpn_get32(p + 4);
+        /* what is further away than the stack is long lies below it, or nowhere */
+        if (imm >= -2 * LPN_STACK_SIZE && imm <= 2 * LPN_STACK_SIZE) {
+            low = result = below[dst] + (op == 0x07 ? imm : -imm);
+            gives = low >= -LPN_STACK_SIZE && low <= 0;
+        } else if ((imm < 0) == (op == 0x07)) {
             low = -LPN_STACK_SIZE;
         }
-        if (-low > f->frame) {
-            f->frame = (uint16_t)((-low + 7) & ~7);
+    }
+    if (class != 2 && (class != 3 || (op >= 0xc0 && lpn_get32(p + 4) == 0x100))) {
+        known = (known & ~(1u << dst)) | gives << dst;
+        below[dst] = result;
+    }
+    if (low < -LPN_STACK_SIZE) {
+        low = -LPN_STACK_SIZE;
+    }
+    if (-low > f->frame) {
+        f->frame = (uint16_t)((-low + 7) & ~7);
+    }
+    return known;
+}
+
+/* Does nothing in these words go beyond what the form allows? */
+static inline bool within(const limit *most, uint32_t w, uint32_t imm)
+{
+    const uint32_t word = most->word;
+    return ((((w + word) ^ w ^ word) & CARRIES) | (w & word) >> 16 | (imm & most->imm)) == 0;
+}
+
+/* All instructions of a function, `p` to `end`. The registers that they have as their first: in the upper half of `*used`. */
+static int check_function(lpn_program *program, lpn_func *f, const uint8_t *p, const uint8_t *end, uint32_t *used, uint32_t *pc)
+{
+    const tables *t = &table;
+    int32_t below[16];
+    uint32_t known = *used | 1u << 10, size = 8;
+    below[10] = 0;
+    LPN_HIDE(t);                        /* or gcc loads it each time */
+    do {
+        const uint32_t w = lpn_get32(p), imm = lpn_get32(p + 4), dst = w >> 8 & 15;
+        const unsigned form = t->form[w & 0xff];
+        if (form < F_PLAIN || !within(&t->limits[form], w, imm)) {
+            *pc = (uint32_t)(p - program->text) / 8;
+            const int error = check_closely(program, *pc);
+            if (error != LPN_OK) {
+                return error;
+            }
+            size = is_lddw((uint8_t)w) ? 16 : 8;
+        } else if (form >= F_JUMPS) {
+            *pc = (uint32_t)(p - program->text) / 8;
+            if (check_jump(program, *pc, *pc + 1 + (uint32_t)((int32_t)w >> 16)) != LPN_OK) {
+                return LPN_E_JUMP;
+            }
+        }
+        known |= 0x10000u << dst;
+        if (((known >> dst | known >> (w >> 12 & 15)) & 1) != 0) {
+            known = follow(f, below, known, p);
+        }
+        p += size;
+        size = 8;
+    } while (p != end);
+    *used = known & 0xffff0000;
+    return LPN_OK;
+}
+
+/* All functions that are known. */
+static int check_all(lpn_program *program, uint32_t *pc)
+{
+    const uint8_t *const text = program->text, *const end = text + 8 * (size_t)program->count;
+    uint32_t used = 0;
+    for (uint32_t i = 0, funcs = program->funcs; i < funcs; i++) {
+        lpn_func *f = &program->func[i];
+        f->frame = 0;
+        const int error = check_function(program, f, text + 8 * (size_t)f->entry, i + 1 < funcs ? text + 8 * (size_t)f[1].entry : end, &used, pc);
+        if (error != LPN_OK) {
+            return error;
         }
     }
+    program->marks |= (uint16_t)(used >> 16 & 0x3ff);
+    return LPN_OK;
 }
 
 int lpn_load(lpn_program *program, lpn_func *func, const uint8_t *text, size_t size, uint32_t *pc)
@@ -265,34 +319,20 @@ int lpn_load(lpn_program *program, lpn_func *func, const uint8_t *text, size_t s
     if (size == 0 || size % 8 != 0 || size > LPN_MAX_IMAGE) {
         return LPN_E_TEXT;
     }
-    const uint32_t count = (uint32_t)(size / 8);
-    *program = (lpn_program){ .text = text, .count = count, .stack = LPN_STACK_SIZE,
-                              .func = func, .funcs = 1 };
-    func[0] = (lpn_func){ 0, 0 };
-    uint32_t op = 0, carries = CARRIES;
-    const uint8_t *of = forms;
-    LPN_HIDE(carries);                  /* or gcc takes it to pieces */
-    LPN_HIDE(of);
-    for (uint32_t at = 0; at < count; at++) {
-        const uint8_t *p = text + 8 * (size_t)at;
-        const uint32_t w = lpn_get32(p), imm = lpn_get32(p + 4);
-        op = w & 0xff;
-        const unsigned form = of[op];
-        const uint32_t fields = w >> 8, more = limits[form].fields;
-        if (form >= F_PLAIN && ((((fields + more) ^ fields ^ more) & carries) | (imm & limits[form].imm)) == 0
-            && (form < F_JUMPS || check_target(text, count, at, (int32_t)w >> 16) == LPN_OK)) {
-            continue;
-        }
-        *pc = at;
-        const int error = check_closely(program, &at);
-        if (error != LPN_OK) {
-            return error;
-        }
+    *program = (lpn_program){ .text = text, .count = (uint32_t)(size / 8), .stack = LPN_STACK_SIZE, .func = func, .funcs = 1 };
+    func[0].entry = 0;
+    int error = check_all(program, pc);
+    if (error != LPN_OK) {
+        return error;
     }
-    if (op != 0x95 && op != 0x05 && op != 0x06) {
-        *pc = count - (text[size - 8] == 0 ? 2 : 1);     /* the last instruction may have two slots */
+    const uint8_t *last = text + size - 8;
+    *pc = program->count - 1;
+    if (*last == 0) {               /* the last instruction has two slots */
+        last -= 8;
+        *pc -= 1;
+    }
+    if (*last != 0x95 && *last != 0x05 && *last != 0x06) {
         return LPN_E_FALL;
     }
-    find_frames(program);
-    return LPN_OK;
+    return program->funcs == 1 ? LPN_OK : check_all(program, pc);       /* once more for their frames: now it is known where each begins */
 }

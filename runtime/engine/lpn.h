@@ -164,7 +164,11 @@ typedef struct {
     /** Loads and stores are not checked: lpn_container_certify accepted the image's certificate, or who runs it has proven it himself. */
     bool certified;
     uint8_t funcs;              /**< entries of `func` */
+    uint16_t marks;             /**< what a translator asks: bit n: register n is written or points to memory, n below 10; enum lpn_mark */
 } lpn_program;
+
+/** What a program does somewhere. */
+enum lpn_mark { LPN_MARK_ATOMIC = 1 << 10, LPN_MARK_HELPER = 1 << 11, LPN_MARK_BACK = 1 << 12 /**< jumps back */ };
 
 /**
  * Check `text` and prepare it to run: known opcodes, reserved fields zero, registers in range, r10 not written,

@@ -101,6 +101,7 @@ static void call_local(emitter *e, uint32_t w, uint32_t c)
 
 static void load_address(emitter *e, uint32_t w, uint32_t c)
 {
+    flush(e);
     const unsigned kind = OP(w) == 0xd8 ? 8 : OP(w) == 0xb8 ? 9 : SRC(w);
     const uint32_t high = kind == 0 ? lpn_get32(e->text + 8 * (size_t)e->pc + 12) : 0;
     load_const(e, DST(w), c + (kind == 0 ? 0 : kind == 8 ? e->job->rodata : e->job->data));
@@ -111,142 +112,151 @@ static void load_address(emitter *e, uint32_t w, uint32_t c)
         clear_upper(e, DST(w));
     }
     e->flags = NONE;
+    pass_over(e);
 }
 
-/* The instruction at `pc`, which then is the last slot that is done. */
-INLINE void instruction(emitter *e, uint32_t w, uint32_t c)
+#if !LPN_CLEAN32_ONLY
+/* Arithmetic of a program that is not clean. */
+static void alu(emitter *e, uint32_t w, uint32_t c)
 {
-    const unsigned class = w & 7;
-    if (class == 1) {
-        load(e, w);
-    } else if (class == 4 || class == 7) {
-        const unsigned code = w & 0xf0;
-        if (!RARE(WIDE(e))) {
-            alu_clean(e, w, c);
-        } else if (code == 0xb0) {
-            move_insn(e, w, c);
-        } else if (code == 0xd0) {
-            byte_swap(e, w, c);
-        } else if (class == 7) {
-            alu_wide(e, w, c);
-        } else {
-            alu_low(e, w, c, DST(w));
-            clear_upper(e, DST(w));
-        }
-    } else if (class == 2 || class == 3) {
-        if ((w & 0xe0) == 0xc0) {
-            atomic(e, w, c);
-        } else {
-            store(e, w, c);
-        }
-    } else if (class != 0 && OP(w) != 0x95 && OP(w) != 0x85) {
-        branch(e, w, c);
+    const unsigned code = w & 0xf0;
+    if (code == 0xb0) {
+        move_insn(e, w, c);
+    } else if (code == 0xd0) {
+        byte_swap(e, w, c);
+    } else if ((w & 7) == 7) {
+        alu_wide(e, w, c);
     } else {
-        flush(e);
-        if (class == 0) {
-            load_address(e, w, c);
-            pass_over(e);
-        } else if (OP(w) == 0x95) {
-            epilogue(e);
-        } else if (SRC(w) == 0) {
-            call_helper(e, c);
-        } else {
-            call_local(e, w, c);
-        }
+        alu_low(e, w, c, DST(w));
+        clear_upper(e, DST(w));
     }
 }
+#endif
 
-/* What is needed before the first instruction can be written: jump targets, registers that change, who is called. */
-APART static void survey(emitter *e)
+static void jump(emitter *e, uint32_t w, uint32_t c)
 {
-    uint16_t *const map = e->map;
-    const uint8_t *p = e->text;
-    const uint8_t *const end = p + 8 * (size_t)e->count;
-    uint32_t used = 0;
-    lpn_zero((uint8_t *)map, 2 * (e->count + 1));
-    do {
-        const uint32_t w = lpn_get32(p), op = w & 0xff;
-        used |= 1u << DST(w);
-        if ((0x69u >> (w & 7) & 1) == 0) {      /* neither of classes 0, 3, 5, 6 */
-            continue;
-        }
-        if ((w & 7) == 0) {
-            p += 8;
-        } else if ((w & 7) == 3) {
-            used |= op >= 0xc0 ? 1u << W0 | 1u << (w >> 12 & 15) : 0;       /* an atomic one */
-        } else if (op == 0x85) {
-            e->helpers = e->helpers || (w >> 12 & 15) == 0;
-        } else if (op != 0x95) {
-            map[(int32_t)((p - e->text) / 8) + 1 + (op == 0x06 ? (int32_t)lpn_get32(p + 4) : OFFSET(w))] = TARGET;
-        }
-    } while ((p += 8) < end);
-    if (e->helpers || WIDE(e) || (used & 1u << W0)) {
-        e->native = true;
-        used |= 1u << W0 | 1u << BLOCK;
+    if ((w & 0xef) != 0x85) {
+        branch(e, w, c);
+        return;
     }
-    e->used = used & 0xff0;
+    flush(e);
+    if (OP(w) == 0x95) {
+        epilogue(e);
+    } else if (SRC(w) == 0) {
+        call_helper(e, c);
+    } else {
+        call_local(e, w, c);
+    }
 }
 
-/* The next function begins here. */
-APART static void begin(emitter *e)
+/* By class. */
+typedef void one_class(emitter *e, uint32_t w, uint32_t c);
+static one_class *const classes[][8] = {
+    { load_address, load, store, store, alu_clean, jump, jump, alu_clean },
+#if !LPN_CLEAN32_ONLY
+    { load_address, load, store, store, alu, jump, jump, alu },
+#endif
+};
+
+/* What is needed before the first instruction can be written: where functions begin, and where jumps go that come later, registers that
+ * change, who is called. */
+static void survey(emitter *e)
+{
+    const lpn_program *program = e->job->program;
+    const uint32_t marks = program->marks;
+    lpn_zero((uint8_t *)e->map, 2 * (e->count + 1));
+    for (uint32_t i = 0; i < program->funcs; i++) {
+        e->map[program->func[i].entry] = TARGET;
+    }
+    if ((marks & LPN_MARK_BACK) != 0) {
+        const uint8_t *p = e->text;
+        const uint8_t *const end = p + 8 * (size_t)e->count;
+        do {
+            const uint32_t w = lpn_get32(p);
+            if (OFFSET(w) < 0 || OP(w) == 0x06) {       /* of those that are no jumps, too, but of few */
+                const uint32_t pc = (uint32_t)(p - e->text) / 8, to = jump_target(pc, w, lpn_get32(p + 4));
+                if (((w & 7) == 5 || (w & 7) == 6) && to <= pc) {
+                    e->map[to] = TARGET;
+                }
+            }
+        } while ((p += 8) != end);
+    }
+    e->used = marks & 0x3f0;
+    e->helpers = (marks & LPN_MARK_HELPER) != 0;
+    e->native = WIDE(e) || (marks & (LPN_MARK_HELPER | LPN_MARK_ATOMIC)) != 0;
+    if (e->native) {
+        e->used |= 1u << W0 | 1u << BLOCK;
+    }
+}
+
+/* Function `func` begins here. */
+static void begin(emitter *e)
 {
     const lpn_program *p = e->job->program;
-    e->first = e->pc;
+    e->first = p->func[e->func].entry;
     e->last = e->func + 1 < p->funcs ? p->func[e->func + 1].entry : e->count;
     const uint32_t here = (uint32_t)(e->at - e->code);
-    arrive(e, e->func_at[e->func]);
+    arrive(e, e->func_at[e->func] & ~TARGET);
     e->func_at[e->func] = (uint16_t)here;
     prologue(e);
+}
+
+/* A slot that others jump to, that a function begins with, or whose work is done. False: it is. */
+APART static bool come_to(emitter *e, uint32_t pc, uint32_t waiting)
+{
+    if (waiting == DONE) {
+        return false;
+    }
+    flush(e);
+    if (pc == e->last) {
+        if (pc != 0) {
+            const uint8_t before = e->text[8 * (size_t)pc - 8];
+            if (before != 0x95 && before != 0x05 && before != 0x06) {
+                e->pc = pc;
+                refuse(e, LPN_E_JUMP);
+                return false;
+            }
+            e->func++;
+        }
+        begin(e);
+    }
+    e->zero = 0;
+    e->flags = e->halfword = NONE;
+    arrive(e, waiting & ~TARGET);
+    return true;
 }
 
 APART static int emit(emitter *e)
 {
     /* Room for one slot more: of what was given, and of what the map can say. */
-    const uint32_t room = e->job->size / 2;
+    const uint32_t room = e->job->size / 2, count = e->count;
     if (room < SPARE) {
         return LPN_E_MEMORY;
     }
-    const uint16_t *const full = e->code + (room < TARGET - 1 ? room : TARGET - 1) - SPARE;
+    uint16_t *const code = e->code, *const full = code + (room < TARGET - 1 ? room : TARGET - 1) - SPARE, *map = e->map;
+    one_class *const *of = classes[WIDE(e)];
     const uint8_t *p = e->text;
-    uint16_t *map = e->map;
-    uint32_t pc = 0, next = 0;
+    e->full = full;
+    LPN_HIDE(of);
+    uint32_t pc = 0;
     do {
-        e->pc = pc;
-        if (RARE(pc == next)) {
-            if (pc != 0) {
-                const uint8_t before = p[8 * (size_t)pc - 8];
-                if (before != 0x95 && before != 0x05 && before != 0x06) {
-                    return LPN_E_JUMP;
-                }
-                e->func++;
-            }
-            begin(e);
-            next = e->last;
+        const uint32_t waiting = *map;
+        const bool todo = waiting == 0 || come_to(e, pc, waiting);
+        uint16_t *const at = e->at;
+        if (at > full) {
+            return e->error != LPN_OK ? e->error : LPN_E_MEMORY;
         }
-        const uint32_t waiting = map[pc];
-        if (RARE(waiting >= TARGET)) {
-            flush(e);
-            e->zero = 0;
-            e->flags = e->halfword = NONE;
-            arrive(e, waiting & ~TARGET);
-            if (e->far) {
-                return LPN_OK;
-            }
+        *map++ = (uint16_t)(at - code);
+        if (todo) {
+            e->pc = pc;
+            e->before = e->flags;
+            e->flags = NONE;
+            const uint32_t w = lpn_get32(p);
+            of[w & 7](e, w, lpn_get32(p + 4));
         }
-        const uint16_t *const at = e->at;
-        if (RARE(at > full)) {
-            return LPN_E_MEMORY;
-        }
-        map[pc] = (uint16_t)(at - e->code);
-        if (RARE(waiting == DONE)) {
-            continue;
-        }
-        e->before = e->flags;
-        e->flags = NONE;
-        instruction(e, lpn_get32(p + 8 * (size_t)pc), lpn_get32(p + 8 * (size_t)pc + 4));
-        pc = e->pc;
-    } while (++pc < e->count);
-    map[pc] = (uint16_t)(e->at - e->code);
+        p += 8;
+    } while (++pc != count);
+    *map = (uint16_t)(e->at - code);
     return e->error;
 }
 

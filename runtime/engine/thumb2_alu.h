@@ -215,6 +215,7 @@ static void call_native(emitter *e, int32_t at)
     half(e, 0x4780 | T0 << 3);          /* blx */
 }
 
+#if !LPN_CLEAN32_ONLY
 /* The second operand in registers lo (W0, or where it is) and hi. */
 static unsigned wide_operand(emitter *e, uint32_t w, uint32_t c, unsigned lo, unsigned hi)
 {
@@ -274,6 +275,7 @@ APART static void alu_wide(emitter *e, uint32_t w, uint32_t c)
     }
     e->flags = NONE;
 }
+#endif
 
 static void byte_swap(emitter *e, uint32_t w, uint32_t c)
 {
@@ -340,7 +342,7 @@ static void move_insn(emitter *e, uint32_t w, uint32_t c)
 }
 
 /* Arithmetic on 32-bit clean registers: moves, shifts and sums wait for the slot that may complete them. */
-APART static void alu_clean(emitter *e, uint32_t w, uint32_t c)
+static void alu_clean(emitter *e, uint32_t w, uint32_t c)
 {
     const unsigned code = OP(w) & 0xf0, rd = DST(w);
     unsigned a = rd;

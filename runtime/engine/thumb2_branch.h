@@ -87,7 +87,7 @@ static void wait_long(emitter *e, uint16_t *last, unsigned cond)
 {
     const uint32_t here = (uint32_t)(e->at - e->code), before = *last & ~TARGET;
     word(e, LONG | cond, before == 0 ? 0 : here + 1 - before);
-    *last = (uint16_t)((*last & TARGET) | (here + 1));
+    *last = (uint16_t)(TARGET | (here + 1));
 }
 
 /* A comparison of all 64 bits: lower words, then upper words, whose flags `condition_of` reads. */
@@ -192,10 +192,10 @@ static void put_branch(emitter *e, uint32_t w, uint32_t c, uint32_t to, unsigned
 /* The next slot is done, too. */
 static void pass_over(emitter *e)
 {
-    e->map[++e->pc] = (uint16_t)(e->at - e->code);
+    e->map[e->pc + 1] = DONE;
 }
 
-APART static void branch(emitter *e, uint32_t w, uint32_t c)
+static void branch(emitter *e, uint32_t w, uint32_t c)
 {
     uint32_t to = jump_target(e->pc, w, c);
     flush(e);

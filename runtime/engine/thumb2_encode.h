@@ -19,17 +19,6 @@ enum { EQ, NE, CS, CC, MI, PL, VS, VC, HI, LS, GE, LT, GT, LE, AL };
 enum { AND = 0, BIC = 1, ORR = 2, ORN = 3, EOR = 4, ADD = 8, ADC = 10, SBC = 11, SUB = 13, RSB = 14 };
 enum { LSL, LSR, ASR };
 
-/* In one function of all, gcc keeps everything in memory. */
-#if defined(__GNUC__)
-#define APART __attribute__((noinline))
-#define INLINE static inline __attribute__((always_inline))
-#define RARE(condition) __builtin_expect((condition), 0)
-#else
-#define RARE(condition) (condition)
-#define APART
-#define INLINE static inline
-#endif
-
 #define TARGET 0x8000u                  /* in the map before a slot's code is there: something jumps here; the rest: see branch() */
 #define DONE 1u                         /* there: a slot before it does its work */
 #define SPARE 96u                       /* halfwords: more than one slot ever takes */
@@ -43,26 +32,29 @@ enum { LSL, LSR, ASR };
 /* What the last slots asked for and nothing was written for yet: the next one may make one instruction of both. */
 enum pending { NOTHING, MOVE, SHIFT, SHIFT_LEFT, SUM };     /* rd = a; rd = a >> b; rd = a << b; rd = a + b */
 
-typedef struct {
-    const lpn_thumb2 *job;
-    const uint8_t *text;
-    uint16_t *at, *code, *map;
-    uint32_t pc, count;
-    uint32_t func, first, last;         /* the function `pc` lies in, and its slots */
-    uint32_t base;                      /* of sp, below the function's stack frame */
-    uint32_t top;                       /* r10 - sp */
-    uint32_t saved;                     /* registers the function pushes, as a mask */
-    uint32_t used;                      /* registers from r4 on that the program needs */
-    uint32_t zero;                      /* eBPF registers whose upper word in memory is known to be 0 */
-    uint32_t reach;                     /* slots a conditional forward branch of 2 bytes may span */
+typedef struct {                        /* what is asked most comes first: its instructions take 2 bytes */
+    uint8_t pending, rd, a, b;
     uint8_t flags, before;              /* the register that the flags tell about, or NONE: now, before this slot */
     uint8_t halfword;                   /* the register that a load of two bytes filled, or NONE */
+    bool wide;                          /* not clean */
+    uint16_t *at, *code, *map;
+    const uint8_t *text;
+    uint32_t pc, count;
+    uint32_t first, last;               /* slots of the function `pc` lies in */
     uint32_t halfword_pc;               /* in the slot before this one */
-    uint8_t pending, rd, a, b;
-    bool wide, helpers, native;         /* not clean; calls helpers; anything outside */
+    uint32_t top;                       /* r10 - sp */
+    uint32_t base;                      /* of sp, below the function's stack frame */
+    uint32_t reach;                     /* slots a conditional forward branch of 2 bytes may span */
+    uint32_t zero;                      /* eBPF registers whose upper word in memory is known to be 0 */
+    uint32_t used;                      /* registers from r4 on that the program needs */
+    uint32_t saved;                     /* registers the function pushes, as a mask */
+    uint32_t func;                      /* its number */
+    const lpn_thumb2 *job;
+    uint16_t *full;                     /* no slot's code begins behind it */
+    bool helpers, native;               /* calls helpers; anything outside */
     bool far;                           /* a branch did not reach as far as was hoped */
     uint8_t error;                      /* in slot `pc`, the last that is looked at */
-    uint16_t func_at[LPN_MAX_FUNCS];    /* halfword offset of each function's prologue; before it is there, as in the map */
+    uint16_t func_at[LPN_MAX_FUNCS];    /* as the map, of each function's prologue */
 } emitter;
 
 /* Is the program one that is not 32-bit clean? */
@@ -76,7 +68,7 @@ typedef struct {
 static void refuse(emitter *e, int error)
 {
     e->error = (uint8_t)error;
-    e->count = 0;
+    e->at = e->full + 1;
 }
 
 static void half(emitter *e, uint32_t h)

@@ -29,8 +29,9 @@ static void halfword_in(emitter *e, unsigned rd)
     e->halfword_pc = e->pc + 1;
 }
 
-APART static void load(emitter *e, uint32_t w)
+static void load(emitter *e, uint32_t w, uint32_t c)
 {
+    (void)c;
     const unsigned rd = DST(w), log = log_of(w);
     const bool two = (w & 0x18) == 0x18, is_signed = (w & 0x20) == 0;
     int32_t off = OFFSET(w);
@@ -84,29 +85,7 @@ APART static void load(emitter *e, uint32_t w)
     }
 }
 
-APART static void store(emitter *e, uint32_t w, uint32_t c)
-{
-    const bool two = (w & 0x18) == 0x18, by_reg = (w & 7) == 3;
-    flush(e);
-    e->flags = e->before;
-    int32_t off = OFFSET(w);
-    const unsigned rn = base_of(e, DST(w), &off);
-    unsigned rt = T0;
-    if (by_reg) {
-        rt = reg_in(e, SRC(w), T0);
-    } else {
-        load_const(e, T0, c);
-    }
-    access_mem(e, STORE | log_of(w), rt | rn << 4, off);
-    if (two) {
-        if (by_reg && WIDE(e)) {
-            get_upper(e, T0, SRC(w));
-        } else {
-            load_const(e, T0, !by_reg && (int32_t)c < 0 ? ~0u : 0);
-        }
-        access_mem(e, STORE | WORD, T0 | rn << 4, off + 4);
-    }
-}
+static void store(emitter *e, uint32_t w, uint32_t c);
 
 /* Rare enough to be a function. */
 APART static void atomic(emitter *e, uint32_t w, uint32_t c)
@@ -114,7 +93,7 @@ APART static void atomic(emitter *e, uint32_t w, uint32_t c)
     if (c == 0x100 || c == 0x110) {           /* load-acquire, store-release: one core sees them in order */
         w = (w & ~0xe7u) | (c == 0x100 ? 0x61 : 0x63);
         if (c == 0x100) {
-            load(e, w);
+            load(e, w, 0);
         } else {
             store(e, w, 0);
         }
@@ -148,6 +127,34 @@ APART static void atomic(emitter *e, uint32_t w, uint32_t c)
         if (!two) {
             clear_upper(e, result);
         }
+    }
+}
+
+static void store(emitter *e, uint32_t w, uint32_t c)
+{
+    const bool two = (w & 0x18) == 0x18, by_reg = (w & 7) == 3;
+    if ((w & 0xe0) == 0xc0) {
+        atomic(e, w, c);
+        return;
+    }
+    flush(e);
+    e->flags = e->before;
+    int32_t off = OFFSET(w);
+    const unsigned rn = base_of(e, DST(w), &off);
+    unsigned rt = T0;
+    if (by_reg) {
+        rt = reg_in(e, SRC(w), T0);
+    } else {
+        load_const(e, T0, c);
+    }
+    access_mem(e, STORE | log_of(w), rt | rn << 4, off);
+    if (two) {
+        if (by_reg && WIDE(e)) {
+            get_upper(e, T0, SRC(w));
+        } else {
+            load_const(e, T0, !by_reg && (int32_t)c < 0 ? ~0u : 0);
+        }
+        access_mem(e, STORE | WORD, T0 | rn << 4, off + 4);
     }
 }
 

@@ -39,6 +39,8 @@ CODE, CODE_SIZE = 0x20080000, 0x20000   #: where a program may put code of its o
 HEAP, HEAP_SIZE = 0x20100000, 0x100000
 RETURN = 0x08070000             #: where functions called from here return to
 IT_STATE = 0x0600FC00          #: of the program status register
+PAGE = 1 << 10                  #: of the emulator
+PAGE_ENDS = (PAGE - 2, 0, 2)    #: where the first instruction behind one begins
 FOLD = 1 << 16                  #: blocks kept in order before they are counted
 
 
@@ -271,6 +273,11 @@ class Core:
         uc, blocks = self.uc, self._blocks
 
         def block(uc: Any, address: int, size: int, data: Any) -> None:
+            if address % PAGE in PAGE_ENDS and self._open:
+                before = blocks[-1]             # the emulator ends blocks at its pages; code does not
+                if before & 0xFFFF and (before >> 16) + (before & 0xFFFF) == address and not self.code.last(before).jump:
+                    blocks[-1] = self._last = before + size
+                    return
             self._last = address << 16 | size
             if self._open:
                 if address == self._back:
