@@ -8,14 +8,18 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-VERSION = 3
+VERSION = 4                                           # + 1: with shared symbols or loops
 NUMBER, PKT, LOW, CTX, STACK, REC, STATE, OUT, RODATA, DATA = range(1, 11)
 KINDS = {"pkt": PKT, "ctx": CTX, "stack0": STACK, "rec": REC, "state": STATE, "out": OUT, "rodata": RODATA, "data": DATA}
 LENGTH, FIRST = 1, 2                                  # symbols: the packet's length; the first that a label names
 M32, MAX_OFFSET, BOTTOM = 0xFFFFFFFF, 1 << 17, 512    # BOTTOM: r10's offset from the start of the whole stack
 HAS_SHARED, HAS_FRAME, HAS_LENGTH, HAS_LOOP = 1 << 10, 1 << 11, 1 << 12, 1 << 13
-CURSOR_END = 4095                                     # of form 10
-WIDTHS = {0: 0, 0xFF: 7, 0xFFFF: 8, 1: 9, M32: 12}    # forms of numbers that may be 0
+CURSOR_END = 4095                                     # of CURSOR
+TWO, VALUE, ONE = 1, 2, 16                            # of a frame: values in two words; a value follows, else bytes and how often
+BOUNDS, ROOM, STEPS = 16, 32, 64                      # what follows a value's first byte; STEPS alone: a shared symbol
+BYTE, HALF, BIT, CURSOR, END, LENGTH_NUMBER = 0, 11, 12, 13, 14, 15   # sorts of values beside the kinds
+SORTS = {(NUMBER, M32): NUMBER, (NUMBER, 0xFF): BYTE, (NUMBER, 0xFFFF): HALF, (NUMBER, 1): BIT, (PKT, CURSOR_END): CURSOR} | {
+    (kind, 0): kind for kind in range(PKT, DATA + 1)} # by kind and highest, if the lowest is 0 and the step 1
 STRIDE = 16                                           # labels for each entry of the index
 
 
@@ -44,7 +48,7 @@ class Label:
     shared: list[Given] = field(default_factory=list) # symbols FIRST and on; the first are counters of the loops around
     loop: int = 0                                     # the innermost, counted from 1
     regs: dict[int, Given] = field(default_factory=dict)
-    slots: dict[int, Given] = field(default_factory=dict)   # by place: word of the stack, + 128 for two
+    slots: dict[int, Given] = field(default_factory=dict)   # by place: twice the word, counted from the lowest in use; + 1: two words
     written: frozenset[int] = frozenset()             # bytes, counted from the lowest in use
 
     def copy(self) -> Label:
@@ -77,81 +81,91 @@ def zigzag(n: int) -> bytes:
 @lru_cache(maxsize=1 << 16)
 def value(g: Given) -> bytes:
     """A value in its shortest form."""
-    def form(n: int, *rest: bytes) -> bytes:
-        return bytes([n << 4 | g.kind]) + b"".join(rest)
     if g.ref:
-        return form(11) if (g.ref, g.off) == (LENGTH, 0) else form(6, bytes([g.ref]), zigzag(g.off))
-    if g.room is None and g.step == 1:
-        if g.lo == 0 and g.hi in WIDTHS:
-            return form(WIDTHS[g.hi])
-        if g.lo == g.hi:
-            return form(1, varint(g.lo))
-    bounds = varint(g.lo) + varint(g.hi - g.lo)
-    if g.room is None:
-        return form(2, bounds) if g.step == 1 else form(4, bounds, bytes([g.step]))
-    if g.step == 1:
-        return form(10, zigzag(g.room)) if (g.lo, g.hi) == (0, CURSOR_END) else form(3, bounds, zigzag(g.room))
-    return form(5, bounds, zigzag(g.room), bytes([g.step]))
+        if (g.ref, g.off) == (LENGTH, 0) and g.kind in (NUMBER, PKT):
+            return bytes([LENGTH_NUMBER if g.kind == NUMBER else END])
+        return bytes([STEPS | g.kind]) + varint(g.ref) + zigzag(g.off)
+    room, step = g.room is not None, g.step != 1
+    sort = SORTS.get((g.kind, g.hi)) if g.lo == 0 and not step else None
+    first = g.kind | BOUNDS | STEPS * step if sort is None else sort
+    out = bytes([first | ROOM * room])
+    if sort is None:
+        out += varint(g.lo) + varint(g.hi - g.lo)
+    if g.room is not None:
+        out += zigzag(g.room)
+    return out + varint(g.step) if step else out
 
 
 def frame(label: Label) -> bytes:
     """The stack's part of a label; empty when there is nothing to say."""
     if not label.slots and not label.written:
         return b""
-    values = [bytes([place]) + value(label.slots[place]) for place in sorted(label.slots)]
-    return varint(len(values)) + b"".join(values) + runs(label.written)
+    return words(tuple(sorted(label.slots.items())), label.written)
 
 
 @lru_cache(maxsize=1 << 12)
-def runs(written: frozenset[int]) -> bytes:
-    """The bytes of the stack that hold numbers, as a frame has them."""
-    found: list[list[int]] = []
-    for at in sorted(written):
-        if found and found[-1][1] == at:
-            found[-1][1] += 1
-        else:
-            found.append([at, at + 1])
-    out, before = [varint(len(found))], 0
-    for start, end in found:
-        out.append(varint(start - before) + varint(end - start))
-        before = end
+def words(slots: tuple[tuple[int, Given], ...], written: frozenset[int]) -> bytes:
+    """Values, and bytes that hold numbers, word by word."""
+    masks: dict[int, int] = {}
+    for at in written:
+        masks[at // 4] = masks.get(at // 4, 0) | 1 << at % 4
+    parts: list[tuple[int, int, int, bytes]] = []     # word, words, sort, content
+    pairs = set()                                     # any number in two words
+    for place, g in slots:
+        word, two = divmod(place, 2)
+        if g != ANY:
+            parts.append((word, 1 + two, VALUE + TWO * two, value(g)))
+        elif two:
+            pairs.add(word)
+        for covered in range(word, word + 1 + two):
+            masks.pop(covered, None)
+        if g == ANY and not two:
+            masks[word] = 15
+    for words_of, two in ((masks, 0), (dict.fromkeys(pairs, 15), 1)):
+        for word, mask in sorted(words_of.items()):
+            if words_of.get(word - 1 - two) != mask:
+                end = word
+                while words_of.get(end) == mask:
+                    end += 1 + two
+                parts.append((word, end - word, TWO * two, varint((end - word >> two) * ONE + mask)))
+    out, before = [varint(len(parts))], 0
+    for word, count, sort, content in sorted(parts):
+        out.append(varint(word - before << 2 | sort) + content)
+        before = word + count
     return b"".join(out)
 
 
 def body(label: Label, frame_at: int) -> bytes:
     """A label without its slot. `frame_at`: how far before the certificate's end it says what it knows of the stack; 0: nothing."""
-    bits = sum(1 << r for r in label.regs)
-    parts = []
-    if label.length:
-        bits |= HAS_LENGTH
-        parts.append(varint(label.length))
-    if frame_at:
-        bits |= HAS_FRAME
-        parts.append(varint(frame_at))
-    if label.shared:
-        bits |= HAS_SHARED
-        parts.append(bytes([len(label.shared)]))
-    if label.loop:
-        bits |= HAS_LOOP
-        parts.append(bytes([label.loop]))
+    bits, parts = sum(1 << r for r in label.regs), []
+    for bit, field in ((HAS_SHARED, len(label.shared)), (HAS_FRAME, frame_at), (HAS_LENGTH, label.length), (HAS_LOOP, label.loop)):
+        if field:
+            bits |= bit
+            parts.append(varint(field))
     parts += [value(g) for _, g in sorted(label.regs.items())]
     parts += [value(g) for g in label.shared]
     return varint(label.cost) + varint(bits) + b"".join(parts)
 
 
+def entry(label: Label, before: int, frame_at: int) -> bytes:
+    """A label with its distance from the slot of the one before, and its size."""
+    content = body(label, frame_at)
+    distance, size = label.pc - before << 4, len(content)
+    return (varint(distance | size) if size < 16 else varint(distance) + varint(size)) + content
+
+
 @dataclass
 class Certificate:
-    """`symbols`, `shared`, `slots`: how many the checker must have room for. `cost`: most instructions of a run."""
-    symbols: int
+    """`shared`: how many symbols labels may share, the first two included. `cost`: most instructions of a run."""
     shared: int
-    slots: int
     cost: int
     labels: list[Label]
     loops: list[LoopRow]
 
     def begin(self) -> bytes:
-        head = bytes([VERSION, self.symbols, self.slots]) + varint(self.cost) + varint(len(self.labels))
-        return head + bytes([self.shared, len(self.loops)]) if self.labels else head
+        more = self.shared != FIRST or bool(self.loops)
+        head = bytes([VERSION + more]) + varint(self.cost) + varint(len(self.labels))
+        return head + varint(self.shared) + varint(len(self.loops)) if more else head
 
     def loop_rows(self) -> bytes:
         return b"".join(struct.pack("<HBbI", r.head, r.parent, r.step, r.body) for r in self.loops)
@@ -166,15 +180,14 @@ class Certificate:
             behind += len(content)
             distance[content] = behind
         head, before = self.begin(), 0
-        at = len(head) + 2 * max(0, -(-len(self.labels) // STRIDE) - 1) + 8 * len(self.loops)
+        at = len(head) + 4 * max(0, -(-len(self.labels) // STRIDE) - 1) + 8 * len(self.loops)
         out, index = [], []
         for i, label in enumerate(self.labels):
-            if i % STRIDE == 0:
-                index += [at] if i else []
-                before = 0
-            out.append(varint(label.pc - before) + body(label, distance[known[i]]))
+            if i % STRIDE == 0 and i:
+                index.append((before, at))
+            out.append(entry(label, before, distance[known[i]]))
             before = label.pc
             at += len(out[-1])
-        if index and index[-1] > 0xFFFF:
+        if index and index[-1][1] > 0xFFFF:
             raise ValueError("the certificate has more than 65535 bytes")
-        return b"".join([head, *(struct.pack("<H", row) for row in index), self.loop_rows(), *out, *frames])
+        return b"".join([head, *(struct.pack("<HH", *row) for row in index), self.loop_rows(), *out, *frames])

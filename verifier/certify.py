@@ -17,7 +17,6 @@ from .verify import Analysis, Report
 
 MAX_ROOM = (1 << 15) - 1
 ACCEPTED = 0
-SYMBOLS, SLOTS = 120, 64                              # room while it is searched what is needed
 
 
 class NoCertificate(Exception):
@@ -91,6 +90,17 @@ class Checker:
         """0, or why it is refused; `at` says where."""
         return self.lib.lpn_writer_check(self.text, self.length, self.ffi.from_buffer("uint8_t[]", certificate), len(certificate), self.sizes,
                                          self.work, self.room if room is None else room, self.at)
+
+    def room_for(self, certificate: bytes) -> int:
+        """Bytes of work area that are enough."""
+        low, high = 0, self.room
+        while low < high:                             # more room never makes a difference for the worse
+            middle = (low + high) // 8 * 4
+            if self.whole(certificate, middle) == ACCEPTED:
+                high = middle
+            else:
+                low = middle + 4
+        return high
 
     def name(self, refusal: int, slot: int | None = None) -> str:
         return f"{self.ffi.string(self.lib.lpn_refusal_name(refusal)).decode()}, slot {self.at[0] if slot is None else slot}"
@@ -278,7 +288,7 @@ class Projection:
         labels = [self.label(node) for node in sorted(targets, key=lambda n: n.first) if node in analysis.invariants]
         rows = [LoopRow(loop.head.first, self.number.get(loop.parent.head, 0) if loop.parent else 0, self.counters[loop.head].step, 0)
                 for loop in self.loops]
-        return Certificate(SYMBOLS, FIRST + max((len(label.shared) for label in labels), default=0), SLOTS, 0, labels, rows)
+        return Certificate(FIRST + max((len(label.shared) for label in labels), default=0), 0, labels, rows)
 
     def with_costs(self, certificate: Certificate, followed: set[tuple[int, int]]) -> Certificate:
         """`followed`: edges that the checker takes, by the slots they lead from and to, beside those of the verifier."""
@@ -310,7 +320,7 @@ class Projection:
             if v.kind in (POINTER, LOW_HALF):
                 spilled |= set(range(off, off + size))
             if size in (4, 8) and off % 4 == 0 and self.known(s, v) and self.live_stack[node] & stack_bits(off, size):
-                values["s", (off + BOTTOM) // 4 | (128 if size == 8 else 0)] = v
+                values["s", (off + self.sizes.frame) // 4 * 2 + (size == 8)] = v
         users: dict[int, int] = {}
         for v in values.values():
             users[v.sym] = users.get(v.sym, 0) + 1
@@ -381,22 +391,8 @@ class Projection:
 
 
 def finish(certificate: Certificate, checker: Checker) -> Certificate:
-    """With room for no more symbols and slots than needed, as the checker accepts it."""
+    """As the checker accepts it."""
     certificate = replace(certificate, shared=FIRST + max((len(label.shared) for label in certificate.labels), default=0))
-
-    def fits(**sizes: int) -> bool:
-        return checker.whole(replace(certificate, **sizes).to_bytes()) == ACCEPTED
-    if not fits():
-        raise NoCertificate(f"the checker refuses it: {checker.name(checker.whole(certificate.to_bytes()))}")
-    for name, low in (("slots", 0), ("symbols", certificate.shared)):
-        high = getattr(certificate, name)
-        while low < high:                             # more room never makes a difference for the worse
-            middle = (low + high) // 2
-            if fits(**{name: middle}):
-                high = middle
-            else:
-                low = middle + 1
-        certificate = replace(certificate, **{name: high})
-    if not fits():
-        raise NoCertificate(f"the checker refuses it: {checker.name(checker.whole(certificate.to_bytes()))}")
+    if (found := checker.whole(certificate.to_bytes())) != ACCEPTED:
+        raise NoCertificate(f"the checker refuses it: {checker.name(found)}")
     return certificate

@@ -12,8 +12,7 @@ from functools import lru_cache
 from math import gcd
 from typing import Any
 
-from .certificate import (CURSOR_END, FIRST, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Certificate, Given, Label, body, frame,
-                          varint)
+from .certificate import (ANY, CURSOR_END, FIRST, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Certificate, Given, Label, entry, frame)
 from .certify import ACCEPTED, Checker, NoCertificate, Projection
 
 NO_ROOM, NOWHERE = -(1 << 15), M32
@@ -61,7 +60,7 @@ class Search:
         self.heads = {row.head for row in certificate.loops}
         head = certificate.begin()
         self.index = len(head)
-        self.free = self.index + 2 * max(0, len(labels) - 1) + 8 * len(certificate.loops)
+        self.free = self.index + 4 * max(0, len(labels) - 1) + 8 * len(certificate.loops)
         self.blob = bytearray(head + bytes(SIZE - len(head)))
         self.blob[self.free - 8 * len(certificate.loops):self.free] = certificate.loop_rows()
         self.view = self.checker.ffi.from_buffer("uint8_t[]", self.blob)
@@ -89,7 +88,7 @@ class Search:
         if label.slots is not slots or label.written is not bytes_:
             at = self.frame_at(label)
             self.known_frame[i] = label.slots, label.written, at
-        self.write(i, varint(label.pc) + body(label, at))
+        self.write(i, entry(label, self.certificate.labels[i - 1].pc if i else 0, at))
 
     def write(self, i: int, content: bytes) -> None:
         if len(content) > self.room[i]:
@@ -98,7 +97,7 @@ class Search:
             self.start[i], self.room[i] = self.free, len(content) + ROOM
             self.free += self.room[i]
             self.must_fit()
-            struct.pack_into("<H", self.blob, self.index + 2 * i - 2, self.start[i])
+            struct.pack_into("<HH", self.blob, self.index + 4 * i - 4, self.certificate.labels[i - 1].pc, self.start[i])
         self.content[i] = content
         self.blob[self.start[i]:self.start[i] + len(content)] = content
 
@@ -186,7 +185,12 @@ class Search:
                 return None
             return Given(row.kind, row.lo, row.hi, max(1, row.step), None if row.room == NO_ROOM or row.lo == row.hi else row.room)
         label.regs = {r: g for r in range(10) if self.projection.live[node] >> r & 1 and (g := given(told.reg[r]))}
-        label.slots = {row.place: g for row in told.slot if row.kind and (g := given(row))}
+        covered: set[int] = set()
+        for row in sorted(told.slot[0:told.slots], key=lambda row: row.place ^ 1):      # what can be loaded as one word and as two: as two
+            word, pair = divmod(row.place, 2)
+            if word not in covered and (g := given(row)):
+                label.slots[row.place] = g
+                covered |= {word, word + pair}
         label.written = written(told)
         return label
 
@@ -198,12 +202,14 @@ class Search:
         if head:
             kept -= 1
         image: dict[int, tuple[int, int]] = {LENGTH: (LENGTH, 0)} | {FIRST + k: (FIRST + k, 0) for k in range(kept)}
-        stack = {row.place: row for row in told.slot if row.kind}
+        stack = {row.place: row for row in told.slot[0:told.slots]}
         for values, there in ((out.regs, {r: told.reg[r] for r in out.regs}), (out.slots, stack)):
             for place, g in list(values.items()):
                 row = there.get(place)
                 if row is None or row.kind != g.kind:
                     del values[place]
+                elif row.any:
+                    values[place] = ANY
                 elif g.ref:
                     stands_for = row.sym, row.off - g.off
                     if image.setdefault(g.ref, stands_for) != stands_for:
@@ -211,7 +217,7 @@ class Search:
                         self.keep(values, place, own and self.join(own, row, (target, id(values) == id(out.regs), place)))
                 else:
                     self.keep(values, place, self.join(g, row, (target, id(values) == id(out.regs), place)))
-        rows = {row.sym: row for row in (*told.reg[0:10], *told.slot) if row.kind}
+        rows = {row.sym: row for row in (*told.reg[0:10], *told.slot[0:told.slots]) if row.kind and not row.any}
         for k, g in enumerate(label.shared):
             stands_for = image.get(FIRST + k)
             if stands_for is None:
@@ -319,8 +325,8 @@ class Search:
             attempt(slots={}, written=frozenset()) or attempt(slots={}) or attempt(written=frozenset())
         needed = self.projection.read_surely[self.nodes[now().pc]]
         low = 512 - self.projection.sizes.frame
-        spilled = {byte for place in now().slots for byte in range(4 * (place & 127), 4 * (place & 127) + (8 if place > 127 else 4))}
-        for part in halves(sorted(place for place in now().slots if not needed >> 4 * (place & 127) & 1)):
+        spilled = {low + byte for place in now().slots for byte in range(place // 2 * 4, place // 2 * 4 + (8 if place & 1 else 4))}
+        for part in halves(sorted(place for place in now().slots if not needed >> low + place // 2 * 4 & 1)):
             if part <= now().slots.keys():
                 attempt(slots={place: g for place, g in now().slots.items() if place not in part})
         for part in halves(sorted({at // 8 for at in now().written if not needed >> at + low & 1 or at + low in spilled})):

@@ -8,50 +8,53 @@
  * Numbers have 32 bits and never wrap. Offsets of pointers are of either sign, in 32 bits that wrap: what is below a region's
  * start looks large, and is refused as what lies behind its end. */
 #if defined(__GNUC__) && defined(__arm__)
-#pragma GCC optimize("no-thread-jumps", "no-tree-dominator-opts", "no-inline-small-functions", "no-tree-loop-im", "no-schedule-insns2")     /* they copy code: a tenth */
+#pragma GCC optimize("no-tree-dominator-opts", "no-inline-small-functions", "no-tree-loop-im", "no-schedule-insns2", "no-caller-saves", \
+                     "no-forward-propagate", "no-ipa-sra", "no-move-loop-invariants", "no-tree-coalesce-vars", "no-expensive-optimizations", \
+                     "no-ipa-cp", "no-ipa-modref", "no-reorder-blocks", "no-tree-tail-merge")     /* they copy code, or hold on to values: a tenth */
 #endif
-
 #include "bytes.h"
 #include "certificate.h"
 #include "lpn_context.h"
 #include "lpn_helpers.h"
 
-enum { VERSION = 3, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, BIAS = 1 << 20, MAX_COST = 1 << 28, BOTTOM = LPN_STACK_SIZE };
+enum { VERSION = 4, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, BIAS = 1 << 20, MAX_COST = 1 << 28, BOTTOM = LPN_STACK_SIZE };
 
 /* Symbols: the number 0, the packet's length, the counters of the loops around, outermost first, the others. */
 enum { ZERO, LENGTH, FIRST };
 
-/* What a register or stack slot holds; LOW: the lower half of a packet pointer. DEAD: nothing that may be used. */
-enum { DEAD, NUMBER, PKT, LOW, CTX, STACK, REC, STATE, OUT, RODATA, DATA, KINDS };
+/* What a register or a word of the stack holds; LOW: the lower half of a packet pointer. DEAD: nothing that may be used. Words alone have the
+ * last two. */
+enum { DEAD, NUMBER, PKT, LOW, CTX, STACK, REC, STATE, OUT, RODATA, DATA, BYTES, UPPER };
 
 typedef struct { uint8_t kind, sym; int16_t off; } value;
 typedef struct {
-    uint32_t lo, hi;
     int16_t room;               /* the packet has at least so many bytes behind this one; NO_ROOM: nothing is known */
     uint8_t step;               /* the unknown is lo plus a multiple of it */
+    bool used;                  /* something refers to it, or did when that was looked at last */
+    uint32_t lo, hi;
 } symbol;
-typedef struct { symbol is; value v; symbol *sym; } operand;     /* a value, its own bounds, the symbol they are from */
+typedef struct { value v; symbol is, *sym; } operand;            /* a value, its own bounds, the symbol they are from */
 
+/* What is used most comes first, and bytes before words: the offsets are in short instructions then. */
 typedef struct {
     uint8_t why;                /* enum lpn_refusal: what is wrong, looked at by whoever goes on */
     uint8_t op, src;            /* the instruction */
     bool on;                    /* control may come to the next one from this one */
-    uint8_t symbols, shared, slots, loop_count, loop;
-    uint8_t refs, first;        /* of the label that is read: shared symbols end here; new ones begin here */
-    int16_t off;
-    uint16_t labels, stack;
-    int32_t imm;
-    value *to, *from;           /* the instruction's registers */
     operand a, b;               /* what the instruction works on; what is compared with a label, what this says */
+    int32_t off, imm;
+    value *to, *from;           /* the instruction's registers */
     uint32_t low, span;         /* bytes that are accessed */
-    uint32_t at, index, loops;              /* of the certificate: the next byte to read; its tables */
-    uint32_t count, pc, cost;               /* slots of text; this one; what is left to be executed from here on */
-    const lpn_image *image;
-    const uint8_t *cert;
+    value *reg;                 /* 0 to 10, and the words of the stack in use behind them */
+    value *map;                 /* what a label's symbols stand for in this state */
     symbol *sym;
-    value *map;                             /* what a label's symbols stand for in this state */
-    uint8_t *place, *written;               /* where spilled values lie: word, 128 for two; a bit for each byte of stack in use */
-    value *reg;                             /* 0 to 10, and the spilled values behind them */
+    uint32_t refs;              /* of the label that is read: shared symbols end here */
+    uint32_t symbols, first, next;          /* new ones begin at `first`; the next one may be this */
+    uint32_t at, pc, cost;      /* of the certificate: the next byte to read; this slot; what is left to be executed from here on */
+    uint32_t frame;             /* what this one says of the stack is so; 0: more may be */
+    uint32_t size, stack;       /* of the certificate, the stack */
+    const uint8_t *cert;
+    const lpn_image *image;
+    uint32_t loop, shared, behind, index, loops, loop_count, labels, count;     /* of the certificate: the next label; tables; slots of text */
 } checker;
 
 /* Every refusal goes through here: tests disable them one by one (docs/certificate.md). What is refused is remembered, and the
@@ -95,17 +98,20 @@ static uint32_t bias(const operand *o)
 /* ------------------------------------------------------------------------------------------- the pass */
 
 /* The slot of label `number`, the next one; c->at is left at what it says. */
-static uint32_t next_label(checker *c, uint32_t number, uint32_t pc)
+static uint32_t next_label(checker *c, uint32_t number, uint32_t before)
 {
     if (number >= c->labels) {
         return UINT32_MAX;
     }
-    return number % STRIDE == 0 ? group(c, number / STRIDE) : pc + varint(c);
+    if (number % STRIDE == 0) {
+        before = group(c, number / STRIDE);
+    }
+    return label_at(c, before);
 }
 
 static void walk(checker *c)
 {
-    uint32_t labels = 0, next = next_label(c, 0, 0), here = c->at;
+    uint32_t labels = 0, next = next_label(c, 0, 0), here = c->at, behind = c->behind;
     while (c->pc < c->count) {
         if (next == c->pc) {
             c->at = here;
@@ -115,8 +121,10 @@ static void walk(checker *c)
             }
             label(c, TAKE, c->pc);
             c->on = true;
+            c->at = behind;
             next = next_label(c, ++labels, next);
             here = c->at;
+            behind = c->behind;
         }
         fetch(c);
         const unsigned size = c->on && c->op == 0x18 ? 2 : 1;
@@ -136,42 +144,43 @@ static void begin(checker *c, const lpn_image *image, size_t size)
 {
     c->image = image;
     c->cert = image->certificate;
+    c->size = image->certificate_size;
     c->count = image->text_size / 8;
-    c->stack = (uint16_t)((image->stack_used + 7u) & ~7u);
-    STOP_IF(byte(c) != VERSION, LPN_REFUSE_FORM);
-    c->symbols = (uint8_t)byte(c);
-    c->slots = (uint8_t)byte(c);
-    const uint32_t cost = varint(c), labels = varint(c);
+    c->stack = (image->stack_used + 7u) & ~7u;
+    const uint32_t version = varint(c), cost = varint(c);
+    c->labels = varint(c);
     c->shared = FIRST;
-    if (labels != 0) {
-        c->shared = (uint8_t)byte(c);
-        c->loop_count = (uint8_t)byte(c);
+    if (version & 1) {
+        c->shared = varint(c);
+        c->loop_count = varint(c);
     }
     c->index = c->at;
-    c->loops = c->at + (labels != 0 ? (labels - 1) / STRIDE * 2 : 0);
-    c->at = c->loops + 8u * c->loop_count;
-    STOP_IF(c->shared < FIRST || c->shared > c->symbols || labels > c->count || cost > MAX_COST || c->at > c->image->certificate_size, LPN_REFUSE_FORM);
-    c->labels = (uint16_t)labels;
+    c->loops = c->at + (c->labels + STRIDE - 1) / STRIDE * 4;
+    if (c->labels != 0) {
+        c->loops -= 4;
+    }
+    STOP_IF((version | 1) != (VERSION | 1) || c->shared - FIRST > UINT8_MAX - FIRST || c->loop_count > UINT8_MAX || c->labels > c->count ||
+            cost > MAX_COST || c->loops + 8 * c->loop_count > c->size, LPN_REFUSE_FORM);
     for (unsigned k = 1; k <= c->loop_count; k++) {
         STOP_IF(parent(c, k) >= k, LPN_REFUSE_FORM);
     }
-    c->map = &c->reg[11 + c->slots];
+    c->map = &c->reg[11 + c->stack / 4];
     c->sym = (symbol *)(void *)(c->map + c->shared);
-    c->place = (uint8_t *)(c->sym + c->symbols);
-    c->written = c->place + c->slots;
-    STOP_IF((size_t)(c->written - (uint8_t *)c->reg) + c->stack / 8u > size, LPN_REFUSE_MEMORY);
-    clear(c->sym, c->symbols * sizeof(symbol));
-    c->sym[ZERO] = (symbol){ 0, 0, NO_ROOM, 1 };
+    const size_t used = (size_t)((uint8_t *)c->sym - (uint8_t *)c->reg), most = (size - used) / sizeof(symbol);
+    STOP_IF(size < used || most <= c->shared, LPN_REFUSE_MEMORY);
+    c->symbols = most < UINT8_MAX ? (uint32_t)most : UINT8_MAX;
+    c->sym[ZERO] = (symbol){ .room = NO_ROOM, .step = 1 };
+    c->refs = FIRST;
     begin_block(c, 0, cost);
     c->reg[1].kind = CTX;
-    c->first = FIRST;
+    mark(c);
     c->on = true;
 }
 
 int lpn_certificate_check(const lpn_image *image, void *work, size_t size, uint32_t *at)
 {
     checker c;
-    clear(&c, sizeof c);
+    clear(&c, &c + 1);
     c.reg = work;
     begin(&c, image, size);
     const uint32_t most = c.cost;

@@ -44,7 +44,7 @@ int lpn_writer_check(const uint8_t *text, uint32_t text_size, const uint8_t *cer
     return lpn_certificate_check(&image, work, work_size, at);
 }
 
-static lpn_writer_value row(const checker *c, value v, unsigned place)
+static lpn_writer_value row(checker *c, value v, unsigned place)
 {
     operand o;
     look(c, &o, v);
@@ -53,21 +53,39 @@ static lpn_writer_value row(const checker *c, value v, unsigned place)
                                .room = o.is.room, .place = (uint8_t)place, .kind = v.kind, .sym = v.sym, .off = v.off, .step = o.is.step };
 }
 
-static void tell(const checker *c, lpn_writer_state *told)
+/* Of a word of which its bytes alone are known: any number. */
+static lpn_writer_value spilled(checker *c, const value *word, unsigned place)
 {
+    if (word->kind != BYTES) {
+        return row(c, *word, place);
+    }
+    return (lpn_writer_value){ .hi = UINT32_MAX, .room = NO_ROOM, .place = (uint8_t)place, .kind = word->off == 15 ? NUMBER : DEAD, .step = 1, .any = 1 };
+}
+
+static void tell(checker *c, lpn_writer_state *told)
+{
+    const uint8_t why = c->why;
     for (unsigned i = 0; i < 10; i++) {
         told->reg[i] = row(c, c->reg[i], 0);
     }
-    for (unsigned i = 0; i < LPN_WRITER_SLOTS; i++) {
-        told->slot[i] = i < c->slots ? row(c, c->reg[11 + i], c->place[i]) : (lpn_writer_value){ 0 };
-    }
-    clear(told->written, sizeof told->written);
-    for (unsigned i = 0; i < c->stack / 8u; i++) {
-        told->written[i] = c->written[i];
+    told->slots = 0;
+    clear(told->written, told->written + sizeof told->written);
+    for (unsigned i = 0; i < c->stack / 4u; i++) {
+        const value *const word = &c->reg[11 + i];
+        told->written[i / 2] = (uint8_t)(told->written[i / 2] | known(word) << 4 * (i & 1));
+        if (word->kind != DEAD && word->kind != UPPER) {           /* what can be loaded there as one word, as two */
+            if (narrow(word)) {
+                told->slot[told->slots++] = spilled(c, word, 2 * i);
+            }
+            if (i + 1 < c->stack / 4u && pair(word)) {
+                told->slot[told->slots++] = spilled(c, word, 2 * i + 1);
+            }
+        }
     }
     told->pc = c->pc;
     told->length = c->sym[LENGTH].lo;
     told->loop = c->loop;
+    c->why = why;
 }
 
 int lpn_writer_block(const uint8_t *text, uint32_t text_size, const uint8_t *certificate, uint32_t certificate_size,
@@ -75,7 +93,7 @@ int lpn_writer_block(const uint8_t *text, uint32_t text_size, const uint8_t *cer
 {
     const lpn_image image = image_of(text, text_size, certificate, certificate_size, sizes);
     checker made, *const c = &made;
-    clear(c, sizeof *c);
+    clear(c, c + 1);
     c->reg = work;
     told_to = told;
     costs_count = costs != 0;
@@ -87,7 +105,7 @@ int lpn_writer_block(const uint8_t *text, uint32_t text_size, const uint8_t *cer
     const bool begun = c->why == 0;
     uint32_t next = c->count;
     for (int32_t k = number < 0 ? 0 : number; begun && k <= number + 1 && k < c->labels; k++) {
-        const uint32_t pc = group(c, (uint32_t)k);
+        const uint32_t pc = label_at(c, group(c, (uint32_t)k));
         if (k == number) {
             c->pc = pc;
             label(c, TAKE, pc);

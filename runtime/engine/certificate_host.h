@@ -6,15 +6,15 @@
 #include <stdint.h>
 
 /* cdef begin */
-enum { LPN_WRITER_REGISTERS = 16, LPN_WRITER_SLOTS = 64, LPN_WRITER_FOLLOWED = 1024 };
-/* What a register or a stack slot holds: a row of what the checker knows of it. `place` of a slot as in the certificate; `kind` 0: nothing.
- * `lo`, `hi`: of pointers of either sign. `room`: -32768 when it is not known. */
-typedef struct { int64_t lo, hi; int32_t room; uint8_t place, kind, sym, step; int16_t off, pad; } lpn_writer_value;
+enum { LPN_WRITER_REGISTERS = 16, LPN_WRITER_SLOTS = 256, LPN_WRITER_FOLLOWED = 1024 };
+/* What a register, or one word or two of the stack hold: a row of what the checker knows of it. `place`: twice the word, + 1 for two; `kind` 0: nothing.
+ * `any`: its bytes alone are known, not which number they are. `lo`, `hi`: of pointers of either sign. `room`: -32768 when it is not known. */
+typedef struct { int64_t lo, hi; int32_t room; uint8_t place, kind, sym, step; int16_t off, any; } lpn_writer_value;
 /* The checker's state where a block was refused. `target`: of the edge it was looking at. `followed`: where the edges lead that were accepted. */
 typedef struct {
-    lpn_writer_value reg[16], slot[64];
+    lpn_writer_value reg[16], slot[256];
     uint8_t written[64];
-    uint32_t pc, target, length, loop, edges, followed[1024][2];
+    uint32_t pc, target, length, loop, slots, edges, followed[1024][2];
 } lpn_writer_state;
 /* The whole certificate: a refusal, with the slot in `*at`; 0 with the cost. `sizes`: bytes of rodata, data, record, state, stack. */
 int lpn_writer_check(const uint8_t *text, uint32_t text_size, const uint8_t *certificate, uint32_t certificate_size,

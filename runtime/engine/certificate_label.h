@@ -3,22 +3,18 @@
 
 /* ------------------------------------------------------------------------------------------- reading */
 
-static unsigned byte(checker *c)
-{
-    if (HOLDS(c->at >= c->image->certificate_size)) {
-        REFUSED(c, LPN_REFUSE_FORM);
-        return 0;
-    }
-    return c->cert[c->at++];
-}
-
-/* LEB128, cut to 32 bits. */
+/* LEB128, cut to 32 bits: all that a certificate says is said in these, but for its tables. */
 static uint32_t varint(checker *c)
 {
     uint32_t v = 0;
     unsigned shift = 0, b;
     do {
-        b = byte(c);
+        const uint32_t at = c->at++;
+        if (HOLDS(at >= c->size)) {
+            REFUSED(c, LPN_REFUSE_FORM);
+            return 0;
+        }
+        b = c->cert[at];
         v |= (uint32_t)(b & 127) << shift;
         shift += 7;
     } while (b > 127 && shift < 35);
@@ -31,10 +27,11 @@ static int32_t zigzag(checker *c)
     return (int32_t)(v >> 1) ^ -(int32_t)(v & 1);
 }
 
-static void clear(void *from, size_t n)
+/* Whole words. */
+static void clear(void *from, const void *to)
 {
-    for (uint8_t *p = from; n > 0; n--) {
-        *p++ = 0;
+    for (uint8_t *p = from; p < (const uint8_t *)to; p += 4) {
+        lpn_put32(p, 0);
     }
 }
 
@@ -53,7 +50,7 @@ static int16_t room_by(int32_t room, int32_t by)
 }
 
 /* What is known of a value: its own bounds, room and step (0: a constant). */
-static void look(const checker *c, operand *o, value v)
+static void look(checker *c, operand *o, value v)
 {
     symbol *const s = &c->sym[v.sym];
     const uint32_t length = c->sym[LENGTH].lo;
@@ -67,27 +64,41 @@ static void look(const checker *c, operand *o, value v)
     o->is.room = room_by(room, -v.off);
     o->is.lo = plus(s->lo, v.off);
     o->is.hi = plus(s->hi, v.off);
+    REFUSE_IF(o->is.lo + bias(o) > o->is.hi + bias(o), LPN_REFUSE_FORM);        /* a label's sum of a symbol and a constant */
     if (o->is.lo == o->is.hi) {
         o->is.step = 0;
     }
 }
 
-/* A symbol that nothing refers to, made anew as c->a says. */
+/* Marks the symbols that something refers to. */
+static void mark(checker *c)
+{
+    for (unsigned i = 0; i < c->symbols; i++) {
+        c->sym[i].used = false;
+    }
+    for (const value *v = c->reg; v < c->map; v++) {
+        c->sym[v->sym].used = true;
+    }
+    c->next = c->first;
+}
+
+/* A symbol that nothing refers to, made anew as c->a says. Those behind the one made last are free if they are not marked; behind
+ * the last of all they are marked anew, so that each costs no more than a look at what the labels left behind. */
 static unsigned new_symbol(checker *c)
 {
-    unsigned s = c->first;
-    for (unsigned i = 0; i < 11u + c->slots;) {
-        if (c->reg[i++].sym == s) {
-            s++;
-            i = 0;
+    for (unsigned left = 2 * c->symbols; left > 0; left--) {
+        if (c->next == c->symbols) {
+            mark(c);
+        }
+        symbol *const s = &c->sym[c->next++];
+        if (!s->used) {
+            *s = c->a.is;
+            s->used = false;
+            return c->next - 1;
         }
     }
-    if (HOLDS(s >= c->symbols)) {
-        REFUSED(c, LPN_REFUSE_MEMORY);
-        return ZERO;
-    }
-    c->sym[s] = c->a.is;
-    return s;
+    REFUSE_IF(true, LPN_REFUSE_MEMORY);
+    return ZERO;
 }
 
 /* *c->to becomes what c->a describes: kind, bounds, step and room. */
@@ -103,101 +114,114 @@ static void put(checker *c)
     *c->to = out;
 }
 
-/* *c->to becomes something somewhere in lo..hi. */
-static void put_some(checker *c, unsigned kind, uint32_t lo, uint32_t hi)
+/* *c->to becomes something somewhere in lo..hi, with so much room. */
+static void put_some(checker *c, unsigned kind, uint32_t lo, uint32_t hi, int16_t room)
 {
     c->a.v.kind = (uint8_t)kind;
     c->a.is.lo = lo;
     c->a.is.hi = hi;
-    c->a.is.room = NO_ROOM;
+    c->a.is.room = room;
     c->a.is.step = 1;
     put(c);
 }
 
 static void put_number(checker *c, uint32_t hi)
 {
-    put_some(c, NUMBER, 0, hi);
+    put_some(c, NUMBER, 0, hi, NO_ROOM);
 }
 
 /* ------------------------------------------------------------------------------------------- stack */
 
-enum { CLEAR, SET, TEST };
+/* Each word in use, the lowest first, is what is spilled there, or BYTES: off has a bit for each byte that holds a number's. A pointer in
+ * two words has UPPER in the second one, what has 32 bits a number 0. */
+static unsigned known(const value *word)
+{
+    return word->kind == NUMBER ? 15 : word->kind == BYTES ? (unsigned)word->off : 0;
+}
 
-/* c->span bytes of the stack from c->low on hold numbers: do they, from now on, or no longer? */
+static bool narrow(const value *word)
+{
+    return (1u << word->kind & (1u << NUMBER | 1u << LOW | 1u << BYTES)) != 0;
+}
+
+/* What stands behind a value in two words, all of it: a kind alone. */
+static uint32_t upper(const value *word)
+{
+    return narrow(word) ? NUMBER : UPPER;
+}
+
+static bool pair(const value *word)
+{
+    return lpn_get32((const uint8_t *)(word + 1)) == upper(word);
+}
+
+enum { TEST, SET, KEEP };
+
+/* c->span bytes of the stack from c->low on hold numbers: do they, do they now, or do those that did still? What was spilled there is gone then. */
 static bool numbers(checker *c, int what)
 {
     bool all = true;
     for (uint32_t at = c->low; at < c->low + c->span; at++) {
-        uint8_t *const p = &c->written[at >> 3];
-        const uint8_t bit = (uint8_t)(1u << (at & 7));
-        all &= (*p & bit) != 0;
+        value *const word = &c->reg[11 + at / 4];
+        const unsigned bit = 1u << (at & 3), bits = known(word);
+        all &= (bits & bit) != 0;
         if (what != TEST) {
-            *p = (uint8_t)(what == SET ? *p | bit : *p & ~bit);
+            *word = (value){ BYTES, ZERO, (int16_t)(what == SET ? bits | bit : bits) };
         }
     }
     return all;
 }
 
-/* The spilled value at a place, or a slot for one; NULL when there is none. */
-static value *find_slot(checker *c, unsigned place, bool made)
-{
-    for (unsigned i = 0; i < c->slots; i++) {
-        value *const slot = &c->reg[11 + i];
-        if (made ? slot->kind == DEAD : slot->kind != DEAD && c->place[i] == place) {
-            c->place[i] = (uint8_t)place;
-            return slot;
-        }
-    }
-    return NULL;
-}
-
 /* ------------------------------------------------------------------------------------------- labels */
 
-/* A value as a label has it, in c->b: v.sym + v.off for a symbol that several share, else an unknown of its own (v.sym is 0). */
-static void get_value(checker *c)
+/* A value as a label has it, in c->b: v.sym + v.off for a symbol that several share, else an unknown of its own (v.sym is 0). Its first byte. */
+static unsigned get_value(checker *c)
 {
-    enum { LOWEST = 1, WIDTH = 2, ROOM = 4, STEPS = 8, SHARED = 16 };
-    /* By form: what follows, and how many bits wide it is if no width does. */
-    static const uint8_t forms[16][2] = {
-        { 0, 0 }, { LOWEST, 0 }, { LOWEST | WIDTH, 0 }, { LOWEST | WIDTH | ROOM, 0 }, { LOWEST | WIDTH | STEPS, 0 },
-        { LOWEST | WIDTH | ROOM | STEPS, 0 }, { SHARED, 0 }, { 0, 8 }, { 0, 16 }, { 0, 1 }, { ROOM, 12 }, { 0, 0 }, { 0, 32 },
+    enum { BOUNDS = 16, ROOM = 32, STEPS = 64 };
+    /* By the lower four bits: the kind, how many bits wide it is if nothing is said of bounds, the symbol. */
+#define SORT(kind, bits, sym) ((kind) | (bits) << 4 | (sym) << 10)
+    static const uint16_t sorts[16] = {
+        SORT(NUMBER, 8, ZERO), SORT(NUMBER, 32, ZERO), SORT(PKT, 0, ZERO), SORT(LOW, 0, ZERO), SORT(CTX, 0, ZERO), SORT(STACK, 0, ZERO),
+        SORT(REC, 0, ZERO), SORT(STATE, 0, ZERO), SORT(OUT, 0, ZERO), SORT(RODATA, 0, ZERO), SORT(DATA, 0, ZERO),
+        SORT(NUMBER, 16, ZERO), SORT(NUMBER, 1, ZERO), SORT(PKT, 12, ZERO), SORT(PKT, 0, LENGTH), SORT(NUMBER, 0, LENGTH),
     };
+#undef SORT
     operand *const g = &c->b;
-    const unsigned b = byte(c), parts = forms[b >> 4][0], bits = forms[b >> 4][1];
+    const unsigned b = varint(c), sort = sorts[b & 15], bits = sort >> 4 & 63;
     uint32_t lo = 0, width = bits != 0 ? UINT32_MAX >> (32 - bits) : 0;
-    g->v.kind = b & 15;
-    g->v.sym = b >> 4 == 11 ? LENGTH : ZERO;
+    g->v.kind = sort & 15;
+    g->v.sym = (uint8_t)(sort >> 10);
     g->v.off = 0;
     g->is.room = NO_ROOM;
     g->is.step = 1;
-    if (parts & LOWEST) {
+    if (b & BOUNDS) {
         lo = varint(c);
-    }
-    if (parts & WIDTH) {
         width = varint(c);
     }
-    if (parts & ROOM) {
+    if (b & ROOM) {
         g->is.room = (int16_t)zigzag(c);
     }
-    if (parts & STEPS) {
-        g->is.step = (uint8_t)byte(c);
-        if (HOLDS(g->is.step == 0)) {
-            REFUSED(c, LPN_REFUSE_FORM);
-            g->is.step = 1;
-        }
-        width -= width % g->is.step;
-    }
-    if (parts & SHARED) {
-        g->v.sym = (uint8_t)byte(c);
-        g->v.off = (int16_t)zigzag(c);
-        if (HOLDS(g->v.sym >= c->refs)) {
-            REFUSED(c, LPN_REFUSE_FORM);
-            g->v.sym = 0;
+    if (b & STEPS) {
+        const uint32_t n = varint(c);
+        if (b & BOUNDS) {
+            g->is.step = (uint8_t)n;
+            if (HOLDS(g->is.step == 0)) {
+                REFUSED(c, LPN_REFUSE_FORM);
+                g->is.step = 1;
+            }
+            width -= width % g->is.step;
+        } else {
+            g->v.sym = (uint8_t)n;
+            g->v.off = (int16_t)zigzag(c);
+            if (HOLDS(g->v.sym >= c->refs)) {
+                REFUSED(c, LPN_REFUSE_FORM);
+                g->v.sym = 0;
+            }
         }
     }
     g->is.lo = lo;
     g->is.hi = lo + width;
-    REFUSE_IF(g->v.kind - 1u >= KINDS - 1 || g->is.hi < lo || (g->v.kind != NUMBER && g->is.hi > MAX_OFFSET), LPN_REFUSE_FORM);
+    return b;
 }
 
 /* Is v, wherever it is, one of those in c->b? */
@@ -211,13 +235,13 @@ static void within(checker *c, value v)
     REFUSE_IF(s->room < want->room, LPN_REFUSE_VALUE);
 }
 
-enum { SKIP, COMPARE, TAKE };
+enum { COMPARE, TAKE };
 
-/* One value of a label: passed over, compared with the one that is there, or from now on what is there. */
+/* One value of a label: compared with the one that is there, or from now on what is there. */
 static void put_value(checker *c, int mode, value *v)
 {
     const operand *const g = &c->b;
-    get_value(c);
+    const unsigned first = get_value(c);
     if (mode == TAKE) {
         *v = g->v;
         if (g->v.sym == ZERO) {
@@ -225,36 +249,52 @@ static void put_value(checker *c, int mode, value *v)
             c->to = v;
             put(c);
         }
-    } else if (mode == COMPARE) {
-        value *const image = &c->map[g->v.sym];
-        const int32_t off = v->off - g->v.off;
-        REFUSE_IF(v->kind != g->v.kind, LPN_REFUSE_VALUE);
-        if (g->v.sym == ZERO) {
-            within(c, *v);
-            return;
-        }
-        REFUSE_IF(off != (int16_t)off || (image->kind != DEAD && (image->sym != v->sym || image->off != off)), LPN_REFUSE_VALUE);
-        image->kind = NUMBER;
-        image->sym = v->sym;
-        image->off = (int16_t)off;
+        return;
     }
+    value *const image = &c->map[g->v.sym];
+    const int32_t off = v->off - g->v.off;
+    REFUSE_IF(v->kind != g->v.kind, LPN_REFUSE_VALUE);
+    if (g->v.sym == ZERO) {
+        if (first != NUMBER) {                  /* any number is */
+            within(c, *v);
+        }
+        return;
+    }
+    REFUSE_IF(off != (int16_t)off || (image->kind != DEAD && (image->sym != v->sym || image->off != off)), LPN_REFUSE_VALUE);
+    image->kind = NUMBER;
+    image->sym = v->sym;
+    image->off = (int16_t)off;
 }
 
-/* What a label says of the stack: spilled values, then runs of written bytes. */
-static void frame(checker *c, int mode)
+/* What a label says of the stack, so far before the certificate's end: word by word from the lowest in use, but those of which nothing is known. */
+static void frame(checker *c, int mode, uint32_t before)
 {
-    for (uint32_t n = varint(c); n > 0 && c->why == 0; n--) {
-        value *const v = find_slot(c, byte(c), mode == TAKE);
-        STOP_IF(v == NULL, mode == TAKE ? LPN_REFUSE_MEMORY : LPN_REFUSE_STACK);
-        put_value(c, mode, v);
-    }
-    c->low = 0;
+    enum { TWO = 1, VALUE = 2, ONE = 16 };
+    const uint32_t end = c->stack / 4;
+    uint32_t at = 0;
+    c->at = c->size - before;
     for (uint32_t n = varint(c); n > 0; n--) {
-        c->low += varint(c);
-        c->span = varint(c);
-        STOP_IF(c->why != 0 || c->low > c->stack || c->span > c->stack - c->low, LPN_REFUSE_FORM);
-        REFUSE_IF(!numbers(c, mode == TAKE ? SET : TEST) && mode == COMPARE, LPN_REFUSE_STACK);
-        c->low += c->span;
+        const uint32_t first = varint(c), more = first & VALUE ? ONE : varint(c);
+        uint32_t times = more / ONE;
+        at += first >> 2;
+        STOP_IF(c->why != 0 || at > end || times > (end - at) >> (first & TWO), LPN_REFUSE_FORM);
+        for (; times > 0; times--) {
+            value *const word = &c->reg[11 + at++];
+            if (first & VALUE) {
+                put_value(c, mode, word);
+            } else if (mode == TAKE) {
+                *word = (value){ BYTES, ZERO, more & 15 };
+            } else {
+                REFUSE_IF((more & 15 & ~known(word)) != 0, LPN_REFUSE_STACK);
+            }
+            if (first & TWO) {
+                at++;
+                if (mode == TAKE) {
+                    lpn_put32((uint8_t *)(word + 1), upper(word));
+                }
+                REFUSE_IF(!pair(word), LPN_REFUSE_STACK);
+            }
+        }
     }
 }
 
@@ -290,27 +330,26 @@ static bool inside(const checker *c, unsigned loop, unsigned outer)
 /* Nothing is known but how long the packet is at least. */
 static void begin_block(checker *c, uint32_t length, uint32_t cost)
 {
-    clear(c->reg, (11u + c->slots) * sizeof(value));
-    clear(c->written, c->stack / 8u);
+    clear(c->reg, c->map);
     c->reg[10] = (value){ STACK, ZERO, BOTTOM };
-    c->sym[LENGTH] = (symbol){ length, LPN_MAX_PACKET, 0, 1 };
+    c->sym[LENGTH] = (symbol){ .lo = length, .hi = LPN_MAX_PACKET, .room = 0, .step = 1 };
     c->cost = cost;
+    c->next = c->first = c->refs;
 }
 
 enum { HAS_SHARED = 1 << 10, HAS_FRAME = 1 << 11, HAS_LENGTH = 1 << 12, HAS_LOOP = 1 << 13 };
 
-/* The label at c->at, for slot pc; c->at is left behind it. */
+/* The label at c->at, for slot pc. */
 static void label(checker *c, int mode, uint32_t pc)
 {
-    const uint32_t cost = varint(c), bits = varint(c), length = bits & HAS_LENGTH ? varint(c) : 0, spilled = bits & HAS_FRAME ? varint(c) : 0;
-    const unsigned shared = bits & HAS_SHARED ? byte(c) : 0, loop = bits & HAS_LOOP ? byte(c) : 0;
+    const uint32_t cost = varint(c), bits = varint(c), shared = bits & HAS_SHARED ? varint(c) : 0, spilled = bits & HAS_FRAME ? varint(c) : 0;
+    const uint32_t length = bits & HAS_LENGTH ? varint(c) : 0, loop = bits & HAS_LOOP ? varint(c) : 0;
     unsigned kept = loop;                       /* the loops that go on if control comes here: they keep their counters */
     bool head = false, again = false;
     uint64_t need = cost;
     uint32_t have = c->cost;
-    STOP_IF(shared > (unsigned)c->shared - FIRST || loop > c->loop_count, LPN_REFUSE_FORM);
+    STOP_IF(shared > c->shared - FIRST || loop > c->loop_count, LPN_REFUSE_FORM);
     STOP_IF(depth(c, loop) > shared, LPN_REFUSE_FORM);
-    c->refs = (uint8_t)(FIRST + shared);
     if (mode == COMPARE) {
         REFUSE_IF(c->sym[LENGTH].lo < length, LPN_REFUSE_LENGTH);
         head = loop != 0 && lpn_get16(loop_row(c, loop)) == pc;
@@ -320,23 +359,25 @@ static void label(checker *c, int mode, uint32_t pc)
         }
         REFUSE_IF(!inside(c, c->loop, kept), LPN_REFUSE_LOOP);
         kept = FIRST + depth(c, kept);
-        clear(c->map, c->refs * sizeof(value));
+        clear(c->map, c->map + FIRST + shared);
         for (unsigned k = LENGTH; k < kept; k++) {
             c->map[k] = (value){ NUMBER, (uint8_t)k, 0 };
         }
-    } else if (mode == TAKE) {
-        begin_block(c, length, cost);
-        c->first = c->refs;
     }
-    for (unsigned i = 0; i < 10; i++) {
-        if (bits >> i & 1) {
-            put_value(c, mode, &c->reg[i]);
+    c->refs = FIRST + shared;
+    if (mode == TAKE) {
+        c->frame = spilled;
+        begin_block(c, length, cost);
+    }
+    value *v = c->reg;
+    for (unsigned left = bits & 1023; left != 0; left >>= 1, v++) {
+        if (left & 1) {
+            put_value(c, mode, v);
         }
     }
-    if (mode != SKIP && spilled != 0) {
+    if (spilled != 0 && (mode == TAKE || HOLDS(spilled != c->frame) || HOLDS(shared != 0))) {      /* is it what is so in any case? */
         const uint32_t behind = c->at;
-        c->at = c->image->certificate_size - spilled;
-        frame(c, mode);
+        frame(c, mode, spilled);
         c->at = behind;
     }
     for (unsigned k = FIRST; k < c->refs; k++) {
@@ -344,8 +385,6 @@ static void label(checker *c, int mode, uint32_t pc)
         get_value(c);
         if (mode == TAKE) {
             c->sym[k] = c->b.is;
-        }
-        if (mode != COMPARE) {
             continue;
         }
         if (head && k == kept) {                /* this loop's counter */
@@ -366,43 +405,56 @@ static void label(checker *c, int mode, uint32_t pc)
     }
     if (mode == COMPARE) {
         REFUSE_IF(COSTS && have < need, LPN_REFUSE_COST);
-    } else if (mode == TAKE) {
-        for (unsigned i = 0; shared != 0 && i < 11u + c->slots; i++) {      /* sums of a shared symbol and a constant: below 0, or above 32 bits? */
-            look(c, &c->a, c->reg[i]);
-            REFUSE_IF(c->a.is.lo + bias(&c->a) > c->a.is.hi + bias(&c->a), LPN_REFUSE_FORM);
-        }
-        c->loop = (uint8_t)loop;
-        c->first = (uint8_t)(FIRST + depth(c, loop));           /* what is shared lives on where it is used, counters in any case */
+        return;
     }
+    c->loop = loop;
+    c->first = FIRST + depth(c, loop);           /* what is shared lives on where it is used, counters in any case */
 }
 
 /* ------------------------------------------------------------------------------------------- the index */
 
-/* To the first label of a group: its slot, c->at is left at what it says. Jumps and the pass come here alike, so both read the same
- * labels, wherever the index may lead. */
+/* To the first label of a group, or behind the one before it: its slot is what the group has and its own distance. */
 static uint32_t group(checker *c, uint32_t number)
 {
-    c->at = number == 0 ? c->loops + 8u * c->loop_count : lpn_get16(c->cert + c->index + 2 * number - 2);
-    return varint(c);
+    const uint8_t *const row = c->cert + c->index + 4 * number - 4;
+    c->at = c->loops + 8 * c->loop_count;
+    if (number == 0) {
+        return 0;
+    }
+    c->at = lpn_get16(row + 2);
+    return lpn_get16(row);
+}
+
+/* The label at c->at: its slot. c->at is left at what it says, c->behind at the one behind it. Jumps and the pass come this way alike, so both
+ * read the same labels, wherever the index may lead. */
+static uint32_t label_at(checker *c, uint32_t before)
+{
+    const uint32_t first = varint(c), size = first & 15;
+    c->behind = size != 0 ? size : varint(c);
+    c->behind += c->at;
+    return before + (first >> 4);
 }
 
 /* Control goes to `target`: what holds now must be within what its label says. */
 static void edge(checker *c, uint32_t target)
 {
-    uint32_t lo = 0, hi = (c->labels + STRIDE - 1u) / STRIDE;
+    uint32_t lo = 0, hi = (c->labels + STRIDE - 1) / STRIDE;
     FOLLOWED(target);
     while (hi > lo + 1) {
         const uint32_t mid = (lo + hi) / 2;
-        if (group(c, mid) <= target) {
+        if (group(c, mid) < target) {
             lo = mid;
         } else {
             hi = mid;
         }
     }
     uint32_t left = c->labels - lo * STRIDE, at = group(c, lo);
-    for (left = left < STRIDE ? left : STRIDE; left > 0 && at < target; left--) {
-        label(c, SKIP, at);
-        at += varint(c);
+    for (left = left < STRIDE ? left : STRIDE; left > 0; left--) {
+        at = label_at(c, at);
+        if (at >= target) {
+            break;
+        }
+        c->at = c->behind;
     }
     STOP_IF(left == 0 || at != target, LPN_REFUSE_TARGET);
     label(c, COMPARE, target);

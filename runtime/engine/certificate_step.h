@@ -42,20 +42,13 @@ static bool reach(checker *c, value v, int32_t off, uint32_t size, bool write)
     return c->why == 0;
 }
 
-/* c->span bytes of the stack may be written, `size` of them are: values spilled there are gone. If it is known which bytes these are,
- * they hold numbers now, or a pointer's. */
-static void overwrite(checker *c, uint32_t size, bool number)
+/* c->span bytes of the stack may be written, `size` of them are: if it is known which these are, they hold numbers now. */
+static void overwrite(checker *c, uint32_t size)
 {
-    const uint32_t from = c->low + BOTTOM - c->stack;
-    for (unsigned i = 0; i < c->slots; i++) {
-        const uint32_t start = (c->place[i] & 127u) * 4;
-        if (start < from + c->span && from < start + (c->place[i] >> 7 ? 8 : 4)) {
-            c->reg[11 + i] = (value){ 0 };
-        }
+    if (HOLDS(true)) {
+        c->frame = 0;
     }
-    if (c->span == size) {
-        numbers(c, number ? SET : CLEAR);
-    }
+    numbers(c, c->span == size ? SET : KEEP);
 }
 
 /* The context, by words: what is there; + 16: may be written; + 32: has 16 bits; + 64: the packet's end. */
@@ -99,17 +92,19 @@ static void access(checker *c)
     if (!reach(c, v, c->off, size, write)) {
         return;
     }
-    const bool sure = c->span == size, whole = v.kind == STACK && sure && size >= 4 && (c->low & 3) == 0;
-    const unsigned place = (c->low + BOTTOM - c->stack) / 4 | (size == 8 ? 128 : 0);
+    const bool whole = v.kind == STACK && c->span == size && size >= 4 && (c->low & 3) == 0;
+    value *const word = &c->reg[11 + (whole ? c->low / 4 : 0)];
     if (!write) {
-        const value *const slot = whole ? find_slot(c, place, false) : NULL;
-        if (slot != NULL) {
-            *c->to = *slot;
+        if (whole && !HOLDS(word->kind - 1u >= DATA) && !HOLDS(size == 8 ? !pair(word) : !narrow(word))) {
+            *c->to = *word;
             return;
         }
         REFUSE_IF(v.kind == STACK && !numbers(c, TEST), LPN_REFUSE_UNWRITTEN);
-        STOP_IF(size == 8, LPN_REFUSE_WIDE);
-        put_number(c, UINT32_MAX >> (32 - 8 * size));
+        STOP_IF(size == 8 && !(whole && pair(word)), LPN_REFUSE_WIDE);
+        put_number(c, size > 2 ? UINT32_MAX : (1u << 8 * size) - 1);
+        if (whole) {
+            *word = *c->to;                     /* read again, it is the same number */
+        }
         return;
     }
     /* Two words at once: only where they are 4-aligned. */
@@ -117,11 +112,13 @@ static void access(checker *c)
     if (v.kind == STACK) {
         /* A pointer is spilled whole: a half of one in a word or two, an address in two that are 8-aligned. */
         REFUSE_IF(!number && (!whole || (what.kind != LOW && (size != 8 || (c->low & 7) != 0))), LPN_REFUSE_POINTER);
-        overwrite(c, size, number);
-        if (whole && (class == 3 || (c->imm >= 0 && c->imm == what.off))) {
-            value *const slot = find_slot(c, place, true);      /* without one, what is there cannot be read any more, or is any number */
-            if (slot != NULL) {
-                *slot = what;
+        overwrite(c, size);
+        if (whole && (class == 3 || c->imm >= 0)) {
+            if (class == 3 || c->imm == what.off) {
+                *word = what;
+            }
+            if (size == 8) {
+                lpn_put32((uint8_t *)(word + 1), upper(word));
             }
         }
     }
@@ -137,22 +134,22 @@ static void second(checker *c)
         REFUSE_IF(c->b.v.kind == DEAD, LPN_REFUSE_REGISTER);
     } else {
         const uint32_t imm = (uint32_t)c->imm;
-        c->b = (operand){ { imm, imm, NO_ROOM, 0 }, { NUMBER, ZERO, 0 }, c->sym };
+        c->b = (operand){ { NUMBER, ZERO, 0 }, { .room = NO_ROOM, .lo = imm, .hi = imm }, c->sym };
     }
 }
 
 /* The result is c->a + c->b or c->a - c->b. */
 static void sum(checker *c, bool minus, bool wide)
 {
-    operand *const a = &c->a, *const b = &c->b;
+    operand *a = &c->a, *b = &c->b;
     if (!minus && b->v.kind != NUMBER) {                /* a pointer comes first */
-        const operand swap = *a;
-        *a = *b, *b = swap;
+        a = &c->b, b = &c->a;
     }
-    if (!wide && b->v.kind == PKT) {                    /* of two pointers the lower halves are taken */
-        b->v.kind = LOW;
+    if (!wide && b->v.kind != NUMBER) {                 /* of two packet pointers the lower halves are taken */
+        a->v.kind |= a->v.kind == PKT;
+        b->v.kind |= b->v.kind == PKT;
     }
-    unsigned kind = !wide && a->v.kind == PKT && b->v.kind == LOW ? LOW : a->v.kind;
+    unsigned kind = a->v.kind;
     STOP_IF(kind != NUMBER && wide == (kind == LOW), LPN_REFUSE_POINTER);
     STOP_IF(b->v.kind != NUMBER && (!minus || kind != b->v.kind), LPN_REFUSE_POINTER);
     const bool difference = b->v.kind != NUMBER, far = b->is.hi > MAX_OFFSET;
@@ -193,12 +190,7 @@ static void sum(checker *c, bool minus, bool wide)
     if (!minus && a->is.hi <= MAX_OFFSET && room_by(b->is.room, -(int32_t)a->is.hi) > space) {
         space = room_by(b->is.room, -(int32_t)a->is.hi);
     }
-    a->v.kind = (uint8_t)kind;
-    a->is.lo = lo;
-    a->is.hi = hi;
-    a->is.room = space;
-    a->is.step = 1;
-    put(c);
+    put_some(c, kind, lo, hi, space);
 }
 
 static void arithmetic(checker *c)
@@ -272,7 +264,7 @@ static void arithmetic(checker *c)
         REFUSE_IF(wide, LPN_REFUSE_WIDE);
         lo = 0, hi = UINT32_MAX;
     }
-    put_some(c, NUMBER, lo, hi);
+    put_some(c, NUMBER, lo, hi, NO_ROOM);
 }
 
 /* ------------------------------------------------------------------------------------------- comparisons */
@@ -413,11 +405,11 @@ static void call(checker *c)
         if (reach(c, *v, 0, c->b.is.lo, write) && v->kind == STACK) {
             REFUSE_IF(!write && !numbers(c, TEST), LPN_REFUSE_UNWRITTEN);
             if (write) {
-                overwrite(c, c->b.is.lo, true);
+                overwrite(c, c->b.is.lo);
             }
         }
     }
-    clear(&c->reg[1], 5 * sizeof(value));
+    clear(&c->reg[1], &c->reg[6]);
     c->to = &c->reg[0];
     put_number(c, UINT32_MAX);
 }
@@ -432,7 +424,7 @@ static void wide_load(checker *c)
     STOP_IF(c->op != 0x18, LPN_REFUSE_UNSUPPORTED);
     REFUSE_IF(lpn_get32(c->image->text + 8 * (size_t)c->pc + 12) != 0, LPN_REFUSE_WIDE);
     REFUSE_IF(kind != NUMBER && at > size_of(c, kind), LPN_REFUSE_ACCESS);
-    put_some(c, kind, at, at);
+    put_some(c, kind, at, at, NO_ROOM);
 }
 
 /* One instruction; c->on: control may go on behind it. */

@@ -38,7 +38,7 @@ def honest() -> dict[str, tuple[bytes, Certificate]]:
 
 
 def plain(code: str, cost: int = 60) -> tuple[bytes, Certificate]:
-    return assemble(code.replace(" ; ", "\n")), Certificate(24, 2, 8, cost, [], [])
+    return assemble(code.replace(" ; ", "\n")), Certificate(2, cost, [], [])
 
 
 def pairs() -> Iterator[Pair]:
@@ -52,7 +52,7 @@ def pairs() -> Iterator[Pair]:
         text, certificate = plain(line)
         yield Pair(f"wrong {i}: {line}", text, certificate.to_bytes())
     for i, (lie, code, labels, loops) in enumerate(sideways()):
-        yield Pair(f"made {i}: {lie}", assemble(code), Certificate(24, 6, 8, 300, labels, loops).to_bytes())
+        yield Pair(f"made {i}: {lie}", assemble(code), Certificate(6, 300, labels, loops).to_bytes())
     text, certificate = plain("r2 = 0 ll\nr0 = 0\nexit")
     for register, kind, at, ok in ((8, RODATA, 16, True), (8, RODATA, 17, False), (9, DATA, 16, True), (9, DATA, 17, False)):
         changed = bytearray(text)
@@ -60,9 +60,12 @@ def pairs() -> Iterator[Pair]:
         yield Pair(f"address {at} of section {register}", bytes(changed), certificate.to_bytes(), ok)
     for i, line in enumerate(COMPARED.strip().splitlines()):      # both ways lead to the same label
         text = assemble(line.replace(" ; ", "\n") + "\nend:\n r0 = 0\n exit")
-        yield Pair(f"wrong comparison {i}: {line}", text, Certificate(24, 2, 8, 60, [Label(len(text) // 8 - 2, 2)], []).to_bytes())
-    yield Pair("wrong: what a large number has behind it", assemble(AROUND), Certificate(24, 2, 8, 60, [Label(11, 2)], []).to_bytes())
-    yield Pair("wrong: room behind a large number", assemble(LARGE), Certificate(24, 2, 8, 60, [Label(7, 2)], []).to_bytes())
+        yield Pair(f"wrong comparison {i}: {line}", text, Certificate(2, 60, [Label(len(text) // 8 - 2, 2)], []).to_bytes())
+    yield Pair("wrong: what a large number has behind it", assemble(AROUND), Certificate(2, 60, [Label(11, 2)], []).to_bytes())
+    yield Pair("wrong: room behind a large number", assemble(LARGE), Certificate(2, 60, [Label(7, 2)], []).to_bytes())
+    many = Label(2, 3, shared=[Given(NUMBER, 0, 9)] * 118, regs={r: Given(NUMBER, 0, M32) for r in range(10)})
+    yield Pair("wrong: more unknowns than there is room for", assemble("".join(f"r{r} = {r}\n" for r in range(10)) + "goto here\nhere:\n exit"),
+               Certificate(120, 60, [replace(many, pc=11)], []).to_bytes())
     foreign = bytes([0xb8, 2]) + bytes(14) + assemble("r0 = 0\nexit")
     yield Pair("wrong: an address as the stock engine has it", foreign, certificate.to_bytes())
     yield from indexed()
@@ -79,14 +82,14 @@ def indexed() -> Iterator[Pair]:
     text = assemble("\n".join([*code, "w0 = w5", "exit"]))
     number = Given(NUMBER, 0, M32)
     labels = [Label(3 + 2 * i, 100 - 2 * i, regs={0: number}) for i in range(18)]
-    true = Certificate(24, 2, 0, 120, labels, []).to_bytes()
+    true = Certificate(2, 120, labels, []).to_bytes()
     yield Pair("wrong: what no label says", text, true)
     labels[16:] = [replace(label, regs={0: number, 5: number}) for label in labels[16:]]
-    claimed = bytearray(Certificate(24, 2, 0, 120, labels, []).to_bytes())
+    claimed = bytearray(Certificate(2, 120, labels, []).to_bytes())
     yield Pair("wrong: what only a label says", text, bytes(claimed))
-    at = 7                                            # the index has one row, behind the start
-    struct.pack_into("<H", claimed, at, len(claimed))
-    yield Pair("wrong: an index that leads elsewhere", text, bytes(claimed) + bytes([labels[16].pc, 1, 0, 2, 1, 0]))
+    at = 3                                            # the index has one row, behind the start: a slot, and where
+    struct.pack_into("<H", claimed, at + 2, len(claimed))
+    yield Pair("wrong: an index that leads elsewhere", text, bytes(claimed) + bytes([2 << 4 | 2, 1, 0, 2 << 4 | 2, 1, 0]))
 
 
 __all__ = ["HONEST", "Pair", "SIZES", "honest", "pairs"]
