@@ -13,7 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from lpn.compiler.bundle import Hook
-from lpn.lang.hooks import CONTEXTS, PERIODIC
+from lpn.lang.hooks import CONTEXTS, EVENTS, PERIODIC
+
+from .engines import MAX_PACKET
 
 WORD = 0xFFFF_FFFF
 MAX_DELAY = (1 << 31) - 1       #: microseconds
@@ -259,6 +261,9 @@ class ModelDispatch(Dispatch):
         self.platform.overrun(index)
 
     def event(self, event: Event) -> bool:
+        if len(event.packet or b"") > (EVENTS[event.event].longest or MAX_PACKET):
+            self._counts.ignored += 1
+            return False
         chain = self._chain(event)
         takers = [i for i in range(len(self.hooks)) if i == chain or self.timing[i] and self._wants(i, event)]
         self._counts.ignored += not takers

@@ -11,7 +11,7 @@ from lpn.compiler.image import Kind
 from lpn.compiler.kept import Kept, KeptTable
 from lpn.compiler.build import compile_program
 from lpn.lang.check import check
-from lpn.lang.hooks import EVENTS
+from lpn.lang.hooks import EVENTS, LONGEST_FRAME
 from lpn.lang.loader import load
 from lpn.runtime.dispatch import Event, Stats
 from lpn.runtime.engine.native import open_engine
@@ -118,6 +118,16 @@ def test_the_chain_that_names_an_event_most_exactly_takes_it():
     assert sorted(bench.log) == ["net.rx", "net.rx.41", "net.rx.41.7"]
     assert not bench.event("net.tx", packet=b"x")
     assert bench.node.counts().ignored == 1 and held(bench) == 0
+
+
+def test_a_frame_that_no_radio_can_hear_is_ignored():
+    """Nor released twice; another event's packet may be longer."""
+    bench = Bench([Hook("radio.rx_done", ("C0",)), Hook("net.rx", ("C1",), "net")], [[], []])
+    assert not bench.event("radio.rx_done", packet=bytes(LONGEST_FRAME + 1))
+    assert bench.node.counts().ignored == 1 and held(bench) == 0 and bench.node.stats(0).events == 0
+    assert bench.event("radio.rx_done", packet=bytes(LONGEST_FRAME)) and bench.event("net.rx", packet=bytes(LONGEST_FRAME + 1))
+    bench.poll_all()
+    assert sorted(len(run.packet) for run in bench.runs) == [LONGEST_FRAME, LONGEST_FRAME + 1]
 
 
 def test_a_timing_handler_sees_the_event_too_and_the_packet_is_held_for_both():

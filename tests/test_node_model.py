@@ -54,7 +54,7 @@ def worlds(draw):
     happens = draw(st.lists(st.tuples(st.sampled_from(range(0, 9_000, 100)), st.one_of(
         st.tuples(st.just("air"), st.binary(max_size=20)),
         st.tuples(st.just("post"), st.sampled_from(["radio.rx_done", "radio.rx_start", "app.tx", "net.rx", "net.tx"]), st.sampled_from([41, 58, 7, 5683]),
-                  st.one_of(st.none(), st.binary(max_size=8))),
+                  st.one_of(st.none(), st.binary(max_size=8), st.just(bytes(128)))),
         st.tuples(st.just("plan"), st.sampled_from(["OK", "BUSY", "NOACK"]), st.sampled_from([0, 2000])),
         st.tuples(st.just("busy"), st.integers(1, 4000)),
         st.tuples(st.just("switch"), st.booleans()))), min_size=4, max_size=16))

@@ -47,6 +47,7 @@ enum lpn_context { LPN_ISR, LPN_RADIO, LPN_NET };
 /** What comes of `radio.send`: the first number of event `radio.tx_done`. */
 enum lpn_tx_result { LPN_TX_OK, LPN_TX_BUSY, LPN_TX_NOACK };
 
+#define LPN_MAX_FRAME 127                   /**< octets that a radio can hear (IEEE 802.15.4, aMaxPhyPacketSize): what hooks' bounds rest on */
 #define LPN_MAX_HOOKS 64
 #define LPN_MAX_SELECTORS 2
 

@@ -320,7 +320,7 @@ static bool mark(const lpn_node *node, lpn_hook *hook, const lpn_event *event)
 unsigned lpn_node_event(lpn_node *node, const lpn_event *event)
 {
     const lpn_set *set = __atomic_load_n(&node->set, __ATOMIC_ACQUIRE);
-    if (set == NULL) {
+    if (set == NULL || (event->event == LPN_RX_DONE && event->size > LPN_MAX_FRAME)) {
         node->ignored++;
         release(node, event->packet);
         return 0;
