@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lpn.lang import ast
 from lpn.lang.reference import Reference
@@ -19,18 +19,19 @@ from .build import Compiled
 from .bundle import Hook
 from .generate import RandomChoose
 from .generate_packets import Packets
-from .slowest_subject import Cells, Compared, Input, Subject, subjects
+from .slowest_subject import DECISIVE, Cells, Compared, Input, Subject, subjects
 from .target import MAX_PACKET
 
 __all__ = ["Input", "Slowest", "Subject", "beginnings", "changed", "hook_name", "search", "solved", "subjects"]
 
 KEPT = 24                                       #: inputs that are changed further
-NEW = 200                                       #: inputs kept to be asked what they compare
-SOLVED, CHANGES = 1500, 1000                    #: inputs made of one that was asked, random ones in between
+NEW = 60                                        #: inputs of one end kept to be asked what they compare
+SOLVED, CHANGES = 2000, 1000                    #: inputs made of one that was asked, random ones in between
+RIGHTED = 12                                    #: of these, whose checksum is made right on the core
 STAGES = ((0.3, True), (0.5, True), (0.8, False))       #: from which part on tables are filled with near misses, and whether the last entry is a hit
 MEASURED = 2                                    #: of the likely ones, on the core each time
 DRAWN = 12                                      #: packets drawn along the parser to begin with
-LOOKED_AT = 160                                 #: octets of a frame where compared numbers are looked for
+LOOKED_AT = 160                                 #: octets of a frame where a compared octet is looked for
 PROGRESS_EVERY = 2.0
 META = {"rssi": 32, "lqi": 32, "time": 32, "node_short": 16, "node_ext": 64, "node_pan": 16, "clock": 32}
 EVENTS = {"radio.tx_done": 3}                   #: how many outcomes an event can have
@@ -108,7 +109,48 @@ def changed(given: Input, others: list[Input], rng: random.Random, events: int, 
                 state[cells.offset:cells.end] = state[one:one + cells.stride] * cells.count
             else:
                 state[cells.offset + place:cells.end:cells.stride] = bytes([rng.choice((0, 1, 2, 0xFF, rng.randrange(256), rng.randrange(128)))]) * cells.count
-    return Input(bytes(frame[:longest]), meta, bytes(state), answers)
+    new, place = bytes(frame[:longest]), given.balance
+    if place is not None and new != given.frame:
+        new, place = balanced(given.frame, new, place, rng)
+    return Input(new, meta, bytes(state), answers, place)
+
+
+def balanced(old: bytes, new: bytes, place: int, rng: random.Random) -> tuple[bytes, int | None]:
+    """The changed frame with the checksum (RFC 1071) that the old one had, made by the two octets at `place`, and where these are now. The octets'
+    number is added once more for each pseudo-header and header that has it."""
+    longer = len(new) - len(old)
+    if longer and new[:place] != old[:place]:
+        place += longer
+    if rng.random() < 0.03 or not 0 <= place <= len(new) - 2:
+        return new, None
+    lengths = longer * rng.choice((0, 1, 2))
+    return with_sum(new, place, words(old, place) - words(new, place) - lengths), place
+
+
+def words(frame: bytes, place: int) -> int:
+    """The sum of its words of 16 bits, of which one is at `place`."""
+    frame = frame[place & 1:]
+    return sum(frame[::2]) * 256 + sum(frame[1::2])
+
+
+def with_sum(frame: bytes, place: int, more: int) -> bytes:
+    """So much is added to the word at `place`, in ones' complement."""
+    word = (int.from_bytes(frame[place:place + 2], "big") + more) % 0xFFFF
+    return frame[:place] + word.to_bytes(2, "big") + frame[place + 2:]
+
+
+def summed(given: Input, compared: Compared, places: Iterable[int]) -> Iterator[Input]:
+    """Inputs in which two octets, at one of `places`, make a checksum that was compared the one that it was compared with."""
+    if compared.bits or not 0xFF < max(compared.left, compared.right) <= 0xFFFF:
+        return
+    more = compared.left - compared.right
+    differ = compared.left ^ compared.right             # a sum is compared with its complement
+    for place in places:
+        for each in {differ, (differ << 8 | differ >> 8) & 0xFFFF}:
+            word = int.from_bytes(given.frame[place:place + 2], "big") ^ each
+            yield replace(given, frame=given.frame[:place] + word.to_bytes(2, "big") + given.frame[place + 2:], balance=place)
+        for each in {more % 0xFFFF, -more % 0xFFFF, 256 * more % 0xFFFF, -256 * more % 0xFFFF}:     # 256 times as much: the octets swapped
+            yield replace(given, frame=with_sum(given.frame, place, each), balance=place)
 
 
 def solved(given: Input, compared: Compared, arrays: Sequence[Cells] = ()) -> Iterator[Input]:
@@ -123,20 +165,25 @@ def solved(given: Input, compared: Compared, arrays: Sequence[Cells] = ()) -> It
                 news = [(new & (1 << 8 * size) - 1).to_bytes(size, order) for new in wanted if new & 0xFFFFFFFF != value]   # type: ignore[arg-type]
                 for name in ("frame", "state"):
                     content = getattr(given, name)
-                    at = content.find(old, 0, LOOKED_AT)
+                    until = LOOKED_AT if size == 1 else len(content)
+                    at = content.find(old, 0, until)
                     while at >= 0:
                         for new in news:
                             made = content[:at] + new + content[at + size:]
-                            yield Input(made, dict(given.meta), given.state, given.answers) if name == "frame" else Input(
-                                given.frame, dict(given.meta), made, given.answers)
-                            for cells in arrays if name == "state" else ():
+                            if name == "frame":
+                                if given.balance is not None and 0 <= given.balance <= len(made) - 2:
+                                    made = with_sum(made, given.balance, words(content, given.balance) - words(made, given.balance))
+                                yield replace(given, frame=made)
+                                continue
+                            yield replace(given, state=made)
+                            for cells in arrays:
                                 if cells.offset <= at and at + size <= cells.end and (at - cells.offset) % cells.stride + size <= cells.stride:
-                                    yield Input(given.frame, dict(given.meta), cells.alike(given.state, at, new), given.answers)
-                        at = content.find(old, at + 1, LOOKED_AT)
+                                    yield replace(given, state=cells.alike(given.state, at, new))
+                        at = content.find(old, at + 1, until)
         for name, bits in META.items():
             if given.meta.get(name, 0) & 0xFFFFFFFF == value:
                 for new in wanted:
-                    yield Input(given.frame, {**given.meta, name: new & (1 << bits) - 1}, given.state, given.answers)
+                    yield replace(given, meta={**given.meta, name: new & (1 << bits) - 1})
 
 
 def search(subject: Subject, start: list[Input], rng: random.Random, runs: int | None = None, seconds: float | None = None,
@@ -152,7 +199,7 @@ class Search:
         self.subject, self.rng, self.runs, self.seconds, self.progress = subject, rng, runs, seconds, progress
         self.found = Slowest(hook_name(subject.hook), subject.bound)
         self.slow: list[tuple[int, int, Input]] = []    # likely cycles, number, input
-        self.new: list[tuple[int, int, Input]] = []     # those not asked yet what they compare
+        self.new: dict[Hashable, list[tuple[int, int, Input]]] = {}     # by how they end, those not asked yet what they compare
         self.ways: set[Hashable] = set()
         self.seen: set[tuple[int, int]] = set()
         self.measured: set[int] = set()                 # numbers of inputs that the core ran
@@ -172,12 +219,13 @@ class Search:
         given.state = given.state or self.subject.initial
         found = self.found
         found.runs += 1
-        likely, way = self.subject.estimate(given)
+        likely, way, end = self.subject.estimate(given)
         if way not in self.ways:
             self.ways.add(way)
-            self.new.append((likely, found.runs, given))
-            if len(self.new) > 2 * NEW:
-                self.new = best_of(self.new, NEW)
+            group = self.new.setdefault(end, [])
+            group.append((likely, found.runs, given))
+            if len(group) > 2 * NEW:
+                group[:] = best_of(group, NEW)
         if (likely, len(given.frame)) not in self.seen:
             self.seen.add((likely, len(given.frame)))
             if len(self.slow) < KEPT or likely > self.slow[-1][0]:
@@ -199,15 +247,35 @@ class Search:
     def solve(self, given: Input) -> None:
         """Makes compared numbers the ones they are compared with."""
         made: list[Input] = []
+        sums: list[Input] = []
         for compared in self.subject.compared(given):
-            key = (compared.left, compared.right, compared.bits)
+            key = (compared.left, compared.right, compared.bits, given.balance is None)
             if key not in self.asked:
                 self.asked.add(key)
                 made += solved(given, compared, self.subject.arrays)
-        for each in made[:SOLVED]:
+                sums += summed(given, compared, range(len(given.frame) - 1))
+        for each in made[:SOLVED] + sums[:SOLVED]:
             if self.going():
                 each.frame = each.frame[:self.subject.longest]
                 self.attempt(each)
+        if len(given.frame) > 1:                        # what is not in the frame may be summed, too: the sum is made right anew
+            places = range(len(given.frame) - 1) if given.balance is None else [given.balance]
+            for each in [one for one in made if one.frame == given.frame][:RIGHTED]:
+                for again in self.subject.compared(each)[:DECISIVE] if self.going() else ():
+                    for one in summed(each, again, places):
+                        self.attempt(one)
+
+    def unasked(self) -> Input:
+        """One that was not asked yet what it compares: the slowest of all or of one end, the newest, any."""
+        way = self.rng.choice("SSEENR")
+        ends = list(self.new)
+        end = max(ends, key=lambda each: max(self.new[each])[0]) if way == "S" else self.rng.choice(ends)
+        group = self.new[end] = best_of(self.new[end], NEW)
+        latest = max(range(len(group)), key=lambda i: group[i][1])
+        _, _, given = group.pop(0 if way in "SE" else latest if way == "N" else self.rng.randrange(len(group)))
+        if not group:
+            del self.new[end]
+        return given
 
     def run(self, start: list[Input]) -> Slowest:
         for given in start:
@@ -221,16 +289,14 @@ class Search:
                 self.slow, self.seen = [], set()
                 self.attempt(best)
             elif self.new:
-                way = self.rng.choice("SSNNR")          # the slowest, the newest, any
-                self.new = best_of(self.new, NEW)
-                latest = max(range(len(self.new)), key=lambda i: self.new[i][1])
-                self.solve(self.new.pop(0 if way == "S" else latest if way == "N" else self.rng.randrange(len(self.new)))[2])
+                self.solve(self.unasked())
             for one in [each for each in self.slow if each[1] not in self.measured][:MEASURED]:
                 self.measure(one)
             others = [each[2] for each in self.slow]
             for _ in range(CHANGES):
                 if self.going():
-                    given = self.rng.choice(self.new if self.new and self.rng.random() < 0.3 else self.slow)[2]
+                    group = self.new[self.rng.choice(list(self.new))] if self.new and self.rng.random() < 0.3 else self.slow
+                    given = self.rng.choice(group)[2]
                     self.attempt(changed(given, others, self.rng, self.events, self.subject.longest, self.subject.arrays))
         for one in self.slow:
             if one[1] not in self.measured and not self.found.exceeded:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from lpn.runtime.engines import DEFAULT_FUEL, EngineError, get_engine
+from lpn.runtime.engines import DEFAULT_FUEL, EngineError, Program, Result, get_engine
 from lpn.verifier.verify import Analysis, Report
 
 from .build import Compiled
@@ -22,6 +22,7 @@ from .helpers import BY_NAME
 Proved = tuple[Units, list[tuple[Unit, Report, Analysis | None]]]
 COMPARES = ("cmp", "cmn", "tst", "cbz", "cbnz")
 LOOKUP = BY_NAME["lookup"].number
+DECISIVE = 8                                    #: comparisons at the end of a run, of which one may have ended it
 ALIKE = 64                                      #: ways in which one field of an entry is made to match
 NUMBERS = {"sb": 9, "sl": 10, "fp": 11, "ip": 12}
 
@@ -34,6 +35,7 @@ class Input:
     meta: dict[str, int] = field(default_factory=dict)
     state: bytes = b""
     answers: int = 0                            #: what the platform answers, a bit for each time it is asked
+    balance: int | None = None                  #: where its frame has two octets that a checksum was made right with; a change goes there, too
 
     def as_json(self) -> dict:
         return {"frame": self.frame.hex(), "meta": self.meta, "state": self.state.hex(), "answers": self.answers}
@@ -124,7 +126,10 @@ def near_misses(table: Table, key: bytes, hit: bool = False) -> list[Entry]:
         for each in misses[i]:
             if len(matches) < table.size:
                 matches.setdefault((*own[:i], each, *own[i + 1:]))
-    entries = list(matches)[:table.size - hit] + [own] * hit
+    # of longer prefixes one is found before those that are shorter
+    last = tuple((v >> min(8, part.width_bits) << min(8, part.width_bits), max(0, part.width_bits - 8)) if part.kind == "lpm" else match
+                 for part, match in zip(table.key, own) for v in match[:1])
+    entries = list(matches)[:table.size - hit] + [last] * hit
     return [Entry(match, 1, bytes(table.action_data_bytes), n) for n, match in enumerate(entries)]
 
 
@@ -189,6 +194,9 @@ class Subject:
                 return super().count()
         self.core = Watched(window=WINDOW)
         self.program = {"thumb2": Thumb2Program, "m3": M3Program}[way](compiled.bundle, DEFAULT_FUEL, core=self.core, hook=timed.hook)
+        #: another core with the same program, which tells what it compares
+        self._asked = Thumb2Program(compiled.bundle, DEFAULT_FUEL, hook=timed.hook) if way == "thumb2" else self.program
+        self._found: dict[Compared, None] = {}
         self.host = get_engine("engine").load(compiled.bundle, hook=timed.hook)
         self.initial = compiled.initial_state(None)
         self.arrays = [Cells(each.offset, each.stride, each.count) for each in compiled.state.objects if each.count > 1]
@@ -198,11 +206,13 @@ class Subject:
             self.fill(table, full(table, rng))
         if self.tables:
             self._watch_lookups()
-        self._compares = list(self._comparing())
+        self._compares = dict(self._comparing())
+        if self._compares:
+            self._listen()
 
     def fill(self, table: Table, entries: list[Entry]) -> None:
         try:
-            for program in (self.program, self.host):
+            for program in (self.program, self.host, self._asked):
                 program.set_entries(table.name, entries)
         except EngineError:
             pass                                # a value set, or entries of its own: as they are
@@ -218,50 +228,52 @@ class Subject:
     def run(self, given: Input) -> int:
         """Cycles, with the flash's wait states; what the platform does, which is not emulated, as it is declared."""
         self.ways.clear()
-        self.program.set_state(given.state or self.initial)
-        self.program.answer = lambda name, number: given.answers >> number & 1
-        result = self.program.run(given.frame, given.meta)
+        result = self.play(self.program, given)
         return result.flash_cycles + sum(BY_NAME[effect[0]].cost_cycles for effect in result.effects)
 
-    def estimate(self, given: Input) -> tuple[int, Hashable]:
-        """About how slow a run is, by the instructions that this machine executes for it, hundred times as fast; and what tells it from others."""
-        self.host.set_state(given.state or self.initial)
-        self.host.answer = lambda name, number: given.answers >> number & 1
-        result = self.host.run(given.frame, given.meta)
+    def play(self, program: Program, given: Input) -> Result:
+        program.set_state(given.state or self.initial)
+        program.answer = lambda name, number: given.answers >> number & 1
+        return program.run(given.frame, given.meta)
+
+    def estimate(self, given: Input) -> tuple[int, Hashable, Hashable]:
+        """About how slow a run is, by the instructions that this machine executes for it, hundred times as fast; what tells it from others; how it ends."""
+        result = self.play(self.host, given)
         done = tuple(effect[0] for effect in result.effects)
-        return 2 * (result.insns or 0) + sum(BY_NAME[name].cost_cycles for name in done), (result.verdict, result.reason, result.insns, done)
+        end = result.verdict, result.reason, done
+        return 2 * (result.insns or 0) + sum(BY_NAME[name].cost_cycles for name in done), (*end, result.insns), end
 
     def compared(self, given: Input) -> list[Compared]:
-        """What a run compares, each pair once: numbers on the longest path first. Nothing is known of an interpreter's."""
+        """What a run compares, each pair once: what it compared last, then numbers on the longest path. Nothing is known of an interpreter's."""
         if not self._compares:
             return []
-        from unicorn import UC_HOOK_CODE
-        from unicorn import arm_const as reg
-        found: dict[Compared, None] = {}
-        uc, (start, end) = self.core.uc, self._range
-        numbers = [getattr(reg, f"UC_ARM_REG_R{i}") for i in range(13)]
-
-        def seen(uc: Any, address: int, size: int, what: tuple) -> None:
-            left, right, constant, bits, longest = what
-            b = constant if right is None else uc.reg_read(numbers[right])
-            found.setdefault(Compared(uc.reg_read(numbers[left]), b, bits, longest))
-        hooks = [uc.hook_add(UC_HOOK_CODE, seen, what, address, address) for address, what in self._compares]
-        uc.ctl_remove_cache(start, end)
-        try:
-            self.run(given)
-        finally:
-            for hook in hooks:
-                uc.hook_del(hook)
-            uc.ctl_remove_cache(start, end)
-        return sorted(found, key=lambda each: not each.longest)
+        self._found.clear()
+        self.play(self._asked, given)
+        last = [*reversed(self._found)]
+        return last[:DECISIVE] + sorted(last[DECISIVE:], key=lambda each: not each.longest)
 
     # ------------------------------------------------------------------------------------ inside
+    def _listen(self) -> None:
+        """The core that is asked tells what it compares."""
+        from unicorn import UC_HOOK_CODE
+        from unicorn import arm_const as reg
+        numbers, compares, found = [getattr(reg, f"UC_ARM_REG_R{i}") for i in range(13)], self._compares, self._found
+
+        def seen(uc: Any, address: int, size: int, data: Any) -> None:
+            what = compares.get(address)
+            if what is not None:
+                left, right, constant, bits, longest = what
+                one = Compared(uc.reg_read(numbers[left]), constant if right is None else uc.reg_read(numbers[right]), bits, longest)
+                found.pop(one, None)
+                found[one] = None
+        self._asked.host.core.uc.hook_add(UC_HOOK_CODE, seen, None, *self._range)
+
     def _comparing(self) -> Iterator[tuple[int, tuple]]:
         """Comparing instructions of the translated code: address, (left register, right register or None, constant, bits, longest)."""
         from lpn.runtime.m3.timing import decode
         self._range = (0, 0)
-        images = [image for modules in self.program._modules.values() for image in modules]
-        for image, code in zip(images, self.program.translated):
+        images = [image for modules in self._asked._modules.values() for image in modules]
+        for image, code in zip(images, self._asked.translated):
             self._range = (min(self._range[0] or code.address, code.address), max(self._range[1], code.address + len(code.code)))
             branches = self.path.get(image.name) or frozenset()
             for insn in decode(code.code, code.address):

@@ -5,6 +5,7 @@ import json
 import random
 
 import pytest
+from hypothesis import given, strategies as st
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import KeyField, Table
@@ -18,7 +19,7 @@ try:
 except EngineUnavailable as e:
     pytest.skip(str(e), allow_module_level=True)
 
-from lpn.compiler.slowest import Input, Slowest, Subject, changed, search, solved, subjects   # noqa: E402
+from lpn.compiler.slowest import Input, Slowest, Subject, balanced, changed, search, solved, subjects, words   # noqa: E402
 from lpn.compiler.slowest_subject import Compared, full, near_misses   # noqa: E402
 
 #: Few instructions around a loop that the packet's first octet turns on: the search must find the octet.
@@ -74,6 +75,34 @@ def test_what_a_run_compares_is_made_equal():
     assert b"\x01\x34\x12\x05" in made
 
 
+SUMMED = """
+header H { bit<8> a; bit<8> b; bit<16> checksum = ~inet_sum(a ++ b, payload) deferred; }
+struct headers { H h; }
+parser P(packet pkt, out headers h) { state start { pkt.extract(h.h); verify(h.h.holds(), error.Wrong); verify(h.h.a == 0x5c, error.Other); transition accept; } }
+processor Q(inout headers h, inout meta m) {
+    register<bit<8>>[200] seen;
+    apply { for (i in 0..200) { h.h.b = h.h.b + seen[i]; } m.verdict = DELIVER; }
+}
+error { Wrong, Other }
+protocol N { on radio.rx_done : P -> Q; }
+"""
+
+
+def test_a_checksum_is_made_right():
+    """And stays so when an octet is made what it is compared with."""
+    found = search(only(SUMMED), [Input(bytes(range(3, 21)))], random.Random(1), runs=12_000)
+    assert found.input.frame[0] == 0x5C and found.ratio < 1.3
+
+
+@given(st.binary(min_size=12, max_size=40), st.data())
+def test_a_change_that_is_balanced_leaves_the_sum(frame, data):
+    place, rng = data.draw(st.integers(0, len(frame) - 2)), data.draw(st.randoms(use_true_random=False))
+    at = data.draw(st.integers(0, len(frame) - 1).filter(lambda n: n not in (place, place + 1)))
+    made, where = balanced(frame, frame[:at] + bytes([data.draw(st.integers(0, 255))]) + frame[at + 1:], place, rng)
+    assert where in (None, place)
+    assert where is None or (words(made, place) - words(frame, place)) % 0xFFFF == 0
+
+
 def test_near_misses_match_nothing_and_fill_the_table():
     for kind, size in (("lpm", 300), ("ternary", 40), ("range", 40), ("exact", 40)):
         table = Table("t", 0, (KeyField(16, "exact"), KeyField(32, kind)), 4, size)
@@ -98,7 +127,8 @@ def test_a_last_field_of_one_bit_is_missed_by_all_entries():
 def test_the_last_entry_may_be_a_hit():
     table = Table("t", 0, (KeyField(16, "exact"), KeyField(32, "lpm")), 4, 40)
     entries = near_misses(table, bytes.fromhex("0102aabbcc07"), hit=True)
-    assert len(entries) == 40 and entries[-1].match == ((0x0102,), (0xAABBCC07, 32))
+    assert len(entries) == 40 and entries[-1].match == ((0x0102,), (0xAABBCC00, 24))        # shorter than all others: it is looked at last
+    assert min(length for _, (_, length) in (entry.match for entry in entries[:-1])) > 24
     assert len({entry.match for entry in entries}) == 40
 
 

@@ -141,6 +141,19 @@ def test_a_lookup_costs_what_its_fields_do():
     assert unknown >= most((("range", 4), ("range", 4)), 2)
 
 
+def test_what_a_buffer_is_given_is_no_longer_than_the_packet_and_the_headers():
+    """The head's octets are known here, and the packet has at most 100; else a whole entry is copied."""
+    given = "".join(f"*(u32 *)(r10 - {at}) = {value}\n" for at, value in ((32, 0), (28, 0), (24, 20), (20, 0), (16, 8)))
+    code = given + ("*(u32 *)(r10 - 8) = 0\nw1 = 0\nr2 = r10\nr2 += -8\nw3 = 4\nr4 = r10\nr4 += -32\nw5 = 20\ncall 12\nw0 = 0\nexit")
+    report, analysis = analyse(assemble(code), LPN, record_size=64, state_size=32)
+    assert report.accepted, report.message
+    costs = flat()
+    costs.helpers["buffer_put"] = {"call": [10, 100], "entry": [5, 2], "octet": [3, 7]}
+    for longest, size in ((100, 1280), (2048, 1280), (100, 64)):
+        most = time_of(analysis, costs, {12: ("buffer_put", 900)}, {}, None, {0: TableSize(2, 4, octets=size)}, longest).worst
+        assert most == report.insns + 100 + 2 * (5 + 2 * 4) + 3 * size + 7 * min(size, 20 + longest)
+
+
 def test_what_the_platform_does_costs_what_is_declared():
     assert times("w1 = 0\nw2 = 0\ncall 3\nw0 = 0\nexit", flat()).worst == 5 + 100 + 77
 

@@ -13,7 +13,7 @@ A cost is [fewest, most] cycles. An instruction is looked up by the most specifi
 A helper's cost is {"call": [fewest, most]}, and for a lookup or a buffer's call what grows, in most cycles: "entry": per entry, per entry
 and key byte, and per entry and field (as much as per entry, if it is not there); "match": instead of these, per entry and field of a
 kind and per byte of it; "bisect": of a table of exact fields alone, per step of the search, and per step and key byte; "copy" and "zero": the
-pieces in which action data are written; "octet": per octet of a buffer's entry. Pieces are [bytes, most cycles], large ones first. `record`: the
+pieces in which action data are written; "octet": per octet of a buffer's entry, and per octet that is put. Pieces are [bytes, most cycles], large ones first. `record`: the
 pieces of the header record that a chain zeroes; without it the chain is measured with RECORD bytes, and costs as much with any.
 Translated code has a table without instructions: theirs are known themselves.
 """
@@ -46,7 +46,7 @@ class Cost:
 @dataclass(frozen=True)
 class TableSize:
     """What a lookup's time depends on, and that of a buffer's helper. `kinds`: each field's kind of match and bytes, where known; `data`:
-    octets of action data; `room`: octets that the caller gives for them; `octets`: of a buffer's entry."""
+    octets of action data; `room`: octets that the caller gives for them; `octets`: of a buffer's entry; `piece`: octets that are put at most."""
     entries: int
     key_bytes: int
     fields: int = 1
@@ -54,6 +54,7 @@ class TableSize:
     kinds: tuple[tuple[str, int], ...] = ()
     data: int = MAX_ACTION_DATA
     room: int = MAX_ACTION_DATA
+    piece: int = 1 << 16
 
 
 class CostError(ValueError):
@@ -132,7 +133,8 @@ def _grown(row: Mapping[str, list], table: TableSize) -> int:
     """Cycles that a lookup takes for the size of its table, a buffer's call for that of its buffer."""
     copy, zero = row.get("copy", ()), row.get("zero", ())
     written = max(in_pieces(zero, table.room), in_pieces(copy, table.data) + in_pieces(zero, max(0, table.room - table.data)))
-    cycles = written + sum(row.get("octet", [0])) * table.octets
+    of_entry, of_piece = row.get("octet", (0, 0))
+    cycles = written + of_entry * table.octets + of_piece * min(table.piece, table.octets)
     if "bisect" in row and table.kinds and all(kind == "exact" for kind, _ in table.kinds):
         step, byte = row["bisect"]
         return cycles + (table.entries.bit_length() + 1) * (step + byte * table.key_bytes)     # and the entry found once more

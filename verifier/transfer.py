@@ -15,6 +15,9 @@ from .state import (BROKEN, CLOBBER, CLOBBERED, LEN, LOW_HALF, NULLABLE, NUMBER,
 SLO, SHI = -(1 << 63), (1 << 63) - 1
 
 
+PUTS = "buffer_put", "buffer_hold"                    # helpers that are given five words: offset, size, octets of the output, place and octets of the packet
+
+
 class Machine(Memory):
     """The abstract machine of one container under one profile."""
 
@@ -27,6 +30,7 @@ class Machine(Memory):
         self.touched: dict[int, set[str]] = {}        # slot of a memory access -> regions; see wcet.py
         self.constants: dict[int, set[int]] = {}      # slot of a helper call -> values of r1, where known
         self.rooms: dict[int, int] = {}               # and what r5 is at most, where it is a number
+        self.heads: dict[int, int] = {}               # of what a buffer is given, octets of the output at most
         self.symbols: dict[tuple, int] = {}
         self.failed: dict[int, tuple[int, str, str, str]] = {}      # slot -> what was broken there when it was met last
         self.sound = True                             # the instruction has broken nothing so far
@@ -425,6 +429,8 @@ class Machine(Memory):
             fifth = s.regs[5]
             if self.checking and fifth is not None and fifth.kind == NUMBER:
                 self.rooms[slot] = max(self.rooms.get(slot, 0), s.num(fifth).uhi)
+            if self.checking and spec.name in PUTS:
+                self.heads[slot] = max(self.heads.get(slot, 0), self.head_of(s))
             if spec.changes_packet:
                 self.change_packet(s, slot)
         for reg in range(1, 6):
@@ -437,6 +443,12 @@ class Machine(Memory):
         else:
             s.regs[0] = self.fresh(s, slot, d.of_size(4) if ret == "u32" else d.TOP)
             self.note_clean(s, slot, 0)
+
+    def head_of(self, s: State) -> int:
+        """The third word that r4 points to, at most; the helper refuses more than the output has (lpn.h)."""
+        at, most = s.regs[4], self.regions["out"].size
+        held = self.frame_of(s, at).slots.get(at.off + 8) if at is not None and at.kind == POINTER and at.region.startswith("stack") and not at.sym else None
+        return min(most, s.num(held[1]).uhi) if held is not None and held[0] == 4 and held[1].kind == NUMBER else most
 
     def arguments(self, s: State, slot: int, spec: HelperSpec) -> None:
         kinds, writes = list(spec.args), []

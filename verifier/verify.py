@@ -60,6 +60,7 @@ class Analysis:
     touched: dict[int, set[str]]                      # slot of a memory access -> regions
     constants: dict[int, set[int]]                    # slot of a helper call -> values of r1, where known
     rooms: dict[int, int]                             # and what r5 is at most, where it is a number
+    heads: dict[int, int]                             # of what a buffer is given, octets of the output at most
     out: dict[tuple[cfg.Node, int], State | None]     # what leaves along an edge
     made: dict[cfg.Node, dict[int, int]]              # loop head -> symbol made there -> its place
 
@@ -118,7 +119,7 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     report.accepted, report.analysis_steps, report.analysis_facts = True, fix.steps, fix.facts
     report.clean32, report.wide = not machine.wide_slots, sorted(machine.wide_slots)
     report.helpers = sorted({i.imm for i in graph.insns.values() if i.is_call and not i.is_local_call})
-    return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.constants, machine.rooms, fix.out, fix.made_at)
+    return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.constants, machine.rooms, machine.heads, fix.out, fix.made_at)
 
 
 def _bounds(report: Report, fix: Fixpoint, machine: Machine) -> dict:

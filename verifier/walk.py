@@ -24,7 +24,7 @@ from .rules import Violation
 from .state import LEN, NUMBER, State, Value, entry_state, number
 from .wcet import Weights
 
-STEPS = 60_000                                        # instructions that the walk through one chain executes, all ways together
+STEPS = 120_000                                       # instructions that the walk through one chain executes, all ways together
 APART, APART_IN_LOOPS = 4, 2                          # ways kept apart at a block, at a loop
 ZEROED = ("out_len", "payload", "cut")                # of the context, when a chain begins; the record is zeroed as a whole
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from .cfg import Node
 from .cost import MAX_ACTION_DATA, Cost, Costs, TableSize
+from .descriptors import MAX_PACKET
 from .loops import Path, heaviest, lightest
 from .verify import Analysis, line_of
 
@@ -29,10 +30,11 @@ class Time:
 
 class Weights:
     """What the parts of a container's graph cost. `helpers`: name and declared cycles by number; `tables` and `buffers`: those of its bundle, by
-    index. Methods raise CostError."""
+    index; `longest`: octets of a packet at most. Methods raise CostError."""
 
     def __init__(self, analysis: Analysis, costs: Costs, helpers: Mapping[int, tuple[str, int]], tables: Mapping[int, TableSize] | None = None,
-                 buffers: Mapping[int, TableSize] | None = None) -> None:
+                 buffers: Mapping[int, TableSize] | None = None, longest: int = MAX_PACKET) -> None:
+        self.longest = longest
         self.analysis, self.costs, self.helpers, self.tables, self.buffers = analysis, costs, helpers, tables or {}, buffers or {}
         self.known: dict[tuple[int, bool], Cost] = {}
         self.nodes: dict[Node, Cost] = {}
@@ -46,7 +48,8 @@ class Weights:
                 name, declared = self.helpers[insn.imm]
                 given = self.buffers if name.startswith("buffer_") else self.tables
                 room = min(analysis.rooms.get(slot, MAX_ACTION_DATA), MAX_ACTION_DATA)
-                found += self.costs.helper(name, declared, [replace(given[i], room=room) for i in analysis.constants.get(slot, ()) if i in given])
+                piece = analysis.heads.get(slot, MAX_PACKET) + self.longest
+                found += self.costs.helper(name, declared, [replace(given[i], room=room, piece=piece) for i in analysis.constants.get(slot, ()) if i in given])
             self.known[slot, taken] = found
         return self.known[slot, taken]
 
@@ -70,9 +73,9 @@ def body(node: Node) -> list[int]:
 
 
 def time_of(analysis: Analysis, costs: Costs, helpers: Mapping[int, tuple[str, int]], tables: Mapping[int, TableSize] | None = None,
-            line_map: list | None = None, buffers: Mapping[int, TableSize] | None = None) -> Time:
+            line_map: list | None = None, buffers: Mapping[int, TableSize] | None = None, longest: int = MAX_PACKET) -> Time:
     """The bounds on one run of an accepted container; see Weights. Raises CostError."""
-    weights = Weights(analysis, costs, helpers, tables, buffers)
+    weights = Weights(analysis, costs, helpers, tables, buffers, longest)
     heavy = heaviest(analysis.graph, analysis.bounds, analysis.live, lambda n: weights.node(n).most, lambda n, i: weights.edge(n, i).most)
     light = lightest(analysis.graph, analysis.live, lambda n: weights.node(n).fewest, lambda n, i: weights.edge(n, i).fewest)
     module = costs.module

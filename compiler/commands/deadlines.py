@@ -138,8 +138,8 @@ def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], 
             costs = costs_of(unit, report, way)
             for longest in sorted(lengths or {MAX_PACKET}):
                 shortened = analysis if longest >= MAX_PACKET else shorter(analysis, longest)
-                found[unit.name, longest] = modules[unit.name] = time_of(shortened, costs, helpers, tables, unit.lines, buffers)
-                parts[unit.name, longest] = Module(Weights(shortened, costs, helpers, tables, buffers), PROFILES[unit.profile].with_sizes(
+                found[unit.name, longest] = modules[unit.name] = time_of(shortened, costs, helpers, tables, unit.lines, buffers, longest)
+                parts[unit.name, longest] = Module(Weights(shortened, costs, helpers, tables, buffers, longest), PROFILES[unit.profile].with_sizes(
                     rodata=unit.rodata, data=unit.data, rec=unit.record_size, state=unit.state_size), helper_specs(unit.helpers), costs.module.most)
             report.wcet_cycles = modules[unit.name].worst
         except CostError as e:

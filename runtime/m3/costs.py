@@ -215,7 +215,7 @@ class Interpreter:
             # the node does it: what the table of helpers declares, behind the interpreter's own way there
             out[h.name] = {"call": rounded(free.fewest, free.most + h.cost_cycles)}
             if any(h.grows):
-                out[h.name] |= {"entry": list(h.grows[:2]), "octet": [h.grows[2]]}
+                out[h.name] |= {"entry": list(h.grows[:2]), "octet": list(h.grows[2:])}
         for name, n in number.items():
             out[name] = {"call": self.each([insn(0x85, imm=n)], [insn(0xB7, 2)], host=self.runner.host).rounded()}
         out["lookup"] = self.lookup()

@@ -145,7 +145,7 @@ def measure() -> dict:
     least = ceil(none.most)
     rest = beyond((ceil(chain(size).most), least + in_pieces(record, size)) for size in (8, 15, 63, 76, 127, 140, 300))
     call = ceil(max((run(CALL.format(n), record=0) - none).most for n in (2, 3)))
-    helpers = {h.name: {"call": [1, call + h.cost_cycles]} | ({"entry": list(h.grows[:2]), "octet": [h.grows[2]]} if any(h.grows) else {})
+    helpers = {h.name: {"call": [1, call + h.cost_cycles]} | ({"entry": list(h.grows[:2]), "octet": list(h.grows[2:])} if any(h.grows) else {})
                for h in HELPERS}
     for name in ("clock_us", "trace"):
         helpers[name] = {"call": [1, call]}
