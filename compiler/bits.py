@@ -242,7 +242,25 @@ class Bits:
             return self.constant(a.width, a.const * c.const)
         if a.width <= 32:
             return self.mask_top(a.width, [self.b.mul(a.limbs[0], c.limbs[0])])
-        return self.from_i64(a.width, self.b.mul(self.to_i64(a), self.to_i64(c)))
+        b, (x, x_high), (y, y_high) = self.b, a.limbs, c.limbs
+        high = self.product_high(x, y)
+        for one, other in (x, y_high), (x_high, y):
+            high = b.add(high, b.mul(one, other))
+        return self.mask_top(a.width, [b.mul(x, y), high])
+
+    def product_high(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        """The upper half of a product of two limbs, in 32 bits: of the halves' products none, and no sum made here, is larger."""
+        b = self.b
+        half, ones = i32(16), i32(0xFFFF)
+        if isinstance(x, ir.Constant):
+            x, y = y, x
+        low, high = b.and_(x, ones), b.lshr(x, half)
+        if isinstance(y, ir.Constant) and y.constant <= 0xFFFF:
+            return b.lshr(b.add(b.mul(high, y), b.lshr(b.mul(low, y), half)), half)
+        y_low, y_high = b.and_(y, ones), b.lshr(y, half)
+        middle = self.opaque(b.add(b.lshr(b.mul(low, y_low), half), b.mul(high, y_low)))     # or LLVM makes one product of 64 bits of all
+        other = b.add(b.and_(middle, ones), b.mul(low, y_high))
+        return b.add(b.add(b.mul(high, y_high), b.lshr(middle, half)), b.lshr(other, half))
 
     def divide(self, a: Val, c: Val, remainder: bool) -> Val:
         """Unsigned; by zero gives 0, the remainder then is the dividend (RFC 9669, 4.1)."""

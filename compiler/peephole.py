@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from .isa import ALU, ALU64, ALU_OPS, JMP, JMP32, JMP_OPS, MODES, ST, STX, X
 from .returned import sink_results, test_originals
-from .rewrite import Line, live_out, read, reads_writes, sweep, write
+from .rewrite import Line, live_out, liveness, neighbours, read, reads_writes, sweep, write
 
 INVERSE = {JMP_OPS[a]: JMP_OPS[b] for pair in (("JEQ", "JNE"), ("JGT", "JLE"), ("JGE", "JLT"), ("JSGT", "JSLE"),
                                               ("JSGE", "JSLT")) for a, b in (pair, pair[::-1])}
@@ -119,40 +119,71 @@ def narrow_swaps(code: list[Line]) -> None:
     wide = [i for i, line in enumerate(code) if line.insn.op in (BE, SWAP) and line.insn.imm == 64]
     if not wide:
         return
-    targets = {line.target for line in code if line.target is not None}
-    live = live_out(code)
+    before, (following, preceding) = liveness(code)[0], neighbours(code)
     for i in wide:                              # the upper half of x is what the shifts drop
-        shifts = shifts_of(code, i, targets, live)
+        shifts = shifts_of(code, i, before, following, preceding)
         if shifts and all(code[at].insn.imm >= 32 for at in shifts):
             code[i].insn = replace(code[i].insn, imm=32)
             for at in shifts:
-                code[at].insn = replace(code[at].insn, op=ALU | RSH, imm=code[at].insn.imm - 32)
-                code[at].dead = code[at].insn.imm == 0
+                insn = code[at].insn
+                code[at].insn = replace(insn, op=ALU | insn.code, imm=insn.imm - 32)
+                code[at].dead = insn.imm == 32 and insn.code == RSH
 
 
-def shifts_of(code: list[Line], i: int, targets: set, live: list[int]) -> list[int]:
-    """The shifts to the right that are all that is made of instruction i's result, copies of it included; [] if there is more."""
-    holders, shifts = {code[i].insn.dst}, []
-    while holders:
-        i += 1
-        insn = code[i].insn if i < len(code) else None
-        if insn is None or code[i] in targets or insn.is_jump or insn.is_call or insn.is_exit or insn.is_atomic:
-            alive = live[i - 1]
-            return shifts if not any(alive >> reg & 1 for reg in holders) else []
-        if insn.is_alu and insn.cls == ALU64 and insn.dst in holders and insn.code == RSH and not insn.uses_reg:
-            shifts.append(i)
-            holders.discard(insn.dst)
-        elif insn.is_alu and insn.cls == ALU64 and insn.code == MOV and insn.uses_reg and insn.off == 0 and insn.src in holders:
-            holders.add(insn.dst)
-        else:
-            copies = insn.is_alu and insn.code == MOV or insn.is_load or insn.is_lddw         # these do not read what they write
-            reads = {insn.src} if insn.is_alu and insn.uses_reg or insn.is_load or insn.is_store else set()
-            reads |= {insn.dst} if not copies else set()
-            if reads & holders:
+def shifts_of(code: list[Line], i: int, before: list[int], following: list[list[int]], preceding: list[list[int]]) -> list[int]:
+    """The shifts to the right that are all that is made of instruction i's result, copies of it included; [] if there is more, or if
+    another value comes to one of them, too."""
+    held: dict[int, frozenset[int]] = {}        # the registers that hold the result before an instruction
+    left = {i: frozenset({code[i].insn.dst})}   # and behind it
+    shifts: list[int] = []
+    todo = [(j, i) for j in following[i]]
+    while todo:
+        at, last = todo.pop()
+        holding = living(left[last], before[at])
+        if at in held or not holding:
+            continue
+        held[at] = holding
+        insn = code[at].insn
+        reads, writes = reads_writes(insn)
+        left[at] = frozenset(reg for reg in holding if not writes >> reg & 1)
+        if insn.is_alu and insn.cls == ALU64 and insn.dst in holding and insn.code in (RSH, ARSH) and not insn.uses_reg:
+            if insn.code == ARSH and not half_is_enough(code, at, before, following):
                 return []
-            if insn.is_alu or insn.is_load or insn.is_lddw:
-                holders.discard(insn.dst)
-    return shifts
+            shifts.append(at)
+        elif insn.is_alu and insn.cls == ALU64 and insn.code == MOV and insn.uses_reg and insn.off == 0 and insn.src in holding:
+            left[at] |= {insn.dst}
+        elif any(reads >> reg & 1 for reg in holding):
+            return []
+        todo += [(j, at) for j in following[at]]
+    same = all(p in left and living(left[p], before[at]) == holding for at, holding in held.items() for p in preceding[at])
+    return shifts if same else []
+
+
+def living(registers: frozenset[int], live: int) -> frozenset[int]:
+    return frozenset(reg for reg in registers if live >> reg & 1)
+
+
+def half_is_enough(code: list[Line], at: int, before: list[int], following: list[list[int]]) -> bool:
+    """Whether nobody reads the upper half of what instruction `at` makes, nor of a copy."""
+    seen: set[tuple[int, int]] = set()
+    todo = [(j, code[at].insn.dst) for j in following[at]]
+    while todo:
+        i, reg = todo.pop()
+        if (i, reg) in seen or not before[i] >> reg & 1:
+            continue
+        seen.add((i, reg))
+        insn = code[i].insn
+        reads, writes = reads_writes(insn)
+        if reads >> reg & 1:
+            copies = insn.is_alu and insn.cls == ALU64 and insn.code == MOV and insn.off == 0
+            narrow = insn.is_alu and insn.cls == ALU and not (insn.code == END and insn.imm == 64) or insn.is_branch and insn.cls == JMP32 \
+                or insn.cls == STX and insn.mode == MODES["MEM"] and insn.size < 8 and insn.dst != reg
+            if not (copies or narrow):
+                return False
+            todo += [(j, insn.dst) for j in following[i]] if copies else []
+        if not writes >> reg & 1:
+            todo += [(j, reg) for j in following[i]]
+    return True
 
 
 def invert_branches(code: list[Line]) -> None:

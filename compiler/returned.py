@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .isa import ALU64, ALU_OPS, EXIT, Instruction
-from .rewrite import Line, live_out, liveness, reads_writes, successors
+from .rewrite import Line, live_out, liveness, neighbours, reads_writes
 
 MOV = ALU_OPS["MOV"]
 
@@ -25,12 +25,7 @@ class Result:
 def sink_results(code: list[Line]) -> list[Line]:
     """The code with such constants where they are returned; no way executes more than before."""
     found, live = [], liveness(code)[0]
-    index = {line: i for i, line in enumerate(code)}
-    following = [[index[each] for each in successors(code, i)] for i in range(len(code))]
-    before: list[list[int]] = [[] for _ in code]
-    for i, after in enumerate(following):
-        for j in after:
-            before[j].append(i)
+    following, before = neighbours(code)
     for i, line in enumerate(code):
         if makes_result(line):
             result = returned(code, i, live, following, before)

@@ -87,6 +87,17 @@ def successors(code: list[Line], i: int) -> list[Line]:
     return out
 
 
+def neighbours(code: list[Line]) -> tuple[list[list[int]], list[list[int]]]:
+    """For each instruction those that may come next, and those before it."""
+    index = {line: i for i, line in enumerate(code)}
+    following = [[index[each] for each in successors(code, i)] for i in range(len(code))]
+    preceding: list[list[int]] = [[] for _ in code]
+    for i, after in enumerate(following):
+        for j in after:
+            preceding[j].append(i)
+    return following, preceding
+
+
 def reads_writes(insn: Instruction) -> tuple[int, int]:
     """Registers read and written, as bit sets; a call reads r1-r5 and spoils r0-r5."""
     dst, src = 1 << insn.dst, 1 << insn.src

@@ -47,6 +47,10 @@ SWAPS = {
     "of ISA v4": ("r1 = bswap64 r1\nr1 >>= 48\nr0 = r1\nexit", True),
     "shifted too little": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nr1 >>= 16\nr0 = r1\nexit", False),
     "used as it is": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nr2 = r1\nr2 >>= 40\nr0 = r1\nr0 += r2\nexit", False),
+    "shifted in another block": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nif w3 == 8 goto B\nr1 >>= 40\nB: r1 >>= 48\nr0 = r1\nexit", False),
+    "shifted in two blocks": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nif w3 == 8 goto B\nr1 >>= 40\nr0 = r1\nexit\nB: r1 >>= 48\nr0 = r1\nexit", True),
+    "with the sign, tested": ("r1 = be64 r1\nr1 s>>= 48\nw0 = 1\nif w1 s< 0 goto B\nw0 = w1\nB: exit", True),
+    "with the sign, all of it": ("r1 = be64 r1\nr1 s>>= 48\nr0 = r1\nexit", False),
     "used in another block": ("r1 = *(u32 *)(r10 - 8)\nr1 = be64 r1\nr2 = r1\nr2 >>= 40\nif w3 == 8 goto B\nr2 += r1\nB: r0 = r2\nexit", False),
 }
 
@@ -112,6 +116,27 @@ LINES = st.one_of(
     st.builds("r0 = r{}".format, st.integers(3, 4)), st.just("exit"), st.builds("*(u8 *)(r1 + {}) = w0".format, st.integers(0, 3)),
     st.builds(lambda reg, n, to: f"if w{reg} == {n} goto +{to}", st.sampled_from((0, 3, 4)), st.integers(0, 3), st.integers(0, 6)),
     st.builds("goto +{}".format, st.integers(0, 4)))
+
+
+REGISTER = st.integers(3, 5)
+SHIFTED = st.one_of(
+    st.builds("r{0} = be64 r{0}".format, REGISTER), st.builds("r{0} = be64 r{0}\nr{0} >>= {1}".format, REGISTER, st.sampled_from((32, 40, 48))),
+    st.builds("r{0} = be64 r{0}\nr{0} s>>= {1}".format, REGISTER, st.sampled_from((32, 48))), st.builds("r{} >>= {}".format, REGISTER, st.sampled_from((16, 33, 48))),
+    st.builds("r{} = r{}".format, REGISTER, REGISTER), st.builds("w{} += w{}".format, REGISTER, REGISTER), st.builds("r{} += r{}".format, REGISTER, REGISTER),
+    st.builds("*(u32 *)(r1 + 0) = w{}".format, REGISTER), st.builds("*(u64 *)(r1 + 8) = r{}".format, REGISTER), st.builds("r0 = r{}".format, REGISTER),
+    st.builds("r{} = *(u64 *)(r1 + {})".format, REGISTER, st.sampled_from((0, 8))), st.builds("r{} = *(u32 *)(r1 + {})".format, REGISTER, st.sampled_from((0, 8))),
+    st.builds("r{0} = be64 r{0}\nif r1 > {1} goto +1\nr{0} >>= 40\nr{0} >>= 48".format, REGISTER, st.integers(0, 1)),
+    st.builds("if w{} s< 0 goto +{}".format, REGISTER, st.integers(0, 4)), st.builds("if r{} > 5 goto +{}".format, REGISTER, st.integers(0, 4)))
+
+
+@settings(max_examples=300, derandomize=True, deadline=None)
+@given(st.lists(SHIFTED, max_size=12), st.lists(st.binary(min_size=16, max_size=16), min_size=1, max_size=4))
+def test_narrow_swaps_mean_what_wide_ones_meant(lines, inputs):
+    text = assemble("\n".join(["r3 = *(u64 *)(r1 + 0)", "r4 = *(u32 *)(r1 + 8)", "w5 = 9", "w0 = 1", *lines, *["exit"] * 7]))
+    better, _ = improve(text, [])
+    for given_now in inputs:
+        before, after = run_raw(text, ctx=given_now), run_raw(better, ctx=given_now)
+        assert (after.error, after.r0, after.ctx) == (before.error, before.r0, before.ctx)
 
 
 @settings(max_examples=300, derandomize=True, deadline=None)
