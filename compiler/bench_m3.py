@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from lpn.lang import tables as control
+from lpn.runtime.engine.build import SMALLEST
 from lpn.runtime.engines import EngineError, get_engine
 
 from . import bench_peers as peers
@@ -226,9 +227,7 @@ TEXT: dict[str, tuple[str, ...]] = {
 }
 
 
-#: An engine for certified, 32-bit clean containers only, that does one instruction at a time (lpn_options.h).
-SMALLEST = ("LPN_FUSE=0", "LPN_CERTIFIED_ONLY=1", "LPN_CLEAN32_ONLY=1")
-#: What is smaller then.
+#: What is smaller in the smallest engine.
 LESS = {"smallest: interpreter, 32 bits": TEXT["interpreter, 32 bits"], "smallest: helpers": TEXT["interpreter, 64 bits, and helpers"],
         "smallest: translator": TEXT["translator"]}
 

@@ -24,9 +24,9 @@ except EngineUnavailable as e:
 from cli import RECORDING, UDP
 
 from lpn.runtime.m3.core import Core
-from lpn.runtime.m3.costs import COPY, MODES, WHERE, Interpreter, insn
+from lpn.runtime.m3.costs import COPY, MODES, OPTIONS, WHERE, Interpreter, insn
 from lpn.runtime.m3.engine import M3Program
-from lpn.runtime.m3.raw import CERTIFIED, CLEAN32
+from lpn.runtime.m3.firmware import engine
 
 
 @pytest.mark.parametrize("name", MODES)
@@ -49,7 +49,7 @@ def test_every_instruction_and_helper_has_a_cost(name):
     ("m3_certified", {"0x61 rec": insn(0x61, 3, 7), "0x73 rec": insn(0x73, 7, 3), "0xbf": insn(COPY, 2, 3)})])
 def test_measured_again(name, rows):
     """Those that vm32_thumb2.S does: the same whatever compiler there is."""
-    table, interpreter = json.loads((FOLDER / f"{name}.json").read_text())["insns"], Interpreter(MODES[name])
+    table, interpreter = json.loads((FOLDER / f"{name}.json").read_text())["insns"], Interpreter(name)
     for key, each in rows.items():
         memory = each.op & 7 in (1, 2, 3)
         found = interpreter.each([each], WHERE["rec"] if memory else [insn(0xB7, 2)]).rounded(
@@ -66,17 +66,17 @@ def test_the_certified_one_costs_less():
 
 
 
-@pytest.mark.parametrize("name", ["m3_interpreter", "m3_wide"])
+@pytest.mark.parametrize("name", ["m3_interpreter", "m3_smallest", "m3_wide"])
 def test_no_run_takes_longer_or_less(name):
     """The UDP example on recorded frames, between the bounds of its worst and best way."""
     compiled = compile_program(check(load_source(UDP)), fuse=True)
-    if name == "m3_interpreter":
+    if name != "m3_wide":
         sealed(compiled)
     image = compiled.containers[0].image
     _, analysis = analyse(image.text, LPN, rodata=len(image.rodata), data=len(image.data), record_size=compiled.record_size,
                           state_size=compiled.state.size)
     bound = time_of(analysis, load(name), {h.number: (h.name, h.cost_cycles) for h in HELPERS})
-    program = M3Program(compiled.bundle, 10_000, core=Core(window="lpn_execute"))
+    program = M3Program(compiled.bundle, 10_000, core=Core(engine(*OPTIONS.get(name, ())), window="lpn_execute"))
     program.set_state(compiled.initial_state(None))
     results = [program.run(frame.data) for frame in list(capture.read(RECORDING))[:60]]
     assert all(bound.best <= r.cycles and r.flash_cycles <= bound.worst for r in results)
@@ -84,6 +84,6 @@ def test_no_run_takes_longer_or_less(name):
 
 
 def test_the_stack_is_part_of_entering():
-    small, large = (Interpreter(CLEAN32, stack).time([insn(0xB7), insn(EXIT)]) for stack in (8, 512))
-    certified = Interpreter(CLEAN32 | CERTIFIED).time([insn(0xB7), insn(EXIT)])
+    small, large = (Interpreter("m3_interpreter", stack).time([insn(0xB7), insn(EXIT)]) for stack in (8, 512))
+    certified = Interpreter("m3_certified").time([insn(0xB7), insn(EXIT)])
     assert certified.fewest < small.fewest < large.fewest

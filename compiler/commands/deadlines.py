@@ -21,6 +21,7 @@ from .judge import Unit, Units
 DEADLINE = 36
 #: How a node executes containers -> in words.
 WAYS = {"thumb2": "translated to Thumb-2", "m3": "interpreted"}
+SMALLEST = "m3-smallest"                        #: interpreted by the smallest engine (lpn_options.h)
 ENDS = [VERDICTS[name] for name in ("DROP", "DELIVER", "CONSUMED")]     #: verdicts behind which a chain does not go on
 GOES_ON = [VERDICTS[name] for name in ("ACCEPT", "TRANSMIT")]
 ENGINE = "thumb2"                               #: the table with what a chain itself costs, however its containers run
@@ -102,6 +103,10 @@ class Interpreted:
 
 def costs_of(unit: Unit, report: Report, way: str) -> Costs:
     """Raises CostError."""
+    if way == SMALLEST and not unit.certificate:
+        raise CostError("the smallest interpreter runs certified containers only")
+    if way == SMALLEST:
+        return Interpreted(load("m3_smallest"), load(ENGINE))
     if way == "m3":                             # who is certified is 32-bit clean, and its accesses are not checked
         return Interpreted(load("m3_certified" if unit.certificate else "m3_interpreter" if report.clean32 else "m3_wide"), load(ENGINE))
     try:
@@ -178,7 +183,7 @@ def hook_times(bundle: Bundle, found: dict[tuple[str, int], Time], way: str) -> 
     """`found`: of a module, for packets of so many octets."""
     engine = load(ENGINE)
     chain = engine.chain_of(bundle.record_size)
-    if way == "m3":                             # that of the interpreters is measured with a record of RECORD octets
+    if way != ENGINE:                           # that of the interpreters is measured with a record of RECORD octets
         chain += Cost(0, max(0, load("m3_interpreter").chain.most - engine.chain_of(RECORD).most))
     out = []
     for hook in bundle.hooks:

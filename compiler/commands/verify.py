@@ -11,7 +11,7 @@ from lpn.verifier.wcet import Step
 
 from ..output import Failure, Table, count, put_json, say
 from .inputs import compile_options, json_option, read_bytes, read_input
-from .deadlines import WAYS, HookTime, Times, times
+from .deadlines import SMALLEST, WAYS, HookTime, Times, times
 from .judge import Unit, Units, analysed, as_json as report_json, of_input, show_rejection
 
 HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")
@@ -26,7 +26,7 @@ HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")
 @click.option("--state-size", type=click.IntRange(0, 65535), default=0, metavar="N", help="With --raw or an object: bytes of state.")
 @click.option("--rodata-size", type=click.IntRange(0, 1 << 20), default=0, metavar="N", help="With --raw: bytes of read-only data.")
 @click.option("--data-size", type=click.IntRange(0, 1 << 20), default=0, metavar="N", help="With --raw: bytes of data.")
-@click.option("--on", "way", type=click.Choice(sorted(WAYS)), default="thumb2", show_default=True,
+@click.option("--on", "way", type=click.Choice(sorted((*WAYS, SMALLEST))), default="thumb2", show_default=True,
               help="How the node executes containers: what their worst-case time is computed for.")
 @click.option("--tight", is_flag=True, help="Follow each chain as a whole, for a bound that is nearer to its worst run; it takes some seconds. "
               "A chain that would miss its deadline is followed in any case.")

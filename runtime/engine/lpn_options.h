@@ -22,7 +22,7 @@
 
 /* And what it may have slower. */
 #ifndef LPN_FUSE
-#define LPN_FUSE 1              /**< 0: the interpreter does no several instructions at once */
+#define LPN_FUSE 1              /**< 0: the interpreter does no several instructions at once, and both forms of one share their code */
 #endif
 
 #endif

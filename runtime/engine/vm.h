@@ -22,7 +22,6 @@
 /* A run of a 32-bit clean program. */
 typedef struct {
     uint32_t r[11];
-    const lpn_region *reads[11], *writes[11];   /* per register: where its last load and store were */
     const uint8_t *ip;          /* the instruction */
     uint32_t limit;             /* the address at which the budget ends */
     uint32_t trusted;           /* nothing is checked */
@@ -31,6 +30,7 @@ typedef struct {
     uint32_t depth;
     int error;
     const lpn_program *program;
+    const lpn_region *reads[11], *writes[11];   /* per register: where its last load and store were */
 } lpn_vm32;
 
 /* As lpn_execute. Where LPN_PLANNED, the program has a plan. */

@@ -15,12 +15,11 @@
 
 #include "vm32_offsets.h"
 
-#if LPN_PLANNED
-#define ONE_STEP 1              /* the loop is in vm32_thumb2.S */
+#if LPN_PLANNED                 /* the loop is in vm32_thumb2.S */
 int lpn_loop32(lpn_vm32 *vm);
 int lpn_step32(lpn_vm32 *vm);
 const lpn_region *lpn_find32(const lpn_run *run, uint32_t address, uint32_t n, uint32_t access);
-#define FIND
+#define SHARED
 _Static_assert(offsetof(lpn_vm32, reads) == VM32_READS && offsetof(lpn_vm32, writes) == VM32_WRITES
                && offsetof(lpn_vm32, ip) == VM32_IP && offsetof(lpn_vm32, limit) == VM32_LIMIT
                && offsetof(lpn_vm32, trusted) == VM32_TRUSTED && offsetof(lpn_vm32, depth) == VM32_DEPTH && offsetof(lpn_vm32, run) == VM32_RUN
@@ -28,10 +27,7 @@ _Static_assert(offsetof(lpn_vm32, reads) == VM32_READS && offsetof(lpn_vm32, wri
                && offsetof(lpn_region, start) == REGION_START
                && offsetof(lpn_region, size) == REGION_SIZE, "vm32_offsets.h");
 #else
-#define ONE_STEP 0
-#define FIND static
-#define lpn_loop32 lpn_step32
-static int lpn_step32(lpn_vm32 *vm);
+#define SHARED static
 #endif
 
 /* The instruction's fields. */
@@ -40,55 +36,14 @@ static int lpn_step32(lpn_vm32 *vm);
 #define OFF ((int16_t)lpn_get16(ip + 2))
 #define IMM lpn_get32(ip + 4)
 
-#define FAIL(code) do { vm->error = (code); goto end; } while (0)
-
 /* What is left of the budget, in bytes of instructions, this one included. */
 #define LEFT() ((int32_t)(vm->limit - (uint32_t)(uintptr_t)ip))
-
-/* Distances count from the instruction after the jump. */
-#define JUMP(distance) do { \
-        const uint32_t by = (uint32_t)(distance) << 3; \
-        ip += (int32_t)by; \
-        vm->limit += by; \
-        if (LEFT() <= 8) { \
-            vm->ip = ip + 8; \
-            return VM32_BUDGET; \
-        } \
-    } while (0); break
-
-/* An operation, a comparison in their four forms. */
-#define ALU(code, OPERATION) \
-    case (code) | 0x07: case (code) | 0x04: { uint32_t a = D, b = IMM; D = (OPERATION); break; } \
-    case (code) | 0x0f: case (code) | 0x0c: { uint32_t a = D, b = S; D = (OPERATION); break; }
-#define COMPARE(code, CONDITION) \
-    case (code) | 0x05: case (code) | 0x06: { uint32_t a = D, b = IMM; if (CONDITION) { JUMP(OFF); } break; } \
-    case (code) | 0x0d: case (code) | 0x0e: { uint32_t a = D, b = S; if (CONDITION) { JUMP(OFF); } break; }
-
-#define LOAD(op, n, value) \
-    case (op): { \
-        const uint8_t *p = lpn_pointer(S + (uint32_t)OFF); \
-        if (!near(vm, ip[1] >> 4, (uint32_t)(uintptr_t)p, n, LPN_READ)) { \
-            FAIL(LPN_E_LOAD); \
-        } \
-        D = (uint32_t)(value); \
-        break; \
-    }
-#define STORE(op, n, value, WRITE) \
-    case (op): { \
-        uint8_t *p = lpn_pointer(D + (uint32_t)OFF); \
-        if (!near(vm, ip[1] & 15, (uint32_t)(uintptr_t)p, n, LPN_WRITE)) { \
-            FAIL(LPN_E_STORE); \
-        } \
-        uint32_t v = (value); \
-        WRITE; \
-        break; \
-    }
 
 #if LPN_CERTIFIED_ONLY
 #define near(vm, reg, address, n, access) true
 #else
 /* As lpn_region_of, in 32 bits: the caller's regions first, then the engine's own. */
-FIND const lpn_region *lpn_find32(const lpn_run *run, uint32_t address, uint32_t n, uint32_t access)
+SHARED const lpn_region *lpn_find32(const lpn_run *run, uint32_t address, uint32_t n, uint32_t access)
 {
     const lpn_region *const first = &run->region[LPN_FIRST_REGION], *const end = &run->region[run->regions];
     const lpn_region *g = first < end ? first : run->region;
@@ -110,7 +65,7 @@ FIND const lpn_region *lpn_find32(const lpn_run *run, uint32_t address, uint32_t
 static bool near(lpn_vm32 *vm, unsigned reg, uint32_t address, uint32_t n, uint32_t access)
 {
     const lpn_region **last = access == LPN_READ ? &vm->reads[reg] : &vm->writes[reg];
-    if (vm->trusted || (!ONE_STEP && address - (uint32_t)(*last)->start <= (*last)->size - n)) {
+    if (vm->trusted || (!LPN_PLANNED && address - (uint32_t)(*last)->start <= (*last)->size - n)) {
         return true;
     }
     const lpn_region *g = lpn_find32(vm->run, address, n, access);
@@ -118,27 +73,20 @@ static bool near(lpn_vm32 *vm, unsigned reg, uint32_t address, uint32_t n, uint3
         vm->run->address = address;
         return false;
     }
-    if (!ONE_STEP && g->size >= 8) {
+    if (!LPN_PLANNED && g->size >= 8) {
         *last = g;
     }
     return true;
 }
 #endif
 
+/* By 0: 0. */
 static uint32_t divide(uint32_t a, uint32_t b, bool is_signed)
 {
-    if (b == 0) {
-        return 0;
+    if (b == 0 || (is_signed && b == UINT32_MAX)) {
+        return b * a;                   /* a * -1 is -a, where a / -1 may be no number */
     }
-    return is_signed ? b == UINT32_MAX ? 0 - a : (uint32_t)((int32_t)a / (int32_t)b) : a / b;
-}
-
-static uint32_t modulo(uint32_t a, uint32_t b, bool is_signed)
-{
-    if (b == 0) {
-        return a;
-    }
-    return is_signed ? b == UINT32_MAX ? 0 : (uint32_t)((int32_t)a % (int32_t)b) : a % b;
+    return is_signed ? (uint32_t)((int32_t)a / (int32_t)b) : a / b;
 }
 
 static uint32_t sign_extend(uint32_t v, int32_t bits)
@@ -183,19 +131,19 @@ static int atomic(lpn_vm32 *vm, const uint8_t *ip)
 static int enter(lpn_vm32 *vm, uint32_t pc)
 {
     lpn_run *run = vm->run;
-    const uint32_t frame = lpn_frame_at(vm->program, pc);
-    if (vm->depth == LPN_MAX_DEPTH - 1) {
+    const uint32_t frame = lpn_frame_at(vm->program, pc), depth = vm->depth;
+    if (depth == LPN_MAX_DEPTH - 1) {
         return LPN_E_DEPTH;
     }
     if (vm->r[10] - (uint32_t)run->region[0].start < frame) {
         return LPN_E_STACK;
     }
     for (unsigned i = 0; i < 4; i++) {
-        run->call[vm->depth].saved[i] = vm->r[6 + i];
+        run->call[depth].saved[i] = vm->r[6 + i];
     }
-    run->call[vm->depth].back = pc;
-    run->call[vm->depth].frame = frame;
-    vm->depth++;
+    run->call[depth].back = pc;
+    run->call[depth].frame = frame;
+    vm->depth = depth + 1;
     vm->r[10] -= frame;
     return LPN_OK;
 }
@@ -204,24 +152,125 @@ static int enter(lpn_vm32 *vm, uint32_t pc)
 static uint32_t leave(lpn_vm32 *vm)
 {
     lpn_run *run = vm->run;
-    vm->depth--;
+    const uint32_t depth = --vm->depth;
     for (unsigned i = 0; i < 4; i++) {
-        vm->r[6 + i] = (uint32_t)run->call[vm->depth].saved[i];
+        vm->r[6 + i] = (uint32_t)run->call[depth].saved[i];
     }
-    vm->r[10] += run->call[vm->depth].frame;
-    return run->call[vm->depth].back;
+    vm->r[10] += run->call[depth].frame;
+    return run->call[depth].back;
 }
 
-/* Execute from vm->ip on: one instruction, or all. 0: go on; VM32_END: it is over, vm->error says how; VM32_BUDGET. */
-int lpn_step32(lpn_vm32 *vm)
+/* From ip by so many slots, counted from the next one. */
+static APART int jump(lpn_vm32 *vm, const uint8_t *ip, uint32_t distance)
+{
+    const int code = LEFT() <= 8 ? VM32_BUDGET : 0;
+    vm->ip = ip + 8 + (int32_t)(distance << 3);
+    vm->limit += distance << 3;
+    return code;
+}
+
+static int call_or_exit(lpn_vm32 *vm, const uint8_t *ip)
+{
+    const uint32_t pc = (uint32_t)(ip - vm->text) / 8;
+    if (LEFT() <= 0) {
+        return VM32_BUDGET;
+    }
+    if (ip[0] == 0x95) {
+        return vm->depth == 0 ? VM32_END : jump(vm, ip, leave(vm) - pc);
+    }
+    if (ip[1] >> 4) {
+        vm->error = enter(vm, pc);
+        return vm->error != LPN_OK ? VM32_END : jump(vm, ip, IMM);
+    }
+    vm->error = outside(vm, IMM);
+    if (vm->error != LPN_OK) {
+        return VM32_END;
+    }
+    vm->ip = ip + 8;
+    return 0;
+}
+
+/* Execute the instruction at vm->ip, one that is rare or has failed. 0: go on; VM32_END: it is over, vm->error says how; VM32_BUDGET. */
+SHARED int lpn_step32(lpn_vm32 *vm)
+{
+    const uint8_t *const ip = vm->ip;
+    const uint32_t op = ip[0], class = op & 7, s = S, imm = IMM, b = op & 8 ? s : imm;
+    uint32_t *const d = &D, a = *d;
+    const int32_t off = OFF;
+    if (class == 5 || class == 6) {
+        return op == 0x06 ? jump(vm, ip, imm) : call_or_exit(vm, ip);
+    }
+    vm->ip = ip + 8;
+    if (class == 4 || class == 7) {
+        const uint32_t code = op >> 4, quotient = divide(a, b, off != 0);
+        if (code == 3) {
+            a = quotient;
+        } else if (code == 9) {
+            a -= quotient * b;
+        } else if (code == 13) {        /* 64 bits of a clean register: only 0 stays clean */
+            a = imm == 16 ? lpn_swap16(a) : imm == 32 ? lpn_swap32(a) : 0;
+        } else {
+            a = sign_extend(s, off);
+        }
+    } else if (class == 0) {
+        const unsigned base = op == 0xd8 ? 8 : op == 0xb8 ? 9 : ip[1] >> 4;
+        a = imm + (base == 0 ? 0 : (uint32_t)vm->run->region[base == 8 ? 1 : 2].start);
+        vm->ip = ip + 16;               /* the two slots count as one */
+        vm->limit += 8;
+    } else if (class == 3 && op >= 0xc0) {
+        vm->error = atomic(vm, ip);
+        a = *d;
+    } else if (op == 0x81 && near(vm, ip[1] >> 4, s + (uint32_t)off, 4, LPN_READ)) {
+        a = lpn_get32(lpn_pointer(s + (uint32_t)off));
+    } else {
+        vm->run->address = (class == 1 ? s : a) + (uint32_t)off;
+        vm->error = class == 1 ? LPN_E_LOAD : LPN_E_STORE;
+    }
+    *d = a;
+    if (vm->error == LPN_OK) {
+        return 0;
+    }
+    vm->ip = ip;
+    return VM32_END;
+}
+
+#if !LPN_PLANNED
+/* An operation, a comparison in their four forms. */
+#define ALU(code, OPERATION) \
+    case (code) | 0x07: case (code) | 0x04: { uint32_t a = D, b = IMM; D = (OPERATION); break; } \
+    case (code) | 0x0f: case (code) | 0x0c: { uint32_t a = D, b = S; D = (OPERATION); break; }
+#define JUMP { const int code = jump(vm, ip, (uint32_t)OFF); if (code != 0) { return code; } ip = vm->ip - 8; }
+#define COMPARE(code, CONDITION) \
+    case (code) | 0x05: case (code) | 0x06: { uint32_t a = D, b = IMM; if (CONDITION) JUMP break; } \
+    case (code) | 0x0d: case (code) | 0x0e: { uint32_t a = D, b = S; if (CONDITION) JUMP break; }
+
+/* What fails is left to lpn_step32. */
+#define LOAD(op, n, value) \
+    case (op): { \
+        const uint8_t *p = lpn_pointer(S + (uint32_t)OFF); \
+        if (!near(vm, ip[1] >> 4, (uint32_t)(uintptr_t)p, n, LPN_READ)) { \
+            goto rare; \
+        } \
+        D = (uint32_t)(value); \
+        break; \
+    }
+#define STORE(op, n, value, WRITE) \
+    case (op): { \
+        uint8_t *p = lpn_pointer(D + (uint32_t)OFF); \
+        if (!near(vm, ip[1] & 15, (uint32_t)(uintptr_t)p, n, LPN_WRITE)) { \
+            goto rare; \
+        } \
+        uint32_t v = (value); \
+        WRITE; \
+        break; \
+    }
+
+/* Execute from vm->ip on. As lpn_step32, but never 0. */
+static int lpn_loop32(lpn_vm32 *vm)
 {
     const uint8_t *ip = vm->ip;
-    do {
+    for (;; ip += 8) {
         switch (ip[0]) {
-        ALU(0x30, divide(a, b, OFF != 0))
-        ALU(0x90, modulo(a, b, OFF != 0))
-        case 0xbf: case 0xbc: D = OFF == 0 ? S : sign_extend(S, OFF); break;
-#if !ONE_STEP
         ALU(0x00, a + b)
         ALU(0x10, a - b)
         ALU(0x20, a * b)
@@ -232,29 +281,10 @@ int lpn_step32(lpn_vm32 *vm)
         case 0x87: case 0x84: D = 0 - D; break;
         ALU(0xa0, a ^ b)
         case 0xb7: case 0xb4: D = IMM; break;
+        case 0xbf: case 0xbc: D = sign_extend(S, OFF); break;
         ALU(0xc0, (uint32_t)((int32_t)a >> (b & 31)))
         case 0xd4: D = IMM == 16 ? (uint16_t)D : D; break;
-#endif
-        case 0xdc: case 0xd7:           /* 64 bits of a clean register: only 0 stays clean */
-            D = IMM == 16 ? lpn_swap16(D) : IMM == 32 ? lpn_swap32(D) : 0;
-            break;
-        case 0x18: case 0xd8: case 0xb8: {
-            const unsigned base = ip[0] == 0xd8 ? 8 : ip[0] == 0xb8 ? 9 : ip[1] >> 4;
-            D = IMM + (base == 0 ? 0 : (uint32_t)vm->run->region[base == 8 ? 1 : 2].start);
-            ip += 8;                    /* the two slots count as one */
-            vm->limit += 8;
-            break;
-        }
 
-        LOAD(0x81, 4, lpn_get32(p))
-#if ONE_STEP                            /* these come here when they fail */
-        case 0x71: case 0x69: case 0x61: case 0x79: case 0x91: case 0x89:
-            vm->run->address = S + (uint32_t)OFF;
-            FAIL(LPN_E_LOAD);
-        case 0x72: case 0x6a: case 0x62: case 0x7a: case 0x73: case 0x6b: case 0x63: case 0x7b:
-            vm->run->address = D + (uint32_t)OFF;
-            FAIL(LPN_E_STORE);
-#else
         LOAD(0x71, 1, *p)
         LOAD(0x69, 2, lpn_get16(p))
         LOAD(0x61, 4, lpn_get32(p))
@@ -269,17 +299,8 @@ int lpn_step32(lpn_vm32 *vm)
         STORE(0x6b, 2, S, lpn_put16(p, (uint16_t)v))
         STORE(0x63, 4, S, lpn_put32(p, v))
         STORE(0x7b, 8, S, (lpn_put32(p, v), lpn_put32(p + 4, 0)))
-#endif
-        case 0xc3: case 0xcb: case 0xd3: case 0xdb:
-            vm->error = atomic(vm, ip);
-            if (vm->error != LPN_OK) {
-                goto end;
-            }
-            break;
 
-        case 0x06: JUMP(IMM);
-#if !ONE_STEP
-        case 0x05: JUMP(OFF);
+        case 0x05: JUMP break;
         COMPARE(0x10, a == b)
         COMPARE(0x20, a > b)
         COMPARE(0x30, a >= b)
@@ -291,42 +312,19 @@ int lpn_step32(lpn_vm32 *vm)
         COMPARE(0xb0, a <= b)
         COMPARE(0xc0, (int32_t)a < (int32_t)b)
         COMPARE(0xd0, (int32_t)a <= (int32_t)b)
-#endif
-
-        case 0x85:
-            if (LEFT() <= 0) {
-                vm->ip = ip;
-                return VM32_BUDGET;
-            }
-            vm->error = ip[1] >> 4 ? enter(vm, (uint32_t)(ip - vm->text) / 8) : outside(vm, IMM);
-            if (vm->error != LPN_OK) {
-                goto end;
-            }
-            if (ip[1] >> 4) {
-                JUMP(IMM);
-            }
-            break;
-        case 0x95: {
-            if (LEFT() <= 0) {
-                vm->ip = ip;
-                return VM32_BUDGET;
-            }
-            if (vm->depth == 0) {
-                goto end;
-            }
-            JUMP((int32_t)leave(vm) - (int32_t)(ip - vm->text) / 8);
-        }
         default:
-            FAIL(LPN_E_OPCODE);
+        rare: {
+            vm->ip = ip;
+            const int code = lpn_step32(vm);
+            if (code != 0) {
+                return code;
+            }
+            ip = vm->ip - 8;
         }
-        ip += 8;
-    } while (!ONE_STEP);
-    vm->ip = ip;
-    return 0;
-end:
-    vm->ip = ip;
-    return VM32_END;
+        }
+    }
 }
+#endif
 
 int lpn_execute32(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2)
 {
@@ -342,7 +340,7 @@ int lpn_execute32(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_
     vm.r[2] = (uint32_t)r2;
     vm.r[10] = (uint32_t)lpn_begin(run, program);
     /* The stack has 8 bytes at least. A register's first access finds its own region. */
-    for (unsigned i = 0; i < (ONE_STEP ? 1 : 11); i++) {    /* vm32_thumb2.S does the others */
+    for (unsigned i = 0; i < (LPN_PLANNED ? 1 : 11); i++) {    /* vm32_thumb2.S does the others */
         vm.reads[i] = vm.writes[i] = &run->region[0];
     }
     vm.ip = program->text;

@@ -3,15 +3,15 @@
 #ifndef LPN_VM32_OFFSETS_H
 #define LPN_VM32_OFFSETS_H
 
-#define VM32_READS 44
-#define VM32_WRITES 88
-#define VM32_IP 132
-#define VM32_LIMIT 136
-#define VM32_TRUSTED 140
-#define VM32_RUN 144
-#define VM32_TEXT 148
-#define VM32_PLAN 152
-#define VM32_DEPTH 156
+#define VM32_READS 80
+#define VM32_WRITES 124
+#define VM32_IP 44
+#define VM32_LIMIT 48
+#define VM32_TRUSTED 52
+#define VM32_RUN 56
+#define VM32_TEXT 60
+#define VM32_PLAN 64
+#define VM32_DEPTH 68
 #define REGION_START 0
 #define REGION_SIZE 4
 

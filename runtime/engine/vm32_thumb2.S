@@ -43,23 +43,38 @@
     ubfx \reg, r5, #12, #4
 .endm
 
-/* d = OP(d, b): b is the immediate, then a register. `mask`: of shift counts. */
-.macro ALU name, operation, mask=0
-\name\()_imm:
+/* r3 = the second operand, r1 = the number of the first one's register. */
+.macro OPERANDS_imm
     DST r1
     ldr r3, [r4, #4]
-    ldr r2, [r6, r1, lsl #2]
-    FETCH
-    .if \mask
-    and r3, r3, #\mask
-    .endif
-    \operation r2, r2, r3
-    str r2, [r6, r1, lsl #2]
-    GO
-\name\()_reg:
+.endm
+.macro OPERANDS_reg
     SRC r3
     DST r1
     ldr r3, [r6, r3, lsl #2]
+.endm
+
+/* Both forms of an instruction. The smallest engine has the rest of it once. */
+.macro FORMS name, rest:vararg
+#if LPN_FUSE
+\name\()_imm:
+    OPERANDS_imm
+    \rest
+\name\()_reg:
+    OPERANDS_reg
+    \rest
+#else
+\name\()_reg:
+    OPERANDS_reg
+    b 1f
+\name\()_imm:
+    OPERANDS_imm
+1:  \rest
+#endif
+.endm
+
+/* d = OP(d, b). `mask`: of shift counts. */
+.macro ALU_REST operation, mask
     ldr r2, [r6, r1, lsl #2]
     FETCH
     .if \mask
@@ -69,23 +84,18 @@
     str r2, [r6, r1, lsl #2]
     GO
 .endm
+.macro ALU name, operation, mask=0
+    FORMS \name, ALU_REST \operation, \mask
+.endm
 
+.macro COMPARE_REST operation, condition
+    ldr r2, [r6, r1, lsl #2]
+    \operation r2, r3
+    b\condition taken
+    NEXT
+.endm
 .macro COMPARE name, operation, condition
-\name\()_imm:
-    DST r1
-    ldr r3, [r4, #4]
-    ldr r2, [r6, r1, lsl #2]
-    \operation r2, r3
-    b\condition taken
-    NEXT
-\name\()_reg:
-    SRC r3
-    DST r1
-    ldr r3, [r6, r3, lsl #2]
-    ldr r2, [r6, r1, lsl #2]
-    \operation r2, r3
-    b\condition taken
-    NEXT
+    FORMS \name, COMPARE_REST \operation, \condition
 .endm
 
 /* r3 = the address of n bytes, base in register number r1; `hi` unless inside the region that \near has for it. A region there has 8 bytes or more, so size - n does not wrap, and below its start the difference is larger than any. */
@@ -176,8 +186,12 @@ put\n:
 trusted_put\n:
     DST r1
     ldr r2, [r4, #4]
+    .if LPN_FUSE || \n == 8
     TRUSTED
     WRITE \n, \operation, 1
+    .else
+    b 3f
+    .endif
     .if !LPN_CERTIFIED_ONLY
 store\n:
     DST r1
@@ -196,7 +210,7 @@ trusted_store\n:
     DST r1
     SRC r2
     ldr r2, [r6, r2, lsl #2]
-    TRUSTED
+3:  TRUSTED
     WRITE \n, \operation, 0
 .endm
 

@@ -5,8 +5,8 @@ A program holds its instruction a few times and more often; the difference, divi
 to the next one's. `fewest` is in the manual's times without wait states. `most` is the worst of the manual's times, with the
 wait states of the STM32F103's flash wherever the code is linked (`Core.worst`), memory accesses not aligned.
 
-Three tables: 32-bit clean programs, whose accesses are checked (m3_interpreter); the same, certified (m3_certified); programs
-that need 64-bit registers (m3_wide).
+Four tables: 32-bit clean programs, whose accesses are checked (m3_interpreter); the same, certified (m3_certified), and in the smallest
+engine (m3_smallest); programs that need 64-bit registers (m3_wide).
 
 Instructions are measured one by one. Where the interpreter does several at once (runtime/engine/vm32_plan.c) they take less than
 that together, and more than the first alone: so `fewest` is 0 for those that may be done with the one before.
@@ -24,14 +24,18 @@ from math import ceil
 from lpn.compiler.bundle import Entry, KeyField, Table
 from lpn.compiler.helpers import BY_NAME, HELPERS
 from lpn.compiler.isa import ALU, ALU64, JMP, JMP32, OPCODES, Instruction, encode
+from lpn.runtime.engine.build import SMALLEST
 from lpn.runtime.memory import CONTEXT, WINDOW
 from lpn.verifier.cost import FOLDER, RECORD
 
 from .core import Count
+from .firmware import engine
 from .linked import Linked
 from .raw import CERTIFIED, CLEAN32, SINGLY, RawRunner
 
-MODES = {"m3_interpreter": CLEAN32 | SINGLY, "m3_certified": CLEAN32 | CERTIFIED | SINGLY, "m3_wide": 0}
+MODES = {"m3_interpreter": CLEAN32 | SINGLY, "m3_certified": CLEAN32 | CERTIFIED | SINGLY, "m3_smallest": CLEAN32 | CERTIFIED | SINGLY,
+         "m3_wide": 0}
+OPTIONS = {"m3_smallest": SMALLEST}
 #: What may be done with the instruction before it: vm32_plan.c. Arithmetic of both widths, jumps, loads.
 TOGETHER = frozenset((0x04, 0x07, 0x0C, 0x0F, 0x44, 0x47, 0x4C, 0x4F, 0x54, 0x57, 0x64, 0x67, 0x74, 0x77, 0xBC, 0xBF, 0xD7, 0xDC,
                       0x15, 0x16, 0x2D, 0x2E, 0x55, 0x56, 0x69, 0x71))
@@ -88,8 +92,9 @@ def rounded(fewest: float, most: float, more: int = 0) -> list[int]:
 class Interpreter:
     """One of the interpreters under measurement."""
 
-    def __init__(self, modes: int, stack: int = 512) -> None:
-        self.runner, self.modes = RawRunner(counting=True), modes | stack << 16
+    def __init__(self, name: str, stack: int = 512) -> None:
+        self.name, self.modes = name, MODES[name] | stack << 16
+        self.runner = RawRunner(counting=True, firmware=engine(*OPTIONS.get(name, ())))
 
     def time(self, program: list[Instruction], **given) -> Measured:
         """A whole run."""
@@ -203,7 +208,7 @@ class Interpreter:
 
     def module(self) -> list[int]:
         """Entering and leaving a container: from the call of lpn_execute to its return. Least with the smallest stack."""
-        few = Interpreter(self.modes & 0xFFFF, 8).time([MOV, EXIT])
+        few = Interpreter(self.name, 8).time([MOV, EXIT])
         return (Measured(few.fewest, self.time([MOV, EXIT]).linked) - self.each([MOV], [])).rounded()
 
     # ------------------------------------------------------------------------------------ helpers
@@ -278,7 +283,7 @@ def render(name: str) -> str:
     how = (f"measured on the emulated Cortex-M3 by python -m lpn.runtime.m3.costs ({name}); fewest: TRM times without wait states; "
            f"most: TRM worst case, 2 wait states at 72 MHz, each function linked where it waits most, accesses not aligned; chain: with a record of {RECORD} bytes; "
            "helpers that the node does: as declared in compiler/helpers.py")
-    content = Interpreter(MODES[name]).table(how)
+    content = Interpreter(name).table(how)
     rows = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in content["insns"].items())
     helpers = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in content["helpers"].items())
     head = "".join(f' "{key}": {json.dumps(content[key])},\n' for key in ("mhz", "how", "module", "chain"))
