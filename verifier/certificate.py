@@ -13,7 +13,7 @@ NUMBER, PKT, LOW, CTX, STACK, REC, STATE, OUT, RODATA, DATA = range(1, 11)
 KINDS = {"pkt": PKT, "ctx": CTX, "stack0": STACK, "rec": REC, "state": STATE, "out": OUT, "rodata": RODATA, "data": DATA}
 LENGTH, FIRST = 1, 2                                  # symbols: the packet's length; the first that a label names
 M32, MAX_OFFSET, BOTTOM = 0xFFFFFFFF, 1 << 17, 512    # BOTTOM: r10's offset from the start of the whole stack
-HAS_SHARED, HAS_FRAME, HAS_LENGTH, HAS_LOOP = 1 << 10, 1 << 11, 1 << 12, 1 << 13
+HAS_SHARED, HAS_FRAME, HAS_LENGTH, HAS_NUMBERS, HAS_LOOP = (1 << bit for bit in range(10, 15))
 CURSOR_END = 4095                                     # of CURSOR
 TWO, VALUE, ONE = 1, 2, 16                            # of a frame: values in two words; a value follows, else bytes and how often
 BOUNDS, ROOM, STEPS = 16, 32, 64                      # what follows a value's first byte; STEPS alone: a shared symbol
@@ -137,12 +137,14 @@ def words(slots: tuple[tuple[int, Given], ...], written: frozenset[int]) -> byte
 
 def body(label: Label, frame_at: int) -> bytes:
     """A label without its slot. `frame_at`: how far before the certificate's end it says what it knows of the stack; 0: nothing."""
-    bits, parts = sum(1 << r for r in label.regs), []
-    for bit, field in ((HAS_SHARED, len(label.shared)), (HAS_FRAME, frame_at), (HAS_LENGTH, label.length), (HAS_LOOP, label.loop)):
+    numbers = sum(1 << r for r, g in label.regs.items() if g == ANY)
+    bits, parts = sum(1 << r for r in label.regs) - numbers, []
+    for bit, field in ((HAS_SHARED, len(label.shared)), (HAS_FRAME, frame_at), (HAS_LENGTH, label.length), (HAS_NUMBERS, numbers),
+                       (HAS_LOOP, label.loop)):
         if field:
             bits |= bit
             parts.append(varint(field))
-    parts += [value(g) for _, g in sorted(label.regs.items())]
+    parts += [value(g) for _, g in sorted(label.regs.items()) if g != ANY]
     parts += [value(g) for g in label.shared]
     return varint(label.cost) + varint(bits) + b"".join(parts)
 
@@ -180,7 +182,7 @@ class Certificate:
             behind += len(content)
             distance[content] = behind
         head, before = self.begin(), 0
-        at = len(head) + 4 * max(0, -(-len(self.labels) // STRIDE) - 1) + 8 * len(self.loops)
+        at = len(head) + 4 * (len(self.labels) // STRIDE) + 8 * len(self.loops)
         out, index = [], []
         for i, label in enumerate(self.labels):
             if i % STRIDE == 0 and i:
@@ -188,6 +190,8 @@ class Certificate:
             out.append(entry(label, before, distance[known[i]]))
             before = label.pc
             at += len(out[-1])
+        if len(self.labels) % STRIDE == 0 and self.labels:
+            index.append((before, at))                # of no label
         if index and index[-1][1] > 0xFFFF:
             raise ValueError("the certificate has more than 65535 bytes")
         return b"".join([head, *(struct.pack("<HH", *row) for row in index), self.loop_rows(), *out, *frames])

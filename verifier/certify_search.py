@@ -60,7 +60,7 @@ class Search:
         self.heads = {row.head for row in certificate.loops}
         head = certificate.begin()
         self.index = len(head)
-        self.free = self.index + 4 * max(0, len(labels) - 1) + 8 * len(certificate.loops)
+        self.free = self.index + 4 * len(labels) + 8 * len(certificate.loops)
         self.blob = bytearray(head + bytes(SIZE - len(head)))
         self.blob[self.free - 8 * len(certificate.loops):self.free] = certificate.loop_rows()
         self.view = self.checker.ffi.from_buffer("uint8_t[]", self.blob)
@@ -319,6 +319,11 @@ class Search:
         def now() -> Label:
             return self.certificate.labels[i]
 
+        def less(**changes: Any) -> None:
+            """Of the stack; a gap in what is said of it may take more bytes than none."""
+            if len(frame(replace(now(), **changes))) <= len(frame(now())):
+                attempt(**changes)
+
         if now().length:
             attempt(length=0)
         if now().slots or now().written:
@@ -328,11 +333,11 @@ class Search:
         spilled = {low + byte for place in now().slots for byte in range(place // 2 * 4, place // 2 * 4 + (8 if place & 1 else 4))}
         for part in halves(sorted(place for place in now().slots if not needed >> low + place // 2 * 4 & 1)):
             if part <= now().slots.keys():
-                attempt(slots={place: g for place, g in now().slots.items() if place not in part})
+                less(slots={place: g for place, g in now().slots.items() if place not in part})
         for part in halves(sorted({at // 8 for at in now().written if not needed >> at + low & 1 or at + low in spilled})):
             bytes_of = {8 * k + n for k in part for n in range(8)}
             if now().written & bytes_of:
-                attempt(written=now().written - bytes_of)
+                less(written=now().written - bytes_of)
         for where in ("regs", "slots"):
             self.weaken_values(i, where, list(getattr(now(), where)))
         self.weaken_shared(i)

@@ -10,14 +10,14 @@
 #if defined(__GNUC__) && defined(__arm__)
 #pragma GCC optimize("no-tree-dominator-opts", "no-inline-small-functions", "no-tree-loop-im", "no-schedule-insns2", "no-caller-saves", \
                      "no-forward-propagate", "no-ipa-sra", "no-move-loop-invariants", "no-tree-coalesce-vars", "no-expensive-optimizations", \
-                     "no-ipa-cp", "no-ipa-modref", "no-reorder-blocks", "no-tree-tail-merge")     /* they copy code, or hold on to values: a tenth */
+                     "no-ipa-cp", "no-ipa-modref", "no-reorder-blocks", "no-tree-tail-merge", "no-auto-inc-dec", "no-ira-hoist-pressure")     /* they copy code, or hold on to values: a tenth */
 #endif
 #include "bytes.h"
 #include "certificate.h"
 #include "lpn_context.h"
 #include "lpn_helpers.h"
 
-enum { VERSION = 4, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, BIAS = 1 << 20, MAX_COST = 1 << 28, BOTTOM = LPN_STACK_SIZE };
+enum { VERSION = 4, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, BIAS = 1 << 20, MAX_COST = 1 << 28, MOST_SYMBOLS = 127, BOTTOM = LPN_STACK_SIZE };
 
 /* Symbols: the number 0, the packet's length, the counters of the loops around, outermost first, the others. */
 enum { ZERO, LENGTH, FIRST };
@@ -155,10 +155,7 @@ static void begin(checker *c, const lpn_image *image, size_t size)
         c->loop_count = varint(c);
     }
     c->index = c->at;
-    c->loops = c->at + (c->labels + STRIDE - 1) / STRIDE * 4;
-    if (c->labels != 0) {
-        c->loops -= 4;
-    }
+    c->loops = c->at + c->labels / STRIDE * 4;
     STOP_IF((version | 1) != (VERSION | 1) || c->shared - FIRST > UINT8_MAX - FIRST || c->loop_count > UINT8_MAX || c->labels > c->count ||
             cost > MAX_COST || c->loops + 8 * c->loop_count > c->size, LPN_REFUSE_FORM);
     for (unsigned k = 1; k <= c->loop_count; k++) {
@@ -168,7 +165,7 @@ static void begin(checker *c, const lpn_image *image, size_t size)
     c->sym = (symbol *)(void *)(c->map + c->shared);
     const size_t used = (size_t)((uint8_t *)c->sym - (uint8_t *)c->reg), most = (size - used) / sizeof(symbol);
     STOP_IF(size < used || most <= c->shared, LPN_REFUSE_MEMORY);
-    c->symbols = most < UINT8_MAX ? (uint32_t)most : UINT8_MAX;
+    c->symbols = most < MOST_SYMBOLS ? (uint32_t)most : MOST_SYMBOLS;
     c->sym[ZERO] = (symbol){ .room = NO_ROOM, .step = 1 };
     c->refs = FIRST;
     begin_block(c, 0, cost);

@@ -3,18 +3,30 @@
 
 /* ------------------------------------------------------------------------------------------- reading */
 
-/* LEB128, cut to 32 bits: all that a certificate says is said in these, but for its tables. */
+static APART uint32_t more(checker *c, uint32_t v);       /* the rest of a longer one */
+
+/* LEB128, cut to 32 bits: all that a certificate says is said in these, but for its tables. Most have one byte. */
 static uint32_t varint(checker *c)
 {
-    uint32_t v = 0;
-    unsigned shift = 0, b;
+    const uint32_t at = c->at;
+    if (HOLDS(at >= c->size)) {
+        REFUSED(c, LPN_REFUSE_FORM);
+        return 0;
+    }
+    const unsigned b = c->cert[at];
+    c->at = at + 1;
+    return b < 128 ? b : more(c, b - 128);
+}
+
+static APART uint32_t more(checker *c, uint32_t v)
+{
+    unsigned shift = 7, b;
     do {
-        const uint32_t at = c->at++;
-        if (HOLDS(at >= c->size)) {
+        if (HOLDS(c->at >= c->size)) {
             REFUSED(c, LPN_REFUSE_FORM);
-            return 0;
+            break;
         }
-        b = c->cert[at];
+        b = c->cert[c->at++];
         v |= (uint32_t)(b & 127) << shift;
         shift += 7;
     } while (b > 127 && shift < 35);
@@ -45,8 +57,8 @@ static uint32_t plus(uint32_t n, int32_t by)
 /* A room, more or less by so much; what is not known is not known then either, nor what is out of range. */
 static int16_t room_by(int32_t room, int32_t by)
 {
-    const int32_t sum = room + by;
-    return (int16_t)(room == NO_ROOM || sum < NO_ROOM ? NO_ROOM : sum > INT16_MAX ? INT16_MAX : sum);
+    const int32_t sum = room == NO_ROOM ? NO_ROOM : room + by, most = sum < INT16_MAX ? sum : INT16_MAX;
+    return (int16_t)(most > NO_ROOM ? most : NO_ROOM);
 }
 
 /* What is known of a value: its own bounds, room and step (0: a constant). */
@@ -174,10 +186,11 @@ static bool numbers(checker *c, int what)
 
 /* ------------------------------------------------------------------------------------------- labels */
 
+enum { BOUNDS = 16, ROOM = 32, STEPS = 64 };
+
 /* A value as a label has it, in c->b: v.sym + v.off for a symbol that several share, else an unknown of its own (v.sym is 0). Its first byte. */
 static unsigned get_value(checker *c)
 {
-    enum { BOUNDS = 16, ROOM = 32, STEPS = 64 };
     /* By the lower four bits: the kind, how many bits wide it is if nothing is said of bounds, the symbol. */
 #define SORT(kind, bits, sym) ((kind) | (bits) << 4 | (sym) << 10)
     static const uint16_t sorts[16] = {
@@ -221,6 +234,7 @@ static unsigned get_value(checker *c)
     }
     g->is.lo = lo;
     g->is.hi = lo + width;
+    REFUSE_IF(g->v.kind != NUMBER && g->is.hi > MAX_OFFSET, LPN_REFUSE_FORM);
     return b;
 }
 
@@ -254,10 +268,11 @@ static void put_value(checker *c, int mode, value *v)
     value *const image = &c->map[g->v.sym];
     const int32_t off = v->off - g->v.off;
     REFUSE_IF(v->kind != g->v.kind, LPN_REFUSE_VALUE);
+    if (first < BOUNDS && lpn_get32((const uint8_t *)v) == lpn_get32((const uint8_t *)&g->v)) {
+        return;                                 /* the least of them, or the only one */
+    }
     if (g->v.sym == ZERO) {
-        if (first != NUMBER) {                  /* any number is */
-            within(c, *v);
-        }
+        within(c, *v);
         return;
     }
     REFUSE_IF(off != (int16_t)off || (image->kind != DEAD && (image->sym != v->sym || image->off != off)), LPN_REFUSE_VALUE);
@@ -275,6 +290,7 @@ static void frame(checker *c, int mode, uint32_t before)
     c->at = c->size - before;
     for (uint32_t n = varint(c); n > 0; n--) {
         const uint32_t first = varint(c), more = first & VALUE ? ONE : varint(c);
+        const unsigned bytes = more & 15;
         uint32_t times = more / ONE;
         at += first >> 2;
         STOP_IF(c->why != 0 || at > end || times > (end - at) >> (first & TWO), LPN_REFUSE_FORM);
@@ -283,9 +299,9 @@ static void frame(checker *c, int mode, uint32_t before)
             if (first & VALUE) {
                 put_value(c, mode, word);
             } else if (mode == TAKE) {
-                *word = (value){ BYTES, ZERO, more & 15 };
+                *word = (value){ BYTES, ZERO, (int16_t)bytes };
             } else {
-                REFUSE_IF((more & 15 & ~known(word)) != 0, LPN_REFUSE_STACK);
+                REFUSE_IF((bytes & ~known(word)) != 0 || !narrow(word), LPN_REFUSE_STACK);
             }
             if (first & TWO) {
                 at++;
@@ -337,13 +353,13 @@ static void begin_block(checker *c, uint32_t length, uint32_t cost)
     c->next = c->first = c->refs;
 }
 
-enum { HAS_SHARED = 1 << 10, HAS_FRAME = 1 << 11, HAS_LENGTH = 1 << 12, HAS_LOOP = 1 << 13 };
+enum { HAS_SHARED = 1 << 10, HAS_FRAME = 1 << 11, HAS_LENGTH = 1 << 12, HAS_NUMBERS = 1 << 13, HAS_LOOP = 1 << 14 };
 
 /* The label at c->at, for slot pc. */
 static void label(checker *c, int mode, uint32_t pc)
 {
     const uint32_t cost = varint(c), bits = varint(c), shared = bits & HAS_SHARED ? varint(c) : 0, spilled = bits & HAS_FRAME ? varint(c) : 0;
-    const uint32_t length = bits & HAS_LENGTH ? varint(c) : 0, loop = bits & HAS_LOOP ? varint(c) : 0;
+    const uint32_t length = bits & HAS_LENGTH ? varint(c) : 0, numbers_in = bits & HAS_NUMBERS ? varint(c) : 0, loop = bits & HAS_LOOP ? varint(c) : 0;
     unsigned kept = loop;                       /* the loops that go on if control comes here: they keep their counters */
     bool head = false, again = false;
     uint64_t need = cost;
@@ -369,9 +385,16 @@ static void label(checker *c, int mode, uint32_t pc)
         c->frame = spilled;
         begin_block(c, length, cost);
     }
-    value *v = c->reg;
-    for (unsigned left = bits & 1023; left != 0; left >>= 1, v++) {
-        if (left & 1) {
+    for (unsigned i = 0; i < 10; i++) {
+        value *const v = &c->reg[i];
+        if (numbers_in >> i & 1) {              /* any number */
+            if (mode == TAKE) {
+                c->to = v;
+                put_number(c, UINT32_MAX);
+            }
+            REFUSE_IF(v->kind != NUMBER, LPN_REFUSE_VALUE);
+        }
+        if (bits >> i & 1) {
             put_value(c, mode, v);
         }
     }

@@ -129,13 +129,15 @@ static void access(checker *c)
 /* The second operand: a register's value, or the immediate as a number. */
 static void second(checker *c)
 {
+    operand *const b = &c->b;
     if (c->op & 8) {
-        look(c, &c->b, *c->from);
-        REFUSE_IF(c->b.v.kind == DEAD, LPN_REFUSE_REGISTER);
-    } else {
-        const uint32_t imm = (uint32_t)c->imm;
-        c->b = (operand){ { NUMBER, ZERO, 0 }, { .room = NO_ROOM, .lo = imm, .hi = imm }, c->sym };
+        look(c, b, *c->from);
+        REFUSE_IF(b->v.kind == DEAD, LPN_REFUSE_REGISTER);
+        return;
     }
+    look(c, b, (value){ NUMBER, ZERO, 0 });
+    b->is.lo = b->is.hi = (uint32_t)c->imm;
+    b->is.room = NO_ROOM;
 }
 
 /* The result is c->a + c->b or c->a - c->b. */
@@ -167,10 +169,6 @@ static void sum(checker *c, bool minus, bool wide)
         lo = (uint32_t)(b->is.room + a->v.off);
         fits = true;
     }
-    if (minus && a->v.sym == b->v.sym && b->is.step != 0) {             /* the same unknown */
-        lo = hi = (uint32_t)(a->v.off - b->v.off);
-        fits = (int32_t)lo >= 0;
-    }
     if (kind != NUMBER) {
         STOP_IF(far || lo + MAX_OFFSET > 2 * MAX_OFFSET || hi + MAX_OFFSET > 2 * MAX_OFFSET, LPN_REFUSE_POINTER);
     } else if (!fits) {
@@ -186,11 +184,7 @@ static void sum(checker *c, bool minus, bool wide)
         *c->to = (value){ (uint8_t)kind, base->v.sym, (int16_t)off };
         return;
     }
-    int16_t space = far ? NO_ROOM : room_by(a->is.room, -(int32_t)b->is.hi);
-    if (!minus && a->is.hi <= MAX_OFFSET && room_by(b->is.room, -(int32_t)a->is.hi) > space) {
-        space = room_by(b->is.room, -(int32_t)a->is.hi);
-    }
-    put_some(c, kind, lo, hi, space);
+    put_some(c, kind, lo, hi, far ? NO_ROOM : room_by(a->is.room, -(int32_t)b->is.hi));
 }
 
 static void arithmetic(checker *c)
@@ -220,8 +214,7 @@ static void arithmetic(checker *c)
     REFUSE_IF(wide && negative && code != AND, LPN_REFUSE_WIDE);
     if (code == MOV && c->off == 0) {
         if (!(c->op & 8)) {
-            c->a = c->b;
-            put(c);
+            put_some(c, NUMBER, b->is.lo, b->is.lo, NO_ROOM);
             return;
         }
         *c->to = b->v;
@@ -234,10 +227,10 @@ static void arithmetic(checker *c)
     STOP_IF((a->v.kind != NUMBER && code != MOV) || b->v.kind != NUMBER, LPN_REFUSE_POINTER);
     const uint32_t alo = a->is.lo, ahi = a->is.hi;
     uint32_t blo = b->is.lo, bhi = b->is.hi, lo = 0, hi;
-    bool known = true, sign = c->off != 0;
+    bool known = c->off == 0;               /* of what has a sign nothing is */
     if (code == LSH || code == RSH || code == ARSH) {       /* times, or by, a power of 2 */
         STOP_IF(bhi > 31, LPN_REFUSE_SHIFT);
-        sign = code == ARSH;
+        known = code != ARSH;
         code = code == LSH ? MUL : DIV;
         blo = 1u << blo, bhi = 1u << bhi;
     }
@@ -247,17 +240,13 @@ static void arithmetic(checker *c)
         lo = alo * blo, hi = (uint32_t)most;
     } else if (code == DIV || code == MOD) {
         STOP_IF(blo == 0, LPN_REFUSE_DIVISOR);
-        known = !sign || (ahi | bhi) >> 31 == 0;
         hi = bhi - 1;
         if (code == DIV) {
             lo = alo / bhi, hi = ahi / blo;
         }
-    } else if (code == MOV) {               /* with its sign */
-        known = bhi >> (c->off - 1) == 0;
-        lo = blo, hi = bhi;
     } else if (code == AND) {
         hi = ahi < bhi ? ahi : bhi;
-    } else {                                /* OR, XOR */
+    } else {                                /* OR, XOR; MOV with its sign */
         hi = lpn_ones(ahi | bhi);
     }
     if (!known) {

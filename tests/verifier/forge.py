@@ -66,6 +66,11 @@ def pairs() -> Iterator[Pair]:
     many = Label(2, 3, shared=[Given(NUMBER, 0, 9)] * 118, regs={r: Given(NUMBER, 0, M32) for r in range(10)})
     yield Pair("wrong: more unknowns than there is room for", assemble("".join(f"r{r} = {r}\n" for r in range(10)) + "goto here\nhere:\n exit"),
                Certificate(120, 60, [replace(many, pc=11)], []).to_bytes())
+    number = Given(NUMBER, 0, M32)
+    spilled = Certificate(2, 60, [Label(3, 9, regs={0: number}, slots={29: number})], []).to_bytes()
+    assert spilled.endswith(bytes([14 << 2 | 1, 31]))         # a number in two words: how often, and four bytes
+    yield Pair("wrong: a pointer's upper half as 0", assemble("w0 = 0\n*(u64 *)(r10 - 0x8) = r1\ngoto here\nhere:\n r0 = *(u32 *)(r10 - 0x4)\n exit"),
+               spilled[:-1] + bytes([16]))
     foreign = bytes([0xb8, 2]) + bytes(14) + assemble("r0 = 0\nexit")
     yield Pair("wrong: an address as the stock engine has it", foreign, certificate.to_bytes())
     yield from indexed()

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lpn.verifier.certificate import M32, NUMBER, Given, Label, LoopRow
+from lpn.verifier.certificate import M32, NUMBER, PKT, Given, Label, LoopRow
 
 
 def sideways() -> Iterator[tuple[str, str, list[Label], list]]:
@@ -100,6 +100,20 @@ def sideways() -> Iterator[tuple[str, str, list[Label], list]]:
     bad:
         w0 = w7
         exit""", [Label(10, 9, regs={0: number, 4: Given(NUMBER, ref=1, off=-50)}), Label(11, 5, regs={0: number})], []
+    yield "packet pointers further apart than they are", """
+        r2 = *(u64 *)(r1 + 0x0)
+        w0 = 0
+        r5 = r2
+        r5 += 5
+        goto here
+    here:
+        w6 = w2
+        w6 -= w5
+        if w6 > 0x500000 goto bad
+        exit
+    bad:
+        w0 = w7
+        exit""", [Label(5, 9, regs={0: number, 2: Given(PKT, 0, 0x400000), 5: Given(PKT, 0, 0xFFE00000)})], []
     yield "a frame that was so before a store", """
         w0 = 0
         *(u64 *)(r10 - 0x8) = r1
@@ -151,7 +165,10 @@ def sideways() -> Iterator[tuple[str, str, list[Label], list]]:
         goto there
     there:
         r4 = *(u32 *)(r10 - 0x8)
-        r3 -= r4
+        if w3 > w4 goto bad
+        exit
+    bad:
+        w0 = w7
         exit""", [Label(4, 9, shared=[zero_to(255)], regs={0: number, 1: Given(4), 3: Given(NUMBER, ref=2)}, slots=shares),
                   Label(6, 5, shared=[zero_to(255)], regs={0: number, 3: Given(NUMBER, ref=2)}, slots=shares)], []
     yield "a frame with a symbol that the label has not", """
@@ -165,7 +182,10 @@ def sideways() -> Iterator[tuple[str, str, list[Label], list]]:
         goto there
     there:
         r5 = *(u32 *)(r10 - 0x8)
-        r3 -= r5
+        if w4 > w5 goto bad
+        exit
+    bad:
+        w0 = w7
         exit""", [Label(5, 9, shared=[zero_to(255), zero_to(255)], slots=shares,
                         regs={0: number, 3: Given(NUMBER, ref=2), 4: Given(NUMBER, ref=3)}),
                   Label(7, 5, shared=[zero_to(255)], regs={0: number, 3: Given(NUMBER, ref=2), 4: Given(NUMBER, ref=2)}, slots=shares)], []
