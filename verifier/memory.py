@@ -188,6 +188,8 @@ class Memory:
         if at.sym == 0 or lo == hi:
             found = frame.slots.get(lo)
             if found and found[0] == size:
+                if size < 8 and found[1].kind == NUMBER and s.num(found[1]).uhi >> 8 * size:
+                    s.learn(found[1], d.of_size(size))      # a loop has lost it
                 return found[1]
             if found and found[1].kind == NUMBER and size < found[0]:
                 return self.narrow(s, found[1], size, slot)
