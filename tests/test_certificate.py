@@ -11,9 +11,11 @@ from pathlib import Path
 import cffi
 import pytest
 
+from lpn.compiler.asm import assemble
 from lpn.compiler.helpers import HELPERS, Arg
 from lpn.runtime.engine import build
 from lpn.verifier import context_table
+from lpn.verifier.certificate import M32, NUMBER, Certificate, Given, Label
 
 sys.path.insert(0, str(Path(__file__).parent / "verifier"))
 
@@ -101,6 +103,16 @@ def test_work_area_too_small_is_refused(checker):
         enough = next(room for room in range(0, 2048, 8) if one.refusal(pair, room) == 0)
         assert one.refusal(pair, enough - 8) != 0
         assert enough <= 256, name
+
+
+def test_more_shared_symbols_than_there_are_at_most_are_refused(checker):
+    """Whatever the work area: the checker has 127 symbols. Once it made new ones behind these."""
+    one = Checker(checker)
+    one.work = one.ffi.new("uint64_t[]", 1024)
+    text = assemble("\n".join([*(f"r{r} = {r}" for r in range(10)), "goto here", "here:", "exit"]))
+    for shared, accepted in ((100, True), (124, False), (125, False), (126, False), (200, False), (253, False)):
+        label = Label(11, 3, shared=[Given(NUMBER, 0, 9)] * shared, regs={r: Given(NUMBER, 0, M32) for r in range(10)})
+        assert (one.refusal(Pair("", text, Certificate(2 + shared, 60, [label], []).to_bytes()), 8192) == 0) == accepted, shared
 
 
 def test_every_condition_of_the_checker_counts(checker, everything):

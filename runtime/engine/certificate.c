@@ -164,8 +164,8 @@ static void begin(checker *c, const lpn_image *image, size_t size)
     c->map = &c->reg[11 + c->stack / 4];
     c->sym = (symbol *)(void *)(c->map + c->shared);
     const size_t used = (size_t)((uint8_t *)c->sym - (uint8_t *)c->reg), most = (size - used) / sizeof(symbol);
-    STOP_IF(size < used || most <= c->shared, LPN_REFUSE_MEMORY);
     c->symbols = most < MOST_SYMBOLS ? (uint32_t)most : MOST_SYMBOLS;
+    STOP_IF(size < used || c->symbols <= c->shared, LPN_REFUSE_MEMORY);
     c->sym[ZERO] = (symbol){ .room = NO_ROOM, .step = 1 };
     c->refs = FIRST;
     begin_block(c, 0, cost);
