@@ -184,8 +184,10 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
             block = b.append_basic_block(f"number.{number}")
             switch.add_case(i32(number), block)
             ends.append((result, block))
-        for _, block in ends:
+        for i, (_, block) in enumerate(ends):
             b.position_at_end(block)
+            if i == 1 and on_a_line(cases):     # or LLVM computes the result from `v`, and no verifier sees its bounds
+                self.mark(keeps=True)
             b.branch(done)
         b.position_at_end(done)
         return self.phi(I32, ends)
@@ -351,3 +353,10 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
 
     def unsupported(self, node: ast.Node, what: str) -> DiagnosticError:
         return DiagnosticError([Diagnostic("error", f"{what} is not supported by the compiler yet", node.span)])
+
+
+def on_a_line(cases: list[tuple[int, ir.Value]]) -> bool:
+    """Whether constants for three or more numbers in a row grow by the same amount from one to the next."""
+    found = sorted((number, result.constant) for number, result in cases if isinstance(result, ir.Constant))
+    steps = {(b[0] - a[0], b[1] - a[1]) for a, b in zip(found, found[1:])}
+    return len(found) > 2 and len(steps) == 1 and steps.pop()[0] == 1
