@@ -60,17 +60,23 @@ class Clock:
         self.add(self.before, None)
 
 
-@given(st.data(), st.integers(0, 1 << 30))
-@settings(max_examples=100, deadline=None)
-def test_every_run_is_within_the_bounds(data, seed):
-    rng = random.Random(seed)
+def accepted(rng: random.Random):
+    """A random program without helpers that is accepted: text, report, analysis; None for the others."""
     try:
         text = assemble(generate.program(rng.choice))
     except (AsmError, ValueError):
-        return
+        return None
     report, analysis = analyse(text, LPN, record_size=64, state_size=32, max_insns=100_000)
-    if not report.accepted or report.helpers:
+    return (text, report, analysis) if report.accepted and not report.helpers else None
+
+
+@given(st.integers(0, 1 << 30))
+@settings(max_examples=100, deadline=None)
+def test_every_run_is_within_the_bounds(seed):
+    rng = random.Random(seed)
+    if (made := accepted(rng)) is None:
         return
+    text, report, analysis = made
     costs = table(lambda low, high: rng.randint(low, high))
     bound = time_of(analysis, costs, {})
     assert sum(step.cycles for step in bound.path) + costs.module.most == bound.worst

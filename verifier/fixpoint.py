@@ -18,6 +18,7 @@ from .state import State, entry_state
 from .transfer import Machine
 
 WIDEN_AFTER, GIVE_UP_AFTER, NARROWINGS = 2, 60, 2
+GROWN_AFTER = 6                                       # turns of a search, behind which those inside go on from what they found before
 
 
 class Fixpoint:
@@ -63,9 +64,9 @@ class Fixpoint:
         for item in region_order(self.graph, None):
             self.visit(item)
 
-    def visit(self, item: Node | Loop) -> None:
+    def visit(self, item: Node | Loop, grown: bool = False) -> None:
         if isinstance(item, Loop):
-            self.stabilise(item)
+            self.stabilise(item, grown)
             return
         came = [self.out.get(e) for e in self.incoming[item]]
         known = self.seen.get(item)
@@ -148,11 +149,12 @@ class Fixpoint:
             machine.step(s, slot, last)
         return [s] * len(node.succs) if len(node.succs) <= 1 else [s.copy() for _ in node.succs]
 
-    def body(self, loop: Loop) -> None:
+    def body(self, loop: Loop, grown: bool = False) -> None:
         for item in region_order(self.graph, loop):
-            self.visit(item)
+            self.visit(item, grown)
 
-    def stabilise(self, loop: Loop) -> None:
+    def stabilise(self, loop: Loop, grown: bool = False) -> None:
+        """`grown`: since its last search a loop around it has only learnt that more is possible, so what came back then comes back now."""
         head, within = loop.head, lambda a, b: leq(a, b, self.made_at[head]) is None
         back = loop.back_edges()
         came = [self.out.get(e) for e in self.incoming[head] if e not in back]
@@ -167,7 +169,7 @@ class Fixpoint:
             return
         old, turn = None, 0
         while True:
-            new = self.joined(head, True, () if turn else back)     # what came back in an earlier search is not of this one
+            new = self.joined(head, True, () if turn or grown else back)    # else what came back is of an earlier search
             if old is not None:
                 if within(new, old):
                     break
@@ -179,7 +181,7 @@ class Fixpoint:
                     widen(old, new, frozenset(self.made_at[head]), self.steps_at(turn),
                           turn >= GIVE_UP_AFTER // 6)
             self.set(head, new)
-            self.body(loop)
+            self.body(loop, grown or turn >= GROWN_AFTER)
             old, turn = new, turn + 1
         for _ in range(NARROWINGS):
             new = self.joined(head, True)
