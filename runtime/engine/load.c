@@ -272,18 +272,20 @@ static int check_function(lpn_program *program, lpn_func *f, const uint8_t *p, c
     do {
         const uint32_t w = lpn_get32(p), imm = lpn_get32(p + 4), dst = w >> 8 & 15;
         const unsigned form = t->form[w & 0xff];
-        if (form < F_PLAIN || !within(&t->limits[form], w, imm)) {
+        if (form >= F_PLAIN && within(&t->limits[form], w, imm)) {
+            if (form >= F_JUMPS) {
+                *pc = (uint32_t)(p - program->text) / 8;
+                if (check_jump(program, *pc, *pc + 1 + (uint32_t)((int32_t)w >> 16)) != LPN_OK) {
+                    return LPN_E_JUMP;
+                }
+            }
+        } else {
             *pc = (uint32_t)(p - program->text) / 8;
             const int error = check_closely(program, *pc);
             if (error != LPN_OK) {
                 return error;
             }
             size = is_lddw((uint8_t)w) ? 16 : 8;
-        } else if (form >= F_JUMPS) {
-            *pc = (uint32_t)(p - program->text) / 8;
-            if (check_jump(program, *pc, *pc + 1 + (uint32_t)((int32_t)w >> 16)) != LPN_OK) {
-                return LPN_E_JUMP;
-            }
         }
         known |= 0x10000u << dst;
         if (((known >> dst | known >> (w >> 12 & 15)) & 1) != 0) {
