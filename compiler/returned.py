@@ -31,7 +31,7 @@ def sink_results(code: list[Line]) -> list[Line]:
             result = returned(code, i, live, following, before)
             if result is not None:
                 found.append(result)
-    return moved(code, found) if found else code
+    return moved(code, found)
 
 
 def makes_result(line: Line) -> bool:
