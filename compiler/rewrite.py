@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from .isa import ALU_OPS, STX, Instruction, decode, encode
+from .isa import ALU_OPS, EXIT, STX, Instruction, decode, encode
 
 
 @dataclass(eq=False)
@@ -66,14 +67,12 @@ def sweep(code: list[Line]) -> list[Line]:
         if line.target is not None:
             line.target = after[line.target]
     code = [line for line in code if not line.dead]
-    index = {line: i for i, line in enumerate(code)}
-    seen, todo = set(), [0]
+    following, seen, todo = followers(code), set(), [0] if code else []
     while todo:
         i = todo.pop()
-        if i in seen or i >= len(code):
-            continue
-        seen.add(i)
-        todo += [index[x] for x in successors(code, i)]
+        if i not in seen:
+            seen.add(i)
+            todo += following[i]
     return [line for i, line in enumerate(code) if i in seen]
 
 
@@ -89,18 +88,29 @@ def successors(code: list[Line], i: int) -> list[Line]:
 
 def neighbours(code: list[Line]) -> tuple[list[list[int]], list[list[int]]]:
     """For each instruction those that may come next, and those before it."""
-    index = {line: i for i, line in enumerate(code)}
-    following = [[index[each] for each in successors(code, i)] for i in range(len(code))]
+    following = followers(code)
     preceding: list[list[int]] = [[] for _ in code]
-    for i, after in enumerate(following):
-        for j in after:
+    for i, to in enumerate(following):
+        for j in to:
             preceding[j].append(i)
     return following, preceding
 
 
+def followers(code: list[Line]) -> list[list[int]]:
+    """For each instruction those that may come next."""
+    index = {line: i for i, line in enumerate(code)}
+    return [[index[each] for each in successors(code, i)] if line.target is not None or line.insn.op == EXIT or i + 1 == len(code) else [i + 1]
+            for i, line in enumerate(code)]
+
+
 def reads_writes(insn: Instruction) -> tuple[int, int]:
     """Registers read and written, as bit sets; a call reads r1-r5 and spoils r0-r5."""
-    dst, src = 1 << insn.dst, 1 << insn.src
+    return effects(insn.op, insn.dst, insn.src)
+
+
+@lru_cache(4096)
+def effects(op: int, to: int, of: int) -> tuple[int, int]:
+    insn, dst, src = Instruction(op, to, of), 1 << to, 1 << of
     if insn.is_exit:
         return 1, 0
     if insn.is_call:
@@ -130,9 +140,8 @@ def live_out(code: list[Line]) -> list[int]:
 
 def liveness(code: list[Line]) -> tuple[list[int], list[int]]:
     """For each instruction the registers whose values are read from it on, and after it."""
-    index = {line: i for i, line in enumerate(code)}
-    following = [[index[x] for x in successors(code, i)] for i in range(len(code))]
-    effects = [reads_writes(line.insn) for line in code]
+    following = followers(code)
+    all_effects = [reads_writes(line.insn) for line in code]
     before = [0] * len(code)
     out = [0] * len(code)
     changed = True
@@ -142,7 +151,7 @@ def liveness(code: list[Line]) -> tuple[list[int], list[int]]:
             live = 0
             for j in following[i]:
                 live |= before[j]
-            reads, writes = effects[i]
+            reads, writes = all_effects[i]
             now = (live & ~writes) | reads
             if now != before[i] or live != out[i]:
                 before[i], out[i], changed = now, live, True
