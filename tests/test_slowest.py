@@ -132,6 +132,19 @@ def test_the_last_entry_may_be_a_hit():
     assert len({entry.match for entry in entries}) == 40
 
 
+def test_constant_entries_need_no_room_for_others():
+    """And a lookup's bound counts them alone."""
+    text = LOOP.replace("    apply {", """
+    action to(bit<16> port) { m.port = port; }
+    table fixed { key = { h.h.n : ternary; } actions = { to; } const entries = { 9 : to(1); 1 &&& 3 : to(2); } }
+    table open  { key = { h.h.n : ternary; } actions = { to; } entries = { 9 : to(1); } }
+    apply {
+        fixed.apply();
+        open.apply();""", 1)
+    tables = compile_program(check(load(Source("tables.lpn", text)))).bundle.tables
+    assert {table.name: table.size for table in tables} == {"fixed": 2, "open": 64}
+
+
 def test_tables_are_filled():
     key = (KeyField(16, "exact"), KeyField(32, "lpm"), KeyField(8, "ternary"), KeyField(16, "range"))
     entries = full(Table("t", 0, key, 4, 40), random.Random(1))

@@ -7,6 +7,7 @@ concrete values.
 """
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from functools import lru_cache
 
 M64, M32 = (1 << 64) - 1, (1 << 32) - 1
@@ -210,10 +211,16 @@ def widen(old: Num, new: Num, steps: list[int]) -> Num:
         return old
 
     def down(before, now, end):
-        return before if now >= before else max((s for s in steps if end <= s <= now), default=end)
+        if now >= before:
+            return before
+        at = bisect_right(steps, now)
+        return steps[at - 1] if at and steps[at - 1] >= end else end
 
     def up(before, now, end):
-        return before if now <= before else min((s for s in steps if now <= s <= end), default=end)
+        if now <= before:
+            return before
+        at = bisect_left(steps, now)
+        return steps[at] if at < len(steps) and steps[at] <= end else end
 
     mask = old.mask | new.mask | (old.bits ^ new.bits)
     if mask != old.mask:                              # keep only the alignment
