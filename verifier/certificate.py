@@ -139,11 +139,11 @@ def body(label: Label, frame_at: int) -> bytes:
     """A label without its slot. `frame_at`: how far before the certificate's end it says what it knows of the stack; 0: nothing."""
     numbers = sum(1 << r for r, g in label.regs.items() if g == ANY)
     bits, parts = sum(1 << r for r in label.regs) - numbers, []
-    for bit, field in ((HAS_SHARED, len(label.shared)), (HAS_FRAME, frame_at), (HAS_LENGTH, label.length), (HAS_NUMBERS, numbers),
-                       (HAS_LOOP, label.loop)):
-        if field:
+    for bit, said in ((HAS_SHARED, len(label.shared)), (HAS_FRAME, frame_at), (HAS_LENGTH, label.length), (HAS_NUMBERS, numbers),
+                      (HAS_LOOP, label.loop)):
+        if said:
             bits |= bit
-            parts.append(varint(field))
+            parts.append(varint(said))
     parts += [value(g) for _, g in sorted(label.regs.items()) if g != ANY]
     parts += [value(g) for g in label.shared]
     return varint(label.cost) + varint(bits) + b"".join(parts)
