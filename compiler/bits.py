@@ -255,7 +255,7 @@ class Bits:
         if isinstance(x, ir.Constant):
             x, y = y, x
         low, high = b.and_(x, ones), b.lshr(x, half)
-        if isinstance(y, ir.Constant) and y.constant <= 0xFFFF:
+        if isinstance(y, ir.Constant) and 0 <= y.constant <= 0xFFFF:
             return b.lshr(b.add(b.mul(high, y), b.lshr(b.mul(low, y), half)), half)
         y_low, y_high = b.and_(y, ones), b.lshr(y, half)
         middle = self.opaque(b.add(b.lshr(b.mul(low, y_low), half), b.mul(high, y_low)))     # or LLVM makes one product of 64 bits of all

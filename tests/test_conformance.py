@@ -146,9 +146,10 @@ def translated(text: bytes, memory: bytes) -> int | None:
 ENGINES = {"host": on_host, "m3": on_m3, "thumb2": translated}
 
 
-@pytest.mark.skipif(not PROGRAMS, reason="LPN_CONFORMANCE names no folder with the suite's programs")
+@pytest.mark.skipif(not FOLDER, reason="LPN_CONFORMANCE names no folder with the suite's programs")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_suite(engine):
+    assert PROGRAMS, f"{FOLDER} has no programs (*.data)"
     if engine != "host":
         try:
             get_engine("m3")

@@ -14,7 +14,8 @@ WAYS = ["m.verdict = DROP;", "m.reason = error.No; m.verdict = DROP;", "m.verdic
 PUTS = ["h.h.{f} = v; m.verdict = TRANSMIT;", "h.h.{f} = v; h.h.d = h.h.{f}[7:0]; m.verdict = TRANSMIT;", "m.verdict = TRANSMIT; h.h.{f} = v;",
         "h.h.{f} = v; m.verdict = DELIVER;", "h.h.d = h.h.{f}[7:0]; h.h.{f} = v; m.verdict = TRANSMIT;", "h.h.{f} = v + 1; m.verdict = TRANSMIT;"]
 ENDS = ["t.apply();", "if (h.h.d > 3) { t.apply(); }", "if (h.h.d > 3) { t.apply(); } else { m.verdict = DROP; }", "t.apply(); h.h.d = h.h.a[7:0];",
-        "if (h.h.d > 3) { t.apply(); } h.h.d = h.h.e[7:0];", "if (t.apply().hit) { h.h.b = 7; }"]
+        "if (h.h.d > 3) { t.apply(); } h.h.d = h.h.e[7:0];", "if (t.apply().hit) { h.h.b = 7; }",
+        "if (h.h.d > 3) { t.apply(); } else { t.apply(); h.h.d = h.h.a[7:0]; }", "if (h.h.d > 3) { t.apply(); } else { t.apply(); }"]
 
 PROGRAM = """error {{ No }}
 header G {{ bit<{before}> x; }}
@@ -67,4 +68,4 @@ def test_only_where_nobody_sees_it():
         return not any("r4 = r10" in line for line in shown[call - 7:call])
     assert [straight(put, WAYS[0], ENDS[0]) for put in PUTS] == [True, True, False, True, False, False]
     assert [straight(PUTS[0], way, ENDS[0]) for way in WAYS] == [True, True, False, False, False, False, False, False]
-    assert [straight(PUTS[0], WAYS[0], end) for end in ENDS] == [True, True, True, False, False, False]
+    assert [straight(PUTS[0], WAYS[0], end) for end in ENDS] == [True, True, True, False, False, False, False, True]

@@ -18,6 +18,6 @@ def tells_payload(program: ast.Program, chain: list[ast.Module]) -> bool:
             return True
         if isinstance(n, ast.Member) and isinstance(n.base.type, Meta) and n.name == "verdict":
             value = verdicts.get(n)
-            if not (isinstance(value, ast.Name) and value.name in WITHOUT):
+            if not (isinstance(value, ast.Name) and value.decl in WITHOUT):
                 return True
     return any(isinstance(module, ast.Deparser) for module in chain)

@@ -204,7 +204,7 @@ class Processors:
 
     def data_place(self, t: ast.Table) -> ir.Value | None:
         """Where in the packet an entry's data may be written at once."""
-        field = field_of_data(t, self.ends_with) if self.ends_with is not None else None
+        field = field_of_data(t, self.ends_with, self.program) if self.ends_with is not None else None
         place = self.octets_in_packet(field) if field is not None else None
         return place[0] if place is not None and place[1] == data_octets(t) else None
 

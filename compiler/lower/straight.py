@@ -1,6 +1,6 @@
 """Action data that goes straight into the packet: the lookup writes it where the action would put it, and nothing is copied.
 
-Only where nobody can see that it was written on another way, too: the lookup is the last thing that the chain does, one action has
+Only where nobody can see that it was written on another way, too: every lookup in the table is the last thing that the chain does, one action has
 data, a field of that size, which it assigns first; and whatever else comes of the lookup drops the packet.
 """
 from __future__ import annotations
@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lpn.lang import ast
+from lpn.lang.instances import walk
 from lpn.lang.types import Meta
 
 
-def field_of_data(t: ast.Table, p: ast.Processor) -> ast.Expr | None:
+def field_of_data(t: ast.Table, p: ast.Processor, program: ast.Program) -> ast.Expr | None:
     """The field that the data of `t` becomes, if processor `p` is the chain's last."""
-    if not any(isinstance(s, ast.ExprStmt) and s.call.target is t for s in last_statements(p.apply)) or t.default_action is None:
+    last = {s.call for s in last_statements(p.apply) if isinstance(s, ast.ExprStmt)}
+    if t.default_action is None or any(isinstance(n, ast.Call) and n.target is t and n not in last for n in walk(program)):
         return None
     takers = [ref for ref in t.actions if len(ref.action.params) > len(ref.args)]
     others = [ref.action for ref in (*t.actions, t.default_action) if ref not in takers]
@@ -47,4 +49,4 @@ def drops(action: ast.Action) -> bool:
             verdict = s.value
         elif s.target.name != "reason":
             return False
-    return isinstance(verdict, ast.Name) and verdict.name == "DROP"
+    return isinstance(verdict, ast.Name) and verdict.decl == "DROP"
