@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
@@ -27,6 +29,17 @@ LONGEST = ("test_engine_sanitize", "test_docs", "test_bench", "test_deadlines", 
 
 def pytest_collection_modifyitems(items: list) -> None:
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+
+
+def pytest_collection_finish() -> None:
+    """Hypothesis draws constants of the modules that are loaded. All of them are, before the first test: what is drawn would depend on what ran before."""
+    root = Path(__file__).parent
+    for folder in ("lang", "compiler", "verifier", "runtime"):
+        for path in sorted((root / folder).rglob("*.py")):
+            try:
+                import_module("lpn." + ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"))
+            except ImportError:                 # of a package that is not installed
+                pass
 
 
 def pytest_report_header() -> list[str]:

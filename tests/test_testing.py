@@ -50,7 +50,7 @@ def test_valid_packets_are_taken(packet):
 def test_every_verdict_and_most_reasons_are_met():
     seen: Counter = Counter()
 
-    @settings(max_examples=100)
+    @settings(max_examples=300)
     @given(ECHO.packets())
     def draw(packet):
         result = ECHO.run(packet, "reference")
