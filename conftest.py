@@ -33,6 +33,8 @@ def pytest_collection_modifyitems(items: list) -> None:
 
 def pytest_collection_finish() -> None:
     """Hypothesis draws constants of the modules that are loaded. All of them are, before the first test: what is drawn would depend on what ran before."""
+    if os.environ.get("LPN_ENGINE"):            # a sanitizer is in the process, and capstone's library cannot be loaded: one order, always
+        return
     root = Path(__file__).parent
     for folder in ("lang", "compiler", "verifier", "runtime"):
         for path in sorted((root / folder).rglob("*.py")):
