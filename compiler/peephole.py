@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .isa import ALU, ALU64, ALU_OPS, JMP, JMP32, JMP_OPS, MODES, ST, STX, X
-from .returned import sink_results, test_originals
+from .returned import compare_originals, sink_results
 from .rewrite import Line, live_out, liveness, neighbours, read, reads_writes, sweep, write
 
 INVERSE = {JMP_OPS[a]: JMP_OPS[b] for pair in (("JEQ", "JNE"), ("JGT", "JLE"), ("JGE", "JLT"), ("JSGT", "JSLE"),
@@ -40,7 +40,7 @@ def improve(text: bytes, lines: list[tuple[int, str, int]]) -> tuple[bytes, list
         code = bit_tests(code)
         code = sweep(code)
         code = sweep(sink_results(code))
-        test_originals(code)
+        compare_originals(code)
         code = sweep(code)
         if len(code) == before:
             break

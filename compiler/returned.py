@@ -90,13 +90,14 @@ def share_results(code: list[Line]) -> None:
     best: dict[Instruction, Line] = {}
     for line, _ in sorted(pairs, key=lambda pair: pair[1]):
         best.setdefault(line.insn, line)
+    shared = {line: best[line.insn] for line, _ in pairs}
     for line in code:
         if line.target is not None:
-            line.target = best.get(line.target.insn, line.target) if line.target in dict(pairs) else line.target
+            line.target = shared.get(line.target, line.target)
 
 
-def test_originals(code: list[Line]) -> None:
-    """`y = x; if y ...` tests x, where y is not read again."""
+def compare_originals(code: list[Line]) -> None:
+    """`y = x; if y ...` compares x, where y is not read again."""
     targets = {line.target for line in code if line.target is not None}
     for line, branch, live in zip(code, code[1:], live_out(code)[1:]):
         copy, insn = line.insn, branch.insn
