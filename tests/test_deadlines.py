@@ -10,7 +10,7 @@ import pytest
 from cli import lpnc
 from hypothesis import given, settings, strategies as st
 
-from lpn.compiler.commands.deadlines import times
+from lpn.compiler.commands.deadlines import SMALLEST, times
 from lpn.compiler.commands.judge import seal
 from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Buffer
@@ -99,6 +99,13 @@ def test_the_interpreter_s_bound_is_that_of_its_certified_containers():
     assert all(unit.certificate for unit in units.items)
     bare = [(replace(unit, certificate=b""), report, analysis) for unit, report, analysis in found]
     assert certified < times(units, bare, "m3").hooks[0].cost.most
+    assert all("certified containers only" in why for why in times(units, bare, SMALLEST).unknown.values()) and times(units, bare, SMALLEST).unknown
+
+
+def test_the_smallest_interpreter_has_a_bound_of_its_own():
+    path = ROOT / "examples/udp/udp.lpn"
+    [usual], [smallest] = (objects(lpnc("verify", path, "--on", way, "--json").stdout)[0]["hooks"] for way in ("m3", SMALLEST))
+    assert usual["wcet_cycles"] < smallest["wcet_cycles"]
 
 
 def test_a_radio_s_frames_have_at_most_127_octets():
