@@ -103,9 +103,9 @@ class Interpreted:
 
 def costs_of(unit: Unit, report: Report, way: str) -> Costs:
     """Raises CostError."""
-    if way == SMALLEST and not unit.certificate:
-        raise CostError("the smallest interpreter runs certified containers only")
     if way == SMALLEST:
+        if not unit.certificate:
+            raise CostError("the smallest interpreter runs certified containers only")
         return Interpreted(load("m3_smallest"), load(ENGINE))
     if way == "m3":                             # who is certified is 32-bit clean, and its accesses are not checked
         return Interpreted(load("m3_certified" if unit.certificate else "m3_interpreter" if report.clean32 else "m3_wide"), load(ENGINE))
