@@ -1,9 +1,11 @@
 """Building the engine: where it goes, when it is rebuilt, what is said when it cannot be."""
 
 import os
+import random
 import shutil
 import subprocess
 import sys
+import zlib
 
 import pytest
 
@@ -30,6 +32,18 @@ def test_built_once_into_the_folder_named(folder):
 def test_a_changed_source_gets_another_name():
     assert build.digest("a", b"b") != build.digest("a", b"c")
     assert build.digest("ab", b"c") != build.digest("a", b"bc")
+
+
+def test_the_checksum_is_zlibs():
+    """Of every length around those where it goes on another way, from any state on, and by pieces."""
+    _, lib = build.library()
+    draw = random.Random(1)
+    for size in (*range(64), *range(250, 262), 5003):
+        content, state = draw.randbytes(size), draw.getrandbits(32)
+        assert lib.lpn_crc32(0, content, size) == zlib.crc32(content)
+        assert lib.lpn_crc32(state, content, size) == zlib.crc32(content, state)
+        at = draw.randint(0, size)
+        assert lib.lpn_crc32(lib.lpn_crc32(0, content[:at], at), content[at:], size - at) == zlib.crc32(content)
 
 
 def test_two_processes_at_once(folder):

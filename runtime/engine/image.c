@@ -7,35 +7,57 @@
 #define SIZES 20u               /* of the five sections */
 #define MAX_NAME 64u
 
+/* w * x^32 modulo the polynomial, by shifts alone: first what to multiply it by so that the lower 32 bits of the sum vanish, which is w
+ * by the polynomial's inverse modulo 2^32, (1 + f)(1 + f^2)(1 + f^4); then the upper 32. Of neighbouring terms there is one sum. */
+static APART uint32_t reduce(uint32_t w)
+{
+    const uint32_t g = w ^ w << 1;
+    uint32_t q = w ^ w << 6 ^ g << 9 ^ w << 16 ^ g << 20 ^ w << 22 ^ g << 24 ^ g << 27 ^ g << 30;
+    q ^= q << 24;
+    q ^= q << 12 ^ q << 18 ^ q << 20;
+    const uint32_t h = q ^ q >> 1;
+    return h ^ q >> 2 ^ h >> 4 ^ h >> 7 ^ h >> 10 ^ q >> 12 ^ q >> 16 ^ h >> 22 ^ q >> 26;
+}
+
+/* No table: 1 + x^53 + x^57 + x^67 + x^108 + x^129 + x^137, bits in the order in which they are sent, is a multiple of the polynomial.
+ * So a word may be added to the five behind it, at these distances, instead of being divided. Only the last five are. */
 uint32_t lpn_crc32(uint32_t crc, const uint8_t *bytes, size_t size)
 {
-    /* By the lower half of an octet, by its upper half: two rows of 64 bytes, and nobody waits for the other's load. */
-    static const uint32_t rows[2][16] = { {
-        0x00000000, 0x77073096, 0xee0e612c, 0x990951ba, 0x076dc419, 0x706af48f, 0xe963a535, 0x9e6495a3,
-        0x0edb8832, 0x79dcb8a4, 0xe0d5e91e, 0x97d2d988, 0x09b64c2b, 0x7eb17cbd, 0xe7b82d07, 0x90bf1d91,
-    }, {
-        0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
-        0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
-    } };
-    const uint32_t *lower = rows[0], *upper = rows[1];
-    LPN_HIDE(lower);                    /* or gcc adds up their address each time */
-    LPN_HIDE(upper);
-    uint32_t low, high;                 /* both before the loads, of which the second then takes one cycle */
-#define OCTET low = crc & 15; high = crc >> 4 & 15; LPN_HIDE(low); LPN_HIDE(high); low = lower[low]; high = upper[high]; crc = low ^ high ^ crc >> 8
-    crc = ~crc;
-    const uint8_t *const end = bytes + size;
-    for (; (size & 3) != 0; size--) {
-        crc ^= *bytes++;
-        OCTET;
-    }
-    if (size != 0) {
+    const uint8_t *const end = bytes + (size & ~(size_t)3);
+    uint32_t s1 = ~crc, s2 = 0, s3 = 0, s4 = 0, s5 = 0;     /* what is to be added to the next words */
+    if (size >= 24) {
         do {
-            crc ^= lpn_get32(bytes);
+            const uint32_t w = s1 ^ lpn_get32(bytes);
             bytes += 4;
-            OCTET; OCTET; OCTET; OCTET;
-        } while (bytes != end);
+#define ADD(to, term) to ^= (term); LPN_HIDE(to)           /* or gcc adds the terms first, and needs one instruction more */
+            s1 = s2;
+            ADD(s1, w << 21);
+            ADD(s1, w << 25);
+            s2 = s3;
+            ADD(s2, w << 3);
+            ADD(s2, w >> 7);
+            ADD(s2, w >> 11);
+            s3 = s4;
+            ADD(s3, w << 12);
+            ADD(s3, w >> 29);
+            s4 = s5;
+            ADD(s4, w << 1);
+            ADD(s4, w << 9);
+            ADD(s4, w >> 20);
+            s5 = w >> 23 ^ w >> 31;
+#undef ADD
+        } while (bytes != end - 20);
     }
-#undef OCTET
+    const uint32_t next[6] = { s1, s2, s3, s4, s5 }, *more = next;
+    crc = *more;
+    while (bytes != end) {
+        crc = reduce(crc ^ lpn_get32(bytes)) ^ *++more;
+        bytes += 4;
+    }
+    for (size &= 3; size != 0; size--) {
+        crc ^= *bytes++;
+        crc = crc >> 8 ^ reduce(crc << 24);
+    }
     return ~crc;
 }
 
