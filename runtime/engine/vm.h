@@ -37,7 +37,7 @@ typedef struct {
 int lpn_execute32(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2);
 
 /* The first region that allows the access as a whole, or NULL; vm.c. */
-const lpn_region *lpn_region_of(const lpn_run *run, uint64_t address, uint64_t size, uint32_t access);
+const lpn_region *lpn_find(const lpn_run *run, uintptr_t address, size_t size, uint32_t access);
 
 /* One atomic instruction on `size` bytes at p; r: all registers. */
 void lpn_atomic(uint64_t *r, unsigned dst, unsigned src, int32_t op, uint8_t *p, unsigned size);

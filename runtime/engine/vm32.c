@@ -18,7 +18,6 @@
 #if LPN_PLANNED                 /* the loop is in vm32_thumb2.S */
 int lpn_loop32(lpn_vm32 *vm);
 int lpn_step32(lpn_vm32 *vm);
-const lpn_region *lpn_find32(const lpn_run *run, uint32_t address, uint32_t n, uint32_t access);
 #define SHARED
 _Static_assert(offsetof(lpn_vm32, reads) == VM32_READS && offsetof(lpn_vm32, writes) == VM32_WRITES
                && offsetof(lpn_vm32, ip) == VM32_IP && offsetof(lpn_vm32, limit) == VM32_LIMIT
@@ -42,24 +41,6 @@ _Static_assert(offsetof(lpn_vm32, reads) == VM32_READS && offsetof(lpn_vm32, wri
 #if LPN_CERTIFIED_ONLY
 #define near(vm, reg, address, n, access) true
 #else
-/* As lpn_region_of, in 32 bits: the caller's regions first, then the engine's own. */
-SHARED const lpn_region *lpn_find32(const lpn_run *run, uint32_t address, uint32_t n, uint32_t access)
-{
-    const lpn_region *const first = &run->region[LPN_FIRST_REGION], *const end = &run->region[run->regions];
-    const lpn_region *g = first < end ? first : run->region;
-    for (uint32_t count = run->regions; count > 0; count--) {
-        const uint32_t at = address - (uint32_t)g->start;
-        if (at < g->size && g->size - at >= n && (g->access & access) != 0) {
-            return g;
-        }
-        g++;
-        if (g == end) {
-            g = run->region;
-        }
-    }
-    return NULL;
-}
-
 /* May n bytes at `address` be read or written through this register? Remembers the region: only ones of 8 bytes and more, so
  * that a size less n never wraps. */
 static bool near(lpn_vm32 *vm, unsigned reg, uint32_t address, uint32_t n, uint32_t access)
@@ -68,7 +49,7 @@ static bool near(lpn_vm32 *vm, unsigned reg, uint32_t address, uint32_t n, uint3
     if (vm->trusted || (!LPN_PLANNED && address - (uint32_t)(*last)->start <= (*last)->size - n)) {
         return true;
     }
-    const lpn_region *g = lpn_find32(vm->run, address, n, access);
+    const lpn_region *g = lpn_find(vm->run, address, n, access);
     if (g == NULL) {
         vm->run->address = address;
         return false;
@@ -112,7 +93,7 @@ static int atomic(lpn_vm32 *vm, const uint8_t *ip)
     const int32_t op = (int32_t)IMM;
     const uint32_t access = op == 0x100 ? LPN_READ : op == 0x110 ? LPN_WRITE : LPN_READ | LPN_WRITE;
     const uint32_t address = (op == 0x100 ? S : D) + (uint32_t)OFF;
-    if (!LPN_CERTIFIED_ONLY && !vm->trusted && lpn_region_of(vm->run, address, size, access) == NULL) {
+    if (!LPN_CERTIFIED_ONLY && !vm->trusted && lpn_find(vm->run, address, size, access) == NULL) {
         vm->run->address = address;
         return op == 0x100 ? LPN_E_LOAD : LPN_E_STORE;
     }

@@ -265,7 +265,7 @@ find_load:
     mov r2, r0
     movs r3, #1
     ldr r0, [r6, #VM32_RUN]
-    bl lpn_find32
+    bl lpn_find
     pop {r1-r3, lr}
     cbz r0, missed
     ldr r12, [r0, #REGION_SIZE]
@@ -281,7 +281,7 @@ find_store:
     mov r2, r0
     movs r3, #2
     ldr r0, [r6, #VM32_RUN]
-    bl lpn_find32
+    bl lpn_find
     pop {r1-r3, lr}
     cbz r0, missed
     ldr r12, [r0, #REGION_SIZE]
