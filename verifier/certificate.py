@@ -5,32 +5,33 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-VERSION = 4                                           # + 1: with shared symbols or loops
+VERSION = 6                                           # + 1: with shared symbols or loops
 NUMBER, PKT, LOW, CTX, STACK, REC, STATE, OUT, RODATA, DATA = range(1, 11)
 KINDS = {"pkt": PKT, "ctx": CTX, "stack0": STACK, "rec": REC, "state": STATE, "out": OUT, "rodata": RODATA, "data": DATA}
 LENGTH, FIRST = 1, 2                                  # symbols: the packet's length; the first that a label names
 M32, MAX_OFFSET, BOTTOM = 0xFFFFFFFF, 1 << 17, 512    # BOTTOM: r10's offset from the start of the whole stack
 HAS_SHARED, HAS_FRAME, HAS_LENGTH, HAS_NUMBERS, HAS_LOOP = (1 << bit for bit in range(10, 15))
 CURSOR_END = 4095                                     # of CURSOR
-TWO, VALUE, ONE = 1, 2, 16                            # of a frame: values in two words; a value follows, else bytes and how often
-BOUNDS, ROOM, STEPS = 16, 32, 64                      # what follows a value's first byte; STEPS alone: a shared symbol
+TWO, SEVERAL = 1, 2                                   # of a frame: values in two words; how often follows
+BOUNDS, ROOM = 16, 32                                 # what follows a value's first byte in the pool
+SHARED, MASK, POOL = 16, 32, 48                       # how a label says a value: below are sorts; shared symbols; bytes of a word; the pool
 BYTE, HALF, BIT, CURSOR, END, LENGTH_NUMBER = 0, 11, 12, 13, 14, 15   # sorts of values beside the kinds
 SORTS = {(NUMBER, M32): NUMBER, (NUMBER, 0xFF): BYTE, (NUMBER, 0xFFFF): HALF, (NUMBER, 1): BIT, (PKT, CURSOR_END): CURSOR} | {
-    (kind, 0): kind for kind in range(PKT, DATA + 1)} # by kind and highest, if the lowest is 0 and the step 1
+    (kind, 0): kind for kind in range(PKT, DATA + 1)} # by kind and highest, if the lowest is 0
 STRIDE = 16                                           # labels for each entry of the index
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value: somewhere in lo..hi, lo plus a multiple of `step`, with `room` bytes of packet behind it (None: not known). Or, if
+    """A value: somewhere in lo..hi, with `room` bytes of packet behind it (None: not known). Or, if
     `ref` is not 0, symbol `ref` + `off`."""
     kind: int
     lo: int = 0
     hi: int = 0
-    step: int = 1
     room: int | None = None
     ref: int = 0
     off: int = 0
@@ -80,62 +81,62 @@ def zigzag(n: int) -> bytes:
 
 @lru_cache(maxsize=1 << 16)
 def value(g: Given) -> bytes:
-    """A value in its shortest form."""
+    """A value of its own, as the pool has it."""
+    sort = SORTS.get((g.kind, g.hi)) if g.lo == 0 else None
+    first = bytes([(g.kind | BOUNDS if sort is None else sort) | ROOM * (g.room is not None)])
+    bounds = varint(g.lo) + varint(g.hi - g.lo) if sort is None else b""
+    return first + bounds + (b"" if g.room is None else zigzag(g.room))
+
+
+@lru_cache(maxsize=1 << 16)
+def short(g: Given) -> bytes | None:
+    """How a label says a value that needs no pool; None if it needs one."""
     if g.ref:
         if (g.ref, g.off) == (LENGTH, 0) and g.kind in (NUMBER, PKT):
             return bytes([LENGTH_NUMBER if g.kind == NUMBER else END])
-        return bytes([STEPS | g.kind]) + varint(g.ref) + zigzag(g.off)
-    room, step = g.room is not None, g.step != 1
-    sort = SORTS.get((g.kind, g.hi)) if g.lo == 0 and not step else None
-    first = g.kind | BOUNDS | STEPS * step if sort is None else sort
-    out = bytes([first | ROOM * room])
-    if sort is None:
-        out += varint(g.lo) + varint(g.hi - g.lo)
-    if g.room is not None:
-        out += zigzag(g.room)
-    return out + varint(g.step) if step else out
+        return bytes([SHARED | g.kind]) + varint(g.ref) + zigzag(g.off)
+    content = value(g)
+    return content if len(content) == 1 else None
 
 
-def frame(label: Label) -> bytes:
+#: Where the pool has a value: how far before the certificate's end.
+Places = Callable[[Given], int]
+
+
+def number(g: Given, places: Places) -> bytes:
+    """A value as a label says it."""
+    return short(g) or varint(POOL - 1 + places(g))
+
+
+def frame(label: Label, places: Places) -> bytes:
     """The stack's part of a label; empty when there is nothing to say."""
     if not label.slots and not label.written:
         return b""
-    return words(tuple(sorted(label.slots.items())), label.written)
-
-
-@lru_cache(maxsize=1 << 12)
-def words(slots: tuple[tuple[int, Given], ...], written: frozenset[int]) -> bytes:
-    """Values, and bytes that hold numbers, word by word."""
     masks: dict[int, int] = {}
-    for at in written:
+    for at in label.written:
         masks[at // 4] = masks.get(at // 4, 0) | 1 << at % 4
-    parts: list[tuple[int, int, int, bytes]] = []     # word, words, sort, content
-    pairs = set()                                     # any number in two words
-    for place, g in slots:
+    said: dict[int, tuple[int, bytes]] = {}           # by word: in two words?, the value
+    for place, g in sorted(label.slots.items()):
         word, two = divmod(place, 2)
-        if g != ANY:
-            parts.append((word, 1 + two, VALUE + TWO * two, value(g)))
-        elif two:
-            pairs.add(word)
         for covered in range(word, word + 1 + two):
             masks.pop(covered, None)
-        if g == ANY and not two:
-            masks[word] = 15
-    for words_of, two in ((masks, 0), (dict.fromkeys(pairs, 15), 1)):
-        for word, mask in sorted(words_of.items()):
-            if words_of.get(word - 1 - two) != mask:
-                end = word
-                while words_of.get(end) == mask:
-                    end += 1 + two
-                parts.append((word, end - word, TWO * two, varint((end - word >> two) * ONE + mask)))
-    out, before = [varint(len(parts))], 0
-    for word, count, sort, content in sorted(parts):
-        out.append(varint(word - before << 2 | sort) + content)
-        before = word + count
-    return b"".join(out)
+        said[word] = two, bytes([MASK + 15]) if g == ANY else number(g, places)
+    said |= {word: (0, bytes([MASK + mask])) for word, mask in masks.items()}
+    parts, before = [], 0
+    words = sorted(said)
+    while words:
+        word = words.pop(0)
+        two, content = said[word]
+        times = 1
+        while words and words[0] == word + times * (1 + two) and said[words[0]] == said[word] and not SHARED <= content[0] < MASK:
+            words.pop(0)
+            times += 1
+        parts.append(varint(word - before << 2 | SEVERAL * (times > 1) | TWO * two) + content + (varint(times) if times > 1 else b""))
+        before = word + times * (1 + two)
+    return varint(len(parts)) + b"".join(parts)
 
 
-def body(label: Label, frame_at: int) -> bytes:
+def body(label: Label, frame_at: int, places: Places) -> bytes:
     """A label without its slot. `frame_at`: how far before the certificate's end it says what it knows of the stack; 0: nothing."""
     numbers = sum(1 << r for r, g in label.regs.items() if g == ANY)
     bits, parts = sum(1 << r for r in label.regs) - numbers, []
@@ -144,14 +145,14 @@ def body(label: Label, frame_at: int) -> bytes:
         if said:
             bits |= bit
             parts.append(varint(said))
-    parts += [value(g) for _, g in sorted(label.regs.items()) if g != ANY]
-    parts += [value(g) for g in label.shared]
+    parts += [number(g, places) for _, g in sorted(label.regs.items()) if g != ANY]
+    parts += [number(g, places) for g in label.shared]
     return varint(label.cost) + varint(bits) + b"".join(parts)
 
 
-def entry(label: Label, before: int, frame_at: int) -> bytes:
+def entry(label: Label, before: int, frame_at: int, places: Places) -> bytes:
     """A label with its distance from the slot of the one before, and its size."""
-    content = body(label, frame_at)
+    content = body(label, frame_at, places)
     distance, size = label.pc - before << 4, len(content)
     return (varint(distance | size) if size < 16 else varint(distance) + varint(size)) + content
 
@@ -172,12 +173,25 @@ class Certificate:
     def loop_rows(self) -> bytes:
         return b"".join(struct.pack("<HBbI", r.head, r.parent, r.step, r.body) for r in self.loops)
 
+    def pool(self) -> tuple[bytes, dict[Given, int]]:
+        """The values that labels do not say themselves, and how far before the end each begins: those that are said often nearest."""
+        often = Counter(g for label in self.labels for g in (*label.regs.values(), *label.shared) if short(g) is None)
+        frames = {(tuple(sorted(label.slots.items())), label.written) for label in self.labels}
+        often += Counter(g for slots, _ in frames for _, g in slots if short(g) is None)
+        order = sorted(often, key=lambda g: (-often[g], value(g)))
+        out, behind = {}, 0
+        for g in order:
+            behind += len(value(g))
+            out[g] = behind
+        return b"".join(value(g) for g in reversed(order)), out
+
     def to_bytes(self) -> bytes:
         """The certificate; ValueError when it is too large for its own offsets."""
-        known = [frame(label) for label in self.labels]
+        pool, place = self.pool()
+        known = [frame(label, place.__getitem__) for label in self.labels]
         used = Counter(filter(None, known))
         frames = sorted(used, key=lambda content: used[content])      # those that are asked for often stand near the end
-        distance, behind = {b"": 0}, 0
+        distance, behind = {b"": 0}, len(pool)
         for content in reversed(frames):
             behind += len(content)
             distance[content] = behind
@@ -187,11 +201,11 @@ class Certificate:
         for i, label in enumerate(self.labels):
             if i % STRIDE == 0 and i:
                 index.append((before, at))
-            out.append(entry(label, before, distance[known[i]]))
+            out.append(entry(label, before, distance[known[i]], place.__getitem__))
             before = label.pc
             at += len(out[-1])
         if len(self.labels) % STRIDE == 0 and self.labels:
             index.append((before, at))                # of no label
         if index and index[-1][1] > 0xFFFF:
             raise ValueError("the certificate has more than 65535 bytes")
-        return b"".join([head, *(struct.pack("<HH", *row) for row in index), self.loop_rows(), *out, *frames])
+        return b"".join([head, *(struct.pack("<HH", *row) for row in index), self.loop_rows(), *out, *frames, pool])

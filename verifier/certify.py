@@ -9,7 +9,6 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import domain as d
 from .certificate import BOTTOM, FIRST, KINDS, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Certificate, Given, Label, LoopRow
 from .cfg import Loop, Node
 from .state import LEN, LOW_HALF, NUMBER as A_NUMBER, POINTER, State, Value, stack_bits
@@ -359,31 +358,16 @@ class Projection:
             n = s.num(v)
             lo, hi = n.ulo, n.uhi
         else:
-            n, shift = s.num(v), BOTTOM if v.region == "stack0" else 0
+            shift = BOTTOM if v.region == "stack0" else 0
             lo, hi = (x + shift for x in s.offsets(v))
             if lo < 0 or hi > MAX_OFFSET:
                 return None
-        lo, hi, step = self.stepped(s, v, n, lo, hi)
-        return Given(kind, lo, hi, step, room=self.room(s, v) if lo < hi and kind in (NUMBER, PKT, LOW) else None)
+        return Given(kind, lo, hi, room=self.room(s, v) if lo < hi and kind in (NUMBER, PKT, LOW) else None)
 
     def symbol(self, s: State, sym: int, shift: int) -> Given:
         v = Value(A_NUMBER, None, sym, shift)
         lo, hi = s.offsets(v)
-        lo, hi, step = self.stepped(s, v, s.num(v), lo, hi)
-        return Given(NUMBER, lo, hi, step, self.room(s, v))
-
-    def stepped(self, s: State, v: Value, n: d.Num, lo: int, hi: int) -> tuple[int, int, int]:
-        """The bounds with the step between values, by what is known of its multiples or of its lowest bits."""
-        m, r = s.stride(v)
-        low = n.mask & -n.mask
-        step, rest = (low, n.bits) if low > m else (m, r)
-        while step > 255:
-            step = step // 2 if step % 2 == 0 else 1
-        if step <= 1 or lo == hi or n.uhi > M32:
-            return lo, hi, 1
-        shift = BOTTOM if v.region == "stack0" else 0
-        lo += (rest + shift - lo) % step
-        return lo, hi - (hi - lo) % step, step
+        return Given(NUMBER, lo, hi, self.room(s, v))
 
     def room(self, s: State, v: Value) -> int | None:
         gap = max(s.gap(v.sym, LEN)[0] - v.off, s.bounds(LEN)[0] - s.offsets(v)[1])

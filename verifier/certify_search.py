@@ -9,10 +9,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from math import gcd
 from typing import Any
 
-from .certificate import (ANY, CURSOR_END, FIRST, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Given, Label, entry, frame)
+from .certificate import (ANY, CURSOR_END, FIRST, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Given, Label, entry, frame, value)
 from .certify import ACCEPTED, Checker, NoCertificate, Projection
 
 NO_ROOM, NOWHERE = -(1 << 15), M32
@@ -64,8 +63,8 @@ class Search:
         self.blob = bytearray(head + bytes(SIZE - len(head)))
         self.blob[self.free - 8 * len(certificate.loops):self.free] = certificate.loop_rows()
         self.view = self.checker.ffi.from_buffer("uint8_t[]", self.blob)
-        self.frames: dict[bytes, int] = {}            # by content: how far before the end
-        self.frames_at = SIZE
+        self.kept_at: dict[bytes, int] = {}           # frames and values by content: how far before the end
+        self.end = SIZE                               # where they begin
         self.start, self.room = [0] * len(labels), [0] * len(labels)
         self.content = [b""] * len(labels)
         self.known_frame: list[tuple] = [(None, None, 0)] * len(labels)       # of each label: what it says of the stack, and where that stands
@@ -88,7 +87,7 @@ class Search:
         if label.slots is not slots or label.written is not bytes_:
             at = self.frame_at(label)
             self.known_frame[i] = label.slots, label.written, at
-        self.write(i, entry(label, self.certificate.labels[i - 1].pc if i else 0, at))
+        self.write(i, entry(label, self.certificate.labels[i - 1].pc if i else 0, at, self.value_at))
 
     def write(self, i: int, content: bytes) -> None:
         if len(content) > self.room[i]:
@@ -102,16 +101,22 @@ class Search:
         self.blob[self.start[i]:self.start[i] + len(content)] = content
 
     def frame_at(self, label: Label) -> int:
-        content = frame(label)
-        if content and content not in self.frames:
-            self.frames_at -= len(content)
+        content = frame(label, self.value_at)
+        return self.keep_bytes(content) if content else 0
+
+    def value_at(self, g: Given) -> int:
+        return self.keep_bytes(value(g))
+
+    def keep_bytes(self, content: bytes) -> int:
+        if content not in self.kept_at:
+            self.end -= len(content)
             self.must_fit()
-            self.blob[self.frames_at:self.frames_at + len(content)] = content
-            self.frames[content] = SIZE - self.frames_at
-        return self.frames.get(content, 0)
+            self.blob[self.end:self.end + len(content)] = content
+            self.kept_at[content] = SIZE - self.end
+        return self.kept_at[content]
 
     def must_fit(self) -> None:
-        if self.free > self.frames_at:
+        if self.free > self.end:
             raise OverflowError
 
     def change(self, i: int, label: Label) -> None:
@@ -183,7 +188,7 @@ class Search:
                 return Given(row.kind, ref=row.sym, off=row.off)
             if row.kind == 0 or row.lo < 0 or row.hi > (M32 if row.kind == NUMBER else MAX_OFFSET):
                 return None
-            return Given(row.kind, row.lo, row.hi, max(1, row.step), None if row.room == NO_ROOM or row.lo == row.hi else row.room)
+            return Given(row.kind, row.lo, row.hi, None if row.room == NO_ROOM or row.lo == row.hi else row.room)
         label.regs = {r: g for r in range(10) if self.projection.live[node] >> r & 1 and (g := given(told.reg[r]))}
         covered: set[int] = set()
         for row in sorted(told.slot[0:told.slots], key=lambda row: row.place ^ 1):      # what can be loaded as one word and as two: as two
@@ -223,12 +228,12 @@ class Search:
             if stands_for is None:
                 continue
             row = rows.get(stands_for[0])
-            lo, hi, step, room = self.bounds_of(row, stands_for)
+            lo, hi, room = self.bounds_of(row, stands_for)
             if lo is None:
                 continue
             if k == kept and head:
-                out.shared[k] = self.counter(g, lo, hi, step, room, (target, "counter"))
-            elif (joined := self.join_bounds(g, lo, hi, step, room, (target, "shared", k))) is not None:
+                out.shared[k] = self.counter(g, lo, hi, room, (target, "counter"))
+            elif (joined := self.join_bounds(g, lo, hi, room, (target, "shared", k))) is not None:
                 out.shared[k] = joined
             else:
                 raise self.lost(refusal)
@@ -244,22 +249,21 @@ class Search:
             values[place] = g
 
     def bounds_of(self, row: Any, stands_for: tuple[int, int]) -> tuple:
-        """Bounds, step and room of symbol + constant, from a row that holds the symbol."""
+        """Bounds and room of symbol + constant, from a row that holds the symbol."""
         if row is None:
-            return None, None, None, None
+            return None, None, None
         by = stands_for[1] - row.off
-        return row.lo + by, row.hi + by, row.step, NO_ROOM if row.room == NO_ROOM else row.room - by
+        return row.lo + by, row.hi + by, NO_ROOM if row.room == NO_ROOM else row.room - by
 
     def join(self, g: Given, row: Any, key: tuple) -> Given | None:
-        return self.join_bounds(g, row.lo, row.hi, row.step, row.room, key)
+        return self.join_bounds(g, row.lo, row.hi, row.room, key)
 
-    def join_bounds(self, g: Given, low: int, high: int, step: int, space: int, key: tuple) -> Given | None:
+    def join_bounds(self, g: Given, low: int, high: int, space: int, key: tuple) -> Given | None:
         """Both; if that goes on for long, more than that."""
         most = M32 if g.kind == NUMBER else MAX_OFFSET
         lo, hi = min(g.lo, low), max(g.hi, high)
         room = None if g.room is None or space == NO_ROOM else min(g.room, space)
-        by = gcd(g.step if g.lo != g.hi else 0, step, abs(g.lo - low)) or 1
-        joined = replace(g, lo=lo, hi=hi, step=by if by < 256 else 1, room=room)
+        joined = replace(g, lo=lo, hi=hi, room=room)
         if joined == g:
             return g
         often = self.times[key] = self.times.get(key, 0) + 1
@@ -267,23 +271,23 @@ class Search:
             return None
         if often > 4:
             sizes = SIZES if g.kind == NUMBER else (CURSOR_END, MAX_OFFSET)
-            lo, hi, by = 0, min((m for m in sizes if m >= hi), default=most + 1), 1
+            lo, hi = 0, min((m for m in sizes if m >= hi), default=most + 1)
         if hi > most:
             return None
-        return replace(joined, lo=lo, hi=hi, step=by if by < 256 else 1, room=None if often > 8 else room)
+        return replace(joined, lo=lo, hi=hi, room=None if often > 8 else room)
 
-    def counter(self, g: Given, lo: int, hi: int, step: int, space: int, key: tuple) -> Given:
+    def counter(self, g: Given, lo: int, hi: int, space: int, key: tuple) -> Given:
         """A loop's own counter: its bounds are how often it turns."""
         room = g.room if g.room is None or g.room <= space else None
-        lo, hi, by = min(g.lo, lo), max(g.hi, hi), gcd(g.step if g.lo != g.hi else 0, step, abs(g.lo - lo)) or 1
-        if (lo, hi, by) == (g.lo, g.hi, g.step):
+        lo, hi = min(g.lo, lo), max(g.hi, hi)
+        if (lo, hi) == (g.lo, g.hi):
             return replace(g, room=room)
         often = self.times[key] = self.times.get(key, 0) + 1
         if often > 3:
             lo, hi = 0, min((m for m in (0xFF, 0x7FF, 0xFFFF) if m >= hi), default=1 << 33)
         if lo < 0 or hi > M32 or often > 12:
             raise self.lost(VALUE)
-        return replace(g, lo=lo, hi=hi, step=by if by < 256 else 1, room=room)
+        return replace(g, lo=lo, hi=hi, room=room)
 
     def own(self, label: Label, g: Given) -> Given | None:
         """A reference as a value of its own."""
@@ -292,7 +296,7 @@ class Search:
         s = label.shared[g.ref - FIRST]
         if s.lo + g.off < 0 or s.hi + g.off > (M32 if g.kind == NUMBER else MAX_OFFSET):
             return None
-        return Given(g.kind, s.lo + g.off, s.hi + g.off, s.step, None if s.room is None else s.room - g.off)
+        return Given(g.kind, s.lo + g.off, s.hi + g.off, None if s.room is None else s.room - g.off)
 
     # What nobody needs --------------------------------------------------------------------------------
     def attempt(self, i: int, label: Label) -> bool:
@@ -301,11 +305,11 @@ class Search:
         if label == before or self.attempts == MAX_ATTEMPTS:
             return False
         self.attempts += 1
-        frames = self.frames
+        kept = self.kept_at
         self.change(i, label)
         if self.checker.block(self.view, SIZE, i) == ACCEPTED:
             return True
-        if self.frames is frames:
+        if self.kept_at is kept:
             self.certificate.labels[i], self.known_frame[i] = before, known
             self.write(i, content)
         else:                                         # all was laid out anew
@@ -321,7 +325,7 @@ class Search:
 
         def less(**changes: Any) -> None:
             """Of the stack; a gap in what is said of it may take more bytes than none."""
-            if len(frame(replace(now(), **changes))) <= len(frame(now())):
+            if len(frame(replace(now(), **changes), self.value_at)) <= len(frame(now(), self.value_at)):
                 attempt(**changes)
 
         if now().length:
@@ -367,14 +371,13 @@ class Search:
         out: list[Given] = []
         if g.kind == NUMBER:
             out += [Given(NUMBER, 0, most) for most in (M32, 0xFFFF, 0xFF, 1) if own.hi <= most]
-            out += [replace(own, room=None, step=1), replace(own, room=None)]
+            out.append(replace(own, room=None))
         elif g.kind in (PKT, LOW):
             room = own.room if own.room is not None else label.length - own.hi
             if own.hi <= CURSOR_END and own.lo != own.hi:
                 out.append(Given(g.kind, 0, CURSOR_END, room=room))
-            out += [replace(own, step=1)]
         elif own.lo != own.hi:
-            out += [replace(own, step=1, room=None), replace(own, room=None)]
+            out.append(replace(own, room=None))
         out.append(own)
         seen = {g}
         for w in out:
@@ -395,7 +398,7 @@ class Search:
         for k in range(len(self.certificate.labels[i].shared)):
             now = self.certificate.labels[i]
             s = now.shared[k]
-            choices = [replace(s, room=None, step=1), replace(s, room=None), replace(s, step=1)]
+            choices = [replace(s, room=None)]
             if not (k == kept - 1 and now.pc in self.heads):         # a counter's bounds are its loop's
                 choices = [Given(NUMBER, 0, M32), Given(NUMBER, 0, MAX_OFFSET), Given(NUMBER, 0, CURSOR_END, room=s.room)] + choices
             for weaker in choices:

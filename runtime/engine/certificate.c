@@ -5,8 +5,8 @@
  * packet's start + the unknown (`room`). Each label of the certificate says what holds there: every edge into it is compared
  * with that, and behind it only that is known. So nothing is remembered but the state at one instruction.
  *
- * Numbers have 32 bits and never wrap. Offsets of pointers are of either sign, in 32 bits that wrap: what is below a region's
- * start looks large, and is refused as what lies behind its end. */
+ * Numbers have 32 bits and never wrap, offsets of pointers are in 0..MAX_OFFSET: what would be below a region's start looks large, and is
+ * refused as what lies behind its end. */
 #if defined(__GNUC__) && defined(__arm__)
 #pragma GCC optimize("no-tree-dominator-opts", "no-inline-small-functions", "no-tree-loop-im", "no-schedule-insns2", "no-caller-saves", \
                      "no-forward-propagate", "no-ipa-sra", "no-move-loop-invariants", "no-tree-coalesce-vars", "no-expensive-optimizations", \
@@ -17,10 +17,10 @@
 #include "lpn_context.h"
 #include "lpn_helpers.h"
 
-enum { VERSION = 4, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, BIAS = 1 << 20, MAX_COST = 1 << 28, MOST_SYMBOLS = 127, BOTTOM = LPN_STACK_SIZE };
+enum { VERSION = 6, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, MAX_COST = 1 << 28, MOST_SYMBOLS = 127, BOTTOM = LPN_STACK_SIZE };
 
-/* Symbols: the number 0, the packet's length, the counters of the loops around, outermost first, the others. */
-enum { ZERO, LENGTH, FIRST };
+/* UNREAD: one that a label gave, `off` is its number there, and nobody has looked at it since. Symbols: the number 0, the packet's length, the counters of the loops around, outermost first, the others. */
+enum { ZERO, LENGTH, FIRST, UNREAD = UINT8_MAX };
 
 /* What a register or a word of the stack holds; LOW: the lower half of a packet pointer. DEAD: nothing that may be used. Words alone have the
  * last two. */
@@ -29,7 +29,6 @@ enum { DEAD, NUMBER, PKT, LOW, CTX, STACK, REC, STATE, OUT, RODATA, DATA, BYTES,
 typedef struct { uint8_t kind, sym; int16_t off; } value;
 typedef struct {
     int16_t room;               /* the packet has at least so many bytes behind this one; NO_ROOM: nothing is known */
-    uint8_t step;               /* the unknown is lo plus a multiple of it */
     bool used;                  /* something refers to it, or did when that was looked at last */
     uint32_t lo, hi;
 } symbol;
@@ -52,7 +51,7 @@ typedef struct {
     uint32_t at, pc, cost;      /* of the certificate: the next byte to read; this slot; what is left to be executed from here on */
     uint32_t frame;             /* what this one says of the stack is so; 0: more may be */
     uint32_t size, stack;       /* of the certificate, the stack */
-    const uint8_t *cert;
+    const uint8_t *cert, *rows;             /* rows[8 * k]: of loop k, counted from 1 */
     const lpn_image *image;
     uint32_t loop, shared, behind, index, loops, loop_count, labels, count;     /* of the certificate: the next label; tables; slots of text */
 } checker;
@@ -85,12 +84,6 @@ extern int lpn_check_fault, lpn_check_faults;
 #define FOLLOWED(target) (void)0
 #define REFUSED(c, reason) ((c)->why = (reason))
 #endif
-
-/* Of pointers bounds are compared as if all regions began far from 0: what is before their start is less than what is in them. */
-static uint32_t bias(const operand *o)
-{
-    return o->v.kind == NUMBER ? 0 : BIAS;
-}
 
 #include "certificate_label.h"
 #include "certificate_step.h"
@@ -158,6 +151,7 @@ static void begin(checker *c, const lpn_image *image, size_t size)
     c->loops = c->at + c->labels / STRIDE * 4;
     STOP_IF((version | 1) != (VERSION | 1) || c->shared - FIRST > UINT8_MAX - FIRST || c->loop_count > UINT8_MAX || c->labels > c->count ||
             cost > MAX_COST || c->loops + 8 * c->loop_count > c->size, LPN_REFUSE_FORM);
+    c->rows = c->cert + c->loops - 8;
     for (unsigned k = 1; k <= c->loop_count; k++) {
         STOP_IF(parent(c, k) >= k, LPN_REFUSE_FORM);
     }
@@ -166,7 +160,7 @@ static void begin(checker *c, const lpn_image *image, size_t size)
     const size_t used = (size_t)((uint8_t *)c->sym - (uint8_t *)c->reg), most = (size - used) / sizeof(symbol);
     c->symbols = most < MOST_SYMBOLS ? (uint32_t)most : MOST_SYMBOLS;
     STOP_IF(size < used || c->symbols <= c->shared, LPN_REFUSE_MEMORY);
-    c->sym[ZERO] = (symbol){ .room = NO_ROOM, .step = 1 };
+    c->sym[ZERO] = (symbol){ .room = NO_ROOM };
     c->refs = FIRST;
     begin_block(c, 0, cost);
     c->reg[1].kind = CTX;

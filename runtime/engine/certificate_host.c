@@ -44,34 +44,35 @@ int lpn_writer_check(const uint8_t *text, uint32_t text_size, const uint8_t *cer
     return lpn_certificate_check(&image, work, work_size, at);
 }
 
-static lpn_writer_value row(checker *c, value v, unsigned place)
+static lpn_writer_value row(checker *c, value *at, unsigned place)
 {
     operand o;
-    look(c, &o, v);
+    look(c, &o, at);
+    const value v = *at;
     const bool number = v.kind == NUMBER;
     return (lpn_writer_value){ .lo = number ? (int64_t)o.is.lo : (int32_t)o.is.lo, .hi = number ? (int64_t)o.is.hi : (int32_t)o.is.hi,
-                               .room = o.is.room, .place = (uint8_t)place, .kind = v.kind, .sym = v.sym, .off = v.off, .step = o.is.step };
+                               .room = o.is.room, .place = (uint8_t)place, .kind = v.kind, .sym = v.sym, .off = v.off };
 }
 
 /* Of a word of which its bytes alone are known: any number. */
-static lpn_writer_value spilled(checker *c, const value *word, unsigned place)
+static lpn_writer_value spilled(checker *c, value *word, unsigned place)
 {
     if (word->kind != BYTES) {
-        return row(c, *word, place);
+        return row(c, word, place);
     }
-    return (lpn_writer_value){ .hi = UINT32_MAX, .room = NO_ROOM, .place = (uint8_t)place, .kind = word->off == 15 ? NUMBER : DEAD, .step = 1, .any = 1 };
+    return (lpn_writer_value){ .hi = UINT32_MAX, .room = NO_ROOM, .place = (uint8_t)place, .kind = known(word) == 15 ? NUMBER : DEAD, .any = 1 };
 }
 
 static void tell(checker *c, lpn_writer_state *told)
 {
     const uint8_t why = c->why;
     for (unsigned i = 0; i < 10; i++) {
-        told->reg[i] = row(c, c->reg[i], 0);
+        told->reg[i] = row(c, &c->reg[i], 0);
     }
     told->slots = 0;
     clear(told->written, told->written + sizeof told->written);
     for (unsigned i = 0; i < c->stack / 4u; i++) {
-        const value *const word = &c->reg[11 + i];
+        value *const word = &c->reg[11 + i];
         told->written[i / 2] = (uint8_t)(told->written[i / 2] | known(word) << 4 * (i & 1));
         if (word->kind != DEAD && word->kind != UPPER) {           /* what can be loaded there as one word, as two */
             if (narrow(word)) {

@@ -9,7 +9,7 @@
 enum { LPN_WRITER_REGISTERS = 16, LPN_WRITER_SLOTS = 256, LPN_WRITER_FOLLOWED = 1024 };
 /* What a register, or one word or two of the stack hold: a row of what the checker knows of it. `place`: twice the word, + 1 for two; `kind` 0: nothing.
  * `any`: its bytes alone are known, not which number they are. `lo`, `hi`: of pointers of either sign. `room`: -32768 when it is not known. */
-typedef struct { int64_t lo, hi; int32_t room; uint8_t place, kind, sym, step; int16_t off, any; } lpn_writer_value;
+typedef struct { int64_t lo, hi; int32_t room; uint8_t place, kind, sym; int16_t off, any; } lpn_writer_value;
 /* The checker's state where a block was refused. `target`: of the edge it was looking at. `followed`: where the edges lead that were accepted. */
 typedef struct {
     lpn_writer_value reg[16], slot[256];

@@ -55,31 +55,10 @@ static uint32_t plus(uint32_t n, int32_t by)
 }
 
 /* A room, more or less by so much; what is not known is not known then either, nor what is out of range. */
-static int16_t room_by(int32_t room, int32_t by)
+static APART int16_t room_by(int32_t room, int32_t by)
 {
     const int32_t sum = room == NO_ROOM ? NO_ROOM : room + by, most = sum < INT16_MAX ? sum : INT16_MAX;
     return (int16_t)(most > NO_ROOM ? most : NO_ROOM);
-}
-
-/* What is known of a value: its own bounds, room and step (0: a constant). */
-static void look(checker *c, operand *o, value v)
-{
-    symbol *const s = &c->sym[v.sym];
-    const uint32_t length = c->sym[LENGTH].lo;
-    int32_t room = s->room;
-    o->v = v;
-    o->sym = s;
-    o->is = *s;
-    if (s->hi < LPN_MAX_PACKET * 2 && (int32_t)(length - s->hi) > room) {
-        room = (int32_t)(length - s->hi);
-    }
-    o->is.room = room_by(room, -v.off);
-    o->is.lo = plus(s->lo, v.off);
-    o->is.hi = plus(s->hi, v.off);
-    REFUSE_IF(o->is.lo + bias(o) > o->is.hi + bias(o), LPN_REFUSE_FORM);        /* a label's sum of a symbol and a constant */
-    if (o->is.lo == o->is.hi) {
-        o->is.step = 0;
-    }
 }
 
 /* Marks the symbols that something refers to. */
@@ -89,14 +68,16 @@ static void mark(checker *c)
         c->sym[i].used = false;
     }
     for (const value *v = c->reg; v < c->map; v++) {
-        c->sym[v->sym].used = true;
+        if (HOLDS(v->sym != UNREAD)) {
+            c->sym[v->sym].used = true;
+        }
     }
     c->next = c->first;
 }
 
-/* A symbol that nothing refers to, made anew as c->a says. Those behind the one made last are free if they are not marked; behind
+/* A symbol that nothing refers to, made anew. Those behind the one made last are free if they are not marked; behind
  * the last of all they are marked anew, so that each costs no more than a look at what the labels left behind. */
-static unsigned new_symbol(checker *c)
+static unsigned new_symbol(checker *c, const symbol *is)
 {
     for (unsigned left = 2 * c->symbols; left > 0; left--) {
         if (c->next == c->symbols) {
@@ -104,7 +85,7 @@ static unsigned new_symbol(checker *c)
         }
         symbol *const s = &c->sym[c->next++];
         if (!s->used) {
-            *s = c->a.is;
+            *s = *is;
             s->used = false;
             return c->next - 1;
         }
@@ -113,17 +94,15 @@ static unsigned new_symbol(checker *c)
     return ZERO;
 }
 
-/* *c->to becomes what c->a describes: kind, bounds, step and room. */
-static void put(checker *c)
+/* *to becomes what o describes: kind, bounds and room. */
+static void put(checker *c, operand *o, value *to)
 {
-    operand *const o = &c->a;
     value out = { o->v.kind, ZERO, (int16_t)o->is.lo };
-    if (o->is.lo != o->is.hi || o->is.lo != plus(0, out.off) || (out.kind == NUMBER && out.off < 0)) {
-        o->is.step |= o->is.step == 0;
-        out.sym = (uint8_t)new_symbol(c);
+    if (o->is.lo != o->is.hi || o->is.lo > INT16_MAX) {
+        out.sym = (uint8_t)new_symbol(c, &o->is);
         out.off = 0;
     }
-    *c->to = out;
+    *to = out;
 }
 
 /* *c->to becomes something somewhere in lo..hi, with so much room. */
@@ -133,13 +112,82 @@ static void put_some(checker *c, unsigned kind, uint32_t lo, uint32_t hi, int16_
     c->a.is.lo = lo;
     c->a.is.hi = hi;
     c->a.is.room = room;
-    c->a.is.step = 1;
-    put(c);
+    put(c, &c->a, c->to);
 }
 
 static void put_number(checker *c, uint32_t hi)
 {
     put_some(c, NUMBER, 0, hi, NO_ROOM);
+}
+
+enum { BOUNDS = 16, ROOM = 32 };
+
+/* How a label says a value: a sort below SHARED; a symbol that several share; bytes of a word; what the pool at the end has. */
+enum { SHARED = 16, MASK = 32, POOL = 48 };
+
+/* A sort: the kind, the symbol; or, if nothing is said of bounds, how many bits an unknown has. */
+static unsigned sort_of(unsigned n)
+{
+#define SORT(kind, bits, sym) ((kind) | (bits) << 4 | (sym) << 10)
+    static const uint16_t sorts[16] = {
+        SORT(NUMBER, 8, ZERO), SORT(NUMBER, 32, ZERO), SORT(PKT, 0, ZERO), SORT(LOW, 0, ZERO), SORT(CTX, 0, ZERO), SORT(STACK, 0, ZERO),
+        SORT(REC, 0, ZERO), SORT(STATE, 0, ZERO), SORT(OUT, 0, ZERO), SORT(RODATA, 0, ZERO), SORT(DATA, 0, ZERO),
+        SORT(NUMBER, 16, ZERO), SORT(NUMBER, 1, ZERO), SORT(PKT, 12, ZERO), SORT(PKT, 0, LENGTH), SORT(NUMBER, 0, LENGTH),
+    };
+#undef SORT
+    return sorts[n & 15];
+}
+
+/* The first byte of value `n`; c->at is left behind it if it is in the pool. */
+static unsigned first_of(checker *c, uint32_t n)
+{
+    if (n >= POOL) {
+        c->at = c->size + POOL - 1 - n;
+        n = varint(c);
+    }
+    return n;
+}
+
+/* What value `n` is: an unknown of its own. c->at stays. */
+static APART void read_value(checker *c, operand *g, uint32_t n)
+{
+    const uint32_t at = c->at, b = first_of(c, n), sort = sort_of(b), bits = sort >> 4 & 63;
+    uint32_t lo = 0, width = bits != 0 ? UINT32_MAX >> (32 - bits) : 0;
+    g->v.kind = sort & 15;
+    g->is.room = NO_ROOM;
+    if (b & BOUNDS) {
+        lo = varint(c);
+        width = varint(c);
+    }
+    if (b & ROOM) {
+        g->is.room = (int16_t)zigzag(c);
+    }
+    g->is.lo = lo;
+    g->is.hi = lo + width;
+    REFUSE_IF(g->v.kind != NUMBER && g->is.hi > MAX_OFFSET, LPN_REFUSE_FORM);
+    c->at = at;
+}
+
+/* What is known of a value: its own bounds and room. One that the label left unread is read now. */
+static void look(checker *c, operand *o, value *v)
+{
+    if (v->sym == UNREAD) {
+        read_value(c, o, (uint16_t)v->off);
+        put(c, o, v);
+    }
+    symbol *const s = &c->sym[v->sym];
+    const uint32_t length = c->sym[LENGTH].lo;
+    int32_t room = s->room;
+    o->v = *v;
+    o->sym = s;
+    o->is = *s;
+    if (s->hi < LPN_MAX_PACKET * 2 && (int32_t)(length - s->hi) > room) {
+        room = (int32_t)(length - s->hi);
+    }
+    o->is.room = room_by(room, -v->off);
+    o->is.lo = plus(s->lo, v->off);
+    o->is.hi = plus(s->hi, v->off);
+    REFUSE_IF(o->is.lo > o->is.hi, LPN_REFUSE_FORM);            /* a label's sum of a symbol and a constant */
 }
 
 /* ------------------------------------------------------------------------------------------- stack */
@@ -148,7 +196,7 @@ static void put_number(checker *c, uint32_t hi)
  * two words has UPPER in the second one, what has 32 bits a number 0. */
 static unsigned known(const value *word)
 {
-    return word->kind == NUMBER ? 15 : word->kind == BYTES ? (unsigned)word->off : 0;
+    return word->kind == NUMBER ? 15 : word->kind == BYTES ? word->off & 15 : 0;
 }
 
 static bool narrow(const value *word)
@@ -186,123 +234,90 @@ static bool numbers(checker *c, int what)
 
 /* ------------------------------------------------------------------------------------------- labels */
 
-enum { BOUNDS = 16, ROOM = 32, STEPS = 64 };
+enum { COMPARE, TAKE };
 
-/* A value as a label has it, in c->b: v.sym + v.off for a symbol that several share, else an unknown of its own (v.sym is 0). Its first byte. */
-static unsigned get_value(checker *c)
-{
-    /* By the lower four bits: the kind, how many bits wide it is if nothing is said of bounds, the symbol. */
-#define SORT(kind, bits, sym) ((kind) | (bits) << 4 | (sym) << 10)
-    static const uint16_t sorts[16] = {
-        SORT(NUMBER, 8, ZERO), SORT(NUMBER, 32, ZERO), SORT(PKT, 0, ZERO), SORT(LOW, 0, ZERO), SORT(CTX, 0, ZERO), SORT(STACK, 0, ZERO),
-        SORT(REC, 0, ZERO), SORT(STATE, 0, ZERO), SORT(OUT, 0, ZERO), SORT(RODATA, 0, ZERO), SORT(DATA, 0, ZERO),
-        SORT(NUMBER, 16, ZERO), SORT(NUMBER, 1, ZERO), SORT(PKT, 12, ZERO), SORT(PKT, 0, LENGTH), SORT(NUMBER, 0, LENGTH),
-    };
-#undef SORT
-    operand *const g = &c->b;
-    const unsigned b = varint(c), sort = sorts[b & 15], bits = sort >> 4 & 63;
-    uint32_t lo = 0, width = bits != 0 ? UINT32_MAX >> (32 - bits) : 0;
-    g->v.kind = sort & 15;
-    g->v.sym = (uint8_t)(sort >> 10);
-    g->v.off = 0;
-    g->is.room = NO_ROOM;
-    g->is.step = 1;
-    if (b & BOUNDS) {
-        lo = varint(c);
-        width = varint(c);
-    }
-    if (b & ROOM) {
-        g->is.room = (int16_t)zigzag(c);
-    }
-    if (b & STEPS) {
-        const uint32_t n = varint(c);
-        if (b & BOUNDS) {
-            g->is.step = (uint8_t)n;
-            if (HOLDS(g->is.step == 0)) {
-                REFUSED(c, LPN_REFUSE_FORM);
-                g->is.step = 1;
-            }
-            width -= width % g->is.step;
-        } else {
-            g->v.sym = (uint8_t)n;
-            g->v.off = (int16_t)zigzag(c);
-            if (HOLDS(g->v.sym >= c->refs)) {
-                REFUSED(c, LPN_REFUSE_FORM);
-                g->v.sym = 0;
-            }
-        }
-    }
-    g->is.lo = lo;
-    g->is.hi = lo + width;
-    REFUSE_IF(g->v.kind != NUMBER && g->is.hi > MAX_OFFSET, LPN_REFUSE_FORM);
-    return b;
-}
-
-/* Is v, wherever it is, one of those in c->b? */
-static void within(checker *c, value v)
+/* Is *v, wherever it is, one of those in c->b? */
+static void within(checker *c, value *v)
 {
     const symbol *const want = &c->b.is, *const s = &c->a.is;
     look(c, &c->a, v);
     const uint32_t above = s->lo - want->lo, most = want->hi - want->lo;
     REFUSE_IF(above > most || s->hi - s->lo > most - above, LPN_REFUSE_VALUE);
-    REFUSE_IF(above % want->step != 0 || s->step % want->step != 0, LPN_REFUSE_VALUE);
     REFUSE_IF(s->room < want->room, LPN_REFUSE_VALUE);
 }
 
-enum { COMPARE, TAKE };
-
-/* One value of a label: compared with the one that is there, or from now on what is there. */
-static void put_value(checker *c, int mode, value *v)
+/* *v becomes what a label says with number n. Unknowns are not read before they are needed. */
+static APART void take(checker *c, value *v, uint32_t n)
 {
-    const operand *const g = &c->b;
-    const unsigned first = get_value(c);
-    if (mode == TAKE) {
-        *v = g->v;
-        if (g->v.sym == ZERO) {
-            c->a = *g;
-            c->to = v;
-            put(c);
+    const uint32_t at = c->at, sort = sort_of(first_of(c, n)), shares = n - SHARED;
+    c->at = at;
+    *v = (value){ n - MASK < POOL - MASK ? BYTES : sort & 15, UNREAD, (int16_t)n };
+    if (shares < MASK - SHARED) {
+        v->sym = (uint8_t)varint(c);
+        v->off = (int16_t)zigzag(c);
+        if (HOLDS(v->sym >= c->refs)) {
+            REFUSED(c, LPN_REFUSE_FORM);
+            v->sym = ZERO;
         }
+    } else if (n < SHARED && sort >> 10 != 0) {
+        v->sym = LENGTH;
+        v->off = 0;
+    }
+}
+
+/* Is *v what a label says with number n? */
+static APART void compare(checker *c, value *v, uint32_t n)
+{
+    value is;
+    take(c, &is, n);
+    if (is.kind == BYTES) {
+        REFUSE_IF((n & ~known(v) & 15) != 0 || !narrow(v), LPN_REFUSE_STACK);
         return;
     }
-    value *const image = &c->map[g->v.sym];
-    const int32_t off = v->off - g->v.off;
-    REFUSE_IF(v->kind != g->v.kind, LPN_REFUSE_VALUE);
-    if (first < BOUNDS && lpn_get32((const uint8_t *)v) == lpn_get32((const uint8_t *)&g->v)) {
-        return;                                 /* the least of them, or the only one */
-    }
-    if (g->v.sym == ZERO) {
-        within(c, *v);
+    STOP_IF(v->kind != is.kind, LPN_REFUSE_VALUE);
+    if (n == NUMBER) {                          /* any is one */
         return;
     }
+    if (is.sym == UNREAD) {
+        read_value(c, &c->b, n);
+        within(c, v);
+        return;
+    }
+    value *const image = &c->map[is.sym];
+    look(c, &c->a, v);
+    const int32_t off = v->off - is.off;
     REFUSE_IF(off != (int16_t)off || (image->kind != DEAD && (image->sym != v->sym || image->off != off)), LPN_REFUSE_VALUE);
     image->kind = NUMBER;
     image->sym = v->sym;
     image->off = (int16_t)off;
 }
 
+/* One value of a label: compared with the one that is there, or from now on what is there. One that nobody has looked at since a label said so
+ * is what another label says with the same number. */
+static inline void put_value(checker *c, int mode, value *v, uint32_t n)
+{
+    if (mode == TAKE) {
+        take(c, v, n);
+    } else if (HOLDS(v->sym != UNREAD) || HOLDS((uint16_t)v->off != n)) {
+        compare(c, v, n);
+    }
+}
+
 /* What a label says of the stack, so far before the certificate's end: word by word from the lowest in use, but those of which nothing is known. */
 static void frame(checker *c, int mode, uint32_t before)
 {
-    enum { TWO = 1, VALUE = 2, ONE = 16 };
-    const uint32_t end = c->stack / 4;
+    enum { TWO = 1, SEVERAL = 2 };
+    const uint32_t end = c->stack / 4, behind = c->at;
     uint32_t at = 0;
     c->at = c->size - before;
-    for (uint32_t n = varint(c); n > 0; n--) {
-        const uint32_t first = varint(c), more = first & VALUE ? ONE : varint(c);
-        const unsigned bytes = more & 15;
-        uint32_t times = more / ONE;
+    for (uint32_t left = varint(c); left > 0; left--) {
+        const uint32_t first = varint(c), n = (uint16_t)varint(c);
+        uint32_t times = first & SEVERAL ? varint(c) : 1;
         at += first >> 2;
         STOP_IF(c->why != 0 || at > end || times > (end - at) >> (first & TWO), LPN_REFUSE_FORM);
         for (; times > 0; times--) {
             value *const word = &c->reg[11 + at++];
-            if (first & VALUE) {
-                put_value(c, mode, word);
-            } else if (mode == TAKE) {
-                *word = (value){ BYTES, ZERO, (int16_t)bytes };
-            } else {
-                REFUSE_IF((bytes & ~known(word)) != 0 || !narrow(word), LPN_REFUSE_STACK);
-            }
+            put_value(c, mode, word, n);
             if (first & TWO) {
                 at++;
                 if (mode == TAKE) {
@@ -312,12 +327,13 @@ static void frame(checker *c, int mode, uint32_t before)
             }
         }
     }
+    c->at = behind;
 }
 
 /* Loops have rows: slot of the head, the loop around it (0: none), what the counter moves by, the most that a turn costs. */
 static const uint8_t *loop_row(const checker *c, unsigned loop)
 {
-    return c->cert + c->loops + 8 * loop - 8;
+    return c->rows + 8 * loop;
 }
 
 /* The loop around one; it comes before it. */
@@ -348,7 +364,7 @@ static void begin_block(checker *c, uint32_t length, uint32_t cost)
 {
     clear(c->reg, c->map);
     c->reg[10] = (value){ STACK, ZERO, BOTTOM };
-    c->sym[LENGTH] = (symbol){ .lo = length, .hi = LPN_MAX_PACKET, .room = 0, .step = 1 };
+    c->sym[LENGTH] = (symbol){ .lo = length, .hi = LPN_MAX_PACKET };
     c->cost = cost;
     c->next = c->first = c->refs;
 }
@@ -359,7 +375,7 @@ enum { HAS_SHARED = 1 << 10, HAS_FRAME = 1 << 11, HAS_LENGTH = 1 << 12, HAS_NUMB
 static void label(checker *c, int mode, uint32_t pc)
 {
     const uint32_t cost = varint(c), bits = varint(c), shared = bits & HAS_SHARED ? varint(c) : 0, spilled = bits & HAS_FRAME ? varint(c) : 0;
-    const uint32_t length = bits & HAS_LENGTH ? varint(c) : 0, numbers_in = bits & HAS_NUMBERS ? varint(c) : 0, loop = bits & HAS_LOOP ? varint(c) : 0;
+    const uint32_t length = bits & HAS_LENGTH ? varint(c) : 0, numbers_in = bits & HAS_NUMBERS ? varint(c) & 1023 : 0, loop = bits & HAS_LOOP ? varint(c) : 0;
     unsigned kept = loop;                       /* the loops that go on if control comes here: they keep their counters */
     bool head = false, again = false;
     uint64_t need = cost;
@@ -376,7 +392,7 @@ static void label(checker *c, int mode, uint32_t pc)
         REFUSE_IF(!inside(c, c->loop, kept), LPN_REFUSE_LOOP);
         kept = FIRST + depth(c, kept);
         clear(c->map, c->map + FIRST + shared);
-        for (unsigned k = LENGTH; k < kept; k++) {
+        for (unsigned k = ZERO; k < kept; k++) {
             c->map[k] = (value){ NUMBER, (uint8_t)k, 0 };
         }
     }
@@ -385,27 +401,19 @@ static void label(checker *c, int mode, uint32_t pc)
         c->frame = spilled;
         begin_block(c, length, cost);
     }
-    for (unsigned i = 0; i < 10; i++) {
-        value *const v = &c->reg[i];
-        if (numbers_in >> i & 1) {              /* any number */
-            if (mode == TAKE) {
-                c->to = v;
-                put_number(c, UINT32_MAX);
-            }
-            REFUSE_IF(v->kind != NUMBER, LPN_REFUSE_VALUE);
-        }
-        if (bits >> i & 1) {
-            put_value(c, mode, v);
+    value *v = c->reg;
+    for (uint32_t left = (bits & 1023) | numbers_in << 16; left != 0; left = left >> 1 & ~(1u << 15), v++) {
+        if (left & 0x10001) {
+            put_value(c, mode, v, left & 1 ? (uint16_t)varint(c) : NUMBER);
+            REFUSE_IF(v->kind == BYTES, LPN_REFUSE_FORM);
         }
     }
     if (spilled != 0 && (mode == TAKE || HOLDS(spilled != c->frame) || HOLDS(shared != 0))) {      /* is it what is so in any case? */
-        const uint32_t behind = c->at;
         frame(c, mode, spilled);
-        c->at = behind;
     }
     for (unsigned k = FIRST; k < c->refs; k++) {
-        const value image = c->map[k];
-        get_value(c);
+        value image = c->map[k];
+        read_value(c, &c->b, (uint16_t)varint(c));
         if (mode == TAKE) {
             c->sym[k] = c->b.is;
             continue;
@@ -423,7 +431,7 @@ static void label(checker *c, int mode, uint32_t pc)
             }
         }
         if (image.kind != DEAD) {
-            within(c, image);
+            within(c, &image);
         }
     }
     if (mode == COMPARE) {

@@ -28,17 +28,17 @@ static uint32_t size_of(const checker *c, unsigned kind)
     }
 }
 
-/* `size` bytes from v + off on, wherever v may point: are they there? c->low: the lowest, from the region's start, of the stack from
+/* `size` bytes from c->a + off on, wherever it may point: are they there? c->low: the lowest, from the region's start, of the stack from
  * the lowest in use; c->span: how many it may be. The context is looked at apart. */
-static bool reach(checker *c, value v, int32_t off, uint32_t size, bool write)
+static bool reach(checker *c, int32_t off, uint32_t size, bool write)
 {
-    const uint32_t limit = size_of(c, v.kind);
-    look(c, &c->a, v);
+    const unsigned kind = c->a.v.kind;
+    const uint32_t limit = size_of(c, kind);
     c->span = size + (c->a.is.hi - c->a.is.lo);
-    c->low = plus(c->a.is.lo, off) - (v.kind == STACK ? BOTTOM - limit : 0);
+    c->low = plus(c->a.is.lo, off) - (kind == STACK ? BOTTOM - limit : 0);
     REFUSE_IF(limit == 0 || c->low > limit || c->span < size || c->span > limit - c->low, LPN_REFUSE_ACCESS);
-    REFUSE_IF(write && v.kind == RODATA, LPN_REFUSE_ACCESS);
-    REFUSE_IF(v.kind == PKT && c->a.is.room - off - (int32_t)size < (write ? 0 : -LPN_WINDOW), LPN_REFUSE_ACCESS);
+    REFUSE_IF(write && kind == RODATA, LPN_REFUSE_ACCESS);
+    REFUSE_IF(kind == PKT && c->a.is.room - off - (int32_t)size < (write ? 0 : -LPN_WINDOW), LPN_REFUSE_ACCESS);
     return c->why == 0;
 }
 
@@ -52,7 +52,7 @@ static void overwrite(checker *c, uint32_t size)
 }
 
 /* The context, by words: what is there; + 16: may be written; + 32: has 16 bits; + 64: the packet's end. */
-static void context(checker *c, value v, unsigned size, bool write)
+static void context(checker *c, unsigned size, bool write)
 {
     static const uint8_t words[] = {
 #define SLOT(off, width, name, kind, writable, max) \
@@ -60,8 +60,8 @@ static void context(checker *c, value v, unsigned size, bool write)
         LPN_CONTEXT(SLOT)
 #undef SLOT
     };
-    const uint32_t at = (uint32_t)(v.off + c->off), within_word = at % 4;
-    STOP_IF(v.sym != ZERO || at / 4 >= sizeof words, LPN_REFUSE_ACCESS);
+    const uint32_t at = plus(c->a.is.lo, c->off), within_word = at % 4;
+    STOP_IF(c->a.v.sym != ZERO || at / 4 >= sizeof words, LPN_REFUSE_ACCESS);
     const unsigned word = words[at / 4], kind = word & 15;
     if (kind != NUMBER) {
         REFUSE_IF(kind == DEAD || write || size != 8 || within_word != 0, LPN_REFUSE_ACCESS);
@@ -79,27 +79,32 @@ static void access(checker *c)
 {
     const unsigned class = c->op & 7, size = (uint8_t)"\4\2\1\10"[c->op >> 3 & 3];
     const bool write = class != 1;
-    const value v = *(write ? c->to : c->from);
+    look(c, &c->a, write ? c->to : c->from);
+    if (class == 3) {
+        look(c, &c->b, c->from);
+    }
+    const unsigned kind = c->a.v.kind;
     const value what = class == 3 ? *c->from : (value){ NUMBER, ZERO, (int16_t)c->imm };
     const bool number = what.kind == NUMBER;
     REFUSE_IF((c->op & 0xe0) != 0x60, LPN_REFUSE_UNSUPPORTED);
     REFUSE_IF(what.kind == DEAD, LPN_REFUSE_REGISTER);
-    REFUSE_IF(!number && v.kind != STACK, LPN_REFUSE_POINTER);
-    if (v.kind == CTX) {
-        context(c, v, size, write);
+    REFUSE_IF(!number && kind != STACK, LPN_REFUSE_POINTER);
+    if (kind == CTX) {
+        context(c, size, write);
         return;
     }
-    if (!reach(c, v, c->off, size, write)) {
+    if (!reach(c, c->off, size, write)) {
         return;
     }
-    const bool whole = v.kind == STACK && c->span == size && size >= 4 && (c->low & 3) == 0;
+    const bool whole = kind == STACK && c->span == size && size >= 4 && (c->low & 3) == 0;
     value *const word = &c->reg[11 + (whole ? c->low / 4 : 0)];
     if (!write) {
         if (whole && !HOLDS(word->kind - 1u >= DATA) && !HOLDS(size == 8 ? !pair(word) : !narrow(word))) {
+            look(c, &c->b, word);
             *c->to = *word;
             return;
         }
-        REFUSE_IF(v.kind == STACK && !numbers(c, TEST), LPN_REFUSE_UNWRITTEN);
+        REFUSE_IF(kind == STACK && !numbers(c, TEST), LPN_REFUSE_UNWRITTEN);
         STOP_IF(size == 8 && !(whole && pair(word)), LPN_REFUSE_WIDE);
         put_number(c, size > 2 ? UINT32_MAX : (1u << 8 * size) - 1);
         if (whole) {
@@ -108,8 +113,8 @@ static void access(checker *c)
         return;
     }
     /* Two words at once: only where they are 4-aligned. */
-    REFUSE_IF(size == 8 && (v.kind == PKT || (c->low & 3) != 0 || c->a.is.step % 4 != 0), LPN_REFUSE_ACCESS);
-    if (v.kind == STACK) {
+    REFUSE_IF(size == 8 && (kind == PKT || (c->low & 3) != 0 || c->span != size), LPN_REFUSE_ACCESS);
+    if (kind == STACK) {
         /* A pointer is spilled whole: a half of one in a word or two, an address in two that are 8-aligned. */
         REFUSE_IF(!number && (!whole || (what.kind != LOW && (size != 8 || (c->low & 7) != 0))), LPN_REFUSE_POINTER);
         overwrite(c, size);
@@ -131,13 +136,13 @@ static void second(checker *c)
 {
     operand *const b = &c->b;
     if (c->op & 8) {
-        look(c, b, *c->from);
+        look(c, b, c->from);
         REFUSE_IF(b->v.kind == DEAD, LPN_REFUSE_REGISTER);
         return;
     }
-    look(c, b, (value){ NUMBER, ZERO, 0 });
-    b->is.lo = b->is.hi = (uint32_t)c->imm;
-    b->is.room = NO_ROOM;
+    b->v = (value){ NUMBER, ZERO, 0 };
+    b->sym = c->sym;
+    b->is = (symbol){ .room = NO_ROOM, .lo = (uint32_t)c->imm, .hi = (uint32_t)c->imm };
 }
 
 /* The result is c->a + c->b or c->a - c->b. */
@@ -170,17 +175,17 @@ static void sum(checker *c, bool minus, bool wide)
         fits = true;
     }
     if (kind != NUMBER) {
-        STOP_IF(far || lo + MAX_OFFSET > 2 * MAX_OFFSET || hi + MAX_OFFSET > 2 * MAX_OFFSET, LPN_REFUSE_POINTER);
+        STOP_IF(far || lo > hi || hi > MAX_OFFSET, LPN_REFUSE_POINTER);
     } else if (!fits) {
         REFUSE_IF(wide, LPN_REFUSE_WIDE);
         put_number(c, UINT32_MAX);
         return;
     }
     /* One that is constant, and not so large that it goes round: as the other, with another offset. */
-    const bool plain = b->is.step == 0;
+    const bool plain = b->is.lo == b->is.hi;
     const operand *const base = plain ? a : b, *const by = plain ? b : a;
     const int32_t off = (int32_t)plus(by->is.lo, base->v.off);
-    if (lo != hi && off == (int16_t)off && (plain ? !far : !minus && a->is.step == 0 && (a->v.kind != NUMBER || a->is.hi <= MAX_OFFSET))) {
+    if (lo != hi && off == (int16_t)off && (plain ? !far : !minus && a->is.lo == a->is.hi && (a->v.kind != NUMBER || a->is.hi <= MAX_OFFSET))) {
         *c->to = (value){ (uint8_t)kind, base->v.sym, (int16_t)off };
         return;
     }
@@ -193,7 +198,7 @@ static void arithmetic(checker *c)
     unsigned code = c->op >> 4;
     const bool wide = (c->op & 7) == 7, negative = !(c->op & 8) && c->imm < 0;
     const operand *const a = &c->a, *const b = &c->b;
-    look(c, &c->a, *c->to);
+    look(c, &c->a, c->to);
     STOP_IF(a->v.kind == DEAD && code != MOV, LPN_REFUSE_REGISTER);
     if (code == END || code == NEG) {
         REFUSE_IF(a->v.kind != NUMBER, LPN_REFUSE_POINTER);
@@ -258,36 +263,29 @@ static void arithmetic(checker *c)
 
 /* ------------------------------------------------------------------------------------------- comparisons */
 
-/* The least multiple of a step (at least 1) that is not less. */
-static uint32_t steps(uint32_t n, unsigned step)
-{
-    return n + step - 1 - (n + step - 1) % step;
-}
-
 /* Learn a + more <= b. False if it cannot be. */
 static bool at_most(operand *a, operand *b, unsigned more)
 {
     const uint32_t least = a->is.lo + more, most = b->is.hi - more;
     symbol *const s = a->sym, *const t = b->sym;
-    if (s == t && a->is.step != 0) {        /* the same unknown */
+    const bool constant = a->is.lo == a->is.hi;
+    if (s == t && !constant) {              /* the same unknown */
         return a->v.off + (int)more <= b->v.off;
     }
     if (b->is.hi < more || most < a->is.lo) {
         return false;
     }
     const int16_t room = room_by(b->is.room, a->v.off + (int32_t)more);
-    if (a->is.step != 0 && room > s->room) {
+    if (!constant && room > s->room) {
         s->room = room;
     }
     if (most < a->is.hi) {
-        const uint32_t less = steps(a->is.hi - most, a->is.step);
-        a->is.hi -= less;
-        s->hi -= less;
+        s->hi -= a->is.hi - most;
+        a->is.hi = most;
     }
     if (least > b->is.lo) {
-        const uint32_t less = steps(least - b->is.lo, b->is.step);
-        b->is.lo += less;
-        t->lo += less;
+        t->lo += least - b->is.lo;
+        b->is.lo = least;
     }
     return true;
 }
@@ -296,14 +294,12 @@ static bool at_most(operand *a, operand *b, unsigned more)
 static bool not_equal(const operand *a, const operand *b)
 {
     symbol *const s = a->sym;
-    if (b->is.step == 0) {
-        if (a->is.lo == b->is.lo) {
-            s->lo += a->is.step;
-            return a->is.step != 0;
+    if (b->is.lo == b->is.hi) {
+        if (a->is.lo == a->is.hi) {
+            return a->is.lo != b->is.lo;
         }
-        if (a->is.hi == b->is.lo) {
-            s->hi -= a->is.step;
-        }
+        s->lo += a->is.lo == b->is.lo;
+        s->hi -= a->is.hi == b->is.lo;
     }
     return true;
 }
@@ -332,7 +328,7 @@ static void branch(checker *c)
     operand *const a = &c->a, *const b = &c->b;
     symbol kept[2];
     for (bool taken = true;; taken = false) {
-        look(c, a, *c->to);
+        look(c, a, c->to);
         second(c);
         const bool high = (a->is.hi | b->is.hi) >> 31 != 0;
         STOP_IF(a->v.kind == DEAD || a->v.kind == LOW || (a->v.kind != NUMBER && (!wide || sign || code == 4)), LPN_REFUSE_POINTER);
@@ -342,9 +338,6 @@ static void branch(checker *c)
             return;
         }
         REFUSE_IF(wide && ((!(c->op & 8) && c->imm < 0) || (sign && high)), LPN_REFUSE_WIDE);
-        const uint32_t up = bias(a);
-        a->is.lo += up, a->is.hi += up;
-        b->is.lo += up, b->is.hi += up;
         /* What is learned for the way that jumps is taken back for the one that goes on. */
         symbol *const s = a->sym, *const t = b->sym;
         if (taken) {
@@ -381,17 +374,18 @@ static void call(checker *c)
     };
     const uint32_t number = (uint32_t)c->imm;
     STOP_IF(number - 1 >= sizeof kinds / sizeof *kinds - 1 || c->src != 0, LPN_REFUSE_UNSUPPORTED);
-    const value *v = &c->reg[1];
+    value *v = &c->reg[1];
     for (unsigned left = kinds[number]; left != 0; left >>= 3, v++) {      /* of none a buffer is written before another one is read */
         const unsigned kind = left & 7;
         const bool write = kind == LPN_ARG_MEM_WRITE;
         if (!write && kind != LPN_ARG_MEM_READ) {
-            look(c, &c->a, *v);
-            REFUSE_IF(v->kind != NUMBER || (kind != LPN_ARG_SCALAR && c->a.is.step != 0), LPN_REFUSE_HELPER);
+            look(c, &c->a, v);
+            REFUSE_IF(v->kind != NUMBER || (kind != LPN_ARG_SCALAR && c->a.is.lo != c->a.is.hi), LPN_REFUSE_HELPER);
             continue;
         }
-        look(c, &c->b, v[1]);
-        if (reach(c, *v, 0, c->b.is.lo, write) && v->kind == STACK) {
+        look(c, &c->b, v + 1);
+        look(c, &c->a, v);
+        if (reach(c, 0, c->b.is.lo, write) && v->kind == STACK) {
             REFUSE_IF(!write && !numbers(c, TEST), LPN_REFUSE_UNWRITTEN);
             if (write) {
                 overwrite(c, c->b.is.lo);

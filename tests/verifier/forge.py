@@ -63,14 +63,14 @@ def pairs() -> Iterator[Pair]:
         yield Pair(f"wrong comparison {i}: {line}", text, Certificate(2, 60, [Label(len(text) // 8 - 2, 2)], []).to_bytes())
     yield Pair("wrong: what a large number has behind it", assemble(AROUND), Certificate(2, 60, [Label(11, 2)], []).to_bytes())
     yield Pair("wrong: room behind a large number", assemble(LARGE), Certificate(2, 60, [Label(7, 2)], []).to_bytes())
-    many = Label(2, 3, shared=[Given(NUMBER, 0, 9)] * 118, regs={r: Given(NUMBER, 0, M32) for r in range(10)})
-    yield Pair("wrong: more unknowns than there is room for", assemble("".join(f"r{r} = {r}\n" for r in range(10)) + "goto here\nhere:\n exit"),
-               Certificate(120, 60, [replace(many, pc=11)], []).to_bytes())
+    unknowns = "".join(f"r0 = *(u32 *)(r1 + 0x34)\n*(u32 *)(r10 - {4 * i + 4}) = r0\n" for i in range(128))
+    yield Pair("wrong: more unknowns than there is room for", assemble(unknowns + "exit"), Certificate(2, 300, [], []).to_bytes(),
+               sizes=replace(SIZES, stack=512))
     number = Given(NUMBER, 0, M32)
     spilled = Certificate(2, 60, [Label(3, 9, regs={0: number}, slots={29: number})], []).to_bytes()
-    assert spilled.endswith(bytes([14 << 2 | 1, 31]))         # a number in two words: how often, and four bytes
+    assert spilled.endswith(bytes([14 << 2 | 1, 47]))         # a number in two words: four bytes that hold one
     yield Pair("wrong: a pointer's upper half as 0", assemble("w0 = 0\n*(u64 *)(r10 - 0x8) = r1\ngoto here\nhere:\n r0 = *(u32 *)(r10 - 0x4)\n exit"),
-               spilled[:-1] + bytes([16]))
+               spilled[:-1] + bytes([32]))
     foreign = bytes([0xb8, 2]) + bytes(14) + assemble("r0 = 0\nexit")
     yield Pair("wrong: an address as the stock engine has it", foreign, certificate.to_bytes())
     yield from indexed()

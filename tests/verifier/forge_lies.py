@@ -16,10 +16,9 @@ def values_changed(g: Given) -> Iterator[tuple[str, Given]]:
         yield "the zero symbol", replace(g, ref=200)
     else:
         if g.lo < g.hi:
-            yield "lowest raised", replace(g, lo=g.lo + g.step)
-            yield "highest lowered", replace(g, hi=g.hi - g.step)
+            yield "lowest raised", replace(g, lo=g.lo + 1)
+            yield "highest lowered", replace(g, hi=g.hi - 1)
             yield "a constant", replace(g, hi=g.lo)
-            yield "a larger step", replace(g, step=min(255, 2 * g.step))
             yield "more room", replace(g, room=(-100 if g.room is None else g.room) + 1)
         yield "elsewhere", replace(g, lo=g.lo + 1, hi=min(g.hi + 1, M32))
         yield "shared with nobody", Given(g.kind, ref=2)

@@ -100,7 +100,7 @@ HONEST = {
         r5 = *(u8 *)(r4 + 0x0)
         w0 += w5
         w3 += 0x4
-        if w3 != 0x40 goto head
+        if w3 < 0x40 goto head
         exit""",
     "downwards": """
         r2 = *(u64 *)(r1 + 0x10)
