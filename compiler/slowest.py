@@ -19,8 +19,8 @@ from .build import Compiled
 from .bundle import Hook
 from .generate import RandomChoose
 from .generate_packets import Packets
+from .slowest_changes import META, Shapes, changed, with_sum, words
 from .slowest_subject import DECISIVE, Cells, Compared, Input, Subject, subjects
-from .target import MAX_PACKET
 
 __all__ = ["Input", "Slowest", "Subject", "beginnings", "changed", "hook_name", "search", "solved", "subjects"]
 
@@ -33,7 +33,6 @@ MEASURED = 2                                    #: of the likely ones, on the co
 DRAWN = 12                                      #: packets drawn along the parser to begin with
 LOOKED_AT = 160                                 #: octets of a frame where a compared octet is looked for
 PROGRESS_EVERY = 2.0
-META = {"rssi": 32, "lqi": 32, "time": 32, "node_short": 16, "node_ext": 64, "node_pan": 16, "clock": 32}
 EVENTS = {"radio.tx_done": 3}                   #: how many outcomes an event can have
 
 
@@ -69,74 +68,6 @@ def beginnings(compiled: Compiled, hook: Hook, frames: Iterable[bytes], rng: ran
         rng.shuffle(out)
         out += [Input(each.frame + bytes([rng.choice((0, 1, 0xFF))]) * (longest - len(each.frame))) for each in out[:DRAWN]]
     return out or [Input()]
-
-
-def changed(given: Input, others: list[Input], rng: random.Random, events: int, longest: int = MAX_PACKET, arrays: Sequence[Cells] = ()) -> Input:
-    """A neighbour, whose packet has at most `longest` octets. `arrays`: those of the state, whose cells are changed alike now and then."""
-    frame, meta, state = bytearray(given.frame), dict(given.meta), bytearray(given.state)
-    answers = given.answers
-    for _ in range(rng.choice((1, 1, 2, 4))):
-        way = rng.randrange(15 if arrays else 12)
-        at = rng.randrange(min(len(frame), 100)) if frame and way < 9 else rng.randrange(len(frame)) if frame else 0
-        if way < 4 and frame:
-            frame[at] = rng.choice((rng.randrange(256), frame[at] ^ 1 << rng.randrange(8), 0, 0xFF, frame[at] + 1 & 255))
-        elif way == 4 and frame:
-            del frame[at:at + rng.choice((1, 2, 8))]
-        elif way == 5:
-            frame[at:at] = rng.randbytes(rng.choice((1, 2, 8)))
-        elif way == 6 and len(frame) < longest:
-            frame += rng.choice((bytes(8), b"\xff" * 64, rng.randbytes(rng.randrange(1, 64)), bytes([rng.randrange(256)]) * (longest - len(frame))))
-        elif way == 7 and others:
-            other = rng.choice(others).frame
-            frame[at:] = other[min(at, len(other)):]
-        elif way == 8:
-            name = rng.choice(list(META))
-            meta[name] = rng.getrandbits(META[name])
-        elif way == 9 and state:
-            place = rng.randrange(len(state))
-            state[place:place + 1] = bytes([rng.choice((0, 1, 0xFF, rng.randrange(256)))])
-        elif way == 10:
-            answers = rng.getrandbits(8)
-            if events:
-                meta["event"] = rng.randrange(events)
-        elif way == 11 and len(frame) > 30:
-            del frame[-rng.choice((1, 2, 16)):]
-        elif way >= 12:
-            cells = rng.choice(arrays)
-            place = rng.randrange(cells.stride)
-            if way == 14:                           # all as one of them is
-                one = cells.offset + rng.randrange(cells.count) * cells.stride
-                state[cells.offset:cells.end] = state[one:one + cells.stride] * cells.count
-            else:
-                state[cells.offset + place:cells.end:cells.stride] = bytes([rng.choice((0, 1, 2, 0xFF, rng.randrange(256), rng.randrange(128)))]) * cells.count
-    new, place = bytes(frame[:longest]), given.balance
-    if place is not None and new != given.frame:
-        new, place = balanced(given.frame, new, place, rng)
-    return Input(new, meta, bytes(state), answers, place)
-
-
-def balanced(old: bytes, new: bytes, place: int, rng: random.Random) -> tuple[bytes, int | None]:
-    """The changed frame with the checksum (RFC 1071) that the old one had, made by the two octets at `place`, and where these are now. The octets'
-    number is added once more for each pseudo-header and header that has it."""
-    longer = len(new) - len(old)
-    if longer and new[:place] != old[:place]:
-        place += longer
-    if rng.random() < 0.03 or not 0 <= place <= len(new) - 2:
-        return new, None
-    lengths = longer * rng.choice((0, 1, 2))
-    return with_sum(new, place, words(old, place) - words(new, place) - lengths), place
-
-
-def words(frame: bytes, place: int) -> int:
-    """The sum of its words of 16 bits, of which one is at `place`."""
-    frame = frame[place & 1:]
-    return sum(frame[::2]) * 256 + sum(frame[1::2])
-
-
-def with_sum(frame: bytes, place: int, more: int) -> bytes:
-    """So much is added to the word at `place`, in ones' complement."""
-    word = (int.from_bytes(frame[place:place + 2], "big") + more) % 0xFFFF
-    return frame[:place] + word.to_bytes(2, "big") + frame[place + 2:]
 
 
 def summed(given: Input, compared: Compared, places: Iterable[int]) -> Iterator[Input]:
@@ -206,6 +137,7 @@ class Search:
         self.asked: set[tuple] = set()                  # compared numbers that were tried
         self.began, self.shown = time.monotonic(), 0.0
         self.events = EVENTS.get(subject.hook.event, 0)
+        self.shapes = Shapes(subject.compiled.program, subject.parser)
 
     def part(self) -> float:
         """Of what the search may take."""
@@ -297,7 +229,7 @@ class Search:
                 if self.going():
                     group = self.new[self.rng.choice(list(self.new))] if self.new and self.rng.random() < 0.3 else self.slow
                     given = self.rng.choice(group)[2]
-                    self.attempt(changed(given, others, self.rng, self.events, self.subject.longest, self.subject.arrays))
+                    self.attempt(changed(given, others, self.rng, self.events, self.subject.longest, self.subject.arrays, self.shapes))
         for one in self.slow:
             if one[1] not in self.measured and not self.found.exceeded:
                 self.measure(one)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from lpn.lang import ast
 from lpn.runtime.engines import DEFAULT_FUEL, EngineError, Program, Result, get_engine
 from lpn.verifier.verify import Analysis, Report
 
@@ -182,6 +183,8 @@ class Subject:
         assert timed.cost is not None
         self.compiled, self.hook, self.bound = compiled, timed.hook, timed.cost.most
         self.longest = compiled.bundle.longest(timed.hook)      #: octets of a packet, at most
+        self.parser = next((module for each in compiled.program.hooks for module in each.chain
+                            if module.name in timed.hook.chain and isinstance(module, ast.Parser)), None)
         #: of each module on the bound's longest path, the slots of its branches
         self.path = {name: branches for name, (_, branches) in timed.followed.items()} or {
             name: known.modules[name].branches for name in timed.hook.chain if known is not None and name in known.modules}

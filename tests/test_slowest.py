@@ -19,7 +19,8 @@ try:
 except EngineUnavailable as e:
     pytest.skip(str(e), allow_module_level=True)
 
-from lpn.compiler.slowest import Input, Slowest, Subject, balanced, changed, search, solved, subjects, words   # noqa: E402
+from lpn.compiler.slowest import Input, Slowest, Subject, search, solved, subjects   # noqa: E402
+from lpn.compiler.slowest_changes import Shapes, balanced, changed, words   # noqa: E402
 from lpn.compiler.slowest_subject import Compared, full, near_misses   # noqa: E402
 
 #: Few instructions around a loop that the packet's first octet turns on: the search must find the octet.
@@ -150,3 +151,26 @@ def test_tables_are_filled():
     entries = full(Table("t", 0, key, 4, 40), random.Random(1))
     assert len({entry.match for entry in entries}) == 40
     assert Slowest("x", 10).ratio == float("inf")
+
+
+CHAINED = """
+header H { bit<8> next; bit<8> size; varbit<64> data sized (8 * (bit<16>) size); }
+struct headers { H[4] h; }
+parser P(packet pkt, out headers h) {
+    state start max 4 { pkt.extract(h.h.next); transition select(h.h.last.next) { 0x5c: start; default: accept; } }
+}
+processor Q(inout headers h, inout meta m) {
+    register<bit<8>>[100] seen;
+    apply { if (h.h[3].isValid()) { for (i in 0..100) { h.h[3].next = h.h[3].next + seen[i]; } } m.verdict = DELIVER; }
+}
+protocol N { on radio.rx_done : P -> Q; }
+"""
+
+
+def test_a_header_is_put_behind_itself():
+    """Four are found where one was, each with its length."""
+    subject = only(CHAINED)
+    shapes = Shapes(subject.compiled.program, subject.parser)
+    assert shapes.cuts(bytes.fromhex("5c02aaaa5c010700007777")) == [0, 4, 7, 9]
+    found = search(subject, [Input(bytes.fromhex("5c02aaaa0000"))], random.Random(1), runs=3_000)
+    assert len(shapes.cuts(found.input.frame)) == 5 and found.ratio < 1.3

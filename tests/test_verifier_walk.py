@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import random
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,12 @@ from test_verifier_wcet import SIZES, Clock, accepted, flat, table     # noqa: E
 
 from lpn.compiler.asm import assemble                              # noqa: E402
 from lpn.verifier import LPN, analyse                              # noqa: E402
-from lpn.verifier import bits, walk                                # noqa: E402
+from lpn.verifier import bits, octets, walk                        # noqa: E402
 from lpn.verifier import domain as d                               # noqa: E402
 from lpn.verifier.descriptors import helper_specs                  # noqa: E402
+from lpn.verifier.join import join                                 # noqa: E402
 from lpn.verifier.shorter import shorter                           # noqa: E402
-from lpn.verifier.state import State, entry_state, number          # noqa: E402
+from lpn.verifier.state import LEN, NUMBER, POINTER, State, Value, entry_state, number    # noqa: E402
 from lpn.verifier.wcet import Weights, time_of                     # noqa: E402
 
 PROFILE = LPN.with_sizes(rec=64, state=32)
@@ -155,3 +157,112 @@ def test_a_loop_that_shifts_the_word_it_reads():
               "A: w2 >>= 1\nr3 += 1\nif r3 < 8 goto L\nr0 = 0\nexit")
     followed, alone = bound(source)
     assert followed == alone == 4 + 8 * 9 + 2
+
+
+def options(lengths: int, bodies: list[tuple[int, int]], handed_over: bool = False) -> list[str]:
+    """Options of a packet, an octet that says how many follow and these, one behind the other; then for each a loop that takes steps over its octets.
+    `bodies`: of each loop the step and the instructions of a turn. In one module, or in two: the second one finds the lengths in the record."""
+    parse = ["r9 = *(u64 *)(r1 + 0)", "r8 = *(u64 *)(r1 + 8)", "r7 = *(u64 *)(r1 + 16)", "r0 = 1"]
+    for i in range(lengths):
+        parse += ["r3 = r9", "r3 += 1", "if r3 > r8 goto B", "r4 = *(u8 *)(r9 + 0)", "r9 = r3", "r9 += r4", "if r9 > r8 goto B", f"*(u16 *)(r7 + {4 * i}) = r4"]
+    loops = []
+    for i, (step, body) in enumerate(bodies):
+        loops += [f"r4 = *(u16 *)(r7 + {4 * i})", "r3 = 0", f"L{i}: if r3 >= r4 goto E{i}", *["r2 = 0"] * body, f"r3 += {step}", f"if r3 < 255 goto L{i}", f"E{i}: r2 = 1"]
+    if handed_over:
+        return ["\n".join([*parse, "r0 = 0", "B: exit"]), "\n".join(["r7 = *(u64 *)(r1 + 16)", "r0 = 0", *loops, "exit"])]
+    return ["\n".join([*parse, *loops, "r0 = 0", "B: exit"])]
+
+
+@pytest.mark.parametrize("handed_over", [False, True])
+def test_loops_over_parts_of_a_packet_share_its_octets(handed_over):
+    """Four options have 60 octets together, not each."""
+    followed, alone = bound(*options(4, [(1, 10)] * 4, handed_over), longest=64, goes_on=by_verdict)
+    turn = 10 + 3
+    assert alone > 4 * 60 * turn
+    assert 60 * turn <= followed <= 60 * turn + 150
+
+
+def test_a_loop_of_more_cycles_has_the_octets():
+    """Of the loops the one whose turn takes longest an octet, whichever comes first."""
+    for bodies in ([(1, 10), (4, 60)], [(4, 60), (1, 10)]):
+        followed, _ = bound(*options(2, bodies), longest=64)
+        assert 62 / 4 * 63 <= followed <= 64 / 4 * 63 + 64 + 60
+
+
+def test_an_option_counted_twice_is_no_part_of_a_packet():
+    """Both loops run over the same option: its octets are there for both."""
+    source = options(1, [(1, 10)])[0].replace("r0 = 0\nB:", "r3 = 0\nM: if r3 >= r4 goto F\n" + "r2 = 0\n" * 10 + "r3 += 1\nif r3 < 255 goto M\nF: r0 = 0\nB:")
+    followed, _ = bound(source, longest=64)
+    assert followed >= 2 * 63 * 13
+
+
+@given(st.integers(1, 3), st.lists(st.tuples(st.integers(1, 5), st.integers(0, 9)), min_size=1, max_size=3), st.booleans(), st.integers(0, 1 << 30))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_no_run_over_options_exceeds_the_bound(lengths, bodies, handed_over, seed):
+    """Whatever their lengths are."""
+    rng = random.Random(seed)
+    longest = rng.choice([20, 64])
+    sources = options(lengths, bodies[:lengths], handed_over)
+    costs = table(lambda low, high: rng.randint(low, high))
+    parts = [module(assemble(source), costs, longest) for source in sources]
+    most = walk.chain_bound([part for part, _ in parts], longest, by_verdict).weight
+    for _ in range(12):
+        left, frame = rng.choice([longest, rng.randint(0, longest)]), b""
+        for i in range(lengths):
+            n = min(rng.choice([left, 0, rng.randint(0, left)]), left - 1 if left else 0, 255)
+            frame += bytes([n]) + rng.randbytes(n) if left else b""
+            left -= n + 1 if left else 0
+        record, took, verdict = bytes(64), 0, 0
+        for source in sources:
+            if verdict & 0xFFFF:
+                break
+            text = assemble(source)
+            machine = instrumented.Machine(text, frame, sizes=SIZES)
+            machine.regions["rec"].data[:] = record
+            clock = Clock(costs, text)
+            verdict = machine.run(100_000, clock).r0
+            clock.end()
+            took += clock.most
+            record = bytes(machine.regions["rec"].data)
+        assert took <= most
+
+
+def known(data) -> tuple[State, dict[int, int]]:
+    """A state that knows sums and what is owed, and numbers that are as it says."""
+    s, numbers = entry_state(2048), {}
+    for sym in data.draw(st.sets(st.integers(10, 15), min_size=1)):
+        low = data.draw(st.integers(0, 5))
+        s.vars[sym] = d.unsigned(low, low + data.draw(st.integers(0, 9)))
+        numbers[sym] = data.draw(st.integers(s.vars[sym].slo, s.vars[sym].shi))
+    syms = sorted(numbers)
+    members = data.draw(st.sets(st.sampled_from(syms)))
+    k = data.draw(st.integers(-5, 5))
+    place = sum(numbers[x] for x in members) + k + data.draw(st.integers(0, 3))
+    s.sums[30], s.vars[30], numbers[30] = (frozenset(members), k), d.signed(-100, 2000), place
+    s.vars[LEN], numbers[LEN] = d.unsigned(0, 2048), max(place, 0)
+    s.sums[LEN] = frozenset(members), k
+    s.regs[0] = Value(POINTER, "pkt", 30, data.draw(st.integers(0, 3)))
+    for r in range(1, 6):
+        s.regs[r] = data.draw(st.sampled_from([number(0), number(7), *(Value(NUMBER, None, x, off) for x in syms for off in (0, 0, 2))]))
+    for x in data.draw(st.sets(st.sampled_from(syms))):
+        rate, fixed = data.draw(st.integers(0, 9)), data.draw(st.integers(0, 9))
+        s.owed[x] = octets.Owed(Fraction(rate), Fraction(fixed), Fraction(data.draw(st.integers(0, 100))), ())
+    return s, numbers
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_what_ways_know_together_is_true_of_each(data):
+    """Sums and what is owed, joined: with the numbers of either way the sum is no more than the place, and not less is owed."""
+    ways = [known(data), known(data)]
+    out = join([s for s, _ in ways], lambda place: 100 + place, False)
+    for s, numbers in ways:
+        now = {0: 0, **numbers}
+        for r in range(6):
+            was, is_now = s.regs[r], out.regs[r]
+            if is_now.sym:
+                now[is_now.sym] = now[was.sym] + was.off - is_now.off
+        for place, (members, k) in out.sums.items():
+            assert now[place] >= sum(now[x] for x in members) + k and all(now[x] >= 0 for x in members)
+        assert sum(owed.of(now[x]) for x, owed in out.owed.items()) + out.settled >= sum(owed.of(numbers[x]) for x, owed in s.owed.items())
+        assert octets.owing(s)[0] >= sum(owed.of(numbers[x]) for x, owed in s.owed.items()) or numbers[LEN] < sum(numbers[x] for x in s.sums[LEN][0]) + s.sums[LEN][1]

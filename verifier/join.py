@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from math import gcd
 
-from . import bits, domain as d
+from . import bits, domain as d, octets
 from .rules import Violation
 from .state import (BROKEN, CLOBBER, CLOBBERED, INF, LEN, LOW_HALF, MAX_DIFFS, MAX_LINES, MAX_NEAR, MIXTURE, NEAR, NUMBER, POINTER, STALE, STALE_POINTER, UNUSABLE, Frame,
                     State, Value, congruent, stack_bits)
@@ -76,8 +76,9 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
     kept = states[0].vars.keys()
     for s in states[1:]:
         kept = kept & s.vars.keys()
+    owed = frozenset().union(*[s.owed for s in states])
     for sym in kept:
-        if sym == LEN or sym in keep:
+        if sym == LEN or sym in keep or sym in owed:
             members.setdefault(sym, ((sym,) * count, zeros))
     _join_defs(out, states, members, kept)
     for sym, (syms, offs) in members.items():
@@ -98,6 +99,10 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
             out.vars[sym] = congruent(n, stride) or n
     _join_diffs(out, states, members, in_packet, {c[0] for c in classes.values()} if head else None)
     _join_lines(out, states, members, [c[0] for c in classes.values()] if head else [])
+    if any(s.sums for s in states):
+        octets.join_sums(out, states, members, in_packet | {place for s in states for place in s.sums})
+    if any(s.owed or s.settled for s in states):
+        octets.join_owed(out, states, members)
     return out
 
 
@@ -260,6 +265,8 @@ def widen(old: State, new: State, fresh: frozenset, steps: list[int], apart: boo
         new.diff[key] = (lo if lo >= known[0] else -_beyond(-lo)), (hi if hi <= known[1] else _beyond(hi))
     new.lines = {key: line for key, line in new.lines.items() if old.lines.get(key, line) == line}
     new.bound_by_lines()
+    if new.sums:
+        octets.widened(old, new, apart)
 
 
 def _beyond(most: int) -> int:

@@ -6,12 +6,14 @@ and packet cursors are all counters alike, and the exit test need not be looked 
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Union
 
 from .cfg import Graph, Loop, Node
 from .rules import Violation
-from .state import INF, LEN, State
+from .state import INF, LEN, State, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +56,7 @@ def rank(loop: Loop, head: State, back: list[State | None], symbols: dict[int, i
     for sym in sorted({v.sym for v in at_head.values()} & set(symbols)):
         if runs_shifted := _shifted(head, back, after, sym, symbols[sym]):
             best = min(best, runs_shifted) if best else runs_shifted
-        lo, hi = INF, -INF                            # of this turn's change
-        for s, places in zip(back, after):
-            v, old = places.get(symbols[sym]), at_head[symbols[sym]]
-            if v is None or v.kind != old.kind or v.region != old.region or sym not in s.vars:
-                lo, hi = -INF, INF
-                break
-            l, h = s.gap(sym, v.sym)
-            lo, hi = min(lo, l + v.off - old.off), max(hi, h + v.off - old.off)
+        lo, hi = moves(sym, symbols[sym], at_head[symbols[sym]], back, after)
         step = lo if lo > 0 else -hi if hi < 0 else 0
         if not step:
             continue
@@ -85,6 +80,18 @@ def rank(loop: Loop, head: State, back: list[State | None], symbols: dict[int, i
                     "count in one direction and compare the counter with a bounded value before going back")
 
 
+def moves(sym: int, place: int, old: Value, back: list[State], after: list[dict[int, Value]]) -> tuple[int, int]:
+    """Bounds of how far one turn moves a counter: symbol `sym`, which is in `old` at the head. `after`: the places of the states in `back`."""
+    lo, hi = INF, -INF
+    for s, places in zip(back, after):
+        v = places.get(place)
+        if v is None or v.kind != old.kind or v.region != old.region or sym not in s.vars:
+            return -INF, INF
+        l, h = s.gap(sym, v.sym)
+        lo, hi = min(lo, l + v.off - old.off), max(hi, h + v.off - old.off)
+    return lo, hi
+
+
 def _shifted(head: State, back: list[State], after: list[dict], sym: int, place: int) -> tuple[int, str] | None:
     """The bound of a loop whose every turn shifts the counter by a constant: its bits are used up, or it grows out of its bounds."""
     most, ways = 0, set()
@@ -101,8 +108,9 @@ def _shifted(head: State, back: list[State], after: list[dict], sym: int, place:
     return (most, f"{place_name(place)} is shifted {ways.pop()} in every turn") if len(ways) == 1 else None
 
 
-# Steps, the last one first: (the trace before, a node, an edge (node, i) or a trace, how often). Paths share their beginnings.
-Trace = Union[tuple[Any, Any, int], None]
+# Steps, the last one first: (the trace before, a node, an edge (node, i) or a trace, how often). Paths share their beginnings. How often is
+# a number, or (a visit's number, that at most) where `path_of` is told.
+Trace = Union[tuple[Any, Any, Union[int, tuple[object, int]]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +128,9 @@ def heaviest(graph: Graph, bounds: dict[Node, int], live, weight, edge_weight=la
     return path_of(*max(ends.values(), key=lambda end: end[0]))
 
 
-def heaviest_inside(graph: Graph, loop: Loop, bounds: dict[Node, int], live, weight, edge_weight) -> dict[Node, tuple[int, Trace]]:
-    """The heaviest way from entering a loop to each of its nodes, that one included; as `heaviest`."""
-    if not bounds[loop.head]:
-        return {}
-    ends, (turn, round_trace) = _region(graph, loop, bounds, live, weight, edge_weight)
-    again = bounds[loop.head] - 1
-    return {end: (again * turn + cost, ((None, round_trace, again), inside, 1)) for end, (cost, inside) in ends.items()}
+def heaviest_inside(graph: Graph, loop: Loop, bounds: dict[Node, int], live, weight, edge_weight) -> tuple[dict[Node, tuple[int, Trace]], tuple[int, Trace]]:
+    """The heaviest way from a loop's head, in its last turn, to each of its nodes, that one included, and the heaviest way round; as `heaviest`."""
+    return _region(graph, loop, bounds, live, weight, edge_weight) if bounds[loop.head] else ({}, (0, None))
 
 
 def _region(graph: Graph, loop: Loop | None, bounds: dict[Node, int], live, weight, edge_weight) -> tuple[dict[Node, tuple[int, Trace]], tuple[int, Trace]]:
@@ -165,8 +169,8 @@ def _region(graph: Graph, loop: Loop | None, bounds: dict[Node, int], live, weig
     return ends, way_round
 
 
-def path_of(weight: int, trace: Trace) -> Path:
-    """What a trace takes, in all."""
+def path_of(weight: int, trace: Trace, visits: Mapping[object, int] = MappingProxyType({})) -> Path:
+    """What a trace takes, in all. `visits`: of loops' visits how often they turn."""
     turns: dict[Node, int] = {}
     edges: dict[tuple[Node, int], int] = {}
     todo = [(trace, 1)]
@@ -174,6 +178,8 @@ def path_of(weight: int, trace: Trace) -> Path:
         trace, times = todo.pop()
         while trace is not None:
             trace, what, again = trace
+            if type(again) is tuple:
+                again = min(visits.get(again[0], again[1]), again[1])
             if isinstance(what, Node):
                 turns[what] = turns.get(what, 0) + times * again
             elif what is not None and len(what) == 2:

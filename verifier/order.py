@@ -1,7 +1,7 @@
 """Whether what is known in one state follows from what is known in another."""
 from __future__ import annotations
 
-from . import bits, domain as d
+from . import bits, domain as d, octets
 from .state import LEN, LOW_HALF, NUMBER, POINTER, UNUSABLE, State, Value, stack_bits
 
 
@@ -81,4 +81,6 @@ def leq(a: State, b: State, local=None) -> str | None:
         known = a.defs.get(sx)
         if known != (sv, sw, c - ox + ow - ov):
             return f"definition of symbol {x}"
+    if b.sums and (place := octets.follows(a, b, to)) is not None:
+        return f"sum of symbol {place}"
     return None

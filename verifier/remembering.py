@@ -5,13 +5,15 @@ Contents are slots of the outermost frame, far from the stack's: so they are joi
 """
 from __future__ import annotations
 
-from . import bits
+from ..compiler.isa import Instruction
+from . import bits, octets
 from .descriptors import ContextDescriptor, HelperSpec
 from .state import LEN, NUMBER, POINTER, State, Value, number
 from .transfer import Machine
 
 ROOM = 100_000                                        # between the regions' first slots; offsets that are remembered are far below
 FIRST = {region: ROOM * (i + 1) for i, region in enumerate(("rec", "ctx", "pkt", "state", "out"))}
+MOVED = ROOM * 8                                      # slots of what is no memory: how many octets loops' cursors moved over; see growth.py
 KEPT = ("rec", "ctx", "pkt")                          # an interrupt may change the state, and nobody loads what was written to the output
 CLOCK = 84, 88                                        # of the context (lpn): a call takes its time
 FARTHEST = 4096                                       # offsets remembered
@@ -107,9 +109,26 @@ class Remembering(Machine):
         self.overwrite(s, "ctx", *CLOCK)
 
     def change_packet(self, s: State, slot: int) -> None:
+        s.sums = {}
         super().change_packet(s, slot)
         self.overwrite(s, "pkt", 0, FARTHEST)
         s.bits = {x: row for x, row in s.bits.items() if LEN not in bits.roots(row)}
+
+    # Octets of the packet ------------------------------------------------------------------------
+    def move_pointer(self, s: State, slot: int, name: str, p: Value, n: Value) -> Value | None:
+        out = super().move_pointer(s, slot, name, p, n)
+        if out is not None and out.region == "pkt" and name == "ADD" and out.sym not in (p.sym, n.sym):
+            octets.moved(s, out.sym, p, n)
+        return out
+
+    def branch(self, s: State, slot: int, insn: Instruction) -> list[State | None]:
+        compared = [v.sym for v in (s.regs[insn.dst], s.regs[insn.src]) if v is not None and v.region == "pkt"] if insn.uses_reg else []
+        out = super().branch(s, slot, insn)
+        if LEN in compared:
+            for each in out:
+                for sym in compared if each is not None else ():
+                    octets.before_end(each, sym)
+        return out
 
     # Bits ----------------------------------------------------------------------------------------
     def number_alu(self, s: State, slot: int, insn, name: str, a: Value, b: Value, wide: bool) -> Value | None:
@@ -152,3 +171,37 @@ def remember(s: State, region: str, offset: int, size: int, value: Value) -> Non
 def remembered(s: State) -> dict[int, tuple[int, Value]]:
     """What memory holds: slot -> (octets, value)."""
     return {off: held for off, held in s.frames[0].slots.items() if off >= ROOM}
+
+
+def of_one_shape(states: list[State]) -> list[State]:
+    """The same states; octets that one of them knows as a word are a word in the others too, where these know each. So a field of a header
+    that was not found is 0, and not unknown, beside one that was."""
+    words: dict[int, int] = {}
+    for s in states:
+        for off, (size, _) in s.frames[0].slots.items():
+            if size > 1 and off >= ROOM and size > words.get(off, 0):
+                words[off] = size
+    return [_with_words(s, words) for s in states]
+
+
+def _with_words(s: State, words: dict[int, int]) -> State:
+    slots, out = s.frames[0].slots, s
+    for off, size in words.items():
+        known = slots.get(off)
+        if known is None and off >= MOVED:            # this way did not lead through the loop
+            if out is s:
+                out = s.copy()
+                slots = out.frames[0].slots
+            slots[off] = size, number(0)
+        if known is None or known[0] != 1 or known[1].sym or known[1].kind != NUMBER:
+            continue
+        octets_there = [slots.get(each) for each in range(off, off + size)]
+        if any(each is None or each[0] != 1 or each[1].sym for each in octets_there):
+            continue
+        if out is s:
+            out = s.copy()
+            slots = out.frames[0].slots
+        for each in range(off + 1, off + size):
+            del slots[each]
+        slots[off] = size, number(sum((each[1].off & 0xFF) << 8 * i for i, each in enumerate(octets_there) if each is not None))
+    return out

@@ -8,9 +8,10 @@ ranges imply: `diff[cursor, LEN]` is how much of the packet lies behind the curs
 """
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import NamedTuple
 
-from . import bits, domain as d
+from . import bits, domain as d, octets
 
 NUMBER, POINTER, NULLABLE = "number", "pointer", "pointer or null"
 LOW_HALF = "low half of a pointer"                    # the lower 32 bits are a pointer's, nothing is said of the upper ones
@@ -62,7 +63,8 @@ def stack_bits(off: int, size: int) -> int:
 
 
 class State:
-    __slots__ = ("regs", "vars", "diff", "defs", "strides", "lines", "scaled", "frames", "shifted", "halves", "bits")
+    __slots__ = ("regs", "vars", "diff", "defs", "strides", "lines", "scaled", "frames", "shifted", "halves", "bits",
+                 "sums", "owed", "settled")
 
     def __init__(self):
         self.regs: list[Value | None] = [None] * 11
@@ -75,7 +77,10 @@ class State:
         self.frames: list[Frame] = [Frame()]
         self.shifted: dict[int, Value] = {}                     # x: what was shifted left by 32 to give x; within a block
         self.halves: dict[int, tuple[int, int]] = {}            # x: (y, c) where x is the low 32 bits of y + c; within a block
-        self.bits: dict[int, bits.Row] = {}                     # x: whose bits it has; in walk.py only
+        self.bits: dict[int, bits.Row] = {}                     # x: whose bits it has; this and what follows in walk.py only
+        self.sums: dict[int, octets.Sum] = {}                   # place in the packet: what it is at least
+        self.owed: dict[int, octets.Owed] = {}                  # x: time that grows with it
+        self.settled: int | Fraction = 0                        # time that was owed for what is not known any more
 
     def copy(self) -> State:
         s = State.__new__(State)
@@ -83,6 +88,7 @@ class State:
         s.strides, s.lines, s.scaled = dict(self.strides), dict(self.lines), dict(self.scaled)
         s.frames, s.shifted, s.halves = [f.copy() for f in self.frames], dict(self.shifted), dict(self.halves)
         s.bits = dict(self.bits) if self.bits else {}
+        s.sums, s.owed, s.settled = dict(self.sums) if self.sums else {}, dict(self.owed) if self.owed else {}, self.settled
         return s
 
     def __eq__(self, other):
@@ -90,7 +96,7 @@ class State:
         return self is other or (self.regs == other.regs and self.vars == other.vars and self.diff == other.diff
                                  and self.frames == other.frames and self.defs == other.defs and self.strides == other.strides
                                  and self.lines == other.lines and self.scaled == other.scaled and self.shifted == other.shifted
-                                 and self.halves == other.halves and self.bits == other.bits)
+                                 and self.halves == other.halves and self.bits == other.bits and self.sums == other.sums)
 
     def facts(self) -> int:
         """How much is known: what memory the state takes."""
@@ -209,6 +215,8 @@ class State:
 
     def forget(self, sym: int) -> None:
         """The symbol is about to stand for something else."""
+        if self.sums or self.owed:
+            octets.forget(self, sym)
         self.vars.pop(sym, None)
         self.diff = {key: b for key, b in self.diff.items() if sym not in key}
         self.defs = {x: t for x, t in self.defs.items() if sym != x and sym not in t[:2]}
@@ -309,6 +317,7 @@ class State:
         for frame in self.frames:
             live.update([v.sym for v in frame.saved if v is not None], [v.sym for _, v in frame.slots.values()])
         live |= {s for s in keep if s in self.vars}
+        live.update(self.owed)
         for x, (v, w, _) in list(self.defs.items()):
             if x not in live:
                 del self.defs[x]
@@ -330,6 +339,8 @@ class State:
             self.strides = {x: t for x, t in self.strides.items() if x in live}
         if self.diff:
             self.diff = {k: b for k, b in self.diff.items() if k[0] in live and k[1] in live}
+        if self.sums:
+            octets.collect(self, live)
 
 
 # Entry -------------------------------------------------------------------------------------------

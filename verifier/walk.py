@@ -9,23 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from math import floor
 from typing import NamedTuple
 
-from . import domain as d
+from . import domain as d, octets
 from .cfg import Graph, Loop, Node
 from .descriptors import ContextDescriptor, HelperSpec
 from .fixpoint import Fixpoint
+from .growth import growing
 from .join import join
 from .loops import Path, Trace, heaviest_inside, path_of, rank, region_order
 from .order import leq
 from .relevance import relevant
-from .remembering import ANYWHERE, ROOM, Remembering, remember, remembered
+from .remembering import ANYWHERE, MOVED, ROOM, Remembering, of_one_shape, remember, remembered
 from .rules import Violation
 from .state import LEN, NUMBER, State, Value, entry_state, number
 from .wcet import Weights
 
-STEPS = 120_000                                       # instructions that the walk through one chain executes, all ways together
-APART, APART_IN_LOOPS = 4, 2                          # ways kept apart at a block, at a loop
+STEPS = 200_000                                       # instructions that the walk through one chain executes, all ways together
+APART, APART_IN_LOOPS, APART_AT_END = 4, 2, 64        # ways kept apart at a block, at a loop, at the last block: not all of them go on
+SETTLED = 0.5                                         # part of what is owed
 ZEROED = ("out_len", "payload", "cut")                # of the context, when a chain begins; the record is zeroed as a whole
 
 
@@ -36,8 +39,13 @@ class Lost(Exception):
 class Way(NamedTuple):
     """What is known, the most cycles it took to get there, and on which blocks."""
     state: State
-    cycles: int
+    cycles: int                                       # without what is owed (octets.py)
     trace: Trace = None
+
+    @property
+    def all(self) -> int:
+        """What it took at most, with what is owed."""
+        return self.cycles + floor(octets.owing(self.state)[0]) if self.state.owed or self.state.settled else self.cycles
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ def chain_bound(modules: list[Module], longest: int, goes_on: Callable[[d.Num], 
     ways = [longest_way]
     walks: list[_Walk] = []
     for module in reversed(modules):
-        walks.insert(0, _Walk(module, steps, walks[0].read[walks[0].graph.nodes[0]] if walks else frozenset()))
+        walks.insert(0, _Walk(module, len(modules) - 1 - len(walks), steps, walks[0].read[walks[0].graph.nodes[0]] if walks else frozenset()))
     for place, (module, walk) in enumerate(zip(modules, walks)):
         if place:
             ways = [Way(_handed_over(way.state, walk.machine, module.profile), way.cycles, way.trace) for way in ways]
@@ -66,14 +74,14 @@ def chain_bound(modules: list[Module], longest: int, goes_on: Callable[[d.Num], 
             result = way.state.regs[0]
             ends, goes = goes_on(way.state.num(result) if result is not None and result.kind == NUMBER else d.TOP)
             if ends or place == len(modules) - 1:
-                longest_way = max(longest_way, way, key=lambda each: each.cycles)
+                longest_way = max(longest_way, way, key=lambda each: each.all)
             if goes:
                 left.append(way)
         wanted = walks[place + 1].read[walks[place + 1].graph.nodes[0]] if place + 1 < len(walks) else frozenset()
-        ways = walk.apart(left, lambda s: walk.content(s, wanted, True), APART, "end", lambda s: walk.content(s, wanted, False))
+        ways = walk.apart(left, lambda s: walk.content(s, wanted, True), APART, "end", wanted, lambda s: walk.content(s, wanted, False))
         if not ways:
             break
-    return path_of(longest_way.cycles, longest_way.trace)
+    return path_of(longest_way.all, longest_way.trace, octets.owing(longest_way.state)[1])
 
 
 def _beginning(profile: ContextDescriptor, longest: int) -> State:
@@ -111,15 +119,22 @@ def _handed_over(s: State, machine: Remembering, profile: ContextDescriptor) -> 
         if a in to and b in to:
             x, y = to[a], to[b]
             out.diff[(x, y) if x < y else (y, x)] = (lo, hi) if x < y else (-hi, -lo)
+    members, k = s.sums.get(LEN, (frozenset(), 0))
+    if LEN in to and members:
+        out.sums[LEN] = frozenset(to[x] for x in members if x in to), k
+    for x, owed in s.owed.items():
+        out.owed[renamed(x)] = owed
+    out.settled = s.settled
     if cut:
         remember(out, "ctx", cut.offset, cut.width, number(0))
     return out
 
 
 class _Walk:
-    """Through one container. `steps`: what is left of them, shared by a chain; `behind`: octets of memory that the modules behind it read."""
+    """Through one container, the chain's module number `place`. `steps`: what is left of them, shared by a chain; `behind`: octets of memory that the
+    modules behind it read."""
 
-    def __init__(self, module: Module, steps: list[int], behind: frozenset[int]) -> None:
+    def __init__(self, module: Module, place: int, steps: list[int], behind: frozenset[int]) -> None:
         self.weights, self.steps = module.weights, steps
         analysis = module.weights.analysis
         self.graph: Graph = analysis.graph
@@ -128,6 +143,8 @@ class _Walk:
         self.fix = Fixpoint(self.graph, self.machine, 1 << 60, 1 << 60)
         self.relevant = relevant(self.graph)
         self.read = self.read_later(behind)
+        self.counted: set[int] = set()
+        self.moved = MOVED + ROOM * place             # slots of what loops' cursors moved over
 
     def run(self, entries: Iterable[Way]) -> list[Way]:
         """The ways at all exits, r0 as it is returned."""
@@ -136,7 +153,7 @@ class _Walk:
         exits: list[Way] = []
         for item in region_order(self.graph, None):
             node = item.head if isinstance(item, Loop) else item
-            ways = self.apart(arrived.pop(node), lambda s: self.differs(node, s, True), APART_IN_LOOPS if isinstance(item, Loop) else APART, node.id,
+            ways = self.apart(arrived.pop(node), lambda s: self.differs(node, s, True), APART_IN_LOOPS if isinstance(item, Loop) else APART if node.succs else APART_AT_END, node.id, self.read[node],
                               lambda s: self.differs(node, s, False))
             for way in ways:
                 if isinstance(item, Loop):
@@ -183,29 +200,36 @@ class _Walk:
             raise Lost(f"more than {STEPS:,} steps")
 
     # Ways together ---------------------------------------------------------------------------------
-    def apart(self, ways: list[Way], differs: Callable[[State], tuple], most: int, where: object,
+    def apart(self, ways: list[Way], differs: Callable[[State], tuple], most: int, where: object, wanted: frozenset[int],
               coarse: Callable[[State], tuple] | None = None) -> list[Way]:
-        """Ways that know the same are one; of the others at most so many stay apart, the longest ones."""
+        """Ways that know the same are one; of the others at most so many stay apart, the longest ones. `wanted`: octets of memory still read."""
         if len(ways) <= 1:
             return ways
         groups = _grouped(ways, differs)
         if len(groups) > most and coarse is not None:
             groups = _grouped(ways, coarse)
-        groups.sort(key=lambda group: -max(way.cycles for way in group))
+        groups.sort(key=lambda group: -max(way.all for way in group))
         if len(groups) > most:
             groups[most - 1:] = [[way for group in groups[most - 1:] for way in group]]
-        return [self.joined(group, where) for group in groups]
+        return [self.joined(group, where, wanted) for group in groups]
 
-    def joined(self, ways: list[Way], where: object) -> Way:
+    def joined(self, ways: list[Way], where: object, wanted: frozenset[int]) -> Way:
         if len(ways) == 1:
             return ways[0]
         try:
-            s = join([way.state for way in ways], lambda place: self.machine.symbol(where, "way", place), False)
+            s = join(of_one_shape([way.state for way in ways]), lambda place: self.machine.symbol(where, "way", place), False)
         except Violation as e:
             raise Lost(str(e)) from None
+        self.forget_unread(s, wanted)
         s.collect()
         self.spend(len(s.vars) // 4)
-        return max(ways, key=lambda way: way.cycles)._replace(state=s)
+        longest = max(ways, key=lambda way: way.all)
+        out = Way(s, max(way.cycles for way in ways), longest.trace)
+        # of one way the most is owed, another one took long: what is owed may as well be settled, where more is lost than it can bring later
+        if s.owed and out.all - longest.all > SETTLED * (longest.all - longest.cycles):
+            s.owed, s.settled = {}, 0
+            out = out._replace(cycles=longest.all)
+        return out
 
     def differs(self, node: Node, s: State, fine: bool) -> tuple:
         """What ways are kept apart for: what branches may depend on; `fine`: numbers that are not constant too."""
@@ -217,6 +241,15 @@ class _Walk:
                 return v.kind, v.region, n.fields() if fine else None
             return n.ulo if n.is_const else n.fields() if fine else ()
         return tuple([of(s.regs[r]) for r in self.relevant[node]]), self.content(s, self.read[node], fine), s.bounds(LEN) if fine else None
+
+    def forget_unread(self, s: State, wanted: frozenset[int]) -> None:
+        """What memory holds that nobody reads any more, but for octets that sums count, of this way or of another one. The context is
+        left alone: the engine reads there, how long the packet is."""
+        slots, counted = s.frames[0].slots, s.sums.get(LEN, (frozenset(), 0))[0]
+        self.counted |= {off for off, (_, v) in slots.items() if v.sym in counted or v.sym in s.owed}
+        for off in [off for off, (size, v) in slots.items() if ROOM <= off < MOVED and not 2 * ROOM <= off < 3 * ROOM and off not in self.counted
+                    and off // ROOM * ROOM + ANYWHERE not in wanted and wanted.isdisjoint(range(off, off + size))]:
+            del slots[off]
 
     @staticmethod
     def content(s: State, wanted: frozenset[int], fine: bool) -> tuple:
@@ -262,12 +295,30 @@ class _Walk:
                     bounds[inner.head] = min(turns, known)
                 except Violation:
                     bounds[inner.head] = known
-        inside = heaviest_inside(self.graph, loop, bounds, lambda node, i: fix.out.get((node, i)) is not None,
-                                 lambda node: self.weights.node(node).most, lambda node, i: self.weights.edge(node, i).most)
+        inside, (turn, round_trace) = heaviest_inside(
+            self.graph, loop, bounds, lambda node, i: fix.out.get((node, i)) is not None,
+            lambda node: self.weights.node(node).most, lambda node, i: self.weights.edge(node, i).most)
+        again = max(0, bounds[loop.head] - 1)
+        visit = object()
+        grown = growing(loop, way.state, fix.invariant[loop.head], [s for edge in loop.back_edges() if (s := fix.out.get(edge)) is not None],
+                        fix.made_at.get(loop.head, {}), again) if again and turn else None
         for node, (cycles, trace) in inside.items():
             for i, (succ, _) in enumerate(node.succs):
-                if succ not in loop.body and (after := fix.out.get((node, i))) is not None:
-                    arrived[succ].append(Way(after, way.cycles + cycles + self.weights.edge(node, i).most, ((way.trace, trace, 1), (node, i), 1)))
+                if succ in loop.body or (after := fix.out.get((node, i))) is None:
+                    continue
+                after, kept = after.copy(), after.owed
+                after.settled, after.owed = way.state.settled, {}
+                for x, owed in way.state.owed.items():
+                    if x in kept:
+                        after.owed[x] = owed
+                    else:
+                        after.settled += octets.most_of(way.state, x)
+                repeated = again * turn
+                times: int | tuple[object, int] = again
+                if grown is not None and grown.owe(after, self.machine.symbol("octets of", loop.head.id), self.moved + loop.head.first, turn, visit):
+                    repeated, times = 0, (visit, again)
+                arrived[succ].append(Way(after, way.cycles + repeated + cycles + self.weights.edge(node, i).most,
+                                         ((((way.trace, round_trace, times)), trace, 1), (node, i), 1)))
 
     def prove(self, loop: Loop, entry: State) -> None:
         """What the search found holds when the loop is entered, and follows from itself."""
