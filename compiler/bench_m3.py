@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from lpn.lang import tables as control
-from lpn.runtime.engine.build import SMALLEST
 from lpn.runtime.engines import EngineError, get_engine
+from lpn.runtime.variants import OPTIONS, SMALLEST
 
 from . import bench_peers as peers
 from .asm import assemble
@@ -112,7 +112,7 @@ def micro(name: str, data: bytes) -> dict[str, Spent]:
     result, spent = call(NATIVE / f"{name}.c", name, data, len(data))
     out = {"native C": spent}
     text = assemble((NATIVE / f"{name}.s").read_text("utf-8"))
-    usual, smallest = RawRunner(counting=True), RawRunner(counting=True, firmware=firmware.engine(*SMALLEST))
+    usual, smallest = RawRunner(counting=True), RawRunner(counting=True, firmware=firmware.engine(*OPTIONS[SMALLEST]))
     stack = 16 << 16                            # they use none; the interpreter zeroes as much as a container needs
     for form, runner, modes in (("checked", usual, CLEAN32), ("certified", usual, CLEAN32 | CERTIFIED),
                                 ("certified, smallest", smallest, CLEAN32 | CERTIFIED), ("64-bit registers", usual, 0)):
@@ -235,7 +235,7 @@ LESS = {"smallest: interpreter, 32 bits": TEXT["interpreter, 32 bits"], "smalles
 def text_sizes() -> dict[str, int]:
     from lpn.runtime.m3 import firmware
     return ({part: firmware.text_of(*names) for part, names in TEXT.items()}
-            | {part: firmware.text_of(*names, options=SMALLEST) for part, names in LESS.items()})
+            | {part: firmware.text_of(*names, options=OPTIONS[SMALLEST]) for part, names in LESS.items()})
 
 
 #: Types of the engine: a loaded container with one function, beside its image and data; what a chain runs in; of that, the stack.

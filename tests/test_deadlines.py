@@ -10,7 +10,7 @@ import pytest
 from cli import lpnc
 from hypothesis import given, settings, strategies as st
 
-from lpn.compiler.commands.deadlines import SMALLEST, times
+from lpn.compiler.commands.deadlines import times
 from lpn.compiler.commands.judge import seal
 from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Buffer
@@ -19,6 +19,7 @@ from lpn.lang.hooks import LONGEST_FRAME
 from lpn.lang.loader import load
 from lpn.runtime import capture
 from lpn.runtime.engines import EngineUnavailable, get_engine
+from lpn.runtime.variants import SMALLEST
 from lpn.verifier.cost import TableSize, load as load_costs
 
 ROOT = Path(__file__).parents[1]

@@ -18,6 +18,7 @@ from lpn.runtime.engine.build import HERE
 from lpn.runtime.m3.firmware import engine
 from lpn.runtime.m3.raw import CERTIFIED, CLEAN32, SINGLY, RawRunner, run_raw_m3
 from lpn.runtime.raw import run_raw
+from lpn.runtime.variants import OPTIONS, SMALLEST
 
 LEFT_OUT = "this firmware leaves out what it needs"
 PATTERN = bytes(range(0x81, 0xA1))
@@ -106,7 +107,7 @@ def test_takes_less_time(counting, name):
 
 @pytest.fixture(scope="module")
 def smallest():
-    return RawRunner(firmware=engine("LPN_FUSE=0", "LPN_CERTIFIED_ONLY=1", "LPN_CLEAN32_ONLY=1"))
+    return RawRunner(firmware=engine(*OPTIONS[SMALLEST]))
 
 
 @pytest.mark.parametrize("name", SEVERAL)

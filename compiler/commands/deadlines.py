@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from lpn.runtime.variants import SMALLEST, table_of
 from lpn.verifier import domain
 from lpn.verifier.cost import RECORD, Cost, CostError, Costs, CostTable, TableSize, load
 from lpn.verifier.descriptors import PROFILES, helper_specs
@@ -21,7 +22,6 @@ from .judge import Unit, Units
 DEADLINE = 36
 #: How a node executes containers -> in words.
 WAYS = {"thumb2": "translated to Thumb-2", "m3": "interpreted"}
-SMALLEST = "m3-smallest"                        #: interpreted by the smallest engine (lpn_options.h)
 ENDS = [VERDICTS[name] for name in ("DROP", "DELIVER", "CONSUMED")]     #: verdicts behind which a chain does not go on
 GOES_ON = [VERDICTS[name] for name in ("ACCEPT", "TRANSMIT")]
 ENGINE = "thumb2"                               #: the table with what a chain itself costs, however its containers run
@@ -106,7 +106,7 @@ def costs_of(unit: Unit, report: Report, way: str) -> Costs:
     if way == SMALLEST:
         if not unit.certificate:
             raise CostError("the smallest interpreter runs certified containers only")
-        return Interpreted(load("m3_smallest"), load(ENGINE))
+        return Interpreted(load(table_of(SMALLEST)), load(ENGINE))
     if way == "m3":                             # who is certified is 32-bit clean, and its accesses are not checked
         return Interpreted(load("m3_certified" if unit.certificate else "m3_interpreter" if report.clean32 else "m3_wide"), load(ENGINE))
     try:

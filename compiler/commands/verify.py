@@ -6,12 +6,13 @@ import re
 
 import click
 
+from lpn.runtime.variants import SMALLEST
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.wcet import Step
 
 from ..output import Failure, Table, count, put_json, say
 from .inputs import compile_options, json_option, read_bytes, read_input
-from .deadlines import SMALLEST, WAYS, HookTime, Times, times
+from .deadlines import WAYS, HookTime, Times, times
 from .judge import Unit, Units, analysed, as_json as report_json, of_input, show_rejection
 
 HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")

@@ -13,9 +13,10 @@ static insn fetch(const uint8_t *text, uint32_t pc)
     return (insn){ p[0], p[1] & 15, p[1] >> 4, (int16_t)lpn_get16(p + 2), (int32_t)lpn_get32(p + 4) };
 }
 
-static bool is_lddw(uint8_t op)
+/* Of those that are known, which has two slots? */
+static bool is_lddw(uint32_t op)
 {
-    return op == 0x18 || op == 0xb8 || op == 0xd8;
+    return (op & 7) == 0;
 }
 
 /* Which registers and fields an instruction uses. */
@@ -183,6 +184,7 @@ static int check_control(lpn_program *program, uint32_t pc, const insn *i)
     const int32_t distance = i->op == 0x06 || i->op == 0x85 ? i->imm : i->off;
     const uint32_t to = pc + 1 + (uint32_t)distance;
     if (i->op != 0x85) {
+        program->marks |= i->op == 0x06 ? LPN_MARK_FAR : 0;
         return check_jump(program, pc, to);
     }
     if (i->src == 0) {
@@ -285,7 +287,7 @@ static int check_function(lpn_program *program, lpn_func *f, const uint8_t *p, c
             if (error != LPN_OK) {
                 return error;
             }
-            size = is_lddw((uint8_t)w) ? 16 : 8;
+            size = is_lddw(w) ? 16 : 8;
         }
         known |= 0x10000u << dst;
         if (((known >> dst | known >> (w >> 12 & 15)) & 1) != 0) {

@@ -168,7 +168,8 @@ typedef struct {
 } lpn_program;
 
 /** What a program does somewhere. */
-enum lpn_mark { LPN_MARK_ATOMIC = 1 << 10, LPN_MARK_HELPER = 1 << 11, LPN_MARK_BACK = 1 << 12 /**< jumps back */ };
+enum lpn_mark { LPN_MARK_ATOMIC = 1 << 10, LPN_MARK_HELPER = 1 << 11, LPN_MARK_BACK = 1 << 12 /**< jumps back */,
+                LPN_MARK_FAR = 1 << 13 /**< jumps by a constant */ };
 
 /**
  * Check `text` and prepare it to run: known opcodes, reserved fields zero, registers in range, r10 not written,

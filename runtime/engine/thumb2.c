@@ -171,15 +171,17 @@ static void survey(emitter *e)
     if ((marks & LPN_MARK_BACK) != 0) {
         const uint8_t *p = e->text;
         const uint8_t *const end = p + 8 * (size_t)e->count;
+        const uint32_t any = (marks & LPN_MARK_FAR) != 0 ? ~0u : 0;
         do {
             const uint32_t w = lpn_get32(p);
-            if (OFFSET(w) < 0 || OP(w) == 0x06) {       /* of those that are no jumps, too, but of few */
-                const uint32_t pc = (uint32_t)(p - e->text) / 8, to = jump_target(pc, w, lpn_get32(p + 4));
-                if (((w & 7) == 5 || (w & 7) == 6) && to <= pc) {
+            p += 8;
+            if ((int32_t)(w | any) < 0 && ((w & 7) == 5 || (w & 7) == 6)) {     /* one that may jump back: the offset is negative, or it has none */
+                const uint32_t pc = (uint32_t)(p - e->text) / 8 - 1, to = jump_target(pc, w, lpn_get32(p - 4));
+                if (to <= pc) {
                     e->map[to] = TARGET;
                 }
             }
-        } while ((p += 8) != end);
+        } while (p != end);
     }
     e->used = marks & 0x3f0;
     e->helpers = (marks & LPN_MARK_HELPER) != 0;
@@ -201,6 +203,22 @@ static void begin(emitter *e)
     prologue(e);
 }
 
+/* The next function begins at slot pc. False: one goes on into it. */
+APART static bool next_function(emitter *e, uint32_t pc)
+{
+    if (pc != 0) {
+        const uint8_t before = e->text[8 * (size_t)pc - 8];
+        if (before != 0x95 && before != 0x05 && before != 0x06) {
+            e->pc = pc;
+            refuse(e, LPN_E_JUMP);
+            return false;
+        }
+        e->func++;
+    }
+    begin(e);
+    return true;
+}
+
 /* A slot that others jump to, that a function begins with, or whose work is done. False: it is. */
 APART static bool come_to(emitter *e, uint32_t pc, uint32_t waiting)
 {
@@ -208,22 +226,12 @@ APART static bool come_to(emitter *e, uint32_t pc, uint32_t waiting)
         return false;
     }
     flush(e);
-    if (pc == e->last) {
-        if (pc != 0) {
-            const uint8_t before = e->text[8 * (size_t)pc - 8];
-            if (before != 0x95 && before != 0x05 && before != 0x06) {
-                e->pc = pc;
-                refuse(e, LPN_E_JUMP);
-                return false;
-            }
-            e->func++;
-        }
-        begin(e);
+    if (pc == e->last && !next_function(e, pc)) {
+        return false;
     }
     e->zero = 0;
     e->flags = e->halfword = NONE;
-    arrive(e, waiting & ~TARGET);
-    return true;
+    return arrive(e, waiting & ~TARGET);
 }
 
 APART static int emit(emitter *e)

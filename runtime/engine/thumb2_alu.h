@@ -35,14 +35,16 @@ static void clear_upper(emitter *e, unsigned r)
 
 /* ------------------------------------------------------------------------------------- operands */
 
+static APART unsigned end_of_frame(emitter *e, unsigned scratch)
+{
+    add_const(e, scratch, SP, e->top);
+    return scratch;
+}
+
 /* eBPF's r0 to r9 are those of the core. r10 is computed into `scratch`. */
 INLINE unsigned reg_in(emitter *e, unsigned r, unsigned scratch)
 {
-    if (r == 10) {
-        add_const(e, scratch, SP, e->top);
-        return scratch;
-    }
-    return r;
+    return r == 10 ? end_of_frame(e, scratch) : r;
 }
 
 static unsigned base_of(const emitter *e, unsigned r, int32_t *off)

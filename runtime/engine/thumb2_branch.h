@@ -55,7 +55,7 @@ static void put_long(uint16_t *at, unsigned cond, int32_t distance)
 }
 
 /* Everything that waits for this place, from the branch before `next` - 1 on. */
-static void arrive(emitter *e, uint32_t next)
+static bool arrive(emitter *e, uint32_t next)
 {
     const uint32_t here = (uint32_t)(e->at - e->code);
     while (next != 0) {
@@ -65,21 +65,26 @@ static void arrive(emitter *e, uint32_t next)
         if ((h & 0xf000) == CONDITIONAL) {
             link = h & 0xff;
             *at = (uint16_t)((h & 0xff00) | (d & 0xff));
-            e->far = e->far || (int32_t)d > 127;
+            e->far |= d >> 7;
         } else if ((h & 0xf000) == ALWAYS) {
             link = h & 0x7ff;
             *at = (uint16_t)(ALWAYS | (d & 0x7ff));
-            e->far = e->far || (int32_t)d > 1023;
+            e->far |= d >> 10;
         } else if ((h & 0xf000) == (ZERO_BRANCH & 0xf000)) {
             link = (h >> 4 & 32) | (h >> 3 & 31);
-            *at = (uint16_t)((int32_t)d < 0 ? 0xbf00 : (h & 0xfd07) | (d & 32) << 4 | (d & 31) << 3);
-            e->far = e->far || (int32_t)d > 63;
+            if ((int32_t)d < 0) {       /* it lies before its target */
+                *at = 0xbf00;
+            } else {
+                *at = (uint16_t)((h & 0xfd07) | (d & 32) << 4 | (d & 31) << 3);
+                e->far |= d >> 6;
+            }
         } else {
             link = at[1];
             put_long(at, h & 15, (int32_t)d);
         }
         next = link == 0 ? 0 : next - link;
     }
+    return true;
 }
 
 /* A branch of 4 bytes that waits; `*last`: as in the map. */

@@ -52,7 +52,7 @@ typedef struct {                        /* what is asked most comes first: its i
     const lpn_thumb2 *job;
     uint16_t *full;                     /* no slot's code begins behind it */
     bool helpers, native;               /* calls helpers; anything outside */
-    bool far;                           /* a branch did not reach as far as was hoped */
+    uint32_t far;                       /* not 0: a branch did not reach as far as was hoped */
     uint8_t error;                      /* in slot `pc`, the last that is looked at */
     uint16_t func_at[LPN_MAX_FUNCS];    /* as the map, of each function's prologue */
 } emitter;

@@ -52,14 +52,20 @@ static const lpn_region *region_of(lpn_run *run, uint64_t address, uint64_t size
     return g;
 }
 
-static int64_t sign_extend(uint64_t value, unsigned bits)
+/* Of at most 32 bits. */
+static int32_t sign_extend(uint64_t value, unsigned bits)
 {
-    return (int64_t)(value << (64 - bits)) >> (64 - bits);
+    return (int32_t)((uint32_t)value << (32 - bits)) >> (32 - bits);
+}
+
+static inline unsigned size_of(uint32_t op)
+{
+    return 1u << (0xc6u >> (op >> 2 & 6) & 3);
 }
 
 unsigned lpn_access_size(uint8_t op)
 {
-    return 1u << (0xc6u >> (op >> 2 & 6) & 3);
+    return size_of(op);
 }
 
 static uint64_t load(const uint8_t *p, unsigned size)
@@ -281,7 +287,7 @@ static APART void alu(const uint8_t *ip, uint64_t *r)
     case NEG: a = 0 - a; break;
     case XOR: a ^= b; break;
     case ARSH: a = (uint64_t)((int64_t)a >> count); break;
-    case MOV: a = off != 0 ? (uint64_t)sign_extend(b, off) : b; break;
+    case MOV: a = off != 0 ? (uint64_t)(int64_t)sign_extend(b, off) : b; break;
     case END: *d = byte_order(a, imm, (w & 0xff) != 0xd4); return;
     default:                                            /* offset 1: signed */
         if ((w & 3) == 0) {
@@ -325,25 +331,38 @@ static inline bool taken(uint32_t w, const uint64_t *r, uint32_t imm)
     return (wanted & (a < b ? LESS : a == b ? EQUAL : MORE)) != 0;
 }
 
+/* What the access w reaches from this base, or NULL: then run->address says where that is. */
+static APART uint8_t *reach(lpn_run *run, uint32_t w, const uint64_t *base, uint32_t access)
+{
+    const uint64_t address = *base + (uint64_t)((int32_t)w >> 16);
+    return region_of(run, address, size_of(w), access) == NULL ? NULL : lpn_pointer(address);
+}
+
 /* Load, store, atomic instruction. Returns LPN_OK, or an error that goes with run->address. */
 static APART int move_memory(lpn_run *run, const uint8_t *ip, uint64_t *r)
 {
-    const uint32_t w = lpn_get32(ip), size = lpn_access_size((uint8_t)w);
+    const uint32_t w = lpn_get32(ip);
     const int32_t imm = (int32_t)lpn_get32(ip + 4);
-    uint64_t *dst = &r[w >> 8 & 15], *src = &r[w >> 12 & 15];
-    const bool is_atomic = (w & 0xe7) == 0xc3, loads = (w & 7) == 1 || (is_atomic && imm == 0x100);
-    const uint64_t address = (loads ? *src : *dst) + (uint64_t)((int32_t)w >> 16);
-    if (region_of(run, address, size, loads ? LPN_READ : is_atomic && imm != 0x110 ? LPN_READ | LPN_WRITE : LPN_WRITE) == NULL) {
+    uint64_t *const dst = &r[w >> 8 & 15], *const src = &r[w >> 12 & 15];
+    if ((w & 7) == 1) {
+        const uint8_t *p = reach(run, w, src, LPN_READ);
+        if (p == NULL) {
+            return LPN_E_LOAD;
+        }
+        const unsigned size = size_of(w);
+        const uint64_t value = load(p, size);
+        *dst = (w & 0x20) == 0 ? (uint64_t)(int64_t)sign_extend(value, 8 * size) : value;
+        return LPN_OK;
+    }
+    const bool is_atomic = (w & 0xe7) == 0xc3, loads = is_atomic && imm == 0x100;
+    uint8_t *p = reach(run, w, loads ? src : dst, loads ? LPN_READ : is_atomic && imm != 0x110 ? LPN_READ | LPN_WRITE : LPN_WRITE);
+    if (p == NULL) {
         return loads ? LPN_E_LOAD : LPN_E_STORE;
     }
-    uint8_t *p = lpn_pointer(address);
-    if ((w & 7) == 1) {
-        const uint64_t value = load(p, size);
-        *dst = (w & 0x20) == 0 ? (uint64_t)sign_extend(value, 8 * size) : value;
-    } else if (is_atomic) {
-        lpn_atomic(r, w >> 8 & 15, w >> 12 & 15, imm, p, size);
+    if (is_atomic) {
+        lpn_atomic(r, w >> 8 & 15, w >> 12 & 15, imm, p, size_of(w));
     } else {
-        store(p, size, (w & 7) == 3 ? *src : (uint64_t)imm);
+        store(p, size_of(w), (w & 7) == 3 ? *src : (uint64_t)imm);
     }
     return LPN_OK;
 }

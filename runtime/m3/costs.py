@@ -24,8 +24,8 @@ from math import ceil
 from lpn.compiler.bundle import Entry, KeyField, Table
 from lpn.compiler.helpers import BY_NAME, HELPERS
 from lpn.compiler.isa import ALU, ALU64, JMP, JMP32, OPCODES, Instruction, encode
-from lpn.runtime.engine.build import SMALLEST
 from lpn.runtime.memory import CONTEXT, WINDOW
+from lpn.runtime.variants import OPTIONS as VARIANTS, SMALLEST, table_of
 from lpn.verifier.cost import FOLDER, RECORD
 
 from .core import Count
@@ -33,9 +33,9 @@ from .firmware import engine
 from .linked import Linked
 from .raw import CERTIFIED, CLEAN32, SINGLY, RawRunner
 
-MODES = {"m3_interpreter": CLEAN32 | SINGLY, "m3_certified": CLEAN32 | CERTIFIED | SINGLY, "m3_smallest": CLEAN32 | CERTIFIED | SINGLY,
+MODES = {"m3_interpreter": CLEAN32 | SINGLY, "m3_certified": CLEAN32 | CERTIFIED | SINGLY, table_of(SMALLEST): CLEAN32 | CERTIFIED | SINGLY,
          "m3_wide": 0}
-OPTIONS = {"m3_smallest": SMALLEST}
+OPTIONS = {table_of(variant): options for variant, options in VARIANTS.items()}
 #: What may be done with the instruction before it: vm32_plan.c. Arithmetic of both widths, jumps, loads.
 TOGETHER = frozenset((0x04, 0x07, 0x0C, 0x0F, 0x44, 0x47, 0x4C, 0x4F, 0x54, 0x57, 0x64, 0x67, 0x74, 0x77, 0xBC, 0xBF, 0xD7, 0xDC,
                       0x15, 0x16, 0x2D, 0x2E, 0x55, 0x56, 0x69, 0x71))
