@@ -30,6 +30,7 @@ SOLVED, CHANGES = 2000, 1000                    #: inputs made of one that was a
 RIGHTED = 12                                    #: of these, whose checksum is made right on the core
 STAGES = ((0.3, True), (0.5, True), (0.8, False))       #: from which part on tables are filled with near misses, and whether the last entry is a hit
 MEASURED = 2                                    #: of the likely ones, on the core each time
+POLISHED = 12                                   #: of the slowest run's neighbours, on the core each time, where there are buffers
 DRAWN = 12                                      #: packets drawn along the parser to begin with
 LOOKED_AT = 160                                 #: octets of a frame where a compared octet is looked for
 PROGRESS_EVERY = 2.0
@@ -134,6 +135,7 @@ class Search:
         self.ways: set[Hashable] = set()
         self.seen: set[tuple[int, int]] = set()
         self.measured: set[int] = set()                 # numbers of inputs that the core ran
+        self.polished = 0                               # neighbours of the slowest one that the core ran
         self.asked: set[tuple] = set()                  # compared numbers that were tried
         self.began, self.shown = time.monotonic(), 0.0
         self.events = EVENTS.get(subject.hook.event, 0)
@@ -222,14 +224,21 @@ class Search:
                 self.attempt(best)
             elif self.new:
                 self.solve(self.unasked())
+            others = [each[2] for each in self.slow]
             for one in [each for each in self.slow if each[1] not in self.measured][:MEASURED]:
                 self.measure(one)
-            others = [each[2] for each in self.slow]
+            if self.subject.buffers is not None:            # of what their helpers take the instructions say nothing
+                for group in list(self.new.values()):
+                    for one in [each for each in best_of(group, MEASURED) if each[1] not in self.measured]:
+                        self.measure(one)
+                for n in range(POLISHED if self.going() else 0):
+                    self.measure((0, -1 - self.polished - n, changed(self.found.input, others, self.rng, self.events, self.subject.lengths, self.subject.arrays, self.shapes)))
+                self.polished += POLISHED
             for _ in range(CHANGES):
                 if self.going():
                     group = self.new[self.rng.choice(list(self.new))] if self.new and self.rng.random() < 0.3 else self.slow
                     given = self.rng.choice(group)[2]
-                    self.attempt(changed(given, others, self.rng, self.events, self.subject.longest, self.subject.arrays, self.shapes))
+                    self.attempt(changed(given, others, self.rng, self.events, self.subject.lengths, self.subject.arrays, self.shapes))
         for one in self.slow:
             if one[1] not in self.measured and not self.found.exceeded:
                 self.measure(one)

@@ -72,9 +72,9 @@ def lengthened(frame: bytearray, at: int, rng: random.Random) -> None:
         del frame[place:place + size * (unit if unit == 8 else 1)]
 
 
-def changed(given: Input, others: list[Input], rng: random.Random, events: int, longest: int = MAX_PACKET, arrays: Sequence[Cells] = (),
+def changed(given: Input, others: list[Input], rng: random.Random, events: int, lengths: Sequence[int] = (MAX_PACKET,), arrays: Sequence[Cells] = (),
             shapes: Shapes | None = None) -> Input:
-    """A neighbour, whose packet has at most `longest` octets. `arrays`: those of the state, whose cells are changed alike now and then."""
+    """A neighbour, whose packet has at most as many octets as the first of `lengths` says; others are worth being tried. `arrays`: those of the state, whose cells are changed alike now and then."""
     frame, meta, state = bytearray(given.frame), dict(given.meta), bytearray(given.state)
     answers = given.answers
     for _ in range(rng.choice((1, 1, 2, 4))):
@@ -94,8 +94,8 @@ def changed(given: Input, others: list[Input], rng: random.Random, events: int, 
             del frame[at:at + rng.choice((1, 2, 8))]
         elif way == 5:
             frame[at:at] = rng.randbytes(rng.choice((1, 2, 8)))
-        elif way == 6 and len(frame) < longest:
-            frame += rng.choice((bytes(8), b"\xff" * 64, rng.randbytes(rng.randrange(1, 64)), bytes([rng.randrange(256)]) * (longest - len(frame))))
+        elif way == 6 and len(frame) < lengths[0]:
+            frame += rng.choice((bytes(8), b"\xff" * 64, rng.randbytes(rng.randrange(1, 64)), bytes([rng.randrange(256)]) * (rng.choice(lengths) - len(frame))))
         elif way == 7 and others:
             other = rng.choice(others).frame
             frame[at:] = other[min(at, len(other)):]
@@ -119,7 +119,7 @@ def changed(given: Input, others: list[Input], rng: random.Random, events: int, 
                 state[cells.offset:cells.end] = state[one:one + cells.stride] * cells.count
             else:
                 state[cells.offset + place:cells.end:cells.stride] = bytes([rng.choice((0, 1, 2, 0xFF, rng.randrange(256), rng.randrange(128)))]) * cells.count
-    new, place = bytes(frame[:longest]), given.balance
+    new, place = bytes(frame[:lengths[0]]), given.balance
     if place is not None and new != given.frame:
         new, place = balanced(given.frame, new, place, rng)
     return Input(new, meta, bytes(state), answers, place)

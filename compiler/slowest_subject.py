@@ -19,6 +19,7 @@ from .bundle import Entry, KeyField, Table
 from .commands.deadlines import HookTime, Times, times
 from .commands.judge import Unit, Units, seal
 from .helpers import BY_NAME
+from .slowest_buffers import Buffers
 
 Proved = tuple[Units, list[tuple[Unit, Report, Analysis | None]]]
 COMPARES = ("cmp", "cmn", "tst", "cbz", "cbnz")
@@ -209,6 +210,9 @@ class Subject:
             self.fill(table, full(table, rng))
         if self.tables:
             self._watch_lookups()
+        self.buffers = Buffers(self.core, compiled.bundle.buffers) if compiled.bundle.buffers else None
+        sizes = {buffer.size for buffer in compiled.bundle.buffers if buffer.size < self.longest}
+        self.lengths = [self.longest, *sorted(sizes)]   #: of packets, worth trying
         self._compares = dict(self._comparing())
         if self._compares:
             self._listen()
@@ -229,10 +233,13 @@ class Subject:
                 self.fill(self.tables[number], near_misses(self.tables[number], key, hit))
 
     def run(self, given: Input) -> int:
-        """Cycles, with the flash's wait states; what the platform does, which is not emulated, as it is declared."""
+        """Cycles, with the flash's wait states, buffers filled as they take longest; what the platform does, which is not emulated, as it is declared."""
         self.ways.clear()
-        result = self.play(self.program, given)
-        return result.flash_cycles + sum(BY_NAME[effect[0]].cost_cycles for effect in result.effects)
+
+        def once() -> int:
+            result = self.play(self.program, given)
+            return result.flash_cycles + sum(BY_NAME[effect[0]].cost_cycles for effect in result.effects)
+        return max(self.buffers.fillings(once)) if self.buffers is not None else once()
 
     def play(self, program: Program, given: Input) -> Result:
         program.set_state(given.state or self.initial)
@@ -244,7 +251,8 @@ class Subject:
         result = self.play(self.host, given)
         done = tuple(effect[0] for effect in result.effects)
         end = result.verdict, result.reason, done
-        return 2 * (result.insns or 0) + sum(BY_NAME[name].cost_cycles for name in done), (*end, result.insns), end
+        copied = len(given.frame) if self.buffers is not None and len(given.frame) <= self.lengths[-1] else 0
+        return 2 * (result.insns or 0) + 4 * copied + sum(BY_NAME[name].cost_cycles for name in done), (*end, result.insns), end
 
     def compared(self, given: Input) -> list[Compared]:
         """What a run compares, each pair once: what it compared last, then numbers on the longest path. Nothing is known of an interpreter's."""

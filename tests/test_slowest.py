@@ -12,7 +12,7 @@ from lpn.compiler.bundle import KeyField, Table
 from lpn.lang.check import check
 from lpn.lang.loader import load
 from lpn.lang.source import Source
-from lpn.runtime.engines import EngineUnavailable, get_engine
+from lpn.runtime.engines import EngineUnavailable, Result, get_engine
 
 try:
     get_engine("thumb2")
@@ -174,3 +174,38 @@ def test_a_header_is_put_behind_itself():
     assert shapes.cuts(bytes.fromhex("5c02aaaa5c010700007777")) == [0, 4, 7, 9]
     found = search(subject, [Input(bytes.fromhex("5c02aaaa0000"))], random.Random(1), runs=3_000)
     assert len(shapes.cuts(found.input.frame)) == 5 and found.ratio < 1.3
+
+
+KEPT = """
+header H { bit<16> tag; bit<16> at; bit<8> size; }
+struct headers { H h; }
+parser P(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+deparser Rest(packet pkt, in headers h) { }
+processor Q(inout headers h, inout meta m) {
+    buffer<512>[4] partial timeout 60 s;
+    apply {
+        m.verdict = DROP;
+        m.reason = error.NoRoom;
+        if (partial.put(h.h.tag, h.h.at, 8 * (bit<16>) h.h.size, Rest(h)) == COMPLETE) { m.verdict = CONSUMED; }
+    }
+}
+processor Done(inout headers h, inout meta m) { apply { m.verdict = DELIVER; } }
+error { NoRoom }
+protocol N { on radio.rx_done : P -> Q; on Q.partial.complete : P -> Done; }
+"""
+
+
+def test_buffers_are_filled_as_their_helpers_take_longest():
+    """A datagram lacks one piece, or an entry of another key gives way."""
+    subject = next(subjects(compile_program(check(load(Source("kept.lpn", KEPT)))), random.Random(0)))
+    given = Input(bytes.fromhex("0007 0000 40") + bytes(8))        # the first 8 octets of 512
+    runs: list[Result] = []
+
+    def run() -> int:
+        runs.append(subject.play(subject.program, given))
+        return runs[-1].flash_cycles or 0
+    empty, others, last = subject.buffers.fillings(run)
+    assert empty + 100 < others < last <= subject.bound
+    assert [each.verdict for each in runs] == ["DROP", "DROP", "CONSUMED"]     # in the last one it was the last piece
+    found = search(subject, [Input(bytes(30))], random.Random(1), runs=2000)
+    assert found.cycles >= last and not found.exceeded and found.ratio < 1.6

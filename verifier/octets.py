@@ -107,7 +107,8 @@ def collect(s: State, live: set[int]) -> None:
 
 def join_sums(out: State, states: list[State], members: dict[int, tuple[tuple, tuple]], at: Iterable[int]) -> None:
     """Sums that all know. `members`: of each symbol what it is in each state, see join.py; `at`: symbols of places in the packet."""
-    numbers = sorted(x for x in members if x != LEN and x in out.vars and out.vars[x].slo >= 0)
+    # the same unknown may stand in several places, plus a constant in some
+    numbers = sorted((x for x in members if x != LEN and x in out.vars and out.vars[x].slo >= 0), key=lambda x: (max(members[x][1]), x))
     for place in sorted({*at, LEN} & members.keys()):
         syms, offs = members[place]
         if not any(sym in s.sums for s, sym in zip(states, syms)):
@@ -165,13 +166,13 @@ def most_of(s: State, sym: int) -> Fraction:
 
 def join_owed(out: State, states: list[State], members: dict[int, tuple[tuple, tuple]]) -> None:
     """What is owed in each state is owed for what the unknown has become, or settled: `settled` is then what is, at most, in one of them."""
-    left = Fraction(0)
+    left, counted = Fraction(0), out.sums.get(LEN, (NOTHING, 0))[0]
+    places = sorted(members.items(), key=lambda item: (item[0] not in counted, item[0]))     # of several places that have it, the one that is counted
     for i, s in enumerate(states):
         settled = s.settled
         for sym, owed in s.owed.items():
-            own = members.get(sym)
-            x = sym if own is not None and own[0][i] == sym else next((x for x, (syms, _) in sorted(members.items()) if syms[i] == sym and out.vars[x].slo >= 0), None)
-            if x is None or out.vars[x].slo < 0:
+            x = next((x for x, (syms, _) in places if syms[i] == sym and out.vars[x].slo >= 0), None)
+            if x is None:
                 settled += most_of(s, sym)
                 continue
             owed = owed._replace(fixed=max(Fraction(0), owed.fixed - owed.rate * members[x][1][i]))    # else another state would owe less than nothing
