@@ -3,8 +3,8 @@
 What took longest so far, and what went otherwise than anything before, is changed a little, in the packet, in the circumstances, in one cell of the
 state or in all cells of an array. The engine of this machine tells by the instructions it executes what is worth the emulated core's time. A
 run there is also asked what it compares, first of all where the bound's longest path branches: where one of two compared numbers stands in the
-packet, the state or the circumstances, it is made the other one. Later tables are filled with entries that the keys looked up miss in their last bits, but for the last one. The bound of `lpnc verify`
-must never be exceeded; how near the worst run comes to it says how tight the bound is.
+packet, the state or the circumstances, it is made the other one. Later tables are filled with entries that the keys looked up miss in their last
+bits, but for the last one, and always buffers as their helpers take longest. The bound of `lpnc verify` must never be exceeded; how near the worst run comes to it says how tight the bound is.
 """
 from __future__ import annotations
 
@@ -199,6 +199,9 @@ class Search:
                     for one in summed(each, again, places):
                         self.attempt(one)
 
+    def changed(self, given: Input, others: list[Input]) -> Input:
+        return changed(given, others, self.rng, self.events, self.subject.lengths, self.subject.arrays, self.shapes)
+
     def unasked(self) -> Input:
         """One that was not asked yet what it compares: the slowest of all or of one end, the newest, any."""
         way = self.rng.choice("SSEENR")
@@ -232,13 +235,14 @@ class Search:
                     for one in [each for each in best_of(group, MEASURED) if each[1] not in self.measured]:
                         self.measure(one)
                 for n in range(POLISHED if self.going() else 0):
-                    self.measure((0, -1 - self.polished - n, changed(self.found.input, others, self.rng, self.events, self.subject.lengths, self.subject.arrays, self.shapes)))
+                    given = self.found.input if n % 2 else self.rng.choice(others)
+                    self.measure((0, -1 - self.polished - n, self.changed(given, others)))
                 self.polished += POLISHED
             for _ in range(CHANGES):
                 if self.going():
                     group = self.new[self.rng.choice(list(self.new))] if self.new and self.rng.random() < 0.3 else self.slow
                     given = self.rng.choice(group)[2]
-                    self.attempt(changed(given, others, self.rng, self.events, self.subject.lengths, self.subject.arrays, self.shapes))
+                    self.attempt(self.changed(given, others))
         for one in self.slow:
             if one[1] not in self.measured and not self.found.exceeded:
                 self.measure(one)

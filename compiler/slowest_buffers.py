@@ -6,7 +6,7 @@ which is put, queues of which the oldest packet is found last.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
@@ -16,10 +16,9 @@ from .target import WINDOW
 
 PUT, HOLD, TAKE, DROP = range(4)                #: as enum lpn_buffer_call
 PARTIAL, HELD = 1, 2                            #: states of an entry
-HEAD, UNIT = 16, 8                              #: octets
+UNIT = 8                                        #: octets
 FILLINGS = 3                                    #: ways to fill a buffer, the empty one among them
 TRIED = 12                                      #: fillings of all buffers tried for one input
-
 
 
 @dataclass(frozen=True)
@@ -43,12 +42,12 @@ def map_size(buffer: Buffer) -> int:
     return up((buffer.size + UNIT - 1) // UNIT // 8 + 1)
 
 
-def entry(buffer: Buffer, state: int, key: bytes, since: int, order: int, total: int = 0, have: set[int] | frozenset[int] = frozenset()) -> bytes:
+def entry(buffer: Buffer, state: int, key: bytes, since: int, order: int, total: int = 0, have: Collection[int] = ()) -> bytes:
     """An entry; `have`: units of 8 octets that came, each as a piece of its own."""
     def bit_map() -> bytes:
         return sum(1 << unit for unit in have).to_bytes(map_size(buffer), "little")
     furthest = UNIT * (max(have) + 1) if have else 0
-    head = bytes([state, 0]) + total.to_bytes(2, "little") + since.to_bytes(4, "little") + order.to_bytes(4, "little") + min(furthest, total or furthest).to_bytes(4, "little")
+    head = b"".join(n.to_bytes(size, "little") for n, size in ((state, 2), (total, 2), (since, 4), (order, 4), (min(furthest, total or furthest), 4)))
     return head + key.ljust(up(len(key)), b"\0") + bit_map() + bit_map() + bytes(up(buffer.size) + WINDOW)
 
 

@@ -74,7 +74,8 @@ def lengthened(frame: bytearray, at: int, rng: random.Random) -> None:
 
 def changed(given: Input, others: list[Input], rng: random.Random, events: int, lengths: Sequence[int] = (MAX_PACKET,), arrays: Sequence[Cells] = (),
             shapes: Shapes | None = None) -> Input:
-    """A neighbour, whose packet has at most as many octets as the first of `lengths` says; others are worth being tried. `arrays`: those of the state, whose cells are changed alike now and then."""
+    """A neighbour, whose packet has at most as many octets as the first of `lengths` says; others are worth being tried. `arrays`: those of the
+    state, whose cells are changed alike now and then."""
     frame, meta, state = bytearray(given.frame), dict(given.meta), bytearray(given.state)
     answers = given.answers
     for _ in range(rng.choice((1, 1, 2, 4))):

@@ -9,6 +9,9 @@ from .state import (BROKEN, CLOBBER, CLOBBERED, INF, LEN, LOW_HALF, MAX_DIFFS, M
                     State, Value, congruent, stack_bits)
 
 
+ZERO = d.const(0)
+
+
 def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
     """The state all of `states` are within. `name(place)` gives the symbol for a place that differs between them; at
     a loop's head all its new symbols are related to each other, because that is where invariants start."""
@@ -81,6 +84,7 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
         if sym == LEN or sym in keep or sym in owed:
             members.setdefault(sym, ((sym,) * count, zeros))
     _join_defs(out, states, members, kept)
+    first_strides = states[0].strides
     for sym, (syms, offs) in members.items():
         if syms[0] == sym and offs is zeros:
             n = states[0].vars[sym]
@@ -88,13 +92,13 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
                 if s.vars[sym] is not n:
                     n = d.join(n, s.vars[sym])
         else:
-            nums = [s.num(Value(NUMBER, None, a, o)) for s, a, o in zip(states, syms, offs)]
+            nums = [(d.add(s.vars[a], d.const(o)) if o else s.vars[a]) if a else d.const(o) for s, a, o in zip(states, syms, offs)]
             n = nums[0]
             for other in nums:
                 if other is not n:
                     n = d.join(n, other)
         out.vars[sym] = n
-        if not n.is_const and (stride := _join_strides(states, syms, offs)):
+        if (not syms[0] or syms[0] in first_strides) and not n.is_const and (stride := _join_strides(states, syms, offs)):
             out.strides[sym] = stride
             out.vars[sym] = congruent(n, stride) or n
     _join_diffs(out, states, members, in_packet, {c[0] for c in classes.values()} if head else None)
@@ -224,19 +228,45 @@ def _join_diffs(out, states, members, in_packet, new):
             for y in members:
                 if x != y and len(wanted) < 2 * MAX_DIFFS:
                     wanted.add((x, y) if x < y else (y, x))
-    for a, b in sorted(wanted):
+    outer, plain = out.vars, {sym for sym in own if not any(members[sym][1])}
+    for pair in sorted(wanted):
         if len(out.diff) >= MAX_DIFFS:
             break
+        a, b = pair
+        na, nb = outer[a] if a else ZERO, outer[b] if b else ZERO
+        klo, khi = nb.slo - na.shi, nb.shi - na.slo
         lo, hi = INF, -INF
+        if a in plain and b in plain:                 # the same unknowns in all states: State.gap, written out
+            for s in states:
+                na, nb = s.vars[a] if a else ZERO, s.vars[b] if b else ZERO
+                l, h = nb.slo - na.shi, nb.shi - na.slo
+                known = s.diff.get(pair)
+                if known is not None:
+                    if known[0] > l:
+                        l = known[0]
+                    if known[1] < h:
+                        h = known[1]
+                if l < lo:
+                    lo = l
+                if h > hi:
+                    hi = h
+                if lo <= klo and hi >= khi:
+                    break                             # no more than the bounds say
+            else:
+                out.diff[pair] = lo, hi
+            continue
         (syms_a, offs_a), (syms_b, offs_b) = members[a], members[b]
-        klo, khi = out.gap(a, b)
         for s, sa, oa, sb, ob in zip(states, syms_a, offs_a, syms_b, offs_b):
             l, h = s.gap(sa, sb)
-            lo, hi = min(lo, l + ob - oa), max(hi, h + ob - oa)
+            l, h = l + ob - oa, h + ob - oa
+            if l < lo:
+                lo = l
+            if h > hi:
+                hi = h
             if lo <= klo and hi >= khi:
-                break                                 # no more than the bounds say
+                break
         else:
-            out.diff[a, b] = lo, hi
+            out.diff[pair] = lo, hi
 
 
 def widen(old: State, new: State, fresh: frozenset, steps: list[int], apart: bool = False) -> None:

@@ -137,7 +137,8 @@ def follows(a: State, b: State, to: dict[int, tuple[int, int]]) -> int | None:
         found, least = sum_of(a, _value(*to[place])) if place in to else (NOTHING, 0)
         images = [to.get(x) for x in members]
         syms = [image[0] for image in images if image is not None and image[0]]
-        if (place not in to or None in images or len(set(syms)) < len(syms) or not found.issuperset(syms) or any(x not in b.vars or b.vars[x].slo < 0 for x in members)
+        if (place not in to or None in images or len(set(syms)) < len(syms) or not found.issuperset(syms)
+                or any(x not in b.vars or b.vars[x].slo < 0 for x in members)
                 or least - sum(image[1] for image in images if image is not None) < k):
             return place
     return None

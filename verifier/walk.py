@@ -153,8 +153,8 @@ class _Walk:
         exits: list[Way] = []
         for item in region_order(self.graph, None):
             node = item.head if isinstance(item, Loop) else item
-            ways = self.apart(arrived.pop(node), lambda s: self.differs(node, s, True), APART_IN_LOOPS if isinstance(item, Loop) else APART if node.succs else APART_AT_END, node.id, self.read[node],
-                              lambda s: self.differs(node, s, False))
+            most = APART_IN_LOOPS if isinstance(item, Loop) else APART if node.succs else APART_AT_END
+            ways = self.apart(arrived.pop(node), lambda s: self.differs(node, s, True), most, node.id, self.read[node], lambda s: self.differs(node, s, False))
             for way in ways:
                 if isinstance(item, Loop):
                     self.loop(item, way, arrived)
@@ -318,7 +318,7 @@ class _Walk:
                 if grown is not None and grown.owe(after, self.machine.symbol("octets of", loop.head.id), self.moved + loop.head.first, turn, visit):
                     repeated, times = 0, (visit, again)
                 arrived[succ].append(Way(after, way.cycles + repeated + cycles + self.weights.edge(node, i).most,
-                                         ((((way.trace, round_trace, times)), trace, 1), (node, i), 1)))
+                                         (((way.trace, round_trace, times), trace, 1), (node, i), 1)))
 
     def prove(self, loop: Loop, entry: State) -> None:
         """What the search found holds when the loop is entered, and follows from itself."""
