@@ -62,7 +62,7 @@ FLASH = {
     "interpreter, 32 bits": 6956,
     "interpreter, 64 bits, and helpers": 3010,
     "images and their check": 2865,
-    "certificates": 5697,
+    "certificates": 5677,
     "translator": 8414,
     "what translated code calls": 700,
     "chains": 1092,

@@ -5,24 +5,24 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-VERSION = 6                                           # + 1: with shared symbols or loops
+VERSION, MORE, FRAMES = 8, 1, 2                       # + MORE: with shared symbols or loops; + FRAMES: with words of the stack
 NUMBER, PKT, LOW, CTX, STACK, REC, STATE, OUT, RODATA, DATA = range(1, 11)
 KINDS = {"pkt": PKT, "ctx": CTX, "stack0": STACK, "rec": REC, "state": STATE, "out": OUT, "rodata": RODATA, "data": DATA}
 LENGTH, FIRST = 1, 2                                  # symbols: the packet's length; the first that a label names
 M32, MAX_OFFSET, BOTTOM = 0xFFFFFFFF, 1 << 17, 512    # BOTTOM: r10's offset from the start of the whole stack
 HAS_SHARED, HAS_FRAME, HAS_LENGTH, HAS_NUMBERS, HAS_LOOP = (1 << bit for bit in range(10, 15))
 CURSOR_END = 4095                                     # of CURSOR
-TWO, SEVERAL = 1, 2                                   # of a frame: values in two words; how often follows
+ROW, NEAR = 5, 64                                     # bytes of a row of the table of words; the constant with a shared symbol there is less
 BOUNDS, ROOM = 16, 32                                 # what follows a value's first byte in the pool
 SHARED, MASK, POOL = 16, 32, 48                       # how a label says a value: below are sorts; shared symbols; bytes of a word; the pool
 BYTE, HALF, BIT, CURSOR, END, LENGTH_NUMBER = 0, 11, 12, 13, 14, 15   # sorts of values beside the kinds
 SORTS = {(NUMBER, M32): NUMBER, (NUMBER, 0xFF): BYTE, (NUMBER, 0xFFFF): HALF, (NUMBER, 1): BIT, (PKT, CURSOR_END): CURSOR} | {
     (kind, 0): kind for kind in range(PKT, DATA + 1)} # by kind and highest, if the lowest is 0
-STRIDE = 16                                           # labels for each entry of the index
+STRIDE = 8                                            # labels for each entry of the index
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,32 +108,31 @@ def number(g: Given, places: Places) -> bytes:
     return short(g) or varint(POOL - 1 + places(g))
 
 
-def frame(label: Label, places: Places) -> bytes:
-    """The stack's part of a label; empty when there is nothing to say."""
-    if not label.slots and not label.written:
-        return b""
+def words(label: Label, places: Places) -> Iterator[bytes]:
+    """What a label says of the stack, as rows: twice the word, + 1 for two, and the value."""
     masks: dict[int, int] = {}
     for at in label.written:
         masks[at // 4] = masks.get(at // 4, 0) | 1 << at % 4
-    said: dict[int, tuple[int, bytes]] = {}           # by word: in two words?, the value
     for place, g in sorted(label.slots.items()):
-        word, two = divmod(place, 2)
-        for covered in range(word, word + 1 + two):
+        for covered in range(place // 2, place // 2 + 1 + place % 2):
             masks.pop(covered, None)
-        said[word] = two, bytes([MASK + 15]) if g == ANY else number(g, places)
-    said |= {word: (0, bytes([MASK + mask])) for word, mask in masks.items()}
-    parts, before = [], 0
-    words = sorted(said)
-    while words:
-        word = words.pop(0)
-        two, content = said[word]
-        times = 1
-        while words and words[0] == word + times * (1 + two) and said[words[0]] == said[word] and not SHARED <= content[0] < MASK:
-            words.pop(0)
-            times += 1
-        parts.append(varint(word - before << 2 | SEVERAL * (times > 1) | TWO * two) + content + (varint(times) if times > 1 else b""))
-        before = word + times * (1 + two)
-    return varint(len(parts)) + b"".join(parts)
+        yield row(place, bytes([MASK + 15]) if g == ANY else short(g), 0 if g == ANY or short(g) else POOL - 1 + places(g))
+    for word, mask in masks.items():
+        yield row(2 * word, bytes([MASK + mask]), 0)
+
+
+def row(place: int, said: bytes | None, number: int) -> bytes:
+    """Said in itself, with a shared symbol and a constant maybe, or by its number. ValueError when that has no room."""
+    if said is None:
+        return struct.pack("<BHxx", place, number)
+    if len(said) > 3:
+        raise ValueError("a word of the stack holds a shared symbol and more than a row has room for")
+    return bytes([place, said[0], 0]) + (said[1:] or bytes(2))
+
+
+def frame(rows: Iterable[int], words: int) -> bytes:
+    """The stack's part of a label: a bit for each row of the table."""
+    return sum(1 << k for k in rows).to_bytes(-(-words // 8), "little")
 
 
 def body(label: Label, frame_at: int, places: Places) -> bytes:
@@ -165,10 +164,11 @@ class Certificate:
     labels: list[Label]
     loops: list[LoopRow]
 
-    def begin(self) -> bytes:
+    def begin(self, words: int) -> bytes:
+        """`words`: rows of their table."""
         more = self.shared != FIRST or bool(self.loops)
-        head = bytes([VERSION + more]) + varint(self.cost) + varint(len(self.labels))
-        return head + varint(self.shared) + varint(len(self.loops)) if more else head
+        head = bytes([VERSION + MORE * more + FRAMES * bool(words)]) + varint(self.cost) + varint(len(self.labels))
+        return head + (varint(self.shared) + varint(len(self.loops)) if more else b"") + (varint(words) if words else b"")
 
     def loop_rows(self) -> bytes:
         return b"".join(struct.pack("<HBbI", r.head, r.parent, r.step, r.body) for r in self.loops)
@@ -188,15 +188,18 @@ class Certificate:
     def to_bytes(self) -> bytes:
         """The certificate; ValueError when it is too large for its own offsets."""
         pool, place = self.pool()
-        known = [frame(label, place.__getitem__) for label in self.labels]
+        said = [list(words(label, place.__getitem__)) for label in self.labels]
+        rows = {content: k for k, content in enumerate(dict.fromkeys(content for contents in said for content in contents))}
+        known = [frame((rows[content] for content in contents), len(rows)) if contents else b"" for contents in said]
         used = Counter(filter(None, known))
         frames = sorted(used, key=lambda content: used[content])      # those that are asked for often stand near the end
         distance, behind = {b"": 0}, len(pool)
         for content in reversed(frames):
             behind += len(content)
             distance[content] = behind
-        head, before = self.begin(), 0
-        at = len(head) + 4 * (len(self.labels) // STRIDE) + 8 * len(self.loops)
+        head, before = self.begin(len(rows)), 0
+        table = b"".join(rows)
+        at = len(head) + 4 * (len(self.labels) // STRIDE) + 8 * len(self.loops) + len(table)
         out, index = [], []
         for i, label in enumerate(self.labels):
             if i % STRIDE == 0 and i:
@@ -208,4 +211,4 @@ class Certificate:
             index.append((before, at))                # of no label
         if index and index[-1][1] > 0xFFFF:
             raise ValueError("the certificate has more than 65535 bytes")
-        return b"".join([head, *(struct.pack("<HH", *row) for row in index), self.loop_rows(), *out, *frames, pool])
+        return b"".join([head, *(struct.pack("<HH", *row) for row in index), self.loop_rows(), table, *out, *frames, pool])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .certificate import BOTTOM, FIRST, KINDS, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Certificate, Given, Label, LoopRow
+from .certificate import BOTTOM, FIRST, KINDS, LENGTH, LOW, M32, MAX_OFFSET, NEAR, NUMBER, PKT, Certificate, Given, Label, LoopRow
 from .cfg import Loop, Node
 from .state import LEN, LOW_HALF, NUMBER as A_NUMBER, POINTER, State, Value, stack_bits
 from .verify import Analysis, Report
@@ -336,7 +336,7 @@ class Projection:
         for (where, place), v in values.items():
             off = v.off + (BOTTOM if v.region == "stack0" else 0)
             kind = NUMBER if v.kind == A_NUMBER else LOW if v.kind == LOW_HALF else KINDS[v.region or ""]
-            if v.sym in names and abs(off - names[v.sym][1]) < 1 << 15:
+            if v.sym in names and abs(off - names[v.sym][1]) < (1 << 15 if where == "r" else NEAR):
                 g: Given | None = Given(kind, ref=names[v.sym][0], off=off - names[v.sym][1])
             else:
                 g = self.own(s, v, kind)

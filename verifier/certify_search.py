@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from .certificate import (ANY, CURSOR_END, FIRST, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Given, Label, entry, frame, value)
+from .certificate import (ANY, CURSOR_END, FIRST, LENGTH, LOW, M32, MAX_OFFSET, NEAR, NUMBER, PKT, Given, Label, ROW, entry, frame, value, words)
 from .certify import ACCEPTED, Checker, NoCertificate, Projection
 
 NO_ROOM, NOWHERE = -(1 << 15), M32
@@ -19,6 +19,7 @@ VALUE, STACK, TARGET, WHOLE_LENGTH = 5, 6, 4, 7       # refusals that say less w
 MAX_JOINS, MAX_TIMES = 20_000, 40                     # effort (rule 38)
 MAX_ATTEMPTS, LAID_OUT = 40_000, 300                  # of saying less, and what laying out anew counts: what is left then is longer than need be
 ROOM, FIRST_ROOM, SIZE = 12, 1000, 0xFFFF             # bytes that a label may grow by where it stands; of a certificate as it grows
+MORE_WORDS = 64                                       # rows for words of the stack that come to be needed
 SIZES = (1, 0xFF, CURSOR_END, 0xFFFF, M32)            # where what grows without end stops
 
 
@@ -57,11 +58,16 @@ class Search:
         self.by_pc = {label.pc: i for i, label in enumerate(labels)}
         self.kept = [self.depth(label.loop) for label in labels]
         self.heads = {row.head for row in certificate.loops}
-        head = certificate.begin()
+        numbers: dict[bytes, int] = {}
+        used = len({row for label in labels for row in words(label, lambda g: numbers.setdefault(value(g), len(numbers) + 1))})
+        self.words = 2 * used + MORE_WORDS if used else 0
+        head = certificate.begin(self.words)
         self.index = len(head)
-        self.free = self.index + 4 * len(labels) + 8 * len(certificate.loops)
+        self.table = self.index + 4 * len(labels) + 8 * len(certificate.loops)
+        self.free = self.table + ROW * self.words
+        self.rows: dict[bytes, int] = {}              # words of the stack, by content
         self.blob = bytearray(head + bytes(SIZE - len(head)))
-        self.blob[self.free - 8 * len(certificate.loops):self.free] = certificate.loop_rows()
+        self.blob[self.table - 8 * len(certificate.loops):self.table] = certificate.loop_rows()
         self.view = self.checker.ffi.from_buffer("uint8_t[]", self.blob)
         self.kept_at: dict[bytes, int] = {}           # frames and values by content: how far before the end
         self.end = SIZE                               # where they begin
@@ -101,8 +107,17 @@ class Search:
         self.blob[self.start[i]:self.start[i] + len(content)] = content
 
     def frame_at(self, label: Label) -> int:
-        content = frame(label, self.value_at)
-        return self.keep_bytes(content) if content else 0
+        rows = [self.row_at(content) for content in words(label, self.value_at)]
+        return self.keep_bytes(frame(rows, self.words)) if rows else 0
+
+    def row_at(self, content: bytes) -> int:
+        if content not in self.rows:
+            k = len(self.rows)
+            if k == self.words:
+                raise OverflowError
+            self.blob[self.table + ROW * k:self.table + ROW * (k + 1)] = content
+            self.rows[content] = k
+        return self.rows[content]
 
     def value_at(self, g: Given) -> int:
         return self.keep_bytes(value(g))
@@ -183,17 +198,17 @@ class Search:
         shared = [labels[head.first].shared[k] for k, head in enumerate(chain)]
         label = Label(node.first, 0, told.length, shared, self.projection.number[chain[-1]] if chain else 0)
 
-        def given(row: Any) -> Given | None:
-            if row.sym == LENGTH or FIRST <= row.sym < FIRST + len(chain):
+        def given(row: Any, most: int) -> Given | None:
+            if (row.sym == LENGTH or FIRST <= row.sym < FIRST + len(chain)) and abs(row.off) < most:
                 return Given(row.kind, ref=row.sym, off=row.off)
             if row.kind == 0 or row.lo < 0 or row.hi > (M32 if row.kind == NUMBER else MAX_OFFSET):
                 return None
             return Given(row.kind, row.lo, row.hi, None if row.room == NO_ROOM or row.lo == row.hi else row.room)
-        label.regs = {r: g for r in range(10) if self.projection.live[node] >> r & 1 and (g := given(told.reg[r]))}
+        label.regs = {r: g for r in range(10) if self.projection.live[node] >> r & 1 and (g := given(told.reg[r], 1 << 15))}
         covered: set[int] = set()
         for row in sorted(told.slot[0:told.slots], key=lambda row: row.place ^ 1):      # what can be loaded as one word and as two: as two
             word, pair = divmod(row.place, 2)
-            if word not in covered and (g := given(row)):
+            if word not in covered and (g := given(row, NEAR)):
                 label.slots[row.place] = g
                 covered |= {word, word + pair}
         label.written = written(told)
@@ -323,11 +338,6 @@ class Search:
         def now() -> Label:
             return self.certificate.labels[i]
 
-        def less(**changes: Any) -> None:
-            """Of the stack; a gap in what is said of it may take more bytes than none."""
-            if len(frame(replace(now(), **changes), self.value_at)) <= len(frame(now(), self.value_at)):
-                attempt(**changes)
-
         if now().length:
             attempt(length=0)
         if now().slots or now().written:
@@ -337,11 +347,11 @@ class Search:
         spilled = {low + byte for place in now().slots for byte in range(place // 2 * 4, place // 2 * 4 + (8 if place & 1 else 4))}
         for part in halves(sorted(place for place in now().slots if not needed >> low + place // 2 * 4 & 1)):
             if part <= now().slots.keys():
-                less(slots={place: g for place, g in now().slots.items() if place not in part})
+                attempt(slots={place: g for place, g in now().slots.items() if place not in part})
         for part in halves(sorted({at // 8 for at in now().written if not needed >> at + low & 1 or at + low in spilled})):
             bytes_of = {8 * k + n for k in part for n in range(8)}
             if now().written & bytes_of:
-                less(written=now().written - bytes_of)
+                attempt(written=now().written - bytes_of)
         for where in ("regs", "slots"):
             self.weaken_values(i, where, list(getattr(now(), where)))
         self.weaken_shared(i)

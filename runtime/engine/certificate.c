@@ -9,15 +9,15 @@
  * refused as what lies behind its end. */
 #if defined(__GNUC__) && defined(__arm__)
 #pragma GCC optimize("no-tree-dominator-opts", "no-inline-small-functions", "no-tree-loop-im", "no-schedule-insns2", "no-caller-saves", \
-                     "no-forward-propagate", "no-ipa-sra", "no-move-loop-invariants", "no-tree-coalesce-vars", "no-expensive-optimizations", \
-                     "no-ipa-cp", "no-ipa-modref", "no-reorder-blocks", "no-tree-tail-merge", "no-auto-inc-dec", "no-ira-hoist-pressure")     /* they copy code, or hold on to values: a tenth */
+                     "no-forward-propagate", "no-ipa-sra", "no-move-loop-invariants", "no-expensive-optimizations", "no-auto-inc-dec", \
+                     "no-section-anchors", "no-early-inlining", "no-ipa-cp", "tree-slp-vectorize")     /* they copy code, or hold on to values: a tenth */
 #endif
 #include "bytes.h"
 #include "certificate.h"
 #include "lpn_context.h"
 #include "lpn_helpers.h"
 
-enum { VERSION = 6, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, MAX_COST = 1 << 28, MOST_SYMBOLS = 127, BOTTOM = LPN_STACK_SIZE };
+enum { VERSION = 8, ROW = 5, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, MAX_COST = 1 << 28, MOST_SYMBOLS = 127, BOTTOM = LPN_STACK_SIZE };
 
 /* UNREAD: one that a label gave, `off` is its number there, and nobody has looked at it since. Symbols: the number 0, the packet's length, the counters of the loops around, outermost first, the others. */
 enum { ZERO, LENGTH, FIRST, UNREAD = UINT8_MAX };
@@ -49,11 +49,10 @@ typedef struct {
     uint32_t refs;              /* of the label that is read: shared symbols end here */
     uint32_t symbols, first, next;          /* new ones begin at `first`; the next one may be this */
     uint32_t at, pc, cost;      /* of the certificate: the next byte to read; this slot; what is left to be executed from here on */
-    uint32_t frame;             /* what this one says of the stack is so; 0: more may be */
     uint32_t size, stack;       /* of the certificate, the stack */
-    const uint8_t *cert, *rows;             /* rows[8 * k]: of loop k, counted from 1 */
+    const uint8_t *cert, *rows;             /* of the loops */
     const lpn_image *image;
-    uint32_t loop, shared, behind, index, loops, loop_count, labels, count;     /* of the certificate: the next label; tables; slots of text */
+    uint32_t loop, shared, behind, index, loops, loop_count, table, words, start, labels, count;     /* of the certificate: the next label; tables; slots of text */
 } checker;
 
 /* Every refusal goes through here: tests disable them one by one (docs/certificate.md). What is refused is remembered, and the
@@ -79,7 +78,7 @@ extern int lpn_check_fault, lpn_check_faults;
     } while (0)
 
 #ifndef STRIDE                  /* who writes certificates looks at blocks alone, and for the first reason: certificate_host.c */
-#define STRIDE 16               /* labels for each entry of the index */
+#define STRIDE 8                /* labels for each entry of the index */
 #define COSTS true
 #define FOLLOWED(target) (void)0
 #define REFUSED(c, reason) ((c)->why = (reason))
@@ -147,13 +146,22 @@ static void begin(checker *c, const lpn_image *image, size_t size)
         c->shared = varint(c);
         c->loop_count = varint(c);
     }
-    c->index = c->at;
+    if (version & 2) {
+        c->words = varint(c);
+    }
+    c->index = c->at - 4;
     c->loops = c->at + c->labels / STRIDE * 4;
-    STOP_IF((version | 1) != (VERSION | 1) || c->shared - FIRST > UINT8_MAX - FIRST || c->loop_count > UINT8_MAX || c->labels > c->count ||
-            cost > MAX_COST || c->loops + 8 * c->loop_count > c->size, LPN_REFUSE_FORM);
-    c->rows = c->cert + c->loops - 8;
+    c->table = c->loops + 8 * c->loop_count;
+    c->start = c->table + ROW * c->words;
+    STOP_IF((version | 3) != (VERSION | 3) || c->shared - FIRST > UINT8_MAX - FIRST || c->loop_count > UINT8_MAX || c->labels > c->count ||
+            cost > MAX_COST || c->words > UINT16_MAX || c->start > c->size, LPN_REFUSE_FORM);
+    c->rows = c->cert + c->loops;
     for (unsigned k = 1; k <= c->loop_count; k++) {
         STOP_IF(parent(c, k) >= k, LPN_REFUSE_FORM);
+    }
+    for (uint32_t row = c->table; row < c->start; row += ROW) {
+        const unsigned place = c->cert[row];
+        STOP_IF(place / 2 + place % 2 >= c->stack / 4u, LPN_REFUSE_FORM);
     }
     c->map = &c->reg[11 + c->stack / 4];
     c->sym = (symbol *)(void *)(c->map + c->shared);

@@ -51,7 +51,7 @@ static lpn_writer_value row(checker *c, value *at, unsigned place)
     const value v = *at;
     const bool number = v.kind == NUMBER;
     return (lpn_writer_value){ .lo = number ? (int64_t)o.is.lo : (int32_t)o.is.lo, .hi = number ? (int64_t)o.is.hi : (int32_t)o.is.hi,
-                               .room = o.is.room, .place = (uint8_t)place, .kind = v.kind, .sym = v.sym, .off = v.off };
+                               .room = room_of(c, &o), .place = (uint8_t)place, .kind = v.kind, .sym = v.sym, .off = v.off };
 }
 
 /* Of a word of which its bytes alone are known: any number. */

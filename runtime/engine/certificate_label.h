@@ -168,7 +168,7 @@ static APART void read_value(checker *c, operand *g, uint32_t n)
     c->at = at;
 }
 
-/* What is known of a value: its own bounds and room. One that the label left unread is read now. */
+/* What is known of a value: its own bounds. One that the label left unread is read now. */
 static void look(checker *c, operand *o, value *v)
 {
     if (v->sym == UNREAD) {
@@ -176,18 +176,19 @@ static void look(checker *c, operand *o, value *v)
         put(c, o, v);
     }
     symbol *const s = &c->sym[v->sym];
-    const uint32_t length = c->sym[LENGTH].lo;
-    int32_t room = s->room;
     o->v = *v;
     o->sym = s;
-    o->is = *s;
-    if (s->hi < LPN_MAX_PACKET * 2 && (int32_t)(length - s->hi) > room) {
-        room = (int32_t)(length - s->hi);
-    }
-    o->is.room = room_by(room, -v->off);
     o->is.lo = plus(s->lo, v->off);
     o->is.hi = plus(s->hi, v->off);
     REFUSE_IF(o->is.lo > o->is.hi, LPN_REFUSE_FORM);            /* a label's sum of a symbol and a constant */
+}
+
+/* The room of a value: what is said of its symbol, or what follows from the packet's length. */
+static int16_t room_of(const checker *c, const operand *o)
+{
+    const int16_t room = room_by(o->sym->room, -o->v.off);
+    const int32_t left = (int32_t)(c->sym[LENGTH].lo - o->is.hi);
+    return o->is.hi < LPN_MAX_PACKET * 2 && left > room ? (int16_t)left : room;
 }
 
 /* ------------------------------------------------------------------------------------------- stack */
@@ -243,16 +244,21 @@ static void within(checker *c, value *v)
     look(c, &c->a, v);
     const uint32_t above = s->lo - want->lo, most = want->hi - want->lo;
     REFUSE_IF(above > most || s->hi - s->lo > most - above, LPN_REFUSE_VALUE);
-    REFUSE_IF(s->room < want->room, LPN_REFUSE_VALUE);
+    REFUSE_IF(want->room != NO_ROOM && room_of(c, &c->a) < want->room, LPN_REFUSE_VALUE);
 }
 
 /* *v becomes what a label says with number n. Unknowns are not read before they are needed. */
 static APART void take(checker *c, value *v, uint32_t n)
 {
-    const uint32_t at = c->at, sort = sort_of(first_of(c, n)), shares = n - SHARED;
-    c->at = at;
-    *v = (value){ n - MASK < POOL - MASK ? BYTES : sort & 15, UNREAD, (int16_t)n };
-    if (shares < MASK - SHARED) {
+    const uint32_t at = c->at;
+    unsigned kind = BYTES, sort;
+    if (n - MASK >= POOL - MASK) {
+        sort = sort_of(first_of(c, n));
+        kind = sort & 15;
+        c->at = at;
+    }
+    *v = (value){ (uint8_t)kind, UNREAD, (int16_t)n };
+    if (n - SHARED < MASK - SHARED) {
         v->sym = (uint8_t)varint(c);
         v->off = (int16_t)zigzag(c);
         if (HOLDS(v->sym >= c->refs)) {
@@ -294,7 +300,7 @@ static APART void compare(checker *c, value *v, uint32_t n)
 
 /* One value of a label: compared with the one that is there, or from now on what is there. One that nobody has looked at since a label said so
  * is what another label says with the same number. */
-static inline void put_value(checker *c, int mode, value *v, uint32_t n)
+INLINE void put_value(checker *c, int mode, value *v, uint32_t n)
 {
     if (mode == TAKE) {
         take(c, v, n);
@@ -303,27 +309,26 @@ static inline void put_value(checker *c, int mode, value *v, uint32_t n)
     }
 }
 
-/* What a label says of the stack, so far before the certificate's end: word by word from the lowest in use, but those of which nothing is known. */
+/* What a label says of the stack, so far before the certificate's end: a bit for each row of the table of words. */
 static void frame(checker *c, int mode, uint32_t before)
 {
-    enum { TWO = 1, SEVERAL = 2 };
-    const uint32_t end = c->stack / 4, behind = c->at;
-    uint32_t at = 0;
-    c->at = c->size - before;
-    for (uint32_t left = varint(c); left > 0; left--) {
-        const uint32_t first = varint(c), n = (uint16_t)varint(c);
-        uint32_t times = first & SEVERAL ? varint(c) : 1;
-        at += first >> 2;
-        STOP_IF(c->why != 0 || at > end || times > (end - at) >> (first & TWO), LPN_REFUSE_FORM);
-        for (; times > 0; times--) {
-            value *const word = &c->reg[11 + at++];
-            put_value(c, mode, word, n);
-            if (first & TWO) {
-                at++;
-                if (mode == TAKE) {
-                    lpn_put32((uint8_t *)(word + 1), upper(word));
+    const uint32_t behind = c->at;
+    const uint8_t *said = c->cert + (c->size - before);
+    STOP_IF(before > c->size || 8 * before < c->words, LPN_REFUSE_FORM);
+    for (uint32_t octet = c->table; octet < c->start; octet += 8 * ROW) {
+        uint32_t row = octet;
+        for (unsigned bits = *said++; bits != 0 && row < c->start; bits >>= 1, row += ROW) {
+            if (bits & 1) {
+                const unsigned place = c->cert[row];
+                value *const word = &c->reg[11 + place / 2];
+                c->at = row + 3;
+                put_value(c, mode, word, lpn_get16(c->cert + row + 1));
+                if (place & 1) {
+                    if (mode == TAKE) {
+                        lpn_put32((uint8_t *)(word + 1), upper(word));
+                    }
+                    REFUSE_IF(!pair(word), LPN_REFUSE_STACK);
                 }
-                REFUSE_IF(!pair(word), LPN_REFUSE_STACK);
             }
         }
     }
@@ -333,7 +338,7 @@ static void frame(checker *c, int mode, uint32_t before)
 /* Loops have rows: slot of the head, the loop around it (0: none), what the counter moves by, the most that a turn costs. */
 static const uint8_t *loop_row(const checker *c, unsigned loop)
 {
-    return c->rows + 8 * loop;
+    return c->rows + 8 * loop - 8;
 }
 
 /* The loop around one; it comes before it. */
@@ -342,7 +347,7 @@ static unsigned parent(const checker *c, unsigned loop)
     return loop_row(c, loop)[2];
 }
 
-static unsigned depth(const checker *c, unsigned loop)
+static APART unsigned depth(const checker *c, unsigned loop)
 {
     unsigned n = 0;
     for (; loop != 0; loop = parent(c, loop)) {
@@ -378,7 +383,6 @@ static void label(checker *c, int mode, uint32_t pc)
     const uint32_t length = bits & HAS_LENGTH ? varint(c) : 0, numbers_in = bits & HAS_NUMBERS ? varint(c) & 1023 : 0, loop = bits & HAS_LOOP ? varint(c) : 0;
     unsigned kept = loop;                       /* the loops that go on if control comes here: they keep their counters */
     bool head = false, again = false;
-    uint64_t need = cost;
     uint32_t have = c->cost;
     STOP_IF(shared > c->shared - FIRST || loop > c->loop_count, LPN_REFUSE_FORM);
     STOP_IF(depth(c, loop) > shared, LPN_REFUSE_FORM);
@@ -398,7 +402,6 @@ static void label(checker *c, int mode, uint32_t pc)
     }
     c->refs = FIRST + shared;
     if (mode == TAKE) {
-        c->frame = spilled;
         begin_block(c, length, cost);
     }
     value *v = c->reg;
@@ -408,7 +411,7 @@ static void label(checker *c, int mode, uint32_t pc)
             REFUSE_IF(v->kind == BYTES, LPN_REFUSE_FORM);
         }
     }
-    if (spilled != 0 && (mode == TAKE || HOLDS(spilled != c->frame) || HOLDS(shared != 0))) {      /* is it what is so in any case? */
+    if (spilled != 0) {
         frame(c, mode, spilled);
     }
     for (unsigned k = FIRST; k < c->refs; k++) {
@@ -427,7 +430,9 @@ static void label(checker *c, int mode, uint32_t pc)
                 REFUSE_IF(image.sym != k || (by > 0 ? image.off < by : image.off > by), LPN_REFUSE_LOOP);
                 have += body;
             } else {
-                need += (uint64_t)body * ((c->b.is.hi - c->b.is.lo) / (uint32_t)(by > 0 ? by : -by));
+                const uint64_t turns = (uint64_t)body * ((c->b.is.hi - c->b.is.lo) / (uint32_t)(by > 0 ? by : -by));
+                STOP_IF(COSTS && turns > have, LPN_REFUSE_COST);
+                have -= (uint32_t)turns;
             }
         }
         if (image.kind != DEAD) {
@@ -435,11 +440,10 @@ static void label(checker *c, int mode, uint32_t pc)
         }
     }
     if (mode == COMPARE) {
-        REFUSE_IF(COSTS && have < need, LPN_REFUSE_COST);
+        REFUSE_IF(COSTS && have < cost, LPN_REFUSE_COST);
         return;
     }
     c->loop = loop;
-    c->first = FIRST + depth(c, loop);           /* what is shared lives on where it is used, counters in any case */
 }
 
 /* ------------------------------------------------------------------------------------------- the index */
@@ -447,8 +451,8 @@ static void label(checker *c, int mode, uint32_t pc)
 /* To the first label of a group, or behind the one before it: its slot is what the group has and its own distance. */
 static uint32_t group(checker *c, uint32_t number)
 {
-    const uint8_t *const row = c->cert + c->index + 4 * number - 4;
-    c->at = c->loops + 8 * c->loop_count;
+    const uint8_t *const row = &c->cert[c->index + 4 * number];
+    c->at = c->start;
     if (number == 0) {
         return 0;
     }
@@ -473,7 +477,7 @@ static void edge(checker *c, uint32_t target)
     FOLLOWED(target);
     while (hi > lo + 1) {
         const uint32_t mid = (lo + hi) / 2;
-        if (group(c, mid) < target) {
+        if (lpn_get16(&c->cert[c->index + 4 * mid]) < target) {
             lo = mid;
         } else {
             hi = mid;

@@ -38,16 +38,13 @@ static bool reach(checker *c, int32_t off, uint32_t size, bool write)
     c->low = plus(c->a.is.lo, off) - (kind == STACK ? BOTTOM - limit : 0);
     REFUSE_IF(limit == 0 || c->low > limit || c->span < size || c->span > limit - c->low, LPN_REFUSE_ACCESS);
     REFUSE_IF(write && kind == RODATA, LPN_REFUSE_ACCESS);
-    REFUSE_IF(kind == PKT && c->a.is.room - off - (int32_t)size < (write ? 0 : -LPN_WINDOW), LPN_REFUSE_ACCESS);
+    REFUSE_IF(kind == PKT && room_of(c, &c->a) - off - (int32_t)size < (write ? 0 : -LPN_WINDOW), LPN_REFUSE_ACCESS);
     return c->why == 0;
 }
 
 /* c->span bytes of the stack may be written, `size` of them are: if it is known which these are, they hold numbers now. */
 static void overwrite(checker *c, uint32_t size)
 {
-    if (HOLDS(true)) {
-        c->frame = 0;
-    }
     numbers(c, c->span == size ? SET : KEEP);
 }
 
@@ -142,7 +139,7 @@ static void second(checker *c)
     }
     b->v = (value){ NUMBER, ZERO, 0 };
     b->sym = c->sym;
-    b->is = (symbol){ .room = NO_ROOM, .lo = (uint32_t)c->imm, .hi = (uint32_t)c->imm };
+    b->is.lo = b->is.hi = (uint32_t)c->imm;
 }
 
 /* The result is c->a + c->b or c->a - c->b. */
@@ -157,6 +154,7 @@ static void sum(checker *c, bool minus, bool wide)
         b->v.kind |= b->v.kind == PKT;
     }
     unsigned kind = a->v.kind;
+    const int32_t space = room_of(c, a), left = room_of(c, b) + a->v.off;
     STOP_IF(kind != NUMBER && wide == (kind == LOW), LPN_REFUSE_POINTER);
     STOP_IF(b->v.kind != NUMBER && (!minus || kind != b->v.kind), LPN_REFUSE_POINTER);
     const bool difference = b->v.kind != NUMBER, far = b->is.hi > MAX_OFFSET;
@@ -170,8 +168,8 @@ static void sum(checker *c, bool minus, bool wide)
     }
     uint32_t lo = a->is.lo + b->is.lo, hi = a->is.hi + b->is.hi;
     bool fits = difference ? (int32_t)lo >= 0 : minus ? lo <= a->is.lo : hi >= a->is.hi;
-    if (minus && a->v.sym == LENGTH && b->is.room + a->v.off >= (fits ? (int32_t)lo : 0)) {     /* what is left of the packet */
-        lo = (uint32_t)(b->is.room + a->v.off);
+    if (minus && a->v.sym == LENGTH && left >= (fits ? (int32_t)lo : 0)) {     /* what is left of the packet */
+        lo = (uint32_t)left;
         fits = true;
     }
     if (kind != NUMBER) {
@@ -189,7 +187,7 @@ static void sum(checker *c, bool minus, bool wide)
         *c->to = (value){ (uint8_t)kind, base->v.sym, (int16_t)off };
         return;
     }
-    put_some(c, kind, lo, hi, far ? NO_ROOM : room_by(a->is.room, -(int32_t)b->is.hi));
+    put_some(c, kind, lo, hi, far ? NO_ROOM : room_by(space, -(int32_t)b->is.hi));
 }
 
 static void arithmetic(checker *c)
@@ -198,8 +196,10 @@ static void arithmetic(checker *c)
     unsigned code = c->op >> 4;
     const bool wide = (c->op & 7) == 7, negative = !(c->op & 8) && c->imm < 0;
     const operand *const a = &c->a, *const b = &c->b;
-    look(c, &c->a, c->to);
-    STOP_IF(a->v.kind == DEAD && code != MOV, LPN_REFUSE_REGISTER);
+    if (code != MOV) {
+        look(c, &c->a, c->to);
+        STOP_IF(a->v.kind == DEAD, LPN_REFUSE_REGISTER);
+    }
     if (code == END || code == NEG) {
         REFUSE_IF(a->v.kind != NUMBER, LPN_REFUSE_POINTER);
         REFUSE_IF(code == NEG ? wide : c->imm == 64, LPN_REFUSE_WIDE);
@@ -264,7 +264,7 @@ static void arithmetic(checker *c)
 /* ------------------------------------------------------------------------------------------- comparisons */
 
 /* Learn a + more <= b. False if it cannot be. */
-static bool at_most(operand *a, operand *b, unsigned more)
+static bool at_most(const checker *c, operand *a, operand *b, unsigned more)
 {
     const uint32_t least = a->is.lo + more, most = b->is.hi - more;
     symbol *const s = a->sym, *const t = b->sym;
@@ -275,7 +275,7 @@ static bool at_most(operand *a, operand *b, unsigned more)
     if (b->is.hi < more || most < a->is.lo) {
         return false;
     }
-    const int16_t room = room_by(b->is.room, a->v.off + (int32_t)more);
+    const int16_t room = room_by(room_of(c, b), a->v.off + (int32_t)more);
     if (!constant && room > s->room) {
         s->room = room;
     }
@@ -314,10 +314,10 @@ static bool learn(checker *c, bool taken)
         return true;
     }
     if (code == EQ || code == NE) {
-        return (code == EQ) == taken ? at_most(a, b, 0) && at_most(b, a, 0) : not_equal(a, b) && not_equal(b, a);
+        return (code == EQ) == taken ? at_most(c, a, b, 0) && at_most(c, b, a, 0) : not_equal(a, b) && not_equal(b, a);
     }
     const bool strict = !(code & 1);
-    return (code >= 10) == taken ? at_most(a, b, strict == taken) : at_most(b, a, strict == taken);
+    return (code >= 10) == taken ? at_most(c, a, b, strict == taken) : at_most(c, b, a, strict == taken);
 }
 
 static void branch(checker *c)
