@@ -20,35 +20,32 @@ static APART uint32_t reduce(uint32_t w)
 }
 
 /* No table: 1 + x^53 + x^57 + x^67 + x^108 + x^129 + x^137, bits in the order in which they are sent, is a multiple of the polynomial.
- * So a word may be added to the five behind it, at these distances, instead of being divided. Only the last five are. */
+ * So a word may be added to the five behind it, at these distances, instead of being divided. Only the last five or six are. */
 uint32_t lpn_crc32(uint32_t crc, const uint8_t *bytes, size_t size)
 {
+#define ADD(to, term) to ^= (term); LPN_HIDE(to)           /* or gcc adds the terms first, and needs one instruction more */
+#define WORD(w) \
+    s1 = s2; ADD(s1, (w) << 21); ADD(s1, (w) << 25); \
+    s2 = s3; ADD(s2, (w) << 3); ADD(s2, (w) >> 7); ADD(s2, (w) >> 11); \
+    s3 = s4; ADD(s3, (w) << 12); ADD(s3, (w) >> 29); \
+    s4 = s5; ADD(s4, (w) << 1); ADD(s4, (w) << 9); ADD(s4, (w) >> 20); \
+    s5 = (w) >> 23 ^ (w) >> 31
     const uint8_t *const end = bytes + (size & ~(size_t)3);
     uint32_t s1 = ~crc, s2 = 0, s3 = 0, s4 = 0, s5 = 0;     /* what is to be added to the next words */
-    if (size >= 24) {
+    if (size >= 28) {
+        const uint8_t *const last = end - 28;
         do {
-            const uint32_t w = s1 ^ lpn_get32(bytes);
-            bytes += 4;
-#define ADD(to, term) to ^= (term); LPN_HIDE(to)           /* or gcc adds the terms first, and needs one instruction more */
-            s1 = s2;
-            ADD(s1, w << 21);
-            ADD(s1, w << 25);
-            s2 = s3;
-            ADD(s2, w << 3);
-            ADD(s2, w >> 7);
-            ADD(s2, w >> 11);
-            s3 = s4;
-            ADD(s3, w << 12);
-            ADD(s3, w >> 29);
-            s4 = s5;
-            ADD(s4, w << 1);
-            ADD(s4, w << 9);
-            ADD(s4, w >> 20);
-            s5 = w >> 23 ^ w >> 31;
-#undef ADD
-        } while (bytes != end - 20);
+            const uint32_t a = s1 ^ lpn_get32(bytes), behind = lpn_get32(bytes + 4);
+            WORD(a);
+            const uint32_t b = s1 ^ behind;
+            WORD(b);
+            bytes += 8;
+            LPN_HIDE(bytes);            /* or gcc computes it once more behind the loop */
+        } while (bytes <= last);
     }
-    const uint32_t next[6] = { s1, s2, s3, s4, s5 }, *more = next;
+#undef WORD
+#undef ADD
+    const uint32_t next[7] = { s1, s2, s3, s4, s5 }, *more = next;
     crc = *more;
     while (bytes != end) {
         crc = reduce(crc ^ lpn_get32(bytes)) ^ *++more;
@@ -105,15 +102,17 @@ static bool name_ok(const uint8_t *p, size_t n)
 
 void lpn_image_view(lpn_image *image, const uint8_t *bytes)
 {
-    const uint8_t **const section[5] = { &image->text, &image->rodata, &image->data, &image->certificate, &image->name };
-    uint32_t *const size[5] = { &image->text_size, &image->rodata_size, &image->data_size, &image->certificate_size, &image->name_size };
     const uint8_t *at = bytes + HEADER_SIZE;
-    for (unsigned i = 0; i < 5; i++) {
-        *section[i] = at;
-        *size[i] = lpn_get32(bytes + SIZES + 4 * i);
-        const uint32_t odd = i == 0 ? 7 : 3;
-        at += (*size[i] + odd) & ~odd;
-    }
+#define SECTION(name, n, odd) \
+    image->name = at; \
+    image->name##_size = lpn_get32(bytes + SIZES + 4 * (n)); \
+    at += (image->name##_size + (odd)) & ~(uint32_t)(odd)
+    SECTION(text, 0, 7);
+    SECTION(rodata, 1, 3);
+    SECTION(data, 2, 3);
+    SECTION(certificate, 3, 3);
+    SECTION(name, 4, 3);
+#undef SECTION
     image->kind = bytes[LPN_IMAGE_KIND];
     image->profile = bytes[LPN_IMAGE_KIND + 1];
     image->flags = lpn_get16(bytes + LPN_IMAGE_FLAGS);
@@ -155,12 +154,13 @@ int lpn_image_check(const uint8_t *bytes, size_t size, bool summed)
     if (size > total) {
         return LPN_E_LENGTH;
     }
-    /* Five 32-bit lengths and the header cannot overflow 64 bits. */
-    uint32_t sizes[5];
-    uint64_t sum = HEADER_SIZE;
+    uint32_t sizes[5], sum = HEADER_SIZE;
     for (unsigned i = 0; i < 5; i++) {
-        const uint64_t odd = i == 0 ? 7 : 3;
+        const uint32_t odd = i == 0 ? 7 : 3;
         sizes[i] = lpn_get32(bytes + SIZES + 4 * i);
+        if (sizes[i] > total) {         /* so that the sum does not overflow */
+            return LPN_E_LENGTH;
+        }
         sum += (sizes[i] + odd) & ~odd;
     }
     if (sum != total) {
@@ -181,7 +181,7 @@ int lpn_image_check(const uint8_t *bytes, size_t size, bool summed)
         || ((flags & LPN_FLAG_DEPARSES) != 0 && kind != LPN_FUSED)) {
         return LPN_E_FLAGS;
     }
-    if (!lpn_is_zero(bytes + 54, 10)) {
+    if ((lpn_get16(bytes + 54) | lpn_get32(bytes + 56) | lpn_get32(bytes + 60)) != 0) {
         return LPN_E_HEADER_RESERVED;
     }
     if (sizes[0] == 0 || sizes[0] % 8 != 0) {

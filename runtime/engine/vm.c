@@ -178,11 +178,6 @@ static uint32_t clock_of(const lpn_env *env)
     return env == NULL ? 0 : env->clock != NULL ? env->clock(env->user) : env->now;
 }
 
-static int call_buffer(const lpn_env *env, const lpn_view *view, enum lpn_buffer_call what, const uint64_t *r, uint32_t *value)
-{
-    return LPN_NO_BUFFERS ? LPN_E_LEFT_OUT : lpn_buffers_call(view, what, r, clock_of(env), value);
-}
-
 int lpn_env_call(const lpn_env *env, const lpn_view *view, uint32_t number, const uint64_t *r, uint32_t *value)
 {
     *value = 0;
@@ -197,14 +192,11 @@ int lpn_env_call(const lpn_env *env, const lpn_view *view, uint32_t number, cons
             env->trace(env->user, r[0], r[1]);
         }
         return LPN_OK;
-    case LPN_HELPER_BUFFER_PUT:
-        return call_buffer(env, view, LPN_BUFFER_PUT, r, value);
+    case LPN_HELPER_BUFFER_PUT:         /* enum lpn_buffer_call has the helpers' order */
     case LPN_HELPER_BUFFER_HOLD:
-        return call_buffer(env, view, LPN_BUFFER_HOLD, r, value);
     case LPN_HELPER_BUFFER_TAKE:
-        return call_buffer(env, view, LPN_BUFFER_TAKE, r, value);
     case LPN_HELPER_BUFFER_DROP:
-        return call_buffer(env, view, LPN_BUFFER_DROP, r, value);
+        return LPN_NO_BUFFERS ? LPN_E_LEFT_OUT : lpn_buffers_call(view, (enum lpn_buffer_call)(number - LPN_HELPER_BUFFER_PUT), r, clock_of(env), value);
     default:
         if (number >= LPN_HELPER_OWN) {
             return call_extern(env, number - LPN_HELPER_OWN, r, value);
@@ -232,17 +224,15 @@ int lpn_extern_bind(lpn_extern *slot, const lpn_extern *offered, uint32_t count,
 #if !LPN_CODE_ONLY
 int lpn_call_helper(lpn_run *run, uint32_t number, uint64_t *r)
 {
-#define ROW(n, name, a, b, c, d, e) [n] = { a, b, c, d, e },
-    static const uint8_t kinds[LPN_HELPER_MAX + 1][5] = { LPN_HELPERS(ROW) };
+    /* Of each argument two bits: it is an address (a size follows), and is written through. */
+#define AT(i, kind) ((kind) == LPN_ARG_MEM_READ ? 1 << 2 * (i) : (kind) == LPN_ARG_MEM_WRITE ? 3 << 2 * (i) : 0)
+#define ROW(n, name, a, b, c, d, e) [n] = AT(0, a) | AT(1, b) | AT(2, c) | AT(3, d) | AT(4, e),
+    static const uint16_t memory[LPN_HELPER_MAX + 1] = { LPN_HELPERS(ROW) };
 #undef ROW
-    for (unsigned i = 0; i < 5 && number <= LPN_HELPER_MAX; i++) {
-        uint8_t kind = kinds[number][i];
-        if (kind != LPN_ARG_MEM_READ && kind != LPN_ARG_MEM_WRITE) {
-            continue;
-        }
-        uint64_t size = r[i + 2];
-        if (size != 0
-            && region_of(run, r[i + 1], size, kind == LPN_ARG_MEM_READ ? LPN_READ : LPN_READ | LPN_WRITE) == NULL) {
+#undef AT
+    for (unsigned i = 1, at = number <= LPN_HELPER_MAX ? memory[number] : 0; at != 0; i++, at >>= 2) {
+        const uint64_t size = r[i + 1];
+        if ((at & 1) != 0 && size != 0 && region_of(run, r[i], size, (at & 2) != 0 ? LPN_READ | LPN_WRITE : LPN_READ) == NULL) {
             return LPN_E_HELPER_MEM;
         }
     }

@@ -38,29 +38,6 @@ _Static_assert(offsetof(lpn_vm32, reads) == VM32_READS && offsetof(lpn_vm32, wri
 /* What is left of the budget, in bytes of instructions, this one included. */
 #define LEFT() ((int32_t)(vm->limit - (uint32_t)(uintptr_t)ip))
 
-#if LPN_CERTIFIED_ONLY
-#define near(vm, reg, address, n, access) true
-#else
-/* May n bytes at `address` be read or written through this register? Remembers the region: only ones of 8 bytes and more, so
- * that a size less n never wraps. */
-static bool near(lpn_vm32 *vm, unsigned reg, uint32_t address, uint32_t n, uint32_t access)
-{
-    const lpn_region **last = access == LPN_READ ? &vm->reads[reg] : &vm->writes[reg];
-    if (vm->trusted || (!LPN_PLANNED && address - (uint32_t)(*last)->start <= (*last)->size - n)) {
-        return true;
-    }
-    const lpn_region *g = lpn_find(vm->run, address, n, access);
-    if (g == NULL) {
-        vm->run->address = address;
-        return false;
-    }
-    if (!LPN_PLANNED && g->size >= 8) {
-        *last = g;
-    }
-    return true;
-}
-#endif
-
 /* By 0: 0. */
 static uint32_t divide(uint32_t a, uint32_t b, bool is_signed)
 {
@@ -201,8 +178,6 @@ SHARED int lpn_step32(lpn_vm32 *vm)
     } else if (class == 3 && op >= 0xc0) {
         vm->error = atomic(vm, ip);
         a = *d;
-    } else if (op == 0x81 && near(vm, ip[1] >> 4, s + (uint32_t)off, 4, LPN_READ)) {
-        a = lpn_get32(lpn_pointer(s + (uint32_t)off));
     } else {
         vm->run->address = (class == 1 ? s : a) + (uint32_t)off;
         vm->error = class == 1 ? LPN_E_LOAD : LPN_E_STORE;
@@ -216,6 +191,29 @@ SHARED int lpn_step32(lpn_vm32 *vm)
 }
 
 #if !LPN_PLANNED
+#if LPN_CERTIFIED_ONLY
+#define near(vm, reg, address, n, access) true
+#else
+/* May n bytes at `address` be read or written through this register? Remembers the region: only ones of 8 bytes and more, so
+ * that a size less n never wraps. */
+static bool near(lpn_vm32 *vm, unsigned reg, uint32_t address, uint32_t n, uint32_t access)
+{
+    const lpn_region **last = access == LPN_READ ? &vm->reads[reg] : &vm->writes[reg];
+    if (vm->trusted || address - (uint32_t)(*last)->start <= (*last)->size - n) {
+        return true;
+    }
+    const lpn_region *g = lpn_find(vm->run, address, n, access);
+    if (g == NULL) {
+        vm->run->address = address;
+        return false;
+    }
+    if (g->size >= 8) {
+        *last = g;
+    }
+    return true;
+}
+#endif
+
 /* An operation, a comparison in their four forms. */
 #define ALU(code, OPERATION) \
     case (code) | 0x07: case (code) | 0x04: { uint32_t a = D, b = IMM; D = (OPERATION); break; } \
@@ -269,6 +267,7 @@ static int lpn_loop32(lpn_vm32 *vm)
         LOAD(0x71, 1, *p)
         LOAD(0x69, 2, lpn_get16(p))
         LOAD(0x61, 4, lpn_get32(p))
+        LOAD(0x81, 4, lpn_get32(p))
         LOAD(0x79, 8, lpn_get32(p))
         LOAD(0x91, 1, (int8_t)*p)
         LOAD(0x89, 2, (int16_t)lpn_get16(p))

@@ -42,7 +42,7 @@ static unsigned handler_of(const uint8_t *p, bool trusted)
     if (op == 0x18) {
         return (w & 0xf000) == 0 ? OP_lddw : OP_slow;
     }
-    return op == 0x89 || op == 0x91 ? handler - 3 : OP_slow;
+    return op == 0x89 || op == 0x91 ? handler - 3 : op == 0x81 ? handler : OP_slow;      /* of 32 bits the sign needs no extension */
 }
 
 #if LPN_FUSE

@@ -73,7 +73,7 @@
 #endif
 .endm
 
-/* d = OP(d, b). `mask`: of shift counts. */
+/* d = OP(d, b). `mask`: of shift counts. Operations that set the flags, which nobody asks, take 2 bytes. */
 .macro ALU_REST operation, mask
     ldr r2, [r6, r1, lsl #2]
     FETCH
@@ -99,32 +99,37 @@
 .endm
 
 /* r3 = the address of n bytes, base in register number r1; `hi` unless inside the region that \near has for it. A region there has 8 bytes or more, so size - n does not wrap, and below its start the difference is larger than any. */
-.macro CHECKED n, near
-    ldr r12, [\near, r1, lsl #2]
+.macro CHECKED n, near, temp
+    ldr \temp, [\near, r1, lsl #2]
     ldr r3, [r6, r1, lsl #2]
-    ldr r0, [r12, #REGION_START]
-    ldr r12, [r12, #REGION_SIZE]
+    ldr r0, [\temp, #REGION_START]
+    ldr \temp, [\temp, #REGION_SIZE]
     add r3, r3, r5, asr #16
-    sub r0, r3, r0
-    sub r12, r12, #\n
-    cmp r0, r12
+    subs r0, r3, r0
+    subs \temp, \temp, #\n
+    cmp r0, \temp
 .endm
 
-/* Where that failed, for a load: programs read the packet through many registers. Then by all regions. */
+/* Where that failed: by all regions. */
+.macro FIND n, find, back
+    movs r0, #\n
+    mov r12, lr
+    bl \find
+    mov lr, r12
+    b \back
+.endm
+
+/* For a load by the last one's first: programs read the packet through many registers. */
 .macro SECOND_CHANCE n, back
-    ldr r12, [r9, #REGION_START]
+    ldr r2, [r9, #REGION_START]
     ldr r0, [r9, #REGION_SIZE]
-    sub r12, r3, r12
-    sub r0, r0, #\n
-    cmp r12, r0
+    subs r2, r3, r2
+    subs r0, r0, #\n
+    cmp r2, r0
     bhi 3f
     str r9, [r10, r1, lsl #2]
     b \back
-3:  movs r0, #\n
-    push {r1, lr}
-    bl find_load
-    pop {r1, lr}
-    b \back
+3:  FIND \n, find_load, \back
 .endm
 
 .macro TRUSTED
@@ -136,10 +141,10 @@
     .if !LPN_CERTIFIED_ONLY
 \name:
     SRC r1
-    DST r2
-    CHECKED \n, r10
+    CHECKED \n, r10, r2
     bhi 2f
-1:  \operation r3, [r3]
+1:  DST r2
+    \operation r3, [r3]
     FETCH
     str r3, [r6, r2, lsl #2]
     GO
@@ -174,14 +179,10 @@ trusted_\name:
 put\n:
     DST r1
     ldr r2, [r4, #4]
-    CHECKED \n, r11
+    CHECKED \n, r11, r12
     bhi 2f
 1:  WRITE \n, \operation, 1
-2:  movs r0, #\n
-    push {r1, lr}
-    bl find_store
-    pop {r1, lr}
-    b 1b
+2:  FIND \n, find_store, 1b
     .endif
 trusted_put\n:
     DST r1
@@ -197,14 +198,10 @@ store\n:
     DST r1
     SRC r2
     ldr r2, [r6, r2, lsl #2]
-    CHECKED \n, r11
+    CHECKED \n, r11, r12
     bhi 2f
 1:  WRITE \n, \operation, 0
-2:  movs r0, #\n
-    push {r1, lr}
-    bl find_store
-    pop {r1, lr}
-    b 1b
+2:  FIND \n, find_store, 1b
     .endif
 trusted_store\n:
     DST r1
@@ -258,41 +255,34 @@ enter:
     GO
 
 #if !LPN_CERTIFIED_ONLY
-/* The region of r0 bytes at r3, remembered for register number r1; or what happens when there is none. */
-find_load:
-    push {r1-r3, lr}
+/* The region of r0 bytes at r3, remembered for register number r1; or what happens when there is none. r1 to r3 and r12 stay. */
+.macro REMEMBER access
+    push {r0-r3, r12, lr}
     mov r1, r3
     mov r2, r0
-    movs r3, #1
+    movs r3, #\access
     ldr r0, [r6, #VM32_RUN]
     bl lpn_find
-    pop {r1-r3, lr}
+    add sp, #4
     cbz r0, missed
-    ldr r12, [r0, #REGION_SIZE]
-    cmp r12, #8                     /* smaller ones are looked up each time */
-    bhs 1f
-    bx lr
-1:  mov r9, r0
+    ldr r3, [r0, #REGION_SIZE]
+    cmp r3, #8                      /* smaller ones are looked up each time */
+    pop {r1-r3, r12, lr}
+    it lo
+    bxlo lr
+.endm
+find_load:
+    REMEMBER 1
+    mov r9, r0
     str r0, [r10, r1, lsl #2]
     bx lr
 find_store:
-    push {r1-r3, lr}
-    mov r1, r3
-    mov r2, r0
-    movs r3, #2
-    ldr r0, [r6, #VM32_RUN]
-    bl lpn_find
-    pop {r1-r3, lr}
-    cbz r0, missed
-    ldr r12, [r0, #REGION_SIZE]
-    cmp r12, #8
-    bhs 1f
-    bx lr
-1:  str r0, [r11, r1, lsl #2]
+    REMEMBER 2
+    str r0, [r11, r1, lsl #2]
     bx lr
 
 missed:
-    add sp, #8
+    add sp, #20
 #endif
 slow:
     str r4, [r6, #VM32_IP]
@@ -375,14 +365,14 @@ budget:
     COMPARE jsle, cmp, le
 
     ALU add, add
-    ALU sub, sub
-    ALU mul, mul
-    ALU or, orr
-    ALU and, and
-    ALU xor, eor
-    ALU lsh, lsl, 31
-    ALU rsh, lsr, 31
-    ALU arsh, asr, 31
+    ALU sub, subs
+    ALU mul, muls
+    ALU or, orrs
+    ALU and, ands
+    ALU xor, eors
+    ALU lsh, lsls, 31
+    ALU rsh, lsrs, 31
+    ALU arsh, asrs, 31
 
 mov_imm:
     DST r1
@@ -446,10 +436,11 @@ lddw:
     STORE 8, str
 
 #if LPN_FUSE
-/* ---- several instructions at once: what they have in common is in vm32_plan.c */
+/* ---- several instructions at once: what they have in common is in vm32_plan.c. Most begin a line of the flash, of 8 bytes. */
 
 /* mov d, s; OP d, imm */
 .macro MOV_OP name, operation, mask=0
+    .balign 8
 mov_\name:
     SRC r3
     DST r1
@@ -464,12 +455,13 @@ mov_\name:
     GO
 .endm
     MOV_OP add, add
-    MOV_OP or, orr
-    MOV_OP and, and
-    MOV_OP lsh, lsl, 31
-    MOV_OP rsh, lsr, 31
+    MOV_OP or, orrs
+    MOV_OP and, ands
+    MOV_OP lsh, lsls, 31
+    MOV_OP rsh, lsrs, 31
 
 /* mov d, s; add d, t */
+    .balign 8
 mov_add_reg:
     SRC r3
     DST r1
@@ -483,6 +475,7 @@ mov_add_reg:
     GO
 /* mov d, s; add d, t; ldx e, [d] */
 .macro MOV_ADD_LOAD n, operation
+    .balign 8
 mov_add_load\n:
     SRC r3
     DST r1
@@ -503,6 +496,7 @@ mov_add_load\n:
     MOV_ADD_LOAD 1, ldrb
     MOV_ADD_LOAD 2, ldrh
 /* lsh d, imm; or d, s */
+    .balign 8
 lsh_or:
     DST r1
     ldrb r12, [r4, #9]
@@ -516,6 +510,7 @@ lsh_or:
     str r2, [r6, r1, lsl #2]
     GO
 /* mov d, s; rsh d, imm; and d, imm */
+    .balign 8
 mov_rsh_and:
     SRC r3
     DST r1
@@ -573,6 +568,7 @@ and_\name:
     AND_JUMP jeq, eq
     AND_JUMP jne, ne
 /* add d, imm; mov e, s */
+    .balign 8
 add_mov:
     DST r1
     ldrb r12, [r4, #9]
@@ -647,6 +643,7 @@ jeq_\name:
     add r3, r3, r5, asr #16
 .endm
 /* ldxh d, [s]; add e, d */
+    .balign 8
 load2_add:
     LOAD_FROM
     ldrb r12, [r4, #9]
@@ -659,6 +656,7 @@ load2_add:
     str r2, [r6, r12, lsl #2]
     GO
 /* ldxh d, [s + 0]; add e, d; add s, imm */
+    .balign 8
 load2_add_step:
     SRC r1
     DST r2
@@ -676,6 +674,7 @@ load2_add_step:
     str r3, [r6, r1, lsl #2]
     GO
 /* ldx d, [s]; swap d */
+    .balign 8
 load2_swap:
     LOAD_FROM
     ldrh r3, [r3]
@@ -683,6 +682,7 @@ load2_swap:
     rev16 r3, r3
     str r3, [r6, r2, lsl #2]
     GO
+    .balign 8
 load4_swap:
     LOAD_FROM
     ldr r3, [r3]

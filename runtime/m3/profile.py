@@ -106,7 +106,7 @@ class Recorder(Core):
             function = starts[max(0, bisect.bisect_right(places, address) - 1)][1].split(".")[0]
             part = PARTS.get(function, HELPERS)
             if function == "lpn_loop32":        # its macros CHECKED, SECOND_CHANCE, FETCH and GO
-                checking = checking or insn.text.startswith(("ldr.w ip, [sl,", "ldr.w ip, [fp,", "ldr.w ip, [sb]"))
+                checking = checking or insn.text.startswith(("ldr.w r2, [sl,", "ldr.w ip, [fp,", "ldr.w r2, [sb]"))
                 if insn.text.startswith(("ldr.w pc,", "ldrb r0, [lr", "ldrb.w r0, [lr")):
                     part = "dispatch"
                 elif checking:
