@@ -21,6 +21,12 @@ def _initialize() -> None:
     llvm.set_option("lpnc", "-switch-to-lookup=false")
     # Memory of the stack would be read before the loop that writes it.
     llvm.set_option("lpnc", "-disable-licm-promotion")
+    # A truth value that joins two tests takes three instructions to make, and one more to test.
+    llvm.set_option("lpnc", "-simplifycfg-branch-fold-threshold=1")
+    # What ways that meet have in common would be done behind a choice of its operands.
+    llvm.set_option("lpnc", "-simplifycfg-sink-common=0")
+    # Where to spill and reload: where it takes least code. What is usual has been laid out apart (lower/guess.py).
+    llvm.set_option("lpnc", "-split-spill-mode=size")
     # What needs more stack than there is would end the process; `build` refuses it instead.
     llvm.set_option("lpnc", "-bpf-stack-size=65536")
 
@@ -34,6 +40,9 @@ def target_machine(cpu: str) -> llvm.TargetMachine:
 def optimize(module: ir.Module, target: Target, level: int = 2) -> llvm.ModuleRef:
     """Parses, verifies and optimises a module for the target."""
     machine = target_machine(target.cpu)
+    for function in module.functions:
+        if function.blocks:                     # no copies of a block's end for the ways to it
+            function.attributes.add("optsize")
     # As if registers had 32 bits: no tables packed into 64-bit numbers, no arithmetic wider than it is written.
     module.data_layout = str(machine.target_data).replace("n32:64", "n32")
     ref = llvm.parse_assembly(str(module))

@@ -4,17 +4,21 @@
 - `t = x; t &= m; if t != 0 goto A` becomes `if x & m goto A` (JSET, RFC 9669 4.3), also for a sign bit moved to the top;
 - `x <<= 32; x >>= 32` becomes `wx = wx`, which clears the upper half as well and keeps to 32 bits;
 - `be64 x; x >>= 40`, which LLVM makes of narrower swaps and a shift, is `be32 x; wx >>= 8`;
-- a constant that is stored needs no register (BPF_ST), and one that nothing reads no move;
+- a constant that is stored needs no register (BPF_ST), and what nobody reads is not made;
 - a jump to a jump goes where that goes, a jump to `exit` is `exit`;
-- a result is made where it is returned (returned.py).
+- what a register holds is not reloaded (spills.py);
+- a result is made where it is returned (returned.py);
+- a block stands behind the jump to it (placement.py).
 """
 from __future__ import annotations
 
 from dataclasses import replace
 
 from .isa import ALU, ALU64, ALU_OPS, JMP, JMP32, JMP_OPS, MODES, ST, STX, X
+from .placement import place_blocks
 from .returned import compare_originals, sink_results
 from .rewrite import Line, live_out, liveness, neighbours, read, reads_writes, sweep, write
+from .spills import drop_reloads
 
 INVERSE = {JMP_OPS[a]: JMP_OPS[b] for pair in (("JEQ", "JNE"), ("JGT", "JLE"), ("JGE", "JLT"), ("JSGT", "JSLE"),
                                               ("JSGE", "JSLT")) for a, b in (pair, pair[::-1])}
@@ -34,6 +38,9 @@ def improve(text: bytes, lines: list[tuple[int, str, int]]) -> tuple[bytes, list
         narrow_swaps(code)
         code = sweep(code)
         store_immediates(code)
+        drop_reloads(code)
+        code = sweep(code)                      # what reads no register any more is not to count
+        drop_unread(code)
         code = sweep(code)
         invert_branches(code)
         code = sweep(code)
@@ -41,7 +48,7 @@ def improve(text: bytes, lines: list[tuple[int, str, int]]) -> tuple[bytes, list
         code = sweep(code)
         code = sweep(sink_results(code))
         compare_originals(code)
-        code = sweep(code)
+        code = sweep(place_blocks(sweep(code)))
         if len(code) == before:
             break
     return write(code)
@@ -78,9 +85,13 @@ def store_immediates(code: list[Line]) -> None:
         known = {reg: value for reg, value in known.items() if not writes >> reg & 1}
         if insn.is_alu and insn.code == MOV and not insn.uses_reg:
             known[insn.dst] = insn.imm & 0xFFFFFFFF
+
+
+def drop_unread(code: list[Line]) -> None:
+    """What makes a value that nobody reads: constants that were stored as such, reloads that the register allocator left."""
     for line, live in zip(code, live_out(code)):
         insn = line.insn
-        if insn.is_alu and insn.code == MOV and not live >> insn.dst & 1:
+        if (insn.is_alu or insn.is_load or insn.is_lddw) and not live >> insn.dst & 1:
             line.dead = True
 
 

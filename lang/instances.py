@@ -77,6 +77,11 @@ def walk(node: object) -> Iterator[ast.Node]:
             todo += reversed(one)
 
 
+def written_alike(one: ast.Expr, other: ast.Expr) -> bool:
+    """Whether two expressions have the same text, blanks apart."""
+    return one.span.text.split() == other.span.text.split()
+
+
 CHILDREN: dict[type, tuple[str, ...]] = {}
 # Filled by the checker, and references to other parts of the tree.
 RESOLVED = {"span", "type", "const", "decl", "target_decl", "codec", "header", "choice", "state", "action", "modules", "var", "shared"}

@@ -110,7 +110,38 @@ def test_the_copy_of_a_result_is_not_tested():
     assert results(better, *inputs) == [(3, 4), (0x80001, 4)] and [r0 for r0, _ in results(text, *inputs)] == [3, 0x80001]
 
 
+SPILLED = {
+    "reloaded into itself": ("*(u64 *)(r10 - 8) = r3\nw0 = 1\nr3 = *(u64 *)(r10 - 8)\nr0 += r3\nexit", 1),
+    "put back": ("*(u64 *)(r10 - 8) = r3\nw3 = 1\nr4 = *(u64 *)(r10 - 8)\n*(u64 *)(r10 - 8) = r4\nr0 = *(u64 *)(r10 - 8)\nr0 += r3\nr0 += r4\nexit", 2),
+    "on one way": ("*(u64 *)(r10 - 8) = r3\nif w3 == 8 goto A\nw3 = 5\nA: w0 += w3\nr3 = *(u64 *)(r10 - 8)\nr0 += r3\nexit", 0),
+    "changed by half": ("*(u64 *)(r10 - 8) = r3\n*(u32 *)(r10 - 4) = w3\nr3 = *(u64 *)(r10 - 8)\nr0 = r3\nexit", 0),
+    "of 32 bits": ("*(u32 *)(r10 - 8) = w3\nr3 = *(u32 *)(r10 - 8)\nr0 = r3\nexit", 1),
+    "of 32 bits, and 64 in the register": ("r3 <<= 31\n*(u32 *)(r10 - 8) = w3\nr3 = *(u32 *)(r10 - 8)\nr0 = r3\nexit", 1),
+    "through a pointer, too": ("r4 = r10\nr4 += -8\n*(u64 *)(r10 - 8) = r3\n*(u64 *)(r4 + 0) = r4\nr3 = *(u64 *)(r10 - 8)\nr0 = r3\nr0 -= r4\nexit", 0),
+}
+
+
+@pytest.mark.parametrize("name", SPILLED)
+def test_what_a_register_holds_is_not_reloaded(name):
+    code, saved = SPILLED[name]
+    text = assemble("r3 = *(u8 *)(r1 + 0)\nw0 = w3\n" + code)
+    better, _ = improve(text, [])
+    before, after = (sum(i.is_load or i.is_store for i in decode(t)) for t in (text, better))
+    assert before - after == saved
+    for first in (8, 9, 3):
+        assert run_raw(better, ctx=bytes([first])).r0 == run_raw(text, ctx=bytes([first])).r0
+
+
+def test_a_block_stands_behind_the_jump_to_it():
+    text = assemble("r3 = *(u8 *)(r1 + 0)\nw0 = 1\nif w3 == 8 goto A\nw0 = 2\ngoto B\nA: w0 = 3\nexit\nB: w0 += 4\nexit")
+    better, _ = improve(text, [])
+    assert len(text) - len(better) == 16            # a jump, and a constant that is never read
+    assert results(better, bytes([8]), bytes([9])) == [(3, 4), (6, 5)] and [r0 for r0, _ in results(text, bytes([8]), bytes([9]))] == [3, 6]
+
+
 LINES = st.one_of(
+    st.builds("*(u{} *)(r10 - {}) = r{}".format, st.sampled_from((32, 64)), st.sampled_from((8, 16)), st.integers(3, 4)),
+    st.builds("r{} = *(u{} *)(r10 - {})".format, st.integers(3, 4), st.sampled_from((32, 64)), st.sampled_from((8, 16))),
     st.builds("w0 = {}".format, st.integers(0, 3)), st.builds("w{} = {}".format, st.integers(3, 4), st.integers(0, 3)),
     st.builds("r{} = *(u8 *)(r1 + {})".format, st.integers(3, 4), st.integers(0, 3)), st.builds("r{} = r0".format, st.integers(3, 4)),
     st.builds("r0 = r{}".format, st.integers(3, 4)), st.just("exit"), st.builds("*(u8 *)(r1 + {}) = w0".format, st.integers(0, 3)),
@@ -142,7 +173,8 @@ def test_narrow_swaps_mean_what_wide_ones_meant(lines, inputs):
 @settings(max_examples=300, derandomize=True, deadline=None)
 @given(st.lists(LINES, max_size=24), st.lists(st.binary(min_size=4, max_size=4), min_size=1, max_size=4))
 def test_no_way_takes_longer_or_leads_elsewhere(lines, inputs):
-    text = assemble("\n".join(["r3 = *(u8 *)(r1 + 0)", "r4 = *(u8 *)(r1 + 1)", "w0 = 1", *lines, *["exit"] * 7]))
+    text = assemble("\n".join(["r3 = *(u8 *)(r1 + 0)", "r4 = *(u8 *)(r1 + 1)", "r4 <<= 31", "w0 = 1", "*(u64 *)(r10 - 8) = r4", "*(u64 *)(r10 - 16) = r3",
+                               *lines, *["exit"] * 7]))
     better, _ = improve(text, [])
     for given_now in inputs:
         before, after = run_raw(text, ctx=given_now), run_raw(better, ctx=given_now)

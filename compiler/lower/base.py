@@ -25,6 +25,8 @@ from .buffers import Buffers
 from .deparser import Deparsers
 from .parser import Parsers
 from .processor import Processors
+from .search import Searches
+from .shared import SharedCalls
 from .stmt import Statements
 from .timing import Timings
 from .sums import Sums
@@ -35,7 +37,7 @@ LOCAL_IMAGES = 96
 REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
-class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codecs, Sums, Expressions, Statements):
+class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codecs, SharedCalls, Searches, Sums, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""
@@ -54,7 +56,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
         self.expanding: dict[Instance, dict] = {}
         self.known: dict[tuple, bool] = {}      # comparisons that were decided on the way here
         self.instances: dict[InstanceLayout, Instance] = {}
-        self.masked: dict[object, int] = {}     # loop variables that a mask bounds: more than their values
+        self.masked, self.stepped = {}, {}
         self._said: set | None = None           # (field of the headers struct, field) that codecs say
         self.apart = False                      # state is read where another path reads the packet: LLVM is not to make it one load
         self.returns: list = []

@@ -268,10 +268,10 @@ class BoundedLowering(TableSearch, Lowering):
                 self.forget_place(self.env.get(a.decl))
         super().compress(codec, inst, args)
 
-    def row_holds(self, inst, row: ast.Row) -> ir.Value:
+    def row_holds(self, inst, row: ast.Row, otherwise: ir.Block | None = None) -> None:
         """What one row asked of a field is not remembered for the next."""
         self.reread()
-        return super().row_holds(inst, row)
+        super().row_holds(inst, row, otherwise)
 
     # ---- parsers: every read is proven, nothing is read ahead
 

@@ -13,6 +13,7 @@ from lpn.lang.types import Bits as BitsType, Bool
 
 from .instance import Instance
 from .places import Place, Scalar, Value, variable
+from .shared import SharedCall
 
 
 def tag_width(codec: ast.Codec) -> int:
@@ -215,6 +216,7 @@ class Codecs:
         worst = worst_look = 0
         weights: list[int] = []
         weight = 1 << 14
+        shared = self.shared_calls([row for row, _ in rows])
         for row, keys in rows:
             block = b.append_basic_block(f"{codec.name}.row")
             for k in sorted(keys):
@@ -223,8 +225,14 @@ class Codecs:
             weight = max(weight // 4, 1)        # rows stand in the order in which a compressor tries them: best first
             b.position_at_end(block)
             self.bound, self.look = bound, look
-            self.expand_row(codec, inst, group, row)
+            call = shared.get(row)
+            self.expand_row(codec, inst, group, row, call)
             worst, worst_look = max(worst, self.bound), max(worst_look, self.look)
+            b.branch(done if call is None else call.block)
+        self.bound, self.look = worst, worst_look
+        for call in dict.fromkeys(shared.values()):
+            b.position_at_end(call.block)
+            self.row_assign(inst, call.target, self.make_call(call))
             b.branch(done)
         switch.set_weights([0] + weights)
         b.position_at_end(default)
@@ -274,12 +282,15 @@ class Codecs:
             earlier |= self.row_keys(group, other)
         return set(keys) - earlier
 
-    def expand_row(self, codec: ast.Codec, inst: Instance, group: ast.Group, row: ast.Row) -> None:
+    def expand_row(self, codec: ast.Codec, inst: Instance, group: ast.Group, row: ast.Row, shared: SharedCall | None = None) -> None:
+        """`shared`: what the row's last item goes on to."""
         self.need_row(inline_octets(row))
         saved = self.row_base, self.row_bit
         self.row_base, self.row_bit = self.cursor(), 0
         for item in row.items:
-            if isinstance(item, ast.RowWhere):
+            if shared is not None and item is row.items[-1]:
+                self.give_args(shared, row)
+            elif isinstance(item, ast.RowWhere):
                 reason = item.reason.decl.name if item.reason is not None else group_reason(codec, group)
                 self.row_where(self.condition(item.cond), reason, (self.row_bit + 7) // 8)
             elif isinstance(item, ast.RowAssign):

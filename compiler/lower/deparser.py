@@ -11,9 +11,11 @@ from lpn.lang.instances import walk
 from lpn.lang.types import Stack
 
 from .codec import group_reason, has_following, inline_pieces, tag_shift, tag_width
+from .expr import operands
 from .guess import deparser_guesses
 from .instance import Instance
-from .places import Scalar, Value
+from .places import Scalar
+from .search import mentions
 from .shapes import Shape
 
 COPY_STEP = 4
@@ -254,48 +256,15 @@ class Deparsers:
                 place.set(self.value(v.value))
             return
         b = self.b
-        low, high = int(v.low.const), int(v.high.const)
-        once = [part for part in conjuncts(v.cond) if not mentions(part, v.loop)]
+        parts = operands(v.cond, "&&")
+        once = [part for part in parts if not mentions(part, v.loop)]
         if self.miss is not None and once:      # none is searched for
             usual = b.append_basic_block("usual")
             self.branch(once[0], self.miss, usual)
             b.position_at_end(usual)
-            place.set(self.constant(place.width, low))
+            place.set(self.constant(place.width, int(v.low.const)))
             return
-        slot = self.alloca(I32, v.name)
-        b.store(i32(low), slot)
-        place.set(self.constant(place.width, low))
-        head, found, nxt, done = (b.append_basic_block(f"first.{n}") for n in ("head", "found", "next", "done"))
-        each: list[ast.Expr] = []               # what has to be asked in each turn; the rest once, before
-        for part in conjuncts(v.cond):
-            if part in once:
-                self.require(part, done)
-            else:
-                each.append(part)
-        b.branch(head)
-        b.position_at_end(head)
-        i = b.load(slot, typ=I32)
-        self.masked[v.loop] = 1 << (high - 1).bit_length()
-        self.env[v.loop] = Value(v.loop.type, self.resize(Val(32, (b.and_(i, i32((1 << (high - 1).bit_length()) - 1)),)),
-                                                          self.width_of(v.loop.type)))
-        for part in each:
-            self.require(part, nxt)
-        b.branch(found)
-        b.position_at_end(found)
-        place.set(self.resize(Val(32, (i,)), place.width))
-        b.branch(done)
-        b.position_at_end(nxt)
-        i = b.add(i, i32(1))
-        b.store(i, slot)
-        b.cbranch(b.icmp_unsigned("<", i, i32(high)), head, done)
-        b.position_at_end(done)
-        self.found_first(place)
-
-    def require(self, e: ast.Expr, otherwise: ir.Block) -> None:
-        """Goes on where the condition holds."""
-        more = self.b.append_basic_block("holds")
-        self.branch(e, more, otherwise)
-        self.b.position_at_end(more)
+        self.search(v, place, once, [part for part in parts if part not in once])
 
     def compress_group(self, codec: ast.Codec, inst: Instance, group: ast.Group, pieces: dict) -> None:
         b = self.b
@@ -303,25 +272,22 @@ class Deparsers:
         before, most = self.at_most, 0
         rows = self.usual_rows(codec, group)
         if self.miss is not None and len(rows) == 1:
-            self.require_row(inst, rows[0])
+            self.row_holds(inst, rows[0])
             self.choose_row(inst, group, rows[0], pieces)
             b.branch(done)
             b.position_at_end(done)
             return
         for row in rows:
-            cond = self.row_holds(inst, row)
-            always = isinstance(cond, ir.Constant) and cond.constant
-            if not always:
-                write, nxt = b.append_basic_block("row"), b.append_basic_block("next")
-                b.cbranch(cond, write, nxt)
-                b.position_at_end(write)
+            nxt = b.append_basic_block("next")
+            self.row_holds(inst, row, nxt)
             self.at_most = before
             self.choose_row(inst, group, row, pieces)
             most = max(most, self.at_most)
             b.branch(done)
-            if always:
-                break
             b.position_at_end(nxt)
+            if not self.may_fail(row):
+                b.unreachable()
+                break
         else:
             if self.miss is not None:
                 b.branch(self.miss)
@@ -336,41 +302,53 @@ class Deparsers:
             pieces[name.decl].set(self.constant(name.decl.width, int(key.const or 0)))
         self.write_row(inst, row)
 
-    def require_row(self, inst: Instance, row: ast.Row) -> None:
-        """As `row_holds`, of a row that is guessed: whatever does not hold ends the guess."""
-        for item in row.items:
-            if isinstance(item, ast.RowAssign) and not has_following(item.value):
-                self.as_guessed(self.chosen(inst, item.target))
+    def may_fail(self, row: ast.Row) -> bool:
+        """Whether the row asks anything of the header."""
+        return any(isinstance(item, ast.RowWhere) or isinstance(item, ast.RowAssign) and not has_following(item.value)
+                   or isinstance(item, ast.RowInline) and any(self.arm(t.target) or t.bits is not None for t in item.targets)
+                   for item in row.items)
+
+    def row_holds(self, inst: Instance, row: ast.Row, otherwise: ir.Block | None = None) -> None:
+        """Goes on where every assignment is true of the header, an in-line piece standing for what it is made from. Numbers are compared
+        from their most significant words: rows that ask the same of these become one test. What does not hold of a row that is
+        guessed ends the guess (no `otherwise`)."""
+        def test(cond: ir.Value, alone: bool = True) -> None:
+            if otherwise is None:
+                self.as_guessed(cond)
+            else:
+                self.test_alone(cond, otherwise, alone)
+
+        # what is guessed asks for the most first
+        items = sorted(row.items, key=lambda item: not isinstance(item, ast.RowAssign)) if otherwise is None else row.items
+        for item in items:
+            if isinstance(item, ast.RowWhere):
+                test(self.condition(item.cond))
+            elif isinstance(item, ast.RowAssign) and not has_following(item.value):
+                test(self.chosen(inst, item.target))
                 left, right = self.value(item.target), self.value(item.value)
                 if isinstance(left, Val) and isinstance(right, Val):
-                    for x, y in reversed(list(zip(left.limbs, right.limbs))):
-                        self.as_guessed(self.eq(Val(32, (x,)), Val(32, (y,))))
+                    limbs = list(zip(left.limbs, right.limbs))
+                    for n, (x, y) in reversed(list(enumerate(limbs))):          # the words of a prefix are what rows share
+                        test(self.eq(Val(32, (x,)), Val(32, (y,))), n > 1 or len(limbs) == 1)
                 else:
-                    self.as_guessed(self.equal(item.target, item.value))
-        rest = [item for item in row.items if not isinstance(item, ast.RowAssign)]
-        self.as_guessed(self.row_holds(inst, ast.Row(row.span, row.keys, rest)))
-
-    def row_holds(self, inst: Instance, row: ast.Row) -> ir.Value:
-        """Every assignment is true of the header, an in-line piece standing for what it is made from."""
-        cond = self.bool_const(True)
-        for item in row.items:
-            if isinstance(item, ast.RowWhere):
-                cond = self.land(cond, self.condition(item.cond))
-            elif isinstance(item, ast.RowAssign) and not has_following(item.value):
-                cond = self.land(self.land(cond, self.chosen(inst, item.target)), self.equal(item.target, item.value))
+                    test(self.equal(item.target, item.value))
             elif isinstance(item, ast.RowInline):
                 for t in item.targets:
-                    cond = self.land(cond, self.chosen(inst, t.target))
+                    test(self.chosen(inst, t.target))
                     if t.bits is not None:
                         octets = inst.varbit(inst.layout.unit_of[t.target.decl])[1]
                         size = self.resize(self.bits_of(t.bits), 32).limbs[0]
-                        cond = self.land(cond, self.b.icmp_unsigned("==", size, self._shl(octets, 3)))
-        return cond
+                        test(self.b.icmp_unsigned("==", size, self._shl(octets, 3)))
+
+    @staticmethod
+    def arm(target: ast.Expr | None) -> ast.ChoiceArm | None:
+        decl = getattr(target, "decl", None)
+        return decl if isinstance(decl, ast.ChoiceArm) else None
 
     def chosen(self, inst: Instance, target: ast.Expr | None) -> ir.Value:
         """A row that says an arm is for headers whose tag names it."""
-        arm = getattr(target, "decl", None)
-        if not isinstance(arm, ast.ChoiceArm):
+        arm = self.arm(target)
+        if arm is None:
             return self.bool_const(True)
         tag = inst.tag(arm.choice)
         return self.eq(tag, self.constant(tag.width, arm.number))
@@ -404,12 +382,3 @@ class Deparsers:
             else:
                 parts.append(self.bits_of(piece.target))
         flush()
-
-
-def mentions(e: ast.Expr, loop: ast.VarDecl | None) -> bool:
-    return any(isinstance(n, ast.Name) and n.decl is loop for n in walk(e))
-
-
-def conjuncts(e: ast.Expr) -> list[ast.Expr]:
-    """The parts of `a && b && c`."""
-    return conjuncts(e.left) + conjuncts(e.right) if isinstance(e, ast.Binary) and e.op == "&&" else [e]

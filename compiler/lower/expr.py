@@ -1,6 +1,8 @@
 """Expressions: one method a node of `lang/ast.py`. Bits become `Val`, bool an i1, structs and headers a `Place`."""
 from __future__ import annotations
 
+from functools import reduce
+
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, Bits, Val, i32
@@ -13,6 +15,11 @@ from .instance import Instance
 from .places import ContextSlot, Place, Scalar, StateCell, StructPlace, Value, member
 
 ERROR_WIDTH = 16                                # reasons are numbers of 16 bits
+
+
+def operands(e: ast.Expr, op: str) -> list[ast.Expr]:
+    """The parts of `a && b && c`, or with another operator."""
+    return operands(e.left, op) + operands(e.right, op) if isinstance(e, ast.Binary) and e.op == op else [e]
 
 
 def known_key(e: ast.Expr) -> tuple | None:
@@ -47,10 +54,12 @@ class Expressions(Bits):
         elif isinstance(e, ast.Unary) and e.op == "!":
             self.branch(e.operand, no, yes)
         elif isinstance(e, ast.Binary) and e.op in ("&&", "||"):
-            more = b.append_basic_block("and" if e.op == "&&" else "or")
-            self.branch(e.left, *((more, no) if e.op == "&&" else (yes, more)))
-            b.position_at_end(more)
-            self.branch(e.right, yes, no)
+            *before, last = self.together(operands(e, e.op), "==" if e.op == "&&" else "!=")
+            for parts in before:
+                more = b.append_basic_block("and" if e.op == "&&" else "or")
+                self.branch_all(parts, *((more, no) if e.op == "&&" else (yes, more)))
+                b.position_at_end(more)
+            self.branch_all(last, yes, no)
         elif isinstance(e, ast.Conditional):
             then, otherwise = b.append_basic_block("then"), b.append_basic_block("else")
             self.branch(e.cond, then, otherwise)
@@ -66,14 +75,55 @@ class Expressions(Bits):
             else:
                 b.cbranch(cond, yes, no)
 
+    def together(self, parts: list[ast.Expr], op: str) -> list[list[ast.Expr]]:
+        """Parts of a chain of `&&` or `||`, those that compare bit-fields of one unit with constants in one list: one test of the unit."""
+        out: dict[object, list[ast.Expr]] = {}
+        for part in parts:
+            out.setdefault(self.unit_compared(part, op) or part, []).append(part)
+        return list(out.values())
+
+    def unit_compared(self, e: ast.Expr, op: str) -> tuple | None:
+        """(instance, unit) of `field == constant`, of a bit-field that is always there; `op`: which comparison it must be."""
+        if self.known or not isinstance(e, ast.Binary) or e.op != op or e.right.const is None or not isinstance(e.left, (ast.Name, ast.Member)):
+            return None
+        f = e.left.decl
+        if not isinstance(f, ast.Field) or f.when is not None or not isinstance(f.type, BitsType):
+            return None
+        inst = self.this if isinstance(e.left, ast.Name) else self.place(e.left.base)
+        u = inst.layout.unit_of[f]
+        return (inst, u) if len(u.fields) > 1 and u.bits <= 32 else None
+
+    def branch_all(self, parts: list[ast.Expr], yes: ir.Block, no: ir.Block) -> None:
+        """A jump by a part of a chain, or by some that LLVM makes one test."""
+        if len(parts) == 1:
+            self.branch(parts[0], yes, no)
+            return
+        both = self.land if parts[0].op == "==" else self.lor
+        cond = reduce(both, [self.condition(part) for part in parts])
+        if isinstance(cond, ir.Constant):
+            self.b.branch(yes if cond.constant else no)
+        else:
+            self.b.cbranch(cond, yes, no)
+
     def branch_equal(self, x: Val, y: Val, yes: ir.Block, no: ir.Block) -> None:
         """Limb by limb from the most significant: addresses mostly differ in their prefix."""
-        b = self.b
         for i in reversed(range(len(x.limbs))):
-            more = b.append_basic_block("limb") if i else yes
-            b.cbranch(b.icmp_unsigned("==", x.limbs[i], y.limbs[i]), more, no)
-            if i:
-                b.position_at_end(more)
+            self.test_alone(self.b.icmp_unsigned("==", x.limbs[i], y.limbs[i]), no)
+        self.b.branch(yes)
+
+    def test_alone(self, cond: ir.Value, otherwise: ir.Block, alone: bool = True) -> None:
+        """Goes on where the condition holds. `alone`: by a branch of its own. LLVM would make one test of several, and it takes more
+        instructions to join their results than to test each; what is guessed is straight anyway."""
+        if isinstance(cond, ir.Constant) and cond.constant:
+            return
+        b, alone = self.b, alone and self.miss is None
+        more, wrong = b.append_basic_block("holds"), b.append_basic_block("other") if alone else otherwise
+        b.cbranch(cond, more, wrong)
+        if alone:
+            b.position_at_end(wrong)
+            self.mark(keeps=True)
+            b.branch(otherwise)
+        b.position_at_end(more)
 
     def choose(self, e: ast.Expr, then, otherwise):
         """The value of `then()` or `otherwise()` (Val, i1 or i32), by the condition `e`."""
@@ -251,6 +301,9 @@ class Expressions(Bits):
         if v.const is not None:                 # beyond the end only in a turn of an unrolled loop
             inside = None if v.const < obj.count else self.bool_const(False)
             return StateCell(self, obj.cell, self.at(region, obj.offset + min(v.const, obj.count - 1) * obj.stride), inside)
+        stride, at = self.stepped.get(getattr(index, "decl", None), (1, None))
+        if stride == obj.stride > 1:
+            return StateCell(self, obj.cell, self.at(region, self.b.add(at, i32(obj.offset))))
         inside, i = None, v.limbs[0]
         if self.index_limit(index, v) > obj.count:
             # opaque, or LLVM compares what the index was made from; and again, or it drops the choice where the result is

@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .. import ast, meters
-from ..instances import by_reference, is_headers
+from ..instances import by_reference, is_headers, written_alike
 from ..types import (Array, Bits, Bool, EnumType, ErrorType, HeaderType, Meta, Packet, Stack, StructType, Type, Varbit, Void)
 from . import fold
 from .base import MAX_COUNT, Base, described, plural
@@ -13,11 +13,6 @@ from .scope import Scope, suggest
 from .statements import always_leaves
 
 KINDS = ("exact", "lpm", "ternary", "range")
-
-
-def same(one: ast.Expr, other: ast.Expr) -> bool:
-    """Whether two expressions are written alike, blanks apart."""
-    return one.span.text.split() == other.span.text.split()
 
 
 class Processors(Base):
@@ -290,7 +285,7 @@ class Processors(Base):
         """`default_action = send(1, 2)` where the list says `send(1)`: the same arguments again, which are taken off."""
         again, ref.args = ref.args[:len(ref.bound)], ref.args[len(ref.bound):]
         for old, new in zip(ref.bound, again):
-            if not same(old, new):
+            if not written_alike(old, new):
                 self.error("the table's list of actions binds this argument to another value", new, "leave it out: the list says it",
                            notes=[("it is bound here", old.span)])
 
