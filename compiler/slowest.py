@@ -8,6 +8,7 @@ bits, but for the last one, and always buffers as their helpers take longest. Th
 """
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -30,7 +31,7 @@ SOLVED, CHANGES = 2000, 1000                    #: inputs made of one that was a
 RIGHTED = 12                                    #: of these, whose checksum is made right on the core
 STAGES = ((0.3, True), (0.5, True), (0.8, False))       #: from which part on tables are filled with near misses, and whether the last entry is a hit
 MEASURED = 2                                    #: of the likely ones, on the core each time
-POLISHED = 12                                   #: of the slowest run's neighbours, on the core each time, where there are buffers
+POLISHED = 4                                    #: of the slowest run's neighbours, on the core each time, where there are buffers
 DRAWN = 12                                      #: packets drawn along the parser to begin with
 LOOKED_AT = 160                                 #: octets of a frame where a compared octet is looked for
 PROGRESS_EVERY = 2.0
@@ -118,6 +119,17 @@ def solved(given: Input, compared: Compared, arrays: Sequence[Cells] = ()) -> It
                     yield replace(given, meta={**given.meta, name: new & (1 << bits) - 1})
 
 
+def from_found(text: str) -> dict[str, list[Input]]:
+    """The inputs of what `lpnc fuzz --slowest --json` printed, by hook. Raises ValueError."""
+    out: dict[str, list[Input]] = {}
+    try:
+        for each in json.loads(text)["hooks"]:
+            out.setdefault(each["hook"], []).append(Input.from_json(each["input"]))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not what --slowest --json prints: {error!r}") from None
+    return out
+
+
 def search(subject: Subject, start: list[Input], rng: random.Random, runs: int | None = None, seconds: float | None = None,
            progress: Callable[[Slowest], None] = lambda found: None) -> Slowest:
     """The slowest run found."""
@@ -150,7 +162,8 @@ class Search:
         return self.part() < 1 and not self.found.exceeded
 
     def attempt(self, given: Input) -> None:
-        given.state = given.state or self.subject.initial
+        if len(given.state) != len(self.subject.initial):
+            given.state = self.subject.initial
         found = self.found
         found.runs += 1
         likely, way, end = self.subject.estimate(given)
@@ -232,7 +245,7 @@ class Search:
                 self.measure(one)
             if self.subject.buffers is not None:            # of what their helpers take the instructions say nothing
                 for group in list(self.new.values()):
-                    for one in [each for each in best_of(group, MEASURED) if each[1] not in self.measured]:
+                    for one in [each for each in best_of(group, 1) if each[1] not in self.measured]:
                         self.measure(one)
                 for n in range(POLISHED if self.going() else 0):
                     given = self.found.input if n % 2 else self.rng.choice(others)

@@ -87,7 +87,7 @@ def changed(given: Input, others: list[Input], rng: random.Random, events: int, 
             else:
                 lengthened(frame, rng.randrange(min(len(frame), 100)), rng)
             continue
-        way = rng.randrange(15 if arrays else 12)
+        way = rng.randrange(17 if arrays else 12)
         at = rng.randrange(min(len(frame), 100)) if frame and way < 9 else rng.randrange(len(frame)) if frame else 0
         if way < 4 and frame:
             frame[at] = rng.choice((rng.randrange(256), frame[at] ^ 1 << rng.randrange(8), 0, 0xFF, frame[at] + 1 & 255))
@@ -115,7 +115,11 @@ def changed(given: Input, others: list[Input], rng: random.Random, events: int, 
         elif way >= 12:
             cells = rng.choice(arrays)
             place = rng.randrange(cells.stride)
-            if way == 14:                           # all as one of them is
+            if way > 14 and len(frame) >= 4:        # octets of the packet, an address perhaps, in all of them, in either order
+                size = min(rng.choice((2, 4, 8, 8, 16)), cells.stride, len(frame))
+                first, to = rng.randrange(len(frame) - size + 1), cells.offset + rng.randrange((cells.stride - size) // 2 + 1) * 2
+                state[:] = cells.alike(bytes(state), to, bytes(frame[first:first + size][::rng.choice((1, -1))]))
+            elif way == 14:                         # all as one of them is
                 one = cells.offset + rng.randrange(cells.count) * cells.stride
                 state[cells.offset:cells.end] = state[one:one + cells.stride] * cells.count
             else:

@@ -19,7 +19,7 @@ try:
 except EngineUnavailable as e:
     pytest.skip(str(e), allow_module_level=True)
 
-from lpn.compiler.slowest import Input, Slowest, Subject, search, solved, subjects   # noqa: E402
+from lpn.compiler.slowest import Input, Slowest, Subject, from_found, search, solved, subjects   # noqa: E402
 from lpn.compiler.slowest_changes import Shapes, balanced, changed, words   # noqa: E402
 from lpn.compiler.slowest_subject import Compared, full, near_misses   # noqa: E402
 
@@ -209,3 +209,12 @@ def test_buffers_are_filled_as_their_helpers_take_longest():
     assert [each.verdict for each in runs] == ["DROP", "DROP", "CONSUMED"]     # in the last one it was the last piece
     found = search(subject, [Input(bytes(30))], random.Random(1), runs=2000)
     assert found.cycles >= last and not found.exceeded and found.ratio < 1.6
+
+
+def test_a_search_begins_with_what_another_one_found():
+    given = Input(b"\xb5", {"lqi": 7}, b"\1", 3)
+    text = json.dumps({"hooks": [{"hook": "radio.rx_done: P -> Q", "on": "thumb2", "bound": 9, "cycles": 8, "runs": 1, "input": given.as_json()}]})
+    assert from_found(text) == {"radio.rx_done: P -> Q": [given]}
+    for wrong in ("[]", '{"hooks": [{}]}', "not JSON"):
+        with pytest.raises(ValueError):
+            from_found(wrong)

@@ -27,19 +27,22 @@ from ..output import Failure, console, put_json, say, waiting
               "--seconds for each hook.")
 @click.option("--in", "captures", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="With --slowest: a capture whose frames the search begins with.")
+@click.option("--from", "kept", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="With --slowest: what it printed with --json before; the search begins with the inputs found then.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of text.")
 def command(seed: int | None, seconds: float | None, programs: int | None, packets: int, engines: tuple[str, ...],
-            corpus: Path | None, no_reduce: bool, bytecode: bool, runs: int, mutants: int, slowest: Path | None, captures: tuple[Path, ...], as_json: bool) -> None:
+            corpus: Path | None, no_reduce: bool, bytecode: bool, runs: int, mutants: int, slowest: Path | None, captures: tuple[Path, ...], kept: Path | None,
+            as_json: bool) -> None:
     """Random programs and packets: every engine against the reference interpreter, and the verifier on every container.
 
     Runs until it is interrupted or a limit is reached. Status 1: something failed."""
     if slowest is not None:
-        _slowest(slowest, captures, seed or 0, seconds or 60.0, as_json)
+        _slowest(slowest, captures, kept, seed or 0, seconds or 60.0, as_json)
     if bytecode:
         _bytecode(seed, seconds, programs, runs, mutants, corpus, not no_reduce, as_json)
     from ..fuzz_loop import DEFAULT_ENGINES, Corpus, Loop
     try:
-        kept = Corpus.open(corpus)
+        known = Corpus.open(corpus)
     except ValueError as error:
         raise Failure(str(error)) from None
     out = console(err=True)
@@ -49,7 +52,7 @@ def command(seed: int | None, seconds: float | None, programs: int | None, packe
         if status is not None:
             status.update(line)
 
-    loop = Loop(kept, engines or DEFAULT_ENGINES, packets, not no_reduce, progress, lambda line: say(line, err=as_json))
+    loop = Loop(known, engines or DEFAULT_ENGINES, packets, not no_reduce, progress, lambda line: say(line, err=as_json))
     interrupted = False
     if status is not None:
         status.start()
@@ -62,8 +65,8 @@ def command(seed: int | None, seconds: float | None, programs: int | None, packe
             status.stop()
     if as_json:
         put_json({"programs": loop.programs, "packets": loop.compared, "failures": [one.as_json() for one in loop.found],
-                  "next_seed": kept.next_seed, "tally": dict(sorted(loop.tally.items())),
-                  "all": {"programs": kept.totals.programs, "packets": kept.totals.packets, "seconds": round(kept.totals.seconds, 1)}})
+                  "next_seed": known.next_seed, "tally": dict(sorted(loop.tally.items())),
+                  "all": {"programs": known.totals.programs, "packets": known.totals.packets, "seconds": round(known.totals.seconds, 1)}})
     else:
         for name, number in sorted(loop.tally.items()):
             say(f"{number:8}  {name}")
@@ -105,25 +108,29 @@ def _bytecode(seed: int | None, seconds: float | None, programs: int | None, run
     raise SystemExit(130 if interrupted else 1 if loop.found else 0)
 
 
-def _slowest(path: Path, captures: tuple[Path, ...], seed: int, seconds: float, as_json: bool) -> None:
+def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: int, seconds: float, as_json: bool) -> None:
     """The worst run found of each hook, beside its bound; ends with the command's status."""
     import random
 
     from lpn.runtime import capture
     from lpn.runtime.engines import EngineError, EngineUnavailable
 
-    from ..slowest import beginnings, search, subjects
+    from ..slowest import beginnings, from_found, hook_name, search, subjects
     from .deadlines import WAYS
     from .inputs import read_source
     from .judge import compiled, seal
     rng = random.Random(seed)
     frames = [frame.data for each in captures for frame in capture.read(each) if frame.data]
+    try:
+        before = from_found(kept.read_text(encoding="utf-8")) if kept is not None else {}
+    except (OSError, ValueError) as error:
+        raise Failure(f"{kept}: {error}") from None
     found = []
     try:
         made = compiled(read_source(path).program(()))
         proved = seal(made)
         for pair in zip(*(subjects(made, rng, way, proved) for way in WAYS)):
-            start = beginnings(made, pair[0].hook, frames, rng)
+            start = [*before.get(hook_name(pair[0].hook), ()), *beginnings(made, pair[0].hook, frames, rng)]
             for way, subject in zip(WAYS, pair):
                 with waiting(f"searching the slowest run of {'->'.join(subject.hook.chain)}, {WAYS[way]}"):
                     one = search(subject, start, rng, seconds=seconds if way == "thumb2" else seconds / 4)
