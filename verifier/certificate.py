@@ -137,16 +137,20 @@ def frame(rows: Iterable[int], words: int) -> bytes:
 
 def body(label: Label, frame_at: int, places: Places) -> bytes:
     """A label without its slot. `frame_at`: how far before the certificate's end it says what it knows of the stack; 0: nothing."""
-    numbers = sum(1 << r for r, g in label.regs.items() if g == ANY)
-    bits, parts = sum(1 << r for r in label.regs) - numbers, []
-    for bit, said in ((HAS_SHARED, len(label.shared)), (HAS_FRAME, frame_at), (HAS_LENGTH, label.length), (HAS_NUMBERS, numbers),
-                      (HAS_LOOP, label.loop)):
-        if said:
-            bits |= bit
-            parts.append(varint(said))
-    parts += [number(g, places) for _, g in sorted(label.regs.items()) if g != ANY]
-    parts += [number(g, places) for g in label.shared]
-    return varint(label.cost) + varint(bits) + b"".join(parts)
+    registers = {r: number(g, places) for r, g in sorted(label.regs.items())}
+    shared = b"".join(number(g, places) for g in label.shared)
+    forms = []
+    for apart in (True, False):                       # any numbers, in a mask or as values among the others
+        numbers = sum(1 << r for r, g in label.regs.items() if g == ANY) if apart else 0
+        bits, parts = sum(1 << r for r in registers) - numbers, []
+        for bit, said in ((HAS_SHARED, len(label.shared)), (HAS_FRAME, frame_at), (HAS_LENGTH, label.length), (HAS_NUMBERS, numbers),
+                          (HAS_LOOP, label.loop)):
+            if said:
+                bits |= bit
+                parts.append(varint(said))
+        parts += [said for r, said in registers.items() if not numbers >> r & 1]
+        forms.append(varint(bits) + b"".join(parts))
+    return varint(label.cost) + min(forms, key=len) + shared
 
 
 def entry(label: Label, before: int, frame_at: int, places: Places) -> bytes:

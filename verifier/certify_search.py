@@ -284,7 +284,7 @@ class Search:
         often = self.times[key] = self.times.get(key, 0) + 1
         if lo < 0 or often > MAX_TIMES:
             return None
-        if often > 4:
+        if often > 8:
             sizes = SIZES if g.kind == NUMBER else (CURSOR_END, MAX_OFFSET)
             lo, hi = 0, min((m for m in sizes if m >= hi), default=most + 1)
         if hi > most:
