@@ -251,7 +251,7 @@ static void within(checker *c, value *v)
 static APART void take(checker *c, value *v, uint32_t n)
 {
     const uint32_t at = c->at;
-    unsigned kind = BYTES, sort;
+    unsigned kind = BYTES, sort = 0;
     if (n - MASK >= POOL - MASK) {
         sort = sort_of(first_of(c, n));
         kind = sort & 15;
