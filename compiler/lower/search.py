@@ -71,15 +71,18 @@ class Searches:
 
 
 def divided(b: ir.IRBuilder, offset: ir.Value, stride: int, count: int) -> ir.Value:
-    """The number of a cell, by its offset: a product, since the division leaves no rest."""
+    """The number of a cell, by its offset."""
+    twos, factor, shift = reciprocal(stride, count)
+    number = b.lshr(offset, i32(twos)) if twos else offset
+    return b.lshr(b.mul(number, i32(factor)), i32(shift)) if factor > 1 else number
+
+
+def reciprocal(stride: int, count: int) -> tuple[int, int, int]:
+    """(twos, factor, shift) with n == (n * stride >> twos) * factor >> shift for numbers up to `count`: the division leaves no rest."""
     twos = (stride & -stride).bit_length() - 1
     odd = stride >> twos
-    if odd == 1:
-        return b.lshr(offset, i32(twos)) if twos else offset
-    shift = (odd * (count + 1)).bit_length() + 1
-    factor = -(-(1 << shift) // odd)
-    assert all(n * odd * factor >> shift == n for n in range(count + 1))
-    return b.lshr(b.mul(offset, i32(factor)), i32(shift + twos))
+    shift = (odd * (count + 1)).bit_length() if odd > 1 else 0
+    return twos, -(-(1 << shift) // odd), shift
 
 
 def mentions(e: ast.Expr, loop: ast.VarDecl | None) -> bool:
