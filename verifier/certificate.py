@@ -110,15 +110,26 @@ def number(g: Given, places: Places) -> bytes:
 
 def words(label: Label, places: Places) -> Iterator[bytes]:
     """What a label says of the stack, as rows: twice the word, + 1 for two, and the value."""
+    return numbered(stack_rows(label), places)
+
+
+def stack_rows(label: Label) -> list[bytes | tuple[int, Given]]:
+    """The same before values have numbers: rows that need none, else the place and the value."""
     masks: dict[int, int] = {}
+    rows: list[bytes | tuple[int, Given]] = []
     for at in label.written:
         masks[at // 4] = masks.get(at // 4, 0) | 1 << at % 4
     for place, g in sorted(label.slots.items()):
         for covered in range(place // 2, place // 2 + 1 + place % 2):
             masks.pop(covered, None)
-        yield row(place, bytes([MASK + 15]) if g == ANY else short(g), 0 if g == ANY or short(g) else POOL - 1 + places(g))
-    for word, mask in masks.items():
-        yield row(2 * word, bytes([MASK + mask]), 0)
+        said = bytes([MASK + 15]) if g == ANY else short(g)
+        rows.append((place, g) if said is None else row(place, said, 0))
+    return rows + [row(2 * word, bytes([MASK + mask]), 0) for word, mask in masks.items()]
+
+
+def numbered(rows: Iterable[bytes | tuple[int, Given]], places: Places) -> Iterator[bytes]:
+    for one in rows:
+        yield one if isinstance(one, bytes) else row(one[0], None, POOL - 1 + places(one[1]))
 
 
 def row(place: int, said: bytes | None, number: int) -> bytes:

@@ -11,7 +11,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from .certificate import (ANY, CURSOR_END, FIRST, LENGTH, LOW, M32, MAX_OFFSET, NEAR, NUMBER, PKT, Given, Label, ROW, entry, frame, value, words)
+from .certificate import (ANY, CURSOR_END, FIRST, LENGTH, LOW, M32, MAX_OFFSET, NEAR, NUMBER, PKT, Given, Label, ROW, entry, frame, numbered,
+                          stack_rows, value)
 from .certify import ACCEPTED, Checker, NoCertificate, Projection
 
 NO_ROOM, NOWHERE = -(1 << 15), M32
@@ -32,6 +33,7 @@ class Search:
         self.certificate = projection.certificate()
         self.nodes = {node.first: node for node in projection.analysis.graph.nodes}
         self.attempts = 0
+        self.made_rows: dict[int, tuple] = {}         # of each label (slots, written, rows)
         self.lay_out()
 
     def run(self) -> None:
@@ -59,7 +61,8 @@ class Search:
         self.kept = [self.depth(label.loop) for label in labels]
         self.heads = {row.head for row in certificate.loops}
         numbers: dict[bytes, int] = {}
-        used = len({row for label in labels for row in words(label, lambda g: numbers.setdefault(value(g), len(numbers) + 1))})
+        used = len({row for label in labels
+                    for row in numbered(self.stack_rows(label), lambda g: numbers.setdefault(value(g), len(numbers) + 1))})
         self.words = 2 * used + MORE_WORDS if used else 0
         head = certificate.begin(self.words)
         self.index = len(head)
@@ -107,8 +110,16 @@ class Search:
         self.blob[self.start[i]:self.start[i] + len(content)] = content
 
     def frame_at(self, label: Label) -> int:
-        rows = [self.row_at(content) for content in words(label, self.value_at)]
+        rows = [self.row_at(content) for content in numbered(self.stack_rows(label), self.value_at)]
         return self.keep_bytes(frame(rows, self.words)) if rows else 0
+
+    def stack_rows(self, label: Label) -> list:
+        """What the label says of the stack, made once for as long as it says so."""
+        slots, bytes_, rows = self.made_rows.get(label.pc, (None, None, []))
+        if label.slots is not slots or label.written is not bytes_:
+            rows = stack_rows(label)
+            self.made_rows[label.pc] = label.slots, label.written, rows
+        return rows
 
     def row_at(self, content: bytes) -> int:
         if content not in self.rows:
