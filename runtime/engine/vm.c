@@ -58,14 +58,9 @@ static int32_t sign_extend(uint64_t value, unsigned bits)
     return (int32_t)((uint32_t)value << (32 - bits)) >> (32 - bits);
 }
 
-static inline unsigned size_of(uint32_t op)
-{
-    return 1u << (0xc6u >> (op >> 2 & 6) & 3);
-}
-
 unsigned lpn_access_size(uint8_t op)
 {
-    return size_of(op);
+    return 1u << (0xc6u >> (op >> 2 & 6) & 3);
 }
 
 static uint64_t load(const uint8_t *p, unsigned size)
@@ -99,13 +94,38 @@ static uint64_t byte_order(uint64_t v, uint32_t bits, bool swaps)
     return bits == 64 ? (uint64_t)low << 32 | lpn_swap32((uint32_t)(v >> 32)) : bits == 32 ? low : low >> 16;
 }
 
-/* Section 4.1: division by zero gives 0; the one signed overflow wraps. */
-static uint64_t divide(uint64_t a, uint64_t b, bool is_signed)
+/* Section 4.1: division by zero gives 0, modulo zero leaves the dividend; the one signed overflow wraps. */
+static uint64_t divide(uint64_t a, uint64_t b)
 {
-    if (b == 0 || (is_signed && b == UINT64_MAX)) {
+    return b == 0 ? 0 : a / b;
+}
+
+static uint64_t modulo(uint64_t a, uint64_t b)
+{
+    return b == 0 ? a : a % b;
+}
+
+static uint64_t divide_signed(int64_t a, int64_t b)
+{
+    return b == 0 ? 0 : b == -1 ? 0 - (uint64_t)a : (uint64_t)(a / b);
+}
+
+static uint64_t modulo_signed(int64_t a, int64_t b)
+{
+    return b == 0 ? (uint64_t)a : b == -1 ? 0 : (uint64_t)(a % b);
+}
+
+static APART uint32_t divide32(uint32_t a, uint32_t b, bool is_signed)
+{
+    if (b == 0 || (is_signed && b == UINT32_MAX)) {
         return b * a;                   /* a * -1 is -a, where a / -1 may be no number */
     }
-    return is_signed ? (uint64_t)((int64_t)a / (int64_t)b) : a / b;
+    return is_signed ? (uint32_t)((int32_t)a / (int32_t)b) : a / b;
+}
+
+static APART uint32_t modulo32(uint32_t a, uint32_t b, bool is_signed)
+{
+    return a - divide32(a, b, is_signed) * b;
 }
 
 /* One atomic instruction (section 5.3) on `size` bytes at p. They run to their end before anything else of this
@@ -251,154 +271,98 @@ uint16_t lpn_frame_at(const lpn_program *program, uint32_t pc)
     return program->func[f].frame;
 }
 
-/* Operations, the upper half of an opcode: of arithmetic, of jumps. */
-enum { ADD, SUB, MUL, DIV, OR, AND, LSH, RSH, NEG, MOD, XOR, MOV, ARSH, END };
-enum { JSET = 4, CALL = 8, EXIT = 9 };
+/* The instruction's fields; w: its first word, d: the destination. */
+#define DST (*d)
+#define SRC (*source(r, w))
+#define OFF ((int32_t)w >> 16)
+#define IMM ((int32_t)lpn_get32(ip + 4))
+#define IMM64 ((uint64_t)(int64_t)IMM)
+#define DST32 ((uint32_t)DST)
+#define SRC32 ((uint32_t)r[w >> 12 & 15])
 
-/* Arithmetic of 64 bits, and of 32 bits what execute64() leaves: division, byte order, moves with sign extension. */
-static APART void alu(const uint8_t *ip, uint64_t *r)
+static inline uint64_t *source(uint64_t *r, uint32_t w)
 {
-    const uint32_t w = lpn_get32(ip), imm = lpn_get32(ip + 4), off = w >> 16;
-    uint64_t *d = &r[w >> 8 & 15];
-    LPN_HIDE(d);                        /* or gcc adds it up once more */
-    uint64_t a = *d, b = (uint64_t)(int32_t)imm, quotient;
-    if ((w & 8) != 0) {
-        b = r[w >> 12 & 15];
-    }
-    const uint32_t count = (uint32_t)b & 63;
-    switch (w >> 4 & 15) {
-    case ADD: a += b; break;
-    case SUB: a -= b; break;
-    case MUL: a *= b; break;
-    case OR: a |= b; break;
-    case AND: a &= b; break;
-    case LSH: a <<= count; break;
-    case RSH: a >>= count; break;
-    case NEG: a = 0 - a; break;
-    case XOR: a ^= b; break;
-    case ARSH: a = (uint64_t)((int64_t)a >> count); break;
-    case MOV: a = off != 0 ? (uint64_t)(int64_t)sign_extend(b, off) : b; break;
-    case END: *d = byte_order(a, imm, (w & 0xff) != 0xd4); return;
-    default:                                            /* offset 1: signed */
-        if ((w & 3) == 0) {
-            a = off != 0 ? (uint64_t)(int32_t)a : (uint32_t)a;
-            b = off != 0 ? (uint64_t)(int32_t)b : (uint32_t)b;
-        }
-        quotient = divide(a, b, off != 0);
-        a = (w >> 4 & 15) == DIV ? quotient : a - quotient * b;
-    }
-    *d = (w & 3) == 0 ? (uint32_t)a : a;
+    uint64_t *s = &r[w >> 12 & 15];
+    LPN_HIDE(s);                        /* or gcc adds it up for each half */
+    return s;
 }
 
-/* Is the jump taken? Of 64 bits the upper words decide, and the lower ones where those are equal. */
-static inline bool taken(uint32_t w, const uint64_t *r, uint32_t imm)
+/* An operation in its four forms: 64-bit with immediate and register, 32-bit with both. */
+#define ALU(code, OP) \
+    case (code) | 0x07: DST = DST OP IMM64; break; \
+    case (code) | 0x0f: DST = DST OP SRC; break; \
+    case (code) | 0x04: DST = (uint32_t)(DST32 OP (uint32_t)IMM); break; \
+    case (code) | 0x0c: DST = (uint32_t)(DST32 OP SRC32); break
+
+/* Shift counts are masked to the width. */
+#define SHIFT(code, OP) \
+    case (code) | 0x07: DST = DST OP (IMM & 63); break; \
+    case (code) | 0x0f: DST = DST OP (SRC32 & 63); break; \
+    case (code) | 0x04: DST = (uint32_t)(DST32 OP (IMM & 31)); break; \
+    case (code) | 0x0c: DST = (uint32_t)(DST32 OP (SRC32 & 31)); break
+
+/* Offset 1 makes division and modulo signed. */
+#define DIVIDE(code, FN) \
+    case (code) | 0x07: DST = OFF ? FN##_signed((int64_t)DST, IMM) : FN(DST, IMM64); break; \
+    case (code) | 0x0f: DST = OFF ? FN##_signed((int64_t)DST, (int64_t)SRC) : FN(DST, SRC); break; \
+    case (code) | 0x04: DST = FN##32(DST32, (uint32_t)IMM, OFF != 0); break; \
+    case (code) | 0x0c: DST = FN##32(DST32, SRC32, OFF != 0); break
+
+/* Distances count from the instruction after the jump. */
+#define JUMP(distance) \
+    ip += 8 * ((ptrdiff_t)(distance) + 1); \
+    continue
+
+#define JUMP_IF(condition) \
+    if (condition) { \
+        JUMP(OFF); \
+    } \
+    break
+
+/* A comparison in its four forms; T64 and T32 are the types compared. */
+#define COMPARE(code, T64, T32, OP) \
+    case (code) | 0x05: JUMP_IF((T64)DST OP (T64)IMM64); \
+    case (code) | 0x0d: JUMP_IF((T64)DST OP (T64)SRC); \
+    case (code) | 0x06: JUMP_IF((T32)DST OP (T32)IMM); \
+    case (code) | 0x0e: JUMP_IF((T32)DST OP (T32)SRC)
+
+#define FAIL(code) do { error = (code); goto end; } while (0)
+
+/* Where an access is, checked. */
+#define ACCESS(base, size, access, code) \
+    p = reach(run, w, (base), (size) << 4 | (access)); \
+    if (p == NULL) { \
+        FAIL(code); \
+    }
+
+#define LOAD(op, n, value) \
+    case (op): \
+        ACCESS(&SRC, n, LPN_READ, LPN_E_LOAD) \
+        DST = (value); \
+        break
+
+#define STORE(op, n, value) \
+    case (op): \
+        ACCESS(&DST, n, LPN_WRITE, LPN_E_STORE) \
+        store(p, n, (value)); \
+        break
+
+/* What the instruction reaches from this base, or NULL: then run->address says where that is. `how`: bytes << 4 | kinds of access. */
+static APART uint8_t *reach(lpn_run *run, uint32_t w, const uint64_t *base, uint32_t how)
 {
-    enum { LESS = 1, EQUAL = 2, MORE = 4, SIGNED = 8 };
-    static const uint8_t when[14] = { LESS | EQUAL | MORE, EQUAL, MORE, MORE | EQUAL, LESS | MORE, LESS | MORE, SIGNED | MORE, SIGNED | MORE | EQUAL, 0, 0,
-                                      LESS, LESS | EQUAL, SIGNED | LESS, SIGNED | LESS | EQUAL };
-    const unsigned code = w >> 4 & 15, wanted = when[code];
-    const uint64_t *const d = &r[w >> 8 & 15], *const s = &r[w >> 12 & 15];
-    uint32_t a = (uint32_t)*d, b = imm, sign = wanted & SIGNED;
-    if ((w & 8) != 0) {
-        b = (uint32_t)*s;
-    }
-    if ((w & 2) == 0) {
-        const uint32_t a_high = (uint32_t)(*d >> 32), b_high = (w & 8) != 0 ? (uint32_t)(*s >> 32) : (uint32_t)((int32_t)imm >> 31);
-        if (code == JSET) {
-            return (a & b) != 0 || (a_high & b_high) != 0;
-        }
-        if (a_high != b_high) {
-            a = a_high;
-            b = b_high;
-        } else {
-            sign = 0;
-        }
-    } else if (code == JSET) {
-        return (a & b) != 0;
-    }
-    a ^= sign << 28;
-    b ^= sign << 28;
-    return (wanted & (a < b ? LESS : a == b ? EQUAL : MORE)) != 0;
+    const uint64_t address = *base + (uint64_t)(int64_t)OFF;
+    return region_of(run, address, how >> 4, how & 15) == NULL ? NULL : lpn_pointer(address);
 }
 
-/* What the access w reaches from this base, or NULL: then run->address says where that is. */
-static APART uint8_t *reach(lpn_run *run, uint32_t w, const uint64_t *base, uint32_t access)
-{
-    const uint64_t address = *base + (uint64_t)((int32_t)w >> 16);
-    return region_of(run, address, size_of(w), access) == NULL ? NULL : lpn_pointer(address);
-}
-
-/* Load, store, atomic instruction. Returns LPN_OK, or an error that goes with run->address. */
-static APART int move_memory(lpn_run *run, const uint8_t *ip, uint64_t *r)
-{
-    const uint32_t w = lpn_get32(ip);
-    const int32_t imm = (int32_t)lpn_get32(ip + 4);
-    uint64_t *const dst = &r[w >> 8 & 15], *const src = &r[w >> 12 & 15];
-    if ((w & 7) == 1) {
-        const uint8_t *p = reach(run, w, src, LPN_READ);
-        if (p == NULL) {
-            return LPN_E_LOAD;
-        }
-        const unsigned size = size_of(w);
-        const uint64_t value = load(p, size);
-        *dst = (w & 0x20) == 0 ? (uint64_t)(int64_t)sign_extend(value, 8 * size) : value;
-        return LPN_OK;
-    }
-    const bool is_atomic = (w & 0xe7) == 0xc3, loads = is_atomic && imm == 0x100;
-    uint8_t *p = reach(run, w, loads ? src : dst, loads ? LPN_READ : is_atomic && imm != 0x110 ? LPN_READ | LPN_WRITE : LPN_WRITE);
-    if (p == NULL) {
-        return loads ? LPN_E_LOAD : LPN_E_STORE;
-    }
-    if (is_atomic) {
-        lpn_atomic(r, w >> 8 & 15, w >> 12 & 15, imm, p, size_of(w));
-    } else {
-        store(p, size_of(w), (w & 7) == 3 ? *src : (uint64_t)imm);
-    }
-    return LPN_OK;
-}
-
-/* lddw: its two slots. */
-static APART void load_address(const lpn_run *run, const uint8_t *ip, uint64_t *r)
-{
-    const uint32_t w = lpn_get32(ip), low = lpn_get32(ip + 4), src = w >> 12 & 15;
-    const unsigned base = (w & 0xff) == 0xd8 ? 8 : (w & 0xff) == 0xb8 ? 9 : src;
-    r[w >> 8 & 15] = base == 0 ? low | (uint64_t)lpn_get32(ip + 12) << 32 : run->region[base == 8 ? 1 : 2].start + (uint64_t)(int32_t)low;
-}
-
-/* A local function keeps the caller's r6-r9 and gets the stack below its frame. */
-static APART int enter(lpn_run *run, const lpn_program *program, uint64_t *r, uint32_t depth, uint32_t pc)
-{
-    const uint32_t frame = lpn_frame_at(program, pc);
-    if (depth == LPN_MAX_DEPTH - 1) {
-        return LPN_E_DEPTH;
-    }
-    if (r[10] - run->region[0].start < frame) {
-        return LPN_E_STACK;
-    }
-    for (unsigned i = 0; i < 4; i++) {
-        run->call[depth].saved[i] = r[6 + i];
-    }
-    run->call[depth].back = pc;
-    run->call[depth].frame = frame;
-    r[10] -= frame;
-    return LPN_OK;
-}
-
-/* Back to the slot of the call. */
-static APART uint32_t leave(lpn_run *run, uint64_t *r, uint32_t depth)
-{
-    for (unsigned i = 0; i < 4; i++) {
-        r[6 + i] = run->call[depth].saved[i];
-    }
-    r[10] += run->call[depth].frame;
-    return run->call[depth].back;
-}
+/* gcc -Os would have cases share their ends: smaller by a third, and slower by a seventh. */
+#if LPN_PLANNED && !defined(__clang__)
+#define FAST __attribute__((optimize("O2", "no-crossjumping")))
+#else
+#define FAST
+#endif
 
 /* Apart, so that a 32-bit clean program does not make room for its registers. */
-#if defined(__GNUC__)
-__attribute__((noinline))
-#endif
-static int execute64(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2);
+FAST APART static int execute64(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2);
 
 int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2)
 {
@@ -417,6 +381,7 @@ int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t 
 static int execute64(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2)
 {
     uint64_t registers[11] = { 0 }, *r = registers;
+    uint8_t *p;
     const uint8_t *const text = program->text, *ip = text;
     const uint32_t budget = run->fuel;
     uint32_t fuel = budget, depth = 0;
@@ -428,90 +393,130 @@ static int execute64(lpn_run *run, const lpn_program *program, uint64_t r1, uint
     run->r0 = 0;
     LPN_HIDE(r);                        /* or gcc adds up their address each time */
 
-    for (;; ip += 8) {
+    for (;;) {
         if (fuel == 0) {
-            error = LPN_E_FUEL;
-            break;
+            FAIL(LPN_E_FUEL);
         }
         fuel--;
         const uint32_t w = lpn_get32(ip);
-        if ((w & 4) == 0) {
-            if ((w & 3) == 0) {
-                load_address(run, ip, r);
-                ip += 8;
-                continue;
-            }
-            error = move_memory(run, ip, r);
-            if (error != LPN_OK) {
-                break;
-            }
-            continue;
-        }
-        const uint32_t code = w >> 4 & 15;
-        if ((w & 3) == 0) {
-            uint64_t *d = &r[w >> 8 & 15];
-            LPN_HIDE(d);
-            uint32_t a = (uint32_t)*d, b = lpn_get32(ip + 4);
-            if ((w & 8) != 0) {
-                b = (uint32_t)r[w >> 12 & 15];
-            }
-            switch (code) {
-            case ADD: a += b; break;
-            case SUB: a -= b; break;
-            case MUL: a *= b; break;
-            case OR: a |= b; break;
-            case AND: a &= b; break;
-            case LSH: a <<= b & 31; break;
-            case RSH: a >>= b & 31; break;
-            case NEG: a = 0 - a; break;
-            case XOR: a ^= b; break;
-            case ARSH: a = (uint32_t)((int32_t)a >> (b & 31)); break;
-            case MOV:
-                if (w >> 16 == 0) {
-                    a = b;
-                    break;
-                }
-                /* fall through */
-            default:
-                alu(ip, r);
-                continue;
-            }
-            *d = a;
-            continue;
-        }
-        const uint32_t imm = lpn_get32(ip + 4);
-        if ((w & 3) == 3) {
-            uint64_t *d = &r[w >> 8 & 15];
-            LPN_HIDE(d);
-            if (code == ADD || (code == MOV && w >> 16 == 0)) {     /* addresses */
-                const uint64_t b = (w & 8) != 0 ? r[w >> 12 & 15] : (uint64_t)(int32_t)imm;
-                *d = code == ADD ? *d + b : b;
-                continue;
-            }
-            alu(ip, r);
-        } else if (code != CALL && code != EXIT) {
-            if (taken(w, r, imm)) {     /* distances count from the instruction after the jump */
-                ip += 8 * (ptrdiff_t)((w & 0xff) == 0x06 ? (int32_t)imm : (int32_t)w >> 16);
-            }
-        } else if (code == EXIT) {
-            if (depth == 0) {
-                run->r0 = r[0];
-                break;
-            }
-            ip = text + 8 * (size_t)leave(run, r, --depth);
-        } else if (w >> 12 == 0) {
-            run->insns = budget - fuel;
-            error = lpn_call_helper(run, imm, r);
-        } else {
-            error = enter(run, program, r, depth++, (uint32_t)((ip - text) / 8));
-            if (error == LPN_OK) {
-                ip += 8 * (ptrdiff_t)(int32_t)imm;
-            }
-        }
-        if (error != LPN_OK) {
+        uint64_t *d = &r[w >> 8 & 15];
+        LPN_HIDE(d);
+        switch (w & 0xff) {
+        ALU(0x00, +);
+        ALU(0x10, -);
+        ALU(0x20, *);
+        DIVIDE(0x30, divide);
+        ALU(0x40, |);
+        ALU(0x50, &);
+        SHIFT(0x60, <<);
+        SHIFT(0x70, >>);
+        case 0x87: DST = 0 - DST; break;
+        case 0x84: DST = 0 - DST32; break;
+        DIVIDE(0x90, modulo);
+        ALU(0xa0, ^);
+        case 0xb7: DST = IMM64; break;
+        case 0xb4: DST = (uint32_t)IMM; break;
+        case 0xbf: DST = OFF ? (uint64_t)(int64_t)sign_extend(SRC32, (unsigned)OFF) : SRC; break;
+        case 0xbc: DST = OFF ? (uint32_t)sign_extend(SRC32, (unsigned)OFF) : SRC32; break;
+        case 0xc7: DST = (uint64_t)((int64_t)DST >> (IMM & 63)); break;
+        case 0xcf: DST = (uint64_t)((int64_t)DST >> (SRC32 & 63)); break;
+        case 0xc4: DST = (uint32_t)((int32_t)DST >> (IMM & 31)); break;
+        case 0xcc: DST = (uint32_t)((int32_t)DST >> (SRC32 & 31)); break;
+        case 0xd4: DST = byte_order(DST, (uint32_t)IMM, false); break;
+        case 0xdc: case 0xd7: DST = byte_order(DST, (uint32_t)IMM, true); break;
+
+        case 0x18: {
+            uint64_t value = (uint64_t)(uint32_t)IMM | (uint64_t)lpn_get32(ip + 12) << 32;
+            const unsigned base = w >> 12 & 15;
+            DST = base == 0 ? value : run->region[base == 8 ? 1 : 2].start + IMM64;
+            ip += 8;
             break;
         }
+        case 0xd8: DST = run->region[1].start + IMM64; ip += 8; break;
+        case 0xb8: DST = run->region[2].start + IMM64; ip += 8; break;
+
+        LOAD(0x71, 1, *p);
+        LOAD(0x69, 2, lpn_get16(p));
+        LOAD(0x61, 4, lpn_get32(p));
+        LOAD(0x79, 8, lpn_get64(p));
+        LOAD(0x91, 1, (uint64_t)(int64_t)sign_extend(*p, 8));
+        LOAD(0x89, 2, (uint64_t)(int64_t)sign_extend(lpn_get16(p), 16));
+        LOAD(0x81, 4, (uint64_t)(int64_t)sign_extend(lpn_get32(p), 32));
+        STORE(0x72, 1, IMM64);
+        STORE(0x6a, 2, IMM64);
+        STORE(0x62, 4, IMM64);
+        STORE(0x7a, 8, IMM64);
+        STORE(0x73, 1, SRC);
+        STORE(0x6b, 2, SRC);
+        STORE(0x63, 4, SRC);
+        STORE(0x7b, 8, SRC);
+        case 0xc3: case 0xcb: case 0xd3: case 0xdb: {
+            unsigned size = lpn_access_size((uint8_t)w);
+            int32_t op = IMM;
+            uint32_t access = op == 0x100 ? LPN_READ : op == 0x110 ? LPN_WRITE : LPN_READ | LPN_WRITE;
+            ACCESS(op == 0x100 ? &SRC : &DST, size, access, op == 0x100 ? LPN_E_LOAD : LPN_E_STORE)
+            lpn_atomic(r, w >> 8 & 15, w >> 12 & 15, op, p, size);
+            break;
+        }
+
+        case 0x05: JUMP(OFF);
+        case 0x06: JUMP(IMM);
+        COMPARE(0x10, uint64_t, uint32_t, ==);
+        COMPARE(0x20, uint64_t, uint32_t, >);
+        COMPARE(0x30, uint64_t, uint32_t, >=);
+        COMPARE(0x40, uint64_t, uint32_t, &);
+        COMPARE(0x50, uint64_t, uint32_t, !=);
+        COMPARE(0x60, int64_t, int32_t, >);
+        COMPARE(0x70, int64_t, int32_t, >=);
+        COMPARE(0xa0, uint64_t, uint32_t, <);
+        COMPARE(0xb0, uint64_t, uint32_t, <=);
+        COMPARE(0xc0, int64_t, int32_t, <);
+        COMPARE(0xd0, int64_t, int32_t, <=);
+
+        case 0x85:
+            if ((w >> 12 & 15) == 0) {
+                run->insns = budget - fuel;
+                error = lpn_call_helper(run, (uint32_t)IMM, r);
+                if (error != LPN_OK) {
+                    goto end;
+                }
+                break;
+            } else {
+                /* A local function keeps the caller's r6-r9 and gets the stack below its frame. */
+                uint32_t pc = (uint32_t)((ip - text) / 8), frame = lpn_frame_at(program, pc);
+                if (depth == LPN_MAX_DEPTH - 1) {
+                    FAIL(LPN_E_DEPTH);
+                }
+                if (r[10] - run->region[0].start < frame) {
+                    FAIL(LPN_E_STACK);
+                }
+                for (unsigned i = 0; i < 4; i++) {
+                    run->call[depth].saved[i] = r[6 + i];
+                }
+                run->call[depth].back = pc;
+                run->call[depth].frame = frame;
+                depth++;
+                r[10] -= frame;
+                JUMP(IMM);
+            }
+        case 0x95:
+            if (depth == 0) {
+                run->r0 = r[0];
+                goto end;
+            }
+            depth--;
+            for (unsigned i = 0; i < 4; i++) {
+                r[6 + i] = run->call[depth].saved[i];
+            }
+            r[10] += run->call[depth].frame;
+            ip = text + 8 * (size_t)run->call[depth].back;
+            break;
+        default:
+            FAIL(LPN_E_OPCODE);
+        }
+        ip += 8;
     }
+end:
     run->pc = (uint32_t)((ip - text) / 8);
     run->fuel = fuel;
     run->insns = budget - fuel;

@@ -27,9 +27,9 @@ from .timing import REFILL, Insn, decode, operand_cycles, static_cycles
 
 #: The engine's functions by what they do; those of the interpreter itself are told apart by instruction.
 PARTS = {
-    "lpn_find": "memory checks", "near": "memory checks", "lpn_step32": "rare instructions", "atomic": "rare instructions",
-    "lpn_execute": "instructions", "lpn_loop32": "instructions", "execute64": "instructions", "alu": "instructions", "taken": "instructions",
-    "move_memory": "instructions", "lpn_chain_run": "chain", "set_up": "chain", "execute": "chain",
+    "lpn_find": "memory checks", "reach": "memory checks", "near": "memory checks", "lpn_step32": "rare instructions", "atomic": "rare instructions",
+    "lpn_execute": "instructions", "lpn_loop32": "instructions", "execute64": "instructions",
+    "lpn_chain_run": "chain", "set_up": "chain", "execute": "chain",
     "lpn_execute32": "entering containers", "lpn_begin": "entering containers",
     "lpn_zero": "zeroing",
 }
