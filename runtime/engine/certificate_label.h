@@ -251,13 +251,16 @@ static void within(checker *c, value *v)
 static APART void take(checker *c, value *v, uint32_t n)
 {
     const uint32_t at = c->at;
-    unsigned kind = BYTES, sort = 0;
+    *v = (value){ BYTES, UNREAD, (int16_t)n };
     if (n - MASK >= POOL - MASK) {
-        sort = sort_of(first_of(c, n));
-        kind = sort & 15;
+        const unsigned sort = sort_of(first_of(c, n));
+        v->kind = sort & 15;
+        if (n < SHARED && sort >> 10 != 0) {
+            v->sym = LENGTH;
+            v->off = 0;
+        }
         c->at = at;
     }
-    *v = (value){ (uint8_t)kind, UNREAD, (int16_t)n };
     if (n - SHARED < MASK - SHARED) {
         v->sym = (uint8_t)varint(c);
         v->off = (int16_t)zigzag(c);
@@ -265,9 +268,6 @@ static APART void take(checker *c, value *v, uint32_t n)
             REFUSED(c, LPN_REFUSE_FORM);
             v->sym = ZERO;
         }
-    } else if (n < SHARED && sort >> 10 != 0) {
-        v->sym = LENGTH;
-        v->off = 0;
     }
 }
 
