@@ -243,9 +243,9 @@ class BoundedLowering(TableSearch, Lowering):
         self.meeting = ways > 1
         super().emit_state(state, *rest)
 
-    def call_function(self, f: ast.Function, e: ast.Call):
+    def call_function(self, f: ast.Function, args: list):
         """A function's ways to its result are one path behind it."""
-        result = super().call_function(f, e)
+        result = super().call_function(f, args)
         if isinstance(result, Val) and len(result.limbs) == 1 and result.const is None:
             return self.resize(Val(32, (self.forget_number(result.limbs[0]),)), result.width)
         self.forget_place(result)

@@ -426,7 +426,7 @@ class Expressions(Bits):
     def _expr_Call(self, e: ast.Call):
         target = e.target
         if isinstance(target, ast.Function):
-            return self.call_function(target, e)
+            return self.call_function(target, e.args)
         if isinstance(target, str):
             handler = getattr(self, "_call_" + target.replace(".", "_"), None)
             if handler is not None:

@@ -67,22 +67,24 @@ class Searches:
         cells = [n for n in walk(each) if isinstance(n, ast.Index) and isinstance(n.index, ast.Name) and n.index.decl is v.loop]
         found = {obj.stride if obj.count >= int(v.high.const) else 1
                  for obj in (self.state_region(n.base.decl)[0] for n in cells if isinstance(getattr(n.base, "decl", None), ast.Register))}
-        return found.pop() if len(found) == 1 else 1
+        stride = found.pop() if len(found) == 1 else 1
+        return stride if stride * int(v.high.const) < 1 << 16 else 1
 
 
 def divided(b: ir.IRBuilder, offset: ir.Value, stride: int, count: int) -> ir.Value:
     """The number of a cell, by its offset."""
-    twos, factor, shift = reciprocal(stride, count)
-    number = b.lshr(offset, i32(twos)) if twos else offset
-    return b.lshr(b.mul(number, i32(factor)), i32(shift)) if factor > 1 else number
+    factor, shift = reciprocal(stride, count)
+    product = b.mul(offset, i32(factor)) if factor > 1 else offset
+    return b.lshr(product, i32(shift)) if shift else product
 
 
-def reciprocal(stride: int, count: int) -> tuple[int, int, int]:
-    """(twos, factor, shift) with n == (n * stride >> twos) * factor >> shift for numbers up to `count`: the division leaves no rest."""
+def reciprocal(stride: int, count: int) -> tuple[int, int]:
+    """(factor, shift) with n == n * stride * factor >> shift for numbers up to `count`: the division leaves no rest. The product has 32 bits
+    for offsets of 16."""
     twos = (stride & -stride).bit_length() - 1
     odd = stride >> twos
     shift = (odd * (count + 1)).bit_length() if odd > 1 else 0
-    return twos, -(-(1 << shift) // odd), shift
+    return -(-(1 << shift) // odd), shift + twos
 
 
 def mentions(e: ast.Expr, loop: ast.VarDecl | None) -> bool:

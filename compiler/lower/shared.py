@@ -59,11 +59,7 @@ class SharedCalls:
 
     def make_call(self, shared: SharedCall) -> None:
         """The call itself; what it yields."""
-        result = variable(self, shared.function.return_type.type, shared.function.name)
-        result.clear()
-        args = [self.swapped(a.get()) if isinstance(a, Place) else a for a in shared.args]
-        self.call_body(shared.function.params, args, shared.function.body, result)
-        return result.get()
+        return self.call_function(shared.function, [self.swapped(a.get()) if isinstance(a, Place) else a for a in shared.args])
 
 
 def last_call(row: ast.Row) -> ast.Call | None:

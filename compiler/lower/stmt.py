@@ -190,12 +190,13 @@ class Statements:
 
     # ---- functions and actions
 
-    def call_function(self, f: ast.Function, e: ast.Call):
+    def call_function(self, f: ast.Function, args: list):
+        """The result; `args` as of `call_body`."""
         t = f.return_type.type
         result = None if isinstance(t, Void) else variable(self, t, f.name)
         if result is not None:
             result.clear()
-        self.call_body(f.params, e.args, f.body, result)
+        self.call_body(f.params, args, f.body, result)
         return result.get() if result is not None else None
 
     def call_body(self, params: list[ast.Param], args: list, body: ast.Block, result) -> None:
