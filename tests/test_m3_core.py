@@ -149,11 +149,11 @@ def test_long_runs_are_counted_whole(monkeypatch):
     """Blocks are folded now and then; nothing is lost or counted twice there."""
     from lpn.runtime.m3 import core as module
     whole = Core()
-    whole.call("lpn_crc32", 0, HEAP, 800)
+    whole.call("lpn_crc32", 0, HEAP, 1600)
     want = whole.count()
     monkeypatch.setattr(module, "FOLD", 7)
     folded = Core()
-    folded.call("lpn_crc32", 0, HEAP, 800)
+    folded.call("lpn_crc32", 0, HEAP, 1600)
     assert folded.count() == want and want.thumb > 5000
 
 
