@@ -125,8 +125,8 @@ def from_found(text: str) -> dict[str, list[Input]]:
     try:
         for each in json.loads(text)["hooks"]:
             out.setdefault(each["hook"], []).append(Input.from_json(each["input"]))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"not what --slowest --json prints: {error!r}") from None
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
+        raise ValueError("not what lpnc fuzz --slowest --json prints") from None
     return out
 
 

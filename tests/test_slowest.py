@@ -215,6 +215,6 @@ def test_a_search_begins_with_what_another_one_found():
     given = Input(b"\xb5", {"lqi": 7}, b"\1", 3)
     text = json.dumps({"hooks": [{"hook": "radio.rx_done: P -> Q", "on": "thumb2", "bound": 9, "cycles": 8, "runs": 1, "input": given.as_json()}]})
     assert from_found(text) == {"radio.rx_done: P -> Q": [given]}
-    for wrong in ("[]", '{"hooks": [{}]}', "not JSON"):
+    for wrong in ("[]", '{"hooks": [{}]}', "not JSON", "[" * 100_000):
         with pytest.raises(ValueError):
             from_found(wrong)
