@@ -136,6 +136,11 @@ class Instruction:
         """Has a target inside the text: goto or conditional, not call or exit."""
         return self.is_goto or self.is_branch
 
+    @property
+    def ends_block(self) -> bool:
+        """Nothing runs on behind it."""
+        return self.is_goto or self.is_exit
+
     def target(self, pc: int) -> int:
         """Slot a jump or local call at slot `pc` leads to."""
         return pc + 1 + (self.imm if self.op == JA32 or self.is_local_call else self.off)

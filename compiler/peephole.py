@@ -79,7 +79,7 @@ def store_immediates(code: list[Line]) -> None:
             known = {}
         if insn.cls == STX and insn.mode == MODES["MEM"] and insn.size < 8 and insn.src in known:
             line.insn = insn = replace(insn, op=insn.op & ~7 | ST, src=0, imm=signed32(known[insn.src]))
-        if insn.is_goto or insn.is_exit:
+        if insn.ends_block:
             known = {}
         writes = reads_writes(insn)[1]
         known = {reg: value for reg, value in known.items() if not writes >> reg & 1}

@@ -10,30 +10,24 @@ from .rewrite import Line
 def place_blocks(code: list[Line]) -> list[Line]:
     """The code in another order: a jump to instructions that follow an end of a block is left out, and they take its place. What
     stands first, which is usual, is served first."""
-    runs: list[list[Line]] = [[]]               # from behind an end to the next one
+    runs: list[list[Line]] = []                 # from behind an end to the next one
+    fresh = True
     for line in code:
-        runs[-1].append(line)
-        if ends(line):
+        if fresh:
             runs.append([])
-    heads = {run[0]: run for run in runs if run}
-    placed: set[Line] = {code[0]}
+        runs[-1].append(line)
+        fresh = line.insn.ends_block
+    left = {run[0]: run for run in runs}        # those not placed, by how they begin
+    del left[code[0]]
     out: list[Line] = []
-    for start in [run for run in runs if run]:
-        if start[0] in placed and start[0] is not code[0]:
+    for run in runs:
+        if run is not runs[0] and left.pop(run[0], None) is None:
             continue
-        run: list[Line] | None = start
-        while run is not None:
-            placed.add(run[0])
-            last = run[-1]
-            following = heads.get(last.target) if last.insn.is_goto else None
-            if following is not None and following[0] in placed:
-                following = None
-            if following is not None:
-                last.dead = True
+        while True:
             out += run
-            run = following
+            last = run[-1]
+            if not last.insn.is_goto or last.target not in left:
+                break
+            last.dead = True
+            run = left.pop(last.target)
     return out
-
-
-def ends(line: Line) -> bool:
-    return line.insn.is_goto or line.insn.is_exit

@@ -85,7 +85,7 @@ def copied(line: Line) -> Line:
 
 def share_results(code: list[Line]) -> None:
     """Jumps to a constant and an exit go to one such pair for each constant: best to one that is reached without a jump, too."""
-    pairs = [(line, before.insn.is_goto or before.insn.is_exit) for before, line, after in zip(code, code[1:], code[2:])
+    pairs = [(line, before.insn.ends_block) for before, line, after in zip(code, code[1:], code[2:])
              if makes_result(line) and after.insn.is_exit]
     best: dict[Instruction, Line] = {}
     for line, _ in sorted(pairs, key=lambda pair: pair[1]):

@@ -57,8 +57,8 @@ class SharedCalls:
         there, and LLVM sees that only where the two swaps do not stand on two sides of a join."""
         return Val(v.width, tuple(self.b.bswap(x) for x in v.limbs)) if isinstance(v, Val) and v.width > 32 and v.width % 32 == 0 else v
 
-    def make_call(self, shared: SharedCall) -> None:
-        """The call itself; what it yields."""
+    def make_call(self, shared: SharedCall) -> Val | ir.Value:
+        """What the call yields."""
         return self.call_function(shared.function, [self.swapped(a.get()) if isinstance(a, Place) else a for a in shared.args])
 
 
