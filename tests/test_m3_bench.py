@@ -62,7 +62,7 @@ FLASH = {
     "interpreter, 32 bits": 6812,
     "interpreter, 64 bits, and helpers": 6656,
     "images and their check": 2825,
-    "certificates": 5677,
+    "certificates": 5673,
     "translator": 8414,
     "what translated code calls": 700,
     "chains": 1092,
