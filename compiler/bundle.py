@@ -17,7 +17,7 @@ from .compact import pack, read_image
 from .helpers import FIRST_OWN, HELPERS, LAST_OWN, Helper, own_row
 from .image import Flag, Image, ImageError, Kind
 from .kept import KeptTable, Migration, read_migration, read_table
-from .target import MAX_PACKET
+from .target import MAX_PACKET, WINDOW
 
 FORMAT = 1
 MAX_BUNDLE = 8 << 20
@@ -126,6 +126,11 @@ class Extern:
     contexts: tuple[str, ...]
 
 
+def in_words(n: int) -> int:
+    """So many bytes in whole words of 8."""
+    return n + 7 & ~7
+
+
 @dataclass(frozen=True)
 class Buffer:
     """Bytes that are kept across packets; helpers know it by its place in the list. size: octets of an entry; key: bits of each
@@ -140,6 +145,19 @@ class Buffer:
     @property
     def key_bytes(self) -> int:
         return sum((width + 7) // 8 for width in self.key)
+
+    # In a node's memory (runtime/engine/buffers.c) an entry is a head, the key, two maps with a bit for 8 octets, the content and the window
+    # behind it, each in whole words of 8 bytes.
+    HEAD = 16
+
+    @property
+    def map_bytes(self) -> int:
+        return in_words((self.size + 7) // 8 // 8 + 1)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of all its entries."""
+        return self.entries * (self.HEAD + in_words(self.key_bytes) + 2 * self.map_bytes + in_words(self.size) + WINDOW)
 
 
 @dataclass(frozen=True)

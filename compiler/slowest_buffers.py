@@ -1,7 +1,7 @@
 """Buffers that are full, for the search for the slowest run: what their helpers take depends on what other packets left there.
 
 A run is asked which buffers it calls, with which keys and pieces; then their entries are filled as packets before it could have filled them
-(runtime/engine/buffers.c has the layout): entries of other keys that differ in their last octet, a datagram that lacks nothing but the piece
+(`Buffer` has the layout): entries of other keys that differ in their last octet, a datagram that lacks nothing but the piece
 which is put, queues of which the oldest packet is found last.
 """
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
-from .bundle import Buffer
+from .bundle import Buffer, in_words
 from .target import WINDOW
 
 PUT, HOLD, TAKE, DROP = range(4)                #: as enum lpn_buffer_call
@@ -34,26 +34,18 @@ class Asked:
     piece: int = 0
 
 
-def up(n: int) -> int:
-    return n + 7 & ~7
-
-
-def map_size(buffer: Buffer) -> int:
-    return up((buffer.size + UNIT - 1) // UNIT // 8 + 1)
-
-
 def entry(buffer: Buffer, state: int, key: bytes, since: int, order: int, total: int = 0, have: Collection[int] = ()) -> bytes:
     """An entry; `have`: units of 8 octets that came, each as a piece of its own."""
     def bit_map() -> bytes:
-        return sum(1 << unit for unit in have).to_bytes(map_size(buffer), "little")
+        return sum(1 << unit for unit in have).to_bytes(buffer.map_bytes, "little")
     furthest = UNIT * (max(have) + 1) if have else 0
     head = b"".join(n.to_bytes(size, "little") for n, size in ((state, 2), (total, 2), (since, 4), (order, 4), (min(furthest, total or furthest), 4)))
-    return head + key.ljust(up(len(key)), b"\0") + bit_map() + bit_map() + bytes(up(buffer.size) + WINDOW)
+    return head + key.ljust(in_words(len(key)), b"\0") + bit_map() + bit_map() + bytes(in_words(buffer.size) + WINDOW)
 
 
 def filled(buffer: Buffer, asked: Asked, way: int) -> bytes:
     """All its entries, filled for this call in one of FILLINGS ways."""
-    count, empty = buffer.entries, bytes(len(entry(buffer, 0, asked.key, 0, 0)))
+    count, empty = buffer.entries, bytes(buffer.memory_bytes // buffer.entries)
     if not way:
         return empty * count
     if asked.what == PUT:

@@ -146,16 +146,9 @@ def _table(i: int, table: Table, entries: list[Entry]) -> str:
 def _buffers(buffers: Iterable[Buffer]) -> str:
     memory, rows = [], []
     for i, b in enumerate(buffers):
-        memory.append(f"static uint64_t buffer_{i}[WORDS({buffer_bytes(b)})];")
+        memory.append(f"static uint64_t buffer_{i}[WORDS({b.memory_bytes})];")
         rows.append(f"    {{ .size = {b.size}, .entries = {b.entries}, .key_size = {b.key_bytes}, .timeout = {b.timeout}u, .memory = (uint8_t *)buffer_{i} }},")
     return "\n".join([*memory, "static lpn_buffer buffer[] = {", *rows, "};", ""])
-
-
-def buffer_bytes(b: Buffer) -> int:
-    """Of lpn_buffer_memory (buffers.c): a head, the key, two maps of a bit for 8 octets, the content and the window behind it."""
-    def up(n: int) -> int:
-        return n + 7 & ~7
-    return b.entries * (16 + up(b.key_bytes) + 2 * up((b.size + 7) // 8 // 8 + 1) + up(b.size) + 64)
 
 
 def _set(bundle: Bundle) -> str:

@@ -13,7 +13,7 @@ from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import BundleError, Extern
 from lpn.lang import tables
 from lpn.runtime.engine.build import HERE, SOURCES, cache_dir, compile_to, compiler, digest
-from lpn.runtime.linked import buffer_bytes, linked, needs
+from lpn.runtime.linked import linked, needs
 from lpn.runtime.pack import pack
 
 ENGINE = [HERE / name for name in SOURCES if not name.endswith("host.c")]
@@ -44,7 +44,7 @@ def test_a_linked_set_is_the_one_of_the_pack(name, given, engine, tmp_path):
     packed.write_bytes(pack(made.bundle, state=state, entries=entries, code=True))
     buffers = made.bundle.buffers
     built = subprocess.run([compiler(), *FLAGS, f'-DLINKED_FILE="{source}"', f"-DHAS_BUFFERS={int(bool(buffers))}",
-                            f"-DBUFFER_BYTES={', '.join(str(buffer_bytes(b)) for b in buffers)}", str(Path(__file__).parent / "linked_same.c"), *engine,
+                            f"-DBUFFER_BYTES={', '.join(str(b.memory_bytes) for b in buffers)}", str(Path(__file__).parent / "linked_same.c"), *engine,
                             "-o", str(binary)], capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     done = subprocess.run([str(binary), str(packed)], capture_output=True, text=True, check=False)
