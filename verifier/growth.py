@@ -23,10 +23,6 @@ class Growth:
     cursor: int = 0
     start: Sum = (NOTHING, 0)
 
-    @property
-    def most(self) -> Fraction:
-        return Fraction(self.past, self.step)
-
     def owe(self, s: State, new: int, slot: int, turn: int, visit: object) -> bool:
         """In what the loop leaves, time is owed instead of being added; False if it cannot be. `new`: a symbol for the octets moved over, which are
         kept in `slot`; `turn`: cycles."""
