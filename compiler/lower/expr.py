@@ -1,4 +1,4 @@
-"""Expressions: one method a node of `lang/ast.py`. Bits become `Val`, bool an i1, structs and headers a `Place`."""
+"""Expressions: one method a node of `lang/ast/`. Bits become `Val`, bool an i1, structs and headers a `Place`."""
 from __future__ import annotations
 
 from functools import reduce

@@ -1,6 +1,6 @@
 """The checker: names, types, widths, and the rules that every program keeps before it is compiled.
 
-`check(program)` fills in what `ast.py` marks *checked* and raises DiagnosticError with everything it finds.
+`check(program)` fills in what `lang/ast/` marks *checked* and raises DiagnosticError with everything it finds.
 """
 from __future__ import annotations
 
