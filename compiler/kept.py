@@ -74,7 +74,7 @@ def ambiguous(names: Iterable[str]) -> tuple[str, str] | None:
 
 
 def read_table(r: Any, limit: int) -> KeptTable:
-    """From a bundle; `r`: bundle.py's reader, `limit`: octets of the region."""
+    """From a bundle; `r`: bundle_read.py's reader, `limit`: octets of the region."""
     t = r.map("entries", "rows")
     entries = []
     for one in t["entries"].list(4096):

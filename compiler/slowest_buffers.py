@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
-from .bundle import Buffer, in_words
+from .bundle_parts import Buffer, in_words
 from .target import WINDOW
 
 PUT, HOLD, TAKE, DROP = range(4)                #: as enum lpn_buffer_call

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from lpn.compiler.bundle import MATCH_KINDS, Bundle, BundleError, Buffer, Entry, Table
+from lpn.compiler.bundle import Bundle, BundleError, Buffer, Entry, Table
+from lpn.compiler.bundle_parts import MATCH_KINDS
 from lpn.compiler.image import Flag, Image
 from lpn.lang.hooks import CONTEXTS, EVENTS
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lpn.compiler import compact
-from lpn.compiler.bundle import MATCH_KINDS, Bundle, BundleError, Entry, Table
+from lpn.compiler.bundle import Bundle, BundleError, Entry, Table
+from lpn.compiler.bundle_parts import MATCH_KINDS
 from lpn.compiler.image import Flag, Image
 from lpn.compiler.kept import Migration
 from lpn.lang.hooks import CONTEXTS, EVENTS

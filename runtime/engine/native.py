@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from lpn.compiler.bundle import MATCH_KINDS, Bundle, BundleError, Entry, Hook, Table
+from lpn.compiler.bundle import Bundle, BundleError, Entry, Hook, Table
+from lpn.compiler.bundle_parts import MATCH_KINDS
 from lpn.compiler.image import Image
 from lpn.compiler.kept import Migration
 from lpn.runtime.engine.build import BuildError, library

@@ -8,7 +8,8 @@ from typing import Any
 
 import cffi
 
-from lpn.compiler.bundle import MATCH_KINDS, Bundle, Entry, Table
+from lpn.compiler.bundle import Bundle, Entry, Table
+from lpn.compiler.bundle_parts import MATCH_KINDS
 from lpn.compiler.image import Image
 from lpn.runtime.engine.build import declarations
 from lpn.runtime.engines import MAX_COMPLETIONS, MAX_PACKET, EngineError, Externs, bound, entry_bytes
