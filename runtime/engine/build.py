@@ -19,11 +19,12 @@ from typing import Any
 import cffi
 
 HERE = Path(__file__).parent
-SOURCES = ("image.c", "names.c", "expand.c", "load.c", "vm.c", "vm32.c", "vm32_plan.c", "tables.c", "chain.c", "certificate.c", "certificate_names.c", "state.c", "buffers.c", "node.c", "pack.c", "pack_compact.c",
+SOURCES = ("image.c", "names.c", "expand.c", "load.c", "vm.c", "vm32.c", "vm32_plan.c", "tables.c", "chain.c", "certificate.c",
+           "certificate_names.c", "state.c", "buffers.c", "node.c", "node_call.c", "node_swap.c", "pack.c", "pack_build.c", "pack_compact.c",
            "thumb2.c", "native.c", "host.c", "node_host.c", "thumb2_host.c", "certificate_host.c")
-HEADERS = ("lpn.h", "lpn_options.h", "lpn_node.h", "lpn_pack.h", "lpn_helpers.h", "bytes.h", "vm.h", "vm32_offsets.h", "vm32_ops.h", "thumb2.h", "thumb2_encode.h", "thumb2_alu.h", "thumb2_memory.h",
-           "thumb2_branch.h", "host.h", "node_host.h",
-           "thumb2_host.h", "certificate.h", "certificate_host.h", "lpn_context.h", "certificate.c",
+HEADERS = ("lpn.h", "lpn_options.h", "lpn_node.h", "lpn_pack.h", "lpn_helpers.h", "lpn_context.h", "bytes.h", "vm.h", "vm32_offsets.h", "vm32_ops.h",
+           "node.h", "pack_form.h", "thumb2.h", "thumb2_encode.h", "thumb2_alu.h", "thumb2_memory.h", "thumb2_branch.h",
+           "host.h", "node_host.h", "thumb2_host.h", "certificate.h", "certificate_host.h", "certificate.c",
            "certificate_label.h", "certificate_step.h")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow")
 FLAGS = ("-std=c99", "-O2", "-g", "-fPIC", "-shared", "-fno-strict-aliasing", *WARNINGS)

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/* A set is checked, and takes another's place: what goes on, and what state it begins with. */
+#include "node.h"
+
+static uint32_t state_hash(const lpn_hook *hook)
+{
+    return lpn_get32(hook->chain[0]->image + LPN_IMAGE_STATE_HASH);
+}
+
+int lpn_node_check(const lpn_node *node, const lpn_set *set, uint32_t *hook)
+{
+    *hook = 0;
+    if (set->hooks > LPN_MAX_HOOKS || (lpn_address(set->state) & 7) != 0 || node->thread == NULL) {
+        return set->hooks > LPN_MAX_HOOKS ? LPN_E_HOOK : LPN_E_MEMORY;
+    }
+    for (uint32_t i = 0; i < set->hooks; i++) {
+        const lpn_hook *h = &set->hook[i];
+        *hook = i;
+        if (h->event >= LPN_EVENT_COUNT || h->context > LPN_NET || h->selectors > LPN_MAX_SELECTORS
+            || h->containers == 0 || h->containers > LPN_MAX_CHAIN || h->period > INT32_MAX
+            || h->offset > INT32_MAX || (is_periodic(h) && h->period == 0)) {
+            return LPN_E_HOOK;
+        }
+        bool timer = is_periodic(h) || h->event == LPN_AFTER;
+        const lpn_work *work = h->context == LPN_ISR ? node->isr : node->thread;
+        if (timer && (h->context == LPN_ISR || !lpn_hook_is_timing(h))) {
+            return LPN_E_HOOK;
+        }
+        if (work == NULL || (lpn_address(work->chain.record) & 7) != 0) {
+            return LPN_E_MEMORY;
+        }
+        int error = lpn_chain_fits(h->chain, h->containers, work->chain.record_size, set->state_size);
+        if (error != LPN_OK) {
+            return error;
+        }
+        if (state_hash(h) != state_hash(&set->hook[0])) {
+            return LPN_E_HASH;
+        }
+    }
+    return LPN_OK;
+}
+
+static bool same_bytes(const uint8_t *a, uint32_t a_size, const uint8_t *b, uint32_t b_size)
+{
+    for (uint32_t i = 0; a_size == b_size && i < a_size; i++) {
+        if (a[i] != b[i]) {
+            return false;
+        }
+    }
+    return a_size == b_size;
+}
+
+/* Do both wait for the same? Handlers of a timing block are told apart by their names. */
+static bool equal(const lpn_hook *a, const lpn_hook *b)
+{
+    lpn_image x, y;
+    lpn_image_view(&x, a->chain[0]->image);
+    lpn_image_view(&y, b->chain[0]->image);
+    if (a->event != b->event || a->context != b->context || a->selectors != b->selectors
+        || a->period != b->period || a->offset != b->offset || lpn_hook_is_timing(a) != lpn_hook_is_timing(b)
+        || (lpn_hook_is_timing(a) && !same_bytes(x.name, x.name_size, y.name, y.name_size))) {
+        return false;
+    }
+    for (unsigned i = 0; i < a->selectors; i++) {
+        if (a->selector[i] != b->selector[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What goes on from the old set to the new one: the beat of timers, and what is pending. */
+static void hand_over(lpn_node *node, lpn_set *from, lpn_set *to)
+{
+    for (uint32_t i = 0; i < from->hooks; i++) {
+        lpn_hook *old = &from->hook[i], *new = NULL;
+        for (uint32_t k = 0; k < to->hooks && new == NULL; k++) {
+            new = equal(old, &to->hook[k]) ? &to->hook[k] : NULL;
+        }
+        if (new == NULL) {
+            continue;
+        }
+        new->armed = old->armed;
+        new->due = old->due;
+        new->requested = old->requested;
+        new->requested_at = old->requested_at;
+        new->delay = old->delay;
+        if (old->pending && lpn_node_mark(node, new, &old->got)) {
+            old->pending = 0;
+            old->stats.moved++;
+        }
+    }
+    for (uint32_t i = 0; i < from->hooks; i++) {
+        lpn_hook *old = &from->hook[i];
+        if (old->pending) {
+            old->pending = 0;
+            old->stats.moved++;
+            node->lost++;
+            if (!lpn_node_waits(from, old->got.packet) && !lpn_node_waits(to, old->got.packet)) {
+                lpn_node_free(node, old->got.packet);
+            }
+        }
+    }
+}
+
+/* The new set's state: what is persistent in the old one's, then what migrations make of it. */
+static int carry(lpn_node *node, const lpn_set *from, const lpn_set *to)
+{
+    const lpn_kept mine = { to->kept, to->kept_count, to->state, to->state_size };
+    const lpn_kept theirs = { from->kept, from->kept_count, from->state, from->state_size };
+    enum lpn_carry mode = LPN_CARRY_NEW;
+    uint32_t at;
+    for (uint32_t i = 0; i < to->migrations; i++) {
+        mode = to->migration[i].version == from->version ? LPN_CARRY_SAME : mode;
+    }
+    int error = lpn_state_carry(&mine, &theirs, mode, &at);
+    for (uint32_t i = 0; i < to->migrations && error == LPN_OK; i++) {
+        const lpn_migration *migration = &to->migration[i];
+        if (migration->version == from->version) {
+            lpn_chain *chain = &node->thread->chain;
+            chain->state = to->state;
+            chain->state_size = to->state_size;
+            error = lpn_state_migrate(chain, migration->container, &migration->needs, &theirs, &at);
+        }
+    }
+    return error;
+}
+
+int lpn_node_swap(lpn_node *node, lpn_set *set)
+{
+    lpn_set *old = node->set;
+    const uint32_t now = now_of(node);
+    int error = old == NULL ? LPN_OK : carry(node, old, set);
+    if (error != LPN_OK) {
+        return error;
+    }
+    for (uint32_t i = 0; i < set->hooks; i++) {
+        lpn_hook *hook = &set->hook[i];
+        hook->stats = (lpn_hook_stats){ 0 };
+        hook->pending = hook->requested = 0;
+        hook->armed = (uint8_t)is_periodic(hook);
+        hook->due = now + hook->offset;
+    }
+    node->env = (lpn_env){ .tables = set->tables, .table_count = set->table_count,
+                           .externs = set->externs, .extern_count = set->extern_count, .clock = lpn_node_clock,
+                           .trace = lpn_node_trace, .call = lpn_node_call, .user = node };
+    __atomic_store_n(&node->set, set, __ATOMIC_RELEASE);
+    if (old != NULL) {
+        hand_over(node, old, set);
+    }
+    lpn_node_set_timer(node, now);
+    return LPN_OK;
+}
