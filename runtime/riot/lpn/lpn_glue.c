@@ -8,7 +8,7 @@
  * @{
  *
  * @file
- * @brief       The node in the thread of the network interface: its platform, timer, queue and ports
+ * @brief       The node in the thread of the network interface: its platform, timer and ports; what is counted
  *
  * @}
  */
@@ -19,7 +19,6 @@
 #include "auto_init_utils.h"
 #include "auto_init_priorities.h"
 #include "irq.h"
-#include "iolist.h"
 #include "log.h"
 #include "mutex.h"
 #include "net/netdev/ieee802154.h"
@@ -176,6 +175,14 @@ static void _deliver(const lpn_outcome *outcome)
     lpn_counts.undelivered += (takers == 0);
 }
 
+void lpn_port_register(lpn_port_t *port)
+{
+    unsigned state = irq_disable();
+    port->next = _ports;
+    _ports = port;
+    irq_restore(state);
+}
+
 static void _remember(const lpn_outcome *outcome)
 {
     unsigned state = irq_disable();
@@ -201,209 +208,28 @@ static void _outcome(void *user, const lpn_outcome *outcome)
     }
 }
 
-static void _release(void *user, uint8_t *packet);
+static void _release(void *user, uint8_t *packet)
+{
+    (void)user;
+    _released = packet;
+    lpn_queue_free(packet);
+}
 
 static const lpn_platform _platform = {
     .now = _now, .set_timer = _set_timer, .stop_timer = _stop_timer, .radio = lpn_radio_switch, .cca = lpn_radio_cca,
     .channel = lpn_radio_channel, .power = lpn_radio_power, .send = _send, .outcome = _outcome, .release = _release,
 };
 
-/* ------------------------------------------------------------------------------------- packets of other threads */
-
-typedef struct {
-    event_t super;
-    volatile bool taken;
-    lpn_event event;
-    uint8_t bytes[CONFIG_LPN_QUEUE_SIZE + LPN_WINDOW];
-} _item_t;
-
-static _item_t _queue[CONFIG_LPN_QUEUE];
-
-/* In the thread: what another one said. */
-static void _arrived(event_t *event)
-{
-    _item_t *item = container_of(event, _item_t, super);
-    if (lpn_raise(&item->event) & LPN_POLL) {
-        lpn_poll_soon();
-    }
-}
-
-static void _release(void *user, uint8_t *packet)
-{
-    (void)user;
-    _released = packet;
-    for (unsigned i = 0; i < CONFIG_LPN_QUEUE; i++) {
-        if (packet == _queue[i].bytes) {
-            _queue[i].taken = false;
-        }
-    }
-}
-
-static _item_t *_take_item(void)
-{
-    _item_t *found = NULL;
-    unsigned state = irq_disable();
-    for (unsigned i = 0; (i < CONFIG_LPN_QUEUE) && (found == NULL); i++) {
-        if (!_queue[i].taken) {
-            _queue[i].taken = true;
-            found = &_queue[i];
-        }
-    }
-    irq_restore(state);
-    return found;
-}
-
-int lpn_enqueue(uint8_t event, uint32_t first, uint32_t second, const iolist_t *packet)
-{
-    if (iolist_size(packet) > CONFIG_LPN_QUEUE_SIZE) {
-        return -EMSGSIZE;
-    }
-    _item_t *item = (lpn_netif != NULL) ? _take_item() : NULL;
-    if (item == NULL) {
-        lpn_counts.queue_full++;
-        return -ENOBUFS;
-    }
-    size_t size = 0;
-    for (; packet != NULL; packet = packet->iol_next) {
-        memcpy(item->bytes + size, packet->iol_base, packet->iol_len);
-        size += packet->iol_len;
-    }
-    item->super = (event_t){ .handler = _arrived };
-    item->event = (lpn_event){ .event = event, .selector = { first, second }, .packet = item->bytes,
-                               .size = (uint32_t)size, .time = lpn_now(), .iface = lpn_netif->pid };
-    lpn_post(&item->super);
-    return 0;
-}
-
-static bool _wanted(uint8_t event, uint32_t first)
-{
-    unsigned state = irq_disable();
-    const lpn_set *set = lpn_the_node.set;
-    bool found = false;
-    for (uint32_t i = 0; (set != NULL) && (i < set->hooks); i++) {
-        const lpn_hook *hook = &set->hook[i];
-        found |= (hook->event == event) && ((hook->selectors == 0) || (hook->selector[0] == first));
-    }
-    irq_restore(state);
-    return found;
-}
-
-int lpn_app_send(uint32_t port, const void *data, size_t size)
-{
-    const iolist_t packet = { .iol_base = (void *)data, .iol_len = size };
-    return _wanted(LPN_APP_TX, port) ? lpn_enqueue(LPN_APP_TX, port, 0, &packet) : -ENOENT;
-}
-
-void lpn_port_register(lpn_port_t *port)
-{
-    unsigned state = irq_disable();
-    port->next = _ports;
-    _ports = port;
-    irq_restore(state);
-}
-
-/* ------------------------------------------------------------------------------------- sets */
-
-static bool _gives(const lpn_set *set, lpn_status_t *status)
-{
-    for (uint32_t i = 0; i < set->hooks; i++) {
-        if (!lpn_radio_gives(&set->hook[i])) {
-            status->error = -ENOTSUP;
-            status->event = lpn_event_name(set->hook[i].event);
-            status->hook = i;
-            return false;
-        }
-    }
-    return true;
-}
-
-/* In the thread. */
-static int _swap(lpn_packed *packed, bool same_state, lpn_status_t *status)
-{
-    lpn_chain *thread = &_thread_work.chain;
-    lpn_work *const isr_work = lpn_the_node.isr;
-    uint8_t *const record = thread->record;
-    const uint32_t record_size = thread->record_size;
-    const lpn_set *old = lpn_the_node.set;
-    uint32_t hook = 0;
-    if (!_gives(&packed->set, status)) {
-        return status->error;
-    }
-    /* Interrupts with hooks stay out: they must find one set or the other. */
-    unsigned state = irq_disable();
-    thread->record = packed->record;
-    thread->record_size = packed->record_size;
-    if (packed->isr != NULL) {
-        packed->isr->chain.record = packed->isr_record;
-        packed->isr->chain.record_size = packed->record_size;
-        packed->isr->chain.fuel = CONFIG_LPN_FUEL;
-    }
-    lpn_the_node.isr = packed->isr;
-    int error = lpn_node_check(&lpn_the_node, &packed->set, &hook);
-    if (error == LPN_OK) {
-        if (same_state && (old != NULL) && (old->state_size == packed->set.state_size)) {
-            memcpy(packed->set.state, old->state, old->state_size);
-        }
-        hook = LPN_PACK_WHOLE;
-        error = lpn_node_swap(&lpn_the_node, &packed->set);
-    }
-    if (error != LPN_OK) {
-        thread->record = record;
-        thread->record_size = record_size;
-        lpn_the_node.isr = isr_work;
-        status->error = error;
-        status->fault = (lpn_pack_fault){ (hook == LPN_PACK_WHOLE) ? "state" : "hook", hook, 0 };
-    }
-    irq_restore(state);
-    if (error == LPN_OK) {
-        lpn_counts.swaps++;
-        _ran_count = 0;
-#if IS_USED(MODULE_LPN_NET)
-        lpn_net_follow(&packed->set);
-#endif
-        lpn_poll_soon();
-    }
-    return error;
-}
-
-typedef struct {
-    lpn_packed *packed;
-    bool same_state;
-    lpn_status_t *status;
-} _swap_t;
-
-static int _do_swap(void *arg)
-{
-    const _swap_t *swap = arg;
-    return _swap(swap->packed, swap->same_state, swap->status);
-}
-
-int lpn_set_run(lpn_packed *packed, bool same_state, lpn_status_t *status)
-{
-    _swap_t swap = { packed, same_state, status };
-    return lpn_call(_do_swap, &swap);
-}
-
-int lpn_set_stop(lpn_status_t *status)
-{
-    static lpn_packed nothing;
-    static uint64_t no_memory[1];
-    nothing = (lpn_packed){ .record = (uint8_t *)no_memory, .set.state = (uint8_t *)no_memory };
-    return lpn_set_run(&nothing, false, status);
-}
-
-int lpn_ended(lpn_status_t *status, int error)
-{
-    lpn_counts.refused += (error != LPN_OK);
-    status->error = error;
-    return error;
-}
-
 /* ------------------------------------------------------------------------------------- what is known */
 
 const lpn_node *lpn_node_get(void)
 {
     return &lpn_the_node;
+}
+
+void lpn_trace_clear(void)
+{
+    _ran_count = 0;
 }
 
 static int _account(void *arg)

@@ -44,6 +44,11 @@ unsigned lpn_raise(const lpn_event *event);
 /** Do `function` in the interface's thread, and wait for it; from another thread. */
 int lpn_call(int (*function)(void *arg), void *arg);
 
+/** Forget what ran. */
+void lpn_trace_clear(void);
+
+/* lpn_set.c */
+
 /** Put a set in place; from another thread. `same_state`: it is the same pack's, and goes on with all its state. */
 int lpn_set_run(lpn_packed *packed, bool same_state, lpn_status_t *status);
 
@@ -53,7 +58,7 @@ int lpn_set_stop(lpn_status_t *status);
 /** What became of a request: kept, and counted if it was refused. Returns the error, or LPN_OK. */
 int lpn_ended(lpn_status_t *status, int error);
 
-/* lpn_radio.c */
+/* lpn_radio.c, lpn_radio_power.c, lpn_radio_tx.c */
 
 /** Wrap the driver; once, before frames come. */
 int lpn_radio_init(gnrc_netif_t *netif);
@@ -74,10 +79,13 @@ void lpn_radio_account(void);
 /** Count the radio's on-time anew. */
 void lpn_radio_reset(void);
 
-/* lpn_glue.c: packets of other threads */
+/* lpn_queue.c: packets of other threads */
 
 /** Raise an event with a copy of a packet given in pieces; from any thread. 0, or -errno. */
 int lpn_enqueue(uint8_t event, uint32_t first, uint32_t second, const iolist_t *packet);
+
+/** A packet is no longer needed; it may be none of the queue's. */
+void lpn_queue_free(const uint8_t *packet);
 
 /* lpn_flash.c: one pack. Begin, add, end, look at it, then seal. */
 
