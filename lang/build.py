@@ -1,15 +1,12 @@
-"""Parse tree to syntax tree: declarations and statements."""
+"""Parse tree to syntax tree: the whole file, and its declarations."""
 from __future__ import annotations
 
-from typing import Any, Callable
-
-from antlr4 import ParserRuleContext
-
 from . import ast
-from .build_expr import ExpressionBuilder, TooDeep
+from .build_expr import TooDeep
+from .build_modules import ModuleBuilder
 from .diagnostics import Diagnostics
 from .grammar.LpnParser import LpnParser as P
-from .source import Source, Span
+from .source import Source
 from .syntax import parse_tree
 
 Items = tuple[list[ast.Import], list[ast.Node]]
@@ -33,30 +30,7 @@ def items_of(source: Source, tree: P.ProgramContext, diagnostics: Diagnostics) -
     return imports, [item for item in items if not isinstance(item, ast.Import)]
 
 
-class Builder(ExpressionBuilder):
-    def __init__(self, source: Source, diagnostics: Diagnostics):
-        super().__init__(source, diagnostics)
-        self.methods: dict[type, Callable] = {}
-
-    def item(self, ctx: ParserRuleContext) -> Any:
-        """The node of the one child of an `item`, `headerItem`, `processorItem`, ..."""
-        return self.node(ctx.getChild(0))
-
-    def node(self, ctx: ParserRuleContext) -> Any:
-        kind = type(ctx)
-        if kind not in self.methods:
-            self.methods[kind] = getattr(self, "_" + kind.__name__)
-        return self.methods[kind](ctx)
-
-    # ------------------------------------------------------------ top level
-
-    def params(self, ctx: P.ParamsContext | None) -> list[ast.Param]:
-        if ctx is None:
-            return []
-        return [ast.Param(self.span(p), self.name(p.identifier()), p.direction.text if p.direction else "",
-                          self.type_ref(p.typeRef()))
-                for p in ctx.param()]
-
+class Builder(ModuleBuilder):
     def _ImportDeclContext(self, ctx: P.ImportDeclContext) -> ast.Node:
         return ast.Import(self.span(ctx), [self.name(one) for one in ctx.qualified().identifier()])
 
@@ -202,14 +176,6 @@ class Builder(ExpressionBuilder):
             var.cond = self.expr(first.expr(1))
         return var
 
-    def bounds(self, ctx: P.ExprContext) -> tuple[ast.Expr, ast.Expr]:
-        """`0..n` of a loop."""
-        value = self.expr(ctx)
-        if isinstance(value, ast.RangeSet):
-            return value.low, value.high
-        self.error("a loop runs over a range", ctx, "write it as low..high; high itself is left out")
-        return value, value
-
     def _InlineItemContext(self, ctx: P.InlineItemContext) -> ast.Node:
         return ast.RowInline(self.span(ctx), [self.inline_target(one) for one in ctx.inlineTarget()])
 
@@ -301,185 +267,3 @@ class Builder(ExpressionBuilder):
                 self.error("a priority is a number", first.span)
         keys = expressions[0].elements if isinstance(expressions[0], ast.Tuple) else expressions
         return ast.TableEntry(self.span(ctx), keys, self.action_ref(ctx.actionRef()), priority)
-
-    # ------------------------------------------------------------ parser, processor, deparser
-
-    def _ParserDeclContext(self, ctx: P.ParserDeclContext) -> ast.Node:
-        items = [self.item(one) for one in ctx.parserItem()]
-        items = [self.local_const(one) for one in items]
-        locals_ = [one for one in items if not isinstance(one, ast.State)]
-        return ast.Parser(self.span(ctx), self.name(ctx.identifier()), self.params(ctx.params()), locals_,
-                          [one for one in items if isinstance(one, ast.State)])
-
-    def local_const(self, node: Any) -> Any:
-        """Constants inside a module are ConstDecl, those at top level Const."""
-        if isinstance(node, ast.Const):
-            return ast.ConstDecl(node.span, node.type_ref, node.name, node.value)
-        return node
-
-    def _StateDeclContext(self, ctx: P.StateDeclContext) -> ast.Node:
-        transition = self.node(ctx.transition()) if ctx.transition() else None
-        bound = self.expr(ctx.expr()) if ctx.expr() else None
-        return ast.State(self.span(ctx), self.name(ctx.identifier()), self.statements(ctx.statement()), transition, bound)
-
-    def _SelectTransitionContext(self, ctx: P.SelectTransitionContext) -> ast.Node:
-        cases = []
-        for one in ctx.selectCase():
-            if one.expr() is None:
-                keys: list[ast.Expr] = [ast.DontCare(self.span(one.getChild(0)))]
-            else:
-                key = self.expr(one.expr())
-                keys = key.elements if isinstance(key, ast.Tuple) else [key]
-            cases.append(self.select_case(one.target(), keys, self.span(one)))
-        return ast.Transition(self.span(ctx), self.exprs(ctx.exprs()), cases)
-
-    def _DirectTransitionContext(self, ctx: P.DirectTransitionContext) -> ast.Node:
-        return ast.Transition(self.span(ctx), None, [self.select_case(ctx.target(), [], self.span(ctx.target()))])
-
-    def select_case(self, ctx: P.TargetContext, keys: list[ast.Expr], span: Span) -> ast.SelectCase:
-        name = self.name(ctx.identifier())
-        reason = self.expr(ctx.expr()) if ctx.expr() else None
-        if reason is not None and name != "reject":
-            self.error("only reject takes a reason", ctx, f"write transition {name};")
-        return ast.SelectCase(span, keys, name, reason)
-
-    def _ProcessorDeclContext(self, ctx: P.ProcessorDeclContext) -> ast.Node:
-        params = self.params(ctx.params())
-        items = [self.local_const(self.item(one)) for one in ctx.processorItem()]
-        blocks = [one for one in items if isinstance(one, ast.Block)]
-        name = self.name(ctx.identifier())
-        if not blocks:
-            self.error(f"processor '{name}' has no apply block", ctx.identifier(), "add apply { ... }")
-        for extra in blocks[1:]:
-            self.error(f"processor '{name}' has two apply blocks", extra.span, "keep one")
-        body = blocks[0] if blocks else ast.Block(self.span(ctx), [])
-        rest = [one for one in items if not isinstance(one, ast.Block)]
-        if any(param.type_ref.name == "packet_out" for param in params):        # a P4 deparser is a control with an apply block
-            for other in rest:
-                if not isinstance(other, (ast.VarDecl, ast.ConstDecl)):
-                    self.error("a deparser has variables and constants only", other.span, "do this in a processor before it")
-            return ast.Deparser(self.span(ctx), name, params, rest, body)
-        return ast.Processor(self.span(ctx), name, params, rest, body)
-
-    def _ApplyBlockContext(self, ctx: P.ApplyBlockContext) -> ast.Node:
-        return self.block(ctx.block())
-
-    def _DeparserDeclContext(self, ctx: P.DeparserDeclContext) -> ast.Node:
-        span = self.span(ctx)
-        return ast.Deparser(span, self.name(ctx.identifier()), self.params(ctx.params()), [],
-                            ast.Block(span, self.statements(ctx.statement())))
-
-    # ------------------------------------------------------------ statements
-
-    def statements(self, contexts: list[P.StatementContext]) -> list[ast.Stmt]:
-        return [self.statement(one) for one in contexts if not isinstance(one, P.EmptyStatementContext)]
-
-    def block(self, ctx: P.BlockContext) -> ast.Block:
-        return ast.Block(self.span(ctx), self.statements(ctx.statement()))
-
-    def statement(self, ctx: P.StatementContext) -> ast.Stmt:
-        self.depth += 1
-        if self.depth > 100:
-            raise TooDeep(self.span(ctx))
-        try:
-            return self.node(ctx)
-        finally:
-            self.depth -= 1
-
-    def _BlockStatementContext(self, ctx: P.BlockStatementContext) -> ast.Stmt:
-        return self.block(ctx.block())
-
-    def _EmptyStatementContext(self, ctx: P.EmptyStatementContext) -> ast.Stmt:
-        return ast.Block(self.span(ctx), [])
-
-    def _VarStatementContext(self, ctx: P.VarStatementContext) -> ast.Stmt:
-        return ast.VarDecl(self.span(ctx), self.type_ref(ctx.plainType()), self.name(ctx.identifier()),
-                           self.expr(ctx.expr()) if ctx.expr() else None)
-
-    def _ConstStatementContext(self, ctx: P.ConstStatementContext) -> ast.Stmt:
-        return ast.ConstDecl(self.span(ctx), self.type_ref(ctx.plainType()), self.name(ctx.identifier()),
-                             self.expr(ctx.expr()))
-
-    def _IfStatementContext(self, ctx: P.IfStatementContext) -> ast.Stmt:
-        then, *otherwise = [self.statement(one) for one in ctx.statement()]
-        return ast.If(self.span(ctx), self.expr(ctx.expr()), then, otherwise[0] if otherwise else None)
-
-    def _ForStatementContext(self, ctx: P.ForStatementContext) -> ast.Stmt:
-        low, high = self.bounds(ctx.expr())
-        return ast.For(self.span(ctx), self.name(ctx.identifier()), low, high, self.statement(ctx.statement()))
-
-    def _SwitchStatementContext(self, ctx: P.SwitchStatementContext) -> ast.Stmt:
-        cases: list[tuple[list[ast.Expr], ast.Block | None]] = []
-        for one in ctx.switchCase():
-            key = self.expr(one.expr()) if one.expr() else ast.DontCare(self.span(one.getChild(0)))
-            cases.append(([key], self.block(one.block()) if one.block() else None))
-        return ast.Switch(self.span(ctx), self.expr(ctx.expr()), cases)
-
-    def _ReturnStatementContext(self, ctx: P.ReturnStatementContext) -> ast.Stmt:
-        return ast.Return(self.span(ctx), self.expr(ctx.expr()) if ctx.expr() else None)
-
-    def _ExitStatementContext(self, ctx: P.ExitStatementContext) -> ast.Stmt:
-        return ast.Exit(self.span(ctx))
-
-    def _AfterStatementContext(self, ctx: P.AfterStatementContext) -> ast.Stmt:
-        return ast.After(self.span(ctx), self.expr(ctx.expr()), self.block(ctx.block()))
-
-    def _ExprStatementContext(self, ctx: P.ExprStatementContext) -> ast.Stmt:
-        first, *value = [self.expr(one) for one in ctx.expr()]
-        if value:
-            return ast.Assign(self.span(ctx), first, value[0])
-        if not isinstance(first, ast.Call):
-            self.error("this statement does nothing", ctx, "assign the value, or remove it")
-            return ast.Block(self.span(ctx), [])
-        return ast.ExprStmt(self.span(ctx), first)
-
-    # ------------------------------------------------------------ time
-
-    def _TimingDeclContext(self, ctx: P.TimingDeclContext) -> ast.Node:
-        items = [self.local_const(self.item(one)) for one in ctx.timingItem() if one.energyDecl() is None]
-        energy = [self.energy_budget(budget) for one in ctx.timingItem() if one.energyDecl()
-                  for budget in one.energyDecl().energyBudget()]
-        handlers = [one for one in items if isinstance(one, ast.Handler)]
-        return ast.Timing(self.span(ctx), self.name(ctx.identifier()),
-                          [one for one in items if not isinstance(one, ast.Handler)], handlers, energy)
-
-    def energy_budget(self, ctx: P.EnergyBudgetContext) -> ast.EnergyBudget:
-        percent = ctx.getChild(ctx.getChildCount() - 2).getText() == "%"
-        return ast.EnergyBudget(self.span(ctx), self.dotted(ctx.qualified()), ctx.getChild(1).getText(), self.expr(ctx.expr()), percent)
-
-    def dotted(self, ctx: P.QualifiedContext) -> str:
-        return ".".join(self.name(one) for one in ctx.identifier())
-
-    def clauses(self, ctx: P.HandlerContext) -> dict[str, ast.Expr]:
-        """Each expression of a handler by the word before it."""
-        children = list(ctx.getChildren())
-        return {children[i - 1].getText(): self.expr(child) for i,
-                child in enumerate(children) if isinstance(child, P.ExprContext)}
-
-    def _EveryHandlerContext(self, ctx: P.EveryHandlerContext) -> ast.Node:
-        clauses = self.clauses(ctx)
-        return ast.Handler(self.span(ctx), "every", None, [], clauses["every"], clauses.get("jitter"),
-                           clauses.get("within"), self.block(ctx.block()))
-
-    def _OnHandlerContext(self, ctx: P.OnHandlerContext) -> ast.Node:
-        params = [self.name(one) for one in ctx.identifier()]
-        return ast.Handler(self.span(ctx), "on", self.dotted(ctx.qualified()), params, None, None,
-                           self.clauses(ctx).get("within"), self.block(ctx.block()))
-
-    def _SlotHandlerContext(self, ctx: P.SlotHandlerContext) -> ast.Node:
-        clauses = self.clauses(ctx)
-        return ast.Handler(self.span(ctx), "slot", None, [], clauses["of"], None, clauses.get("within"),
-                           self.block(ctx.block()), clauses["slot"])
-
-    def _ProtocolDeclContext(self, ctx: P.ProtocolDeclContext) -> ast.Node:
-        bindings, timing = [], []
-        for one in ctx.protocolItem():
-            names = [self.name(n) for n in one.identifier()]
-            if isinstance(one, P.TimingBindingContext):
-                timing += names
-                continue
-            within = self.expr(one.expr()) if one.expr() else None
-            bindings.append(ast.Binding(self.span(one), self.dotted(one.qualified()), self.exprs(one.exprs()), names,
-                                        within))
-        version = self.expr(ctx.expr()) if ctx.expr() else None
-        return ast.Protocol(self.span(ctx), self.name(ctx.identifier()), version, bindings, timing)

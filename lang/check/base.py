@@ -51,6 +51,7 @@ class Base:
     index: Callable[[ast.Expr], bool]
     target: Callable[[ast.Expr], Type | None]
     not_assignable: Callable[[ast.Expr], tuple[str, ...] | None]
+    no_extras: Callable[[ast.Call], bool]
     arguments: Callable[[ast.Node, list[ast.Param], list[ast.Expr], str], bool]
     params: Callable[[list[ast.Param], tuple[type, ...], str], None]
     module_params: Callable[[ast.Parser | ast.Processor | ast.Deparser], None]

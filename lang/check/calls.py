@@ -1,16 +1,18 @@
-"""Calls: functions and actions of the program, methods of packets, headers, tables and counters, built-in functions."""
+"""Calls: functions and actions of the program, built-in functions, methods of modules and headers, what reaches radio and net."""
 from __future__ import annotations
 
 from .. import ast, builtins
 from ..instances import is_headers
-from ..types import Array, Bits, ErrorType, HeaderType, Integer, Packet, Stack, Type, Void
+from ..types import Bits, ErrorType, HeaderType, Integer, Packet, Stack, Type, Void
 from .base import Base, article, described, kind_of, plural
+from .object_methods import ObjectMethods
+from .packet_methods import PacketMethods
 from .scope import suggest
 
 NO_ACTION = "NoAction"
 
 
-class Calls(Base):
+class Calls(PacketMethods, ObjectMethods, Base):
     def _Call(self, e: ast.Call, want: Type | None) -> Type | None:
         if isinstance(e.callee, ast.Name):
             return self.named_call(e, e.callee)
@@ -209,181 +211,6 @@ class Calls(Base):
                 self.error(f"{name} moves by 0 to 65535 elements", e.args[0], "use the other method for the other way" if places < 0 else "")
                 return None
         return result
-
-    def packet_method(self, e: ast.Call, callee: ast.Member) -> Type | None:
-        name = callee.name
-        if name not in ("extract", "emit", "advance", "lookahead"):
-            self.error(f"packet has no method '{name}'", callee, suggest(name, ("extract", "emit", "advance", "lookahead")))
-            return None
-        e.target = name
-        home = ast.Deparser if name == "emit" else ast.Parser
-        if not isinstance(self.module, home) or self.function is not None:
-            self.error(f"{name} is for {'deparsers' if name == 'emit' else 'parsers'}", e)
-            return None
-        if e.via is not None and name not in ("extract", "emit"):
-            self.error("'via' belongs to extract and emit", e.via)
-            return None
-        if e.type_args and name != "lookahead":
-            self.error(f"{name} takes no type", e.type_args[0])
-            return None
-        if name == "lookahead":
-            return self.lookahead(e)
-        if len(e.args) != 1:
-            self.error(f"{name} takes one argument", e, {"advance": "the number of bits"}.get(name, "the header"))
-            return None
-        if name == "advance":
-            return self.advance(e)
-        return self.extract(e, name)
-
-    def lookahead(self, e: ast.Call) -> Type | None:
-        if e.args or len(e.type_args) != 1:
-            self.error("lookahead takes a type and no arguments", e, "as in pkt.lookahead<bit<8>>()")
-            return None
-        type_ = self.type_of(e.type_args[0])
-        if type_ is None:
-            return None
-        if not isinstance(type_, Bits) or type_.width % 8:
-            self.error(f"lookahead is of whole bytes, and this is {type_}", e.type_args[0],
-                       "use bit<8>, bit<16>, ... and a slice")
-            return None
-        return type_
-
-    def advance(self, e: ast.Call) -> Type | None:
-        bits = e.args[0]
-        type_ = self.expr(bits)
-        if type_ is None:
-            return None
-        if not isinstance(type_, (Bits, Integer)):
-            self.error(f"advance takes a number of bits, and this is {described(type_)}", bits)
-            return None
-        if bits.const is not None and (bits.const < 0 or bits.const % 8):
-            self.error(f"the packet is read in whole bytes, and {bits.const} bits are not", bits, "use a multiple of 8")
-            return None
-        self.settle(bits)
-        return Void()
-
-    def extract(self, e: ast.Call, name: str) -> Type | None:
-        header = e.args[0]
-        type_ = self.expr(header)
-        if type_ is None:
-            return None
-        if isinstance(type_, Stack) and name == "extract":
-            self.error("a stack is extracted one header at a time", header, "extract its .next")
-            return None
-        if isinstance(type_, Stack) and e.via is None:
-            return Void()
-        if isinstance(type_, Stack):
-            type_ = type_.header
-        if not isinstance(type_, HeaderType):
-            self.error(f"{name} is for headers, and this is {described(type_)}", header)
-            return None
-        if name == "extract":
-            why = self.not_assignable(header)
-            if why is not None:
-                self.error(why[0], header, *why[1:])
-                return None
-        if e.via is not None and not self.via(e.via, type_):
-            return None
-        return Void()
-
-    def via(self, via: ast.Via, header: HeaderType) -> bool:
-        codec = self.find(via.name, via, "codec", lambda decl: isinstance(decl, ast.Codec))
-        if codec is None:
-            return False
-        if not isinstance(codec, ast.Codec):
-            self.error(f"'{via.name}' is {article(kind_of(codec))}, not a codec", via)
-            return False
-        self.ensure(codec)
-        via.codec = codec
-        if codec.header is None:
-            return False
-        if codec.header is not header.decl:
-            self.error(f"codec {codec.name} is for {codec.header.name}, and this is {header}", via)
-            return False
-        return self.arguments(via, codec.params, via.args, f"codec {codec.name}")
-
-    # ------------------------------------------------------------ tables, counters, ...
-
-    def object_method(self, e: ast.Call, callee: ast.Member, decl: ast.Decl) -> Type | None:
-        if not self.no_extras(e):
-            return None
-        callee.decl = callee.name
-        methods = {ast.Table: ("apply",), ast.Counter: ("count",), ast.Meter: ("execute",),
-                   ast.BufferDecl: ("put", "hold", "take", "drop"), ast.Register: ()}[type(decl)]
-        if callee.name not in methods:
-            hint = suggest(callee.name, methods)
-            if isinstance(decl, ast.Register):
-                hint = f"a register is read by its name and written by assignment: {decl.name} = {decl.name} + 1"
-            self.error(f"{article(kind_of(decl))} has no method '{callee.name}'", callee, hint)
-            return None
-        if isinstance(decl, ast.Table):
-            e.target = decl
-            if self.function is not None:
-                self.error("an action applies no tables", e, "apply it in the apply block")
-                return None
-            if e.args:
-                self.error("apply() takes no arguments", e)
-                return None
-            return Void()
-        e.target = callee.name
-        self.ensure(decl)
-        if isinstance(decl, ast.Counter):
-            return self.count(e, decl)
-        if isinstance(decl, ast.Meter):
-            return self.execute(e, decl)
-        assert isinstance(decl, ast.BufferDecl)
-        return self.buffer_method(e, callee, decl)
-
-    def count(self, e: ast.Call, counter: ast.Counter) -> Type | None:
-        if isinstance(self.module, (ast.Parser, ast.Deparser)):
-            self.error(f"a {kind_of(self.module)} counts nothing", e, "count in a processor")
-            return None
-        wants = 1 if isinstance(counter.type, Array) else 0
-        if len(e.args) != wants:
-            self.error(f"counter '{counter.name}' {'is an array: count(i)' if wants else 'is one counter: count()'}", e)
-            return None
-        if isinstance(counter.type, Array):
-            if not self.cell_index(e.args[0], counter.type):
-                return None
-        return Void()
-
-    def execute(self, e: ast.Call, meter: ast.Meter) -> Type | None:
-        """`m.execute()`, `m.execute(amount)`, of an array with the index in front."""
-        if isinstance(self.module, (ast.Parser, ast.Deparser)):
-            self.error(f"a {kind_of(self.module)} meters nothing", e, "ask the meter in a processor")
-            return None
-        indices = 1 if isinstance(meter.type, Array) else 0
-        if not indices <= len(e.args) <= indices + 1:
-            self.error(f"meter '{meter.name}' {'is an array: execute(i) or execute(i, amount)' if indices else 'is one meter: execute() or execute(amount)'}", e)
-            return None
-        if isinstance(meter.type, Array) and not self.cell_index(e.args[0], meter.type):
-            return None
-        if len(e.args) > indices and not self.value(e.args[indices], meter.amount.type, "what a packet takes"):
-            return None
-        return Bits(8)
-
-    def cell_index(self, e: ast.Expr, array: Array) -> bool:
-        """An index; a constant one is within the array."""
-        if not self.index(e):
-            return False
-        if e.const is not None and e.const >= array.size:
-            self.error(f"index {e.const} is out of range", e, f"the last of {array.size} is {array.size - 1}")
-            return False
-        return True
-
-    def payload_method(self, e: ast.Call, callee: ast.Member) -> Type | None:
-        callee.decl = callee.name
-        if callee.name != "truncate":
-            self.error(f"payload has no method '{callee.name}'", callee, suggest(callee.name, ("truncate",)))
-            return None
-        e.target = "truncate"
-        if not isinstance(self.module, ast.Processor):
-            self.error("truncate is for processors", e)
-            return None
-        if len(e.args) != 1:
-            self.error("truncate takes the number of bytes to keep", e)
-            return None
-        return Void() if self.value(e.args[0], Bits(16), "the number of bytes") else None
 
     # ------------------------------------------------------------ radio and net
 

@@ -1,21 +1,19 @@
-"""The path-dependent rules in expressions and calls; see `flow.py`."""
+"""The path-dependent rules in calls; see `flow.py`."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from .. import ast, builtins
 from ..buffers import CALLS, emitted, key_values
 from ..diagnostics import Diagnostics
 from ..instances import walk
-from ..types import Bool, EnumType, HeaderType, Meta, Stack
-from .facts import NOWHERE, Key, Known, Path, Paths, Values, join
+from ..types import HeaderType, Stack
+from .facts import NOWHERE, Key, Known, Paths, Values, join
+from .flow_values import FlowValues, show, some
 
-
-class FlowCalls:
+class FlowCalls(FlowValues):
     def __init__(self, program: ast.Program, diagnostics: Diagnostics):
-        self.program, self.diagnostics = program, diagnostics
-        self.this: Key | None = None                        # the header being described
+        super().__init__(program, diagnostics)
         self.summaries: dict[ast.Function, dict[ast.Param, bool]] = {}
         self.accepts: dict[ast.SelectCase, Paths] = {}      # where the last parser ended, and what was known there
         self.sent: set[ast.Deparser] = set()                # deparsers that a send has put in line
@@ -23,228 +21,6 @@ class FlowCalls:
         self.exited: list[Paths] = []
 
     execute: Callable[[ast.Node, Paths], Paths]             # of `Flow`
-
-    @contextmanager
-    def describing(self, header: ast.Header) -> Iterator[None]:
-        saved, self.this = self.this, (header, None)
-        try:
-            yield
-        finally:
-            self.this = saved
-
-    # ------------------------------------------------------------ what expressions name
-
-    def key_of(self, e: ast.Expr) -> Key | None:
-        """The header that an expression names."""
-        match e:
-            case ast.Member(decl=ast.StructField() as field) if isinstance(field.type, HeaderType):
-                return (field, None)
-            case ast.Member(decl="last") | ast.Member(decl="next"):
-                return (e.base.decl, e.decl) if isinstance(e.base, ast.Member) else None
-            case ast.Index() if isinstance(e.base.type, Stack) and isinstance(e.base, ast.Member):
-                return (e.base.decl, int(e.index.const or 0))
-            case ast.Name() if isinstance(e.type, HeaderType):
-                return (e.decl, None)
-        return None
-
-    def path_of(self, e: ast.Expr) -> Path | None:
-        """The variable or header field that an expression names."""
-        match e:
-            case ast.Name(decl=ast.Field()):
-                return (*self.this, e.decl) if self.this is not None else None
-            case ast.Name(decl=ast.VarDecl()) | ast.Name(decl=ast.Param()) | ast.Name(decl=ast.CodecVar()):
-                return (e.decl, "var")
-            case ast.Member(decl=ast.Field()):
-                key = self.key_of(e.base)
-                return None if key is None else (*key, e.decl)
-            case ast.Member(decl=str()) if isinstance(e.base.type, Meta):
-                return ("meta", "var", e.decl)
-            case ast.Member(decl=ast.StructField()):
-                base = self.path_of(e.base)
-                return None if base is None else (*base, e.decl)
-        return None
-
-    # ------------------------------------------------------------ telling
-
-    def needs_valid(self, e: ast.Expr, key: Key, paths: Paths, assigning: bool = False) -> Paths:
-        """Tells if the header may be missing. Returns the paths with the header valid: one message is enough."""
-        if not paths or self.this is not None and key == self.this or all(key in one.valid for one in paths):
-            return paths
-        name = show(e)
-        never = all(key in one.invalid for one in paths)
-        hint = f"test it first: if ({name}.isValid()) {{ ... }}"
-        if never and assigning:
-            hint = f"make it valid first: {name}.setValid();"
-        elif never:
-            hint = "no path to here extracts it or makes it valid"
-        elif assigning:
-            hint += f", or make it valid: {name}.setValid();"
-        notes = [("the parser accepts here without it", case.span) for case, reached in self.accepts.items()
-                 if not never and any(key in one.invalid for one in reached)][:1]
-        self.diagnostics.error(f"'{name}' {'is' if never else 'may'} not {'' if never else 'be '}valid here", e.span, hint, notes=notes)
-        present = some(known.is_valid(key) for known in paths)
-        return present or frozenset(one.make_valid(key) for one in paths)
-
-    def needs_arm(self, e: ast.Member, key: Key | None, paths: Paths) -> None:
-        arm = e.decl
-        assert isinstance(arm, ast.ChoiceArm) and arm.choice is not None
-        tag = arm.choice.tag
-        if key is None or all(one.about((*key, tag.decl)).only == frozenset([arm.number]) for one in paths):
-            return
-        assert isinstance(e.base, (ast.Member, ast.Name)) and isinstance(tag.type, EnumType)
-        owner = f"{show(e.base.base)}." if isinstance(e.base, ast.Member) else ""
-        member = f"{tag.type}.{arm.name}"
-        self.diagnostics.error(f"'{show(e)}' is read where {owner}{tag.name} is not known to be {member}", e.span,
-                               f"test it first: if ({owner}{tag.name} == {member}) {{ ... }}")
-
-    # ------------------------------------------------------------ expressions
-
-    def eval(self, e: ast.Expr, paths: Paths) -> Paths:
-        """Judges the reads of an expression; returns what is known after it."""
-        if not paths:
-            return paths
-        match e:
-            case ast.Binary(op="&&") | ast.Binary(op="||") | ast.Unary(op="!"):
-                return join(*self.decide(e, paths))
-            case ast.Binary():
-                return self.eval(e.right, self.eval(e.left, paths))
-            case ast.Unary():
-                return self.eval(e.operand, paths)
-            case ast.Cast():
-                return self.eval(e.operand, paths)
-            case ast.Conditional():
-                then, otherwise = self.decide(e.cond, paths)
-                return join(self.eval(e.then, then), self.eval(e.otherwise, otherwise))
-            case ast.Slice():
-                return self.eval(e.base, paths)
-            case ast.Index():
-                return self.eval(e.index, self.eval(e.base, paths))
-            case ast.Member():
-                return self.member(e, paths)
-            case ast.Call():
-                return self.call(e, paths)
-            case ast.ListExpr():
-                for element in e.elements:
-                    paths = self.eval(element, paths)
-            case ast.InlinePiece() if e.width is None and e.source is not None:
-                return self.eval(e.source, paths)
-        return paths
-
-    def member(self, e: ast.Member, paths: Paths) -> Paths:
-        if isinstance(e.decl, (ast.Field, ast.ChoiceField)):
-            key = self.key_of(e.base)
-            return paths if key is None else self.needs_valid(e.base, key, paths)
-        if isinstance(e.decl, ast.ChoiceArm):
-            paths = self.eval(e.base, paths)
-            self.needs_arm(e, self.key_of(e.base.base) if isinstance(e.base, ast.Member) else self.this, paths)
-            return paths
-        if isinstance(e.base, (ast.Member, ast.Index, ast.Call)):
-            return self.eval(e.base, paths)
-        return paths
-
-    # ------------------------------------------------------------ conditions
-
-    def decide(self, e: ast.Expr, paths: Paths) -> tuple[Paths, Paths]:
-        """Paths on which a condition is true, and on which it is false."""
-        if e.const is not None:
-            return (paths, NOWHERE) if e.const else (NOWHERE, paths)
-        match e:
-            case ast.Unary(op="!"):
-                true, false = self.decide(e.operand, paths)
-                return false, true
-            case ast.Binary(op="&&"):
-                true, false = self.decide(e.left, paths)
-                right, wrong = self.decide(e.right, true)
-                return right, join(false, wrong)
-            case ast.Binary(op="||"):
-                true, false = self.decide(e.left, paths)
-                right, wrong = self.decide(e.right, false)
-                return join(true, right), wrong
-            case ast.Binary(op="==") | ast.Binary(op="!="):
-                paths = self.eval(e.right, self.eval(e.left, paths))
-                known, other = (e.left, e.right) if e.right.const is not None else (e.right, e.left)
-                if other.const is None:
-                    return paths, paths
-                true, false = self.compare(known, frozenset([int(other.const)]), paths)
-                return (true, false) if e.op == "==" else (false, true)
-            case ast.Conditional():
-                then, otherwise = self.decide(e.cond, paths)
-                a, b = self.decide(e.then, then), self.decide(e.otherwise, otherwise)
-                return join(a[0], b[0]), join(a[1], b[1])
-            case ast.Call(target="isValid"):
-                assert isinstance(e.callee, ast.Member)
-                key = self.key_of(e.callee.base)
-                if key is None:
-                    return paths, paths
-                valid = [one.is_valid(key) for one in paths]
-                invalid = [one.is_invalid(key) for one in paths]
-                return some(valid), some(invalid)
-            case ast.Member(decl="hit" | "miss", base=ast.Call(target=ast.Table() as table)):
-                hit, miss = self.apply(table, paths)
-                return (hit, miss) if e.decl == "hit" else (miss, hit)
-        paths = self.eval(e, paths)
-        if isinstance(e.type, Bool):
-            return self.compare(e, frozenset([1]), paths)
-        return paths, paths
-
-    def compare(self, e: ast.Expr, values: frozenset[int], paths: Paths) -> tuple[Paths, Paths]:
-        """Paths on which a value is one of `values`, and on which it is none."""
-        path = self.path_of(e)
-        if path is None:
-            if isinstance(e, ast.Cast) and isinstance(e.operand.type, (EnumType, Bool)):
-                return self.compare(e.operand, values, paths)
-            return paths, paths
-        universe: list[int] | None = None
-        if isinstance(e.type, Bool):
-            universe = [0, 1]
-        elif isinstance(e.type, EnumType):
-            universe = [member.number for member in e.type.decl.members]
-        true, false = set(), set()
-        for one in paths:
-            known = one.about(path)
-            if universe is not None and known.only is None:
-                known = known.within(universe)
-            is_, is_not = known.within(values), known.without(values)
-            if not is_.impossible:
-                true.add(one.set(path, is_))
-            if not is_not.impossible:
-                false.add(one.set(path, is_not))
-        return frozenset(true), frozenset(false)
-
-    def store(self, path: Path, value: ast.Expr, paths: Paths) -> Paths:
-        """After assigning `value` to `path`."""
-        source = self.path_of(value)
-        out = set()
-        for one in paths:
-            known = Values()
-            if value.const is not None:
-                known = Values(frozenset([int(value.const)]))
-            elif source is not None:
-                known = one.about(source)
-            elif isinstance(value, ast.Conditional):
-                known = self.either(value, one)
-            out.add(one.forget(path).set(path, known))
-        return frozenset(out)
-
-    def either(self, value: ast.Expr, one: Known) -> Values:
-        if value.const is not None:
-            return Values(frozenset([int(value.const)]))
-        if isinstance(value, ast.Conditional):
-            return self.either(value.then, one).or_else(self.either(value.otherwise, one))
-        path = self.path_of(value)
-        return one.about(path) if path is not None else Values()
-
-    def forget_target(self, e: ast.Expr, paths: Paths) -> Paths:
-        path = self.path_of(e)
-        if path is not None:
-            return frozenset(one.forget(path) for one in paths)
-        if isinstance(e, ast.Member) and isinstance(e.decl, ast.ChoiceArm) and isinstance(e.base, ast.Member) and e.decl.choice is not None:
-            key = self.key_of(e.base.base)
-            if key is not None:
-                return frozenset(one.forget((*key, e.decl.choice.tag.decl)) for one in paths)
-        return paths
-
-    # ------------------------------------------------------------ calls
 
     def call(self, e: ast.Call, paths: Paths) -> Paths:
         target = e.target
@@ -466,26 +242,7 @@ class FlowCalls:
         return self.given_back(params, args, self.act(ref.action, paths))
 
 
-def some(paths: Iterable[Known | None]) -> Paths:
-    """Those that are paths."""
-    return frozenset(one for one in paths if one is not None)
-
-
 def _forget_params(one: Known, action: ast.Action) -> Known:
     for param in action.params:
         one = one.forget((param, "var"))
     return one
-
-
-def show(e: ast.Expr) -> str:
-    """A header expression as it is written."""
-    match e:
-        case ast.Name():
-            return e.name
-        case ast.Member():
-            return f"{show(e.base)}.{e.name}"
-        case ast.Index():
-            return f"{show(e.base)}[{e.index.const if e.index.const is not None else '...'}]"
-        case ast.Call():
-            return f"{show(e.callee)}(...)"
-    return "this"

@@ -11,7 +11,7 @@ import cffi
 from lpn.runtime.engine.build import FLAGS, cache_dir, compile_to, compiler, digest
 
 HERE = Path(__file__).parent
-SOURCES, HEADERS = ("machine.c", "claims.c", "batch.c"), ("machine.h", "inside.h")
+SOURCES, HEADERS = ("machine.c", "memory.c", "arithmetic.c", "helpers.c", "claims.c", "batch.c"), ("machine.h", "inside.h")
 
 
 @functools.cache

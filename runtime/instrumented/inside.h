@@ -86,6 +86,23 @@ struct it_machine {
 
 uint64_t it_random(uint64_t *state);
 int it_fail(it_machine *m, enum it_fault fault, uint32_t reg, uint64_t got, uint64_t other);
+
+/* Where an access of `size` bytes at register + off lies, or NULL and a fault. */
+uint8_t *it_access(it_machine *m, uint32_t reg, int64_t off, uint64_t size, int write, int align, uint32_t *at);
+
+/* Pointers that were stored there whole are no more. */
+void it_forget(struct frame *f, uint32_t at, uint64_t size);
+
+/* One instruction each. 1: a fault. */
+int it_load(it_machine *m, uint32_t dst, uint32_t src, int64_t off, uint32_t size, int sign);
+int it_store(it_machine *m, uint32_t dst, int64_t off, uint32_t size, uint64_t value, uint8_t kind, uint8_t of);
+int it_atomic(it_machine *m, uint32_t dst, uint32_t src, int64_t off, uint32_t size, int32_t imm);
+int it_arithmetic(it_machine *m, uint8_t op, uint32_t dst, uint32_t src, int off, int32_t imm);
+int it_call_helper(it_machine *m, uint32_t number);
+
+/* 1: taken, 0: not, -1: a fault. */
+int it_branch(it_machine *m, uint8_t op, uint32_t dst, uint32_t src, int32_t imm);
+
 int it_enter_node(it_machine *m, uint32_t node, uint32_t from);
 int it_before(it_machine *m);
 int it_after(it_machine *m, int taken);
@@ -126,6 +143,24 @@ static inline uint64_t it_extend(uint64_t value, uint32_t bits)
 static inline uint64_t it_arithmetic_right(int64_t x, uint32_t n)
 {
     return x < 0 ? ~(~(uint64_t)x >> n) : (uint64_t)x >> n;
+}
+
+static inline struct frame *it_frame_of(it_machine *m, uint32_t reg)
+{
+    return &m->frame[m->region_of[reg] - IT_STACK];
+}
+
+static inline int it_set(it_machine *m, uint32_t reg, uint64_t value, uint8_t kind, uint8_t region)
+{
+    m->reg[reg] = value;
+    m->kind[reg] = kind;
+    m->region_of[reg] = region;
+    if (kind == IT_NUM && value >> 32) {
+        m->clean = 0;
+        if (m->p->claims && !m->p->wide[m->pc])
+            return it_fail(m, F_CLAIM_CLEAN, reg, value, 0);
+    }
+    return 0;
 }
 
 #endif

@@ -16,19 +16,19 @@ sys.path.insert(0, str(Path(__file__).parent))
 from forge import SIZES, honest                                        # noqa: E402
 
 from lpn.compiler.bundle import Bundle                                 # noqa: E402
-from lpn.runtime import instrumented                                   # noqa: E402
 from lpn.runtime.engine import build                                   # noqa: E402
+from lpn.runtime.instrumented import build as machine                  # noqa: E402
 
-ENGINE, MACHINE = Path(build.__file__).parent, Path(instrumented.__path__[0])
+ENGINE, MACHINE = build.HERE, machine.HERE
 SOURCES = [Path(__file__).parent / "mutate.c", *(ENGINE / name for name in ("load.c", "certificate.c")),
-           *(MACHINE / name for name in ("machine.c", "claims.c", "batch.c"))]
+           *(MACHINE / name for name in machine.SOURCES)]
 LARGEST = 4096                                        # bytes of a region of the instrumented interpreter
 
 
 def program() -> Path:
     """The harness, built with sanitizers. BuildError."""
     cc = build.compiler()
-    files = [*SOURCES, *(ENGINE / name for name in build.HEADERS), MACHINE / "machine.h", MACHINE / "inside.h"]
+    files = [*SOURCES, *(ENGINE / name for name in build.HEADERS), *(MACHINE / name for name in machine.HEADERS)]
     target = build.cache_dir() / f"lpn-mutate-{build.digest(cc, *files)}"
     if not target.exists():
         build.compile_to(target, [cc, "-std=c99", "-O2", "-fno-strict-aliasing", *build.SANITIZE, f"-I{ENGINE}", f"-I{MACHINE}", *map(str, SOURCES)])

@@ -1,0 +1,98 @@
+"""Parse tree to syntax tree: statements."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from antlr4 import ParserRuleContext
+
+from . import ast
+from .build_expr import ExpressionBuilder, TooDeep
+from .diagnostics import Diagnostics
+from .grammar.LpnParser import LpnParser as P
+from .source import Source
+
+
+class StatementBuilder(ExpressionBuilder):
+    def __init__(self, source: Source, diagnostics: Diagnostics):
+        super().__init__(source, diagnostics)
+        self.methods: dict[type, Callable] = {}
+
+    def item(self, ctx: ParserRuleContext) -> Any:
+        """The node of the one child of an `item`, `headerItem`, `processorItem`, ..."""
+        return self.node(ctx.getChild(0))
+
+    def node(self, ctx: ParserRuleContext) -> Any:
+        kind = type(ctx)
+        if kind not in self.methods:
+            self.methods[kind] = getattr(self, "_" + kind.__name__)
+        return self.methods[kind](ctx)
+
+    def bounds(self, ctx: P.ExprContext) -> tuple[ast.Expr, ast.Expr]:
+        """`0..n` of a loop."""
+        value = self.expr(ctx)
+        if isinstance(value, ast.RangeSet):
+            return value.low, value.high
+        self.error("a loop runs over a range", ctx, "write it as low..high; high itself is left out")
+        return value, value
+
+    def statements(self, contexts: list[P.StatementContext]) -> list[ast.Stmt]:
+        return [self.statement(one) for one in contexts if not isinstance(one, P.EmptyStatementContext)]
+
+    def block(self, ctx: P.BlockContext) -> ast.Block:
+        return ast.Block(self.span(ctx), self.statements(ctx.statement()))
+
+    def statement(self, ctx: P.StatementContext) -> ast.Stmt:
+        self.depth += 1
+        if self.depth > 100:
+            raise TooDeep(self.span(ctx))
+        try:
+            return self.node(ctx)
+        finally:
+            self.depth -= 1
+
+    def _BlockStatementContext(self, ctx: P.BlockStatementContext) -> ast.Stmt:
+        return self.block(ctx.block())
+
+    def _EmptyStatementContext(self, ctx: P.EmptyStatementContext) -> ast.Stmt:
+        return ast.Block(self.span(ctx), [])
+
+    def _VarStatementContext(self, ctx: P.VarStatementContext) -> ast.Stmt:
+        return ast.VarDecl(self.span(ctx), self.type_ref(ctx.plainType()), self.name(ctx.identifier()),
+                           self.expr(ctx.expr()) if ctx.expr() else None)
+
+    def _ConstStatementContext(self, ctx: P.ConstStatementContext) -> ast.Stmt:
+        return ast.ConstDecl(self.span(ctx), self.type_ref(ctx.plainType()), self.name(ctx.identifier()),
+                             self.expr(ctx.expr()))
+
+    def _IfStatementContext(self, ctx: P.IfStatementContext) -> ast.Stmt:
+        then, *otherwise = [self.statement(one) for one in ctx.statement()]
+        return ast.If(self.span(ctx), self.expr(ctx.expr()), then, otherwise[0] if otherwise else None)
+
+    def _ForStatementContext(self, ctx: P.ForStatementContext) -> ast.Stmt:
+        low, high = self.bounds(ctx.expr())
+        return ast.For(self.span(ctx), self.name(ctx.identifier()), low, high, self.statement(ctx.statement()))
+
+    def _SwitchStatementContext(self, ctx: P.SwitchStatementContext) -> ast.Stmt:
+        cases: list[tuple[list[ast.Expr], ast.Block | None]] = []
+        for one in ctx.switchCase():
+            key = self.expr(one.expr()) if one.expr() else ast.DontCare(self.span(one.getChild(0)))
+            cases.append(([key], self.block(one.block()) if one.block() else None))
+        return ast.Switch(self.span(ctx), self.expr(ctx.expr()), cases)
+
+    def _ReturnStatementContext(self, ctx: P.ReturnStatementContext) -> ast.Stmt:
+        return ast.Return(self.span(ctx), self.expr(ctx.expr()) if ctx.expr() else None)
+
+    def _ExitStatementContext(self, ctx: P.ExitStatementContext) -> ast.Stmt:
+        return ast.Exit(self.span(ctx))
+
+    def _AfterStatementContext(self, ctx: P.AfterStatementContext) -> ast.Stmt:
+        return ast.After(self.span(ctx), self.expr(ctx.expr()), self.block(ctx.block()))
+
+    def _ExprStatementContext(self, ctx: P.ExprStatementContext) -> ast.Stmt:
+        first, *value = [self.expr(one) for one in ctx.expr()]
+        if value:
+            return ast.Assign(self.span(ctx), first, value[0])
+        if not isinstance(first, ast.Call):
+            self.error("this statement does nothing", ctx, "assign the value, or remove it")
+            return ast.Block(self.span(ctx), [])
+        return ast.ExprStmt(self.span(ctx), first)

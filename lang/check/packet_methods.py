@@ -1,0 +1,115 @@
+"""Methods of packets and of the payload: extract, emit, advance, lookahead; truncate."""
+from __future__ import annotations
+
+from .. import ast
+from ..types import Bits, HeaderType, Integer, Stack, Type, Void
+from .base import Base, article, described, kind_of
+from .scope import suggest
+
+
+class PacketMethods(Base):
+    def packet_method(self, e: ast.Call, callee: ast.Member) -> Type | None:
+        name = callee.name
+        if name not in ("extract", "emit", "advance", "lookahead"):
+            self.error(f"packet has no method '{name}'", callee, suggest(name, ("extract", "emit", "advance", "lookahead")))
+            return None
+        e.target = name
+        home = ast.Deparser if name == "emit" else ast.Parser
+        if not isinstance(self.module, home) or self.function is not None:
+            self.error(f"{name} is for {'deparsers' if name == 'emit' else 'parsers'}", e)
+            return None
+        if e.via is not None and name not in ("extract", "emit"):
+            self.error("'via' belongs to extract and emit", e.via)
+            return None
+        if e.type_args and name != "lookahead":
+            self.error(f"{name} takes no type", e.type_args[0])
+            return None
+        if name == "lookahead":
+            return self.lookahead(e)
+        if len(e.args) != 1:
+            self.error(f"{name} takes one argument", e, {"advance": "the number of bits"}.get(name, "the header"))
+            return None
+        if name == "advance":
+            return self.advance(e)
+        return self.extract(e, name)
+
+    def lookahead(self, e: ast.Call) -> Type | None:
+        if e.args or len(e.type_args) != 1:
+            self.error("lookahead takes a type and no arguments", e, "as in pkt.lookahead<bit<8>>()")
+            return None
+        type_ = self.type_of(e.type_args[0])
+        if type_ is None:
+            return None
+        if not isinstance(type_, Bits) or type_.width % 8:
+            self.error(f"lookahead is of whole bytes, and this is {type_}", e.type_args[0],
+                       "use bit<8>, bit<16>, ... and a slice")
+            return None
+        return type_
+
+    def advance(self, e: ast.Call) -> Type | None:
+        bits = e.args[0]
+        type_ = self.expr(bits)
+        if type_ is None:
+            return None
+        if not isinstance(type_, (Bits, Integer)):
+            self.error(f"advance takes a number of bits, and this is {described(type_)}", bits)
+            return None
+        if bits.const is not None and (bits.const < 0 or bits.const % 8):
+            self.error(f"the packet is read in whole bytes, and {bits.const} bits are not", bits, "use a multiple of 8")
+            return None
+        self.settle(bits)
+        return Void()
+
+    def extract(self, e: ast.Call, name: str) -> Type | None:
+        header = e.args[0]
+        type_ = self.expr(header)
+        if type_ is None:
+            return None
+        if isinstance(type_, Stack) and name == "extract":
+            self.error("a stack is extracted one header at a time", header, "extract its .next")
+            return None
+        if isinstance(type_, Stack) and e.via is None:
+            return Void()
+        if isinstance(type_, Stack):
+            type_ = type_.header
+        if not isinstance(type_, HeaderType):
+            self.error(f"{name} is for headers, and this is {described(type_)}", header)
+            return None
+        if name == "extract":
+            why = self.not_assignable(header)
+            if why is not None:
+                self.error(why[0], header, *why[1:])
+                return None
+        if e.via is not None and not self.via(e.via, type_):
+            return None
+        return Void()
+
+    def via(self, via: ast.Via, header: HeaderType) -> bool:
+        codec = self.find(via.name, via, "codec", lambda decl: isinstance(decl, ast.Codec))
+        if codec is None:
+            return False
+        if not isinstance(codec, ast.Codec):
+            self.error(f"'{via.name}' is {article(kind_of(codec))}, not a codec", via)
+            return False
+        self.ensure(codec)
+        via.codec = codec
+        if codec.header is None:
+            return False
+        if codec.header is not header.decl:
+            self.error(f"codec {codec.name} is for {codec.header.name}, and this is {header}", via)
+            return False
+        return self.arguments(via, codec.params, via.args, f"codec {codec.name}")
+
+    def payload_method(self, e: ast.Call, callee: ast.Member) -> Type | None:
+        callee.decl = callee.name
+        if callee.name != "truncate":
+            self.error(f"payload has no method '{callee.name}'", callee, suggest(callee.name, ("truncate",)))
+            return None
+        e.target = "truncate"
+        if not isinstance(self.module, ast.Processor):
+            self.error("truncate is for processors", e)
+            return None
+        if len(e.args) != 1:
+            self.error("truncate takes the number of bytes to keep", e)
+            return None
+        return Void() if self.value(e.args[0], Bits(16), "the number of bytes") else None
