@@ -111,7 +111,7 @@ static void load_address(emitter *e, uint32_t w, uint32_t c)
     } else {
         clear_upper(e, DST(w));
     }
-    e->flags = NONE;
+    e->flags[NOW] = NONE;
     pass_over(e);
 }
 
@@ -230,7 +230,7 @@ APART static bool come_to(emitter *e, uint32_t pc, uint32_t waiting)
         return false;
     }
     e->zero = 0;
-    e->flags = e->halfword = NONE;
+    e->flags[NOW] = e->halfword = NONE;
     return arrive(e, waiting & ~TARGET);
 }
 
@@ -257,8 +257,7 @@ APART static int emit(emitter *e)
         *map++ = (uint16_t)(at - code);
         if (todo) {
             e->pc = pc;
-            e->before = e->flags;
-            e->flags = NONE;
+            lpn_put16(e->flags, (uint16_t)(e->flags[NOW] << 8 | NONE));     /* now, before */
             const uint32_t w = lpn_get32(p);
             of[w & 7](e, w, lpn_get32(p + 4));
         }
@@ -286,7 +285,7 @@ int lpn_thumb2_translate(const lpn_thumb2 *job, uint32_t *used)
         e.count = job->program->count;
         e.wide = !job->clean32;
         e.reach = reaches[k];
-        e.flags = e.halfword = NONE;
+        e.flags[NOW] = e.halfword = NONE;
         survey(&e);
         const int error = emit(&e);
         if (!e.far) {

@@ -71,7 +71,7 @@ APART static void write_pending(emitter *e)
 {
     const unsigned what = e->pending, rd = e->rd, a = e->a;
     e->pending = NOTHING;
-    e->flags = e->before == rd ? NONE : e->before;
+    e->flags[NOW] = e->flags[BEFORE] == rd ? NONE : e->flags[BEFORE];
     if (what == MOVE) {
         add_const(e, rd, a, a == SP ? e->top : 0);
     } else if (what != SUM) {
@@ -79,8 +79,8 @@ APART static void write_pending(emitter *e)
     } else {
         op_reg(e, ADD, rd, a, e->b);
     }
-    e->before = e->flags;
-    e->flags = NONE;
+    e->flags[BEFORE] = e->flags[NOW];
+    e->flags[NOW] = NONE;
 }
 
 /* Write what is pending. */
@@ -98,7 +98,7 @@ static void keep(emitter *e, enum pending what, unsigned rd, unsigned a, unsigne
     e->rd = (uint8_t)rd;
     e->a = (uint8_t)a;
     e->b = (uint8_t)b;
-    e->flags = e->before;
+    e->flags[NOW] = e->flags[BEFORE];
 }
 
 /* ------------------------------------------------------------------------------------ arithmetic */
@@ -275,7 +275,7 @@ APART static void alu_wide(emitter *e, uint32_t w, uint32_t c)
                                : code == 0xc0 ? LPN_WIDE_ARSH : code == 0x30 ? LPN_WIDE_DIV : LPN_WIDE_MOD;
         call_wide(e, w, c, which + (OFFSET(w) != 0 ? 2 : 0));
     }
-    e->flags = NONE;
+    e->flags[NOW] = NONE;
 }
 #endif
 
@@ -324,14 +324,6 @@ static void move_insn(emitter *e, uint32_t w, uint32_t c)
             put_upper(e, rd, T1);
             return;
         }
-    } else if (!WIDE(e)) {
-        if (SRC(w) != rd) {
-            keep(e, MOVE, rd, SRC(w) == 10 ? SP : SRC(w), 0);
-        }
-        if (e->flags == rd) {
-            e->flags = NONE;
-        }
-        return;
     } else {
         move(e, rd, reg_in(e, SRC(w), rd));
         if (all && SRC(w) != 10 && !(e->zero >> SRC(w) & 1)) {
@@ -343,15 +335,29 @@ static void move_insn(emitter *e, uint32_t w, uint32_t c)
     clear_upper(e, rd);
 }
 
-/* Arithmetic on 32-bit clean registers: moves, shifts and sums wait for the slot that may complete them. */
-static void alu_clean(emitter *e, uint32_t w, uint32_t c)
+/* Arithmetic on 32-bit clean registers: dst = a OP ... A shift or a sum waits for the slot that may complete it. */
+APART static void alu_on(emitter *e, uint32_t w, uint32_t c, unsigned a)
 {
     const unsigned code = OP(w) & 0xf0, rd = DST(w);
-    unsigned a = rd;
-    if (e->pending != NOTHING && e->rd == rd && code != 0xb0 && code != 0xd0) {
+    if ((code == 0x60 || code == 0x70) && !(w & 8) && c - 1 < 31) {
+        keep(e, code == 0x70 ? SHIFT : SHIFT_LEFT, rd, a, c);
+    } else if (OP(w) == 0x0f && SRC(w) != 10) {
+        keep(e, SUM, rd, a, SRC(w));
+    } else {
+        alu_low(e, w, c, a);
+    }
+}
+
+static void alu_clean(emitter *e, uint32_t w, uint32_t c);
+
+/* The same when something waits: for this slot, or to be written before it. */
+APART static void alu_behind(emitter *e, uint32_t w, uint32_t c)
+{
+    const unsigned code = OP(w) & 0xf0, rd = DST(w);
+    if (e->rd == rd && code != 0xb0 && code != 0xd0) {
         if (e->pending == MOVE && (e->a != SP || OP(w) == 0x07)) {
+            const unsigned a = e->a;
             e->pending = NOTHING;
-            a = e->a;
             if (a == SP) {
                 add_const(e, rd, SP, e->top + c);
                 return;
@@ -359,7 +365,10 @@ static void alu_clean(emitter *e, uint32_t w, uint32_t c)
             if ((OP(w) & 8) && SRC(w) == rd) {
                 w = (w & ~0xf000u) | a << 12;
             }
-        } else if (e->pending == SHIFT && (OP(w) == 0x54 || OP(w) == 0x57)) {
+            alu_on(e, w, c, a);
+            return;
+        }
+        if (e->pending == SHIFT && (OP(w) == 0x54 || OP(w) == 0x57)) {
             const uint32_t mask = c;
             const uint32_t width = mask == 0 || (mask & (mask + 1)) != 0 ? 32 : 32 - (uint32_t)__builtin_clz(mask);
             if (e->b + width < 32) {
@@ -373,23 +382,35 @@ static void alu_clean(emitter *e, uint32_t w, uint32_t c)
             return;
         }
     }
-    flush(e);
-    if (code == 0xb0) {
-        if ((w & 8) != 0) {
-            move_insn(e, w, c);
-        } else if (rd < 8 && c < 256) {
+    write_pending(e);
+    alu_clean(e, w, c);
+}
+
+/* And what moves; a move waits, too. */
+static void alu_clean(emitter *e, uint32_t w, uint32_t c)
+{
+    const unsigned code = OP(w) & 0xf0, rd = DST(w);
+    if (e->pending != NOTHING) {
+        alu_behind(e, w, c);
+    } else if (code == 0xd0) {
+        byte_swap(e, w, c);
+    } else if (code != 0xb0) {
+        alu_on(e, w, c, rd);
+    } else if ((w & 8) == 0) {
+        if (rd < 8 && c < 256) {
             flagged(e, rd, 0x2000 | rd << 8 | c);
         } else {
             load_const(e, rd, c);
         }
-    } else if (code == 0xd0) {
-        byte_swap(e, w, c);
-    } else if ((code == 0x60 || code == 0x70) && !(w & 8) && c - 1 < 31) {
-        keep(e, code == 0x70 ? SHIFT : SHIFT_LEFT, rd, a, c);
-    } else if (OP(w) == 0x0f && SRC(w) != 10) {
-        keep(e, SUM, rd, a, SRC(w));
+    } else if (OFFSET(w) != 0) {
+        move_insn(e, w, c);
     } else {
-        alu_low(e, w, c, a);
+        if (SRC(w) != rd) {
+            keep(e, MOVE, rd, SRC(w) == 10 ? SP : SRC(w), 0);
+        }
+        if (e->flags[NOW] == rd) {
+            e->flags[NOW] = NONE;
+        }
     }
 }
 

@@ -147,7 +147,7 @@ static void compare(emitter *e, uint32_t w, uint32_t c)
         }
     } else if ((OP(w) & 0xf0) == 0x40) {
         test_const(e, rn, c);
-    } else if (c != 0 || e->before != rn || (OP(w) & ~0x43u) != 0x14) {
+    } else if (c != 0 || e->flags[BEFORE] != rn || (OP(w) & ~0x43u) != 0x14) {
         compare_const(e, rn, c);
     }
 }
@@ -210,7 +210,7 @@ static void branch(emitter *e, uint32_t w, uint32_t c)
     }
     unsigned cond = condition_of(e, w, c);
     if (to == e->pc + 1 || cond == NONE) {
-        e->flags = e->before;
+        e->flags[NOW] = e->flags[BEFORE];
         return;
     }
     bool over = false;

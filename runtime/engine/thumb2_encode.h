@@ -30,11 +30,12 @@ enum { LSL, LSR, ASR };
 #define OFFSET(w) ((int32_t)(w) >> 16)
 
 /* What the last slots asked for and nothing was written for yet: the next one may make one instruction of both. */
+enum { NOW, BEFORE };
 enum pending { NOTHING, MOVE, SHIFT, SHIFT_LEFT, SUM };     /* rd = a; rd = a >> b; rd = a << b; rd = a + b */
 
 typedef struct {                        /* what is asked most comes first: its instructions take 2 bytes */
     uint8_t pending, rd, a, b;
-    uint8_t flags, before;              /* the register that the flags tell about, or NONE: now, before this slot */
+    uint8_t flags[2];                   /* the register that the flags tell about, or NONE: NOW, BEFORE this slot */
     uint8_t halfword;                   /* the register that a load of two bytes filled, or NONE */
     bool wide;                          /* not clean */
     uint16_t *at, *code, *map;
@@ -87,25 +88,22 @@ static void word(emitter *e, uint32_t first, uint32_t second)
 /* One that leaves in the flags whether rd is zero. */
 static void flagged(emitter *e, unsigned rd, uint32_t h)
 {
-    e->flags = (uint8_t)rd;
+    e->flags[NOW] = (uint8_t)rd;
     half(e, h);
 }
 
 /* A5.3.2: the constant as i:imm3:a:bcdefgh, or -1. */
 static int32_t modified(uint32_t v)
 {
-    uint32_t low = v & 0xff;
-    if (v == low) {
+    if (v < 0x100) {
         return (int32_t)v;
     }
-    if (v == low * 0x00010001u) {
-        return (int32_t)(0x100 | low);
-    }
-    if (v == low * 0x01010101u) {
-        return (int32_t)(0x300 | low);
-    }
-    if (v == (v >> 8 & 0xff) * 0x01000100u) {
-        return (int32_t)(0x200 | (v >> 8 & 0xff));
+    if (v >> 16 == (v & 0xffff)) {
+        const uint32_t low = v & 0xff, high = v >> 24;
+        if (high == 0 || high == low) {
+            return (int32_t)((high == 0 ? 0x100u : 0x300u) | low);
+        }
+        return low == 0 ? (int32_t)(0x200 | high) : -1;
     }
     uint32_t shift = 24 - (uint32_t)__builtin_clz(v);   /* v = (0x80..0xff) << shift; rotation 8 to 31; v is 0x100 at least */
     if ((v & ~(0xffu << shift)) != 0) {
@@ -123,7 +121,7 @@ static void put_const(emitter *e, uint32_t what, unsigned rd, uint32_t imm)
 static inline void op_const(emitter *e, unsigned op, unsigned s, unsigned rd, unsigned rn, uint32_t imm)
 {
     if (s) {
-        e->flags = (uint8_t)rd;
+        e->flags[NOW] = (uint8_t)rd;
     }
     put_const(e, op << 5 | s << 4 | rn, rd, imm);
 }

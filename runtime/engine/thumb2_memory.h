@@ -46,12 +46,12 @@ static void load(emitter *e, uint32_t w, uint32_t c)
             if (log == HALF) {
                 halfword_in(e, rd);
             }
-            e->flags = e->before == rd ? NONE : e->before;
+            e->flags[NOW] = e->flags[BEFORE] == rd ? NONE : e->flags[BEFORE];
             return;
         }
         write_pending(e);
     }
-    e->flags = e->before == rd ? NONE : e->before;
+    e->flags[NOW] = e->flags[BEFORE] == rd ? NONE : e->flags[BEFORE];
     const unsigned rn = base_of(e, SRC(w), &off);
     if (WIDE(e)) {
         if (two) {
@@ -104,7 +104,7 @@ APART static void atomic(emitter *e, uint32_t w, uint32_t c)
     int32_t off = OFFSET(w);
     unsigned rn = base_of(e, DST(w), &off);
     flush(e);
-    e->flags = e->before = NONE;
+    e->flags[NOW] = e->flags[BEFORE] = NONE;
     e->zero = 0;                                        /* the function looks for upper words in memory */
     add_const(e, T1, rn, (uint32_t)off);
     move(e, W0, reg_in(e, SRC(w), W0));
@@ -138,7 +138,7 @@ static void store(emitter *e, uint32_t w, uint32_t c)
         return;
     }
     flush(e);
-    e->flags = e->before;
+    e->flags[NOW] = e->flags[BEFORE];
     int32_t off = OFFSET(w);
     const unsigned rn = base_of(e, DST(w), &off);
     unsigned rt = T0;
