@@ -9,19 +9,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-VERSION, MORE, FRAMES = 8, 1, 2                       # + MORE: with shared symbols or loops; + FRAMES: with words of the stack
+VERSION = 16                                          # of the format; what the first byte is more says how many fields follow
 NUMBER, PKT, LOW, CTX, STACK, REC, STATE, OUT, RODATA, DATA = range(1, 11)
 KINDS = {"pkt": PKT, "ctx": CTX, "stack0": STACK, "rec": REC, "state": STATE, "out": OUT, "rodata": RODATA, "data": DATA}
 LENGTH, FIRST = 1, 2                                  # symbols: the packet's length; the first that a label names
 M32, MAX_OFFSET, BOTTOM = 0xFFFFFFFF, 1 << 17, 512    # BOTTOM: r10's offset from the start of the whole stack
 HAS_SHARED, HAS_FRAME, HAS_LENGTH, HAS_NUMBERS, HAS_LOOP = (1 << bit for bit in range(10, 15))
-CURSOR_END = 4095                                     # of CURSOR
-ROW, NEAR = 5, 64                                     # bytes of a row of the table of words; the constant with a shared symbol there is less
-BOUNDS, ROOM = 16, 32                                 # what follows a value's first byte in the pool
-SHARED, MASK, POOL = 16, 32, 48                       # how a label says a value: below are sorts; shared symbols; bytes of a word; the pool
-BYTE, HALF, BIT, CURSOR, END, LENGTH_NUMBER = 0, 11, 12, 13, 14, 15   # sorts of values beside the kinds
-SORTS = {(NUMBER, M32): NUMBER, (NUMBER, 0xFF): BYTE, (NUMBER, 0xFFFF): HALF, (NUMBER, 1): BIT, (PKT, CURSOR_END): CURSOR} | {
-    (kind, 0): kind for kind in range(PKT, DATA + 1)} # by kind and highest, if the lowest is 0
+CURSOR_END = 4095                                     # where a packet pointer that grows without end stops
+ROW, LOOP_ROW = 3, 9                                  # bytes of a row of the tables of words and of loops
+LOWEST, ROOM, SHARED = 16, 32, 64                     # what follows a value's kind in the pool
+MASK, POOL = 16, 32                                   # how a label says a value: below are kinds; bytes of a word; the pool
 STRIDE = 8                                            # labels for each entry of the index
 
 
@@ -58,11 +55,13 @@ class Label:
 
 @dataclass(frozen=True)
 class LoopRow:
-    """A loop: the slot of its head, the loop around it, what the counter moves by in each turn, the most a turn costs."""
+    """A loop: the slot of its head, the loop around it, what the counter moves by in each turn at least, the most a turn costs, what the
+    counter is a multiple of."""
     head: int
     parent: int
     step: int
     body: int
+    unit: int = 1
 
 
 def varint(n: int) -> bytes:
@@ -81,64 +80,47 @@ def zigzag(n: int) -> bytes:
 
 @lru_cache(maxsize=1 << 16)
 def value(g: Given) -> bytes:
-    """A value of its own, as the pool has it."""
-    sort = SORTS.get((g.kind, g.hi)) if g.lo == 0 else None
-    first = bytes([(g.kind | BOUNDS if sort is None else sort) | ROOM * (g.room is not None)])
-    bounds = varint(g.lo) + varint(g.hi - g.lo) if sort is None else b""
-    return first + bounds + (b"" if g.room is None else zigzag(g.room))
-
-
-@lru_cache(maxsize=1 << 16)
-def short(g: Given) -> bytes | None:
-    """How a label says a value that needs no pool; None if it needs one."""
+    """A value as the pool has it."""
     if g.ref:
-        if (g.ref, g.off) == (LENGTH, 0) and g.kind in (NUMBER, PKT):
-            return bytes([LENGTH_NUMBER if g.kind == NUMBER else END])
-        return bytes([SHARED | g.kind]) + varint(g.ref) + zigzag(g.off)
-    content = value(g)
-    return content if len(content) == 1 else None
+        return bytes([g.kind | SHARED]) + varint(g.ref) + zigzag(g.off)
+    first = bytes([g.kind | LOWEST * (g.lo != 0) | ROOM * (g.room is not None)])
+    return first + (varint(g.lo) if g.lo else b"") + varint(g.hi - g.lo) + (b"" if g.room is None else zigzag(g.room))
+
+
+def plain(g: Given) -> bool:
+    """Is its kind all there is to say?"""
+    return not g.ref and g.lo == 0 and g.hi == (M32 if g.kind == NUMBER else 0) and g.room is None
 
 
 #: Where the pool has a value: how far before the certificate's end.
 Places = Callable[[Given], int]
 
 
-def number(g: Given, places: Places) -> bytes:
-    """A value as a label says it."""
-    return short(g) or varint(POOL - 1 + places(g))
+def number(g: Given, places: Places) -> int:
+    """How a label says a value."""
+    return g.kind if plain(g) else POOL - 1 + places(g)
 
 
-def words(label: Label, places: Places) -> Iterator[bytes]:
-    """What a label says of the stack, as rows: twice the word, + 1 for two, and the value."""
-    return numbered(stack_rows(label), places)
+#: What a label says of a word of the stack: twice the word, + 1 for two; the value, or a bit for each byte that holds a number.
+StackRow = tuple[int, Given | int]
 
 
-def stack_rows(label: Label) -> list[bytes | tuple[int, Given]]:
-    """The same before values have numbers: rows that need none, else the place and the value."""
+def stack_rows(label: Label) -> list[StackRow]:
+    """What a label says of the stack."""
     masks: dict[int, int] = {}
-    rows: list[bytes | tuple[int, Given]] = []
     for at in label.written:
         masks[at // 4] = masks.get(at // 4, 0) | 1 << at % 4
-    for place, g in sorted(label.slots.items()):
+    for place in label.slots:
         for covered in range(place // 2, place // 2 + 1 + place % 2):
             masks.pop(covered, None)
-        said = bytes([MASK + 15]) if g == ANY else short(g)
-        rows.append((place, g) if said is None else row(place, said, 0))
-    return rows + [row(2 * word, bytes([MASK + mask]), 0) for word, mask in masks.items()]
+    spilled = [(place, 15 if g == ANY else g) for place, g in sorted(label.slots.items())]
+    return spilled + [(2 * word, mask) for word, mask in masks.items()]
 
 
-def numbered(rows: Iterable[bytes | tuple[int, Given]], places: Places) -> Iterator[bytes]:
-    for one in rows:
-        yield one if isinstance(one, bytes) else row(one[0], None, POOL - 1 + places(one[1]))
-
-
-def row(place: int, said: bytes | None, number: int) -> bytes:
-    """Said in itself, with a shared symbol and a constant maybe, or by its number. ValueError when that has no room."""
-    if said is None:
-        return struct.pack("<BHxx", place, number)
-    if len(said) > 3:
-        raise ValueError("a word of the stack holds a shared symbol and more than a row has room for")
-    return bytes([place, said[0], 0]) + (said[1:] or bytes(2))
+def word_row(said: StackRow, places: Places) -> bytes:
+    """As the table of words has it."""
+    place, what = said
+    return struct.pack("<BH", place, MASK + what if isinstance(what, int) else number(what, places))
 
 
 def frame(rows: Iterable[int], words: int) -> bytes:
@@ -148,8 +130,8 @@ def frame(rows: Iterable[int], words: int) -> bytes:
 
 def body(label: Label, frame_at: int, places: Places) -> bytes:
     """A label without its slot. `frame_at`: how far before the certificate's end it says what it knows of the stack; 0: nothing."""
-    registers = {r: number(g, places) for r, g in sorted(label.regs.items())}
-    shared = b"".join(number(g, places) for g in label.shared)
+    registers = {r: varint(number(g, places)) for r, g in sorted(label.regs.items())}
+    shared = b"".join(varint(number(g, places)) for g in label.shared)
     forms = []
     for apart in (True, False):                       # any numbers, in a mask or as values among the others
         numbers = sum(1 << r for r, g in label.regs.items() if g == ANY) if apart else 0
@@ -181,18 +163,19 @@ class Certificate:
 
     def begin(self, words: int) -> bytes:
         """`words`: rows of their table."""
-        more = self.shared != FIRST or bool(self.loops)
-        head = bytes([VERSION + MORE * more + FRAMES * bool(words)]) + varint(self.cost) + varint(len(self.labels))
-        return head + (varint(self.shared) + varint(len(self.loops)) if more else b"") + (varint(words) if words else b"")
+        fields = [self.cost, len(self.labels), words, self.shared - FIRST, len(self.loops)]
+        while fields and not fields[-1]:
+            fields.pop()
+        return bytes([VERSION + len(fields)]) + b"".join(map(varint, fields))
 
     def loop_rows(self) -> bytes:
-        return b"".join(struct.pack("<HBbI", r.head, r.parent, r.step, r.body) for r in self.loops)
+        return b"".join(struct.pack("<HBbBI", r.head, r.parent, r.step, r.unit, r.body) for r in self.loops)
 
     def pool(self) -> tuple[bytes, dict[Given, int]]:
         """The values that labels do not say themselves, and how far before the end each begins: those that are said often nearest."""
-        often = Counter(g for label in self.labels for g in (*label.regs.values(), *label.shared) if short(g) is None)
+        often = Counter(g for label in self.labels for g in (*label.regs.values(), *label.shared) if not plain(g))
         frames = {(tuple(sorted(label.slots.items())), label.written) for label in self.labels}
-        often += Counter(g for slots, _ in frames for _, g in slots if short(g) is None)
+        often += Counter(g for slots, _ in frames for _, g in slots if not plain(g))
         order = sorted(often, key=lambda g: (-often[g], value(g)))
         out, behind = {}, 0
         for g in order:
@@ -203,7 +186,7 @@ class Certificate:
     def to_bytes(self) -> bytes:
         """The certificate; ValueError when it is too large for its own offsets."""
         pool, place = self.pool()
-        said = [list(words(label, place.__getitem__)) for label in self.labels]
+        said = [[word_row(one, place.__getitem__) for one in stack_rows(label)] for label in self.labels]
         rows = {content: k for k, content in enumerate(dict.fromkeys(content for contents in said for content in contents))}
         known = [frame((rows[content] for content in contents), len(rows)) if contents else b"" for contents in said]
         used = Counter(filter(None, known))
@@ -214,7 +197,7 @@ class Certificate:
             distance[content] = behind
         head, before = self.begin(len(rows)), 0
         table = b"".join(rows)
-        at = len(head) + 4 * (len(self.labels) // STRIDE) + 8 * len(self.loops) + len(table)
+        at = len(head) + 4 * (len(self.labels) // STRIDE) + LOOP_ROW * len(self.loops) + len(table)
         out, index = [], []
         for i, label in enumerate(self.labels):
             if i % STRIDE == 0 and i:

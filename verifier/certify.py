@@ -5,11 +5,13 @@ and a reason.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .certificate import BOTTOM, FIRST, KINDS, LENGTH, LOW, M32, MAX_OFFSET, NEAR, NUMBER, PKT, Certificate, Given, Label, LoopRow
+from .certificate import BOTTOM, FIRST, KINDS, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Certificate, Given, Label, LoopRow
 from .cfg import Loop, Node
 from .state import LEN, LOW_HALF, NUMBER as A_NUMBER, POINTER, State, Value, stack_bits
 from .verify import Analysis, Report
@@ -51,9 +53,16 @@ def certificate_of(text: bytes, report: Report, analysis: Analysis | None, sizes
         raise NoCertificate("it has local functions")
     from .certify_search import Search
     checker, projection = Checker(text, sizes), Projection(analysis, sizes)
+    stepping = any(counter.unit > 1 for counter in projection.counters.values())
     try:
-        search = Search(projection, checker)
-        search.run()
+        try:
+            search = Search(projection.without_units() if stepping else projection, checker)
+            search.run()
+        except NoCertificate:
+            if not stepping:
+                raise
+            search = Search(projection, checker)      # units are for loops that end with `!=`; others have smaller certificates without
+            search.run()
         return finish(search.certificate, checker)
     except ValueError as e:
         raise NoCertificate(str(e)) from None
@@ -155,11 +164,15 @@ class Costs:
 # Projection --------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Counter:
-    """A loop's counter: the verifier's symbol, what is added to make it unsigned, how much it moves, how often it can."""
+    """A loop's counter: the verifier's symbol, what is added to make it unsigned and a multiple of `unit`, how much it moves, how often it can; `flag`:
+    it has two values, and is set to one of them."""
     sym: int
     shift: int
     step: int
     turns: int
+    unit: int = 1
+    flag: bool = False
+    plain_shift: int = 0                              # what is added to make it unsigned alone
 
 
 def live_registers(analysis: Analysis, helpers: Mapping[int, int]) -> dict[Node, int]:
@@ -243,33 +256,59 @@ class Projection:
         self.counters = {loop.head: self.counter(loop) for loop in self.loops}
 
     def counter(self, loop: Loop) -> Counter:
-        """What every turn moves by a constant, and has bounds at the head; the fewest turns."""
-        head = self.analysis.invariants[loop.head]
-        at_head = dict(head.places())
-        best = None
-        for sym, place in self.analysis.made.get(loop.head, {}).items():
-            moves = set()
-            for edge in loop.back_edges():
-                state = self.analysis.out.get(edge)
-                if state is None:
-                    continue
-                v, old = dict(state.places()).get(place), at_head.get(place)
-                if v is None or old is None or v.kind != old.kind or v.region != old.region or v.sym != old.sym != sym or v.sym != sym:
-                    moves.add(None)
-                    break
-                moves.add(v.off - old.off)
-            if not moves or None in moves or 0 in moves or len({m > 0 for m in moves}) > 1:
-                continue
-            step = min(moves, key=abs)
-            lo, hi = head.bounds(sym)
-            if hi - lo > M32 or abs(step) > 127:
-                continue
-            found = Counter(sym, max(0, -lo), step, (hi - lo) // abs(step))
-            if best is None or found.turns < best.turns:
-                best = found
-        if best is None:
+        """What every turn moves by a constant, and has bounds at the head; the fewest turns. If there is none: what has two values, and each
+        turn sets to the same one."""
+        found = [counter for sym, place in self.analysis.made.get(loop.head, {}).items() if (counter := self.counted(loop, sym, place))]
+        if not found:
             raise NoCertificate(f"no register or stack slot counts the loop at slot {loop.head.first} by a constant")
-        return best
+        return min(found, key=lambda counter: (counter.flag, counter.turns))
+
+    def without_units(self) -> Projection:
+        """The same, but of no counter it says what it is a multiple of."""
+        out = copy(self)
+        out.counters = {head: replace(counter, shift=counter.plain_shift, unit=1) for head, counter in self.counters.items()}
+        return out
+
+    def counted(self, loop: Loop, sym: int, place: int) -> Counter | None:
+        """How what stands in a place counts a loop; None if it does not."""
+        head, moves, flag = self.analysis.invariants[loop.head], set(), False
+        lo, hi = head.bounds(sym)
+        old = dict(head.places()).get(place)
+        for edge in loop.back_edges():
+            state = self.analysis.out.get(edge)
+            if state is None:
+                continue
+            v = dict(state.places()).get(place)
+            if v is None or old is None or v.kind != old.kind or v.region != old.region or old.sym != sym:
+                return None
+            if v.sym == sym:
+                moves.add(v.off - old.off)
+            elif hi - lo == 1 and v.sym == 0:         # it was the other one: the checker sees to that
+                moves.add(-1 if v.off - old.off == lo else 1)
+                flag = True
+            else:
+                return None
+        if not moves or 0 in moves or len({m > 0 for m in moves}) > 1:
+            return None
+        step = min(moves, key=abs)
+        if hi - lo > M32 or abs(step) > 127:
+            return None
+        plain = max(0, -lo)
+        unit, shift = self.multiples(loop, place, math.gcd(*moves), plain)
+        return Counter(sym, shift, step, (hi - lo) // abs(step), unit, flag, plain)
+
+    def multiples(self, loop: Loop, place: int, unit: int, shift: int) -> tuple[int, int]:
+        """What a loop's counter is a multiple of if enough is added to it, and how much: its moves are multiples of `unit`, so it is if it
+        begins with one constant on all ways in, or with such as differ by multiples."""
+        at_head, begins = dict(self.analysis.invariants[loop.head].places())[place], set()
+        for node in self.analysis.graph.nodes:
+            for i, (succ, _) in enumerate(node.succs):
+                if succ is loop.head and node not in loop.body and (state := self.analysis.out.get((node, i))) is not None:
+                    lo, hi = state.offsets(dict(state.places())[place])
+                    begins.add((lo - at_head.off) % unit if lo == hi else None)
+        if len(begins) != 1 or None in begins:
+            return 1, shift
+        return unit, shift + -(shift + begins.pop()) % unit
 
     def chain(self, node: Node) -> list[Node]:
         """Heads of the loops around a node, outermost first."""
@@ -285,7 +324,7 @@ class Projection:
         analysis, graph = self.analysis, self.analysis.graph
         targets = {succ for node in graph.nodes for i, (succ, kind) in enumerate(node.succs) if kind == "taken" and analysis.live(node, i)}
         labels = [self.label(node) for node in sorted(targets, key=lambda n: n.first) if node in analysis.invariants]
-        rows = [LoopRow(loop.head.first, self.number.get(loop.parent.head, 0) if loop.parent else 0, self.counters[loop.head].step, 0)
+        rows = [LoopRow(loop.head.first, self.number.get(loop.parent.head, 0) if loop.parent else 0, self.counters[loop.head].step, 0, self.counters[loop.head].unit)
                 for loop in self.loops]
         return Certificate(FIRST + max((len(label.shared) for label in labels), default=0), 0, labels, rows)
 
@@ -324,6 +363,9 @@ class Projection:
         for v in values.values():
             users[v.sym] = users.get(v.sym, 0) + 1
         shared = [self.symbol(s, sym, self.counters[head].shift) for head, sym in ((h, self.counters[h].sym) for h in chain)]
+        if node in self.number:                       # its own counter
+            unit, g = self.counters[node].unit, shared[-1]
+            shared[-1] = replace(g, lo=g.lo + -g.lo % unit, hi=g.hi - g.hi % unit)
         names = {sym: (FIRST + i, self.counters[chain[i]].shift) for sym, i in counters.items()} | {LEN: (LENGTH, 0)}
         for sym, count in users.items():
             if sym and sym not in names and count > 1 and len(shared) < 60:
@@ -336,7 +378,7 @@ class Projection:
         for (where, place), v in values.items():
             off = v.off + (BOTTOM if v.region == "stack0" else 0)
             kind = NUMBER if v.kind == A_NUMBER else LOW if v.kind == LOW_HALF else KINDS[v.region or ""]
-            if v.sym in names and abs(off - names[v.sym][1]) < (1 << 15 if where == "r" else NEAR):
+            if v.sym in names and abs(off - names[v.sym][1]) < 1 << 15:
                 g: Given | None = Given(kind, ref=names[v.sym][0], off=off - names[v.sym][1])
             else:
                 g = self.own(s, v, kind)

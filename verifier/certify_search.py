@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from .certificate import (ANY, CURSOR_END, FIRST, LENGTH, LOW, M32, MAX_OFFSET, NEAR, NUMBER, PKT, Given, Label, ROW, entry, frame, numbered,
-                          stack_rows, value)
+from .certificate import (ANY, CURSOR_END, FIRST, LENGTH, LOOP_ROW, LOW, M32, MAX_OFFSET, NUMBER, PKT, Given, Label, ROW, entry,
+                          frame, stack_rows, value, word_row)
 from .certify import ACCEPTED, Checker, NoCertificate, Projection
 
 NO_ROOM, NOWHERE = -(1 << 15), M32
@@ -60,17 +60,15 @@ class Search:
         self.by_pc = {label.pc: i for i, label in enumerate(labels)}
         self.kept = [self.depth(label.loop) for label in labels]
         self.heads = {row.head for row in certificate.loops}
-        numbers: dict[bytes, int] = {}
-        used = len({row for label in labels
-                    for row in numbered(self.stack_rows(label), lambda g: numbers.setdefault(value(g), len(numbers) + 1))})
+        used = len({said for label in labels for said in self.stack_rows(label)})
         self.words = 2 * used + MORE_WORDS if used else 0
         head = certificate.begin(self.words)
         self.index = len(head)
-        self.table = self.index + 4 * len(labels) + 8 * len(certificate.loops)
+        self.table = self.index + 4 * len(labels) + LOOP_ROW * len(certificate.loops)
         self.free = self.table + ROW * self.words
         self.rows: dict[bytes, int] = {}              # words of the stack, by content
         self.blob = bytearray(head + bytes(SIZE - len(head)))
-        self.blob[self.table - 8 * len(certificate.loops):self.table] = certificate.loop_rows()
+        self.blob[self.table - LOOP_ROW * len(certificate.loops):self.table] = certificate.loop_rows()
         self.view = self.checker.ffi.from_buffer("uint8_t[]", self.blob)
         self.kept_at: dict[bytes, int] = {}           # frames and values by content: how far before the end
         self.end = SIZE                               # where they begin
@@ -110,7 +108,7 @@ class Search:
         self.blob[self.start[i]:self.start[i] + len(content)] = content
 
     def frame_at(self, label: Label) -> int:
-        rows = [self.row_at(content) for content in numbered(self.stack_rows(label), self.value_at)]
+        rows = [self.row_at(word_row(said, self.value_at)) for said in self.stack_rows(label)]
         return self.keep_bytes(frame(rows, self.words)) if rows else 0
 
     def stack_rows(self, label: Label) -> list:
@@ -219,7 +217,7 @@ class Search:
         covered: set[int] = set()
         for row in sorted(told.slot[0:told.slots], key=lambda row: row.place ^ 1):      # what can be loaded as one word and as two: as two
             word, pair = divmod(row.place, 2)
-            if word not in covered and (g := given(row, NEAR)):
+            if word not in covered and (g := given(row, 1 << 15)):
                 label.slots[row.place] = g
                 covered |= {word, word + pair}
         label.written = written(told)
@@ -258,7 +256,8 @@ class Search:
             if lo is None:
                 continue
             if k == kept and head:
-                out.shared[k] = self.counter(g, lo, hi, room, (target, "counter"))
+                unit = self.certificate.loops[label.loop - 1].unit
+                out.shared[k] = self.counter(g, lo + -lo % unit, hi - hi % unit, room, (target, "counter"))
             elif (joined := self.join_bounds(g, lo, hi, room, (target, "shared", k))) is not None:
                 out.shared[k] = joined
             else:

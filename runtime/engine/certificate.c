@@ -10,14 +10,14 @@
 #if defined(__GNUC__) && defined(__arm__)
 #pragma GCC optimize("no-tree-dominator-opts", "no-inline-small-functions", "no-tree-loop-im", "no-schedule-insns2", "no-caller-saves", \
                      "no-forward-propagate", "no-ipa-sra", "no-move-loop-invariants", "no-expensive-optimizations", "no-auto-inc-dec", \
-                     "no-section-anchors", "no-early-inlining", "no-ipa-cp", "tree-slp-vectorize")     /* they copy code, or hold on to values: a tenth */
+                     "no-shrink-wrap", "no-ipa-cp", "tree-slp-vectorize")     /* they copy code, or hold on to values: a tenth */
 #endif
 #include "bytes.h"
 #include "certificate.h"
 #include "lpn_context.h"
 #include "lpn_helpers.h"
 
-enum { VERSION = 8, ROW = 5, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, MAX_COST = 1 << 28, MOST_SYMBOLS = 127, BOTTOM = LPN_STACK_SIZE };
+enum { VERSION = 16, ROW = 3, LOOP_ROW = 9, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, MAX_COST = 1 << 28, MOST_SYMBOLS = 127, BOTTOM = LPN_STACK_SIZE };
 
 /* UNREAD: one that a label gave, `off` is its number there, and nobody has looked at it since. Symbols: the number 0, the packet's length, the counters of the loops around, outermost first, the others. */
 enum { ZERO, LENGTH, FIRST, UNREAD = UINT8_MAX };
@@ -33,6 +33,9 @@ typedef struct {
     uint32_t lo, hi;
 } symbol;
 typedef struct { value v; symbol is, *sym; } operand;            /* a value, its own bounds, the symbol they are from */
+
+/* How a certificate begins: the most that a run costs, how many labels, words, symbols beside the first two, loops. */
+enum { COST, LABELS, WORDS, SHARE, LOOPS, FIELDS };
 
 /* What is used most comes first, and bytes before words: the offsets are in short instructions then. */
 typedef struct {
@@ -52,7 +55,8 @@ typedef struct {
     uint32_t size, stack;       /* of the certificate, the stack */
     const uint8_t *cert, *rows;             /* of the loops */
     const lpn_image *image;
-    uint32_t loop, shared, behind, index, loops, loop_count, table, words, start, labels, count;     /* of the certificate: the next label; tables; slots of text */
+    uint32_t has[FIELDS];       /* the certificate's beginning */
+    uint32_t loop, behind, index, table, start, count;       /* of the certificate: the next label; tables; slots of text */
 } checker;
 
 /* Every refusal goes through here: tests disable them one by one (docs/certificate.md). What is refused is remembered, and the
@@ -92,7 +96,7 @@ extern int lpn_check_fault, lpn_check_faults;
 /* The slot of label `number`, the next one; c->at is left at what it says. */
 static uint32_t next_label(checker *c, uint32_t number, uint32_t before)
 {
-    if (number >= c->labels) {
+    if (number >= c->has[LABELS]) {
         return UINT32_MAX;
     }
     if (number % STRIDE == 0) {
@@ -128,7 +132,7 @@ static void walk(checker *c)
         }
         c->pc += size;
     }
-    REFUSE_IF(labels < c->labels, LPN_REFUSE_LABEL);        /* one behind another that it is not, or behind the text */
+    REFUSE_IF(labels < c->has[LABELS], LPN_REFUSE_LABEL);        /* one behind another that it is not, or behind the text */
 }
 
 /* The certificate's beginning: what it needs, how much there is of each, the tables; then the work area, and what holds at the start. */
@@ -139,38 +143,29 @@ static void begin(checker *c, const lpn_image *image, size_t size)
     c->size = image->certificate_size;
     c->count = image->text_size / 8;
     c->stack = (image->stack_used + 7u) & ~7u;
-    const uint32_t version = varint(c), cost = varint(c);
-    c->labels = varint(c);
-    c->shared = FIRST;
-    if (version & 1) {
-        c->shared = varint(c);
-        c->loop_count = varint(c);
-    }
-    if (version & 2) {
-        c->words = varint(c);
+    const uint32_t first = varint(c);
+    uint32_t all = 0;
+    STOP_IF(first - VERSION > FIELDS, LPN_REFUSE_FORM);
+    for (unsigned k = 0; k < first - VERSION; k++) {
+        all |= c->has[k] = varint(c);
     }
     c->index = c->at - 4;
-    c->loops = c->at + c->labels / STRIDE * 4;
-    c->table = c->loops + 8 * c->loop_count;
-    c->start = c->table + ROW * c->words;
-    STOP_IF((version | 3) != (VERSION | 3) || c->shared - FIRST > UINT8_MAX - FIRST || c->loop_count > UINT8_MAX || c->labels > c->count ||
-            cost > MAX_COST || c->words > UINT16_MAX || c->start > c->size, LPN_REFUSE_FORM);
-    c->rows = c->cert + c->loops;
-    for (unsigned k = 1; k <= c->loop_count; k++) {
-        STOP_IF(parent(c, k) >= k, LPN_REFUSE_FORM);
-    }
+    const uint32_t loops = c->at + c->has[LABELS] / STRIDE * 4;
+    c->rows = c->cert + loops;
+    c->table = loops + LOOP_ROW * c->has[LOOPS];
+    c->start = c->table + ROW * c->has[WORDS];
+    STOP_IF(all >> 28 != 0 || c->start > c->size, LPN_REFUSE_FORM);
     for (uint32_t row = c->table; row < c->start; row += ROW) {
-        const unsigned place = c->cert[row];
-        STOP_IF(place / 2 + place % 2 >= c->stack / 4u, LPN_REFUSE_FORM);
+        STOP_IF(c->cert[row] + 1u >= c->stack / 2, LPN_REFUSE_FORM);
     }
     c->map = &c->reg[11 + c->stack / 4];
-    c->sym = (symbol *)(void *)(c->map + c->shared);
+    c->sym = (symbol *)(void *)(c->map + FIRST + c->has[SHARE]);
     const size_t used = (size_t)((uint8_t *)c->sym - (uint8_t *)c->reg), most = (size - used) / sizeof(symbol);
     c->symbols = most < MOST_SYMBOLS ? (uint32_t)most : MOST_SYMBOLS;
-    STOP_IF(size < used || c->symbols <= c->shared, LPN_REFUSE_MEMORY);
+    STOP_IF(size < used || c->symbols <= FIRST + c->has[SHARE], LPN_REFUSE_MEMORY);
     c->sym[ZERO] = (symbol){ .room = NO_ROOM };
     c->refs = FIRST;
-    begin_block(c, 0, cost);
+    begin_block(c, 0, c->has[COST]);
     c->reg[1].kind = CTX;
     mark(c);
     c->on = true;

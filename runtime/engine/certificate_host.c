@@ -105,7 +105,7 @@ int lpn_writer_block(const uint8_t *text, uint32_t text_size, const uint8_t *cer
     begin(c, &image, work_size);
     const bool begun = c->why == 0;
     uint32_t next = c->count;
-    for (int32_t k = number < 0 ? 0 : number; begun && k <= number + 1 && (uint32_t)k < c->labels; k++) {
+    for (int32_t k = number < 0 ? 0 : number; begun && k <= number + 1 && (uint32_t)k < c->has[LABELS]; k++) {
         const uint32_t pc = label_at(c, group(c, (uint32_t)k));
         if (k == number) {
             c->pc = pc;

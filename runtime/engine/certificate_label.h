@@ -120,50 +120,30 @@ static void put_number(checker *c, uint32_t hi)
     put_some(c, NUMBER, 0, hi, NO_ROOM);
 }
 
-enum { BOUNDS = 16, ROOM = 32 };
+/* How a label says a value: a kind alone; bytes of a word; what the pool at the end has. */
+enum { MASK = 16, POOL = 32 };
 
-/* How a label says a value: a sort below SHARED; a symbol that several share; bytes of a word; what the pool at the end has. */
-enum { SHARED = 16, MASK = 32, POOL = 48 };
-
-/* A sort: the kind, the symbol; or, if nothing is said of bounds, how many bits an unknown has. */
-static unsigned sort_of(unsigned n)
-{
-#define SORT(kind, bits, sym) ((kind) | (bits) << 4 | (sym) << 10)
-    static const uint16_t sorts[16] = {
-        SORT(NUMBER, 8, ZERO), SORT(NUMBER, 32, ZERO), SORT(PKT, 0, ZERO), SORT(LOW, 0, ZERO), SORT(CTX, 0, ZERO), SORT(STACK, 0, ZERO),
-        SORT(REC, 0, ZERO), SORT(STATE, 0, ZERO), SORT(OUT, 0, ZERO), SORT(RODATA, 0, ZERO), SORT(DATA, 0, ZERO),
-        SORT(NUMBER, 16, ZERO), SORT(NUMBER, 1, ZERO), SORT(PKT, 12, ZERO), SORT(PKT, 0, LENGTH), SORT(NUMBER, 0, LENGTH),
-    };
-#undef SORT
-    return sorts[n & 15];
-}
+/* What the pool has: a kind, and what follows it. */
+enum { LOWEST = 16, ROOM = 32, SHARED = 64 };
 
 /* The first byte of value `n`; c->at is left behind it if it is in the pool. */
 static unsigned first_of(checker *c, uint32_t n)
 {
     if (n >= POOL) {
         c->at = c->size + POOL - 1 - n;
-        n = varint(c);
+        return varint(c);
     }
-    return n;
+    return n < MASK ? n : BYTES;
 }
 
 /* What value `n` is: an unknown of its own. c->at stays. */
 static APART void read_value(checker *c, operand *g, uint32_t n)
 {
-    const uint32_t at = c->at, b = first_of(c, n), sort = sort_of(b), bits = sort >> 4 & 63;
-    uint32_t lo = 0, width = bits != 0 ? UINT32_MAX >> (32 - bits) : 0;
-    g->v.kind = sort & 15;
-    g->is.room = NO_ROOM;
-    if (b & BOUNDS) {
-        lo = varint(c);
-        width = varint(c);
-    }
-    if (b & ROOM) {
-        g->is.room = (int16_t)zigzag(c);
-    }
-    g->is.lo = lo;
-    g->is.hi = lo + width;
+    const uint32_t at = c->at, b = first_of(c, n);
+    g->v.kind = b & 15;
+    g->is.lo = b & LOWEST ? varint(c) : 0;
+    g->is.hi = g->is.lo + (n >= POOL ? varint(c) : b == NUMBER ? UINT32_MAX : 0);
+    g->is.room = b & ROOM ? (int16_t)zigzag(c) : NO_ROOM;
     REFUSE_IF(g->v.kind != NUMBER && g->is.hi > MAX_OFFSET, LPN_REFUSE_FORM);
     c->at = at;
 }
@@ -247,21 +227,12 @@ static void within(checker *c, value *v)
     REFUSE_IF(want->room != NO_ROOM && room_of(c, &c->a) < want->room, LPN_REFUSE_VALUE);
 }
 
-/* *v becomes what a label says with number n. Unknowns are not read before they are needed. */
+/* *v becomes what a label says with number n. Unknowns are not read before they are needed. c->at stays. */
 static APART void take(checker *c, value *v, uint32_t n)
 {
-    const uint32_t at = c->at;
-    *v = (value){ BYTES, UNREAD, (int16_t)n };
-    if (n - MASK >= POOL - MASK) {
-        const unsigned sort = sort_of(first_of(c, n));
-        v->kind = sort & 15;
-        if (n < SHARED && sort >> 10 != 0) {
-            v->sym = LENGTH;
-            v->off = 0;
-        }
-        c->at = at;
-    }
-    if (n - SHARED < MASK - SHARED) {
+    const uint32_t at = c->at, b = first_of(c, n);
+    *v = (value){ b & 15, UNREAD, (int16_t)n };
+    if (b & SHARED) {
         v->sym = (uint8_t)varint(c);
         v->off = (int16_t)zigzag(c);
         if (HOLDS(v->sym >= c->refs)) {
@@ -269,6 +240,7 @@ static APART void take(checker *c, value *v, uint32_t n)
             v->sym = ZERO;
         }
     }
+    c->at = at;
 }
 
 /* Is *v what a label says with number n? */
@@ -312,16 +284,14 @@ INLINE void put_value(checker *c, int mode, value *v, uint32_t n)
 /* What a label says of the stack, so far before the certificate's end: a bit for each row of the table of words. */
 static void frame(checker *c, int mode, uint32_t before)
 {
-    const uint32_t behind = c->at;
     const uint8_t *said = c->cert + (c->size - before);
-    STOP_IF(before > c->size || 8 * before < c->words, LPN_REFUSE_FORM);
+    STOP_IF(before > c->size || 8 * before < c->has[WORDS], LPN_REFUSE_FORM);
     for (uint32_t octet = c->table; octet < c->start; octet += 8 * ROW) {
         uint32_t row = octet;
         for (unsigned bits = *said++; bits != 0 && row < c->start; bits >>= 1, row += ROW) {
             if (bits & 1) {
                 const unsigned place = c->cert[row];
                 value *const word = &c->reg[11 + place / 2];
-                c->at = row + 3;
                 put_value(c, mode, word, lpn_get16(c->cert + row + 1));
                 if (place & 1) {
                     if (mode == TAKE) {
@@ -332,19 +302,20 @@ static void frame(checker *c, int mode, uint32_t before)
             }
         }
     }
-    c->at = behind;
 }
 
-/* Loops have rows: slot of the head, the loop around it (0: none), what the counter moves by, the most that a turn costs. */
+/* Loops have rows: slot of the head, the loop around it (0: none), what the counter moves by at least, what it is a multiple of, the most
+ * that a turn costs. */
 static const uint8_t *loop_row(const checker *c, unsigned loop)
 {
-    return c->rows + 8 * loop - 8;
+    return c->rows + LOOP_ROW * loop - LOOP_ROW;
 }
 
-/* The loop around one; it comes before it. */
+/* The loop around one: it comes before it, or is none. */
 static unsigned parent(const checker *c, unsigned loop)
 {
-    return loop_row(c, loop)[2];
+    const unsigned around = loop_row(c, loop)[2];
+    return around < loop ? around : 0;
 }
 
 static APART unsigned depth(const checker *c, unsigned loop)
@@ -374,17 +345,22 @@ static void begin_block(checker *c, uint32_t length, uint32_t cost)
     c->next = c->first = c->refs;
 }
 
-enum { HAS_SHARED = 1 << 10, HAS_FRAME = 1 << 11, HAS_LENGTH = 1 << 12, HAS_NUMBERS = 1 << 13, HAS_LOOP = 1 << 14 };
+/* What a label may say beside its registers: a bit for each behind theirs. */
+enum { SHARES, SPILLED, PROVEN, NUMBERS, LOOP, SAID };
 
 /* The label at c->at, for slot pc. */
 static void label(checker *c, int mode, uint32_t pc)
 {
-    const uint32_t cost = varint(c), bits = varint(c), shared = bits & HAS_SHARED ? varint(c) : 0, spilled = bits & HAS_FRAME ? varint(c) : 0;
-    const uint32_t length = bits & HAS_LENGTH ? varint(c) : 0, numbers_in = bits & HAS_NUMBERS ? varint(c) & 1023 : 0, loop = bits & HAS_LOOP ? varint(c) : 0;
+    uint32_t said[SAID];
+    const uint32_t cost = varint(c), bits = varint(c);
+    for (unsigned k = 0; k < SAID; k++) {
+        said[k] = bits >> k & 1024 ? varint(c) : 0;
+    }
+    const uint32_t shared = said[SHARES], length = said[PROVEN], loop = said[LOOP];
     unsigned kept = loop;                       /* the loops that go on if control comes here: they keep their counters */
     bool head = false, again = false;
     uint32_t have = c->cost;
-    STOP_IF(shared > c->shared - FIRST || loop > c->loop_count, LPN_REFUSE_FORM);
+    STOP_IF(shared > c->has[SHARE] || loop > c->has[LOOPS], LPN_REFUSE_FORM);
     STOP_IF(depth(c, loop) > shared, LPN_REFUSE_FORM);
     if (mode == COMPARE) {
         REFUSE_IF(c->sym[LENGTH].lo < length, LPN_REFUSE_LENGTH);
@@ -404,15 +380,17 @@ static void label(checker *c, int mode, uint32_t pc)
     if (mode == TAKE) {
         begin_block(c, length, cost);
     }
-    value *v = c->reg;
-    for (uint32_t left = (bits & 1023) | numbers_in << 16; left != 0; left = left >> 1 & ~(1u << 15), v++) {
-        if (left & 0x10001) {
-            put_value(c, mode, v, left & 1 ? (uint16_t)varint(c) : NUMBER);
+    uint32_t own = bits & 1023, any = said[NUMBERS] & 1023;
+    for (value *v = c->reg; (own | any) != 0; v++) {
+        if ((own | any) & 1) {
+            put_value(c, mode, v, own & 1 ? (uint16_t)varint(c) : NUMBER);
             REFUSE_IF(v->kind == BYTES, LPN_REFUSE_FORM);
         }
+        own >>= 1;
+        any >>= 1;
     }
-    if (spilled != 0) {
-        frame(c, mode, spilled);
+    if (said[SPILLED] != 0) {
+        frame(c, mode, said[SPILLED]);
     }
     for (unsigned k = FIRST; k < c->refs; k++) {
         value image = c->map[k];
@@ -423,17 +401,29 @@ static void label(checker *c, int mode, uint32_t pc)
         }
         if (head && k == kept) {                /* this loop's counter */
             const uint8_t *const row = loop_row(c, loop);
-            const int32_t by = (int8_t)row[3];
-            const uint32_t body = lpn_get32(row + 4);
-            STOP_IF(image.kind == DEAD || by == 0, LPN_REFUSE_LOOP);
+            const int32_t by = (int8_t)row[3], unit = row[4];
+            const uint32_t body = lpn_get32(row + 5);
+            unsigned from = image.sym;
+            int32_t moved = image.off;
+            STOP_IF(image.kind == DEAD || by == 0 || unit == 0, LPN_REFUSE_LOOP);
             if (again) {
-                REFUSE_IF(image.sym != k || (by > 0 ? image.off < by : image.off > by), LPN_REFUSE_LOOP);
+                const symbol *const was = &c->sym[k];
+                if (from == ZERO && !HOLDS(was->lo != was->hi) && !HOLDS(was->lo > INT16_MAX)) {       /* both are known */
+                    moved -= (int32_t)was->lo;
+                    from = k;
+                }
+                REFUSE_IF(from != k || moved / by < 1, LPN_REFUSE_LOOP);
                 have += body;
+                /* No multiple lies between. */
+                c->b.is.lo -= (c->b.is.lo - 1) % (uint32_t)unit;
+                c->b.is.hi += (uint32_t)unit - 1 - c->b.is.hi % (uint32_t)unit;
             } else {
+                REFUSE_IF(unit != 1 && (from != ZERO || c->b.is.hi > INT32_MAX), LPN_REFUSE_LOOP);
                 const uint64_t turns = (uint64_t)body * ((c->b.is.hi - c->b.is.lo) / (uint32_t)(by > 0 ? by : -by));
                 STOP_IF(COSTS && turns > have, LPN_REFUSE_COST);
                 have -= (uint32_t)turns;
             }
+            REFUSE_IF(moved % unit != 0, LPN_REFUSE_LOOP);
         }
         if (image.kind != DEAD) {
             within(c, &image);
@@ -473,7 +463,7 @@ static uint32_t label_at(checker *c, uint32_t before)
 /* Control goes to `target`: what holds now must be within what its label says. */
 static void edge(checker *c, uint32_t target)
 {
-    uint32_t lo = 0, hi = (c->labels + STRIDE - 1) / STRIDE;
+    uint32_t lo = 0, hi = (c->has[LABELS] + STRIDE - 1) / STRIDE;
     FOLLOWED(target);
     while (hi > lo + 1) {
         const uint32_t mid = (lo + hi) / 2;
@@ -483,7 +473,7 @@ static void edge(checker *c, uint32_t target)
             hi = mid;
         }
     }
-    uint32_t left = c->labels - lo * STRIDE, at = group(c, lo);
+    uint32_t left = c->has[LABELS] - lo * STRIDE, at = group(c, lo);
     for (left = left < STRIDE ? left : STRIDE; left > 0; left--) {
         at = label_at(c, at);
         if (at >= target) {

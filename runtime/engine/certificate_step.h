@@ -251,6 +251,9 @@ static void arithmetic(checker *c)
         }
     } else if (code == AND) {
         hi = ahi < bhi ? ahi : bhi;
+        if (ahi <= blo && blo == bhi && (blo & (blo + 1)) == 0) {           /* all of it: the same unknown */
+            return;
+        }
     } else {                                /* OR, XOR; MOV with its sign */
         hi = lpn_ones(ahi | bhi);
     }

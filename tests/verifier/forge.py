@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from forge_lies import lies, torn
 from forge_made import sideways
-from forge_texts import AROUND, COMPARED, HONEST, LARGE, SIZES, WRONG
+from forge_texts import AROUND, COMPARED, HONEST, LARGE, RESET, SIZES, WRONG
 
 from lpn.compiler.asm import assemble
 from lpn.verifier import LPN
-from lpn.verifier.certificate import DATA, M32, NUMBER, RODATA, Certificate, Given, Label
+from lpn.verifier.certificate import DATA, M32, NUMBER, RODATA, Certificate, Given, Label, LoopRow
 from lpn.verifier.certify import Sizes, certificate_of
 from lpn.verifier.verify import analyse
 
@@ -63,15 +63,19 @@ def pairs() -> Iterator[Pair]:
         yield Pair(f"wrong comparison {i}: {line}", text, Certificate(2, 60, [Label(len(text) // 8 - 2, 2)], []).to_bytes())
     yield Pair("wrong: what a large number has behind it", assemble(AROUND), Certificate(2, 60, [Label(11, 2)], []).to_bytes())
     yield Pair("wrong: room behind a large number", assemble(LARGE), Certificate(2, 60, [Label(7, 2)], []).to_bytes())
+    number = Given(NUMBER, 0, M32)
+    counted = Label(2, 9, shared=[number], loop=1, regs={0: number, 3: Given(NUMBER, ref=2)})
+    reset = replace(counted, pc=6, cost=7, shared=[Given(NUMBER, M32 - 126, M32 - 126)])
+    yield Pair("wrong: a counter that goes around", assemble(RESET),
+               Certificate(3, (1 << 28) - 1, [counted, reset, Label(8, 1, regs={0: number})], [LoopRow(2, 0, 127, 4)]).to_bytes())
     unknowns = "".join(f"r0 = *(u32 *)(r1 + 0x34)\n*(u32 *)(r10 - {4 * i + 4}) = r0\n" for i in range(128))
     yield Pair("wrong: more unknowns than there is room for", assemble(unknowns + "exit"), Certificate(2, 300, [], []).to_bytes(),
                sizes=replace(SIZES, stack=512))
-    number = Given(NUMBER, 0, M32)
     spilled = Certificate(2, 60, [Label(3, 9, regs={0: number}, slots={29: number})], []).to_bytes()
-    row = struct.pack("<BHxx", 29, 47)                        # a number in two words: four bytes that hold one
+    row = struct.pack("<BH", 29, 31)                          # a number in two words: four bytes that hold one
     assert spilled.count(row) == 1
     yield Pair("wrong: a pointer's upper half as 0", assemble("w0 = 0\n*(u64 *)(r10 - 0x8) = r1\ngoto here\nhere:\n r0 = *(u32 *)(r10 - 0x4)\n exit"),
-               spilled.replace(row, struct.pack("<BHxx", 29, 32)))
+               spilled.replace(row, struct.pack("<BH", 29, 16)))
     foreign = bytes([0xb8, 2]) + bytes(14) + assemble("r0 = 0\nexit")
     yield Pair("wrong: an address as the stock engine has it", foreign, certificate.to_bytes())
     yield from indexed()

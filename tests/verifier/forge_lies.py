@@ -90,6 +90,8 @@ def lies(c: Certificate) -> Iterator[tuple[str, bytes]]:
                              ("a larger step", replace(row, step=2 * row.step)), ("the other way", replace(row, step=-row.step)),
                              ("step by one more", replace(row, step=row.step + (1 if row.step > 0 else -1))),
                              ("its own parent", replace(row, parent=i + 1)), ("another parent", replace(row, parent=0 if row.parent else 1)),
+                             ("no unit", replace(row, unit=0)), ("a larger unit", replace(row, unit=2 * row.unit)),
+                             ("a unit of one more", replace(row, unit=row.unit + 1)), ("a unit of 1", replace(row, unit=1)),
                              ("another head", replace(row, head=row.head + 1)), ("body beyond all", replace(row, body=1 << 29)),
                              ("a head that is none", replace(row, head=0xFFFF))):
             yield f"loop {i}: {lie}", made(loops=[*c.loops[:i], changed, *c.loops[i + 1:]])

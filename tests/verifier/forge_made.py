@@ -57,6 +57,63 @@ def sideways() -> Iterator[tuple[str, str, list[Label], list]]:
         exit""", [Label(2, 90, shared=[zero_to(9)], loop=1, regs={0: number, 3: Given(NUMBER, ref=2)}),
                   Label(4, 8, shared=[zero_to(9), zero_to(9)], loop=2, regs={0: number, 3: number, 4: Given(NUMBER, ref=3)})], [
                       LoopRow(2, 0, 1, 60), LoopRow(4, 1, 1, 4)]
+    steps = """
+        r2 = *(u64 *)(r1 + 0x10)
+        r3 = *(u32 *)(r1 + 0x34)
+        w0 = 0
+        if w3 > 0x3c goto out
+    head:
+        r4 = r2
+        r4 += r3
+        r5 = *(u8 *)(r4 + 0x0)
+        w3 += 0x4
+        if w3 != 0x40 goto head
+    out:
+        exit"""
+    record, end = Given(6), Label(9, 1, regs={0: number})
+    stepping = Label(4, 6, shared=[zero_to(60)], loop=1, regs={0: number, 2: record, 3: Given(NUMBER, ref=2)})
+    yield "a counter that begins anywhere, as a multiple", steps, [stepping, end], [LoopRow(4, 0, 4, 5, 4)]
+    yield "a counter that begins between its multiples", steps.replace("r3 = *(u32 *)(r1 + 0x34)", "w3 = 1"), [stepping, end], [LoopRow(4, 0, 4, 5, 4)]
+    yield "a counter that moves between its multiples", steps.replace("r3 = *(u32 *)(r1 + 0x34)", "w3 = 0").replace("w3 += 0x4", "w3 += 0x5"), [
+        stepping, end], [LoopRow(4, 0, 4, 5, 4)]
+    around = replace(stepping, shared=[Given(NUMBER, 0xFFFFFFF1, 0xFFFFFFFC)], regs=stepping.regs | {3: Given(NUMBER, ref=2, off=16)})
+    yield "a multiple that went around", """
+        r2 = *(u64 *)(r1 + 0x10)
+        w3 = 4
+        w0 = 0
+        goto head
+    head:
+        r4 = r2
+        r4 += r3
+        r5 = *(u8 *)(r4 + 0x33)
+        w3 += 0x3
+        if w3 < 0xf goto head
+        exit""", [around], [LoopRow(4, 0, 3, 5, 3)]
+    flag = Label(2, 6, shared=[zero_to(1)], loop=1, regs={0: number, 3: Given(NUMBER, ref=2)})
+    yield "a flag that is set as it is", "w3 = 0\nw0 = 0\nhead:\n w0 += 1\n w3 = 0\n goto head", [flag], [LoopRow(2, 0, -1, 3)]
+    yield "a counter that is set to what it may be", "w3 = 0\nw0 = 0\nhead:\n w0 += 1\n w3 = 1\n goto head", [flag], [LoopRow(2, 0, 1, 3)]
+    yield "a flag that is set to what it was", "w3 = 1\nw0 = 0\nhead:\n w0 += 1\n if w3 == 0 goto out\n w3 = 1\n goto head\nout:\n exit", [
+        flag, Label(6, 1, regs={0: number})], [LoopRow(2, 0, -1, 4)]
+    yield "a flag whose other bits are set", """
+        r3 = *(u8 *)(r1 + 0x34)
+        w0 = 0
+    head:
+        w0 += 1
+        w4 = w3
+        w4 &= 0x1
+        w3 = 0
+        if w4 == 0x0 goto head
+        exit""", [replace(flag, shared=[zero_to(255)])], [LoopRow(2, 0, -1, 5)]
+    yield "numbers that are said to be bytes compare as equal", """
+        r2 = *(u32 *)(r1 + 0x34)
+        r3 = *(u32 *)(r1 + 0x38)
+        w0 = 0
+        goto here
+    here:
+        if r2 == r3 goto out
+        w0 = w7
+    out:
+        exit""", [Label(4, 9, regs={0: number, 2: Given(11), 3: Given(11)}), Label(6, 1, regs={0: number})], []
     yield "bounds that wrap around", """
         r2 = *(u8 *)(r1 + 0x34)
         w0 = 0

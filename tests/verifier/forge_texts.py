@@ -100,7 +100,7 @@ HONEST = {
         r5 = *(u8 *)(r4 + 0x0)
         w0 += w5
         w3 += 0x4
-        if w3 < 0x40 goto head
+        if w3 != 0x40 goto head
         exit""",
     "downwards": """
         r2 = *(u64 *)(r1 + 0x10)
@@ -113,6 +113,28 @@ HONEST = {
         w0 += w5
         w3 += -1
         if w3 != 0x0 goto head
+        exit""",
+    "counted from 2 by 6": """
+        r2 = *(u64 *)(r1 + 0x10)
+        w3 = 2
+        w0 = 0
+    head:
+        r4 = r2
+        r4 += r3
+        r5 = *(u16 *)(r4 + 0x0)
+        w0 += w5
+        w3 += 0x6
+        if w3 != 0x3e goto head
+        exit""",
+    "a flag that counts": """
+        w3 = 1
+        w0 = 0
+    head:
+        w0 += 1
+        w4 = w3
+        w4 &= 0x1
+        w3 = 0
+        if w4 != 0x0 goto head
         exit""",
     "nested loops": """
         w6 = 0
@@ -356,4 +378,19 @@ AROUND = """
     r6 -= r3
 end:
     r0 = 0
+    exit"""
+
+#: A counter that goes around: from 2^32 - 127 to 0, which is 127 more in 32 bits.
+RESET = """
+    w3 = 0
+    w0 = 0
+head:
+    if w3 > -127 goto out
+    if w3 == -127 goto reset
+    w3 += 0x7f
+    goto head
+reset:
+    w3 = 0
+    goto head
+out:
     exit"""
