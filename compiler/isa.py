@@ -47,6 +47,11 @@ CALL_HELPER, CALL_LOCAL = 0, 1                        # 4.3.1: source register f
 FRAME_POINTER = 10
 REGISTERS = 11
 
+# Asked for each instruction, often: the forms of an opcode.
+_ALU, _WIDE, _JUMPS = frozenset((ALU, ALU64)), frozenset((ALU64, JMP)), frozenset((JMP, JMP32))
+_NO_BRANCH = frozenset(JMP_OPS[name] for name in ("JA", "CALL", "EXIT"))
+_LDDW = frozenset((LDDW, FEMTO_LDDWD, FEMTO_LDDWR))
+
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
@@ -86,20 +91,20 @@ class Instruction:
 
     @property
     def is_lddw(self) -> bool:
-        return self.op in (LDDW, FEMTO_LDDWD, FEMTO_LDDWR)
+        return self.op in _LDDW
 
     @property
     def is_alu(self) -> bool:
-        return self.cls in (ALU, ALU64)
+        return self.op & 7 in _ALU
 
     @property
     def is_wide(self) -> bool:
         """64-bit arithmetic or a 64-bit comparison."""
-        return self.cls in (ALU64, JMP)
+        return self.op & 7 in _WIDE
 
     @property
     def is_load(self) -> bool:
-        return self.cls == LDX
+        return self.op & 7 == LDX
 
     @property
     def is_atomic(self) -> bool:
@@ -129,7 +134,7 @@ class Instruction:
     @property
     def is_branch(self) -> bool:
         """A conditional jump."""
-        return self.cls in (JMP, JMP32) and self.code not in (0x00, 0x80, 0x90)
+        return self.op & 7 in _JUMPS and self.op & 0xF0 not in _NO_BRANCH
 
     @property
     def is_jump(self) -> bool:

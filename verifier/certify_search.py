@@ -299,7 +299,7 @@ class Search:
             lo, hi = 0, min((m for m in sizes if m >= hi), default=most + 1)
         if hi > most:
             return None
-        return replace(joined, lo=lo, hi=hi, room=None if often > 8 else room)
+        return replace(joined, lo=lo, hi=hi, room=None if often > 16 else room)
 
     def counter(self, g: Given, lo: int, hi: int, space: int, key: tuple) -> Given:
         """A loop's own counter: its bounds are how often it turns."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from functools import lru_cache
+from weakref import WeakValueDictionary
 
 M64, M32 = (1 << 64) - 1, (1 << 32) - 1
 S64, S32 = 1 << 63, 1 << 31
@@ -28,18 +29,12 @@ CACHED = 1 << 14                                      # results remembered of ea
 
 
 class Num:
-    """A set of 64-bit values. Immutable; build with the functions below."""
-    __slots__ = ("bits", "mask", "ulo", "uhi", "slo", "shi", "ulo32", "uhi32", "slo32", "shi32", "hash")
+    """A set of 64-bit values. Immutable; build with the functions below. Of the same fields there is one object: equal is identical."""
+    __slots__ = ("bits", "mask", "ulo", "uhi", "slo", "shi", "ulo32", "uhi32", "slo32", "shi32", "__weakref__")
 
     def fields(self):
         return (self.bits, self.mask, self.ulo, self.uhi, self.slo, self.shi, self.ulo32, self.uhi32, self.slo32,
                 self.shi32)
-
-    def __eq__(self, other):
-        return self is other or self.hash == other.hash and self.fields() == other.fields()
-
-    def __hash__(self):
-        return self.hash
 
     @property
     def is_const(self) -> bool:
@@ -53,7 +48,7 @@ class Num:
     def __str__(self):
         if self.is_const:
             return str(self.slo)
-        if self == TOP:
+        if self is TOP:
             return "any value"
         lo, hi = (self.slo, self.shi) if self.slo < 0 and (self.slo > -S64 or self.shi < S64 - 1) else (self.ulo, self.uhi)
         align = (self.mask & -self.mask) if self.mask else 1
@@ -70,10 +65,15 @@ def _short(x: int) -> str:
     return str(x)
 
 
-def _raw(*fields) -> Num:
-    n = Num()
-    (n.bits, n.mask, n.ulo, n.uhi, n.slo, n.shi, n.ulo32, n.uhi32, n.slo32, n.shi32) = fields
-    n.hash = hash(fields)
+_KNOWN: WeakValueDictionary[tuple[int, ...], Num] = WeakValueDictionary()
+
+
+def _raw(*fields: int) -> Num:
+    n = _KNOWN.get(fields)
+    if n is None:
+        n = Num()
+        (n.bits, n.mask, n.ulo, n.uhi, n.slo, n.shi, n.ulo32, n.uhi32, n.slo32, n.shi32) = fields
+        _KNOWN[fields] = n
     return n
 
 
@@ -457,11 +457,13 @@ def refine(name: str, a: Num, b: Num, wide: bool):
         turned = refine(SWAPPED[name], b, a, wide)
         return turned and (turned[1], turned[0])
     if name in ("JLT", "JLE", "JSLT", "JSLE"):
-        kind = ("s" if "S" in name else "u"), ("" if wide else "32")
-        lo, hi = f"{kind[0]}lo{kind[1]}", f"{kind[0]}hi{kind[1]}"
+        at = (4 if "S" in name else 2) + (0 if wide else 4)     # of Num.fields: the lower bound; behind it the upper one
         strict = name in ("JLT", "JSLT")
-        a2 = _with(a, **{hi: min(getattr(a, hi), getattr(b, hi) - strict)})
-        b2 = a2 and _with(b, **{lo: max(getattr(b, lo), getattr(a, lo) + strict)})
+        fa, fb = list(a.fields()), list(b.fields())
+        lo, hi = max(fb[at], fa[at] + strict), min(fa[at + 1], fb[at + 1] - strict)
+        fa[at + 1], fb[at] = hi, lo
+        a2 = make(*fa)
+        b2 = a2 and make(*fb)
         return (a2, b2) if b2 else None
     if name == "JEQ":
         if wide:

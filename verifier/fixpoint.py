@@ -6,8 +6,11 @@ widening or in the order of iteration can lose a program, not soundness.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from operator import is_
 
+from ..compiler.isa import JMP_OPS
 from . import domain as d
 from .cfg import Graph, Loop, Node
 from .join import join, widen
@@ -18,6 +21,8 @@ from .state import State, entry_state
 from .transfer import Machine
 
 WIDEN_AFTER, GIVE_UP_AFTER, NARROWINGS = 2, 60, 2
+STAGES = 1, 2, 3                                      # of bounds to try, by how often an unknown has moved
+EQUALITY = JMP_OPS["JEQ"], JMP_OPS["JNE"]
 GROWN_AFTER = 6                                       # turns of a search, behind which those inside go on from what they found before
 
 
@@ -35,7 +40,9 @@ class Fixpoint:
             for i, (succ, _) in enumerate(node.succs):
                 self.incoming[succ].append((node, i))
         self.thresholds = self._thresholds()
+        self.coarse: dict[tuple[Loop, int], list[int]] = {}   # (loop, stage) -> bounds
         self.made_at: dict[Node, dict[int, int]] = {}         # node -> symbol made by a join there -> place
+        self.kept_in: dict[Loop, tuple[frozenset, int, frozenset]] = {}     # what `keep` said, and of what
         self.seen: dict[Node, list[State | None]] = {}        # node -> what came in when it was visited last
 
     def _thresholds(self) -> list[list[int]]:
@@ -50,13 +57,26 @@ class Fixpoint:
                 out |= {insn.imm - 1, insn.imm, insn.imm + 1, insn.imm & d.M32}
             elif insn.is_alu and not insn.uses_reg and insn.code in (0xB0, 0x50):   # moved or masked constants
                 out |= {insn.imm - 1, insn.imm, insn.imm + 1}
-        return [sorted(out), sorted(sizes), sorted(words)]
+        return [sorted(out), sorted(sizes), sorted(words), [-(1 << 31), 0, (1 << 32) - 1]]
 
-    def steps_at(self, turn: int) -> list[int]:
-        """The bounds to try in this turn; none at last."""
+    def steps_at(self, loop: Loop, turn: int, moved: int) -> list[int]:
+        """The bounds to try in this turn for an unknown that has moved so often; none at last."""
         if turn >= GIVE_UP_AFTER // 2:
             return []
-        return self.thresholds[min(max(turn - GIVE_UP_AFTER // 5, 0) // (GIVE_UP_AFTER // 10), 2)]
+        stage = max(min(max(turn - GIVE_UP_AFTER // 5, 0) // (GIVE_UP_AFTER // 10), 2), STAGES[min(moved, len(STAGES) - 1)])
+        if stage == 0:
+            return self.thresholds[0]
+        if (loop, stage) not in self.coarse:
+            self.coarse[loop, stage] = sorted({n + more for n in self._decisive(loop, stage == 1) for more in (-1, 0, 1)}.union(self.thresholds[stage]))
+        return self.coarse[loop, stage]
+
+    def _decisive(self, loop: Loop, inside: bool) -> Iterator[int]:
+        """Constants that decide whether the loop goes on; `inside`: and those it compares for equality, since what is widened beyond them stays there."""
+        for node in loop.body:
+            insn = node.last[1]
+            if insn.is_branch and not insn.uses_reg and (inside and insn.code in EQUALITY or any(
+                    succ is loop.head or succ not in loop.body for succ, _ in node.succs)):
+                yield insn.imm
 
     # Search --------------------------------------------------------------------------------------
     def run(self) -> None:
@@ -68,15 +88,18 @@ class Fixpoint:
         if isinstance(item, Loop):
             self.stabilise(item, grown)
             return
-        came = [self.out.get(e) for e in self.incoming[item]]
+        came = [*map(self.out.get, self.incoming[item])]
         known = self.seen.get(item)
-        if known is None or any(a is not b for a, b in zip(came, known)):   # else it would be what it was
+        if known is None or not all(map(is_, came, known)):     # else it would be what it was
             self.seen[item] = came
             self.set(item, self.joined(item))
 
     def states_into(self, node: Node, without: Iterable[tuple[Node, int]] = ()) -> list[State]:
-        states = [s for e in self.incoming[node] if e not in without and (s := self.out.get(e)) is not None]
-        return ([self.entry] if node is self.graph.nodes[0] else []) + states
+        states = [self.entry] if node is self.graph.nodes[0] else []
+        for e in self.incoming[node]:
+            if (s := self.out.get(e)) is not None and e not in without:
+                states.append(s)
+        return states
 
     def joined(self, node: Node, head: bool = False, without: Iterable[tuple[Node, int]] = ()) -> State | None:
         states = self.states_into(node, without)
@@ -97,11 +120,13 @@ class Fixpoint:
 
     def keep(self, loop: Loop | None) -> frozenset:
         """Symbols of the heads around: counters are measured against them even when no register holds them."""
-        out: set[int] = set()
-        while loop is not None:
-            out |= set(self.made_at.get(loop.head, ()))
-            loop = loop.parent
-        return frozenset(out)
+        if loop is None:
+            return frozenset()
+        around, own = self.keep(loop.parent), self.made_at.get(loop.head, {})
+        known = self.kept_in.get(loop)
+        if known is None or known[0] is not around or known[1] != len(own):     # symbols are added only
+            known = self.kept_in[loop] = around, len(own), around.union(own)
+        return known[2]
 
     def set(self, node: Node, s: State | None) -> None:
         if s is None:
@@ -159,7 +184,7 @@ class Fixpoint:
         back = loop.back_edges()
         came = [self.out.get(e) for e in self.incoming[head] if e not in back]
         known = self.seen.get(head)
-        if known is not None and all(a is b for a, b in zip(came, known)):
+        if known is not None and all(map(is_, came, known)):
             return                                    # entered with what it was entered with before
         self.seen[head] = came
         if not self.states_into(head, back):
@@ -168,6 +193,7 @@ class Fixpoint:
                 self.seen.pop(node, None)
             return
         old, turn = None, 0
+        moved: Counter[int] = Counter()               # symbol -> how often widening moved a bound of it
         while True:
             new = self.joined(head, True, () if turn or grown else back)    # else what came back is of an earlier search
             if old is not None:
@@ -178,8 +204,8 @@ class Fixpoint:
                                     "compare its counter with a constant before going back",
                                     f"after {turn} turns of the search more is still possible at its head than before")
                 if turn >= WIDEN_AFTER:
-                    widen(old, new, frozenset(self.made_at[head]), self.steps_at(turn),
-                          turn >= GIVE_UP_AFTER // 6)
+                    widen(old, new, frozenset(self.made_at[head]), lambda sym: self.steps_at(loop, turn, moved[sym]), turn >= GIVE_UP_AFTER // 6)
+                    moved.update(sym for sym in self.made_at[head] if sym in new.vars and sym in old.vars and new.vars[sym] != old.vars[sym])
             self.set(head, new)
             self.body(loop, grown or turn >= GROWN_AFTER)
             old, turn = new, turn + 1

@@ -1,6 +1,7 @@
 """What is known where ways meet: the state that all of several are within, and widening, which makes joins stop growing."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import gcd
 
 from . import bits, domain as d, octets
@@ -23,13 +24,19 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
     in_packet: set[int] = set()                       # new symbols of places in the packet
     members: dict[int, tuple[tuple, tuple]] = {}      # new or kept symbol -> (syms, offsets): it is sym_i + off_i in state i
 
+    def same(sym):
+        """A place holds it on all ways, as most places do."""
+        known = members.get(sym)
+        if known is None:
+            members[sym] = (sym,) * count, zeros
+        elif known[1] is not zeros and known[0] != (sym,) * count:
+            raise Violation(38, None, "an unknown has two meanings")
+
     def merged(place, values):
         first = values[0]
-        if values.count(first) == count:              # what most places are: the same on all ways
+        if values.count(first) == count:
             if first is not None and first.sym:
-                syms = (first.sym,) * count
-                if members.setdefault(first.sym, (syms, zeros))[0] != syms:
-                    raise Violation(38, None, "an unknown has two meanings")
+                same(first.sym)
             return first
         if None in values:
             return None
@@ -54,13 +61,21 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
             in_packet.add(sym)
         return Value(kind, first.region, sym, offs[0] - base[0])
 
-    for i in range(11):
-        out.regs[i] = merged(i, [s.regs[i] for s in states])
+    for i, values in enumerate(zip(*[s.regs for s in states])):
+        out.regs[i] = merged(i, values)
     out.frames = []
     for depth in range(len(states[0].frames)):
         frames, base = [s.frames[depth] for s in states], 1000 * (depth + 1)
-        saved = tuple(merged(base + i, list(vs)) for i, vs in enumerate(zip(*(f.saved for f in frames))))
-        written = frames[0].written
+        saved = tuple([merged(base + i, vs) for i, vs in enumerate(zip(*[f.saved for f in frames]))])
+        written, held_there = frames[0].written, frames[0].slots
+        if all([f.slots == held_there for f in frames]) and not any([v.kind in UNUSABLE for _, v in held_there.values()]):
+            for _, v in held_there.values():
+                if v.sym:
+                    same(v.sym)
+            for f in frames:
+                written &= f.written
+            out.frames.append(Frame(held_there.copy(), written, saved))
+            continue
         for f in frames[1:]:
             written &= f.written
         slots = {}
@@ -79,18 +94,19 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
     kept = states[0].vars.keys()
     for s in states[1:]:
         kept = kept & s.vars.keys()
-    owed = frozenset().union(*[s.owed for s in states])
-    for sym in kept:
-        if sym == LEN or sym in keep or sym in owed:
-            members.setdefault(sym, ((sym,) * count, zeros))
+    for sym in kept & keep.union((LEN,), *[s.owed for s in states if s.owed]):
+        members.setdefault(sym, ((sym,) * count, zeros))
     _join_defs(out, states, members, kept)
     first_strides = states[0].strides
     for sym, (syms, offs) in members.items():
         if syms[0] == sym and offs is zeros:
             n = states[0].vars[sym]
             for s in states:
-                if s.vars[sym] is not n:
-                    n = d.join(n, s.vars[sym])
+                if (other := s.vars[sym]) is not n:
+                    n = d.join(n, other)
+            if sym not in first_strides:
+                out.vars[sym] = n
+                continue
         else:
             nums = [(d.add(s.vars[a], d.const(o)) if o else s.vars[a]) if a else d.const(o) for s, a, o in zip(states, syms, offs)]
             n = nums[0]
@@ -103,9 +119,9 @@ def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
             out.vars[sym] = congruent(n, stride) or n
     _join_diffs(out, states, members, in_packet, {c[0] for c in classes.values()} if head else None)
     _join_lines(out, states, members, [c[0] for c in classes.values()] if head else [])
-    if any(s.sums for s in states):
+    if any([s.sums for s in states]):
         octets.join_sums(out, states, members, in_packet | {place for s in states for place in s.sums})
-    if any(s.owed or s.settled for s in states):
+    if any([s.owed or s.settled for s in states]):
         octets.join_owed(out, states, members)
     return out
 
@@ -117,6 +133,8 @@ def _join_lines(out, states, members, new):
         return not sym or sym in members and members[sym][0].count(sym) == len(states) and not any(members[sym][1])
 
     first = states[0]
+    if not (first.lines or first.scaled or first.bits or new):
+        return
     for key, line in first.lines.items():
         if all(s.lines.get(key) == line for s in states) and same(key[0]) and same(key[1]) and same(line[0]):
             out.lines[key] = line
@@ -202,8 +220,13 @@ def _join_diffs(out, states, members, in_packet, new):
     """Differences worth keeping: known in some state, or, at a loop's head, of a symbol made here."""
     wanted = set()
     own = {sym for sym, (syms, _) in members.items() if syms[0] == sym and syms.count(sym) == len(syms)}
-    others = [(sym, syms, offs) for sym, (syms, offs) in members.items() if sym not in own]
-    for i, s in enumerate(states):
+    others = [(sym, syms, offs) for sym, (syms, offs) in members.items() if sym not in own] if len(own) < len(members) else []
+    if not others:
+        if new is None and len(states) == 2 and not any([any(offs) for _, offs in members.values()]):
+            return _both_diffs(out, *states, own)
+        for s in states:
+            wanted.update([key for key in s.diff if key[0] in own and key[1] in own])
+    for i, s in enumerate(states if others else ()):
         where: dict[int, list[int]] = {}              # what else than itself a symbol has become
         for sym, syms, _ in others:
             where.setdefault(syms[i], []).append(sym)
@@ -228,6 +251,8 @@ def _join_diffs(out, states, members, in_packet, new):
             for y in members:
                 if x != y and len(wanted) < 2 * MAX_DIFFS:
                     wanted.add((x, y) if x < y else (y, x))
+    if not wanted:
+        return
     outer, plain = out.vars, {sym for sym in own if not any(members[sym][1])}
     for pair in sorted(wanted):
         if len(out.diff) >= MAX_DIFFS:
@@ -269,7 +294,28 @@ def _join_diffs(out, states, members, in_packet, new):
             out.diff[pair] = lo, hi
 
 
-def widen(old: State, new: State, fresh: frozenset, steps: list[int], apart: bool = False) -> None:
+def _both_diffs(out: State, s: State, t: State, own: set[int]) -> None:
+    """The most usual case: two ways meet, and all unknowns are the same on both."""
+    outer, first, second, in_s, in_t = out.vars, s.vars, t.vars, s.diff, t.diff
+    for pair in sorted(in_s if in_s.keys() == in_t.keys() else in_s.keys() | in_t.keys()):
+        a, b = pair
+        if a not in own or b not in own or len(out.diff) >= MAX_DIFFS:
+            continue
+        na, nb = first[a], first[b]
+        lo, hi = nb.slo - na.shi, nb.shi - na.slo
+        if (known := in_s.get(pair)) is not None:
+            lo, hi = known[0] if known[0] > lo else lo, known[1] if known[1] < hi else hi
+        na, nb = second[a], second[b]
+        l, h = nb.slo - na.shi, nb.shi - na.slo
+        if (known := in_t.get(pair)) is not None:
+            l, h = known[0] if known[0] > l else l, known[1] if known[1] < h else h
+        lo, hi = l if l < lo else lo, h if h > hi else hi
+        na, nb = outer[a], outer[b]
+        if lo > nb.slo - na.shi or hi < nb.shi - na.slo:
+            out.diff[pair] = lo, hi
+
+
+def widen(old: State, new: State, fresh: frozenset, steps: Callable[[int], list[int]], apart: bool = False) -> None:
     """Make `new` (a join that includes what led to `old`) an upper bound that stops growing, in place.
 
     apart: differences between symbols of this head go where one of the two moved; otherwise a symbol's bounds and its
@@ -279,7 +325,7 @@ def widen(old: State, new: State, fresh: frozenset, steps: list[int], apart: boo
         new.diff = {key: b for key, b in new.diff.items() if not (moved & set(key) and fresh.issuperset(key))}
     for sym in fresh:
         if sym in new.vars and sym in old.vars:
-            wide = d.widen(old.vars[sym], new.vars[sym], steps)
+            wide = d.widen(old.vars[sym], new.vars[sym], steps(sym))
             new.vars[sym] = sym in new.strides and congruent(wide, new.strides[sym]) or wide
     for key, (lo, hi) in list(new.diff.items()):
         known = old.diff.get(key)

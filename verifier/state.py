@@ -21,6 +21,7 @@ BROKEN = "what an instruction that breaks a rule gives"  # `off` is its slot
 UNUSABLE = {CLOBBERED, STALE, MIXED, BROKEN}
 NEAR = (0, 16, 48)                                    # octets
 LEN = 1                                               # symbol of the packet's length; symbol 0 is the number 0
+ALWAYS = frozenset((0, LEN))                       # symbols that no place needs to refer to
 INF = 1 << 70
 MAX_DIFFS = 400                                       # differences remembered at a time (rule 38); forgetting is sound
 MAX_LINES = 24                                        # lines remembered at a time (rule 38)
@@ -84,9 +85,14 @@ class State:
 
     def copy(self) -> State:
         s = State.__new__(State)
-        s.regs, s.vars, s.diff, s.defs = list(self.regs), dict(self.vars), dict(self.diff), dict(self.defs)
-        s.strides, s.lines, s.scaled = dict(self.strides), dict(self.lines), dict(self.scaled)
-        s.frames, s.shifted, s.halves = [f.copy() for f in self.frames], dict(self.shifted), dict(self.halves)
+        s.regs, s.vars, s.diff = self.regs.copy(), self.vars.copy(), self.diff.copy()
+        s.frames = [f.copy() for f in self.frames]
+        s.defs = self.defs.copy() if self.defs else {}          # what follows is mostly empty
+        s.strides = self.strides.copy() if self.strides else {}
+        s.lines = self.lines.copy() if self.lines else {}
+        s.scaled = self.scaled.copy() if self.scaled else {}
+        s.shifted = self.shifted.copy() if self.shifted else {}
+        s.halves = self.halves.copy() if self.halves else {}
         s.bits = dict(self.bits) if self.bits else {}
         s.sums, s.owed, s.settled = dict(self.sums) if self.sums else {}, dict(self.owed) if self.owed else {}, self.settled
         return s
@@ -157,12 +163,13 @@ class State:
             return v.off in n
         if not self._meet(v.sym, d.sub(n, d.const(v.off)) if v.off else n):
             return False
-        for (a, b), (lo, hi) in list(self.diff.items()):
-            if a == v.sym:
+        sym = v.sym
+        for (a, b), (lo, hi) in [item for item in self.diff.items() if sym in item[0]]:
+            if a == sym:
                 slo, shi = self.bounds(a)
                 if not self._within(b, slo + lo, shi + hi):
                     return False
-            elif b == v.sym:
+            else:
                 slo, shi = self.bounds(b)
                 if not self._within(a, slo - hi, shi - lo):
                     return False
@@ -243,7 +250,7 @@ class State:
         if lo > hi:
             return False
         self._store_gap(a, b, lo, hi)
-        for (x, y), (klo, khi) in list(self.diff.items()):  # one step of closure: q - a from q - b
+        for (x, y), (klo, khi) in [item for item in self.diff.items() if a in item[0] or b in item[0]]:     # one step of closure: q - a from q - b
             for p, q, l, h in ((x, y, klo, khi), (y, x, -khi, -klo)):   # q - p in l..h
                 if p == b and q != a:
                     self._tighten(a, q, lo + l, hi + h)
@@ -313,10 +320,11 @@ class State:
     def collect(self, keep=frozenset()) -> None:
         """At a block's start: forget symbols no place refers to, but for `keep`."""
         self.shifted, self.halves = {}, {}
-        live = {v.sym for v in self.regs if v is not None} | {0, LEN}
+        live = {v[2] for v in self.regs if v is not None}      # Value.sym, without the way through its name
+        live |= ALWAYS
         for frame in self.frames:
-            live.update([v.sym for v in frame.saved if v is not None], [v.sym for _, v in frame.slots.values()])
-        live |= {s for s in keep if s in self.vars}
+            live.update([v[2] for v in frame.saved if v is not None], [held[1][2] for held in frame.slots.values()])
+        live |= keep & self.vars.keys()
         live.update(self.owed)
         for x, (v, w, _) in list(self.defs.items()):
             if x not in live:
@@ -333,12 +341,14 @@ class State:
         if self.scaled:
             self.scaled = {x: t for x, t in self.scaled.items() if x in live and t[0] in self.vars}
             live |= {y for y, _ in self.scaled.values()}
-        if len(self.vars) >= len(live):
+        if not self.vars.keys() <= live:
             self.vars = {s: n for s, n in self.vars.items() if s in live}
         if self.strides:
             self.strides = {x: t for x, t in self.strides.items() if x in live}
-        if self.diff:
-            self.diff = {k: b for k, b in self.diff.items() if k[0] in live and k[1] in live}
+        for a, b in self.diff:
+            if a not in live or b not in live:
+                self.diff = {k: v for k, v in self.diff.items() if k[0] in live and k[1] in live}
+                break
         if self.sums:
             octets.collect(self, live)
 
