@@ -1,11 +1,16 @@
 """`lpnc fuzz`: random programs and packets, every engine against the reference interpreter; with --bytecode the verifier on trial."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ..output import Failure, console, put_json, say, waiting
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 
 @click.command("fuzz")
@@ -53,16 +58,7 @@ def command(seed: int | None, seconds: float | None, programs: int | None, packe
             status.update(line)
 
     loop = Loop(known, engines or DEFAULT_ENGINES, packets, not no_reduce, progress, lambda line: say(line, err=as_json))
-    interrupted = False
-    if status is not None:
-        status.start()
-    try:
-        loop.run(seed, seconds, programs)
-    except KeyboardInterrupt:
-        interrupted = True
-    finally:
-        if status is not None:
-            status.stop()
+    interrupted = _interrupted(status, lambda: loop.run(seed, seconds, programs))
     if as_json:
         put_json({"programs": loop.programs, "packets": loop.compared, "failures": [one.as_json() for one in loop.found],
                   "next_seed": known.next_seed, "tally": dict(sorted(loop.tally.items())),
@@ -72,6 +68,20 @@ def command(seed: int | None, seconds: float | None, programs: int | None, packe
             say(f"{number:8}  {name}")
         say(f"{loop.programs} programs, {loop.compared} packets compared, {len(loop.found)} failures kept")
     raise SystemExit(130 if interrupted else 1 if loop.found else 0)
+
+
+def _interrupted(status: Status | None, run: Callable[[], None]) -> bool:
+    """Run, with the status shown. True: somebody pressed Ctrl-C."""
+    if status is not None:
+        status.start()
+    try:
+        run()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        if status is not None:
+            status.stop()
+    return False
 
 
 def _bytecode(seed: int | None, seconds: float | None, programs: int | None, runs: int, mutants: int, corpus: Path | None, reduce: bool,
@@ -88,16 +98,7 @@ def _bytecode(seed: int | None, seconds: float | None, programs: int | None, run
         again = kept.cases()
     except (ValueError, BuildError) as error:
         raise Failure(str(error)) from None
-    interrupted = False
-    if status is not None:
-        status.start()
-    try:
-        loop.run(seed, seconds, programs, again)
-    except KeyboardInterrupt:
-        interrupted = True
-    finally:
-        if status is not None:
-            status.stop()
+    interrupted = _interrupted(status, lambda: loop.run(seed, seconds, programs, again))
     if as_json:
         put_json({**loop.tally.as_json(), "failures": [one.as_json() for one in loop.found], "next_seed": kept.next_seed,
                   "all": kept.total(loop.tally).as_json()})

@@ -197,8 +197,22 @@ class Recorder(Core):
         return count
 
 
-class Profiled(M3Program):
-    """A bundle on a core that records; `profile` grows with each frame."""
+class _Recorded(M3Program):
+    """On a core that records; `profile` grows with each frame."""
+
+    recorder: Recorder
+
+    @property
+    def profile(self) -> Profile:
+        return self.recorder.profile
+
+    def run(self, frame: bytes, meta: Mapping[str, int] | None = None):
+        self.recorder.forget()
+        return super().run(frame, meta)
+
+
+class Profiled(_Recorded):
+    """A bundle that is interpreted."""
 
     def __init__(self, bundle: Bundle, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> None:
         self.recorder = Recorder()
@@ -211,17 +225,9 @@ class Profiled(M3Program):
                 where = HEAP + place + image.to_bytes().find(image.text)
                 self.recorder.watch_text(image.name, where, len(image.text))
 
-    @property
-    def profile(self) -> Profile:
-        return self.recorder.profile
 
-    def run(self, frame: bytes, meta: Mapping[str, int] | None = None):
-        self.recorder.forget()
-        return super().run(frame, meta)
-
-
-class ProfiledCode(Thumb2Program):
-    """The same of translated containers. `listing`: by module and slot the code written for it."""
+class ProfiledCode(_Recorded, Thumb2Program):
+    """One whose containers are translated. `listing`: by module and slot the code written for it."""
 
     def __init__(self, bundle: Bundle, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> None:
         self.recorder = Recorder()
@@ -234,14 +240,6 @@ class ProfiledCode(Thumb2Program):
                 self.listing.setdefault((image.name, slot), []).append(insn)
         self.recorder.count()
         self.recorder.profile = Profile()
-
-    @property
-    def profile(self) -> Profile:
-        return self.recorder.profile
-
-    def run(self, frame: bytes, meta: Mapping[str, int] | None = None):
-        self.recorder.forget()
-        return super().run(frame, meta)
 
 
 def by(slots: Mapping[tuple[str, int], Cost], key: Any) -> dict[Any, Cost]:

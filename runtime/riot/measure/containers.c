@@ -27,18 +27,7 @@
 #ifdef LPN_LINKED_FILE
 #  include LPN_LINKED_FILE
 #else
-/* The pack, where containers run from. */
-__asm__(".section .rodata.lpn_rom, \"a\"\n"
-        ".balign 8\n"
-        ".global lpn_rom\n"
-        "lpn_rom:\n"
-        ".incbin \"" LPN_ROM_FILE "\"\n"
-        "lpn_rom_end:\n"
-        ".balign 8\n"
-        ".global lpn_rom_size\n"
-        "lpn_rom_size:\n"
-        ".long lpn_rom_end - lpn_rom\n"
-        ".previous\n");
+#  include "lpn_rom.h"
 #endif
 
 static void _delivered(lpn_port_t *port, const uint8_t *data, size_t size, const lpn_event *event)

@@ -27,18 +27,7 @@
 static msg_t _queue[QUEUE_SIZE];
 
 #ifdef LPN_ROM_FILE
-/* The pack that is built in, where containers run from. */
-__asm__(".section .rodata.lpn_rom, \"a\"\n"
-        ".balign 8\n"
-        ".global lpn_rom\n"
-        "lpn_rom:\n"
-        ".incbin \"" LPN_ROM_FILE "\"\n"
-        "lpn_rom_end:\n"
-        ".balign 8\n"
-        ".global lpn_rom_size\n"
-        "lpn_rom_size:\n"
-        ".long lpn_rom_end - lpn_rom\n"
-        ".previous\n");
+#  include "lpn_rom.h"
 #endif
 
 static void _say(const char *which, const lpn_status_t *status)
