@@ -19,6 +19,7 @@ from .expr import Expressions
 from .extract import Extracts
 from .guess import Guesses
 from .instance import Instance
+from .made import MadeStructs
 from .places import Place
 from .codec import Codecs
 from .buffers import Buffers
@@ -37,7 +38,7 @@ LOCAL_IMAGES = 96
 REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
-class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codecs, SharedCalls, Searches, Sums, Expressions, Statements):
+class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codecs, SharedCalls, MadeStructs, Searches, Sums, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""

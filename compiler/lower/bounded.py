@@ -319,7 +319,7 @@ class BoundedLowering(TableSearch, Lowering):
             b.position_at_end(done)
         elif u.when is not None:
             if not inst.inst.in_packet and self.may_appear(inst, u):
-                self.store(inst.image, u.image, self.absent(inst, u), u.little)
+                inst.put(u, self.absent(inst, u))
             there, done = b.append_basic_block("there"), b.append_basic_block("done")
             with self.this_is(inst):
                 self.branch(u.when, there, done)
@@ -333,7 +333,7 @@ class BoundedLowering(TableSearch, Lowering):
     def pass_octets(self, inst, u: Unit, width: int, little: bool) -> None:
         self.need(width // 8)
         if not inst.inst.in_packet:
-            self.store(inst.image, u.image, self.load(self.cursor(), 0, width, little), little)
+            inst.put(u, self.load(self.cursor(), 0, width, little), little)
         self.advance_static(width // 8)
 
     def need_row(self, octets: int) -> None:

@@ -12,6 +12,7 @@ from lpn.lang import ast
 from lpn.lang.types import Bits as BitsType, Bool
 
 from .instance import Instance
+from .made import RowSwitch
 from .places import Place, Scalar, Value, variable
 from .shared import SharedCall
 
@@ -93,6 +94,8 @@ class Codecs:
         for p, a in zip(codec.params, args):
             if p.direction in ("out", "inout"):
                 bound[p] = self.copied_in(p, a)
+            elif (late := self.made_late(p, a)) is not None:
+                bound[p] = late
             elif a.const is None and not isinstance(p.type, BitsType):
                 v = self.place(a) if isinstance(a, (ast.Name, ast.Member, ast.Index, ast.Call)) else self.value(a)
                 bound[p] = v if isinstance(v, Place) else Value(p.type, v)
@@ -140,8 +143,10 @@ class Codecs:
                     self.env[piece] = Value(piece.type, v)
             self.require_lookahead()            # rows take different numbers of octets
             delayed: list[tuple[ast.Group, ast.Row, ast.RowAssign]] = []
-            for group in codec.groups:
+            for i, group in enumerate(codec.groups):
                 self.expand_group(codec, inst, group)
+                if not self.record_in_memory:   # one variable to keep instead of several
+                    self.end_units(inst, self.open_fields(codec, codec.groups[i + 1:]))
                 delayed += [(group, row, item) for row in self.usual_rows(codec, group) for item in row.items
                             if isinstance(item, ast.RowAssign) and has_following(item.value)]
             for group, row, item in delayed:
@@ -158,7 +163,8 @@ class Codecs:
                 for f in inst.header.fields():
                     if f.equation is not None and f not in self.assigned_fields(codec):
                         self.row_store(inst, f, inst.equation(f))
-            self.end_expand(inst)
+            self.end_units(inst, set())
+            del self.expanding[inst]
         inst.set_valid(True)
 
     def begin_expand(self, codec: ast.Codec, inst: Instance) -> None:
@@ -173,25 +179,34 @@ class Codecs:
                     if value is not None:
                         held[f].set(value)
                 elif self.constant_equation(f) is not None:
-                    self.store(inst.image, u.image, self.constant_equation(f), u.little)
+                    inst.put(u, self.constant_equation(f))
                 elif (inst.inst.field, f) not in self.derived and (not self.always_assigns(codec, f) or f in tags):
-                    self.store(inst.image, u.image, self.constant(u.bits, 0), u.little)
+                    inst.put(u, self.constant(u.bits, 0))
             if u.varbit:
                 inst.set_varbit(u, self.pkt, i32(0))
             if u.choice is not None:
-                self.store(inst.image, u.image, self.constant(u.bits, 0), u.little)
-        self.expanding[inst] = held
+                inst.put(u, self.constant(u.bits, 0))
+        self.expanding[inst], self.ended = held, set()
 
-    def end_expand(self, inst: Instance) -> None:
-        held = self.expanding.pop(inst)
+    def open_fields(self, codec: ast.Codec, later: list[ast.Group]) -> set[ast.Field]:
+        """The fields that may still be assigned when these groups follow."""
+        rows = [row for g in later for row in g.rows]
+        rows += [row for g in codec.groups for row in g.rows if any(isinstance(x, ast.RowAssign) and has_following(x.value) for x in row.items)]
+        found = set().union(*(self.row_fields(row) for row in rows))
+        return found | {f for f in self.assigned_fields(codec) if f.equation is not None and not self.always_assigns(codec, f)}
+
+    def end_units(self, inst: Instance, fields: set[ast.Field]) -> None:
+        """Stores the units whose bit-fields are in variables, but for those that have one of these fields."""
+        held = self.expanding[inst]
         for u in inst.layout.units:
-            if len(u.fields) > 1:
+            if len(u.fields) > 1 and u not in self.ended and not any(f in fields for f, _ in u.fields):
+                self.ended.add(u)
                 whole = self.constant(u.bits, 0)
                 for f, shift in u.fields:
                     v = held[f].get()
                     v = v if isinstance(v, Val) else self.bool_to_bits(v)
                     whole = self.or_(whole, self.shift(self.resize(v, u.bits), self.constant(32, shift), left=True))
-                self.store(inst.image, u.image, whole, u.little)
+                inst.put(u, whole)
 
     def expand_group(self, codec: ast.Codec, inst: Instance, group: ast.Group) -> None:
         b = self.b
@@ -211,22 +226,25 @@ class Codecs:
         done = b.append_basic_block(f"{codec.name}.{group.tags[-1].name}.done")
         covered = {k for _, keys in rows for k in keys}
         default = b.append_basic_block("no_row")
-        switch = b.switch(key.limbs[0], default)
+        switch = RowSwitch(b, key, default)
         bound, look = self.bound, self.look
         worst = worst_look = 0
-        weights: list[int] = []
         weight = 1 << 14
         shared = self.shared_calls([row for row, _ in rows])
+        made = self.made_for(codec, [row for row, _ in rows], key, default)
         for row, keys in rows:
             block = b.append_basic_block(f"{codec.name}.row")
-            for k in sorted(keys):
-                switch.add_case(i32(k), block)
-                weights.append(weight)
+            if made is not None and row in made.rows:
+                switch.add(keys, made.block, weight)
+                made.switch.add(keys, block, weight)
+            else:
+                switch.add(keys, block, weight)
             weight = max(weight // 4, 1)        # rows stand in the order in which a compressor tries them: best first
             b.position_at_end(block)
             self.bound, self.look = bound, look
             call = shared.get(row)
-            self.expand_row(codec, inst, group, row, call)
+            with self.in_row(made, row):
+                self.expand_row(codec, inst, group, row, call)
             worst, worst_look = max(worst, self.bound), max(worst_look, self.look)
             b.branch(done if call is None else call.block)
         self.bound, self.look = worst, worst_look
@@ -234,7 +252,6 @@ class Codecs:
             b.position_at_end(call.block)
             self.row_assign(inst, call.target, self.make_call(call))
             b.branch(done)
-        switch.set_weights([0] + weights)
         b.position_at_end(default)
         if len(covered) == 1 << key.width:
             b.unreachable()
@@ -340,7 +357,7 @@ class Codecs:
         elif isinstance(decl, ast.ChoiceArm):
             tag = decl.choice.tag.decl
             self.row_store(inst, tag, self.constant(field_width(tag), decl.number))
-            self.store(inst.image, inst.layout.unit_of[decl.choice].image, value, decl.little)
+            inst.put(inst.layout.unit_of[decl.choice], value, decl.little)
         else:
             self.place(target).set(value)
 
@@ -348,7 +365,7 @@ class Codecs:
         for u in inst.layout.units:
             if u.choice is not None and u.choice.tag.decl is f:         # another tag: the new arm begins as 0
                 with self.b.if_then(self.lnot(self.eq(inst.tag(u.choice), value))):
-                    self.store(inst.image, u.image, self.constant(u.bits, 0), u.little)
+                    inst.put(u, self.constant(u.bits, 0))
         held = self.expanding[inst].get(f)
         if held is not None:
             held.set(value)
@@ -361,8 +378,9 @@ class Codecs:
         then, done = b.append_basic_block("following"), b.append_basic_block("followed")
         b.cbranch(self.took(group, row), then, done)
         b.position_at_end(then)
-        bound = self.bound
+        bound, self.looks_behind = self.bound, True
         self.row_assign(inst, item.target, self.value(item.value))
+        self.looks_behind = False
         self.require_lookahead()
         self.bound = bound
         b.branch(done)

@@ -139,9 +139,9 @@ class Extracts:
                 v = self.load_packet(self.cursor(), 0, 8 * octets, u.little)
                 if self.shape is None and self.may_appear(inst, u):
                     v = inst.if_present(u, lambda: v, lambda: zero)
-                self.store(inst.image, u.image, v, u.little)
+                inst.put(u, v)
             elif self.may_appear(inst, u):
-                self.store(inst.image, u.image, zero, u.little)
+                inst.put(u, zero)
         if self.shape is not None:
             self.advance_static(octets)
         elif u.variable:
@@ -170,14 +170,10 @@ class Extracts:
             for e in effects(self.program))
 
     def place_run(self, inst: Instance, run: int) -> None:
-        """A run of units of a header in the packet begins at the cursor. The record learns it at once, so that nothing
-        has to be kept for the end; it counts only if the header is valid."""
+        """A run of units of a header in the packet begins at the cursor."""
         if run:
             self.joined()
-        cursor = self.cursor()
-        self.b.store(cursor, inst.base_slots[run])
-        if self.record_in_memory and not inst.local:
-            self._store(self.rec, inst.inst.bases[run], 2, self.distance(self.pkt, cursor))
+        inst.set_base(run, self.cursor())
 
     def extract_varbit(self, inst: Instance, u: Unit, oversize: dict) -> None:
         start = self.cursor()

@@ -4,7 +4,8 @@ A codec's rows stand in the order in which a compressor tries them, a header has
 first case. A parser, and a deparser, is lowered once for packets that are all of that: whole words are compared, no bit
 field is tested on its own, every offset is a constant, and what follows knows it. Whatever is not as guessed goes to where the
 general lowering begins, anew: no effect before the end of a deparser, or of a parser that writes nothing into the packet, is
-one that a second run does not repeat.
+one that a second run does not repeat. What a guess extracts it holds in variables, whatever the form: the record stays as it was
+until the guess is known to be right.
 """
 from __future__ import annotations
 
@@ -56,6 +57,18 @@ class Guesses:
 
     def end_guess(self) -> None:
         self.miss = None
+
+    def keep_headers(self, in_memory: bool) -> None:
+        """Where headers that are named from here on live: in the record, or in variables until `publish`."""
+        self.record_in_memory = self.images_in_memory = in_memory
+        self.instances = {}
+
+    def publish(self) -> None:
+        """What a guess held in variables goes into the record, which is all zeros: a wrong guess has left nothing there."""
+        found = [inst for inst in self.touched if not inst.local]
+        self.keep_headers(in_memory=True)
+        for inst in found:
+            self.instance(inst.inst.field, inst.inst.index).become(inst, inst.written)
 
     def usual_shape(self, inst: Instance) -> Shape | None:
         """That of a header whose shape is guessed."""

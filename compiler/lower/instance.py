@@ -1,6 +1,8 @@
 """A header instance while a module is lowered: its validity, where its units lie, reading and writing its fields."""
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I1, I8, I16, I32, PKT, Val, i32
@@ -24,6 +26,7 @@ class Instance(Place):
         self.image: ir.Value | None = None
         self.base_slots: list[ir.Value] = []
         self.varbit_slots: dict[Unit, tuple[ir.Value, ir.Value]] = {}
+        self.written: dict[Unit, None] = {}     # of the image, on any way
         if inst.in_packet:
             self.base_slots = [lower.alloca(PKT, f"{inst.name}.base{r}") for r in range(inst.layout.runs)]
         elif lower.images_in_memory and not local:
@@ -66,6 +69,19 @@ class Instance(Place):
             octet = ir.Constant(I8, int(value)) if isinstance(value, bool) else low.b.zext(flag, I8)
             low.b.store(octet, low.at(low.rec, self.inst.valid), align=1)
 
+    def set_base(self, run: int, pointer: ir.Value) -> None:
+        """Where a run of units of a header in the packet begins. The record learns it at once, so that nothing has to be
+        kept for the end; it counts only if the header is valid."""
+        low = self.lower
+        low.b.store(pointer, self.base_slots[run])
+        if low.record_in_memory and not self.local:
+            low._store(low.rec, self.inst.bases[run], 2, low.distance(low.pkt, pointer))
+
+    def put(self, u: Unit, v: Val, little: bool | None = None) -> None:
+        """Writes a unit of the image, or an arm of a choice, whatever the fields say of it."""
+        self.written[u] = None
+        self.lower.store(self.image, u.image, v, u.little if little is None else little)
+
     def clear(self) -> None:
         """Zeros for all units of the image: no path may read a stack octet that was never written."""
         for u in self.layout.units:
@@ -83,11 +99,14 @@ class Instance(Place):
             low.b.store(low.pkt, pointer)
             low.b.store(i32(0), octets)
 
-    def become(self, other: "Instance") -> None:
-        """Takes over validity and values of another header of the same type; both have an image."""
+    def become(self, other: "Instance", units: Iterable[Unit]) -> None:
+        """Takes over validity and the values of these units from another header of the same type; both have an image, or both
+        lie in the packet."""
         low = self.lower
         self.known = None
-        for u in self.layout.units:
+        for run, base in enumerate(other.base_slots):
+            self.set_base(run, low.b.load(base, typ=PKT))
+        for u in units if self.image is not None else ():
             if u in self.varbit_slots:
                 self.set_varbit(u, *other.varbit(u))
                 continue
@@ -107,7 +126,7 @@ class Instance(Place):
                 if u.varbit:
                     self.set_varbit(u, low.pkt, i32(0))
                 else:
-                    low.store(self.image, u.image, low.constant(u.bits, 0), u.little)
+                    self.put(u, low.constant(u.bits, 0))
             for f in self.header.fields():
                 value = low.constant_equation(f)
                 if value is not None:
@@ -150,6 +169,7 @@ class Instance(Place):
 
     def set_varbit(self, u: Unit, pointer: ir.Value, octets: ir.Value) -> None:
         low = self.lower
+        self.written[u] = None
         if u in self.varbit_slots:
             p, n = self.varbit_slots[u]
             low.b.store(pointer, p)
@@ -191,10 +211,13 @@ class Instance(Place):
         return v
 
     def write_unit(self, u: Unit, v: Val) -> None:
-        base, offset = self.pointer(u)
         if u is self.layout.units[0]:
             self.known = None
-        if self.inst.in_packet and not self.lower.surely_there(self.inst):
+        if not self.inst.in_packet:
+            self.put(u, v)
+            return
+        base, offset = self.pointer(u)
+        if not self.lower.surely_there(self.inst):
             base = self.lower.prove_writable(base, offset + u.octets)
         self.lower.store(base, offset, v, u.little)
 
@@ -252,7 +275,7 @@ class Instance(Place):
             if u.choice and u.choice.tag.decl is f:
                 changed = self.lower.lnot(self.lower.eq(self.tag(u.choice), v))
                 with self.lower.b.if_then(changed):
-                    self.lower.store(self.image, u.image, self.lower.constant(u.bits, 0), u.little)
+                    self.put(u, self.lower.constant(u.bits, 0))
         self.write_stored(f, v)
 
     # ---- choices
@@ -273,8 +296,7 @@ class Instance(Place):
         u = self.layout.unit_of[arm.choice]
         tag = arm.choice.tag.decl
         self.write(tag, low.constant(field_width(tag), arm.number))        # other choices may have the same tag
-        base, offset = self.pointer(u)
         if not low.images_in_memory:            # in variables whole words, not halves from here and there
             v = low.resize(Val(v.width, tuple(low.opaque(limb) for limb in v.limbs)), u.bits)
             v = v if arm.little else low.shift(v, low.constant(32, u.bits - field_width(arm)), left=True)
-        low.store(base, offset, v, arm.little)
+        self.put(u, v, arm.little)

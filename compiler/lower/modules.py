@@ -70,7 +70,7 @@ class ProgramLowering:
         low = self.lowering(fn, debug, in_memory=True)
         accept = lambda: low.b.ret(i32(VERDICTS["ACCEPT"]))        # noqa: E731
         if isinstance(decl, ast.Parser):
-            low.usual_first(self.guesses(decl), lambda: low.parser(decl, accept))
+            self.parser(low, decl, accept)
         elif isinstance(decl, ast.Processor):
             low.processor(decl, low.return_verdict)
         elif isinstance(decl, ast.Handler):
@@ -79,6 +79,18 @@ class ProgramLowering:
             low.deparser(decl, accept)
         low.finish()
         return Lowered(decl.name, KINDS[type(decl)], module, isinstance(decl, ast.Deparser))
+
+    def parser(self, low: Lowering, decl: ast.Parser, accept) -> None:
+        def publish() -> None:
+            low.end_guess()
+            low.publish()
+            accept()
+
+        def lower() -> None:
+            low.keep_headers(in_memory=low.miss is None)
+            low.parser(decl, publish if low.miss is not None else accept)
+
+        low.usual_first(self.guesses(decl), lower)
 
     def migration(self, block: Migration) -> tuple[Lowered, KeptTable]:
         """A `migrate` block: a container whose record is the old registers that it declares; the table says where they lie."""

@@ -46,6 +46,7 @@ class Parsers:
         self.bound = self.look = 0
         self.shape: Shape | None = None         # of the header being extracted, where it is known
         self.row_base, self.row_bit = None, 0
+        self.looks_behind = False               # while `following` is evaluated: a guess knows it by the first that a function asks of it
         self.tentative = 0                      # inside parts of expressions that are evaluated on some paths only
         self.parser_decl, self.accept = p, accept
         self.stack_next: dict[ast.StructField, int] = {}
@@ -402,6 +403,10 @@ class Parsers:
         if self.parser_decl is None or s.cond.const is not None:
             super()._stmt_If(s)
             return
+        if self.looks_behind and self.miss is not None and returns(s.then):
+            self.as_guessed(self.condition(s.cond))
+            self.statement(s.then)
+            return
         ways = self.merged(self.branches(s))
         if ways:
             self.enter(ways[0])
@@ -483,6 +488,11 @@ def goes_round(state: ast.State) -> bool:
                 seen.add(case.state)
                 todo.append(case.state)
     return False
+
+
+def returns(s: ast.Stmt) -> bool:
+    """Whether a statement does nothing but return."""
+    return isinstance(s, ast.Return) or isinstance(s, ast.Block) and len(s.statements) == 1 and returns(s.statements[0])
 
 
 def is_value_set(key: ast.Expr) -> bool:

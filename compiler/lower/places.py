@@ -1,6 +1,8 @@
 """Places: what an LPN name or member stands for while it is lowered. A place is read with `get`, written with `set`."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I1, I32, Val, limb_count
@@ -81,6 +83,13 @@ class StructPlace(Place):
             place.set(member(value, name).get())
 
 
+class MadeAnew(Place):
+    """A struct that a function makes each time one of its members is read: what is not read is not made."""
+
+    def __init__(self, type_: StructType, make: Callable[[], Place]):
+        self.type, self.get = type_, make
+
+
 class StateCell(Place):
     """A register, counter, array cell or a field of one, in the state region. `inside` is None, or an i1 that is false
     when an index is out of range: then reads give 0 and writes are ignored."""
@@ -156,4 +165,6 @@ def member(place: Place, name: str) -> Place:
         return place.fields[name]
     if isinstance(place, StateCell):
         return place.member(name)
+    if isinstance(place, MadeAnew):
+        return member(place.get(), name)
     raise TypeError(f"{type(place).__name__} has no member {name}")

@@ -88,7 +88,7 @@ class Processors:
         order = range(len(stack)) if by < 0 else reversed(range(len(stack)))
         for i in order if by else ():
             if 0 <= i - by < len(stack):
-                stack[i].become(stack[i - by])
+                stack[i].become(stack[i - by], stack[i].layout.units)
             else:
                 stack[i].set_valid(False)
 

@@ -50,16 +50,11 @@ class SharedCalls:
         """What this row gives to the call."""
         for place, arg in zip(shared.args, last_call(row).args):
             if isinstance(place, Place):
-                place.set(self.swapped(self.value(arg)))
-
-    def swapped(self, v: Val | ir.Value) -> Val | ir.Value:
-        """Numbers of whole words in the other order of octets, word by word: what a row carries in line goes into a header as it lies
-        there, and LLVM sees that only where the two swaps do not stand on two sides of a join."""
-        return Val(v.width, tuple(self.b.bswap(x) for x in v.limbs)) if isinstance(v, Val) and v.width > 32 and v.width % 32 == 0 else v
+                place.set(self.value(arg))
 
     def make_call(self, shared: SharedCall) -> Val | ir.Value:
         """What the call yields."""
-        return self.call_function(shared.function, [self.swapped(a.get()) if isinstance(a, Place) else a for a in shared.args])
+        return self.call_function(shared.function, [a.get() if isinstance(a, Place) else a for a in shared.args])
 
 
 def last_call(row: ast.Row) -> ast.Call | None:
