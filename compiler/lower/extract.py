@@ -235,8 +235,8 @@ class Extracts:
 
     def steady(self, v: Val, tests: int) -> Val:
         """A number that is compared with several constants. LLVM may make one test of them, a bit of a word that the number
-        chooses; compared and chosen with is the same register then."""
-        if tests < 3 or v.const is not None or len(v.limbs) > 1:
+        chooses; compared and chosen with is the same register then. A guess compares once."""
+        if self.miss is not None or tests < 3 or v.const is not None or len(v.limbs) > 1:
             return v
         return Val(v.width, (self.opaque(v.limbs[0]),))
 

@@ -46,6 +46,7 @@ class Guesses:
             lower()
             self.end_guess()
             self.b.position_at_end(miss)
+            self.mark()                         # what the guess read is read again, not kept for this
             for inst in self.instances.values():
                 inst.known = None
             for inst in touched:                # a parser's own headers among them

@@ -20,6 +20,7 @@ class Instance(Place):
         self.lower, self.inst = lower, inst
         self.layout, self.header = inst.layout, inst.header
         self.local = local                      # a parser's own header: not in the record
+        self.in_record = lower.record_in_memory and not local   # else in variables
         self.open = False                       # being extracted: fields read as they came from the wire
         self.known: tuple[int, int] | None = None       # (mask, value): bits of the first unit that are known here
         self.valid_slot = lower.alloca(I1, f"{inst.name}.valid")
@@ -39,7 +40,7 @@ class Instance(Place):
                 if u.varbit:
                     self.varbit_slots[u] = (lower.alloca(PKT, f"{inst.name}.{u.varbit.name}"),
                                             lower.alloca(I32, f"{inst.name}.{u.varbit.name}.len"))
-        if lower.record_in_memory and lower.parser_decl is None and not local:
+        if self.in_record and lower.parser_decl is None:
             lower.at_entry(self.load_from_record)
 
     def load_from_record(self) -> None:
@@ -65,7 +66,7 @@ class Instance(Place):
             low.touched[self] = None
         flag = ir.Constant(I1, int(value)) if isinstance(value, bool) else value
         low.b.store(flag, self.valid_slot)
-        if low.record_in_memory and not self.local:
+        if self.in_record:
             octet = ir.Constant(I8, int(value)) if isinstance(value, bool) else low.b.zext(flag, I8)
             low.b.store(octet, low.at(low.rec, self.inst.valid), align=1)
 
@@ -74,7 +75,7 @@ class Instance(Place):
         kept for the end; it counts only if the header is valid."""
         low = self.lower
         low.b.store(pointer, self.base_slots[run])
-        if low.record_in_memory and not self.local:
+        if self.in_record:
             low._store(low.rec, self.inst.bases[run], 2, low.distance(low.pkt, pointer))
 
     def put(self, u: Unit, v: Val, little: bool | None = None) -> None:
