@@ -48,7 +48,7 @@ def is_const(v: ir.Value, value: int | None = None) -> bool:
 
 
 class Bits:
-    """The operations on `Val`, emitted through one llvmlite builder (`self.b`)."""
+    """The operations on `Val` but for arithmetic, emitted through one llvmlite builder (`self.b`)."""
 
     b: ir.IRBuilder
     half_register: str                          # the target's
@@ -129,14 +129,6 @@ class Bits:
             return Val(width, v.limbs + tuple(i32(0) for _ in range(limb_count(width) - len(v.limbs))))
         return self.mask_top(width, list(v.limbs))
 
-    def sign_extend(self, v: Val, width: int) -> Val:
-        if width <= v.width:
-            return self.resize(v, width)
-        sign = 1 << (v.width - 1)
-        wide = self.resize(v, width)
-        flip = self.constant(width, sign)
-        return self.sub(self.xor(wide, flip), flip)
-
     def slice(self, v: Val, hi: int, lo: int) -> Val:
         width = hi - lo + 1
         out = []
@@ -177,185 +169,6 @@ class Bits:
 
     def not_(self, a: Val) -> Val:
         return self.xor(a, self.constant(a.width, -1))
-
-    # ---- arithmetic
-
-    def to_i64(self, v: Val) -> ir.Value:
-        if v.const is not None:
-            return ir.Constant(I64, v.const)
-        low = self.b.zext(v.limbs[0], I64)
-        if len(v.limbs) == 1:
-            return low
-        return self.b.or_(low, self.b.shl(self.b.zext(v.limbs[1], I64), ir.Constant(I64, 32)))
-
-    def from_i64(self, width: int, x: ir.Value) -> Val:
-        limbs = [self.b.trunc(x, I32)]
-        if width > 32:
-            limbs.append(self.b.trunc(self.b.lshr(x, ir.Constant(I64, 32)), I32))
-        return self.mask_top(width, limbs)
-
-    def add(self, a: Val, c: Val) -> Val:
-        if a.const is not None and c.const is not None:
-            return self.constant(a.width, a.const + c.const)
-        if c.const == 0:
-            return a
-        if a.const == 0:
-            return c
-        if a.width <= 32:
-            return self.mask_top(a.width, [self.b.add(a.limbs[0], c.limbs[0])])
-        out, carry = [], None
-        for x, y in zip(a.limbs, c.limbs):
-            s = self.b.add(x, y)
-            over = self.b.icmp_unsigned("<", s, x)
-            if carry is not None:
-                t = self.b.add(s, carry)
-                over = self.b.or_(over, self.b.icmp_unsigned("<", t, s))
-                s = t
-            carry = self.b.zext(over, I32)
-            out.append(s)
-        return self.mask_top(a.width, out)
-
-    def neg(self, a: Val) -> Val:
-        return self.sub(self.constant(a.width, 0), a)
-
-    def sub(self, a: Val, c: Val) -> Val:
-        if a.const is not None and c.const is not None:
-            return self.constant(a.width, a.const - c.const)
-        if c.const == 0:
-            return a
-        if a.width <= 32:
-            return self.mask_top(a.width, [self.b.sub(a.limbs[0], c.limbs[0])])
-        out, borrow = [], None
-        for x, y in zip(a.limbs, c.limbs):
-            d = self.b.sub(x, y)
-            under = self.b.icmp_unsigned("<", x, y)
-            if borrow is not None:
-                t = self.b.sub(d, borrow)
-                under = self.b.or_(under, self.b.icmp_unsigned("<", d, borrow))
-                d = t
-            borrow = self.b.zext(under, I32)
-            out.append(d)
-        return self.mask_top(a.width, out)
-
-    def mul(self, a: Val, c: Val) -> Val:
-        if a.const is not None and c.const is not None:
-            return self.constant(a.width, a.const * c.const)
-        if a.width <= 32:
-            return self.mask_top(a.width, [self.b.mul(a.limbs[0], c.limbs[0])])
-        b, (x, x_high), (y, y_high) = self.b, a.limbs, c.limbs
-        high = self.product_high(x, y)
-        for one, other in (x, y_high), (x_high, y):
-            high = b.add(high, b.mul(one, other))
-        return self.mask_top(a.width, [b.mul(x, y), high])
-
-    def product_high(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        """The upper half of a product of two limbs, in 32 bits: of the halves' products none, and no sum made here, is larger."""
-        b = self.b
-        half, ones = i32(16), i32(0xFFFF)
-        if isinstance(x, ir.Constant):
-            x, y = y, x
-        low, high = b.and_(x, ones), b.lshr(x, half)
-        if isinstance(y, ir.Constant) and 0 <= y.constant <= 0xFFFF:
-            return b.lshr(b.add(b.mul(high, y), b.lshr(b.mul(low, y), half)), half)
-        y_low, y_high = b.and_(y, ones), b.lshr(y, half)
-        middle = self.opaque(b.add(b.lshr(b.mul(low, y_low), half), b.mul(high, y_low)))     # or LLVM makes one product of 64 bits of all
-        other = b.add(b.and_(middle, ones), b.mul(low, y_high))
-        return b.add(b.add(b.mul(high, y_high), b.lshr(middle, half)), b.lshr(other, half))
-
-    def divide(self, a: Val, c: Val, remainder: bool) -> Val:
-        """Unsigned; by zero gives 0, the remainder then is the dividend (RFC 9669, 4.1)."""
-        if a.const is not None and c.const:
-            return self.constant(a.width, a.const % c.const if remainder else a.const // c.const)
-        b = self.b
-        wide = a.width > 32
-        x, y = (self.to_i64(a), self.to_i64(c)) if wide else (a.limbs[0], c.limbs[0])
-        ty = I64 if wide else I32
-        if c.const is not None and c.const:
-            r = b.urem(x, y) if remainder else b.udiv(x, y)
-        else:
-            y = self.opaque(y, here=True)       # as an array's index, see `array_cell`; here, or LLVM knows it from comparisons before
-            zero = b.icmp_unsigned("==", y, ir.Constant(ty, 0))
-            safe = self.opaque(b.select(zero, ir.Constant(ty, 1), y), here=True)
-            r = b.urem(x, safe) if remainder else b.udiv(x, safe)
-            r = b.select(zero, x if remainder else ir.Constant(ty, 0), r)
-        return self.from_i64(a.width, r) if wide else Val(a.width, (r,))
-
-    def shift(self, a: Val, c: Val, left: bool) -> Val:
-        """By a constant of any size, or by a run-time amount for at most 64 bits; amounts of the width or more give 0."""
-        n = c.const
-        if n is not None:
-            if n >= a.width:
-                return self.constant(a.width, 0)
-            if n == 0:
-                return a
-            if left:
-                return self.concat(self.slice(a, a.width - 1 - n, 0), self.constant(n, 0))
-            return self.resize(self.slice(a, a.width - 1, n), a.width)
-        b = self.b
-        amount = c.limbs[0]
-        for extra in c.limbs[1:]:
-            amount = b.or_(amount, b.select(b.icmp_unsigned("!=", extra, i32(0)), i32(MASK32), i32(0)))
-        inside = b.icmp_unsigned("<", amount, i32(a.width))
-        if a.width <= 32:
-            safe = b.and_(self.opaque(amount), i32(31))
-            r = b.shl(a.limbs[0], safe) if left else b.lshr(a.limbs[0], safe)
-            return self.mask_top(a.width, [b.select(inside, r, i32(0))])
-        return self.shift_pair(a, amount, inside, left)
-
-    def shift_pair(self, a: Val, amount: ir.Value, inside: ir.Value, left: bool) -> Val:
-        """33 to 64 bits by a run-time amount, in 32-bit registers: the limb that moves towards the other one, what it hands
-        over, and for amounts of 32 or more the limbs change places."""
-        b = self.b
-        near, far = a.limbs if left else a.limbs[::-1]          # bits move from `near` to `far`
-        n = b.and_(self.opaque(amount), i32(31))
-        rest = b.and_(b.xor(n, i32(31)), i32(31))
-        move, back = (b.shl, b.lshr) if left else (b.lshr, b.shl)
-        handed = move(near, n)
-        taken = b.or_(move(far, n), back(back(near, i32(1)), rest))
-        across = b.icmp_unsigned("!=", b.and_(amount, i32(32)), i32(0))
-        taken = b.select(across, handed, taken)
-        handed = b.select(across, i32(0), handed)
-        taken, handed = (b.select(inside, x, i32(0)) for x in (taken, handed))
-        return self.mask_top(a.width, [handed, taken] if left else [taken, handed])
-
-    # ---- signed numbers
-
-    def sign(self, a: Val) -> Val:
-        """All ones where `a` is negative as a signed number, else 0."""
-        top = a.width - 32 * (len(a.limbs) - 1)
-        if a.const is not None:
-            return self.constant(a.width, -(a.const >> a.width - 1))
-        ones = self.b.ashr(self.b.shl(a.limbs[-1], i32(32 - top)), i32(31))
-        return self.mask_top(a.width, [ones] * len(a.limbs))
-
-    def magnitude(self, a: Val) -> tuple[Val, Val]:
-        """(|a|, sign)."""
-        s = self.sign(a)
-        return self.sub(self.xor(a, s), s), s
-
-    def divide_signed(self, a: Val, c: Val, remainder: bool) -> Val:
-        """Truncates; the remainder has the dividend's sign. By zero as for unsigned numbers."""
-        (x, s), (y, t) = self.magnitude(a), self.magnitude(c)
-        r = self.divide(x, y, remainder)
-        s = s if remainder else self.xor(s, t)
-        return self.sub(self.xor(r, s), s)
-
-    def shift_signed(self, a: Val, c: Val) -> Val:
-        """To the right; the sign comes in: what is shifted is the complement of a negative number."""
-        s = self.sign(a)
-        return self.xor(self.shift(self.xor(a, s), c, left=False), s)
-
-    def saturate(self, a: Val, c: Val, subtract: bool, signed: bool) -> Val:
-        """`|+|` and `|-|`."""
-        r = self.sub(a, c) if subtract else self.add(a, c)
-        if not signed:
-            over = self.less(a, c) if subtract else self.less(r, a)
-            return self.select(over, self.constant(a.width, 0 if subtract else -1), r)
-        # beyond the range: the operands' signs say that the result has a's, and it does not
-        one = self.xor(a, c)
-        over = self.and_(one if subtract else self.not_(one), self.xor(a, r))
-        end = self.xor(self.constant(a.width, (1 << a.width - 1) - 1), self.sign(a))
-        return self.select(self.ne_zero(self.sign(over)), end, r)
 
     def ne_zero(self, a: Val) -> ir.Value:
         return self.lnot(self.eq(a, self.constant(a.width, 0)))

@@ -5,7 +5,8 @@ from functools import reduce
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, Bits, Val, i32
+from lpn.compiler.arithmetic import Arithmetic
+from lpn.compiler.bits import I32, Val, i32
 from lpn.compiler.state import StateObject, scalar_width
 from lpn.compiler.target import MAX_PACKET, NODE_SLOTS, VERDICTS
 from lpn.lang import ast, meters
@@ -30,7 +31,7 @@ def known_key(e: ast.Expr) -> tuple | None:
     return None
 
 
-class Expressions(Bits):
+class Expressions(Arithmetic):
     """Mixed into `Lowering`; uses its environment, instances and builder."""
 
     # ---- entry points

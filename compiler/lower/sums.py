@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, PKT, Bits, Val, i32, is_const
+from lpn.compiler.arithmetic import Arithmetic
+from lpn.compiler.bits import I32, PKT, Val, i32, is_const
 from lpn.compiler.layout import Unit, field_width
 from lpn.compiler.target import MAX_PACKET
 from lpn.lang import ast
@@ -20,7 +21,7 @@ WORD = 4
 SUM_STEP = 8                                    # octets of the packet in a turn
 
 
-class Sums(Bits):
+class Sums(Arithmetic):
     """Mixed into `Lowering`."""
 
     def _call_inet_sum(self, e: ast.Call) -> Val:
