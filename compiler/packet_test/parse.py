@@ -1,4 +1,4 @@
-"""Tokens to the tree of a test file. One mistake is reported for each step, then reading goes on behind it."""
+"""Tokens to the tree of a test file: tests and their steps. One mistake is reported for each step, then reading goes on behind it."""
 from __future__ import annotations
 
 from difflib import get_close_matches
@@ -9,20 +9,16 @@ from lpn.lang.diagnostics import Diagnostics
 from lpn.lang.source import Source, Span
 
 from . import model
+from .cursor import Mistake
+from .parse_packet import PacketParser
 from .words import Token, Words, shown
 
-UNITS = {"us": 1, "ms": 1000, "s": 1_000_000}
 STEPS = ("send", "events", "expect", "check", "set", "table", "tables", "node", "meta", "wait")
 RECORDS = ("run", "overrun", "sent", "heard", "missed", "collided")
 RESULTS = ("OK", "BUSY", "NOACK")
 TOP = ("test", "packet", "program")
 OPERATORS = ("==", "!=", "<", "<=", ">", ">=")
-MAX_ERRORS = 20
 LONGEST = 1 << 32                               # us: the node's clock has 32 bits
-
-
-class Mistake(Exception):
-    """What stands here is reported; this step cannot be read further."""
 
 
 def parse(source: Source, diagnostics: Diagnostics) -> model.File:
@@ -30,81 +26,13 @@ def parse(source: Source, diagnostics: Diagnostics) -> model.File:
     return Parser(source, Words(source, diagnostics).tokens(), diagnostics).file()
 
 
-class Parser:
+class Parser(PacketParser):
     def __init__(self, source: Source, tokens: list[Token], diagnostics: Diagnostics) -> None:
-        self.source, self.tokens, self.diagnostics = source, tokens, diagnostics
-        self.at = 0
+        super().__init__(tokens, diagnostics)
+        self.source = source
         self.steps: dict[str, Callable[[Span], model.Step]] = {
             "send": self.send, "events": self.events, "expect": self.expect, "check": self.check, "set": self.set_cell, "table": self.entries,
             "tables": self.tables_file, "node": self.settings, "meta": self.settings, "wait": self.wait}
-
-    # ------------------------------------------------------------ tokens
-
-    @property
-    def here(self) -> Token:
-        return self.tokens[self.at]
-
-    def next(self) -> Token:
-        token = self.here
-        self.at += token.kind != "end"
-        return token
-
-    def sees(self, *words: str) -> bool:
-        return self.here.kind in ("name", "mark") and self.here.text in words
-
-    def take(self, *words: str) -> Token | None:
-        return self.next() if self.sees(*words) else None
-
-    def fail(self, expected: str, *hints: str) -> Mistake:
-        token = self.here
-        found = "the end of the file" if token.kind == "end" else shown(token.text)
-        if self.diagnostics.errors < MAX_ERRORS:
-            self.diagnostics.error(f"{expected} is expected, not {found}", token.span, *hints)
-        return Mistake()
-
-    def mark(self, word: str, where: str) -> Token:
-        token = self.take(word)
-        if token is None:
-            raise self.fail(f"'{word}' {where}")
-        return token
-
-    def name(self, what: str) -> Token:
-        if self.here.kind != "name":
-            raise self.fail(what)
-        return self.next()
-
-    def qualified(self, what: str, numbers: bool = False) -> tuple[str, Span]:
-        """`a.b`; with `numbers` also `a.b.0`."""
-        first = self.name(what)
-        text, span = first.text, first.span
-        while self.sees("."):
-            self.next()
-            part = self.next() if numbers and self.here.kind == "number" else self.name("a name behind '.'")
-            text, span = f"{text}.{part.text}", span.to(part.span)
-        return text, span
-
-    def number(self, what: str) -> Token:
-        if self.here.kind != "number":
-            raise self.fail(what)
-        return self.next()
-
-    def text(self, what: str) -> tuple[str, Span]:
-        if self.here.kind != "text":
-            raise self.fail(f"{what} in quotes")
-        token = self.next()
-        assert isinstance(token.value, bytes)
-        return token.value.decode("utf-8", "replace").replace("\0", "?"), token.span
-
-    def since(self, span: Span) -> Span:
-        """From `span` to the token before this one."""
-        return span.to(self.tokens[self.at - 1].span)
-
-    def end(self) -> None:
-        """`;`, which may be left out behind a block."""
-        if not self.take(";") and not (self.tokens[self.at - 1].text == "}" or self.tokens[self.at - 1].kind in ("octets", "block")):
-            raise self.fail("';'")
-
-    # ------------------------------------------------------------ the file
 
     def file(self) -> model.File:
         file = model.File(self.source)
@@ -354,121 +282,3 @@ class Parser:
             self.diagnostics.error("a time is expected", value.span, "write it with its unit, as in 20 ms, 1 s, 300 us")
             raise Mistake()
         return value.value
-
-    # ------------------------------------------------------------ packets
-
-    def packet(self, sending: bool) -> model.Packet:
-        token = self.here
-        if token.kind in ("octets", "text"):
-            return model.Packet(token.span, "octets", [self.octets()])
-        if not sending and self.take("unchanged"):
-            return model.Packet(token.span, "unchanged")
-        if self.sees("frame") and self.tokens[self.at + 1].kind == "number":
-            self.next()
-            number = self.number("its number").value
-            if not self.take("of"):
-                raise self.fail("'of' and the capture")
-            path, _ = self.text("the capture's file")
-            assert isinstance(number, int)
-            return model.Packet(self.since(token.span), "frame", frame=number, path=path)
-        if self.take("via"):
-            via = self.name("a deparser" if sending else "a parser").text
-            pieces = self.pieces(sending)
-            return model.Packet(self.since(token.span), "fields", pieces, via)
-        if self.sees("{"):
-            pieces = self.pieces(sending)
-            return model.Packet(self.since(token.span), "fields", pieces)
-        if token.kind == "name":
-            self.next()
-            pieces = self.pieces(sending) if self.take("with") else []
-            return model.Packet(self.since(token.span), "named", pieces, name=token.text)
-        raise self.fail("a packet", 'hex { 41 88 ... }, { mac { ... } payload "hello" }, via Tx { ... }, frame 7 of "x.pcap", or one by its name')
-
-    def octets(self) -> model.Octets:
-        token = self.next()
-        if isinstance(token.value, model.Octets):
-            return token.value
-        assert isinstance(token.value, bytes)
-        return model.Octets(token.span, [(byte, 0xFF) for byte in token.value])
-
-    def pieces(self, sending: bool) -> list[model.Piece]:
-        out: list[model.Piece] = []
-        self.mark("{", "and the packet's headers")
-        while not self.take("}"):
-            token = self.here
-            if token.kind in ("octets", "text"):
-                out.append(self.octets())
-            elif self.take("payload"):
-                if self.here.kind not in ("octets", "text"):
-                    raise self.fail("the payload's octets", 'payload "hello", or payload hex { 68 65 }')
-                out.append(self.octets())
-            elif token.kind == "name":
-                absent = not sending and self.sees("no") and self.tokens[self.at + 1].kind == "name"
-                if absent:
-                    self.next()
-                out.append(self.header(absent))
-            else:
-                raise self.fail("a header, hex { ... } or payload")
-            if self.sees(",", ";"):
-                self.next()
-        return out
-
-    def header(self, absent: bool) -> model.HeaderItem:
-        begin = self.name("a header")
-        index = None
-        if self.take("["):
-            index = self.number("an index").value
-            assert isinstance(index, int)
-            self.mark("]", "behind the index")
-        span = self.since(begin.span)
-        return model.HeaderItem(span, begin.text, index, [] if absent else self.fields(), absent)
-
-    def fields(self) -> list[model.FieldItem]:
-        out = []
-        self.mark("{", "and fields")
-        while not self.take("}"):
-            name, span = self.qualified("a field")
-            self.mark("=", "and a value")
-            out.append(model.FieldItem(span, name, self.pattern()))
-            if not self.take(",") and not self.take(";") and not self.sees("}"):
-                raise self.fail("',' or '}'")
-        return out
-
-    # ------------------------------------------------------------ values
-
-    def pattern(self, key: bool = False) -> model.Pattern:
-        begin = self.here.span
-        if self.take("_"):
-            return model.Pattern(begin)
-        value, mask, high, prefix = self.value(), None, None, None
-        if self.take("&&&"):
-            mask = self.value()
-        elif self.take(".."):
-            high = self.value()
-        elif key and self.take("/"):
-            prefix = self.value()
-        return model.Pattern(self.since(begin), value, mask, high, prefix)
-
-    def value(self) -> model.Value:
-        token = self.here
-        minus = self.take("-")
-        if self.here.kind == "number":
-            number = self.next().value
-            assert isinstance(number, int)
-            number = -number if minus else number
-            if self.here.kind == "name" and self.here.text in UNITS:
-                return model.Value(token.span.to(self.here.span), "time", number * UNITS[self.next().text])
-            return model.Value(self.since(token.span), "number", number)
-        if minus:
-            raise self.fail("a number")
-        if token.kind == "address":
-            self.next()
-            return model.Value(token.span, "address", token.value, 128 if token.text.startswith("ip6") else 64)
-        if token.kind in ("octets", "text"):
-            return model.Value(token.span, "octets", self.octets())
-        if self.take("true", "false"):
-            return model.Value(token.span, "bool", token.text == "true")
-        if token.kind == "name":
-            name, span = self.qualified("a value")
-            return model.Value(span, "name", name)
-        raise self.fail("a value", 'a number, a constant\'s name, ip6"fe80::1", true, hex { ... }')
