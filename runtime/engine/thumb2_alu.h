@@ -61,10 +61,10 @@ static bool is_target(const emitter *e, uint32_t pc)
     return (e->map[pc] & TARGET) != 0;
 }
 
-/* Of a load or store: the logarithm of the octets that are moved at once. */
-static unsigned log_of(uint32_t w)
+/* Of a load or store: BYTE, HALF or WORD, which is moved at once. */
+static unsigned unit_of(uint32_t w)
 {
-    return 0x86u >> 2 * (w >> 3 & 3) & 3;
+    return 0x10c0u >> 2 * (w >> 3 & 3) & 0x60;
 }
 
 APART static void write_pending(emitter *e)

@@ -155,10 +155,10 @@ static void compare(emitter *e, uint32_t w, uint32_t c)
 /* To slot `to` under a condition; `i`: what to compare before. */
 static void put_branch(emitter *e, uint32_t w, uint32_t c, uint32_t to, unsigned cond)
 {
-    uint16_t *last = &e->map[to];
     const uint32_t slots = to - e->pc;
     if (to > e->pc && cond != AL && (OP(w) & ~0x43u) == 0x14 && c == 0 && DST(w) < 8 && (!WIDE(e) || (OP(w) & 7) == 6)
         && 2 * slots <= e->reach) {     /* 0x15, 0x16, 0x55, 0x56: equal to zero or not */
+        uint16_t *last = &e->map[to];
         const uint32_t here = (uint32_t)(e->at - e->code), before = *last & ~TARGET, link = before == 0 ? 0 : here + 1 - before;
         if (link < 64) {
             half(e, ZERO_BRANCH | (cond == EQ ? 0u : 0x800u) | (link & 32) << 4 | (link & 31) << 3 | DST(w));
@@ -169,6 +169,8 @@ static void put_branch(emitter *e, uint32_t w, uint32_t c, uint32_t to, unsigned
     if (cond != AL) {
         compare(e, w, c);
     }
+    LPN_HIDE(to);                       /* or gcc computes the next before the comparison, and keeps it in memory */
+    uint16_t *const last = &e->map[to];
     const uint32_t here = (uint32_t)(e->at - e->code);
     if (to <= e->pc) {
         const int32_t d = (int32_t)*last - (int32_t)here - 2;
@@ -204,7 +206,7 @@ static void branch(emitter *e, uint32_t w, uint32_t c)
 {
     uint32_t to = jump_target(e->pc, w, c);
     flush(e);
-    if (to < e->first || to >= e->last) {
+    if (to - e->first >= e->last - e->first) {
         refuse(e, LPN_E_JUMP);
         return;
     }
@@ -213,23 +215,19 @@ static void branch(emitter *e, uint32_t w, uint32_t c)
         e->flags[NOW] = e->flags[BEFORE];
         return;
     }
-    bool over = false;
     if (cond != AL && to == e->pc + 2 && !is_target(e, e->pc + 1)) {
         const uint32_t next = lpn_get32(e->text + 8 * (size_t)to - 8);
         if (OP(next) == 0x05 && OFFSET(next) != 0) {    /* one over a jump goes where that jump goes, when it would not be taken */
             to += (uint32_t)OFFSET(next);
-            if (to < e->first || to >= e->last) {
+            if (to - e->first >= e->last - e->first) {
                 refuse(e, LPN_E_JUMP);
                 return;
             }
             cond ^= 1;
-            over = true;
+            pass_over(e);
         }
     }
     put_branch(e, w, c, to, cond);
-    if (over) {
-        pass_over(e);
-    }
 }
 
 #endif

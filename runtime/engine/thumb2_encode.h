@@ -264,9 +264,9 @@ static void shift_const(emitter *e, unsigned type, unsigned rd, unsigned rm, uns
     }
 }
 
-/* Loads and stores of 1, 2 and 4 octets, whose logarithm is part of what is asked for; so are both registers, the address's in the
- * upper half. */
-enum { STORE = 0, LOAD = 4, LOAD_SIGNED = 8, BYTE = 0, HALF = 1, WORD = 2 };
+/* Loads and stores of 1, 2 and 4 octets: what is asked for, as instructions of 4 bytes have it in the first half; and both registers,
+ * the address's in the upper half. */
+enum { STORE = 0, LOAD = 0x10, LOAD_SIGNED = 0x110, BYTE = 0, HALF = 0x20, WORD = 0x40 };
 
 /* With an index. */
 APART static void access_far(emitter *e, uint32_t op, uint32_t rt, uint32_t off)
@@ -277,24 +277,24 @@ APART static void access_far(emitter *e, uint32_t op, uint32_t rt, uint32_t off)
 
 static void access_mem(emitter *e, unsigned what, unsigned registers, int32_t off)
 {
-    static const uint16_t narrow[8] = { 0x7000, 0x8000, 0x6000, 0, 0x7800, 0x8800, 0x6800 };
-    const unsigned log = what & 3, rn = registers >> 4;
+    static const uint16_t narrow[6] = { 0x7000, 0x7800, 0x8000, 0x8800, 0x6000, 0x6800 };
+    const unsigned log = what >> 5 & 3, rn = registers >> 4;
     unsigned rt = registers & 15;
     uint32_t place = (uint32_t)off;
-    if (what < LOAD_SIGNED && rt < 8) {
+    if (what < 0x100 && rt < 8) {
         const uint32_t scaled = place >> log;
         if (scaled << log == place) {
             if (rn < 8 && scaled < 32) {
-                half(e, narrow[what] | scaled << 6 | rn << 3 | rt);
+                half(e, narrow[what >> 4] | scaled << 6 | rn << 3 | rt);
                 return;
             }
-            if (rn == SP && log == WORD && scaled < 256) {
-                half(e, 0x9000 | (what & LOAD) << 9 | rt << 8 | scaled);
+            if (rn == SP && log == 2 && scaled < 256) {
+                half(e, 0x9000 | (what & LOAD) << 7 | rt << 8 | scaled);
                 return;
             }
         }
     }
-    uint32_t op = 0xf800 | log << 5 | (what >= LOAD ? 0x10 : 0) | (what & LOAD_SIGNED) << 5 | rn;
+    uint32_t op = 0xf800 | what | rn;
     rt <<= 12;
     if (place < 4096) {
         op |= 0x80;

@@ -32,18 +32,18 @@ static void halfword_in(emitter *e, unsigned rd)
 static void load(emitter *e, uint32_t w, uint32_t c)
 {
     (void)c;
-    const unsigned rd = DST(w), log = log_of(w);
+    const unsigned rd = DST(w), unit = unit_of(w);
     const bool two = (w & 0x18) == 0x18, is_signed = (w & 0x20) == 0;
     int32_t off = OFFSET(w);
     if (e->pending != NOTHING) {
         if (e->pending == SUM && e->rd == rd && SRC(w) == rd && off == 0 && !is_signed && !two) {
             e->pending = NOTHING;           /* rd = *(a + b) */
             if ((rd | e->a | e->b) < 8) {
-                half(e, (0x5c00 - (log << 9)) | (uint32_t)e->b << 6 | (uint32_t)e->a << 3 | rd);
+                half(e, (0x5c00 - (unit << 4)) | (uint32_t)e->b << 6 | (uint32_t)e->a << 3 | rd);
             } else {
-                word(e, (0xf810 | log << 5) | e->a, rd << 12 | e->b);
+                word(e, (0xf810 | unit) | e->a, rd << 12 | e->b);
             }
-            if (log == HALF) {
+            if (unit == HALF) {
                 halfword_in(e, rd);
             }
             e->flags[NOW] = e->flags[BEFORE] == rd ? NONE : e->flags[BEFORE];
@@ -60,16 +60,16 @@ static void load(emitter *e, uint32_t w, uint32_t c)
     } else if (off == 0 && !is_signed && !two && rn < 10 && rn != rd) {
         const uint32_t later = advance_after(e, rn);
         if (later != 0) {
-            word(e, 0xf810 | log << 5 | rn, rd << 12 | 0xb00 | e->text[8 * (size_t)later + 4]);
+            word(e, 0xf810 | unit | rn, rd << 12 | 0xb00 | e->text[8 * (size_t)later + 4]);
             e->map[later] = DONE;
-            if (log == HALF) {
+            if (unit == HALF) {
                 halfword_in(e, rd);
             }
             return;
         }
     }
-    access_mem(e, (is_signed && log != WORD ? LOAD_SIGNED : LOAD) | log, rd | rn << 4, off);
-    if (log == HALF && !is_signed) {
+    access_mem(e, (is_signed && unit != WORD ? LOAD_SIGNED : LOAD) | unit, rd | rn << 4, off);
+    if (unit == HALF && !is_signed) {
         halfword_in(e, rd);
     }
     if (!WIDE(e)) {
@@ -147,7 +147,7 @@ static void store(emitter *e, uint32_t w, uint32_t c)
     } else {
         load_const(e, T0, c);
     }
-    access_mem(e, STORE | log_of(w), rt | rn << 4, off);
+    access_mem(e, STORE | unit_of(w), rt | rn << 4, off);
     if (two) {
         if (by_reg && WIDE(e)) {
             get_upper(e, T0, SRC(w));
