@@ -6,9 +6,11 @@
 static uint32_t call_helper(lpn_native *native, uint32_t number, const uint32_t *r)
 {
     lpn_native_frame *frame = (lpn_native_frame *)native;
+    static const uint32_t zeros[6];
+    const uint32_t *upper = native->upper == NULL ? zeros : native->upper;
     uint64_t args[5];
     for (unsigned i = 0; i < 5; i++) {
-        args[i] = r[i] | (native->upper == NULL ? 0 : (uint64_t)native->upper[i + 1] << 32);
+        args[i] = *r++ | (uint64_t)*++upper << 32;
     }
     uint32_t value;
     int error = lpn_env_call(frame->env, frame->view, number, args, &value);

@@ -8,14 +8,30 @@
 
 enum { ACTION = 0, RANK = 2, HEAD = 4 };
 
+/* By words while they are equal. */
 static int compare(const uint8_t *x, const uint8_t *y, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (x[i] != y[i]) {
-            return x[i] < y[i] ? -1 : 1;
+    for (; n >= 4 && lpn_get32(x) == lpn_get32(y); n -= 4) {
+        x += 4, y += 4;
+    }
+    for (; n > 0; n--, x++, y++) {
+        if (*x != *y) {
+            return *x - *y;
         }
     }
     return 0;
+}
+
+/* Does the key agree with `a` in all bits of the mask `b`? */
+static bool agrees(const uint8_t *key, const uint8_t *a, const uint8_t *b, size_t n)
+{
+    for (; n >= 4 && (lpn_get32(key) & lpn_get32(b)) == lpn_get32(a); n -= 4) {
+        key += 4, a += 4, b += 4;
+    }
+    for (; n > 0 && (*key & *b) == *a; n--) {
+        key++, a++, b++;
+    }
+    return n == 0;
 }
 
 static unsigned field_bytes(const lpn_table_shape *shape, unsigned f)
@@ -228,10 +244,8 @@ static bool matches(const lpn_table_shape *shape, const uint8_t *a, const uint8_
             }
             break;
         default:
-            for (unsigned i = 0; i < bytes; i++) {
-                if ((key[i] & b[i]) != a[i]) {
-                    return false;
-                }
+            if (!agrees(key, a, b, bytes)) {
+                return false;
             }
             break;
         }
@@ -246,11 +260,20 @@ uint32_t lpn_table_lookup(const lpn_table *table, const uint8_t *key, const uint
     const uint8_t *entry = set->entries;
     size_t size = table->key_size;
     if (table->exact) {
-        unsigned at = position(table, set, 0, key, true);
-        entry += (size_t)table->stride * at;
-        if (at < set->count && compare(entry + HEAD, key, size) == 0) {
-            *data = entry + HEAD + size;
-            return lpn_get16(entry + ACTION);
+        for (unsigned count = set->count; count != 0; ) {
+            const unsigned half = count / 2;
+            const uint8_t *middle = entry + (size_t)table->stride * half;
+            const int order = compare(middle + HEAD, key, size);
+            if (order == 0) {
+                *data = middle + HEAD + size;
+                return lpn_get16(middle + ACTION);
+            }
+            if (order < 0) {
+                entry = middle + table->stride;
+                count -= half + 1;
+            } else {
+                count = half;
+            }
         }
     } else {
         for (unsigned i = 0; i < set->count; i++, entry += table->stride) {

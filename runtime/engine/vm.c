@@ -3,22 +3,24 @@
 #include "vm.h"
 #include "lpn_helpers.h"
 
-/* Every packet has its window, its record and the output buffer zeroed: written out, because -Os unrolls nothing. */
+/* Every packet has its window, its record and the output buffer zeroed: written out, because -Os unrolls nothing and tests
+ * before each turn. */
 void lpn_zero(uint8_t *to, size_t n)
 {
 #define ZERO16(at) lpn_put32(to + (at), 0); lpn_put32(to + (at) + 4, 0); lpn_put32(to + (at) + 8, 0); lpn_put32(to + (at) + 12, 0)
-    for (; n >= 64; n -= 64, to += 64) {
-        ZERO16(0); ZERO16(16); ZERO16(32); ZERO16(48);
-    }
-    for (; n >= 16; n -= 16, to += 16) {
-        ZERO16(0);
+    const uint8_t *end = to + (n & ~(size_t)63);
+    if (to != end) {
+        do {
+            ZERO16(0); ZERO16(16); ZERO16(32); ZERO16(48);
+            to += 64;
+        } while (to != end);
     }
 #undef ZERO16
-    for (; n >= 4; n -= 4, to += 4) {
+    for (end += n & 60; to != end; to += 4) {
         lpn_put32(to, 0);
     }
-    for (; n > 0; n--) {
-        *to++ = 0;
+    for (end += n & 3; to != end; to++) {
+        *to = 0;
     }
 }
 
