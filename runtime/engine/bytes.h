@@ -89,6 +89,16 @@ static inline void lpn_put64(uint8_t *p, uint64_t v)
     lpn_put32(p + 4, (uint32_t)(v >> 32));
 }
 
+static inline uint16_t lpn_swap16(uint32_t v)
+{
+    return (uint16_t)((v & 0xff) << 8 | (v >> 8 & 0xff));
+}
+
+static inline uint32_t lpn_swap32(uint32_t v)
+{
+    return (v & 0xff) << 24 | (v & 0xff00) << 8 | (v >> 8 & 0xff00) | v >> 24;
+}
+
 static inline void lpn_copy(uint8_t *to, const uint8_t *from, size_t n)
 {
     for (; n >= 4; n -= 4, to += 4, from += 4) {

@@ -8,11 +8,14 @@
 
 enum { ACTION = 0, RANK = 2, HEAD = 4 };
 
-/* By words while they are equal. */
+/* Word by word: of two numbers in network order the less has the less octets. */
 static int compare(const uint8_t *x, const uint8_t *y, size_t n)
 {
-    for (; n >= 4 && lpn_get32(x) == lpn_get32(y); n -= 4) {
-        x += 4, y += 4;
+    for (; n >= 4; n -= 4, x += 4, y += 4) {
+        const uint32_t a = lpn_swap32(lpn_get32(x)), b = lpn_swap32(lpn_get32(y));
+        if (a != b) {
+            return a < b ? -1 : 1;
+        }
     }
     for (; n > 0; n--, x++, y++) {
         if (*x != *y) {

@@ -15,8 +15,11 @@ void lpn_zero(uint8_t *to, size_t n)
             to += 64;
         } while (to != end);
     }
+    for (end += n & 48; to != end; to += 16) {
+        ZERO16(0);
+    }
 #undef ZERO16
-    for (end += n & 60; to != end; to += 4) {
+    for (end += n & 12; to != end; to += 4) {
         lpn_put32(to, 0);
     }
     for (end += n & 3; to != end; to++) {

@@ -68,14 +68,4 @@ static inline uintptr_t lpn_begin(lpn_run *run, const lpn_program *program)
 /* Bytes an access of this opcode's size code has: W 0x00, H 0x08, B 0x10, DW 0x18. */
 unsigned lpn_access_size(uint8_t op);
 
-static inline uint16_t lpn_swap16(uint32_t v)
-{
-    return (uint16_t)((v & 0xff) << 8 | (v >> 8 & 0xff));
-}
-
-static inline uint32_t lpn_swap32(uint32_t v)
-{
-    return (v & 0xff) << 24 | (v & 0xff00) << 8 | (v >> 8 & 0xff00) | v >> 24;
-}
-
 #endif
