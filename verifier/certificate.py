@@ -6,8 +6,9 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 VERSION = 16                                          # of the format; what the first byte is more says how many fields follow
 NUMBER, PKT, LOW, CTX, STACK, REC, STATE, OUT, RODATA, DATA = range(1, 11)
@@ -22,8 +23,7 @@ MASK, POOL = 16, 32                                   # how a label says a value
 STRIDE = 8                                            # labels for each entry of the index
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """A value: somewhere in lo..hi, with `room` bytes of packet behind it (None: not known). Or, if
     `ref` is not 0, symbol `ref` + `off`."""
     kind: int
@@ -49,8 +49,14 @@ class Label:
     slots: dict[int, Given] = field(default_factory=dict)   # by place: twice the word, counted from the lowest in use; + 1: two words
     written: frozenset[int] = frozenset()             # bytes, counted from the lowest in use
 
+    def but(self, **changes: Any) -> Label:
+        """A label like this one, but for some of its fields."""
+        out = object.__new__(Label)
+        out.__dict__.update(self.__dict__, **changes)
+        return out
+
     def copy(self) -> Label:
-        return replace(self, shared=list(self.shared), regs=dict(self.regs), slots=dict(self.slots))
+        return self.but(shared=list(self.shared), regs=dict(self.regs), slots=dict(self.slots))
 
 
 @dataclass(frozen=True)
@@ -64,8 +70,13 @@ class LoopRow:
     unit: int = 1
 
 
+OCTET = [bytes([n]) for n in range(128)]
+
+
 def varint(n: int) -> bytes:
     """A number of 32 bits."""
+    if 0 <= n < 128:
+        return OCTET[n]
     out = bytearray()
     n &= M32
     while n > 127:
@@ -105,16 +116,24 @@ def number(g: Given, places: Places) -> int:
 StackRow = tuple[int, Given | int]
 
 
-def stack_rows(label: Label) -> list[StackRow]:
-    """What a label says of the stack."""
+def written_rows(written: frozenset[int], places: Iterable[int]) -> list[StackRow]:
+    """Rows for the words of which bytes are written, without those at `places`."""
     masks: dict[int, int] = {}
-    for at in label.written:
+    for at in written:
         masks[at // 4] = masks.get(at // 4, 0) | 1 << at % 4
-    for place in label.slots:
+    for place in places:
         for covered in range(place // 2, place // 2 + 1 + place % 2):
             masks.pop(covered, None)
-    spilled = [(place, 15 if g == ANY else g) for place, g in sorted(label.slots.items())]
-    return spilled + [(2 * word, mask) for word, mask in masks.items()]
+    return [(2 * word, mask) for word, mask in masks.items()]
+
+
+def spilled_rows(slots: dict[int, Given]) -> list[StackRow]:
+    return [(place, 15 if g == ANY else g) for place, g in slots.items()]
+
+
+def stack_rows(label: Label) -> list[StackRow]:
+    """What a label says of the stack."""
+    return sorted(spilled_rows(label.slots), key=lambda row: row[0]) + written_rows(label.written, label.slots)
 
 
 def word_row(said: StackRow, places: Places) -> bytes:
@@ -128,27 +147,39 @@ def frame(rows: Iterable[int], words: int) -> bytes:
     return sum(1 << k for k in rows).to_bytes(-(-words // 8), "little")
 
 
-def body(label: Label, frame_at: int, places: Places) -> bytes:
+#: A value's number, as a varint.
+Said = Callable[[Given], bytes]
+
+
+def body(label: Label, frame_at: int, said: Said) -> bytes:
     """A label without its slot. `frame_at`: how far before the certificate's end it says what it knows of the stack; 0: nothing."""
-    registers = {r: varint(number(g, places)) for r, g in sorted(label.regs.items())}
-    shared = b"".join(varint(number(g, places)) for g in label.shared)
-    forms = []
-    for apart in (True, False):                       # any numbers, in a mask or as values among the others
-        numbers = sum(1 << r for r, g in label.regs.items() if g == ANY) if apart else 0
-        bits, parts = sum(1 << r for r in registers) - numbers, []
-        for bit, said in ((HAS_SHARED, len(label.shared)), (HAS_FRAME, frame_at), (HAS_LENGTH, label.length), (HAS_NUMBERS, numbers),
-                          (HAS_LOOP, label.loop)):
-            if said:
-                bits |= bit
-                parts.append(varint(said))
-        parts += [said for r, said in registers.items() if not numbers >> r & 1]
-        forms.append(varint(bits) + b"".join(parts))
-    return varint(label.cost) + min(forms, key=len) + shared
+    numbers = bits = 0
+    registers = []
+    for r, g in sorted(label.regs.items()):
+        bits |= 1 << r
+        if g == ANY:
+            numbers |= 1 << r
+        registers.append((g, said(g)))
+    begin, behind = b"", b""
+    for bit, what in ((HAS_SHARED, len(label.shared)), (HAS_FRAME, frame_at), (HAS_LENGTH, label.length)):
+        if what:
+            bits |= bit
+            begin += varint(what)
+    if label.loop:
+        bits |= HAS_LOOP
+        behind = varint(label.loop)
+    said_bits = varint(bits)
+    if numbers:                                       # any numbers: in a mask, or as values among the others
+        bits_apart, mask = varint(bits & ~numbers | HAS_NUMBERS), varint(numbers)
+        if len(bits_apart) + len(mask) <= len(said_bits) + numbers.bit_count():
+            said_bits, begin = bits_apart, begin + mask
+            registers = [one for one in registers if one[0] != ANY]
+    return b"".join((varint(label.cost), said_bits, begin, behind, *(one[1] for one in registers), *map(said, label.shared)))
 
 
-def entry(label: Label, before: int, frame_at: int, places: Places) -> bytes:
+def entry(label: Label, before: int, frame_at: int, said: Said) -> bytes:
     """A label with its distance from the slot of the one before, and its size."""
-    content = body(label, frame_at, places)
+    content = body(label, frame_at, said)
     distance, size = label.pc - before << 4, len(content)
     return (varint(distance | size) if size < 16 else varint(distance) + varint(size)) + content
 
@@ -202,7 +233,7 @@ class Certificate:
         for i, label in enumerate(self.labels):
             if i % STRIDE == 0 and i:
                 index.append((before, at))
-            out.append(entry(label, before, distance[known[i]], place.__getitem__))
+            out.append(entry(label, before, distance[known[i]], lambda g: varint(number(g, place.__getitem__))))
             before = label.pc
             at += len(out[-1])
         if len(self.labels) % STRIDE == 0 and self.labels:

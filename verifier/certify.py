@@ -53,16 +53,25 @@ def certificate_of(text: bytes, report: Report, analysis: Analysis | None, sizes
         raise NoCertificate("it has local functions")
     from .certify_search import Search
     checker, projection = Checker(text, sizes), Projection(analysis, sizes)
-    stepping = any(counter.unit > 1 for counter in projection.counters.values())
+    ways = [projection]                               # units are for loops that end with `!=`: others have smaller certificates without
+    if any(counter.unit > 1 for counter in projection.counters.values()):
+        ways.insert(0, projection.without_units())
+    found: list[Search] = []
     try:
-        try:
-            search = Search(projection.without_units() if stepping else projection, checker)
-            search.run()
-        except NoCertificate:
-            if not stepping:
-                raise
-            search = Search(projection, checker)      # units are for loops that end with `!=`; others have smaller certificates without
-            search.run()
+        for way in ways:
+            try:
+                search = Search(way, checker)
+                search.follow()
+                found.append(search)
+            except NoCertificate as e:
+                refused = e
+                continue
+            if way is not projection and not projection.turns_more(search.certificate):
+                break
+        if not found:
+            raise refused
+        search = min(found, key=lambda search: search.certificate.cost)
+        search.shorten()
         return finish(search.certificate, checker)
     except ValueError as e:
         raise NoCertificate(str(e)) from None
@@ -165,13 +174,13 @@ class Costs:
 @dataclass(frozen=True)
 class Counter:
     """A loop's counter: the verifier's symbol, what is added to make it unsigned and a multiple of `unit`, how much it moves, how often it can; `flag`:
-    it has two values, and is set to one of them."""
+    it has two values, and is set to one of them, 2 if it is not known whether it was the other one."""
     sym: int
     shift: int
     step: int
     turns: int
     unit: int = 1
-    flag: bool = False
+    flag: int = 0
     plain_shift: int = 0                              # what is added to make it unsigned alone
 
 
@@ -271,7 +280,7 @@ class Projection:
 
     def counted(self, loop: Loop, sym: int, place: int) -> Counter | None:
         """How what stands in a place counts a loop; None if it does not."""
-        head, moves, flag = self.analysis.invariants[loop.head], set(), False
+        head, moves, flag = self.analysis.invariants[loop.head], set(), 0
         lo, hi = head.bounds(sym)
         old = dict(head.places()).get(place)
         for edge in loop.back_edges():
@@ -285,7 +294,7 @@ class Projection:
                 moves.add(v.off - old.off)
             elif hi - lo == 1 and v.sym == 0:         # it was the other one: the checker sees to that
                 moves.add(-1 if v.off - old.off == lo else 1)
-                flag = True
+                flag = max(flag, 1 if sym in state.vars and len({*state.bounds(sym)}) == 1 else 2)
             else:
                 return None
         if not moves or 0 in moves or len({m > 0 for m in moves}) > 1:
@@ -340,14 +349,25 @@ class Projection:
         labels = {label.pc: label for label in certificate.labels}
         turns = {node: 0 for node in graph.nodes}
         for loop, row in zip(self.loops, certificate.loops):
-            counter = labels[loop.head.first].shared[len(self.chain(loop.head)) - 1]
-            turns[loop.head] = (counter.hi - counter.lo) // abs(row.step)
+            turns[loop.head] = self.turns(labels, loop, row)
         costs = Costs(self.analysis, turns, lambda node, i: (node, i) in live, reached)
         entry = graph.nodes[0]
         cost = costs.left[entry] + (costs.body[entry] * turns[entry] if entry in self.number else 0)
         at = {node.first: node for node in graph.nodes}
-        return replace(certificate, cost=cost, labels=[replace(label, cost=costs.left[at[label.pc]]) for label in certificate.labels],
+        return replace(certificate, cost=cost, labels=[label.but(cost=costs.left[at[label.pc]]) for label in certificate.labels],
                        loops=[replace(row, body=costs.body[loop.head]) for loop, row in zip(self.loops, certificate.loops)])
+
+    def turns_more(self, certificate: Certificate) -> bool:
+        """May a loop whose counter has a unit turn more often than the verifier knows?"""
+        labels = {label.pc: label for label in certificate.labels}
+        counters = [self.counters[loop.head] for loop in self.loops]
+        return any(counter.unit > 1 and self.turns(labels, loop, row) > counter.turns
+                   for counter, loop, row in zip(counters, self.loops, certificate.loops))
+
+    def turns(self, labels: Mapping[int, Label], loop: Loop, row: LoopRow) -> int:
+        """The most that may follow a loop's first one."""
+        counter = labels[loop.head.first].shared[len(self.chain(loop.head)) - 1]
+        return (counter.hi - counter.lo) // abs(row.step)
 
     def label(self, node: Node) -> Label:
         s, chain = self.analysis.invariants[node], self.chain(node)
@@ -365,7 +385,7 @@ class Projection:
         shared = [self.symbol(s, sym, self.counters[head].shift) for head, sym in ((h, self.counters[h].sym) for h in chain)]
         if node in self.number:                       # its own counter
             unit, g = self.counters[node].unit, shared[-1]
-            shared[-1] = replace(g, lo=g.lo + -g.lo % unit, hi=g.hi - g.hi % unit)
+            shared[-1] = g._replace(lo=g.lo + -g.lo % unit, hi=g.hi - g.hi % unit)
         names = {sym: (FIRST + i, self.counters[chain[i]].shift) for sym, i in counters.items()} | {LEN: (LENGTH, 0)}
         for sym, count in users.items():
             if sym and sym not in names and count > 1 and len(shared) < 60:

@@ -7,12 +7,11 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from .certificate import (ANY, CURSOR_END, FIRST, LENGTH, LOOP_ROW, LOW, M32, MAX_OFFSET, NUMBER, PKT, Given, Label, ROW, entry,
-                          frame, stack_rows, value, word_row)
+                          StackRow, number, spilled_rows, value, varint, word_row, written_rows)
 from .certify import ACCEPTED, Checker, NoCertificate, Projection
 
 NO_ROOM, NOWHERE = -(1 << 15), M32
@@ -33,10 +32,10 @@ class Search:
         self.certificate = projection.certificate()
         self.nodes = {node.first: node for node in projection.analysis.graph.nodes}
         self.attempts = 0
-        self.made_rows: dict[int, tuple] = {}         # of each label (slots, written, rows)
         self.lay_out()
 
-    def run(self) -> None:
+    def follow(self) -> None:
+        """To labels that the checker follows, and their costs."""
         self.repair()
         followed = self.followed()
         self.certificate = self.projection.with_costs(self.certificate, followed)
@@ -44,8 +43,12 @@ class Search:
         for i in range(-1, len(self.certificate.labels)):
             if refusal := self.checker.block(self.view, SIZE, i, told=True):
                 raise self.lost(refusal)
+        self.edges = followed
+
+    def shorten(self) -> None:
+        """To labels that say no more than is needed."""
         pcs = [label.pc for label in self.certificate.labels]
-        for last in (len(pcs) - 1, max((bisect_right(pcs, at) - 1 for at, to in followed if to <= at), default=-1)):
+        for last in (len(pcs) - 1, max((bisect_right(pcs, at) - 1 for at, to in self.edges if to <= at), default=-1)):
             for i in range(last, -1, -1):             # again where what is behind a label rests on one before it
                 self.weaken(i)
 
@@ -60,13 +63,17 @@ class Search:
         self.by_pc = {label.pc: i for i, label in enumerate(labels)}
         self.kept = [self.depth(label.loop) for label in labels]
         self.heads = {row.head for row in certificate.loops}
-        used = len({said for label in labels for said in self.stack_rows(label)})
+        used = len({said for slots, bytes_ in {(tuple(label.slots.items()), label.written) for label in labels}
+                    for said in (*spilled_rows(dict(slots)), *written_rows(bytes_, dict(slots)))})
         self.words = 2 * used + MORE_WORDS if used else 0
         head = certificate.begin(self.words)
         self.index = len(head)
         self.table = self.index + 4 * len(labels) + LOOP_ROW * len(certificate.loops)
         self.free = self.table + ROW * self.words
         self.rows: dict[bytes, int] = {}              # words of the stack, by content
+        self.row_bits: dict[StackRow, int] = {}       # and a bit for each
+        self.written_bits: dict[tuple, int] = {}      # of all words of which bytes are written
+        self.numbers: dict[Given, bytes] = {}         # values as labels say them
         self.blob = bytearray(head + bytes(SIZE - len(head)))
         self.blob[self.table - LOOP_ROW * len(certificate.loops):self.table] = certificate.loop_rows()
         self.view = self.checker.ffi.from_buffer("uint8_t[]", self.blob)
@@ -94,7 +101,7 @@ class Search:
         if label.slots is not slots or label.written is not bytes_:
             at = self.frame_at(label)
             self.known_frame[i] = label.slots, label.written, at
-        self.write(i, entry(label, self.certificate.labels[i - 1].pc if i else 0, at, self.value_at))
+        self.write(i, entry(label, self.certificate.labels[i - 1].pc if i else 0, at, self.number))
 
     def write(self, i: int, content: bytes) -> None:
         if len(content) > self.room[i]:
@@ -108,16 +115,23 @@ class Search:
         self.blob[self.start[i]:self.start[i] + len(content)] = content
 
     def frame_at(self, label: Label) -> int:
-        rows = [self.row_at(word_row(said, self.value_at)) for said in self.stack_rows(label)]
-        return self.keep_bytes(frame(rows, self.words)) if rows else 0
+        if not (label.slots or label.written):
+            return 0
+        places = label.written, tuple(label.slots)
+        bits = self.written_bits.get(places)
+        if bits is None:
+            bits = self.written_bits[places] = self.bits_of(written_rows(*places))
+        bits |= self.bits_of(spilled_rows(label.slots))
+        return self.keep_bytes(bits.to_bytes(-(-self.words // 8), "little")) if bits else 0
 
-    def stack_rows(self, label: Label) -> list:
-        """What the label says of the stack, made once for as long as it says so."""
-        slots, bytes_, rows = self.made_rows.get(label.pc, (None, None, []))
-        if label.slots is not slots or label.written is not bytes_:
-            rows = stack_rows(label)
-            self.made_rows[label.pc] = label.slots, label.written, rows
-        return rows
+    def bits_of(self, rows: list[StackRow]) -> int:
+        bits = 0
+        for said in rows:
+            bit = self.row_bits.get(said)
+            if bit is None:
+                bit = self.row_bits[said] = 1 << self.row_at(word_row(said, self.value_at))
+            bits |= bit
+        return bits
 
     def row_at(self, content: bytes) -> int:
         if content not in self.rows:
@@ -127,6 +141,12 @@ class Search:
             self.blob[self.table + ROW * k:self.table + ROW * (k + 1)] = content
             self.rows[content] = k
         return self.rows[content]
+
+    def number(self, g: Given) -> bytes:
+        said = self.numbers.get(g)
+        if said is None:
+            said = self.numbers[g] = varint(number(g, self.value_at))
+        return said
 
     def value_at(self, g: Given) -> int:
         return self.keep_bytes(value(g))
@@ -226,7 +246,7 @@ class Search:
     def joined(self, target: int, refusal: int) -> Label:
         """What holds of both the label and the state that the checker came with."""
         told, label = self.checker.told, self.certificate.labels[target]
-        out = replace(label.copy(), length=min(label.length, told.length), written=label.written & written(told))
+        out = label.copy().but(length=min(label.length, told.length), written=label.written & written(told))
         kept, head = self.kept[target], label.pc in self.heads
         if head:
             kept -= 1
@@ -288,7 +308,7 @@ class Search:
         most = M32 if g.kind == NUMBER else MAX_OFFSET
         lo, hi = min(g.lo, low), max(g.hi, high)
         room = None if g.room is None or space == NO_ROOM else min(g.room, space)
-        joined = replace(g, lo=lo, hi=hi, room=room)
+        joined = g._replace(lo=lo, hi=hi, room=room)
         if joined == g:
             return g
         often = self.times[key] = self.times.get(key, 0) + 1
@@ -299,20 +319,20 @@ class Search:
             lo, hi = 0, min((m for m in sizes if m >= hi), default=most + 1)
         if hi > most:
             return None
-        return replace(joined, lo=lo, hi=hi, room=None if often > 16 else room)
+        return joined._replace(lo=lo, hi=hi, room=None if often > 16 else room)
 
     def counter(self, g: Given, lo: int, hi: int, space: int, key: tuple) -> Given:
         """A loop's own counter: its bounds are how often it turns."""
         room = g.room if g.room is None or g.room <= space else None
         lo, hi = min(g.lo, lo), max(g.hi, hi)
         if (lo, hi) == (g.lo, g.hi):
-            return replace(g, room=room)
+            return g._replace(room=room)
         often = self.times[key] = self.times.get(key, 0) + 1
         if often > 3:
             lo, hi = 0, min((m for m in (0xFF, 0x7FF, 0xFFFF) if m >= hi), default=1 << 33)
         if lo < 0 or hi > M32 or often > 12:
             raise self.lost(VALUE)
-        return replace(g, lo=lo, hi=hi, room=room)
+        return g._replace(lo=lo, hi=hi, room=room)
 
     def own(self, label: Label, g: Given) -> Given | None:
         """A reference as a value of its own."""
@@ -342,8 +362,11 @@ class Search:
         return False
 
     def weaken(self, i: int) -> None:
+        if self.attempts == MAX_ATTEMPTS:
+            return
+
         def attempt(**changes: Any) -> bool:
-            return self.attempt(i, replace(self.certificate.labels[i], **changes))
+            return self.attempt(i, self.certificate.labels[i].but(**changes))
 
         def now() -> Label:
             return self.certificate.labels[i]
@@ -368,11 +391,13 @@ class Search:
 
     def weaken_values(self, i: int, where: str, places: list[int]) -> None:
         """All at once as far as that goes, then halves, then each as far as it goes."""
+        if self.attempts == MAX_ATTEMPTS:
+            return
         label = self.certificate.labels[i]
         values = getattr(label, where)
-        choices = {place: list(self.weaker(label, values[place])) for place in places}
+        choices = {place: self.weaker(label, values[place]) for place in places}
         choices = {place: weaker for place, weaker in choices.items() if weaker}
-        if not choices or self.attempt(i, replace(label, **{where: values | {place: weaker[0] for place, weaker in choices.items()}})):
+        if not choices or self.attempt(i, label.but(**{where: values | {place: weaker[0] for place, weaker in choices.items()}})):
             return
         places = list(choices)
         if len(places) > 1:
@@ -380,30 +405,13 @@ class Search:
             self.weaken_values(i, where, places[len(places) // 2:])
             return
         for weaker in choices[places[0]][1:]:
-            if self.attempt(i, replace(label, **{where: values | {places[0]: weaker}})):
+            if self.attempt(i, label.but(**{where: values | {places[0]: weaker}})):
                 return
 
-    def weaker(self, label: Label, g: Given) -> Iterator[Given]:
+    def weaker(self, label: Label, g: Given) -> list[Given]:
         """Weaker values, the weakest first."""
         own = self.own(label, g) if g.ref else g
-        if own is None:
-            return
-        out: list[Given] = []
-        if g.kind == NUMBER:
-            out += [Given(NUMBER, 0, most) for most in (M32, 0xFFFF, 0xFF, 1) if own.hi <= most]
-            out.append(replace(own, room=None))
-        elif g.kind in (PKT, LOW):
-            room = own.room if own.room is not None else label.length - own.hi
-            if own.hi <= CURSOR_END and own.lo != own.hi:
-                out.append(Given(g.kind, 0, CURSOR_END, room=room))
-        elif own.lo != own.hi:
-            out.append(replace(own, room=None))
-        out.append(own)
-        seen = {g}
-        for w in out:
-            if w not in seen and w.hi <= (M32 if g.kind == NUMBER else MAX_OFFSET):
-                seen.add(w)
-                yield w
+        return weaker_than(g, own, label.length) if own is not None else []
 
     def weaken_shared(self, i: int) -> None:
         """Drop symbols nobody refers to any more, and what is known of the others without need."""
@@ -412,18 +420,35 @@ class Search:
         order = [k for k in range(len(label.shared)) if k < kept or FIRST + k in used]
         if len(order) < len(label.shared):
             to = {FIRST + k: FIRST + n for n, k in enumerate(order)}
-            self.attempt(i, replace(label, shared=[label.shared[k] for k in order],
-                                    regs={r: replace(g, ref=to.get(g.ref, g.ref)) for r, g in label.regs.items()},
-                                    slots={r: replace(g, ref=to.get(g.ref, g.ref)) for r, g in label.slots.items()}))
+            self.attempt(i, label.but(shared=[label.shared[k] for k in order],
+                                      regs={r: g._replace(ref=to.get(g.ref, g.ref)) for r, g in label.regs.items()},
+                                      slots={r: g._replace(ref=to.get(g.ref, g.ref)) for r, g in label.slots.items()}))
         for k in range(len(self.certificate.labels[i].shared)):
             now = self.certificate.labels[i]
             s = now.shared[k]
-            choices = [replace(s, room=None)]
+            choices = [s._replace(room=None)]
             if not (k == kept - 1 and now.pc in self.heads):         # a counter's bounds are its loop's
                 choices = [Given(NUMBER, 0, M32), Given(NUMBER, 0, MAX_OFFSET), Given(NUMBER, 0, CURSOR_END, room=s.room)] + choices
             for weaker in choices:
-                if weaker != s and weaker.hi >= s.hi and self.attempt(i, replace(now, shared=[*now.shared[:k], weaker, *now.shared[k + 1:]])):
+                if weaker != s and weaker.hi >= s.hi and self.attempt(i, now.but(shared=[*now.shared[:k], weaker, *now.shared[k + 1:]])):
                     break
+
+
+@lru_cache(maxsize=1 << 14)
+def weaker_than(g: Given, own: Given, length: int) -> list[Given]:
+    """Weaker values than g, which is `own` by itself, where the packet has so many bytes; the weakest first."""
+    out: list[Given] = []
+    if g.kind == NUMBER:
+        out += [Given(NUMBER, 0, most) for most in (M32, 0xFFFF, 0xFF, 1) if own.hi <= most]
+        out.append(own._replace(room=None))
+    elif g.kind in (PKT, LOW):
+        room = own.room if own.room is not None else length - own.hi
+        if own.hi <= CURSOR_END and own.lo != own.hi:
+            out.append(Given(g.kind, 0, CURSOR_END, room=room))
+    elif own.lo != own.hi:
+        out.append(own._replace(room=None))
+    out.append(own)
+    return [w for w in dict.fromkeys(out) if w != g and w.hi <= (M32 if g.kind == NUMBER else MAX_OFFSET)]
 
 
 def written(told: Any) -> frozenset[int]:

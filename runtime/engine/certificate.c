@@ -10,14 +10,14 @@
 #if defined(__GNUC__) && defined(__arm__)
 #pragma GCC optimize("no-tree-dominator-opts", "no-inline-small-functions", "no-tree-loop-im", "no-schedule-insns2", "no-caller-saves", \
                      "no-forward-propagate", "no-ipa-sra", "no-move-loop-invariants", "no-expensive-optimizations", "no-auto-inc-dec", \
-                     "no-shrink-wrap", "no-ipa-cp", "tree-slp-vectorize")     /* they copy code, or hold on to values: a tenth */
+                     "no-shrink-wrap", "no-ipa-cp", "tree-slp-vectorize", "no-section-anchors", "no-ssa-phiopt")     /* they copy code, or hold on to values: a tenth */
 #endif
 #include "bytes.h"
 #include "certificate.h"
 #include "lpn_context.h"
 #include "lpn_helpers.h"
 
-enum { VERSION = 16, ROW = 3, LOOP_ROW = 9, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, MAX_COST = 1 << 28, MOST_SYMBOLS = 127, BOTTOM = LPN_STACK_SIZE };
+enum { VERSION = 16, ROW = 3, LOOP_ROW = 9, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, MOST_SYMBOLS = 127, BOTTOM = LPN_STACK_SIZE };
 
 /* UNREAD: one that a label gave, `off` is its number there, and nobody has looked at it since. Symbols: the number 0, the packet's length, the counters of the loops around, outermost first, the others. */
 enum { ZERO, LENGTH, FIRST, UNREAD = UINT8_MAX };
@@ -52,9 +52,10 @@ typedef struct {
     uint32_t refs;              /* of the label that is read: shared symbols end here */
     uint32_t symbols, first, next;          /* new ones begin at `first`; the next one may be this */
     uint32_t at, pc, cost;      /* of the certificate: the next byte to read; this slot; what is left to be executed from here on */
-    uint32_t size, stack;       /* of the certificate, the stack */
+    uint32_t size;              /* of the certificate */
     const uint8_t *cert, *rows;             /* of the loops */
     const lpn_image *image;
+    uint32_t limit[16];
     uint32_t has[FIELDS];       /* the certificate's beginning */
     uint32_t loop, behind, index, table, start, count;       /* of the certificate: the next label; tables; slots of text */
 } checker;
@@ -105,7 +106,7 @@ static uint32_t next_label(checker *c, uint32_t number, uint32_t before)
     return label_at(c, before);
 }
 
-static void walk(checker *c)
+INLINE void walk(checker *c)
 {
     uint32_t labels = 0, next = next_label(c, 0, 0), here = c->at, behind = c->behind;
     while (c->pc < c->count) {
@@ -142,7 +143,13 @@ static void begin(checker *c, const lpn_image *image, size_t size)
     c->cert = image->certificate;
     c->size = image->certificate_size;
     c->count = image->text_size / 8;
-    c->stack = (image->stack_used + 7u) & ~7u;
+    c->limit[STACK] = (image->stack_used + 7u) & ~7u;
+    c->limit[PKT] = MAX_OFFSET;
+    c->limit[REC] = image->record_size;
+    c->limit[STATE] = image->state_size;
+    c->limit[OUT] = LPN_OUT_SIZE;
+    c->limit[RODATA] = image->rodata_size;
+    c->limit[DATA] = image->data_size;
     const uint32_t first = varint(c);
     uint32_t all = 0;
     STOP_IF(first - VERSION > FIELDS, LPN_REFUSE_FORM);
@@ -156,9 +163,9 @@ static void begin(checker *c, const lpn_image *image, size_t size)
     c->start = c->table + ROW * c->has[WORDS];
     STOP_IF(all >> 28 != 0 || c->start > c->size, LPN_REFUSE_FORM);
     for (uint32_t row = c->table; row < c->start; row += ROW) {
-        STOP_IF(c->cert[row] + 1u >= c->stack / 2, LPN_REFUSE_FORM);
+        STOP_IF(c->cert[row] + 1u >= c->limit[STACK] / 2, LPN_REFUSE_FORM);
     }
-    c->map = &c->reg[11 + c->stack / 4];
+    c->map = &c->reg[11 + c->limit[STACK] / 4];
     c->sym = (symbol *)(void *)(c->map + FIRST + c->has[SHARE]);
     const size_t used = (size_t)((uint8_t *)c->sym - (uint8_t *)c->reg), most = (size - used) / sizeof(symbol);
     c->symbols = most < MOST_SYMBOLS ? (uint32_t)most : MOST_SYMBOLS;

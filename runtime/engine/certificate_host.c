@@ -71,14 +71,14 @@ static void tell(checker *c, lpn_writer_state *told)
     }
     told->slots = 0;
     clear(told->written, told->written + sizeof told->written);
-    for (unsigned i = 0; i < c->stack / 4u; i++) {
+    for (unsigned i = 0; i < c->limit[STACK] / 4u; i++) {
         value *const word = &c->reg[11 + i];
         told->written[i / 2] = (uint8_t)(told->written[i / 2] | known(word) << 4 * (i & 1));
         if (word->kind != DEAD && word->kind != UPPER) {           /* what can be loaded there as one word, as two */
             if (narrow(word)) {
                 told->slot[told->slots++] = spilled(c, word, 2 * i);
             }
-            if (i + 1 < c->stack / 4u && pair(word)) {
+            if (i + 1 < c->limit[STACK] / 4u && pair(word)) {
                 told->slot[told->slots++] = spilled(c, word, 2 * i + 1);
             }
         }

@@ -49,7 +49,7 @@ static void clear(void *from, const void *to)
 
 /* ------------------------------------------------------------------------------------------- values */
 
-static uint32_t plus(uint32_t n, int32_t by)
+INLINE uint32_t plus(uint32_t n, int32_t by)
 {
     return n + (uint32_t)by;
 }
@@ -77,7 +77,7 @@ static void mark(checker *c)
 
 /* A symbol that nothing refers to, made anew. Those behind the one made last are free if they are not marked; behind
  * the last of all they are marked anew, so that each costs no more than a look at what the labels left behind. */
-static unsigned new_symbol(checker *c, const symbol *is)
+static APART unsigned new_symbol(checker *c, const symbol *is)
 {
     for (unsigned left = 2 * c->symbols; left > 0; left--) {
         if (c->next == c->symbols) {
@@ -127,7 +127,7 @@ enum { MASK = 16, POOL = 32 };
 enum { LOWEST = 16, ROOM = 32, SHARED = 64 };
 
 /* The first byte of value `n`; c->at is left behind it if it is in the pool. */
-static unsigned first_of(checker *c, uint32_t n)
+static APART unsigned first_of(checker *c, uint32_t n)
 {
     if (n >= POOL) {
         c->at = c->size + POOL - 1 - n;
@@ -175,7 +175,7 @@ static int16_t room_of(const checker *c, const operand *o)
 
 /* Each word in use, the lowest first, is what is spilled there, or BYTES: off has a bit for each byte that holds a number's. A pointer in
  * two words has UPPER in the second one, what has 32 bits a number 0. */
-static unsigned known(const value *word)
+static APART unsigned known(const value *word)
 {
     return word->kind == NUMBER ? 15 : word->kind == BYTES ? word->off & 15 : 0;
 }
@@ -244,7 +244,7 @@ static APART void take(checker *c, value *v, uint32_t n)
 }
 
 /* Is *v what a label says with number n? */
-static APART void compare(checker *c, value *v, uint32_t n)
+static void compare(checker *c, value *v, uint32_t n)
 {
     value is;
     take(c, &is, n);

@@ -14,26 +14,12 @@ static void fetch(checker *c)
 
 /* ------------------------------------------------------------------------------------------- memory */
 
-static uint32_t size_of(const checker *c, unsigned kind)
-{
-    switch (kind) {
-    case PKT: return MAX_OFFSET;
-    case STACK: return c->stack;
-    case REC: return c->image->record_size;
-    case STATE: return c->image->state_size;
-    case OUT: return LPN_OUT_SIZE;
-    case RODATA: return c->image->rodata_size;
-    case DATA: return c->image->data_size;
-    default: return 0;
-    }
-}
-
 /* `size` bytes from c->a + off on, wherever it may point: are they there? c->low: the lowest, from the region's start, of the stack from
  * the lowest in use; c->span: how many it may be. The context is looked at apart. */
 static bool reach(checker *c, int32_t off, uint32_t size, bool write)
 {
     const unsigned kind = c->a.v.kind;
-    const uint32_t limit = size_of(c, kind);
+    const uint32_t limit = c->limit[kind];
     c->span = size + (c->a.is.hi - c->a.is.lo);
     c->low = plus(c->a.is.lo, off) - (kind == STACK ? BOTTOM - limit : 0);
     REFUSE_IF(limit == 0 || c->low > limit || c->span < size || c->span > limit - c->low, LPN_REFUSE_ACCESS);
@@ -43,7 +29,7 @@ static bool reach(checker *c, int32_t off, uint32_t size, bool write)
 }
 
 /* c->span bytes of the stack may be written, `size` of them are: if it is known which these are, they hold numbers now. */
-static void overwrite(checker *c, uint32_t size)
+static APART void overwrite(checker *c, uint32_t size)
 {
     numbers(c, c->span == size ? SET : KEEP);
 }
@@ -72,9 +58,9 @@ static void context(checker *c, unsigned size, bool write)
 }
 
 /* A load or store. */
-static void access(checker *c)
+INLINE void access(checker *c)
 {
-    const unsigned class = c->op & 7, size = (uint8_t)"\4\2\1\10"[c->op >> 3 & 3];
+    const unsigned class = c->op & 7, quarter = 4u >> (c->op >> 3 & 3), size = quarter != 0 ? quarter : 8;
     const bool write = class != 1;
     look(c, &c->a, write ? c->to : c->from);
     if (class == 3) {
@@ -143,24 +129,27 @@ static void second(checker *c)
 }
 
 /* The result is c->a + c->b or c->a - c->b. */
-static void sum(checker *c, bool minus, bool wide)
+INLINE void sum(checker *c, bool minus, bool wide)
 {
     operand *a = &c->a, *b = &c->b;
-    if (!minus && b->v.kind != NUMBER) {                /* a pointer comes first */
+    if (!minus && a->is.lo == a->is.hi) {               /* what is known comes second */
         a = &c->b, b = &c->a;
     }
-    if (!wide && b->v.kind != NUMBER) {                 /* of two packet pointers the lower halves are taken */
-        a->v.kind |= a->v.kind == PKT;
-        b->v.kind |= b->v.kind == PKT;
+    unsigned kind = a->v.kind, other = b->v.kind;
+    const bool difference = minus && other != NUMBER, far = b->is.hi > MAX_OFFSET;
+    if (difference && !wide) {                          /* of two packet pointers the lower halves are taken */
+        kind |= kind == PKT;
+        other |= other == PKT;
     }
-    unsigned kind = a->v.kind;
-    const int32_t space = room_of(c, a), left = room_of(c, b) + a->v.off;
+    STOP_IF(difference ? kind != other : kind != NUMBER && other != NUMBER, LPN_REFUSE_POINTER);
+    if (!minus && kind == NUMBER) {
+        kind = other;
+    }
     STOP_IF(kind != NUMBER && wide == (kind == LOW), LPN_REFUSE_POINTER);
-    STOP_IF(b->v.kind != NUMBER && (!minus || kind != b->v.kind), LPN_REFUSE_POINTER);
-    const bool difference = b->v.kind != NUMBER, far = b->is.hi > MAX_OFFSET;
     if (difference) {
         kind = NUMBER;
     }
+    const int32_t space = room_of(c, a), left = room_of(c, b) + a->v.off;
     if (minus) {
         const uint32_t hi = b->is.hi;
         b->is.hi = 0 - b->is.lo;
@@ -179,12 +168,10 @@ static void sum(checker *c, bool minus, bool wide)
         put_number(c, UINT32_MAX);
         return;
     }
-    /* One that is constant, and not so large that it goes round: as the other, with another offset. */
-    const bool plain = b->is.lo == b->is.hi;
-    const operand *const base = plain ? a : b, *const by = plain ? b : a;
-    const int32_t off = (int32_t)plus(by->is.lo, base->v.off);
-    if (lo != hi && off == (int16_t)off && (plain ? !far : !minus && a->is.lo == a->is.hi && (a->v.kind != NUMBER || a->is.hi <= MAX_OFFSET))) {
-        *c->to = (value){ (uint8_t)kind, base->v.sym, (int16_t)off };
+    /* A constant more, and not so large that it goes round: the same unknown. */
+    const int32_t off = (int32_t)plus(b->is.lo, a->v.off);
+    if (lo != hi && off == (int16_t)off && b->is.lo == b->is.hi && !far) {
+        *c->to = (value){ (uint8_t)kind, a->v.sym, (int16_t)off };
         return;
     }
     put_some(c, kind, lo, hi, far ? NO_ROOM : room_by(space, -(int32_t)b->is.hi));
@@ -254,8 +241,10 @@ static void arithmetic(checker *c)
         if (ahi <= blo && blo == bhi && (blo & (blo + 1)) == 0) {           /* all of it: the same unknown */
             return;
         }
-    } else {                                /* OR, XOR; MOV with its sign */
+    } else {                                /* OR, XOR: no more than the sum; MOV with its sign */
+        const uint32_t most = ahi + bhi;
         hi = lpn_ones(ahi | bhi);
+        hi = most >= ahi && most < hi ? most : hi;
     }
     if (!known) {
         REFUSE_IF(wide, LPN_REFUSE_WIDE);
@@ -308,7 +297,7 @@ static bool not_equal(const operand *a, const operand *b)
 }
 
 /* Learn how c->a and c->b compare. False if that cannot be. */
-static bool learn(checker *c, bool taken)
+INLINE bool learn(checker *c, bool taken)
 {
     enum { EQ = 1, SET_BITS = 4, NE = 5 };
     const unsigned code = c->op >> 4;
@@ -409,7 +398,7 @@ static void wide_load(checker *c)
     const unsigned kind = c->src == 0 ? NUMBER : c->src == 8 ? RODATA : DATA;
     STOP_IF(c->op != 0x18, LPN_REFUSE_UNSUPPORTED);
     REFUSE_IF(lpn_get32(c->image->text + 8 * (size_t)c->pc + 12) != 0, LPN_REFUSE_WIDE);
-    REFUSE_IF(kind != NUMBER && at > size_of(c, kind), LPN_REFUSE_ACCESS);
+    REFUSE_IF(kind != NUMBER && at > c->limit[kind], LPN_REFUSE_ACCESS);
     put_some(c, kind, at, at, NO_ROOM);
 }
 

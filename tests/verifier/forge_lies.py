@@ -10,22 +10,22 @@ from lpn.verifier.certificate import LENGTH, LOW, M32, NUMBER, PKT, STACK, Certi
 def values_changed(g: Given) -> Iterator[tuple[str, Given]]:
     """A value that says more than is so, or something else."""
     if g.ref:
-        yield "another constant", replace(g, off=g.off + 1)
-        yield "another symbol", replace(g, ref=LENGTH if g.ref != LENGTH else 2)
-        yield "a symbol that is not there", replace(g, ref=g.ref + 1)
-        yield "the zero symbol", replace(g, ref=200)
+        yield "another constant", g._replace(off=g.off + 1)
+        yield "another symbol", g._replace(ref=LENGTH if g.ref != LENGTH else 2)
+        yield "a symbol that is not there", g._replace(ref=g.ref + 1)
+        yield "the zero symbol", g._replace(ref=200)
     else:
         if g.lo < g.hi:
-            yield "lowest raised", replace(g, lo=g.lo + 1)
-            yield "highest lowered", replace(g, hi=g.hi - 1)
-            yield "a constant", replace(g, hi=g.lo)
-            yield "more room", replace(g, room=(-100 if g.room is None else g.room) + 1)
-        yield "elsewhere", replace(g, lo=g.lo + 1, hi=min(g.hi + 1, M32))
+            yield "lowest raised", g._replace(lo=g.lo + 1)
+            yield "highest lowered", g._replace(hi=g.hi - 1)
+            yield "a constant", g._replace(hi=g.lo)
+            yield "more room", g._replace(room=(-100 if g.room is None else g.room) + 1)
+        yield "elsewhere", g._replace(lo=g.lo + 1, hi=min(g.hi + 1, M32))
         yield "shared with nobody", Given(g.kind, ref=2)
-    yield "another kind", replace(g, kind=PKT if g.kind == NUMBER else NUMBER, room=None)
-    yield "half a pointer", replace(g, kind=LOW)
-    yield "a kind that is none", replace(g, kind=15)
-    yield "no kind", replace(g, kind=0)
+    yield "another kind", g._replace(kind=PKT if g.kind == NUMBER else NUMBER, room=None)
+    yield "half a pointer", g._replace(kind=LOW)
+    yield "a kind that is none", g._replace(kind=15)
+    yield "no kind", g._replace(kind=0)
 
 
 def lies(c: Certificate) -> Iterator[tuple[str, bytes]]:

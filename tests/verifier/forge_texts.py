@@ -9,6 +9,17 @@ SIZES = Sizes(rodata=16, data=16, record=64, state=32, stack=64)
 HONEST = {
     "straight": "r0 = 0\n exit",
     "branch": "w0 = 0\n r2 = *(u32 *)(r1 + 0x34)\n if w2 > 0x7 goto end\n w0 = 1\nend:\n exit",
+    "a record index with a bit set": """
+        r2 = *(u32 *)(r1 + 0x34)
+        r3 = *(u64 *)(r1 + 0x10)
+        if w2 > 0x3 goto out
+        w2 <<= 4
+        w2 |= 0x8
+        r3 += r2
+        *(u32 *)(r3 + 0x4) = w2
+    out:
+        w0 = 0
+        exit""",
     "record index": """
         r2 = *(u32 *)(r1 + 0x34)
         r3 = *(u64 *)(r1 + 0x10)
