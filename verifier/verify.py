@@ -75,11 +75,18 @@ def _helpers(helpers):
 def line_of(line_map, slot):
     """The source line of a slot. `line_map`: rows (slot, line), (slot, (file, line)) or (slot, file, line), each valid until the
     next slot named."""
-    if not line_map or slot is None:
-        return None
-    rows = sorted(((row[0], row[1] if len(row) == 2 else tuple(row[1:])) for row in line_map), key=lambda row: row[0])
-    i = bisect_right([r[0] for r in rows], slot) - 1
-    return rows[i][1] if i >= 0 else None
+    return lines_of(line_map)(slot)
+
+
+def lines_of(line_map) -> Callable:
+    """`line_of` for many slots of one map."""
+    rows = sorted(((row[0], row[1] if len(row) == 2 else tuple(row[1:])) for row in line_map or ()), key=lambda row: row[0])
+    starts = [row[0] for row in rows]
+
+    def line(slot):
+        i = bisect_right(starts, slot) - 1 if slot is not None else -1
+        return rows[i][1] if i >= 0 else None
+    return line
 
 
 def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
@@ -112,7 +119,7 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
         report.line = line_of(line_map, v.slot)
         if fix is not None and v.slot is not None and v.rule != 38 and (way := witness.find(fix, v)):
             report.path, report.example = way.path, way.example or v.example
-            lines = [line_of(line_map, slot) for slot in way.path]
+            lines = [*map(lines_of(line_map), way.path)]
             report.lines = [line for i, line in enumerate(lines) if line is not None and (not i or line != lines[i - 1])]
         report.analysis_steps = fix.steps if fix else 0
         return report, None

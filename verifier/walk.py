@@ -27,7 +27,7 @@ from .state import LEN, NUMBER, State, Value, entry_state, number
 from .wcet import Weights
 
 STEPS = 200_000                                       # instructions that the walk through one chain executes, all ways together
-APART, APART_IN_LOOPS, APART_AT_END = 4, 2, 64        # ways kept apart at a block, at a loop, at the last block: not all of them go on
+APART, APART_IN_LOOPS, APART_AT_END = (8, 4), 2, 64   # ways kept apart at a block, at a loop, at the last block: not all of them go on
 SETTLED = 0.5                                         # part of what is owed
 ZEROED = ("out_len", "payload", "cut")                # of the context, when a chain begins; the record is zeroed as a whole
 
@@ -59,12 +59,28 @@ class Module:
 
 def chain_bound(modules: list[Module], longest: int, goes_on: Callable[[d.Num], tuple[bool, bool]]) -> Path:
     """The longest path of one run, through all modules' blocks; in its weight, `over` of each. `goes_on`: of a value of r0, whether the chain may
-    end with it, whether it may go on. Raises Lost."""
+    end with it, whether it may go on. Raises Lost.
+
+    Which ways are joined where there are too many decides what is still known of copies behind them: more ways apart are not always the better
+    bound. So the chain is followed with more and with fewer, and what holds each time holds."""
+    found, lost = [], Lost()
+    for most in APART:
+        try:
+            found.append(_followed(modules, longest, goes_on, most))
+        except Lost as e:
+            lost = e
+    if not found:
+        raise lost
+    return min(found, key=lambda path: path.weight)
+
+
+def _followed(modules: list[Module], longest: int, goes_on: Callable[[d.Num], tuple[bool, bool]], most: int) -> Path:
+    """The same, with so many ways apart at a block."""
     steps, longest_way = [STEPS], Way(_beginning(modules[0].profile, longest), 0)
     ways = [longest_way]
     walks: list[_Walk] = []
     for module in reversed(modules):
-        walks.insert(0, _Walk(module, len(modules) - 1 - len(walks), steps, walks[0].read[walks[0].graph.nodes[0]] if walks else frozenset()))
+        walks.insert(0, _Walk(module, len(modules) - 1 - len(walks), most, steps, walks[0].read[walks[0].graph.nodes[0]] if walks else frozenset()))
     for place, (module, walk) in enumerate(zip(modules, walks)):
         if place:
             ways = [Way(_handed_over(way.state, walk.machine, module.profile), way.cycles, way.trace) for way in ways]
@@ -78,7 +94,7 @@ def chain_bound(modules: list[Module], longest: int, goes_on: Callable[[d.Num], 
             if goes:
                 left.append(way)
         wanted = walks[place + 1].read[walks[place + 1].graph.nodes[0]] if place + 1 < len(walks) else frozenset()
-        ways = walk.apart(left, lambda s: walk.content(s, wanted, True), APART, "end", wanted, lambda s: walk.content(s, wanted, False))
+        ways = walk.apart(left, lambda s: walk.content(s, wanted, True), most, "end", wanted, lambda s: walk.content(s, wanted, False))
         if not ways:
             break
     return path_of(longest_way.all, longest_way.trace, octets.owing(longest_way.state)[1])
@@ -131,11 +147,11 @@ def _handed_over(s: State, machine: Remembering, profile: ContextDescriptor) -> 
 
 
 class _Walk:
-    """Through one container, the chain's module number `place`. `steps`: what is left of them, shared by a chain; `behind`: octets of memory that the
+    """Through one container, the chain's module number `place`. `most`: ways apart at a block; `steps`: what is left of them, shared by a chain; `behind`: octets of memory that the
     modules behind it read."""
 
-    def __init__(self, module: Module, place: int, steps: list[int], behind: frozenset[int]) -> None:
-        self.weights, self.steps = module.weights, steps
+    def __init__(self, module: Module, place: int, most: int, steps: list[int], behind: frozenset[int]) -> None:
+        self.weights, self.most, self.steps = module.weights, most, steps
         analysis = module.weights.analysis
         self.graph: Graph = analysis.graph
         self.live, self.bounds = analysis.live, analysis.bounds
@@ -153,7 +169,7 @@ class _Walk:
         exits: list[Way] = []
         for item in region_order(self.graph, None):
             node = item.head if isinstance(item, Loop) else item
-            most = APART_IN_LOOPS if isinstance(item, Loop) else APART if node.succs else APART_AT_END
+            most = APART_IN_LOOPS if isinstance(item, Loop) else self.most if node.succs else APART_AT_END
             ways = self.apart(arrived.pop(node), lambda s: self.differs(node, s, True), most, node.id, self.read[node], lambda s: self.differs(node, s, False))
             for way in ways:
                 if isinstance(item, Loop):
@@ -252,15 +268,21 @@ class _Walk:
             del slots[off]
 
     @staticmethod
-    def content(s: State, wanted: frozenset[int], fine: bool) -> tuple:
+    def content(s: State, wanted: frozenset[int], fine: bool) -> frozenset:
         """What memory holds that is still read; numbers that are not constant, and the packet, only if `fine`."""
         out = []
         for off, (size, v) in s.frames[0].slots.items():
-            if off >= ROOM and (off // ROOM * ROOM + ANYWHERE not in wanted and wanted.isdisjoint(range(off, off + size)) or off >= 3 * ROOM and not fine):
+            if off >= ROOM and (off >= 3 * ROOM and not fine or off not in wanted and (size == 1 or wanted.isdisjoint(range(off, off + size)))
+                                and off // ROOM * ROOM + ANYWHERE not in wanted):
                 continue
-            n = s.num(v) if v.kind == NUMBER else None
-            out.append((off, n.ulo if n is not None and n.is_const else n.fields() if n is not None and fine else v.region))
-        return tuple(sorted(out, key=lambda each: each[0]))
+            if v.kind != NUMBER:
+                out.append((off, v.region))
+            elif not v.sym:
+                out.append((off, v.off & d.M64))
+            else:
+                n = s.num(v)
+                out.append((off, n.ulo if n.is_const else n if fine else ()))
+        return frozenset(out)
 
     # Loops -----------------------------------------------------------------------------------------
     def loop(self, loop: Loop, way: Way, arrived: dict[Node, list[Way]]) -> None:

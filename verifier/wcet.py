@@ -8,7 +8,7 @@ from .cfg import Node
 from .cost import MAX_ACTION_DATA, Cost, Costs, TableSize
 from .descriptors import MAX_PACKET
 from .loops import Path, heaviest, lightest
-from .verify import Analysis, line_of
+from .verify import Analysis, lines_of
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,12 @@ def time_of(analysis: Analysis, costs: Costs, helpers: Mapping[int, tuple[str, i
 
 def steps_of(weights: Weights, path: Path, line_map: list | None) -> tuple[list[Step], frozenset[int]]:
     """A container's part of a path by source line, and its branches' slots."""
+    line_of = lines_of(line_map)
     lines: dict[object, list[int]] = {}
     turns = {node: path.turns[node] for node in weights.analysis.graph.nodes if node in path.turns}
 
     def add(slot: int, cycles: int, times: int) -> None:
-        row = lines.setdefault(line_of(line_map, slot), [0, 0])
+        row = lines.setdefault(line_of(slot), [0, 0])
         row[0] += times * cycles
         row[1] += times
 
