@@ -20,23 +20,28 @@ PAGE = ROOT / "docs" / "benchmarks.md"
               help="Draw the counts (PNG or SVG; needs matplotlib).")
 @click.option("--update-docs", is_flag=True, help="Rewrite the tables and the plot of docs/benchmarks.md.")
 @click.option("--m3", "m3_only", is_flag=True, help="Only what runs on the emulated Cortex-M3.")
-def command(json_file: Path, quick: bool, plot_file: Path | None, update_docs: bool, m3_only: bool) -> int:
+@click.option("--verifier", "verifier_only", is_flag=True, help="Only what analyses take: seconds of CPU and memory.")
+def command(json_file: Path, quick: bool, plot_file: Path | None, update_docs: bool, m3_only: bool, verifier_only: bool) -> int:
     """Measure the compiler and the engine, in a checkout.
 
     Instructions executed are counted by the C engine and are exact. Beside them
     the same work in hand-written C, where it is found (in
     the folder LPN_PEERS, or beside the checkout) and clang is installed.
     """
-    from . import bench_m3, bench_report as report
+    from . import bench_m3, bench_report as report, bench_verifier
     from .bench_frames import read_frames
     from .bench_measure import measure
     from .bench_time import corpus, machine, timed
 
     if update_docs and quick:
         raise click.UsageError("--update-docs needs all figures, --quick leaves some out", click.get_current_context())
+    if m3_only and verifier_only:
+        raise click.UsageError("--m3 and --verifier exclude each other", click.get_current_context())
     frames = read_frames()
     if m3_only:
         return on_m3(frames, json_file, update_docs)
+    if verifier_only:
+        return analyses(json_file, update_docs)
     where = machine()
     with waiting("counting"):
         measured = report.Measured(measure(frames))
@@ -47,6 +52,8 @@ def command(json_file: Path, quick: bool, plot_file: Path | None, update_docs: b
             measured.m3 = bench_m3.measure(frames)
         with waiting("timing"):
             measured.times, measured.machine = timed(), where
+        with waiting("analysing"):
+            measured.analysed = bench_verifier.measured()
     report.show(measured)
     write_files({json_file: (json.dumps(measured.as_dict(), indent=1) + "\n").encode()})
     say(f"\n{json_file}")
@@ -75,6 +82,22 @@ def on_m3(frames, json_file: Path, update_docs: bool) -> int:
         if found.absent or not PAGE.is_file():
             raise Failure(f"{PAGE} stays as it is: {found.absent or 'it is not there'}")
         report.rewrite(PAGE, report.m3_sections(found))
+        say(str(PAGE))
+    return 0
+
+
+def analyses(json_file: Path, update_docs: bool) -> int:
+    """The verifier's part alone; other figures in the JSON file go."""
+    from . import bench_report as report, bench_verifier
+    with waiting("analysing"):
+        found = bench_verifier.measured()
+    report.show_analysed(found)
+    write_files({json_file: (json.dumps({"lpn": 1, "verifier": {name: vars(each) for name, each in found.items()}}, indent=1) + "\n").encode()})
+    say(f"{json_file}")
+    if update_docs:
+        if not PAGE.is_file():
+            raise Failure(f"{PAGE} is not there")
+        report.rewrite(PAGE, {"verifier": report.analysed_section(found)})
         say(str(PAGE))
     return 0
 

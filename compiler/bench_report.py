@@ -11,6 +11,7 @@ from .bench_m3 import OnM3
 from .bench_measure import PAYLOADS, Comparison, Form
 from .bench_peers import P4C_FORWARD
 from .bench_time import Corpus, Times
+from .bench_verifier import Analysed
 from .output import Failure, Table, say
 
 SHORT = PAYLOADS[0]
@@ -26,12 +27,14 @@ class Measured:
     corpus: dict[str, Corpus] | None = None
     machine: str = ""
     m3: OnM3 | None = None
+    analysed: dict[str, Analysed] | None = None
 
     def as_dict(self) -> dict:
         return {"lpn": 1, "code": self.code.as_dict(),
                 "times_ms": self.times and {name: vars(t) for name, t in self.times.items()}, "machine": self.machine,
                 "corpus": self.corpus and {form: c.as_dict() for form, c in self.corpus.items()},
-                "m3": self.m3 and self.m3.as_dict()}
+                "m3": self.m3 and self.m3.as_dict(),
+                "verifier": self.analysed and {name: vars(each) for name, each in self.analysed.items()}}
 
 
 def ratio(form: Form, c: Form | None) -> str:
@@ -58,6 +61,22 @@ def time_rows(times: dict[str, Times]) -> Iterator[list]:
 
 
 TIME_COLUMNS = ("", ">lpnc build, cold", ">lpnc build", ">verification", ">clang -c", ">clang, llc")
+
+
+ANALYSED_COLUMNS = ("", ">slots", ">loops", ">seconds of CPU", ">MB at most")
+
+
+def analysed_rows(found: dict[str, Analysed]) -> Iterator[list]:
+    for name, each in found.items():
+        yield [name, each.slots, each.loops, f"{each.seconds:.2f}", each.megabytes]
+
+
+def show_analysed(found: dict[str, Analysed]) -> None:
+    say("\nAnalyses, each alone in a process", style="bold")
+    table = Table(ANALYSED_COLUMNS)
+    for row in analysed_rows(found):
+        table.add(*row)
+    table.show()
 
 
 def corpus_line(form: str, c: Corpus) -> str:
@@ -87,6 +106,8 @@ def show(m: Measured) -> None:
         for row in time_rows(m.times):
             table.add(*row)
         table.show()
+    if m.analysed:
+        show_analysed(m.analysed)
     for form, c in (m.corpus or {}).items():
         say(f"decompress, {corpus_line(form, c)}")
     if m.m3:
@@ -110,10 +131,16 @@ def sections(m: Measured) -> dict[str, str]:
         out[program] = markdown(code_columns(frames), [[name, *cells] for name, _, cells in code_rows(forms)])
     if m.times:
         out["times"] = markdown(list(TIME_COLUMNS), list(time_rows(m.times))) + f"\n{m.machine}.\n"
+    if m.analysed:
+        out["verifier"] = analysed_section(m.analysed)
     if m.corpus:
         out["corpus"] = "".join(f"- {corpus_line(form, c)}\n" for form, c in m.corpus.items())
     out.update(m3_sections(m.m3))
     return out
+
+
+def analysed_section(found: dict[str, Analysed]) -> str:
+    return markdown(list(ANALYSED_COLUMNS), list(analysed_rows(found)))
 
 
 def m3_sections(m: OnM3 | None) -> dict[str, str]:

@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
 
-from lpn.compiler import bench, bench_m3_report, bench_measure, bench_peers, bench_report
+from lpn.compiler import bench, bench_m3_report, bench_measure, bench_peers, bench_report, bench_verifier
 from lpn.compiler.bench_frames import ROOT, read_frames
 from lpn.runtime.engines import EngineError
+from lpn.verifier import PROFILES, analyse
 
 FRAMES = read_frames()
 
@@ -119,7 +121,23 @@ def test_the_page_keeps_what_cannot_be_measured(tmp_path):
 
 def test_the_page_has_a_place_for_everything():
     found = {m[2] for m in bench_report.MARK.finditer((ROOT / "docs" / "benchmarks.md").read_text("utf-8"))}
-    assert found == {*bench_measure.PROGRAMS, "times", "corpus", *bench_m3_report.TABLES}
+    assert found == {*bench_measure.PROGRAMS, "times", "corpus", "verifier", *bench_m3_report.TABLES}
+
+
+def test_an_analysis_is_measured():
+    """Seconds and memory of one that is accepted, a line of the page; one that is refused is no measurement."""
+    found = bench_verifier.timed(partial(analyse, bench_verifier.loops(1, bench_verifier.counted, 3), PROFILES["lpn"]))
+    assert found.loops == 1 and found.slots > 20 and 0 < found.seconds < 5 and found.megabytes > 5
+    assert f"| one | {found.slots} | 1 | {found.seconds:.2f} | {found.megabytes} |" in bench_report.analysed_section({"one": found})
+    with pytest.raises(bench_report.Failure, match="not accepted: rule 1 "):
+        bench_verifier.timed(partial(analyse, b"", PROFILES["lpn"]))
+
+
+def test_many_branches_in_loops_take_few_steps():
+    """A few turns of the search for each loop: it took 45,000 steps, and 200 constants that are compared were each a bound to try."""
+    for piece in (bench_verifier.along, bench_verifier.counted):
+        report, _ = analyse(bench_verifier.loops(7, piece), PROFILES["lpn"], max_insns=bench_verifier.UNBOUNDED, max_steps=20_000)
+        assert report.accepted and len(report.loops) == 7, report.message
 
 
 def test_the_command(tmp_path, monkeypatch):

@@ -226,3 +226,15 @@ def test_loops_as_a_c_compiler_makes_them(name):
 @pytest.mark.skipif(CLANG is None, reason="clang-19 is missing")
 def test_the_texts_of_the_loops_are_the_compilers(tmp_path):
     assert {name: compiled(name, tmp_path) for name in LOOPS} == committed()
+
+
+def test_what_only_the_search_knew_counts_no_loop():
+    """A place that differed at a loop's head during the search, and does not under the invariant: looking for the counter stumbled over it."""
+    from lpn.compiler.build import compile_program
+    from lpn.compiler.commands.inputs import checked
+    from lpn.compiler.commands.judge import of_compiled
+    program = checked(Path(__file__).parent / "constructs" / "long-loops-and-ways.lpn")
+    [unit] = [each for each in of_compiled(compile_program(program, level=0)).items if each.name == "Tx"]
+    report, analysis = unit.analyse()
+    assert any(analysis.made[head].keys() - s.vars.keys() for head, s in analysis.invariants.items() if head in analysis.bounds and head in analysis.made)
+    assert certificate_of(unit.text, report, analysis, unit.sizes(report.stack)).loops

@@ -8,16 +8,11 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from lpn.verifier import ContextDescriptor, Field, HelperSpec, Region, verify
+from lpn.compiler.bench_verifier import PEER
+from lpn.verifier import HelperSpec, verify
 
 SOURCES = Path(os.environ.get("LPN_PEERS", Path(__file__).parents[2] / "shared" / "peers")) / "c"
 
-# lpn_ctx.h: their context differs from ours; before the packet lie 72 bytes of headroom.
-PEER = ContextDescriptor(
-    "peer", "lpn", 40,
-    (Field(0, 8, "pkt", "pkt"), Field(8, 8, "pkt_end", "pkt_end"), Field(16, 8, "rec", "rec"), Field(24, 8, "state", "state"),
-     Field(32, 4, "verdict_port", writable=True), Field(36, 4, "hdr_len", writable=True)),
-    {"rec": Region(0), "state": Region(0), "entry": Region(8)}, headroom=72, align8=4)
 LOOKUP = HelperSpec(1, "lookup", (("region", "state"), ("read", 8)), ("nullable", "entry", 8))
 
 # udp_tx masks its count of contexts with 31, so it may read 31 rows of 32 bytes: the state is given that size here.

@@ -281,6 +281,8 @@ class Projection:
     def counted(self, loop: Loop, sym: int, place: int) -> Counter | None:
         """How what stands in a place counts a loop; None if it does not."""
         head, moves, flag = self.analysis.invariants[loop.head], set(), 0
+        if sym not in head.vars:                      # made in the search, and not there at its end
+            return None
         lo, hi = head.bounds(sym)
         old = dict(head.places()).get(place)
         for edge in loop.back_edges():
