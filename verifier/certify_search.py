@@ -261,7 +261,8 @@ class Search:
                     values[place] = ANY
                 elif g.ref:
                     stands_for = row.sym, row.off - g.off
-                    if image.setdefault(g.ref, stands_for) != stands_for:
+                    fits = g.ref in image or 0 <= row.lo - g.off and row.hi - g.off <= M32
+                    if not fits or image.setdefault(g.ref, stands_for) != stands_for:
                         own = self.own(label, g)
                         self.keep(values, place, own and self.join(own, row, (target, id(values) == id(out.regs), place)))
                 else:
