@@ -25,6 +25,11 @@ def below(off: int) -> str:
     return f"r10 - {-off}" if off < 0 else f"r10 + {off}"
 
 
+def sample(n: d.Num, least: int = 0) -> int:
+    """A number of the set, not below `least` if there is one: what an example shows."""
+    return next((x for x in (least, n.ulo, n.uhi) if x >= least and x in n), n.uhi)
+
+
 class Memory:
     """The part of the machine that knows regions. The rest is in transfer.py."""
 

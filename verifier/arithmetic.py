@@ -1,0 +1,266 @@
+"""What arithmetic does: of numbers, and of pointers and bounded numbers."""
+from __future__ import annotations
+
+from ..compiler import isa
+from ..compiler.isa import ALU_NAMES, Instruction
+from . import domain as d
+from .memory import OFFSET_LIMIT, Memory, sample, spread
+from .state import LOW_HALF, NULLABLE, NUMBER, POINTER, State, Value, number
+
+SLO, SHI = -(1 << 63), (1 << 63) - 1
+
+
+class Arithmetic(Memory):
+    """The part of the machine that computes. The rest is in transfer.py."""
+
+    def alu(self, s: State, slot: int, insn: Instruction) -> Value | None:
+        name, wide = ALU_NAMES[insn.code], insn.is_wide
+        if name == "MOV":
+            return self.move(s, slot, insn)
+        a = self.read(s, insn.dst, slot)
+        if name in ("NEG", "END"):
+            if a is None:
+                return None
+            if a.kind != NUMBER:
+                self.fail(23, slot, f"r{insn.dst} holds a {a.kind}, which has no {name}", "add or subtract a bounded number")
+                return None
+            n = s.num(a)
+            if name == "NEG":
+                return self.subtract(s, slot, number(0), a, wide)
+            if insn.cls == isa.ALU and not insn.uses_reg:  # to little endian: the hosts are
+                return self.narrow(s, a, insn.imm // 8, slot)
+            return self.fresh(s, slot, d.byte_swap(n, insn.imm))
+        b = self.operand(s, insn, slot)
+        if a is None or b is None:
+            return None
+        if insn.off == 1:
+            name = "S" + name
+        if a.kind != NUMBER or b.kind != NUMBER:
+            return self.pointer_alu(s, slot, name, a, b, wide)
+        return self.number_alu(s, slot, insn, name, a, b, wide)
+
+    def move(self, s: State, slot: int, insn: Instruction) -> Value | None:
+        v = self.operand(s, insn, slot)
+        if v is None or not insn.uses_reg:
+            return v
+        if insn.off:
+            if v.kind != NUMBER:
+                self.fail(24, slot, f"r{insn.src} holds a {v.kind}, which cannot be sign-extended", "keep the whole pointer")
+                return None
+            n = d.sign_extend(s.num(v), insn.off)
+            if insn.is_wide:
+                return v if n == s.num(v) else self.fresh(s, slot, n)
+            return self.fresh(s, slot, d.low32(n))
+        if insn.is_wide:
+            if self.profile.target == "femto" and v.kind == NUMBER and s.num(v).uhi > d.M32:
+                self.fail(11, slot, f"this engine moves 32 bits only, r{insn.src} may hold {s.num(v)}", "clear the upper half first",
+                          f"when r{insn.src} is {sample(s.num(v), 1 << 32)}, r{insn.dst} becomes {sample(s.num(v), 1 << 32) & d.M32}")
+            return v
+        if v.kind == NUMBER:
+            return self.narrow(s, v, 4, slot)
+        if v.kind in (POINTER, LOW_HALF):             # clang subtracts pointers in 32 bits
+            return v._replace(kind=LOW_HALF)
+        self.fail(24, slot, f"r{insn.src} holds a {v.kind}, which cannot be truncated", "compare it with 0 first")
+        return None
+
+    def number_alu(self, s: State, slot: int, insn: Instruction, name: str, a: Value, b: Value, wide: bool) -> Value | None:
+        na, nb, reg = s.num(a), s.num(b), f"r{insn.src}"
+        if name == "ADD":
+            return self.addition(s, slot, a, b, wide)
+        if name == "SUB":
+            return self.subtract(s, slot, a, b, wide)
+        if name in ("DIV", "MOD", "SDIV", "SMOD"):
+            nb = nb if wide else d.low32(nb)
+            if 0 in nb:
+                whole = s.num(b)
+                upper = next((x for x in (1 << 32, 1 << 63) if not wide and b.sym and 0 not in whole and x in whole), 0)
+                self.fail(28, slot, f"the divisor may be 0, it is {nb}",
+                          ("compare its lower half with 0 first" if upper else "compare it with 0 first"),
+                          f"when {reg} is {upper:#x}, its lower half, the divisor, is 0" if upper else f"when {reg} is 0, this divides by it" if b.sym else "this divides by 0 in every run")
+                nb = d.within(nb, 1, SHI) or d.const(1)
+            limit = d.M32 >> 1 if name[0] == "S" else d.M32
+            if wide and max(na.uhi, nb.uhi) > limit:
+                self.unclean(slot)
+        elif name in ("LSH", "RSH", "ARSH"):
+            nb, width = (nb, 64) if wide else (d.low32(nb), 32)
+            if nb.uhi >= width:
+                self.fail(29, slot, f"the shift count is {nb}, which may be {width} or more", f"mask it with {width - 1} or compare it",
+                          f"when {reg} is {sample(nb, width)}, engines disagree about the result" if b.sym else "engines disagree about the result")
+                return self.fresh(s, slot, d.TOP if wide else d.of_size(4))
+            if nb.is_const and nb.ulo == 0 and (wide or na.uhi <= d.M32):
+                return a
+            if wide and (nb.uhi > 31 or name == "ARSH" and na.uhi > d.M32 >> 1 or name == "RSH" and na.uhi > d.M32):
+                self.unclean(slot)
+            if wide and nb.is_const and nb.ulo == 32:
+                return self.shift32(s, slot, name, a, na, nb)
+        elif name == "AND" and nb.is_const and not (na.bits | na.mask) & ~nb.ulo:
+            return a                                  # the mask removes nothing
+        elif name in ("OR", "XOR") and nb.is_const and nb.ulo == 0 and (wide or na.uhi <= d.M32):
+            return a
+        out = self.fresh(s, slot, d.alu(name, na, nb, wide))
+        if name in ("LSH", "RSH") and self.node.loop is not None and out.sym and a.sym and not a.off and nb.is_const and nb.ulo:
+            n, limit = nb.ulo, SHI if wide else d.M32     # a counter that is shifted; see loops.py
+            if na.slo >= 0 and (na.uhi <= limit if name == "RSH" else na.uhi << n <= limit):
+                s.scaled[out.sym] = a.sym, n if name == "RSH" else -n
+        if name == "MUL" and out.sym and nb.is_const and nb.ulo > 1 and na.uhi * nb.ulo <= (SHI if wide else d.M32):
+            s.strides[out.sym] = nb.ulo, 0
+        return out
+
+    def shift32(self, s: State, slot: int, name: str, a: Value, na: d.Num, nb: d.Num) -> Value:
+        """Code without 32-bit arithmetic extends by shifting up and down: the value is the one before."""
+        origin = s.shifted.get(a.sym) if a.off == 0 else None
+        if name == "LSH":
+            out = self.fresh(s, slot, d.lsh(na, nb))
+            if out.sym:
+                s.shifted[out.sym] = a
+            return out
+        if origin is not None and (not origin.sym or origin.sym in s.vars):
+            n = s.num(origin)
+            if name == "RSH":
+                return self.narrow(s, origin, 4, slot)
+            if n.slo >= -(1 << 31) and n.shi < 1 << 31:
+                return origin
+            return self.fresh(s, slot, d.sign_extend(n, 32))
+        return self.fresh(s, slot, d.rsh(na, nb) if name == "RSH" else d.arsh(na, nb))
+
+    def unclean(self, slot: int) -> None:
+        """The instruction needs more than 32 bits of a register."""
+        if self.checking:
+            self.wide_slots.add(slot)
+
+    def addition(self, s: State, slot: int, a: Value, b: Value, wide: bool) -> Value:
+        if not a.sym:
+            a, b = b, a
+        na, nb = s.num(a), s.num(b)
+        n = d.alu("ADD", na, nb, wide)
+        if not b.sym:
+            # symbol + constant, as long as no wrap separates it from the number
+            if wide and SLO <= na.slo + b.off and na.shi + b.off <= SHI and abs(a.off + b.off) < 1 << 62:
+                return a._replace(off=a.off + b.off)
+            off = d.s32(b.off)
+            if not wide and na.uhi <= d.M32 and 0 <= na.ulo + off and na.uhi + off <= d.M32:
+                return a._replace(off=a.off + off)
+            out = self.fresh(s, slot, n)
+            if out.sym and a.sym and not wide:
+                s.halves[out.sym] = a.sym, a.off + off & d.M32
+            return out
+        out = self.fresh(s, slot, n)
+        exact = SLO <= na.slo + nb.slo and na.shi + nb.shi <= SHI if wide else na.uhi + nb.uhi <= d.M32
+        if out.sym and exact:
+            self.relate_sum(s, out.sym, a, b)
+        return out
+
+    def relate_sum(self, s: State, sym: int, a: Value, b: Value) -> None:
+        """sym = a + b, exactly."""
+        (alo, ahi), (blo, bhi) = s.offsets(a), s.offsets(b)
+        s.learn_gap(a.sym, sym, blo + a.off, bhi + a.off)
+        s.learn_gap(b.sym, sym, alo + b.off, ahi + b.off)
+
+    def subtract(self, s: State, slot: int, a: Value, b: Value, wide: bool) -> Value:
+        if not b.sym:
+            return self.addition(s, slot, a, number(-b.off if wide else -b.off & d.M32), wide)
+        na, nb = s.num(a), s.num(b)
+        n = d.alu("SUB", na, nb, wide)
+        lo, hi = self.difference(s, b, a)
+        return self._exact(s, slot, a, b, n, lo, hi, wide and SLO <= lo and hi <= SHI or
+                           0 <= lo and hi <= d.M32 and na.uhi <= d.M32 and nb.uhi <= d.M32)
+
+    def difference(self, s: State, a: Value, b: Value) -> tuple[int, int]:
+        """Bounds of b - a."""
+        lo, hi = s.gap(a.sym, b.sym)
+        return lo + b.off - a.off, hi + b.off - a.off
+
+    def _exact(self, s: State, slot: int, a: Value, b: Value, n: d.Num, lo: int, hi: int, exact: bool) -> Value:
+        """a - b, which lies in lo..hi if `exact`; `n` is what is known without."""
+        if not exact:
+            return self.fresh(s, slot, n)
+        n = d.within(n, lo, hi) or n
+        if a.sym == b.sym:
+            return number(a.off - b.off)
+        if not b.sym:
+            return Value(NUMBER, None, a.sym, a.off - b.off)
+        out = self.fresh(s, slot, n)
+        if out.sym:
+            s.defs[out.sym] = b.sym, a.sym, a.off - b.off
+        return out
+
+    # Pointers ------------------------------------------------------------------------------------
+    def pointer_alu(self, s: State, slot: int, name: str, a: Value, b: Value, wide: bool) -> Value | None:
+        kinds = {a.kind, b.kind}
+        if NULLABLE in kinds:
+            self.fail(26, slot, "arithmetic on a pointer that may be null", "compare it with 0 first",
+                      "when the helper finds nothing, the pointer is 0, and a small number afterwards")
+            return None
+        if name == "SUB" and NUMBER not in kinds:
+            if a.region != b.region:
+                self.fail(24, slot, f"pointers to {a.region} and {b.region} are subtracted", "subtract pointers of one region",
+                          f"the result depends on where {a.region} and {b.region} lie in memory")
+                return None
+            if wide and LOW_HALF not in kinds or not wide:
+                return self.pointer_difference(s, slot, a, b, wide)
+        if not wide or LOW_HALF in kinds:
+            half = a if a.kind == LOW_HALF else b
+            other = b if half is a else a
+            if not wide and name in ("ADD", "SUB") and half.kind == LOW_HALF and other.kind == NUMBER and (half is a or name == "ADD"):
+                if not other.sym:
+                    off = d.s32(other.off)
+                    return half._replace(off=half.off + (off if name == "ADD" else -off))
+                if s.num(other).uhi <= OFFSET_LIMIT:  # modulo 2^32 it is the half of the pointer that many further
+                    moved = self.move_pointer(s, slot, name, half._replace(kind=POINTER), other)
+                    return moved and moved._replace(kind=LOW_HALF)
+            self.fail(24, slot, "32-bit arithmetic truncates a pointer", "only the difference of two pointers may be taken in 32 bits",
+                      f"the result depends on where {a.region or b.region} lies in memory")
+            return None
+        if name not in ("ADD", "SUB") or (name == "ADD" and a.kind == b.kind) or (name == "SUB" and b.kind == POINTER):
+            self.fail(23, slot, f"{name} is no operation on a pointer", "add or subtract a bounded number",
+                      f"the result would point anywhere, or show where {(a if a.kind == POINTER else b).region} lies")
+            return None
+        pointer, n = (a, b) if a.kind == POINTER else (b, a)
+        return self.move_pointer(s, slot, name, pointer, n)
+
+    def move_pointer(self, s: State, slot: int, name: str, p: Value, n: Value) -> Value | None:
+        if p.region == "ctx" and n.sym:
+            self.fail(21, slot, "a variable number is added to the context pointer", "read each slot at its own offset")
+            return None
+        (plo, phi), (nlo, nhi) = s.offsets(p), s.offsets(n)
+        lo, hi = (plo + nlo, phi + nhi) if name == "ADD" else (plo - nhi, phi - nlo)
+        if lo < -OFFSET_LIMIT or hi > OFFSET_LIMIT:
+            known = s.num(n)
+            if nhi > d.M32 and known.uhi32 <= OFFSET_LIMIT:
+                self.fail(30, slot, f"only the low 32 bits of the number added to the pointer are bounded: {known.ulo32}..{known.uhi32}",
+                          "clear the upper half after the comparison",
+                          f"when the number is {(big := known.ulo32 | 1 << 32):#x}, its lower half is {known.ulo32}, and the pointer moves by {big}"
+                          if (known.ulo32 | 1 << 32) in known else "")
+            self.fail(23, slot, f"the pointer to {p.region} would move to offset {spread(lo, hi)}: the number is {known}",
+                      "bound it first", _moves(known, lo, hi, p.region))
+            if nhi - nlo > 1 << 40 or phi - plo > 1 << 40:
+                return None
+        if name == "ADD" and (not n.sym or not p.sym):
+            return Value(POINTER, p.region, p.sym or n.sym, p.off + n.off)
+        if name == "SUB" and not n.sym:
+            return p._replace(off=p.off - n.off)
+        if name == "SUB" and n.sym == p.sym:
+            return Value(POINTER, p.region, 0, p.off - n.off)
+        bounds = d.signed(lo, hi)
+        known = d.add(s.num(p), s.num(n)) if name == "ADD" else d.sub(s.num(p), s.num(n))
+        known = d.meet(bounds, known) or bounds
+        sym = self.fresh_symbol(s, slot, known)
+        if name == "ADD":
+            self.relate_sum(s, sym, p, n)
+        else:
+            s.learn_gap(p.sym, sym, p.off - nhi, p.off - nlo)
+        return Value(POINTER, p.region, sym, 0)
+
+    def pointer_difference(self, s: State, slot: int, a: Value, b: Value, wide: bool) -> Value:
+        lo, hi = self.difference(s, b, a)
+        if wide:
+            return self._exact(s, slot, a, b, d.signed(lo, hi), lo, hi, True)
+        if 0 <= lo and hi <= d.M32:
+            return self._exact(s, slot, a, b, d.unsigned(lo, hi), lo, hi, True)
+        return self.fresh(s, slot, d.of_size(4))
+
+
+def _moves(n: d.Num, lo: int, hi: int, region: str) -> str:
+    """An example of a number that takes a pointer too far, of which lo..hi would be the offsets."""
+    far = next((x for x in ((n.shi, hi) if hi > OFFSET_LIMIT else (n.slo, lo)) if abs(x) < 1 << 63 and x & d.M64 in n), None)
+    return f"when the number is {far}, the pointer leaves the neighbourhood of {region}" if far is not None else ""

@@ -1,0 +1,116 @@
+"""What is learnt where a branch is taken, and where it is not."""
+from __future__ import annotations
+
+from math import gcd
+
+from ..compiler import isa
+from ..compiler.isa import Instruction
+from . import domain as d
+from .memory import OFFSET_LIMIT, Memory, spread
+from .state import NULLABLE, NUMBER, POINTER, State, Value, number
+
+
+class Branches(Memory):
+    """The part of the machine that compares. The rest is in transfer.py."""
+
+    def branch(self, s: State, slot: int, insn: Instruction) -> list[State | None]:
+        """[state when not taken, state when taken]; None where that cannot be. Consumes `s`."""
+        self.sound = True
+        name, wide = isa.JMP_NAMES[insn.code], insn.is_wide
+        a, b = self.read(s, insn.dst, slot), self.operand(s, insn, slot)
+        if a is None or b is None:
+            return [s, s.copy()]
+        kinds = {a.kind, b.kind}
+        if kinds == {NUMBER}:
+            if wide:
+                self._clean_comparison(s, slot, name, a, b)
+            taken = s.copy()
+            return [s if self._compare_numbers(s, d.NEGATED[name], a, b, wide) else None,
+                    taken if self._compare_numbers(taken, name, a, b, wide) else None]
+        zero = NUMBER in kinds and not (b.sym or b.off) and name in ("JEQ", "JNE") and wide and b.kind == NUMBER
+        if kinds == {NULLABLE, NUMBER} and zero:
+            other = s.copy()
+            self._resolve(s, a, name != "JEQ")        # not taken: the opposite
+            self._resolve(other, a, name == "JEQ")
+            return [s, other]
+        if kinds == {POINTER, NUMBER} and zero:
+            if a.region in self.regions and self.regions[a.region].size == 0:
+                return [s, s.copy()]                  # nothing says where an empty region lies
+            return [s, None] if name == "JEQ" else [None, s]
+        if kinds == {POINTER} and wide and a.region == b.region and name in ("JEQ", "JNE", "JLT", "JLE", "JGT", "JGE"):
+            for v in (a, b):
+                lo, hi = s.offsets(v)
+                if lo < -OFFSET_LIMIT or hi > OFFSET_LIMIT:
+                    self.fail(23, slot, f"a pointer to {v.region} at offset {spread(lo, hi)} is compared", "bound it first")
+            taken = s.copy()
+            return [s if self._compare(s, d.NEGATED[name], a, b) else None,
+                    taken if self._compare(taken, name, a, b) else None]
+        if kinds == {POINTER} and a.region != b.region:
+            detail, example = f"pointers to {a.region} and {b.region} are compared", f"the outcome depends on where {a.region} and {b.region} lie in memory"
+        elif NULLABLE in kinds:
+            self.fail(26, slot, "a pointer that may be null is compared with something else", "compare it with 0 first")
+            return [s, s.copy()]
+        else:
+            detail = f"a {a.kind} is compared with a {b.kind}" + ("" if wide else " in 32 bits")
+            example = f"the outcome depends on where {a.region or b.region or 'memory'} lies in memory"
+        self.fail(24, slot, detail, "compare pointers of one region in 64 bits, or numbers", example)
+        return [s, s.copy()]
+
+    def _clean_comparison(self, s: State, slot: int, name: str, a: Value, b: Value) -> None:
+        limit = d.M32 >> 1 if name.startswith("JS") and name != "JSET" else d.M32
+        if s.num(a).uhi > limit or s.num(b).uhi > limit:
+            self.unclean(slot)
+
+    def _resolve(self, s: State, v: Value, null: bool) -> None:
+        def known(x):
+            if x is None or x.kind != NULLABLE or x.sym != v.sym:
+                return x
+            return number(0) if null else Value(POINTER, x.region, 0, 0)
+        s.regs = [known(x) for x in s.regs]
+        for f in s.frames:
+            f.saved = tuple(known(x) for x in f.saved)
+            f.slots = {off: (size, known(x)) for off, (size, x) in f.slots.items()}
+
+    def _compare_numbers(self, s: State, name: str, a: Value, b: Value, wide: bool) -> bool:
+        """Learn that `a NAME b`; False if it cannot be."""
+        na, nb = s.num(a), s.num(b)
+        both = d.refine(name, na, nb, wide)
+        if both is None or not s.learn(a, both[0]) or not s.learn(b, both[1]):
+            return False
+        if not (a.sym and b.sym) or name in ("JSET", "JNSET"):
+            return True
+        if wide and name in ("JSLT", "JSLE", "JSGT", "JSGE", "JEQ", "JNE"):
+            exact = True
+        elif wide:
+            exact = na.slo >= 0 and nb.slo >= 0
+        else:
+            top = d.M32 >> 1 if name.startswith("JS") else d.M32
+            exact = na.uhi <= top and nb.uhi <= top
+        return self._compare(s, name, a, b) if exact else True
+
+    def _compare(self, s: State, name: str, a: Value, b: Value) -> bool:
+        """Learn `a NAME b` of two mathematical integers."""
+        lo, hi = self.difference(s, a, b)             # b - a
+        (ma, ra), (mb, rb) = s.stride(a), s.stride(b)
+        m, r = gcd(ma, mb), rb - ra
+        if m:
+            lo, hi = lo + (r - lo) % m, hi - (hi - r) % m
+        name = name.replace("JS", "J")
+        if name == "JEQ":
+            lo, hi = max(lo, 0), min(hi, 0)
+        elif name == "JLT":
+            lo = max(lo, 1)
+        elif name == "JLE":
+            lo = max(lo, 0)
+        elif name == "JGT":
+            hi = min(hi, -1)
+        elif name == "JGE":
+            hi = min(hi, 0)
+        elif name == "JNE":
+            lo, hi = lo + (lo == 0), hi - (hi == 0)
+        if m:
+            lo, hi = lo + (r - lo) % m, hi - (hi - r) % m
+        if lo > hi:
+            return False
+        shift = a.off - b.off
+        return s.learn_gap(a.sym, b.sym, lo + shift, hi + shift)
