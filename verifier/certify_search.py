@@ -12,7 +12,8 @@ from typing import Any
 
 from .certificate import (ANY, CURSOR_END, FIRST, LENGTH, LOOP_ROW, LOW, M32, MAX_OFFSET, NUMBER, PKT, Given, Label, ROW, entry,
                           StackRow, number, spilled_rows, value, varint, word_row, written_rows)
-from .certify import ACCEPTED, Checker, NoCertificate, Projection
+from .certify import ACCEPTED, Checker
+from .certify_labels import NoCertificate, Projection
 
 NO_ROOM, NOWHERE = -(1 << 15), M32
 VALUE, STACK, TARGET, WHOLE_LENGTH = 5, 6, 4, 7       # refusals that say less where they are met: runtime/engine/certificate.h
