@@ -29,7 +29,7 @@ def test_frames_close_to_the_usual(name: str, fuse: bool) -> None:
     first, second = FRAMES.of(name)[:2]
     given = control.from_json(FRAMES.given(name, first), program)
     engine, reference = make_runner("engine", program, given, fuse), make_runner("reference", program, given)
-    for frame in (first, second) if fuse else (first,):
+    for frame in (first, second):
         for data in [frame.data, *close(frame.data, frame.offset)]:
             got, want = engine.run(data), reference.run(data)
             assert (got.verdict, got.reason, got.port, got.out, got.fault) == (want.verdict, want.reason, want.port, want.out, None), data.hex()
