@@ -169,7 +169,8 @@ def test_the_table_is_what_is_measured():
     assert measure.most(measure.EMPTY, measure.EMPTY, record=0) - one <= table.module.most
     for record in (7, 64, 300):
         assert measure.most(measure.EMPTY, record=record) <= table.chain_of(record).most + table.module.most
-    for shape in (("lpm", 4), ("lpm", 4)), (("range", 4), ("range", 4)), (("exact", 4), ("exact", 4)), (("exact", 4), ("exact", 2), ("ternary", 1)):
+    for shape in ((("lpm", 4), ("lpm", 4)), (("range", 4), ("range", 4)), (("exact", 4), ("exact", 4)), (("exact", 4), ("exact", 2), ("ternary", 1)),
+                  (("lpm", 3), ("ternary", 3)), (("exact", 3),), (("range", 7), ("exact", 3))):
         size = TableSize(11, sum(octets for _, octets in shape), len(shape), kinds=shape, data=0, room=0)
         assert measure.lookup(shape, 11) <= table.helper("lookup", 0, [size]).most
     large = TableSize(3, 4, 1, kinds=(("lpm", 4),))

@@ -14,7 +14,7 @@ A helper's cost is {"call": [fewest, most]}, and for a lookup or a buffer's call
 and key byte, and per entry and field (as much as per entry, if it is not there); "match": instead of these, per entry and field of a
 kind and per byte of it; "bisect": of a table of exact fields alone, per step of the search, and per step and key byte; "copy" and "zero": the
 pieces in which action data are written; "octet": per octet of a buffer's entry, and per octet that is put. Pieces are [bytes, most cycles], large ones first. `record`: the
-pieces of the header record that a chain zeroes; without it the chain is measured with RECORD bytes, and costs as much with any.
+pieces of the header record that a chain zeroes.
 Translated code has a table without instructions: theirs are known themselves.
 """
 from __future__ import annotations
@@ -30,7 +30,6 @@ from ..compiler.isa import Instruction
 
 FOLDER = Path(__file__).parent / "costs"
 MAX_ACTION_DATA = 256                                 # octets (lpn.h)
-RECORD = 64                                           # bytes of the record that the interpreters' `chain` is measured with
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from lpn.runtime.variants import SMALLEST, table_of
 from lpn.verifier import domain
-from lpn.verifier.cost import RECORD, Cost, CostError, Costs, CostTable, TableSize, load
+from lpn.verifier.cost import Cost, CostError, Costs, CostTable, TableSize, load
 from lpn.verifier.descriptors import PROFILES, helper_specs
 from lpn.verifier.rules import RULES
 from lpn.verifier.shorter import shorter
@@ -181,10 +181,8 @@ def goes_on(result: domain.Num) -> tuple[bool, bool]:
 
 def hook_times(bundle: Bundle, found: dict[tuple[str, int], Time], way: str) -> list[HookTime]:
     """`found`: of a module, for packets of so many octets."""
-    engine = load(ENGINE)
+    engine = load(ENGINE if way == ENGINE else "m3_interpreter")        # a chain of any interpreter takes as long
     chain = engine.chain_of(bundle.record_size)
-    if way != ENGINE:                           # that of the interpreters is measured with a record of RECORD octets
-        chain += Cost(0, max(0, load("m3_interpreter").chain.most - engine.chain_of(RECORD).most))
     out = []
     for hook in bundle.hooks:
         cost: Cost | None = None

@@ -26,12 +26,14 @@ from lpn.compiler.helpers import BY_NAME, HELPERS
 from lpn.compiler.isa import ALU, ALU64, JMP, JMP32, OPCODES, Instruction, encode
 from lpn.runtime.memory import CONTEXT, WINDOW
 from lpn.runtime.variants import OPTIONS as VARIANTS, SMALLEST, table_of
-from lpn.verifier.cost import FOLDER, RECORD
+from lpn.verifier.cost import FOLDER, in_pieces
 
 from .core import Count
 from .firmware import engine
 from .linked import Linked
+from .measure import ALIGN_COPY, ALIGN_KEY, ALIGN_WINDOW, RECORD, beyond, pieces
 from .raw import CERTIFIED, CLEAN32, SINGLY, RawRunner
+from .timing import UNALIGNED
 
 MODES = {"m3_interpreter": CLEAN32 | SINGLY, "m3_certified": CLEAN32 | CERTIFIED | SINGLY, table_of(SMALLEST): CLEAN32 | CERTIFIED | SINGLY,
          "m3_wide": 0}
@@ -41,7 +43,6 @@ TOGETHER = frozenset((0x04, 0x07, 0x0C, 0x0F, 0x44, 0x47, 0x4C, 0x4F, 0x54, 0x57
                       0x15, 0x16, 0x2D, 0x2E, 0x55, 0x56, 0x69, 0x71))
 FEW, MANY = 2, 6                #: how often a program holds what is measured
 PACKET = 40
-UNALIGNED = {1: 0, 2: 1, 4: 2, 8: 4}    #: cycles more (TRM, 3.3.2); bytes of an access
 MEMORY = {"layout": "lpn", "packet": bytes(PACKET), "record_size": RECORD, "state": bytes(32), "rodata": bytes(16), "data": bytes(16)}
 
 
@@ -230,7 +231,7 @@ class Interpreter:
         """Tables that are searched entry by entry cost most: ternary ones, whose last entry matches. The action's data of 256 bytes
         are copied, or zeroed."""
         host, times = self.runner.host, {}
-        for key, entries in itertools.product((1, 16), (0, 1, 9)):
+        for key, entries in itertools.product((1, 3, 16), (0, 1, 9)):
             index = len(times)
             table = Table(f"t{index}", index, (KeyField(8 * key, "ternary"),), 256, max(entries, 1))
             rows = [Entry((((1 << 8 * key) - 1 - (i < entries - 1), (1 << 8 * key) - 1),), 1, bytes(256), i) for i in range(entries)]
@@ -240,11 +241,11 @@ class Interpreter:
                     insn(0x07, 4, imm=-256), insn(0xB7, 5, imm=256), insn(0x85, imm=1)]
             fill = [insn(0x7A, 10, 0, -320 + at, -1) for at in (0, 8)]
             times[key, entries] = self.each(unit, fill, host=host) - self.each(unit[:-1], fill)
-        small, large = ((times[k, 9] - times[k, 1]) / 8 for k in (1, 16))
-        per_byte = ceil(max(0.0, ((large - small) / 15).most))
-        per_entry = ceil(max(small.most - per_byte, large.most - 16 * per_byte))
-        call = max(t.most - n * (per_entry + k * per_byte) for (k, n), t in times.items())
-        return {"call": [int(min(t.fewest for t in times.values())), -int(-call // 1)], "entry": [per_entry, per_byte]}
+        each = {k: (times[k, 9] - times[k, 1]) / 8 for k in (1, 3, 16)}
+        per_byte = ceil(max(0.0, ((each[16] - each[1]) / 15).most))
+        per_entry = ceil(max(t.most - k * per_byte for k, t in each.items()))
+        call = ceil(max(t.most - n * (per_entry + k * per_byte) for (k, n), t in times.items()))
+        return {"call": [int(min(t.fewest for t in times.values())), call + 256 // 4 * ALIGN_COPY], "entry": [per_entry, per_byte + ALIGN_KEY["ternary"]]}
 
     def least(self, key: str, cost: list[int]) -> list[int]:
         """A row of the table, for instructions that may be done together."""
@@ -253,19 +254,22 @@ class Interpreter:
     def table(self, how: str) -> dict:
         insns = dict(sorted({k: self.least(k, v) for rows in (self.arithmetic(), self.jumps(), self.accesses(), self.others())
                              for k, v in rows}.items()))
-        return {"mhz": 72, "how": how, "module": self.module(), "chain": chain_cost(), "insns": insns, "helpers": self.helpers()}
+        none = chain_cost(0)
+        record = pieces(chain_cost, (64, 16, 4, 1))
+        rest = beyond((ceil(chain_cost(size).most), ceil(none.most) + in_pieces(record, size)) for size in (8, 15, 63, 76, 127, 300))
+        return {"mhz": 72, "how": how, "module": self.module(), "chain": none.rounded(rest + ALIGN_WINDOW), "record": record, "insns": insns, "helpers": self.helpers()}
 
 
-def chain_cost() -> list[int]:
-    """lpn_chain_run without its containers' runs, a record of RECORD bytes: one container that does nothing."""
+def chain_cost(record: int) -> Measured:
+    """lpn_chain_run without its containers' runs, a record of so many bytes: one container that does nothing."""
     from lpn.compiler.bundle import Bundle, Hook
     from lpn.compiler.image import Flag, Image, Kind
 
     from .core import Core
     from .engine import M3Program
     from .host import SCRATCH
-    image = Image("one", Kind.PROCESSOR, encode([MOV, EXIT]), record_size=RECORD, flags=Flag.CLEAN32, stack_used=8)
-    bundle = Bundle("chain", 1, (image,), (Hook("radio.rx_done", ("one",)),), record_size=RECORD, state_size=0)
+    image = Image("one", Kind.PROCESSOR, encode([MOV, EXIT]), record_size=record, flags=Flag.CLEAN32, stack_used=8)
+    bundle = Bundle("chain", 1, (image,), (Hook("radio.rx_done", ("one",)),), record_size=record, state_size=0)
 
     def run(window: str) -> Measured:
         core = Core(window=window)
@@ -275,18 +279,18 @@ def chain_cost() -> list[int]:
                   host.room("packet"), host.room("c"), host.room("result"))
         worst = core.worst()
         return Measured(core.count().cycles, worst)
-    return (run("lpn_chain_run") - run("lpn_execute")).rounded()
+    return run("lpn_chain_run") - run("lpn_execute")
 
 
 def render(name: str) -> str:
     """The text of verifier/costs/NAME.json."""
     how = (f"measured on the emulated Cortex-M3 by python -m lpn.runtime.m3.costs ({name}); fewest: TRM times without wait states; "
-           f"most: TRM worst case, 2 wait states at 72 MHz, each function linked where it waits most, accesses not aligned; chain: with a record of {RECORD} bytes; "
+           f"most: TRM worst case, 2 wait states at 72 MHz, each function linked where it waits most, accesses not aligned; "
            "helpers that the node does: as declared in compiler/helpers.py")
     content = Interpreter(name).table(how)
     rows = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in content["insns"].items())
     helpers = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in content["helpers"].items())
-    head = "".join(f' "{key}": {json.dumps(content[key])},\n' for key in ("mhz", "how", "module", "chain"))
+    head = "".join(f' "{key}": {json.dumps(content[key])},\n' for key in ("mhz", "how", "module", "chain", "record"))
     return "{\n" + head + ' "insns": {\n' + rows + '\n },\n "helpers": {\n' + helpers + "\n }\n}\n"
 
 

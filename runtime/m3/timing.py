@@ -11,7 +11,7 @@ Arm Cortex-M3 TRM (DDI 0337), r2p1, 3.3.1 "Cortex-M3 instructions" and 3.3.2 "Lo
   operands' size; UDIV, SDIV 2 to 12, by the difference of the operands' leading zeros; IT 1;
 - an instruction of an IT block whose condition fails takes 1.
 
-Accesses are taken as aligned and memory as without wait states; `flash.py` has those of the STM32F103.
+Accesses are taken as aligned (`UNALIGNED` says what others take more) and memory as without wait states; `flash.py` has those of the STM32F103.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from enum import Enum
 import capstone
 from capstone import arm
 
+UNALIGNED = {1: 0, 2: 1, 4: 2, 8: 4}    #: cycles more at most, by the bytes of an access
 REFILL = 2                      #: P: cycles to fill the pipeline after a jump
 MOST_REFILL = 3                 #: to an instruction of 32 bits that two words hold
 

@@ -49,6 +49,7 @@ class Cpu:
         self._until = 0
         self.slept = 0                          # ticks
         self.taken: list[Callable[[int], None]] = []        # told of each exception
+        self.left: list[Callable[[int], None]] = []         # and when its handler has returned
         self._requests: list[int] = []
         self._wild = ""
         self._why: BaseException | None = None
@@ -263,7 +264,7 @@ class Cpu:
         uc, nvic = self.uc, self.nvic
         if not nvic.active:
             raise CpuFault(f"the firmware jumps to {returns:#x} outside of an exception")
-        nvic.leave()
+        exception = nvic.leave()
         uc.reg_write(reg.UC_ARM_REG_IPSR, nvic.active[-1] if nvic.active else 0)
         if not nvic.active:
             uc.reg_write(reg.UC_ARM_REG_CONTROL, uc.reg_read(reg.UC_ARM_REG_CONTROL) & ~2 | (returns >> 1 & 2))
@@ -275,6 +276,8 @@ class Cpu:
         uc.reg_write(reg.UC_ARM_REG_XPSR, status & ~(EXCEPTION | PADDED) | (nvic.active[-1] if nvic.active else 0))
         self._spend(STACKING)
         self._go(back)
+        for told in self.left:
+            told(exception)
 
     def _spend(self, cycles: int) -> None:
         self._lib.twin_spend(self.clock, cycles)

@@ -23,7 +23,7 @@ from unicorn import arm_const as reg
 from lpn.lang.hooks import EVENTS
 
 from .clock import SECOND, US
-from .cpu import CpuFault
+from .cpu import STACKING, CpuFault
 from .evaluate import EUI64, MHZ, RECEIVE_PORT, distribution, frame
 from . import mac
 from .members import offsets
@@ -42,15 +42,15 @@ START, PERIOD = SECOND, SECOND // 50 + 137 * US
 
 @dataclass(frozen=True)
 class Ran:
-    """A run of a hook's chain. `late`: ticks; None when no frame of the station's was there."""
+    """A run of a hook's chain. `late`: ticks; None when no frame of the station's was there. `cycles`: of the chain's own layers."""
 
     event: str
     late: int | None
-    chain: Snapshot
+    cycles: int
 
-    @property
-    def cycles(self) -> int:
-        return sum(self.chain.layers[layer].cycles for layer in OWN)
+
+def own(spent: Snapshot) -> int:
+    return sum(spent.layers[layer].cycles for layer in OWN)
 
 
 class Hooks:
@@ -67,10 +67,13 @@ class Hooks:
                 raise ProgramError(f"{program.path}: has no {name}; firmware with runtime/riot/lpn has")
         self._at = offsets(program.path, "engine/node.c", LAYOUT)
         self._back = 0
-        self._open: tuple[str, int | None, Snapshot] | None = None
+        self._open: tuple[str, int | None, int] | None = None
+        self._outside = self._since = 0         # what interrupts spent in the same layers: in all, and before the one that runs
         self._frame = (0, 0)                    # start and end of the station's last one
         network.air.told.append(self._air)
         watch(board, RUN, self._begins)
+        board.cpu.taken.append(self._interrupted)
+        board.cpu.left.append(self._goes_on)
 
     def _air(self, t: Any) -> None:
         if t.sender is self.station.radio and len(t.psdu) > 5:
@@ -84,12 +87,23 @@ class Hooks:
         hook = self._word(self.board.program.symbols[NODE] + self._at["lpn_node"]["running"])
         code = self._word(hook + self._at["lpn_hook"]["event"]) & 0xFF
         event = NAMES[code] if code < len(NAMES) else f"event {code}"
-        self._open = event, self._late(event, uc.reg_read(reg.UC_ARM_REG_R3)), self.profile.snapshot()
+        self._open = event, self._late(event, uc.reg_read(reg.UC_ARM_REG_R3)), self._spent()
         back = uc.reg_read(reg.UC_ARM_REG_LR) & ~1
         if back != self._back:
             self._back = back
             uc.hook_add(unicorn.UC_HOOK_CODE, self._ends, None, back, back)
             uc.ctl_remove_cache(back, back + 4)
+
+    def _interrupted(self, exception: int) -> None:
+        if len(self.board.cpu.nvic.active) == 1:
+            self._since = own(self.profile.snapshot()) - STACKING       # that is the interrupted layer's
+
+    def _goes_on(self, exception: int) -> None:
+        if not self.board.cpu.nvic.active:
+            self._outside += own(self.profile.snapshot()) - self._since
+
+    def _spent(self) -> int:
+        return own(self.profile.snapshot()) - self._outside
 
     def _late(self, event: str, meta: int) -> int | None:
         start, end = self._frame
@@ -106,7 +120,7 @@ class Hooks:
         if self._open:
             event, late, before = self._open
             self._open = None
-            self.ran.append(Ran(event, late, self.profile.snapshot().since(before)))
+            self.ran.append(Ran(event, late, self._spent() - before))
 
 
 def measure(program: Program, packets: int, payload: int = 12, seed: int = 0) -> list[Ran]:
