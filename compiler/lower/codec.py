@@ -94,7 +94,7 @@ class Codecs:
         for p, a in zip(codec.params, args):
             if p.direction in ("out", "inout"):
                 bound[p] = self.copied_in(p, a)
-            elif (late := self.made_late(p, a)) is not None:
+            elif (late := self.made_late(p, a, inst)) is not None:
                 bound[p] = late
             elif a.const is None and not isinstance(p.type, BitsType):
                 v = self.place(a) if isinstance(a, (ast.Name, ast.Member, ast.Index, ast.Call)) else self.value(a)

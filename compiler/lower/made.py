@@ -14,8 +14,9 @@ import llvmlite.ir as ir
 from lpn.compiler.bits import Val, i32
 from lpn.lang import ast
 from lpn.lang.instances import walk
-from lpn.lang.types import StructType
+from lpn.lang.types import HeaderType, StructType
 
+from .instance import Instance
 from .places import MadeAnew, Place
 
 
@@ -47,9 +48,10 @@ class MadeForRows:
 class MadeStructs:
     """Mixed into `Lowering`."""
 
-    def made_late(self, p: ast.Param, e: ast.Expr) -> MadeAnew | None:
-        """What a codec's parameter stands for whose argument is worth making late."""
-        late = self.parser_decl is not None and self.miss is None and makes_struct(e)
+    def made_late(self, p: ast.Param, e: ast.Expr, filled: Instance) -> MadeAnew | None:
+        """What a codec's parameter stands for whose argument is worth making late: one that what the codec fills does not change."""
+        late = (self.parser_decl is not None and self.miss is None and makes_struct(e)
+                and all(isinstance(a.type, HeaderType) and self.place(a) is not filled for a in e.args))
         return MadeAnew(p.type, lambda: self.place(e)) if late else None
 
     def made_for(self, codec: ast.Codec, rows: list[ast.Row], key: Val, default: ir.Block) -> MadeForRows | None:
