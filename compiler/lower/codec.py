@@ -193,6 +193,7 @@ class Codecs:
         rows = [row for g in later for row in g.rows]
         rows += [row for g in codec.groups for row in g.rows if any(isinstance(x, ast.RowAssign) and has_following(x.value) for x in row.items)]
         found = set().union(*(self.row_fields(row) for row in rows))
+        found |= {arm.choice.tag.decl for arm in found if isinstance(arm, ast.ChoiceArm)}
         return found | {f for f in self.assigned_fields(codec) if f.equation is not None and not self.always_assigns(codec, f)}
 
     def end_units(self, inst: Instance, fields: set[ast.Field]) -> None:
