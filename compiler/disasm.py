@@ -6,7 +6,7 @@ assembling a listing always gives the same bytes back. Local calls get a sign (`
 """
 from __future__ import annotations
 
-from .isa import (ALU, ALU64, ALU_NAMES, ATOMIC_OPS, CALL, EXIT, FEMTO_LDDWD, FEMTO_LDDWR, FETCH, JA, JA32, JMP,
+from .isa import (ALU, ALU64, ALU_NAMES, ATOMIC_OPS, CALL, EXIT, FEMTO_LDDWD, FETCH, JA, JA32, JMP,
                   JMP32, JMP_NAMES, LDDW, LDDW_DATA, LDDW_RODATA, LDX, MODES, OPCODES, SLOT, ST, STX, DecodeError, Instruction,
                   decode, encode, raw_slots, slot_indices)
 

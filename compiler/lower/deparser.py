@@ -7,7 +7,6 @@ from lpn.compiler.bits import I32, Val, i32, is_const
 from lpn.compiler.layout import Unit
 from lpn.compiler.target import CTX_OUT, CTX_OUT_LEN, OUT_SIZE
 from lpn.lang import ast
-from lpn.lang.instances import walk
 from lpn.lang.types import Stack
 
 from .codec import group_reason, has_following, inline_pieces, tag_shift, tag_width

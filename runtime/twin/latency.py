@@ -30,7 +30,7 @@ from .members import offsets
 from .network import Network
 from .profile import Profile, Snapshot, watch
 from .program import Program, ProgramError, read
-from .rf231_table import OCTET, PHR, SHR
+from .rf231_table import PHR, SHR
 from .station import Station
 
 RUN, NODE = "lpn_chain_run", "lpn_the_node"
