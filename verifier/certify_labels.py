@@ -96,6 +96,22 @@ class Counter:
     plain_shift: int = 0                              # what is added to make it unsigned alone
 
 
+def live_at(analysis: Analysis, use: Mapping[Node, tuple[int, int]]) -> dict[Node, int]:
+    """For each node the bits of what is read behind its beginning before it is written. `use`: what a node reads first, what it writes."""
+    live = {node: 0 for node in analysis.graph.nodes}
+    changed = True
+    while changed:
+        changed = False
+        for node in reversed(analysis.graph.nodes):
+            behind = 0
+            for succ, _ in node.succs:
+                behind |= live[succ]
+            new = use[node][0] | behind & ~use[node][1]
+            if new != live[node]:
+                live[node], changed = new, True
+    return live
+
+
 def live_registers(analysis: Analysis, helpers: Mapping[int, int]) -> dict[Node, int]:
     """For each node a bit for each register that is read before it is written. `helpers`: arguments by number."""
     use: dict[Node, tuple[int, int]] = {}
@@ -121,18 +137,7 @@ def live_registers(analysis: Analysis, helpers: Mapping[int, int]) -> dict[Node,
             used |= reads & ~written
             written |= writes
         use[node] = used, written
-    live = {node: 0 for node in analysis.graph.nodes}
-    changed = True
-    while changed:
-        changed = False
-        for node in reversed(analysis.graph.nodes):
-            behind = 0
-            for succ, _ in node.succs:
-                behind |= live[succ]
-            new = use[node][0] | behind & ~use[node][1]
-            if new != live[node]:
-                live[node], changed = new, True
-    return live
+    return live_at(analysis, use)
 
 
 def live_stack(analysis: Analysis, surely: bool = False) -> dict[Node, int]:
@@ -149,18 +154,7 @@ def live_stack(analysis: Analysis, surely: bool = False) -> dict[Node, int]:
             elif i.is_store and i.dst == 10:
                 written |= stack_bits(i.off, i.size)
         use[node] = used, written
-    live = {node: 0 for node in analysis.graph.nodes}
-    changed = True
-    while changed:
-        changed = False
-        for node in reversed(analysis.graph.nodes):
-            behind = 0
-            for succ, _ in node.succs:
-                behind |= live[succ]
-            new = use[node][0] | behind & ~use[node][1]
-            if new != live[node]:
-                live[node], changed = new, True
-    return live
+    return live_at(analysis, use)
 
 
 class Projection:
