@@ -337,6 +337,8 @@ class Codecs:
         """The next `width` in-line bits of the row."""
         first, last = self.row_bit, self.row_bit + width
         start, stop = first // 8, (last + 7) // 8
+        if self.bound + stop > self.target.window > 0:      # of a row longer than the window
+            self.short_unless(self.at(self.row_base, stop))
         whole = self.load_packet(self.row_base, start, 8 * (stop - start), False)
         self.row_bit = last
         low = 8 * stop - last
