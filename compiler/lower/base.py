@@ -33,8 +33,9 @@ from .timing import Timings
 from .sums import Sums
 
 
-# A fused chain keeps header images of up to this many octets in variables; more would not fit the stack beside spills.
-LOCAL_IMAGES = 96
+# A fused chain keeps header images of up to this many octets in variables; more would not fit the stack beside spills. A guess has no loops
+# and no second way: it may have more.
+LOCAL_IMAGES, GUESSED_IMAGES = 96, 192
 REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
@@ -50,7 +51,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
         self.derived, self.target, self.fn = derived, target, fn
         self.old_layout: StateLayout | None = None          # in a migration: the old registers, where the record is
         self.record_in_memory, self.debug = record_in_memory, debug
-        self.images_in_memory = record_in_memory or images > LOCAL_IMAGES
+        self.images_in_memory, self.guessed_in_memory = record_in_memory or images > LOCAL_IMAGES, images > GUESSED_IMAGES
         self.half_register = target.half_register
         self.env: dict[object, Place] = {}
         self.this: Instance | None = None

@@ -60,12 +60,14 @@ class Guesses:
         self.miss = None
 
     def keep_headers(self, in_memory: bool) -> None:
-        """Where headers that are named from here on live: in the record, or in variables until `publish`."""
-        self.record_in_memory = self.images_in_memory = in_memory
+        """Where headers that are named from here on live: in the record, or in variables until `publish`, if they fit there."""
+        self.record_in_memory = self.images_in_memory = in_memory or self.guessed_in_memory
         self.instances = {}
 
     def publish(self) -> None:
         """What a guess held in variables goes into the record, which is all zeros: a wrong guess has left nothing there."""
+        if self.record_in_memory:
+            return
         found = [inst for inst in self.touched if not inst.local]
         self.keep_headers(in_memory=True)
         for inst in found:
