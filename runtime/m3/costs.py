@@ -26,7 +26,7 @@ from lpn.compiler.helpers import BY_NAME, HELPERS
 from lpn.compiler.isa import ALU, ALU64, JMP, JMP32, OPCODES, Instruction, encode
 from lpn.runtime.memory import CONTEXT, WINDOW
 from lpn.runtime.variants import OPTIONS as VARIANTS, SMALLEST, table_of
-from lpn.verifier.cost import FOLDER, in_pieces
+from lpn.verifier.cost import FOLDER, MAX_ACTION_DATA, in_pieces
 
 from .core import Count
 from .firmware import engine
@@ -245,7 +245,7 @@ class Interpreter:
         per_byte = ceil(max(0.0, ((each[16] - each[1]) / 15).most))
         per_entry = ceil(max(t.most - k * per_byte for k, t in each.items()))
         call = ceil(max(t.most - n * (per_entry + k * per_byte) for (k, n), t in times.items()))
-        return {"call": [int(min(t.fewest for t in times.values())), call + 256 // 4 * ALIGN_COPY], "entry": [per_entry, per_byte + ALIGN_KEY["ternary"]]}
+        return {"call": [int(min(t.fewest for t in times.values())), call + MAX_ACTION_DATA // 4 * ALIGN_COPY], "entry": [per_entry, per_byte + ALIGN_KEY["ternary"]]}
 
     def least(self, key: str, cost: list[int]) -> list[int]:
         """A row of the table, for instructions that may be done together."""

@@ -15,6 +15,7 @@ from lpn.compiler.bundle import Bundle, Entry, Hook, KeyField, Table
 from lpn.compiler.helpers import HELPERS
 from lpn.compiler.image import Flag, Image, Kind
 from lpn.compiler.output import write_files
+from lpn.compiler.target import WINDOW as PACKET_WINDOW
 from lpn.runtime.engines import DEFAULT_FUEL
 from lpn.verifier.cost import FOLDER, Cost, CostTable, TableSize, in_pieces
 
@@ -29,7 +30,7 @@ HOW = ("measured on the emulated Cortex-M3 by python -m lpn.runtime.m3.measure; 
        "helpers that the node does: as declared in compiler/helpers.py")
 #: What is measured is aligned. Cycles more where it is not: of the window behind a packet, which is zeroed by words; of a word that is
 #: copied or zeroed for a lookup; of an octet of a key, whose words are compared, with a mask or two bounds.
-ALIGN_WINDOW = 64 // 4 * UNALIGNED[4]
+ALIGN_WINDOW = PACKET_WINDOW // 4 * UNALIGNED[4]
 ALIGN_ZERO, ALIGN_COPY = UNALIGNED[4], 2 * UNALIGNED[4]
 ALIGN_KEY = {kind: ceil(words * UNALIGNED[4] / 4) for kind, words in (("exact", 2), ("lpm", 3), ("ternary", 3), ("range", 4))}
 RECORD = 64                     #: octets of the header record, where it does not matter
