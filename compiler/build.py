@@ -64,7 +64,7 @@ class Compiled:
     program: ast.Program
     target: Target
     fused: bool
-    record_size: int
+    record_size: int                            # 0: no container keeps anything in it
     record_hash: int
     state: StateLayout
     containers: list[Container]
@@ -181,19 +181,21 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
             made = [lowered.get(module.name) or lowering.module(module) for module in hook.chain]
         lowered |= {one.name: one for one in made}
         made_of.append((hook, tuple(one.name for one in made)))
-    containers = [make_container(lowering, m, t, level) for m in lowered.values()]
+    record = lowering.record.size if any(m.keeps for m in lowered.values()) or t.name == "xdp" else 0
+    containers = [make_container(lowering, m, t, level, record) for m in lowered.values()]
     migrations = []
     for block in persist.migrations(program) if t.name == "lpn" else ():
         made, needs = lowering.migration(block)
-        containers.append(make_container(lowering, made, t, level, needs))
+        containers.append(make_container(lowering, made, t, level, needs.size, needs))
         migrations.append(Migration(block.version, block.name, needs))
     if (same := ambiguous(persist.layout(program))) is not None:
         raise BuildError(f"registers {same[0]} and {same[1]} have names that a node cannot tell apart: rename one")
-    return Compiled(program, t, fuse, lowering.record.size, lowering.record.hash, lowering.state, containers, made_of, tuple(migrations))
+    return Compiled(program, t, fuse, record, lowering.record.hash, lowering.state, containers, made_of, tuple(migrations))
 
 
-def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int, needs: KeptTable | None = None) -> Container:
-    """`needs`: of a migration, what its record is."""
+def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int, record: int,
+                   needs: KeptTable | None = None) -> Container:
+    """`record`: octets of it. `needs`: of a migration, what its record is."""
     ref = optimize(lowered.module, target, level)
     ir_text = str(ref) if lowering.listings else ""
     obj = emit_object(ref, target)
@@ -212,7 +214,7 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
     try:
         image = Image(name=lowered.name, kind=Kind(lowered.kind), text=code.text, rodata=code.rodata, data=code.data,
                       flags=flags, record_hash=zlib.crc32(needs.rows()) if needs else lowering.record.hash,
-                      record_size=needs.size if needs else lowering.record.size,
+                      record_size=record,
                       state_hash=lowering.state.hash, state_size=lowering.state.size)
     except ImageError as e:
         raise BuildError(f"{lowered.name}: {e}") from None

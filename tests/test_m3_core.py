@@ -167,3 +167,12 @@ def test_where_the_emulator_ends_its_pages_is_not_seen(core):
         return core.worst().fixed
 
     assert len({worst(at) for at in range(CODE + 1024 - 16, CODE + 1024 + 16, 2)}) == 1
+
+
+def test_zeroing_takes_what_it_is_given():
+    core = Core()
+    for size in (*range(80), 127, 128, 129, 200, 256, 271):
+        for at in range(HEAP + 8, HEAP + 12):
+            core.write(HEAP, b"\xff" * 300)
+            core.call("lpn_zero", at, size)
+            assert core.read(HEAP, 300) == b"\xff" * (at - HEAP) + bytes(size) + b"\xff" * (HEAP + 300 - at - size)

@@ -156,6 +156,11 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparse
         return self.context_pointer(CTX_REC)
 
     @property
+    def keeps_record(self) -> bool:
+        """Has anything asked for the header record?"""
+        return CTX_REC in self._entry_values
+
+    @property
     def state(self) -> ir.Value:
         """Loaded where it is used: few packets need it."""
         return self.late_pointer(CTX_STATE)

@@ -36,6 +36,7 @@ class Lowered:
     kind: int
     module: ir.Module
     rebuilds: bool                              # contains a deparser
+    keeps: bool                                 # something in the header record
 
 
 class ProgramLowering:
@@ -78,7 +79,7 @@ class ProgramLowering:
         else:
             low.deparser(decl, accept)
         low.finish()
-        return Lowered(decl.name, KINDS[type(decl)], module, isinstance(decl, ast.Deparser))
+        return Lowered(decl.name, KINDS[type(decl)], module, isinstance(decl, ast.Deparser), low.keeps_record)
 
     def parser(self, low: Lowering, decl: ast.Parser, accept) -> None:
         def publish() -> None:
@@ -106,7 +107,7 @@ class ProgramLowering:
         low.b.position_at_end(end)
         low.leave(i32(0))
         low.finish()
-        return Lowered(block.name, MIGRATION, module, False), low.old_layout.kept(low.old_layout.objects)
+        return Lowered(block.name, MIGRATION, module, False, low.keeps_record), low.old_layout.kept(low.old_layout.objects)
 
     def fused(self, name: str, chain: list[ast.Module]) -> Lowered:
         """The whole chain in one function; the header record lives in variables."""
@@ -127,7 +128,7 @@ class ProgramLowering:
         low.b.position_at_end(done)
         low.leave(low.b.load(low.verdict_slot, typ=I32))
         low.finish()
-        return Lowered(name, FUSED, module, any(isinstance(decl, ast.Deparser) for decl in chain))
+        return Lowered(name, FUSED, module, any(isinstance(decl, ast.Deparser) for decl in chain), low.keeps_record)
 
     def guesses(self, decl: ast.Parser) -> int:
         """None where the parser writes into the packet: the second run would read what the first one wrote."""

@@ -4,27 +4,36 @@
 #include "lpn_helpers.h"
 
 /* Every packet has its window, its record and the output buffer zeroed: written out, because -Os unrolls nothing and tests
- * before each turn. */
+ * before each turn. Most have whole turns alone. */
 void lpn_zero(uint8_t *to, size_t n)
 {
 #define ZERO16(at) lpn_put32(to + (at), 0); lpn_put32(to + (at) + 4, 0); lpn_put32(to + (at) + 8, 0); lpn_put32(to + (at) + 12, 0)
-    const uint8_t *end = to + (n & ~(size_t)63);
+    const uint8_t *const end = to + (n & ~(size_t)63);
     if (to != end) {
         do {
             ZERO16(0); ZERO16(16); ZERO16(32); ZERO16(48);
             to += 64;
         } while (to != end);
     }
-    for (end += n & 48; to != end; to += 16) {
-        ZERO16(0);
+    n &= 63;
+    if (n == 0) {
+        return;
     }
+    do {
+        if (n >= 16) {
+            ZERO16(0);
+            to += 16;
+            n -= 16;
+        } else if (n >= 4) {
+            lpn_put32(to, 0);
+            to += 4;
+            n -= 4;
+        } else {
+            *to++ = 0;
+            n--;
+        }
+    } while (n != 0);
 #undef ZERO16
-    for (end += n & 12; to != end; to += 4) {
-        lpn_put32(to, 0);
-    }
-    for (end += n & 3; to != end; to++) {
-        *to = 0;
-    }
 }
 
 #if !LPN_CODE_ONLY
