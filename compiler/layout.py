@@ -1,7 +1,7 @@
 """Where a header's bits lie: its units on the wire, and the header record that modules of a chain share.
 
 A *unit* is the smallest run of whole octets that is read or written together: one field, the bit-fields that share octets, a
-`word`, a `choice`, or a `varbit`. Units whose presence or size depends on the packet end a *run*: inside a run every
+`word`, a `choice`, or a `varbit`. Units whose presence or size depends on the packet end a *run*, which is no longer than the window: inside a run every
 offset is a constant.
 """
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from lpn.lang import ast
 from lpn.compiler.state import scalar_width
+from lpn.compiler.target import WINDOW
 from lpn.lang.types import Stack, Varbit
 
 
@@ -104,6 +105,8 @@ class HeaderLayout:
     def _place(self) -> None:
         run = offset = image = 0
         for unit in self.units:
+            if offset and offset + unit.octets > WINDOW:        # where a run begins is in the packet: what lies further behind may not be
+                run, offset = run + 1, 0
             unit.run, unit.offset = run, offset
             if unit.varbit:
                 image = (image + 1) & ~1
