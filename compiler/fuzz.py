@@ -193,6 +193,8 @@ def compile_variant(program: ast.Program, variant: Variant) -> Compiled:
     except DiagnosticError as error:
         raise Refused("compiler refuses", error.diagnostics[0].message) from error
     except BuildError as error:
+        if variant.level:                       # not optimised, variables may not fit the stack
+            raise Failure("build refuses", f"{variant}: {error}") from error
         raise Refused("build refuses", str(error)) from error
     except Exception as error:
         raise Failure(f"compiler crashes {type(error).__name__} {'fused' if variant.fuse else ''}", str(error)[:400]) from error

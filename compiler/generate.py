@@ -120,9 +120,12 @@ class HeaderInfo:
         dot = f"{base}." if base else ""
         out = [Value(dot + f.name, f.ty, writable and (not f.equation or f.deferred)) for f in self.fields]
         for c in self.choices:
-            for arm, ty in c.arms:
-                out.append(Value(f"({dot}{c.tag} == {c.enum.ty}.{arm} ? {dot}{c.name}.{arm} : {zero(ty)})", ty))
+            out += self.chosen(c, dot)
         return out
+
+    def chosen(self, c: ChoiceInfo, dot: str) -> list[Value]:
+        """A choice's arms, read where they are there."""
+        return [Value(f"({dot}{c.tag} == {c.enum.ty}.{arm} ? {dot}{c.name}.{arm} : {zero(ty)})", ty) for arm, ty in c.arms]
 
     def arms(self, base: str) -> list[Value]:
         """Places of choice arms: assigned, not read."""
@@ -140,11 +143,12 @@ class StructInfo:
 
 @dataclass(frozen=True)
 class FunctionInfo:
-    """A parameter is (direction, what): a Ty, StructInfo or HeaderInfo."""
+    """A parameter is (direction, what): a Ty, StructInfo or HeaderInfo. `plain`: descriptions of headers may call it, too."""
 
     name: str
     result: Ty | StructInfo | None
     params: tuple[tuple[str, Any], ...]
+    plain: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,19 @@
 """Random codecs for simple headers."""
 from __future__ import annotations
 
-from .generate import BOOL, ChoiceInfo, Context, FieldInfo, HeaderInfo, RegisterInfo, StructInfo, Value, bit, literal
+from .generate import BOOL, ChoiceInfo, Context, FieldInfo, FunctionInfo, HeaderInfo, RegisterInfo, StructInfo, Ty, Value, bit, literal
 from .generate_header import Headers
+from .generate_stmt import indent
+
+TAG_BITS = 64                                   # the longest tag
 
 
 class Codecs(Headers):
     def codec(self, info: HeaderInfo, headers: list[HeaderInfo], registers: list[RegisterInfo]) -> list[str]:
         c = self.choose
         info.codec = f"C{info.name}"
-        ctx = Context("codec", registers=[r for r in registers if not isinstance(r.cell, StructInfo)])
-        params = self.codec_params(info, headers, ctx)
+        ctx = Context("codec", registers=list(registers), functions=[f for f in self.functions if f.plain])
+        params, makers = self.codec_params(info, headers, ctx)
         tagged = {choice.tag for choice in info.choices}
         said = [f for f in info.fields if (not f.equation or c.chance(1, 4)) and f.name not in tagged]
         known = list(ctx.values)
@@ -22,68 +25,117 @@ class Codecs(Headers):
             variables.append(f"var bit<8> {lengths[name]} = (bit<8>) sizeof({name});")
         extra: list[Value] = []
         for _ in range(c.number(0, 1)):
-            ty = bit(self.width(16))
-            name = self.fresh("x")
-            inner = Context("codec", values=known + [fields[f.name] for f in info.fields], structs=ctx.structs)
-            arrays = [r for r in ctx.registers if r.size and not isinstance(r.cell, StructInfo) and r.cell.kind == "bit"]
-            if arrays and c.chance(1, 2):
-                register = c.pick(arrays)
-                ty = bit(8)
-                variables.append(f"var bit<8> {name} = first i in 0..{register.size} where ({register.name}[i] == {self.expr(register.cell, inner, 1)});")
-            else:
-                variables.append(f"var {ty} {name} = {self.expr(ty, inner, 2)};")
-            extra.append(Value(name, ty))
+            inner = Context("codec", values=known + [fields[f.name] for f in info.fields], structs=ctx.structs, functions=ctx.functions)
+            extra.append(self.variable_of(ctx, inner, variables))
         todo: list[object] = [*said, *extra, *info.varbits]
-        tags, body = [], []
+        for choice in info.choices:             # before or behind other fields of its tag's octet
+            todo.insert(c.number(0, len(todo)), choice)
+        self.tags: list[tuple[str, int]] = []
+        body: list[str] = []
         follows = False
+        many = 12 if c.chance(1, 6) else 3      # a row of many fields
+        self.most_rows = 4 if c.chance(1, 4) else 3
         while todo:
-            group = [todo.pop(0) for _ in range(min(len(todo), c.number(1, 3)))]
-            names = []
-            for _ in range(c.number(0, 2)):
-                name, width = self.fresh("t"), c.number(1, 3)
-                names.append((name, width))
-                tags.append((name, width))
-            if not names:
-                items, follows = self.row(group, ctx, lengths, True, follows)
-                body.append(", ".join(items) + ";")
-            else:
-                body.append(f"{', '.join(n for n, _ in names)} {{")
-                keys: list[tuple[int, ...]] = []
-                rows = c.number(1, 3)
-                for at in range(rows):
-                    key = tuple(c.value(w) for _, w in names)
-                    if key in keys:
-                        continue
-                    keys.append(key)
-                    items, follows = self.row(group, ctx, lengths, at == rows - 1, follows)
-                    body.append(f"    {', '.join(map(str, key))}: {', '.join(items)};")
-                body.append("}")
+            choice = todo.pop(0) if isinstance(todo[0], ChoiceInfo) else None
+            group: list = []
+            most = c.number(1, many) if choice is None else c.number(0, 2)
+            while todo and len(group) < most and not isinstance(todo[0], ChoiceInfo):
+                group.append(todo.pop(0))
+            lines, follows = self.group(group, choice, ctx, lengths, follows)
+            body += lines
             ctx.values += [fields[f.name] if isinstance(f, FieldInfo) else f for f in group if not isinstance(f, str)
                            and (f.name if isinstance(f, FieldInfo) else f.text) not in self.followed]
-        for choice in info.choices:
-            tag = self.fresh("t")
-            tags.append((tag, 3))
-            body += [f"{tag} {{", *(f"    {key}: {item};" for key, item in enumerate(self.chosen(choice))), "}"]
+            if choice is not None:
+                ctx.values += [fields[choice.tag], *info.chosen(choice, "")]
         text = ", ".join(params)
-        return [f"codec {info.codec}({text}) <-> {info.name} {{", *("    " + line for line in [*self.tag(tags), *variables, *body]), "}"]
+        return [*makers, f"codec {info.codec}({text}) <-> {info.name} {{",
+                *indent([*self.tag(self.tags), *variables, *body]), "}"]
 
-    def codec_params(self, info: HeaderInfo, headers: list[HeaderInfo], ctx: Context) -> list[str]:
+    def variable_of(self, ctx: Context, inner: Context, variables: list[str]) -> Value:
+        """One that the codec computes when compressing; `inner`: what its value may name."""
         c = self.choose
-        texts = []
+        ty, name = bit(self.width(16)), self.fresh("x")
+        arrays = [r for r in ctx.registers if r.size and self.number_of(r) is not None]
+        if arrays and c.chance(1, 2):
+            register = c.pick(arrays)
+            ty = bit(8)
+            part, cell = self.number_of(register)       # type: ignore[misc]
+            condition = f"{register.name}[i]{part} == {self.expr(cell, inner, 1)}"
+            for _ in range(c.number(0, 2)):
+                more = f"{register.name}[i]{part} != {literal(cell, 0)}" if c.chance(1, 2) else self.expr(BOOL, inner, 1)
+                condition = f"{more} && {condition}" if c.chance(1, 2) else f"{condition} && {more}"
+            low = c.number(0, register.size - 1) if c.chance(1, 4) else 0
+            variables.append(f"var bit<8> {name} = first i in {low}..{register.size} where ({condition});")
+        else:
+            variables.append(f"var {ty} {name} = {self.expr(ty, inner, 2)};")
+        return Value(name, ty)
+
+    def number_of(self, register: RegisterInfo) -> tuple[str, Ty] | None:
+        """A number that a register's cells have: how it is written behind the index."""
+        if isinstance(register.cell, Ty):
+            return ("", register.cell) if register.cell.kind == "bit" else None
+        return next(((f".{name}", ty) for name, ty in register.cell.fields if ty.kind == "bit"), None)
+
+    def group(self, group: list, choice: ChoiceInfo | None, ctx: Context, lengths: dict[str, str], follows: bool) -> tuple[list[str], bool]:
+        """A group whose rows say every member of `group`, and the choice."""
+        c = self.choose
+        left = TAG_BITS - 8 - sum(width for _, width in self.tags)
+        widths = [c.number(1, 3) for _ in range(c.number(0, 2) if choice is None else 1)]
+        if choice is not None:
+            widths = [3] if c.number(0, 2) else [1, 2]
+        names = [(self.fresh("t"), width) for width in widths] if sum(widths) <= left else []
+        self.tags += names
+        if not names:
+            items, follows = self.row(group, ctx, lengths, True, follows)
+            if choice is not None:
+                items.append(f"inline({choice.name}.{choice.arms[0][0]})")
+            return [", ".join(items) + ";"], follows
+        out = [f"{', '.join(n for n, _ in names)} {{"]
+        keys: list[tuple[int, ...]] = []
+        said = self.chosen(choice) if choice is not None else []
+        rows = len(said) or c.number(1, self.most_rows)
+        alike = self.alike(group, ctx) if choice is None and c.chance(1, 4) else None
+        for at in range(rows):
+            key = tuple(c.value(w) for _, w in names) if not said else (at,) if len(names) == 1 else (at & 1, at >> 1)
+            if key in keys:
+                continue
+            keys.append(key)
+            items, follows = self.row(group, ctx, lengths, at == rows - 1 if not said else bool(c.number(0, 2)), follows, alike)
+            if said:
+                items.insert(len(items) if c.number(0, 2) else 0, said[at])
+            out.append(f"    {', '.join(map(str, key))}: {', '.join(items)};")
+        return [*out, "}"], follows
+
+    def alike(self, group: list, ctx: Context) -> tuple[object, FunctionInfo] | None:
+        """A field that the group's rows say by calls of one function."""
+        structs = [struct for _, struct, _ in ctx.structs]
+        fit = [(one, f) for one in group if not isinstance(one, str) for f in ctx.functions
+               if f.result == one.ty and all(isinstance(what, Ty) or what in structs for _, what in f.params)]
+        return self.choose.pick(fit) if fit else None
+
+    def codec_params(self, info: HeaderInfo, headers: list[HeaderInfo], ctx: Context) -> tuple[list[str], list[str]]:
+        """The parameters, and functions that make some of them."""
+        c = self.choose
+        texts: list[str] = []
+        makers: list[str] = []
         for at in range(c.number(0, 2)):
             name = self.fresh("q")
-            match c.number(0, 4):
+            match c.number(0, 7):
                 case 3 if headers:
                     header = c.pick(headers)
                     info.codec_params.append(("", header))
                     ctx.values += [v for v in header.values(name, False) if "?" not in v.text]
                     texts.append(f"{header.name} {name}")
                 case 4 if self.structs:
-                    struct = c.pick(self.structs)
-                    info.codec_params.append(("", struct))
-                    ctx.structs.append((name, struct, False))
-                    texts.append(f"{struct.name} {name}")
-                case 2:
+                    self.struct_param(c.pick(self.structs), name, info, ctx, texts)
+                case 5 | 6:
+                    types = [f.ty for f in info.fields] or [bit(8)]
+                    struct = StructInfo(self.fresh("S"), tuple((f"s{n}", c.pick(types)) for n in range(c.number(1, 3))))
+                    makers.append(f"struct {struct.name} {{ {' '.join(f'{t} {n};' for n, t in struct.fields)} }}")
+                    self.struct_param(struct, name, info, ctx, texts)
+                    makers += self.maker(struct, [h for h in [*headers, info] if not h.params])
+                    self.structs.append(struct)
+                case 2 | 7:
                     ty = bit(self.width(16))
                     info.codec_params.append(("inout", ty))
                     ctx.values.append(Value(name, ty))
@@ -94,7 +146,37 @@ class Codecs(Headers):
                     info.codec_params.append(("", ty))
                     ctx.values.append(Value(name, ty))
                     texts.append(f"{ty} {name}")
-        return texts
+        return texts, makers
+
+    def struct_param(self, struct: StructInfo, name: str, info: HeaderInfo, ctx: Context, texts: list[str]) -> None:
+        info.codec_params.append(("", struct))
+        ctx.structs.append((name, struct, False))
+        texts.append(f"{struct.name} {name}")
+
+    def maker(self, struct: StructInfo, headers: list[HeaderInfo]) -> list[str]:
+        """A function that makes a struct of headers: a codec's argument, which may be made of the header that the codec fills."""
+        c = self.choose
+        name, made, ctx = self.fresh("mk"), self.fresh("r"), Context("function")
+        params: list[tuple[str, HeaderInfo]] = []
+        for at in range(c.number(1, 2) if headers else 0):
+            header = headers[-1] if c.chance(1, 2) else c.pick(headers)
+            params.append((f"p{at}", header))
+            ctx.headers[f"p{at}"] = header
+            ctx.valid.add(f"p{at}")
+        body = [f"{struct.name} {made};"]
+        ctx.structs.append((made, struct, True))
+        for field, ty in struct.fields:
+            said = f"{made}.{field} = {self.expr(ty, ctx, 2)};"
+            match c.number(0, 3):
+                case 0:
+                    body.append(f"if ({self.expr(BOOL, ctx, 2)}) {{ {said} }} else {{ {made}.{field} = {self.expr(ty, ctx, 1)}; }}")
+                case 1:
+                    body.append(f"if ({self.expr(BOOL, ctx, 1)}) {{ {said} }}")
+                case _:
+                    body.append(said)
+        self.functions.append(FunctionInfo(name, struct, tuple(("", h) for _, h in params), plain=True))
+        texts = ", ".join(f"{h.name} {n}" for n, h in params)
+        return [f"function {struct.name} {name}({texts}) {{", *indent([*body, f"return {made};"]), "}"]
 
     def chosen(self, choice: ChoiceInfo) -> list[str]:
         """Rows that say a choice: an arm, or a tag that has none."""
@@ -126,11 +208,16 @@ class Codecs(Headers):
 
     # ------------------------------------------------------------ rows
 
-    def row(self, group: list, ctx: Context, lengths: dict[str, str], whole: bool, follows: bool) -> tuple[list[str], bool]:
-        """The items of a row that says every member of `group`. `whole`: everything is carried in line."""
+    def row(self, group: list, ctx: Context, lengths: dict[str, str], whole: bool, follows: bool,
+            alike: tuple[object, FunctionInfo] | None = None) -> tuple[list[str], bool]:
+        """The items of a row that says every member of `group`. `whole`: everything is carried in line; `alike`: what it may say
+        last, by a call."""
         c = self.choose
         items: list[str] = []
         bits = 0
+        last: list[str] = []
+        carried = 0
+        given = {v.ty: v.text for struct in ctx.structs for v in struct[1].values(struct[0])}
         if c.chance(1, 6):
             error = f", error.{c.pick(self.errors)}" if self.errors and c.chance(1, 2) else ""
             items.append(f"where ({self.expr(BOOL, ctx, 2)}{error})")
@@ -148,7 +235,12 @@ class Codecs(Headers):
                 continue
             name, ty = (one.name if isinstance(one, FieldInfo) else one.text), one.ty
             style = 0 if whole else c.number(0, 6)
-            if style in (1, 2):
+            if alike is not None and one is alike[0] and not whole and c.number(0, 3):
+                text, carried = self.called(alike[1], name, ty, ctx)
+                last.append(f"{name} = {text}")
+            elif style in (1, 2, 3) and ty in given and c.chance(1, 2):
+                items.append(f"{name} = {given[ty]}")
+            elif style in (1, 2):
                 items.append(f"{name} = {self.constant(ty)}")
             elif style == 3:
                 items.append(f"{name} = {self.expr(ty, ctx, 2)}")
@@ -167,11 +259,24 @@ class Codecs(Headers):
             else:
                 bits += ty.width
                 items.append(f"inline({name})")
-        if bits % 8:
-            items.append(f"inline(pad:{-bits % 8})")
+        if (bits + carried) % 8:
+            items.append(f"inline(pad:{-(bits + carried) % 8})")
         if not whole and c.chance(1, 8):
             items.append(f"where ({self.expr(BOOL, ctx, 1)})")
-        return items, follows
+        return [*items, *last], follows
+
+    def called(self, function: FunctionInfo, name: str, ty: Ty, ctx: Context) -> tuple[str, int]:
+        """A call that says a field; some of its arguments are in line. The bits of these."""
+        c = self.choose
+        args, bits = [], 0
+        for _, what in function.params:
+            if isinstance(what, Ty) and what.kind == "bit" and not bits and ty.kind == "bit" and what.width <= ty.width and c.chance(1, 2):
+                low = c.number(0, ty.width - what.width)
+                args.append(f"inline({name}[{low + what.width - 1}:{low}])")
+                bits = what.width
+            else:
+                args += self.arguments(FunctionInfo("", None, (("", what),)), ctx, 2) or []
+        return f"{function.name}({', '.join(args)})", bits
 
     def parted(self, items: list[str], name: str, ty, ctx: Context) -> int:
         """`f = constant ++ inline:n ++ ...`; the bits in line."""

@@ -274,6 +274,8 @@ class Expressions:
                 fit = [t for t, info in ctx.headers.items() if info is what and t in ctx.valid and (direction != "inout" or ctx.assigns(t) and t not in out)]
             elif isinstance(what, StructInfo):
                 fit = [n for n, info, writable in ctx.structs if info is what and (writable or direction != "inout")]
+                if not direction and depth > 0 and (not fit or self.choose.chance(2, 3)):
+                    fit = self.makings(what, ctx, depth) or fit
             elif direction:
                 fit = [v.text for v in ctx.readable() if v.ty == what and v.writable and v.text not in out]
             else:
@@ -282,6 +284,14 @@ class Expressions:
                 return None
             out.append(self.choose.pick(fit))
         return out
+
+    def makings(self, struct: StructInfo, ctx: Context, depth: int) -> list[str]:
+        """A call that makes a struct, the last of those that are possible: it may be of the header that is at hand."""
+        for function in reversed([f for f in ctx.functions if f.result is struct]):
+            args = self.arguments(function, ctx, depth - 1)
+            if args is not None:
+                return [f"{function.name}({', '.join(args)})"]
+        return []
 
     def cell(self, register, ty: Ty, ctx: Context, depth: int) -> str:
         index = self.index(register, ctx, depth)

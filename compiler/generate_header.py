@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .generate import BOOL, ChoiceInfo, Context, EnumInfo, FieldInfo, HeaderInfo, Ty, Value, bit, literal
-from .generate_stmt import Statements
+from .generate_stmt import Statements, indent
 
 
 class Headers(Statements):
@@ -13,9 +13,14 @@ class Headers(Statements):
         c = self.choose
         info = HeaderInfo(name, params=params)
         self.free: list[Value] = []             # fields that decide nothing and are decided by nothing behind them
-        lines: list[str] = []
+        lines: list[str] = self.framed(info, simple) if self.enums and c.chance(1, 8) else []
         for _ in range(c.number(1, 5 if not simple else 3)):
             lines += self.item(info, c.number(0, 11), simple)
+        if simple and self.enums and not info.choices and c.chance(1, 4):
+            lines += self.choice(info)
+        if c.chance(1, 6 if simple else 16):    # longer than the window behind a packet
+            for _ in range(c.number(4, 20 if simple else 7)):
+                lines.append(self.add(info, "{ty} {};", bit(8 * c.pick((16, 12, 8, 15, 9)))))
         if c.chance(1, 4):
             lines += self.where(info)
         text = ", ".join(f"{h.name} {n}" for h, n in params)
@@ -49,6 +54,30 @@ class Headers(Statements):
         if kind == 7:
             return [self.equation(info)]
         return self.bits(info)
+
+    def framed(self, info: HeaderInfo, simple: bool) -> list[str]:
+        """What begins with one word that tells all its shapes, as a frame control field does."""
+        c = self.choose
+        tags = [c.pick(self.enums) for _ in range(c.number(1, 2 if not simple else 1))]
+        width = 8 * c.pick((2, 1, 3))
+        if sum(e.ty.width for e in tags) > width - 2:
+            return []
+        parts: list[str] = []
+        fields: list[FieldInfo] = []
+        left = width
+        for at, enum in enumerate(tags):
+            more = c.number(0, left - sum(e.ty.width for e in tags[at:]))
+            parts += self.parts(info, more)
+            parts.append(self.add(info, "{ty} {};", enum.ty))
+            fields.append(info.fields[-1])
+            left -= more + enum.ty.width
+        parts += self.parts(info, left)
+        lines = [f"word {c.pick(('le', 'be'))}<{width}> {{", *indent(parts), "}"] if c.number(0, 2) else parts
+        for enum, tag in zip(tags, fields):
+            if c.chance(1, 3):
+                lines += self.item(info, 4, simple)
+            lines += self.arms(info, tag, enum)
+        return lines
 
     # ------------------------------------------------------------ fields
 

@@ -27,13 +27,14 @@ class Generator(Codecs, Parts):
         self.following = ""                     # another version, which takes over while packets come
         self.sends = self.radios = False
         self.completing: list[str] = []         # buffers whose content has a chain of its own
+        self.straight = False                   # a parser that goes round nowhere and says little: what is worth a guess
 
     def program(self) -> Program:
         c = self.choose
         text: list[str] = []
         if c.chance(1, 16):
             text.append("import std.checksum;")
-            self.functions.append(FunctionInfo("not_zero", bit(16), (("", bit(16)),)))
+            self.functions.append(FunctionInfo("not_zero", bit(16), (("", bit(16)),), plain=True))
         for at in range(c.number(0, 2)):
             info, line = self.enum(at)
             self.enums.append(info)
@@ -59,10 +60,14 @@ class Generator(Codecs, Parts):
         self.externs = not self.lossless and c.chance(1, 12)
         if self.externs:
             text.append("extern bit<16> sample(bit<32> x, bit<8> y) cost 20 in { radio, net };")
+        for _ in range(c.number(1, 2) if c.chance(1, 3) else 0):
+            made, lines = self.function([], self.functions, plain=True)
+            self.functions.append(made)
+            text += lines
         headers: list[HeaderInfo] = []
         for at in range(c.number(1, 3)):
             params = [(headers[0], "up")] if headers and not headers[0].params and c.chance(1, 3) else []
-            simple = c.chance(1, 3) and not self.lossless
+            simple = c.chance(2, 5) and not self.lossless
             info, lines = self.header(f"H{at}", params, simple)
             text += lines
             if simple:
@@ -145,6 +150,7 @@ class Generator(Codecs, Parts):
     def parser(self) -> list[str]:
         c = self.choose
         self.module = "parser"
+        self.straight = any(i.header.codec for i in self.instances) and c.chance(1, 3)
         count = c.number(1, 4)
         ctx = self.context("parser")
         ctx.payload = ctx.lookahead = ctx.octets = True
@@ -182,10 +188,14 @@ class Generator(Codecs, Parts):
                     inner.headers[f"h.{i.name}.last"] = i.header
                     inner.valid.add(f"h.{i.name}.last")
                 else:
+                    structs = any(isinstance(what, StructInfo) for _, what in i.header.codec_params)
+                    if i.header.codec and c.chance(2 if structs else 1, 5):     # what it fills is there before
+                        body.append(f"pkt.extract(h.{i.name});")
+                        inner.valid.add(f"h.{i.name}")
                     body.append(self.extract(f"h.{i.name}", i.header, inner))
                     inner.valid.add(f"h.{i.name}")
             body += self.parser_statements(inner)
-            if not self.lossless and c.chance(1, 4) and body:
+            if not self.lossless and not self.straight and c.chance(1, 4) and body:
                 loops = True
             max_ = f" max {c.number(1, 4)}" if loops or c.chance(1, 10) else ""
             if loops and c.chance(1, 4):        # the packet bounds it
@@ -211,7 +221,7 @@ class Generator(Codecs, Parts):
             lines.append(f"{struct.name} {name};")
 
     def via(self, header: HeaderInfo, ctx: Context) -> str:
-        if not header.codec or self.choose.chance(1, 4):
+        if not header.codec or not self.straight and self.choose.chance(1, 4):
             return ""
         args = self.arguments(FunctionInfo(header.codec, None, tuple(header.codec_params)), ctx, 2)
         return f" via {header.codec}({', '.join(args)})" if args is not None else ""
@@ -222,7 +232,7 @@ class Generator(Codecs, Parts):
     def parser_statements(self, ctx: Context) -> list[str]:
         c = self.choose
         out: list[str] = []
-        if self.lossless:
+        if self.lossless or self.straight and c.number(0, 3):
             return out
         for _ in range(c.number(0, 2)):
             if self.parsers and c.chance(1, 2):
@@ -388,4 +398,7 @@ class Generator(Codecs, Parts):
 
     def emit(self, text: str, i: InstanceInfo, ctx: Context) -> str:
         inner = ctx.inside()
+        if text in ctx.headers and self.choose.chance(1, 4):    # its codec may ask for what it is made of
+            inner.valid.add(text)
+            return f"if ({text}.isValid()) {{ pkt.emit({text}{self.via(i.header, inner)}); }}"
         return f"pkt.emit({text}{self.via(i.header, inner)});"

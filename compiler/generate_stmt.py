@@ -171,21 +171,22 @@ class Statements(Expressions):
 
     # ------------------------------------------------------------ functions
 
-    def function(self, headers: list[HeaderInfo], functions: list[FunctionInfo]) -> tuple[FunctionInfo, list[str]]:
+    def function(self, headers: list[HeaderInfo], functions: list[FunctionInfo], plain: bool = False) -> tuple[FunctionInfo, list[str]]:
+        """`plain`: descriptions of headers may call it."""
         c = self.choose
         name = self.fresh("f")
         result: Ty | StructInfo | None = self.scalar(128 if c.chance(1, 6) else 64)
-        if c.chance(1, 5):
+        if not plain and c.chance(1, 5):
             result = None
         elif self.structs and c.chance(1, 4):
             result = c.pick(self.structs)
-        ctx = Context("function", functions=list(functions), result=result, octets=True)
+        ctx = Context("function", functions=[f for f in functions if f.plain or not plain], result=result, octets=not plain)
         params: list[tuple[str, object]] = []
         texts = []
         changing = ctx.assigns_headers = c.chance(1, 3)         # all header parameters alike
         for at in range(c.number(1, 3)):
             param = f"p{at}"
-            direction = "inout" if c.chance(1, 4) else ""
+            direction = "inout" if not plain and c.chance(1, 4) else ""
             if headers and c.chance(1, 4):
                 header = c.pick(headers)
                 ctx.headers[param] = header
@@ -221,7 +222,7 @@ class Statements(Expressions):
             body.insert(c.number(0, 0), f"if ({self.expr(BOOL, Context('function', values=[v for v in ctx.values if v.text.startswith('p')]), 1)}) {{ return; }}")
         kind = "void" if result is None else result.name if isinstance(result, StructInfo) else str(result)
         text = [f"function {kind} {name}({', '.join(texts)}) {{", *indent(body), "}"]
-        return FunctionInfo(name, result, tuple(params)), text
+        return FunctionInfo(name, result, tuple(params), plain), text
 
 
 def indent(lines: list[str]) -> list[str]:
