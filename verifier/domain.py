@@ -425,6 +425,7 @@ _OPS = {"ADD": add, "SUB": sub, "MUL": mul, "DIV": div, "MOD": mod, "OR": or_, "
         "RSH": rsh, "ARSH": arsh, "SDIV": sdiv, "SMOD": smod}
 
 
+@lru_cache(maxsize=CACHED)
 def alu(name: str, a: Num, b: Num, wide: bool) -> Num:
     """a OP b in 64 or 32 bits (then zero-extended). Divisors are non-zero, shift counts below the width."""
     if wide:
@@ -451,6 +452,7 @@ def _with(a: Num, **changes) -> Num | None:
     return make(**fields)
 
 
+@lru_cache(maxsize=CACHED)
 def refine(name: str, a: Num, b: Num, wide: bool):
     """(a, b) where `a NAME b` holds; None if it cannot."""
     if name in ("JGT", "JGE", "JSGT", "JSGE"):

@@ -16,12 +16,13 @@ from .cfg import Graph, Loop, Node
 from .join import join, widen
 from .loops import region_order
 from .order import leq
+from .places import Places
 from .rules import Violation
 from .state import State, entry_state
 from .transfer import Machine
 
 WIDEN_AFTER, GIVE_UP_AFTER, NARROWINGS = 2, 60, 2
-STAGES = 1, 2, 3                                      # of bounds to try, by how often an unknown has moved
+STAGES = 1, 3                                         # of bounds to try, by how often an unknown has moved
 EQUALITY = JMP_OPS["JEQ"], JMP_OPS["JNE"]
 GROWN_AFTER = 6                                       # turns of a search, behind which those inside go on from what they found before
 
@@ -43,6 +44,8 @@ class Fixpoint:
         self.coarse: dict[tuple[Loop, int], list[int]] = {}   # (loop, stage) -> bounds
         self.made_at: dict[Node, dict[int, int]] = {}         # node -> symbol made by a join there -> place
         self.kept_in: dict[Loop, tuple[frozenset, int, frozenset]] = {}     # what `keep` said, and of what
+        self.places: dict[Node, dict[int, Places]] = {}       # what joins said of places
+        self.orders: dict[Loop, list[Node | Loop]] = {}       # of what is in a loop
         self.seen: dict[Node, list[State | None]] = {}        # node -> what came in when it was visited last
 
     def _thresholds(self) -> list[list[int]]:
@@ -107,15 +110,17 @@ class Fixpoint:
             return None
         loop = node.loop
         keep = self.keep(loop.parent if head else loop)
+        if len(states) == 1 and not head:
+            self.steps += (len(states[0].vars) + len(states[0].diff)) // 8
+            return states[0].collected(keep)
         made = self.made_at.setdefault(node, {})
 
         def name(place):
             sym = self.machine.symbol(node.id, "at", place)
             made[sym] = place
             return sym
-        s = join(states, name, head, keep)
+        s = join(states, name, head, keep, self.places.setdefault(node, {}))
         self.steps += (len(s.vars) * len(states) + len(s.diff)) // 8
-        s.collect(keep | frozenset(made) if head else keep)
         return s
 
     def keep(self, loop: Loop | None) -> frozenset:
@@ -175,7 +180,10 @@ class Fixpoint:
         return [s] * len(node.succs) if len(node.succs) <= 1 else [s.copy() for _ in node.succs]
 
     def body(self, loop: Loop, grown: bool = False) -> None:
-        for item in region_order(self.graph, loop):
+        order = self.orders.get(loop)
+        if order is None:
+            order = self.orders[loop] = [*region_order(self.graph, loop)]
+        for item in order:
             self.visit(item, grown)
 
     def stabilise(self, loop: Loop, grown: bool = False) -> None:

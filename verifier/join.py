@@ -5,122 +5,62 @@ from collections.abc import Callable
 from math import gcd
 
 from . import bits, domain as d, octets
-from .rules import Violation
-from .state import (BROKEN, CLOBBER, CLOBBERED, INF, LEN, LOW_HALF, MAX_DIFFS, MAX_LINES, MAX_NEAR, MIXTURE, NEAR, NUMBER, POINTER, STALE, STALE_POINTER, UNUSABLE, Frame,
-                    State, Value, congruent, stack_bits)
-
+from .places import Places, joined_places, no_constants
+from .state import INF, LEN, MAX_DIFFS, MAX_LINES, MAX_NEAR, NEAR, NUMBER, State, Value, congruent
 
 ZERO = d.const(0)
 
 
-def join(states: list[State], name, head: bool, keep=frozenset()) -> State:
+def join(states: list[State], name, head: bool, keep=frozenset(), known: dict[int, Places] | None = None) -> State:
     """The state all of `states` are within. `name(place)` gives the symbol for a place that differs between them; at
-    a loop's head all its new symbols are related to each other, because that is where invariants start."""
+    a loop's head all its new symbols are related to each other, because that is where invariants start. `known`: by number of states,
+    what became of the places when as many met here last; the state shares it then, and may not be changed in place."""
     if len(states) == 1 and not head:
         return states[0].copy()
     out, count = State(), len(states)
-    zeros = (0,) * count
-    classes: dict[tuple, tuple[int, tuple]] = {}      # (syms, relative offsets) -> (new symbol, its offsets)
-    in_packet: set[int] = set()                       # new symbols of places in the packet
-    members: dict[int, tuple[tuple, tuple]] = {}      # new or kept symbol -> (syms, offsets): it is sym_i + off_i in state i
-
-    def same(sym):
-        """A place holds it on all ways, as most places do."""
-        known = members.get(sym)
-        if known is None:
+    zeros = no_constants(count)
+    of = [s.regs for s in states], [s.frames for s in states]
+    places = known.get(count) if known is not None else None
+    if places is None or places.of != of:
+        places = joined_places(of, name)
+        if known is not None:
+            known[count] = places
+    out.regs, out.frames = (places.regs, places.frames) if known is not None else (places.regs.copy(), [f.copy() for f in places.frames])
+    members = places.members.copy()
+    first, more = states[0].vars, [s.vars for s in states[1:]]
+    kept = first.keys()
+    for each in more:
+        kept = kept & each.keys()
+    for sym in (LEN, *(kept & keep), *[sym for s in states if s.owed for sym in s.owed]):
+        if sym in kept and sym not in members:
             members[sym] = (sym,) * count, zeros
-        elif known[1] is not zeros and known[0] != (sym,) * count:
-            raise Violation(38, None, "an unknown has two meanings")
-
-    def merged(place, values):
-        first = values[0]
-        if values.count(first) == count:
-            if first is not None and first.sym:
-                same(first.sym)
-            return first
-        if None in values:
-            return None
-        kind = first.kind
-        if kind == BROKEN:
-            return first
-        if any(v.kind != kind or v.region != first.region for v in values):
-            kinds, regions = {v.kind for v in values}, {v.region for v in values}
-            if kinds == {POINTER, LOW_HALF} and len(regions) == 1:
-                kind = LOW_HALF                       # of either the lower half is known to be a pointer's
-            else:
-                broken = [v for v in values if v.kind == BROKEN]
-                return broken[0] if broken else CLOBBER if CLOBBERED in kinds else STALE_POINTER if STALE in kinds else MIXTURE
-        syms, offs = tuple([v.sym for v in values]), tuple([v.off for v in values])
-        key = syms, tuple([o - offs[0] for o in offs])
-        if key not in classes:
-            classes[key] = name(place), offs
-            if members.setdefault(classes[key][0], (syms, offs)) != (syms, offs):
-                raise Violation(38, None, "an unknown has two meanings")
-        sym, base = classes[key]
-        if first.region == "pkt":
-            in_packet.add(sym)
-        return Value(kind, first.region, sym, offs[0] - base[0])
-
-    for i, values in enumerate(zip(*[s.regs for s in states])):
-        out.regs[i] = merged(i, values)
-    out.frames = []
-    for depth in range(len(states[0].frames)):
-        frames, base = [s.frames[depth] for s in states], 1000 * (depth + 1)
-        saved = tuple([merged(base + i, vs) for i, vs in enumerate(zip(*[f.saved for f in frames]))])
-        written, held_there = frames[0].written, frames[0].slots
-        if all([f.slots == held_there for f in frames]) and not any([v.kind in UNUSABLE for _, v in held_there.values()]):
-            for _, v in held_there.values():
-                if v.sym:
-                    same(v.sym)
-            for f in frames:
-                written &= f.written
-            out.frames.append(Frame(held_there.copy(), written, saved))
-            continue
-        for f in frames[1:]:
-            written &= f.written
-        slots = {}
-        for off, held in frames[0].slots.items():
-            found = [f.slots.get(off) for f in frames]
-            if found.count(held) == count or all(x is not None and x[0] == held[0] for x in found):
-                v = merged(base + 600 + off, [x[1] for x in found])
-                if v is not None and v.kind not in UNUSABLE:
-                    slots[off] = held if v is held[1] else (held[0], v)
-        for f in frames:                              # what is a pointer on one side only is nothing at all
-            for off, (size, v) in f.slots.items():
-                if v.kind != NUMBER and off not in slots:
-                    written &= ~stack_bits(off, size)
-        out.frames.append(Frame(slots, written, saved))
-
-    kept = states[0].vars.keys()
-    for s in states[1:]:
-        kept = kept & s.vars.keys()
-    for sym in kept & keep.union((LEN,), *[s.owed for s in states if s.owed]):
-        members.setdefault(sym, ((sym,) * count, zeros))
     _join_defs(out, states, members, kept)
-    first_strides = states[0].strides
+    first_strides, variables = states[0].strides, out.vars
+    changed = []                                      # members that are something else in some state
     for sym, (syms, offs) in members.items():
-        if syms[0] == sym and offs is zeros:
-            n = states[0].vars[sym]
-            for s in states:
-                if (other := s.vars[sym]) is not n:
+        if offs is zeros:
+            n = first[sym]
+            for each in more:
+                if (other := each[sym]) is not n:
                     n = d.join(n, other)
+            variables[sym] = n
             if sym not in first_strides:
-                out.vars[sym] = n
                 continue
         else:
+            changed.append(sym)
             nums = [(d.add(s.vars[a], d.const(o)) if o else s.vars[a]) if a else d.const(o) for s, a, o in zip(states, syms, offs)]
             n = nums[0]
             for other in nums:
                 if other is not n:
                     n = d.join(n, other)
-        out.vars[sym] = n
+            variables[sym] = n
         if (not syms[0] or syms[0] in first_strides) and not n.is_const and (stride := _join_strides(states, syms, offs)):
             out.strides[sym] = stride
-            out.vars[sym] = congruent(n, stride) or n
-    _join_diffs(out, states, members, in_packet, {c[0] for c in classes.values()} if head else None)
-    _join_lines(out, states, members, [c[0] for c in classes.values()] if head else [])
+            variables[sym] = congruent(n, stride) or n
+    _join_diffs(out, states, members, changed, places, head)
+    _join_lines(out, states, members, places.made if head else [])
     if any([s.sums for s in states]):
-        octets.join_sums(out, states, members, in_packet | {place for s in states for place in s.sums})
+        octets.join_sums(out, states, members, places.in_packet | {place for s in states for place in s.sums})
     if any([s.owed or s.settled for s in states]):
         octets.join_owed(out, states, members)
     return out
@@ -188,9 +128,9 @@ def _join_strides(states, syms, offs):
 
 def _join_defs(out, states, members, kept):
     """x = w - v + c survives where it holds in every state for the joined x, v and w."""
-    if not all(s.defs for s in states):
+    if not all([s.defs for s in states]):
         return
-    zeros = (0,) * len(states)
+    zeros = no_constants(len(states))
     for sym, (syms, offs) in list(members.items()):
         if syms[0] not in states[0].defs:
             continue
@@ -216,14 +156,12 @@ def _join_defs(out, states, members, kept):
             out.defs[sym] = v, w, constants.pop()
 
 
-def _join_diffs(out, states, members, in_packet, new):
-    """Differences worth keeping: known in some state, or, at a loop's head, of a symbol made here."""
+def _wanted(states, members, changed, in_packet, new):
+    """Pairs of members whose difference may be worth keeping. They depend on which differences are known, not on what they are."""
     wanted = set()
-    own = {sym for sym, (syms, _) in members.items() if syms[0] == sym and syms.count(sym) == len(syms)}
-    others = [(sym, syms, offs) for sym, (syms, offs) in members.items() if sym not in own] if len(own) < len(members) else []
+    others = [(sym, *members[sym]) for sym in changed if members[sym][0].count(sym) < len(states)]
+    own = members.keys() - {sym for sym, _, _ in others}
     if not others:
-        if new is None and len(states) == 2 and not any([any(offs) for _, offs in members.values()]):
-            return _both_diffs(out, *states, own)
         for s in states:
             wanted.update([key for key in s.diff if key[0] in own and key[1] in own])
     for i, s in enumerate(states if others else ()):
@@ -247,26 +185,38 @@ def _join_diffs(out, states, members, in_packet, new):
             if base and base != sym and base in members:
                 wanted.add((base, sym) if base < sym else (sym, base))
     if new is not None:
-        for x in new:
-            for y in members:
-                if x != y and len(wanted) < 2 * MAX_DIFFS:
-                    wanted.add((x, y) if x < y else (y, x))
+        if len(wanted) + len(new) * len(members) < 2 * MAX_DIFFS:
+            wanted.update([(x, y) if x < y else (y, x) for x in new for y in members if x != y])
+        else:
+            for x in new:
+                for y in members:
+                    if x != y and len(wanted) < 2 * MAX_DIFFS:
+                        wanted.add((x, y) if x < y else (y, x))
+    return wanted
+
+
+def _join_diffs(out, states, members, changed, places, head):
+    """Differences worth keeping: known in some state, or, at a loop's head, of a symbol made here. `changed`: members that are not the same
+    unknown, without a constant, in all states."""
+    if not changed and not head and len(states) == 2:
+        return _both_diffs(out, *states, members.keys())
+    wanted = sorted(_wanted(states, members, changed, places.in_packet, places.made if head else None))
     if not wanted:
         return
-    outer, plain = out.vars, {sym for sym in own if not any(members[sym][1])}
-    for pair in sorted(wanted):
-        if len(out.diff) >= MAX_DIFFS:
+    outer, diff, parts = out.vars, out.diff, [(s.vars, s.diff) for s in states]
+    plain = members.keys() - changed if changed else members.keys()
+    for pair in wanted:
+        if len(diff) >= MAX_DIFFS:
             break
         a, b = pair
-        na, nb = outer[a] if a else ZERO, outer[b] if b else ZERO
+        na, nb = outer[a], outer[b]
         klo, khi = nb.slo - na.shi, nb.shi - na.slo
         lo, hi = INF, -INF
         if a in plain and b in plain:                 # the same unknowns in all states: State.gap, written out
-            for s in states:
-                na, nb = s.vars[a] if a else ZERO, s.vars[b] if b else ZERO
+            for variables, gaps in parts:
+                na, nb = variables[a], variables[b]
                 l, h = nb.slo - na.shi, nb.shi - na.slo
-                known = s.diff.get(pair)
-                if known is not None:
+                if (known := gaps.get(pair)) is not None:
                     if known[0] > l:
                         l = known[0]
                     if known[1] < h:
@@ -278,12 +228,21 @@ def _join_diffs(out, states, members, in_packet, new):
                 if lo <= klo and hi >= khi:
                     break                             # no more than the bounds say
             else:
-                out.diff[pair] = lo, hi
+                diff[pair] = lo, hi
             continue
         (syms_a, offs_a), (syms_b, offs_b) = members[a], members[b]
-        for s, sa, oa, sb, ob in zip(states, syms_a, offs_a, syms_b, offs_b):
-            l, h = s.gap(sa, sb)
-            l, h = l + ob - oa, h + ob - oa
+        for (variables, gaps), sa, oa, sb, ob in zip(parts, syms_a, offs_a, syms_b, offs_b):
+            if sa == sb:
+                l = h = ob - oa
+            else:
+                na, nb = variables[sa] if sa else ZERO, variables[sb] if sb else ZERO
+                l, h = nb.slo - na.shi, nb.shi - na.slo
+                if sa < sb:
+                    if (known := gaps.get((sa, sb))) is not None:
+                        l, h = max(l, known[0]), min(h, known[1])
+                elif (known := gaps.get((sb, sa))) is not None:
+                    l, h = max(l, -known[1]), min(h, -known[0])
+                l, h = l + ob - oa, h + ob - oa
             if l < lo:
                 lo = l
             if h > hi:
@@ -291,7 +250,7 @@ def _join_diffs(out, states, members, in_packet, new):
             if lo <= klo and hi >= khi:
                 break
         else:
-            out.diff[pair] = lo, hi
+            diff[pair] = lo, hi
 
 
 def _both_diffs(out: State, s: State, t: State, own: set[int]) -> None:
@@ -336,8 +295,7 @@ def widen(old: State, new: State, fresh: frozenset, steps: Callable[[int], list[
                 del new.diff[key]
                 continue
             known = old.gap(*key)                     # it was no more than the bounds say, which are about to say less
-        if apart:                                     # nor shrink again: two differences would widen each other in turns
-            lo, hi = min(lo, known[0]), max(hi, known[1])
+        lo, hi = min(lo, known[0]), max(hi, known[1])     # nor shrink again: it would grow once more as soon as the bounds do
         new.diff[key] = (lo if lo >= known[0] else -_beyond(-lo)), (hi if hi <= known[1] else _beyond(hi))
     new.lines = {key: line for key, line in new.lines.items() if old.lines.get(key, line) == line}
     new.bound_by_lines()

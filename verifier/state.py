@@ -97,6 +97,14 @@ class State:
         s.sums, s.owed, s.settled = dict(self.sums) if self.sums else {}, dict(self.owed) if self.owed else {}, self.settled
         return s
 
+    def collected(self, keep=frozenset()) -> State:
+        """What `collect` leaves, in a state that shares its parts with this one: neither may be changed any more."""
+        s = State.__new__(State)
+        s.regs, s.vars, s.diff, s.frames, s.defs, s.strides = self.regs, self.vars, self.diff, self.frames, self.defs, self.strides
+        s.lines, s.scaled, s.bits, s.sums, s.owed, s.settled = self.lines, self.scaled, self.bits, self.sums, self.owed, self.settled
+        s.collect(keep)
+        return s
+
     def __eq__(self, other):
         """The same is known, of the same symbols."""
         return self is other or (self.regs == other.regs and self.vars == other.vars and self.diff == other.diff
@@ -318,19 +326,24 @@ class State:
                 yield base + 600 + off, v
 
     def collect(self, keep=frozenset()) -> None:
-        """At a block's start: forget symbols no place refers to, but for `keep`."""
+        """At a block's start: forget symbols no place refers to, but for `keep`. Parts are replaced, not changed."""
         self.shifted, self.halves = {}, {}
         live = {v[2] for v in self.regs if v is not None}      # Value.sym, without the way through its name
         live |= ALWAYS
         for frame in self.frames:
-            live.update([v[2] for v in frame.saved if v is not None], [held[1][2] for held in frame.slots.values()])
-        live |= keep & self.vars.keys()
+            if frame.saved:
+                live.update([v[2] for v in frame.saved if v is not None])
+            live.update([held[1][2] for held in frame.slots.values()])
+        if keep:
+            live |= keep & self.vars.keys()
         live.update(self.owed)
-        for x, (v, w, _) in list(self.defs.items()):
-            if x not in live:
-                del self.defs[x]
-            else:
-                live |= {v, w}
+        if self.defs:
+            defs = {}
+            for x, (v, w, _) in self.defs.items():
+                if x in live:
+                    live |= {v, w}
+                    defs[x] = self.defs[x]
+            self.defs = defs
         if self.lines:
             self.lines = {key: t for key, t in self.lines.items() if key[0] in live and key[1] in live}
             live |= {base for base, _, _ in self.lines.values()}

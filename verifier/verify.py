@@ -1,8 +1,10 @@
 """The verifier: bytes in, a report out. `verify` never raises for bad bytecode."""
 from __future__ import annotations
 
+import gc
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 
 from . import cfg, witness
@@ -103,8 +105,9 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
         report.insns = len(graph.insns)
         machine = Machine(profile, _helpers(helpers))
         fix = Fixpoint(graph, machine, max_steps, max_facts)
-        fix.run()
-        fix.check()
+        with _no_collector():
+            fix.run()
+            fix.check()
         report.stack = sum((used + 7) // 8 * 8 for used in machine.stack_used.values())
         if report.stack > profile.stack:
             frames = " + ".join(str((used + 7) // 8 * 8) for _, used in sorted(machine.stack_used.items()))
@@ -127,6 +130,18 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     report.clean32, report.wide = not machine.wide_slots, sorted(machine.wide_slots)
     report.helpers = sorted({i.imm for i in graph.insns.values() if i.is_call and not i.is_local_call})
     return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.constants, machine.rooms, machine.heads, fix.out, fix.made_at)
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """States refer to no one that refers to them: the search for cycles would only walk through them, again and again."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _bounds(report: Report, fix: Fixpoint, machine: Machine) -> dict:
