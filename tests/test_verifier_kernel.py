@@ -24,9 +24,12 @@ EXPLAINED = {
     "19: compared from the end backwards": DIFFERENCE,
     "19: a length that does not wrap": SPECULATION,
     "19: an unsigned byte as an index": SPECULATION,
+    "22: a signed half word of the stack, and as much added": SPECULATION,
+    "22: a signed word of the stack, and as much added": outside.LESS,
     "24: two pointers into the packet": DIFFERENCE,
     "25: the low half of a pointer spilled": HALF,
     "25: a difference of pointers is a number": DIFFERENCE,
+    "25: the low half of a pointer in 8 bytes": HALF,
     "27: 8 bytes of the stack at 3": ALIGNED,
     "33: steps that meet the bound": WALKS,
     "33: a cursor that always moves": SPECULATION,
@@ -49,6 +52,8 @@ FREE = {
     "21: a signed load on XDP": "no document says what it gives where the kernel replaces the load",
     "23: a pointer moved step by step, out of the world": "it is never used",
     "28: the constant 2^32": "RFC 9669 gives division by zero a meaning; engines differ",
+    "28: 256 in a byte": "the same",
+    "28: 65536 as two octets, least first": "the same",
 }
 
 

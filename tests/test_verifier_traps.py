@@ -50,6 +50,93 @@ TRAPS = [
     ("the bound grows with the counter", 34, "w2 = 0\nw3 = 10\nL: w2 += 1\nw3 += 1\nif w2 < w3 goto L\nexit"),
     ("a step over the bound from one of two starts", 33, "w2 = 0\nr3 = *(u8 *)(r9 + 0)\nif w3 == 0 goto L\nw2 = 1\nL: w2 += 5\nif w2 != 50 goto L\nexit"),
     ("the loop's exit value, one more than inside", 22, "w2 = 0\nL: w2 += 8\nif w2 < 64 goto L\nr9 += r2\nr0 = *(u8 *)(r9 + 0)\nexit"),
+    ("a 64-bit difference wraps", 22, "r2 = *(u64 *)(r9 + 0)\nr3 = *(u8 *)(r9 + 8)\nr4 = r2\nr4 -= r3\nif r4 s<= r2 goto E\n" + BAD + "E: exit"),
+    ("a 64-bit difference wraps upwards", 22, "r2 = *(u64 *)(r9 + 0)\nr3 = *(s8 *)(r9 + 8)\nif r3 s>= 0 goto E\nr4 = r2\nr4 -= r3\nif r4 s> r2 goto E\n"
+     "" + BAD + "E: exit"),
+    ("a 64-bit sum with a negative constant wraps", 22, "r2 = *(u64 *)(r9 + 0)\nr3 = r2\nr3 += -16\nif r3 s<= r2 goto E\n" + BAD + "E: exit"),
+    ("a 64-bit sum of two unknowns wraps", 22, "r2 = *(u64 *)(r9 + 0)\nr3 = *(u8 *)(r9 + 8)\nr4 = r2\nr4 += r3\nif r4 s>= r2 goto E\n" + BAD + "E: exit"),
+    ("a 64-bit sum of two unknowns wraps downwards", 22, "r2 = *(u64 *)(r9 + 0)\nr3 = *(s8 *)(r9 + 8)\nif r3 s>= 0 goto E\nr4 = r2\nr4 += r3\nif r4 s< r2 goto E\n"
+     "" + BAD + "E: exit"),
+    ("a 32-bit sum of two unknowns wraps", 22, "r2 = *(u32 *)(r9 + 0)\nr3 = *(u8 *)(r9 + 8)\nr4 = r2\nw4 += w3\nif r4 >= r2 goto E\n" + BAD + "E: exit"),
+    ("a 32-bit difference of -1 is large", 30, "r2 = *(u8 *)(r9 + 0)\nw2 &= 1\nr3 = *(u8 *)(r9 + 1)\nw3 &= 1\nw2 -= w3\nr2 += 1\nr9 += r2\nr0 = *(u8 *)(r9 + 0)\nexit"),
+    ("the sum of 2^32 and 16 is not 16", 23,
+     "r2 = *(u64 *)(r9 + 0)\nr3 = r2\nr3 += 16\nr4 = 0x100000000 ll\nif r2 != r4 goto E\nr9 += r3\nr0 = *(u8 *)(r9 + 16)\nE: w0 = 0\n"
+     "exit"),
+    ("between two copies that moved are 5 bytes", 22, "r2 = *(u8 *)(r9 + 0)\nr3 = r2\nr3 += 3\nr2 += 58\nr2 -= r3\nr9 += r2\nr0 = *(u8 *)(r9 + 9)\nexit"),
+    ("a sum of unknowns that moved", 22, "r2 = *(u8 *)(r9 + 0)\nw2 &= 7\nr3 = *(u8 *)(r9 + 1)\nr3 += 50\nr4 = r2\nr4 += r3\nr4 -= r3\nr9 += r4\nr0 = *(u8 *)(r9 + 57)\n"
+     "exit"),
+    ("a cursor taken back by a signed number", 19,
+     "r2 = *(u8 *)(r7 + 0)\nr3 = r7\nr3 += r2\nif r3 > r8 goto E\nr4 = *(u8 *)(r7 + 1)\nw4 &= 15\nr4 += -8\nr3 -= r4\nr0 = *(u8 *)(r3 + 56)\nE: w0 = 0\n"
+     "exit"),
+    ("a mask that is a number from 255 on", 22,
+     "r2 = *(u8 *)(r7 + 0)\nr3 = *(u16 *)(r7 + 1)\nif r3 < 255 goto E\nr4 = r2\nr2 &= r3\nr4 -= r2\nr9 += r4\nr0 = *(u8 *)(r9 + 63)\nE: w0 = 0\n"
+     "exit"),
+    ("a product with 0", 28, "r2 = 5\nr2 *= 0\nr0 = 7\nr0 /= r2\nexit"),
+    ("or with 0 in 32 bits cuts the upper half", 22, "r2 = *(u64 *)(r9 + 0)\nr3 = r2\nw3 |= 0\nif r3 == r2 goto E\n" + BAD + "E: exit"),
+    ("a 32-bit shift by 0 cuts the upper half", 22, "r2 = *(u64 *)(r9 + 0)\nr3 = r2\nw3 <<= 0\nif r3 == r2 goto E\n" + BAD + "E: exit"),
+    ("up by 32 or 33, down by 32", 22, "r2 = *(u8 *)(r7 + 0)\nw2 &= 31\nr3 = *(u8 *)(r7 + 1)\nw3 &= 1\nw3 += 32\nr2 <<= r3\nr2 >>= 32\nr9 += r2\nr0 = *(u8 *)(r9 + 32)\n"
+     "exit"),
+    ("up by 32, something added, down by 32", 22, "r2 = *(u8 *)(r7 + 0)\nw2 &= 31\nr4 = 0x100000000 ll\nr2 <<= 32\nr2 += r4\nr2 >>= 32\nr9 += r2\nr0 = *(u8 *)(r9 + 32)\n"
+     "exit"),
+    ("a word extended by shifts may be negative", 22, "r2 = *(u32 *)(r9 + 0)\nr2 <<= 32\nr2 s>>= 32\nif r2 s>= 0 goto E\n" + BAD + "E: exit"),
+    ("a word extended by shifts may be 2^30", 22, "r2 = *(u32 *)(r9 + 0)\nr2 <<= 32\nr2 s>>= 32\nif r2 s< 0x40000000 goto E\n" + BAD + "E: exit"),
+    ("a negative number extended by shifts may become positive", 22, "r2 = *(u64 *)(r9 + 0)\nif r2 s> 5 goto E\nr2 <<= 32\nr2 s>>= 32\nif r2 s<= 5 goto E\n"
+     "" + BAD + "E: exit"),
+    ("2^31 extended by shifts is negative", 22, "r2 = *(u32 *)(r9 + 0)\nr3 = 0x80000000 ll\nif r2 > r3 goto E\nr2 <<= 32\nr2 s>>= 32\nif r2 s>= 0 goto E\n"
+     "" + BAD + "E: exit"),
+    ("-2^31-1 extended by shifts is positive", 22,
+     "r2 = *(u64 *)(r9 + 0)\nr3 = -2147483649 ll\nif r2 s< r3 goto E\nif r2 s> 5 goto E\nr2 <<= 32\nr2 s>>= 32\nif r2 s<= 5 goto E\n"
+     "" + BAD + "E: exit"),
+    ("the low half by shifts may be 2^24", 22, "r2 = *(u64 *)(r9 + 0)\nr2 <<= 32\nr2 >>= 32\nif r2 < 0x1000000 goto E\n" + BAD + "E: exit"),
+    ("the low half by shifts may be 2^31", 22, "r2 = *(u64 *)(r9 + 0)\nr2 <<= 32\nr2 >>= 32\nr3 = 0x80000000 ll\nif r2 < r3 goto E\n" + BAD + "E: exit"),
+    ("the upper half may be 2^31", 22, "r2 = *(u64 *)(r9 + 0)\nr2 >>= 32\nr3 = 0x80000000 ll\nif r2 < r3 goto E\n" + BAD + "E: exit"),
+    ("the upper half with its sign may be negative", 22, "r2 = *(u64 *)(r9 + 0)\nr2 s>>= 32\nif r2 s>= 0 goto E\n" + BAD + "E: exit"),
+    ("a length taken in 32 bits, compared as a signed one", 19,
+     "r2 = *(u8 *)(r7 + 0)\nr3 = r7\nr3 += r2\nw4 = w8\nw4 -= w3\nif r4 s< 6 goto E\nr0 = *(u8 *)(r3 + 69)\nE: w0 = 0\n"
+     "exit"),
+    ("a length taken in 32 bits may be large", 22, "r2 = *(u8 *)(r7 + 0)\nr3 = r7\nr3 += r2\nw4 = w8\nw4 -= w3\nif r4 < 0x1000000 goto E\n" + BAD + "E: w0 = 0\nexit"),
+    ("a low half taken from a whole pointer", 24, "w2 = w7\nr3 = r8\nr3 -= r2\nw0 = 0\nexit"),
+    ("a low half taken from a number", 24, "w2 = w7\nw3 = 5\nw3 -= w2\nw0 = 0\nexit"),
+    ("a low half moved in 64 bits", 24, "w2 = w7\nr2 += 8\nw0 = 0\nexit"),
+    ("a pointer and a low half added", 24, "w2 = w7\nw2 += w8\nw0 = 0\nexit"),
+    ("a low half multiplied", 24, "w2 = w7\nw2 *= 3\nw0 = 0\nexit"),
+    ("a pointer added to a number in 32 bits", 24, "w2 = 4\nw2 += w7\nw0 = 0\nexit"),
+    ("an atomic addition to what is not written", 16, "r2 = 1\nlock *(u64 *)(r10 - 8) += r2\nexit"),
+    ("an atomic addition to a spilled pointer", 25, "r2 = 1\n*(u64 *)(r10 - 8) = r9\nlock *(u64 *)(r10 - 8) += r2\nexit"),
+    ("an exchange gives what was there", 23, "r0 = 3\nr2 = 4\nr0 = cmpxchg_64(r9 + 0, r0, r2)\nr9 += r0\nr0 = *(u8 *)(r9 + 0)\nexit"),
+    ("the packet changes, a cursor's distance from the old end does not help", 19,
+     "r3 = *(u8 *)(r7 + 0)\n*(u64 *)(r10 - 8) = r3\nr4 = r7\nr4 += r3\nif r4 > r8 goto E\ncall 2\nr3 = *(u64 *)(r10 - 8)\nr7 = *(u64 *)(r6 + 0)\nr7 += r3\n"
+     "r0 = *(u8 *)(r7 + 63)\nE: w0 = 0\nexit"),
+    ("the packet changes, what was left of the old one does not help", 19,
+     "r3 = *(u8 *)(r7 + 0)\n*(u64 *)(r10 - 8) = r3\nr4 = r7\nr4 += r3\nr5 = r8\nr5 -= r4\n*(u64 *)(r10 - 16) = r5\ncall 2\nr3 = *(u64 *)(r10 - 8)\n"
+     "r5 = *(u64 *)(r10 - 16)\nif r5 s< 1 goto E\nr7 = *(u64 *)(r6 + 0)\nr7 += r3\nr0 = *(u8 *)(r7 + 64)\nE: w0 = 0\nexit"),
+    ("the packet changes in a function, the caller's cursor is stale", 20, "r1 = r6\ncall f\nr0 = *(u8 *)(r7 + 0)\nexit\nf: call 2\nw0 = 0\nexit"),
+    ("the packet changes in a function, the caller's length is old", 19,
+     "r7 = r8\nr2 = *(u64 *)(r6 + 0)\nr7 -= r2\ncall f\nif r7 < 100 goto E\nr2 = *(u64 *)(r6 + 0)\nr0 = *(u8 *)(r2 + 64)\nE: w0 = 0\nexit\nf: call 2\nw0 = 0\n"
+     "exit"),
+]
+
+# name, program: beside the traps, and harmless
+NEAR = [
+    ("a low half moved there and back", "w2 = w7\nw2 += 8\nw2 -= 8\nw3 = w8\nw3 -= w2\nw0 = w3\nexit"),
+    ("an atomic addition to what is written", "r2 = 1\n*(u64 *)(r10 - 8) = r2\nlock *(u64 *)(r10 - 8) += r2\nexit"),
+    ("an exchange gives what was there, masked", "r0 = 3\nr2 = 4\nr0 = cmpxchg_64(r9 + 0, r0, r2)\nr0 &= 63\nr9 += r0\nr0 = *(u8 *)(r9 + 0)\nexit"),
+    ("an exchange leaves the other register", "r0 = 3\nr2 = 4\nr0 = cmpxchg_64(r9 + 0, r0, r2)\nr9 += r2\nr0 = *(u8 *)(r9 + 59)\nexit"),
+    ("between two copies that moved are 55 bytes",
+     "r2 = *(u8 *)(r9 + 0)\nr3 = r2\nr3 += 3\nr2 += 58\nr2 -= r3\nr9 += r2\nr0 = *(u8 *)(r9 + 8)\nexit"),
+    ("a sum of unknowns that moved, a byte less",
+     "r2 = *(u8 *)(r9 + 0)\nw2 &= 7\nr3 = *(u8 *)(r9 + 1)\nr3 += 50\nr4 = r2\nr4 += r3\nr4 -= r3\nr9 += r4\nr0 = *(u8 *)(r9 + 56)\nexit"),
+    ("up by 32, something added, down by 32, a byte less",
+     "r2 = *(u8 *)(r7 + 0)\nw2 &= 31\nr4 = 0x100000000 ll\nr2 <<= 32\nr2 += r4\nr2 >>= 32\nr9 += r2\nr0 = *(u8 *)(r9 + 31)\nexit"),
+    ("up and down by 32", "r2 = *(u8 *)(r7 + 0)\nw2 &= 31\nr2 <<= 32\nr2 >>= 32\nr9 += r2\nr0 = *(u8 *)(r9 + 32)\nexit"),
+    ("a word extended by shifts, bounded", "r2 = *(u32 *)(r9 + 0)\nr2 <<= 32\nr2 s>>= 32\nif r2 s< 0 goto E\nif r2 s> 63 goto E\nr9 += r2\nr0 = *(u8 *)(r9 + 0)\nE: w0 = 0\nexit"),
+    ("a 32-bit difference that is not negative", "r2 = *(u8 *)(r9 + 0)\nr3 = *(u8 *)(r9 + 1)\nif r3 > r2 goto E\nw2 -= w3\nif r2 > 63 goto E\nr9 += r2\nr0 = *(u8 *)(r9 + 0)\nE: w0 = 0\nexit"),
+    ("a cursor taken back, within the window",
+     "r2 = *(u8 *)(r7 + 0)\nr3 = r7\nr3 += r2\nif r3 > r8 goto E\nr4 = *(u8 *)(r7 + 1)\nw4 &= 7\nr4 += -8\nr3 -= r4\nr0 = *(u8 *)(r3 + 55)\nE: w0 = 0\nexit"),
+    ("the packet changes, a cursor by the same number is compared again",
+     "r3 = *(u8 *)(r7 + 0)\n*(u64 *)(r10 - 8) = r3\ncall 2\nr3 = *(u64 *)(r10 - 8)\nr7 = *(u64 *)(r6 + 0)\nr8 = *(u64 *)(r6 + 8)\nr7 += r3\nif r7 > r8 goto E\n"
+     "r0 = *(u8 *)(r7 + 63)\nE: w0 = 0\nexit"),
+    ("the packet changes in a function, the cursor is loaded again", "r1 = r6\ncall f\nr7 = *(u64 *)(r6 + 0)\nr0 = *(u8 *)(r7 + 0)\nexit\nf: call 2\nw0 = 0\nexit"),
 ]
 
 
@@ -58,3 +145,9 @@ def test_trap(rule, code):
     report = verify(assemble(START + code), LPN, record_size=64, helpers=HELPERS)
     assert not report.accepted
     assert report.rule == rule, report.message
+
+
+@pytest.mark.parametrize("code", [row[1] for row in NEAR], ids=[row[0].replace(" ", "-") for row in NEAR])
+def test_near_miss(code):
+    report = verify(assemble(START + code), LPN, record_size=64, helpers=HELPERS)
+    assert report.accepted, report.message

@@ -24,7 +24,8 @@ static int offset_of(it_machine *m, uint8_t claimed, uint8_t region, uint64_t v,
         return (kind == IT_NUM && !v) || (kind == IT_PTR && of == region && v == m->base[of])
                || !it_fail(m, F_CLAIM_KIND, place, kind, claimed);
     }
-    if (kind != claimed || of != region)
+    int whole = claimed == IT_HALF && kind == IT_PTR;       /* its lower half is that of a pointer, too */
+    if ((kind != claimed && !whole) || of != region)
         return !it_fail(m, F_CLAIM_KIND, place, kind, claimed);
     uint64_t base = m->base[region] + (region >= IT_STACK ? 512 : 0);
     *out = claimed == IT_PTR ? v - base : it_extend(v - base, 32);

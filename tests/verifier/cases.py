@@ -23,10 +23,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from lpn.compiler.asm import assemble
 from lpn import verifier
 from lpn.verifier import PROFILES, HelperSpec, Region, Report, Section, Violation, verify
+from lpn.verifier.descriptors import ContextDescriptor
 
 HEADERS = ("profile", "class", "sizes", "options", "sections", "contexts", "helpers", "broken", "expect", "example", "path")
 
@@ -44,9 +46,14 @@ class Case:
         return [c for c in self.headers.get("class", "").split(", ") if c]
 
     def run(self) -> Report:
+        text, profile, options = self.judged()
+        return verify(text, profile, **options)
+
+    def judged(self) -> tuple[bytes, ContextDescriptor, dict[str, Any]]:
+        """What is judged: text, profile, keyword arguments of verify()."""
         profile = PROFILES[self.headers.get("profile", "lpn")]
         words = self.headers.get("sizes", "").split() + self.headers.get("options", "").split()
-        options = {k: int(v) for k, v in (w.split("=") for w in words)}
+        options: dict[str, Any] = {k: int(v) for k, v in (w.split("=") for w in words)}
         if "contexts" in self.headers:
             profile = replace(profile, contexts=tuple(self.headers["contexts"].split(", ")))
         if not options.pop("packet_write", 1):
@@ -66,7 +73,7 @@ class Case:
         else:
             text = assemble(self.code)
         text = assemble("goto +0") * (options.pop("slots", 0) - len(text) // 8) + text
-        return verify(text, profile, **options)
+        return text, profile, options
 
 
 def read(path: Path) -> list[Case]:

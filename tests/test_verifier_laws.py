@@ -1,0 +1,64 @@
+"""What the verifier says of numbers, of states and of single operations, tried on the same few thousand examples each time; and what is accepted in the tables of
+tests/verifier runs with every claim looked at. tests/verifier/mutate_verifier.py tells which mistakes these find."""
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "verifier"))
+import cases                                                       # noqa: E402
+import laws                                                        # noqa: E402
+import operations                                                  # noqa: E402
+import state_laws                                                  # noqa: E402
+
+from lpn.compiler.asm import assemble                              # noqa: E402
+from lpn.runtime.instrumented.claims import Claims, Runner         # noqa: E402
+from lpn.verifier import LPN, analyse                              # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def runner():
+    return Runner()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_numbers(seed):
+    assert list(laws.broken(seed)) == []
+
+
+def test_states():
+    state_laws.AGREED.clear()
+    assert list(state_laws.broken(1)) == []
+    assert len(state_laws.AGREED) > 700                             # else the proof refuses nearly everything
+
+
+def test_operations(runner):
+    refused = {}
+    for name, source in operations.programs():
+        text = assemble(source)
+        report, analysis = analyse(text, LPN, record_size=72)
+        if not report.accepted:
+            refused[name] = report.message
+            continue
+        fault = runner.batch(Claims(text, LPN.with_sizes(rec=72), None, (report, analysis), 1), 1, 60)
+        assert fault is None, f"{fault}\n{source}"
+    assert len(refused) < 4, refused
+
+
+def test_near_misses_keep_their_claims(runner):
+    """Those of the rules: what was found of the text is true of its runs."""
+    regions = {"rodata": "rodata", "data": "data", "record_size": "rec", "state_size": "state"}
+    ran = 0
+    for case in cases.all_cases():
+        text, profile, options = case.judged()
+        if case.expect != "accept" or len(text) > 8000 or max(options.get(name, 0) for name in regions) > 4096:
+            continue
+        profile = replace(profile, max_packet=2048, contexts=())
+        report, analysis = analyse(text, profile, **{name: value for name, value in options.items() if name != "contexts"})
+        assert report.accepted, report.message
+        claims = Claims(text, profile.with_sizes(**{regions[name]: value for name, value in options.items() if name in regions}), options.get("helpers"), (report, analysis), 1)
+        fault = runner.batch(claims, 1, min(40, 1 + 100_000 // report.max_insns))
+        assert fault is None, f"rule {case.rule}: {case.name}: {fault}"
+        ran += 1
+    assert ran > 150

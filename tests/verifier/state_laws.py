@@ -1,0 +1,285 @@
+"""The laws of states (verifier/state.py, order.py, join.py): facts that are true of some numbers stay true of them, whatever else that is true is learnt.
+
+A world is a number for each unknown; a state of it says true things only. What a state makes of them, alone, joined with another one or beside one that is said
+to hold as well, must be true too.
+"""
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from lpn.verifier import domain as d
+from lpn.verifier.join import join
+from lpn.verifier.order import leq
+from lpn.verifier.state import LEN, NUMBER, POINTER, Frame, State, Value, stack_bits
+
+World = dict[int, int]
+AGREED: list[bool] = []                              # what was said of joined states, where it is true
+SMALL, S63 = (-9, -3, -1, 0, 1, 2, 4, 7, 8, 12, 40), 1 << 63
+
+
+def some_number(rng: random.Random) -> int:
+    return rng.choice((rng.choice(SMALL), rng.randrange(256), rng.randrange(1 << 16), rng.getrandbits(32), rng.getrandbits(33), -rng.getrandbits(31), rng.getrandbits(61) - (1 << 60)))
+
+
+def num_with(rng: random.Random, x: int) -> d.Num:
+    """A set with x in it."""
+    n = d.const(x)
+    for _ in range(rng.choice((0, 1, 1, 2))):
+        n = d.join(n, d.const(x + rng.choice((*SMALL, 64, 256, -256, 1 << 20)) if rng.random() < 0.7 else some_number(rng)))
+    return n if rng.random() < 0.8 else d.TOP
+
+
+def around(rng: random.Random, x: int) -> tuple[int, int]:
+    return x - rng.choice((0, 0, 1, 5, 300)), x + rng.choice((0, 0, 1, 5, 300))
+
+
+def world_of(rng: random.Random) -> tuple[World, State]:
+    """Unknowns, some made of others, and a state with true facts."""
+    s, w = State(), {0: 0, LEN: rng.choice((0, 1, 40, rng.randrange(2048)))}
+    s.vars[LEN] = d.within(num_with(rng, w[LEN]), 0, 2048) or d.signed(0, 2048)
+    for x in range(2, 2 + rng.randrange(2, 8)):
+        v, y = rng.choice(list(w)), rng.choice(list(w))
+        c, how = rng.choice(SMALL), rng.choice("nnndlsSh3")
+        w[x] = some_number(rng)
+        if how == "d" and v != y:
+            w[x] = w[y] - w[v] + c
+            s.defs[x] = v, y, c
+        elif how == "l" and y:
+            k = rng.choice((1, 2, 8, 12, -1, -4))
+            w[x] = w[v] + k * w[y] + c
+            if k != 1 or v:
+                s.lines[x, y] = v, k, c
+        elif how in "sS" and y > LEN and 0 <= w[y] < 1 << 40:
+            n = rng.choice((1, 3))
+            w[x] = w[y] >> n if how == "s" else w[y] << n
+            s.scaled[x] = y, n if how == "s" else -n
+        elif how == "h" and y:
+            w[x] = w[y] + c & d.M32
+            s.halves[x] = y, c & d.M32
+        elif how == "3":
+            m = rng.choice((2, 3, 4, 12))
+            s.strides[x] = m, w[x] % m
+        if not -S63 < w[x] < S63 or x in s.defs and abs(w[x]) > 1 << 62:
+            w[x] = 7
+            for facts in (s.defs, s.scaled, s.halves, s.strides):
+                facts.pop(x, None)
+            s.lines = {key: t for key, t in s.lines.items() if key[0] != x}
+        s.vars[x] = num_with(rng, w[x])
+    unknowns = [x for x in w if x]
+    for _ in range(rng.randrange(4)):
+        a, b = sorted(rng.sample(unknowns, 2))
+        s.diff[a, b] = around(rng, w[b] - w[a])
+    for r in range(8):
+        x = rng.choice(list(w))
+        off = rng.choice(SMALL) if abs(w[x]) < 1 << 62 else 0
+        s.regs[r] = rng.choice((Value(NUMBER, None, x, off), Value(NUMBER, None, x, 0), Value(POINTER, "pkt", x, off), None))
+    s.frames = [Frame()]
+    for off in (-32, -24, -16, -8):
+        size = rng.choice((1, 4, 8))
+        held = rng.choice(s.regs)
+        if held is not None and rng.random() < 0.7:
+            size = 8 if held.kind == POINTER or not 0 <= concrete(w, held) < 1 << 8 * size else size
+            s.frames[0].slots[off] = size, held
+            s.frames[0].written |= stack_bits(off, size)
+        elif rng.random() < 0.5:
+            s.frames[0].written |= stack_bits(off, size)
+    return w, s
+
+
+def concrete(w: World, v: Value) -> int:
+    return w[v.sym] + v.off
+
+
+def untrue(w: World, s: State) -> str | None:
+    """The first fact of the state that does not hold of these numbers."""
+    for x, n in s.vars.items():
+        if x in w and w[x] & d.M64 not in n:
+            return f"{x} is {w[x]}, not {n}"
+    for (a, b), (lo, hi) in s.diff.items():
+        if {a, b} <= w.keys() and not lo <= w[b] - w[a] <= hi:
+            return f"{b} - {a} is {w[b] - w[a]}, not {lo}..{hi}"
+    for x, (v, y, c) in s.defs.items():
+        if {x, v, y} <= w.keys() and w[x] != w[y] - w[v] + c:
+            return f"definition of {x}"
+    for x, (m, r) in s.strides.items():
+        if x in w and (w[x] - r if not m else (w[x] - r) % m):
+            return f"stride of {x}"
+    for (x, y), (base, k, c) in s.lines.items():
+        if {x, y, base} <= w.keys() and w[x] != w[base] + k * w[y] + c:
+            return f"line of {x}, {y}"
+    for x, (y, n) in s.scaled.items():
+        if {x, y} <= w.keys() and w[x] != (w[y] >> n if n > 0 else w[y] << -n):
+            return f"shift of {x}"
+    for x, (y, c) in s.halves.items():
+        if {x, y} <= w.keys() and w[x] != w[y] + c & d.M32:
+            return f"half of {y}"
+    return None
+
+
+def asked(rng: random.Random, w: World, s: State) -> Iterator[str]:
+    """What is answered."""
+    for v in [v for v in s.regs if v is not None]:
+        x, (lo, hi), (m, r) = concrete(w, v), s.offsets(v), s.stride(v)
+        if x & d.M64 not in s.num(v) or not lo <= x <= hi or (x - r) % m if m else x != r:
+            yield f"{v} is {x}"
+        for y in w:
+            lo, hi = s.gap(v.sym, y)
+            if not lo <= w[y] - w[v.sym] <= hi:
+                yield f"{y} - {v.sym} is {w[y] - w[v.sym]}, not {lo}..{hi}"
+
+
+def learnt(rng: random.Random, w: World, s: State) -> Iterator[str]:
+    """True things more; then an unknown begins to stand for something else."""
+    for _ in range(3):
+        a, b = rng.choice(list(w)), rng.choice(list(w))
+        if rng.random() < 0.5:
+            done = s.learn_gap(a, b, *around(rng, w[b] - w[a]))
+        else:
+            off = rng.choice(SMALL) if abs(w[a]) < 1 << 62 else 0
+            done = s.learn(Value(NUMBER, None, a, off), num_with(rng, w[a] + off))
+        if not done or (why := untrue(w, s)):
+            yield f"learning: {why if done else 'nothing is left'}"
+            return
+    x = rng.choice([x for x in w if x > LEN])
+    s.forget(x)
+    w[x], s.vars[x] = some_number(rng), d.TOP
+    if why := untrue(w, s):
+        yield f"forgotten: {why}"
+
+
+def collected(rng: random.Random, w: World, s: State) -> Iterator[str]:
+    s.collect(frozenset(rng.sample(list(w), 2)))
+    s.bound_by_lines()
+    if why := untrue(w, s) or next((f"{v.sym} is not known" for _, v in s.places() if v.sym and v.sym not in s.vars), None):
+        yield f"collected: {why}"
+
+
+def beside(w: World, a: State, b: State, local: set[int]) -> str | None:
+    """Why the world of a is none of b: unknowns of `local` are what their places hold, any other one is what it is."""
+    there = {x: n for x, n in w.items() if x not in local}
+
+    def same(held: Value | None, wanted: Value | None) -> str | None:
+        if wanted is None or wanted.kind not in (NUMBER, POINTER):
+            return None
+        if held is None or (held.kind, held.region) != (wanted.kind, wanted.region):
+            return f"{held} is not {wanted}"
+        x = concrete(w, held) - wanted.off
+        return None if there.setdefault(wanted.sym, x) == x else f"{held} is not {wanted}"
+    for i in range(11):
+        if why := same(a.regs[i], b.regs[i]):
+            return why
+    fa, fb = a.frames[0], b.frames[0]
+    pointers = sum({stack_bits(off, size) for off, (size, v) in fa.slots.items() if v.kind == POINTER})
+    kept = sum({stack_bits(off, size) for off, (size, v) in fb.slots.items() if v.kind == POINTER})
+    if fb.written & ~fa.written or fb.written & ~kept & pointers:
+        return "bytes of the stack"
+    for off, (size, v) in fb.slots.items():
+        found = fa.slots.get(off)
+        if found is None or found[0] != size:
+            return f"stack slot {off}"
+        if why := same(found[1], v):
+            return why
+    if any(x not in there for x in b.vars if x not in local):
+        return "an unknown that is not there"
+    return untrue(there, b)
+
+
+def ordered(rng: random.Random, w: World, s: State) -> Iterator[str]:
+    """Of a state that says less, or something else: if all of the first is said to be within, it must be."""
+    other, local = s.copy(), set(rng.sample(sorted(x for x in w if x > LEN), rng.randrange(2)))
+    for _ in range(rng.choice((1, 1, 2))):
+        what, known = rng.choice("vdDslcpwrnkx"), sorted(other.vars)
+        x, y = rng.choice(known), rng.choice(known)
+        if what == "v":
+            other.vars[x] = num_with(rng, w.get(x, 0) + rng.choice((0, 0, 1, -1)))
+        elif what == "d" and x < y:
+            other.diff[x, y] = around(rng, w[y] - w[x] + rng.choice((0, 0, 1, -1)))
+        elif what == "D" and other.defs:
+            at = rng.choice(sorted(other.defs))
+            other.defs[at] = *other.defs[at][:2], other.defs[at][2] + rng.choice((0, 1))
+        elif what == "s":
+            other.strides[x] = rng.choice((2, 3, 4)), rng.randrange(2)
+        elif what == "l" and other.lines:
+            at = rng.choice(sorted(other.lines))
+            base, k, c = other.lines[at]
+            other.lines[at] = rng.choice(((base, k, c + 1), (base, k + 1, c), (x, k, c)))
+        elif what == "c" and other.scaled:
+            at = rng.choice(sorted(other.scaled))
+            other.scaled[at] = other.scaled[at][0], other.scaled[at][1] + 1
+        elif what in "rk":
+            i = rng.randrange(8)
+            if (v := other.regs[i]) is not None:
+                other.regs[i] = rng.choice((None, v._replace(off=v.off + 1), v._replace(sym=x), v._replace(kind=POINTER, region="rec"), v))
+        elif what == "w":
+            other.frames[0].written ^= stack_bits(rng.choice((-32, -24, -16, -9, -8, -40)), rng.choice((1, 4)))
+        elif what == "p" and other.frames[0].slots:
+            off = rng.choice(sorted(other.frames[0].slots))
+            size, v = other.frames[0].slots[off]
+            how = rng.choice("dskf")
+            if how == "d":
+                del other.frames[0].slots[off]
+            else:
+                other.frames[0].slots[off] = (4 if how == "s" else size), (v._replace(off=v.off + 1) if how == "f" else v._replace(kind=POINTER, region="pkt") if how == "k" else v)
+        elif what == "n":
+            copied = {old: old + 40 for old in local if old in other.vars}
+            renamed(other, copied)
+            local = {copied.get(x, x) for x in local}
+    said = leq(s, other, {x: 0 for x in local})
+    if said is None and (why := beside(w, s, other, local)):
+        yield f"within: {why}"
+
+
+def renamed(s: State, to: dict[int, int]) -> None:
+    """Unknowns of a state by other names."""
+    of = lambda x: to.get(x, x)
+    value = lambda v: v and v._replace(sym=of(v.sym))
+    s.regs = [value(v) for v in s.regs]
+    s.frames[0].slots = {off: (size, value(v)) for off, (size, v) in s.frames[0].slots.items()}
+    s.vars, s.strides = {of(x): n for x, n in s.vars.items()}, {of(x): t for x, t in s.strides.items()}
+    s.diff = {(min(of(a), of(b)), max(of(a), of(b))): (lo, hi) if (of(a) < of(b)) == (a < b) else (-hi, -lo) for (a, b), (lo, hi) in s.diff.items()}
+    s.defs = {of(x): (of(v), of(y), c) for x, (v, y, c) in s.defs.items()}
+    s.lines = {(of(x), of(y)): (of(base), k, c) for (x, y), (base, k, c) in s.lines.items()}
+    s.scaled, s.halves = {of(x): (of(y), n) for x, (y, n) in s.scaled.items()}, {of(x): (of(y), c) for x, (y, c) in s.halves.items()}
+
+
+def joined(rng: random.Random, w: World, s: State) -> Iterator[str]:
+    """With the state of another world, of the same unknowns: where the proof says that both lie in what comes of it, they do; it nearly always does."""
+    second = dict(w)
+    other = s.copy()
+    other.defs, other.lines, other.scaled, other.halves, other.strides, other.diff = {}, {}, {}, {}, {}, {}
+    for x in list(w)[2:]:
+        if rng.random() < 0.5:
+            second[x] = w[x] + rng.choice(SMALL)
+        other.vars[x] = num_with(rng, second[x])
+    for i, v in enumerate(other.regs):
+        if v is not None and rng.random() < 0.4:
+            other.regs[i] = v._replace(off=v.off + rng.choice(SMALL)) if abs(second[v.sym]) < 1 << 62 else None
+    for off in list(other.frames[0].slots):
+        if rng.random() < 0.3:
+            other.frames[0].slots[off] = 8, Value(NUMBER, None, 0, 5)
+            other.frames[0].written |= stack_bits(off, 8)
+    made: dict[int, object] = {}
+    names: dict[object, int] = {}
+
+    def name(place: object) -> int:
+        made[names.setdefault(place, 100 + len(names))] = place
+        return names[place]
+    out = join([s, other], name, True, frozenset(x for x in w if rng.random() < 0.3))
+    for world, state in ((w, s), (second, other)):
+        why = beside(world, state, out, set(made))
+        if (leq(state, out, made) is None) == (why is None):
+            AGREED.append(why is None)
+        elif why is not None:
+            yield f"joined: {why}"
+
+
+def broken(seed: int = 1, worlds: int = 400) -> Iterator[str]:
+    """What does not hold."""
+    for i in range(worlds):
+        rng = random.Random(f"{seed} {i}")
+        w, s = world_of(rng)
+        assert untrue(w, s) is None, untrue(w, s)
+        for law in (asked, learnt, collected, ordered, joined):
+            for why in law(rng, dict(w), s.copy()):
+                yield f"{i}: {law.__name__}: {why}"
