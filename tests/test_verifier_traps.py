@@ -5,7 +5,8 @@ from lpn.compiler.asm import assemble
 from lpn.verifier import LPN, HelperSpec, verify
 
 START = "r6 = r1\nr7 = *(u64 *)(r6 + 0)\nr8 = *(u64 *)(r6 + 8)\nr9 = *(u64 *)(r6 + 16)\nw0 = 0\n"
-HELPERS = [HelperSpec(1, "fill", (("write", 8),), "zero"), HelperSpec(2, "pull", (), "zero", changes_packet=True)]
+HELPERS = [HelperSpec(1, "fill", (("write", 8),), "zero"), HelperSpec(2, "pull", (), "zero", changes_packet=True), HelperSpec(3, "find", (), ("nullable", "rec", 8)),
+           HelperSpec(4, "all", (("region", "rec"),), "zero"), HelperSpec(5, "look", ("const", "read", "size", "write", "size"), "u32")]
 BAD = "r0 = *(u8 *)(r9 + 64)\n"                       # one past the record
 
 # name, rule that must be named, program
@@ -114,9 +115,29 @@ TRAPS = [
     ("the packet changes in a function, the caller's length is old", 19,
      "r7 = r8\nr2 = *(u64 *)(r6 + 0)\nr7 -= r2\ncall f\nif r7 < 100 goto E\nr2 = *(u64 *)(r6 + 0)\nr0 = *(u8 *)(r2 + 64)\nE: w0 = 0\nexit\nf: call 2\nw0 = 0\n"
      "exit"),
+    ("half of an address may be 0", 24, "r0 = 0\nif w9 == 0 goto E\nexit\nE: exit"),
+    ("a number compared with an address", 24, "r2 = *(u64 *)(r9 + 0)\nif r2 == r9 goto E\nE: exit"),
+    ("an address compared with an unknown number", 24, "r2 = *(u64 *)(r9 + 0)\nif r9 == r2 goto E\nE: exit"),
+    ("a low half may be 0", 24, "w2 = w9\nif r2 == 0 goto E\nE: exit"),
+    ("low halves ordered", 24, "w2 = w7\nw3 = w8\nif r2 < r3 goto E\nE: exit"),
+    ("what is not null is where it goes on", 22, "if r9 != 0 goto B\nexit\nB: " + BAD + "exit"),
+    ("half of what may be null", 26, "call 3\nif w0 == 0 goto E\nE: w0 = 0\nexit"),
+    ("what may be null compared with an unknown number", 26, "r8 = *(u64 *)(r9 + 0)\ncall 3\nif r0 == r8 goto E\nE: w0 = 0\nexit"),
+    ("two that may be null", 26, "call 3\nr8 = r0\ncall 3\nif r0 == r8 goto E\nE: w0 = 0\nexit"),
+    ("negative is large, of two unknowns", 22, "r2 = *(u64 *)(r9 + 0)\nr3 = *(u8 *)(r9 + 8)\nif r2 s>= r3 goto E\nif r2 < r3 goto E\n" + BAD + "E: exit"),
+    ("negative is large, of two unknowns, the other way", 22, "r2 = *(u64 *)(r9 + 0)\nr3 = *(u8 *)(r9 + 8)\nif r3 s<= r2 goto E\nif r3 > r2 goto E\n" + BAD + "E: exit"),
+    ("half a comparison of two unknowns", 30,
+     "r2 = *(u64 *)(r9 + 0)\nr3 = *(u8 *)(r9 + 8)\nif r3 > 63 goto E\nif r2 s< 0 goto E\nif w2 >= w3 goto E\nr9 += r2\nr0 = *(u8 *)(r9 + 0)\nE: w0 = 0\nexit"),
+    ("half a comparison of two unknowns, the other way", 30,
+     "r2 = *(u64 *)(r9 + 0)\nr3 = *(u8 *)(r9 + 8)\nif r3 > 63 goto E\nif r2 s< 0 goto E\nif w3 <= w2 goto E\nr9 += r2\nr0 = *(u8 *)(r9 + 0)\nE: w0 = 0\nexit"),
+    ("the start of a region, moved", 31, "r1 = r9\nr1 += 8\ncall 4\nexit"),
+    ("the start of a region, moved by an unknown number", 31, "r1 = r9\nr2 = *(u8 *)(r9 + 0)\nr1 += r2\ncall 4\nexit"),
+    ("the start of a region, perhaps null", 31, "call 3\nr1 = r0\ncall 4\nexit"),
+    ("a size that is not written", 31, "w1 = 0\nr2 = r9\nr4 = r9\nw5 = 8\ncall 5\nexit"),
+    ("an address as a size", 31, "w1 = 0\nr2 = r9\nr3 = r9\nr4 = r9\nw5 = 8\ncall 5\nexit"),
 ]
 
-# name, program: beside the traps, and harmless
+# name, program: beside the traps, and harmless; how often its loops turn
 NEAR = [
     ("a low half moved there and back", "w2 = w7\nw2 += 8\nw2 -= 8\nw3 = w8\nw3 -= w2\nw0 = w3\nexit"),
     ("an atomic addition to what is written", "r2 = 1\n*(u64 *)(r10 - 8) = r2\nlock *(u64 *)(r10 - 8) += r2\nexit"),
@@ -137,6 +158,15 @@ NEAR = [
      "r3 = *(u8 *)(r7 + 0)\n*(u64 *)(r10 - 8) = r3\ncall 2\nr3 = *(u64 *)(r10 - 8)\nr7 = *(u64 *)(r6 + 0)\nr8 = *(u64 *)(r6 + 8)\nr7 += r3\nif r7 > r8 goto E\n"
      "r0 = *(u8 *)(r7 + 63)\nE: w0 = 0\nexit"),
     ("the packet changes in a function, the cursor is loaded again", "r1 = r6\ncall f\nr7 = *(u64 *)(r6 + 0)\nr0 = *(u8 *)(r7 + 0)\nexit\nf: call 2\nw0 = 0\nexit"),
+    ("near the packet's length, whatever packet it is",
+     "r8 = 0\nL: call 2\nr8 += 1\nr2 = *(u64 *)(r6 + 0)\nr3 = *(u64 *)(r6 + 8)\nr3 -= r2\nr3 -= r8\nif r3 s> 5 goto E\nif r3 s>= 0 goto L\nE: w0 = 0\nexit", [2049]),
+    ("near the packet's length from the beginning, whatever packet it is",
+     "r8 = 0\nr2 = *(u64 *)(r6 + 0)\nr3 = *(u64 *)(r6 + 8)\nr3 -= r2\nif r3 s> 5 goto E\nL: call 2\nr8 += 1\nr2 = *(u64 *)(r6 + 0)\nr3 = *(u64 *)(r6 + 8)\n"
+     "r3 -= r2\nr3 -= r8\nif r3 s> 5 goto E\nif r3 s>= 0 goto L\nE: w0 = 0\nexit", [2049]),
+    ("the start of a region", "r1 = r9\ncall 4\nexit"),
+    ("an address compared with 0", "if r9 == 0 goto E\nr0 = *(u8 *)(r9 + 63)\nE: exit"),
+    ("what may be null compared with 0", "call 3\nif r0 == 0 goto E\nr2 = *(u8 *)(r0 + 7)\nE: w0 = 0\nexit"),
+    ("a comparison of two unknowns", "r2 = *(u64 *)(r9 + 0)\nr3 = *(u8 *)(r9 + 8)\nif r3 > 63 goto E\nif r2 >= r3 goto E\nr9 += r2\nr0 = *(u8 *)(r9 + 1)\nE: w0 = 0\nexit"),
 ]
 
 
@@ -147,7 +177,8 @@ def test_trap(rule, code):
     assert report.rule == rule, report.message
 
 
-@pytest.mark.parametrize("code", [row[1] for row in NEAR], ids=[row[0].replace(" ", "-") for row in NEAR])
-def test_near_miss(code):
+@pytest.mark.parametrize("code, turns", [(row[1], [*row[2:]]) for row in NEAR], ids=[row[0].replace(" ", "-") for row in NEAR])
+def test_near_miss(code, turns):
     report = verify(assemble(START + code), LPN, record_size=64, helpers=HELPERS)
     assert report.accepted, report.message
+    assert [[loop.bound for loop in report.loops]] == (turns or [[]])

@@ -91,7 +91,7 @@ class Arithmetic(Memory):
                 return a
             if wide and (nb.uhi > 31 or name == "ARSH" and na.uhi > d.M32 >> 1 or name == "RSH" and na.uhi > d.M32):
                 self.unclean(slot)
-            if wide and nb.is_const and nb.ulo == 32:
+            if nb.is_const and nb.ulo == 32:
                 return self.shift32(s, slot, name, a, na, nb)
         elif name == "AND" and nb.is_const and not (na.bits | na.mask) & ~nb.ulo:
             return a                                  # the mask removes nothing

@@ -62,7 +62,7 @@ def rank(loop: Loop, head: State, back: list[State | None], symbols: dict[int, i
             continue
         runs = []
         for other in [0, *head.vars]:
-            if other == sym or other in symbols or other == LEN and not stable_length or any(
+            if other in symbols or other == LEN and not stable_length or any(
                     other and other not in s.vars for s in back):
                 continue
             l, h = head.gap(sym, other)               # wherever the head runs

@@ -43,7 +43,7 @@ class Memory:
         verb = "writes" if write else "reads"
         if self.checking:
             self.touched.setdefault(slot, set()).add(at.region.rstrip("0123456789"))
-        if size == 8 and not raw and self.profile.align8 > 1:
+        if size == 8 and not raw:
             self._check_alignment(s, at, slot, verb)
         if at.region == "pkt":
             self._check_packet(s, at, size, slot, write)
@@ -101,7 +101,7 @@ class Memory:
 
     def _check_stack(self, s: State, at: Value, size: int, slot: int, verb: str) -> None:
         lo, hi = s.offsets(at)
-        if at.sym and (hi - lo > OFFSET_LIMIT):
+        if hi - lo > OFFSET_LIMIT:
             self.fail(18, slot, f"stack offset r10 + ({spread(lo, hi)}) is not bounded", "mask or compare the index first",
                       f"this {verb} {count(size)} at {below(hi)}" if hi < 1 << 40 else "")
         elif lo < -self.profile.stack or hi + size > 0:
@@ -142,7 +142,7 @@ class Memory:
         elif at.region.startswith("stack"):
             value = self._load_stack(s, at, size, slot)
         else:
-            value = d.of_size(size) if size < 8 else d.TOP
+            value = d.of_size(size)
         if signed and at.region == "ctx" and self.profile.whole:
             self.fail(21, slot, f"a signed load of {count(size)} at context offset {at.off}", "load it and extend the register",
                       "no document says that the kernel extends what it puts there")
@@ -163,12 +163,10 @@ class Memory:
             return d.of_size(size)
         field = self.profile.field_at(at.off)
         if field and field.kind != "scalar" and (at.off, size) == (field.offset, field.width):
-            if field.kind == "pkt":
-                return Value(POINTER, "pkt", 0, 0)
             if field.kind == "pkt_end":
                 return Value(POINTER, "pkt", LEN, 0)
             return Value(POINTER, field.kind, 0, 0)
-        value = d.of_size(size) if size < 8 else d.TOP
+        value = d.of_size(size)
         for off in range(at.off, at.off + size):
             f = self.profile.field_at(off)
             if f is None or f.kind != "scalar":
@@ -190,18 +188,18 @@ class Memory:
     def _load_stack(self, s: State, at: Value, size: int, slot: int):
         frame = self.frame_of(s, at)
         lo, hi = s.offsets(at)
-        if at.sym == 0 or lo == hi:
+        if lo == hi:
             found = frame.slots.get(lo)
             if found and found[0] == size:
-                if size < 8 and found[1].kind == NUMBER and s.num(found[1]).uhi >> 8 * size:
+                if found[1].kind == NUMBER and s.num(found[1]).uhi >> 8 * size:
                     s.learn(found[1], d.of_size(size))      # a loop has lost it
                 return found[1]
             if found and found[1].kind == NUMBER and size < found[0]:
                 return self.narrow(s, found[1], size, slot)
         if lo < -self.profile.stack or hi + size > 0:
-            return d.of_size(size) if size < 8 else d.TOP
+            return d.of_size(size)
         self.readable_stack(s, at, lo, hi + size, slot)
-        return d.of_size(size) if size < 8 else d.TOP
+        return d.of_size(size)
 
     def readable_stack(self, s: State, at: Value, lo: int, hi: int, slot: int) -> None:
         """Bytes lo..hi of the frame are written and hold no pointer."""
@@ -302,7 +300,7 @@ class Memory:
         if n.uhi < 1 << 8 * size:
             return value
         out = self.fresh(s, slot, d.truncate(n, size))
-        if size == 4 and out.sym and value.sym:
+        if size == 4 and out.sym:
             s.halves[out.sym] = value.sym, value.off & d.M32
         return out
 

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -161,8 +162,9 @@ def judgments(seeds: int) -> Iterator[Judgment]:
     yield from (of_rule(case) for case in cases.all_cases() if len(case.judged()[0]) < 8 * 5000)
     for name, _, code in traps.TRAPS:
         yield Judgment(f"trap: {name}", Program(assemble(traps.START + code), LPN, {"record_size": 64, "helpers": traps.HELPERS}).judge, lambda r: r.rule)
-    for name, code in traps.NEAR:
-        yield Judgment(f"near miss: {name}", Program(assemble(traps.START + code), LPN, {"record_size": 64, "helpers": traps.HELPERS}).judge, lambda r: r.accepted)
+    for name, code, *_ in traps.NEAR:
+        yield Judgment(f"near miss: {name}", Program(assemble(traps.START + code), LPN, {"record_size": 64, "helpers": traps.HELPERS}).judge,
+                       lambda r: r.rule or [b.bound for b in r.loops])
     for name, code, _ in loops.LOOPS:
         yield Judgment(f"loop: {name}", Program(assemble(loops.PACKET + code + "\nexit"), LPN, {"state_size": 128}).judge,
                        lambda r: r.rule or [b.bound for b in r.loops])
@@ -218,10 +220,7 @@ class Outcome:
     seconds: float = 0.0
 
 
-Laws = Iterable[tuple[str, Callable[[], None]]]
-
-
-def tried(mutant: Mutant, order: Iterable[Judgment], laws: Laws = ()) -> Outcome:
+def tried(mutant: Mutant, order: Iterable[Judgment | Law]) -> Outcome:
     """In this process: for mutants that do not hang."""
     seen: Counter[str] = Counter()
     name = ""
@@ -232,9 +231,6 @@ def tried(mutant: Mutant, order: Iterable[Judgment], laws: Laws = ()) -> Outcome
                 name = judgment.name
                 _limit(SECONDS)
                 judgment.compare(seen)
-            for name, law in laws:
-                _limit(SECONDS)
-                law()
         except Noticed as noticed:
             return Outcome(noticed.how, name, dict(seen), EXAMPLES[:5])
         except Exception as problem:
@@ -250,7 +246,7 @@ def _limit(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 
-def tried_apart(mutant: Mutant, order: Iterable[Judgment], laws: Laws = ()) -> Outcome:
+def tried_apart(mutant: Mutant, order: Iterable[Judgment | Law]) -> Outcome:
     """In a process of its own."""
     began = time.monotonic()
     reading, writing = os.pipe()
@@ -272,7 +268,7 @@ def tried_apart(mutant: Mutant, order: Iterable[Judgment], laws: Laws = ()) -> O
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, 1)
         os.dup2(devnull, 2)
-        os.write(writing, json.dumps(vars(tried(mutant, order, laws))).encode())
+        os.write(writing, json.dumps(vars(tried(mutant, order))).encode())
     finally:
         os._exit(0)
 
@@ -297,16 +293,20 @@ def traced(call: Callable[[], object]) -> frozenset[tuple[str, int]]:
     return frozenset((Path(file).stem, line) for file, line in lines)
 
 
-#: Which laws speak of a module.
-LAWS = {"domain": [lambda: laws.broken(1), lambda: laws.broken(2), lambda: state_laws.broken(1)], "state": [lambda: state_laws.broken(1)],
-        "order": [lambda: state_laws.broken(1)], "join": [lambda: state_laws.broken(1)]}
+@dataclass
+class Law:
+    name: str
+    broken: Callable[[], Iterator[str]]
 
-
-def law_of(broken: Callable[[], Iterator[str]]) -> Callable[[], None]:
-    def law() -> None:
-        if next(broken(), None) is not None:
+    def compare(self, seen: Counter[str]) -> None:
+        """Raises Noticed."""
+        if next(self.broken(), None) is not None:
             raise Noticed("law")
-    return law
+
+
+#: Which laws speak of a module.
+NUMBERS, STATES = [Law(f"numbers, {seed}", partial(laws.broken, seed)) for seed in (1, 2)], Law("states", state_laws.broken)
+LAWS = {"domain": [*NUMBERS, STATES], "state": [STATES], "order": [STATES], "join": [STATES], "places": [STATES]}
 
 
 def main() -> int:
@@ -334,7 +334,8 @@ def main() -> int:
         if at % n != k or options.only not in mutant.key or mutant.key in done or again is not None and mutant.key not in again:
             continue
         order = [j for j in every if mutant.module == "domain" or any((mutant.module, line) in j.lines for line in mutant.lines)]
-        outcome = tried_apart(mutant, order, [(f"law {i}", law_of(broken)) for i, broken in enumerate(LAWS.get(mutant.module, ()))])
+        known = [j for j in order if j.said is not None]
+        outcome = tried_apart(mutant, [*known, *LAWS.get(mutant.module, ()), *(j for j in order if j.said is None)])
         totals.setdefault(mutant.module, Counter())[outcome.how or "survived"] += 1
         if out:
             out.write(json.dumps({"key": mutant.key, "line": mutant.lines[0], "kind": mutant.kind, "judged": len(order), **vars(outcome)}) + "\n")
