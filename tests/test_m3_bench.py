@@ -59,15 +59,15 @@ def test_tables(micro):
 
 #: At most so many bytes of flash, at -Os. The aim is 6 KB for interpreter and check, 10 KB with the translator.
 FLASH = {
-    "interpreter, 32 bits": 6812,
-    "interpreter, 64 bits, and helpers": 6616,
+    "interpreter, 32 bits": 6806,
+    "interpreter, 64 bits, and helpers": 6480,
     "images and their check": 2825,
     "certificates": 5456,
     "translator": 8346,
-    "what translated code calls": 700,
+    "what translated code calls": 696,
     "chains": 1092,
-    "smallest: interpreter, 32 bits": 3112,
-    "smallest: helpers": 1080,
+    "smallest: interpreter, 32 bits": 3106,
+    "smallest: helpers": 988,
     "smallest: translator": 6502,
 }
 #: And of RAM: a container has 64 at most; the stack of an execution context is 512, for all containers.
@@ -95,12 +95,13 @@ def test_loading_stays_cheap():
 
 
 def test_the_way_around_a_container_stays_short():
-    """A frame's cycles from its arrival to the verdict, translated. Native C, without tables and set-up, takes 192 and 76."""
+    """A frame's cycles from its arrival to the verdict, interpreted and translated. Native C, without tables and set-up, takes 192 and 76."""
     from lpn.compiler.bench_measure import program_of
     from lpn.compiler.commands.judge import compiled, sealed
     frames = read_frames()
-    for name, most in {"decompress": 548, "forward": 826}.items():
+    for name, most in {"decompress": {"m3": 1666, "thumb2": 548}, "forward": {"m3": 1416, "thumb2": 740}}.items():
         build = compiled(program := program_of(name), fuse=True)
         sealed(build)
         assert build.bundle.record_size == 0            # headers live in registers: there is none to clear
-        assert bench_m3.packet(name, program, build, "thumb2", frames, frames.of(name, bench_m3.PAYLOADS[0])[0]).cycles <= most
+        frame = frames.of(name, bench_m3.PAYLOADS[0])[0]
+        assert all(bench_m3.packet(name, program, build, engine, frames, frame).cycles <= cycles for engine, cycles in most.items())

@@ -334,6 +334,11 @@ typedef struct {
     void *user;
 } lpn_env;
 
+/** r6 to r9 of a 32-bit clean program, while a function that it called runs. */
+typedef struct {
+    uint32_t word[4];
+} lpn_four;
+
 /**
  * A run: its memory and its result, about 1.2 KiB. One per thread, reused.
  *
@@ -354,7 +359,7 @@ typedef struct {
     uint64_t address;           /**< the address it failed at, for memory errors */
     uint64_t r0;
 #if !LPN_CODE_ONLY              /* the engine's own */
-    struct { uint64_t saved[4]; uint32_t back; uint32_t frame; } call[LPN_MAX_DEPTH - 1];
+    struct { union { uint64_t wide[4]; lpn_four clean; } saved; uint32_t back; uint32_t frame; } call[LPN_MAX_DEPTH - 1];
     uint64_t stack[LPN_STACK_SIZE / 8];
 #endif
 } lpn_run;
@@ -367,6 +372,9 @@ int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t 
  * to may be read and written. Returns LPN_OK with what goes to r0, or an error.
  */
 int lpn_env_call(const lpn_env *env, const lpn_view *view, uint32_t number, const uint64_t *r, uint32_t *value);
+
+/** Of these the helper `lookup`, for who has its arguments by words. */
+int lpn_env_lookup(const lpn_env *env, const uintptr_t *r, uint32_t *action);
 
 /**
  * Bind one function that a bundle asks for: look `name` (`size` bytes, not terminated) up among those a node offers.

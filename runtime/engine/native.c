@@ -1,20 +1,33 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /* What translated code calls, and how it is called. */
 #include "bytes.h"
+#include "lpn_helpers.h"
 #include "thumb2.h"
 
 static uint32_t call_helper(lpn_native *native, uint32_t number, const uint32_t *r)
 {
     lpn_native_frame *frame = (lpn_native_frame *)native;
-    static const uint32_t zeros[6];
-    const uint32_t *upper = native->upper == NULL ? zeros : native->upper;
-    uint64_t args[5];
-    for (unsigned i = 0; i < 5; i++) {
-        args[i] = *r++ | (uint64_t)*++upper << 32;
-    }
     uint32_t value;
-    int error = lpn_env_call(frame->env, frame->view, number, args, &value);
-    frame->error = frame->error != LPN_OK ? frame->error : error;
+    int error;
+    if (number == LPN_HELPER_LOOKUP) {          /* addresses have 32 bits where this code runs */
+        error = lpn_env_lookup(frame->env, (const uintptr_t *)r, &value);
+    } else {
+        uint64_t args[5], *to = args;
+        const uint32_t *upper = native->upper, *const end = r + 5;
+        do {
+            *to++ = *r++;
+        } while (r != end);
+        if (upper != NULL) {
+            do {
+                lpn_put32((uint8_t *)to - 4, upper[5]);
+                upper--;
+            } while (--to != args);
+        }
+        error = lpn_env_call(frame->env, frame->view, number, args, &value);
+    }
+    if (frame->error == LPN_OK) {
+        frame->error = error;
+    }
     return value;
 }
 

@@ -174,9 +174,9 @@ void lpn_atomic(uint64_t *r, unsigned dst, unsigned src, int32_t op, uint8_t *p,
 
 #endif
 
-/* Helper `lookup`. */
-static int look_up(const lpn_env *env, const uint64_t *r, uint32_t *action)
+int lpn_env_lookup(const lpn_env *env, const uintptr_t *r, uint32_t *action)
 {
+    *action = 0;
     if (env == NULL || r[0] >= env->table_count) {
         return LPN_E_HELPER_ARG;
     }
@@ -192,7 +192,7 @@ static int look_up(const lpn_env *env, const uint64_t *r, uint32_t *action)
     *action = lpn_table_lookup(t, lpn_pointer(r[1]), &found);
     size_t n = *action ? t->shape.action_data : 0;
     lpn_copy(data, found, n);
-    lpn_zero(data + n, (size_t)r[4] - n);
+    lpn_zero(data + n, r[4] - n);
     return LPN_OK;
 }
 
@@ -202,7 +202,10 @@ static int call_extern(const lpn_env *env, uint32_t index, const uint64_t *r, ui
     if (env == NULL || index >= env->extern_count) {
         return LPN_E_EXTERN;
     }
-    const uint32_t args[5] = { (uint32_t)r[0], (uint32_t)r[1], (uint32_t)r[2], (uint32_t)r[3], (uint32_t)r[4] };
+    uint32_t args[5];
+    for (unsigned i = 0; i < 5; i++) {
+        args[i] = (uint32_t)r[i];
+    }
     *value = env->externs[index].call(env->externs[index].user, args);
     return LPN_OK;
 }
@@ -216,8 +219,13 @@ int lpn_env_call(const lpn_env *env, const lpn_view *view, uint32_t number, cons
 {
     *value = 0;
     switch (number) {
-    case LPN_HELPER_LOOKUP:
-        return look_up(env, r, value);
+    case LPN_HELPER_LOOKUP: {
+        uintptr_t args[5];
+        for (unsigned i = 0; i < 5; i++) {
+            args[i] = (uintptr_t)r[i];
+        }
+        return r[0] >> 32 != 0 ? LPN_E_HELPER_ARG : lpn_env_lookup(env, args, value);
+    }
     case LPN_HELPER_CLOCK_US:
         *value = clock_of(env);
         return LPN_OK;
@@ -256,7 +264,7 @@ int lpn_extern_bind(lpn_extern *slot, const lpn_extern *offered, uint32_t count,
 }
 
 #if !LPN_CODE_ONLY
-int lpn_call_helper(lpn_run *run, uint32_t number, uint64_t *r)
+int lpn_call_helper(lpn_run *run, uint32_t number, uint64_t *r, bool trusted)
 {
     /* Of each argument two bits: it is an address (a size follows), and is written through. */
 #define AT(i, kind) ((kind) == LPN_ARG_MEM_READ ? 1 << 2 * (i) : (kind) == LPN_ARG_MEM_WRITE ? 3 << 2 * (i) : 0)
@@ -264,7 +272,7 @@ int lpn_call_helper(lpn_run *run, uint32_t number, uint64_t *r)
     static const uint16_t memory[LPN_HELPER_MAX + 1] = { LPN_HELPERS(ROW) };
 #undef ROW
 #undef AT
-    for (unsigned i = 1, at = number <= LPN_HELPER_MAX ? memory[number] : 0; at != 0; i++, at >>= 2) {
+    for (unsigned i = 1, at = !(trusted || (LPN_CERTIFIED_ONLY && LPN_CLEAN32_ONLY)) && number <= LPN_HELPER_MAX ? memory[number] : 0; at != 0; i++, at >>= 2) {
         const uint64_t size = r[i + 1];
         if ((at & 1) != 0 && size != 0 && region_of(run, r[i], size, (at & 2) != 0 ? LPN_READ | LPN_WRITE : LPN_READ) == NULL) {
             return LPN_E_HELPER_MEM;
@@ -439,15 +447,13 @@ static int execute64(lpn_run *run, const lpn_program *program, uint64_t r1, uint
         case 0xd4: DST = byte_order(DST, (uint32_t)IMM, false); break;
         case 0xdc: case 0xd7: DST = byte_order(DST, (uint32_t)IMM, true); break;
 
-        case 0x18: {
+        case 0x18: case 0xd8: case 0xb8: {
             uint64_t value = (uint64_t)(uint32_t)IMM | (uint64_t)lpn_get32(ip + 12) << 32;
-            const unsigned base = w >> 12 & 15;
+            const unsigned base = (w & 0xff) == 0xd8 ? 8 : (w & 0xff) == 0xb8 ? 9 : w >> 12 & 15;
             DST = base == 0 ? value : run->region[base == 8 ? 1 : 2].start + IMM64;
             ip += 8;
             break;
         }
-        case 0xd8: DST = run->region[1].start + IMM64; ip += 8; break;
-        case 0xb8: DST = run->region[2].start + IMM64; ip += 8; break;
 
         LOAD(0x71, 1, *p);
         LOAD(0x69, 2, lpn_get16(p));
@@ -490,7 +496,7 @@ static int execute64(lpn_run *run, const lpn_program *program, uint64_t r1, uint
         case 0x85:
             if ((w >> 12 & 15) == 0) {
                 run->insns = budget - fuel;
-                error = lpn_call_helper(run, (uint32_t)IMM, r);
+                error = lpn_call_helper(run, (uint32_t)IMM, r, false);
                 if (error != LPN_OK) {
                     goto end;
                 }
@@ -505,7 +511,7 @@ static int execute64(lpn_run *run, const lpn_program *program, uint64_t r1, uint
                     FAIL(LPN_E_STACK);
                 }
                 for (unsigned i = 0; i < 4; i++) {
-                    run->call[depth].saved[i] = r[6 + i];
+                    run->call[depth].saved.wide[i] = r[6 + i];
                 }
                 run->call[depth].back = pc;
                 run->call[depth].frame = frame;
@@ -520,7 +526,7 @@ static int execute64(lpn_run *run, const lpn_program *program, uint64_t r1, uint
             }
             depth--;
             for (unsigned i = 0; i < 4; i++) {
-                r[6 + i] = run->call[depth].saved[i];
+                r[6 + i] = run->call[depth].saved.wide[i];
             }
             r[10] += run->call[depth].frame;
             ip = text + 8 * (size_t)run->call[depth].back;

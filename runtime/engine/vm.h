@@ -42,8 +42,8 @@ const lpn_region *lpn_find(const lpn_run *run, uintptr_t address, size_t size, u
 /* One atomic instruction on `size` bytes at p; r: all registers. */
 void lpn_atomic(uint64_t *r, unsigned dst, unsigned src, int32_t op, uint8_t *p, unsigned size);
 
-/* Check the memory that a helper gets (r1-r5 at r[1]), as its row says, then call it; the result in r[0]. */
-int lpn_call_helper(lpn_run *run, uint32_t number, uint64_t *r);
+/* Check the memory that a helper gets (r1-r5 at r[1]), as its row says, then call it; the result in r[0]. `trusted`: it is proven. */
+int lpn_call_helper(lpn_run *run, uint32_t number, uint64_t *r, bool trusted);
 
 /* Bytes of stack that the function around slot pc uses. */
 uint16_t lpn_frame_at(const lpn_program *program, uint32_t pc);

@@ -59,7 +59,7 @@ static int outside(lpn_vm32 *vm, uint32_t number)
     for (unsigned i = 1; i < 6; i++) {
         wide[i] = vm->r[i];
     }
-    int error = lpn_call_helper(vm->run, number, wide);
+    int error = lpn_call_helper(vm->run, number, wide, vm->trusted);
     vm->r[0] = (uint32_t)wide[0];
     return error;
 }
@@ -96,9 +96,7 @@ static int enter(lpn_vm32 *vm, uint32_t pc)
     if (vm->r[10] - (uint32_t)run->region[0].start < frame) {
         return LPN_E_STACK;
     }
-    for (unsigned i = 0; i < 4; i++) {
-        run->call[depth].saved[i] = vm->r[6 + i];
-    }
+    run->call[depth].saved.clean = *(const lpn_four *)(const void *)&vm->r[6];
     run->call[depth].back = pc;
     run->call[depth].frame = frame;
     vm->depth = depth + 1;
@@ -111,9 +109,7 @@ static uint32_t leave(lpn_vm32 *vm)
 {
     lpn_run *run = vm->run;
     const uint32_t depth = --vm->depth;
-    for (unsigned i = 0; i < 4; i++) {
-        vm->r[6 + i] = (uint32_t)run->call[depth].saved[i];
-    }
+    *(lpn_four *)(void *)&vm->r[6] = run->call[depth].saved.clean;
     vm->r[10] += run->call[depth].frame;
     return run->call[depth].back;
 }
