@@ -11,6 +11,7 @@ import cases                                                       # noqa: E402
 import laws                                                        # noqa: E402
 import operations                                                  # noqa: E402
 import state_laws                                                  # noqa: E402
+import test_verifier_traps as traps                                # noqa: E402
 
 from lpn.compiler.asm import assemble                              # noqa: E402
 from lpn.runtime.instrumented.claims import Claims, Runner         # noqa: E402
@@ -47,7 +48,7 @@ def test_operations(runner):
 
 
 def test_near_misses_keep_their_claims(runner):
-    """Those of the rules: what was found of the text is true of its runs."""
+    """Those of the rules and those beside the traps: what was found of the text is true of its runs."""
     regions = {"rodata": "rodata", "data": "data", "record_size": "rec", "state_size": "state"}
     ran = 0
     for case in cases.all_cases():
@@ -62,3 +63,9 @@ def test_near_misses_keep_their_claims(runner):
         assert fault is None, f"rule {case.rule}: {case.name}: {fault}"
         ran += 1
     assert ran > 150
+    for name, code, *_ in traps.NEAR:
+        text = assemble(traps.START + code)
+        judged = analyse(text, LPN, record_size=64, helpers=traps.HELPERS)
+        claims = Claims(text, LPN.with_sizes(rec=64), traps.HELPERS, judged, 1)
+        fault = runner.batch(claims, 1, min(200, 1 + 100_000 // judged[0].max_insns))
+        assert fault is None, f"{name}: {fault}"

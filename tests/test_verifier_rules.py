@@ -12,7 +12,7 @@ import classes                                                     # noqa: E402
 
 import lpn.verifier                                                # noqa: E402
 from lpn.compiler.asm import assemble                              # noqa: E402
-from lpn.verifier import FEMTO, LPN, RULES, XDP, render, verify    # noqa: E402
+from lpn.verifier import FEMTO, LPN, RULES, XDP, HelperSpec, render, verify    # noqa: E402
 from lpn.verifier.verify import path_text                          # noqa: E402
 
 CASES = cases.all_cases()
@@ -109,6 +109,8 @@ def test_clean32():
     assert not clean("r0 = -1\nw0 = w0\nexit")
     assert not clean("r0 = *(u64 *)(r1 + 72)\nw0 = w0\nexit")
     assert not clean("r2 = *(u32 *)(r1 + 52)\nr0 = 1\nif r2 s< 0 goto L\nL: exit")
+    assert not verify(assemble("call 1\nexit"), LPN, helpers=[HelperSpec(1, "any")]).clean32
+    assert verify(assemble("call 1\nexit"), LPN, helpers=[HelperSpec(1, "any", (), "u32")]).clean32
 
 
 @given(st.binary(max_size=80), st.sampled_from([LPN, XDP, FEMTO]), st.integers(0, 1 << 30))

@@ -135,6 +135,28 @@ TRAPS = [
     ("the start of a region, perhaps null", 31, "call 3\nr1 = r0\ncall 4\nexit"),
     ("a size that is not written", 31, "w1 = 0\nr2 = r9\nr4 = r9\nw5 = 8\ncall 5\nexit"),
     ("an address as a size", 31, "w1 = 0\nr2 = r9\nr3 = r9\nr4 = r9\nw5 = 8\ncall 5\nexit"),
+    ("a pointer moved far below its region", 23, "r9 += -131073\nr9 += 131073\nr0 = *(u8 *)(r9 + 0)\nexit"),
+    ("a pointer moved far behind its region", 23, "r9 += 131073\nr9 += -131073\nr0 = *(u8 *)(r9 + 0)\nexit"),
+    ("a 64-bit difference that wrapped upwards is negative", 22,
+     "r2 = *(u64 *)(r9 + 0)\nr3 = *(s8 *)(r9 + 8)\nif r3 s>= 0 goto E\nr4 = r2\nr4 -= r3\nif r4 s>= -1000 goto E\nif r2 s< 0 goto E\n" + BAD + "E: exit"),
+    ("a 64-bit difference that wrapped downwards is positive", 22,
+     "r2 = *(u64 *)(r9 + 0)\nr3 = *(u8 *)(r9 + 8)\nr4 = r2\nr4 -= r3\nif r4 s<= 1000 goto E\nif r2 s> 0 goto E\n" + BAD + "E: exit"),
+    ("two unknown numbers added to a pointer", 22, "r2 = *(u8 *)(r9 + 0)\nw2 &= 31\nr3 = *(u8 *)(r9 + 1)\nw3 &= 31\nr9 += r2\nr9 += r3\nr0 = *(u8 *)(r9 + 2)\nexit"),
+    ("the low half by shifts may be 2^31 and is not negative", 22,
+     "r2 = *(u64 *)(r9 + 0)\nr2 <<= 32\nr2 >>= 32\nr3 = 0x80000000 ll\nif r2 s< 0 goto E\nif r2 < r3 goto E\n" + BAD + "E: exit"),
+    ("the upper half may be 2^31 and is not negative", 22,
+     "r2 = *(u64 *)(r9 + 0)\nr2 >>= 32\nr3 = 0x80000000 ll\nif r2 s< 0 goto E\nif r2 < r3 goto E\n" + BAD + "E: exit"),
+    ("a quotient by more than 32 bits", 28, "r2 = 10\nr3 = 0x100000001 ll\nr2 /= r3\nr0 = 7\nr0 /= r2\nexit"),
+    ("below -1 as an unsigned number", 22,
+     "r2 = *(u64 *)(r9 + 0)\nif r2 s< 0 goto E\nr3 = *(u8 *)(r9 + 8)\nr3 += -1\nif r2 >= r3 goto E\nif r2 s<= 253 goto E\n" + BAD + "E: exit"),
+    ("-1 as an unsigned number, above", 22,
+     "r2 = *(u64 *)(r9 + 0)\nif r2 s< 0 goto E\nr3 = *(u8 *)(r9 + 8)\nr3 += -1\nif r3 <= r2 goto E\nif r2 s<= 253 goto E\n" + BAD + "E: exit"),
+    ("a multiple of 12 and 1 is greater than another by 1", 28,
+     "r2 = *(u8 *)(r9 + 0)\nr2 *= 12\nr2 += 1\nr3 = *(u8 *)(r9 + 1)\nr3 *= 12\nif r2 <= r3 goto E\nr2 -= r3\nr2 += -1\nr0 = 7\nr0 /= r2\nE: w0 = 0\nexit"),
+    ("half of the start of a region", 31, "w1 = w9\ncall 4\nexit"),
+    ("the packet changes, its end had been counted down to where the cursor was", 19,
+     "r9 = 0\nr2 = r8\nL: r3 = r7\nr3 += 100\nif r3 > r2 goto E\nr4 = *(u8 *)(r7 + 0)\nif w4 == 9 goto X\nr9 += 1\nr2 += -4\nif r9 < 5 goto L\nE: w0 = 0\n"
+     "exit\nX: call 2\nr7 = *(u64 *)(r6 + 0)\nif r9 != 0 goto E\nr0 = *(u8 *)(r7 + 163)\nexit"),
 ]
 
 # name, program: beside the traps, and harmless; how often its loops turn
@@ -167,6 +189,15 @@ NEAR = [
     ("an address compared with 0", "if r9 == 0 goto E\nr0 = *(u8 *)(r9 + 63)\nE: exit"),
     ("what may be null compared with 0", "call 3\nif r0 == 0 goto E\nr2 = *(u8 *)(r0 + 7)\nE: w0 = 0\nexit"),
     ("a comparison of two unknowns", "r2 = *(u64 *)(r9 + 0)\nr3 = *(u8 *)(r9 + 8)\nif r3 > 63 goto E\nif r2 >= r3 goto E\nr9 += r2\nr0 = *(u8 *)(r9 + 1)\nE: w0 = 0\nexit"),
+    ("a pointer moved there and back", "r9 += 131072\nr9 += -131072\nr9 += -131072\nr9 += 131072\nr0 = *(u8 *)(r9 + 63)\nexit"),
+    ("two unknown numbers added to a pointer, a byte less",
+     "r2 = *(u8 *)(r9 + 0)\nw2 &= 31\nr3 = *(u8 *)(r9 + 1)\nw3 &= 31\nr9 += r2\nr9 += r3\nr0 = *(u8 *)(r9 + 1)\nexit"),
+    ("a low half added to a number", "w2 = w7\nw3 = 5\nw3 += w2\nw3 -= w7\nw0 = w3\nexit"),
+    ("a low half moved back", "w2 = w7\nw3 = w7\nw2 -= 8\nw3 -= w2\nr9 += r3\nr0 = *(u8 *)(r9 + 55)\nexit"),
+    ("the upper half is not negative", "r2 = *(u64 *)(r9 + 0)\nr2 >>= 32\nif r2 s>= 0 goto E\n" + BAD + "E: exit"),
+    ("a quotient by more than 32 bits is small", "r2 = *(u64 *)(r9 + 0)\nr3 = 0x1000000000000000 ll\nr2 /= r3\nr9 += r2\nr0 = *(u8 *)(r9 + 48)\nexit"),
+    ("a multiple of 12 and 2 is greater than another by 2",
+     "r2 = *(u8 *)(r9 + 0)\nr2 *= 12\nr2 += 2\nr3 = *(u8 *)(r9 + 1)\nr3 *= 12\nif r2 <= r3 goto E\nr2 -= r3\nr2 += -1\nr0 = 7\nr0 /= r2\nE: w0 = 0\nexit"),
 ]
 
 

@@ -100,7 +100,7 @@ class Arithmetic(Memory):
         out = self.fresh(s, slot, d.alu(name, na, nb, wide))
         if name in ("LSH", "RSH") and self.node.loop is not None and out.sym and a.sym and not a.off and nb.is_const and nb.ulo:
             n, limit = nb.ulo, SHI if wide else d.M32     # a counter that is shifted; see loops.py
-            if na.slo >= 0 and (na.uhi <= limit if name == "RSH" else na.uhi << n <= limit):
+            if (na.uhi if name == "RSH" else na.uhi << n) <= limit:
                 s.scaled[out.sym] = a.sym, n if name == "RSH" else -n
         if name == "MUL" and out.sym and nb.is_const and nb.ulo > 1 and na.uhi * nb.ulo <= (SHI if wide else d.M32):
             s.strides[out.sym] = nb.ulo, 0
@@ -158,7 +158,7 @@ class Arithmetic(Memory):
 
     def subtract(self, s: State, slot: int, a: Value, b: Value, wide: bool) -> Value:
         if not b.sym:
-            return self.addition(s, slot, a, number(-b.off if wide else -b.off & d.M32), wide)
+            return self.addition(s, slot, a, number(-b.off), wide)
         na, nb = s.num(a), s.num(b)
         n = d.alu("SUB", na, nb, wide)
         lo, hi = self.difference(s, b, a)

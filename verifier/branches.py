@@ -27,7 +27,7 @@ class Branches(Memory):
             taken = s.copy()
             return [s if self._compare_numbers(s, d.NEGATED[name], a, b, wide) else None,
                     taken if self._compare_numbers(taken, name, a, b, wide) else None]
-        zero = NUMBER in kinds and not (b.sym or b.off) and name in ("JEQ", "JNE") and wide and b.kind == NUMBER
+        zero = not (b.sym or b.off) and name in ("JEQ", "JNE") and wide and b.kind == NUMBER
         if kinds == {NULLABLE, NUMBER} and zero:
             other = s.copy()
             self._resolve(s, a, name != "JEQ")        # not taken: the opposite
