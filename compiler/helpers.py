@@ -52,9 +52,6 @@ class Helper:
     doc: str
     declared: bool = False          #: a program may declare it with `extern`; the others are the compiler's own
     apart: bool = False             #: of the program's memory it reads and writes its arguments alone
-    #: Of a buffer's helper: cycles more for each entry, for each octet of each entry's key, for each octet of an entry, for each octet
-    #: that is put; measured on the emulated core, with wait states, wherever it is linked, and rounded up.
-    grows: tuple[int, int, int, int] = (0, 0, 0, 0)
 
     @property
     def padded_args(self) -> tuple[Arg, ...]:
@@ -91,14 +88,14 @@ HELPERS: tuple[Helper, ...] = (
     Helper(12, "buffer_put", (Arg.CONST, Arg.MEM_READ, Arg.SIZE, Arg.MEM_READ, Arg.SIZE), Ret.U32, ("radio", "net"), 900,
            "Store a piece in the entry of buffer r1 that has the key at r2. r4: five words, the piece's offset, the "
            "size of the whole (0: not known yet), n, from and length: the piece is out[0..n) ++ "
-           "packet[from..from+length). Returns enum lpn_put.", grows=(340, 23, 4, 12)),
+           "packet[from..from+length). Returns enum lpn_put."),
     Helper(13, "buffer_hold", (Arg.CONST, Arg.MEM_READ, Arg.SIZE, Arg.MEM_READ, Arg.SIZE), Ret.U32, ("radio", "net"), 700,
-           "Keep a whole packet, given as to buffer_put, under a key until it is taken. Returns enum lpn_put.", grows=(170, 3, 0, 5)),
+           "Keep a whole packet, given as to buffer_put, under a key until it is taken. Returns enum lpn_put."),
     Helper(14, "buffer_take", (Arg.CONST, Arg.MEM_READ, Arg.SIZE), Ret.U32, ("radio", "net"), 300,
            "Give the oldest packet held under the key to the buffer's chain. 1: it runs next; 0: there is none, or "
-           "another one runs next.", grows=(190, 23, 0, 0)),
+           "another one runs next."),
     Helper(15, "buffer_drop", (Arg.CONST, Arg.MEM_READ, Arg.SIZE), Ret.U32, ("radio", "net"), 200,
-           "Forget what buffer r1 has under the key. Returns how many entries.", grows=(185, 23, 0, 0)),
+           "Forget what buffer r1 has under the key. Returns how many entries."),
 )
 
 #: Numbers of the node's own functions, bound by name when a bundle is loaded. They take numbers, and give one.

@@ -13,15 +13,18 @@ from hypothesis import strategies as st
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Bundle, BundleError
+from lpn.compiler.bundle_parts import Buffer
 from lpn.compiler.commands.engines import missing
 from lpn.compiler.commands.judge import judged, of_compiled
 from lpn.compiler.helpers import BY_NAME
 from lpn.compiler.runner import make_runner
+from lpn.compiler.slowest_buffers import Buffers, entry
 from lpn.lang.builtins import PUT_RESULTS
 from lpn.lang.check import check
 from lpn.lang.loader import load
 from lpn.lang.source import Source
 from lpn.runtime.engine.native import NativeHost
+from lpn.verifier.cost import TableSize, load as load_costs
 
 STORED, COMPLETE, DUPLICATE, FULL, OVERLAP, TOO_LONG, MISMATCH, MISALIGNED = PUT_RESULTS.values()
 SECOND = 1_000_000
@@ -271,28 +274,70 @@ def test_a_node_runs_their_chains(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("size, entries, key, octets", [(64, 1, 1, 64), (2048, 1, 1, 2048), (64, 32, 1, 64), (64, 16, 64, 8), (1280, 4, 18, 1280)])
 def test_the_declared_cost_is_never_exceeded(size: int, entries: int, key: int, octets: int) -> None:
     """On the emulated core, with wait states: all entries taken, their keys alike but for the last octet."""
-    from lpn.runtime.m3.core import Core
-    from lpn.runtime.m3.host import M3Host
-    host = M3Host(0, 0, 1000, Core())
-    core = host.core
-    assert core.call("lpn_host_buffer", host.handle, size, entries, key, 0) == 0
-    packet, out, keys, request, registers = (core.allocate(room) for room in (2048, 256, 64, 20, 40))
-    core.call("lpn_host_view", host.handle, packet, 2048, out, 5)
-
-    def cycles(name: str, last: int, length: int) -> int:
-        core.write(keys, (b"\1" * (key - 1) + bytes([last])).ljust(64, b"\0"))
-        core.write(request, struct.pack("<5I", 0, length if name == "buffer_put" and last == 1 else 0, 0, 0, length))
-        core.write(registers, struct.pack("<5Q", 0, keys, key, request, 20))
-        core.forget()
-        core.call("lpn_host_call", host.handle, BY_NAME[name].number, registers)
-        return core.count().flash_cycles
-
+    called = Called(size, entries, key)
     for name in ("buffer_put", "buffer_hold", "buffer_take", "buffer_drop"):
-        helper = BY_NAME[name]
-        per_entry, per_key, per_octet, per_put = helper.grows
-        bound = helper.cost_cycles + entries * (per_entry + per_key * key) + per_octet * size + per_put * octets
         for last in range(2, entries + 2):
-            cycles("buffer_put", last, 8)
-        assert cycles(name, 1, octets) <= bound
+            called.cycles("buffer_put", last, 8)
+        assert called.cycles(name, 1, octets, total=octets if name == "buffer_put" else 0) <= called.bound(name, octets)
         for last in range(1, entries + 2):
-            cycles("buffer_drop", last, 8)
+            called.cycles("buffer_drop", last, 8)
+
+
+class Called:
+    """A buffer on the emulated core, whose helpers are called from outside."""
+
+    def __init__(self, size: int, entries: int, key: int, timeout: int = 0) -> None:
+        from lpn.runtime.m3.core import Core
+        from lpn.runtime.m3.host import M3Host
+        self.buffer, self.key, self.costs = Buffer("b", size, entries, (8 * key,), timeout), key, load_costs("thumb2")
+        self.host = M3Host(0, 0, 1000, Core())
+        self.core = self.host.core
+        assert self.core.call("lpn_host_buffer", self.host.handle, size, entries, key, timeout) == 0
+        packet, out, self.keys, self.request, self.registers = (self.core.allocate(room) for room in (2049, 256, 64, 20, 40))
+        self.core.call("lpn_host_view", self.host.handle, packet + 1, 2048, out, 5)     # the packet lies at no word
+        self.kept = Buffers(self.core, [self.buffer])
+
+    def cycles(self, name: str, last: int, length: int, head: int = 0, offset: int = 0, total: int = 0) -> int:
+        self.core.write(self.keys, (b"\1" * (self.key - 1) + bytes([last])).ljust(64, b"\0"))
+        self.core.write(self.request, struct.pack("<5I", offset, total, head, 0, length))
+        self.core.write(self.registers, struct.pack("<5Q", 0, self.keys, self.key, self.request, 20))
+        self.core.forget()
+        self.core.call("lpn_host_call", self.host.handle, BY_NAME[name].number, self.registers)
+        return self.core.count().flash_cycles
+
+    def bound(self, name: str, piece: int) -> int:
+        """With the way from a container to the helper, for which that from outside stands."""
+        return self.costs.helper(name, 0, [TableSize(self.buffer.entries, self.key, octets=self.buffer.size, piece=piece)]).most
+
+
+@pytest.mark.skipif(missing("m3") is not None, reason="no emulated core")
+@pytest.mark.parametrize("seed", range(6))
+def test_a_call_takes_one_way(seed: int) -> None:
+    """Whatever lies in the entries: what is found, what gives way, what was there before, what does not belong together."""
+    rng = Random(seed)
+    size, entries, key = rng.choice((64, 256, 1280)), rng.choice((1, 3, 9)), rng.choice((1, 5, 20))
+    called = Called(size, entries, key, 1 << 30)
+    called.cycles("buffer_drop", 1, 8)                                  # now it is known where the entries lie
+    [memory], units, longest = called.kept.memory, size // 8, 0.0
+    for _ in range(60):
+        name = rng.choice(("buffer_put",) * 4 + ("buffer_hold", "buffer_take", "buffer_drop"))
+        first, last = sorted(rng.choice((0, 1, units // 2, units)) for _ in range(2))
+        piece = 8 * (last - first) or 8
+        head = rng.choice((0, min(piece, 256)))
+        offset, total = min(8 * first, size - piece), rng.choice((0, size, size))
+        rows = []
+        for i in range(entries):
+            have = rng.choice((set(), {1 % units}, set(range(units)), set(range(units)) - set(range(offset // 8, (offset + piece) // 8)),
+                               {each for each in range(units) if rng.random() < 0.9}))
+            own = b"\1" * (key - 1) + bytes([rng.choice((1, 2 + i, 2 + i))])
+            row = bytearray(entry(called.buffer, rng.choice((0, 1, 1, 1, 2)), own, 0, rng.choice((i, entries - i)), rng.choice((0, size)), have))
+            if rng.random() < 0.5:                                      # came as one piece: this very one, perhaps
+                begins = 16 + (key + 7) // 8 * 8 + called.buffer.map_bytes
+                row[begins:begins + called.buffer.map_bytes] = (1 << offset // 8).to_bytes(called.buffer.map_bytes, "little")
+            rows.append(bytes(row))
+        called.core.write(memory, b"".join(rows))
+        took, bound = called.cycles(name, 1, piece - head, head, offset, total), called.bound(name, piece)
+        assert took <= bound, (name, piece, head, offset, total)
+        longest = max(longest, took / bound)
+        called.core.call("lpn_host_taken", called.host.handle)
+    assert longest > 0.5

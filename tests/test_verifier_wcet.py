@@ -154,10 +154,20 @@ def test_what_a_buffer_is_given_is_no_longer_than_the_packet_and_the_headers():
     report, analysis = analyse(assemble(code), LPN, record_size=64, state_size=32)
     assert report.accepted, report.message
     costs = flat()
-    costs.helpers["buffer_put"] = {"call": [10, 100], "entry": [5, 2], "octet": [3, 7]}
+    costs.helpers["buffer_put"] = {"call": [10, 100], "ways": [[9, 1, 5, 2, 3, 7], [40, 0, 0, 0, 0, 0]]}
     for longest, size in ((100, 1280), (2048, 1280), (100, 64)):
         most = time_of(analysis, costs, {12: ("buffer_put", 900)}, {}, None, {0: TableSize(2, 4, octets=size)}, longest).worst
-        assert most == report.insns + 100 + 2 * (5 + 2 * 4) + 3 * size + 7 * min(size, 20 + longest)
+        assert most == report.insns + 100 + 9 + 4 + 2 * (5 + 2 * 4) + 3 * size // 8 + 7 * ((min(size, 20 + longest) + 7) // 8)
+
+
+def test_a_buffers_call_goes_one_way():
+    """The longer one counts: what belongs to an entry that is there makes none give way."""
+    costs = table_of({}, Cost(0, 0), {"buffer_put": {"call": [10, 100], "ways": [[0, 0, 10, 0, 50, 1], [0, 0, 90, 0, 1, 1]]}})
+
+    def most(entries, octets):
+        return costs.helper("buffer_put", 0, [TableSize(entries, 4, octets=octets, piece=0)]).most
+    assert most(4, 64) == 100 + max(40 + 8 * 50, 360 + 8) and most(8, 64) == 100 + max(80 + 8 * 50, 720 + 8)
+    assert costs.helper("buffer_put", 0, [TableSize(4, 4, octets=9, piece=9)]).most == 100 + 360 + 2 + 2      # units that are begun count
 
 
 def test_what_the_platform_does_costs_what_is_declared():

@@ -13,8 +13,8 @@ A cost is [fewest, most] cycles. An instruction is looked up by the most specifi
 A helper's cost is {"call": [fewest, most]}, and for a lookup or a buffer's call what grows, in most cycles: "entry": per entry, per entry
 and key byte, and per entry and field (as much as per entry, if it is not there); "match": instead of these, per entry and field of a
 kind and per byte of it; "bisect": of a table of exact fields alone, per step of the search, and per step and key byte; "copy" and "zero": the
-pieces in which action data are written; "octet": per octet of a buffer's entry, and per octet that is put. Pieces are [bytes, most cycles], large ones first. `record`: the
-pieces of the header record that a chain zeroes.
+pieces in which action data are written; "ways": of a buffer's call, which goes one of them, each [cycles, per key byte, per entry, per entry and key
+byte, per unit of an entry, per unit that is put], a unit has 8 octets. Pieces are [bytes, most cycles], large ones first. `record`: the pieces of the header record that a chain zeroes.
 Translated code has a table without instructions: theirs are known themselves.
 """
 from __future__ import annotations
@@ -30,6 +30,7 @@ from ..compiler.isa import Instruction
 
 FOLDER = Path(__file__).parent / "costs"
 MAX_ACTION_DATA = 256                                 # octets (lpn.h)
+UNIT = 8                                              # octets of a buffer's entry that have a bit in its maps (buffers.c)
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class CostTable:
         fewest, most = row["call"] if row is not None else self.helpers["clock_us"]["call"]
         if row is None:
             return Cost(fewest, most + declared)
-        if not tables and ("entry" in row or "octet" in row):
+        if not tables and ("entry" in row or "ways" in row):
             raise CostError(f"{name}: the size of its table or buffer is not known")
         return Cost(fewest, most + max((_grown(row, table) for table in tables), default=0))
 
@@ -128,21 +129,28 @@ def in_pieces(pieces: Iterable[Sequence[int]], size: int) -> int:
     return cycles
 
 
+def buffer_way(growth: Sequence[int], buffer: TableSize) -> int:
+    """Cycles of a buffer's call that goes this way."""
+    fixed, per_key, per_entry, per_byte, per_unit, per_put = growth
+    return (fixed + per_key * buffer.key_bytes + buffer.entries * (per_entry + per_byte * buffer.key_bytes) + per_unit * -(-buffer.octets // UNIT)
+            + per_put * -(-min(buffer.piece, buffer.octets) // UNIT))
+
+
 def _grown(row: Mapping[str, list], table: TableSize) -> int:
     """Cycles that a lookup takes for the size of its table, a buffer's call for that of its buffer."""
+    if "ways" in row:
+        return max(buffer_way(growth, table) for growth in row["ways"])
     copy, zero = row.get("copy", ()), row.get("zero", ())
     written = max(in_pieces(zero, table.room), in_pieces(copy, table.data) + in_pieces(zero, max(0, table.room - table.data)))
-    of_entry, of_piece = row.get("octet", (0, 0))
-    cycles = written + of_entry * table.octets + of_piece * min(table.piece, table.octets)
     if "bisect" in row and table.kinds and all(kind == "exact" for kind, _ in table.kinds):
         step, byte = row["bisect"]
-        return cycles + (table.entries.bit_length() + 1) * (step + byte * table.key_bytes)     # and the entry found once more
+        return written + (table.entries.bit_length() + 1) * (step + byte * table.key_bytes)     # and the entry found once more
     per_entry, per_byte, per_field = [*row.get("entry", [0]), 0, 0][:3]
     fields = (per_field or per_entry) * (table.fields - 1) + per_byte * table.key_bytes
     if "match" in row:
         kinds = table.kinds or [(kind, size) for kind in row["match"] for size in [table.key_bytes] + [0] * (table.fields - 1)]
         fields = sum(row["match"][kind][0] + row["match"][kind][1] * size for kind, size in kinds)
-    return cycles + table.entries * (per_entry + fields)
+    return written + table.entries * (per_entry + fields)
 
 
 @cache

@@ -32,6 +32,7 @@ from .core import Count
 from .firmware import engine
 from .linked import Linked
 from .measure import ALIGN_COPY, ALIGN_KEY, ALIGN_WINDOW, RECORD, beyond, pieces
+from .measure_buffers import ways
 from .raw import CERTIFIED, CLEAN32, SINGLY, RawRunner
 from .timing import UNALIGNED
 
@@ -220,8 +221,8 @@ class Interpreter:
         for h in HELPERS:
             # the node does it: what the table of helpers declares, behind the interpreter's own way there
             out[h.name] = {"call": rounded(free.fewest, free.most + h.cost_cycles)}
-            if any(h.grows):
-                out[h.name] |= {"entry": list(h.grows[:2]), "octet": list(h.grows[2:])}
+        for name, each in ways().items():
+            out[name] = {"call": free.rounded(), "ways": each}
         for name, n in number.items():
             out[name] = {"call": self.each([insn(0x85, imm=n)], [insn(0xB7, 2)], host=self.runner.host).rounded()}
         out["lookup"] = self.lookup()

@@ -23,6 +23,7 @@ from .core import CODE, CODE_SIZE, Core
 from .engine import Thumb2Program
 from .host import SCRATCH, WINDOW
 from .linked import Linked
+from .measure_buffers import ways
 from .timing import UNALIGNED
 
 HOW = ("measured on the emulated Cortex-M3 by python -m lpn.runtime.m3.measure; most: TRM worst case, 2 wait states at 72 MHz, each function "
@@ -169,8 +170,8 @@ def measure() -> dict:
     least = ceil(none.most)
     rest = beyond((ceil(chain(size).most), least + in_pieces(record, size)) for size in (8, 15, 63, 76, 127, 140, 300))
     call = ceil(max((run(CALL.format(n), record=0) - none).most for n in (2, 3)))
-    helpers = {h.name: {"call": [1, call + h.cost_cycles]} | ({"entry": list(h.grows[:2]), "octet": list(h.grows[2:])} if any(h.grows) else {})
-               for h in HELPERS}
+    helpers: dict[str, dict] = {h.name: {"call": [1, call + h.cost_cycles]} for h in HELPERS} | {
+        name: {"call": [1, 0], "ways": each} for name, each in ways().items()}
     for name in ("clock_us", "trace"):
         helpers[name] = {"call": [1, call]}
     helpers["lookup"] = lookups(record)

@@ -1,0 +1,120 @@
+"""What a buffer's helpers take: rows of verifier/costs/*.json, measured on the emulated core.
+
+A piece that is put either belongs to an entry that is there, perhaps as the last one that lacks, or makes what has waited longest give way: no
+call does both. So each is a way of its own, with its own growth, and the longer one counts.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from math import ceil
+
+from lpn.compiler.asm import assemble
+from lpn.compiler.bundle import Bundle, Hook
+from lpn.compiler.bundle_parts import Buffer
+from lpn.compiler.helpers import BY_NAME
+from lpn.compiler.image import Flag, Image, Kind
+from lpn.compiler.slowest_buffers import DROP, HOLD, PUT, TAKE, Buffers
+from lpn.runtime.engines import DEFAULT_FUEL
+from lpn.verifier.cost import UNIT, TableSize, buffer_way
+
+from .core import CODE, CODE_SIZE, Core
+from .engine import Thumb2Program
+from .host import SCRATCH, WINDOW
+from .linked import Linked
+from .timing import UNALIGNED
+
+#: Helper -> ways in which `slowest_buffers.filled` fills a buffer for it.
+WAYS = {"buffer_put": (2, 1), "buffer_hold": (1,), "buffer_take": (1,), "buffer_drop": (1,)}
+CALLS = {"buffer_put": PUT, "buffer_hold": HOLD, "buffer_take": TAKE, "buffer_drop": DROP}
+TIMEOUT = 1 << 30                               #: microseconds until an entry is too old: it is looked at, and stays
+#: Cycles more where it does not lie at words: of a unit that is put, copied by words; of a key, copied into an entry.
+ALIGN_PUT, ALIGN_KEY = UNIT // 4 * 2 * UNALIGNED[4], 64 // 4 * 2 * UNALIGNED[4]
+EMPTY = "w0 = 0\nexit"
+KEYS = 1, 3, 4, 16, 64                          #: octets of keys
+
+
+@dataclass(frozen=True)
+class Case:
+    """Entries of a buffer, octets of a key and of an entry, octets that are put: from the output, and from the packet."""
+
+    entries: int = 4
+    key: int = 4
+    size: int = 512
+    head: int = 0
+    length: int = 64
+
+    @property
+    def piece(self) -> int:
+        return self.head + self.length
+
+    @property
+    def said(self) -> TableSize:
+        """What a row is told of it."""
+        return TableSize(self.entries, self.key, octets=self.size, piece=self.piece)
+
+
+CASES = [Case(*each) for each in product((1, 4, 16), (1, 3, 18, 64), (64, 1280), (0,), (8, 64))] + [
+    Case(*each) for each in ((4, 20, 1288, 256, 96), (4, 20, 2048, 3, 1021), (1, 1, 8, 0, 8), (4, 20, 1280, 0, 1280), (2, 5, 2048, 0, 2048), (4, 20, 1288, 200, 0), (32, 1, 64, 0, 64))]
+
+
+class Measurement:
+    """On cores that are new each time."""
+
+    def run(self, source: str, case: Case, way: tuple[str, int] | None = None) -> Linked:
+        """A chain of one container, at most, without its translated code; the buffer filled for a helper's call."""
+        buffer = Buffer("b", case.size, case.entries, (8 * case.key,), TIMEOUT)
+        image = Image("m", Kind.PROCESSOR, assemble(source), flags=Flag.CLEAN32, stack_used=96)
+        bundle = Bundle("p", 1, (image,), (Hook("radio.rx_done", ("m",)),), buffers=(buffer,))
+        program = Thumb2Program(bundle, DEFAULT_FUEL, core=Core(window=WINDOW))
+        host, core = program.host, program.host.core
+        buffers = Buffers(core, [buffer])
+
+        def once() -> None:
+            core.call("lpn_host_run", host.handle, host.put("frame", bytes(case.length)), case.length, host.put("meta", bytes(SCRATCH)),
+                      host.room("packet"), host.room("c"), host.room("result"))
+        once()
+        for _ in host.completions():
+            pass
+        if way is not None:
+            buffers.fill({0: (buffers.asked[0], way[1])})
+        core.forget()
+        once()
+        return core.worst(apart=(CODE, CODE + CODE_SIZE))
+
+    def call(self, name: str, way: int, case: Case) -> Linked:
+        """The helper's call, as the chain takes longer with it."""
+        offset = case.size - case.piece if way == 2 else 0
+        words = [offset, case.size, case.head, 0, case.length]
+        source = "\n".join([*(f"*(u64 *)(r10 - {at}) = -1" for at in range(32, 97, 8)), *(f"*(u32 *)(r10 - {24 - 4 * i}) = {n}" for i, n in enumerate(words)),
+                            f"w1 = 0\nr2 = r10\nr2 += -96\nw3 = {case.key}\nr4 = r10\nr4 += -24\nw5 = 20\ncall {BY_NAME[name].number}", EMPTY])
+        return self.run(source, case, (name, way)) - self.run(EMPTY, case)
+
+    def way(self, name: str, way: int) -> list[int]:
+        """What it takes at most, as cost.py has it."""
+        @cache
+        def call(case: Case) -> Linked:
+            return self.call(name, way, case)
+
+        def slope(few: Case, many: Case, by: int) -> Linked:
+            return (call(many) - call(few)) / by
+        per_entry = {key: slope(Case(1, key), Case(17, key), 16).most for key in KEYS}
+        per_byte = ((slope(Case(1, 64), Case(17, 64), 16) - slope(Case(1, 4), Case(17, 4), 16)) / 60).most
+        key = (slope(Case(1, 4), Case(1, 64), 60)).most - per_byte
+        units = [slope(Case(size=256), Case(size=size), (size - 256) // UNIT).most for size in (1024, 1984)]
+        puts = [slope(Case(size=1984), Case(size=1984, length=length), (length - 64) // UNIT).most for length in (256, 1024)]
+        growth = [0, ceil(max(0, key)), ceil(max(each - size * ceil(per_byte) for size, each in per_entry.items())), ceil(per_byte),
+                  ceil(max(0, *units)), ceil(max(0, *puts))]
+        growth[0] = ceil(max(call(case).most - buffer_way(growth, case.said) for case in CASES))
+        if CALLS[name] in (PUT, HOLD):
+            growth[0] += ALIGN_KEY
+            growth[5] += ALIGN_PUT
+        return growth
+
+
+@cache
+def ways() -> dict[str, list[list[int]]]:
+    """Of each helper of buffers, called from translated code. An interpreter calls the same functions, and what that takes itself comes on top."""
+    measurement = Measurement()
+    return {name: [measurement.way(name, way) for way in each] for name, each in WAYS.items()}
