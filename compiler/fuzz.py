@@ -151,7 +151,7 @@ def cells(program: ast.Program, state) -> dict[str, list]:
 
 def flat(value: object, cell: object) -> tuple:
     if isinstance(cell, StructType):
-        return tuple(unsigned(int(value.fields[f.name]), scalar_width(f.type)) for f in cell.decl.fields)   # type: ignore[attr-defined]
+        return tuple(one for f in cell.decl.fields for one in flat(value.fields[f.name], f.type))           # type: ignore[attr-defined]
     return (unsigned(int(value), scalar_width(cell)),)                      # type: ignore[arg-type,call-overload]
 
 

@@ -6,17 +6,22 @@ they are addresses and meet packet bytes. Every object starts at a multiple of 8
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lpn.lang import ast
 from lpn.lang.persist import shape
-from lpn.lang.types import Array, Bits, Bool, EnumType, StructType, Type
+from lpn.lang.types import Array, Bits, Bool, EnumType, ErrorType, StructType, Type
 
 from .kept import Kept, KeptTable
 
 
+ERROR_WIDTH = 16                                # reasons are numbers of 16 bits
+
+
 def scalar_width(t: Type) -> int:
+    if isinstance(t, ErrorType):
+        return ERROR_WIDTH
     if isinstance(t, Bits):
         return t.width
     if isinstance(t, Bool):
@@ -46,6 +51,16 @@ def cell_layout(t: Type) -> tuple[int, int, dict[str, int]]:
         at += size
         align = max(align, a)
     return (at + align - 1) // align * align, align, offsets
+
+
+def leaves(t: Type, path: str = "", at: int = 0) -> Iterator[tuple[str, int, int]]:
+    """(path, offset, bits) of each number of a cell; the path of a scalar cell's is ""."""
+    if not isinstance(t, StructType):
+        yield path, at, scalar_width(t)
+        return
+    _, _, offsets = cell_layout(t)
+    for f in t.decl.fields:
+        yield from leaves(f.type, f"{path}.{f.name}" if path else f.name, at + offsets[f.name])
 
 
 def is_big_endian(width: int) -> bool:
@@ -104,29 +119,15 @@ class StateLayout:
         return self.kept(o for o in self.objects if isinstance(o.decl, ast.Register) and o.decl.persistent)
 
     def write(self, state: bytearray, decl: object, index: int, fields: dict[str, int]) -> None:
-        """Stores one cell; `fields` by name, or {"": value} for a scalar cell."""
+        """Stores one cell; `fields` by path, or {"": value} for a scalar cell."""
         obj = self.by_decl[decl]
-        base = obj.offset + index * obj.stride
-        if not isinstance(obj.cell, StructType):
-            data = encode_scalar(fields[""], scalar_width(obj.cell))
-            state[base:base + len(data)] = data
-            return
-        _, _, offsets = cell_layout(obj.cell)
-        for f in obj.cell.decl.fields:
-            if f.name in fields:
-                data = encode_scalar(fields[f.name], scalar_width(f.type))
-                state[base + offsets[f.name]:base + offsets[f.name] + len(data)] = data
+        for path, at, width in leaves(obj.cell, at=obj.offset + index * obj.stride):
+            if path in fields:
+                data = encode_scalar(fields[path], width)
+                state[at:at + len(data)] = data
 
     def read(self, state: bytes, decl: object, index: int = 0) -> int | dict[str, int]:
         obj = self.by_decl[decl]
-        base = obj.offset + index * obj.stride
-        if not isinstance(obj.cell, StructType):
-            width = scalar_width(obj.cell)
-            return decode_scalar(state[base:base + scalar_octets(width)], width)
-        _, _, offsets = cell_layout(obj.cell)
-        out = {}
-        for f in obj.cell.decl.fields:
-            width = scalar_width(f.type)
-            at = base + offsets[f.name]
-            out[f.name] = decode_scalar(state[at:at + scalar_octets(width)], width)
-        return out
+        out = {path: decode_scalar(state[at:at + scalar_octets(width)], width)
+               for path, at, width in leaves(obj.cell, at=obj.offset + index * obj.stride)}
+        return out if isinstance(obj.cell, StructType) else out[""]

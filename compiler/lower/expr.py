@@ -7,15 +7,13 @@ import llvmlite.ir as ir
 
 from lpn.compiler.arithmetic import Arithmetic
 from lpn.compiler.bits import I32, Val, i32
-from lpn.compiler.state import StateObject, scalar_width
+from lpn.compiler.state import ERROR_WIDTH, StateObject, scalar_width
 from lpn.compiler.target import MAX_PACKET, NODE_SLOTS, VERDICTS
 from lpn.lang import ast, meters
-from lpn.lang.types import Array, Bits as BitsType, Bool, ErrorType, HeaderType, Stack, StructType
+from lpn.lang.types import Array, Bits as BitsType, Bool, HeaderType, Stack, StructType
 
 from .instance import Instance
 from .places import ContextSlot, Place, Scalar, StateCell, StructPlace, Value, member
-
-ERROR_WIDTH = 16                                # reasons are numbers of 16 bits
 
 
 def operands(e: ast.Expr, op: str) -> list[ast.Expr]:
@@ -176,7 +174,7 @@ class Expressions(Arithmetic):
         return self.constant(self.width_of(t), number)
 
     def width_of(self, t) -> int:
-        return ERROR_WIDTH if isinstance(t, ErrorType) else scalar_width(t)
+        return scalar_width(t)
 
     # ---- names
 

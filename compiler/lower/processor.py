@@ -23,21 +23,13 @@ MEMORY = {Arg.MEM_READ: "readonly", Arg.MEM_WRITE: "writeonly"}
 META_TYPES = {"verdict": BitsType(8), "reason": ErrorType(), "port": BitsType(16)}
 
 
-class ErrorScalar(Scalar):
-    """`m.reason`: a number of 16 bits."""
-
-    def __init__(self, lower, name: str):
-        super().__init__(lower, BitsType(16), name)
-        self.type = ErrorType()
-
-
 class Processors:
     """Mixed into `Lowering`."""
 
     def meta_place(self, type_: Meta) -> StructPlace:
         fields: dict[str, Place] = {}
         for name, t in META_TYPES.items():
-            fields[name] = ErrorScalar(self, name) if isinstance(t, ErrorType) else Scalar(self, t, name)
+            fields[name] = Scalar(self, t, name)
         for name, (offset, width) in META_SLOTS.items():
             fields[name] = ContextSlot(self, BitsType(width), offset)
         return StructPlace(type_, fields)
