@@ -308,8 +308,12 @@ class Expressions(Arithmetic):
             # opaque, or LLVM compares what the index was made from; and again, or it drops the choice where the result is
             # not used: in both cases the offset has no bound that a verifier knows
             v = Val(v.width, tuple(self.opaque(limb) for limb in v.limbs))
-            inside = self.less(v, self.constant(v.width, obj.count))
+            low = self.resize(v, min(v.width, 32))          # of a wide number what is compared alone has a bound
+            inside = self.less(low, self.constant(low.width, obj.count))
             i = self.opaque(self.b.select(inside, v.limbs[0], i32(0)), here=True)
+            if v.width > 32:
+                above = self.slice(v, v.width - 1, 32)
+                inside = self.land(inside, self.eq(above, self.constant(above.width, 0)))
         at = self.b.add(self.b.mul(i, i32(obj.stride)), i32(obj.offset))
         return StateCell(self, obj.cell, self.at(region, at), inside)
 
