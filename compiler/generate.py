@@ -51,7 +51,7 @@ class RandomChoose(Choose):
 
 @dataclass(frozen=True)
 class Ty:
-    """A scalar type: kind "bit", "int", "bool" or "enum"."""
+    """A scalar type: kind "bit", "int", "bool", "enum" or "error"."""
 
     kind: str
     width: int
@@ -66,6 +66,7 @@ def bit(width: int) -> Ty:
 
 
 BOOL = Ty("bool", 1)
+ERROR = Ty("error", 16, "error")
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,7 @@ class FunctionInfo:
     result: Ty | StructInfo | None
     params: tuple[tuple[str, Any], ...]
     plain: bool = False
+    stateful: bool = False                      # changes registers
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,8 @@ class Context:
     long: bool = False                          # inside a loop of many turns
     stacks: tuple[str, ...] = ()                # in a parser: those with .lastIndex
     result: Any = None
+    meta: bool = False                          # `m.verdict` and `m.reason` can be read
+    state: bool = False                         # registers can be changed
 
     def inside(self) -> "Context":
         """A block within: its variables and knowledge are its own."""
@@ -198,6 +202,10 @@ class Context:
         copy.values, copy.structs = list(self.values), list(self.structs)
         copy.headers, copy.valid = dict(self.headers), set(self.valid)
         return copy
+
+    @property
+    def callable(self) -> list[FunctionInfo]:
+        return [f for f in self.functions if self.state and self.place != "migrate" or not f.stateful]
 
     def assigns(self, text: str) -> bool:
         return self.assigns_headers and not text.endswith(".last")
@@ -211,7 +219,7 @@ class Context:
                 out += self.headers[text].values(text, self.assigns(text))
         for register in self.registers:
             base = f"{register.name}[1]" if register.size > 1 else f"{register.name}[0]" if register.size else register.name
-            writes = self.place in ("processor", "action", "timing", "migrate")
+            writes = self.state
             if isinstance(register.cell, StructInfo):
                 out += register.cell.values(base, writes)
             else:
@@ -226,7 +234,9 @@ def literal(ty: Ty, number: int) -> str:
     if ty.kind == "bit":
         return f"{ty.width}w{number:#x}" if number > 9 else f"{ty.width}w{number}"
     if ty.kind == "int":
-        return f"((int<{ty.width}>) {ty.width}w{number:#x})"
+        if ty.width > 64 or number >> ty.width - 1 or not number & 1:
+            return f"((int<{ty.width}>) {ty.width}w{number:#x})"
+        return f"({'-' if number & 2 else ''}{ty.width}s{number})"
     return f"(({ty.name}) {ty.width}w{number})"
 
 

@@ -16,6 +16,7 @@ class Codecs(Headers):
         params, makers = self.codec_params(info, headers, ctx)
         tagged = {choice.tag for choice in info.choices}
         said = [f for f in info.fields if (not f.equation or c.chance(1, 4)) and f.name not in tagged]
+        self.computed = {f.name for f in said if f.equation}    # what need not be said
         known = list(ctx.values)
         fields = {f.name: Value(f.name, f.ty) for f in info.fields}
         variables: list[str] = []
@@ -44,7 +45,7 @@ class Codecs(Headers):
             lines, follows = self.group(group, choice, ctx, lengths, follows)
             body += lines
             ctx.values += [fields[f.name] if isinstance(f, FieldInfo) else f for f in group if not isinstance(f, str)
-                           and (f.name if isinstance(f, FieldInfo) else f.text) not in self.followed]
+                           and (f.name if isinstance(f, FieldInfo) else f.text) not in self.followed | self.computed]
             if choice is not None:
                 ctx.values += [fields[choice.tag], *info.chosen(choice, "")]
         text = ", ".join(params)
@@ -86,14 +87,15 @@ class Codecs(Headers):
         names = [(self.fresh("t"), width) for width in widths] if sum(widths) <= left else []
         self.tags += names
         if not names:
-            items, follows = self.row(group, ctx, lengths, True, follows)
+            items, follows = self.row(group, ctx, lengths, c.chance(4, 5), follows)
+            items = items or ["inline(pad:8)"]
             if choice is not None:
                 items.append(f"inline({choice.name}.{choice.arms[0][0]})")
             return [", ".join(items) + ";"], follows
         out = [f"{', '.join(n for n, _ in names)} {{"]
         keys: list[tuple[int, ...]] = []
         said = self.chosen(choice) if choice is not None else []
-        rows = len(said) or c.number(1, self.most_rows)
+        rows = len(said) or (c.number(2, self.most_rows) if c.number(0, 3) else 1)
         alike = self.alike(group, ctx) if choice is None and c.chance(1, 4) else None
         for at in range(rows):
             key = tuple(c.value(w) for _, w in names) if not said else (at,) if len(names) == 1 else (at & 1, at >> 1)
@@ -194,6 +196,7 @@ class Codecs(Headers):
         return rows[:8]
 
     inout: list[tuple[str, object]] = []
+    computed: set[str] = set()
     followed: set[str] = set()                  # what `following` says is known only at the end
 
     def tag(self, tags: list[tuple[str, int]]) -> list[str]:
@@ -234,6 +237,8 @@ class Codecs(Headers):
                     items += [f"inline({length})", f"inline({one} : 8 * (bit<16>) {length})"]
                 continue
             name, ty = (one.name if isinstance(one, FieldInfo) else one.text), one.ty
+            if name in self.computed and c.chance(1, 3):
+                continue
             style = 0 if whole else c.number(0, 6)
             if alike is not None and one is alike[0] and not whole and c.number(0, 3):
                 text, carried = self.called(alike[1], name, ty, ctx)
@@ -241,7 +246,7 @@ class Codecs(Headers):
             elif style in (1, 2, 3) and ty in given and c.chance(1, 2):
                 items.append(f"{name} = {given[ty]}")
             elif style in (1, 2):
-                items.append(f"{name} = {self.constant(ty)}")
+                items.append(f"{name} = {c.value(ty.width) if ty.kind == 'bit' and c.chance(1, 6) else self.constant(ty)}")
             elif style == 3:
                 items.append(f"{name} = {self.expr(ty, ctx, 2)}")
             elif style == 4 and ty.kind == "bit" and ty.width > 1:
@@ -255,7 +260,9 @@ class Codecs(Headers):
             elif style == 6 and ty.kind == "bit" and not follows and ty.width <= 64:
                 follows = True
                 self.followed.add(name)
-                items.append(f"{name} = ({ty}) following:{8 * c.number(1, 3)}")
+                wide = 8 * c.number(1, 3)
+                takers = [f for f in ctx.functions if f.result == ty and [what for _, what in f.params] == [bit(8)]]
+                items.append(f"{name} = {takers[-1].name}(following:8)" if takers and c.number(0, 3) else f"{name} = ({ty}) following:{wide}")
             else:
                 bits += ty.width
                 items.append(f"inline({name})")

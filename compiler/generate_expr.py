@@ -1,7 +1,7 @@
 """Random expressions of a given type."""
 from __future__ import annotations
 
-from .generate import BOOL, Choose, Context, EnumInfo, HeaderInfo, StructInfo, Ty, Value, bit, literal
+from .generate import BOOL, ERROR, Choose, Context, EnumInfo, HeaderInfo, StructInfo, Ty, Value, bit, literal
 
 COMPARE = ("==", "!=", "<", "<=", ">", ">=")
 
@@ -13,6 +13,7 @@ class Expressions:
     enums: list[EnumInfo]
     constants: list[Value]
     externs = False                             # whether the program declares `sample`
+    errors: list[str]
 
     # ------------------------------------------------------------ types
 
@@ -34,13 +35,15 @@ class Expressions:
             case 11 if self.enums:
                 return c.pick(self.enums).ty
             case 9:
-                return Ty("int", max(2, self.width(min(most, 64))))
+                return Ty("int", max(2, self.width(most if c.chance(1, 4) else min(most, 64))))
         return bit(self.width(most))
 
     # ------------------------------------------------------------ leaves
 
     def constant(self, ty: Ty) -> str:
         c = self.choose
+        if ty == ERROR:
+            return f"error.{c.pick(['NoMatch', 'PacketTooShort', *self.errors])}"
         if ty.kind == "enum":
             info = next(e for e in self.enums if e.ty == ty)
             return f"{ty.name}.{c.pick(info.members)[0]}"
@@ -66,14 +69,20 @@ class Expressions:
         """A value of another type as one of this type, "" where it takes more than a cast."""
         c = self.choose
         source = value.ty
+        if ERROR in (source, ty):
+            return f"({value.text} == {self.constant(ERROR)})" if ty == BOOL else ""
         if ty.kind in ("bit", "int"):
             if source.kind == "bool":
+                if ty == bit(1) and c.chance(1, 2):
+                    return f"((bit<1>) {value.text})"
                 return f"({value.text} ? {literal(ty, c.value(ty.width))} : {literal(ty, 0)})"
             if source.kind == "bit" and source.width > ty.width and ty.kind == "bit":
                 low = c.number(0, source.width - ty.width)
                 return f"{value.text}[{low + ty.width - 1}:{low}]"
             return f"(({ty}) {value.text})"
         if ty.kind == "bool":
+            if source == bit(1) and c.chance(1, 2):
+                return f"((bool) {value.text})"
             if source.kind == "bit":
                 return f"({value.text} {c.pick(('!=', '=='))} {literal(source, c.value(source.width))})"
             return ""
@@ -88,7 +97,7 @@ class Expressions:
             return self.leaf(ty, ctx)
         if ty.kind == "bool":
             return self.condition(ctx, depth)
-        if ty.kind == "enum":
+        if ty.kind in ("enum", "error"):
             if self.choose.chance(1, 3):
                 return self.conditional(ty, ctx, depth)
             return self.leaf(ty, ctx)
@@ -96,7 +105,7 @@ class Expressions:
         if special:
             return special
         if ty.kind == "int":
-            return self.signed(ty, ctx, depth)
+            return self.signed(ty, ctx, depth) if ty.width <= 64 else self.wide_signed(ty, ctx, depth)
         return self.wide(ty, ctx, depth) if ty.width > 64 else self.unsigned(ty, ctx, depth)
 
     def conditional(self, ty: Ty, ctx: Context, depth: int) -> str:
@@ -189,6 +198,20 @@ class Expressions:
                 return f"(({ty}) ({self.expr(self.scalar_number(), ctx, depth - 1)}))"
         return self.concat(ty.width, ctx, depth)
 
+    def wide_signed(self, ty: Ty, ctx: Context, depth: int) -> str:
+        c = self.choose
+        one = lambda: self.expr(ty, ctx, depth - 1)
+        match c.number(0, 5):
+            case 0:
+                return f"({one()} {c.pick('&|^')} {one()})"
+            case 1:
+                return f"(~{self.leaf(ty, ctx)})"
+            case 2:
+                return f"({one()} {c.pick(('<<', '>>'))} {c.number(0, ty.width + 1)})"
+            case 3:
+                return self.conditional(ty, ctx, depth)
+        return f"(({ty}) ({self.expr(self.scalar_number(), ctx, depth - 1)}))"
+
     def signed(self, ty: Ty, ctx: Context, depth: int) -> str:
         c = self.choose
         one = lambda: self.expr(ty, ctx, depth - 1)
@@ -231,7 +254,7 @@ class Expressions:
             options.append(lambda: self.lookahead(ty))
         if ctx.place in ("processor", "action", "deparser", "function"):
             options.append(lambda: self.of_node(ty))
-        fitting = [f for f in ctx.functions if f.result == ty or isinstance(f.result, StructInfo) and any(t == ty for _, t in f.result.fields)]
+        fitting = [f for f in ctx.callable if f.result == ty or isinstance(f.result, StructInfo) and any(t == ty for _, t in f.result.fields)]
         if fitting:
             options.append(lambda: self.call(c.pick(fitting), ty, ctx, depth))
         arrays = [r for r in ctx.registers if r.size and (r.cell == ty or isinstance(r.cell, StructInfo) and any(t == ty for _, t in r.cell.fields))]
@@ -287,7 +310,7 @@ class Expressions:
 
     def makings(self, struct: StructInfo, ctx: Context, depth: int) -> list[str]:
         """A call that makes a struct, the last of those that are possible: it may be of the header that is at hand."""
-        for function in reversed([f for f in ctx.functions if f.result is struct]):
+        for function in reversed([f for f in ctx.callable if f.result is struct]):
             args = self.arguments(function, ctx, depth - 1)
             if args is not None:
                 return [f"{function.name}({', '.join(args)})"]
@@ -301,16 +324,19 @@ class Expressions:
 
     def index(self, register, ctx: Context, depth: int) -> str:
         c = self.choose
-        values = [v.text for v in ctx.readable() if v.ty.kind == "bit" and v.ty.width <= 32 and not v.text.startswith("K")]
+        values = [v for v in ctx.readable() if v.ty.kind == "bit" and not v.text.startswith("K")]
         if not values or c.chance(1, 3):
             return str(c.number(0, register.size - 1))
-        return c.pick(values)
+        value = c.pick([v for v in values if v.ty.width <= 32] or values)
+        if depth > 1 and value.ty.width <= 64 and c.chance(1, 8):
+            return f"({value.text} {c.pick('+^')} {self.expr(value.ty, ctx, 1)})"
+        return value.text
 
     # ------------------------------------------------------------ conditions
 
     def condition(self, ctx: Context, depth: int) -> str:
         c = self.choose
-        match c.number(0, 9):
+        match c.number(0, 10):
             case 0:
                 return f"({self.expr(BOOL, ctx, depth - 1)} && {self.expr(BOOL, ctx, depth - 1)})"
             case 1:
@@ -321,7 +347,9 @@ class Expressions:
                 names = [t for t in ctx.headers if "." in t]
                 if names and ctx.place in ("parser", "processor", "deparser"):
                     return f"{c.pick(names)}.isValid()"
-            case 4:
+            case 10 if ctx.meta:
+                return f"({c.pick(('m.verdict == DROP', 'm.verdict != ACCEPT', 'm.reason == error.NoMatch', 'm.verdict == TRANSMIT'))})"
+            case 4 | 8:
                 deferred = [t for t, info in ctx.headers.items() if info.deferred and t in ctx.valid
                             and all(a in ctx.valid for a in ctx.bound.get(t, ()))]
                 if deferred and ctx.place in ("processor",):

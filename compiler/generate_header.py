@@ -33,12 +33,14 @@ class Headers(Statements):
         if kind == 1:
             return self.word(info)
         if kind == 2:
-            ty = bit(8 * c.number(1, 8))
+            ty = bit(8 * c.number(1, 16 if c.chance(1, 5) else 8))
             return [self.add(info, f"le<{ty.width}> {{}};", ty)]
         if kind == 3:
             return [self.add(info, "{ty} {};", bit(8 * c.pick((9, 12, 16, 8, 10))))]
         if kind == 4 and self.free:
-            ty = bit(8 * c.number(1, 6))
+            if c.chance(1, 4):
+                return self.decided_together(info)
+            ty = bit(8 * c.number(1, 16 if c.chance(1, 6) else 6))
             little = c.chance(1, 3)
             equation = f" = {literal(ty, c.value(ty.width))}" if c.chance(1, 5) else ""
             when = self.header_condition(info)
@@ -77,6 +79,24 @@ class Headers(Statements):
             if c.chance(1, 3):
                 lines += self.item(info, 4, simple)
             lines += self.arms(info, tag, enum)
+        return lines
+
+    def decided_together(self, info: HeaderInfo) -> list[str]:
+        """Fields that are there if a field has a value, or has not, perhaps if more is true."""
+        c = self.choose
+        fit = [v for v in self.free if v.ty.kind == "bit" and v.ty.width <= 32]
+        if not fit:
+            return []
+        value = fit[0] if c.number(0, 2) else c.pick(fit)
+        number = literal(value.ty, c.value(min(value.ty.width, 2)))
+        lines = []
+        for _ in range(c.number(2, 3)):
+            condition = f"{value.text} {c.pick(('==', '!='))} {number}"
+            if c.chance(1, 3):
+                condition = f"{condition} {c.pick(('&&', '||'))} {self.header_condition(info)}"
+            ty, name = bit(8 * c.number(1, 4)), self.fresh("a")
+            info.fields.append(FieldInfo(name, ty, when=True))
+            lines.append(f"{ty} {name} when ({condition});")
         return lines
 
     # ------------------------------------------------------------ fields
@@ -129,7 +149,7 @@ class Headers(Statements):
         return out
 
     def word(self, info: HeaderInfo) -> list[str]:
-        width = 8 * self.choose.number(1, 5)
+        width = 8 * (self.choose.number(1, 5) if self.choose.number(0, 4) else self.choose.pick((6, 8, 7)))
         kind = self.choose.pick(("le", "be", "le"))
         return [f"word {kind}<{width}> {{", *("    " + line for line in self.parts(info, width)), "}"]
 
@@ -153,7 +173,7 @@ class Headers(Statements):
         texts = []
         for member, _ in enum.members:
             if c.number(0, 3):
-                ty = bit(8 * c.number(1, 8))
+                ty = bit(8 * c.number(1, 16 if c.chance(1, 6) else 8))
                 arms.append((member, ty))
                 texts.append(f"{member}: {'le' if c.chance(1, 3) else 'bit'}<{ty.width}>;")
         if not arms:
@@ -215,7 +235,9 @@ class Headers(Statements):
     # ------------------------------------------------------------ conditions
 
     def header_context(self, info: HeaderInfo) -> Context:
-        ctx = Context("header", values=list(self.free), functions=[])
+        ctx = Context("header", values=list(self.free), functions=[f for f in self.functions if f.plain])
+        if self.choose.chance(1, 8):
+            ctx.registers = [r for r in self.registers if not self.lossless]
         for header, name in info.params:
             ctx.values += [Value(f"{name}.{f.name}", f.ty) for f in header.fields]
         return ctx
@@ -250,7 +272,7 @@ class Headers(Statements):
 
     def enum(self, at: int) -> tuple[EnumInfo, str]:
         c = self.choose
-        width = c.pick((2, 1, 3, 8, 4))
+        width = c.pick((2, 1, 3, 8, 4, 2, 8, c.pick((16, 12, 5, 32))))
         numbers: list[int] = []
         for _ in range(c.number(2, 4)):
             number = c.value(width)
@@ -258,4 +280,5 @@ class Headers(Statements):
                 numbers.append(number)
         members = tuple((f"m{n}", number) for n, number in enumerate(numbers))
         name = f"E{at}"
-        return EnumInfo(Ty("enum", width, name), members), f"enum bit<{width}> {name} {{ {', '.join(f'{m} = {n}' for m, n in members)} }}"
+        texts = [m if n and number == numbers[n - 1] + 1 or not n and not number else f"{m} = {number}" for n, (m, number) in enumerate(members)]
+        return EnumInfo(Ty("enum", width, name), members), f"enum bit<{width}> {name} {{ {', '.join(texts)} }}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 from .generate import (BOOL, Choose, Context, FunctionInfo, HeaderInfo, InstanceInfo, Program, RegisterInfo, StructInfo, Ty, Value,
                        bit, literal)
 from .generate_codec import Codecs
+from .generate_library import ADDR_MODE, CONTEXTS, FRAME_TYPE, IMPORTS, LINK, library
 from .generate_stmt import indent
 from .generate_parts import PartInfo, Parts
 
@@ -24,6 +25,7 @@ class Generator(Codecs, Parts):
         self.sets: list[tuple[str, Ty]] = []    # value sets of Rx
         self.global_actions: list[FunctionInfo] = []
         self.kept: list[RegisterInfo] = []      # persistent registers
+        self.lost = False                       # a processor of what was sent
         self.following = ""                     # another version, which takes over while packets come
         self.sends = self.radios = False
         self.completing: list[str] = []         # buffers whose content has a chain of its own
@@ -65,7 +67,10 @@ class Generator(Codecs, Parts):
             self.functions.append(made)
             text += lines
         headers: list[HeaderInfo] = []
-        for at in range(c.number(1, 3)):
+        own = 3
+        if not self.lossless and c.chance(1, 16):
+            headers, own = self.of_library(text), 1
+        for at in range(c.number(1, own)):
             params = [(headers[0], "up")] if headers and not headers[0].params and c.chance(1, 3) else []
             simple = c.chance(2, 5) and not self.lossless
             info, lines = self.header(f"H{at}", params, simple)
@@ -75,7 +80,8 @@ class Generator(Codecs, Parts):
                 text += self.codec(info, plain, self.registers)
             headers.append(info)
         for _ in range(c.number(0, 2)):
-            made, lines = self.function([h for h in headers], self.functions)
+            changed = [r for r in self.registers if not self.lossless and r.name.startswith("R")] if c.chance(1, 4) else []
+            made, lines = self.function([h for h in headers], self.functions, registers=changed)
             self.functions.append(made)
             text += lines
         self.declare(headers)
@@ -86,8 +92,8 @@ class Generator(Codecs, Parts):
         text += self.parser()
         processors = 0 if self.lossless else c.number(0, 2)
         deparses = bool(self.lossless or c.number(0, 4))
-        timed = not self.lossless and c.chance(1, 10)
-        self.radios = timed or not self.lossless and c.chance(1, 12)
+        timed = not self.lossless and c.chance(1, 8)
+        self.radios = timed or not self.lossless and c.chance(1, 8)
         self.sends = self.radios and deparses
         if processors:
             text += self.global_action() if c.chance(1, 5) else []
@@ -95,7 +101,16 @@ class Generator(Codecs, Parts):
                 text += self.sub_processor(at)
         for at in range(processors):
             chain.append(f"P{at}")
-            text += self.processor(f"P{at}", at)
+            kind = c.number(0, 23)
+            if kind == 21 and at == processors - 1 and not deparses or kind == 22:
+                text += self.last_lookup(f"P{at}")
+            elif kind == 23 or kind == 20 and not self.sends:
+                text += self.bare(f"P{at}", c.chance(2, 3))
+            else:
+                text += self.processor(f"P{at}", at)
+        if self.sends and not self.completing and c.chance(1, 4):
+            self.lost = True
+            text += self.bare("Lost", False)
         if deparses:
             chain.append("Tx")
             text += self.deparser()
@@ -109,6 +124,17 @@ class Generator(Codecs, Parts):
         return Program("\n".join(text) + "\n", self.given, self.lossless)
 
     # ------------------------------------------------------------ declarations
+
+    def of_library(self, text: list[str]) -> list[HeaderInfo]:
+        """Some of the library's headers, which come first in the packet."""
+        c = self.choose
+        found, functions = library()
+        text[:0] = [f"import {name};" for name in IMPORTS]
+        self.enums += [FRAME_TYPE, ADDR_MODE]
+        self.structs.append(LINK)
+        self.registers.append(CONTEXTS)
+        self.functions += [f for f in functions if all(not isinstance(what, HeaderInfo) or what in found for _, what in f.params)]
+        return found[c.number(0, 1):c.number(2, 4)]
 
     def register(self, into: list[RegisterInfo], prefix: str) -> str:
         c = self.choose

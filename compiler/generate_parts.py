@@ -81,7 +81,7 @@ class Parts(Tables):
     def sub_processor(self, at: int) -> list[str]:
         c = self.choose
         name, params, texts = f"Part{at}", [], ["inout meta m"]
-        ctx = Context("processor", registers=list(self.registers), functions=list(self.functions), octets=True, payload=True)
+        ctx = Context("processor", registers=list(self.registers), functions=list(self.functions), octets=True, payload=True, state=True)
         self.meta_values(ctx)
         for n in range(c.number(1, 3)):
             direction, kind = c.pick(("", "inout")), c.number(0, 3)
@@ -123,7 +123,7 @@ class Parts(Tables):
         those of the first one."""
         c = self.choose
         fresh, old = RegisterInfo(self.fresh("R"), self.scalar(64)), []
-        ctx = Context("migrate", registers=[*self.registers, fresh])
+        ctx = Context("migrate", registers=[*self.registers, fresh], state=True)
         for r in self.kept:                                     # type: ignore[attr-defined]
             cell = r.cell if isinstance(r.cell, Ty) else r.cell.name
             old.append(f"register<{cell}>{f'[{r.size}]' if r.size else ''} {r.name};")
@@ -147,8 +147,10 @@ class Parts(Tables):
         self.counters = [(self.fresh("n"), c.pick((0, 4)))]
         lines.append(f"counter<bit<16>>{f'[{self.counters[0][1]}]' if self.counters[0][1] else ''} {self.counters[0][0]};")
         self.actions, self.applied, self.meters, self.buffers = [], [], [], []
+        caught = self.interrupts(lines)
         for _ in range(c.number(1, 3)):
-            ctx = Context("timing", registers=[*self.registers, *own], functions=list(self.functions))
+            ctx = Context("timing", registers=[*self.registers, *own], functions=list(self.functions), state=True)
+            ctx.values += [Value(name, bit(32)) for name in caught]
             match c.number(0, 3):
                 case 0:
                     head = f"every {c.number(1, 200)} ms"
@@ -162,10 +164,41 @@ class Parts(Tables):
                     ctx.values.append(Value("result", bit(8)))
             if not head.startswith("every") and any(line.startswith(head.split("(")[0] if head.startswith("on") else "slot ") for line in lines):
                 continue                        # an event, a slot, is handled once
-            lines += [f"{head} {{", *indent(self.handler(ctx, 2)), "}"]
+            body = self.handler(ctx, 2)
+            if self.sends and not head.startswith("on") and c.chance(1, 2):
+                body += self.beacon()
+            if head.startswith("every") and c.chance(1, 3):
+                head += f" jitter {c.number(1, 900)} us"
+            lines += [f"{head} {{", *indent(body), "}"]
         if c.chance(1, 3) and not any("radio." in line for line in lines):          # else each handler would need a deadline
             lines.append("energy { radio.on <= 100 %; }")
         return ["timing Clock {", *indent(lines), "}"]
+
+    def interrupts(self, lines: list[str]) -> list[str]:
+        """Handlers in the interrupt; the registers that they alone write."""
+        c = self.choose
+        caught: list[str] = []
+        for head, value in (("on radio.rx_start(frame)", "frame.time"), ("on radio.tx_start", "8w1 ++ 24w0"), ("on radio.ack_timeout", "node.clock")):
+            if c.chance(1, 5):
+                name = self.fresh("i")
+                caught.append(name)
+                ctx = Context("bare", values=[Value(name, bit(32)), *([Value(value, bit(32))] if "." in value else [])])
+                lines.insert(0, f"register<bit<32>> {name};")
+                lines += [f"{head} {{", f"    if ({self.expr(BOOL, ctx, 1)}) {{ {name} = {value}; }} else {{ {name} = {name} + 1; }}", "}"]
+        return caught
+
+    def beacon(self) -> list[str]:
+        """A packet that a handler makes and sends."""
+        c = self.choose
+        fit = [i for i in self.instances if not i.size and not i.args]
+        if not fit:
+            return []
+        one = c.pick(fit)
+        ctx = Context("bare", values=[Value("node.short", bit(16)), Value("node.clock", bit(32))], assigns_headers=True)
+        ctx.headers[f"h.{one.name}"] = one.header
+        ctx.valid.add(f"h.{one.name}")
+        body = [line for _ in range(c.number(1, 2)) for line in self.assignment(ctx)]
+        return ["headers h;", f"h.{one.name}.setValid();", *body, f"{c.pick(('radio', 'net'))}.send(Tx(h));"]
 
     def handler(self, ctx: Context, depth: int) -> list[str]:
         c = self.choose
@@ -173,24 +206,22 @@ class Parts(Tables):
         for _ in range(c.number(1, 3)):
             body += self.statement(ctx, depth)
         if depth and c.chance(1, 3):
-            inner = Context("timing", registers=list(ctx.registers), functions=list(ctx.functions))
+            inner = Context("timing", registers=list(ctx.registers), functions=list(ctx.functions), state=True)
             body += [f"after {c.number(1, 900)} us {{", *indent(self.handler(inner, 0)), "}"]
         return body
 
     def radio(self, ctx: Context) -> list[str]:
         """What only processors and handlers do."""
         c = self.choose
-        match c.number(0, 3):
+        match c.number(0, 4):
             case 0:
                 return [f"radio.{c.pick(('on', 'off'))}();"]
-            case 1 if c.chance(1, 3):
-                return [f"radio.power({self.expr(Ty('int', 8), ctx, 1)});"]
             case 1:
                 return [f"radio.channel({self.expr(bit(8), ctx, 1)});"]
             case 2:
                 return [f"if (radio.cca() == {c.pick(('CLEAR', 'BUSY'))}) {{", *indent(self.block(ctx, 1, 0)), "}"]
         if not self.sends or not any(text.startswith("h.") for text in ctx.headers):
-            return ["radio.on();"]
+            return [f"radio.power({self.expr(Ty('int', 8), ctx, 1)});"]
         part = f", {self.expr(bit(16), ctx, 1)}, {self.expr(bit(16), ctx, 1)}" if c.chance(1, 3) else ""
         return [f"{c.pick(('radio', 'net'))}.send(Tx(h){part});"]
 
@@ -199,11 +230,14 @@ class Parts(Tables):
     def bindings(self, chain: list[str], timed: bool) -> list[str]:
         """The protocol's lines: the chain, and perhaps a second one of some of its modules."""
         c = self.choose
-        lines = [f"on radio.rx_done : {' -> '.join(chain)};"]
+        within = f" within {c.number(1, 9)} s" if c.chance(1, 8) else ""
+        lines = [f"on radio.rx_done : {' -> '.join(chain)}{within};"]
         plain = [name for name in chain[1:] if not any(b.startswith(name + ".") for b in self.completing)]    # type: ignore[attr-defined]
         for one in self.completing:                             # type: ignore[attr-defined]
             lines.append(f"on {one}.complete : {' -> '.join([chain[0], *plain])};")
         if not self.lossless and not self.completing and c.chance(1, 5):    # type: ignore[attr-defined]
             some = [name for name in chain[1:] if c.chance(1, 2)]
-            lines.append(f"on {c.pick(('net.rx', 'net.tx(7)', 'app.tx(2)'))} : {' -> '.join([chain[0], *some])};")
+            lines.append(f"on {c.pick(('net.rx', 'net.tx(7)', 'app.tx(2)', 'net.rx(41, 6)', 'app.tx'))} : {' -> '.join([chain[0], *some])};")
+        if self.lost:                           # type: ignore[attr-defined]
+            lines.append(f"on {c.pick(('radio.tx_done', 'radio.tx_done(NOACK)', 'radio.tx_done(OK)'))} : Lost;")
         return lines + ["timing : Clock;"] * timed

@@ -1,7 +1,9 @@
 """Random statements and functions."""
 from __future__ import annotations
 
-from .generate import BOOL, Context, FunctionInfo, HeaderInfo, StructInfo, Ty, Value, bit, literal
+from collections.abc import Sequence
+
+from .generate import BOOL, ERROR, Context, FunctionInfo, HeaderInfo, RegisterInfo, StructInfo, Ty, Value, bit, literal
 from .generate_expr import Expressions
 
 
@@ -37,7 +39,7 @@ class Statements(Expressions):
             return self.loop(ctx, depth)
         if kind == 10 and depth > 0:
             return self.switch(ctx, depth)
-        if kind == 11 and ctx.functions:
+        if kind == 11 and ctx.callable:
             called = self.call_statement(ctx)
             if called:
                 return called
@@ -58,7 +60,7 @@ class Statements(Expressions):
         name = self.fresh("v")
         if self.structs and c.chance(1, 5):
             struct = c.pick(self.structs)
-            giving = [f for f in ctx.functions if f.result is struct]
+            giving = [f for f in ctx.callable if f.result is struct]
             text = f"{struct.name} {name};"
             if giving and c.chance(1, 2):
                 args = self.arguments(c.pick(giving[:1]), ctx, 2)
@@ -67,8 +69,8 @@ class Statements(Expressions):
                 text = f"{struct.name} {name} = {{{', '.join(self.expr(t, ctx, 1) for _, t in struct.fields)}}};"
             ctx.structs.append((name, struct, True))
             return [text]
-        ty = self.scalar(128 if c.chance(1, 6) else 64)
-        if c.chance(1, 20):
+        ty = ERROR if c.chance(1, 30) else self.scalar(128 if c.chance(1, 6) else 64)
+        if c.chance(1, 20) and ty != ERROR:
             name = f"K{name}"                   # as those of the program: no index, which must be inside
             value = self.constant(ty)
             ctx.values.append(Value(name, ty))
@@ -86,7 +88,7 @@ class Statements(Expressions):
 
     def assignment(self, ctx: Context) -> list[str]:
         c = self.choose
-        arrays = [r for r in ctx.registers if r.size] if ctx.place in ("processor", "action", "migrate") else []
+        arrays = [r for r in ctx.registers if r.size] if ctx.state else []
         if arrays and c.chance(1, 6):
             register = c.pick(arrays)
             index = self.index(register, ctx, 2)
@@ -98,14 +100,31 @@ class Statements(Expressions):
         if not places:
             return self.declaration(ctx)
         place = c.pick(places)
+        if place.ty.kind == "bit" and c.chance(1, 16):
+            return [f"{place.text} = {c.value(place.ty.width)};"]
+        if ctx.structs and c.chance(1, 8):
+            whole = self.whole(ctx)
+            if whole:
+                return [whole]
         if place.ty.kind == "bit" and place.ty.width > 1 and c.chance(1, 5) and " " not in place.text:
             low = c.number(0, place.ty.width - 1)
             high = c.number(low, place.ty.width - 1)
             return [f"{place.text}[{high}:{low}] = {self.expr(bit(high - low + 1), ctx, 2)};"]
         return [f"{place.text} = {self.expr(place.ty, ctx, 3)};"]
 
+    def whole(self, ctx: Context) -> str:
+        """A struct, or a register of one, becomes another."""
+        c = self.choose
+        cells = [(f"{r.name}[{self.index(r, ctx, 2)}]" if r.size else r.name, r.cell, ctx.state) for r in ctx.registers if isinstance(r.cell, StructInfo)]
+        targets = [(name, struct) for name, struct, writable in [*ctx.structs, *cells] if writable]
+        if not targets:
+            return ""
+        name, struct = c.pick(targets)
+        sources = [text for text, one, _ in [*ctx.structs, *cells] if one is struct and text != name] + self.makings(struct, ctx, 2)
+        return f"{name} = {c.pick(sources)};" if sources else ""
+
     def call_statement(self, ctx: Context) -> list[str]:
-        function = self.choose.pick(ctx.functions)
+        function = self.choose.pick(ctx.callable)
         if function.result is not None and not any(d == "inout" or d == "out" for d, _ in function.params):
             return []
         args = self.arguments(function, ctx, 2)
@@ -116,7 +135,7 @@ class Statements(Expressions):
     def branch(self, ctx: Context, depth: int) -> list[str]:
         c = self.choose
         guarded = [t for t in ctx.headers if t not in ctx.valid and "." in t]
-        if guarded and ctx.place in ("parser", "processor", "deparser", "action") and c.number(0, 2):
+        if guarded and ctx.place in ("parser", "processor", "deparser", "action", "bare") and c.number(0, 2):
             text = c.pick(guarded)
             inner = ctx.inside()
             inner.valid.add(text)
@@ -171,16 +190,20 @@ class Statements(Expressions):
 
     # ------------------------------------------------------------ functions
 
-    def function(self, headers: list[HeaderInfo], functions: list[FunctionInfo], plain: bool = False) -> tuple[FunctionInfo, list[str]]:
-        """`plain`: descriptions of headers may call it."""
+    def function(self, headers: list[HeaderInfo], functions: list[FunctionInfo], plain: bool = False,
+                 registers: Sequence[RegisterInfo] = ()) -> tuple[FunctionInfo, list[str]]:
+        """`plain`: descriptions of headers may call it; `registers`: what it may change."""
         c = self.choose
         name = self.fresh("f")
         result: Ty | StructInfo | None = self.scalar(128 if c.chance(1, 6) else 64)
         if not plain and c.chance(1, 5):
             result = None
+        elif c.chance(1, 16):
+            result = ERROR
         elif self.structs and c.chance(1, 4):
             result = c.pick(self.structs)
         ctx = Context("function", functions=[f for f in functions if f.plain or not plain], result=result, octets=not plain)
+        ctx.registers, ctx.state = list(registers), bool(registers)
         params: list[tuple[str, object]] = []
         texts = []
         changing = ctx.assigns_headers = c.chance(1, 3)         # all header parameters alike
@@ -199,7 +222,7 @@ class Statements(Expressions):
                 ctx.structs.append((param, what, direction == "inout"))     # type: ignore[arg-type]
                 texts.append(f"{direction} {what.name} {param}".strip())    # type: ignore[attr-defined]
             else:
-                what = self.scalar(128 if c.chance(1, 6) else 64)
+                what = self.scalar(128 if c.chance(1, 6) else 64) if c.number(0, 15) else ERROR
                 if direction and c.chance(1, 3):
                     direction = "out"
                 ctx.values.append(Value(param, what, bool(direction)))      # type: ignore[arg-type]
@@ -222,7 +245,7 @@ class Statements(Expressions):
             body.insert(c.number(0, 0), f"if ({self.expr(BOOL, Context('function', values=[v for v in ctx.values if v.text.startswith('p')]), 1)}) {{ return; }}")
         kind = "void" if result is None else result.name if isinstance(result, StructInfo) else str(result)
         text = [f"function {kind} {name}({', '.join(texts)}) {{", *indent(body), "}"]
-        return FunctionInfo(name, result, tuple(params), plain), text
+        return FunctionInfo(name, result, tuple(params), plain, ctx.state), text
 
 
 def indent(lines: list[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Random processors: their state, actions, tables and statements."""
 from __future__ import annotations
 
-from .generate import BOOL, Context, FunctionInfo, RegisterInfo, Ty, Value, bit
+from .generate import BOOL, ERROR, Context, FunctionInfo, RegisterInfo, Ty, Value, bit
 from .generate_stmt import Statements, indent
 
 VERDICTS = ("ACCEPT", "TRANSMIT", "DELIVER", "DROP", "CONSUMED")
@@ -16,7 +16,7 @@ class Tables(Statements):
         self.module = "processor"
         self.in_action = False
         ctx = self.context("processor")                         # type: ignore[attr-defined]
-        ctx.payload = ctx.assigns_headers = ctx.octets = True
+        ctx.payload = ctx.assigns_headers = ctx.octets = ctx.state = True
         self.meta_values(ctx)
         lines: list[str] = []
         for _ in range(c.number(0, 2)):
@@ -70,9 +70,55 @@ class Tables(Statements):
             body += self.statement(ctx, 2)
         return [f"processor {name}(inout headers h, inout meta m) {{", *indent([*lines, "apply {", *indent(body), "}"]), "}"]
 
+    def bare(self, name: str, headers: bool) -> list[str]:
+        """A processor that takes no meta, and perhaps no headers: it gives no verdict."""
+        c = self.choose
+        ctx = self.context("bare")                              # type: ignore[attr-defined]
+        ctx.headers = ctx.headers if headers else {}
+        ctx.payload = ctx.octets = ctx.assigns_headers = headers
+        ctx.state = True
+        counter = self.fresh("n")
+        lines = [f"counter<{bit(self.width(64))}> {counter};", self.register(ctx.registers, "r")]       # type: ignore[attr-defined]
+        self.in_action = True
+        body = [f"{counter}.count();"]
+        for _ in range(c.number(1, 4)):
+            body += self.statement(ctx, 2)
+        self.in_action = False
+        return [f"processor {name}({'inout headers h' if headers else ''}) {{", *indent([*lines, "apply {", *indent(body), "}"]), "}"]
+
+    def last_lookup(self, name: str) -> list[str]:
+        """A processor that ends with a lookup whose data becomes a field: it may go straight into the packet."""
+        c = self.choose
+        fit = [(f"h.{i.name}", f) for i in self.instances if not i.size for f in i.header.fields if f.ty.kind == "bit" and not f.equation]   # type: ignore[attr-defined]
+        if not fit:
+            return self.processor(name, 0)
+        where, field = c.pick(fit)
+        other, key = c.pick([one for one in fit if one[0] == where])
+        kind = c.pick(("exact", "lpm", "ternary", "range"))
+        to, none, table = self.fresh("act"), self.fresh("act"), self.fresh("t")
+        ctx = self.context("action")                            # type: ignore[attr-defined]
+        ctx.state = True
+        self.meta_values(ctx)
+        ctx.valid = {where}
+        ctx.assigns_headers = ctx.payload = True
+        self.counters, self.actions, self.applied, self.meters, self.buffers, self.in_action = [], [], [], [], [], True
+        more = [line for _ in range(c.number(0, 2)) for line in self.assignment(ctx)]
+        self.in_action = False
+        self.actions = [(to, [("x", field.ty)]), (none, [])]
+        reason = f" m.reason = error.{c.pick(self.errors)};" if self.errors and c.chance(1, 2) else ""              # type: ignore[attr-defined]
+        self.given[f"{name}.{table}"] = [self.given_entry([("", key.ty, kind)]) for _ in range(c.number(0, 3))]
+        lookup = f"{table}.apply();"
+        body = [f"if ({where}.isValid()) {{ {lookup} }}{' else { m.verdict = DROP; }' if c.chance(1, 2) else ''}"]
+        return [f"processor {name}(inout headers h, inout meta m) {{", *indent([
+            f"action {to}({field.ty} x) {{", f"    {where}.{field.name} = x;", *indent(more), f"    m.verdict = {c.pick(VERDICTS)};", "}",
+            f"action {none}() {{ m.verdict = DROP;{reason} }}",
+            f"table {table} {{", f"    key = {{ {other}.{key.name} : {kind}; }}", f"    actions = {{ {to}; {none}; }}",
+            f"    default_action = {none}();", "}", "apply {", *indent(body), "}"]), "}"]
+
     def meta_values(self, ctx: Context) -> None:
+        ctx.meta = True
         ctx.values += [Value("m.iface", bit(8)), Value("m.rssi", bit(8)), Value("m.lqi", bit(8)), Value("m.time", bit(32)),
-                       Value("m.port", bit(16), True)]
+                       Value("m.port", bit(16), True), Value("m.reason", ERROR, True)]
 
     # ------------------------------------------------------------ statements of processors
 
@@ -171,7 +217,8 @@ class Tables(Statements):
         name, key, result = self.buffers[0], c.pick(("8w1", "8w2", "m.iface")), self.fresh("v")
         key = f"({key}, m.lqi)" if self.paired else key
         offset = f"(({self.expr(bit(16), ctx, 1)}) & 24)" if c.chance(1, 2) else str(8 * c.number(0, 3))
-        call = c.pick((f"put({key}, {offset}, {c.pick((0, 16, 24, 40))})", f"hold({key})", f"take({key})", f"drop({key})",
+        more = ", Tx(h)" if self.sends and not self.in_action and not ctx.looping and c.chance(1, 2) else ""     # type: ignore[attr-defined]
+        call = c.pick((f"put({key}, {offset}, {c.pick((0, 16, 24, 40))}{more})", f"hold({key}{more})", f"take({key})", f"drop({key})",
                        f"put({key}, {offset}, {c.pick((0, 16, 24, 40))})"))
         ctx.values.append(Value(result, bit(8), True))
         return [f"bit<8> {result} = {name}.{call};"]
@@ -179,7 +226,7 @@ class Tables(Statements):
     def global_action(self) -> list[str]:
         c = self.choose
         name, params = self.fresh("glob"), []
-        inner = Context("action", registers=list(self.registers), functions=list(self.functions), octets=True, payload=True)     # type: ignore[attr-defined]
+        inner = Context("action", registers=list(self.registers), functions=list(self.functions), octets=True, payload=True, state=True)     # type: ignore[attr-defined]
         for n in range(c.number(1, 2)):
             ty, direction = self.scalar(64), c.pick(("", "inout"))
             params.append((direction, ty))
@@ -195,12 +242,16 @@ class Tables(Statements):
 
     def table(self, name: str, module: str, ctx: Context) -> list[str]:
         c = self.choose
-        keys = []
-        for _ in range(c.number(1, 2)):
+        keys: list[tuple[str, Ty, str]] = []
+        for _ in range(c.number(1, 2) if c.number(0, 15) else 0):
             ty = self.scalar(128 if c.chance(1, 4) else 64)
             ty = bit(ty.width) if ty.kind == "int" else ty
             kind = "exact" if ty.kind != "bit" else c.pick(("exact", "lpm", "ternary", "range"))
             keys.append((self.expr(ty, ctx, 2), ty, kind))
+        if not keys:                            # it always runs its default action
+            action, params = c.pick(self.actions)
+            return [f"table {name} {{", f"    actions = {{ {' '.join(f'{one};' for one, _ in self.actions)} }}",
+                    f"    default_action = {action}({', '.join(self.constant(t) for _, t in params)});", "}"]
         lines = [f"table {name} {{", f"    key = {{ {' '.join(f'{e} : {k};' for e, _, k in keys)} }}"]
         every, self.actions = self.actions, []
         bound = []
@@ -223,7 +274,7 @@ class Tables(Statements):
             action, params = c.pick(self.actions)
             lines.append(f"    default_action = {action}({', '.join(self.constant(t) for _, t in params)});")
         self.actions = every
-        return [*lines, f"    size = {c.number(4, 16)};", "}"]
+        return [*lines, *([f"    size = {c.number(4, 16)};"] if c.number(0, 7) else []), "}"]
 
     def near(self, width: int) -> int:
         return self.choose.value(min(width, 3)) if self.choose.chance(1, 2) else self.choose.value(width)

@@ -13,7 +13,7 @@ from lpn.compiler.lower.shared import rows_alike
 from lpn.compiler.target import WINDOW
 from lpn.lang import ast
 from lpn.lang.instances import walk, written_alike
-from lpn.lang.types import StructType
+from lpn.lang.types import Bits, ErrorType, Meta, StructType
 
 #: Classes of the syntax tree that stand for several others; of an import, what it brings is in the program.
 ABSTRACT = {"Node", "Decl", "Expr", "Stmt", "Module", "Program", "Import"}
@@ -25,10 +25,11 @@ OTHER = {"persistent", "exact", "lpm", "ternary", "range", "bound arguments", "d
          "deferred", "old", "not_zero"}
 #: What is lowered in a way of its own, and went wrong in it once.
 SPECIAL = {"row longer than the window", "argument made of headers", "argument made of the header it fills", "arm said late",
-           "rows that share a call"}
+           "rows that share a call", "struct assigned", "signed number of more than 64 bits", "index of more than 32 bits", "processor without meta",
+           "error in a variable", "6LoWPAN"}
 
-SEEDS = (20000, 20001, 20002, 20003, 20004, 20005, 20006, 20007, 20008, 20009, 20010, 20011, 20013, 20016, 20017, 20019, 20020, 20024, 20026, 20027, 20028,
-         20040, 20042, 20061, 20073, 20090, 20120, 20132, 20150, 20256, 20858, 21882)
+SEEDS = (20000, 20001, 20002, 20003, 20004, 20005, 20006, 20008, 20010, 20013, 20016, 20017, 20018, 20021, 20022, 20032, 20033, 20035, 20040, 20042, 20049,
+         20051, 20059, 20065, 20069, 20088, 20089, 20181, 20214, 20370, 20852)
 
 
 def constructs(program: ast.Program) -> set[str]:
@@ -57,7 +58,17 @@ def constructs(program: ast.Program) -> set[str]:
                 if isinstance(node.base, ast.Name):
                     out.add(node.base.name)
             elif isinstance(node, ast.Codec):
-                out |= of_codec(node)
+                out |= of_codec(node) | ({"6LoWPAN"} if node.name == "Iphc" else set())
+            elif isinstance(node, ast.Assign) and isinstance(node.target.type, StructType):
+                out.add("struct assigned")
+            elif isinstance(node, ast.Index) and getattr(node.index.type, "width", 0) > 32:
+                out.add("index of more than 32 bits")
+            elif isinstance(node, ast.VarDecl) and isinstance(node.type, ErrorType):
+                out.add("error in a variable")
+            elif isinstance(node, ast.Processor) and not any(isinstance(p.type, Meta) for p in node.params):
+                out.add("processor without meta")
+            if isinstance(getattr(node, "type", None), Bits) and node.type.signed and node.type.width > 64:
+                out.add("signed number of more than 64 bits")
             if isinstance(node, ast.Call) and node.via is not None and any(isinstance(arg, ast.Call) for arg in node.via.args):
                 made = [arg for arg in node.via.args if isinstance(arg, ast.Call) and arg.args and isinstance(arg.type, StructType)]
                 out |= {"argument made of headers"} if made else set()
