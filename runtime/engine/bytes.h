@@ -109,7 +109,7 @@ static inline void lpn_copy(uint8_t *to, const uint8_t *from, size_t n)
     }
 }
 
-/* vm.c */
+/* env.c */
 void lpn_zero(uint8_t *to, size_t n);
 
 static inline bool lpn_is_zero(const uint8_t *p, size_t n)

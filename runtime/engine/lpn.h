@@ -304,12 +304,7 @@ bool lpn_buffers_release(lpn_buffers *buffers, const uint8_t *content);
 /** Drop what has waited too long. Every call of a helper does so, too. */
 void lpn_buffer_sweep(lpn_buffer *buffer, uint32_t now);
 
-/* ---------------------------------------------------------------------------------------------- vm.c */
-
-enum { LPN_READ = 1, LPN_WRITE = 2 };
-
-/** Memory a program may use. */
-typedef struct { uintptr_t start; uint32_t size; uint32_t access; } lpn_region;
+/* --------------------------------------------------------------------------------------------- env.c */
 
 /** A function of the node that programs declare with `extern`: numbers in, a number out. */
 typedef struct {
@@ -333,6 +328,30 @@ typedef struct {
     uint32_t extern_count;
     void *user;
 } lpn_env;
+
+/**
+ * Do helper `number`, for engines that check memory themselves: r1 to r5 are r[0] to r[4], the memory that they point
+ * to may be read and written. Returns LPN_OK with what goes to r0, or an error.
+ */
+int lpn_env_call(const lpn_env *env, const lpn_view *view, uint32_t number, const uint64_t *r, uint32_t *value);
+
+/** Of these the helper `lookup`, for who has its arguments by words. */
+int lpn_env_lookup(const lpn_env *env, const uintptr_t *r, uint32_t *action);
+
+/**
+ * Bind one function that a bundle asks for: look `name` (`size` bytes, not terminated) up among those a node offers.
+ * Returns LPN_OK with the function in `*slot`, which is to become env->externs[its number - LPN_HELPER_OWN], or
+ * LPN_E_EXTERN when there is none of that name which takes `args` numbers.
+ */
+int lpn_extern_bind(lpn_extern *slot, const lpn_extern *offered, uint32_t count, const char *name, size_t size,
+                    uint32_t args);
+
+/* ---------------------------------------------------------------------------------------------- vm.c */
+
+enum { LPN_READ = 1, LPN_WRITE = 2 };
+
+/** Memory a program may use. */
+typedef struct { uintptr_t start; uint32_t size; uint32_t access; } lpn_region;
 
 /** r6 to r9 of a 32-bit clean program, while a function that it called runs. */
 typedef struct {
@@ -366,23 +385,6 @@ typedef struct {
 
 /** Run a loaded program with r1 and r2 set, all other registers 0. Returns LPN_OK with `r0`, or an error. */
 int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2);
-
-/**
- * Do helper `number`, for engines that check memory themselves: r1 to r5 are r[0] to r[4], the memory that they point
- * to may be read and written. Returns LPN_OK with what goes to r0, or an error.
- */
-int lpn_env_call(const lpn_env *env, const lpn_view *view, uint32_t number, const uint64_t *r, uint32_t *value);
-
-/** Of these the helper `lookup`, for who has its arguments by words. */
-int lpn_env_lookup(const lpn_env *env, const uintptr_t *r, uint32_t *action);
-
-/**
- * Bind one function that a bundle asks for: look `name` (`size` bytes, not terminated) up among those a node offers.
- * Returns LPN_OK with the function in `*slot`, which is to become env->externs[its number - LPN_HELPER_OWN], or
- * LPN_E_EXTERN when there is none of that name which takes `args` numbers.
- */
-int lpn_extern_bind(lpn_extern *slot, const lpn_extern *offered, uint32_t count, const char *name, size_t size,
-                    uint32_t args);
 
 /* ------------------------------------------------------------------------------------------- chain.c */
 

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/* What a program reaches outside itself, by helpers: tables, the clock, buffers, functions of the node's own. Engines check the
+ * memory that it passes. */
+#include "bytes.h"
+#include "lpn.h"
+#include "lpn_helpers.h"
+
+/* Every packet has its window, its record and the output buffer zeroed: written out, because -Os unrolls nothing and tests
+ * before each turn. Most have whole turns alone. */
+void lpn_zero(uint8_t *to, size_t n)
+{
+#define ZERO16(at) lpn_put32(to + (at), 0); lpn_put32(to + (at) + 4, 0); lpn_put32(to + (at) + 8, 0); lpn_put32(to + (at) + 12, 0)
+    const uint8_t *const end = to + (n & ~(size_t)63);
+    if (to != end) {
+        do {
+            ZERO16(0); ZERO16(16); ZERO16(32); ZERO16(48);
+            to += 64;
+        } while (to != end);
+    }
+    n &= 63;
+    if (n == 0) {
+        return;
+    }
+    do {
+        if (n >= 16) {
+            ZERO16(0);
+            to += 16;
+            n -= 16;
+        } else if (n >= 4) {
+            lpn_put32(to, 0);
+            to += 4;
+            n -= 4;
+        } else {
+            *to++ = 0;
+            n--;
+        }
+    } while (n != 0);
+#undef ZERO16
+}
+
+int lpn_env_lookup(const lpn_env *env, const uintptr_t *r, uint32_t *action)
+{
+    *action = 0;
+    if (env == NULL || r[0] >= env->table_count) {
+        return LPN_E_HELPER_ARG;
+    }
+    if (LPN_NO_TABLES) {
+        return LPN_E_LEFT_OUT;
+    }
+    const lpn_table *t = &env->tables[r[0]];
+    uint8_t *data = lpn_pointer(r[3]);
+    if (r[2] != t->key_size || r[4] < t->shape.action_data || r[4] > LPN_MAX_ACTION_DATA) {
+        return LPN_E_HELPER_ARG;
+    }
+    const uint8_t *found;
+    *action = lpn_table_lookup(t, lpn_pointer(r[1]), &found);
+    size_t n = *action ? t->shape.action_data : 0;
+    lpn_copy(data, found, n);
+    lpn_zero(data + n, r[4] - n);
+    return LPN_OK;
+}
+
+/* A function of the node's own. */
+static int call_extern(const lpn_env *env, uint32_t index, const uint64_t *r, uint32_t *value)
+{
+    if (env == NULL || index >= env->extern_count) {
+        return LPN_E_EXTERN;
+    }
+    uint32_t args[5];
+    for (unsigned i = 0; i < 5; i++) {
+        args[i] = (uint32_t)r[i];
+    }
+    *value = env->externs[index].call(env->externs[index].user, args);
+    return LPN_OK;
+}
+
+static uint32_t clock_of(const lpn_env *env)
+{
+    return env == NULL ? 0 : env->clock != NULL ? env->clock(env->user) : env->now;
+}
+
+int lpn_env_call(const lpn_env *env, const lpn_view *view, uint32_t number, const uint64_t *r, uint32_t *value)
+{
+    *value = 0;
+    switch (number) {
+    case LPN_HELPER_LOOKUP: {
+        uintptr_t args[5];
+        if (r[0] >> 32 != 0) {
+            return LPN_E_HELPER_ARG;
+        }
+        for (unsigned i = 0; i < 5; i++) {
+            args[i] = (uintptr_t)r[i];
+        }
+        return lpn_env_lookup(env, args, value);
+    }
+    case LPN_HELPER_CLOCK_US:
+        *value = clock_of(env);
+        return LPN_OK;
+    case LPN_HELPER_TRACE:
+        if (env != NULL && env->trace != NULL) {
+            env->trace(env->user, r[0], r[1]);
+        }
+        return LPN_OK;
+    case LPN_HELPER_BUFFER_PUT:         /* enum lpn_buffer_call has the helpers' order */
+    case LPN_HELPER_BUFFER_HOLD:
+    case LPN_HELPER_BUFFER_TAKE:
+    case LPN_HELPER_BUFFER_DROP:
+        return LPN_NO_BUFFERS ? LPN_E_LEFT_OUT : lpn_buffers_call(view, (enum lpn_buffer_call)(number - LPN_HELPER_BUFFER_PUT), r, clock_of(env), value);
+    default:
+        if (number >= LPN_HELPER_OWN) {
+            return call_extern(env, number - LPN_HELPER_OWN, r, value);
+        }
+        return env == NULL || env->call == NULL ? LPN_E_HELPER : env->call(env->user, number, r, value);
+    }
+}
+
+int lpn_extern_bind(lpn_extern *slot, const lpn_extern *offered, uint32_t count, const char *name, size_t size,
+                    uint32_t args)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        size_t n = 0;
+        while (n < size && offered[i].name[n] == name[n] && name[n] != 0) {
+            n++;
+        }
+        if (n == size && offered[i].name[n] == 0 && offered[i].args == args) {
+            *slot = offered[i];
+            return LPN_OK;
+        }
+    }
+    return LPN_E_EXTERN;
+}
