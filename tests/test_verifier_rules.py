@@ -93,6 +93,7 @@ def test_accepted_report():
     report = verify(text, LPN)
     assert report.accepted and report.clean32 and report.helpers == [2]
     assert (report.stack, report.insns, report.max_insns) == (8, 8, 3 + 2 * 10 + 3)
+    assert verify(assemble("*(u8 *)(r10 - 1) = 7\nr0 = 0\nexit"), LPN).stack == 8
     assert [(b.head, b.bound, b.depth) for b in report.loops] == [(3, 10, 1)]
     assert "accepted: 8 instructions, at most 26 executed, 8 bytes of stack, 1 loop, 32-bit clean" in render(report)
     assert report.as_dict()["loops"][0]["counter"] == "r0 moves by 1 a turn"

@@ -333,8 +333,8 @@ def main() -> int:
         if at % n != k or options.only not in mutant.key or mutant.key in done or again is not None and mutant.key not in again:
             continue
         order = [j for j in every if mutant.module == "domain" or any((mutant.module, line) in j.lines for line in mutant.lines)]
-        known = [j for j in order if j.said is not None]
-        outcome = tried_apart(mutant, [*known, *LAWS.get(mutant.module, ()), *(j for j in order if j.said is None)])
+        known, random = [j for j in order if j.said is not None], [j for j in order if j.said is None]
+        outcome = tried_apart(mutant, [*LAWS["domain"], *known] if mutant.module == "domain" else [*known, *LAWS.get(mutant.module, ()), *random])
         totals.setdefault(mutant.module, Counter())[outcome.how or "survived"] += 1
         if out:
             out.write(json.dumps({"key": mutant.key, "line": mutant.lines[0], "kind": mutant.kind, "judged": len(order), **vars(outcome)}) + "\n")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from lpn.verifier import domain as d
 from lpn.verifier.join import join
 from lpn.verifier.order import leq
-from lpn.verifier.state import LEN, NUMBER, POINTER, Frame, State, Value, stack_bits
+from lpn.verifier.state import CLOBBER, LEN, NULLABLE, NUMBER, POINTER, Frame, State, Value, stack_bits
 
 World = dict[int, int]
 AGREED: list[bool] = []                              # what was said of joined states, where it is true
@@ -73,12 +73,12 @@ def world_of(rng: random.Random) -> tuple[World, State]:
     for r in range(8):
         x = rng.choice(list(w))
         off = rng.choice(SMALL) if abs(w[x]) < 1 << 62 else 0
-        s.regs[r] = rng.choice((Value(NUMBER, None, x, off), Value(NUMBER, None, x, 0), Value(POINTER, "pkt", x, off), None))
-    s.frames = [Frame()]
+        s.regs[r] = rng.choice((Value(NUMBER, None, x, off), Value(NUMBER, None, x, 0), Value(POINTER, "pkt", x, off), None, CLOBBER))
+    s.frames = [Frame(saved=tuple(rng.choice(s.regs) for _ in range(2)))]
     for off in (-32, -24, -16, -8):
         size = rng.choice((1, 4, 8))
         held = rng.choice(s.regs)
-        if held is not None and rng.random() < 0.7:
+        if held is not None and held is not CLOBBER and rng.random() < 0.7:
             size = 8 if held.kind == POINTER or not 0 <= concrete(w, held) < 1 << 8 * size else size
             s.frames[0].slots[off] = size, held
             s.frames[0].written |= stack_bits(off, size)
@@ -119,7 +119,7 @@ def untrue(w: World, s: State) -> str | None:
 
 def asked(rng: random.Random, w: World, s: State) -> Iterator[str]:
     """What is answered."""
-    for v in [v for v in s.regs if v is not None]:
+    for v in [v for v in s.regs if v is not None and v is not CLOBBER]:
         x, (lo, hi), (m, r) = concrete(w, v), s.offsets(v), s.stride(v)
         if x & d.M64 not in s.num(v) or not lo <= x <= hi or (x - r) % m if m else x != r:
             yield f"{v} is {x}"
@@ -160,7 +160,7 @@ def beside(w: World, a: State, b: State, local: set[int]) -> str | None:
     there = {x: n for x, n in w.items() if x not in local}
 
     def same(held: Value | None, wanted: Value | None) -> str | None:
-        if wanted is None or wanted.kind not in (NUMBER, POINTER):
+        if wanted is None or wanted.kind == CLOBBER.kind:
             return None
         if held is None or (held.kind, held.region) != (wanted.kind, wanted.region):
             return f"{held} is not {wanted}"
@@ -170,6 +170,9 @@ def beside(w: World, a: State, b: State, local: set[int]) -> str | None:
         if why := same(a.regs[i], b.regs[i]):
             return why
     fa, fb = a.frames[0], b.frames[0]
+    for held, wanted in zip(fa.saved, fb.saved):
+        if why := same(held, wanted):
+            return why
     pointers = sum({stack_bits(off, size) for off, (size, v) in fa.slots.items() if v.kind == POINTER})
     kept = sum({stack_bits(off, size) for off, (size, v) in fb.slots.items() if v.kind == POINTER})
     if fb.written & ~fa.written or fb.written & ~kept & pointers:
@@ -188,8 +191,9 @@ def beside(w: World, a: State, b: State, local: set[int]) -> str | None:
 def ordered(rng: random.Random, w: World, s: State) -> Iterator[str]:
     """Of a state that says less, or something else: if all of the first is said to be within, it must be."""
     other, local = s.copy(), set(rng.sample(sorted(x for x in w if x > LEN), rng.randrange(2)))
+    other.halves, done = {}, []                       # halves end with the block
     for _ in range(rng.choice((1, 1, 2))):
-        what, known = rng.choice("vdDslcpwrnkx"), sorted(other.vars)
+        what, known = rng.choice("vdDslcpwrnkxotS"), sorted(other.vars.keys() & w.keys())
         x, y = rng.choice(known), rng.choice(known)
         if what == "v":
             other.vars[x] = num_with(rng, w.get(x, 0) + rng.choice((0, 0, 1, -1)))
@@ -199,7 +203,9 @@ def ordered(rng: random.Random, w: World, s: State) -> Iterator[str]:
             at = rng.choice(sorted(other.defs))
             other.defs[at] = *other.defs[at][:2], other.defs[at][2] + rng.choice((0, 1))
         elif what == "s":
-            other.strides[x] = rng.choice((2, 3, 4)), rng.randrange(2)
+            x = rng.choice(sorted(other.strides) or [x])
+            m = s.strides.get(x, (2, 0))[0]
+            other.strides[x] = rng.choice((m, 2, 3)), rng.randrange(2)
         elif what == "l" and other.lines:
             at = rng.choice(sorted(other.lines))
             base, k, c = other.lines[at]
@@ -210,7 +216,28 @@ def ordered(rng: random.Random, w: World, s: State) -> Iterator[str]:
         elif what in "rk":
             i = rng.randrange(8)
             if (v := other.regs[i]) is not None:
-                other.regs[i] = rng.choice((None, v._replace(off=v.off + 1), v._replace(sym=x), v._replace(kind=POINTER, region="rec"), v))
+                other.regs[i] = rng.choice((None, v._replace(off=v.off + 1), v._replace(sym=x), v._replace(kind=POINTER, region="rec"), v._replace(kind=NULLABLE),
+                                            Value(NUMBER, None, v.sym, v.off), v))
+        elif what == "S":
+            saved = [*other.frames[0].saved]
+            if (v := saved[0]) is not None:
+                saved[0] = rng.choice((v._replace(off=v.off + 1), v._replace(sym=x), Value(NUMBER, None, v.sym, v.off), None))
+            other.frames[0].saved = tuple(saved)
+        elif what == "o":
+            x = rng.choice([z for z in w if z > LEN])
+            local, more = local | {x}, rng.choice((-8, 1, 4))
+            moved(other, x, more)
+            if rng.random() < 0.7:                    # some facts by too much, or the other way
+                what, wrong = "O", rng.choice((more, -more, -2 * more))
+                other.defs = {y: (v, z, c + wrong) for y, (v, z, c) in other.defs.items()}
+                other.lines = {key: (base, k, c + wrong) for key, (base, k, c) in other.lines.items()}
+                other.diff = {key: (lo + wrong, hi + wrong) for key, (lo, hi) in other.diff.items()}
+        elif what == "t" and x > LEN and y > LEN:             # what is known stays, and the places hold the other one
+            local |= {x, y}
+            renamed_places(other, {x: y, y: x})
+            other.vars[x] = other.vars[y] = d.join(other.vars[x], other.vars[y])
+            if rng.random() < 0.5:
+                other.strides, other.defs = {}, {}
         elif what == "w":
             other.frames[0].written ^= stack_bits(rng.choice((-32, -24, -16, -9, -8, -40)), rng.choice((1, 4)))
         elif what == "p" and other.frames[0].slots:
@@ -225,17 +252,40 @@ def ordered(rng: random.Random, w: World, s: State) -> Iterator[str]:
             copied = {old: old + 40 for old in local if old in other.vars}
             renamed(other, copied)
             local = {copied.get(x, x) for x in local}
+        done.append(what)
     said = leq(s, other, {x: 0 for x in local})
     if said is None and (why := beside(w, s, other, local)):
         yield f"within: {why}"
+    if said is not None and done == ["o"] and any(v.sym == x for _, v in s.places()) and all(x != base for base, _, _ in s.lines.values()):
+        yield f"the same in other words: {said}"
+
+
+def renamed_places(s: State, to: dict[int, int], more: int = 0) -> None:
+    """Places hold unknowns of other names, `more` less than it."""
+    value = lambda v: v._replace(sym=to[v.sym], off=v.off - more) if v is not None and v.sym in to else v
+    s.regs = [value(v) for v in s.regs]
+    s.frames[0].saved = tuple(value(v) for v in s.frames[0].saved)
+    s.frames[0].slots = {off: (size, value(v)) for off, (size, v) in s.frames[0].slots.items()}
+
+
+def moved(s: State, x: int, more: int) -> None:
+    """Unknown x stands for what it was and `more`."""
+    at = lambda y: more if y == x else 0
+    renamed_places(s, {x: x}, more)
+    if x in s.vars:
+        s.vars[x] = d.add(s.vars[x], d.const(more))
+    s.strides = {y: (m, (r + at(y)) % m) for y, (m, r) in s.strides.items()}
+    s.diff = {(a, b): (lo + at(b) - at(a), hi + at(b) - at(a)) for (a, b), (lo, hi) in s.diff.items()}
+    s.defs = {y: (v, w, c + at(y) - at(w) + at(v)) for y, (v, w, c) in s.defs.items()}
+    s.lines = {(y, z): (base, k, c + at(y) - at(base) - k * at(z)) for (y, z), (base, k, c) in s.lines.items()}
+    s.scaled = {y: t for y, t in s.scaled.items() if x not in (y, t[0])}
+    s.halves = {y: (z, (c - at(z)) & d.M32) for y, (z, c) in s.halves.items() if y != x}
 
 
 def renamed(s: State, to: dict[int, int]) -> None:
     """Unknowns of a state by other names."""
     of = lambda x: to.get(x, x)
-    value = lambda v: v and v._replace(sym=of(v.sym))
-    s.regs = [value(v) for v in s.regs]
-    s.frames[0].slots = {off: (size, value(v)) for off, (size, v) in s.frames[0].slots.items()}
+    renamed_places(s, to)
     s.vars, s.strides = {of(x): n for x, n in s.vars.items()}, {of(x): t for x, t in s.strides.items()}
     s.diff = {(min(of(a), of(b)), max(of(a), of(b))): (lo, hi) if (of(a) < of(b)) == (a < b) else (-hi, -lo) for (a, b), (lo, hi) in s.diff.items()}
     s.defs = {of(x): (of(v), of(y), c) for x, (v, y, c) in s.defs.items()}
@@ -253,7 +303,7 @@ def joined(rng: random.Random, w: World, s: State) -> Iterator[str]:
             second[x] = w[x] + rng.choice(SMALL)
         other.vars[x] = num_with(rng, second[x])
     for i, v in enumerate(other.regs):
-        if v is not None and rng.random() < 0.4:
+        if v is not None and v is not CLOBBER and rng.random() < 0.4:
             other.regs[i] = v._replace(off=v.off + rng.choice(SMALL)) if abs(second[v.sym]) < 1 << 62 else None
     for off in list(other.frames[0].slots):
         if rng.random() < 0.3:
@@ -280,6 +330,6 @@ def broken(seed: int = 1, worlds: int = 400) -> Iterator[str]:
         rng = random.Random(f"{seed} {i}")
         w, s = world_of(rng)
         assert untrue(w, s) is None, untrue(w, s)
-        for law in (asked, learnt, collected, ordered, joined):
+        for law in (asked, learnt, collected, joined, *[ordered] * 8):
             for why in law(rng, dict(w), s.copy()):
                 yield f"{i}: {law.__name__}: {why}"
