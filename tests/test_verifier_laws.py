@@ -50,10 +50,10 @@ def test_operations(runner):
 def test_near_misses_keep_their_claims(runner):
     """Those of the rules and those beside the traps: what was found of the text is true of its runs."""
     regions = {"rodata": "rodata", "data": "data", "record_size": "rec", "state_size": "state"}
-    ran = 0
+    ran = 0                                           # the interpreter has no loads of the stock engine's own
     for case in cases.all_cases():
         text, profile, options = case.judged()
-        if case.expect != "accept" or len(text) > 8000 or max(options.get(name, 0) for name in regions) > 4096:
+        if case.expect != "accept" or "of the stock engine" in case.name or len(text) > 8000 or max(options.get(name, 0) for name in regions) > 4096:
             continue
         profile = replace(profile, max_packet=2048, contexts=())
         report, analysis = analyse(text, profile, **{name: value for name, value in options.items() if name != "contexts"})
