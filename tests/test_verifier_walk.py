@@ -97,6 +97,23 @@ def test_a_loop_turns_as_often_as_the_way_to_it_lets_it():
     assert followed < alone
 
 
+def kinds(marked: list[str], turns: int = 5) -> str:
+    """A field says which octets of the record are marked; then comes a loop, then as much for each octet that is marked."""
+    source = "r2 = *(u32 *)(r1 + 52)\nr9 = *(u64 *)(r1 + 16)\nr0 = 0\n"
+    source += "".join(f"if w2 != {i} goto N{i}\n" + "".join(f"*(u8 *)(r9 + {at}) = 1\n" for at in each) + f"goto L\nN{i}: r4 = 0\n" for i, each in enumerate(marked))
+    source += f"L: r5 = 0\nT: r5 += 1\nif w5 < {turns} goto T\n"
+    return source + "".join(f"r4 = *(u8 *)(r9 + {at})\nif w4 == 0 goto S{at}\n{SLOW}\nS{at}: r4 = 0\n" for at in "01234") + "exit"
+
+
+def test_ways_stay_apart_behind_a_loop(monkeypatch):
+    """One kind of five is marked: of what each takes, one counts. Where two are marked together, both do."""
+    few = bound(kinds(["0", "1", "2", "3", "4"]))
+    both = bound(kinds(["0", "1", "2", "34", "4"]))
+    assert few[1] - few[0] == 4 * 50 and 49 <= both[0] - few[0] <= 52
+    monkeypatch.setattr(walk, "CHEAP", 0)
+    assert bound(kinds(["0", "1", "2", "3", "4"]))[0] >= few[0] + 3 * 50
+
+
 def test_a_walk_that_takes_too_long_says_so(monkeypatch):
     monkeypatch.setattr(walk, "STEPS", 20)
     with pytest.raises(walk.Lost, match="more than 20 steps"):

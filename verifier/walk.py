@@ -27,7 +27,9 @@ from .state import LEN, NUMBER, State, Value, entry_state, number
 from .wcet import Weights
 
 STEPS = 200_000                                       # instructions that the walk through one chain executes, all ways together
-APART, APART_IN_LOOPS, APART_AT_END = (8, 4), 2, 64   # ways kept apart at a block, at a loop, at the last block: not all of them go on
+APART, APART_IF_CHEAP = ((8, 2), (4, 2)), (16, 16)     # ways kept apart at a block, at a loop
+CHEAP = STEPS // 10                                   # steps of the first time
+APART_AT_END = 64                                     # at the last block: not all of them go on
 SETTLED = 0.5                                         # part of what is owed
 ZEROED = ("out_len", "payload", "cut")                # of the context, when a chain begins; the record is zeroed as a whole
 
@@ -62,21 +64,25 @@ def chain_bound(modules: list[Module], longest: int, goes_on: Callable[[d.Num], 
     end with it, whether it may go on. Raises Lost.
 
     Which ways are joined where there are too many decides what is still known of copies behind them: more ways apart are not always the better
-    bound. So the chain is followed with more and with fewer, and what holds each time holds."""
-    found, lost = [], Lost()
-    for most in APART:
+    bound. So the chain is followed with more and with fewer, and what holds each time holds. A chain that is soon followed is so once more with many
+    ways apart at loops, too: what tells them apart is else forgotten at the first loop."""
+    found, lost, tries = [], Lost(), [*APART]
+    for most in tries:
+        steps = [STEPS]
         try:
-            found.append(_followed(modules, longest, goes_on, most))
+            found.append(_followed(modules, longest, goes_on, most, steps))
         except Lost as e:
             lost = e
+        if most is APART[0] and steps[0] > STEPS - CHEAP:
+            tries.append(APART_IF_CHEAP)
     if not found:
         raise lost
     return min(found, key=lambda path: path.weight)
 
 
-def _followed(modules: list[Module], longest: int, goes_on: Callable[[d.Num], tuple[bool, bool]], most: int) -> Path:
-    """The same, with so many ways apart at a block."""
-    steps, longest_way = [STEPS], Way(_beginning(modules[0].profile, longest), 0)
+def _followed(modules: list[Module], longest: int, goes_on: Callable[[d.Num], tuple[bool, bool]], most: tuple[int, int], steps: list[int]) -> Path:
+    """The same, with so many ways apart at a block, and at a loop. `steps`: that are left."""
+    longest_way = Way(_beginning(modules[0].profile, longest), 0)
     ways = [longest_way]
     walks: list[_Walk] = []
     for module in reversed(modules):
@@ -94,7 +100,7 @@ def _followed(modules: list[Module], longest: int, goes_on: Callable[[d.Num], tu
             if goes:
                 left.append(way)
         wanted = walks[place + 1].read[walks[place + 1].graph.nodes[0]] if place + 1 < len(walks) else frozenset()
-        ways = walk.apart(left, lambda s: walk.content(s, wanted, True), most, "end", wanted, lambda s: walk.content(s, wanted, False))
+        ways = walk.apart(left, lambda s: walk.content(s, wanted, True), most[0], "end", wanted, lambda s: walk.content(s, wanted, False))
         if not ways:
             break
     return path_of(longest_way.all, longest_way.trace, octets.owing(longest_way.state)[1])
@@ -147,11 +153,11 @@ def _handed_over(s: State, machine: Remembering, profile: ContextDescriptor) -> 
 
 
 class _Walk:
-    """Through one container, the chain's module number `place`. `most`: ways apart at a block; `steps`: what is left of them, shared by a chain; `behind`: octets of memory that the
+    """Through one container, the chain's module number `place`. `most`: ways apart at a block, and at a loop; `steps`: what is left of them, shared by a chain; `behind`: octets of memory that the
     modules behind it read."""
 
-    def __init__(self, module: Module, place: int, most: int, steps: list[int], behind: frozenset[int]) -> None:
-        self.weights, self.most, self.steps = module.weights, most, steps
+    def __init__(self, module: Module, place: int, most: tuple[int, int], steps: list[int], behind: frozenset[int]) -> None:
+        self.weights, (self.most, self.in_loops), self.steps = module.weights, most, steps
         analysis = module.weights.analysis
         self.graph: Graph = analysis.graph
         self.live, self.bounds = analysis.live, analysis.bounds
@@ -169,7 +175,7 @@ class _Walk:
         exits: list[Way] = []
         for item in region_order(self.graph, None):
             node = item.head if isinstance(item, Loop) else item
-            most = APART_IN_LOOPS if isinstance(item, Loop) else self.most if node.succs else APART_AT_END
+            most = self.in_loops if isinstance(item, Loop) else self.most if node.succs else APART_AT_END
             ways = self.apart(arrived.pop(node), lambda s: self.differs(node, s, True), most, node.id, self.read[node], lambda s: self.differs(node, s, False))
             for way in ways:
                 if isinstance(item, Loop):
