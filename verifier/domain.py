@@ -359,7 +359,7 @@ def sdiv(a: Num, b: Num) -> Num:
     if a.slo == -S64 and b.slo <= -1 <= b.shi:
         return TOP
     divisors = [d for d in {b.slo, b.shi, -1, 1} if b.slo <= d <= b.shi and d]
-    corners = [_quotient(x, d) for x in (a.slo, a.shi) for d in divisors] + ([0] if a.slo <= 0 <= a.shi else [])
+    corners = [_quotient(x, d) for x in (a.slo, a.shi) for d in divisors]
     return signed(min(corners), max(corners))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import product
 
 from lpn.verifier import domain as d
 
@@ -62,6 +63,14 @@ def examples(rng: random.Random, count: int) -> list[Members]:
     return out
 
 
+def of(*members: int) -> Members:
+    """The least set with these."""
+    n = d.const(members[0])
+    for m in members[1:]:
+        n = d.join(n, d.const(m))
+    return n, tuple(m & d.M64 for m in members)
+
+
 def usable(name: str, nb: d.Num, ys: tuple[int, ...], wide: bool) -> Members:
     """A second operand that the machine allows: counts below the width, no divisor that may be 0."""
     if name in ("LSH", "RSH", "ARSH"):
@@ -69,7 +78,7 @@ def usable(name: str, nb: d.Num, ys: tuple[int, ...], wide: bool) -> Members:
         return d.and_(nb, d.const(most)), tuple(y & most for y in ys)
     if name in ("DIV", "MOD", "SDIV", "SMOD"):
         nb = nb if wide else d.low32(nb)
-        cut = d.within(nb, 1, (1 << 63) - 1) if 0 in nb else nb
+        cut = d.within(nb, 1, (1 << 63) - 1) if 0 in nb else nb       # as number_alu
         return cut or d.const(1), tuple(y for y in (y & (d.M64 if wide else d.M32) for y in ys) if cut and y in cut)
     return nb, ys
 
@@ -82,7 +91,8 @@ def broken(seed: int = 1, count: int = 160, pairs: int = 400) -> Iterator[str]:
     except AssertionError as why:
         yield str(why)
         return
-    for (a, xs), (b, ys) in [(rng.choice(sets), rng.choice(sets)) for _ in range(pairs)]:
+    ends = [of(n, m) for n in (1 << 63, -1, 1) for m in (n, 5, -7)]      # -2^63 / -1 is no number of 64 bits
+    for (a, xs), (b, ys) in [*product(ends, ends), *((rng.choice(sets), rng.choice(sets)) for _ in range(pairs))]:
         for wide in (True, False):
             for name in d._OPS:
                 nb, some = usable(name, b, ys, wide)

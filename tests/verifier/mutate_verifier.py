@@ -302,9 +302,19 @@ class Law:
             raise Noticed("law")
 
 
+def forms() -> Iterator[str]:
+    """tests/test_verifier_forms.py."""
+    import test_verifier_forms
+    for target in test_verifier_forms.PROFILES:
+        try:
+            test_verifier_forms.test_every_form(target)
+        except AssertionError as why:
+            yield str(why)
+
+
 #: Which laws speak of a module.
 NUMBERS, STATES = [Law(f"numbers, {seed}", partial(laws.broken, seed)) for seed in (1, 2)], Law("states", state_laws.broken)
-LAWS = {"domain": [*NUMBERS, STATES], "state": [STATES], "order": [STATES], "join": [STATES], "places": [STATES]}
+LAWS = {"domain": [*NUMBERS, STATES], "state": [STATES], "order": [STATES], "join": [STATES], "places": [STATES], "cfg": [Law("forms", forms)]}
 
 
 def main() -> int:
