@@ -15,22 +15,25 @@ from lpn.lang.effects import effects
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError
 from lpn.lang.types import Bool, Meta
 
+from .buffers import Buffers
+from .codec import Codecs
+from .conditions import Conditions
+from .cursor import Cursor
+from .deparser import Deparsers
 from .expr import Expressions
 from .extract import Extracts
 from .guess import Guesses
 from .instance import Instance
 from .made import MadeStructs
-from .places import Place
-from .codec import Codecs
-from .buffers import Buffers
-from .deparser import Deparsers
 from .parser import Parsers
+from .places import Place
 from .processor import Processors
 from .search import Searches
 from .shared import SharedCalls
 from .stmt import Statements
-from .timing import Timings
 from .sums import Sums
+from .timing import Timings
+from .ways import Ways
 
 
 # A fused chain keeps header images of up to this many octets in variables; more would not fit the stack beside spills. A guess has no loops
@@ -39,7 +42,7 @@ LOCAL_IMAGES, GUESSED_IMAGES = 96, 192
 REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
-class Lowering(Guesses, Timings, Buffers, Parsers, Extracts, Processors, Deparsers, Codecs, SharedCalls, MadeStructs, Searches, Sums, Expressions, Statements):
+class Lowering(Guesses, Timings, Buffers, Parsers, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, SharedCalls, MadeStructs, Searches, Sums, Conditions, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""

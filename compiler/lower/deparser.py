@@ -10,7 +10,7 @@ from lpn.lang import ast
 from lpn.lang.types import Stack
 
 from .codec import group_reason, has_following, inline_pieces, tag_shift, tag_width
-from .expr import operands
+from .conditions import operands
 from .guess import deparser_guesses
 from .instance import Instance
 from .places import Scalar

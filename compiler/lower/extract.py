@@ -11,7 +11,7 @@ from lpn.lang.effects import effects
 from lpn.lang.instances import walk
 from lpn.lang.types import EnumType
 
-from .expr import known_key
+from .conditions import known_key
 from .instance import Instance
 from .shapes import Shape, shapes
 

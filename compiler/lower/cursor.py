@@ -1,0 +1,127 @@
+"""A parser's place in the packet: bytes are read ahead within the window and compared with the packet's end once.
+
+A parser has no side effects, so that bytes are missing may be noticed later: a check that fails reports `PacketTooShort`
+instead of its own reason if the cursor has passed the end by then, and what is accepted is compared with it once. What is
+reported is what checking every step at once would have reported (docs/language.md, "Short packets").
+"""
+from __future__ import annotations
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import PKT, Val, i32
+from lpn.lang import ast
+
+
+class Cursor:
+    """Mixed into `Lowering`. `bound`: how far the cursor may lie beyond what is known to be inside the packet; `look`: octets
+    behind the cursor that a lookahead needs."""
+
+    def cursor(self) -> ir.Value:
+        return self.b.load(self.cursor_slot, typ=PKT)
+
+    def need(self, octets: int) -> None:
+        """Makes `octets` behind the cursor readable."""
+        if octets == 0:
+            return
+        if self.bound + octets > self.target.window:
+            self.short_unless(self.cursor())
+            self.bound = 0
+
+    def short_unless(self, pointer: ir.Value) -> None:
+        """Rejects as too short if `pointer` lies beyond the packet's end."""
+        self.reject_unless(self.b.icmp_unsigned("<=", pointer, self.end), "PacketTooShort")
+
+    def advance_static(self, octets: int) -> None:
+        if octets:
+            self.b.store(self.at(self.cursor(), octets), self.cursor_slot)
+            self.bound += octets
+            self.look = max(0, self.look - octets)
+
+    def advance_by(self, octets: ir.Value) -> None:
+        """A run-time number of octets; the packet must hold them."""
+        self.require_lookahead()
+        self.b.store(self.at(self.cursor(), octets), self.cursor_slot)
+        self.short_unless(self.cursor())
+        self.bound = 0
+
+    def require_lookahead(self) -> None:
+        if self.look and self.miss is None:     # what is guessed is compared with the end once
+            self.short_unless(self.at(self.cursor(), self.look))
+            self.bound = self.look = 0
+
+    def take(self, width: int) -> Val:
+        self.need(width // 8)
+        v = self.load_packet(self.cursor(), 0, width, False)
+        self.advance_static(width // 8)
+        return v
+
+    def peek(self, width: int) -> Val:
+        if self.tentative:                      # not on every path: what it needs is tested here
+            self.short_unless(self.at(self.cursor(), width // 8))
+            return self.load_packet(self.cursor(), 0, width, False)
+        self.need(width // 8)
+        self.look = max(self.look, width // 8)
+        return self.load_packet(self.cursor(), 0, width, False)
+
+    def check(self, cond: ir.Value, reason: str) -> None:
+        """Rejects with `reason` if false."""
+        self.reject_if_not(cond, reason, self.at(self.cursor(), self.look))
+
+    def check_that(self, e: ast.Expr, reason: str) -> None:
+        """Rejects with `reason` unless the condition `e` holds."""
+        if e.const:
+            return
+        b = self.b
+        if self.miss is not None:
+            ok = b.append_basic_block("usual")
+            self.branch(e, ok, self.miss)
+            b.position_at_end(ok)
+            return
+        ok, fail = b.append_basic_block("ok"), b.append_basic_block("fail")
+        self.branch(e, ok, fail)
+        b.position_at_end(fail)
+        self.reject_now(reason)
+        b.position_at_end(ok)
+
+    def reject_at(self, reason: str, cursor: ir.Value | None) -> None:
+        """Ends the block: too short if the cursor lies beyond the end, else `reason`."""
+        if self.miss is not None:
+            self.b.branch(self.miss)
+            return
+        number: ir.Value = i32(self.reason(reason))
+        if cursor is not None and reason != "PacketTooShort":
+            inside = self.b.icmp_unsigned("<=", cursor, self.end)
+            number = self.b.select(inside, number, i32(self.reason("PacketTooShort")))
+        self.return_drop(number)
+
+    def reject_now(self, reason: str) -> None:
+        self.reject_at(reason, self.at(self.cursor(), self.look))
+
+    def reject_if_not(self, cond: ir.Value, reason: str, cursor: ir.Value) -> None:
+        if isinstance(cond, ir.Constant) and cond.constant:
+            return
+        if self.miss is not None:
+            self.as_guessed(cond)
+            return
+        b = self.b
+        ok, fail = b.append_basic_block("ok"), b.append_basic_block("fail")
+        self.likely(b.cbranch(cond, ok, fail))
+        b.position_at_end(fail)
+        self.reject_at(reason, cursor)
+        b.position_at_end(ok)
+
+    # ---------------------------------------------------------------- other packet methods
+
+    def _call_advance(self, e: ast.Call) -> None:
+        bits = self.bits_of(e.args[0])
+        if bits.const is not None:
+            self.need(bits.const // 8)
+            self.advance_static(bits.const // 8)
+        else:
+            self.advance_by(self._shr(self.resize(bits, 32).limbs[0], 3))
+
+    def _call_lookahead(self, e: ast.Call) -> Val:
+        return self.peek(self.width_of(e.type))
+
+    def _call_verify(self, e: ast.Call) -> None:
+        self.check_that(e.args[0], e.args[1].decl.name)
