@@ -303,13 +303,20 @@ class Subject:
         from unicorn import UC_HOOK_CODE
         from unicorn import arm_const as reg
 
+        def noted(at: int, word: int) -> None:
+            r = self.core.read(at, 3 * word)
+            table, key, length = (int.from_bytes(r[i:i + word], "little") for i in range(0, 3 * word, word))
+            self.keys[table] = self.core.read(key, length)
+
         def called(uc: Any, address: int, size: int, data: Any) -> None:
             if uc.reg_read(reg.UC_ARM_REG_R2) == LOOKUP:
-                r = self.core.read(uc.reg_read(reg.UC_ARM_REG_R3), 24)
-                table, key, length = (int.from_bytes(r[i:i + 8], "little") for i in (0, 8, 16))
-                self.keys[table] = self.core.read(key, length)
-        at = self.core.firmware.symbols["lpn_env_call"]
-        self.core.uc.hook_add(UC_HOOK_CODE, called, None, at, at)
+                noted(uc.reg_read(reg.UC_ARM_REG_R3), 8)
+
+        def looked_up(uc: Any, address: int, size: int, data: Any) -> None:
+            noted(uc.reg_read(reg.UC_ARM_REG_R1), 4)
+        for name, hook in (("lpn_env_call", called), ("lpn_env_lookup", looked_up)):     # interpreted, and translated
+            at = self.core.firmware.symbols[name]
+            self.core.uc.hook_add(UC_HOOK_CODE, hook, None, at, at)
 
 
 def _register(text: str) -> int | None:

@@ -146,6 +146,21 @@ def test_constant_entries_need_no_room_for_others():
     assert {table.name: table.size for table in tables} == {"fixed": 2, "open": 64}
 
 
+@pytest.mark.parametrize("way", ["thumb2", "m3"])
+def test_keys_that_are_looked_up_are_known(way):
+    """Else no table is filled with what they nearly match."""
+    text = LOOP.replace("    apply {", """
+    action to(bit<16> port) { m.port = port; }
+    table open { key = { h.h.n : ternary; } actions = { to; } entries = { 9 : to(1); } }
+    apply {
+        open.apply();""", 1)
+    [subject] = subjects(compile_program(check(load(Source("tables.lpn", text)))), random.Random(0), way)
+    given = Input(bytes((7, 1)))
+    before = subject.run(given)
+    subject.miss(given, False)
+    assert subject.keys == {0: b"\7"} and subject.run(given) > before + 300
+
+
 def test_tables_are_filled():
     key = (KeyField(16, "exact"), KeyField(32, "lpm"), KeyField(8, "ternary"), KeyField(16, "range"))
     entries = full(Table("t", 0, key, 4, 40), random.Random(1))
