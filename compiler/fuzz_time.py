@@ -86,7 +86,13 @@ def run_swap(case: Case, old: ast.Program, new: ast.Program, told, tally: Counte
     want, state = through("reference", False)
     tally["refused to take over" if isinstance(want[-1], str) else "took over"] += 1
     for name, fuse in SWAPPING:
-        got, after = through(name, fuse)
+        try:
+            got, after = through(name, fuse)
+        except EngineError:
+            if name != "rbpf":                  # it may refuse a program, as where packets alone are compared
+                raise
+            tally[f"skipped {name}"] += 1
+            continue
         tally[f"compared {name} over two versions"] += len(packets)
         if got != want:
             at = next(i for i, (a, b) in enumerate(zip(got, want)) if a != b)

@@ -135,6 +135,8 @@ class HeaderInfo:
 
 @dataclass(frozen=True)
 class StructInfo:
+    """`fields`: all numbers, those of a struct in it by path."""
+
     name: str
     fields: tuple[tuple[str, Ty], ...]
 

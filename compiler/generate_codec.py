@@ -161,7 +161,7 @@ class Codecs(Headers):
         name, made, ctx = self.fresh("mk"), self.fresh("r"), Context("function")
         params: list[tuple[str, HeaderInfo]] = []
         for at in range(c.number(1, 2) if headers else 0):
-            header = headers[-1] if c.chance(1, 2) else c.pick(headers)
+            header = headers[-1] if c.number(0, 2) else c.pick(headers)
             params.append((f"p{at}", header))
             ctx.headers[f"p{at}"] = header
             ctx.valid.add(f"p{at}")
@@ -243,7 +243,7 @@ class Codecs(Headers):
             if alike is not None and one is alike[0] and not whole and c.number(0, 3):
                 text, carried = self.called(alike[1], name, ty, ctx)
                 last.append(f"{name} = {text}")
-            elif style in (1, 2, 3) and ty in given and c.chance(1, 2):
+            elif style in (1, 2, 3) and ty in given and c.number(0, 2):
                 items.append(f"{name} = {given[ty]}")
             elif style in (1, 2):
                 items.append(f"{name} = {c.value(ty.width) if ty.kind == 'bit' and c.chance(1, 6) else self.constant(ty)}")

@@ -244,6 +244,10 @@ class Expressions:
             options.append(lambda: "sizeof(payload)")
         if ty == bit(16) and ctx.place in ("parser", "processor", "deparser") and ctx.headers:
             options.append(lambda: f"sizeof({c.pick([t for t in ctx.headers if '.' in t] or ['payload'])})")
+        if ty == bit(16) and ctx.place in ("processor", "bare"):
+            varied = [f"{text}.{name}" for text, info in ctx.headers.items() if text in ctx.valid and "." in text for name in info.varbits]
+            if varied:
+                options.append(lambda: f"sizeof({c.pick(varied)})")
         if ctx.octets and ty == bit(8):
             options.append(lambda: f"payload[{self.octet_index(ctx, depth)}]")
         if ctx.stacks and ty == bit(32):

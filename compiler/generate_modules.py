@@ -26,6 +26,9 @@ class Generator(Codecs, Parts):
         self.global_actions: list[FunctionInfo] = []
         self.kept: list[RegisterInfo] = []      # persistent registers
         self.lost = False                       # a processor of what was sent
+        self.stack_parsers: list[tuple[str, HeaderInfo, int]] = []          # name, element and size of the stack
+        self.packet_actions: list[str] = []     # that take all headers
+        self.persists = False                   # a processor has a persistent register
         self.following = ""                     # another version, which takes over while packets come
         self.sends = self.radios = False
         self.completing: list[str] = []         # buffers whose content has a chain of its own
@@ -43,15 +46,19 @@ class Generator(Codecs, Parts):
             text.append(line)
         for at in range(c.number(0, 2)):
             ty = self.scalar(64)
-            value = self.constant(ty)
+            value = self.expr(ty, Context("codec"), 2) if c.chance(1, 3) else self.constant(ty)
             self.constants.append(Value(f"K{at}", ty))
             named = c.chance(1, 4)
             text += [f"typedef {ty} T{at};"] if named else []
             text.append(f"const {f'T{at}' if named else ty} K{at} = {value};")
         for at in range(c.number(0, 2)):
             struct = StructInfo(f"S{at}", tuple((f"s{n}", self.scalar(128 if c.chance(1, 6) else 64)) for n in range(c.number(1, 3))))
+            inner = self.structs[0] if self.structs and c.chance(1, 3) else None
+            lines = [f"{t} {n};" for n, t in struct.fields] + ([f"{inner.name} in{at};"] if inner else [])
+            if inner:
+                struct = StructInfo(struct.name, (*struct.fields, *((f"in{at}.{n}", t) for n, t in inner.fields)))
             self.structs.append(struct)
-            text += [f"struct S{at} {{ {' '.join(f'{t} {n};' for n, t in struct.fields)} }}"]
+            text += [f"struct S{at} {{ {' '.join(lines)} }}"]
         self.errors = [f"Bad{n}" for n in range(c.number(0, 2))]
         if self.errors:
             text.append(f"error {{ {', '.join(self.errors)} }}")
@@ -118,7 +125,7 @@ class Generator(Codecs, Parts):
         if timed:
             text += self.timing()
         bindings = indent(self.bindings(chain, timed))
-        if self.kept:
+        if self.kept or self.persists:
             self.following = "\n".join([*text, *self.migrate(), "protocol Random version 2 {", *bindings, "}"]) + "\n"
         text += ["protocol Random version 1 {", *bindings, "}"]
         return Program("\n".join(text) + "\n", self.given, self.lossless)
@@ -133,6 +140,8 @@ class Generator(Codecs, Parts):
         self.enums += [FRAME_TYPE, ADDR_MODE]
         self.structs.append(LINK)
         self.registers.append(CONTEXTS)
+        if c.number(0, 3):
+            self.given["contexts"] = {str(i): {"prefix": c.value(128), "length": c.pick((64, 128, 48))} for i in range(c.number(1, 3))}
         self.functions += [f for f in functions if all(not isinstance(what, HeaderInfo) or what in found for _, what in f.params)]
         return found[c.number(0, 1):c.number(2, 4)]
 
@@ -141,6 +150,9 @@ class Generator(Codecs, Parts):
         cell = c.pick(self.structs) if self.structs and c.chance(1, 4) else self.scalar(128 if c.chance(1, 6) else 64)
         name, size = self.fresh(prefix), c.pick((0, 4, 1, 3, 7)) if c.chance(1, 2) else 0
         into.append(RegisterInfo(name, cell, size))
+        if c.chance(1, 4):                      # the control plane says what it holds at first
+            self.given[name] = self.given_cell(cell) if not size else {
+                str(i): self.given_cell(cell) for i in sorted({c.number(0, size - 1) for _ in range(c.number(1, 3))})}
         return f"register<{cell.name if isinstance(cell, StructInfo) else cell}>{f'[{size}]' if size else ''} {name};"
 
     def declare(self, headers: list[HeaderInfo]) -> None:
@@ -183,6 +195,9 @@ class Generator(Codecs, Parts):
         ctx.stacks = tuple(i.name for i in self.instances if i.size)
         ctx.assigns_headers = not self.lossless
         locals_ = []
+        if self.stack_parsers:
+            ctx.values.append(Value("total", bit(16), True))
+            locals_.append("bit<16> total;")
         for _ in range(c.number(0, 2)):
             ty = self.scalar(64)
             name = self.fresh("l")
@@ -215,7 +230,7 @@ class Generator(Codecs, Parts):
                     inner.valid.add(f"h.{i.name}.last")
                 else:
                     structs = any(isinstance(what, StructInfo) for _, what in i.header.codec_params)
-                    if i.header.codec and c.chance(2 if structs else 1, 5):     # what it fills is there before
+                    if i.header.codec and c.chance(3 if structs else 1, 5):     # what it fills is there before
                         body.append(f"pkt.extract(h.{i.name});")
                         inner.valid.add(f"h.{i.name}")
                     body.append(self.extract(f"h.{i.name}", i.header, inner))
@@ -261,7 +276,7 @@ class Generator(Codecs, Parts):
         if self.lossless or self.straight and c.number(0, 3):
             return out
         for _ in range(c.number(0, 2)):
-            if self.parsers and c.chance(1, 2):
+            if (self.parsers or self.stack_parsers) and c.chance(1, 2):
                 out += self.apply_parser(ctx)
                 continue
             match c.number(0, 9):

@@ -31,6 +31,9 @@ class Parts(Tables):
         fit = [i.header for i in self.instances if not i.args]
         if not fit:
             return []
+        stacks = [i for i in self.instances if i.size]
+        if stacks and c.chance(1, 2):
+            return self.sub_parser_of_stack(at, c.pick(stacks))
         header = c.pick(fit)
         name, params, texts = f"Sub{at}", [("out", header)], ["packet pkt", f"out {header.name} x"]
         ctx = Context("parser", registers=list(self.registers), functions=list(self.functions), octets=True, lookahead=True)
@@ -61,9 +64,34 @@ class Parts(Tables):
         self.parsers.append(PartInfo(name, "pkt, ", tuple(params)))
         return [f"parser {name}({', '.join(texts)}) {{", *indent(lines), "}"]
 
+    def sub_parser_of_stack(self, at: int, one: InstanceInfo) -> list[str]:
+        """Takes some elements of a stack, as many as its argument says."""
+        c = self.choose
+        ctx = Context("parser", registers=list(self.registers), functions=list(self.functions), octets=True, lookahead=True, payload=True)
+        ctx.values += [Value("p0", bit(8)), Value("p1", bit(16), True), Value("left", bit(8), True)]
+        lines: list[str] = ["bit<8> left;"]
+        self.inout_locals(ctx, lines)                           # type: ignore[attr-defined]
+        take = self.extract("list.next", one.header, ctx)       # type: ignore[attr-defined]
+        ctx.headers["list.last"], ctx.assigns_headers = one.header, False
+        ctx.valid.add("list.last")
+        more = [line for _ in range(c.number(0, 2)) for line in self.assignment(ctx)]
+        lines += ["state start {", f"    left = p0{c.pick(('[1:0] ++ 6w0', ' & 3', ''))};".replace("p0[1:0] ++ 6w0", "6w0 ++ p0[1:0]"), "    transition next;", "}",
+                  f"state next max {c.number(1, one.size + 2)} {{ transition select(left) {{ 0: accept; default: take; }} }}",
+                  "state take {", f"    {take}", *indent(more), "    left = left - 1;", "    transition next;", "}"]
+        what = f"{one.header.name}[{one.size}]"
+        self.stack_parsers.append((f"Sub{at}", one.header, one.size))       # type: ignore[attr-defined]
+        return [f"parser Sub{at}(packet pkt, out {what} list, bit<8> p0, inout bit<16> p1) {{", *indent(lines), "}"]
+
     def apply_parser(self, ctx: Context) -> list[str]:
         """A statement of a state; the header that the part takes is valid behind it."""
         c = self.choose
+        places = [v.text for v in ctx.values if v.ty == bit(16) and v.writable]
+        if self.stack_parsers and places and (not self.parsers or c.chance(1, 2)):     # type: ignore[attr-defined]
+            name, header, size = c.pick(self.stack_parsers)     # type: ignore[attr-defined]
+            fit = [i for i in self.instances if i.header is header and i.size == size]
+            return [f"{name}.apply(pkt, h.{c.pick(fit).name}, {self.expr(bit(8), ctx, 2)}, {c.pick(places)});"]
+        if not self.parsers:
+            return []
         part = c.pick(self.parsers)
         fit = [i for i in self.instances if i.header is part.params[0][1] and not i.size and not i.args]
         args = self.arguments(PartInfo("", "", part.params[1:]), ctx, 2)
@@ -80,6 +108,8 @@ class Parts(Tables):
 
     def sub_processor(self, at: int) -> list[str]:
         c = self.choose
+        if c.chance(1, 4):
+            return self.sub_processor_of_all(at)
         name, params, texts = f"Part{at}", [], ["inout meta m"]
         ctx = Context("processor", registers=list(self.registers), functions=list(self.functions), octets=True, payload=True, state=True)
         self.meta_values(ctx)
@@ -115,6 +145,13 @@ class Parts(Tables):
         self.in_action = False
         self.processors.append(PartInfo(name, "m, ", tuple(params)))
         return [f"processor {name}({', '.join(texts)}) {{", *indent([*lines, "apply {", *indent(body), "}"]), "}"]
+
+    def sub_processor_of_all(self, at: int) -> list[str]:
+        """One that is given all headers, with actions and tables of its own."""
+        c = self.choose
+        lines = self.processor(f"Part{at}", at, inner=True)     # type: ignore[attr-defined]
+        self.processors.append(PartInfo(f"Part{at}", "h, m, ", ()))
+        return lines
 
     # ------------------------------------------------------------ time
 

@@ -65,7 +65,7 @@ class Statements(Expressions):
             if giving and c.chance(1, 2):
                 args = self.arguments(c.pick(giving[:1]), ctx, 2)
                 text = f"{struct.name} {name} = {giving[0].name}({', '.join(args)});" if args is not None else text
-            elif c.chance(1, 2):
+            elif c.chance(1, 2) and not any("." in n for n, _ in struct.fields):
                 text = f"{struct.name} {name} = {{{', '.join(self.expr(t, ctx, 1) for _, t in struct.fields)}}};"
             ctx.structs.append((name, struct, True))
             return [text]

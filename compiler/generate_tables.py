@@ -1,7 +1,9 @@
 """Random processors: their state, actions, tables and statements."""
 from __future__ import annotations
 
-from .generate import BOOL, ERROR, Context, FunctionInfo, RegisterInfo, Ty, Value, bit
+from typing import Any
+
+from .generate import BOOL, ERROR, Context, FunctionInfo, RegisterInfo, StructInfo, Ty, Value, bit
 from .generate_stmt import Statements, indent
 
 VERDICTS = ("ACCEPT", "TRANSMIT", "DELIVER", "DROP", "CONSUMED")
@@ -11,7 +13,8 @@ class Tables(Statements):
     given: dict[str, object]
     buffers: list[str] = []                     # of the processor that is made
 
-    def processor(self, name: str, number: int) -> list[str]:
+    def processor(self, name: str, number: int, inner: bool = False) -> list[str]:
+        """`inner`: one that others apply: it applies none, and completes no buffer."""
         c = self.choose
         self.module = "processor"
         self.in_action = False
@@ -20,7 +23,9 @@ class Tables(Statements):
         self.meta_values(ctx)
         lines: list[str] = []
         for _ in range(c.number(0, 2)):
-            lines.append(self.register(ctx.registers, "r"))     # type: ignore[attr-defined]
+            persists = not inner and not self.lossless and c.chance(1, 12)      # type: ignore[attr-defined]
+            self.persists |= persists                           # type: ignore[attr-defined]
+            lines.append(("persistent " if persists else "") + self.register(ctx.registers, "r"))     # type: ignore[attr-defined]
         self.counters: list[tuple[str, int]] = []
         for _ in range(c.number(0, 2)):
             counter, size = self.fresh("n"), c.pick((0, 3, 8))
@@ -30,7 +35,7 @@ class Tables(Statements):
         for _ in range(c.number(1, 2) if c.chance(1, 6) else 0):
             lines.append(self.meter())
         self.buffers: list[str] = []
-        if c.chance(1, 10):
+        if not inner and c.chance(1, 10):
             self.buffers.append(self.fresh("buf"))
             self.paired = c.chance(1, 3)        # keys of two numbers
             self.completing.append(f"{name}.{self.buffers[0]}")             # type: ignore[attr-defined]
@@ -65,7 +70,7 @@ class Tables(Statements):
         if self.buffers:                        # what nothing completes has no chain
             body.append(f"bit<8> {self.fresh('v')} = {self.buffers[0]}.put({'(8w1, m.lqi)' if self.paired else '8w1'}, 16w{8 * c.number(0, 2)}, {c.pick((0, 16, 24))});")
         for _ in range(c.number(1, 5)):
-            if self.processors and c.chance(1, 3):              # type: ignore[attr-defined]
+            if self.processors and not inner and c.chance(1, 3):            # type: ignore[attr-defined]
                 body += self.apply_processor(ctx)
             body += self.statement(ctx, 2)
         return [f"processor {name}(inout headers h, inout meta m) {{", *indent([*lines, "apply {", *indent(body), "}"]), "}"]
@@ -172,6 +177,8 @@ class Tables(Statements):
             case 4 if self.actions and not self.in_action:
                 name, params = c.pick(self.actions)
                 return [f"{name}({', '.join(self.expr(t, ctx, 2) for _, t in params)});"]
+            case 6 if self.packet_actions and not self.in_action and c.chance(1, 2) and any(t.startswith("h.") for t in ctx.headers):     # type: ignore[attr-defined]
+                return [f"{c.pick(self.packet_actions)}(h, m);"]            # type: ignore[attr-defined]
             case 5:
                 names = [t for t in ctx.headers if t not in ctx.valid]
                 if names:
@@ -191,7 +198,9 @@ class Tables(Statements):
     def apply_processor(self, ctx: Context) -> list[str]:
         part = self.choose.pick(self.processors)                # type: ignore[attr-defined]
         args = self.arguments(part, ctx, 2)
-        return [f"{part.name}.apply({', '.join(['m', *args])});"] if args is not None else []
+        if part.first.startswith("h") and not any(text.startswith("h.") for text in ctx.headers):
+            return []
+        return [f"{part.name}.apply({', '.join([*part.first.rstrip(', ').split(', '), *args])});"] if args is not None else []
 
     def meter(self) -> str:
         c = self.choose
@@ -226,6 +235,14 @@ class Tables(Statements):
     def global_action(self) -> list[str]:
         c = self.choose
         name, params = self.fresh("glob"), []
+        if c.chance(1, 3):
+            ctx = self.context("bare")                          # type: ignore[attr-defined]
+            ctx.state = ctx.payload = ctx.octets = ctx.assigns_headers = True
+            self.meta_values(ctx)
+            lines = [line for _ in range(c.number(1, 3)) for line in self.statement(ctx, 1)]
+            lines += [f"m.verdict = {c.pick(VERDICTS)};"] if c.chance(1, 2) else []
+            self.packet_actions.append(name)                    # type: ignore[attr-defined]
+            return [f"action {name}(inout headers h, inout meta m) {{", *indent(lines), "}"]
         inner = Context("action", registers=list(self.registers), functions=list(self.functions), octets=True, payload=True, state=True)     # type: ignore[attr-defined]
         for n in range(c.number(1, 2)):
             ty, direction = self.scalar(64), c.pick(("", "inout"))
@@ -295,28 +312,41 @@ class Tables(Statements):
             return f"{value}..{c.number(value, (1 << ty.width) - 1)}"
         return str(value)
 
+    def given_value(self, ty: Ty) -> object:
+        """A number as the control plane writes it."""
+        c = self.choose
+        if ty.kind == "bool":
+            return bool(c.number(0, 1))
+        if ty.kind == "enum":
+            return c.pick(next(e for e in self.enums if e.ty == ty).members)[0]
+        if ty.kind == "int":
+            return c.number(-(1 << ty.width - 1), (1 << ty.width - 1) - 1)
+        return c.value(ty.width)
+
+    def given_cell(self, cell: Ty | StructInfo) -> object:
+        if isinstance(cell, Ty):
+            return self.given_value(cell)
+        out: dict[str, Any] = {}
+        for path, ty in cell.fields:
+            *outer, name = path.split(".")
+            place = out
+            for one in outer:
+                place = place.setdefault(one, {})
+            place[name] = self.given_value(ty)
+        return out
+
     def given_entry(self, keys: list) -> dict[str, object]:
         c = self.choose
         out: list[object] = []
         for _, ty, kind in keys:
-            if ty.kind == "bool":
-                out.append(bool(c.number(0, 1)))
-            elif ty.kind == "enum":
-                out.append(c.pick(next(e for e in self.enums if e.ty == ty).members)[0])
+            if ty.kind in ("bool", "enum"):
+                out.append(self.given_value(ty))
             else:
                 text = self.table_key(ty, kind)
                 out.append(int(text) if text.isdigit() else text)
         action, params = c.pick(self.actions)
         args: list[object] = []
-        for _, ty in params:
-            if ty.kind == "bool":
-                args.append(bool(c.number(0, 1)))
-            elif ty.kind == "enum":
-                args.append(c.pick(next(e for e in self.enums if e.ty == ty).members)[0])
-            elif ty.kind == "int":
-                args.append(c.number(-(1 << ty.width - 1), (1 << ty.width - 1) - 1))
-            else:
-                args.append(c.value(ty.width))
+        args += [self.given_value(ty) for _, ty in params]
         entry: dict[str, object] = {"key": out, "action": action, "args": args}
         if c.chance(1, 3):
             entry["priority"] = c.number(0, 5)
