@@ -68,7 +68,7 @@ def world_of(rng: random.Random) -> tuple[World, State]:
         s.vars[x] = num_with(rng, w[x])
     unknowns = [x for x in w if x]
     for _ in range(rng.randrange(4)):
-        a, b = sorted(rng.sample(unknowns, 2))
+        a, b = sorted(rng.sample(unknowns, 2)) if rng.random() < 0.6 else (LEN, rng.choice(unknowns[1:]))
         s.diff[a, b] = around(rng, w[b] - w[a])
     for r in range(8):
         x = rng.choice(list(w))
@@ -260,6 +260,22 @@ def ordered(rng: random.Random, w: World, s: State) -> Iterator[str]:
         yield f"the same in other words: {said}"
 
 
+def entered(rng: random.Random, w: World, s: State) -> Iterator[str]:
+    """A state that holds constants, as where a loop is entered, and one with unknowns for them, some facts changed."""
+    first = State()
+    first.vars = {LEN: s.vars[LEN]}
+    constant = lambda v: v if v is None or v is CLOBBER else v._replace(sym=0, off=concrete(w, v)) if v.sym > LEN else v
+    first.regs = [constant(v) for v in s.regs]
+    first.frames = [Frame({off: (size, constant(v)) for off, (size, v) in s.frames[0].slots.items()}, s.frames[0].written, tuple(map(constant, s.frames[0].saved)))]
+    s.defs, s.scaled = {}, {}                         # those never follow from constants
+    s.collect()
+    if rng.random() < 0.7:
+        s.lines = {key: rng.choice(((base, k, c), (base, k, c + 1), (rng.choice(list(w)), k, c))) for key, (base, k, c) in s.lines.items()}
+    local = {x for x in w if x > LEN}
+    if leq(first, s, dict.fromkeys(local, 0)) is None and (why := beside(w, first, s, local)):
+        yield f"entered: {why}"
+
+
 def renamed_places(s: State, to: dict[int, int], more: int = 0) -> None:
     """Places hold unknowns of other names, `more` less than it."""
     value = lambda v: v._replace(sym=to[v.sym], off=v.off - more) if v is not None and v.sym in to else v
@@ -330,6 +346,6 @@ def broken(seed: int = 1, worlds: int = 400) -> Iterator[str]:
         rng = random.Random(f"{seed} {i}")
         w, s = world_of(rng)
         assert untrue(w, s) is None, untrue(w, s)
-        for law in (asked, learnt, collected, joined, *[ordered] * 8):
+        for law in (asked, collected, joined, *[learnt, entered] * 3, *[ordered] * 8):
             for why in law(rng, dict(w), s.copy()):
                 yield f"{i}: {law.__name__}: {why}"
