@@ -198,9 +198,11 @@ class Tables(Statements):
     def apply_processor(self, ctx: Context) -> list[str]:
         part = self.choose.pick(self.processors)                # type: ignore[attr-defined]
         args = self.arguments(part, ctx, 2)
-        if part.first.startswith("h") and not any(text.startswith("h.") for text in ctx.headers):
-            return []
-        return [f"{part.name}.apply({', '.join([*part.first.rstrip(', ').split(', '), *args])});"] if args is not None else []
+        if part.first.startswith("h"):          # it may make headers invalid
+            if ctx.looping or not any(text.startswith("h.") for text in ctx.headers):
+                return []
+            ctx.valid.clear()
+        return [f"{part.name}.apply({part.first}{', '.join(args)});".replace(", )", ")")] if args is not None else []
 
     def meter(self) -> str:
         c = self.choose

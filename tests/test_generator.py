@@ -28,8 +28,8 @@ SPECIAL = {"row longer than the window", "argument made of headers", "argument m
            "rows that share a call", "struct assigned", "signed number of more than 64 bits", "index of more than 32 bits", "processor without meta",
            "error in a variable", "6LoWPAN"}
 
-SEEDS = (20000, 20001, 20002, 20003, 20005, 20006, 20008, 20009, 20010, 20011, 20019, 20027, 20028, 20030, 20033, 20037, 20040, 20045, 20053, 20093, 20117,
-         20120, 20136, 20137, 20152, 20206, 20259, 20260, 23174)
+SEEDS = (20000, 20001, 20002, 20003, 20005, 20006, 20008, 20009, 20010, 20011, 20012, 20025, 20027, 20028, 20032, 20040, 20045, 20085, 20091, 20093, 20120,
+         20136, 20137, 20152, 20206, 21756)
 
 
 def constructs(program: ast.Program) -> set[str]:
