@@ -15,7 +15,8 @@ import test_verifier_traps as traps                                # noqa: E402
 
 from lpn.compiler.asm import assemble                              # noqa: E402
 from lpn.runtime.instrumented.claims import Claims, Runner         # noqa: E402
-from lpn.verifier import LPN, analyse                              # noqa: E402
+from lpn.verifier import LPN, analyse, fixpoint                    # noqa: E402
+from lpn.verifier.state import number                              # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +70,34 @@ def test_near_misses_keep_their_claims(runner):
         claims = Claims(text, LPN.with_sizes(rec=64), traps.HELPERS, judged, 1)
         fault = runner.batch(claims, 1, min(200, 1 + 100_000 // judged[0].max_insns))
         assert fault is None, f"{name}: {fault}"
+
+
+def test_the_proof_does_not_follow_a_search_that_is_wrong(monkeypatch):
+    """What the search says of a stack byte that is written on one way, of a register where the program begins, of a block nobody came to."""
+    code = assemble("r2 = *(u32 *)(r1 + 52)\nif r2 == 0 goto L\n*(u64 *)(r10 - 8) = 1\nL: r0 = *(u64 *)(r10 - 8)\nexit")
+    join, run = fixpoint.join, fixpoint.Fixpoint.run
+
+    def written(states, name, head, keep=frozenset(), known=None):
+        out = join(states, name, head, keep)
+        for frame in out.frames:
+            frame.written |= (1 << 512) - 1
+        return out
+    with monkeypatch.context() as during:
+        during.setattr(fixpoint, "join", written)
+        assert "the invariant found is not one: stack bytes of frame 0 not written" in analyse(code, LPN)[0].message
+
+    def known(self):
+        run(self)
+        first = self.graph.nodes[0]
+        self.invariant[first] = self.invariant[first].copy()
+        self.invariant[first].regs[0] = number(0)
+
+    def unreached(self):
+        run(self)
+        del self.invariant[self.graph.nodes[-1]]
+    for wrong, text, why in ((known, "exit", "place 0: None is not"), (unreached, "r0 = 0\nif r1 == 0 goto L\nr0 = 1\nL: exit", "it was thought unreachable"),
+                             (unreached, "r2 = *(u32 *)(r1 + 52)\nr0 = 0\nif r2 == 0 goto L\nr0 = 1\nL: exit", "it was thought unreachable")):
+        with monkeypatch.context() as during:
+            during.setattr(fixpoint.Fixpoint, "run", wrong)
+            report = analyse(assemble(text), LPN)[0]
+            assert report.rule == 38 and f"the invariant found is not one: {why}" in report.message
