@@ -57,8 +57,9 @@ class Deparsers:
             # Many numbers are written after one test then, and LLVM may compare what the offset was made from.
             at = self.opaque(at)
             self.b.store(at, self.at_slot)
-        self.reject_unless(self.b.icmp_unsigned("<=", at, i32(limit)), "PacketTooLong")
-        self.at_most = limit
+        fits = self.b.icmp_unsigned("<=", at, i32(limit)) if limit >= 0 else self.bool_const(False)
+        self.reject_unless(fits, "PacketTooLong")
+        self.at_most = max(limit, 0)
 
     def here(self) -> ir.Value:
         return self.at(self.out, self.written())
