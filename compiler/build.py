@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
 import zlib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lpn.lang import ast, persist, tables as control
@@ -24,9 +24,12 @@ from .state import StateLayout, scalar_width
 from .target import TARGETS, Target
 
 
-
 class BuildError(Exception):
     """The program is right, yet no container can be made from it for this target; one line."""
+
+
+class StackError(BuildError):
+    """It needs more stack than there is."""
 
 
 @dataclass
@@ -181,28 +184,37 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
             made = [lowered.get(module.name) or lowering.module(module) for module in hook.chain]
         lowered |= {one.name: one for one in made}
         made_of.append((hook, tuple(one.name for one in made)))
-    record = lowering.record.size if any(m.keeps for m in lowered.values()) or t.name == "xdp" else 0
-    containers = [make_container(lowering, m, t, level, record) for m in lowered.values()]
+    containers = []
+    for one in lowered.values():
+        try:
+            containers.append(make_container(lowering, one, t, level))
+        except StackError:
+            if one.kind != Kind.FUSED:          # its headers are in the record: what is left may fit
+                raise
+            chain = next(hook.chain for hook, names in made_of if one.name in names)
+            containers.append(make_container(lowering, lowering.fused(one.name, chain, in_memory=True), t, level))
+    record = lowering.record.size if any(c.lowered.keeps for c in containers) or t.name == "xdp" else 0
+    for c in containers:
+        c.image = replace(c.image, record_size=record)
     migrations = []
     for block in persist.migrations(program) if t.name == "lpn" else ():
         made, needs = lowering.migration(block)
-        containers.append(make_container(lowering, made, t, level, needs.size, needs))
+        containers.append(make_container(lowering, made, t, level, needs))
         migrations.append(Migration(block.version, block.name, needs))
     if (same := ambiguous(persist.layout(program))) is not None:
         raise BuildError(f"registers {same[0]} and {same[1]} have names that a node cannot tell apart: rename one")
     return Compiled(program, t, fuse, record, lowering.record.hash, lowering.state, containers, made_of, tuple(migrations))
 
 
-def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int, record: int,
-                   needs: KeptTable | None = None) -> Container:
-    """`record`: octets of it. `needs`: of a migration, what its record is."""
+def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int, needs: KeptTable | None = None) -> Container:
+    """Its image has no record yet but a migration's, which is what it `needs`. Raises BuildError."""
     ref = optimize(lowered.module, target, level)
     ir_text = str(ref) if lowering.listings else ""
     obj = emit_object(ref, target)
     code = read_object(obj, "xdp" if target.name == "xdp" else "lpn")
     used = stack_used(code.text)
     if used > STACK_SIZE:
-        raise BuildError(f"{lowered.name} needs {used} bytes of stack, and there are {STACK_SIZE}")
+        raise StackError(f"{lowered.name} needs {used} bytes of stack, and there are {STACK_SIZE}")
     if target.name == "femto":
         try:
             code = femto.stock(code)
@@ -214,7 +226,7 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
     try:
         image = Image(name=lowered.name, kind=Kind(lowered.kind), text=code.text, rodata=code.rodata, data=code.data,
                       flags=flags, record_hash=zlib.crc32(needs.rows()) if needs else lowering.record.hash,
-                      record_size=record,
+                      record_size=needs.size if needs else 0,
                       state_hash=lowering.state.hash, state_size=lowering.state.size)
     except ImageError as e:
         raise BuildError(f"{lowered.name}: {e}") from None

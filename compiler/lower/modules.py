@@ -109,10 +109,11 @@ class ProgramLowering:
         low.finish()
         return Lowered(block.name, MIGRATION, module, False, low.keeps_record), low.old_layout.kept(low.old_layout.objects)
 
-    def fused(self, name: str, chain: list[ast.Module]) -> Lowered:
-        """The whole chain in one function; the header record lives in variables."""
+    def fused(self, name: str, chain: list[ast.Module], in_memory: bool = False) -> Lowered:
+        """The whole chain in one function; the header record lives in variables. `in_memory`: but for the headers' values."""
         module, fn, debug = self.new_function(name, chain[0].span)
         low = self.lowering(fn, debug, in_memory=False)
+        low.images_in_memory |= in_memory
         low.verdict_slot = low.alloca(I32, "verdict")
         low.payload_slot = low.alloca(PKT, "payload")
         low.tells_payload = tells_payload(self.program, chain)

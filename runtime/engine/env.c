@@ -38,14 +38,12 @@ void lpn_zero(uint8_t *to, size_t n)
 #undef ZERO16
 }
 
+#if !LPN_NO_TABLES
 int lpn_env_lookup(const lpn_env *env, const uintptr_t *r, uint32_t *action)
 {
     *action = 0;
     if (env == NULL || r[0] >= env->table_count) {
         return LPN_E_HELPER_ARG;
-    }
-    if (LPN_NO_TABLES) {
-        return LPN_E_LEFT_OUT;
     }
     const lpn_table *t = &env->tables[r[0]];
     uint8_t *data = lpn_pointer(r[3]);
@@ -59,6 +57,7 @@ int lpn_env_lookup(const lpn_env *env, const uintptr_t *r, uint32_t *action)
     lpn_zero(data + n, r[4] - n);
     return LPN_OK;
 }
+#endif
 
 /* A function of the node's own. */
 static int call_extern(const lpn_env *env, uint32_t index, const uint64_t *r, uint32_t *value)
@@ -84,6 +83,9 @@ int lpn_env_call(const lpn_env *env, const lpn_view *view, uint32_t number, cons
     *value = 0;
     switch (number) {
     case LPN_HELPER_LOOKUP: {
+#if LPN_NO_TABLES
+        return LPN_E_LEFT_OUT;
+#else
         uintptr_t args[5];
         if (r[0] >> 32 != 0) {
             return LPN_E_HELPER_ARG;
@@ -92,6 +94,7 @@ int lpn_env_call(const lpn_env *env, const lpn_view *view, uint32_t number, cons
             args[i] = (uintptr_t)r[i];
         }
         return lpn_env_lookup(env, args, value);
+#endif
     }
     case LPN_HELPER_CLOCK_US:
         *value = clock_of(env);

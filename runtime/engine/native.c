@@ -9,9 +9,12 @@ static uint32_t call_helper(lpn_native *native, uint32_t number, const uint32_t 
     lpn_native_frame *frame = (lpn_native_frame *)native;
     uint32_t value;
     int error;
+#if !LPN_NO_TABLES
     if (number == LPN_HELPER_LOOKUP) {          /* addresses have 32 bits where this code runs */
         error = lpn_env_lookup(frame->env, (const uintptr_t *)r, &value);
-    } else {
+    } else
+#endif
+    {
         uint64_t args[5], *to = args;
         const uint32_t *upper = native->upper, *const end = r + 5;
         do {

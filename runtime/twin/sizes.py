@@ -27,7 +27,7 @@ REST = "rest"
 TABLE: tuple[tuple[str, str], ...] = tuple((re.compile(pattern), part) for pattern, part in (
     (r":\.flash_writable", "slot in flash"),
     (r":\.text\.lpn_code_|:\.rodata\.lpn_rom|^application_\w+/containers\.o:\.(rodata|data|bss)", "containers"),
-    (r"^lpn/(vm32\w*|vm)\.o", "engine: interpreter, helpers"),
+    (r"^lpn/(vm32\w*|vm|env)\.o", "engine: interpreter, helpers"),
     (r"^lpn/(certificate|certificate_names)\.o", "engine: checker"),
     (r"^lpn/thumb2\.o", "engine: translator"),
     (r"^lpn/(pack|pack_build|pack_compact|expand|image|load|names)\.o", "engine: reading packs"),
