@@ -12,7 +12,7 @@ from itertools import product
 from lpn.compiler.layout import HeaderLayout, Unit, field_width
 from lpn.lang import ast
 from lpn.lang.instances import walk
-from lpn.lang.types import EnumType
+from lpn.lang.types import Bits, EnumType
 
 MOST_BITS = 10                                  # free bits that are tried in every combination
 MOST_SHAPES = 2
@@ -115,7 +115,9 @@ class Described:
         return {part} if checked else set()
 
     def field(self, f: ast.Field, v: int) -> int:
-        return v >> self.layout.shift_of[f] & ((1 << field_width(f)) - 1)
+        width = field_width(f)
+        x = v >> self.layout.shift_of[f] & ((1 << width) - 1)
+        return x - (1 << width) if isinstance(f.type, Bits) and f.type.signed and x >> (width - 1) else x
 
     def holds(self, part: object, v: int) -> bool:
         if isinstance(part, ast.Where):
