@@ -104,9 +104,9 @@ class Expressions:
         special = self.special(ty, ctx, depth)
         if special:
             return special
-        if ty.kind == "int":
-            return self.signed(ty, ctx, depth) if ty.width <= 64 else self.wide_signed(ty, ctx, depth)
-        return self.wide(ty, ctx, depth) if ty.width > 64 else self.unsigned(ty, ctx, depth)
+        if ty.width > 64:
+            return self.wide(ty, ctx, depth)
+        return self.signed(ty, ctx, depth) if ty.kind == "int" else self.unsigned(ty, ctx, depth)
 
     def conditional(self, ty: Ty, ctx: Context, depth: int) -> str:
         guarded = [text for text in ctx.headers if text not in ctx.valid]
@@ -183,9 +183,10 @@ class Expressions:
         return f"inet_sum({', '.join(args)})"
 
     def wide(self, ty: Ty, ctx: Context, depth: int) -> str:
+        """Of more than 64 bits: there are fewer operators, and a signed one is put together by casts alone."""
         c = self.choose
         one = lambda: self.expr(ty, ctx, depth - 1)
-        match c.number(0, 7):
+        match kind := c.number(0, 5 if ty.kind == "int" else 7):
             case 0:
                 return f"({one()} {c.pick('&|^')} {one()})"
             case 1:
@@ -194,23 +195,9 @@ class Expressions:
                 return f"({one()} {c.pick(('<<', '>>'))} {c.number(0, ty.width + 1)})"
             case 3:
                 return self.conditional(ty, ctx, depth)
-            case 4:
-                return f"(({ty}) ({self.expr(self.scalar_number(), ctx, depth - 1)}))"
+        if kind == 4 or ty.kind == "int":
+            return f"(({ty}) ({self.expr(self.scalar_number(), ctx, depth - 1)}))"
         return self.concat(ty.width, ctx, depth)
-
-    def wide_signed(self, ty: Ty, ctx: Context, depth: int) -> str:
-        c = self.choose
-        one = lambda: self.expr(ty, ctx, depth - 1)
-        match c.number(0, 5):
-            case 0:
-                return f"({one()} {c.pick('&|^')} {one()})"
-            case 1:
-                return f"(~{self.leaf(ty, ctx)})"
-            case 2:
-                return f"({one()} {c.pick(('<<', '>>'))} {c.number(0, ty.width + 1)})"
-            case 3:
-                return self.conditional(ty, ctx, depth)
-        return f"(({ty}) ({self.expr(self.scalar_number(), ctx, depth - 1)}))"
 
     def signed(self, ty: Ty, ctx: Context, depth: int) -> str:
         c = self.choose

@@ -39,8 +39,8 @@ class Ret(IntEnum):
 class Helper:
     """One row: the contract of one helper.
 
-    `cost_cycles` is the declared worst case on the Cortex-M3; the values are provisional until they are
-    measured on the emulated core.
+    `cost_cycles` is the declared worst case on the Cortex-M3, for what the node does; what the engine does itself, as lookups and
+    buffers, is measured on the emulated core (verifier/costs/).
     """
 
     number: int

@@ -335,7 +335,7 @@ typedef struct {
  */
 int lpn_env_call(const lpn_env *env, const lpn_view *view, uint32_t number, const uint64_t *r, uint32_t *value);
 
-/** Of these the helper `lookup`, for who has its arguments by words. */
+/** Of these the helper `lookup`, for who has its arguments by words. Left out with LPN_NO_TABLES. */
 int lpn_env_lookup(const lpn_env *env, const uintptr_t *r, uint32_t *action);
 
 /**

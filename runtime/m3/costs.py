@@ -268,7 +268,6 @@ def chain_cost(record: int) -> Measured:
 
     from .core import Core
     from .engine import M3Program
-    from .host import SCRATCH
     image = Image("one", Kind.PROCESSOR, encode([MOV, EXIT]), record_size=record, flags=Flag.CLEAN32, stack_used=8)
     bundle = Bundle("chain", 1, (image,), (Hook("radio.rx_done", ("one",)),), record_size=record, state_size=0)
 
@@ -276,8 +275,7 @@ def chain_cost(record: int) -> Measured:
         core = Core(window=window)
         host = M3Program(bundle, 1000, core=core).host
         core.forget()
-        core.call("lpn_host_run", host.handle, host.put("frame", bytes(PACKET)), PACKET, host.put("meta", bytes(SCRATCH)),
-                  host.room("packet"), host.room("c"), host.room("result"))
+        host.run(bytes(PACKET))
         worst = core.worst()
         return Measured(core.count().cycles, worst)
     return run("lpn_chain_run") - run("lpn_execute")

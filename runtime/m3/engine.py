@@ -9,7 +9,7 @@ from lpn.compiler.bundle import Bundle, Entry, Hook
 from lpn.compiler.kept import Migration
 from lpn.runtime.engine.native import as_bundle
 from lpn.runtime.engine.thumb2 import Translated
-from lpn.runtime.engines import (DEFAULT_FUEL, MAX_PACKET, OUT_SIZE, VERDICTS, Engine, EngineError, Externs, Program, Result,
+from lpn.runtime.engines import (DEFAULT_FUEL, OUT_SIZE, VERDICTS, Engine, EngineError, Externs, Program, Result,
                                  check_meta)
 from lpn.runtime.outside import Outside
 
@@ -87,8 +87,7 @@ class M3Program(Program):
         before = len(self.outside.effects)
         self.outside.answer = self.answer
         core.forget()
-        core.call("lpn_host_run", host.handle, host.put("frame", frame[:MAX_PACKET]), len(frame), host.put_struct("meta", given),
-                  host.room("packet"), host.room("c"), host.room("result"))
+        host.run(frame, given)
         host.reraise()
         count = core.count()
         r = host.get_struct("result", "lpn_host_result")

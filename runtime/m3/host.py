@@ -62,6 +62,13 @@ class M3Host:
     def room(self, name: str) -> int:
         return self._room[name]
 
+    def run(self, frame: bytes, meta: Any = None) -> None:
+        """One packet through the chain that is selected. `meta`: an lpn_host_meta, all zeros without. What comes out is in the rooms
+        `packet`, `c` (its size) and `result`."""
+        given = self.put("meta", bytes(SCRATCH)) if meta is None else self.put_struct("meta", meta)
+        self.core.call("lpn_host_run", self.handle, self.put("frame", frame[:MAX_PACKET]), len(frame), given,
+                       self.room("packet"), self.room("c"), self.room("result"))
+
     def get_struct(self, room: str, name: str) -> Any:
         """What a call wrote, as a cffi struct."""
         value = self.ffi.new(f"{name} *")

@@ -21,9 +21,9 @@ from lpn.verifier.cost import FOLDER, Cost, CostTable, TableSize, in_pieces
 
 from .core import CODE, CODE_SIZE, Core
 from .engine import Thumb2Program
-from .host import SCRATCH, WINDOW
+from .host import WINDOW
 from .linked import Linked
-from .measure_buffers import ways
+from .measure_buffers import EMPTY, ways
 from .timing import UNALIGNED
 
 HOW = ("measured on the emulated Cortex-M3 by python -m lpn.runtime.m3.measure; most: TRM worst case, 2 wait states at 72 MHz, each function "
@@ -36,7 +36,6 @@ ALIGN_ZERO, ALIGN_COPY = UNALIGNED[4], 2 * UNALIGNED[4]
 ALIGN_KEY = {kind: ceil(words * UNALIGNED[4] / 4) for kind, words in (("exact", 2), ("lpm", 3), ("ternary", 3), ("range", 4))}
 RECORD = 64                     #: octets of the header record, where it does not matter
 FRAME = bytes(60)
-EMPTY = "w0 = 0\nexit"
 CALL = "w1 = 0\nw2 = 0\ncall {}\n" + EMPTY
 
 
@@ -49,8 +48,7 @@ def run(*modules: str, record: int = RECORD, table: Table | None = None) -> Link
     program = Thumb2Program(bundle, DEFAULT_FUEL, core=Core(window=WINDOW))
     host, core = program.host, program.host.core
     core.forget()
-    core.call("lpn_host_run", host.handle, host.put("frame", FRAME), len(FRAME), host.put("meta", bytes(SCRATCH)),
-              host.room("packet"), host.room("c"), host.room("result"))
+    host.run(FRAME)
     return core.worst(apart=(CODE, CODE + CODE_SIZE))
 
 

@@ -21,7 +21,7 @@ from lpn.verifier.cost import UNIT, TableSize, buffer_way
 
 from .core import CODE, CODE_SIZE, Core
 from .engine import Thumb2Program
-from .host import SCRATCH, WINDOW
+from .host import WINDOW
 from .linked import Linked
 from .timing import UNALIGNED
 
@@ -71,16 +71,13 @@ class Measurement:
         host, core = program.host, program.host.core
         buffers = Buffers(core, [buffer])
 
-        def once() -> None:
-            core.call("lpn_host_run", host.handle, host.put("frame", bytes(case.length)), case.length, host.put("meta", bytes(SCRATCH)),
-                      host.room("packet"), host.room("c"), host.room("result"))
-        once()
+        host.run(bytes(case.length))
         for _ in host.completions():
             pass
         if way is not None:
             buffers.fill({0: (buffers.asked[0], way[1])})
         core.forget()
-        once()
+        host.run(bytes(case.length))
         return core.worst(apart=(CODE, CODE + CODE_SIZE))
 
     def call(self, name: str, way: int, case: Case) -> Linked:
