@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lpn.lang import ast
@@ -128,6 +128,13 @@ def from_found(text: str) -> dict[str, list[Input]]:
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
         raise ValueError("not what lpnc fuzz --slowest --json prints") from None
     return out
+
+
+def of_alike(hook: Hook, longest: int, found: Mapping[str, Sequence[Input]]) -> list[Input]:
+    """What was found of this hook, then of others whose chains begin with the same module: that takes the same packets, of at most so many octets."""
+    own, first = hook_name(hook), hook.chain[0]
+    others = [each for name, inputs in found.items() if name != own and name.partition(": ")[2].split(" -> ")[0] == first for each in inputs]
+    return [replace(each, frame=each.frame[:longest]) for each in [*found.get(own, ()), *others]]
 
 
 def search(subject: Subject, start: list[Input], rng: random.Random, runs: int | None = None, seconds: float | None = None,

@@ -19,7 +19,7 @@ try:
 except EngineUnavailable as e:
     pytest.skip(str(e), allow_module_level=True)
 
-from lpn.compiler.slowest import Input, Slowest, Subject, from_found, search, solved, subjects   # noqa: E402
+from lpn.compiler.slowest import Input, Slowest, Subject, from_found, hook_name, of_alike, search, solved, subjects   # noqa: E402
 from lpn.compiler.slowest_changes import Shapes, balanced, changed, words   # noqa: E402
 from lpn.compiler.slowest_subject import Compared, full, near_misses   # noqa: E402
 
@@ -233,3 +233,13 @@ def test_a_search_begins_with_what_another_one_found():
     for wrong in ("[]", '{"hooks": [{}]}', "not JSON", "[" * 100_000):
         with pytest.raises(ValueError):
             from_found(wrong)
+
+
+def test_hooks_that_take_the_same_packets_share_what_was_found():
+    """Their own first; a frame is cut to what the hook may meet."""
+    hooks = {hook_name(each): each for each in compile_program(check(load(Source("kept.lpn", KEPT.replace(
+        "P -> Q;", "P -> Q; on net.tx : P -> Done; on radio.rx_start : Done;"))))).bundle.hooks}
+    own, other, elsewhere = (Input(bytes([n]) * 200) for n in range(3))
+    found = {"net.tx: P -> Done": [other], "radio.rx_start: Done": [elsewhere], "radio.rx_done: P -> Q": [own]}
+    assert [each.frame for each in of_alike(hooks["radio.rx_done: P -> Q"], 127, found)] == [bytes(127), b"\1" * 127]
+    assert of_alike(hooks["radio.rx_start: Done"], 2048, found) == [elsewhere]

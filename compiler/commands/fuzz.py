@@ -116,7 +116,7 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
     from lpn.runtime import capture
     from lpn.runtime.engines import EngineError, EngineUnavailable
 
-    from ..slowest import beginnings, from_found, hook_name, search, subjects
+    from ..slowest import beginnings, from_found, of_alike, search, subjects
     from .deadlines import WAYS
     from .inputs import read_source
     from .judge import compiled, seal
@@ -131,12 +131,13 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
         made = compiled(read_source(path).program(()))
         proved = seal(made)
         for pair in zip(*(subjects(made, rng, way, proved) for way in WAYS)):
-            start = [*before.get(hook_name(pair[0].hook), ()), *beginnings(made, pair[0].hook, frames, rng)]
+            start = [*of_alike(pair[0].hook, pair[0].longest, before), *beginnings(made, pair[0].hook, frames, rng)]
             for way, subject in zip(WAYS, pair):
                 with waiting(f"searching the slowest run of {'->'.join(subject.hook.chain)}, {WAYS[way]}"):
                     one = search(subject, start, rng, seconds=seconds if way == "thumb2" else seconds / 4)
                 start = [one.input, *one.slow, *start]  # what is slow as code is slow to interpret
                 found.append((way, one))
+                before.setdefault(one.hook, []).append(one.input)
                 if not as_json:
                     say(f"{one.cycles:8,} of at most {one.bound:8,} cycles, bound / found {one.ratio:5.2f}, {one.runs:7,} runs  {way:6}  {one.hook}"
                         + ("  EXCEEDED" if one.exceeded else ""))
