@@ -10,6 +10,7 @@ from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.types import HeaderType
 
+from .circles import entered
 from .guess import usual_case
 from .instance import Instance
 from .shapes import Shape
@@ -29,6 +30,8 @@ class Parsers:
         self.parser_decl, self.accept = p, accept
         self.stack_next: dict[ast.StructField, int] = {}
         self.state_blocks: dict[tuple, tuple[ir.Block, int]] = {}
+        self.circles: tuple[ast.State, ...] = ()            # around the state that is lowered: by which states they were entered
+        self.stacks_before: dict[ast.StructField, int] = {}         # how full the stacks were when it began
         self.ahead: dict[ast.State, set] = {}
         self.visit_slots: dict[ast.State, ir.Value] = {}
         self.bind_packet_params(p.params)
@@ -58,12 +61,13 @@ class Parsers:
     # ---------------------------------------------------------------- states
 
     def go_to(self, state: ast.State) -> None:
-        """Ends the block with a jump to the state. Blocks differ by how full the stacks are and what was looked at."""
+        """Ends the block with a jump to the state. Blocks differ by how full the stacks are, what was looked at and where circles were entered."""
+        circles = entered(state, self.circles if self.stack_next == self.stacks_before else ())
         ahead = self.stacks_ahead(state)
         self.stack_next = {f: n for f, n in self.stack_next.items() if f in ahead}
         if goes_round(state):                   # one block: what it leads to would be entered from two, and a loop has one entry
             self.require_lookahead()
-        key = (state, tuple(sorted((f.name, n) for f, n in self.stack_next.items())), self.look)
+        key = (state, tuple(sorted((f.name, n) for f, n in self.stack_next.items())), self.look, circles)
         if key not in self.state_blocks:
             if self.bound and (state.max is not None or goes_round(state)):       # in a loop: the next turn starts from a proven cursor
                 self.prove_cursor()
@@ -94,7 +98,7 @@ class Parsers:
         b = self.b
         b.position_at_end(self.state_blocks[key][0])
         self.joined()
-        self.stack_next, self.bound, self.look = dict(stacks), bound, look
+        self.stack_next, self.bound, self.look, self.circles, self.stacks_before = dict(stacks), bound, look, key[-1], stacks
         if state.max is not None:
             self.count_visit(state)
         for way in self.through(state.statements, [self.way()]):
