@@ -15,5 +15,14 @@ _INTRINSIC = re.compile(r"(@llvm\.[\w.]*)")
 
 
 def flattened(text: str) -> str:
-    """The module's text with one kind of pointer."""
-    return _INTRINSIC.sub(lambda m: re.sub(r"\.p\d+\b", ".p0", m[1]), _POINTER.sub("ptr", text))
+    """The module's text with one kind of pointer, and each function declared once: what there was for two kinds is one now."""
+    text = _INTRINSIC.sub(lambda m: re.sub(r"\.p\d+\b", ".p0", m[1]), _POINTER.sub("ptr", text))
+    lines, declared = [], set()
+    for line in text.split("\n"):
+        if line.startswith("declare "):
+            name = line.split("(")[0]
+            if name in declared:
+                continue
+            declared.add(name)
+        lines.append(line)
+    return "\n".join(lines)
