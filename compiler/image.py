@@ -16,6 +16,7 @@ VERSION = 1
 HEADER_SIZE = 64
 INSN_SIZE = 8
 STACK_SIZE = 512
+OUT_SIZE = 256
 MAX_IMAGE = 1 << 20         #: bytes; far above what a node stores, bounds what a host reads
 MAX_NAME = 64               #: bytes of UTF-8
 
@@ -77,6 +78,7 @@ class Image:
     state_hash: int = 0
     state_size: int = 0
     stack_used: int = 0
+    out_size: int = OUT_SIZE        #: of the output buffer, what it may address
 
     def __post_init__(self) -> None:
         _check_text(len(self.text))
@@ -87,6 +89,7 @@ class Image:
             if not 0 <= value < limit:
                 raise ImageError("bad field", f"{field} {value} does not fit the header")
         _check_stack(self.stack_used)
+        _check_output(OUT_SIZE - self.out_size)
         _check_name(self.name.encode("utf-8", "surrogatepass"))
         total = len(self.to_bytes())
         if total > MAX_IMAGE:
@@ -100,7 +103,7 @@ class Image:
         header = _HEADER.pack(
             MAGIC, VERSION, HEADER_SIZE, HEADER_SIZE + len(body), 0, self.kind, self.profile, self.flags,
             *map(len, sections), self.record_hash, self.record_size, self.state_size, self.state_hash,
-            self.stack_used, 0, 0)
+            self.stack_used, OUT_SIZE - self.out_size, 0)
         crc = zlib.crc32(body, zlib.crc32(header))
         return header[:12] + struct.pack("<I", crc) + header[16:] + body
 
@@ -120,7 +123,7 @@ class Image:
         if len(raw) < HEADER_SIZE:
             raise ImageError("truncated", f"{len(raw)} bytes, the header alone has {HEADER_SIZE}")
         (_, version, header_size, total, crc, kind, profile, flags, n_text, n_rodata, n_data, n_cert, n_name,
-         record_hash, record_size, state_size, state_hash, stack, res16, res64) = _HEADER.unpack_from(raw)
+         record_hash, record_size, state_size, state_hash, stack, spare, reserved) = _HEADER.unpack_from(raw)
         if version != VERSION:
             raise ImageError("unsupported version", f"version {version}, this reads {VERSION}")
         if header_size != HEADER_SIZE:
@@ -143,10 +146,11 @@ class Image:
         if profile != Profile.LPN:
             raise ImageError("bad profile", f"profile {profile}")
         _check_flags(flags, n_cert, kind)
-        if res16 or res64:
+        if reserved:
             raise ImageError("reserved field set", "the header's reserved fields are zero in version 1")
         _check_text(n_text)
         _check_stack(stack)
+        _check_output(spare)
         parts, at = [], HEADER_SIZE
         for size, room in zip(sizes, padded):
             if any(raw[at + size:at + room]):
@@ -155,7 +159,7 @@ class Image:
             at += room
         _check_name(parts[4])
         return cls(parts[4].decode(), Kind(kind), *parts[:4], Flag(flags), Profile(profile), record_hash,
-                   record_size, state_hash, state_size, stack)
+                   record_size, state_hash, state_size, stack, OUT_SIZE - spare)
 
 
 def _padding(size: int, to: int) -> int:
@@ -179,6 +183,11 @@ def _check_flags(flags: int, certificate: int, kind: int) -> None:
 def _check_stack(used: int) -> None:
     if not 0 <= used <= STACK_SIZE:
         raise ImageError("bad field", f"{used} bytes of stack, there are {STACK_SIZE}")
+
+
+def _check_output(spare: int) -> None:
+    if not 0 <= spare <= OUT_SIZE:
+        raise ImageError("bad field", f"{spare} bytes of the output are said to be left alone, there are {OUT_SIZE}")
 
 
 def _check_name(name: bytes) -> None:

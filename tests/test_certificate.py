@@ -63,7 +63,7 @@ class Checker:
     def refusal(self, pair: Pair, room: int = 2048) -> int:
         """0: accepted."""
         s = pair.sizes
-        sizes = self.ffi.new("uint32_t[]", [s.rodata, s.data, s.record, s.state, s.stack])
+        sizes = self.ffi.new("uint32_t[]", [s.rodata, s.data, s.record, s.state, s.stack, s.output])
         # Each buffer on its own, so that a sanitizer or a guard sees what is read behind it.
         return self.lib.judged(self.ffi.from_buffer(pair.text), len(pair.text), self.ffi.from_buffer(pair.certificate or b"\0"),
                                len(pair.certificate), sizes, self.work, room, self.at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -167,8 +168,8 @@ def test_the_table_is_what_is_measured():
     one = measure.most(measure.EMPTY, record=0)
     assert one <= table.chain.most + table.module.most
     assert measure.most(measure.EMPTY, measure.EMPTY, record=0) - one <= table.module.most
-    for record in (7, 64, 300):
-        assert measure.most(measure.EMPTY, record=record) <= table.chain_of(record).most + table.module.most
+    for record, output in product((7, 64, 300), (0, 64, 256)):
+        assert measure.most(measure.EMPTY, record=record, output=output) <= table.chain_of(record, [output]).most + table.module.most
     for shape in ((("lpm", 4), ("lpm", 4)), (("range", 4), ("range", 4)), (("exact", 4), ("exact", 4)), (("exact", 4), ("exact", 2), ("ternary", 1)),
                   (("lpm", 3), ("ternary", 3)), (("exact", 3),), (("range", 7), ("exact", 3))):
         size = TableSize(11, sum(octets for _, octets in shape), len(shape), kinds=shape, data=0, room=0)

@@ -39,7 +39,7 @@ images = st.builds(
     rodata=st.binary(max_size=9), data=st.binary(max_size=9), certificate=st.just(b""),
     flags=st.sampled_from([Flag(0), Flag.CLEAN32]), profile=st.just(Profile.LPN),
     record_hash=st.integers(0, 2**32 - 1), record_size=st.integers(0, 65535),
-    state_hash=st.integers(0, 2**32 - 1), state_size=st.integers(0, 65535), stack_used=st.integers(0, 512))
+    state_hash=st.integers(0, 2**32 - 1), state_size=st.integers(0, 65535), stack_used=st.integers(0, 512), out_size=st.integers(0, 256))
 
 GOOD = Image("m", Kind.PARSER, EXIT * 2, rodata=b"ro", data=b"dat", certificate=b"c", flags=Flag.CERTIFIED).to_bytes()
 
@@ -75,7 +75,8 @@ REFUSED = {
     "flag": (patched(18, b"\x0a"), "bad flags"),
     "deparsing parser": (patched(18, b"\6"), "bad flags"),
     "certificate without its flag": (patched(18, b"\0"), "bad flags"),
-    "reserved": (patched(54, b"\1"), "reserved field set"),
+    "output": (patched(54, struct.pack("<H", 257)), "bad field"),
+    "reserved": (patched(56, b"\1"), "reserved field set"),
     "reserved behind": (patched(63, b"\1"), "reserved field set"),
     "stack": (patched(52, struct.pack("<H", 513)), "bad field"),
     "padding": (patched(HEADER_SIZE + 16 + 3, b"\1"), "bad padding"),
@@ -128,7 +129,7 @@ def test_names_in_utf_8(name):
 
 
 @pytest.mark.parametrize("field,value", [("text", b""), ("text", b"1234567"), ("name", ""), ("name", "a\n"),
-                                         ("name", "\ud800"), ("record_size", 65536), ("stack_used", 513),
+                                         ("name", "\ud800"), ("record_size", 65536), ("stack_used", 513), ("out_size", 257), ("out_size", -1),
                                          ("record_hash", -1), ("certificate", b"x"),
                                          ("rodata", bytes(2**20))])
 def test_an_image_that_cannot_be_written_is_not_made(field, value):

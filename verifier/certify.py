@@ -71,7 +71,7 @@ class Checker:
         except (BuildError, OSError) as e:
             raise NoCertificate(f"the engine's checker cannot be built: {e}") from None
         self.text, self.length = self.ffi.from_buffer("uint8_t[]", text), len(text)
-        self.sizes = self.ffi.new("uint32_t[]", [sizes.rodata, sizes.data, sizes.record, sizes.state, sizes.stack])
+        self.sizes = self.ffi.new("uint32_t[]", [sizes.rodata, sizes.data, sizes.record, sizes.state, sizes.stack, sizes.output])
         self.work, self.room = self.ffi.new("uint64_t[]", 1024), 8192
         self.at, self.told = self.ffi.new("uint32_t *"), self.ffi.new("lpn_writer_state *")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from .certificate import BOTTOM, FIRST, KINDS, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Certificate, Given, Label, LoopRow
 from .cfg import Loop, Node
+from .descriptors import OUT_SIZE
 from .state import LEN, LOW_HALF, NUMBER as A_NUMBER, POINTER, State, Value, stack_bits
 from .verify import Analysis
 
@@ -23,12 +24,13 @@ class NoCertificate(Exception):
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes of what the image brings, and of its stack."""
+    """Bytes of what the image brings, of its stack, and of the output that it may address."""
     rodata: int = 0
     data: int = 0
     record: int = 0
     state: int = 0
     stack: int = 0
+    output: int = OUT_SIZE
 
     @property
     def frame(self) -> int:

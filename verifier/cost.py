@@ -14,7 +14,8 @@ A helper's cost is {"call": [fewest, most]}, and for a lookup or a buffer's call
 and key byte, and per entry and field (as much as per entry, if it is not there); "match": instead of these, per entry and field of a
 kind and per byte of it; "bisect": of a table of exact fields alone, per step of the search, and per step and key byte; "copy" and "zero": the
 pieces in which action data are written; "ways": of a buffer's call, which goes one of them, each [cycles, per key byte, per entry, per entry and key
-byte, per unit of an entry, per unit that is put], a unit has 8 octets. Pieces are [bytes, most cycles], large ones first. `record`: the pieces of the header record that a chain zeroes.
+byte, per unit of an entry, per unit that is put], a unit has 8 octets. Pieces are [bytes, most cycles], large ones first. `record`: the pieces in which a chain zeroes its header record and
+its output; `clear`: cycles more where a container needs more of the output than those before it.
 Translated code has a table without instructions: theirs are known themselves.
 """
 from __future__ import annotations
@@ -85,6 +86,7 @@ class CostTable:
     insns: dict[str, Cost]
     helpers: dict[str, dict[str, list[int]]]
     record: tuple[tuple[int, int], ...] = ()          # (bytes, cycles)
+    clear: int = 0                                    # to begin to clear output
 
     def insn(self, slot: int, insn: Instruction, regions: Collection[str], taken: bool) -> Cost:
         """The cost of one instruction. `regions`: what a memory access may touch. Raises CostError."""
@@ -116,9 +118,13 @@ class CostTable:
             raise CostError(f"{name}: the size of its table or buffer is not known")
         return Cost(fewest, most + max((_grown(row, table) for table in tables), default=0))
 
-    def chain_of(self, record_size: int) -> Cost:
-        """A chain's own cost, with this header record."""
-        return Cost(self.chain.fewest, self.chain.most + in_pieces(self.record, record_size))
+    def chain_of(self, record_size: int, outputs: Iterable[int]) -> Cost:
+        """A chain's own cost, with so many octets of the header record to clear, and of the output for each container."""
+        most, clear = self.chain.most + in_pieces(self.record, record_size), 0
+        for output in outputs:
+            if output > clear:
+                most, clear = most + self.clear + in_pieces(self.record, output - clear), output
+        return Cost(self.chain.fewest, most)
 
 
 def in_pieces(pieces: Iterable[Sequence[int]], size: int) -> int:
@@ -162,7 +168,8 @@ def load(name: str) -> CostTable:
         raise CostError(f"there is no cost table {name}") from None
     return CostTable(name, raw["mhz"], raw["how"], Cost(*raw["module"]), Cost(*raw["chain"]),
                      {key: Cost(*cost) for key, cost in raw["insns"].items()}, raw["helpers"],
-                     tuple((size, cycles) for size, cycles in raw.get("record", ())))
+                     tuple((size, cycles) for size, cycles in raw.get("record", ())),
+                     raw.get("clear", 0))
 
 
 def available() -> list[str]:

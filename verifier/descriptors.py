@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Mapping
 
 MAX_PACKET, WINDOW, STACK, OUT_SIZE = 2048, 64, 512, 256
+TURN = 64                                             # octets of it that the engine clears at once (env.c)
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,8 @@ class Memory:
         if not (region.write if write else region.read):
             self.fail(22, slot, f"{verb} {at.region}, which is {'read' if write else 'write'}-only", "change a copy on the stack or in the state")
         lo, hi = s.offsets(at)
+        if self.checking and at.region == "out":
+            self.output = max(self.output, hi + size)
         if lo < 0 or hi + size > region.size:
             self.fail(22, slot, f"{verb} {count(size)} at offset {spread(lo, hi)} of {at.region}, which has {count(region.size)}",
                       "compare or mask the offset first" if at.sym else "use offsets inside it", self._outside(lo, hi, size, region.size, verb, at.region))
@@ -228,6 +230,8 @@ class Memory:
                       f"whoever reads {at.region} later learns where {value.region or 'memory'} lies")
         if at.region == "ctx":
             self._store_context(at, size, slot)
+            if self.checking and (field := self.profile.field_at(at.off)) is not None and field.name == "out_len":
+                self.output = max(self.output, s.num(value).uhi)          # none of it may be left from an older run
 
     def _store_context(self, at: Value, size: int, slot: int) -> None:
         if at.sym:

@@ -21,6 +21,7 @@ class Machine(Arithmetic, Calls, Branches):
         self.regions = dict(profile.regions)
         self.checking = False
         self.wide_slots: set[int] = set()             # instructions that need more than 32 bits of a register
+        self.output = 0                               # octets of the output that accesses reach, or that are said to be there
         self.stack_used: dict[str, int] = {}          # by region name of the frame; see verify.py for the sum
         self.touched: dict[int, set[str]] = {}        # slot of a memory access -> regions; see wcet.py
         self.constants: dict[int, set[int]] = {}      # slot of a helper call -> values of r1, where known

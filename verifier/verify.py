@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 
 from . import cfg, witness
-from .descriptors import ContextDescriptor, helper_specs
+from .descriptors import OUT_SIZE, TURN, ContextDescriptor, helper_specs
 from .endless import explain
 from .fixpoint import Fixpoint
 from .loops import Bound, heaviest, rank
@@ -36,6 +36,7 @@ class Report:
     lines: list = field(default_factory=list)         # of the path, as the line map gives them; each once in a row
     help: str = ""                                    # what would make it provable
     stack: int = 0                                    # bytes below r10 in use, all frames of the deepest chain
+    output: int = 0                                   # bytes of the output buffer that a node clears for it, in whole turns
     insns: int = 0                                    # static, lddw counts as one
     slots: int = 0
     max_insns: int | None = None                      # executed in the worst case
@@ -92,11 +93,11 @@ def lines_of(line_map) -> Callable:
 
 
 def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
-            state_size: int = 0, helpers=None, line_map=None, contexts: tuple[str, ...] = (), sections: Iterable[Section] = (),
+            state_size: int = 0, out_size: int = OUT_SIZE, helpers=None, line_map=None, contexts: tuple[str, ...] = (), sections: Iterable[Section] = (),
             max_insns: int = MAX_INSNS, max_steps: int = MAX_STEPS, max_facts: int = MAX_FACTS) -> tuple[Report, Analysis | None]:
     """As `verify`, with the invariants when the container is accepted."""
     profile = replace(profile, contexts=tuple(contexts) or profile.contexts)
-    profile = profile.with_sizes(rodata=rodata, data=data, rec=record_size, state=state_size)
+    profile = profile.with_sizes(rodata=rodata, data=data, rec=record_size, state=state_size, out=out_size)
     report = Report(False, slots=len(text) // 8)
     fix = None
     try:
@@ -127,6 +128,7 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
         report.analysis_steps = fix.steps if fix else 0
         return report, None
     report.accepted, report.analysis_steps, report.analysis_facts = True, fix.steps, fix.facts
+    report.output = min(-(-machine.output // TURN) * TURN, out_size)
     report.clean32, report.wide = not machine.wide_slots, sorted(machine.wide_slots)
     report.helpers = sorted({i.imm for i in graph.insns.values() if i.is_call and not i.is_local_call})
     return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.constants, machine.rooms, machine.heads, fix.out, fix.made_at)
@@ -190,14 +192,14 @@ def _product(loops: list[Bound]) -> str:
 
 
 def verify(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
-           state_size: int = 0, helpers=None, line_map=None, contexts: tuple[str, ...] = (), sections: Iterable[Section] = (),
-           max_insns: int = MAX_INSNS, max_steps: int = MAX_STEPS, max_facts: int = MAX_FACTS) -> Report:
+           state_size: int = 0, out_size: int = OUT_SIZE, helpers=None, line_map=None, contexts: tuple[str, ...] = (),
+           sections: Iterable[Section] = (), max_insns: int = MAX_INSNS, max_steps: int = MAX_STEPS, max_facts: int = MAX_FACTS) -> Report:
     """Judge a text section under a context descriptor.
 
-    `rodata`, `data`, `record_size`, `state_size`: sizes of these regions in bytes. `helpers`: rows of compiler/helpers.py (the default) or HelperSpec.
+    `rodata`, `data`, `record_size`, `state_size`, `out_size`: sizes of these regions in bytes. `helpers`: rows of compiler/helpers.py (the default) or HelperSpec.
     `line_map`: rows (slot, file, line) in any order. `contexts`: where the container runs (rule 31). `sections`: of the file it is from (rule 12).
     `max_insns`: most executed instructions (rule 34); `max_steps`, `max_facts`: effort and memory (rule 38)."""
-    return analyse(text, profile, rodata=rodata, data=data, record_size=record_size, state_size=state_size,
+    return analyse(text, profile, rodata=rodata, data=data, record_size=record_size, state_size=state_size, out_size=out_size,
                    helpers=helpers, line_map=line_map, contexts=contexts, sections=sections, max_insns=max_insns, max_steps=max_steps, max_facts=max_facts)[0]
 
 

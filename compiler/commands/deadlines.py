@@ -149,7 +149,7 @@ def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], 
             report.wcet_cycles = modules[unit.name].worst
         except CostError as e:
             unknown[unit.name] = str(e)
-    hooks = hook_times(units.bundle, found, way) if units.bundle else []
+    hooks = hook_times(units, units.bundle, found, way) if units.bundle else []
     for hook in hooks:
         if units.bundle and hook.cost is not None and (tight or hook.violation()):
             with waiting(f"following {hook.name}"):
@@ -179,17 +179,26 @@ def goes_on(result: domain.Num) -> tuple[bool, bool]:
     return any(each in verdict for each in ENDS) or verdict.uhi > max(VERDICTS.values()), any(each in verdict for each in GOES_ON)
 
 
-def hook_times(bundle: Bundle, found: dict[tuple[str, int], Time], way: str) -> list[HookTime]:
+def chain_cost(units: list[Unit], record_size: int, way: str) -> Cost:
+    """What the engine does around a chain of these. Where an interpreter checks accesses, all of the output is cleared: its table has that."""
+    outputs = [unit.out_size for unit in units]
+    if way == ENGINE:
+        return load(ENGINE).chain_of(record_size, outputs)
+    if all(unit.certificate for unit in units):
+        return load("m3_certified").chain_of(record_size, outputs)
+    return load("m3_interpreter").chain_of(record_size, ())
+
+
+def hook_times(units: Units, bundle: Bundle, found: dict[tuple[str, int], Time], way: str) -> list[HookTime]:
     """`found`: of a module, for packets of so many octets."""
-    engine = load(ENGINE if way == ENGINE else "m3_interpreter")        # a chain of any interpreter takes as long
-    chain = engine.chain_of(bundle.record_size)
+    by_name = {unit.name: unit for unit in units.items}
     out = []
     for hook in bundle.hooks:
         cost: Cost | None = None
         longest = bundle.longest(hook)
         if all((name, longest) in found for name in hook.chain):
-            cost = chain
+            cost = chain_cost([by_name[name] for name in hook.chain], bundle.record_size, way)
             for name in hook.chain:
                 cost += Cost(found[name, longest].best, found[name, longest].worst)
-        out.append(HookTime(hook, cost, engine.mhz))
+        out.append(HookTime(hook, cost, load(ENGINE).mhz))
     return out

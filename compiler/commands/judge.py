@@ -18,7 +18,7 @@ from ..bundle import Bundle
 from ..compact import read_image
 from ..elf import read_object
 from ..helpers import HELPERS, Helper
-from ..image import Flag, Image
+from ..image import OUT_SIZE, Flag, Image
 from ..output import Failure, console, say, waiting
 from .inputs import Input, Lines, shown, source_map, source_texts
 
@@ -42,19 +42,20 @@ class Unit:
     helpers: tuple[Helper, ...] = HELPERS       # what it may call
     sections: list[Section] = field(default_factory=list)       # of the file it is from (rule 12)
     stack_used: int = 0                         # as the image has it
+    out_size: int = OUT_SIZE                    # the same; of one compiled just now, what was found
     fresh: bool = False                         # compiled just now: its certificate is yet to be written
     uncertified: str = ""                       # why there is no certificate
 
     def sizes(self, stack: int) -> Sizes:
         """What a certificate may rely on."""
-        return Sizes(self.rodata, self.data, self.record_size, self.state_size, stack)
+        return Sizes(self.rodata, self.data, self.record_size, self.state_size, stack, self.out_size)
 
     def judge(self) -> Report:
         return self.analyse()[0]
 
     def analyse(self) -> tuple[Report, Analysis | None]:
         return analyse(self.text, PROFILES[self.profile], rodata=self.rodata, data=self.data, record_size=self.record_size,
-                       state_size=self.state_size, line_map=self.lines, contexts=self.contexts, helpers=self.helpers,
+                       state_size=self.state_size, out_size=self.out_size, line_map=self.lines, contexts=self.contexts, helpers=self.helpers,
                        sections=self.sections)
 
 
@@ -70,7 +71,7 @@ class Units:
 def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[str, ...] = (),
              helpers: tuple[Helper, ...] = HELPERS) -> Unit:
     return Unit(image.name, image.text, profile, image.kind.name.lower(), len(image.rodata), len(image.data), image.record_size,
-                image.state_size, lines, image.to_bytes(), contexts=contexts, helpers=helpers, certificate=image.certificate, stack_used=image.stack_used,
+                image.state_size, lines, image.to_bytes(), contexts=contexts, helpers=helpers, certificate=image.certificate, stack_used=image.stack_used, out_size=image.out_size,
                 sections=[Section(*place) for place in image.places()])
 
 
@@ -157,6 +158,7 @@ def certificate_of(unit: Unit, report: Report, analysis: Analysis | None) -> Non
             if why is not None:
                 report.accepted, report.rule, report.message = False, 37, f"rule 37 (certificate): {why}"
         elif unit.fresh:
+            unit.out_size = report.output
             unit.certificate = certify(unit.text, report, analysis, unit.sizes(report.stack))
     except NoCertificate as e:
         unit.uncertified = str(e)
@@ -174,7 +176,7 @@ def seal(result: Compiled) -> tuple[Units, list[tuple[Unit, Report, Analysis | N
     for container, (unit, report, _) in zip(result.containers, found):
         if report.accepted:
             flags = container.image.flags | (Flag.CLEAN32 if report.clean32 else Flag(0)) | (Flag.CERTIFIED if unit.certificate else Flag(0))
-            container.image = replace(container.image, flags=flags, stack_used=report.stack, certificate=unit.certificate)
+            container.image = replace(container.image, flags=flags, stack_used=report.stack, out_size=unit.out_size, certificate=unit.certificate)
     result.reseal()
     return units, found
 

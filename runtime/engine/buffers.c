@@ -127,7 +127,7 @@ static bool read_request(const lpn_view *view, const uint8_t *bytes, request *q)
 {
     *q = (request){ lpn_get32(bytes), lpn_get32(bytes + 4), lpn_get32(bytes + 8), lpn_get32(bytes + 12),
                     lpn_get32(bytes + 16) };
-    return q->offset <= UINT16_MAX && q->total <= UINT16_MAX && q->head <= LPN_OUT_SIZE
+    return q->offset <= UINT16_MAX && q->total <= UINT16_MAX && q->head <= view->out_size
            && q->from <= view->size && q->length <= view->size - q->from;
 }
 

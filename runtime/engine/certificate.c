@@ -147,7 +147,7 @@ static void begin(checker *c, const lpn_image *image, size_t size)
     c->limit[PKT] = MAX_OFFSET;
     c->limit[REC] = image->record_size;
     c->limit[STATE] = image->state_size;
-    c->limit[OUT] = LPN_OUT_SIZE;
+    c->limit[OUT] = image->out_size;
     c->limit[RODATA] = image->rodata_size;
     c->limit[DATA] = image->data_size;
     const uint32_t first = varint(c);

@@ -34,7 +34,7 @@ static lpn_image image_of(const uint8_t *text, uint32_t text_size, const uint8_t
 {
     return (lpn_image){ .text = text, .text_size = text_size, .certificate = certificate, .certificate_size = certificate_size,
                         .rodata_size = sizes[0], .data_size = sizes[1], .record_size = (uint16_t)sizes[2],
-                        .state_size = (uint16_t)sizes[3], .stack_used = (uint16_t)sizes[4] };
+                        .state_size = (uint16_t)sizes[3], .stack_used = (uint16_t)sizes[4], .out_size = (uint16_t)sizes[5] };
 }
 
 int lpn_writer_check(const uint8_t *text, uint32_t text_size, const uint8_t *certificate, uint32_t certificate_size,

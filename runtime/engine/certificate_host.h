@@ -16,7 +16,7 @@ typedef struct {
     uint8_t written[64];
     uint32_t pc, target, length, loop, slots, edges, followed[1024][2];
 } lpn_writer_state;
-/* The whole certificate: a refusal, with the slot in `*at`; 0 with the cost. `sizes`: bytes of rodata, data, record, state, stack. */
+/* The whole certificate: a refusal, with the slot in `*at`; 0 with the cost. `sizes`: bytes of rodata, data, record, state, stack, output. */
 int lpn_writer_check(const uint8_t *text, uint32_t text_size, const uint8_t *certificate, uint32_t certificate_size,
                      const uint32_t *sizes, void *work, uint32_t work_size, uint32_t *at);
 /* One block of a certificate whose index has every label: from label `number` on, -1 from the start, to the next one. `costs`: do these count?

@@ -39,7 +39,9 @@ int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t si
     if (*room > given) {
         return LPN_E_MEMORY;
     }
-    lpn_copy(memory + at, image.data, image.data_size);
+    for (uint32_t i = 0; i < image.data_size; i++) {            /* smaller than lpn_copy, which is for packets */
+        memory[at + i] = image.data[i];
+    }
     program->rodata = image.rodata;
     program->rodata_size = image.rodata_size;
     program->data = memory + at;
@@ -51,6 +53,8 @@ int lpn_container_init(lpn_container *container, const uint8_t *bytes, size_t si
     container->image = bytes;
     container->native = NULL;
     container->refusal = LPN_REFUSE_NOTHING;
+    container->output = LPN_OUT_SIZE;
+    container->deparses = image.kind == LPN_DEPARSER || (image.flags & LPN_FLAG_DEPARSES) != 0;
     return LPN_OK;
 }
 
@@ -64,7 +68,8 @@ int lpn_container_certify(lpn_container *container, enum lpn_policy policy, void
     lpn_image_view(&image, container->image);
     container->refusal = (uint8_t)lpn_certificate_check(&image, work, size, pc);
     if (container->refusal == LPN_REFUSE_NOTHING) {
-        container->program.certified = container->program.clean32 = true;
+        container->program.clean32 = true;
+        lpn_container_trust(container);
         return LPN_OK;
     }
     return policy == LPN_POLICY_FALL_BACK ? LPN_OK : LPN_E_CERTIFICATE;
@@ -82,12 +87,6 @@ void lpn_container_plan(lpn_container *container, uint8_t *memory)
         lpn_plan32(&container->program, memory, true);
         container->program.plan = memory;
     }
-}
-
-/* Does the container fill `out`? */
-static bool deparses(const uint8_t *image)
-{
-    return image[LPN_IMAGE_KIND] == LPN_DEPARSER || (image[LPN_IMAGE_FLAGS] & LPN_FLAG_DEPARSES) != 0;
 }
 
 int lpn_chain_fits(const lpn_container *const *container, uint32_t containers, uint32_t record_size,
@@ -125,13 +124,15 @@ int lpn_chain_check(const lpn_chain *chain)
 }
 
 /* What every container of the chain sees: the context. */
-static void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const lpn_meta *meta)
+static APART void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const lpn_meta *meta)
 {
     lpn_run *run = &chain->run;
+    LPN_HIDE(run);                  /* or gcc counts from the chain: wider instructions */
     run->env = chain->env;
     run->view.packet = packet;
     run->view.out = (const uint8_t *)chain->out;
-    run->view.size = size;
+    run->view.size = (uint16_t)size;
+    run->view.out_size = 0;
     run->view.buffers = chain->buffers;
     if (chain->buffers != NULL) {
         chain->buffers->completed = false;
@@ -164,11 +165,20 @@ static void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const
     lpn_put32(ctx + LPN_CTX_CUT, 0);
 }
 
+/* The output's first `size` bytes are what this run wrote, or 0. */
+static void clear_output(lpn_run *run, uint32_t size)
+{
+    const uint32_t clear = run->view.out_size;
+    if (size > clear) {
+        run->view.out_size = (uint16_t)size;
+        lpn_zero((uint8_t *)run->view.out + clear, size - clear);
+    }
+}
+
 #if !LPN_CODE_ONLY
 /* The memory that the context points to, for the interpreter: translated code never looks there. */
-static void map_memory(lpn_chain *chain)
+static void map_memory(lpn_chain *chain, lpn_run *run)
 {
-    lpn_run *run = &chain->run;
     lpn_region *first = &run->region[LPN_FIRST_REGION];
     LPN_HIDE(first);                /* as above */
     lpn_region *g = first;
@@ -186,7 +196,7 @@ static void map_memory(lpn_chain *chain)
 #endif
 
 /* The packet ends sooner, if the container said so (`payload.truncate`); the bytes behind stay readable. */
-static bool cut(lpn_chain *chain, lpn_result *result)
+static bool cut(lpn_chain *chain, lpn_run *run, lpn_result *result)
 {
     uint8_t *ctx = (uint8_t *)chain->ctx;
     const uint32_t octets = lpn_get32(ctx + LPN_CTX_CUT), payload = lpn_get32(ctx + LPN_CTX_PAYLOAD);
@@ -199,71 +209,76 @@ static bool cut(lpn_chain *chain, lpn_result *result)
     }
     result->size = size - octets;
     lpn_put32(ctx + LPN_CTX_CUT, 0);
-    lpn_put64(ctx + LPN_CTX_PKT_END, lpn_address(chain->run.view.packet + size - octets));
+    lpn_put64(ctx + LPN_CTX_PKT_END, lpn_address(run->view.packet + size - octets));
     return true;
 }
 
 /* What leaves the node is what the container wrote, and the packet's payload. */
-static bool rebuild(const lpn_chain *chain, lpn_result *result)
+static bool rebuild(const lpn_chain *chain, const lpn_run *run, lpn_result *result)
 {
     const uint8_t *ctx = (const uint8_t *)chain->ctx;
     const uint32_t out_len = lpn_get32(ctx + LPN_CTX_OUT_LEN), payload = lpn_get32(ctx + LPN_CTX_PAYLOAD);
     result->rebuilt = true;
     result->out_len = out_len;
     result->payload = payload;
-    return out_len <= LPN_OUT_SIZE && payload <= result->size && out_len + (result->size - payload) <= LPN_MAX_PACKET;
+    return out_len <= run->view.out_size && payload <= result->size && out_len + (result->size - payload) <= LPN_MAX_PACKET;
 }
 
-/* One container over the packet. The verdict word is in the run's r0. */
-static int execute(lpn_chain *chain, const lpn_container *container, lpn_native_frame *frame)
+/* One container over the packet; the verdict word in `*r0`. */
+static int execute(lpn_chain *chain, lpn_run *run, const lpn_container *container, lpn_native_frame *frame, uint32_t *r0, lpn_result *result)
 {
-    lpn_run *run = &chain->run;
-    if (container->native == NULL) {
-#if LPN_CODE_ONLY
-        return LPN_E_LEFT_OUT;
-#else
-        if (run->regions == 0) {
-            map_memory(chain);
+    if (container->native != NULL) {
+        if (frame->view == NULL) {
+            lpn_native_begin(frame, chain->env, &run->view);
         }
-        return lpn_execute(run, &container->program, lpn_address(chain->ctx), 0);
+        frame->native.upper = NULL;
+        *r0 = container->native(chain->ctx, &frame->native);
+        return frame->error;
+    }
+#if LPN_CODE_ONLY
+    return LPN_E_LEFT_OUT;
+#else
+    if (run->regions == 0 && !(container->program.certified && lpn_narrow(&container->program))) {
+        map_memory(chain, run);
+    }
+    const int error = lpn_execute(run, &container->program, lpn_address(chain->ctx), 0);
+    *r0 = (uint32_t)run->r0;
+    result->pc = run->pc;           /* where, if it failed */
+    result->insns += run->insns;
+    run->insns = 0;
+    return error;
 #endif
-    }
-    if (frame->view == NULL) {
-        lpn_native_begin(frame, chain->env, &run->view);
-    }
-    frame->native.upper = NULL;
-    run->pc = 0;
-    run->r0 = container->native(chain->ctx, &frame->native);
-    return frame->error;
 }
 
 /* One container after the other until one ends the chain. LPN_OK, or the error of `result->module`. */
-static int run_all(lpn_chain *chain, lpn_result *result)
+static int run_all(lpn_chain *chain, lpn_run *run, lpn_result *result)
 {
     lpn_native_frame frame;         /* no more of it is set before a container needs it */
     frame.view = NULL;
     for (uint32_t i = 0; i < chain->containers; i++) {
         const lpn_container *container = chain->container[i];
         result->module = i;
-        const int error = execute(chain, container, &frame);
-        result->insns += chain->run.insns;
-        chain->run.insns = 0;
-        const uint32_t r0 = (uint32_t)chain->run.r0, verdict = r0 & 0xffff;
-        if (error != LPN_OK || verdict > LPN_CONSUMED) {
-            result->pc = chain->run.pc;
-            return error != LPN_OK ? error : LPN_E_VERDICT;
+        clear_output(run, container->output);
+        uint32_t r0 = 0;
+        const int error = execute(chain, run, container, &frame, &r0, result);
+        const uint32_t verdict = r0 & 0xffff;
+        if (error != LPN_OK) {
+            return error;
+        }
+        if (verdict > LPN_CONSUMED) {
+            return LPN_E_VERDICT;
+        }
+        if (!cut(chain, run, result)) {
+            return LPN_E_REBUILD;
         }
         if (verdict != LPN_ACCEPT) {
             result->verdict = (uint16_t)verdict;
             result->arg = (uint16_t)(r0 >> 16);
+            if (verdict != LPN_TRANSMIT) {
+                break;
+            }
         }
-        if (!cut(chain, result)) {
-            return LPN_E_REBUILD;
-        }
-        if (verdict != LPN_ACCEPT && verdict != LPN_TRANSMIT) {
-            break;
-        }
-        if (deparses(container->image) && !rebuild(chain, result)) {
+        if (container->deparses && !rebuild(chain, run, result)) {
             return LPN_E_REBUILD;
         }
     }
@@ -280,13 +295,14 @@ void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_m
     result->rebuilt = false;
     result->out_len = result->payload = 0;
     result->size = size;
+    lpn_run *run = &chain->run;
+    LPN_HIDE(run);                  /* or gcc counts from the chain: wider instructions */
     int error = LPN_E_PACKET;
     if (size <= LPN_MAX_PACKET) {
         lpn_zero(packet + size, LPN_WINDOW);
         lpn_zero(chain->record, chain->record_size);
-        lpn_zero((uint8_t *)chain->out, LPN_OUT_SIZE);
         set_up(chain, packet, size, meta);
-        error = run_all(chain, result);
+        error = run_all(chain, run, result);
     }
     if (error != LPN_OK) {          /* a verdict of the engine's own */
         result->verdict = LPN_DROP;

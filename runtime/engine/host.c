@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "certificate.h"
 #include "lpn.h"
 
 #define MAX_TABLES 64u
@@ -151,7 +152,7 @@ bool lpn_host_certified(const lpn_host *host, uint32_t index)
 void lpn_host_vouch(lpn_host *host, uint32_t index)
 {
     if (index < host->containers) {
-        host->container[index].program.certified = true;
+        lpn_container_trust(&host->container[index]);
         host->container[index].program.plan = NULL;       /* it was made before */
     }
 }
@@ -232,7 +233,7 @@ void lpn_host_release(lpn_host *host, const uint8_t *entry)
 
 void lpn_host_view(lpn_host *host, const uint8_t *packet, uint32_t size, const uint8_t *out, uint32_t now)
 {
-    host->view = (lpn_view){ packet, out, size, &host->buffers };
+    host->view = (lpn_view){ packet, out, (uint16_t)size, LPN_OUT_SIZE, &host->buffers };
     host->buffers.completed = false;
     host->env.now = now;
 }

@@ -114,20 +114,20 @@ void lpn_image_view(lpn_image *image, const uint8_t *bytes)
     SECTION(name, 4, 3);
 #undef SECTION
     image->kind = bytes[LPN_IMAGE_KIND];
-    image->profile = bytes[LPN_IMAGE_KIND + 1];
     image->flags = lpn_get16(bytes + LPN_IMAGE_FLAGS);
     image->record_hash = lpn_get32(bytes + LPN_IMAGE_RECORD_HASH);
     image->record_size = lpn_get16(bytes + LPN_IMAGE_RECORD_SIZE);
     image->state_size = lpn_get16(bytes + LPN_IMAGE_STATE_SIZE);
     image->state_hash = lpn_get32(bytes + LPN_IMAGE_STATE_HASH);
     image->stack_used = lpn_get16(bytes + LPN_IMAGE_STACK);
+    image->out_size = (uint16_t)(LPN_OUT_SIZE - lpn_get16(bytes + LPN_IMAGE_OUT_SPARE));
 }
 
 /* The checksum, its own place taken as zeros. */
 static uint32_t sum_of(const uint8_t *bytes, uint32_t total)
 {
-    static const uint8_t zeros[4];
-    return lpn_crc32(lpn_crc32(lpn_crc32(0, bytes, 12), zeros, 4), bytes + 16, total - 16);
+    const uint32_t zero = 0;
+    return lpn_crc32(lpn_crc32(lpn_crc32(0, bytes, 12), (const uint8_t *)&zero, 4), bytes + 16, total - 16);
 }
 
 int lpn_image_check(const uint8_t *bytes, size_t size, bool summed)
@@ -181,20 +181,20 @@ int lpn_image_check(const uint8_t *bytes, size_t size, bool summed)
         || ((flags & LPN_FLAG_DEPARSES) != 0 && kind != LPN_FUSED)) {
         return LPN_E_FLAGS;
     }
-    if ((lpn_get16(bytes + 54) | lpn_get32(bytes + 56) | lpn_get32(bytes + 60)) != 0) {
+    if ((lpn_get32(bytes + 56) | lpn_get32(bytes + 60)) != 0) {
         return LPN_E_HEADER_RESERVED;
     }
     if (sizes[0] == 0 || sizes[0] % 8 != 0) {
         return LPN_E_TEXT;
     }
-    if (lpn_get16(bytes + LPN_IMAGE_STACK) > LPN_STACK_SIZE) {
+    if (lpn_get16(bytes + LPN_IMAGE_STACK) > LPN_STACK_SIZE || lpn_get16(bytes + LPN_IMAGE_OUT_SPARE) > LPN_OUT_SIZE) {
         return LPN_E_FIELD;
     }
     const uint8_t *at = bytes + HEADER_SIZE, *name = at;
     for (unsigned i = 0; i < 5; i++) {
         name = at;
         at += sizes[i];
-        const size_t padding = (0u - sizes[i]) & (i == 0 ? 7u : 3u);
+        const size_t padding = (0u - sizes[i]) & 3;     /* text has whole instructions, and none */
         if (!lpn_is_zero(at, padding)) {
             return LPN_E_PADDING;
         }

@@ -106,7 +106,7 @@ enum { LPN_FLAG_CLEAN32 = 1, LPN_FLAG_CERTIFIED = 2, LPN_FLAG_DEPARSES = 4 };
 /** Where an image's header says what is asked for while it runs. */
 enum lpn_image_offset {
     LPN_IMAGE_KIND = 16, LPN_IMAGE_FLAGS = 18, LPN_IMAGE_RECORD_HASH = 40, LPN_IMAGE_RECORD_SIZE = 44, LPN_IMAGE_STATE_SIZE = 46,
-    LPN_IMAGE_STATE_HASH = 48, LPN_IMAGE_STACK = 52
+    LPN_IMAGE_STATE_HASH = 48, LPN_IMAGE_STACK = 52, LPN_IMAGE_OUT_SPARE = 54
 };
 
 /** An image's header and sections; the pointers lead into its bytes. It is made where it is needed, and not kept. */
@@ -115,7 +115,8 @@ typedef struct {
     uint32_t text_size, rodata_size, data_size, certificate_size, name_size;
     uint32_t record_hash, state_hash;
     uint16_t record_size, state_size, flags, stack_used;
-    uint8_t kind, profile;
+    uint16_t out_size;          /**< of the output buffer, what it may address */
+    uint8_t kind;
 } lpn_image;
 
 /** Check the image at `bytes` and fill `image`. Returns LPN_OK or what is wrong first. */
@@ -278,7 +279,8 @@ typedef struct {
 /** What helpers of a run see of it. */
 typedef struct {
     const uint8_t *packet, *out;
-    uint32_t size;              /**< of the packet */
+    uint16_t size;              /**< of the packet */
+    uint16_t out_size;          /**< of the output, what this run's containers may address: the rest has what older runs left */
     lpn_buffers *buffers;       /**< NULL: there are none, or not in this context */
 } lpn_view;
 
@@ -365,10 +367,6 @@ typedef struct {
  * taken, so put the busiest first. The regions before are the stack, the program's rodata and its data.
  */
 typedef struct {
-#if !LPN_CODE_ONLY              /* code looks at no region, and has the stack of the thread */
-    lpn_region region[LPN_MAX_REGIONS];
-    uint32_t regions;           /**< LPN_FIRST_REGION + how many the caller filled in */
-#endif
     const lpn_env *env;         /**< may be NULL: no tables, clock 0 */
     lpn_view view;              /**< zeros: no buffers */
     uint32_t fuel;              /**< instructions it may execute; what is left afterwards */
@@ -377,7 +375,10 @@ typedef struct {
     uint32_t pc;                /**< slot of the instruction that failed */
     uint64_t address;           /**< the address it failed at, for memory errors */
     uint64_t r0;
-#if !LPN_CODE_ONLY              /* the engine's own */
+#if !LPN_CODE_ONLY              /* code looks at no region, and has the stack of the thread; what is small comes first */
+    uint32_t regions;           /**< LPN_FIRST_REGION + how many the caller filled in */
+    lpn_region region[LPN_MAX_REGIONS];
+    /* the engine's own */
     struct { union { uint64_t wide[4]; lpn_four clean; } saved; uint32_t back; uint32_t frame; } call[LPN_MAX_DEPTH - 1];
     uint64_t stack[LPN_STACK_SIZE / 8];
 #endif
@@ -418,6 +419,8 @@ typedef struct {
     lpn_program program;
     lpn_native_code *native;
     uint8_t refusal;            /**< enum lpn_refusal: why its certificate was refused */
+    bool deparses;              /**< it fills the output buffer with what the packet begins with then */
+    uint16_t output;            /**< of the output buffer, what it may address: all of it where nothing is proven */
 } lpn_container;
 
 /** What a node does about certificates. */
@@ -471,7 +474,7 @@ typedef struct {
     uint16_t verdict, arg;      /**< enum lpn_verdict; reason or port */
     int error;                  /**< LPN_OK, or why the verdict is an engine's DROP */
     uint32_t insns;             /**< executed by all containers */
-    uint32_t module, pc;        /**< which container ended the chain; where, when it failed */
+    uint32_t module, pc;        /**< which container ended the chain; where, if it was interpreted */
     bool rebuilt;               /**< the packet now is out[0..out_len) ++ packet[payload..) */
     uint32_t out_len, payload;
     uint32_t size;              /**< the packet's bytes when the chain ended: fewer if it was truncated */

@@ -22,7 +22,7 @@ static int helper_send(lpn_node *node, enum lpn_target to, const uint64_t *r, ui
     const lpn_chain *chain = &node->active->chain;
     const uint8_t *ctx = (const uint8_t *)chain->ctx;
     const uint64_t pkt = lpn_get64(ctx + LPN_CTX_PKT), size = lpn_get64(ctx + LPN_CTX_PKT_END) - pkt;
-    if (r[0] > LPN_OUT_SIZE || r[1] > size || r[2] > size - r[1] || r[0] + r[2] > LPN_MAX_PACKET) {
+    if (r[0] > chain->run.view.out_size || r[1] > size || r[2] > size - r[1] || r[0] + r[2] > LPN_MAX_PACKET) {
         return LPN_E_HELPER_ARG;
     }
     const lpn_frame frame = { .head = (const uint8_t *)chain->out, .head_size = (uint32_t)r[0],

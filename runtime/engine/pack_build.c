@@ -79,7 +79,7 @@ static int build_modules(builder *b)
             return no_memory(b);
         }
         if (error == LPN_OK && b->wish->certify == NULL) {
-            b->container[i].program.certified = true;
+            lpn_container_trust(&b->container[i]);
         } else if (error == LPN_OK) {       /* the checker works in what is not taken yet */
             error = b->wish->certify(&b->container[i], b->wish->policy, b->memory + b->used, b->size - b->used, &b->fault->pc);
             if (b->container[i].refusal == LPN_REFUSE_MEMORY) {

@@ -264,7 +264,7 @@ FAST APART static int execute64(lpn_run *run, const lpn_program *program, uint64
 int lpn_execute(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2)
 {
 #if LPN_VM32
-    if (LPN_PLANNED ? program->plan != NULL && (program->certified || !LPN_CERTIFIED_ONLY) : program->clean32 || LPN_CLEAN32_ONLY) {
+    if (lpn_narrow(program)) {
         return lpn_execute32(run, program, r1, r2);
     }
     if (LPN_CLEAN32_ONLY) {             /* who leaves the rest out refuses others before they run */

@@ -33,7 +33,13 @@ typedef struct {
     const lpn_region *reads[11], *writes[11];   /* per register: where its last load and store were */
 } lpn_vm32;
 
-/* As lpn_execute. Where LPN_PLANNED, the program has a plan. */
+/* Does it run in 32-bit registers? Certified, it then touches memory without asking. */
+static inline bool lpn_narrow(const lpn_program *program)
+{
+    return LPN_VM32 && (LPN_PLANNED ? program->plan != NULL && (program->certified || !LPN_CERTIFIED_ONLY) : program->clean32 || LPN_CLEAN32_ONLY);
+}
+
+/* As lpn_execute, of such a program. */
 int lpn_execute32(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_t r2);
 
 /* The first region that allows the access as a whole, or NULL; vm.c. */

@@ -17,16 +17,20 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 
 from lpn.compiler.bundle import Entry, KeyField, Table
 from lpn.compiler.helpers import BY_NAME, HELPERS
+from lpn.compiler.image import OUT_SIZE
 from lpn.compiler.isa import ALU, ALU64, JMP, JMP32, OPCODES, Instruction, encode
 from lpn.runtime.memory import CONTEXT, WINDOW
 from lpn.runtime.variants import OPTIONS as VARIANTS, SMALLEST, table_of
+from lpn.verifier.certify import Sizes, certify
 from lpn.verifier.cost import FOLDER, MAX_ACTION_DATA, in_pieces
+from lpn.verifier.descriptors import LPN
+from lpn.verifier.verify import analyse
 
 from .core import Count
 from .firmware import engine
@@ -255,20 +259,29 @@ class Interpreter:
     def table(self, how: str) -> dict:
         insns = dict(sorted({k: self.least(k, v) for rows in (self.arithmetic(), self.jumps(), self.accesses(), self.others())
                              for k, v in rows}.items()))
-        none = chain_cost(0)
-        record = pieces(chain_cost, (64, 16, 4, 1))
-        rest = beyond((ceil(chain_cost(size).most), ceil(none.most) + in_pieces(record, size)) for size in (8, 15, 63, 76, 127, 300))
-        return {"mhz": 72, "how": how, "module": self.module(), "chain": none.rounded(rest + ALIGN_WINDOW), "record": record, "insns": insns, "helpers": self.helpers()}
+        def chain(record: int, output: int = 0) -> Measured:
+            return chain_cost(record, output, bool(self.modes & CERTIFIED))
+        none = chain(0)
+        record = pieces(chain, (64, 16, 4, 1))
+        rest = beyond((ceil(chain(size).most), ceil(none.most) + in_pieces(record, size)) for size in (8, 15, 63, 76, 127, 300))
+        clear = beyond((ceil((chain(0, size) - none).most), in_pieces(record, size)) for size in range(64, OUT_SIZE + 1, 64))
+        return {"mhz": 72, "how": how, "module": self.module(), "chain": none.rounded(rest + ALIGN_WINDOW), "record": record, "clear": clear,
+                "insns": insns, "helpers": self.helpers()}
 
 
-def chain_cost(record: int) -> Measured:
-    """lpn_chain_run without its containers' runs, a record of so many bytes: one container that does nothing."""
+def chain_cost(record: int, output: int, certified: bool) -> Measured:
+    """lpn_chain_run without its containers' runs, a record and an output of so many bytes: one container that does nothing. Not certified
+    it has all of the output cleared."""
     from lpn.compiler.bundle import Bundle, Hook
     from lpn.compiler.image import Flag, Image, Kind
 
     from .core import Core
     from .engine import M3Program
-    image = Image("one", Kind.PROCESSOR, encode([MOV, EXIT]), record_size=record, flags=Flag.CLEAN32, stack_used=8)
+    text = encode([MOV, EXIT])
+    image = Image("one", Kind.PROCESSOR, text, record_size=record, flags=Flag.CLEAN32, stack_used=8, out_size=output)
+    if certified:
+        certificate = certify(text, *analyse(text, LPN), Sizes(record=record, stack=8, output=output))
+        image = replace(image, certificate=certificate, flags=image.flags | Flag.CERTIFIED)
     bundle = Bundle("chain", 1, (image,), (Hook("radio.rx_done", ("one",)),), record_size=record, state_size=0)
 
     def run(window: str) -> Measured:
@@ -289,7 +302,7 @@ def render(name: str) -> str:
     content = Interpreter(name).table(how)
     rows = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in content["insns"].items())
     helpers = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in content["helpers"].items())
-    head = "".join(f' "{key}": {json.dumps(content[key])},\n' for key in ("mhz", "how", "module", "chain", "record"))
+    head = "".join(f' "{key}": {json.dumps(content[key])},\n' for key in ("mhz", "how", "module", "chain", "record", "clear"))
     return "{\n" + head + ' "insns": {\n' + rows + '\n },\n "helpers": {\n' + helpers + "\n }\n}\n"
 
 

@@ -13,7 +13,7 @@ from math import ceil
 from lpn.compiler.asm import assemble
 from lpn.compiler.bundle import Bundle, Entry, Hook, KeyField, Table
 from lpn.compiler.helpers import HELPERS
-from lpn.compiler.image import Flag, Image, Kind
+from lpn.compiler.image import OUT_SIZE, Flag, Image, Kind
 from lpn.compiler.output import write_files
 from lpn.compiler.target import WINDOW as PACKET_WINDOW
 from lpn.runtime.engines import DEFAULT_FUEL
@@ -39,9 +39,9 @@ FRAME = bytes(60)
 CALL = "w1 = 0\nw2 = 0\ncall {}\n" + EMPTY
 
 
-def run(*modules: str, record: int = RECORD, table: Table | None = None) -> Linked:
-    """The cycles of a chain of these modules at most, without their own code."""
-    images = tuple(Image(f"m{i}", Kind.PROCESSOR, assemble(source), flags=Flag.CLEAN32, record_size=record, record_hash=1)
+def run(*modules: str, record: int = RECORD, output: int = 0, table: Table | None = None) -> Linked:
+    """The cycles of a chain of these modules at most, without their own code. `record`, `output`: octets to be cleared."""
+    images = tuple(Image(f"m{i}", Kind.PROCESSOR, assemble(source), flags=Flag.CLEAN32, record_size=record, record_hash=1, out_size=output)
                    for i, source in enumerate(modules))
     bundle = Bundle("p", 1, images, (Hook("radio.rx_done", tuple(each.name for each in images)),), record_size=record, record_hash=1,
                     tables=(table,) if table else ())
@@ -52,9 +52,9 @@ def run(*modules: str, record: int = RECORD, table: Table | None = None) -> Link
     return core.worst(apart=(CODE, CODE + CODE_SIZE))
 
 
-def most(*modules: str, record: int = RECORD, table: Table | None = None) -> int:
+def most(*modules: str, record: int = RECORD, output: int = 0, table: Table | None = None) -> int:
     """The same, wherever it is linked."""
-    return ceil(run(*modules, record=record, table=table).most)
+    return ceil(run(*modules, record=record, output=output, table=table).most)
 
 
 Shape = tuple[tuple[str, int], ...]             #: of a key: each field's kind of match and octets
@@ -167,13 +167,14 @@ def measure() -> dict:
     record = pieces(chain, (64, 16, 4, 1))
     least = ceil(none.most)
     rest = beyond((ceil(chain(size).most), least + in_pieces(record, size)) for size in (8, 15, 63, 76, 127, 140, 300))
+    clear = beyond((ceil((run(EMPTY, record=0, output=size) - none).most), in_pieces(record, size)) for size in range(64, OUT_SIZE + 1, 64))
     call = ceil(max((run(CALL.format(n), record=0) - none).most for n in (2, 3)))
     helpers: dict[str, dict] = {h.name: {"call": [1, call + h.cost_cycles]} for h in HELPERS} | {
         name: {"call": [1, 0], "ways": each} for name, each in ways().items()}
     for name in ("clock_us", "trace"):
         helpers[name] = {"call": [1, call]}
     helpers["lookup"] = lookups(record)
-    return {"mhz": 72, "how": HOW, "module": [1, module], "chain": [1, least - module + rest + ALIGN_WINDOW], "record": record, "insns": {}, "helpers": helpers}
+    return {"mhz": 72, "how": HOW, "module": [1, module], "chain": [1, least - module + rest + ALIGN_WINDOW], "record": record, "clear": clear, "insns": {}, "helpers": helpers}
 
 
 if __name__ == "__main__":

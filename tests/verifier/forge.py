@@ -58,6 +58,9 @@ def pairs() -> Iterator[Pair]:
         changed = bytearray(text)
         changed[1], changed[4] = 2 | register << 4, at
         yield Pair(f"address {at} of section {register}", bytes(changed), certificate.to_bytes(), ok)
+    text, certificate = plain("r2 = *(u64 *)(r1 + 0x20)\n*(u8 *)(r2 + 0x3f) = 1\nr0 = 0\nexit")
+    for output, ok in ((64, True), (63, False), (0, False)):
+        yield Pair(f"octet 63 of an output of {output}", text, certificate.to_bytes(), ok, replace(SIZES, output=output))
     for i, line in enumerate(COMPARED.strip().splitlines()):      # both ways lead to the same label
         text = assemble(line.replace(" ; ", "\n") + "\nend:\n r0 = 0\n exit")
         yield Pair(f"wrong comparison {i}: {line}", text, Certificate(2, 60, [Label(len(text) // 8 - 2, 2)], []).to_bytes())

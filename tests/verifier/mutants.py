@@ -37,16 +37,16 @@ def program() -> Path:
 
 
 def row(text: bytes, certificate: bytes, sizes: tuple[int, ...]) -> bytes:
-    return struct.pack("<7I", len(text), len(certificate), *sizes) + text + certificate
+    return struct.pack("<8I", len(text), len(certificate), *sizes) + text + certificate
 
 
 def corpus(bundles: Iterable[Path] = ()) -> bytes:
     """Honest pairs, those of the bundles behind them."""
-    sizes = SIZES.rodata, SIZES.data, SIZES.record, SIZES.state, SIZES.stack
+    sizes = SIZES.rodata, SIZES.data, SIZES.record, SIZES.state, SIZES.stack, SIZES.output
     rows = [row(text, certificate.to_bytes(), sizes) for text, certificate in honest().values()]
     for path in bundles:
         for image in Bundle.from_bytes(path.read_bytes()).modules:
-            sizes = len(image.rodata), len(image.data), image.record_size, image.state_size, image.stack_used
+            sizes = len(image.rodata), len(image.data), image.record_size, image.state_size, image.stack_used, image.out_size
             if image.certificate and max(sizes) <= LARGEST:
                 rows.append(row(image.text, image.certificate, sizes))
     return b"".join(rows)

@@ -17,7 +17,7 @@
 
 #define MAX_PAIRS 512
 #define RUNS 4
-static struct pair { uint32_t text_size, cert_size, sizes[5]; uint8_t *text, *cert; } corpus[MAX_PAIRS];
+static struct pair { uint32_t text_size, cert_size, sizes[6]; uint8_t *text, *cert; } corpus[MAX_PAIRS];
 static uint32_t pairs;
 static uint64_t seed;
 
@@ -96,7 +96,6 @@ static void describe(void)
     for (uint32_t i = 0; i < IT_REGIONS; i++) {
         regions[i] = (it_region){ 0, i == RODATA || i == DATA ? 4 : 8, 1, i != RODATA, i <= DATA, { 0 } };
     }
-    regions[OUT].size = LPN_OUT_SIZE;
     for (uint32_t i = 0; i < HELPERS; i++) {
         helpers[i].number = helper_args[i][0];
         helpers[i].ret = 1;
@@ -113,6 +112,7 @@ static const char *run(it_machine *m, const struct pair *p, const uint8_t *text,
 {
     it_result result;
     regions[RODATA].size = p->sizes[0], regions[DATA].size = p->sizes[1], regions[REC].size = p->sizes[2], regions[STATE].size = p->sizes[3];
+    regions[OUT].size = p->sizes[5];
     program.text = text, program.slots = size / 8, program.max_insns = most;
     program.n_words = 0;
     for (uint32_t i = 0; i < size / 8 && program.n_words < 64; i++) {
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: mutate CORPUS PAIRS SEED [FOLDER]\n");
         return 2;
     }
-    uint32_t head[7];
+    uint32_t head[8];
     while (pairs < MAX_PAIRS && fread(head, sizeof head, 1, f) == 1) {
         struct pair *p = &corpus[pairs++];
         p->text_size = head[0], p->cert_size = head[1];
@@ -182,7 +182,7 @@ int main(int argc, char **argv)
             loaded++;
             const lpn_image image = { .text = text, .text_size = text_size, .certificate = cert, .certificate_size = cert_size,
                                       .rodata_size = p->sizes[0], .data_size = p->sizes[1], .record_size = (uint16_t)p->sizes[2],
-                                      .state_size = (uint16_t)p->sizes[3], .stack_used = (uint16_t)p->sizes[4] };
+                                      .state_size = (uint16_t)p->sizes[3], .stack_used = (uint16_t)p->sizes[4], .out_size = (uint16_t)p->sizes[5] };
             if (lpn_certificate_check(&image, work, sizeof work, &most) == LPN_REFUSE_NOTHING) {
                 accepted++;
                 changed += memcmp(text, p->text, text_size) != 0;
