@@ -236,6 +236,7 @@ static int execute(lpn_chain *chain, lpn_run *run, const lpn_container *containe
         return frame->error;
     }
 #if LPN_CODE_ONLY
+    (void)result;
     return LPN_E_LEFT_OUT;
 #else
     if (run->regions == 0 && !(container->program.certified && lpn_narrow(&container->program))) {
