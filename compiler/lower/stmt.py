@@ -7,6 +7,7 @@ from lpn.lang import ast
 from lpn.lang.instances import by_reference, is_headers, walk
 from lpn.lang.types import HeaderType, StructType, Void
 
+from .changing import may_change
 from .places import Place, Value, variable
 
 UNROLL_TURNS, UNROLL_NODES = 64, 1500           # beyond either a loop stays one
@@ -213,7 +214,7 @@ class Statements:
             elif p.direction in ("out", "inout"):
                 bound[p] = self.copied_in(p, a)
             elif isinstance(p.type, StructType):
-                bound[p] = self.place(a)        # by reference: `in` parameters are not assigned
+                bound[p] = self.copied_in(p, a) if may_change(body, a) else self.place(a)      # `in` parameters are not assigned
             else:
                 bound[p] = Value(p.type, self.value(a))
         saved = {p: self.env.get(p) for p in bound}
