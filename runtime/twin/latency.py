@@ -183,7 +183,7 @@ def plot(found: dict[str, Any], path: Path) -> None:
         axes[0][column].hist(f["each"]["late_us"], bins=40)
         axes[0][column].set_title(f"{event}: late")
         axes[0][column].set_xlabel("us")
-        axes[1][column].hist(f["each"]["cycles"], bins=40)
+        axes[1][column].hist(f["each"]["cycles"], bins=40, range=(0, max([1, *f["each"]["cycles"], f["bound"] or 0])))     # one number is a bar, too
         if f["bound"]:
             axes[1][column].axvline(f["bound"], color="red", label="bound")
             axes[1][column].legend()
