@@ -240,6 +240,7 @@ class Expressions:
         if ctx.stacks and ty == bit(32):
             options.append(lambda: f"h.{c.pick(ctx.stacks)}.lastIndex")
         if ty == bit(16) and self.externs and ctx.place in ("processor", "action", "timing"):
+            options += [lambda: f"sample({c.number(0, 99)}, {self.leaf(bit(8), ctx)})"] * 3
             options.append(lambda: f"sample({self.expr(bit(32), ctx, depth - 1)}, {self.expr(bit(8), ctx, depth - 1)})")
         if ctx.lookahead and ty.kind == "bit":
             options.append(lambda: self.lookahead(ty))
@@ -288,6 +289,9 @@ class Expressions:
                 fit = [t for t, info in ctx.headers.items() if info is what and t in ctx.valid and (direction != "inout" or ctx.assigns(t) and t not in out)]
             elif isinstance(what, StructInfo):
                 fit = [n for n, info, writable in ctx.structs if info is what and (writable or direction != "inout")]
+                if ctx.place in ("processor", "action", "bare", "timing") or not direction and ctx.place == "parser":
+                    fit += [r.name if not r.size else f"{r.name}[{self.choose.number(0, r.size - 1)}]" for r in ctx.registers
+                            if r.cell is what and (ctx.state or direction != "inout")]
                 if not direction and depth > 0 and (not fit or self.choose.chance(2, 3)):
                     fit = self.makings(what, ctx, depth) or fit
             elif direction:

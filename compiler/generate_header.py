@@ -19,7 +19,7 @@ class Headers(Statements):
         if simple and self.enums and not info.choices and c.chance(1, 4):
             lines += self.choice(info)
         if c.chance(1, 6 if simple else 16):    # longer than the window behind a packet
-            for _ in range(c.number(4, 20 if simple else 7)):
+            for _ in range(c.number(4, (30 if c.chance(1, 3) else 20) if simple else 7)):
                 lines.append(self.add(info, "{ty} {};", bit(8 * c.pick((16, 12, 8, 15, 9)))))
         if c.chance(1, 4):
             lines += self.where(info)

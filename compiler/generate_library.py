@@ -1,32 +1,93 @@
-"""What a program takes from the library: headers and codecs of IEEE 802.15.4 and 6LoWPAN, which are lowered with guesses."""
+"""What a program takes from the library: headers and codecs of IEEE 802.15.4 and 6LoWPAN, which are lowered with guesses. What they have is read
+from the library itself."""
 from __future__ import annotations
 
-from .generate import ChoiceInfo, EnumInfo, FieldInfo, FunctionInfo, HeaderInfo, RegisterInfo, StructInfo, Ty, bit
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
 
-FRAME_TYPE = EnumInfo(Ty("enum", 3, "FrameType"), (("BEACON", 0), ("DATA", 1), ("ACK", 2), ("COMMAND", 3)))
-ADDR_MODE = EnumInfo(Ty("enum", 2, "AddrMode"), (("NONE", 0), ("short", 2), ("ext", 3)))
-LINK = StructInfo("Link", (("has_src", Ty("bool", 1)), ("has_dst", Ty("bool", 1)), ("src", bit(64)), ("dst", bit(64))))
-CONTEXTS = RegisterInfo("contexts", StructInfo("Context", (("prefix", bit(128)), ("length", bit(8)))), 16)
+from lpn.lang import ast
+from lpn.lang.check import check
+from lpn.lang.instances import walk
+from lpn.lang.loader import load
+from lpn.lang.source import Source
+from lpn.lang.types import Array, Bits, Bool, EnumType, HeaderType, StructType, Varbit
+
+from .generate import BOOL, ChoiceInfo, EnumInfo, FieldInfo, FunctionInfo, HeaderInfo, RegisterInfo, StructInfo, Ty
+
 IMPORTS = ("std.ieee802154", "std.ipv6", "std.udp", "std.sixlowpan")
+#: As they follow one another in a packet.
+HEADERS = ("Mhr", "Mesh", "Ipv6", "Ipv6Ext", "Udp")
 
 
-def fields(**widths: int) -> list[FieldInfo]:
-    return [FieldInfo(name, bit(width)) for name, width in widths.items()]
+@cache
+def program() -> ast.Program:
+    return check(load(Source("library.lpn", "".join(f"import {name};" for name in IMPORTS))))
 
 
-def library() -> tuple[list[HeaderInfo], list[FunctionInfo]]:
-    """The headers, each behind those that it looks at, and functions that make something of them."""
-    arms = (("short", bit(16)), ("ext", bit(64)))
-    mhr = HeaderInfo("Mhr", [FieldInfo("frame_type", FRAME_TYPE.ty), *fields(security=1, pending=1, ack_request=1, pan_compression=1),
-                             FieldInfo("dst_mode", ADDR_MODE.ty), FieldInfo("src_mode", ADDR_MODE.ty), *fields(version=2),
-                             FieldInfo("seq", bit(8), when=True), FieldInfo("dst_pan", bit(16), when=True)],
-                     [ChoiceInfo("dst", "dst_mode", ADDR_MODE, arms), ChoiceInfo("src", "src_mode", ADDR_MODE, arms)])
-    ip = HeaderInfo("Ipv6", [*fields(dscp=6, ecn=2, flow=20, next_header=8, hop_limit=8, src=128, dst=128), FieldInfo("length", bit(16), True)],
-                    payload=True, codec="Iphc", codec_params=[("", LINK), ("inout", bit(1))])
-    extension = HeaderInfo("Ipv6Ext", [*fields(next_header=8), FieldInfo("length", bit(8), True)], varbits=["data"],
-                           codec="ExtNhc", codec_params=[("", bit(8)), ("inout", bit(1))])
-    udp = HeaderInfo("Udp", [*fields(src=16, dst=16), FieldInfo("length", bit(16), True), FieldInfo("checksum", bit(16), True, deferred=True)],
-                     params=[(ip, "ip")], payload=True, sums=True, codec="UdpNhc")
-    functions = [FunctionInfo("ipv6_link", LINK, (("", ip),), plain=True), FunctionInfo("mac_link", LINK, (("", mhr),), plain=True),
-                 FunctionInfo("iid_short", bit(64), (("", bit(16)),), plain=True), FunctionInfo("nhc_protocol", bit(8), (("", bit(8)),), plain=True)]
-    return [mhr, ip, extension, udp], functions
+@dataclass
+class Library:
+    """Of one program: each thing once, by name. `headers`: in order, each behind those that it looks at; `functions`: what makes something of
+    numbers and of these headers."""
+
+    headers: list[HeaderInfo] = field(default_factory=list)
+    functions: list[FunctionInfo] = field(default_factory=list)
+    enums: list[EnumInfo] = field(default_factory=list)
+    structs: list[StructInfo] = field(default_factory=list)
+    registers: list[RegisterInfo] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        decls = program().decls
+        self.enums += [EnumInfo(scalar(EnumType(d)), tuple((m.name, m.number) for m in d.members)) for d in decls if isinstance(d, ast.Enum)]
+        self.structs += [StructInfo(d.name, tuple((f.name, scalar(f.type)) for f in d.fields)) for d in decls if isinstance(d, ast.Struct)]
+        self.registers += [self.register(d) for d in decls if isinstance(d, ast.Register)]
+        found = {d.name: d for d in decls if isinstance(d, ast.Header)}
+        for name in HEADERS:
+            self.headers.append(self.header(found[name]))
+        for d in decls:
+            if isinstance(d, ast.Codec) and d.header is not None and d.header.name in HEADERS:
+                header = next(h for h in self.headers if h.name == d.header.name)
+                header.codec, header.codec_params = d.name, self.params(d.params)
+            elif isinstance(d, ast.Function) and (result := self.what(d.return_type.type)) is not None:
+                params = self.params(d.params)
+                if all(what is not None and not direction for direction, what in params):
+                    self.functions.append(FunctionInfo(d.name, result, tuple(params), plain=True))
+
+    def what(self, type_: object) -> Any:
+        """A number's type, a struct or a header as the generator knows it; None where it does not."""
+        if isinstance(type_, (StructType, HeaderType)):
+            return next((one for one in (*self.structs, *self.headers) if one.name == type_.decl.name), None)
+        return scalar(type_) if isinstance(type_, (Bits, Bool, EnumType)) else None
+
+    def params(self, params: list[ast.Param]) -> list[tuple[str, Any]]:
+        return [(p.direction, self.what(p.type)) for p in params]
+
+    def register(self, d: ast.Register) -> RegisterInfo:
+        size, cell = (d.type.size, d.type.cell) if isinstance(d.type, Array) else (0, d.type)
+        return RegisterInfo(d.name, self.what(cell), size)
+
+    def header(self, d: ast.Header) -> HeaderInfo:
+        info = HeaderInfo(d.name, params=[(self.what(p.type), p.name) for p in d.params])
+        for f in d.fields():
+            if isinstance(f.type, Varbit):
+                info.varbits.append(f.name)
+            elif f.name != "_":
+                info.fields.append(FieldInfo(f.name, scalar(f.type), f.equation is not None, f.deferred, f.when is not None))
+            of_payload = [n for n in walk(f.equation) if isinstance(n, ast.Name) and n.decl == "payload"]
+            info.payload |= bool(of_payload)
+            info.sums |= any(isinstance(n, ast.Call) and n.target == "inet_sum" and any(x in of_payload for x in n.args) for n in walk(f.equation))
+        for item in d.items:
+            if isinstance(item, ast.ChoiceField):
+                tag = item.tag.decl
+                enum = next(e for e in self.enums if e.ty == scalar(tag.type))
+                info.choices.append(ChoiceInfo(item.name, tag.name, enum, tuple((arm.name, scalar(arm.type)) for arm in item.arms)))
+        return info
+
+
+def scalar(type_: object) -> Ty:
+    if isinstance(type_, Bits):
+        return Ty("int" if type_.signed else "bit", type_.width)
+    if isinstance(type_, EnumType):
+        return Ty("enum", type_.decl.base.type.width, type_.decl.name)
+    assert isinstance(type_, Bool)
+    return BOOL

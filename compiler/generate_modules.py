@@ -4,12 +4,14 @@ from __future__ import annotations
 from .generate import (BOOL, Choose, Context, FunctionInfo, HeaderInfo, InstanceInfo, Program, RegisterInfo, StructInfo, Ty, Value,
                        bit, literal)
 from .generate_codec import Codecs
-from .generate_library import ADDR_MODE, CONTEXTS, FRAME_TYPE, IMPORTS, LINK, library
-from .generate_stmt import indent
+from .generate_ends import Ends
+from .generate_library import IMPORTS, Library
 from .generate_parts import PartInfo, Parts
+from .generate_plans import AGAIN, CIRCLES, GUESS, LOOKUP, SUM
+from .generate_stmt import indent
 
 
-class Generator(Codecs, Parts):
+class Generator(Codecs, Ends, Parts):
     """One program. `lossless`: headers are taken in order and put back unchanged."""
 
     def __init__(self, choose: Choose, lossless: bool = False) -> None:
@@ -32,11 +34,13 @@ class Generator(Codecs, Parts):
         self.following = ""                     # another version, which takes over while packets come
         self.sends = self.radios = False
         self.completing: list[str] = []         # buffers whose content has a chain of its own
+        self.changing, self.listed = {}, {}
         self.straight = False                   # a parser that goes round nowhere and says little: what is worth a guess
 
     def program(self) -> Program:
         c = self.choose
         text: list[str] = []
+        self.plan = "" if self.lossless else self.choose_plan()
         if c.chance(1, 16):
             text.append("import std.checksum;")
             self.functions.append(FunctionInfo("not_zero", bit(16), (("", bit(16)),), plain=True))
@@ -66,6 +70,10 @@ class Generator(Codecs, Parts):
             kept = c.chance(1, 6)
             text.append(("persistent " if kept else "") + self.register(self.registers, "R"))
             self.kept += self.registers[-1:] if kept else []
+        if self.plan == GUESS:                  # what codecs search in
+            self.registers.append(RegisterInfo(self.fresh("R"), bit(8), c.pick((4, 7, 16))))
+            text.append(f"register<bit<8>>[{self.registers[-1].size}] {self.registers[-1].name};")
+            self.given[self.registers[-1].name] = {str(i): i ^ 3 for i in range(4)}
         self.externs = not self.lossless and c.chance(1, 12)
         if self.externs:
             text.append("extern bit<16> sample(bit<32> x, bit<8> y) cost 20 in { radio, net };")
@@ -75,12 +83,19 @@ class Generator(Codecs, Parts):
             text += lines
         headers: list[HeaderInfo] = []
         own = 3
-        if not self.lossless and c.chance(1, 16):
+        if not self.lossless and self.plan not in (LOOKUP, SUM) and c.chance(1, 3 if self.plan == GUESS else 16):
             headers, own = self.of_library(text), 1
-        for at in range(c.number(1, own)):
+        for at in range(c.number(2 if self.plan == SUM else 1, own)):
             params = [(headers[0], "up")] if headers and not headers[0].params and c.chance(1, 3) else []
-            simple = c.chance(2, 5) and not self.lossless
-            info, lines = self.header(f"H{at}", params, simple)
+            simple = (c.chance(2, 5) or self.plan == GUESS and not any(h.codec for h in headers)) and not self.lossless
+            if self.plan in (SUM, LOOKUP) and not at:
+                params, simple = [], False
+                info, lines = self.flat_header("H0") if self.plan == LOOKUP else self.summing_header("H0")
+            elif self.plan == SUM and c.number(0, 2):
+                params, simple = [], False
+                info, lines = self.odd_header(f"H{at}")
+            else:
+                info, lines = self.header(f"H{at}", params, simple)
             text += lines
             if simple:
                 plain = [h for h in headers if not h.codec]
@@ -97,8 +112,8 @@ class Generator(Codecs, Parts):
         for at in range(0 if self.lossless or not c.chance(1, 3) else c.number(1, 2)):
             text += self.sub_parser(at)
         text += self.parser()
-        processors = 0 if self.lossless else c.number(0, 2)
-        deparses = bool(self.lossless or c.number(0, 4))
+        processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM) else 0, 1 if self.plan == AGAIN or self.plan == LOOKUP and c.number(0, 2) else 2)
+        deparses = bool(self.lossless or c.number(0, 4)) if self.plan not in (LOOKUP, AGAIN) else self.plan == AGAIN
         timed = not self.lossless and c.chance(1, 8)
         self.radios = timed or not self.lossless and c.chance(1, 8)
         self.sends = self.radios and deparses
@@ -109,7 +124,11 @@ class Generator(Codecs, Parts):
         for at in range(processors):
             chain.append(f"P{at}")
             kind = c.number(0, 23)
-            if kind == 21 and at == processors - 1 and not deparses or kind == 22:
+            if self.plan == AGAIN:
+                text += self.saying_again(f"P{at}")
+            elif self.plan == LOOKUP and at == processors - 1:
+                text += self.last_lookup(f"P{at}", first=True)
+            elif kind == 21 and at == processors - 1 and not deparses or kind == 22:
                 text += self.last_lookup(f"P{at}")
             elif kind == 23 or kind == 20 and not self.sends:
                 text += self.bare(f"P{at}", c.chance(2, 3))
@@ -135,15 +154,15 @@ class Generator(Codecs, Parts):
     def of_library(self, text: list[str]) -> list[HeaderInfo]:
         """Some of the library's headers, which come first in the packet."""
         c = self.choose
-        found, functions = library()
+        library = Library()
         text[:0] = [f"import {name};" for name in IMPORTS]
-        self.enums += [FRAME_TYPE, ADDR_MODE]
-        self.structs.append(LINK)
-        self.registers.append(CONTEXTS)
+        self.enums += library.enums
+        self.structs += library.structs
+        self.registers += library.registers
         if c.number(0, 3):
             self.given["contexts"] = {str(i): {"prefix": c.value(128), "length": c.pick((64, 128, 48))} for i in range(c.number(1, 3))}
-        self.functions += [f for f in functions if all(not isinstance(what, HeaderInfo) or what in found for _, what in f.params)]
-        return found[c.number(0, 1):c.number(2, 4)]
+        self.functions += library.functions
+        return library.headers[c.number(0, 2):c.number(3, len(library.headers))]
 
     def register(self, into: list[RegisterInfo], prefix: str) -> str:
         c = self.choose
@@ -160,10 +179,11 @@ class Generator(Codecs, Parts):
         summing = [h for h in headers if h.sums][-1:]
         order = [h for h in headers if not h.sums]
         for one in summing:                     # a sum covers what follows it; of two, one would be inside the other
-            order.insert(c.number(0, len(order)), one)
+            order.insert(0 if self.plan == SUM else c.number(0, len(order)), one)
         for at, info in enumerate(order):
-            for copy in range(c.number(1, 2) if not info.sums else 1):
-                size = c.number(1, 3) if not info.params and not info.sums and c.chance(1, 4) else 0
+            alone = not at and self.plan in (SUM, LOOKUP)
+            for copy in range(c.number(1, 2) if not info.sums and not alone else 1):
+                size = c.number(1, 3) if not info.params and not info.sums and not alone and self.plan != GUESS and c.chance(1, 8 if self.plan == CIRCLES else 4) else 0
                 args = []
                 for header, _ in info.params:
                     fit = [i.name for i in self.instances if i.header is header and not i.size and not header.sums]
@@ -188,8 +208,8 @@ class Generator(Codecs, Parts):
     def parser(self) -> list[str]:
         c = self.choose
         self.module = "parser"
-        self.straight = any(i.header.codec for i in self.instances) and c.chance(1, 3)
-        count = c.number(1, 4)
+        self.straight = self.plan in (GUESS, LOOKUP) or any(i.header.codec for i in self.instances) and c.chance(1, 3)
+        count = c.number(1, 4) if self.plan != CIRCLES else 4
         ctx = self.context("parser")
         ctx.payload = ctx.lookahead = ctx.octets = True
         ctx.stacks = tuple(i.name for i in self.instances if i.size)
@@ -214,15 +234,15 @@ class Generator(Codecs, Parts):
         out: list[str] = []
         for at in range(count):
             inner = ctx.inside()
-            inner.valid = set(entry.get(at, set()))
+            inner.valid = set(entry.get(at, set())) if self.plan != CIRCLES else set()      # any state may have led here
             body: list[str] = []
             loops = False
             for i in taken[at]:
                 if any(f"h.{a}" not in inner.valid for a in i.args):
                     continue
-                if not self.lossless and c.chance(1, 8):
+                if not self.lossless and c.chance(1, 8) and not (self.plan and i is self.instances[0]):
                     continue
-                body += self.parser_statements(inner)
+                body += self.parser_statements(inner) if self.plan != LOOKUP or i is not self.instances[0] else []
                 if i.size:
                     for _ in range(c.number(1, i.size) if self.lossless or not c.chance(1, 6) else i.size + 1):
                         body.append(self.extract(f"h.{i.name}.next", i.header, inner))
@@ -239,10 +259,14 @@ class Generator(Codecs, Parts):
             if not self.lossless and not self.straight and c.chance(1, 4) and body:
                 loops = True
             max_ = f" max {c.number(1, 4)}" if loops or c.chance(1, 10) else ""
-            if loops and c.chance(1, 4):        # the packet bounds it
+            if self.plan == CIRCLES:            # bounded, or what it takes fills a stack
+                loops, fills = True, any(".next" in line and line.startswith("pkt.extract") for line in body)
+                max_ = f" max {c.number(1, 4)}" if not fills or c.chance(1, 2) else " "
+            elif loops and c.chance(1, 4):        # the packet bounds it
                 max_, body = " ", ["pkt.advance(8);", *body]
-            later = [n for n in range(at + 1, count)]
-            targets = [f"s{n}" for n in later] + ["accept"]
+            targets = [f"s{n}" for n in range(at + 1, count)] + ["accept"]
+            if self.plan == CIRCLES:
+                targets += [f"s{n}" for n in range(1, at)] + ["start"] * c.chance(1, 8)
             body_text, reached = self.transition(inner, targets, f"s{at}" if at else "start", loops and bool(max_), at, count)
             for n in reached:
                 entry[n] = (entry[n] & inner.valid) if n in entry else set(inner.valid)
@@ -337,12 +361,12 @@ class Generator(Codecs, Parts):
         reached: list[int] = []
 
         def target() -> str:
-            name = targets[0] if c.number(0, 3) else c.pick(targets)
+            name = targets[0] if c.number(0, 3) and self.plan != CIRCLES else c.pick(targets)
             if c.chance(1, 20):
                 return "reject" if not self.errors or c.chance(1, 2) else f"reject(error.{c.pick(self.errors)})"
-            if loops and c.chance(1, 2):
+            if loops and c.chance(1, 8 if self.plan == CIRCLES else 2):
                 return own
-            if name != "accept":
+            if name not in ("accept", "start"):
                 reached.append(int(name[1:]))
             return name
 
@@ -356,7 +380,7 @@ class Generator(Codecs, Parts):
         if c.chance(1, 5):
             chosen[0] = Value(self.expr(bit(8), ctx, 2), bit(8))
         lines = [f"transition select({', '.join(v.text for v in chosen)}) {{"]
-        for _ in range(c.number(1, 3)):
+        for _ in range(c.number(2 if self.plan == CIRCLES else 1, 3)):
             keys = [self.key(v.ty) for v in chosen]
             lines.append(f"    {keys[0] if len(keys) == 1 else '(' + ', '.join(keys) + ')'}: {target()};")
         if c.chance(5, 6):
@@ -413,6 +437,9 @@ class Generator(Codecs, Parts):
         for i in self.instances:
             if self.lossless:
                 lines.append(f"pkt.emit(h.{i.name});")
+                continue
+            if self.plan == GUESS and c.number(0, 7):
+                lines.append(f"pkt.emit(h.{i.name}{self.via(i.header, ctx)});")
                 continue
             if c.chance(1, 10):
                 continue

@@ -26,6 +26,7 @@ class Packets:
         self.good: list[bytes] = []             # frames that the parser took
         self.failed = 0                         # repairs that came to no end: the parser takes hardly anything
         self.parsers = [m for m in program.chain if isinstance(m, ast.Parser)]
+        self.codecs = any(isinstance(decl, ast.Codec) for decl in program.decls)
 
     def packet(self, choose: Choose) -> bytes:
         """A new frame, or one that was taken with a few octets changed."""
@@ -39,6 +40,8 @@ class Packets:
         kind = choose.number(0, 7)
         if kind:
             frame = self.repair(frame, choose, filling)
+        if kind in (3, 4) and self.codecs:
+            frame = self.make_usual(frame, choose, filling)
         if kind == 5 and frame:
             frame[choose.number(0, len(frame) - 1)] ^= 1 << choose.number(0, 7)
         elif kind == 6:
@@ -101,6 +104,24 @@ class Packets:
                 put(frame, at, tag.width, wanted[tag])
             at += tag.width
         return bool(wanted)
+
+    def make_usual(self, frame: bytearray, choose: Choose, filling: int) -> bytearray:
+        """What is compressed says the first row of each group, or mostly: the frame that a guess is made for (compiler/lower/guess.py)."""
+        run = self.reference.prepare(bytes(frame), {}, self.state)
+        if self.parsers:
+            run_module(run, self.parsers[0])
+        for taken in run.taken:
+            if taken.codec is None:
+                continue
+            first = {name.decl: int(key.const or 0) for group in taken.codec.groups for name, key in zip(group.tags, group.rows[0].keys)}
+            if first and choose.chance(1, 4):
+                first.pop(choose.pick(list(first)))
+            at = 8 * taken.start
+            for tag in taken.codec.tag:
+                if tag in first:
+                    put(frame, at, tag.width, first[tag])
+                at += tag.width
+        return self.repair(frame, choose, filling)
 
     def allowed(self, instance: Instance, item: ast.Field, choose: Choose) -> int | None:
         if isinstance(item.type, Varbit):

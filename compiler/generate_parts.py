@@ -260,7 +260,10 @@ class Parts(Tables):
         if not self.sends or not any(text.startswith("h.") for text in ctx.headers):
             return [f"radio.power({self.expr(Ty('int', 8), ctx, 1)});"]
         part = f", {self.expr(bit(16), ctx, 1)}, {self.expr(bit(16), ctx, 1)}" if c.chance(1, 3) else ""
-        return [f"{c.pick(('radio', 'net'))}.send(Tx(h){part});"]
+        call = f"{c.pick(('radio', 'net'))}.send(Tx(h){part})"
+        if call.startswith("radio") and c.chance(1, 3):
+            return [f"if ({call} == {c.pick(('OK', 'BUSY'))}) {{", *indent(self.block(ctx, 1, 0)), "}"]
+        return [f"{call};"]
 
     # ------------------------------------------------------------ bindings
 

@@ -28,7 +28,7 @@ class Statements(Expressions):
 
     def statement(self, ctx: Context, depth: int) -> list[str]:
         c = self.choose
-        kind = c.number(0, 15)
+        kind = c.number(0, 19 if ctx.place == "processor" else 15)
         if kind <= 3:
             return self.assignment(ctx)
         if kind <= 5:
@@ -76,6 +76,10 @@ class Statements(Expressions):
             ctx.values.append(Value(name, ty))
             return [f"const {ty} {name} = {value};"]
         init = self.expr(ty, ctx, 3) if c.number(0, 3) else ""
+        named = [v for v in ctx.readable() if v.ty.kind == "enum"]
+        if named and c.chance(1, 12):           # an enum's value as its bits
+            value = c.pick(named)
+            ty, init = bit(value.ty.width), value.text
         ctx.values.append(Value(name, ty, True))
         return [f"{ty} {name} = {init};" if init else f"{ty} {name};"]
 
@@ -102,7 +106,7 @@ class Statements(Expressions):
         place = c.pick(places)
         if place.ty.kind == "bit" and c.chance(1, 16):
             return [f"{place.text} = {c.value(place.ty.width)};"]
-        if ctx.structs and c.chance(1, 8):
+        if (ctx.structs or any(isinstance(r.cell, StructInfo) for r in ctx.registers)) and c.chance(1, 6):
             whole = self.whole(ctx)
             if whole:
                 return [whole]
@@ -142,7 +146,9 @@ class Statements(Expressions):
             body = self.block(inner, c.number(1, 3), depth - 1)
             ctx.valid &= inner.valid | {text}
             return [f"if ({text}.isValid()) {{", *indent(body), "}"]
-        condition = self.expr(BOOL, ctx, 2)
+        deferred = [t for t, info in ctx.headers.items() if info.deferred and t in ctx.valid and all(a in ctx.valid for a in ctx.bound.get(t, ()))]
+        asked = deferred and ctx.place == "processor" and c.chance(1, 2)
+        condition = f"{c.pick(('', '!'))}{c.pick(deferred)}.holds()" if asked else self.expr(BOOL, ctx, 2)
         then = self.block(ctx, c.number(1, 3), depth - 1)
         if c.chance(1, 2):
             return [f"if ({condition}) {{", *indent(then), "}"]

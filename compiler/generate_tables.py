@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .generate import BOOL, ERROR, Context, FunctionInfo, RegisterInfo, StructInfo, Ty, Value, bit
+from .generate_plans import SUM
 from .generate_stmt import Statements, indent
 
 VERDICTS = ("ACCEPT", "TRANSMIT", "DELIVER", "DROP", "CONSUMED")
@@ -12,6 +13,8 @@ VERDICTS = ("ACCEPT", "TRANSMIT", "DELIVER", "DROP", "CONSUMED")
 class Tables(Statements):
     given: dict[str, object]
     buffers: list[str] = []                     # of the processor that is made
+    listed: dict[str, list[str]] = {}           # the actions of each table
+    changing: dict[str, Ty] = {}                # actions whose first parameter they change, and its type
 
     def processor(self, name: str, number: int, inner: bool = False) -> list[str]:
         """`inner`: one that others apply: it applies none, and completes no buffer."""
@@ -40,15 +43,20 @@ class Tables(Statements):
             self.paired = c.chance(1, 3)        # keys of two numbers
             self.completing.append(f"{name}.{self.buffers[0]}")             # type: ignore[attr-defined]
             lines.append(f"buffer<{c.pick((64, 16, 256))}>[{c.number(1, 3)}] {self.buffers[0]} timeout {c.number(1, 9)} s;")
+        lines += self.local_names(ctx)
         self.actions: list[tuple[str, list]] = []
         self.applied: list[str] = []
         names = []
         for _ in range(c.number(0, 3)):
             action = self.fresh("act")
             params = [(f"p{n}", self.scalar(64)) for n in range(c.number(0, 2))]
+            places = [v.ty for v in self.given_back(ctx)]
+            if places and params and c.chance(1, 4):            # its first one is changed: tables bind it
+                params[0] = ("p0", c.pick(places))
+                self.changing[action] = params[0][1]
             inner = ctx.inside()
             inner.place, inner.valid = "action", set()
-            inner.values += [Value(n, t) for n, t in params]
+            inner.values += [Value(n, t, not at and action in self.changing) for at, (n, t) in enumerate(params)]
             self.in_action = True
             body: list[str] = []
             for _ in range(c.number(1, 3)):
@@ -56,7 +64,8 @@ class Tables(Statements):
             self.in_action = False
             if c.chance(1, 6):
                 body.insert(0, f"if ({self.expr(BOOL, inner_of(inner, params), 1)}) {{ return; }}")
-            lines += [f"action {action}({', '.join(f'{t} {n}' for n, t in params)}) {{", *indent(body), "}"]
+            texts = [f"{'inout ' if not at and action in self.changing else ''}{t} {n}" for at, (n, t) in enumerate(params)]
+            lines += [f"action {action}({', '.join(texts)}) {{", *indent(body), "}"]
             names.append((action, params))
         self.actions = names
         tables = []
@@ -66,14 +75,41 @@ class Tables(Statements):
                 lines += self.table(table, name, ctx)
                 tables.append(table)
         self.applied = tables
-        body = []
+        body = [line for table in tables for line in self.apply_table(table, ctx)]
         if self.buffers:                        # what nothing completes has no chain
             body.append(f"bit<8> {self.fresh('v')} = {self.buffers[0]}.put({'(8w1, m.lqi)' if self.paired else '8w1'}, 16w{8 * c.number(0, 2)}, {c.pick((0, 16, 24))});")
+        if self.plan == SUM:                    # type: ignore[attr-defined]
+            self.counters.append((self.fresh("n"), 0))
+            lines.append(f"counter<bit<32>> {self.counters[-1][0]};")
+            body += self.asking(ctx)
         for _ in range(c.number(1, 5)):
             if self.processors and not inner and c.chance(1, 3):            # type: ignore[attr-defined]
                 body += self.apply_processor(ctx)
             body += self.statement(ctx, 2)
         return [f"processor {name}(inout headers h, inout meta m) {{", *indent([*lines, "apply {", *indent(body), "}"]), "}"]
+
+    def asking(self, ctx: Context) -> list[str]:
+        """Whether a header's sum holds; or it becomes valid, and its sum is computed."""
+        c = self.choose
+        text = next((text for text, info in ctx.headers.items() if info.deferred), None)
+        if text is None:
+            return []
+        if c.chance(1, 3):
+            ctx.valid.add(text)
+            return [f"{text}.setValid();"]
+        return [f"if ({text}.isValid()) {{", f"    if ({text}.holds()) {{ {self.counters[-1][0]}.count(); }}", "}"]
+
+    def local_names(self, ctx: Context) -> list[str]:
+        """Variables and constants of a module, beside what it declares."""
+        c = self.choose
+        lines = []
+        for _ in range(c.number(1, 2) if c.chance(1, 5) else 0):
+            ty, constant = self.scalar(64), c.chance(1, 3)
+            name = self.fresh("K" if constant else "u")
+            said = f" = {self.constant(ty)}" if constant or c.chance(1, 2) else ""
+            lines.append(f"{'const ' if constant else ''}{ty} {name}{said};")
+            ctx.values.append(Value(name, ty, not constant))
+        return lines
 
     def bare(self, name: str, headers: bool) -> list[str]:
         """A processor that takes no meta, and perhaps no headers: it gives no verdict."""
@@ -90,35 +126,6 @@ class Tables(Statements):
             body += self.statement(ctx, 2)
         self.in_action = False
         return [f"processor {name}({'inout headers h' if headers else ''}) {{", *indent([*lines, "apply {", *indent(body), "}"]), "}"]
-
-    def last_lookup(self, name: str) -> list[str]:
-        """A processor that ends with a lookup whose data becomes a field: it may go straight into the packet."""
-        c = self.choose
-        fit = [(f"h.{i.name}", f) for i in self.instances if not i.size for f in i.header.fields if f.ty.kind == "bit" and not f.equation]   # type: ignore[attr-defined]
-        if not fit:
-            return self.processor(name, 0)
-        where, field = c.pick(fit)
-        other, key = c.pick([one for one in fit if one[0] == where])
-        kind = c.pick(("exact", "lpm", "ternary", "range"))
-        to, none, table = self.fresh("act"), self.fresh("act"), self.fresh("t")
-        ctx = self.context("action")                            # type: ignore[attr-defined]
-        ctx.state = True
-        self.meta_values(ctx)
-        ctx.valid = {where}
-        ctx.assigns_headers = ctx.payload = True
-        self.counters, self.actions, self.applied, self.meters, self.buffers, self.in_action = [], [], [], [], [], True
-        more = [line for _ in range(c.number(0, 2)) for line in self.assignment(ctx)]
-        self.in_action = False
-        self.actions = [(to, [("x", field.ty)]), (none, [])]
-        reason = f" m.reason = error.{c.pick(self.errors)};" if self.errors and c.chance(1, 2) else ""              # type: ignore[attr-defined]
-        self.given[f"{name}.{table}"] = [self.given_entry([("", key.ty, kind)]) for _ in range(c.number(0, 3))]
-        lookup = f"{table}.apply();"
-        body = [f"if ({where}.isValid()) {{ {lookup} }}{' else { m.verdict = DROP; }' if c.chance(1, 2) else ''}"]
-        return [f"processor {name}(inout headers h, inout meta m) {{", *indent([
-            f"action {to}({field.ty} x) {{", f"    {where}.{field.name} = x;", *indent(more), f"    m.verdict = {c.pick(VERDICTS)};", "}",
-            f"action {none}() {{ m.verdict = DROP;{reason} }}",
-            f"table {table} {{", f"    key = {{ {other}.{key.name} : {kind}; }}", f"    actions = {{ {to}; {none}; }}",
-            f"    default_action = {none}();", "}", "apply {", *indent(body), "}"]), "}"]
 
     def meta_values(self, ctx: Context) -> None:
         ctx.meta = True
@@ -166,17 +173,10 @@ class Tables(Statements):
                     return [f"{name}.count();"]
                 return [f"{name}.count({self.index(RegisterInfo(name, bit(8), size), ctx, 2)});"]
             case 3 if self.applied:
-                table = c.pick(self.applied)
-                if c.chance(1, 4):
-                    arms = [line for name, _ in self.actions if c.chance(1, 2)
-                            for line in (f"    {name}: {{", *indent(indent(self.block(ctx, 1, 0))), "    }")]
-                    return [f"switch ({table}.apply().action_run) {{", *arms, "    default: { }", "}"]
-                if c.chance(1, 2):
-                    return [f"if ({table}.apply().{c.pick(('hit', 'miss'))}) {{", *indent(self.block(ctx, 1, 0)), "}"]
-                return [f"{table}.apply();"]
+                return self.apply_table(c.pick(self.applied), ctx)
             case 4 if self.actions and not self.in_action:
                 name, params = c.pick(self.actions)
-                return [f"{name}({', '.join(self.expr(t, ctx, 2) for _, t in params)});"]
+                return [f"{name}({', '.join(self.action_arguments(name, params, ctx, 2))});"]
             case 6 if self.packet_actions and not self.in_action and c.chance(1, 2) and any(t.startswith("h.") for t in ctx.headers):     # type: ignore[attr-defined]
                 return [f"{c.pick(self.packet_actions)}(h, m);"]            # type: ignore[attr-defined]
             case 5:
@@ -194,6 +194,24 @@ class Tables(Statements):
             case 7 if depth < 2 and not ctx.looping:
                 return [f"if ({self.expr(BOOL, ctx, 1)}) {{ {c.pick(('return', 'exit') if ctx.place == 'processor' else ('return', 'exit'))}; }}"]
         return []
+
+    def apply_table(self, table: str, ctx: Context) -> list[str]:
+        c = self.choose
+        if c.chance(1, 4):
+            arms = [line for name in self.listed[table] if c.chance(1, 2)
+                    for line in (f"    {name}: {{", *indent(indent(self.block(ctx, 1, 0))), "    }")]
+            return [f"switch ({table}.apply().action_run) {{", *arms, "    default: { }", "}"]
+        if c.chance(1, 2):
+            return [f"if ({table}.apply().{c.pick(('hit', 'miss'))}) {{", *indent(self.block(ctx, 1, 0)), "}"]
+        return [f"{table}.apply();"]
+
+    def given_back(self, ctx: Context) -> list[Value]:
+        """What an action may change that it is given: variables and registers."""
+        return [v for v in ctx.readable() if v.writable and not v.text.startswith("h.") and v.ty != ERROR and "[" not in v.text]
+
+    def action_arguments(self, name: str, params: list, ctx: Context, depth: int) -> list[str]:
+        first = [self.choose.pick([v.text for v in self.given_back(ctx) if v.ty == self.changing[name]])] if name in self.changing and params else []
+        return first + [self.expr(t, ctx, depth) for _, t in params[len(first):]]
 
     def apply_processor(self, ctx: Context) -> list[str]:
         part = self.choose.pick(self.processors)                # type: ignore[attr-defined]
@@ -262,30 +280,40 @@ class Tables(Statements):
     def table(self, name: str, module: str, ctx: Context) -> list[str]:
         c = self.choose
         keys: list[tuple[str, Ty, str]] = []
-        for _ in range(c.number(1, 2) if c.number(0, 15) else 0):
+        for _ in range(c.number(1, 2) if c.number(0, 9) else 0):
             ty = self.scalar(128 if c.chance(1, 4) else 64)
             ty = bit(ty.width) if ty.kind == "int" else ty
             kind = "exact" if ty.kind != "bit" else c.pick(("exact", "lpm", "ternary", "range"))
             keys.append((self.expr(ty, ctx, 2), ty, kind))
-        if not keys:                            # it always runs its default action
-            action, params = c.pick(self.actions)
-            return [f"table {name} {{", f"    actions = {{ {' '.join(f'{one};' for one, _ in self.actions)} }}",
+        plain = [one for one in self.actions if one[0] not in self.changing]
+        if not keys and plain:                  # it always runs its default action
+            action, params = c.pick(plain)
+            self.listed[name] = [one for one, _ in plain]
+            return [f"table {name} {{", f"    actions = {{ {' '.join(f'{one};' for one, _ in plain)} }}",
                     f"    default_action = {action}({', '.join(self.constant(t) for _, t in params)});", "}"]
+        if not keys:
+            keys.append(("m.lqi", bit(8), "exact"))
         lines = [f"table {name} {{", f"    key = {{ {' '.join(f'{e} : {k};' for e, _, k in keys)} }}"]
         every, self.actions = self.actions, []
         bound = []
         for action, params in every:            # some get their first arguments here, the entry gives the rest
-            given = params[:c.number(0, len(params))] if c.chance(1, 4) else []
-            bound.append(f"{action}({', '.join(self.expr(t, ctx, 1) for _, t in given)});" if given else f"{action};")
+            given = params[:c.number(action in self.changing, len(params))] if c.chance(1, 4) or action in self.changing else []
+            bound.append(f"{action}({', '.join(self.action_arguments(action, given, ctx, 1))});" if given else f"{action};")
             self.actions.append((action, params[len(given):]))
+        if self.packet_actions and ctx.headers and c.chance(1, 2):          # type: ignore[attr-defined]
+            action = c.pick(self.packet_actions)                # type: ignore[attr-defined]
+            bound.append(f"{action}(h, m);")
+            self.actions.append((action, []))
         lines.append(f"    actions = {{ {' '.join(bound)} }}")
+        self.listed[name] = [one for one, _ in self.actions]
         entries, constant = c.number(0, 3), c.chance(1, 2)
         if constant and entries:
             lines.append("    const entries = {")
             for _ in range(entries):
                 texts = [self.table_key(t, k) for _, t, k in keys]
                 action, params = c.pick(self.actions)
-                lines.append(f"        {texts[0] if len(texts) == 1 else '(' + ', '.join(texts) + ')'}: {action}({', '.join(self.constant(t) for _, t in params)});")
+                first = f"priority = {c.number(0, 9)}: " if c.chance(1, 4) and any(k in ("ternary", "range") for _, _, k in keys) else ""
+                lines.append(f"        {first}{texts[0] if len(texts) == 1 else '(' + ', '.join(texts) + ')'}: {action}({', '.join(self.constant(t) for _, t in params)});")
             lines.append("    }")
         elif entries:
             self.given[f"{module}.{name}"] = [self.given_entry(keys) for _ in range(entries)]

@@ -241,7 +241,7 @@ def _table(name: str, table: ast.Table, content: object) -> list[Entry]:
     entries = constant + [_entry(f"{name}[{at}]", table, each, len(constant) + at) for at, each in enumerate(content)]
     if table.size is not None and table.size.const is not None and len(entries) > table.size.const:
         raise TablesError(f"{name}: {len(entries)} entries, the table's size is {table.size.const}")
-    return entries
+    return reachable(table, entries)
 
 
 def _value_set(name: str, decl: ast.ValueSet, content: object) -> list[Entry]:
@@ -342,10 +342,20 @@ def constant_entries(program: ast.Program) -> dict[ast.Table, list[Entry]]:
 def constant_entries_of(table: ast.Table) -> list[Entry]:
     """In order of declaration, which is their priority where none is written."""
     names = [each.name for each in table.actions]
-    return [Entry(tuple(_constant(key, value) for key, value in zip(table.keys, entry.keys, strict=True)),
-                  names.index(entry.action.name) + 1, tuple(_const(arg) for arg in entry.action.args),
-                  entry.priority if entry.priority is not None else position)
-            for position, entry in enumerate(table.entries)]
+    return reachable(table, [Entry(tuple(_constant(key, value) for key, value in zip(table.keys, entry.keys, strict=True)),
+                                   names.index(entry.action.name) + 1, tuple(_const(arg) for arg in entry.action.args),
+                                   entry.priority if entry.priority is not None else position)
+                             for position, entry in enumerate(table.entries)])
+
+
+def reachable(table: ast.Table, entries: list[Entry]) -> list[Entry]:
+    """Without those of an exact table that come behind one of the same key: a node looks for any that fits."""
+    if any(key.match != "exact" for key in table.keys):
+        return entries
+    first: dict[tuple[Match, ...], Entry] = {}
+    for entry in entries:
+        first.setdefault(entry.matches, entry)
+    return list(first.values())
 
 
 def _constant(key: ast.TableKey, value: ast.Expr) -> Match:

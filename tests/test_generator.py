@@ -13,7 +13,7 @@ from lpn.compiler.lower.shared import rows_alike
 from lpn.compiler.target import WINDOW
 from lpn.lang import ast
 from lpn.lang.instances import walk, written_alike
-from lpn.lang.types import Bits, ErrorType, Meta, StructType
+from lpn.lang.types import Bits, EnumType, ErrorType, Meta, StructType
 
 #: Classes of the syntax tree that stand for several others; of an import, what it brings is in the program.
 ABSTRACT = {"Node", "Decl", "Expr", "Stmt", "Module", "Program", "Import"}
@@ -26,10 +26,11 @@ OTHER = {"persistent", "exact", "lpm", "ternary", "range", "bound arguments", "d
 #: What is lowered in a way of its own, and went wrong in it once.
 SPECIAL = {"row longer than the window", "argument made of headers", "argument made of the header it fills", "arm said late",
            "rows that share a call", "struct assigned", "signed number of more than 64 bits", "index of more than 32 bits", "processor without meta",
-           "error in a variable", "6LoWPAN"}
+           "error in a variable", "6LoWPAN", "argument that an action changes", "priority of a constant entry", "table without key",
+           "variable of a processor", "enum as its bits", "whether it was sent"}
 
-SEEDS = (20000, 20001, 20002, 20003, 20005, 20006, 20008, 20009, 20010, 20011, 20012, 20025, 20027, 20028, 20032, 20040, 20045, 20085, 20091, 20093, 20120,
-         20136, 20137, 20152, 20206, 21756)
+SEEDS = (20000, 20001, 20002, 20003, 20004, 20005, 20006, 20008, 20010, 20011, 20012, 20013, 20020, 20024, 20032, 20038, 20041, 20046, 20052, 20070, 20080,
+         20084, 20091, 20100, 20129, 20560, 20593)
 
 
 def constructs(program: ast.Program) -> set[str]:
@@ -63,10 +64,19 @@ def constructs(program: ast.Program) -> set[str]:
                 out.add("struct assigned")
             elif isinstance(node, ast.Index) and getattr(node.index.type, "width", 0) > 32:
                 out.add("index of more than 32 bits")
-            elif isinstance(node, ast.VarDecl) and isinstance(node.type, ErrorType):
-                out.add("error in a variable")
-            elif isinstance(node, ast.Processor) and not any(isinstance(p.type, Meta) for p in node.params):
-                out.add("processor without meta")
+            elif isinstance(node, ast.VarDecl):
+                out |= {"error in a variable"} if isinstance(node.type, ErrorType) else set()
+                out |= {"enum as its bits"} if node.init is not None and isinstance(node.type, Bits) and isinstance(node.init.type, EnumType) else set()
+            elif isinstance(node, ast.Processor):
+                out |= {"processor without meta"} if not any(isinstance(p.type, Meta) for p in node.params) else set()
+                out |= {"variable of a processor"} if any(isinstance(x, ast.VarDecl) for x in node.locals) else set()
+            if isinstance(node, ast.ActionRef) and node.args and any(p.direction == "inout" and isinstance(p.type, Bits) for p in node.action.params):
+                out.add("argument that an action changes")
+            elif isinstance(node, ast.Table):
+                out |= {"table without key"} if not node.keys else set()
+                out |= {"priority of a constant entry"} if any(entry.priority is not None for entry in node.entries) else set()
+            elif isinstance(node, ast.Binary) and isinstance(node.left, ast.Call) and node.left.target == "radio.send":
+                out.add("whether it was sent")
             if isinstance(getattr(node, "type", None), Bits) and node.type.signed and node.type.width > 64:
                 out.add("signed number of more than 64 bits")
             if isinstance(node, ast.Call) and node.via is not None and any(isinstance(arg, ast.Call) for arg in node.via.args):

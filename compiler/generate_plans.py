@@ -1,0 +1,62 @@
+"""What a program is made for. Most are made for nothing; some ways of lowering need several things at once, which come together by
+chance in one program of hundreds."""
+from __future__ import annotations
+
+from .generate import Choose, FieldInfo, HeaderInfo, RegisterInfo, bit
+from .generate_header import Headers
+
+LOOKUP = "action data in the packet"            # the chain ends with a lookup whose key and data lie in the packet (lower/straight.py)
+AGAIN = "said again"                            # assignments that the deparser repeats (lower/again.py)
+GUESS = "guessed"                               # a long codec on the usual way of a parser and a deparser (lower/guess.py)
+SUM = "summed"                                  # a sum over headers of any size, asked for and computed (lower/sums.py)
+CIRCLES = "circles"                             # states that lead back to others than themselves (lower/circles.py)
+PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES)
+
+
+class Plans(Headers):
+    """`plan`: what this program is made for, "" for nothing."""
+
+    choose: Choose
+    plan = ""
+    registers: list[RegisterInfo]
+
+    def choose_plan(self) -> str:
+        c = self.choose
+        return c.pick(PLANS) if c.chance(3, 8) else ""
+
+    def flat_header(self, name: str) -> tuple[HeaderInfo, list[str]]:
+        """One whose fields are always there, mostly of whole octets."""
+        c = self.choose
+        info = HeaderInfo(name)
+        self.free = []
+        lines: list[str] = []
+        for _ in range(c.number(2, 6)):
+            match c.number(0, 5):
+                case 4:
+                    lines += self.bits(info)
+                case 5:
+                    lines += self.word(info)
+                case _:
+                    lines.append(self.add(info, "{ty} {};", bit(8 * c.pick((1, 2, 4, 3, 6, 8, 16)))))
+        return info, [f"header {name} {{", *("    " + line for line in lines), "}"]
+
+    def summing_header(self, name: str) -> tuple[HeaderInfo, list[str]]:
+        """One that sums all that follows it."""
+        c = self.choose
+        info, lines = self.flat_header(name)
+        values = [f.name for f in info.fields if f.ty.kind == "bit" and f.ty.width % 16 == 0]
+        sum_ = self.fresh("a")
+        args = ", ".join([*values[:c.number(0, 2)], "payload"])
+        info.payload = info.sums = True
+        info.fields.append(FieldInfo(sum_, bit(16), True, deferred=True))
+        return info, [*lines[:-1], f"    bit<16> {sum_} = {c.pick(('~', ''))}inet_sum({args}) deferred;", lines[-1]]
+
+    def odd_header(self, name: str) -> tuple[HeaderInfo, list[str]]:
+        """Of parts that may be absent or of any size, one behind the other: what follows lies at an odd place now and then."""
+        c = self.choose
+        info = HeaderInfo(name)
+        self.free = []
+        lines = [self.plain(info, bit(8))]
+        for _ in range(c.number(1, 4)):
+            lines += self.item(info, c.pick((6, 4, 5, 6, 0, 2)), False)
+        return info, [f"header {name} {{", *("    " + line for line in lines), "}"]
