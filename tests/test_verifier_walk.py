@@ -206,6 +206,18 @@ def test_a_loop_of_more_cycles_has_the_octets():
         assert 62 / 4 * 63 <= followed <= 64 / 4 * 63 + 64 + 60
 
 
+def test_the_longest_path_takes_what_the_bound_says():
+    """Also what a loop takes that is bounded by an option's length and goes far beyond it: one over 16 cells, behind an option of one octet at most."""
+    cells = "r3 = 0\nA: " + "r2 = 0\n" * 10 + "r3 += 1\nif r3 < 16 goto A\nr0 = 0\nB:"
+    short = options(2, [(1, 3)])[0].replace("r9 = r3", "if r4 > 1 goto B\nr9 = r3").replace("r0 = 0\nB:", cells)
+    for source in (options(2, [(4, 10)])[0], options(1, [(1, 10)])[0], short):
+        part, _ = module(assemble(source), flat(), 64)
+        path = walk.chain_bound([part], 64, any_verdict)
+        nodes = sum(turns * part.weights.node(node).most for node, turns in path.turns.items())
+        edges = sum(turns * part.weights.edge(*edge).most for edge, turns in path.edges.items())
+        assert 0 <= path.weight - nodes - edges <= 15
+
+
 def test_an_option_counted_twice_is_no_part_of_a_packet():
     """Both loops run over the same option: its octets are there for both."""
     source = options(1, [(1, 10)])[0].replace("r0 = 0\nB:", "r3 = 0\nM: if r3 >= r4 goto F\n" + "r2 = 0\n" * 10 + "r3 += 1\nif r3 < 255 goto M\nF: r0 = 0\nB:")

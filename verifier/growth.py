@@ -37,7 +37,7 @@ class Growth:
         elif x not in s.vars or s.bounds(x)[0] < 0:
             return False
         rate = Fraction(turn, self.step)
-        owe(s, x, Owed(rate, max(rate * self.past, Fraction(0)), Fraction(self.again * turn), ((visit, self.step),)))
+        owe(s, x, Owed(rate, max(rate * self.past, Fraction(0)), Fraction(self.again * turn), ((visit, self.step, self.past),)))
         return True
 
 

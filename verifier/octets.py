@@ -23,11 +23,12 @@ NOTHING: frozenset[int] = frozenset()
 
 
 class Owed(NamedTuple):
-    """Cycles owed for an unknown: `fixed` + `rate` for each of it, `most` at most. `visits`: the loops' numbers, and by how much each turn moves."""
+    """Cycles owed for an unknown: `fixed` + `rate` for each of it, `most` at most. `visits`: the loops' numbers, by how much each turn moves, and
+    how far they go beyond the unknown."""
     rate: Fraction
     fixed: Fraction
     most: Fraction
-    visits: tuple[tuple[object, int], ...]
+    visits: tuple[tuple[object, int, int], ...]
 
     def and_more(self, other: Owed) -> Owed:
         """Both are owed."""
@@ -195,5 +196,5 @@ def owing(s: State) -> tuple[Fraction, dict[object, int]]:
             room -= more
             high = low + more
         total += owed.of(high)
-        turns.update({visit: int(high // step) for visit, step in owed.visits})
+        turns.update({visit: max(0, int(high + past)) // step for visit, step, past in owed.visits})
     return total, turns
