@@ -54,11 +54,11 @@ def places(s: ast.Stmt) -> list[tuple[object, object]]:
 
 def _places(s: ast.Stmt) -> Iterator[tuple[object, object]]:
     for n in walk(s):
-        field = named_field(n.target) if isinstance(n, ast.Assign) else None
-        if isinstance(n, ast.Assign) and field is not None:
-            target = n.target
-            while isinstance(target, ast.Slice):
-                target = target.base
+        target = n.target if isinstance(n, ast.Assign) else None
+        while isinstance(target, ast.Slice):
+            target = target.base
+        field = named_field(target) if target is not None else None
+        if target is not None and field is not None:
             decl = target.decl
             yield field, decl.choice.tag.decl if isinstance(decl, ast.ChoiceArm) else decl
         elif isinstance(n, ast.Call) and n.target not in ("setValid", "isValid"):       # it may do anything
