@@ -4,7 +4,7 @@ from __future__ import annotations
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, PKT, Val, i32
-from lpn.compiler.target import CTX_PKT, EVENT_SLOT, META_SLOTS
+from lpn.compiler.target import CTX_PKT, EVENT_SLOT, MAX_PACKET, META_SLOTS
 from lpn.lang import ast
 from lpn.lang.types import Bits as BitsType, Frame
 
@@ -111,6 +111,8 @@ class Timings:
         """(first octet, the one behind the last) of `length` octets of the payload from `start`."""
         b = self.b
         first, size = self.payload_pointer(), self.payload_octets()
+        if self.cut_slot is not None:           # what a verifier knows of the difference of two numbers is not enough
+            size = b.and_(self.opaque(size), i32(2 * MAX_PACKET - 1))
         at, most = (self.resize(self.bits_of(one), 32).limbs[0] for one in (start, length))
         at = self.least(at, size)
         count = self.least(most, b.sub(size, at))
