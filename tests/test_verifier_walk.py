@@ -295,3 +295,64 @@ def test_what_ways_know_together_is_true_of_each(data):
             assert now[place] >= sum(now[x] for x in members) + k and all(now[x] >= 0 for x in members)
         assert sum(owed.of(now[x]) for x, owed in out.owed.items()) + out.settled >= sum(owed.of(numbers[x]) for x, owed in s.owed.items())
         assert octets.owing(s)[0] >= sum(owed.of(numbers[x]) for x, owed in s.owed.items()) or numbers[LEN] < sum(numbers[x] for x in s.sums[LEN][0]) + s.sums[LEN][1]
+
+
+def filled(lengths: int, room: int, overlap: bool = False) -> str:
+    """Options of a packet, and for each a loop over its octets, behind which a number grows by them, that must stay below `room`; with `overlap` the
+    first one's octets are added each time."""
+    loops = ["r6 = 0"]
+    for i in range(lengths):
+        at = 0 if overlap else 4 * i
+        loops += [f"r4 = *(u16 *)(r7 + {at})", "r3 = 0", f"L{i}: if r3 >= r4 goto E{i}", "r2 = r3", "w2 += w6", f"if w2 > {room} goto B", *["r2 = 0"] * 10,
+                  "r3 += 1", f"if r3 < 255 goto L{i}", f"E{i}: w6 += w4", f"if w6 > {room} goto B"]
+    source = options(lengths, [])[0]
+    return source.replace("r0 = 0\nB:", "\n".join([*loops, "r0 = 0", "B:"]))
+
+
+def test_loops_that_fill_one_output_share_its_room():
+    """Four options of 255 octets are in the packet, and 60 octets in the output: of all loops together, and of the one that finds it full. An option that
+    is added each time has them each time."""
+    turn = 10 + 6
+    followed, alone = bound(filled(4, 60), longest=2048, goes_on=by_verdict)
+    assert alone > 4 * 60 * turn and 60 * turn <= followed <= 2 * 61 * turn + 100
+    assert bound(filled(4, 240), longest=2048, goes_on=by_verdict)[0] >= 240 * turn
+    assert bound(filled(4, 60, overlap=True), longest=2048, goes_on=by_verdict)[0] >= 4 * 15 * turn
+
+
+@given(st.integers(1, 4), st.integers(5, 80), st.booleans(), st.integers(0, 1 << 30))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_no_run_that_fills_an_output_exceeds_the_bound(lengths, room, overlap, seed):
+    rng = random.Random(seed)
+    costs = table(lambda low, high: rng.randint(low, high))
+    longest = rng.choice([40, 2048])
+    text = assemble(filled(lengths, room, overlap))
+    part, _ = module(text, costs, longest)
+    most = walk.chain_bound([part], longest, by_verdict).weight
+    for _ in range(12):
+        left, frame = room, b""
+        for i in range(lengths):
+            n = min(rng.choice([left, 0, rng.randint(0, left), left // lengths]), 255, max(0, longest - len(frame) - 1))
+            frame += bytes([n]) + rng.randbytes(n)
+            left -= n
+        machine = instrumented.Machine(text, frame[:longest], sizes=SIZES)
+        clock = Clock(costs, text)
+        machine.run(100_000, clock)
+        clock.end()
+        assert clock.most <= most
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_what_is_added_is_not_below_its_parts(data):
+    """And of a sum that is bounded, no more is owed for its parts than it says."""
+    s, numbers = known(data)
+    a, b = (data.draw(st.sampled_from([v for v in s.regs[1:6]])) for _ in range(2))
+    wide = data.draw(st.booleans())
+    total = sum(numbers.get(v.sym, 0) + v.off for v in (a, b))
+    s.vars[31], numbers[31] = d.signed(total - data.draw(st.integers(0, 3)), total + data.draw(st.integers(0, 3))), total
+    if numbers[LEN] < sum(numbers[x] for x in s.sums[LEN][0]) + s.sums[LEN][1]:
+        return
+    octets.added(s, Value(NUMBER, None, 31, 0), a, b, wide)
+    members, k = s.sums.get(31, (frozenset(), 0))
+    assert not members or total >= sum(numbers[x] for x in members) + k
+    assert octets.owing(s)[0] >= sum(owed.of(numbers[x]) for x, owed in s.owed.items())

@@ -71,5 +71,6 @@ def growing(loop: Loop, entry: State, head: State, back: list[State], made: dict
                 else:
                     continue
                 found.append(((entry.bounds(x)[1] + max(past, 0)) / Fraction(step), Growth(x, past, step, again)))
-    best = min(found, key=lambda each: each[0], default=None)
-    return best[1] if best is not None and best[0] <= again + 2 else None
+    # not for what it has nothing to do with: as near as what is known otherwise, or it is the unknown that ends the loop
+    near = [each for each in found if each[0] <= again + 2 or 0 <= each[1].past <= each[1].step]
+    return min(near, key=lambda each: each[0])[1] if near else None

@@ -65,6 +65,23 @@ def moved(s: State, sym: int, p: Value, n: Value) -> None:
         s.sums[sym] = members, k + low + n.off
 
 
+def added(s: State, out: Value, a: Value, b: Value, wide: bool) -> None:
+    """The number `out` is a + b: of numbers that are counted, it is not below them together. Nothing is noted where the sum may not fit."""
+    bounds = [(low + v.off, high + v.off) for v in (a, b) for low, high in [s.bounds(v.sym) if v.sym else (0, 0)]]
+    if min(low for low, _ in bounds) < 0 or sum(high for _, high in bounds) >= 1 << (63 if wide else 32):
+        return
+    counted = s.sums.get(LEN, (NOTHING, 0))[0]
+    members, k = NOTHING, -out.off
+    for v, (low, _) in zip((a, b), bounds):
+        found, least = s.sums.get(v.sym, (frozenset((v.sym,)) & counted, 0))
+        if found and not found & members and len(found | members) <= MAX_MEMBERS:
+            members, k = members | found, k + least + v.off
+        else:
+            k += low
+    if members:
+        s.sums[out.sym] = members, k
+
+
 def before_end(s: State, sym: int) -> None:
     """It was compared with the packet's end: what the packet's length is at least may follow."""
     if sym in (0, LEN):
@@ -184,9 +201,18 @@ def join_owed(out: State, states: list[State], members: dict[int, tuple[tuple, t
 
 
 def owing(s: State) -> tuple[Fraction, dict[object, int]]:
-    """What is owed at most, in all, and how often each loop's turn is a part of it: as much as fits into the packet, for what costs most first."""
-    members, k = s.sums.get(LEN, (NOTHING, 0))
-    room = s.bounds(LEN)[1] - k - sum(s.vars[x].slo for x in members if x in s.vars)
+    """What is owed at most, in all, and how often each loop's turn is a part of it: as much as fits into the packet, for what costs most first; or into
+    another place or number that is bounded and has some of the unknowns in it, where that is less."""
+    least = _owing(s, LEN)
+    for place, (members, _) in s.sums.items():
+        if place != LEN and not members.isdisjoint(s.owed):
+            least = min(least, _owing(s, place), key=lambda each: each[0])
+    return least
+
+
+def _owing(s: State, place: int) -> tuple[Fraction, dict[object, int]]:
+    members, k = s.sums.get(place, (NOTHING, 0))
+    room = s.bounds(place)[1] - k - sum(s.vars[x].slo for x in members if x in s.vars)
     total, turns = s.settled, {}
     for x, owed in sorted(s.owed.items(), key=lambda item: -item[1].rate):
         low, high = s.bounds(x)

@@ -27,7 +27,7 @@ from .state import LEN, NUMBER, State, Value, entry_state, number
 from .wcet import Weights
 
 STEPS = 200_000                                       # instructions that the walk through one chain executes, all ways together
-APART, APART_IF_CHEAP = ((8, 2), (4, 2)), (16, 16)     # ways kept apart at a block, at a loop
+APART, APART_IF_CHEAP = ((8, 2), (4, 2)), ((8, 4, True), (16, 16))     # ways kept apart at a block, at a loop; whether the others are joined by what they know
 CHEAP = STEPS // 10                                   # steps of the first time
 APART_AT_END = 64                                     # at the last block: not all of them go on
 SETTLED = 0.5                                         # part of what is owed
@@ -74,13 +74,13 @@ def chain_bound(modules: list[Module], longest: int, goes_on: Callable[[d.Num], 
         except Lost as e:
             lost = e
         if most is APART[0] and steps[0] > STEPS - CHEAP:
-            tries.append(APART_IF_CHEAP)
+            tries += APART_IF_CHEAP
     if not found:
         raise lost
     return min(found, key=lambda path: path.weight)
 
 
-def _followed(modules: list[Module], longest: int, goes_on: Callable[[d.Num], tuple[bool, bool]], most: tuple[int, int], steps: list[int]) -> Path:
+def _followed(modules: list[Module], longest: int, goes_on: Callable[[d.Num], tuple[bool, bool]], most: tuple[int, ...], steps: list[int]) -> Path:
     """The same, with so many ways apart at a block, and at a loop. `steps`: that are left."""
     longest_way = Way(_beginning(modules[0].profile, longest), 0)
     ways = [longest_way]
@@ -156,8 +156,9 @@ class _Walk:
     """Through one container, the chain's module number `place`. `most`: ways apart at a block, and at a loop; `steps`: what is left of them, shared by a chain; `behind`: octets of memory that the
     modules behind it read."""
 
-    def __init__(self, module: Module, place: int, most: tuple[int, int], steps: list[int], behind: frozenset[int]) -> None:
-        self.weights, (self.most, self.in_loops), self.steps = module.weights, most, steps
+    def __init__(self, module: Module, place: int, most: tuple[int, ...], steps: list[int], behind: frozenset[int]) -> None:
+        self.weights, (self.most, self.in_loops, *alike), self.steps = module.weights, most, steps
+        self.alike = any(alike)
         analysis = module.weights.analysis
         self.graph: Graph = analysis.graph
         self.live, self.bounds = analysis.live, analysis.bounds
@@ -232,7 +233,10 @@ class _Walk:
             groups = _grouped(ways, coarse)
         groups.sort(key=lambda group: -max(way.all for way in group))
         if len(groups) > most:
-            groups[most - 1:] = [[way for group in groups[most - 1:] for way in group]]
+            if self.alike and coarse is not None:
+                groups = _alike(groups, [_known(coarse(max(group, key=lambda way: way.all).state)) for group in groups], most)
+            else:
+                groups[most - 1:] = [[way for group in groups[most - 1:] for way in group]]
         return [self.joined(group, where, wanted) for group in groups]
 
     def joined(self, ways: list[Way], where: object, wanted: frozenset[int]) -> Way:
@@ -363,6 +367,25 @@ class _Walk:
                 if after is not None and succ in loop.body and (
                         succ not in fix.invariant or leq(after, fix.invariant[succ], made.get(succ, {})) is not None):
                     raise Lost(f"no invariant of the loop at slot {loop.head.first}")
+
+
+def _known(key: tuple | frozenset) -> frozenset:
+    """Of what ways are kept apart for the single facts."""
+    return key if isinstance(key, frozenset) else key[1] | frozenset(enumerate(key[0]))
+
+
+def _alike(groups: list[list[Way]], known: list[frozenset], most: int) -> list[list[Way]]:
+    """So many groups: again and again the two whose facts differ least, of all in them, are one."""
+    groups, left = list(groups), set(range(len(groups)))
+    apart = {(j, i): len(known[i] ^ known[j]) for i in left for j in range(i)}
+    while len(left) > most:
+        j, i = min(((j, i) for i in left for j in left if j < i), key=lambda pair: (apart[pair], -pair[1]))
+        groups[j] = groups[j] + groups[i]
+        left.remove(i)
+        for k in left - {j}:
+            pair = min(j, k), max(j, k)
+            apart[pair] = max(apart[pair], apart[min(i, k), max(i, k)])
+    return [groups[i] for i in sorted(left)]
 
 
 def _grouped(ways: list[Way], differs: Callable[[State], tuple]) -> list[list[Way]]:
