@@ -54,6 +54,11 @@ function taken              @ 1, 1 + refill and the return
     beq 1f
     nop
 1:  bx lr
+function to_the_next        @ 1, 1, bx 1 + refill: to what lies behind it
+    adr.w r1, 1f
+    orr r1, r1, #1
+    bx r1
+1:  bx lr
 function in_it_block        @ r0 <= 5: cmp, it, 2 loads and 1 skipped; else 1 load and 2 skipped; then movs
     cmp r1, #5
     itte ls

@@ -94,6 +94,21 @@ def test_no_packet_takes_longer_than_the_bound(udp, data):
         each.run(given_frame)
 
 
+@pytest.mark.parametrize("way", ["thumb2", "m3"])
+@pytest.mark.parametrize("name", ["udp", "coap_sensor"])
+def test_a_run_may_end_with_the_first_container(name, way):
+    """A frame that is too short for the parser: the others do not run, and no run is said to take as long as all."""
+    bounded = Bounded(ROOT / f"examples/{name}/{name}.lpn", False, way)
+    for size in range(4):
+        bounded.run(FRAMES[0][:size])
+
+
+@pytest.mark.parametrize("way", ["thumb2", "m3"])
+def test_every_container_of_a_chain_counts(way):
+    """What the engine does around each of three, which take little themselves; the slowest run that a search found."""
+    Bounded(ROOT / "examples/duty/duty.lpn", False, way).run(bytes.fromhex("6188367d190000905701"))
+
+
 def test_the_interpreter_s_bound_is_that_of_its_certified_containers():
     """Their accesses are not checked: the bound without certificates is above."""
     _, units, found = proved(ROOT / "examples/udp/udp.lpn", False)

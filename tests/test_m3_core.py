@@ -52,6 +52,7 @@ RETURNS = 1 + REFILL
     ("quotient", (5, 0), 2, 2 + RETURNS),
     ("not_taken", (), 3, 2 + RETURNS),
     ("taken", (), 3, 2 + REFILL + RETURNS),
+    ("to_the_next", (), 4, 3 + REFILL + RETURNS),
     ("in_it_block", (HEAP, 1), 9, 2 + 2 + 2 + 1 + RETURNS + 2 + RETURNS),
     ("in_it_block", (HEAP, 6), 9, 2 + 1 + 1 + 2 + RETURNS + 2 + RETURNS),
     ("table", (0,), 2, 2 + REFILL + RETURNS),

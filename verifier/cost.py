@@ -15,14 +15,17 @@ and key byte, and per entry and field (as much as per entry, if it is not there)
 kind and per byte of it; "bisect": of a table of exact fields alone, per step of the search, and per step and key byte; "copy" and "zero": the
 pieces in which action data are written; "ways": of a buffer's call, which goes one of them, each [cycles, per key byte, per entry, per entry and key
 byte, per unit of an entry, per unit that is put], a unit has 8 octets. Pieces are [bytes, most cycles], large ones first. `record`: the pieces in which a chain zeroes its header record and
-its output; `clear`: cycles more where a container needs more of the output than those before it.
+its output; `clear`: cycles more where a container needs more of the output than those before it; `more`: cycles
+around each container but the first, where `module` has those inside only.
 Translated code has a table without instructions: theirs are known themselves.
+An interpreter that goes by a plan has "handlers": what it does at once, by name (AtOnce): "NAME", or "NAME 2 taken" where its second instruction
+is a jump that is taken.
 """
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Protocol
@@ -58,6 +61,20 @@ class TableSize:
     piece: int = 1 << 16
 
 
+@dataclass(frozen=True)
+class AtOnce:
+    """What an engine does as one: several instructions of a slot each, or one of which the opcode does not say what it costs. `ways`: by which of them,
+    counted from 1, is a jump that is taken, 0 where none is."""
+    name: str
+    slots: int
+    ways: Mapping[int, Cost]
+
+    def way(self, taken: int) -> Cost:
+        if taken not in self.ways:
+            raise CostError(f"what {self.name} costs is not known, instruction {taken} of it taken")
+        return self.ways[taken]
+
+
 class CostError(ValueError):
     """The table does not say what an instruction costs."""
 
@@ -70,6 +87,9 @@ class Costs(Protocol):
 
     def insn(self, slot: int, insn: Instruction, regions: Collection[str], taken: bool) -> Cost:
         """The instruction at a slot; of a helper call without the helper."""
+
+    def at_once(self, slot: int) -> AtOnce | None:
+        """What is done as one from this slot on, where that is not told by `insn`."""
 
     def helper(self, name: str, declared: int, tables: Collection[TableSize]) -> Cost:
         """The helper itself."""
@@ -87,6 +107,8 @@ class CostTable:
     helpers: dict[str, dict[str, list[int]]]
     record: tuple[tuple[int, int], ...] = ()          # (bytes, cycles)
     clear: int = 0                                    # to begin to clear output
+    more: int = 0                                     # around each further container
+    handlers: Mapping[str, Mapping[int, Cost]] = field(default_factory=dict)      # by name, what its ways cost, as of AtOnce
 
     def insn(self, slot: int, insn: Instruction, regions: Collection[str], taken: bool) -> Cost:
         """The cost of one instruction. `regions`: what a memory access may touch. Raises CostError."""
@@ -108,6 +130,9 @@ class CostTable:
             raise CostError(f"cost table {self.name} does not know opcode {op}")
         return self.insns[op]
 
+    def at_once(self, slot: int) -> None:
+        """A table knows no container."""
+
     def helper(self, name: str, declared: int, tables: Collection[TableSize]) -> Cost:
         """The cost of calling a helper; `declared`: of one of the node's own, `tables`: those it may search. Raises CostError."""
         row = self.helpers.get(name)
@@ -118,9 +143,9 @@ class CostTable:
             raise CostError(f"{name}: the size of its table or buffer is not known")
         return Cost(fewest, most + max((_grown(row, table) for table in tables), default=0))
 
-    def chain_of(self, record_size: int, outputs: Iterable[int]) -> Cost:
+    def chain_of(self, record_size: int, outputs: Iterable[int], containers: int = 1) -> Cost:
         """A chain's own cost, with so many octets of the header record to clear, and of the output for each container."""
-        most, clear = self.chain.most + in_pieces(self.record, record_size), 0
+        most, clear = self.chain.most + self.more * (containers - 1) + in_pieces(self.record, record_size), 0
         for output in outputs:
             if output > clear:
                 most, clear = most + self.clear + in_pieces(self.record, output - clear), output
@@ -168,8 +193,16 @@ def load(name: str) -> CostTable:
         raise CostError(f"there is no cost table {name}") from None
     return CostTable(name, raw["mhz"], raw["how"], Cost(*raw["module"]), Cost(*raw["chain"]),
                      {key: Cost(*cost) for key, cost in raw["insns"].items()}, raw["helpers"],
-                     tuple((size, cycles) for size, cycles in raw.get("record", ())),
-                     raw.get("clear", 0))
+                     tuple((size, cycles) for size, cycles in raw.get("record", ())), raw.get("clear", 0), raw.get("more", 0),
+                     _handlers(raw.get("handlers", {})))
+
+
+def _handlers(rows: Mapping[str, list[int]]) -> dict[str, dict[int, Cost]]:
+    ways: dict[str, dict[int, Cost]] = {}
+    for key, cost in rows.items():
+        name, *taken = key.split()
+        ways.setdefault(name, {})[int(taken[0]) if taken else 0] = Cost(*cost)
+    return ways
 
 
 def available() -> list[str]:

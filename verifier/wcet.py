@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from .at_once import Blocks
 from .cfg import Node
 from .cost import MAX_ACTION_DATA, Cost, Costs, TableSize
 from .descriptors import MAX_PACKET
@@ -37,7 +38,9 @@ class Weights:
         self.longest = longest
         self.analysis, self.costs, self.helpers, self.tables, self.buffers = analysis, costs, helpers, tables or {}, buffers or {}
         self.known: dict[tuple[int, bool], Cost] = {}
-        self.nodes: dict[Node, Cost] = {}
+        self._blocks: Blocks | None = None
+        self._nodes: dict[Node, Cost] = {}
+        self._edges: dict[tuple[Node, int], Cost] = {}
 
     def cost(self, slot: int, taken: bool = False) -> Cost:
         if (slot, taken) not in self.known:
@@ -53,23 +56,25 @@ class Weights:
             self.known[slot, taken] = found
         return self.known[slot, taken]
 
+    @property
+    def blocks(self) -> Blocks:
+        if self._blocks is None:
+            self._blocks = Blocks(self.analysis.graph, self.costs, self.cost, self.analysis.live)
+        return self._blocks
+
     def node(self, node: Node) -> Cost:
-        """All of it but for the way out."""
-        if node not in self.nodes:
-            self.nodes[node] = sum((self.cost(slot) for slot in body(node)), Cost(0, 0))
-        return self.nodes[node]
+        """What it costs whatever the way out."""
+        if node not in self._nodes:
+            ways = self.blocks.ways(node)
+            self._nodes[node] = Cost(min(way.fewest for way in ways), min(way.most for way in ways))
+        return self._nodes[node]
 
     def edge(self, node: Node, i: int) -> Cost:
-        return self.cost(node.last[0], taken(node, i)) if node.last[1].is_branch else Cost(0, 0)
-
-
-def taken(node: Node, i: int) -> bool:
-    return node.last[1].is_branch and node.succs[i][1] == "taken"
-
-
-def body(node: Node) -> list[int]:
-    """Slots whose cost does not depend on the way out."""
-    return [slot for slot, insn in node.code if not insn.is_branch]
+        """And what more this way."""
+        if (node, i) not in self._edges:
+            cost, least = self.blocks.ways(node)[i], self.node(node)
+            self._edges[node, i] = Cost(cost.fewest - least.fewest, cost.most - least.most)
+        return self._edges[node, i]
 
 
 def time_of(analysis: Analysis, costs: Costs, helpers: Mapping[int, tuple[str, int]], tables: Mapping[int, TableSize] | None = None,
@@ -89,17 +94,19 @@ def steps_of(weights: Weights, path: Path, line_map: list | None) -> tuple[list[
     lines: dict[object, list[int]] = {}
     turns = {node: path.turns[node] for node in weights.analysis.graph.nodes if node in path.turns}
 
-    def add(slot: int, cycles: int, times: int) -> None:
+    def add(slot: int, cycles: int, times: int, insns: int) -> None:
         row = lines.setdefault(line_of(slot), [0, 0])
         row[0] += times * cycles
-        row[1] += times
+        row[1] += insns
 
     for node, times in sorted(turns.items(), key=lambda item: item[0].order):
-        for slot in body(node):
-            add(slot, weights.cost(slot).most, times)
-        if node.last[1].is_branch:
-            for i in range(len(node.succs)):
-                if (node, i) in path.edges:
-                    add(node.last[0], weights.cost(node.last[0], taken(node, i)).most, path.edges[node, i])
+        entered, (last, insn) = weights.blocks.entered(node), node.last
+        parts = dict(entered[min(entered)].parts)
+        for slot, _ in node.code[:len(node.code) - insn.is_branch]:
+            add(slot, parts[slot].most if slot in parts else 0, times, times)
+        add(last, weights.node(node).most - sum(cost.most for cost in parts.values()), times, 0)
+        for i in range(len(node.succs)):
+            if (node, i) in path.edges:
+                add(last, weights.edge(node, i).most, path.edges[node, i], path.edges[node, i] * insn.is_branch)
     return [Step(line, cycles, insns) for line, (cycles, insns) in lines.items()], frozenset(
         node.last[0] for node in turns if node.last[1].is_branch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from lpn.runtime.m3.plan_costs import PlanCosts
 from lpn.runtime.variants import SMALLEST, table_of
 from lpn.verifier import domain
 from lpn.verifier.cost import Cost, CostError, Costs, CostTable, TableSize, load
@@ -92,9 +93,9 @@ class Times:
 class Interpreted:
     """The costs of an interpreter's instructions. Its helpers are the engine's, measured with both: what takes longer counts."""
 
-    def __init__(self, table: CostTable, engine: CostTable) -> None:
-        self.module, self.insn = table.module, table.insn
-        self.tables = table, engine
+    def __init__(self, costs: Costs, engine: CostTable) -> None:
+        self.module, self.insn, self.at_once = costs.module, costs.insn, costs.at_once
+        self.tables = costs, engine
 
     def helper(self, name: str, declared: int, tables: Collection[TableSize]) -> Cost:
         costs = [each.helper(name, declared, tables) for each in self.tables]
@@ -103,12 +104,14 @@ class Interpreted:
 
 def costs_of(unit: Unit, report: Report, way: str) -> Costs:
     """Raises CostError."""
-    if way == SMALLEST:
-        if not unit.certificate:
-            raise CostError("the smallest interpreter runs certified containers only")
-        return Interpreted(load(table_of(SMALLEST)), load(ENGINE))
-    if way == "m3":                             # who is certified is 32-bit clean, and its accesses are not checked
-        return Interpreted(load("m3_certified" if unit.certificate else "m3_interpreter" if report.clean32 else "m3_wide"), load(ENGINE))
+    if way == SMALLEST and not unit.certificate:
+        raise CostError("the smallest interpreter runs certified containers only")
+    if way in (SMALLEST, "m3"):                 # who is certified is 32-bit clean, and its accesses are not checked
+        certified, engine = bool(unit.certificate), load(ENGINE)
+        if not certified and not report.clean32:
+            return Interpreted(load("m3_wide"), engine)
+        table = load(table_of(SMALLEST) if way == SMALLEST else "m3_certified" if certified else "m3_interpreter")
+        return Interpreted(PlanCosts(unit.text, table, certified=certified, fuse=way != SMALLEST), engine)
     try:
         from lpn.runtime.m3.code_costs import CodeCosts
     except ImportError as e:
@@ -183,10 +186,10 @@ def chain_cost(units: list[Unit], record_size: int, way: str) -> Cost:
     """What the engine does around a chain of these. Where an interpreter checks accesses, all of the output is cleared: its table has that."""
     outputs = [unit.out_size for unit in units]
     if way == ENGINE:
-        return load(ENGINE).chain_of(record_size, outputs)
+        return load(ENGINE).chain_of(record_size, outputs, len(units))
     if all(unit.certificate for unit in units):
-        return load("m3_certified").chain_of(record_size, outputs)
-    return load("m3_interpreter").chain_of(record_size, ())
+        return load("m3_certified").chain_of(record_size, outputs, len(units))
+    return load("m3_interpreter").chain_of(record_size, (), len(units))
 
 
 def hook_times(units: Units, bundle: Bundle, found: dict[tuple[str, int], Time], way: str) -> list[HookTime]:
@@ -197,8 +200,9 @@ def hook_times(units: Units, bundle: Bundle, found: dict[tuple[str, int], Time],
         cost: Cost | None = None
         longest = bundle.longest(hook)
         if all((name, longest) in found for name in hook.chain):
+            # the shortest run may end with the first container: it is dropped there
             cost = chain_cost([by_name[name] for name in hook.chain], bundle.record_size, way)
-            for name in hook.chain:
-                cost += Cost(found[name, longest].best, found[name, longest].worst)
+            for i, name in enumerate(hook.chain):
+                cost += Cost(0 if i else found[name, longest].best, found[name, longest].worst)
         out.append(HookTime(hook, cost, load(ENGINE).mhz))
     return out

@@ -21,10 +21,10 @@ import cffi
 HERE = Path(__file__).parent
 SOURCES = ("image.c", "names.c", "expand.c", "load.c", "env.c", "vm.c", "vm32.c", "vm32_plan.c", "tables.c", "chain.c", "certificate.c",
            "certificate_names.c", "state.c", "buffers.c", "node.c", "node_call.c", "node_swap.c", "pack.c", "pack_build.c", "pack_compact.c",
-           "thumb2.c", "native.c", "host.c", "node_host.c", "thumb2_host.c", "certificate_host.c")
+           "thumb2.c", "native.c", "host.c", "node_host.c", "thumb2_host.c", "plan_host.c", "certificate_host.c")
 HEADERS = ("lpn.h", "lpn_options.h", "lpn_node.h", "lpn_pack.h", "lpn_helpers.h", "lpn_context.h", "bytes.h", "vm.h", "vm32_offsets.h", "vm32_ops.h",
            "node.h", "pack_form.h", "thumb2.h", "thumb2_encode.h", "thumb2_alu.h", "thumb2_memory.h", "thumb2_branch.h",
-           "host.h", "node_host.h", "thumb2_host.h", "certificate.h", "certificate_host.h", "certificate.c",
+           "host.h", "node_host.h", "thumb2_host.h", "plan_host.h", "certificate.h", "certificate_host.h", "certificate.c",
            "certificate_label.h", "certificate_step.h")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow")
 FLAGS = ("-std=c99", "-O2", "-g", "-fPIC", "-shared", "-fno-strict-aliasing", *WARNINGS)
@@ -104,7 +104,7 @@ def compile_to(target: Path, command: list[str]) -> None:
 def declarations() -> str:
     """What cffi declares: the marked parts of the host headers."""
     parts = []
-    for name in ("host.h", "node_host.h", "thumb2_host.h", "certificate_host.h"):
+    for name in ("host.h", "node_host.h", "thumb2_host.h", "plan_host.h", "certificate_host.h"):
         match = re.search(r"/\* cdef begin \*/(.*)/\* cdef end \*/", (HERE / name).read_text(encoding="utf-8"), re.DOTALL)
         assert match
         parts.append(match[1])

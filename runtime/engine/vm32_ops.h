@@ -29,15 +29,16 @@
     X(trusted_put4) X(trusted_put2) X(trusted_put1) X(trusted_put8) \
     X(trusted_store4) X(trusted_store2) X(trusted_store1) X(trusted_store8)
 
-/* Several at once: the slot's own, and those behind it. */
+/* Several at once: the slot's own, and the one behind it, or two. */
 #if LPN_FUSE
-#define LPN_VM32_SEVERAL(X) \
-    X(mov_add) X(mov_or) X(mov_and) X(mov_lsh) X(mov_rsh) \
-    X(mov_add_reg) X(mov_rsh_and) X(mov_and_jeq) X(mov_and_jne) X(mov_add_jgt) X(and_jeq) X(and_jne) \
-    X(mov_add_load1) X(mov_add_load2) X(lsh_or) X(mov_jeq) X(add_mov) X(mov_imm_jeq) X(jeq_jeq) X(jeq_jne) X(jeq_jeq_jne) \
-    X(load2_add) X(load2_add_step) X(load2_swap) X(load4_swap)
+#define LPN_VM32_TWO(X) \
+    X(mov_add) X(mov_or) X(mov_and) X(mov_lsh) X(mov_rsh) X(mov_add_reg) X(and_jeq) X(and_jne) X(lsh_or) X(mov_jeq) X(add_mov) X(mov_imm_jeq) \
+    X(jeq_jeq) X(jeq_jne) X(load2_add) X(load2_swap) X(load4_swap)
+#define LPN_VM32_THREE(X) \
+    X(mov_rsh_and) X(mov_and_jeq) X(mov_and_jne) X(mov_add_jgt) X(mov_add_load1) X(mov_add_load2) X(jeq_jeq_jne) X(load2_add_step)
 #else
-#define LPN_VM32_SEVERAL(X)
+#define LPN_VM32_TWO(X)
+#define LPN_VM32_THREE(X)
 #endif
 
 #endif

@@ -6,7 +6,7 @@
 #include "vm32_ops.h"
 
 #define NAME(name) OP_##name,
-enum { LPN_VM32_ONES(NAME) LPN_VM32_SEVERAL(NAME) OPS };
+enum { LPN_VM32_ONES(NAME) LPN_VM32_TWO(NAME) LPN_VM32_THREE(NAME) OPS };
 #undef NAME
 #if LPN_CERTIFIED_ONLY
 #define NAME(name) OP_##name = OP_trusted_##name,

@@ -76,6 +76,9 @@ class CodeCosts:
         return (insn.is_branch and insn.off == 1 and following is not None and following.is_goto and not self.code[slot + 1]
                 and following.target(slot + 1) != slot + 2)
 
+    def at_once(self, slot: int) -> None:
+        """What the translator makes of neighbours is told by `insn`."""
+
     def helper(self, name: str, declared: int, tables: Collection[TableSize]) -> Cost:
         return self.measured.helper(name, declared, tables)
 

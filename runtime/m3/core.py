@@ -351,16 +351,24 @@ class Core:
                     fixed += times * (most_refill(target) if target else MOST_REFILL)
                 continue
             insns = self.code.block(start, size)
-            jumped = before == 0 or (before >> 16) + (before & 0xFFFF) != start
+            jumped = self._jumped(before, start)
             fixed += times * straight_cycles(insns)
             refilled = jumped and before != 0 and not apart[0] <= before >> 16 < apart[1]
             if start >= STATIC or target is None:
                 fixed += times * (most_refill(target) if target else MOST_REFILL) * refilled
                 continue
-            here = functions.setdefault(self._function(start), [0] * len(PLACES))
+            function = self._function(start)
+            if function in self.firmware.lines:
+                fixed += times * (most_waits(insns, jumped) + most_refill(target) * refilled)
+                continue
+            here = functions.setdefault(function, [0] * len(PLACES))
             for i, shift in enumerate(PLACES):
                 here[i] += times * (most_waits(insns, jumped, shift) + most_refill(target, shift) * refilled)
         return Linked(fixed, {function: tuple(waits) for function, waits in functions.items()})
+
+    def _jumped(self, before: int, start: int) -> bool:
+        """Was this block jumped to from that one? It may also lie behind it."""
+        return before == 0 or (before >> 16) + (before & 0xFFFF) != start or before & 0xFFFF > 0 and self.code.last(before).always
 
     def _function(self, address: int) -> int:
         """Where the function begins that has this instruction of the firmware."""
@@ -379,7 +387,7 @@ class Core:
         total, passed = Count(cycles=self._operands, waits=WAIT * self._loads), Counter()
         for (before, block), times in self._entries.items():
             start, size = block >> 16, block & 0xFFFF
-            jumped = before == 0 or (before >> 16) + (before & 0xFFFF) != start
+            jumped = self._jumped(before, start)
             refill = REFILL if jumped and before else 0
             insns: list[Insn] = []
             time = Count()

@@ -8,8 +8,8 @@ wait states of the STM32F103's flash wherever the code is linked (`Core.worst`),
 Four tables: 32-bit clean programs, whose accesses are checked (m3_interpreter); the same, certified (m3_certified), and in the smallest
 engine (m3_smallest); programs that need 64-bit registers (m3_wide).
 
-Instructions are measured one by one. Where the interpreter does several at once (runtime/engine/vm32_plan.c) they take less than
-that together, and more than the first alone: so `fewest` is 0 for those that may be done with the one before.
+`insns` are measured one by one. Of 32-bit clean programs the interpreter does several at once where its plan says so (runtime/engine/vm32_plan.c): these
+handlers, and those of which the opcode says too little, are measured alike, under `handlers`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 
+from lpn.compiler.asm import assemble_program
 from lpn.compiler.bundle import Entry, KeyField, Table
 from lpn.compiler.helpers import BY_NAME, HELPERS
 from lpn.compiler.image import OUT_SIZE
 from lpn.compiler.isa import ALU, ALU64, JMP, JMP32, OPCODES, Instruction, encode
+from lpn.runtime.engine.plan import plan_of
 from lpn.runtime.memory import CONTEXT, WINDOW
 from lpn.runtime.variants import OPTIONS as VARIANTS, SMALLEST, table_of
 from lpn.verifier.certify import Sizes, certify
@@ -33,6 +35,7 @@ from lpn.verifier.descriptors import LPN
 from lpn.verifier.verify import analyse
 
 from .core import Count
+from .costs_handlers import shown
 from .firmware import engine
 from .linked import Linked
 from .measure import ALIGN_COPY, ALIGN_KEY, ALIGN_WINDOW, RECORD, beyond, pieces
@@ -40,12 +43,9 @@ from .measure_buffers import ways
 from .raw import CERTIFIED, CLEAN32, SINGLY, RawRunner
 from .timing import UNALIGNED
 
-MODES = {"m3_interpreter": CLEAN32 | SINGLY, "m3_certified": CLEAN32 | CERTIFIED | SINGLY, table_of(SMALLEST): CLEAN32 | CERTIFIED | SINGLY,
-         "m3_wide": 0}
+MODES = {"m3_interpreter": CLEAN32, "m3_certified": CLEAN32 | CERTIFIED, table_of(SMALLEST): CLEAN32 | CERTIFIED, "m3_wide": 0}
 OPTIONS = {table_of(variant): options for variant, options in VARIANTS.items()}
-#: What may be done with the instruction before it: vm32_plan.c. Arithmetic of both widths, jumps, loads.
-TOGETHER = frozenset((0x04, 0x07, 0x0C, 0x0F, 0x44, 0x47, 0x4C, 0x4F, 0x54, 0x57, 0x64, 0x67, 0x74, 0x77, 0xBC, 0xBF, 0xD7, 0xDC,
-                      0x15, 0x16, 0x2D, 0x2E, 0x55, 0x56, 0x69, 0x71))
+MAX_FUNCTIONS = 16              #: of a container, its own code one of them (LPN_MAX_FUNCS)
 FEW, MANY = 2, 6                #: how often a program holds what is measured
 PACKET = 40
 MEMORY = {"layout": "lpn", "packet": bytes(PACKET), "record_size": RECORD, "state": bytes(32), "rodata": bytes(16), "data": bytes(16)}
@@ -102,10 +102,10 @@ class Interpreter:
         self.name, self.modes = name, MODES[name] | stack << 16
         self.runner = RawRunner(counting=True, firmware=engine(*OPTIONS.get(name, ())))
 
-    def time(self, program: list[Instruction], **given) -> Measured:
-        """A whole run."""
+    def time(self, program: list[Instruction], singly: bool = True, **given) -> Measured:
+        """A whole run. `singly`: each instruction by itself, whatever the plan says."""
         text = encode(program)
-        result = self.runner.run(text, modes=self.modes, **{**MEMORY, **given})
+        result = self.runner.run(text, modes=self.modes | (SINGLY if singly else 0), **{**MEMORY, **given})
         if result.error != "ok":
             raise AssertionError(f"{result.error} at {result.pc}: {text.hex()}")
         count: Count = self.runner.count
@@ -205,12 +205,19 @@ class Interpreter:
             for imm in (0x100, 0x110):
                 base, value = (3, 7) if imm == 0x100 else (7, 3)
                 yield f"0x{op:02x} {imm}", self.each([insn(op, base, value, 0, imm)], [*WHERE["data"]]).rounded(UNALIGNED[word])
-        # calls of one function that only returns, from code that jumps over it
-        call = lambda n: [insn(0x05, off=1), EXIT, *(insn(0x85, 0, 1, 0, -2 - i) for i in range(n)), MOV, EXIT]    # noqa: E731
-        local = (self.time(call(MANY)) - self.time(call(FEW))) / (MANY - FEW)
-        yield "0x85 local", local.rounded()
+        yield "0x85 local", rounded(self.local(0).fewest, self.local(MAX_FUNCTIONS - 1).most)
         yield "0x85", [0, 0]                    # a helper's: with the helper
         yield "0x95", [0, 0]                    # with the container
+
+    def local(self, behind: int) -> Measured:
+        """A call of a function that only returns, and its return. Whose frame it leaves is searched for, the last function's first: so many lie behind."""
+        def program(n: int) -> list[Instruction]:
+            if not behind:
+                return [insn(0x05, off=1), EXIT, *(insn(0x85, 0, 1, 0, -2 - i) for i in range(n)), MOV, EXIT]
+            calls = [i % behind for i in range(behind + n)]                # each of them is called
+            at = len(calls) + 2
+            return [*(insn(0x85, 0, 1, 0, at + f - slot - 1) for slot, f in enumerate(calls)), MOV, EXIT, *[EXIT] * behind]
+        return (self.time(program(MANY)) - self.time(program(FEW))) / (MANY - FEW)
 
     def module(self) -> list[int]:
         """Entering and leaving a container: from the call of lpn_execute to its return. Least with the smallest stack."""
@@ -252,13 +259,22 @@ class Interpreter:
         call = ceil(max(t.most - n * (per_entry + k * per_byte) for (k, n), t in times.items()))
         return {"call": [int(min(t.fewest for t in times.values())), call + MAX_ACTION_DATA // 4 * ALIGN_COPY], "entry": [per_entry, per_byte + ALIGN_KEY["ternary"]]}
 
-    def least(self, key: str, cost: list[int]) -> list[int]:
-        """A row of the table, for instructions that may be done together."""
-        return [0, cost[1]] if self.modes & CLEAN32 and int(key.split()[0], 16) in TOGETHER else cost
+    # ------------------------------------------------------------------------------------ handlers
+    def handlers(self) -> Iterator[tuple[str, list[int]]]:
+        """Those that this engine has: the smallest none that do several instructions."""
+        certified, several = bool(self.modes & CERTIFIED), self.name != table_of(SMALLEST)
+        for each in shown(certified):
+            if not several and len(each.source) > 1:
+                continue
+            unit, before = assemble_program("\n".join(each.source)), [*WHERE["rec"], *assemble_program("\n".join(each.before))]
+            plan = plan_of(encode([*unit, *unit, MOV, EXIT]), certified=certified, fuse=len(unit) > 1)
+            assert [plan[0].name, plan[len(unit)].name] == [each.handler] * 2
+            yield each.key, self.each(unit, before, singly=len(unit) == 1).rounded(UNALIGNED[each.octets] if each.octets else 0)
 
     def table(self, how: str) -> dict:
-        insns = dict(sorted({k: self.least(k, v) for rows in (self.arithmetic(), self.jumps(), self.accesses(), self.others())
-                             for k, v in rows}.items()))
+        insns = dict(sorted({k: v for rows in (self.arithmetic(), self.jumps(), self.accesses(), self.others()) for k, v in rows}.items()))
+        handlers = dict(sorted(self.handlers())) if self.modes & CLEAN32 else {}
+
         def chain(record: int, output: int = 0) -> Measured:
             return chain_cost(record, output, bool(self.modes & CERTIFIED))
         none = chain(0)
@@ -266,12 +282,12 @@ class Interpreter:
         rest = beyond((ceil(chain(size).most), ceil(none.most) + in_pieces(record, size)) for size in (8, 15, 63, 76, 127, 300))
         clear = beyond((ceil((chain(0, size) - none).most), in_pieces(record, size)) for size in range(64, OUT_SIZE + 1, 64))
         return {"mhz": 72, "how": how, "module": self.module(), "chain": none.rounded(rest + ALIGN_WINDOW), "record": record, "clear": clear,
-                "insns": insns, "helpers": self.helpers()}
+                "more": ceil((chain_cost(0, 0, bool(self.modes & CERTIFIED), 3) - none).most / 2), "insns": insns, "handlers": handlers, "helpers": self.helpers()}
 
 
-def chain_cost(record: int, output: int, certified: bool) -> Measured:
-    """lpn_chain_run without its containers' runs, a record and an output of so many bytes: one container that does nothing. Not certified
-    it has all of the output cleared."""
+def chain_cost(record: int, output: int, certified: bool, containers: int = 1) -> Measured:
+    """lpn_chain_run without its containers' runs, a record and an output of so many bytes: containers that do nothing. Not certified
+    they have all of the output cleared."""
     from lpn.compiler.bundle import Bundle, Hook
     from lpn.compiler.image import Flag, Image, Kind
 
@@ -282,7 +298,8 @@ def chain_cost(record: int, output: int, certified: bool) -> Measured:
     if certified:
         certificate = certify(text, *analyse(text, LPN), Sizes(record=record, stack=8, output=output))
         image = replace(image, certificate=certificate, flags=image.flags | Flag.CERTIFIED)
-    bundle = Bundle("chain", 1, (image,), (Hook("radio.rx_done", ("one",)),), record_size=record, state_size=0)
+    images = tuple(replace(image, name=f"m{i}") for i in range(containers))
+    bundle = Bundle("chain", 1, images, (Hook("radio.rx_done", tuple(each.name for each in images)),), record_size=record, state_size=0)
 
     def run(window: str) -> Measured:
         core = Core(window=window)
@@ -300,10 +317,9 @@ def render(name: str) -> str:
            f"most: TRM worst case, 2 wait states at 72 MHz, each function linked where it waits most, accesses not aligned; "
            "helpers that the node does: as declared in compiler/helpers.py")
     content = Interpreter(name).table(how)
-    rows = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in content["insns"].items())
-    helpers = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in content["helpers"].items())
-    head = "".join(f' "{key}": {json.dumps(content[key])},\n' for key in ("mhz", "how", "module", "chain", "record", "clear"))
-    return "{\n" + head + ' "insns": {\n' + rows + '\n },\n "helpers": {\n' + helpers + "\n }\n}\n"
+    parts = {name: ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in content[name].items()) for name in ("insns", "handlers", "helpers")}
+    head = "".join(f' "{key}": {json.dumps(content[key])},\n' for key in ("mhz", "how", "module", "chain", "record", "clear", "more"))
+    return "{\n" + head + ",\n".join(f' "{name}": {{\n{rows}\n }}' for name, rows in parts.items() if rows) + "\n}\n"
 
 
 if __name__ == "__main__":

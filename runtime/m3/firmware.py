@@ -20,7 +20,9 @@ COMPILER = "arm-none-eabi-gcc"
 TARGET = ("-mcpu=cortex-m3", "-mthumb")
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow")
 FLAGS = (*TARGET, "-std=gnu99", "-g", "-ffreestanding", "-fno-strict-aliasing", "-fno-tree-loop-distribute-patterns")
-HOSTS_ONLY = ("node_host.c", "certificate_host.c")    #: one needs a real heap, the other is for who writes certificates
+HOSTS_ONLY = ("node_host.c", "plan_host.c", "certificate_host.c")  #: one needs a real heap, the others are for who writes certificates and bounds
+#: Functions that begin a line of the flash (flash.LINE), wherever they are linked: vm32_thumb2.S says so.
+LINES = ("lpn_loop32",)
 LINK = ("-nostdlib", "-Wl,--entry=0", "-Wl,--fatal-warnings")
 
 
@@ -47,6 +49,11 @@ class Firmware:
     def starts(self) -> list[int]:
         """Where functions begin, in order."""
         return sorted({address for address, _ in self.functions.values()})
+
+    @functools.cached_property
+    def lines(self) -> frozenset[int]:
+        """Where those begin that lie at a line of the flash in any firmware."""
+        return frozenset(self.functions[name][0] for name in LINES if name in self.functions)
 
     def size_of(self, *names: str) -> int:
         """Bytes of these functions."""
@@ -81,16 +88,27 @@ def build(name: str, sources: list[Path], *, headers: list[Path] | None = None, 
 
 def text_of(*names: str, options: tuple[str, ...] = ()) -> int:
     """Bytes of flash that these files of the engine take at -Os: code and constants. `options` as lpn_options.h has them. Raises BuildError."""
-    cc, total = compiler(), 0
-    headers = [ENGINE / name for name in HEADERS]
-    for source in (ENGINE / name for name in names):
-        flags = (*FLAGS, "-Os", *(f"-D{option}" for option in options), f"-I{ENGINE}", f"-I{HERE / 'libc'}", "-c")
-        target = cache_dir() / f"lpn-m3-{source.stem}-{digest(cc, *flags, source, *headers)}.o"
-        if not target.exists():
-            compile_to(target, [cc, *flags, str(source)])
-        with target.open("rb") as file:
+    total = 0
+    for name in names:
+        with _object(name, options).open("rb") as file:
             total += sum(s["sh_size"] for s in ELFFile(file).iter_sections() if s.name.startswith((".text", ".rodata")))
     return total
+
+
+def align_of(name: str, options: tuple[str, ...] = ()) -> int:
+    """What the address of this file's code is a multiple of, wherever it is linked. Raises BuildError."""
+    with _object(name, options).open("rb") as file:
+        return ELFFile(file).get_section_by_name(".text")["sh_addralign"]
+
+
+def _object(name: str, options: tuple[str, ...]) -> Path:
+    source, headers = ENGINE / name, [ENGINE / header for header in HEADERS]
+    flags = (*FLAGS, "-Os", *(f"-D{option}" for option in options), f"-I{ENGINE}", f"-I{HERE / 'libc'}", "-c")
+    cc = compiler()
+    target = cache_dir() / f"lpn-m3-{source.stem}-{digest(cc, *flags, source, *headers)}.o"
+    if not target.exists():
+        compile_to(target, [cc, *flags, str(source)])
+    return target
 
 
 def struct_sizes(*names: str) -> dict[str, int]:

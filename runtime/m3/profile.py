@@ -147,7 +147,7 @@ class Recorder(Core):
         if last is not None and last.conditional and address == last.address + last.size:
             jumped = False
         else:
-            jumped = last is not None and address != last.address + last.size
+            jumped = last is not None and (address != last.address + last.size or last.always)
         if jumped:
             self._add(last, 0, REFILL)
         if address == self._return:

@@ -57,6 +57,7 @@ class Insn:
     compares: bool              #: sets flags and does nothing else: the one kind that does inside an IT block
     jump: bool                  #: may write the program counter
     indirect: bool              #: to an address in a register or in memory
+    always: bool                #: jumps, whatever the flags
     target: int | None          #: LOAD: what it loads
     bases: tuple[int, ...]      #: LOAD, STORE: what makes the address
     operands: tuple[int, ...]   #: LONG, DIVIDE: both inputs
@@ -128,8 +129,9 @@ def _insn(c: capstone.CsInsn, conditional: bool, conditions: tuple[int, ...]) ->
     if kind in (Kind.LOAD, Kind.STORE):
         bases = tuple(r for r in (memory.base, memory.index) if r)
     indirect = (branch and name in ("bx", "blx", "tbb", "tbh")) or (to_pc and not branch)
+    always = not conditional and (indirect or c.mnemonic.removesuffix(".w") in ("b", "bl"))
     return Insn(c.address, c.size, f"{c.mnemonic} {c.op_str}".strip(), kind, cycles, conditional,
-                conditions, name in ("cmp", "cmn", "tst", "teq"), branch or to_pc, indirect,
+                conditions, name in ("cmp", "cmn", "tst", "teq"), branch or to_pc, indirect, always,
                 target, bases, inputs, kind == Kind.LOAD and not to_pc and not conditional)
 
 
