@@ -80,6 +80,23 @@ def test_lookup_equals_the_model(case):
         assert lookup(host, table, raw) == expected(table, table.entries, values)
 
 
+def test_of_entries_with_one_exact_key_the_first_counts():
+    """However many others there are, and until it is removed."""
+    host = NativeHost(0, 0, 0)
+    table = Table("t", 0, (KeyField(8, "exact"),), 1, 12)
+    host.add_table(table)
+    host.lib.lpn_host_begin(host.handle, 0, 0)
+    for i, key in enumerate((5, 2, 5, 9, 2, 5, 1, 5)):
+        assert host.lib.lpn_host_entry(host.handle, 0, bytes([key]), bytes(1), i + 1, bytes([key]), 0) == 0
+    host.lib.lpn_host_commit(host.handle, 0)
+    for firsts in ({5: 1, 2: 2, 9: 4, 1: 7}, {5: 3, 2: 2, 9: 4, 1: 7}, {5: 6, 2: 2, 9: 4, 1: 7}, {5: 8, 2: 2, 9: 4, 1: 7}, {2: 2, 9: 4, 1: 7}):
+        assert [lookup(host, table, bytes([key])) for key in range(10)] == [
+            (firsts[key], bytes([key])) if key in firsts else (0, bytes(1)) for key in range(10)]
+        host.lib.lpn_host_begin(host.handle, 0, 1)
+        assert (host.lib.lpn_host_remove(host.handle, 0, bytes([5]), bytes(1), 0) == 0) == (5 in firsts)
+        host.lib.lpn_host_commit(host.handle, 0)
+
+
 @given(cases(), st.data())
 def test_adding_and_removing_one_by_one(case, data):
     """A copied set with entries added and removed gives what the remaining list gives."""

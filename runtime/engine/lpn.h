@@ -207,8 +207,8 @@ typedef struct {
     uint16_t capacity;          /**< entries */
 } lpn_table_shape;
 
-/** One set of entries, in the order they are tried. */
-typedef struct { uint8_t *entries; uint16_t count; } lpn_table_set;
+/** One set of entries, in the order they are tried; `again`: entries behind them that none is tried of (tables.c). */
+typedef struct { uint8_t *entries; uint16_t count, again; } lpn_table_set;
 
 /**
  * A table: two sets. Lookups read the active one; changes go to the other, then one pointer is swapped, so a

@@ -87,8 +87,8 @@ int lpn_table_init(lpn_table *table, const lpn_table_shape *shape, uint8_t *memo
     if (size < 2 * half) {
         return LPN_E_MEMORY;
     }
-    table->set[0] = (lpn_table_set){ memory, 0 };
-    table->set[1] = (lpn_table_set){ memory + half, 0 };
+    table->set[0] = (lpn_table_set){ memory, 0, 0 };
+    table->set[1] = (lpn_table_set){ memory + half, 0, 0 };
     table->active = &table->set[0];
     return LPN_OK;
 }
@@ -98,13 +98,20 @@ static lpn_table_set *inactive(lpn_table *table)
     return &table->set[table->active == &table->set[0]];
 }
 
+/* Entries of an exact table whose key another one has lie behind the others, in the order in which they came: a lookup sees none of them. */
+static unsigned all(const lpn_table_set *set)
+{
+    return set->count + (unsigned)set->again;
+}
+
 lpn_table_set *lpn_table_begin(lpn_table *table, bool copy)
 {
     lpn_table_set *set = inactive(table);
-    set->count = 0;
+    set->count = set->again = 0;
     if (copy) {
         set->count = table->active->count;
-        lpn_copy(set->entries, table->active->entries, (size_t)table->stride * set->count);
+        set->again = table->active->again;
+        lpn_copy(set->entries, table->active->entries, (size_t)table->stride * all(set));
     }
     return set;
 }
@@ -186,11 +193,15 @@ int lpn_table_add(lpn_table *table, lpn_table_set *set, const uint8_t *a, const 
     if (set != inactive(table) || action == 0 || !canonical(table, a, b, priority, key_a, key_b, &rank)) {
         return LPN_E_TABLE;
     }
-    if (set->count == table->shape.capacity) {
+    if (all(set) == table->shape.capacity) {
         return LPN_E_TABLE_FULL;
     }
     size_t stride = table->stride, at = stride * position(table, set, rank, key_a, false);
-    for (size_t i = stride * set->count; i > at; i--) {
+    const bool again = table->exact && at != 0 && compare(set->entries + at - stride + HEAD, key_a, table->key_size) == 0;
+    if (again) {
+        at = stride * all(set);
+    }
+    for (size_t i = stride * all(set); i > at; i--) {
         set->entries[i + stride - 1] = set->entries[i - 1];
     }
     uint8_t *entry = set->entries + at;
@@ -203,7 +214,8 @@ int lpn_table_add(lpn_table *table, lpn_table_set *set, const uint8_t *a, const 
         entry += table->key_size;
     }
     lpn_copy(entry, data, table->shape.action_data);
-    set->count++;
+    set->count += !again;
+    set->again += again;
     return LPN_OK;
 }
 
@@ -223,8 +235,17 @@ int lpn_table_remove(lpn_table *table, lpn_table_set *set, const uint8_t *a, con
         }
         if (compare(entry + HEAD, key_a, table->key_size) == 0
             && (table->exact || compare(entry + HEAD + table->key_size, key_b, table->key_size) == 0)) {
-            lpn_copy(entry, entry + stride, stride * (set->count - i - 1u));
-            set->count--;
+            unsigned next = set->count;         /* the first behind of the same key, if there is one, takes its place */
+            while (next < all(set) && compare(set->entries + stride * next + HEAD, key_a, table->key_size) != 0) {
+                next++;
+            }
+            if (next < all(set)) {
+                lpn_copy(entry, set->entries + stride * next, stride);
+                i = next;
+                entry = set->entries + stride * next;
+            }
+            lpn_copy(entry, entry + stride, stride * (all(set) - i - 1u));
+            *(i < set->count ? &set->count : &set->again) -= 1;
             return LPN_OK;
         }
     }
