@@ -11,12 +11,13 @@ import zlib
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
+from .target import OUT_SIZE
+
 MAGIC = b"LPN1"
 VERSION = 1
 HEADER_SIZE = 64
 INSN_SIZE = 8
 STACK_SIZE = 512
-OUT_SIZE = 256
 MAX_IMAGE = 1 << 20         #: bytes; far above what a node stores, bounds what a host reads
 MAX_NAME = 64               #: bytes of UTF-8
 
