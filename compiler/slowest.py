@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from lpn.lang import ast
 from lpn.lang.reference import Reference
 from .build import Compiled
-from .bundle import Hook
+from .bundle import Entry, Hook
 from .generate import RandomChoose
 from .generate_packets import Packets
 from .slowest_changes import META, Shapes, changed, with_sum, words
@@ -47,6 +47,7 @@ class Slowest:
     cycles: int = 0
     runs: int = 0
     input: Input = field(default_factory=Input)
+    entries: dict[str, list[Entry]] = field(default_factory=dict)       # of the tables then
     slow: list[Input] = field(default_factory=list)     # the slowest ones, as far as they were estimated
 
     @property
@@ -196,7 +197,7 @@ class Search:
         self.measured.add(number)
         cycles = self.subject.run(given)
         if cycles > self.found.cycles:
-            self.found.cycles, self.found.input = cycles, given
+            self.found.cycles, self.found.input, self.found.entries = cycles, given, dict(self.subject.entries)
 
     def solve(self, given: Input) -> None:
         """Makes compared numbers the ones they are compared with."""

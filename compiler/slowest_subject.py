@@ -182,13 +182,16 @@ class Subject:
         from lpn.runtime.m3.host import WINDOW
         check_available()
         assert timed.cost is not None
-        self.compiled, self.hook, self.bound = compiled, timed.hook, timed.cost.most
+        self.compiled, self.hook, self.bound, self.way = compiled, timed.hook, timed.cost.most, way
         self.longest = compiled.bundle.longest(timed.hook)      #: octets of a packet, at most
         self.parser = next((module for each in compiled.program.hooks for module in each.chain
                             if module.name in timed.hook.chain and isinstance(module, ast.Parser)), None)
         #: of each module on the bound's longest path, the slots of its branches
         self.path = {name: branches for name, (_, branches) in timed.followed.items()} or {
             name: known.modules[name].branches for name in timed.hook.chain if known is not None and name in known.modules}
+        #: that path by module and source line
+        self.steps = [(name, step) for name in timed.hook.chain for step in (
+            timed.followed[name][0] if timed.followed else known.modules[name].path if known is not None and name in known.modules else ())]
         self.ways: set[tuple[int, int]] = set()         #: pairs of blocks that the last run executed one after the other
         subject = self
 
@@ -205,6 +208,7 @@ class Subject:
         self.initial = compiled.initial_state(None)
         self.arrays = [Cells(each.offset, each.stride, each.count) for each in compiled.state.objects if each.count > 1]
         self.keys: dict[int, bytes] = {}                #: table -> the key looked up last
+        self.entries: dict[str, list[Entry]] = {}       #: of each table that was filled
         self.tables = {table.index: table for table in compiled.bundle.tables}
         for table in self.tables.values():
             self.fill(table, full(table, rng))
@@ -221,6 +225,7 @@ class Subject:
         try:
             for program in (self.program, self.host, self._asked):
                 program.set_entries(table.name, entries)
+            self.entries[table.name] = entries
         except EngineError:
             pass                                # a value set, or entries of its own: as they are
 

@@ -5,14 +5,17 @@ import json
 import random
 
 import pytest
+from cli import lpnc
 from hypothesis import given, strategies as st
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import KeyField, Table
+from lpn.compiler.commands.judge import seal
 from lpn.lang.check import check
 from lpn.lang.loader import load
 from lpn.lang.source import Source
 from lpn.runtime.engines import EngineUnavailable, Result, get_engine
+from lpn.verifier.wcet import Step
 
 try:
     get_engine("thumb2")
@@ -20,6 +23,7 @@ except EngineUnavailable as e:
     pytest.skip(str(e), allow_module_level=True)
 
 from lpn.compiler.slowest import Input, Slowest, Subject, from_found, hook_name, of_alike, search, solved, subjects   # noqa: E402
+from lpn.compiler.slowest_path import Row, beside, compare   # noqa: E402
 from lpn.compiler.slowest_changes import Shapes, balanced, changed, words   # noqa: E402
 from lpn.compiler.slowest_subject import Compared, full, near_misses   # noqa: E402
 
@@ -243,3 +247,44 @@ def test_hooks_that_take_the_same_packets_share_what_was_found():
     found = {"net.tx: P -> Done": [other], "radio.rx_start: Done": [elsewhere], "radio.rx_done: P -> Q": [own]}
     assert [each.frame for each in of_alike(hooks["radio.rx_done: P -> Q"], 127, found)] == [bytes(127), b"\1" * 127]
     assert of_alike(hooks["radio.rx_start: Done"], 2048, found) == [elsewhere]
+
+
+@pytest.mark.parametrize("way", ["thumb2", "m3"])
+def test_the_bound_and_the_run_are_compared_line_by_line(way):
+    """The rows add up to both; a way the run does not take is all more, and the loop of the slowest run takes what the bound says."""
+    made = compile_program(check(load(Source("loop.lpn", LOOP))))
+    proved = seal(made)
+    [subject] = subjects(made, random.Random(0), way, proved)
+    lines = {unit.name: unit.lines for unit in proved[0].items}
+    loop = LOOP.split("\n").index(next(line for line in LOOP.split("\n") if "for (i" in line)) + 1
+
+    def rows(frame: bytes) -> tuple[list[Row], Row, Slowest]:
+        found = search(subject, [Input(frame)], random.Random(1), runs=1)
+        rows = compare(subject, found, lines)
+        assert sum(row.bound for row in rows) == subject.bound and sum(row.cycles for row in rows) == found.cycles
+        assert [row.more for row in rows] == sorted((row.more for row in rows), reverse=True)
+        return rows, next(row for row in rows if isinstance(row.line, tuple) and row.line[1] == loop), found
+    slow, turned, _ = rows(b"\xb0\0")
+    assert turned.executed > 200 and turned.insns >= turned.executed and turned.bound >= turned.cycles > 400
+    fast, skipped, _ = rows(b"\0\0")
+    assert skipped.executed < 10 and fast[0] == skipped and skipped.bound == turned.bound
+    assert {"module", "file", "line", "bound", "bound_executed", "cycles", "executed"} == fast[0].as_json().keys()
+
+
+def test_what_neither_has_in_a_line_is_the_engines():
+    path = [("A", Step(("x.lpn", 3), 10, 2)), ("A", Step(None, 4, 1)), ("B", Step(("x.lpn", 3), 1, 1))]
+    slots = {("A", 0): (7, 1), ("A", 1): (1, 1), ("B", 0): (9, 1), ("", -1): (50, 0)}
+    assert beside(path, slots, {"A": lambda slot: ("x.lpn", 3 + slot), "B": lambda slot: ("x.lpn", 3)}, 100, 60) == [
+        Row("", None, 85, 0, 43, 0), Row("A", None, 4, 1, 0, 0), Row("A", ("x.lpn", 3), 10, 2, 7, 1), Row("A", ("x.lpn", 4), 0, 0, 1, 1),
+        Row("B", ("x.lpn", 3), 1, 1, 9, 1)]
+
+
+def test_the_command_shows_the_path(tmp_path):
+    source = tmp_path / "loop.lpn"
+    source.write_text(LOOP)
+    out = lpnc("fuzz", "--slowest", source, "--seconds", "0.5", "--path").stdout
+    assert "more" in out and "for (i in 0..200)" in out and "waiting for the flash" in out
+    hooks = json.loads(lpnc("fuzz", "--slowest", source, "--seconds", "0.5", "--path", "--json").stdout)["hooks"]
+    for hook in hooks:
+        assert sum(row["bound"] for row in hook["lines"]) == hook["bound"] and sum(row["cycles"] for row in hook["lines"]) == hook["cycles"]
+    assert "lines" not in json.loads(lpnc("fuzz", "--slowest", source, "--seconds", "0.5", "--json").stdout)["hooks"][0]

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..output import Failure, console, put_json, say, waiting
+from ..output import Failure, Table, console, put_json, say, waiting
 
 if TYPE_CHECKING:
     from rich.status import Status
+
+    from ..slowest import Slowest
+    from ..slowest_path import Row
+    from .judge import Units
 
 
 @click.command("fuzz")
@@ -34,15 +38,17 @@ if TYPE_CHECKING:
               help="With --slowest: a capture whose frames the search begins with.")
 @click.option("--from", "kept", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="With --slowest: what it printed with --json before; the search begins with the inputs found then.")
+@click.option("--path", "show_path", is_flag=True, help="With --slowest: for each hook, by source line, what the bound's longest path has there beside what the "
+              "slowest run found takes there, the largest difference first.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of text.")
 def command(seed: int | None, seconds: float | None, programs: int | None, packets: int, engines: tuple[str, ...],
             corpus: Path | None, no_reduce: bool, bytecode: bool, runs: int, mutants: int, slowest: Path | None, captures: tuple[Path, ...], kept: Path | None,
-            as_json: bool) -> None:
+            show_path: bool, as_json: bool) -> None:
     """Random programs and packets: every engine against the reference interpreter, and the verifier on every container.
 
     Runs until it is interrupted or a limit is reached. Status 1: something failed."""
     if slowest is not None:
-        _slowest(slowest, captures, kept, seed or 0, seconds or 60.0, as_json)
+        _slowest(slowest, captures, kept, seed or 0, seconds or 60.0, show_path, as_json)
     if bytecode:
         _bytecode(seed, seconds, programs, runs, mutants, corpus, not no_reduce, as_json)
     from ..fuzz_loop import DEFAULT_ENGINES, Corpus, Loop
@@ -109,7 +115,7 @@ def _bytecode(seed: int | None, seconds: float | None, programs: int | None, run
     raise SystemExit(130 if interrupted else 1 if loop.found else 0)
 
 
-def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: int, seconds: float, as_json: bool) -> None:
+def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: int, seconds: float, show_path: bool, as_json: bool) -> None:
     """The worst run found of each hook, beside its bound; ends with the command's status."""
     import random
 
@@ -117,6 +123,7 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
     from lpn.runtime.engines import EngineError, EngineUnavailable
 
     from ..slowest import beginnings, from_found, of_alike, search, subjects
+    from ..slowest_path import compare
     from .deadlines import WAYS
     from .inputs import read_source
     from .judge import compiled, seal
@@ -126,26 +133,43 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
         before = from_found(kept.read_text(encoding="utf-8")) if kept is not None else {}
     except (OSError, ValueError) as error:
         raise Failure(f"{kept}: {error}") from None
-    found = []
+    found: list[tuple[str, Slowest, list[Row]]] = []
     try:
         made = compiled(read_source(path).program(()))
         proved = seal(made)
+        lines = {unit.name: unit.lines for unit in proved[0].items}
         for pair in zip(*(subjects(made, rng, way, proved) for way in WAYS)):
             start = [*of_alike(pair[0].hook, pair[0].longest, before), *beginnings(made, pair[0].hook, frames, rng)]
             for way, subject in zip(WAYS, pair):
                 with waiting(f"searching the slowest run of {'->'.join(subject.hook.chain)}, {WAYS[way]}"):
                     one = search(subject, start, rng, seconds=seconds if way == "thumb2" else seconds / 4)
                 start = [one.input, *one.slow, *start]  # what is slow as code is slow to interpret
-                found.append((way, one))
+                rows = compare(subject, one, lines) if show_path and not one.exceeded else []
+                found.append((way, one, rows))
                 before.setdefault(one.hook, []).append(one.input)
                 if not as_json:
                     say(f"{one.cycles:8,} of at most {one.bound:8,} cycles, bound / found {one.ratio:5.2f}, {one.runs:7,} runs  {way:6}  {one.hook}"
                         + ("  EXCEEDED" if one.exceeded else ""))
+                    if rows:
+                        _show_rows(rows, proved[0])
     except EngineUnavailable as e:
         raise Failure(str(e)) from None
     except EngineError as e:
         raise Failure(str(e), 1) from None
     if as_json:
-        put_json({"hooks": [{"hook": one.hook, "on": way, "bound": one.bound, "cycles": one.cycles, "runs": one.runs, "input": one.input.as_json()}
-                            for way, one in found]})
-    raise SystemExit(1 if any(one.exceeded for _, one in found) else 0)
+        put_json({"hooks": [{"hook": one.hook, "on": way, "bound": one.bound, "cycles": one.cycles, "runs": one.runs, "input": one.input.as_json(),
+                             **({"lines": [row.as_json() for row in rows]} if show_path else {})} for way, one, rows in found]})
+    raise SystemExit(1 if any(one.exceeded for _, one, _ in found) else 0)
+
+
+def _show_rows(rows: list[Row], units: Units) -> None:
+    """The bound's longest path beside the slowest run."""
+    from .verify import place, source_line
+    table = Table(["module", "source line", ">bound", ">instructions", ">run", ">instructions", ">more", "source"])
+    for row in rows:
+        if row.module:
+            table.add(row.module, *place(row.line), row.bound, row.insns, row.cycles, row.executed, row.more, source_line(row.line, units))
+        else:
+            table.add("(the engine around them, waiting for the flash)", "", row.bound, None, row.cycles, None, row.more, "")
+    table.show()
+    say()

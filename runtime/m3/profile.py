@@ -16,7 +16,7 @@ from typing import Any
 import unicorn
 from unicorn import arm_const as reg
 
-from lpn.compiler.bundle import Bundle
+from lpn.compiler.bundle import Bundle, Hook
 from lpn.runtime.engine.thumb2 import Translated
 from lpn.runtime.engines import DEFAULT_FUEL, Externs
 
@@ -214,9 +214,9 @@ class _Recorded(M3Program):
 class Profiled(_Recorded):
     """A bundle that is interpreted."""
 
-    def __init__(self, bundle: Bundle, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> None:
+    def __init__(self, bundle: Bundle, fuel: int = DEFAULT_FUEL, externs: Externs | None = None, hook: Hook | None = None) -> None:
         self.recorder = Recorder()
-        super().__init__(bundle, fuel, externs, core=self.recorder)
+        super().__init__(bundle, fuel, externs, core=self.recorder, hook=hook)
         heap, at = self.recorder.read(HEAP, HEAP_SIZE), {}
         for images in self._modules.values():
             for image in images:
@@ -229,9 +229,9 @@ class Profiled(_Recorded):
 class ProfiledCode(_Recorded, Thumb2Program):
     """One whose containers are translated. `listing`: by module and slot the code written for it."""
 
-    def __init__(self, bundle: Bundle, fuel: int = DEFAULT_FUEL, externs: Externs | None = None) -> None:
+    def __init__(self, bundle: Bundle, fuel: int = DEFAULT_FUEL, externs: Externs | None = None, hook: Hook | None = None) -> None:
         self.recorder = Recorder()
-        super().__init__(bundle, fuel, externs, core=self.recorder)
+        super().__init__(bundle, fuel, externs, core=self.recorder, hook=hook)
         self.listing: dict[tuple[str, int], list[Insn]] = {}
         images = [image for modules in self._modules.values() for image in modules]
         for image, translated in zip(images, self.translated):
