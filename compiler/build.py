@@ -148,7 +148,7 @@ def bundle_table(index: int, t: ast.Table) -> bundles.Table:
             at += (width + 7) // 8
         actions.append(bundles.Action(ref.name, tuple(params)))
     entries = tuple(bundle_entry(t, e) for e in control.constant_entries_of(t))
-    return bundles.Table(t.name, index, key, data_room(t), table_size(t), entries, tuple(actions))
+    return bundles.Table(t.name, index, key, data_room(t), table_size(t), entries, tuple(actions), t.const_entries)
 
 
 def bundle_entry(t: ast.Table, e: control.Entry) -> bundles.Entry:

@@ -123,7 +123,7 @@ def _content(b: Bundle, stored: Callable[[bytes], bytes] = bytes) -> dict[str, A
 
 def _table_content(t: Table) -> dict[str, Any]:
     return {
-        "name": t.name, "index": t.index, "action_data_bytes": t.action_data_bytes, "size": t.size,
+        "name": t.name, "index": t.index, "action_data_bytes": t.action_data_bytes, "size": t.size, "constant": t.constant,
         "key": [{"width_bits": f.width_bits, "kind": f.kind} for f in t.key],
         "actions": [{"name": a.name, "params": [
             {"name": p.name, "offset": p.offset, "width_bits": p.width_bits, "order": p.order}

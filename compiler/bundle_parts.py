@@ -79,6 +79,7 @@ class Table:
     size: int
     entries: tuple[Entry, ...] = ()
     actions: tuple[Action, ...] = ()
+    constant: bool = False                  #: it has these entries and never others
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,11 @@ class Reader:
             raise self.fail("control characters")
         return self.item
 
+    def bool(self) -> bool:
+        if not isinstance(self.item, bool):
+            raise self.fail("true or false is expected")
+        return self.item
+
     def one_of(self, words: tuple[str, ...]) -> str:
         if self.item not in words or not isinstance(self.item, str):
             raise self.fail(f"one of {', '.join(words)} is expected")
@@ -97,7 +102,7 @@ def read_module(r: Reader) -> Image:
 
 
 def read_table(r: Reader) -> Table:
-    t = r.map("name", "index", "key", "action_data_bytes", "size", "entries", "actions")
+    t = r.map("name", "index", "key", "action_data_bytes", "size", "constant", "entries", "actions")
     fields = t["key"].list(MAX_KEY_FIELDS)
     key = tuple(KeyField(f.map("width_bits", "kind")["width_bits"].int(1, 8 * MAX_KEY_BYTES),
                          f.map("width_bits", "kind")["kind"].one_of(MATCH_KINDS)) for f in fields)
@@ -111,7 +116,7 @@ def read_table(r: Reader) -> Table:
     unique([a.name for a in actions], t["actions"], "action")
     limit = len(actions) or 0xffff
     entries = tuple(_read_entry(e, key, data, limit) for e in t["entries"].list(size))
-    return Table(t["name"].text(), t["index"].int(0, MAX_TABLES - 1), key, data, size, entries, actions)
+    return Table(t["name"].text(), t["index"].int(0, MAX_TABLES - 1), key, data, size, entries, actions, t["constant"].bool())
 
 
 def read_buffer(r: Reader) -> Buffer:

@@ -21,6 +21,7 @@ from .bundle import Entry, Hook
 from .generate import RandomChoose
 from .generate_packets import Packets
 from .slowest_changes import META, Shapes, changed, with_sum, words
+from .slowest_keys import matched
 from .slowest_subject import DECISIVE, Cells, Compared, Input, Subject, subjects
 
 __all__ = ["Input", "Slowest", "Subject", "beginnings", "changed", "hook_name", "search", "solved", "subjects"]
@@ -31,6 +32,7 @@ SOLVED, CHANGES = 2000, 1000                    #: inputs made of one that was a
 RIGHTED = 12                                    #: of these, whose checksum is made right on the core
 STAGES = ((0.3, True), (0.5, True), (0.8, False))       #: from which part on tables are filled with near misses, and whether the last entry is a hit
 MEASURED = 2                                    #: of the likely ones, on the core each time
+MATCHED = 3                                     #: of its neighbours that constant entries match, on the core each time, where there are some
 POLISHED = 4                                    #: of the slowest run's neighbours, on the core each time, where there are buffers
 DRAWN = 12                                      #: packets drawn along the parser to begin with
 LOOKED_AT = 160                                 #: octets of a frame where a compared octet is looked for
@@ -259,6 +261,11 @@ class Search:
                     given = self.found.input if n % 2 else self.rng.choice(others)
                     self.measure((0, -1 - self.polished - n, self.changed(given, others)))
                 self.polished += POLISHED
+            for n in range(MATCHED if any(table.constant for table in self.subject.tables.values()) else 0):
+                one = matched(self.subject, self.found.input if n else self.rng.choice(others), self.rng) if self.going() else None
+                if one is not None:
+                    self.attempt(one)
+                    self.measure((0, -1 - self.polished, one))
             for _ in range(CHANGES):
                 if self.going():
                     group = self.new[self.rng.choice(list(self.new))] if self.new and self.rng.random() < 0.3 else self.slow

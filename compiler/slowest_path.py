@@ -37,7 +37,8 @@ class Row:
                 "executed": self.executed}
 
 
-def beside(path: Sequence[tuple[str, Step]], slots: Mapping[tuple[str, int], tuple[int, int]], line_of: Mapping[str, Callable], bound: int, took: int) -> list[Row]:
+def beside(path: Sequence[tuple[str, Step]], slots: Mapping[tuple[str, int], tuple[int, int]], line_of: Mapping[str, Callable],
+           bound: int, took: int) -> list[Row]:
     """Rows, those where the bound has most more first; they add up to `bound`, and to `took`. `slots`: of each module's instruction (cycles,
     executed) in the run."""
     rows: dict[tuple[str, object], Row] = {}

@@ -96,6 +96,13 @@ class Program(ABC):
                 return table
         raise EngineError(f"there is no table {name!r}; tables: {_names(self.bundle)}")
 
+    def _filled(self, name: str, entries: Iterable[Entry]) -> tuple[Table, list[Entry]]:
+        """A table and what it is to have. Raises EngineError."""
+        table, entries = self._table(name), list(entries)
+        if table.constant and not set(entries) <= set(table.entries):
+            raise EngineError(f"the entries of table {name!r} are constant")
+        return table, entries
+
     def _reason(self, number: int, error: str) -> str:
         if number >= REASON_ENGINE:
             return f"engine: {error}"

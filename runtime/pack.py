@@ -111,6 +111,8 @@ def _migration(m: Migration, module: int) -> bytes:
 def _table(table: Table, entries: Iterable[Entry]) -> bytes:
     """Shape, fields of the key, entries: action, priority, values or lows, masks or highs, the action's data."""
     found = list(entries)
+    if table.constant and not set(found) <= set(table.entries):
+        raise BundleError(f"table {table.name}", "its entries are constant")
     if len(found) > table.size:
         raise BundleError(f"table {table.name}", f"{len(found)} entries, there is room for {table.size}")
     out = [struct.pack("<BBHHH", len(table.key), 0, table.action_data_bytes, table.size, len(found))]

@@ -130,6 +130,7 @@ WRONG = [
     (T + ("entries", 0, "action"), 0, "tables[0].entries[0].action", "0 is not in 1..2"),
     (T + ("entries", 0, "action"), 3, "tables[0].entries[0].action", "3 is not in 1..2"),
     (T + ("entries", 0, "data"), b"abc", "tables[0].entries[0].data", "3 bytes"),
+    (T + ("constant",), 1, "tables[0].constant", "true or false is expected"),
     (T + ("entries", 0, "match"), [], "tables[0].entries[0].match", "0 fields, the key has 4"),
     (T + ("entries", 0, "match", 0, 1), 129, "tables[0].entries[0].match[0][1]", "129 is not in 0..128"),
     (T + ("entries", 0, "match", 1), [b"\0\2", b"\0\1"], "tables[0].entries[0].match[1]", "is empty"),

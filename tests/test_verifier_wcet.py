@@ -92,7 +92,8 @@ def test_every_run_is_within_the_bounds(seed):
 def flat(**more) -> CostTable:
     """Each instruction one cycle."""
     return table_of({f"0x{op:02x}": [1, 1] for op in OPCODES} | more, Cost(0, 0),
-                    {"clock_us": {"call": [10, 100]}, "lookup": {"call": [10, 100], "entry": [5, 2, 3]}})
+                    {"clock_us": {"call": [10, 100]}, "lookup": {"call": [10, 100], "entry": [5], "match": {
+                        "exact": {"pass": [3, 8, 2], "miss": [4, 8, 2]}, "lpm": {"pass": [2, 9, 2], "miss": [1, 9, 2]}}}})
 
 
 def times(source, costs, tables=None):
@@ -123,26 +124,28 @@ def test_an_access_costs_what_its_region_costs():
 def test_a_lookup_costs_what_its_table_holds():
     code = ("*(u32 *)(r10 - 8) = 0\n*(u32 *)(r10 - 4) = 0\nw1 = 3\nr2 = r10\nr2 += -8\nw3 = 4\nr4 = r10\nr4 += -4\nw5 = 4\n"
             "call 1\nw0 = 0\nexit")
-    assert times(code, flat(), {3: TableSize(16, 4)}).worst == 12 + 100 + 16 * (5 + 2 * 4)
-    assert times(code, flat(), {3: TableSize(16, 4, 2)}).worst == 12 + 100 + 16 * (5 + 3 + 2 * 4)
+    assert times(code, flat(), {3: TableSize(16, 4)}).worst == 12 + 100 + 16 * (5 + 4 + 8)
+    assert times(code, flat(), {3: TableSize(16, 4, 2)}).worst == 12 + 100 + 16 * (5 + 2 + 9 + 4 + 8)
     with pytest.raises(CostError, match="not known"):
         times(code, flat())
 
 
 def test_a_lookup_costs_what_its_fields_do():
     """By kind of match; exact fields alone are bisected; the data of an action are copied, the rest of the room is zeroed."""
-    row = {"call": [10, 100], "entry": [5], "match": {"lpm": [7, 2], "exact": [1, 1], "range": [20, 4]}, "bisect": [50, 3],
+    match = {"lpm": {"pass": [7, 8, 2], "miss": [11, 8, 2]}, "exact": {"pass": [1, 4, 1], "miss": [1, 4, 1]}, "range": {"pass": [20, 16, 4], "miss": [2, 1, 1]}}
+    row = {"call": [10, 100], "entry": [5], "match": match, "bisect": [50, 3],
            "copy": [[4, 20], [1, 9]], "zero": [[16, 21], [4, 6], [1, 2]]}
     costs = table_of({}, Cost(0, 0), {"lookup": row})
 
     def most(kinds, entries=16, data=0, room=0):
         return costs.helper("lookup", 0, [TableSize(entries, sum(n for _, n in kinds), len(kinds), kinds=kinds, data=data, room=room)]).most
-    assert most((("lpm", 4),)) == 100 + 16 * (5 + 7 + 8)
+    assert most((("lpm", 4),)) == 100 + 16 * (5 + 11 + 8)
     assert most((("lpm", 4), ("range", 2))) == 100 + 16 * (5 + 7 + 8 + 20 + 8)
+    assert most((("lpm", 4), ("exact", 1))) == 100 + 16 * (5 + 11 + 8)       # an entry that misses at once takes longer than one that misses behind
     assert most((("exact", 4), ("exact", 2))) == 100 + 6 * (50 + 3 * 6)
-    assert most((("exact", 4), ("lpm", 2))) == 100 + 16 * (5 + 1 + 4 + 7 + 4)
-    assert most((("lpm", 4),), 1, 6, 28) == 120 + (20 + 2 * 9) + (21 + 6 + 2 * 2)
-    assert most((("lpm", 4),), 1, 0, 28) == 120 + 21 + 3 * 6
+    assert most((("exact", 4), ("lpm", 2))) == 100 + 16 * (5 + 1 + 4 + 11 + 4)
+    assert most((("lpm", 4),), 1, 6, 28) == 124 + (20 + 2 * 9) + (21 + 6 + 2 * 2)
+    assert most((("lpm", 4),), 1, 0, 28) == 124 + 21 + 3 * 6
     unknown = costs.helper("lookup", 0, [TableSize(2, 8, 2, data=0, room=0)]).most
     assert unknown >= most((("range", 4), ("range", 4)), 2)
 

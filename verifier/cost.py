@@ -10,9 +10,9 @@ A cost is [fewest, most] cycles. An instruction is looked up by the most specifi
     "0x85 local"    a call of a local function, and its return
     "0x07"          the opcode
 
-A helper's cost is {"call": [fewest, most]}, and for a lookup or a buffer's call what grows, in most cycles: "entry": per entry, per entry
-and key byte, and per entry and field (as much as per entry, if it is not there); "match": instead of these, per entry and field of a
-kind and per byte of it; "bisect": of a table of exact fields alone, per step of the search, and per step and key byte; "copy" and "zero": the
+A helper's cost is {"call": [fewest, most]}, and for a lookup or a buffer's call what grows, in most cycles: "entry": per entry; "match": by a
+field's kind of match, per entry and field that matches ("pass") or does not ("miss"): for the field, for each word of it and each octet that is left;
+"bisect": of a table of exact fields alone, per step of the search, and per step and key byte; "copy" and "zero": the
 pieces in which action data are written; "ways": of a buffer's call, which goes one of them, each [cycles, per key byte, per entry, per entry and key
 byte, per unit of an entry, per unit that is put], a unit has 8 octets. Pieces are [bytes, most cycles], large ones first. `record`: the pieces in which a chain zeroes its header record and
 its output; `clear`: cycles more where a container needs more of the output than those before it; `more`: cycles
@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ..compiler.isa import Instruction
+from .lookups import Together, entry_costs, field_cost, looked_at
 
 FOLDER = Path(__file__).parent / "costs"
 MAX_ACTION_DATA = 256                                 # octets (lpn.h)
@@ -50,7 +51,8 @@ class Cost:
 @dataclass(frozen=True)
 class TableSize:
     """What a lookup's time depends on, and that of a buffer's helper. `kinds`: each field's kind of match and bytes, where known; `data`:
-    octets of action data; `room`: octets that the caller gives for them; `octets`: of a buffer's entry; `piece`: octets that are put at most."""
+    octets of action data; `room`: octets that the caller gives for them; `together`: of constant entries, which of them a key can match at once; `octets`: of a
+    buffer's entry; `piece`: octets that are put at most."""
     entries: int
     key_bytes: int
     fields: int = 1
@@ -59,6 +61,7 @@ class TableSize:
     data: int = MAX_ACTION_DATA
     room: int = MAX_ACTION_DATA
     piece: int = 1 << 16
+    together: Together = ()
 
 
 @dataclass(frozen=True)
@@ -171,17 +174,16 @@ def _grown(row: Mapping[str, list], table: TableSize) -> int:
     """Cycles that a lookup takes for the size of its table, a buffer's call for that of its buffer."""
     if "ways" in row:
         return max(buffer_way(growth, table) for growth in row["ways"])
+    if "match" not in row:
+        return 0
     copy, zero = row.get("copy", ()), row.get("zero", ())
     written = max(in_pieces(zero, table.room), in_pieces(copy, table.data) + in_pieces(zero, max(0, table.room - table.data)))
     if "bisect" in row and table.kinds and all(kind == "exact" for kind, _ in table.kinds):
         step, byte = row["bisect"]
         return written + (table.entries.bit_length() + 1) * (step + byte * table.key_bytes)     # and the entry found once more
-    per_entry, per_byte, per_field = [*row.get("entry", [0]), 0, 0][:3]
-    fields = (per_field or per_entry) * (table.fields - 1) + per_byte * table.key_bytes
-    if "match" in row:
-        kinds = table.kinds or [(kind, size) for kind in row["match"] for size in [table.key_bytes] + [0] * (table.fields - 1)]
-        fields = sum(row["match"][kind][0] + row["match"][kind][1] * size for kind, size in kinds)
-    return written + table.entries * (per_entry + fields)
+    kinds = table.kinds or [("", table.key_bytes)] * table.fields
+    costs = entry_costs(row["entry"][0], [field_cost(row["match"], kind, size) for kind, size in kinds])
+    return written + (looked_at(table.together, costs) if table.together else table.entries * sum(costs))
 
 
 @cache

@@ -11,6 +11,7 @@ from lpn.verifier.cost import Cost, CostError, Costs, CostTable, TableSize, load
 from lpn.verifier.descriptors import PROFILES, helper_specs
 from lpn.verifier.rules import RULES
 from lpn.verifier.shorter import shorter
+from lpn.verifier.lookups import together
 from lpn.verifier.verify import Analysis, Report
 from lpn.verifier.walk import Lost, Module, chain_bound
 from lpn.verifier.wcet import Step, Time, Weights, steps_of, time_of
@@ -120,8 +121,9 @@ def costs_of(unit: Unit, report: Report, way: str) -> Costs:
 
 
 def table_size(table: Table) -> TableSize:
-    return TableSize(table.size, sum(field.bytes for field in table.key), len(table.key),
-                     kinds=tuple((field.kind, field.bytes) for field in table.key), data=table.action_data_bytes)
+    alike = together([(field.kind, field.width_bits) for field in table.key], [entry.match for entry in table.entries]) if table.constant else ()
+    return TableSize(len(table.entries) if table.constant else table.size, sum(field.bytes for field in table.key), len(table.key),
+                     kinds=tuple((field.kind, field.bytes) for field in table.key), data=table.action_data_bytes, together=alike)
 
 
 def buffer_size(buffer: Buffer) -> TableSize:

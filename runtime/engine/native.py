@@ -198,7 +198,7 @@ class NativeProgram(Program):
         self.host.check(error, f"{migration.module}, at {at[0]}")
 
     def set_entries(self, table: str, entries: Iterable[Entry]) -> None:
-        self.host.set_entries(self._table(table), entries)
+        self.host.set_entries(*self._filled(table, entries))
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
         self.outside.begin()

@@ -22,7 +22,6 @@ from functools import cached_property
 from math import ceil
 
 from lpn.compiler.asm import assemble_program
-from lpn.compiler.bundle import Entry, KeyField, Table
 from lpn.compiler.helpers import BY_NAME, HELPERS
 from lpn.compiler.image import OUT_SIZE
 from lpn.compiler.isa import ALU, ALU64, JMP, JMP32, OPCODES, Instruction, encode
@@ -30,7 +29,7 @@ from lpn.runtime.engine.plan import plan_of
 from lpn.runtime.memory import CONTEXT, WINDOW
 from lpn.runtime.variants import OPTIONS as VARIANTS, SMALLEST, table_of
 from lpn.verifier.certify import Sizes, certify
-from lpn.verifier.cost import FOLDER, MAX_ACTION_DATA, in_pieces
+from lpn.verifier.cost import FOLDER, Cost, CostTable, TableSize, in_pieces, load
 from lpn.verifier.descriptors import LPN
 from lpn.verifier.verify import analyse
 
@@ -38,14 +37,18 @@ from .core import Count
 from .costs_handlers import shown
 from .firmware import engine
 from .linked import Linked
-from .measure import ALIGN_COPY, ALIGN_KEY, ALIGN_WINDOW, RECORD, beyond, pieces
-from .measure_buffers import ways
+from .measure import ALIGN_WINDOW, RECORD, beyond, looking_up, pieces, searched, unaligned
+from .measure_buffers import EMPTY, ways
 from .raw import CERTIFIED, CLEAN32, SINGLY, RawRunner
 from .timing import UNALIGNED
 
 MODES = {"m3_interpreter": CLEAN32, "m3_certified": CLEAN32 | CERTIFIED, table_of(SMALLEST): CLEAN32 | CERTIFIED, "m3_wide": 0}
 OPTIONS = {table_of(variant): options for variant, options in VARIANTS.items()}
 MAX_FUNCTIONS = 16              #: of a container, its own code one of them (LPN_MAX_FUNCS)
+ENGINE = "thumb2"               #: the table of the engine around translated code (measure.py), which is measured before
+#: Keys that lookups are measured with.
+SHAPES = ((("exact", 4),), (("exact", 16),), (("lpm", 4),), (("lpm", 16),), (("ternary", 1),),
+          (("ternary", 4), ("ternary", 4), ("exact", 1), ("range", 2), ("ternary", 1)))
 FEW, MANY = 2, 6                #: how often a program holds what is measured
 PACKET = 40
 MEMORY = {"layout": "lpn", "packet": bytes(PACKET), "record_size": RECORD, "state": bytes(32), "rodata": bytes(16), "data": bytes(16)}
@@ -239,25 +242,24 @@ class Interpreter:
         out["lookup"] = self.lookup()
         return out
 
-    def lookup(self) -> dict[str, list[int]]:
-        """Tables that are searched entry by entry cost most: ternary ones, whose last entry matches. The action's data of 256 bytes
-        are copied, or zeroed."""
-        host, times = self.runner.host, {}
-        for key, entries in itertools.product((1, 3, 16), (0, 1, 9)):
-            index = len(times)
-            table = Table(f"t{index}", index, (KeyField(8 * key, "ternary"),), 256, max(entries, 1))
-            rows = [Entry((((1 << 8 * key) - 1 - (i < entries - 1), (1 << 8 * key) - 1),), 1, bytes(256), i) for i in range(entries)]
-            host.add_table(table)
-            host.set_entries(table, rows)
-            unit = [insn(0xB7, 1, imm=index), insn(COPY, 2, 10), insn(0x07, 2, imm=-320), insn(0xB7, 3, imm=key), insn(COPY, 4, 10),
-                    insn(0x07, 4, imm=-256), insn(0xB7, 5, imm=256), insn(0x85, imm=1)]
-            fill = [insn(0x7A, 10, 0, -320 + at, -1) for at in (0, 8)]
-            times[key, entries] = self.each(unit, fill, host=host) - self.each(unit[:-1], fill)
-        each = {k: (times[k, 9] - times[k, 1]) / 8 for k in (1, 3, 16)}
-        per_byte = ceil(max(0.0, ((each[16] - each[1]) / 15).most))
-        per_entry = ceil(max(t.most - k * per_byte for k, t in each.items()))
-        call = ceil(max(t.most - n * (per_entry + k * per_byte) for (k, n), t in times.items()))
-        return {"call": [int(min(t.fewest for t in times.values())), call + MAX_ACTION_DATA // 4 * ALIGN_COPY], "entry": [per_entry, per_byte + ALIGN_KEY["ternary"]]}
+    def lookup(self) -> dict:
+        """What grows with the table is what grows behind translated code: the engine's own function. The way there and back is this one's."""
+        host, row = self.runner.host, {**unaligned(load(ENGINE).helpers["lookup"], -1), "call": [0, 0]}
+        said = CostTable("", 0, "", Cost(0, 0), Cost(0, 0), {}, {"lookup": row})
+        least, beyond_it = [], dict.fromkeys((0, 1, 9, 24), 0)
+        for index, (shape, data) in enumerate(itertools.product(SHAPES, (0, 7, 256))):
+            host.add_table(replace(searched(shape, max(beyond_it), data, False), index=index, entries=()))
+            for entries, (hit, room) in itertools.product(beyond_it, {0: ((False, 0), (False, 256)), 7: ((True, 64),), 256: ((True, 256),)}[data]):
+                table = replace(searched(shape, entries, data, hit and entries > 0), index=index)
+                host.set_entries(table, table.entries)
+                *fill, name, pointer, move, size, out, place, octets, call = assemble_program(looking_up(shape, room).removesuffix(EMPTY))
+                unit = [replace(name, imm=index), pointer, move, size, out, place, octets, call]
+                took = self.each(unit, fill, host=host) - self.each(unit[:-1], fill)
+                key = TableSize(entries, sum(size for _, size in shape), len(shape), kinds=shape, data=data, room=room)
+                least.append(took.fewest)
+                beyond_it[entries] = max(beyond_it[entries], ceil(took.most) - said.helper("lookup", 0, [key]).most)
+        assert beyond_it[24] <= max(beyond_it[0], beyond_it[1], beyond_it[9]), "an entry takes more than it does behind translated code"
+        return unaligned({**row, "call": [int(min(least)), max(beyond_it.values())]})
 
     # ------------------------------------------------------------------------------------ handlers
     def handlers(self) -> Iterator[tuple[str, list[int]]]:

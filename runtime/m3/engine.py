@@ -67,7 +67,7 @@ class M3Program(Program):
         host.check(error, f"{migration.module}, at {int.from_bytes(core.read(host.room('c'), 4), 'little')}")
 
     def set_entries(self, table: str, entries: Iterable[Entry]) -> None:
-        self.host.set_entries(self._table(table), entries)
+        self.host.set_entries(*self._filled(table, entries))
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
         self.outside.begin()

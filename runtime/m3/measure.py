@@ -6,6 +6,7 @@ wherever the code is linked, the worst of several runs. What grows with a table 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from math import ceil
@@ -30,10 +31,10 @@ HOW = ("measured on the emulated Cortex-M3 by python -m lpn.runtime.m3.measure; 
        "linked where it waits most, accesses not aligned; "
        "helpers that the node does: as declared in compiler/helpers.py")
 #: What is measured is aligned. Cycles more where it is not: of the window behind a packet, which is zeroed by words; of a word that is
-#: copied or zeroed for a lookup; of an octet of a key, whose words are compared, with a mask or two bounds.
+#: copied or zeroed for a lookup; of a word of a key, compared with one, with a mask or with two bounds.
 ALIGN_WINDOW = PACKET_WINDOW // 4 * UNALIGNED[4]
 ALIGN_ZERO, ALIGN_COPY = UNALIGNED[4], 2 * UNALIGNED[4]
-ALIGN_KEY = {kind: ceil(words * UNALIGNED[4] / 4) for kind, words in (("exact", 2), ("lpm", 3), ("ternary", 3), ("range", 4))}
+ALIGN_KEY = {kind: words * UNALIGNED[4] for kind, words in (("exact", 2), ("lpm", 3), ("ternary", 3), ("range", 4))}
 RECORD = 64                     #: octets of the header record, where it does not matter
 FRAME = bytes(60)
 CALL = "w1 = 0\nw2 = 0\ncall {}\n" + EMPTY
@@ -64,26 +65,33 @@ def fields(kind: str, key_bytes: int, number: int) -> Shape:
     return ((kind, key_bytes // number),) * number
 
 
-def look_up(shape: Shape, entries: int, data: int = 0, room: int | None = None, hit: bool = False) -> Linked:
-    """A lookup that misses all entries, each in the last byte of its last field, or all but the last one (exact: or all but the first).
-    `data`: octets of action data; `room`: octets that the caller gives for them."""
-    room = data if room is None else room
+def look_up(shape: Shape, entries: int, data: int = 0, room: int | None = None, hit: bool = False, at: int = 1, low: int = 0) -> Linked:
+    """A lookup that misses all entries, each in the octet `at` from the end of its last field, or all but the last one (exact: or all but the
+    first). `data`: octets of action data; `room`: octets that the caller gives for them; `low`: so far below the key ranges that match begin."""
+    return run(looking_up(shape, data if room is None else room), table=searched(shape, entries, data, hit, at, low)) - run(EMPTY)
+
+
+def searched(shape: Shape, entries: int, data: int, hit: bool, at: int = 1, low: int = 0) -> Table:
+    """What it looks at."""
     exact = all(kind == "exact" for kind, _ in shape)
 
     def match(kind: str, key: int, value: int) -> tuple[int, ...]:
-        return {"exact": (value,), "lpm": (value, key.bit_length()), "ternary": (value, key), "range": (value, value)}[kind]
+        return {"exact": (value,), "lpm": (value, key.bit_length()), "ternary": (value, key), "range": (value - low * (key == value), value)}[kind]
     keys = [(kind, (1 << 8 * size) - 1) for kind, size in shape]
     hits = tuple(match(kind, key, key) for kind, key in keys)
     kind, last = keys[-1]                       # exact ones are sorted and bisected: all octets are the same but the last
-    rows = [Entry((*hits[:-1], match(kind, last, last - 1 - exact * i)), 1, bytes(data), i) for i in range(entries)]
+    rows = [Entry((*hits[:-1], match(kind, last, last - (1 + exact * i << 8 * (at - 1)))), 1, bytes(data), i) for i in range(entries)]
     if hit:
         rows[-1] = Entry(hits, 1, bytes(data), entries)
-    table = Table("t", 0, tuple(KeyField(8 * size, kind) for kind, size in shape), data, entries, tuple(rows))
+    return Table("t", 0, tuple(KeyField(8 * size, kind) for kind, size in shape), data, entries, tuple(rows))
+
+
+def looking_up(shape: Shape, room: int) -> str:
+    """A container that does, with a key of ones."""
     key_bytes = sum(size for _, size in shape)
     size = (key_bytes + 7) // 8 * 8
     stores = "".join(f"*(u64 *)(r10 - {at}) = -1\n" for at in range(8, size + 1, 8))
-    source = (f"{stores}w1 = 0\nr2 = r10\nr2 += -{size}\nw3 = {key_bytes}\nr4 = r10\nr4 += -{size + 256}\nw5 = {room}\ncall 1\n{EMPTY}")
-    return run(source, table=table) - run(EMPTY)
+    return f"{stores}w1 = 0\nr2 = r10\nr2 += -{size}\nw3 = {key_bytes}\nr4 = r10\nr4 += -{size + 256}\nw5 = {room}\ncall 1\n{EMPTY}"
 
 
 def lookup(shape: Shape, entries: int, data: int = 0, room: int | None = None, hit: bool = False) -> int:
@@ -101,45 +109,53 @@ def beyond(found: Iterable[tuple[int, int]]) -> int:
     return max(0, *(measured - said for measured, said in found))
 
 
-SIZES = 1, 3, 4, 7, 16                          #: octets of keys: words and what is left of them
+SIZES = 1, 2, 3, 4, 5, 7, 8, 16                 #: octets of keys: words and what is left of them
 
 
-def slope(shape: Shape) -> Linked:
+def slope(shape: Shape, **more: int) -> Linked:
     """What an entry takes in a table that is searched entry by entry."""
-    return (look_up(shape, 24) - look_up(shape, 4)) / 20
+    return (look_up(shape, 24, **more) - look_up(shape, 4, **more)) / 20
 
 
-def slopes(kind: str) -> tuple[float, float, float]:
-    """Of a table of such fields: cycles per entry with a field, per entry and further field, per entry and octet."""
-    one = {size: slope(fields(kind, size, 1)) for size in SIZES}
-    byte = ((one[16] - one[4]) / 12).most
-    more = max(((slope(fields(kind, 4 * size, 4)) - one[size]) / 3).most - size * byte for size in (1, 3, 4))
-    return max(each.most - size * byte for size, each in one.items()), more, byte
+def missed(kind: str) -> dict[int, float]:
+    """By a field's octets: cycles per entry at most that misses there, wherever in the field."""
+    def places(size: int) -> set[int]:
+        return {1, *range(size % 4 + 1, size + 1, 4)}       # the last octet, and that of each word
+    if kind != "exact":
+        return {size: max(slope(((kind, size),), at=at).most for at in places(size)) for size in SIZES}
+    other = ("ternary", 1)                      # exact ones alone are bisected
+    before = slope((other, other)) - slope((other,))
+    return {size: max((slope((other, (kind, size)), at=at) - before).most for at in places(size)) for size in SIZES}
 
 
-def beside(last: str) -> tuple[float, float]:
-    """Of exact fields before one of another kind: cycles per entry and field, per entry and octet."""
-    none, one = slope(((last, 1),)), {size: slope((*fields("exact", size, 1), (last, 1))) for size in SIZES}
-    byte = ((one[16] - one[4]) / 12).most
-    more = (((slope((*fields("exact", 4 * size, 4), (last, 1))) - one[size]) / 3).most - size * byte for size in (1, 3, 4))
-    return max(*more, *((each - none).most - size * byte for size, each in one.items())), byte
+def passed(kind: str) -> dict[int, float]:
+    """Of a field that matches, before one of any kind that does not: cycles per entry more."""
+    none = {last: slope(((last, 1),)) for last in ("lpm", "ternary", "range")}
+    return {size: max((slope(((kind, size), (last, 1)), low=low) - alone).most for last, alone in none.items() for low in range(1 + (kind == "range")))
+            for size in SIZES}
+
+
+def line(found: dict[int, float]) -> list[float]:
+    """For the field, each word and each octet that is left: a line above all that was measured, by octets."""
+    word, octet = (found[16] - found[4]) / 3, max((found[3] - found[1]) / 2, (found[7] - found[5]) / 2, 0.0)
+    return [max(each - size // 4 * word - size % 4 * octet for size, each in found.items()), word, octet]
 
 
 def lookups(record: list[list[int]]) -> dict:
     """The row of the helper `lookup`. `record`: how octets are zeroed."""
-    match, entry = {}, 0.0
-    for kind in ("lpm", "ternary", "range"):
-        first, field, byte = slopes(kind)
-        match[kind], entry = [ceil(field), ceil(byte)], max(entry, first - ceil(field))
-    match["exact"] = [ceil(max(each)) for each in zip(*map(beside, ("lpm", "ternary", "range")))]
+    kinds = "lpm", "ternary", "range", "exact"
+    passes, misses = {kind: passed(kind) for kind in kinds}, {kind: missed(kind) for kind in kinds}
+    entry = max(0, int(min(misses[kind][1] - passes[kind][1] for kind in kinds)))
+    match = {kind: {"pass": [ceil(each) for each in line(passes[kind])],
+                    "miss": [ceil(each) for each in line({size: each - entry for size, each in misses[kind].items()})]} for kind in kinds}
     steps = {size: (look_up((("exact", size),), 31, hit=True) - look_up((("exact", size),), 3, hit=True)) / 3 for size in SIZES}
     byte = ((steps[16] - steps[4]) / 12).most
     first = max(step.most - size * byte for size, step in steps.items())
-    row: dict = {"entry": [max(0, ceil(entry))], "match": match, "bisect": [ceil(first), ceil(byte)],
+    row: dict = {"entry": [entry], "match": match, "bisect": [ceil(first), ceil(byte)],
                  "copy": pieces(lambda n: look_up((("lpm", 4),), 1, n, n, True), (4, 1)), "zero": record, "call": [1, 0]}
     keys = [fields(kind, size, number) for kind, (size, number) in product(match, ((1, 1), (3, 1), (4, 1), (7, 1), (16, 1), (12, 4), (16, 4)))]
     keys += [(*fields("exact", size, number), (last, 1)) for (size, number), last in product(((1, 1), (4, 1), (16, 4)), match)]
-    keys.append((("ternary", 4), ("ternary", 4), ("exact", 1), ("range", 2), ("ternary", 1)))
+    keys += [(("ternary", 4), ("ternary", 4), ("exact", 1), ("range", 2), ("ternary", 1)), (("range", 6), ("exact", 11), ("lpm", 13), ("range", 9))]
     shapes = [(shape, n, data, room, hit) for shape, n, (hit, data, room) in product(
         keys, (1, 5, 24), ((False, 0, 0), (False, 0, 256), (True, 0, 0), (True, 7, 64), (True, 256, 256)))]
     said = CostTable("", 0, "", Cost(0, 0), Cost(0, 0), {}, {"lookup": row})
@@ -148,14 +164,14 @@ def lookups(record: list[list[int]]) -> dict:
     return unaligned(row)
 
 
-def unaligned(row: dict) -> dict:
-    """A lookup's row where neither keys nor data lie at words."""
-    row["zero"] = [[size, cycles + size // 4 * ALIGN_ZERO] for size, cycles in row["zero"]]
-    row["copy"] = [[size, cycles + size // 4 * ALIGN_COPY] for size, cycles in row["copy"]]
-    row["match"] = {kind: [cycles, byte + ALIGN_KEY[kind]] for kind, (cycles, byte) in row["match"].items()}
-    row["bisect"][1] += ALIGN_KEY["exact"]
-    row["call"][1] += 2 * UNALIGNED[2]          # an entry's rank and action
-    return row
+def unaligned(row: dict, sign: int = 1) -> dict:
+    """A lookup's row where neither keys nor data lie at words; -1: of such a row that where they do."""
+    step, byte = row["bisect"]
+    match = {kind: {way: [first, word + sign * ALIGN_KEY[kind], octet] for way, (first, word, octet) in ways.items()} for kind, ways in row["match"].items()}
+    return {**row, "zero": [[size, cycles + sign * (size // 4 * ALIGN_ZERO)] for size, cycles in row["zero"]],
+            "copy": [[size, cycles + sign * (size // 4 * ALIGN_COPY)] for size, cycles in row["copy"]],
+            "match": match, "bisect": [step, byte + sign * ceil(ALIGN_KEY["exact"] / 4)],
+            "call": [row["call"][0], row["call"][1] + sign * 2 * UNALIGNED[2]]}         # an entry's rank and action
 
 
 def measure() -> dict:
@@ -178,5 +194,5 @@ def measure() -> dict:
 
 
 if __name__ == "__main__":
-    content = json.dumps(measure(), indent=1).replace("[\n   ", "[").replace(",\n   ", ", ").replace("\n  ]", "]")
+    content = re.sub(r"\[[^][{}]*\]", lambda numbers: "".join(numbers[0].split()).replace(",", ", "), json.dumps(measure(), indent=1))
     write_files({FOLDER / "thumb2.json": (content + "\n").encode()})

@@ -151,7 +151,7 @@ class RbpfProgram(Program):
             raise EngineError(f"{migration.module}: {e}") from None
 
     def set_entries(self, table: str, entries: Iterable[Entry]) -> None:
-        self.host.set_entries(self._table(table), entries)
+        self.host.set_entries(*self._filled(table, entries))
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
         self.outside.begin()
