@@ -16,12 +16,15 @@ from . import bundle as bundles, externs, femto
 from .elf import Object, read_object
 from .image import STACK_SIZE, Flag, Image, ImageError, Kind
 from .kept import KeptTable, Migration, ambiguous
-from .llvm import emit_assembly, emit_object, optimize
+from .llvm import emit_assembly, emit_object, optimize, slots
 from .peephole import improve
 from .lower.modules import Lowered, ProgramLowering
 from .lower.processor import data_room, entry_data, table_size, tables
 from .state import StateLayout, scalar_width
 from .target import TARGETS, Target
+
+
+FARTHEST = (1 << 15) - 1                        # slots that a jump passes (RFC 9669, section 3.1: a signed 16-bit offset)
 
 
 class BuildError(Exception):
@@ -30,6 +33,10 @@ class BuildError(Exception):
 
 class StackError(BuildError):
     """It needs more stack than there is."""
+
+
+class SizeError(BuildError):
+    """It is longer than a jump reaches."""
 
 
 @dataclass
@@ -210,6 +217,8 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
     """Its image has no record yet but a migration's, which is what it `needs`. Raises BuildError."""
     ref = optimize(lowered.module, target, level)
     ir_text = str(ref) if lowering.listings else ""
+    if slots(ref, target) > FARTHEST:
+        raise SizeError(f"{lowered.name} has more than {FARTHEST} instructions, and a jump reaches no farther: divide it into modules")
     obj = emit_object(ref, target)
     code = read_object(obj, "xdp" if target.name == "xdp" else "lpn")
     used = stack_used(code.text)

@@ -27,7 +27,7 @@ from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import verify
 
 from . import fuzz_time
-from .build import BuildError, Compiled, compile_program
+from .build import BuildError, Compiled, SizeError, compile_program
 from .fuzz_reduce import reduce_text
 from .generate import Choose, Program, RandomChoose
 from .generate_modules import Generator
@@ -193,7 +193,7 @@ def compile_variant(program: ast.Program, variant: Variant) -> Compiled:
     except DiagnosticError as error:
         raise Refused("compiler refuses", error.diagnostics[0].message) from error
     except BuildError as error:
-        if variant.level:                       # not optimised, variables may not fit the stack
+        if variant.level and not isinstance(error, SizeError):      # not optimised, variables may not fit the stack
             raise Failure("build refuses", f"{variant}: {error}") from error
         raise Refused("build refuses", str(error)) from error
     except Exception as error:

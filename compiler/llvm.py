@@ -57,6 +57,15 @@ def optimize(module: ir.Module, target: Target, level: int = 2) -> llvm.ModuleRe
     return ref
 
 
+def slots(ref: llvm.ModuleRef, target: Target) -> int:
+    """Instruction slots of the code, not exact below 2^13: what LLVM ends the process for, a jump of more than 2^15 slots, is far from there."""
+    count = sum(1 for function in ref.functions for block in function.blocks for _ in block.instructions)
+    if count >> 13:
+        lines = [line for line in emit_assembly(ref, target).splitlines() if line.startswith("\t") and not line.startswith("\t.")]
+        count = len(lines) + sum(line.endswith(" ll") for line in lines)            # lddw
+    return count
+
+
 def emit_object(ref: llvm.ModuleRef, target: Target) -> bytes:
     return target_machine(target.cpu).emit_object(ref)
 

@@ -1,0 +1,47 @@
+"""What LLVM would end the process for is refused before."""
+from __future__ import annotations
+
+import llvmlite.binding as llvm
+import pytest
+from programs import example
+
+from lpn.compiler import build
+from lpn.compiler.elf import read_object
+from lpn.compiler.llvm import emit_object, slots, target_machine
+from lpn.compiler.target import TARGETS
+
+
+def code(turns: int) -> llvm.ModuleRef:
+    """A container that returns at once, or stores many numbers of 64 bits."""
+    body = "\n".join(f"""  %x{n} = load volatile i64, ptr %at
+  store volatile i64 {n << 33 | 7}, ptr %at
+  %no{n} = icmp eq i64 %x{n}, {n & 7}
+  br i1 %no{n}, label %done, label %at{n}
+at{n}:""" for n in range(turns))
+    return llvm.parse_assembly(f"""define i64 @many(ptr %at) section "lpn" {{
+  %x = load volatile i64, ptr %at
+  %no = icmp eq i64 %x, 0
+  br i1 %no, label %done, label %many
+many:
+{body}
+  br label %done
+done:
+  ret i64 0
+}}""")
+
+
+@pytest.mark.parametrize("turns", [2100, 3500])
+def test_long_code_is_counted_as_it_will_be_emitted(turns: int) -> None:
+    """Beyond 2^13 instructions of LLVM's."""
+    target = TARGETS["lpn"]
+    target_machine(target.cpu)
+    ref = code(turns)
+    assert slots(ref, target) == len(read_object(emit_object(ref, target), "lpn").text) // 8 > 1 << 13
+
+
+def test_what_no_jump_passes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM would end the process: 'Branch target out of insn range'."""
+    assert slots(code(4000), TARGETS["lpn"]) > build.FARTHEST
+    monkeypatch.setattr(build, "FARTHEST", 1000)
+    with pytest.raises(build.BuildError, match=r"^\w+ has more than 1000 instructions, and a jump reaches no farther: divide it"):
+        build.compile_program(example("decompress/recompress"))
