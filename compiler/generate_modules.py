@@ -242,6 +242,8 @@ class Generator(Parsers):
             elif i.size and i.header.codec:
                 for text in i.texts():
                     lines.append(self.emit(text, i, ctx))
+            elif i.size and c.chance(1, 3):
+                lines += [f"for (e in 0..{i.size}) {{", f"    pkt.emit(h.{i.name}[e]);", "}"]
             elif i.size:
                 lines.append(f"pkt.emit(h.{i.name});")
             elif c.chance(1, 6):

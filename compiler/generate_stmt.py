@@ -164,7 +164,29 @@ class Statements(Expressions):
         inner.looping = True
         inner.long = ctx.long or turns > 64
         inner.values.append(Value(name, bit(32)))
+        stacks = sorted({text.rpartition("[")[0] for text in ctx.headers if text.endswith("]")}) if ctx.place in ("processor", "deparser", "action") else []
+        if stacks and not inner.long and c.chance(1, 2):
+            return self.elements(ctx, inner, name, c.pick(stacks), depth)
         body = self.block(inner, length, depth - 1)
+        return [f"for ({name} in {low}..{low + turns}) {{", *indent(body), "}"]
+
+    def elements(self, ctx: Context, inner: Context, name: str, stack: str, depth: int) -> list[str]:
+        """A loop over elements of a stack."""
+        c = self.choose
+        texts = [text for text in ctx.headers if text.startswith(f"{stack}[")]
+        low = c.number(0, len(texts) - 1)
+        turns, one = c.number(1, len(texts) - low), f"{stack}[{name}]"
+        inner.headers = {one: ctx.headers[texts[0]]} | {text: header for text, header in ctx.headers.items() if text not in texts}
+        inner.valid -= set(texts)
+        if all(text in ctx.valid for text in texts[low:low + turns]):
+            inner.valid.add(one)
+        if one in inner.valid or c.chance(1, 4):
+            body = self.block(inner, c.number(1, 2), depth - 1)
+        else:
+            inner.valid.add(one)
+            body = [f"if ({one}.isValid()) {{", *indent(self.block(inner, c.number(1, 3), depth - 1)), "}"]
+        if any(f"{one}.setInvalid()" in line for line in body):
+            ctx.valid -= set(texts)
         return [f"for ({name} in {low}..{low + turns}) {{", *indent(body), "}"]
 
     def switch(self, ctx: Context, depth: int) -> list[str]:

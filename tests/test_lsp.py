@@ -379,6 +379,22 @@ def test_rename(session: Session, tmp_path: Path) -> None:
     session(work)
 
 
+def test_rename_where_a_loop_is_written_out(session: Session, tmp_path: Path) -> None:
+    text = TAG.replace("Tag tag;", "Tag tag; Tag[3] tags;").replace("apply {", """apply {       // in both processors
+        bit<8> sum;
+        for (turn in 0..3) { if (h.tags[turn].isValid()) { bit<8> one = h.tags[turn].kind; sum = sum + one; } }""")
+
+    async def work(editor: Editor) -> None:
+        uri, found = await editor.open(tmp_path / "tag.lpn", text)
+        assert found == []
+        for marked, name, count in (("turn in", "turn", 3), ("[turn].kind", "turn", 3), ("bit<8> sum", "sum", 3), ("bit<8> one", "one", 2), ("Tag[3] tags", "tags", 5)):
+            edit = await editor.client.text_document_rename_async(lsp.RenameParams(**here(uri, text, marked, name), new_name="other"))
+            assert edit is not None and edit.changes is not None
+            places = {(one.range.start.line, one.range.start.character) for one in edit.changes[uri]}
+            assert len(places) == len(edit.changes[uri]) == count, (marked, name)
+    session(work)
+
+
 def test_something_is_said_of_every_built_in_name() -> None:
     from lpn.lang.server import known
     for table, said in ((builtins.HEADER_METHODS, known.HEADER), (builtins.STACK_METHODS, known.STACK), (METHODS, known.BUFFER), (builtins.OUTSIDE, known.OUTSIDE),

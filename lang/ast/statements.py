@@ -64,6 +64,7 @@ class For(Stmt):
     high: Expr
     body: Stmt
     var: Optional["VarDecl"] = None             # checked: the loop variable, bit<32>
+    written: bool = False                       # checked: one turn, whose body holds what were all turns, with a constant of the variable's name in each
 
 
 @dataclass(eq=False)

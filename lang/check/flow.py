@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from .. import ast
 from ..diagnostics import Diagnostics
-from ..hooks import handlers_of
+from ..hooks import handlers_of, number
 from ..instances import instances, is_headers
 from ..types import Bool, HeaderType
 from .codecs import arm_of
@@ -270,6 +270,8 @@ class Flow(FlowCalls):
         return self.store(path, one.value, paths) if path is not None else paths
 
     def loop(self, one: ast.For, paths: Paths) -> Paths:
+        if number(one.high) - number(one.low) == 1:
+            return self.execute(one.body, paths)
         for turn in range(TURNS):
             new = join(paths, self.execute(one.body, paths))
             if new == paths:

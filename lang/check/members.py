@@ -175,7 +175,7 @@ class Members(Base):
         if isinstance(base, Stack):
             if e.index.const is None:
                 self.error("the index of a header stack must be a constant", e.index,
-                           "use a number, or .next and .last in a parser")
+                           "use a number or the variable of a loop: for (i in 0..n); in a parser also .next and .last")
                 return None
             return base.header
         if isinstance(base, Array):

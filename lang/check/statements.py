@@ -7,6 +7,7 @@ from ..instances import is_headers, walk
 from ..types import Array, Bits, EnumType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Void
 from .base import Base, described
 from .scope import Scope
+from .turns import copy, indices, write_turns
 
 MAX_TURNS = 1 << 16                             # of a loop with the loops in it
 MAX_STACK_TURNS = 64
@@ -18,6 +19,7 @@ class Statements(Base):
         self.loop_variables: set[ast.VarDecl] = set()
         self.returns: Type | None = None                    # what `return` gives here; None: it is not allowed
         self.turns = 1                                      # of the loops around
+        self.copies = 1                                     # of this place: loops around that are written out
         self.returns_anything = False                       # the type is wrong, which has been told
         self.filled_in: dict[ast.Handler | None, ast.VarDecl] = {}          # the headers variable of each handler
 
@@ -119,26 +121,40 @@ class Statements(Base):
 
     def _stmt_For(self, one: ast.For) -> None:
         low, high = self.constant_number(one.low, "a loop's bound"), self.constant_number(one.high, "a loop's bound")
-        if low is not None and high is not None and not 0 <= high - low <= MAX_TURNS:
-            where = one.low.span.to(one.high.span)
-            if high < low:
-                self.error("a loop counts up", where, "write low..high; high itself is left out")
-            else:
-                self.error(f"a loop has at most {MAX_TURNS} turns", where)
+        where = one.low.span.to(one.high.span)
+        turns = high - low if low is not None and high is not None else 0
+        if turns < 0:
+            self.error("a loop counts up", where, "write low..high; high itself is left out")
+        elif turns > MAX_TURNS:
+            self.error(f"a loop has at most {MAX_TURNS} turns", where)
         one.var = ast.VarDecl(one.span, ast.TypeRef(one.span, "bit", ast.Int(one.span, 32)), one.name, None)
         one.var.type = self.type_of(one.var.type_ref)
         self.loop_variables.add(one.var)
-        self.turns *= max((high or 0) - (low or 0), 1)
-        if self.turns > MAX_TURNS and low is not None and high is not None and high - low <= MAX_TURNS:
-            self.error(f"these loops make {self.turns} turns in all, and at most {MAX_TURNS} are possible", one.low.span.to(one.high.span))
+        before = self.turns, self.copies
+        self.turns *= max(turns, 1)
+        if turns <= MAX_TURNS < self.turns:
+            self.error(f"these loops make {self.turns} turns in all, and at most {MAX_TURNS} are possible", where)
+        if turns > 0 and any(map(self.is_element, indices(one))):
+            self.copies *= turns
+            if self.copies > MAX_STACK_TURNS:
+                self.error(f"a loop whose variable names elements of a stack is written out: {self.copies} turns in all, and at most "
+                           f"{MAX_STACK_TURNS} are possible", where)
+                turns = 1                               # enough to check the rest
+            write_turns(one, int(low or 0), turns)
         with self.inside(Scope(self.scope)):
             self.declare(one.name, one.var)
             self.statement(one.body)
-        self.turns //= max((high or 0) - (low or 0), 1)
-        fills = any(isinstance(node, ast.Member) and node.decl == "next" for node in walk(one.body))
-        if fills and (high or 0) - (low or 0) > MAX_STACK_TURNS:
-            self.error(f"a loop of more than {MAX_STACK_TURNS} turns fills no stack", one.low.span.to(one.high.span),
+        self.turns, self.copies = before
+        if turns > MAX_STACK_TURNS and any(isinstance(node, ast.Member) and node.decl == "next" for node in walk(one.body)):
+            self.error(f"a loop of more than {MAX_STACK_TURNS} turns fills no stack", where,
                        "let a state go round: state more { pkt.extract(h.x.next); transition select(...) { ...: more; } }")
+
+    def is_element(self, one: ast.Index) -> bool:
+        """Whether it names an element of a stack: of one that stands outside the loop."""
+        told = len(self.diagnostics.items)
+        type_ = self.expr(copy(one.base))
+        del self.diagnostics.items[told:]               # they come again with the loop's body
+        return isinstance(type_, Stack)
 
     def _stmt_Switch(self, one: ast.Switch) -> None:
         table = self.action_run(one.value)

@@ -1,7 +1,7 @@
 """Where names are declared and used."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .. import ast
@@ -26,7 +26,7 @@ class Index:
         self.program = program
         self.top = {decl.name: decl for decl in program.decls if isinstance(decl, ast.Decl)}
         self.owner: dict[int, ast.Node] = {}                # id of a declaration -> what it is part of
-        self.mentions = list(self.collect())
+        self.mentions = once(self.collect())
 
     def at(self, source: Source, point: Point) -> Mention | None:
         """The innermost mention at a place."""
@@ -50,7 +50,7 @@ class Index:
                     if node is not outer:
                         self.owner[id(node)] = outer
                     yield Mention(name_span(node, node.name), node, True)
-                if isinstance(node, ast.For) and node.var is not None:
+                if isinstance(node, ast.For) and node.var is not None and not node.written:
                     span = find_name(node.span, node.name, node.span.line, node.span.column)
                     if span:
                         yield Mention(span, node.var, True)
@@ -96,3 +96,11 @@ class Index:
         found = find_name(span, name, span.line, span.column) if decl is not None else None
         if found is not None:
             yield Mention(found, decl)
+
+
+def once(mentions: Iterable[Mention]) -> list[Mention]:
+    """Each place once for what it stands for: a loop may be written out, turn by turn."""
+    found: dict[tuple[int, int, int, int], Mention] = {}
+    for one in mentions:
+        found.setdefault((id(one.span.source), one.span.line, one.span.column, id(one.decl)), one)
+    return list(found.values())
