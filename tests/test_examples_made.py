@@ -39,7 +39,7 @@ def outcomes(program: ast.Program, capture: Path, meta: dict[str, int], given: P
     return out
 
 
-@pytest.mark.parametrize("name, capture", [("forwarding", "mesh.pcap"), ("coap_sensor", "requests.pcap")])
+@pytest.mark.parametrize("name, capture", [("forwarding", "mesh.pcap"), ("coap_sensor", "requests.pcap"), ("zigbee", "routed.pcap")])
 def test_captures_are_what_their_script_makes(name, capture):
     pytest.importorskip("scapy.all", reason="scapy is not here")
     assert [frame.data for frame in read(EXAMPLES / name / "captures" / capture)] == maker(name).frames()
@@ -61,6 +61,43 @@ def test_forwarded_packets_are_the_received_ones_a_hop_later():
         assert new["ipv6.hlim"] == [old["ipv6.hlim"][0] - 1]
         assert new["wpan.src16"] == [1] and new["wpan.dst16"][0] in (2, 3, 4)
         assert new["udp.checksum.status"] + new["icmpv6.checksum.status"] == [1]
+
+
+@pytest.mark.skipif(TSHARK is None, reason=ABSENT)
+def test_source_routes_are_followed():
+    """What becomes of each frame by tshark's reading of it; radius, relay index and MAC addresses change, and nothing else."""
+    folder = EXAMPLES / "zigbee"
+    done = outcomes(example("zigbee/zigbee"), folder / "captures" / "routed.pcap", {"node_short": 1, "node_pan": 0x1A62}, folder / "tables.json")
+    same = ["zbee_nwk.fcf", "zbee_nwk.dst", "zbee_nwk.src", "zbee_nwk.seqno", "zbee_nwk.src64", "zbee_nwk.relay.count", "zbee_nwk.relay", "wpan.dst_pan"]
+    names = [*same, "zbee_nwk.radius", "zbee_nwk.relay.index", "wpan.src16", "wpan.dst16"]
+    before = fields([frame for frame, _ in done], IEEE802154_NOFCS, names)
+    after = iter(fields([result.out for _, result in done if result.verdict == "TRANSMIT"], IEEE802154_NOFCS, names))
+    heard, sent = {}, 0
+    for old, (frame, result) in zip(before, done, strict=True):
+        dst, (source,), (radius,) = old["zbee_nwk.dst"][0], old["zbee_nwk.src"], old["zbee_nwk.radius"]
+        relays, index = old["zbee_nwk.relay"], (old["zbee_nwk.relay.index"] or [0])[0]
+        again = heard.get(source) == old["zbee_nwk.seqno"]
+        heard[source] = old["zbee_nwk.seqno"]
+        if again:
+            expected = "Duplicate"
+        elif dst == 1 or dst >= 0xFFFC:
+            expected = "DELIVER"
+        elif radius < 2:
+            expected = "Radius"
+        elif relays:
+            hop = (relays[index - 1] if index else dst) if relays[index] == 1 else 0
+            expected = "TRANSMIT" if hop else "NotOurs"
+        else:
+            hop = {5: 2, 6: 3}.get(dst, 0)
+            expected = "TRANSMIT" if hop else "NoRoute"
+        assert (result.reason or result.verdict) == expected, frame.hex()
+        if expected == "TRANSMIT":
+            new = next(after)
+            assert {name: new[name] for name in same} == {name: old[name] for name in same}
+            assert new["zbee_nwk.radius"] == [radius - 1] and new["wpan.src16"] == [1] and new["wpan.dst16"] == [hop]
+            assert new["zbee_nwk.relay.index"] == ([max(index - 1, 0)] if relays else [])
+            sent += bool(relays)
+    assert sent > 10
 
 
 SENSOR = {"node_short": 1, "node_ext": 0x0200000000000001, "node_pan": 0x23}
