@@ -48,6 +48,17 @@ WORDS = {
 }
 
 
+# A right one of what is easily written otherwise, shown where nothing better is known.
+FORMS = {
+    "registerDecl": "register<bit<16>>[8] last;", "counterDecl": "counter<bit<32>> dropped;", "meterDecl": "meter<bit<16>> octets(100 us, 1280);",
+    "bufferDecl": "buffer<1280>[2] partial timeout 60 s;", "tableKey": "key = { h.ip.dst : lpm; }", "tableEntry": "entries = { 7 : drop(); }",
+    "choiceItem": "choice (mode) { short: le<16>; ext: le<64>; } dst;", "codecTag": "tag 0b011, tf:2, nh:1;",
+    "codecRow": "tf { 3: flow = 0; 0: inline(ecn, pad:4, flow); }", "transition": "transition select(h.ip.next_header) { UDP: udp; default: accept; }",
+    "energyBudget": "radio.on <= 9 %;", "protocolItem": "on radio.rx_done : Rx -> Forward -> Tx within 4 ms;", "externDecl": "extern bit<16> sample(bit<8> channel) cost 20 in { radio, net };",
+    "enumDecl": "enum bit<2> Mode { none = 0, short = 2 }", "typedefDecl": "typedef bit<48> Mac;", "importDecl": "import std.ipv6;",
+}
+
+
 class Mistake(Exception):
     """Where reading stopped: the index of the token, and the rules being read, innermost first."""
 
@@ -332,5 +343,6 @@ def report(source: Source, tokens: list[Token], mistake: Mistake, kind: str, tex
         expected = f", expected {inside}" if inside else f" in {noun}" if noun else ""
         if rules and rules[0] in ("program",) or (len(rules) > 1 and rules[0] == "item" and rules[1] == "program"):
             expected = f", expected {WORDS['program']}"
-        hint = "remove it" if kind == "delete" else ""
+        form = next((FORMS[rule] for rule in rules[:3] if rule in FORMS), "")
+        hint = "remove it" if kind == "delete" else f"it is written like this: {form}" if form else ""
         diagnostics.error(f"unexpected '{token.text}'{expected}", here, hint)

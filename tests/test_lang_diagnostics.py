@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from lpn.lang.build import parse
 from lpn.lang.check import check
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError, Diagnostics, render, rich_text
 from lpn.lang.loader import load
 from lpn.lang.source import Source, Span
+from lpn.lang.syntax import FORMS
 
 
 def told(text: str) -> str:
@@ -115,3 +117,24 @@ def test_an_error_in_an_imported_file_names_that_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted((Path(__file__).parent.parent / "stdlib").glob("*.lpn")), ids=lambda path: path.name)
 def test_each_file_of_the_library_checks_alone(path: Path) -> None:
     check(load(path))
+
+
+PLACES = {                                      # where each form stands
+    "processor P(inout headers h, inout meta m) {{ {} apply {{ }} }}": ("registerDecl", "counterDecl", "meterDecl", "bufferDecl"),
+    "processor P(inout headers h, inout meta m) {{ table t {{ {} actions = {{ drop; }} }} apply {{ }} }}": ("tableKey", "tableEntry"),
+    "header H {{ {} }}": ("choiceItem",),
+    "codec C() <-> H {{ {} }}": ("codecTag", "codecRow"),
+    "parser P(packet pkt, out headers h) {{ state start {{ {} }} }}": ("transition",),
+    "timing T {{ energy {{ {} }} }}": ("energyBudget",),
+    "protocol P version 1 {{ {} }}": ("protocolItem",),
+    "{}": ("externDecl", "enumDecl", "typedefDecl", "importDecl"),
+}
+
+
+def test_forms_that_hints_show_are_right() -> None:
+    assert sorted(FORMS) == sorted(rule for rules in PLACES.values() for rule in rules)
+    for place, rules in PLACES.items():
+        for rule in rules:
+            found = Diagnostics()
+            parse(Source("form.lpn", place.format(FORMS[rule])), found)
+            assert found.items == [], rule
