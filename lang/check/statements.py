@@ -54,8 +54,10 @@ class Statements(Base):
         match one.type:
             case Void() | Packet() | Meta():
                 self.error(f"a variable cannot be {one.type}", one)
-            case HeaderType() | Stack():
-                header = one.type.header.decl if isinstance(one.type, Stack) else one.type.decl
+            case Stack():
+                self.error("a stack is no variable", one, "declare it in the headers struct, or a variable for each header")
+            case HeaderType():
+                header = one.type.decl
                 if not isinstance(self.module, ast.Parser) or self.function is not None:
                     self.error("header variables are for parsers", one, "elsewhere headers belong to the headers struct")
                 elif isinstance(header, ast.Header) and header.params:
