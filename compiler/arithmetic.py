@@ -145,10 +145,13 @@ class Arithmetic(Bits):
         b = self.b
         near, far = a.limbs if left else a.limbs[::-1]          # bits move from `near` to `far`
         n = b.and_(self.opaque(amount), i32(31))
-        rest = b.and_(b.xor(n, i32(31)), i32(31))
         move, back = (b.shl, b.lshr) if left else (b.lshr, b.shl)
         handed = move(near, n)
-        taken = b.or_(move(far, n), back(back(near, i32(1)), rest))
+        if a.const == (1 << 64) - 1:            # a mask: what leaves is what comes in
+            taken = far
+        else:
+            rest = b.and_(b.xor(n, i32(31)), i32(31))
+            taken = b.or_(move(far, n), back(back(near, i32(1)), rest))
         across = b.icmp_unsigned("!=", b.and_(amount, i32(32)), i32(0))
         taken = b.select(across, handed, taken)
         handed = b.select(across, i32(0), handed)

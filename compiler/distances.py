@@ -10,11 +10,11 @@ import re
 
 DISTANCE = "lpn.distance"
 
-_CALL = re.compile(r"^  (%\S+) = (?:tail |notail |musttail )?call i32 @lpn\.distance\(ptr (?:\w+ )*?(\S+), ptr (?:\w+ )*?(\S+)\)(?: #\d+)?(.*)$", re.M)
+_CALL = re.compile(r"^  (%\S+) = (?:tail |notail |musttail )?call i32 @lpn\.distance(\.out)?\(ptr (?:\w+ )*?(\S+), ptr (?:\w+ )*?(\S+)\)(?: #\d+)?(.*)$", re.M)
 _STEP = re.compile(r"^  (%\S+) = getelementptr (?:inbounds |nuw |nusw )*i8, ptr (\S+), (?:i32|i64) (-?\w[^,\n]*|%[^,\n]+)", re.M)
 _KEPT = re.compile(r"^  (?:store i32 (%[^\s,]+),|\S+ = trunc (?:nuw |nsw )*i32 (%\S+) to) .*$", re.M)
 _NAME = re.compile(r'%(?:"[^"]+"|[-\w.$]+)')
-_DECLARED = re.compile(r"^declare i32 @lpn\.distance\(.*$\n?", re.M)
+_DECLARED = re.compile(r"^declare i32 @lpn\.distance(?:\.out)?\(.*$\n?", re.M)
 
 
 def subtractions(text: str, half_register: str) -> str:
@@ -31,10 +31,10 @@ def subtractions(text: str, half_register: str) -> str:
         return pointer, octets
 
     #: Computed with: else than stored, or cut. The back end would compute with halves of the pointers instead.
-    computed = {m[1] for m in _CALL.finditer(text) if m[1] in used and root(m[2])[0] != root(m[3])[0]}
+    computed = {m[1] for m in _CALL.finditer(text) if m[1] in used and root(m[3])[0] != root(m[4])[0]}
 
     def written(m: re.Match[str]) -> str:
-        name, start, end, rest = m.groups()
+        name, out, start, end, rest = m.groups()
         (base, before), (same, behind) = root(start), root(end)
         if base == same:
             return f"  {name} = add i32 {behind - before & 0xFFFF_FFFF}, 0{rest}"
@@ -48,7 +48,11 @@ def subtractions(text: str, half_register: str) -> str:
             lines.append(f"  {number} = ptrtoint ptr {pointer} to i64{rest}")
             numbers.append(number)
         wide, narrow = _part(name, "wide"), _part(name, "narrow") if name in computed else name
-        lines += [f"  {wide} = sub i64 {', '.join(numbers)}{rest}", f"  {narrow} = trunc i64 {wide} to i32{rest}"]
+        lines += [f"  {wide} = sub i64 {', '.join(numbers)}{rest}"]
+        if out:                                 # whole: of the halves of such pointers a node's checker knows nothing
+            whole, wide = wide, _part(name, "whole")
+            lines.append(f'  {wide} = call i64 asm "", "=r,0"(i64 {whole}){rest}')
+        lines.append(f"  {narrow} = trunc i64 {wide} to i32{rest}")
         if name in computed:
             lines.append(f'  {name} = call i32 asm "", "{half_register}"(i32 {narrow}){rest}')
         return "\n".join(lines)

@@ -6,26 +6,30 @@
 - `be64 x; x >>= 40`, which LLVM makes of narrower swaps and a shift, is `be32 x; wx >>= 8`;
 - a constant that is stored needs no register (BPF_ST), and what nobody reads is not made;
 - a jump to a jump goes where that goes, a jump to `exit` is `exit`;
-- what a register holds is not reloaded (spills.py);
+- what a register holds is not reloaded, and what nobody reloads is not spilled (spills.py);
+- what reads a copy reads the original (copies.py);
+- what is known is not asked (decided.py);
 - a result is made where it is returned (returned.py);
-- a block stands behind the jump to it (placement.py).
+- a block stands behind the jump to it (placement.py);
+- ways that end alike share their end (tails.py).
 """
 from __future__ import annotations
 
 from dataclasses import replace
 
+from .copies import read_originals, step_in_place
+from .decided import decide_branches
 from .isa import ALU, ALU64, ALU_OPS, JMP, JMP32, JMP_OPS, MODES, ST, STX, X
-from .placement import place_blocks
+from .placement import INVERSE, inverted, place_blocks
 from .returned import compare_originals, sink_results
 from .rewrite import Line, live_out, liveness, neighbours, read, reads_writes, sweep, write
-from .spills import drop_reloads
+from .spills import drop_reloads, drop_stores
+from .tails import merge_tails
 
-INVERSE = {JMP_OPS[a]: JMP_OPS[b] for pair in (("JEQ", "JNE"), ("JGT", "JLE"), ("JGE", "JLT"), ("JSGT", "JSLE"),
-                                              ("JSGE", "JSLT")) for a, b in (pair, pair[::-1])}
 AND, MOV, LSH, RSH, ARSH, END = (ALU_OPS[n] for n in ("AND", "MOV", "LSH", "RSH", "ARSH", "END"))
 BE, SWAP = ALU | X | END, ALU64 | END            # the same of a little-endian machine; the second is of ISA v4
 JEQ, JNE, JSET, JSLT, JSGT = (JMP_OPS[n] for n in ("JEQ", "JNE", "JSET", "JSLT", "JSGT"))
-ROUNDS = 4
+ROUNDS = 12
 
 
 def improve(text: bytes, lines: list[tuple[int, str, int]]) -> tuple[bytes, list[tuple[int, str, int]]]:
@@ -34,16 +38,23 @@ def improve(text: bytes, lines: list[tuple[int, str, int]]) -> tuple[bytes, list
     for _ in range(ROUNDS):
         before = len(code)
         thread_jumps(code)
+        code = decide_branches(sweep(code))
         clear_upper_halves(code)
         narrow_swaps(code)
         code = sweep(code)
         store_immediates(code)
         drop_reloads(code)
         code = sweep(code)                      # what reads no register any more is not to count
+        read_originals(code)
+        code = sweep(code)
+        step_in_place(code)
+        code = sweep(code)
+        drop_stores(code)
         drop_unread(code)
         code = sweep(code)
         invert_branches(code)
         code = sweep(code)
+        constants_first(code)
         code = bit_tests(code)
         code = sweep(code)
         code = sweep(sink_results(code))
@@ -51,7 +62,7 @@ def improve(text: bytes, lines: list[tuple[int, str, int]]) -> tuple[bytes, list
         code = sweep(place_blocks(sweep(code)))
         if len(code) == before:
             break
-    return write(code)
+    return write(merge_tails(code))
 
 
 def thread_jumps(code: list[Line]) -> None:
@@ -203,9 +214,25 @@ def invert_branches(code: list[Line]) -> None:
         line, jump = code[i], code[i + 1]
         if (line.insn.is_branch and line.target is code[i + 2] and jump.insn.is_goto and jump not in targets
                 and line.insn.code in INVERSE):
-            line.insn = replace(line.insn, op=line.insn.op & 0x0F | INVERSE[line.insn.code])
+            line.insn = inverted(line.insn)
             line.target = jump.target
             jump.dead = True
+
+
+def constants_first(code: list[Line]) -> None:
+    """A constant that is made between what makes a value and the test of it is made before: the value's last steps may be a bit test."""
+    targets = {line.target for line in code if line.target is not None}
+    for i in range(1, len(code) - 1):
+        made, test = code[i], code[i + 1].insn
+        insn = made.insn
+        if not (insn.is_alu and insn.code == MOV and not insn.uses_reg and test.is_branch and not test.uses_reg and test.dst != insn.dst):
+            continue
+        at = i
+        while at > 0 and code[at - 1] not in targets and code[at - 1].insn.is_alu and code[at - 1].insn.dst == test.dst \
+                and not reads_writes(code[at - 1].insn)[0] >> insn.dst & 1:
+            at -= 1
+        if code[i] not in targets and code[i + 1] not in targets:
+            code.insert(at, code.pop(i))
 
 
 def bit_tests(code: list[Line]) -> list[Line]:

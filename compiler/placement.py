@@ -1,10 +1,20 @@
-"""Where a block stands: behind a jump that goes to it, if none runs into it.
+"""Where a block stands: behind a jump that goes to it, if none runs into it, or behind a branch and a jump that the opposite branch replaces.
 
 LLVM has laid blocks out before the passes here made some of them smaller and others one.
 """
 from __future__ import annotations
 
+from dataclasses import replace
+
+from .isa import JMP_OPS, Instruction
 from .rewrite import Line
+
+INVERSE = {JMP_OPS[a]: JMP_OPS[b] for pair in (("JEQ", "JNE"), ("JGT", "JLE"), ("JGE", "JLT"), ("JSGT", "JSLE"),
+                                              ("JSGE", "JSLT")) for a, b in (pair, pair[::-1])}
+
+
+def inverted(branch: Instruction) -> Instruction:
+    return replace(branch, op=branch.op & 0x0F | INVERSE[branch.code])
 
 
 def place_blocks(code: list[Line]) -> list[Line]:
@@ -19,6 +29,7 @@ def place_blocks(code: list[Line]) -> list[Line]:
         fresh = line.insn.ends_block
     left = {run[0]: run for run in runs}        # those not placed, by how they begin
     del left[code[0]]
+    targets = {line.target for line in code if line.target is not None}
     out: list[Line] = []
     for run in runs:
         if run is not runs[0] and left.pop(run[0], None) is None:
@@ -26,8 +37,13 @@ def place_blocks(code: list[Line]) -> list[Line]:
         while True:
             out += run
             last = run[-1]
-            if not last.insn.is_goto or last.target not in left:
+            if not last.insn.is_goto:
                 break
+            if last.target not in left:
+                if len(run) < 2 or last in targets or run[-2].target not in left or run[-2].insn.code not in INVERSE:
+                    break
+                branch = run[-2]                # to what follows now
+                branch.insn, branch.target, last.target = inverted(branch.insn), last.target, branch.target
             last.dead = True
             run = left.pop(last.target)
     return out

@@ -1,4 +1,4 @@
-"""Reloads of what a register still holds, and spills of what is in its slot already.
+"""Reloads of what a register still holds, spills of what is in its slot already, and spills that are never reloaded.
 
 The register allocator decides interval by interval: it reloads a value that another register has, and puts one back that was only read.
 Only where no instruction takes the stack's address: then loads and stores that name r10 are all there are.
@@ -11,6 +11,7 @@ from .isa import ALU, ALU64, ALU_OPS, FRAME_POINTER, MODES, STX, X
 from .rewrite import Line, neighbours, reads_writes
 
 MOV, END = ALU_OPS["MOV"], ALU_OPS["END"]
+STACK = 512                                     # octets below r10
 ZERO = None                                     # (register, ZERO, 0): the upper half of the register is zero
 Fact = tuple[int, int | None, int]              # (register, offset from r10, octets): the register holds what is there, or its lower half does
 
@@ -79,3 +80,25 @@ def behind(line: Line, facts: frozenset[Fact]) -> frozenset[Fact]:
     if slot is not None and insn.mode == MODES["MEM"]:
         copied.append((insn.dst, *slot))
     return facts.union(copied) if copied else facts
+
+
+def drop_stores(code: list[Line]) -> None:
+    """Of what nobody reloads."""
+    if any(takes_address(line) for line in code):
+        return
+    following, slots = neighbours(code)[0], [slot_of(line) for line in code]
+    octets = [0 if slot is None else (1 << slot[1]) - 1 << STACK + slot[0] for slot in slots]
+    before, after = [0] * len(code), [0] * len(code)
+    changed = True
+    while changed:
+        changed = False
+        for i in range(len(code) - 1, -1, -1):
+            live = 0
+            for j in following[i]:
+                live |= before[j]
+            now = live | octets[i] if code[i].insn.is_load else live & ~octets[i]
+            changed = changed or now != before[i]
+            before[i], after[i] = now, live
+    for line, mine, live in zip(code, octets, after):
+        if line.insn.is_store and mine and not mine & live:
+            line.dead = True

@@ -11,7 +11,7 @@ from lpn.compiler.isa import ALU_OPS, ST, decode
 from lpn.compiler.peephole import improve
 from lpn.runtime.raw import run_raw
 
-BEGIN = "r1 = 0x1122334455667788 ll\nr2 = r1\nr3 = 7\n"
+BEGIN = "r1 = 0x1122334455667788 ll\nr2 = r1\nr3 = 3\nr3 += 4\n"      # r3 is tested, and no constant of one instruction
 FORMS = {
     "alone": ("r1 <<= 32\nr1 >>= 32\nr0 = r1\nexit", ["w1 = w1"]),
     "of a copy": ("r3 = r1\nr3 <<= 32\nr3 >>= 32\nr0 = r3\nr0 += r1\nexit", ["w3 = w1"]),
@@ -111,12 +111,12 @@ def test_the_copy_of_a_result_is_not_tested():
 
 
 SPILLED = {
-    "reloaded into itself": ("*(u64 *)(r10 - 8) = r3\nw0 = 1\nr3 = *(u64 *)(r10 - 8)\nr0 += r3\nexit", 1),
+    "reloaded into itself": ("*(u64 *)(r10 - 8) = r3\nw0 = 1\nr3 = *(u64 *)(r10 - 8)\nr0 += r3\nexit", 2),
     "put back": ("*(u64 *)(r10 - 8) = r3\nw3 = 1\nr4 = *(u64 *)(r10 - 8)\n*(u64 *)(r10 - 8) = r4\nr0 = *(u64 *)(r10 - 8)\nr0 += r3\nr0 += r4\nexit", 2),
     "on one way": ("*(u64 *)(r10 - 8) = r3\nif w3 == 8 goto A\nw3 = 5\nA: w0 += w3\nr3 = *(u64 *)(r10 - 8)\nr0 += r3\nexit", 0),
     "changed by half": ("*(u64 *)(r10 - 8) = r3\n*(u32 *)(r10 - 4) = w3\nr3 = *(u64 *)(r10 - 8)\nr0 = r3\nexit", 0),
-    "of 32 bits": ("*(u32 *)(r10 - 8) = w3\nr3 = *(u32 *)(r10 - 8)\nr0 = r3\nexit", 1),
-    "of 32 bits, and 64 in the register": ("r3 <<= 31\n*(u32 *)(r10 - 8) = w3\nr3 = *(u32 *)(r10 - 8)\nr0 = r3\nexit", 1),
+    "of 32 bits": ("*(u32 *)(r10 - 8) = w3\nr3 = *(u32 *)(r10 - 8)\nr0 = r3\nexit", 2),
+    "of 32 bits, and 64 in the register": ("r3 <<= 31\n*(u32 *)(r10 - 8) = w3\nr3 = *(u32 *)(r10 - 8)\nr0 = r3\nexit", 2),
     "through a pointer, too": ("r4 = r10\nr4 += -8\n*(u64 *)(r10 - 8) = r3\n*(u64 *)(r4 + 0) = r4\nr3 = *(u64 *)(r10 - 8)\nr0 = r3\nr0 -= r4\nexit", 0),
 }
 
@@ -139,6 +139,65 @@ def test_a_block_stands_behind_the_jump_to_it():
     assert results(better, bytes([8]), bytes([9])) == [(3, 4), (6, 5)] and [r0 for r0, _ in results(text, bytes([8]), bytes([9]))] == [3, 6]
 
 
+def test_ways_that_end_alike_share_their_end():
+    text = assemble("r3 = *(u8 *)(r1 + 0)\nw0 = 1\nw4 = 9\nif w3 == 8 goto A\nif w3 == 9 goto B\nw0 += 3\nw4 *= w3\nw0 ^= w4\ngoto C\n"
+                    "A: w0 += 5\nw4 *= w3\nw0 ^= w4\ngoto C\nB: w4 *= w3\nw0 ^= w4\nC: w0 <<= 1\nw0 += w4\nexit")
+    better, _ = improve(text, [])
+    inputs = bytes([8]), bytes([9]), bytes([3])
+    before, after = results(text, *inputs), results(better, *inputs)
+    assert [r0 for r0, _ in before] == [r0 for r0, _ in after] and all(now <= then for (_, then), (_, now) in zip(before, after))
+    assert sum(i.is_alu and i.code == ALU_OPS["MUL"] for i in decode(better)) == 1
+
+
+def test_what_is_given_to_a_helper_is_not_shared():
+    """Its argument is a constant on each way."""
+    text = assemble("r6 = *(u8 *)(r1 + 0)\nr1 = 3\nif w6 == 8 goto A\nr1 = 4\nr2 = 5\ncall 7\nw0 = 0\nexit\nA: r2 = 5\ncall 7\nw0 = 0\nexit")
+    better, _ = improve(text, [])
+    assert sum(i.is_call for i in decode(better)) == 2
+
+
+DECIDED = {
+    "of a constant": ("w4 = 3\nif w4 > 2 goto A\nw0 = 7\nA: r0 += r3\nexit", 0),
+    "asked twice": ("if w3 == 8 goto A\nw0 = 7\nA: if w3 == 8 goto B\nw0 += 2\nB: r0 += r3\nexit", 1),
+    "the opposite": ("if w3 > 8 goto A\nw0 = 7\nA: if w3 <= 8 goto B\nw0 += 2\nB: r0 += r3\nexit", 1),
+    "of what is equal to a constant": ("if w3 != 8 goto A\nif w3 & 1 goto A\nw0 = 7\nA: r0 += r3\nexit", 1),
+    "changed between": ("if w3 == 8 goto A\nw3 += 1\nA: if w3 == 8 goto B\nw0 += 2\nB: r0 += r3\nexit", 2),
+    "other halves": ("r3 <<= 31\nif w3 == 0 goto A\nw0 = 7\nA: if r3 == 0 goto B\nw0 += 2\nB: r0 += r3\nexit", 2),
+    "into a loop": ("w4 = 0\nH: if w4 >= 3 goto B\nw0 += w3\nw4 += 1\ngoto H\nB: exit", 1),
+}
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_what_is_known_is_not_asked(name):
+    code, left = DECIDED[name]
+    text = assemble("r3 = *(u8 *)(r1 + 0)\nw0 = 1\n" + code)
+    better, _ = improve(text, [])
+    assert sum(i.is_branch for i in decode(better)) == left
+    inputs = [bytes([n]) for n in (0, 1, 7, 8, 9)]
+    assert all(now <= then and same == r0 for (r0, then), (same, now) in zip(results(text, *inputs), results(better, *inputs)))
+
+
+COPIED = {
+    "an operand": ("r5 = r3\nr4 += r5\nr0 += r4\nexit", 1),
+    "the lower half": ("w5 = w3\nw4 += w5\nw0 += w4\nexit", 1),
+    "of 64 bits the lower half": ("r3 <<= 31\nw5 = w3\nr4 += r5\nr0 += r4\nexit", 0),
+    "changed since": ("r5 = r3\nr3 += 1\nr4 += r5\nr0 += r4\nr0 += r3\nexit", 0),
+    "on one way": ("r5 = 1\nif w3 == 8 goto A\nr5 = r3\nA: r4 += r5\nr0 += r4\nexit", 0),
+    "a step": ("r5 = r3\nr5 += 4\nr0 += r3\nr3 = r5\nr0 += r3\nexit", 2),
+    "a step that is read": ("r5 = r3\nr5 += 4\nr0 += r5\nr3 = r5\nr3 *= 3\nr0 += r3\nr0 += r4\nr0 += r5\nexit", 0),
+}
+
+
+@pytest.mark.parametrize("name", COPIED)
+def test_what_reads_a_copy_reads_the_original(name):
+    code, saved = COPIED[name]
+    text = assemble("r3 = *(u8 *)(r1 + 0)\nr4 = *(u8 *)(r1 + 1)\nw0 = 1\n" + code)
+    better, _ = improve(text, [])
+    assert (len(text) - len(better)) // 8 == saved
+    inputs = bytes([8, 1]), bytes([9, 255]), bytes([3, 0])
+    assert [r0 for r0, _ in results(text, *inputs)] == [r0 for r0, _ in results(better, *inputs)]
+
+
 LINES = st.one_of(
     st.builds("*(u{} *)(r10 - {}) = r{}".format, st.sampled_from((32, 64)), st.sampled_from((8, 16)), st.integers(3, 4)),
     st.builds("r{} = *(u{} *)(r10 - {})".format, st.integers(3, 4), st.sampled_from((32, 64)), st.sampled_from((8, 16))),
@@ -146,7 +205,11 @@ LINES = st.one_of(
     st.builds("r{} = *(u8 *)(r1 + {})".format, st.integers(3, 4), st.integers(0, 3)), st.builds("r{} = r0".format, st.integers(3, 4)),
     st.builds("r0 = r{}".format, st.integers(3, 4)), st.just("exit"), st.builds("*(u8 *)(r1 + {}) = w0".format, st.integers(0, 3)),
     st.builds(lambda reg, n, to: f"if w{reg} == {n} goto +{to}", st.sampled_from((0, 3, 4)), st.integers(0, 3), st.integers(0, 6)),
-    st.builds("goto +{}".format, st.integers(0, 4)))
+    st.builds("goto +{}".format, st.integers(0, 4)), st.builds("{}{} += {}{}".format, st.just("w"), st.integers(3, 4), st.just("w"), st.integers(3, 4)),
+    st.builds("r{} = r{}".format, st.integers(3, 5), st.integers(3, 5)), st.builds("w{} = w{}".format, st.integers(3, 5), st.integers(3, 5)),
+    st.builds("r{} += {}".format, st.integers(3, 5), st.integers(1, 3)), st.builds("w0 += w{}".format, st.integers(3, 5)),
+    st.builds(lambda reg, op, n, to: f"if w{reg} {op} {n} goto +{to}", st.integers(3, 4), st.sampled_from((">", "<=", "&", "s<", "s>=")), st.integers(0, 2), st.integers(0, 6)),
+    st.builds("if r3 > r4 goto +{}".format, st.integers(0, 6)))
 
 
 REGISTER = st.integers(3, 5)
@@ -173,7 +236,7 @@ def test_narrow_swaps_mean_what_wide_ones_meant(lines, inputs):
 @settings(max_examples=300, derandomize=True, deadline=None)
 @given(st.lists(LINES, max_size=24), st.lists(st.binary(min_size=4, max_size=4), min_size=1, max_size=4))
 def test_no_way_takes_longer_or_leads_elsewhere(lines, inputs):
-    text = assemble("\n".join(["r3 = *(u8 *)(r1 + 0)", "r4 = *(u8 *)(r1 + 1)", "r4 <<= 31", "w0 = 1", "*(u64 *)(r10 - 8) = r4", "*(u64 *)(r10 - 16) = r3",
+    text = assemble("\n".join(["r3 = *(u8 *)(r1 + 0)", "r4 = *(u8 *)(r1 + 1)", "r4 <<= 31", "w5 = 2", "w0 = 1", "*(u64 *)(r10 - 8) = r4", "*(u64 *)(r10 - 16) = r3",
                                *lines, *["exit"] * 7]))
     better, _ = improve(text, [])
     for given_now in inputs:

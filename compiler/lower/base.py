@@ -211,9 +211,10 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Ways, Cursor, Extracts, Proce
 
     def distance(self, start: ir.Value, end: ir.Value) -> ir.Value:
         """end - start as i32; a packet is at most 2048 octets. LLVM learns what this is after it has optimised."""
-        declared = self.fn.module.globals.get(DISTANCE)
+        name = DISTANCE if start.type == PKT else f"{DISTANCE}.out"
+        declared = self.fn.module.globals.get(name)
         if declared is None:
-            declared = ir.Function(self.fn.module, ir.FunctionType(I32, [PKT, PKT]), DISTANCE)
+            declared = ir.Function(self.fn.module, ir.FunctionType(I32, [start.type, end.type]), name)
             declared.attributes.add("readnone")
             declared.attributes.add("nounwind")
         return self.b.call(declared, [start, end])

@@ -3,17 +3,18 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, Val, i32, is_const
-from lpn.compiler.layout import Unit
+from lpn.compiler.bits import I32, PTR, Val, i32, is_const
+from lpn.compiler.layout import HeaderLayout, Unit
 from lpn.compiler.target import CTX_OUT, CTX_OUT_LEN, OUT_SIZE, WINDOW
 from lpn.lang import ast
-from lpn.lang.types import Stack
+from lpn.lang.instances import walk
+from lpn.lang.types import Bits as BitsType, Stack
 
-from .codec import group_reason, has_following, inline_pieces, tag_shift, tag_width
+from .codec import group_reason, has_following, inline_octets, inline_pieces, tag_shift, tag_width
 from .conditions import operands
 from .guess import deparser_guesses
 from .instance import Instance
-from .places import Scalar
+from .places import Place, variable
 from .search import mentions
 from .shapes import Shape
 
@@ -21,7 +22,10 @@ COPY_STEP = 4
 
 
 class Deparsers:
-    """Mixed into `Lowering`. `at_slot`: octets written so far; `at_most`: what is known of it while lowering."""
+    """Mixed into `Lowering`. `at_slot`: octets written so far, or, if the deparser `walks`, the place behind them; `at_most`: what is known
+    of it while lowering."""
+
+    walks = False
 
     def deparser(self, d: ast.Deparser, done) -> None:
         def lower() -> None:
@@ -36,16 +40,39 @@ class Deparsers:
 
     def deparse(self, d: ast.Deparser) -> None:
         """Writes what the deparser emits to the output buffer, from its beginning."""
-        self.at_slot, self.at_most = self.alloca(I32, "out.at"), 0
-        self.b.store(i32(0), self.at_slot)
         self.out_pointer = self.late_pointer(CTX_OUT)
+        self.walks, self.at_most = self.target.window > 0 and self.fits(d), 0
+        self.at_slot = self.alloca(PTR if self.walks else I32, "out.at")
+        self.b.store(self.out if self.walks else i32(0), self.at_slot)
         self.bind_packet_params(d.params)
         for local in d.locals:
             self.statement(local)
         self.run(d.body.statements)
 
+    def fits(self, d: ast.Deparser) -> bool:
+        """Whether the buffer has room for all that a deparser can emit, so that nothing is tested where it stands, and headers are of different
+        sizes, so that where it stands is no constant."""
+        emits = [n for n in walk(d.body) if isinstance(n, ast.Call) and n.target == "emit"]
+        vary = any(e.via is not None or any(u.variable for u in self.header_of(e).units) for e in emits)
+        return vary and not any(isinstance(n, ast.For) for n in walk(d.body)) and sum(map(self.most_octets, emits)) <= OUT_SIZE
+
+    def header_of(self, emit: ast.Call) -> HeaderLayout:
+        t = emit.args[0].type
+        return self.record.header((t.header if isinstance(t, Stack) else t).decl)
+
+    def most_octets(self, emit: ast.Call) -> int:
+        """That are written; more than there is room for, if a header has varbits."""
+        if emit.via is None:
+            t = emit.args[0].type
+            octets = sum(OUT_SIZE + 1 if u.varbit else u.octets for u in self.header_of(emit).units)
+            return octets * (t.size if isinstance(t, Stack) else 1)
+        codec = emit.via.codec
+        rows = [[OUT_SIZE + 1 if any(not bits for bits, _ in inline_pieces(row)) else inline_octets(row) for row in group.rows] for group in codec.groups]
+        return tag_width(codec) // 8 + sum(max(octets, default=0) for octets in rows)
+
     def written(self) -> ir.Value:
-        return self.b.load(self.at_slot, typ=I32)
+        at = self.b.load(self.at_slot, typ=PTR if self.walks else I32)
+        return self.distance(self.out, at) if self.walks else at
 
     def room(self, octets: int) -> None:
         """The buffer must hold `octets` more; tested only where it is not known."""
@@ -62,12 +89,13 @@ class Deparsers:
         self.at_most = max(limit, 0)
 
     def here(self) -> ir.Value:
-        return self.at(self.out, self.written())
+        return self.b.load(self.at_slot, typ=PTR) if self.walks else self.at(self.out, self.written())
 
     def wrote(self, octets: ir.Value | int, most: int) -> None:
-        if isinstance(octets, int):
-            octets = i32(octets)
-        self.b.store(self.add32(self.written(), octets), self.at_slot)
+        if self.walks:
+            self.b.store(self.at(self.here(), octets), self.at_slot)
+        else:
+            self.b.store(self.add32(self.written(), i32(octets) if isinstance(octets, int) else octets), self.at_slot)
         self.at_most += most
 
     # ---------------------------------------------------------------- emit
@@ -235,22 +263,17 @@ class Deparsers:
                 self.codec_var(v)
             tag_octets = tag_width(codec) // 8
             self.room(tag_octets)
-            tag_at = self.written()
+            tag_at = self.here() if self.walks else self.written()
             self.wrote(tag_octets, tag_octets)
-            pieces = {}
-            for piece in codec.tag:
-                if piece.value is None:
-                    pieces[piece] = Scalar(self, piece.type, piece.name)
+            literal = sum(piece.value << tag_shift(codec, piece) for piece in codec.tag if piece.value is not None)
+            tag = self.constant(tag_width(codec), as_sent(codec, literal)) if tag_octets else None
             for group in codec.groups:
-                self.compress_group(codec, inst, group, pieces)
-            if not tag_octets:
-                return
-            whole = self.constant(8 * tag_octets, 0)
-            for piece in codec.tag:
-                v = self.constant(piece.width, piece.value) if piece.value is not None else pieces[piece].get()
-                shifted = self.shift(self.resize(v, whole.width), self.constant(32, tag_shift(codec, piece)), left=True)
-                whole = self.or_(whole, shifted)
-            self.put(self.at(self.out, tag_at), 0, whole)
+                bits = variable(self, BitsType(tag_width(codec)), f"{codec.name}.tag") if group.tags else None
+                self.compress_group(codec, inst, group, bits)
+                if bits is not None:
+                    tag = self.or_(tag, bits.get())
+            if tag is not None:
+                self.put(tag_at if self.walks else self.at(self.out, tag_at), 0, tag, little=True)
 
     def codec_var(self, v: ast.CodecVar) -> None:
         place = self.env[v]
@@ -271,14 +294,15 @@ class Deparsers:
             return
         self.search(v, place, once, [part for part in parts if part not in once])
 
-    def compress_group(self, codec: ast.Codec, inst: Instance, group: ast.Group, pieces: dict) -> None:
+    def compress_group(self, codec: ast.Codec, inst: Instance, group: ast.Group, bits: Place | None) -> None:
+        """`bits`: those of the tag that say which row it is, as they are sent."""
         b = self.b
         done = b.append_basic_block(f"{codec.name}.written")
         before, most = self.at_most, 0
         rows = self.usual_rows(codec, group)
         if self.miss is not None and len(rows) == 1:
             self.row_holds(inst, rows[0])
-            self.choose_row(inst, group, rows[0], pieces)
+            self.choose_row(codec, inst, group, rows[0], bits)
             b.branch(done)
             b.position_at_end(done)
             return
@@ -286,7 +310,7 @@ class Deparsers:
             nxt = b.append_basic_block("next")
             self.row_holds(inst, row, nxt)
             self.at_most = before
-            self.choose_row(inst, group, row, pieces)
+            self.choose_row(codec, inst, group, row, bits)
             most = max(most, self.at_most)
             b.branch(done)
             b.position_at_end(nxt)
@@ -302,9 +326,10 @@ class Deparsers:
         self.at_most = most
         self.rejoined()
 
-    def choose_row(self, inst: Instance, group: ast.Group, row: ast.Row, pieces: dict) -> None:
-        for name, key in zip(group.tags, row.keys):
-            pieces[name.decl].set(self.constant(name.decl.width, int(key.const or 0)))
+    def choose_row(self, codec: ast.Codec, inst: Instance, group: ast.Group, row: ast.Row, bits: Place | None) -> None:
+        if bits is not None:
+            number = sum(int(key.const or 0) << tag_shift(codec, name.decl) for name, key in zip(group.tags, row.keys))
+            bits.set(self.constant(tag_width(codec), as_sent(codec, number)))
         self.write_row(inst, row)
 
     def may_fail(self, row: ast.Row) -> bool:
@@ -387,3 +412,8 @@ class Deparsers:
             else:
                 parts.append(self.bits_of(piece.target))
         flush()
+
+
+def as_sent(codec: ast.Codec, tag: int) -> int:
+    """A tag's number as its octets are read from the least significant one on: they are written as they are."""
+    return int.from_bytes(tag.to_bytes(tag_width(codec) // 8, "big"), "little")

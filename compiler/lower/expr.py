@@ -1,6 +1,9 @@
 """Expressions: one method a node of `lang/ast/`. Bits become `Val`, bool an i1, structs and headers a `Place`."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import llvmlite.ir as ir
 
 from lpn.compiler.arithmetic import Arithmetic
@@ -240,7 +243,22 @@ class Expressions(Arithmetic):
             return self.value(e.then if e.cond.const else e.otherwise)
         if isinstance(e.type, (StructType, HeaderType, Stack)):
             raise self.unsupported(e, "'?:' of structs or headers")
-        return self.choose(e.cond, lambda: self.pinned(e, e.then), lambda: self.pinned(e, e.otherwise))
+        with self.steady_choice(e):
+            return self.choose(e.cond, lambda: self.pinned(e, e.then), lambda: self.pinned(e, e.otherwise))
+
+    @contextmanager
+    def steady_choice(self, e: ast.Conditional) -> Iterator[None]:
+        """`x == c ? d : x` takes x as it is compared: of a complement LLVM would compare what it is made from, and complement it behind that."""
+        name = e.cond.left if isinstance(e.cond, ast.Binary) and e.cond.op in ("==", "!=") and e.cond.right.const is not None else None
+        chosen = [part.decl for part in (e.then, e.otherwise) if isinstance(part, ast.Name)]
+        place = self.env.get(name.decl) if isinstance(name, ast.Name) and name.decl in chosen else None
+        v = place.get() if place is not None else None
+        if not isinstance(v, Val) or v.const is not None or len(v.limbs) > 1:
+            yield
+            return
+        self.env[name.decl] = Value(name.type, Val(v.width, (self.opaque(v.limbs[0]),)))
+        yield
+        self.env[name.decl] = place
 
     def pinned(self, e: ast.Conditional, part: ast.Expr):
         """One of the two values; opaque where both may be loads: LLVM would make them one, from a pointer that is to

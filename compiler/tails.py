@@ -1,0 +1,114 @@
+"""Ways that end alike share their end, where no way executes more for it.
+
+Two ways to one place whose last instructions are the same execute those of one of them: of the one that runs on into the place; the other jumps in
+front of them now, not behind its own. Where nothing runs into the end of the other, its jumps lead to the shared one, and so they do to ends that
+return.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .decided import in_circles
+from .isa import ALU64, ALU_OPS, FRAME_POINTER, JA, Instruction
+from .rewrite import Line, sweep
+
+ADD, SUB = ALU_OPS["ADD"], ALU_OPS["SUB"]
+
+
+def merge_tails(code: list[Line]) -> list[Line]:
+    """The code with ends shared until there are none alike."""
+    while True:
+        before = len(code)
+        merge_once(code)
+        code = sweep(code)
+        if len(code) == before:
+            return code
+
+
+def merge_once(code: list[Line]) -> None:
+    """The longest first; what has taken part is left for the next time."""
+    jumps: dict[Line, list[Line]] = {}
+    for line in code:
+        if line.target is not None:
+            jumps.setdefault(line.target, []).append(line)
+    changed: set[int] = set()
+    circle = in_circles(code)
+    for ends in ways_to_one_place(code, circle):
+        pairs = [(alike(code, a, b), a, b) for n, a in enumerate(ends) for b in ends[n + 1:]]
+        for length, a, b in sorted((pair for pair in pairs if pair[0]), key=lambda pair: -pair[0]):
+            for gone, kept in ((a, b), (b, a)):
+                span = {*range(gone - length, gone + 1), *range(kept - length, kept + 1)}
+                if len(span) == 2 * length + 2 and not span & changed and is_free(code, gone, kept, length):
+                    changed |= span
+                    share(code, gone, kept, length, jumps)
+                    break
+
+
+def ways_to_one_place(code: list[Line], circle: list[int]) -> Iterator[list[int]]:
+    """Of each place with several ways to it the indices behind their last instructions: of the jump there, or the return, or of the place itself.
+    Those from inside a loop are apart from those into it."""
+    index = {line: i for i, line in enumerate(code)}
+    found: dict[Line | None, list[int]] = {}
+    for i, line in enumerate(code):
+        if line.insn.ends_block:
+            found.setdefault(line.target, []).append(i)
+    for place, ends in found.items():
+        at = index[place] if place is not None else 0
+        inside = [place is not None and circle[i] == circle[at] for i in ends]
+        if at and not code[at - 1].insn.ends_block:
+            ends.append(at)
+            inside.append(circle[at - 1] == circle[at])
+        for answer in (False, True):
+            if inside.count(answer) > 1:
+                yield [i for i, found in zip(ends, inside) if found == answer]
+
+
+def alike(code: list[Line], a: int, b: int) -> int:
+    """How many instructions before a and b are the same."""
+    n = 0
+    while min(a, b) > n and same(code[a - n - 1], code[b - n - 1]):
+        n += 1
+    return n
+
+
+def same(x: Line, y: Line) -> bool:
+    """And may be one for a verifier, which knows less where ways have met."""
+    if x is y or x.target is not y.target or needs_proof(x.insn) or x.insn.ends_block:
+        return False
+    return x.insn == y.insn if x.target is None else numbers(x.insn) == numbers(y.insn)
+
+
+def needs_proof(insn: Instruction) -> bool:
+    """What a helper is given, where memory is reached, how far a pointer moves: it may be known on each way, and not where they have met."""
+    base = insn.src if insn.is_load else insn.dst
+    return insn.is_call or (insn.is_load or insn.is_store or insn.is_atomic) and base != FRAME_POINTER \
+        or insn.is_alu and insn.cls == ALU64 and insn.uses_reg and insn.code in (ADD, SUB)
+
+
+def numbers(insn: Instruction) -> tuple[int, int, int, int]:
+    return insn.op, insn.dst, insn.src, insn.imm
+
+
+def is_free(code: list[Line], gone: int, kept: int, length: int) -> bool:
+    """Whether the way that goes on in the other's instructions executes no more of them."""
+    end, other = code[gone], code[kept]
+    if not end.insn.ends_block:                 # it runs on into the place
+        return False
+    if gone == length or code[gone - length - 1].insn.ends_block:       # nothing runs into it: all jump to the other one
+        return True
+    return not end.insn.is_exit and not (other.insn.is_goto and other.target is end.target)
+
+
+def share(code: list[Line], gone: int, kept: int, length: int, jumps: dict[Line, list[Line]]) -> None:
+    runs_in = gone > length and not code[gone - length - 1].insn.ends_block
+    end = code[gone]
+    for jump in jumps.pop(end, ()):
+        jump.target = code[kept] if end.insn.is_exit else end.target
+        jumps.setdefault(jump.target, []).append(jump)
+    for old, new in zip(code[gone - length:gone], code[kept - length:kept]):
+        for jump in jumps.pop(old, ()):
+            jump.target = new
+            jumps.setdefault(new, []).append(jump)
+        old.dead = True
+    end.dead = not runs_in
+    end.insn, end.target = Instruction(JA), code[kept - length]
