@@ -59,6 +59,7 @@ def beside(path: Sequence[tuple[str, Step]], slots: Mapping[tuple[str, int], tup
 def compare(subject: Subject, found: Slowest, lines: Mapping[str, list]) -> list[Row]:
     """The bound of a subject beside the slowest run found. `lines`: each module's line map."""
     program = (Profiled if subject.way == "m3" else ProfiledCode)(subject.compiled.bundle, DEFAULT_FUEL, hook=subject.hook)
+    program.leave_completed()                       # of what is put together and then runs the bound has nothing
     buffers = Buffers(program.recorder, subject.compiled.bundle.buffers) if subject.buffers is not None else None
     for table, content in found.entries.items():
         program.set_entries(table, content)

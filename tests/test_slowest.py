@@ -271,6 +271,17 @@ def test_the_bound_and_the_run_are_compared_line_by_line(way):
     assert {"module", "file", "line", "bound", "bound_executed", "cycles", "executed"} == fast[0].as_json().keys()
 
 
+@pytest.mark.parametrize("way", ["thumb2", "m3"])
+def test_each_chain_is_compared_by_itself(way):
+    """Of what a buffer completes the first one has nothing, and what runs it has its own lines."""
+    made = compile_program(check(load(Source("kept.lpn", KEPT))))
+    proved = seal(made)
+    lines = {unit.name: unit.lines for unit in proved[0].items}
+    for subject, modules in zip(subjects(made, random.Random(0), way, proved), ({"P", "Q", ""}, {"P", "Done", ""}), strict=True):
+        rows = compare(subject, search(subject, [Input(bytes.fromhex("0007 0000 40") + bytes(8))], random.Random(1), runs=1), lines)
+        assert {row.module for row in rows} == modules == {row.module for row in rows if row.cycles > 0}
+
+
 def test_what_neither_has_in_a_line_is_the_engines():
     path = [("A", Step(("x.lpn", 3), 10, 2)), ("A", Step(None, 4, 1)), ("B", Step(("x.lpn", 3), 1, 1))]
     slots = {("A", 0): (7, 1), ("A", 1): (1, 1), ("B", 0): (9, 1), ("", -1): (50, 0)}

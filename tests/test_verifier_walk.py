@@ -4,6 +4,7 @@ from __future__ import annotations
 import random
 import sys
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,69 @@ def test_every_run_of_a_random_program_is_within_the_bound(seed):
                 machine.run(report.max_insns, clock)
                 clock.end()
                 assert clock.most <= most
+
+
+def choosing(ways: list[tuple], turns: int = 9) -> str:
+    """A loop whose rounds go one of several ways, as an octet of the packet says: of each what it does first, how many instructions come then, and how it
+    ends."""
+    source = "r9 = *(u64 *)(r1 + 0)\nr8 = *(u64 *)(r1 + 8)\nr0 = 1\nr6 = 0\nr7 = 0\nr5 = 0\nr3 = 0\n"
+    source += "L: r4 = r9\nr4 += 1\nif r4 > r8 goto X\nr2 = *(u8 *)(r9 + 0)\nr9 = r4\n"
+    for i, (first, body, *end) in enumerate(ways):
+        source += f"if w2 != {i} goto W{i}\n{first}\n" + "r4 = 0\n" * body + "".join(f"{each}\n" for each in end) + f"{'' if 'goto Y' in end else 'goto C'}\nW{i}: "
+    return source + f"r4 = 0\nC: r5 += 1\nif r5 < {turns} goto L\nr0 = 0\nX: exit"
+
+
+ONCE = "if r6 != 0 goto X\nr6 += 1"
+
+
+def test_a_way_that_a_counter_lets_a_loop_go_once_is_counted_once():
+    """Not in every round; as often as the counter says, and in each where another way sets it back."""
+    turn, body = 10, 60
+    free, _ = bound(choosing([("r4 = 0", body)]))
+    once, alone = bound(choosing([(ONCE, body)]))
+    assert free > 9 * body and alone > 9 * body
+    assert body < once < 2 * body + 9 * turn + 20                   # in the last turn, which is no round, once more
+    twice, _ = bound(choosing([("if r6 > 1 goto X\nr6 += 1", body)]))
+    assert body - 10 < twice - once < body + 10
+    assert bound(choosing([(ONCE, body), ("r6 = 0", 0)]))[0] > 5 * body
+    assert bound(choosing([(ONCE, body), ("if r7 != 0 goto X\nr7 += 1\nr6 = 0", 0)]))[0] >= 2 * body
+    both, _ = bound(choosing([(ONCE, body), ("if r7 > 2 goto X\nr7 += 1", 30)]))
+    assert 30 * 3 - 30 <= both - once <= 30 * 3 + 60
+
+
+def test_a_bit_is_a_counter_too():
+    """That is set, and tested before: the way is taken once."""
+    once, _ = bound(choosing([("if w6 & 4 goto X\nw6 |= 4", 60)]))
+    assert once < 3 * 60 + 9 * 14 + 20
+
+
+@given(st.lists(st.tuples(st.sampled_from([
+    ONCE, ONCE, "if r6 > 2 goto X\nr6 += 1", "if r7 > 3 goto X\nr7 += 2", "if r7 != 0 goto X\nr7 += 1", "r6 = 0", "r7 = 0", "r6 += 1", "r6 = r7", "r7 += 1\nr6 = 0",
+    "if r7 != 0 goto C\nr7 += 1", "r4 = 1", "if r6 == 0 goto C\nr6 += -1", "if w6 & 2 goto X\nw6 |= 2", "if r7 > 1 goto C\nr6 = 0\nr7 += 1", "w6 ^= 1",
+    "r7 = r2\nr7 &= 3"]), st.integers(0, 40), st.sampled_from(["r4 = 0", "r4 = 0", "goto Y", "if r5 > 1 goto Y", "if r5 > 0 goto X"])),
+                min_size=1, max_size=3),
+       st.integers(2, 4), st.booleans(), st.integers(0, 1 << 30))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_no_run_of_rounds_that_differ_exceeds_the_bound(ways, turns, inner, seed):
+    """All orders of ways there are; in some a loop of its own stands where rounds end."""
+    rng = random.Random(seed)
+    source = choosing(ways, turns) + f"\nY: r0 = 2\n{SLOW}\nexit" * any("Y" in end for _, _, end in ways)
+    if inner:
+        source = source.replace("C: ", "C: r4 = 0\nI: r4 += 1\nif r4 < 3 goto I\n")
+    text, costs = assemble(source), table(lambda low, high: rng.randint(low, high))
+    report, analysis = analyse(text, LPN, record_size=64, state_size=32, max_insns=100_000)
+    assert report.accepted or report.rule == 10 and "goto Y" in source, report.message      # what can never be reached
+    if not report.accepted:
+        return
+    part, alone = module(text, costs)
+    most = walk.chain_bound([part], 2048, any_verdict).weight
+    assert most <= alone
+    for frame in product(range(len(ways) + 1), repeat=turns):
+        machine = instrumented.Machine(text, bytes(frame), sizes=SIZES)
+        clock = Clock(costs, text)
+        machine.run(report.max_insns, clock)
+        clock.end()
+        assert clock.most <= most
 
 
 @given(st.integers(0, d.M64), st.integers(0, d.M64), st.integers(0, 63), st.sampled_from(["AND", "OR", "XOR"]), st.sampled_from([16, 32, 64]))

@@ -22,6 +22,7 @@ from .loops import Path, Trace, heaviest_inside, path_of, rank, region_order
 from .order import leq
 from .relevance import relevant
 from .remembering import ANYWHERE, MOVED, ROOM, Remembering, of_one_shape, remember, remembered
+from .rounds import rounds_of
 from .rules import Violation
 from .state import LEN, NUMBER, State, Value, entry_state, number
 from .wcet import Weights
@@ -327,13 +328,16 @@ class _Walk:
                     bounds[inner.head] = min(turns, known)
                 except Violation:
                     bounds[inner.head] = known
-        inside, (turn, round_trace) = heaviest_inside(
-            self.graph, loop, bounds, lambda node, i: fix.out.get((node, i)) is not None,
-            lambda node: self.weights.node(node).most, lambda node, i: self.weights.edge(node, i).most)
-        again = max(0, bounds[loop.head] - 1)
-        visit = object()
-        grown = growing(loop, way.state, fix.invariant[loop.head], [s for edge in loop.back_edges() if (s := fix.out.get(edge)) is not None],
-                        fix.made_at.get(loop.head, {}), again) if again and turn else None
+        def heaviest(without: frozenset[Node]) -> tuple[dict[Node, tuple[int, Trace]], tuple[int, Trace]]:
+            return heaviest_inside(
+                self.graph, loop, bounds, lambda node, i: fix.out.get((node, i)) is not None and node.succs[i][0] not in without,
+                lambda node: self.weights.node(node).most, lambda node, i: self.weights.edge(node, i).most)
+        inside, _ = heaviest(frozenset())
+        again, head, made = max(0, bounds[loop.head] - 1), fix.invariant[loop.head], fix.made_at.get(loop.head, {})
+        came = [s for edge in loop.back_edges() if (s := fix.out.get(edge)) is not None]
+        rounds = rounds_of(loop, head, came, made, again, lambda without: heaviest(without)[1], lambda node: self.through(loop, node))
+        turn, visit = rounds.turn, object()
+        grown = growing(loop, way.state, head, came, made, again) if again and turn else None
         for node, (cycles, trace) in inside.items():
             for i, (succ, _) in enumerate(node.succs):
                 if succ in loop.body or (after := fix.out.get((node, i))) is None:
@@ -349,8 +353,34 @@ class _Walk:
                 times: int | tuple[object, int] = again
                 if grown is not None and grown.owe(after, self.machine.symbol("octets of", loop.head.id), self.moved + loop.head.first, turn, visit):
                     repeated, times = 0, (visit, again)
-                arrived[succ].append(Way(after, way.cycles + repeated + cycles + self.weights.edge(node, i).most,
-                                         (((way.trace, round_trace, times), trace, 1), (node, i), 1)))
+                before = way.trace, rounds.trace, times
+                for kind, often in rounds.kinds:
+                    before = (before, kind, often), rounds.trace, -often
+                arrived[succ].append(Way(after, way.cycles + rounds.more + repeated + cycles + self.weights.edge(node, i).most,
+                                         ((before, trace, 1), (node, i), 1)))
+
+    def through(self, loop: Loop, start: Node) -> list[State] | None:
+        """What is known at the end of the rounds that go through a block of the body; None if nothing is known of them alone."""
+        fix, keep, ends = self.fix, self.fix.keep(loop), []
+        arrived: dict[Node, list[State]] = {start: [fix.invariant[start]]}
+        for item in region_order(self.graph, loop):
+            if isinstance(item, Loop):
+                if not arrived.keys().isdisjoint(item.body):
+                    return None
+                continue
+            if (states := arrived.pop(item, None)) is None:
+                continue
+            self.spend(len(item.code))
+            try:
+                s = join(of_one_shape(states), lambda place: self.machine.symbol(item.id, "through", start.id, place), False, keep)
+            except Violation:
+                return None
+            for (succ, _), after in zip(item.succs, fix.transfer(item, s)):
+                if after is not None and succ is loop.head:
+                    ends.append(after)
+                elif after is not None and succ in loop.body:
+                    arrived.setdefault(succ, []).append(after)
+        return ends
 
     def prove(self, loop: Loop, entry: State) -> None:
         """What the search found holds when the loop is entered, and follows from itself."""

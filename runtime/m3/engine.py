@@ -69,6 +69,10 @@ class M3Program(Program):
     def set_entries(self, table: str, entries: Iterable[Entry]) -> None:
         self.host.set_entries(*self._filled(table, entries))
 
+    def leave_completed(self) -> None:
+        """From now on what a buffer put together is not run."""
+        self._takers = {}
+
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
         self.outside.begin()
         result = self._run(frame, meta, 0)

@@ -217,13 +217,13 @@ class Profiled(_Recorded):
     def __init__(self, bundle: Bundle, fuel: int = DEFAULT_FUEL, externs: Externs | None = None, hook: Hook | None = None) -> None:
         self.recorder = Recorder()
         super().__init__(bundle, fuel, externs, core=self.recorder, hook=hook)
-        heap, at = self.recorder.read(HEAP, HEAP_SIZE), {}
-        for images in self._modules.values():
-            for image in images:
-                # the heap's copy of the image lies behind the one it was handed over in
-                at[image.name] = place = heap.find(image.to_bytes(), at.get(image.name, heap.rfind(image.to_bytes()) - 1) + 1)
-                where = HEAP + place + image.to_bytes().find(image.text)
-                self.recorder.watch_text(image.name, where, len(image.text))
+        heap = self.recorder.read(HEAP, HEAP_SIZE)
+        for name, image in {image.name: image for images in self._modules.values() for image in images}.items():
+            # each chain has a copy of its own, and there is the one that was handed over, where nothing is fetched
+            place, within = heap.find(image.to_bytes()), image.to_bytes().find(image.text)
+            while place >= 0:
+                self.recorder.watch_text(name, HEAP + place + within, len(image.text))
+                place = heap.find(image.to_bytes(), place + 1)
 
 
 class ProfiledCode(_Recorded, Thumb2Program):
