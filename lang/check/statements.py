@@ -4,7 +4,7 @@ from __future__ import annotations
 from .. import ast, builtins
 from ..buffers import CALLS
 from ..instances import is_headers, walk
-from ..types import Array, Bits, EnumType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Void
+from ..types import Array, Bits, EnumType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Varbit, Void
 from .base import Base, described
 from .scope import Scope
 from .turns import copy, indices, write_turns
@@ -52,7 +52,7 @@ class Statements(Base):
 
     def variable_type(self, one: ast.VarDecl) -> None:
         match one.type:
-            case Void() | Packet() | Meta():
+            case Void() | Packet() | Meta() | Varbit():
                 self.error(f"a variable cannot be {one.type}", one)
             case Stack():
                 self.error("a stack is no variable", one, "declare it in the headers struct, or a variable for each header")
