@@ -59,8 +59,8 @@ class Processors(Base):
                 self.error(f"field '{field.name}' is declared twice", field, "rename one of the two",
                            notes=[("the first one is here", seen[field.name].span)])
             field.type = self.type_of(field.type_ref)
-            if isinstance(field.type, (Packet, Meta, Void, Varbit)):
-                self.error(f"a field cannot be {field.type}", field)
+            if isinstance(field.type, (Packet, Meta, Void, Varbit)) or is_headers(field.type):
+                self.error(f"a field cannot be {field.type}", field, "put its headers here one by one" if is_headers(field.type) else "")
                 field.type = None
             if field.init is not None:
                 self.error("a struct's fields have no values here", field.init,
