@@ -134,6 +134,20 @@ static inline uint32_t lpn_ones(uint32_t v)
 #endif
 }
 
+/* The number of the lowest bit that is set; one is. */
+static inline unsigned lpn_lowest(uint32_t v)
+{
+#if defined(__GNUC__)
+    return (unsigned)__builtin_ctz(v);
+#else
+    unsigned k = 0;
+    for (; (v & 1) == 0; v >>= 1) {
+        k++;
+    }
+    return k;
+#endif
+}
+
 /* The address a program sees: 64 bits on every host. */
 static inline uint64_t lpn_address(const void *p)
 {

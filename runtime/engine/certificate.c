@@ -9,8 +9,8 @@
  * refused as what lies behind its end. */
 #if defined(__GNUC__) && defined(__arm__)
 #pragma GCC optimize("no-tree-dominator-opts", "no-inline-small-functions", "no-tree-loop-im", "no-schedule-insns2", "no-caller-saves", \
-                     "no-forward-propagate", "no-ipa-sra", "no-move-loop-invariants", "no-expensive-optimizations", "no-auto-inc-dec", \
-                     "no-shrink-wrap", "no-ipa-cp", "tree-slp-vectorize", "no-section-anchors", "no-ssa-phiopt")     /* they copy code, or hold on to values: a tenth */
+                     "no-forward-propagate", "no-ipa-sra", "no-move-loop-invariants", "no-expensive-optimizations", "no-ipa-cp", \
+                     "tree-slp-vectorize", "no-section-anchors", "no-early-inlining", "web")     /* they copy code, or hold on to values: a tenth */
 #endif
 #include "bytes.h"
 #include "certificate.h"
@@ -19,7 +19,7 @@
 
 enum { VERSION = 16, ROW = 3, LOOP_ROW = 9, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, MOST_SYMBOLS = 127, BOTTOM = LPN_STACK_SIZE };
 
-/* UNREAD: one that a label gave, `off` is its number there, and nobody has looked at it since. Symbols: the number 0, the packet's length, the counters of the loops around, outermost first, the others. */
+/* UNREAD: one that a label gave, `off` is its number there, and nobody has looked at it since, or it is a region's start. Symbols: the number 0, the packet's length, the counters of the loops around, outermost first, the others. */
 enum { ZERO, LENGTH, FIRST, UNREAD = UINT8_MAX };
 
 /* What a register or a word of the stack holds; LOW: the lower half of a packet pointer. DEAD: nothing that may be used. Words alone have the
@@ -29,7 +29,6 @@ enum { DEAD, NUMBER, PKT, LOW, CTX, STACK, REC, STATE, OUT, RODATA, DATA, BYTES,
 typedef struct { uint8_t kind, sym; int16_t off; } value;
 typedef struct {
     int16_t room;               /* the packet has at least so many bytes behind this one; NO_ROOM: nothing is known */
-    bool used;                  /* something refers to it, or did when that was looked at last */
     uint32_t lo, hi;
 } symbol;
 typedef struct { value v; symbol is, *sym; } operand;            /* a value, its own bounds, the symbol they are from */
@@ -39,17 +38,19 @@ enum { COST, LABELS, WORDS, SHARE, LOOPS, FIELDS };
 
 /* What is used most comes first, and bytes before words: the offsets are in short instructions then. */
 typedef struct {
-    uint8_t why;                /* enum lpn_refusal: what is wrong, looked at by whoever goes on */
-    uint8_t op, src;            /* the instruction */
+    uint32_t why;               /* enum lpn_refusal: what is wrong, looked at by whoever goes on */
+    uint32_t op, src;           /* the instruction */
     bool on;                    /* control may come to the next one from this one */
     operand a, b;               /* what the instruction works on; what is compared with a label, what this says */
     int32_t off, imm;
     value *to, *from;           /* the instruction's registers */
     uint32_t low, span;         /* bytes that are accessed */
     value *reg;                 /* 0 to 10, and the words of the stack in use behind them */
+    const value *suspect;       /* values from here to the map may have the next symbol */
     value *map;                 /* what a label's symbols stand for in this state */
     symbol *sym;
     uint32_t refs;              /* of the label that is read: shared symbols end here */
+    uint32_t frame;             /* where a label says of the words of the stack what they still are; 0: they may be others */
     uint32_t symbols, first, next;          /* new ones begin at `first`; the next one may be this */
     uint32_t at, pc, cost;      /* of the certificate: the next byte to read; this slot; what is left to be executed from here on */
     uint32_t size;              /* of the certificate */
@@ -172,9 +173,10 @@ static void begin(checker *c, const lpn_image *image, size_t size)
     STOP_IF(size < used || c->symbols <= FIRST + c->has[SHARE], LPN_REFUSE_MEMORY);
     c->sym[ZERO] = (symbol){ .room = NO_ROOM };
     c->refs = FIRST;
-    begin_block(c, 0, c->has[COST]);
+    begin_block(c, 0, c->has[COST], false);
     c->reg[1].kind = CTX;
-    mark(c);
+    lpn_put32((uint8_t *)&c->map[ZERO], NUMBER);                /* in each state what they are */
+    lpn_put32((uint8_t *)&c->map[LENGTH], NUMBER | LENGTH << 8);
     c->on = true;
 }
 
@@ -189,7 +191,7 @@ int lpn_certificate_check(const lpn_image *image, void *work, size_t size, uint3
         walk(&c);
     }
     *at = c.why == 0 ? most : c.pc;
-    return c.why;
+    return (int)c.why;
 }
 
 #ifdef LPN_CHECK_FAULTS

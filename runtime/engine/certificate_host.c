@@ -13,7 +13,7 @@ static bool costs_count;
 #define STRIDE 1
 #define COSTS costs_count
 #define FOLLOWED(to) follow(c->pc, to)
-#define REFUSED(c, reason) ((c)->why = (c)->why != 0 ? (c)->why : (uint8_t)(reason))
+#define REFUSED(c, reason) ((c)->why = (c)->why != 0 ? (c)->why : (uint32_t)(reason))
 
 static void follow(uint32_t from, uint32_t to)
 {
@@ -48,7 +48,7 @@ static lpn_writer_value row(checker *c, value *at, unsigned place)
 {
     operand o;
     look(c, &o, at);
-    const value v = *at;
+    const value v = o.v;
     const bool number = v.kind == NUMBER;
     return (lpn_writer_value){ .lo = number ? (int64_t)o.is.lo : (int32_t)o.is.lo, .hi = number ? (int64_t)o.is.hi : (int32_t)o.is.hi,
                                .room = room_of(c, &o), .place = (uint8_t)place, .kind = v.kind, .sym = v.sym, .off = v.off };
@@ -65,7 +65,7 @@ static lpn_writer_value spilled(checker *c, value *word, unsigned place)
 
 static void tell(checker *c, lpn_writer_state *told)
 {
-    const uint8_t why = c->why;
+    const uint32_t why = c->why;
     for (unsigned i = 0; i < 10; i++) {
         told->reg[i] = row(c, &c->reg[i], 0);
     }
@@ -127,5 +127,5 @@ int lpn_writer_block(const uint8_t *text, uint32_t text_size, const uint8_t *cer
     if (told != NULL && begun) {
         tell(c, told);
     }
-    return c->why;
+    return (int)c->why;
 }

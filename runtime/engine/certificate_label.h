@@ -9,27 +9,30 @@ static APART uint32_t more(checker *c, uint32_t v);       /* the rest of a longe
 static uint32_t varint(checker *c)
 {
     const uint32_t at = c->at;
-    if (HOLDS(at >= c->size)) {
-        REFUSED(c, LPN_REFUSE_FORM);
-        return 0;
+    if (!HOLDS(at >= c->size)) {
+        const unsigned b = c->cert[at];
+        c->at = at + 1;
+        return b < 128 ? b : more(c, b - 128);
     }
-    const unsigned b = c->cert[at];
-    c->at = at + 1;
-    return b < 128 ? b : more(c, b - 128);
+    REFUSED(c, LPN_REFUSE_FORM);
+    return 0;
 }
 
 static APART uint32_t more(checker *c, uint32_t v)
 {
-    unsigned shift = 7, b;
-    do {
-        if (HOLDS(c->at >= c->size)) {
+    for (unsigned shift = 7; shift < 35; shift += 7) {
+        const uint32_t at = c->at;
+        if (HOLDS(at >= c->size)) {
             REFUSED(c, LPN_REFUSE_FORM);
             break;
         }
-        b = c->cert[c->at++];
-        v |= (uint32_t)(b & 127) << shift;
-        shift += 7;
-    } while (b > 127 && shift < 35);
+        const unsigned b = c->cert[at];
+        c->at = at + 1;
+        v |= (b & 127) << shift;
+        if (b < 128) {
+            break;
+        }
+    }
     return v;
 }
 
@@ -40,11 +43,13 @@ static int32_t zigzag(checker *c)
 }
 
 /* Whole words. */
-static void clear(void *from, const void *to)
+static APART void clear(void *from, const void *to)
 {
-    for (uint8_t *p = from; p < (const uint8_t *)to; p += 4) {
+    uint8_t *p = from;
+    do {
         lpn_put32(p, 0);
-    }
+        p += 4;
+    } while (p < (const uint8_t *)to);
 }
 
 /* ------------------------------------------------------------------------------------------- values */
@@ -61,33 +66,22 @@ static APART int16_t room_by(int32_t room, int32_t by)
     return (int16_t)(most > NO_ROOM ? most : NO_ROOM);
 }
 
-/* Marks the symbols that something refers to. */
-static void mark(checker *c)
-{
-    for (unsigned i = 0; i < c->symbols; i++) {
-        c->sym[i].used = false;
-    }
-    for (const value *v = c->reg; v < c->map; v++) {
-        if (HOLDS(v->sym != UNREAD)) {
-            c->sym[v->sym].used = true;
-        }
-    }
-    c->next = c->first;
-}
-
-/* A symbol that nothing refers to, made anew. Those behind the one made last are free if they are not marked; behind
- * the last of all they are marked anew, so that each costs no more than a look at what the labels left behind. */
+/* A symbol that nothing refers to, made anew: one that has not been used since the label, or none refers to now. */
 static APART unsigned new_symbol(checker *c, const symbol *is)
 {
-    for (unsigned left = 2 * c->symbols; left > 0; left--) {
-        if (c->next == c->symbols) {
-            mark(c);
+    for (unsigned left = c->symbols; left > 0; left--) {
+        const unsigned k = c->next;
+        if (++c->next == c->symbols) {
+            c->next = c->first;
+            c->suspect = c->reg;
         }
-        symbol *const s = &c->sym[c->next++];
-        if (!s->used) {
-            *s = *is;
-            s->used = false;
-            return c->next - 1;
+        const value *v = c->suspect;
+        while (v < c->map && !HOLDS(v->sym == k)) {
+            v++;
+        }
+        if (v == c->map) {
+            c->sym[k] = *is;
+            return k;
         }
     }
     REFUSE_IF(true, LPN_REFUSE_MEMORY);
@@ -151,15 +145,24 @@ static APART void read_value(checker *c, operand *g, uint32_t n)
 /* What is known of a value: its own bounds. One that the label left unread is read now. */
 static void look(checker *c, operand *o, value *v)
 {
-    if (v->sym == UNREAD) {
-        read_value(c, o, (uint16_t)v->off);
-        put(c, o, v);
-    }
-    symbol *const s = &c->sym[v->sym];
     o->v = *v;
+    if (v->sym == UNREAD) {
+        if ((uint16_t)v->off - 2u < MASK - 2u) {
+            o->v.sym = ZERO;                    /* a region's start stays unread */
+            o->v.off = 0;
+        } else {
+            read_value(c, o, (uint16_t)v->off);
+            put(c, o, v);
+            o->v = *v;
+            if (v > &c->reg[10]) {
+                c->frame = 0;
+            }
+        }
+    }
+    symbol *const s = &c->sym[o->v.sym];
     o->sym = s;
-    o->is.lo = plus(s->lo, v->off);
-    o->is.hi = plus(s->hi, v->off);
+    o->is.lo = plus(s->lo, o->v.off);
+    o->is.hi = plus(s->hi, o->v.off);
     REFUSE_IF(o->is.lo > o->is.hi, LPN_REFUSE_FORM);            /* a label's sum of a symbol and a constant */
 }
 
@@ -207,6 +210,7 @@ static bool numbers(checker *c, int what)
         const unsigned bit = 1u << (at & 3), bits = known(word);
         all &= (bits & bit) != 0;
         if (what != TEST) {
+            c->frame = 0;
             *word = (value){ BYTES, ZERO, (int16_t)(what == SET ? bits | bit : bits) };
         }
     }
@@ -235,6 +239,9 @@ static APART void take(checker *c, value *v, uint32_t n)
     if (b & SHARED) {
         v->sym = (uint8_t)varint(c);
         v->off = (int16_t)zigzag(c);
+        if (HOLDS(v->sym >= FIRST)) {           /* this label's own: what another one calls so may be something else */
+            c->frame = 0;
+        }
         if (HOLDS(v->sym >= c->refs)) {
             REFUSED(c, LPN_REFUSE_FORM);
             v->sym = ZERO;
@@ -247,15 +254,16 @@ static APART void take(checker *c, value *v, uint32_t n)
 static void compare(checker *c, value *v, uint32_t n)
 {
     value is;
+    if (n == NUMBER) {                          /* any is one */
+        REFUSE_IF(v->kind != NUMBER, LPN_REFUSE_VALUE);
+        return;
+    }
     take(c, &is, n);
     if (is.kind == BYTES) {
         REFUSE_IF((n & ~known(v) & 15) != 0 || !narrow(v), LPN_REFUSE_STACK);
         return;
     }
     STOP_IF(v->kind != is.kind, LPN_REFUSE_VALUE);
-    if (n == NUMBER) {                          /* any is one */
-        return;
-    }
     if (is.sym == UNREAD) {
         read_value(c, &c->b, n);
         within(c, v);
@@ -263,10 +271,10 @@ static void compare(checker *c, value *v, uint32_t n)
     }
     value *const image = &c->map[is.sym];
     look(c, &c->a, v);
-    const int32_t off = v->off - is.off;
-    REFUSE_IF(off != (int16_t)off || (image->kind != DEAD && (image->sym != v->sym || image->off != off)), LPN_REFUSE_VALUE);
+    const int32_t off = c->a.v.off - is.off;
+    REFUSE_IF(off != (int16_t)off || (image->kind != DEAD && (image->sym != c->a.v.sym || image->off != off)), LPN_REFUSE_VALUE);
     image->kind = NUMBER;
-    image->sym = v->sym;
+    image->sym = c->a.v.sym;
     image->off = (int16_t)off;
 }
 
@@ -274,30 +282,34 @@ static void compare(checker *c, value *v, uint32_t n)
  * is what another label says with the same number. */
 INLINE void put_value(checker *c, int mode, value *v, uint32_t n)
 {
-    if (mode == TAKE) {
-        take(c, v, n);
-    } else if (HOLDS(v->sym != UNREAD) || HOLDS((uint16_t)v->off != n)) {
-        compare(c, v, n);
+    if (HOLDS(v->sym != UNREAD) || HOLDS((uint16_t)v->off != n)) {
+        if (mode == TAKE) {
+            take(c, v, n);
+        } else {
+            compare(c, v, n);
+        }
     }
 }
 
-/* What a label says of the stack, so far before the certificate's end: a bit for each row of the table of words. */
+/* What a label says of the stack, so far before the certificate's end: a bit for each row of the table of words. Where the words still are as the
+ * label before said, and this one says the same, there is nothing to do. */
 static void frame(checker *c, int mode, uint32_t before)
 {
     const uint8_t *said = c->cert + (c->size - before);
     STOP_IF(before > c->size || 8 * before < c->has[WORDS], LPN_REFUSE_FORM);
     for (uint32_t octet = c->table; octet < c->start; octet += 8 * ROW) {
-        uint32_t row = octet;
-        for (unsigned bits = *said++; bits != 0 && row < c->start; bits >>= 1, row += ROW) {
-            if (bits & 1) {
+        for (unsigned bits = *said++; bits != 0; bits &= bits - 1) {
+            const uint32_t row = octet + ROW * lpn_lowest(bits);
+            if (row < c->start) {
                 const unsigned place = c->cert[row];
                 value *const word = &c->reg[11 + place / 2];
                 put_value(c, mode, word, lpn_get16(c->cert + row + 1));
                 if (place & 1) {
                     if (mode == TAKE) {
                         lpn_put32((uint8_t *)(word + 1), upper(word));
+                    } else {
+                        REFUSE_IF(!pair(word), LPN_REFUSE_STACK);
                     }
-                    REFUSE_IF(!pair(word), LPN_REFUSE_STACK);
                 }
             }
         }
@@ -336,13 +348,14 @@ static bool inside(const checker *c, unsigned loop, unsigned outer)
 }
 
 /* Nothing is known but how long the packet is at least. */
-static void begin_block(checker *c, uint32_t length, uint32_t cost)
+static void begin_block(checker *c, uint32_t length, uint32_t cost, bool same)
 {
-    clear(c->reg, c->map);
+    clear(c->reg, same ? &c->reg[10] : c->map);
     c->reg[10] = (value){ STACK, ZERO, BOTTOM };
     c->sym[LENGTH] = (symbol){ .lo = length, .hi = LPN_MAX_PACKET };
     c->cost = cost;
     c->next = c->first = c->refs;
+    c->suspect = c->map;
 }
 
 /* What a label may say beside its registers: a bit for each behind theirs. */
@@ -357,6 +370,8 @@ static void label(checker *c, int mode, uint32_t pc)
         said[k] = bits >> k & 1024 ? varint(c) : 0;
     }
     const uint32_t shared = said[SHARES], length = said[PROVEN], loop = said[LOOP];
+    const uint32_t before = said[SPILLED];
+    const bool same = before != 0 && !HOLDS(before != c->frame);
     unsigned kept = loop;                       /* the loops that go on if control comes here: they keep their counters */
     bool head = false, again = false;
     uint32_t have = c->cost;
@@ -371,26 +386,26 @@ static void label(checker *c, int mode, uint32_t pc)
         }
         REFUSE_IF(!inside(c, c->loop, kept), LPN_REFUSE_LOOP);
         kept = FIRST + depth(c, kept);
-        clear(c->map, c->map + FIRST + shared);
-        for (unsigned k = ZERO; k < kept; k++) {
-            c->map[k] = (value){ NUMBER, (uint8_t)k, 0 };
+        for (unsigned k = FIRST; k < FIRST + shared; k++) {
+            c->map[k] = (value){ k < kept, (uint8_t)k, 0 };             /* a number, or nothing yet */
         }
     }
     c->refs = FIRST + shared;
     if (mode == TAKE) {
-        begin_block(c, length, cost);
+        begin_block(c, length, cost, same);
     }
-    uint32_t own = bits & 1023, any = said[NUMBERS] & 1023;
-    for (value *v = c->reg; (own | any) != 0; v++) {
-        if ((own | any) & 1) {
-            put_value(c, mode, v, own & 1 ? (uint16_t)varint(c) : NUMBER);
-            REFUSE_IF(v->kind == BYTES, LPN_REFUSE_FORM);
-        }
-        own >>= 1;
-        any >>= 1;
+    const uint32_t own = bits & 1023;
+    for (uint32_t left = own | (said[NUMBERS] & 1023); left != 0; left &= left - 1) {
+        const unsigned r = lpn_lowest(left);
+        value *const v = &c->reg[r];
+        put_value(c, mode, v, own >> r & 1 ? (uint16_t)varint(c) : NUMBER);
+        REFUSE_IF(v->kind == BYTES, LPN_REFUSE_FORM);
     }
-    if (said[SPILLED] != 0) {
-        frame(c, mode, said[SPILLED]);
+    if (mode == TAKE) {
+        c->frame = before;
+    }
+    if (!same && before != 0) {
+        frame(c, mode, before);
     }
     for (unsigned k = FIRST; k < c->refs; k++) {
         value image = c->map[k];

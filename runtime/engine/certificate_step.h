@@ -92,6 +92,7 @@ INLINE void access(checker *c)
         put_number(c, size > 2 ? UINT32_MAX : (1u << 8 * size) - 1);
         if (whole) {
             *word = *c->to;                     /* read again, it is the same number */
+            c->frame = 0;
         }
         return;
     }
