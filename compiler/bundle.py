@@ -25,7 +25,7 @@ from .target import MAX_PACKET
 
 __all__ = ["Action", "Buffer", "Bundle", "BundleError", "Energy", "Entry", "Extern", "Hook", "KeyField", "Param", "Table"]
 
-FORMAT = 1
+FORMAT = 2
 MAX_MODULES = 64
 MAX_BUFFERS = 16
 

@@ -60,7 +60,7 @@ def changed(path: tuple, value) -> bytes:
 OTHER = Image("parse", Kind.PARSER, EXIT).to_bytes()
 T, H, E = ("tables", 0), ("hooks", 0), ("energy", 0)
 WRONG = [
-    (("lpn",), 2, "lpn", "format 2, this reads 1"),
+    (("lpn",), 1, "lpn", "format 1, this reads 2"),
     (("lpn",), "1", "lpn", "an integer is expected"),
     (("protocol",), "", "protocol", "1 to 64 bytes"),
     (("protocol",), 5, "protocol", "text is expected"),

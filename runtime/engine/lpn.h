@@ -214,7 +214,8 @@ typedef struct { uint8_t *entries; uint16_t count, again; } lpn_table_set;
  * A table: two sets. Lookups read the active one; changes go to the other, then one pointer is swapped, so a
  * lookup sees the old entries or the new ones, never a mix. A writer may run at any point of a reader, but must
  * not begin a second change while a reader still uses the set of before the last one: change tables in the
- * thread that runs the chains, or between two runs.
+ * thread that runs the chains, or between two runs. A table whose program gives it constant entries must keep
+ * them: a lookup's proved time is that of those entries.
  */
 typedef struct {
     lpn_table_shape shape;
