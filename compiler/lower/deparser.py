@@ -62,13 +62,13 @@ class Deparsers:
 
     def most_octets(self, emit: ast.Call) -> int:
         """That are written; more than there is room for, if a header has varbits."""
+        t = emit.args[0].type
+        count = t.size if isinstance(t, Stack) else 1
         if emit.via is None:
-            t = emit.args[0].type
-            octets = sum(OUT_SIZE + 1 if u.varbit else u.octets for u in self.header_of(emit).units)
-            return octets * (t.size if isinstance(t, Stack) else 1)
+            return count * sum(OUT_SIZE + 1 if u.varbit else u.octets for u in self.header_of(emit).units)
         codec = emit.via.codec
         rows = [[OUT_SIZE + 1 if any(not bits for bits, _ in inline_pieces(row)) else inline_octets(row) for row in group.rows] for group in codec.groups]
-        return tag_width(codec) // 8 + sum(max(octets, default=0) for octets in rows)
+        return count * (tag_width(codec) // 8 + sum(max(octets, default=0) for octets in rows))
 
     def written(self) -> ir.Value:
         at = self.b.load(self.at_slot, typ=PTR if self.walks else I32)
@@ -78,6 +78,7 @@ class Deparsers:
         """The buffer must hold `octets` more; tested only where it is not known."""
         if self.at_most + octets <= OUT_SIZE:
             return
+        assert not self.walks                   # see `fits`
         limit = OUT_SIZE - octets
         at = self.written()
         if any(inst.layout.min_octets > WINDOW for inst in self.record.instances):

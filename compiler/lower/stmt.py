@@ -138,7 +138,7 @@ class Statements:
 
     def loop_edge(self) -> None:
         """What is known while lowering must hold in every turn."""
-        if self.at_slot is not None:
+        if self.at_slot is not None and not self.walks:         # where a deparser walks, no loop writes
             self.rejoined()
             self.at_most = OUT_SIZE             # tested anew at the next write
 
