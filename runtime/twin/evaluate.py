@@ -231,29 +231,32 @@ def above(part: dict[str, Any]) -> float:
 
 
 def plot(found: dict[str, dict[str, Any]], path: Path) -> None:
-    """Distributions, and layers as stacked bars."""
+    """How many packets took how long, and layers as stacked bars."""
     import matplotlib
     matplotlib.use("Agg")
     from matplotlib import pyplot
-    figure, axes = pyplot.subplots(1, 3, figsize=(13, 4.2))
-    for axis, part, title in ((axes[0], "to_delivery", "interrupt to delivery"), (axes[1], "to_answer", "interrupt to answer")):
-        for name, f in found.items():
-            axis.hist([c / MHZ for c in f["each"][part]], bins=40, alpha=0.6, label=name)
-        axis.set_xlabel("us of the core at 72 MHz")
-        axis.set_ylabel("packets")
-        axis.set_title(title)
-        axis.legend()
-    layers = list(dict.fromkeys(layer for f in found.values() for part in ("to_delivery", "to_answer") for layer in f[part].get("layers", ())))
-    bars = [(name, part) for part in ("to_delivery", "to_answer") for name in found]
-    bottom = [0.0] * len(bars)
+    figure, (times, parts) = pyplot.subplots(1, 2, figsize=(13, 4.8), width_ratios=(2, 3))
+    both = (("to_delivery", "delivery", "-"), ("to_answer", "answer", "--"))
+    for i, (name, f) in enumerate(found.items()):
+        for part, what, line in both:           # most packets of one firmware take the same time: a curve shows that, a histogram a needle
+            each = sorted(c / MHZ for c in f["each"][part])
+            if each:
+                shares = [100 * n / len(each) for n in range(len(each) + 1)]
+                times.step([each[0], *each], shares, line, where="post", color=f"C{i}", label=f"{name}, {what}")
+    times.set_xlabel("us from the interrupt, at 72 MHz")
+    times.set_ylabel("% of packets that took no longer")
+    times.legend(fontsize=7, loc="center", bbox_to_anchor=(0.62, 0.5))
+    layers = list(dict.fromkeys(layer for f in found.values() for part, _, _ in both for layer in f[part].get("layers", ())))
+    bars = [(name, part, what) for part, what, _ in both for name in found]
+    left = [0.0] * len(bars)
     for i, layer in enumerate(layers):
-        height = [found[name][part].get("layers", {}).get(layer, 0) / MHZ for name, part in bars]
-        axes[2].bar(range(len(bars)), height, bottom=bottom, label=layer, color=pyplot.get_cmap("tab20")(i % 20))
-        bottom = [a + b for a, b in zip(bottom, height)]
-    axes[2].set_xticks(range(len(bars)), [f"{name}\n{'receive' if part == 'to_delivery' else 'answer'}" for name, part in bars])
-    axes[2].set_ylabel("us, mean")
-    axes[2].set_title("by layer")
-    axes[2].legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        width = [found[name][part].get("layers", {}).get(layer, 0) / MHZ for name, part, _ in bars]
+        parts.barh(range(len(bars)), width, left=left, label=layer, color=pyplot.get_cmap("tab20")(i % 20))
+        left = [a + b for a, b in zip(left, width)]
+    parts.set_yticks(range(len(bars)), [f"{name}, {what}" for name, _, what in bars])
+    parts.invert_yaxis()
+    parts.set_xlabel("us from the interrupt, mean, by layer")
+    parts.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.tight_layout()
     figure.savefig(path, dpi=110, metadata={"Software": None})
 
