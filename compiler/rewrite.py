@@ -4,7 +4,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from .isa import ALU_OPS, EXIT, STX, Instruction, decode, encode
+from .isa import ALU_OPS, EXIT, JA, JA32, STX, Instruction, decode, encode
+
+LEAVING = (EXIT, JA, JA32)                      # nothing comes behind it but what jumps there
+ONWARDS: list[tuple[int, ...]] = []             # what most of all code is, made once
 
 
 @dataclass(eq=False)
@@ -67,26 +70,19 @@ def sweep(code: list[Line]) -> list[Line]:
         if line.target is not None:
             line.target = after[line.target]
     code = [line for line in code if not line.dead]
-    following, seen, todo = followers(code), set(), [0] if code else []
+    index, seen, todo = {line: i for i, line in enumerate(code)}, bytearray(len(code)), [0]
     while todo:
         i = todo.pop()
-        if i not in seen:
-            seen.add(i)
-            todo += following[i]
-    return [line for i, line in enumerate(code) if i in seen]
+        while i < len(code) and not seen[i]:
+            seen[i] = 1
+            line = code[i]
+            if line.target is not None:
+                todo.append(index[line.target])
+            i = len(code) if line.insn.op in LEAVING else i + 1
+    return [line for line, reached in zip(code, seen) if reached]
 
 
-def successors(code: list[Line], i: int) -> list[Line]:
-    line = code[i]
-    if line.insn.is_exit:
-        return []
-    out = [line.target] if line.target is not None else []
-    if not line.insn.is_goto and i + 1 < len(code):
-        out.append(code[i + 1])
-    return out
-
-
-def neighbours(code: list[Line]) -> tuple[list[list[int]], list[list[int]]]:
+def neighbours(code: list[Line]) -> tuple[list[tuple[int, ...]], list[list[int]]]:
     """For each instruction those that may come next, and those before it."""
     following = followers(code)
     preceding: list[list[int]] = [[] for _ in code]
@@ -96,11 +92,24 @@ def neighbours(code: list[Line]) -> tuple[list[list[int]], list[list[int]]]:
     return following, preceding
 
 
-def followers(code: list[Line]) -> list[list[int]]:
+def followers(code: list[Line]) -> list[tuple[int, ...]]:
     """For each instruction those that may come next."""
-    index = {line: i for i, line in enumerate(code)}
-    return [[index[each] for each in successors(code, i)] if line.target is not None or line.insn.op == EXIT or i + 1 == len(code) else [i + 1]
-            for i, line in enumerate(code)]
+    index, out = {line: i for i, line in enumerate(code)}, in_line(len(code))
+    if code:
+        out[-1] = ()
+    for i, line in enumerate(code):
+        if line.target is not None:
+            out[i] = (index[line.target],) if line.insn.op in LEAVING else (index[line.target], *out[i])
+        elif line.insn.op == EXIT:
+            out[i] = ()
+    return out
+
+
+def in_line(count: int) -> list[tuple[int, ...]]:
+    """(i + 1,) for each i below `count`."""
+    while len(ONWARDS) < count:
+        ONWARDS.append((len(ONWARDS) + 1,))
+    return ONWARDS[:count]
 
 
 def reads_writes(insn: Instruction) -> tuple[int, int]:
