@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .isa import ALU, ALU64, ALU_OPS, FRAME_POINTER, MODES, STX, Instruction
-from .rewrite import Line, liveness, neighbours, reads_writes
+from .isa import ALU64, ALU_OPS, FRAME_POINTER, MODES, STX, Instruction
+from .rewrite import Line, clears_upper_half, forward, liveness, reads_writes
 
 ADD, MOV, END, NEG = (ALU_OPS[n] for n in ("ADD", "MOV", "END", "NEG"))
 WHOLE = 8
@@ -17,7 +17,7 @@ Fact = tuple[int, int | None, int]
 
 def read_originals(code: list[Line]) -> None:
     """Tests are left as they are: what a verifier learns from one it learns of the register that is named."""
-    for line, facts in zip(code, same(code)):
+    for line, facts in zip(code, forward(code, behind)):
         insn = line.insn
         if not facts:
             continue
@@ -35,24 +35,7 @@ def original(reg: int, octets: int, facts: frozenset[Fact]) -> int:
     return min((of for copy, of, same in facts if copy == reg and of is not None and same >= octets), default=reg)
 
 
-def same(code: list[Line]) -> list[frozenset[Fact] | None]:
-    """What is known before each instruction, on all ways to it; None where there is no way."""
-    following, _ = neighbours(code)
-    before: list[frozenset[Fact] | None] = [None] * len(code)
-    before[0] = frozenset()
-    todo = [0]
-    while todo:
-        i = todo.pop()
-        after = behind(code[i], before[i])
-        for j in following[i]:
-            met = after if before[j] is None else before[j] & after
-            if met != before[j]:
-                before[j] = met
-                todo.append(j)
-    return before
-
-
-def behind(line: Line, facts: frozenset[Fact]) -> frozenset[Fact]:
+def behind(line: Line, facts: frozenset[Fact], _jumps: bool) -> frozenset[Fact]:
     insn = line.insn
     reads, writes = reads_writes(insn)
     if insn.is_branch:                          # what is learnt of the copy is not known of the original
@@ -63,7 +46,7 @@ def behind(line: Line, facts: frozenset[Fact]) -> frozenset[Fact]:
         new.append((insn.dst, insn.src, WHOLE if insn.cls == ALU64 or zero else 4))
         if insn.cls == ALU64 and zero:
             new.append((insn.dst, None, 0))
-    if insn.cls == ALU and not (insn.code == END and insn.imm == 64) or insn.is_load and insn.size <= 4 and insn.mode == MODES["MEM"]:
+    if clears_upper_half(insn):
         new.append((insn.dst, None, 0))
     if writes:
         facts = frozenset(f for f in facts if not writes >> f[0] & 1 and (f[1] is None or not writes >> f[1] & 1))

@@ -6,7 +6,7 @@ other; the second is not there for who has taken the first.
 from __future__ import annotations
 
 from .isa import ALU_OPS, JA, JMP32, JMP_OPS, Instruction
-from .rewrite import Line, neighbours, reads_writes, sweep
+from .rewrite import Line, forward, neighbours, reads_writes, sweep
 
 MOV = ALU_OPS["MOV"]
 JEQ, JNE, JSET = (JMP_OPS[n] for n in ("JEQ", "JNE", "JSET"))
@@ -27,7 +27,7 @@ def decide_branches(code: list[Line]) -> list[Line]:
 
 def decide(code: list[Line]) -> bool:
     """Whether jumps lead elsewhere now: behind them more is known then."""
-    facts, index = known(code), {line: i for i, line in enumerate(code)}
+    facts, index = forward(code, behind), {line: i for i, line in enumerate(code)}
     beyond: list[tuple[Line, Line]] = []        # a jump, and where it leads in the end
     for line, before in zip(code, facts):
         if before is None:
@@ -38,7 +38,7 @@ def decide(code: list[Line]) -> bool:
             line.insn = Instruction(JA) if answer else line.insn
         elif line.target is not None and line.target.insn.is_branch:
             test = line.target
-            answer = answered(test.insn, taken(line, before, True))
+            answer = answered(test.insn, behind(line, before, True))
             if answer is not None:
                 beyond.append((line, test.target if answer else code[index[test] + 1]))
     circles = in_circles(code) if beyond else []
@@ -73,34 +73,11 @@ def in_circles(code: list[Line]) -> list[int]:
     return circle
 
 
-def known(code: list[Line]) -> list[frozenset[Fact] | None]:
-    """What is known before each instruction, on all ways to it; None where there is no way."""
-    index = {line: i for i, line in enumerate(code)}
-    before: list[frozenset[Fact] | None] = [None] * len(code)
-    before[0] = frozenset()
-    todo = [0]
-
-    def reach(j: int, facts: frozenset[Fact]) -> None:
-        met = facts if before[j] is None else before[j] & facts
-        if met != before[j]:
-            before[j] = met
-            todo.append(j)
-
-    while todo:
-        i = todo.pop()
-        line, facts = code[i], before[i]
-        if line.target is not None:
-            reach(index[line.target], taken(line, facts, True))
-        if not line.insn.ends_block:
-            reach(i + 1, taken(line, facts, False) if line.target is not None else behind(line.insn, facts))
-    return before
-
-
-def taken(line: Line, facts: frozenset[Fact], jumps: bool) -> frozenset[Fact]:
-    """What is known where a jump leads, or behind it."""
+def behind(line: Line, facts: frozenset[Fact], jumps: bool) -> frozenset[Fact]:
+    """What is known where an instruction leads."""
     insn = line.insn
     if not insn.is_branch:
-        return facts
+        return unchanged(insn, facts)
     registers, test, answer = asked(insn, jumps)
     new: list[Fact] = [(registers, test, answer)]
     if test[1] == JEQ and answer and not insn.uses_reg:
@@ -115,7 +92,7 @@ def asked(insn: Instruction, answer: bool) -> tuple[int, Test, bool]:
     return registers, (insn.cls, code, insn.dst, insn.src if insn.uses_reg else None, insn.imm), answer == (code == insn.code)
 
 
-def behind(insn: Instruction, facts: frozenset[Fact]) -> frozenset[Fact]:
+def unchanged(insn: Instruction, facts: frozenset[Fact]) -> frozenset[Fact]:
     writes = reads_writes(insn)[1]
     if writes:
         facts = frozenset(fact for fact in facts if not writes & fact[0])

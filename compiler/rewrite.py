@@ -1,11 +1,14 @@
 """Bytecode as a list that can be edited: jumps point at instructions, not at offsets; source lines go along."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TypeVar
 
-from .isa import ALU_OPS, EXIT, JA, JA32, STX, Instruction, decode, encode
+from .isa import ALU, ALU_OPS, EXIT, JA, JA32, MODES, STX, Instruction, decode, encode
 
+Fact = TypeVar("Fact")
 LEAVING = (EXIT, JA, JA32)                      # nothing comes behind it but what jumps there
 ONWARDS: list[tuple[int, ...]] = []             # what most of all code is, made once
 
@@ -117,6 +120,11 @@ def reads_writes(insn: Instruction) -> tuple[int, int]:
     return effects(insn.op, insn.dst, insn.src)
 
 
+def clears_upper_half(insn: Instruction) -> bool:
+    """Of the register that it writes."""
+    return insn.cls == ALU and not (insn.code == ALU_OPS["END"] and insn.imm == 64) or insn.is_load and insn.size <= 4 and insn.mode == MODES["MEM"]
+
+
 @lru_cache(4096)
 def effects(op: int, to: int, of: int) -> tuple[int, int]:
     insn, dst, src = Instruction(op, to, of), 1 << to, 1 << of
@@ -149,8 +157,12 @@ def live_out(code: list[Line]) -> list[int]:
 
 def liveness(code: list[Line]) -> tuple[list[int], list[int]]:
     """For each instruction the registers whose values are read from it on, and after it."""
+    return backward(code, [reads_writes(line.insn) for line in code])
+
+
+def backward(code: list[Line], all_effects: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """Of what each instruction reads and writes, as bit sets: what is read from it on, and after it."""
     following = followers(code)
-    all_effects = [reads_writes(line.insn) for line in code]
     before = [0] * len(code)
     out = [0] * len(code)
     changed = True
@@ -165,3 +177,25 @@ def liveness(code: list[Line]) -> tuple[list[int], list[int]]:
             if now != before[i] or live != out[i]:
                 before[i], out[i], changed = now, live, True
     return before, out
+
+
+def forward(code: list[Line], behind: Callable[[Line, frozenset[Fact], bool], frozenset[Fact]]) -> list[frozenset[Fact] | None]:
+    """What is known before each instruction, on all ways to it; None where there is no way. `behind(line, facts, jumps)`: what is known
+    behind one, where it jumps or where it does not."""
+    index = {line: i for i, line in enumerate(code)}
+    before: list[frozenset[Fact] | None] = [None] * len(code)
+    before[0] = frozenset()
+    todo = [0]
+    while todo:
+        i = todo.pop()
+        line, facts = code[i], before[i]
+        ways = [] if line.target is None else [(index[line.target], True)]
+        if not line.insn.ends_block:
+            ways.append((i + 1, False))
+        for j, jumps in ways:
+            after = behind(line, facts, jumps)
+            met = after if before[j] is None else before[j] & after
+            if met != before[j]:
+                before[j] = met
+                todo.append(j)
+    return before

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .isa import ALU, ALU64, ALU_OPS, FRAME_POINTER, MODES, STX, X
-from .rewrite import Line, neighbours, reads_writes
+from .rewrite import Line, backward, clears_upper_half, forward, reads_writes
 
-MOV, END = ALU_OPS["MOV"], ALU_OPS["END"]
+MOV = ALU_OPS["MOV"]
 STACK = 512                                     # octets below r10
 ZERO = None                                     # (register, ZERO, 0): the upper half of the register is zero
 Fact = tuple[int, int | None, int]              # (register, offset from r10, octets): the register holds what is there, or its lower half does
@@ -19,7 +19,7 @@ Fact = tuple[int, int | None, int]              # (register, offset from r10, oc
 def drop_reloads(code: list[Line]) -> None:
     if any(takes_address(line) for line in code):
         return
-    for line, facts in zip(code, held(code)):
+    for line, facts in zip(code, forward(code, behind)):
         insn = line.insn
         slot = slot_of(line)
         if facts is None or slot is None or slot[1] < 4 or insn.mode != MODES["MEM"]:
@@ -46,24 +46,7 @@ def slot_of(line: Line) -> tuple[int, int] | None:
     return (insn.off, insn.size) if base == FRAME_POINTER else None
 
 
-def held(code: list[Line]) -> list[frozenset[Fact] | None]:
-    """What is known before each instruction, on all ways to it; None where there is no way."""
-    following, _ = neighbours(code)
-    before: list[frozenset[Fact] | None] = [None] * len(code)
-    before[0] = frozenset()
-    todo = [0]
-    while todo:
-        i = todo.pop()
-        after = behind(code[i], before[i])
-        for j in following[i]:
-            met = after if before[j] is None else before[j] & after
-            if met != before[j]:
-                before[j] = met
-                todo.append(j)
-    return before
-
-
-def behind(line: Line, facts: frozenset[Fact]) -> frozenset[Fact]:
+def behind(line: Line, facts: frozenset[Fact], _jumps: bool) -> frozenset[Fact]:
     insn, slot = line.insn, slot_of(line)
     if slot is not None and insn.is_store:
         start, octets = slot
@@ -75,7 +58,7 @@ def behind(line: Line, facts: frozenset[Fact]) -> frozenset[Fact]:
         copied = [(insn.dst, *where) for reg, *where in facts if reg == insn.src and (insn.cls == ALU64 or where[1] == 4)]
     if writes:
         facts = frozenset(f for f in facts if not writes >> f[0] & 1)
-    if insn.cls == ALU and not (insn.code == END and insn.imm == 64) or insn.is_load and insn.size <= 4 and insn.mode == MODES["MEM"]:
+    if clears_upper_half(insn):
         copied.append((insn.dst, ZERO, 0))
     if slot is not None and insn.mode == MODES["MEM"]:
         copied.append((insn.dst, *slot))
@@ -86,19 +69,9 @@ def drop_stores(code: list[Line]) -> None:
     """Of what nobody reloads."""
     if any(takes_address(line) for line in code):
         return
-    following, slots = neighbours(code)[0], [slot_of(line) for line in code]
+    slots = [slot_of(line) for line in code]
     octets = [0 if slot is None else (1 << slot[1]) - 1 << STACK + slot[0] for slot in slots]
-    before, after = [0] * len(code), [0] * len(code)
-    changed = True
-    while changed:
-        changed = False
-        for i in range(len(code) - 1, -1, -1):
-            live = 0
-            for j in following[i]:
-                live |= before[j]
-            now = live | octets[i] if code[i].insn.is_load else live & ~octets[i]
-            changed = changed or now != before[i]
-            before[i], after[i] = now, live
+    _, after = backward(code, [(mine, 0) if line.insn.is_load else (0, mine) for line, mine in zip(code, octets)])
     for line, mine, live in zip(code, octets, after):
         if line.insn.is_store and mine and not mine & live:
             line.dead = True
