@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .copies import read_originals, step_in_place
+from .copies import moves, read_originals, step_in_place
 from .decided import decide_branches
 from .isa import ALU, ALU64, ALU_OPS, JMP, JMP32, JMP_OPS, MODES, ST, STX, X
 from .placement import INVERSE, inverted, place_blocks
@@ -115,9 +115,8 @@ def clear_upper_halves(code: list[Line]) -> None:
         insn = code[at].insn
         return insn.cls == ALU64 and insn.code == operation and not insn.uses_reg and insn.imm == 32 and not code[at].dead
 
-    def moves(at: int, to: int) -> bool:
-        insn = code[at].insn
-        return insn.cls == ALU64 and insn.code == MOV and insn.uses_reg and insn.off == 0 and insn.dst == to and not code[at].dead
+    def fills(at: int, to: int) -> bool:
+        return moves(code[at].insn) and code[at].insn.dst == to and not code[at].dead
 
     for i in range(1, len(code) - 1):
         if not shifts(i + 1, RSH) or code[i + 1] in targets:
@@ -125,9 +124,9 @@ def clear_upper_halves(code: list[Line]) -> None:
         down = code[i + 1].insn
         if shifts(i, LSH) and code[i].insn.dst == down.dst:
             source, gone = down.dst, [i]
-            if moves(i - 1, down.dst) and code[i] not in targets:
+            if fills(i - 1, down.dst) and code[i] not in targets:
                 source, gone = code[i - 1].insn.src, [i - 1, i]
-        elif moves(i, down.dst) and shifts(i - 1, LSH) and code[i - 1].insn.dst == code[i].insn.src and code[i] not in targets \
+        elif fills(i, down.dst) and shifts(i - 1, LSH) and code[i - 1].insn.dst == code[i].insn.src and code[i] not in targets \
                 and not live[i + 1] >> code[i].insn.src & 1:
             source, gone = code[i].insn.src, [i - 1, i]
         else:

@@ -1,8 +1,10 @@
 """What the front end tells its user: one message a mistake, with the place, the line, and what to do about it."""
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Iterable
+from typing import TYPE_CHECKING
 
 from .source import Span
 
@@ -51,6 +53,13 @@ class Diagnostics:
     def _add(self, new: Diagnostic) -> None:
         if not any(old.message == new.message and old.span == new.span for old in self.items):
             self.items.append(new)
+
+    @contextmanager
+    def untold(self) -> Iterator[None]:
+        """What is found meanwhile is not kept: it is told elsewhere."""
+        before = len(self.items)
+        yield
+        del self.items[before:]
 
     @property
     def errors(self) -> int:

@@ -221,10 +221,8 @@ class Codecs(Base):
                 part.source = self.slice(item.target, right - 1, right - bits, width, part)
                 right -= bits
             else:
-                with self.setting(row_value=True):
-                    quiet = len(self.diagnostics.items)
+                with self.setting(row_value=True), self.diagnostics.untold():
                     type_of_part = self.expr(part)
-                    del self.diagnostics.items[quiet:]
                 bits = self.width_of(type_of_part)
                 if bits is None:
                     return

@@ -107,20 +107,19 @@ class FlowCalls(FlowValues):
         header = e.type.decl
         assert isinstance(header, ast.Header)
         saved, self.this = self.this, key
-        before = len(self.diagnostics.items)
-        for item in header.items:
-            if isinstance(item, ast.Where):
-                paths = self.decide(item.cond, paths)[0]
-                continue
-            for field in item.fields if isinstance(item, ast.Word) else [item] if isinstance(item, ast.Field) else []:
-                values = None
-                if field.when is None and field.values is not None and all(one.const is not None for one in field.values):
-                    values = frozenset(int(one.const or 0) for one in field.values)
-                elif field.when is None and field.equation is not None and field.equation.const is not None and not field.deferred:
-                    values = frozenset([int(field.equation.const)])
-                if values is not None:
-                    paths = frozenset(one.set((*key, field), Values(values)) for one in paths)
-        del self.diagnostics.items[before:]                 # told where the header is described
+        with self.diagnostics.untold():                     # told where the header is described
+            for item in header.items:
+                if isinstance(item, ast.Where):
+                    paths = self.decide(item.cond, paths)[0]
+                    continue
+                for field in item.fields if isinstance(item, ast.Word) else [item] if isinstance(item, ast.Field) else []:
+                    values = None
+                    if field.when is None and field.values is not None and all(one.const is not None for one in field.values):
+                        values = frozenset(int(one.const or 0) for one in field.values)
+                    elif field.when is None and field.equation is not None and field.equation.const is not None and not field.deferred:
+                        values = frozenset([int(field.equation.const)])
+                    if values is not None:
+                        paths = frozenset(one.set((*key, field), Values(values)) for one in paths)
         self.this = saved
         return paths
 

@@ -153,10 +153,8 @@ class Statements(Base):
 
     def is_element(self, one: ast.Index) -> bool:
         """Whether it names an element of a stack: of one that stands outside the loop."""
-        told = len(self.diagnostics.items)
-        type_ = self.expr(copy(one.base))
-        del self.diagnostics.items[told:]               # they come again with the loop's body
-        return isinstance(type_, Stack)
+        with self.diagnostics.untold():                 # it comes again with the loop's body
+            return isinstance(self.expr(copy(one.base)), Stack)
 
     def _stmt_Switch(self, one: ast.Switch) -> None:
         table = self.action_run(one.value)
