@@ -120,17 +120,16 @@ def join(*several: Paths) -> Paths:
     all_paths = frozenset().union(*several)
     if len(all_paths) <= MAX_PATHS:
         return all_paths
-    groups: dict[object, list[Known]] = {}
-    for one in all_paths:
-        groups.setdefault((one.valid, one.invalid, one.filled), []).append(one)
-    merged = frozenset(merge(group) for group in groups.values())
-    if len(merged) <= MAX_PATHS:
-        return merged
-    groups = {}
-    for one in merged:
-        groups.setdefault(one.valid, []).append(one)
-    merged = frozenset(merge(group) for group in groups.values())
-    return merged if len(merged) <= MAX_PATHS else frozenset([merge(list(merged))])
+    merged = all_paths
+    for alike in (lambda one: (one.valid, one.invalid, one.filled), lambda one: one.valid,
+                  lambda one: frozenset(key for key in one.valid if key[1] is None)):       # whatever the elements of stacks
+        groups: dict[object, list[Known]] = {}
+        for one in merged:
+            groups.setdefault(alike(one), []).append(one)
+        merged = frozenset(merge(group) for group in groups.values())
+        if len(merged) <= MAX_PATHS:
+            return merged
+    return frozenset([merge(list(merged))])
 
 
 def merge(paths: list[Known]) -> Known:
