@@ -212,7 +212,8 @@ class Fixpoint:
                                     "compare its counter with a constant before going back",
                                     f"after {turn} turns of the search more is still possible at its head than before")
                 if turn >= WIDEN_AFTER:
-                    widen(old, new, frozenset(self.made_at[head]), lambda sym: self.steps_at(loop, turn, moved[sym]), turn >= GIVE_UP_AFTER // 6)
+                    widen(old, new, frozenset(self.made_at[head]), lambda sym: self.steps_at(loop, turn, moved[sym]),
+                          self.machine.profile.max_packet, turn >= GIVE_UP_AFTER // 6)
                     moved.update(sym for sym in self.made_at[head] if sym in new.vars and sym in old.vars and new.vars[sym] != old.vars[sym])
             self.set(head, new)
             self.body(loop, grown or turn >= GROWN_AFTER)

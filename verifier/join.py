@@ -274,8 +274,8 @@ def _both_diffs(out: State, s: State, t: State, own: set[int]) -> None:
             out.diff[pair] = lo, hi
 
 
-def widen(old: State, new: State, fresh: frozenset, steps: Callable[[int], list[int]], apart: bool = False) -> None:
-    """Make `new` (a join that includes what led to `old`) an upper bound that stops growing, in place.
+def widen(old: State, new: State, fresh: frozenset, steps: Callable[[int], list[int]], longest: int, apart: bool = False) -> None:
+    """Make `new` (a join that includes what led to `old`) an upper bound that stops growing, in place. No packet is longer than `longest`.
 
     apart: differences between symbols of this head go where one of the two moved; otherwise a symbol's bounds and its
     differences, widened in turns, can each pull the other back for ever."""
@@ -297,6 +297,8 @@ def widen(old: State, new: State, fresh: frozenset, steps: Callable[[int], list[
             known = old.gap(*key)                     # it was no more than the bounds say, which are about to say less
         lo, hi = min(lo, known[0]), max(hi, known[1])     # nor shrink again: it would grow once more as soon as the bounds do
         new.diff[key] = (lo if lo >= known[0] else -_beyond(-lo)), (hi if hi <= known[1] else _beyond(hi))
+        if key[0] == LEN and key[1] in fresh:         # however wide it was made, a place before the packet's end is before that of the longest one
+            new.vars[key[1]] = d.within(new.vars[key[1]], -INF, longest + new.diff[key][1]) or new.vars[key[1]]
     new.lines = {key: line for key, line in new.lines.items() if old.lines.get(key, line) == line}
     new.bound_by_lines()
     if new.sums:
