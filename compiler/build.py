@@ -14,7 +14,7 @@ from lpn.lang.hooks import RX_DONE, Hook
 
 from . import bundle as bundles, externs, femto
 from .elf import Object, read_object
-from .image import STACK_SIZE, Flag, Image, ImageError, Kind
+from .image import STACK_SIZE, STATE_MAX, Flag, Image, ImageError, Kind
 from .kept import KeptTable, Migration, ambiguous
 from .llvm import emit_assembly, emit_object, optimize, slots
 from .peephole import improve
@@ -185,12 +185,14 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
     lowered: dict[str, Lowered] = {}
     made_of: list[tuple[Hook, tuple[str, ...]]] = []
     for hook in hooks:
-        if fuse and not hook.timed:
+        long = t.name == "lpn" and len(hook.chain) > bundles.MAX_CHAIN      # more than a node binds to a hook: as one
+        if (fuse or long) and not hook.timed:
             made = [lowering.fused(f"{protocol_name(program)[0]}.{hook.name}", hook.chain)]
         else:
             made = [lowered.get(module.name) or lowering.module(module) for module in hook.chain]
         lowered |= {one.name: one for one in made}
         made_of.append((hook, tuple(one.name for one in made)))
+    fits(lowering.state)
     containers = []
     for one in lowered.values():
         try:
@@ -211,6 +213,13 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
     if (same := ambiguous(persist.layout(program))) is not None:
         raise BuildError(f"registers {same[0]} and {same[1]} have names that a node cannot tell apart: rename one")
     return Compiled(program, t, fuse, record, lowering.record.hash, lowering.state, containers, made_of, tuple(migrations))
+
+
+def fits(state: StateLayout) -> None:
+    """Raises BuildError where a node has no room for it."""
+    if state.size > STATE_MAX:
+        largest = max(state.objects, key=lambda one: one.size)
+        raise BuildError(f"registers, counters and meters take {state.size} bytes, and a node has {STATE_MAX} for them: {largest.name} takes {largest.size}")
 
 
 def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int, needs: KeptTable | None = None) -> Container:

@@ -19,6 +19,7 @@ HEADER_SIZE = 64
 INSN_SIZE = 8
 STACK_SIZE = 512
 MAX_IMAGE = 1 << 20         #: bytes; far above what a node stores, bounds what a host reads
+STATE_MAX = 0xFFFF          #: bytes of registers, counters and meters
 MAX_NAME = 64               #: bytes of UTF-8
 
 _HEADER = struct.Struct("<4sHHIIBBHIIIIIIHHIHHQ")
@@ -86,7 +87,7 @@ class Image:
         _check_flags(int(self.flags), len(self.certificate), self.kind)
         for field, value, limit in (
                 ("record hash", self.record_hash, 1 << 32), ("state hash", self.state_hash, 1 << 32),
-                ("record size", self.record_size, 1 << 16), ("state size", self.state_size, 1 << 16)):
+                ("record size", self.record_size, 1 << 16), ("state size", self.state_size, STATE_MAX + 1)):
             if not 0 <= value < limit:
                 raise ImageError("bad field", f"{field} {value} does not fit the header")
         _check_stack(self.stack_used)

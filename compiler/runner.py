@@ -20,6 +20,7 @@ from .state import scalar_width
 Cells = dict[object, list[dict[str, int]]]
 
 ENGINES = ("engine", "reference", "rbpf", "m3", "thumb2", "kernel")
+NO_CHAIN = "the protocol has no chain for radio.rx_done, which is what frames of a capture take"
 
 
 class Runner(ABC):
@@ -145,6 +146,8 @@ def compiled_cells(compiled: Compiled, state: bytes) -> Cells:
 def make_runner(name: str, program: ast.Program, given: control.Tables | None = None, fuse: bool = False,
                 level: int = 2, compiled: Compiled | None = None, externs: Externs | None = None) -> Runner:
     """A runner on engine `name`. `externs`: functions for those that the program declares of the node. Raises EngineError, EngineUnavailable, DiagnosticError or BuildError."""
+    if program.hooks and not program.chain:
+        raise EngineError(NO_CHAIN)
     if name == "reference":
         return ReferenceRunner(program, given, externs)
     if name == "kernel":

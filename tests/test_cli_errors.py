@@ -111,6 +111,32 @@ def test_no_chain_for_received_frames(tmp_path):
     assert "no chain for radio.rx_done" in refusal("build", source, "--target", "xdp", status=1)
     assert lpnc("build", source, "-o", tmp_path).exit_code == 0
     assert "no chain for radio.rx_done" in refusal("run", tmp_path / "tx.lpnb", "--in", capture, status=1)
+    assert "no chain for radio.rx_done" in refusal("profile", source, "--in", capture, status=1)
+
+
+def test_more_state_than_a_node_has(tmp_path):
+    (tmp_path / "x.lpn").write_text("processor P() { register<bit<64>>[9000] r; counter<bit<32>> c; apply { c.count(); r[0] = 1; } }\n")
+    assert lpnc("check", tmp_path / "x.lpn").exit_code == 0
+    assert refusal("build", tmp_path / "x.lpn", status=1).endswith(
+        "x.lpn: registers, counters and meters take 72008 bytes, and a node has 65535 for them: P.r takes 72000")
+
+
+def test_a_line_longer_than_debug_information_tells(tmp_path):
+    (tmp_path / "x.lpn").write_text("processor P() { counter<bit<32>> c; apply { " + " " * 70_000 + "c.count(); } }\n")
+    assert lpnc("build", tmp_path / "x.lpn", "-o", tmp_path).exit_code == 0
+
+
+def test_a_chain_longer_than_a_node_binds_is_one_container(tmp_path):
+    """It runs like the chain of modules that it is."""
+    steps = [f"processor P{n}(inout headers h, inout meta m) {{ apply {{ h.h.a = h.h.a * 3 + {n}; m.verdict = TRANSMIT; }} }}" for n in range(9)]
+    text = ("header H { bit<8> a; }\nstruct headers { H h; }\nparser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }\n"
+            + "\n".join(steps) + "\ndeparser Tx(packet pkt, in headers h) { pkt.emit(h.h); }\nprotocol Long version 1 { on radio.rx_done : Rx -> "
+            + " -> ".join(f"P{n}" for n in range(9)) + " -> Tx; }\n")
+    (tmp_path / "x.lpn").write_text(text)
+    compiled = compile_program(check(load(tmp_path / "x.lpn")))
+    assert [c.name for c in compiled.containers] == ["Long.radio.rx_done"]
+    result = lpnc("run", tmp_path / "x.lpn", "--in", RECORDING, "--limit", 5, "--compare", "engine,reference")
+    assert result.exit_code == 0 and "agree in all 5 frames" in result.output
 
 
 def test_no_modules_to_compile(tmp_path):

@@ -12,9 +12,9 @@ from lpn.runtime.capture import FCS_MODES
 from ..disasm import format_instruction
 from ..isa import decode, slot_indices
 from ..output import Failure, Table, count, counted, put_json, say, waiting
-from ..runner import Runner
+from ..runner import NO_CHAIN, Runner
 from .frames import outcomes
-from .inputs import Lines, compile_options, json_option, read_source, warnings
+from .inputs import Lines, compile_options, json_option, read_source, shown, warnings
 from .judge import Unit, compiled, of_compiled, sealed
 from .run import Number
 
@@ -60,6 +60,8 @@ def command(file: str, capture: str, tables_file: str | None, fcs: str, node_sho
     given = read_source(file)
     program = given.program(without)
     warnings(program)
+    if program.hooks and not program.chain:
+        raise Failure(f"{shown(file)}: {NO_CHAIN}", 1)
     tables = control.load(tables_file, program) if tables_file else None
     made = compiled(program, "lpn", fuse, level)
     sealed(made)

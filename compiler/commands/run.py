@@ -14,14 +14,13 @@ from lpn.runtime.engines import EngineError, Result
 
 from ..bundle import Bundle
 from ..output import STDOUT, Failure, Table, counted, put_json, say
-from ..runner import Runner
+from ..runner import NO_CHAIN, Runner
 from .frames import Outcome, Totals, bundle_runner, known, outcomes, runner
 from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
 from .judge import compiled
 from .packets import Describer, describe_datagram, is_datagram
 from .run_events import Options, run_events
 
-NO_CHAIN = "the protocol has no chain for radio.rx_done, which is what frames of a capture take"
 STYLES = {"DROP": "red", "DELIVER": "green", "TRANSMIT": "cyan", "CONSUMED": "blue"}
 
 

@@ -6,6 +6,9 @@ import llvmlite.ir as ir
 from lpn.lang.source import Source, Span
 
 
+COLUMN_MAX = 0xFFFF                             # what a DILocation holds
+
+
 class DebugInfo:
     """One compile unit and one subprogram; statements of imported files get a lexical block of their file."""
 
@@ -38,4 +41,4 @@ class DebugInfo:
         if key not in self.scopes:
             self.scopes[key] = self.module.add_debug_info("DILexicalBlockFile", {
                 "scope": self.subprogram, "file": self.file(span.source), "discriminator": 0})
-        return self.module.add_debug_info("DILocation", {"line": span.line, "column": span.column, "scope": self.scopes[key]})
+        return self.module.add_debug_info("DILocation", {"line": span.line, "column": min(span.column, COLUMN_MAX), "scope": self.scopes[key]})

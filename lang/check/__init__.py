@@ -21,6 +21,7 @@ from .energy import energy
 from .externs import Externs
 from .flow import Flow
 from .headers import Headers
+from .limits import limits
 from .members import Members
 from .migrations import Migrations, migrations
 from .parsers import Parsers
@@ -101,6 +102,7 @@ def check(program: ast.Program) -> ast.Program:
             summed_headers(program, checker.diagnostics)
             contexts(program, checker.diagnostics)
             migrations(program, checker.diagnostics)
+            limits(program, checker.diagnostics)
         if not checker.diagnostics.errors:
             Flow(program, checker.diagnostics).run()
         if not checker.diagnostics.errors:
