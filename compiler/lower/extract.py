@@ -126,8 +126,12 @@ class Extracts:
     def end_header(self, inst: Instance, oversize: dict) -> None:
         if self.look:                           # a header no longer than what was looked at
             self.require_lookahead()
+        early = looks_at_others(inst.header)    # it follows them already
+        if early:
+            inst.set_valid(True)
         self.header_checks(inst, oversize)
-        inst.set_valid(True)
+        if not early:
+            inst.set_valid(True)
 
     def extract_unit(self, inst: Instance, u: Unit) -> None:
         """A unit that is not a varbit. What may be absent is read all the same and then not counted."""
@@ -267,6 +271,13 @@ class Extracts:
         self.reject_if_not(self.b.icmp_unsigned("<=", octets, i32(u.max_octets)),
                            f"{inst.header.name}.{t.target.decl.name}", self.cursor())
         inst.set_varbit(u, start, octets)
+
+
+def looks_at_others(header: ast.Header) -> bool:
+    """Whether a check of the header looks at its parameters, whose sizes and sums may count what follows them."""
+    checks = [item.cond for item in header.items if isinstance(item, ast.Where)]
+    checks += [f.equation for f in header.fields() if f.equation is not None and not f.deferred]
+    return any(isinstance(node, ast.Name) and node.decl in header.params for e in checks for node in walk(e))
 
 
 def shared_condition(header: ast.Header, layout) -> ast.Binary | None:

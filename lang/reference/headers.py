@@ -67,6 +67,7 @@ class Instance:
     stored: dict[ast.Field, object] = field(default_factory=dict)
     arms: dict[ast.ChoiceField, tuple[ast.ChoiceArm, object]] = field(default_factory=dict)
     open: bool = False                          # being extracted: fields read as they came from the wire
+    taken: bool = False                         # being checked: it follows the headers before it, as it will when it is valid
     located: list[Located] = field(default_factory=list)
 
     # ------------------------------------------------------------ values
@@ -178,10 +179,11 @@ class Instance:
             reader = Reader(packet, 8 * packet.payload)
             sized = self.locate(reader)
             packet.payload = reader.position // 8
+            self.taken = True
             self.check(sized)
             self.valid = True
         finally:
-            self.open = False
+            self.open = self.taken = False
 
     def locate(self, reader: Reader) -> dict[ast.Field, int]:
         """Read every present field. Returns what the `sized` expressions gave, in bits."""

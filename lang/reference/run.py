@@ -89,9 +89,9 @@ class Run:
         return stack.elements[stack.next]
 
     def following(self, instance: Optional[Instance]) -> list[Instance]:
-        """The valid headers after one; none after what is not of the headers struct."""
+        """The valid headers after one, and the one being checked; none after what is not of the headers struct."""
         later = self.order[self.order.index(instance) + 1:] if instance in self.order else []
-        return [each for each in later if each.valid]
+        return [each for each in later if each.valid or each.taken]
 
     def size_of_payload(self, instance: Optional[Instance]) -> int:
         """What follows the headers; in a header's own description, what follows that header: later headers too."""
