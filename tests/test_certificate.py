@@ -228,6 +228,18 @@ def test_the_texts_of_the_loops_are_the_compilers(tmp_path):
     assert {name: compiled(name, tmp_path) for name in LOOPS} == committed()
 
 
+def test_one_that_would_be_too_large_is_none():
+    """Labels name places in the certificate with 16 bits. What was known at each of these took more to write down at all."""
+    registers = [0, 1, 2, 3, 4, 5, 6, 8, 9]
+    blocks = "".join(f"*(u32 *)(r7 + 4) = w{r}\nw{r} = *(u32 *)(r7 + 0)\nw{r} &= {1 + 2 * i}\nif w{r} == 0 goto B{i}\nB{i}:\n"
+                     for i in range(2500) for r in (registers[i % 9],))
+    text = assemble("r7 = *(u64 *)(r1 + 16)\n" + "".join(f"w{r} = 0\n" for r in registers) + blocks + "w0 = 0\nexit")
+    report, analysis = analyse(text, LPN, record_size=RECORD)
+    assert report.accepted, report.message
+    with pytest.raises(NoCertificate, match="65535"):
+        certificate_of(text, report, analysis, Sizes(record=RECORD))
+
+
 def test_what_only_the_search_knew_counts_no_loop():
     """A place that differed at a loop's head during the search, and does not under the invariant: looking for the counter stumbled over it."""
     from lpn.compiler.build import compile_program

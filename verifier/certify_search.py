@@ -58,6 +58,13 @@ class Search:
 
     # The bytes, each label where it can be changed --------------------------------------------------
     def lay_out(self) -> None:
+        """Writes all labels anew. NoCertificate when there is no room."""
+        try:
+            self.write_all()
+        except OverflowError:
+            raise NoCertificate("it would have more than 65535 bytes") from None
+
+    def write_all(self) -> None:
         self.attempts = min(self.attempts + LAID_OUT, MAX_ATTEMPTS)
         certificate = self.certificate
         labels = certificate.labels
@@ -86,6 +93,7 @@ class Search:
         if labels:                                    # the first stands where the index ends
             self.start[0], self.room[0] = self.free, FIRST_ROOM
             self.free += FIRST_ROOM
+        self.must_fit()
         for i, label in enumerate(labels):
             self.put(i, label)
 
@@ -97,7 +105,7 @@ class Search:
         return n
 
     def put(self, i: int, label: Label) -> None:
-        """Writes a label. OverflowError when there is no room."""
+        """Writes a label. OverflowError when there is no room where others stand."""
         slots, bytes_, at = self.known_frame[i]
         if label.slots is not slots or label.written is not bytes_:
             at = self.frame_at(label)
@@ -165,15 +173,12 @@ class Search:
             raise OverflowError
 
     def change(self, i: int, label: Label) -> None:
-        """Puts a label in another's place. ValueError when there is no room even without what is used no more."""
+        """Puts a label in another's place. NoCertificate when there is no room even without what is used no more."""
         self.certificate.labels[i] = label
         try:
             self.put(i, label)
         except OverflowError:
-            try:
-                self.lay_out()
-            except OverflowError:
-                raise ValueError("the certificate has more than 65535 bytes") from None
+            self.lay_out()
 
     # What the checker cannot follow: the label says too much ------------------------------------------
     def repair(self) -> None:
