@@ -19,9 +19,12 @@ from .source import Source, Span
 
 MAX_ERRORS = 20
 AHEAD = 80                                      # tokens behind a mistake that a repair is tried on
+SOFT = 4                                        # tokens that can be read of a declaration as something else
 WHOLE = 1 << 20                                 # how far a text without mistake is read
 OPENERS = {"{": "}", "(": ")", "[": "]"}
 CLOSERS = {close: open_ for open_, close in OPENERS.items()}
+# What a declaration may begin with.
+BEGINS = LpnParser.atn.nextTokens(LpnParser.atn.ruleToStartState[LpnParser.RULE_item])
 TYPES = {text.strip("'"): number for number, text in enumerate(LpnParser.literalNames)}
 
 # Rules whose text can be dropped as a whole, and what a missing `;` is said to follow.
@@ -202,6 +205,11 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
     index = mistake.index
     token = tokens[index]
     opened = unclosed(tokens, index)
+    missing = never_closed(tokens, index) if opened is not None else None
+    if missing is not None:
+        opener, end = missing
+        diagnostics.error(f"this '{tokens[opener].text}' is never closed", span_of(source, tokens[opener]), f"add '}}' before line {tokens[end].line}")
+        return tokens[:end] + [make(TYPES["}"], "}", tokens[end])] + tokens[end:]
     if token.type == Token.EOF:
         if opened is not None:
             diagnostics.error(f"this '{tokens[opened].text}' is never closed", span_of(source, tokens[opened]),
@@ -234,6 +242,29 @@ def unclosed(tokens: list[Token], index: int) -> int | None:
         elif token.text in CLOSERS and stack and OPENERS[tokens[stack[-1]].text] == token.text:
             stack.pop()
     return stack[-1] if stack else None
+
+
+def never_closed(tokens: list[Token], index: int) -> tuple[int, int] | None:
+    """The brace that is missing if the file has ended or, by how it is written, the next declaration has begun: which one is open, and the
+    token before which it should be closed. What begins a declaration may be a name elsewhere: then reading goes on for a few tokens more."""
+    at_end = tokens[index].type == Token.EOF
+    new = index if at_end else next((i for i in range(max(index - SOFT, 1), index + 1) if begins(tokens, i)), None)
+    if new is None:
+        return None
+    stack: list[int] = []
+    for at, token in enumerate(tokens[:new]):
+        if token.text in OPENERS:
+            stack.append(at)
+        elif token.text in CLOSERS and stack:
+            opener = stack.pop()
+            if token.text == "}" and tokens[at - 1].line < token.line and token.column < indent(tokens, opener):
+                return opener, at                           # it stands where one further out is closed
+    return (stack[-1], new) if not at_end and stack and all(tokens[at].text == "{" for at in stack) else None
+
+
+def indent(tokens: list[Token], index: int) -> int:
+    """Where the line of a token begins."""
+    return next(tokens[i].column for i in range(index, -1, -1) if not i or tokens[i - 1].line < tokens[i].line)
 
 
 def best_edit(tokens: list[Token], index: int, item: int, name: bool) -> tuple[str, str, list[Token]] | None:
@@ -290,7 +321,11 @@ def how_far(tokens: list[Token], index: int) -> int:
 
 
 def drop_item(tokens: list[Token], mistake: Mistake) -> list[Token]:
-    """Tokens without the smallest item around the mistake: from its start to its `;` or its closing brace."""
+    """Tokens without the smallest item around the mistake: from its start to its `;` or its closing brace. Between declarations: without
+    what stands before the next one, which may be the rest of one that a brace has ended too soon."""
+    if between(mistake):
+        end = next(i for i, token in enumerate(tokens) if i > mistake.index and begins(tokens, i) or token.type == Token.EOF)
+        return tokens[:mistake.index] + tokens[end:]
     start = next((start for rule, start in mistake.rules if rule in DROPPABLE and start < mistake.index), mistake.index)
     depth = 0
     for token in tokens[start:mistake.index]:
@@ -307,6 +342,18 @@ def drop_item(tokens: list[Token], mistake: Mistake) -> list[Token]:
     if end == start:
         end += 1                                            # a brace that closes nothing here
     return tokens[:start] + tokens[min(end, len(tokens) - 1):]
+
+
+def between(mistake: Mistake) -> bool:
+    """Whether a declaration is what should begin here."""
+    rules = [rule for rule, _ in mistake.rules]
+    return rules[:1] == ["program"] or rules[:2] == ["item", "program"]
+
+
+def begins(tokens: list[Token], index: int) -> bool:
+    """Whether a declaration begins here, by how the file is written: on a line of its own, no further to the right than its first one."""
+    token = tokens[index]
+    return token.type in BEGINS and token.line > tokens[index - 1].line and token.column <= tokens[0].column
 
 
 # ---------------------------------------------------------------- wording
@@ -341,7 +388,7 @@ def report(source: Source, tokens: list[Token], mistake: Mistake, kind: str, tex
     else:
         inside = next((WORDS[rule] for rule in rules[:2] if rule in WORDS), None)
         expected = f", expected {inside}" if inside else f" in {noun}" if noun else ""
-        if rules and rules[0] in ("program",) or (len(rules) > 1 and rules[0] == "item" and rules[1] == "program"):
+        if between(mistake):
             expected = f", expected {WORDS['program']}"
         form = next((FORMS[rule] for rule in rules[:3] if rule in FORMS), "")
         hint = "remove it" if kind == "delete" else f"it is written like this: {form}" if form else ""

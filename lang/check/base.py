@@ -83,6 +83,7 @@ class Base:
         self.resolved: set[ast.Node] = set()
         # where the checker is: the module or description around, and what it allows
         self.module: ast.Node | None = None
+        self.unknown: set[tuple[ast.Node | None, str]] = set()         # names that are declared nowhere, and in which module that was told
         self.header: ast.Header | None = None               # `this`
         self.codec: ast.Codec | None = None
         self.row_value = False                              # inside the value of a row's assignment
@@ -136,14 +137,15 @@ class Base:
 
     def find(self, name: str, where: ast.Node, what: str = "name",
              accept: Callable[[object], bool] = lambda decl: True) -> object | None:
-        """The declaration of a name; unknown names are told, with the nearest that would do."""
+        """The declaration of a name; unknown names are told, once in a module, with the nearest that would do."""
         decl = self.scope.find(name)
         gone = next((one for scope in self.hidden if (one := scope.find(name)) is not None), None)
         if decl is None and gone is not None:
             headers = isinstance(gone, ast.VarDecl) and is_headers(gone.type)
             self.error(f"'{name}' belongs to the handler, which has ended when this runs", where,
                        f"declare it here too: {gone.type} {name};" if headers else "keep it in a register")     # type: ignore[attr-defined]
-        elif decl is None:
+        elif decl is None and (self.module, name) not in self.unknown:
+            self.unknown.add((self.module, name))
             names = [one for one in self.scope.all_names() if accept(self.scope.find(one))]
             self.error(f"there is no {what} '{name}'", where, suggest(name, names) or self.elsewhere(name))
         return decl
