@@ -230,3 +230,40 @@ def test_a_deadline_that_only_an_impossible_way_misses_is_met(tmp_path):
     assert lpnc("build", path, "-o", tmp_path / "out").exit_code == 0
     path.write_text(LONG.format(within=f"{int(followed / 72) - 1} us"))
     assert lpnc("verify", path).exit_code == 1
+
+
+MANY_HEADERS = """
+header Ip {
+    bit<4> version;
+    bit<20> flow;
+    bit<8> hops;
+    bit<128> src;
+    bit<128> dst;
+}
+header Icmp(Ip ip) {
+    bit<8> type;
+    bit<8> code;
+    bit<16> checksum;
+}
+header Rs { bit<32> _; }
+header Ra { bit<1> managed; bit<1> other; bit<6> _; bit<16> lifetime; bit<32> reachable; bit<32> retransmit; }
+header Ns { bit<32> _; bit<128> target; where target != 0; }
+header Na { bit<1> router; bit<1> solicited; bit<1> override; bit<29> _; bit<128> target; }
+header LinkOption { bit<8> length; bit<16> short when length == 1; bit<32> pad when length == 1; bit<64> ext when length == 2; bit<48> pad2; }
+header Aro { bit<16> lifetime; bit<64> eui; }
+header Pio { bit<8> length; bit<8> bits; bit<1> on_link; bit<1> auto; bit<6> _; bit<32> valid; bit<32> preferred; bit<32> _; bit<128> prefix; }
+header Cid { bit<8> type; bit<8> length; bit<8> bits; bit<3> _; bit<1> compress; bit<4> id; bit<16> _; bit<16> lifetime; varbit<128> prefix sized 64 * length - 1; where bits <= 64 || length == 3; }
+header Abro { bit<128> border; }
+struct headers { Ip ip; Icmp(ip) icmp; Rs rs; Ra ra; Ns ns; Na na; LinkOption source; Aro aro; Pio pio; Cid[3] cids; Abro abro; }
+deparser Tx(packet pkt, in headers h) {
+    pkt.emit(h.ip); pkt.emit(h.icmp); pkt.emit(h.rs); pkt.emit(h.ra); pkt.emit(h.ns); pkt.emit(h.na);
+    pkt.emit(h.source); pkt.emit(h.aro); pkt.emit(h.pio); pkt.emit(h.cids); pkt.emit(h.abro);
+}
+"""
+
+
+def test_an_instruction_that_fills_many_places_is_followed(tmp_path):
+    """What one instruction of a deparser loads is in more than a dozen places at a time, of those that the walk remembers."""
+    (tmp_path / "x.lpn").write_text(MANY_HEADERS)
+    result = lpnc("verify", "--tight", tmp_path / "x.lpn")
+    assert result.exit_code == 0, result.output

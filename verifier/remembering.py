@@ -22,6 +22,7 @@ ANYWHERE = ROOM - 1                                   # in notes: somewhere in t
 
 class Remembering(Machine):
     """As Machine."""
+    unknowns = 256                                    # an instruction that several turns or modules have in common fills more places here
 
     def __init__(self, profile: ContextDescriptor, helpers: dict[int, HelperSpec]):
         super().__init__(profile, helpers)

@@ -15,6 +15,7 @@ from .state import BROKEN, CLOBBER, CLOBBERED, LEN, LOW_HALF, NULLABLE, NUMBER, 
 
 class Machine(Arithmetic, Calls, Branches):
     """The abstract machine of one container under one profile."""
+    unknowns = 12                                     # of one instruction that places hold at a time, beside the first
 
     def __init__(self, profile: ContextDescriptor, helpers: dict[int, HelperSpec]):
         self.profile, self.helpers = profile, helpers
@@ -36,15 +37,17 @@ class Machine(Arithmetic, Calls, Branches):
     def symbol(self, *name) -> int:
         return self.symbols.setdefault(name, len(self.symbols) + LEN + 1)
 
-    def fresh_symbol(self, s: State, slot: int, n: d.Num, k: int = 0) -> int:
+    def fresh_symbol(self, s: State, slot: int, n: d.Num, first: int = 0) -> int:
         """A new unknown made by this instruction. Its last turn's symbol was renamed at the loop's head."""
-        sym = self.symbol(self.node.id, slot, k)
-        if sym in s.vars:
-            if any(v.sym == sym for _, v in s.places()):
-                if k < 12:
-                    return self.fresh_symbol(s, slot, n, k + 1)
-                raise Violation(38, slot, "the instruction makes too many unknowns", "make the program smaller")
-            s.forget(sym)
+        for k in range(first, max(first, self.unknowns) + 1):
+            sym = self.symbol(self.node.id, slot, k)
+            if sym not in s.vars:
+                break
+            if all(v.sym != sym for _, v in s.places()):
+                s.forget(sym)
+                break
+        else:
+            raise Violation(38, slot, "the instruction makes too many unknowns", "make the program smaller")
         s.vars[sym] = n
         return sym
 

@@ -72,8 +72,8 @@ def chain_bound(modules: list[Module], longest: int, goes_on: Callable[[d.Num], 
         steps = [STEPS]
         try:
             found.append(_followed(modules, longest, goes_on, most, steps))
-        except Lost as e:
-            lost = e
+        except (Lost, Violation) as e:
+            lost = Lost(str(e))
         if most is APART[0] and steps[0] > STEPS - CHEAP:
             tries += APART_IF_CHEAP
     if not found:
