@@ -5,6 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 
+def readable(path: str) -> str:
+    """A file's name as text that can be written; of octets that are no UTF-8, their numbers."""
+    return path.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 @dataclass
 class Source:
     """One `.lpn` file. `name` is shown to the user; `text` is decoded UTF-8."""
@@ -15,6 +20,7 @@ class Source:
     lines: list[str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self.name = readable(self.name)
         self.lines = self.text.split("\n")
 
 

@@ -114,6 +114,14 @@ def test_no_chain_for_received_frames(tmp_path):
     assert "no chain for radio.rx_done" in refusal("profile", source, "--in", capture, status=1)
 
 
+def test_a_file_whose_name_is_no_text(tmp_path):
+    path = os.fsencode(tmp_path) + b"/\xff.lpn"
+    Path(os.fsdecode(path)).write_text(TAG)
+    for command in (["check"], ["verify"], ["disasm"], ["build", "-o", str(tmp_path)]):
+        done = subprocess.run([os.fsencode(sys.executable), b"-m", b"lpn.compiler.cli", *map(os.fsencode, command), path], capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b""), command
+
+
 def test_more_state_than_a_node_has(tmp_path):
     (tmp_path / "x.lpn").write_text("processor P() { register<bit<64>>[9000] r; counter<bit<32>> c; apply { c.count(); r[0] = 1; } }\n")
     assert lpnc("check", tmp_path / "x.lpn").exit_code == 0
