@@ -134,7 +134,7 @@ class Arithmetic(Bits):
             amount = b.or_(amount, b.select(b.icmp_unsigned("!=", extra, i32(0)), i32(MASK32), i32(0)))
         inside = b.icmp_unsigned("<", amount, i32(a.width))
         if a.width <= 32:
-            safe = b.and_(self.opaque(amount), i32(31))
+            safe = self.below_32(amount)
             r = b.shl(a.limbs[0], safe) if left else b.lshr(a.limbs[0], safe)
             return self.mask_top(a.width, [b.select(inside, r, i32(0))])
         return self.shift_pair(a, amount, inside, left)
@@ -144,7 +144,7 @@ class Arithmetic(Bits):
         over, and for amounts of 32 or more the limbs change places."""
         b = self.b
         near, far = a.limbs if left else a.limbs[::-1]          # bits move from `near` to `far`
-        n = b.and_(self.opaque(amount), i32(31))
+        n = self.below_32(amount)
         move, back = (b.shl, b.lshr) if left else (b.lshr, b.shl)
         handed = move(near, n)
         if a.const == (1 << 64) - 1:            # a mask: what leaves is what comes in
@@ -157,6 +157,14 @@ class Arithmetic(Bits):
         handed = b.select(across, i32(0), handed)
         taken, handed = (b.select(inside, x, i32(0)) for x in (taken, handed))
         return self.mask_top(a.width, [handed, taken] if left else [taken, handed])
+
+    def below_32(self, amount: ir.Value) -> ir.Value:
+        """A number modulo 32. The mask stays where LLVM knows that it changes nothing: what it knows it from a verifier may not see."""
+        mask = i32(31)
+        if isinstance(amount, ir.Instruction) and amount.opname == "and" and isinstance(amount.operands[1], ir.Constant) \
+                and amount.operands[1].constant < 32:
+            amount, mask = amount.operands
+        return self.b.and_(self.opaque(amount), mask)
 
     # ---- signed numbers
 

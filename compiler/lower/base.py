@@ -15,6 +15,7 @@ from lpn.lang.effects import effects
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError
 from lpn.lang.types import Bool, Meta
 
+from .asked import AskedOnce
 from .buffers import Buffers
 from .codec import Codecs
 from .conditions import Conditions
@@ -42,7 +43,7 @@ LOCAL_IMAGES, GUESSED_IMAGES = 96, 192
 REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
-class Lowering(Guesses, Timings, Buffers, Parsers, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, SharedCalls, MadeStructs, Searches, Sums, Conditions, Expressions, Statements):
+class Lowering(Guesses, Timings, Buffers, Parsers, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, SharedCalls, AskedOnce, MadeStructs, Searches, Sums, Conditions, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""

@@ -1,6 +1,7 @@
 """Codecs: one table of rows, lowered to `expand` in a parser and to `compress` in a deparser."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import llvmlite.ir as ir
@@ -233,19 +234,18 @@ class Codecs:
         weight = 1 << 14
         shared = self.shared_calls([row for row, _ in rows])
         made = self.made_for(codec, [row for row, _ in rows], key, default)
+        asked = self.asked_first(codec, group, [row for row, _ in rows], key)
         for row, keys in rows:
             block = b.append_basic_block(f"{codec.name}.row")
-            if made is not None and row in made.rows:
-                switch.add(keys, made.block, weight)
-                made.switch.add(keys, block, weight)
-            else:
-                switch.add(keys, block, weight)
+            on_the_way = [each for each in (made if made is not None and row in made.rows else None, asked.get(row)) if each is not None]
+            for at, to in zip((switch, *(each.switch for each in on_the_way)), (*(each.block for each in on_the_way), block)):
+                at.add(keys, to, weight)
             weight = max(weight // 4, 1)        # rows stand in the order in which a compressor tries them: best first
             b.position_at_end(block)
             self.bound, self.look = bound, look
             call = shared.get(row)
             with self.in_row(made, row):
-                self.expand_row(codec, inst, group, row, call)
+                self.expand_row(codec, inst, group, row, call, row in asked)
             worst, worst_look = max(worst, self.bound), max(worst_look, self.look)
             b.branch(done if call is None else call.block)
         self.bound, self.look = worst, worst_look
@@ -300,17 +300,28 @@ class Codecs:
             earlier |= self.row_keys(group, other)
         return set(keys) - earlier
 
-    def expand_row(self, codec: ast.Codec, inst: Instance, group: ast.Group, row: ast.Row, shared: SharedCall | None = None) -> None:
-        """`shared`: what the row's last item goes on to."""
-        self.need_row(inline_octets(row))
+    @contextmanager
+    def at_row(self) -> Iterator[None]:
+        """A row's octets in line begin at the cursor."""
         saved = self.row_base, self.row_bit
         self.row_base, self.row_bit = self.cursor(), 0
-        for item in row.items:
+        yield
+        self.row_base, self.row_bit = saved
+
+    def expand_row(self, codec: ast.Codec, inst: Instance, group: ast.Group, row: ast.Row, shared: SharedCall | None = None,
+                   asked: bool = False) -> None:
+        """`shared`: what the row's last item goes on to; `asked`: its first one has been asked."""
+        self.need_row(inline_octets(row))
+        with self.at_row():
+            self.expand_items(codec, inst, group, row, row.items[asked:], shared)
+            self.advance_static(self.row_bit // 8)
+
+    def expand_items(self, codec: ast.Codec, inst: Instance, group: ast.Group, row: ast.Row, items: list, shared: SharedCall | None) -> None:
+        for item in items:
             if shared is not None and item is row.items[-1]:
                 self.give_args(shared, row)
             elif isinstance(item, ast.RowWhere):
-                reason = item.reason.decl.name if item.reason is not None else group_reason(codec, group)
-                self.row_where(self.condition(item.cond), reason, (self.row_bit + 7) // 8)
+                self.row_where(item, codec, group)
             elif isinstance(item, ast.RowAssign):
                 if not has_following(item.value):
                     self.apart = is_state(item.value)
@@ -326,8 +337,6 @@ class Codecs:
                         self.row_bit += t.width
                     else:
                         self.row_assign(inst, t.target, self.row_take(self.width_of(t.target.type)))
-        self.advance_static(self.row_bit // 8)
-        self.row_base, self.row_bit = saved
 
     def need_row(self, octets: int) -> None:
         """All that the row carries in line is read ahead."""
@@ -344,10 +353,10 @@ class Codecs:
         low = 8 * stop - last
         return self.slice(whole, low + width - 1, low)
 
-    def row_where(self, cond, reason: str, taken: int) -> None:
-        """`taken`: octets of the row that were read before this item."""
-        cursor_then = self.at(self.row_base, taken)
-        self.reject_if_not(cond, reason, cursor_then)
+    def row_where(self, item: ast.RowWhere, codec: ast.Codec, group: ast.Group) -> None:
+        """What the row has read before this item counts as read."""
+        cond, reason = self.condition(item.cond), item.reason.decl.name if item.reason is not None else group_reason(codec, group)
+        self.reject_if_not(cond, reason, self.at(self.row_base, (self.row_bit + 7) // 8))
 
     def row_assign(self, inst: Instance, target: ast.Expr, value) -> None:
         decl = getattr(target, "decl", None)
