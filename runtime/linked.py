@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from lpn.compiler.bundle import Bundle, BundleError, Buffer, Entry, Table
 from lpn.compiler.bundle_parts import MATCH_KINDS
 from lpn.compiler.image import Flag, Image, Kind
+from lpn.compiler.isa import decode
 from lpn.lang.hooks import CONTEXTS, EVENTS
 
 from .engines import EngineError, entry_bytes
@@ -93,7 +94,9 @@ def _containers(images: Iterable[Image], names: Iterable[str]) -> str:
     out, rows = [], []
     for image, name in zip(images, names):
         out.append(_array("uint8_t", f"image_{name}", bare(image).to_bytes(), " __attribute__((aligned(4)))"))
-        rows.append(f"    {{ .image = image_{name}, .program = {{ .certified = true, .clean32 = {str(bool(image.flags & Flag.CLEAN32)).lower()} }},"
+        calls = any(insn.is_call or insn.is_atomic for insn in decode(image.text))
+        rows.append(f"    {{ .image = image_{name}, .program = {{ .certified = true, .clean32 = {str(bool(image.flags & Flag.CLEAN32)).lower()}, "
+                    f".marks = {'LPN_MARK_HELPER' if calls else '0'} }},"
                     f" .native = CODE(lpn_code_{name}), .deparses = {str(image.kind == Kind.DEPARSER or bool(image.flags & Flag.DEPARSES)).lower()}, .output = {image.out_size} }},")
     return "\n".join([*out, "static const lpn_container container[] = {", *rows, "};", ""])
 

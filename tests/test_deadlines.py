@@ -183,8 +183,10 @@ def test_the_table_is_what_is_measured():
     one = measure.most(measure.EMPTY, record=0)
     assert one <= table.chain.most + table.module.most
     assert measure.most(measure.EMPTY, measure.EMPTY, record=0) - one <= table.module.most
+    able = measure.most(measure.IDLE, record=0)
+    assert able <= table.chain_of(0, []).most + table.module.most and measure.most(measure.IDLE, measure.IDLE, record=0) - able <= table.module.most
     for record, output in product((7, 64, 300), (0, 64, 256)):
-        assert measure.most(measure.EMPTY, record=record, output=output) <= table.chain_of(record, [output]).most + table.module.most
+        assert measure.most(measure.EMPTY, record=record, output=output) <= table.chain_of(record, [output], calls=False).most + table.module.most
     for shape in ((("lpm", 4), ("lpm", 4)), (("range", 4), ("range", 4)), (("exact", 4), ("exact", 4)), (("exact", 4), ("exact", 2), ("ternary", 1)),
                   (("lpm", 3), ("ternary", 3)), (("exact", 3),), (("range", 7), ("exact", 3))):
         size = TableSize(11, sum(octets for _, octets in shape), len(shape), kinds=shape, data=0, room=0)

@@ -109,8 +109,9 @@ class CostTable:
     insns: dict[str, Cost]
     helpers: dict[str, dict[str, list[int]]]
     record: tuple[tuple[int, int], ...] = ()          # (bytes, cycles)
-    clear: int = 0                                    # to begin to clear output
+    clear: int = 0                                    # to begin to clear the record, or output
     more: int = 0                                     # around each further container
+    calls: int = 0                                    # where one of them calls helpers
     handlers: Mapping[str, Mapping[int, Cost]] = field(default_factory=dict)      # by name, what its ways cost, as of AtOnce
 
     def insn(self, slot: int, insn: Instruction, regions: Collection[str], taken: bool) -> Cost:
@@ -146,9 +147,12 @@ class CostTable:
             raise CostError(f"{name}: the size of its table or buffer is not known")
         return Cost(fewest, most + max((_grown(row, table) for table in tables), default=0))
 
-    def chain_of(self, record_size: int, outputs: Iterable[int], containers: int = 1) -> Cost:
-        """A chain's own cost, with so many octets of the header record to clear, and of the output for each container."""
-        most, clear = self.chain.most + self.more * (containers - 1) + in_pieces(self.record, record_size), 0
+    def chain_of(self, record_size: int, outputs: Iterable[int], containers: int = 1, calls: bool = True) -> Cost:
+        """A chain's own cost, with so many octets of the header record to clear, and of the output for each container. `calls`: whether one
+        of them may call what the engine has for them."""
+        most, clear = self.chain.most + self.more * (containers - 1) + self.calls * calls, 0
+        if record_size:
+            most += self.clear + in_pieces(self.record, record_size)
         for output in outputs:
             if output > clear:
                 most, clear = most + self.clear + in_pieces(self.record, output - clear), output
@@ -196,7 +200,7 @@ def load(name: str) -> CostTable:
     return CostTable(name, raw["mhz"], raw["how"], Cost(*raw["module"]), Cost(*raw["chain"]),
                      {key: Cost(*cost) for key, cost in raw["insns"].items()}, raw["helpers"],
                      tuple((size, cycles) for size, cycles in raw.get("record", ())), raw.get("clear", 0), raw.get("more", 0),
-                     _handlers(raw.get("handlers", {})))
+                     raw.get("calls", 0), _handlers(raw.get("handlers", {})))
 
 
 def _handlers(rows: Mapping[str, list[int]]) -> dict[str, dict[int, Cost]]:

@@ -17,6 +17,7 @@ from lpn.verifier.walk import Lost, Module, chain_bound
 from lpn.verifier.wcet import Step, Time, Weights, steps_of, time_of
 
 from ..bundle import Buffer, Bundle, Hook, Table
+from ..isa import decode
 from ..output import waiting
 from ..target import MAX_PACKET, VERDICTS
 from .judge import Unit, Units
@@ -188,10 +189,15 @@ def chain_cost(units: list[Unit], record_size: int, way: str) -> Cost:
     """What the engine does around a chain of these. Where an interpreter checks accesses, all of the output is cleared: its table has that."""
     outputs = [unit.out_size for unit in units]
     if way == ENGINE:
-        return load(ENGINE).chain_of(record_size, outputs, len(units))
+        return load(ENGINE).chain_of(record_size, outputs, len(units), any(map(may_call, units)))
     if all(unit.certificate for unit in units):
         return load("m3_certified").chain_of(record_size, outputs, len(units))
     return load("m3_interpreter").chain_of(record_size, (), len(units))
+
+
+def may_call(unit: Unit) -> bool:
+    """Whether its translated code may call the engine: a helper, an atomic instruction, or operations of 64 bits. What has a certificate needs none of these."""
+    return not unit.certificate or any(insn.is_call or insn.is_atomic for insn in decode(unit.text))
 
 
 def hook_times(units: Units, bundle: Bundle, found: dict[tuple[str, int], Time], way: str) -> list[HookTime]:

@@ -228,10 +228,12 @@ static bool rebuild(const lpn_chain *chain, const lpn_run *run, lpn_result *resu
 static int execute(lpn_chain *chain, lpn_run *run, const lpn_container *container, lpn_native_frame *frame, uint32_t *r0, lpn_result *result)
 {
     if (container->native != NULL) {
-        if (frame->view == NULL) {
-            lpn_native_begin(frame, chain->env, &run->view);
+        if ((container->program.marks & (LPN_MARK_HELPER | LPN_MARK_ATOMIC)) != 0 || !container->program.clean32) {
+            if (frame->view == NULL) {
+                lpn_native_begin(frame, chain->env, &run->view);
+            }
+            frame->native.upper = NULL;
         }
-        frame->native.upper = NULL;
         *r0 = container->native(chain->ctx, &frame->native);
         return frame->error;
     }
@@ -256,6 +258,7 @@ static int run_all(lpn_chain *chain, lpn_run *run, lpn_result *result)
 {
     lpn_native_frame frame;         /* no more of it is set before a container needs it */
     frame.view = NULL;
+    frame.error = LPN_OK;
     for (uint32_t i = 0; i < chain->containers; i++) {
         const lpn_container *container = chain->container[i];
         result->module = i;
@@ -301,7 +304,9 @@ void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_m
     int error = LPN_E_PACKET;
     if (size <= LPN_MAX_PACKET) {
         lpn_zero(packet + size, LPN_WINDOW);
-        lpn_zero(chain->record, chain->record_size);
+        if (chain->record_size != 0) {
+            lpn_zero(chain->record, chain->record_size);
+        }
         set_up(chain, packet, size, meta);
         error = run_all(chain, run, result);
     }

@@ -58,6 +58,7 @@ static int given_code(const builder *b, lpn_container *container, const uint8_t 
         return LPN_E_LEFT_OUT;
     }
     container->native = (lpn_native_code *)((uintptr_t)(code + 4) | 1);     /* the lowest bit says: Thumb */
+    container->program.marks = LPN_MARK_HELPER;         /* it may */
     return LPN_OK;
 }
 

@@ -280,9 +280,9 @@ class Interpreter:
         def chain(record: int, output: int = 0) -> Measured:
             return chain_cost(record, output, bool(self.modes & CERTIFIED))
         none = chain(0)
-        record = pieces(chain, (64, 16, 4, 1))
-        rest = beyond((ceil(chain(size).most), ceil(none.most) + in_pieces(record, size)) for size in (8, 15, 63, 76, 127, 300))
+        record = pieces(lambda size: chain(64 + size), (64, 16, 4, 1))
         clear = beyond((ceil((chain(0, size) - none).most), in_pieces(record, size)) for size in range(64, OUT_SIZE + 1, 64))
+        rest = beyond((ceil(chain(size).most), ceil(none.most) + clear + in_pieces(record, size)) for size in (1, 4, 8, 15, 63, 64, 76, 127, 300))
         return {"mhz": 72, "how": how, "module": self.module(), "chain": none.rounded(rest + ALIGN_WINDOW), "record": record, "clear": clear,
                 "more": ceil((chain_cost(0, 0, bool(self.modes & CERTIFIED), 3) - none).most / 2), "insns": insns, "handlers": handlers, "helpers": self.helpers()}
 

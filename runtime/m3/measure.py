@@ -24,7 +24,7 @@ from .core import CODE, CODE_SIZE, Core
 from .engine import Thumb2Program
 from .host import WINDOW
 from .linked import Linked
-from .measure_buffers import EMPTY, ways
+from .measure_buffers import EMPTY, IDLE, ways
 from .timing import UNALIGNED
 
 HOW = ("measured on the emulated Cortex-M3 by python -m lpn.runtime.m3.measure; most: TRM worst case, 2 wait states at 72 MHz, each function "
@@ -68,7 +68,7 @@ def fields(kind: str, key_bytes: int, number: int) -> Shape:
 def look_up(shape: Shape, entries: int, data: int = 0, room: int | None = None, hit: bool = False, at: int = 1, low: int = 0) -> Linked:
     """A lookup that misses all entries, each in the octet `at` from the end of its last field, or all but the last one (exact: or all but the
     first). `data`: octets of action data; `room`: octets that the caller gives for them; `low`: so far below the key ranges that match begin."""
-    return run(looking_up(shape, data if room is None else room), table=searched(shape, entries, data, hit, at, low)) - run(EMPTY)
+    return run(looking_up(shape, data if room is None else room), table=searched(shape, entries, data, hit, at, low)) - run(IDLE)
 
 
 def searched(shape: Shape, entries: int, data: int, hit: bool, at: int = 1, low: int = 0) -> Table:
@@ -177,20 +177,22 @@ def unaligned(row: dict, sign: int = 1) -> dict:
 def measure() -> dict:
     """The table."""
     def chain(record: int) -> Linked:
-        return run(EMPTY, record=record)
+        return run(EMPTY, record=64 + record)
     none, one, two = run(EMPTY, record=0), run(EMPTY, EMPTY, record=0), run(EMPTY, EMPTY, EMPTY, record=0)
-    module = ceil(max((one - none).most, (two - one).most))
+    able, twice = run(IDLE, record=0), run(IDLE, IDLE, record=0)
+    module = ceil(max((one - none).most, (two - one).most, (twice - able).most))
+    calls = ceil((able - none).most)
     record = pieces(chain, (64, 16, 4, 1))
     least = ceil(none.most)
-    rest = beyond((ceil(chain(size).most), least + in_pieces(record, size)) for size in (8, 15, 63, 76, 127, 140, 300))
     clear = beyond((ceil((run(EMPTY, record=0, output=size) - none).most), in_pieces(record, size)) for size in range(64, OUT_SIZE + 1, 64))
-    call = ceil(max((run(CALL.format(n), record=0) - none).most for n in (2, 3)))
+    rest = beyond((ceil(run(EMPTY, record=size).most), least + clear + in_pieces(record, size)) for size in (1, 4, 8, 15, 63, 64, 76, 127, 140, 300))
+    call = ceil(max((run(CALL.format(n), record=0) - able).most for n in (2, 3)))
     helpers: dict[str, dict] = {h.name: {"call": [1, call + h.cost_cycles]} for h in HELPERS} | {
         name: {"call": [1, 0], "ways": each} for name, each in ways().items()}
     for name in ("clock_us", "trace"):
         helpers[name] = {"call": [1, call]}
     helpers["lookup"] = lookups(record)
-    return {"mhz": 72, "how": HOW, "module": [1, module], "chain": [1, least - module + rest + ALIGN_WINDOW], "record": record, "clear": clear, "insns": {}, "helpers": helpers}
+    return {"mhz": 72, "how": HOW, "module": [1, module], "chain": [1, least - module + rest + ALIGN_WINDOW], "calls": calls, "record": record, "clear": clear, "insns": {}, "helpers": helpers}
 
 
 if __name__ == "__main__":
