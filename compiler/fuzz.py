@@ -28,6 +28,7 @@ from lpn.verifier.verify import verify
 
 from . import fuzz_time
 from .build import BuildError, Compiled, SizeError, compile_program
+from .fuzz_packet import Places, Watched, differs
 from .fuzz_reduce import reduce_text
 from .generate import Choose, Program, RandomChoose
 from .generate_modules import Generator
@@ -172,19 +173,21 @@ def show(r) -> str:
     return f"{r.verdict} reason={r.reason} port={r.port} out={r.out.hex() if r.out is not None else None}{effects}{completed}"
 
 
-def expected(program: ast.Program, case: Case) -> tuple[list, dict]:
-    reference = Reference(program, EXTERNS)
+def expected(program: ast.Program, case: Case) -> tuple[list, dict, list[Places]]:
+    """Results, cells, and what is left of each packet."""
+    reference = Watched(program, EXTERNS)
     state = reference.state(control.from_json(case.program.tables, program))
-    results = []
+    results, left = [], []
     try:
         for frame, meta in case.packets:
             hook, meta = split_meta(meta)
             results.append(reference.run(frame, meta, state, program.hooks[hook] if hook is not None else None))
+            left.append(reference.left(results[-1]))
     except RecursionError as error:
         raise Failure("reference crashes", str(error)) from error
     except Exception as error:
         raise Failure(f"reference crashes {type(error).__name__}", str(error)) from error
-    return results, cells(program, state)
+    return results, cells(program, state), left
 
 
 def compile_variant(program: ast.Program, variant: Variant) -> Compiled:
@@ -256,7 +259,7 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
     level whose containers the verifier judges."""
     tally = tally if tally is not None else Counter()
     program = checked(case.program.text)
-    results, state = expected(program, case)
+    results, state, left = expected(program, case)
     for r, (frame, _) in zip(results, case.packets):
         tally[f"packets {r.verdict}"] += 1
         if case.program.lossless and r.verdict == "ACCEPT" and r.out != frame:
@@ -296,6 +299,8 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
             if told(got) != told(want):
                 raise Failure(f"{what_differs(got, want)} differs",
                               f"{variant}: packet {at} {frame.hex()} {meta}\n  reference {show(want)}\n  {variant} {show(got)} {got.fault or ''}")
+            if (said := differs(left[at], got.packet)) is not None:
+                raise Failure("what is left differs", f"{variant}: packet {at} {frame.hex()} {meta}: {said}")
         after = compiled_cells(built[key], loaded.state)
         for decl, rows in state.items():
             if after[decl] != rows:
@@ -325,7 +330,7 @@ def run_kernel(case: Case, tally: Counter | None = None) -> None:
     from .kernel_runner import KernelRunner     # bpf(2) by ctypes: only for who asks
     program = checked(case.program.text)
     case = Case(case.program, [(frame, meta) for frame, meta in case.packets if "hook" not in meta])
-    results, state = expected(program, case)
+    results, state, _ = expected(program, case)
     given = control.from_json(case.program.tables, program)
     try:
         compiled = compile_program(program, "xdp", True, listings=False)

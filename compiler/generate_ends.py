@@ -130,7 +130,8 @@ class Ends(Tables):
                 arm = c.pick(i.header.arms(where))
                 body.append(f"{arm.text} = {self.constant(arm.ty)};")
         if c.chance(1, 3):
-            body += c.pick(([f"payload.truncate({c.number(0, 12)});"], [f"{where}.setInvalid();"], [f"if (m.lqi > 3) {{ {where}.setInvalid(); }}"]))
+            body += c.pick(([f"payload.truncate({c.number(0, 12)});"], [f"if (m.lqi > 3) {{ {where}.setInvalid(); }}"],
+                            [f"if (m.lqi > 3) {{ {where}.setInvalid(); }}"] if c.number(0, 3) else [f"{where}.setInvalid();"]))
         if c.chance(1, 4):
             body += self.statement(self.without_headers(ctx), 1)
         ctx = self.without_headers(ctx)

@@ -29,7 +29,7 @@ class Generator(Parsers):
         self.lost = False                       # a processor of what was sent
         self.stack_parsers: list[tuple[str, HeaderInfo, int]] = []          # name, element and size of the stack
         self.packet_actions: list[str] = []     # that take all headers
-        self.persists = False                   # a processor has a persistent register
+        self.persists: dict[str, list[RegisterInfo]] = {}       # processor -> its persistent registers
         self.following = ""                     # another version, which takes over while packets come
         self.sends = self.radios = False
         self.completing: list[str] = []         # buffers whose content has a chain of its own
@@ -78,7 +78,7 @@ class Generator(Parsers):
             text += self.timing()
         bindings = indent(self.bindings(chain, timed))
         if self.kept or self.persists:
-            self.following = "\n".join([*text, *self.migrate(), "protocol Random version 2 {", *bindings, "}"]) + "\n"
+            self.following = "\n".join([*self.migrating(text), *self.migrate(), "protocol Random version 2 {", *bindings, "}"]) + "\n"
         text += ["protocol Random version 1 {", *bindings, "}"]
         return Program("\n".join(text) + "\n", self.given, self.lossless)
 
@@ -127,7 +127,10 @@ class Generator(Parsers):
         if not self.lossless and self.plan not in (LOOKUP, SUM) and c.chance(1, 3 if self.plan == GUESS else 16):
             headers, own = self.of_library(text), 1
         for at in range(c.number(2 if self.plan == SUM else 1, own)):
-            params = [(headers[0], "up")] if headers and not headers[0].params and c.chance(1, 3) else []
+            above = [h for h in headers if not h.params]
+            params = [(headers[0], "up")] if above and above[0] is headers[0] and c.chance(1, 3) else []
+            if params and c.chance(1, 2):
+                params.append((c.pick(above), "over"))
             simple = (c.chance(2, 5) or self.plan == GUESS and not any(h.codec for h in headers)) and not self.lossless
             if self.plan in (SUM, LOOKUP) and not at:
                 params, simple = [], False
@@ -198,7 +201,7 @@ class Generator(Parsers):
         for at, info in enumerate(order):
             alone = not at and self.plan in (SUM, LOOKUP)
             for copy in range(c.number(1, 2) if not info.sums and not alone else 1):
-                size = c.number(1, 3) if not info.params and not info.sums and not alone and self.plan != GUESS and c.chance(1, 8 if self.plan == CIRCLES else 4) else 0
+                size = c.pick((1, 2, 3, 2, 3, 5, 8)) if not info.params and not info.sums and not alone and self.plan != GUESS and c.chance(1, 8 if self.plan == CIRCLES else 4) else 0
                 args = []
                 for header, _ in info.params:
                     fit = [i.name for i in self.instances if i.header is header and not i.size and not header.sums]

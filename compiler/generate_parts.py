@@ -158,21 +158,33 @@ class Parts(Tables):
     def migrate(self) -> list[str]:
         """What the second version of a program has besides: a register of its own, and mostly a block that fills registers from
         those of the first one."""
-        c = self.choose
-        fresh, old = RegisterInfo(self.fresh("R"), self.scalar(64)), []
+        fresh = RegisterInfo(self.fresh("R"), self.scalar(64))
+        lines = [f"register<{fresh.cell}> {fresh.name};"]
+        return lines + (self.migration(fresh, self.kept) if self.choose.chance(3, 4) else [])       # type: ignore[attr-defined]
+
+    def migration(self, fresh: RegisterInfo, kept: list[RegisterInfo]) -> list[str]:
+        """Fills `fresh`, and perhaps other registers, from those that were kept."""
+        c, old = self.choose, []
         ctx = Context("migrate", registers=[*self.registers, fresh], state=True)
-        for r in self.kept:                                     # type: ignore[attr-defined]
+        for r in kept:
             cell = r.cell if isinstance(r.cell, Ty) else r.cell.name
             old.append(f"register<{cell}>{f'[{r.size}]' if r.size else ''} {r.name};")
             base = f"old.{r.name}" + (f"[{c.number(0, r.size - 1)}]" if r.size else "")
             ctx.values += [Value(base, r.cell)] if isinstance(r.cell, Ty) else r.cell.values(base, False)
-        lines = [f"register<{fresh.cell}> {fresh.name};"]
-        if not c.chance(3, 4):
-            return lines
         body = [f"{fresh.name} = {self.expr(fresh.cell, ctx, 2)};"]
         for _ in range(c.number(0, 3)):
             body += self.assignment(ctx)
-        return [*lines, "migrate version 1 {", *indent([*old, *body]), "}"]
+        return ["migrate version 1 {", *indent([*old, *body]), "}"]
+
+    def migrating(self, text: list[str]) -> list[str]:
+        """The program's lines, where some processors have a register more, which their own block fills."""
+        out = list(text)
+        for name, kept in self.persists.items():                # type: ignore[attr-defined]
+            if self.choose.chance(2, 3):
+                fresh = RegisterInfo(self.fresh("r"), self.scalar(64))
+                at = next(at for at, line in enumerate(out) if line.startswith(f"processor {name}("))
+                out[at + 1:at + 1] = indent([f"register<{fresh.cell}> {fresh.name};", *self.migration(fresh, kept)])
+        return out
 
     def timing(self) -> list[str]:
         """A block of handlers that share its registers."""

@@ -27,8 +27,9 @@ class Tables(Statements):
         lines: list[str] = []
         for _ in range(c.number(0, 2)):
             persists = not inner and not self.lossless and c.chance(1, 12)      # type: ignore[attr-defined]
-            self.persists |= persists                           # type: ignore[attr-defined]
             lines.append(("persistent " if persists else "") + self.register(ctx.registers, "r"))     # type: ignore[attr-defined]
+            if persists:
+                self.persists.setdefault(name, []).append(ctx.registers[-1])    # type: ignore[attr-defined]
         self.counters: list[tuple[str, int]] = []
         for _ in range(c.number(0, 2)):
             counter, size = self.fresh("n"), c.pick((0, 3, 8))

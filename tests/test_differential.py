@@ -90,8 +90,8 @@ def test_failures_are_made_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     results = fuzz.expected
 
     def wrong(program, case):
-        out, state = results(program, case)
-        return [type(r)("CONSUMED") if r.verdict == "ACCEPT" else r for r in out], state
+        out, state, left = results(program, case)
+        return [type(r)("CONSUMED") if r.verdict == "ACCEPT" else r for r in out], state, left
 
     monkeypatch.setattr(fuzz, "expected", wrong)
     loop = Loop(Corpus.open(tmp_path), ("engine",), packets=4)

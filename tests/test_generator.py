@@ -13,7 +13,7 @@ from lpn.compiler.lower.shared import rows_alike
 from lpn.compiler.target import WINDOW
 from lpn.lang import ast
 from lpn.lang.instances import walk, written_alike
-from lpn.lang.types import Bits, EnumType, ErrorType, Meta, StructType
+from lpn.lang.types import Bits, EnumType, ErrorType, Meta, Stack, StructType
 
 #: Classes of the syntax tree that stand for several others; of an import, what it brings is in the program.
 ABSTRACT = {"Node", "Decl", "Expr", "Stmt", "Module", "Program", "Import"}
@@ -27,10 +27,10 @@ OTHER = {"persistent", "exact", "lpm", "ternary", "range", "bound arguments", "d
 SPECIAL = {"row longer than the window", "argument made of headers", "argument made of the header it fills", "arm said late",
            "rows that share a call", "struct assigned", "signed number of more than 64 bits", "index of more than 32 bits", "processor without meta",
            "error in a variable", "6LoWPAN", "argument that an action changes", "priority of a constant entry", "table without key",
-           "variable of a processor", "enum as its bits", "whether it was sent"}
+           "variable of a processor", "enum as its bits", "whether it was sent", "header that looks at two", "stack of more than three", "migration of a processor"}
 
-SEEDS = (20000, 20001, 20002, 20003, 20004, 20005, 20006, 20008, 20010, 20011, 20012, 20013, 20020, 20024, 20032, 20038, 20041, 20046, 20052, 20070, 20080,
-         20084, 20091, 20100, 20129, 20560, 20593)
+SEEDS = (20000, 20001, 20002, 20003, 20005, 20008, 20009, 20010, 20011, 20012, 20013, 20014, 20019, 20020, 20021, 20027, 20037, 20038, 20041, 20043, 20058,
+         20117, 20355, 20560, 20641)
 
 
 def constructs(program: ast.Program) -> set[str]:
@@ -67,7 +67,12 @@ def constructs(program: ast.Program) -> set[str]:
             elif isinstance(node, ast.VarDecl):
                 out |= {"error in a variable"} if isinstance(node.type, ErrorType) else set()
                 out |= {"enum as its bits"} if node.init is not None and isinstance(node.type, Bits) and isinstance(node.init.type, EnumType) else set()
+            elif isinstance(node, ast.Header):
+                out |= {"header that looks at two"} if len(node.params) == 2 else set()
+            elif isinstance(node, ast.StructField):
+                out |= {"stack of more than three"} if isinstance(node.type, Stack) and node.type.size > 3 else set()
             elif isinstance(node, ast.Processor):
+                out |= {"migration of a processor"} if any(isinstance(x, ast.Migrate) for x in node.locals) else set()
                 out |= {"processor without meta"} if not any(isinstance(p.type, Meta) for p in node.params) else set()
                 out |= {"variable of a processor"} if any(isinstance(x, ast.VarDecl) for x in node.locals) else set()
             if isinstance(node, ast.ActionRef) and node.args and any(p.direction == "inout" and isinstance(p.type, Bits) for p in node.action.params):
