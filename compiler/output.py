@@ -34,7 +34,14 @@ class Failure(Exception):
 def console(err: bool = False) -> Console:
     """Standard output or error as it is now; colours only on a terminal and without NO_COLOR."""
     from rich.console import Console
-    return Console(file=sys.stderr if err else sys.stdout, highlight=False, markup=False, emoji=False)
+    made = Console(file=sys.stderr if err else sys.stdout, highlight=False, markup=False, emoji=False)
+    made.on_broken_pipe = _broken_pipe          # type: ignore[method-assign]
+    return made
+
+
+def _broken_pipe() -> None:
+    """Not rich's exit with status 1, which says that something was rejected."""
+    raise BrokenPipeError
 
 
 def say(text: Any = "", style: str | None = None, err: bool = False) -> None:

@@ -316,6 +316,17 @@ def test_closed_pipe():
     assert done.stderr == "" and done.stdout.splitlines()[-1] == "141"
 
 
+@pytest.mark.parametrize("command", ["check", "verify", "disasm", "build"])
+def test_nobody_reads(tag, tmp_path, command):
+    """Status 1 would say that the program was rejected."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    more = ["-o", tmp_path] if command == "build" else []
+    done = subprocess.run([sys.executable, "-m", "lpn.compiler.cli", command, tag, *more], stdout=writes, stderr=subprocess.PIPE, check=False, timeout=60)
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 def test_closed_standard_output(tag):
     done = subprocess.run(["bash", "-c", f"{sys.executable} -m lpn.compiler.cli check {tag} >&-"], capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
