@@ -6,61 +6,94 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .isa import ALU64, ALU_OPS, FRAME_POINTER, MODES, STX, Instruction
-from .rewrite import Line, clears_upper_half, forward, liveness, reads_writes
+from functools import lru_cache
+
+from .flow import Facts, forward, liveness
+from .isa import ALU64, ALU_OPS, FRAME_POINTER, K, MODES, REGISTERS, STX, X, Instruction
+from .rewrite import Line, clears_upper_half, reads_writes, targets_of
 
 ADD, MOV, END, NEG = (ALU_OPS[n] for n in ("ADD", "MOV", "END", "NEG"))
-WHOLE = 8
-#: (copy, original, octets that are the same), or (register, None, 0): the upper half of the register is zero.
-Fact = tuple[int, int | None, int]
+WHOLE = 8                                       # octets
+#: What is known of a register is a row of bits: for each original whether the lower half is its, and whether all is; at last whether the upper half is zero.
+ROW = 2 * REGISTERS + 1
+ZERO = 1 << ROW - 1
+WHOLES = sum(2 << 2 * of for of in range(REGISTERS))
 
 
-def read_originals(code: list[Line]) -> None:
+def copied(copy: int, of: int, whole: bool) -> Facts:
+    return 1 << ROW * copy + 2 * of + whole
+
+
+@lru_cache(1 << REGISTERS)
+def naming(registers: int) -> Facts:
+    """All that is said of these, or of copies of them."""
+    rows = [r for r in range(REGISTERS) if registers >> r & 1]
+    return sum((1 << ROW) - 1 << ROW * r for r in rows) | sum(3 << ROW * copy + 2 * of for copy in range(REGISTERS) if copy not in rows for of in rows)
+
+
+@lru_cache(1 << REGISTERS)
+def originals(registers: int) -> Facts:
+    """All that is said of what these are copies of."""
+    return sum(ZERO - 1 << ROW * r for r in range(REGISTERS) if registers >> r & 1)
+
+
+def read_originals(code: list[Line]) -> bool:
     """Tests are left as they are: what a verifier learns from one it learns of the register that is named."""
+    changed = False
     for line, facts in zip(code, forward(code, behind)):
         insn = line.insn
         if not facts:
             continue
-        if insn.is_alu and insn.uses_reg and insn.code not in (END, NEG) and insn.off == 0:
-            line.insn = replace(insn, src=original(insn.src, WHOLE if insn.cls == ALU64 else 4, facts))
-        elif insn.is_load and insn.mode == MODES["MEM"]:
-            line.insn = replace(insn, src=original(insn.src, WHOLE, facts))
+        dst, src = insn.dst, insn.src
+        if insn.is_alu:
+            if insn.uses_reg and insn.code not in (END, NEG) and insn.off == 0:
+                src = original(src, WHOLE if insn.cls == ALU64 else 4, facts)
+        elif insn.is_load:
+            if insn.mode == MODES["MEM"]:
+                src = original(src, WHOLE, facts)
         elif insn.is_store:
-            value = original(insn.src, insn.size, facts) if insn.cls == STX else insn.src
-            line.insn = replace(insn, dst=original(insn.dst, WHOLE, facts), src=value)
-        line.dead = moves(line.insn) and line.insn.src == line.insn.dst
+            dst = original(dst, WHOLE, facts)
+            if insn.cls == STX:
+                src = original(src, insn.size, facts)
+        if dst != insn.dst or src != insn.src:
+            line.insn, changed = replace(insn, dst=dst, src=src), True
+        if dst == src and moves(line.insn):
+            line.dead = changed = True
+    return changed
 
 
-def original(reg: int, octets: int, facts: frozenset[Fact]) -> int:
-    return min((of for copy, of, same in facts if copy == reg and of is not None and same >= octets), default=reg)
+def original(reg: int, octets: int, facts: Facts) -> int:
+    """The first register that the lower octets are copied from, or the register itself."""
+    row = facts >> ROW * reg & (WHOLES if octets > 4 else ZERO - 1)
+    return ((row & -row).bit_length() - 1) // 2 if row else reg
 
 
-def behind(line: Line, facts: frozenset[Fact], _jumps: bool) -> frozenset[Fact]:
+def behind(line: Line, facts: Facts, _jumps: bool) -> Facts:
     insn = line.insn
     reads, writes = reads_writes(insn)
     if insn.is_branch:                          # what is learnt of the copy is not known of the original
-        return frozenset(f for f in facts if f[1] is None or not reads >> f[0] & 1)
-    new: list[Fact] = []
-    if insn.is_alu and insn.code == MOV and insn.uses_reg and insn.off == 0 and insn.dst != insn.src and insn.src < 10:
-        zero = (insn.src, None, 0) in facts
-        new.append((insn.dst, insn.src, WHOLE if insn.cls == ALU64 or zero else 4))
-        if insn.cls == ALU64 and zero:
-            new.append((insn.dst, None, 0))
+        return facts & ~originals(reads)
+    new = 0
+    if insn.is_alu and insn.code == MOV and insn.uses_reg and insn.off == 0 and insn.dst != insn.src and insn.src < FRAME_POINTER:
+        zero = bool(facts >> ROW * insn.src & ZERO)
+        new = copied(insn.dst, insn.src, insn.cls == ALU64 or zero)
+        if zero and insn.cls == ALU64:
+            new |= ZERO << ROW * insn.dst
     if clears_upper_half(insn):
-        new.append((insn.dst, None, 0))
-    if writes:
-        facts = frozenset(f for f in facts if not writes >> f[0] & 1 and (f[1] is None or not writes >> f[1] & 1))
-    return facts.union(new) if new else facts
+        new |= ZERO << ROW * insn.dst
+    return facts & ~naming(writes) | new if writes else facts | new
 
 
-def step_in_place(code: list[Line]) -> None:
+def step_in_place(code: list[Line]) -> bool:
     """`y = x; y += n; ...; x = y` is `...; x += n`, where nobody else reads y."""
-    targets = {line.target for line in code if line.target is not None}
+    steps = [i for i, (line, behind) in enumerate(zip(code, code[1:])) if moves(line.insn) and adds(behind.insn)]
+    if not steps:
+        return False
+    targets, at, changed = targets_of(code), {line: i for i, line in enumerate(code)}, False
     before, after = liveness(code)
-    at = {line: i for i, line in enumerate(code)}
-    for i in range(len(code) - 2):
+    for i in steps:
         copy, step = code[i].insn, code[i + 1].insn
-        if not (moves(copy) and adds(step) and step.dst == copy.dst and code[i + 1] not in targets and copy.src != FRAME_POINTER):
+        if step.dst != copy.dst or code[i + 1] in targets or copy.src == FRAME_POINTER:
             continue
         x, y = copy.src, copy.dst
         for j in range(i + 2, len(code)):
@@ -70,16 +103,17 @@ def step_in_place(code: list[Line]) -> None:
             if moves(line.insn) and line.insn.dst == x and line.insn.src == y:
                 if not after[j] >> y & 1:
                     line.insn = replace(step, dst=x)
-                    code[i].dead = code[i + 1].dead = True
+                    code[i].dead = code[i + 1].dead = changed = True
                 break
             reads, writes = reads_writes(line.insn)
             if reads >> y & 1 or writes >> x & 1 or writes >> y & 1 or line.target is not None and before[at[line.target]] >> y & 1:
                 break
+    return changed
 
 
 def moves(insn: Instruction) -> bool:
-    return insn.is_alu and insn.cls == ALU64 and insn.code == MOV and insn.uses_reg and insn.off == 0
+    return insn.op == ALU64 | X | MOV and insn.off == 0
 
 
 def adds(insn: Instruction) -> bool:
-    return insn.is_alu and insn.cls == ALU64 and insn.code == ADD and not insn.uses_reg
+    return insn.op == ALU64 | K | ADD

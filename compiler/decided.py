@@ -5,111 +5,120 @@ other; the second is not there for who has taken the first.
 """
 from __future__ import annotations
 
-from .isa import ALU_OPS, JA, JMP32, JMP_OPS, Instruction
-from .rewrite import Line, forward, neighbours, reads_writes, sweep
+from .flow import Facts, forward, in_circles
+from .isa import ALU_OPS, JA, JMP32, JMP_OPS, REGISTERS, Instruction
+from .rewrite import Line, reads_writes, sweep
 
 MOV = ALU_OPS["MOV"]
 JEQ, JNE, JSET = (JMP_OPS[n] for n in ("JEQ", "JNE", "JSET"))
 #: Of two tests that are each other's opposite one is written as the other.
 OPPOSITE = {JMP_OPS[a]: JMP_OPS[b] for a, b in (("JNE", "JEQ"), ("JLE", "JGT"), ("JLT", "JGE"), ("JSLE", "JSGT"), ("JSLT", "JSGE"))}
 Test = tuple[int, int, int, int | None, int]    # class, operation, register, other register, constant
-#: (registers named, what is known): the answer to a test, or the lower half of a register.
-Fact = tuple[int, Test | int, int | bool]
 
 
-def decide_branches(code: list[Line]) -> list[Line]:
-    """Branches whose answer is known are left out, or are jumps; those to them go on to where they lead from there. The code without what is not
-    reached any more."""
-    while decide(code):
-        code = sweep(code)
-    return sweep(code)
+def decide_branches(code: list[Line]) -> bool:
+    """Branches whose answer is known are left out, or are jumps; those to them go on to where they lead from there."""
+    changed = False
+    while True:
+        decided, led = decide(code)
+        changed = changed or decided or led
+        if not led:
+            return changed
+        sweep(code)
 
 
-def decide(code: list[Line]) -> bool:
-    """Whether jumps lead elsewhere now: behind them more is known then."""
-    facts, index = forward(code, behind), {line: i for i, line in enumerate(code)}
+def decide(code: list[Line]) -> tuple[bool, bool]:
+    """Whether the answer of a branch is known, and whether a jump leads elsewhere now: behind those more is known then."""
+    known, index, decided = Known(code), {line: i for i, line in enumerate(code)}, False
     beyond: list[tuple[Line, Line]] = []        # a jump, and where it leads in the end
-    for line, before in zip(code, facts):
-        if before is None:
+    for line, before in zip(code, forward(code, known.behind)):
+        if before is None or line.target is None:
             continue
-        answer = answered(line.insn, before) if line.insn.is_branch else None
+        answer = known.answer(line.insn, before) if line.insn.is_branch else None
         if answer is not None:
-            line.dead = not answer
+            line.dead, decided = not answer, True
             line.insn = Instruction(JA) if answer else line.insn
-        elif line.target is not None and line.target.insn.is_branch:
+        elif line.target.insn.is_branch:
             test = line.target
-            answer = answered(test.insn, behind(line, before, True))
+            answer = known.answer(test.insn, known.behind(line, before, True))
             if answer is not None:
                 beyond.append((line, test.target if answer else code[index[test] + 1]))
     circles = in_circles(code) if beyond else []
     led = [(line, to) for line, to in beyond if circles[index[line.target]] != circles[index[to]]]      # else the loop would have a second entry
     for line, to in led:
         line.target = to
-    return bool(led)
+    return decided, bool(led)
 
 
-def in_circles(code: list[Line]) -> list[int]:
-    """For each instruction a number that those share which lead to each other."""
-    following, before = neighbours(code)
-    ended: list[int] = []                       # each behind all that only it leads to
-    seen = [False] * len(code)
-    for start in range(len(code)):
-        todo = [(start, False)]
-        while todo:
-            i, done = todo.pop()
-            if done:
-                ended.append(i)
-            elif not seen[i]:
-                seen[i] = True
-                todo += [(i, True), *((j, False) for j in following[i])]
-    circle = [-1] * len(code)
-    for start in reversed(ended):
-        todo = [start]
-        while todo:
-            i = todo.pop()
-            if circle[i] < 0:
-                circle[i] = start
-                todo += before[i]
-    return circle
+class Known:
+    """Answers to tests, and the lower halves of registers: a bit for each."""
+
+    def __init__(self, code: list[Line]) -> None:
+        self.bits: dict[tuple[Test, bool] | tuple[int, int], Facts] = {}
+        self.about = [0] * REGISTERS                        # of each register what names it
+        self.constants = [0] * REGISTERS                    # and what says its value
+        self.values: dict[Facts, int] = {}
+        for line in code:
+            insn = line.insn
+            if insn.is_branch:
+                test, _ = asked(insn)
+                for answer in (True, False):
+                    self.add((test, answer), insn.dst, test[3])
+            if (constant := compared_with(insn) if insn.is_branch else made(insn)) is not None:
+                self.values[self.add((insn.dst, constant), insn.dst)] = constant
+                self.constants[insn.dst] |= self.bits[insn.dst, constant]
+
+    def add(self, fact: tuple, *registers: int | None) -> Facts:
+        bit = self.bits.setdefault(fact, 1 << len(self.bits))
+        for reg in registers:
+            if reg is not None:
+                self.about[reg] |= bit
+        return bit
+
+    def behind(self, line: Line, facts: Facts, jumps: bool) -> Facts:
+        """What is known where an instruction leads."""
+        insn = line.insn
+        if insn.is_branch:
+            test, same = asked(insn)
+            facts |= self.bits[test, jumps == same]
+            if test[1] == JEQ and jumps == same and not insn.uses_reg:
+                facts |= self.bits[insn.dst, insn.imm & 0xFFFFFFFF]
+            return facts
+        writes = reads_writes(insn)[1]
+        if writes:
+            for reg in range(REGISTERS):
+                if writes >> reg & 1:
+                    facts &= ~self.about[reg]
+            if (constant := made(insn)) is not None:
+                facts |= self.bits[insn.dst, constant]
+        return facts
+
+    def answer(self, insn: Instruction, facts: Facts) -> bool | None:
+        """Whether a branch jumps, where that is known."""
+        test, same = asked(insn)
+        for answer in (True, False):
+            if facts & self.bits[test, answer]:
+                return answer == same
+        constant = facts & self.constants[insn.dst]
+        if constant and insn.cls == JMP32 and not insn.uses_reg:
+            return compared(insn.code, self.values[constant & -constant], insn.imm & 0xFFFFFFFF)
+        return None
 
 
-def behind(line: Line, facts: frozenset[Fact], jumps: bool) -> frozenset[Fact]:
-    """What is known where an instruction leads."""
-    insn = line.insn
-    if not insn.is_branch:
-        return unchanged(insn, facts)
-    registers, test, answer = asked(insn, jumps)
-    new: list[Fact] = [(registers, test, answer)]
-    if test[1] == JEQ and answer and not insn.uses_reg:
-        new.append((1 << insn.dst, insn.dst, insn.imm & 0xFFFFFFFF))
-    return facts.union(new)
-
-
-def asked(insn: Instruction, answer: bool) -> tuple[int, Test, bool]:
-    """A branch's registers, its test, and the answer as that test has it."""
+def asked(insn: Instruction) -> tuple[Test, bool]:
+    """A branch's test, and its answer where the branch jumps."""
     code = OPPOSITE.get(insn.code, insn.code)
-    registers = 1 << insn.dst | (1 << insn.src if insn.uses_reg else 0)
-    return registers, (insn.cls, code, insn.dst, insn.src if insn.uses_reg else None, insn.imm), answer == (code == insn.code)
+    return (insn.cls, code, insn.dst, insn.src if insn.uses_reg else None, insn.imm), code == insn.code
 
 
-def unchanged(insn: Instruction, facts: frozenset[Fact]) -> frozenset[Fact]:
-    writes = reads_writes(insn)[1]
-    if writes:
-        facts = frozenset(fact for fact in facts if not writes & fact[0])
-    if insn.is_alu and insn.code == MOV and not insn.uses_reg:
-        facts = facts.union([(1 << insn.dst, insn.dst, insn.imm & 0xFFFFFFFF)])
-    return facts
+def made(insn: Instruction) -> int | None:
+    """The constant that an instruction puts into its register's lower half."""
+    return insn.imm & 0xFFFFFFFF if insn.is_alu and insn.code == MOV and not insn.uses_reg else None
 
 
-def answered(insn: Instruction, facts: frozenset[Fact]) -> bool | None:
-    """Whether a branch jumps, where that is known."""
-    _, test, same = asked(insn, True)
-    for _, what, value in facts:
-        if what == test:
-            return value == same
-        if what == insn.dst and insn.cls == JMP32 and not insn.uses_reg:
-            return compared(insn.code, value, insn.imm & 0xFFFFFFFF)
-    return None
+def compared_with(insn: Instruction) -> int | None:
+    """The constant that a branch tests for equality."""
+    return insn.imm & 0xFFFFFFFF if insn.code in (JEQ, JNE) and not insn.uses_reg else None
 
 
 def compared(code: int, x: int, y: int) -> bool:

@@ -275,7 +275,7 @@ def decode(text: bytes) -> list[Instruction]:
     return out
 
 
-def _signed32(value: int) -> int:
+def signed32(value: int) -> int:
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value
 
@@ -292,8 +292,8 @@ def encode(program) -> bytes:
         if insn.is_lddw:
             if not 0 <= insn.imm < 1 << 64:
                 raise ValueError(f"instruction {i}: immediate of lddw does not fit 64 bits")
-            out += SLOT.pack(insn.op, regs, insn.off, _signed32(insn.imm))
-            out += SLOT.pack(0, 0, 0, _signed32(insn.imm >> 32))
+            out += SLOT.pack(insn.op, regs, insn.off, signed32(insn.imm))
+            out += SLOT.pack(0, 0, 0, signed32(insn.imm >> 32))
         else:
             if not -(1 << 31) <= insn.imm < 1 << 31:
                 raise ValueError(f"instruction {i}: immediate {insn.imm} does not fit 32 bits")

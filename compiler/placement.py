@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .isa import JMP_OPS, Instruction
-from .rewrite import Line
+from .rewrite import Line, targets_of
 
 INVERSE = {JMP_OPS[a]: JMP_OPS[b] for pair in (("JEQ", "JNE"), ("JGT", "JLE"), ("JGE", "JLT"), ("JSGT", "JSLE"),
                                               ("JSGE", "JSLT")) for a, b in (pair, pair[::-1])}
@@ -17,8 +17,8 @@ def inverted(branch: Instruction) -> Instruction:
     return replace(branch, op=branch.op & 0x0F | INVERSE[branch.code])
 
 
-def place_blocks(code: list[Line]) -> list[Line]:
-    """The code in another order: a jump to instructions that follow an end of a block is left out, and they take its place. What
+def place_blocks(code: list[Line]) -> bool:
+    """In another order: a jump to instructions that follow an end of a block is left out, and they take its place. What
     stands first, which is usual, is served first."""
     runs: list[list[Line]] = []                 # from behind an end to the next one
     fresh = True
@@ -29,7 +29,7 @@ def place_blocks(code: list[Line]) -> list[Line]:
         fresh = line.insn.ends_block
     left = {run[0]: run for run in runs}        # those not placed, by how they begin
     del left[code[0]]
-    targets = {line.target for line in code if line.target is not None}
+    targets, changed = targets_of(code), False
     out: list[Line] = []
     for run in runs:
         if run is not runs[0] and left.pop(run[0], None) is None:
@@ -44,6 +44,7 @@ def place_blocks(code: list[Line]) -> list[Line]:
                     break
                 branch = run[-2]                # to what follows now
                 branch.insn, branch.target, last.target = inverted(branch.insn), last.target, branch.target
-            last.dead = True
+            last.dead = changed = True
             run = left.pop(last.target)
-    return out
+    code[:] = out
+    return changed

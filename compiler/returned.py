@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .isa import ALU64, ALU_OPS, EXIT, Instruction
-from .rewrite import Line, live_out, liveness, neighbours, reads_writes
+from .isa import ALU, ALU64, ALU_OPS, EXIT, K, Instruction
+from .copies import moves
+from .flow import live_out, liveness, neighbours
+from .rewrite import Line, reads_writes, targets_of
 
 MOV = ALU_OPS["MOV"]
+CONSTANT = ALU | K | MOV, ALU64 | K | MOV
 
 
 @dataclass
@@ -22,21 +25,20 @@ class Result:
     exits: list[Line]           #: reached from the instruction before them
 
 
-def sink_results(code: list[Line]) -> list[Line]:
-    """The code with such constants where they are returned; no way executes more than before."""
-    found, live = [], liveness(code)[0]
-    following, before = neighbours(code)
-    for i, line in enumerate(code):
-        if makes_result(line):
-            result = returned(code, i, live, following, before)
-            if result is not None:
-                found.append(result)
-    return moved(code, found)
+def sink_results(code: list[Line]) -> bool:
+    """Such constants are made where they are returned; no way executes more than before."""
+    made = [i for i, line in enumerate(code) if makes_result(line)]
+    if not made:
+        return False
+    live, (following, before) = liveness(code)[0], neighbours(code)
+    found = [result for i in made if (result := returned(code, i, live, following, before)) is not None]
+    move(code, found)
+    return share_results(code) or bool(found)
 
 
 def makes_result(line: Line) -> bool:
     insn = line.insn
-    return insn.is_alu and insn.code == MOV and not insn.uses_reg and insn.dst == 0
+    return insn.op in CONSTANT and insn.dst == 0
 
 
 def returned(code: list[Line], at: int, live: list[int], following: list[list[int]], before: list[list[int]]) -> Result | None:
@@ -62,7 +64,7 @@ def returned(code: list[Line], at: int, live: list[int], following: list[list[in
     return result if spared and alone else None
 
 
-def moved(code: list[Line], results: list[Result]) -> list[Line]:
+def move(code: list[Line], results: list[Result]) -> None:
     made = {line: result.line for result in results for line in result.exits}
     out: list[Line] = []
     for line in code:
@@ -75,34 +77,39 @@ def moved(code: list[Line], results: list[Result]) -> list[Line]:
         out += [own, Line(Instruction(EXIT), None, own.source)]
         for jump in result.jumps:
             jump.target = own
-    share_results([line for line in out if not line.dead])
-    return out
+    code[:] = out
 
 
 def copied(line: Line) -> Line:
     return Line(line.insn, None, line.source)
 
 
-def share_results(code: list[Line]) -> None:
+def share_results(code: list[Line]) -> bool:
     """Jumps to a constant and an exit go to one such pair for each constant: best to one that is reached without a jump, too."""
+    code = [line for line in code if not line.dead]
     pairs = [(line, before.insn.ends_block) for before, line, after in zip(code, code[1:], code[2:])
              if makes_result(line) and after.insn.is_exit]
     best: dict[Instruction, Line] = {}
     for line, _ in sorted(pairs, key=lambda pair: pair[1]):
         best.setdefault(line.insn, line)
-    shared = {line: best[line.insn] for line, _ in pairs}
+    shared, changed = {line: best[line.insn] for line, _ in pairs if line is not best[line.insn]}, False
     for line in code:
-        if line.target is not None:
-            line.target = shared.get(line.target, line.target)
+        if line.target in shared:
+            line.target, changed = shared[line.target], True
+    return changed
 
 
-def compare_originals(code: list[Line]) -> None:
+def compare_originals(code: list[Line]) -> bool:
     """`y = x; if y ...` compares x, where y is not read again."""
-    targets = {line.target for line in code if line.target is not None}
-    for line, branch, live in zip(code, code[1:], live_out(code)[1:]):
-        copy, insn = line.insn, branch.insn
-        if copy.is_alu and copy.cls == ALU64 and copy.code == MOV and copy.uses_reg and copy.off == 0 and insn.is_branch \
-                and branch not in targets and not live >> copy.dst & 1:
+    copies = [i for i, (line, behind) in enumerate(zip(code, code[1:])) if moves(line.insn) and behind.insn.is_branch]
+    if not copies:
+        return False
+    targets, live, changed = targets_of(code), live_out(code), False
+    for i in copies:
+        copy, branch = code[i].insn, code[i + 1]
+        if branch not in targets and not live[i + 1] >> copy.dst & 1:
+            insn = branch.insn
             source = copy.src if insn.uses_reg and insn.src == copy.dst else insn.src
             branch.insn = replace(insn, dst=copy.src if insn.dst == copy.dst else insn.dst, src=source)
-            line.dead = True
+            code[i].dead = changed = True
+    return changed

@@ -7,71 +7,96 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .isa import ALU, ALU64, ALU_OPS, FRAME_POINTER, MODES, STX, X
-from .rewrite import Line, backward, clears_upper_half, forward, reads_writes
+from .flow import Facts, backward, forward
+from .isa import ALU, ALU64, ALU_OPS, FRAME_POINTER, MODES, REGISTERS, STX, X
+from .rewrite import Line, clears_upper_half, reads_writes
 
 MOV = ALU_OPS["MOV"]
 STACK = 512                                     # octets below r10
-ZERO = None                                     # (register, ZERO, 0): the upper half of the register is zero
-Fact = tuple[int, int | None, int]              # (register, offset from r10, octets): the register holds what is there, or its lower half does
+Slot = tuple[int, int]                          # (offset from r10, octets)
 
 
-def drop_reloads(code: list[Line]) -> None:
-    if any(takes_address(line) for line in code):
-        return
-    for line, facts in zip(code, forward(code, behind)):
+def drop_reloads(code: list[Line]) -> bool:
+    held, changed = Held(code), False
+    if not held.slots or any(takes_address(line) for line in code):
+        return False
+    for line, facts in zip(code, forward(code, held.behind)):
         insn = line.insn
         slot = slot_of(line)
         if facts is None or slot is None or slot[1] < 4 or insn.mode != MODES["MEM"]:
             continue
         if insn.is_store:
-            line.dead = insn.cls == STX and (insn.src, *slot) in facts
-        elif (insn.dst, *slot) in facts and (slot[1] == 8 or (insn.dst, ZERO, 0) in facts):
-            line.dead = True
+            if insn.cls == STX and held.has(insn.src, slot, facts):
+                line.dead = changed = True
+        elif held.has(insn.dst, slot, facts) and (slot[1] == 8 or held.has(insn.dst, None, facts)):
+            line.dead = changed = True
         else:
-            other = next((reg for reg, *where in sorted(facts, key=str) if tuple(where) == slot), None)
+            other = next((reg for reg in range(FRAME_POINTER) if held.has(reg, slot, facts)), None)
             if other is not None:
                 line.insn = replace(insn, op=(ALU64 if slot[1] == 8 else ALU) | X | MOV, src=other, off=0)
+                changed = True
+    return changed
 
 
 def takes_address(line: Line) -> bool:
     insn = line.insn
-    return insn.is_alu and insn.uses_reg and insn.src == FRAME_POINTER or insn.cls == STX and insn.src == FRAME_POINTER or insn.is_atomic
+    return insn.src == FRAME_POINTER and (insn.is_alu and insn.uses_reg or insn.cls == STX) or insn.is_atomic
 
 
 def slot_of(line: Line) -> tuple[int, int] | None:
     """(offset, octets) of a load from the stack, or a store to it."""
     insn = line.insn
+    if insn.src != FRAME_POINTER and insn.dst != FRAME_POINTER:
+        return None
     base = insn.src if insn.is_load else insn.dst if insn.is_store else None
     return (insn.off, insn.size) if base == FRAME_POINTER else None
 
 
-def behind(line: Line, facts: frozenset[Fact], _jumps: bool) -> frozenset[Fact]:
-    insn, slot = line.insn, slot_of(line)
-    if slot is not None and insn.is_store:
-        start, octets = slot
-        facts = frozenset(f for f in facts if f[1] is ZERO or f[1] + f[2] <= start or start + octets <= f[1])
-        return facts | {(insn.src, start, octets)} if insn.cls == STX else facts
-    writes = reads_writes(insn)[1]
-    copied: list[Fact] = []
-    if insn.is_alu and insn.code == MOV and insn.uses_reg and insn.off == 0:
-        copied = [(insn.dst, *where) for reg, *where in facts if reg == insn.src and (insn.cls == ALU64 or where[1] == 4)]
-    if writes:
-        facts = frozenset(f for f in facts if not writes >> f[0] & 1)
-    if clears_upper_half(insn):
-        copied.append((insn.dst, ZERO, 0))
-    if slot is not None and insn.mode == MODES["MEM"]:
-        copied.append((insn.dst, *slot))
-    return facts.union(copied) if copied else facts
+class Held:
+    """What registers hold of the stack. Of each register a row of bits: for each slot whether it, or its lower half, is what is there; at last whether its
+    upper half is zero."""
+
+    def __init__(self, code: list[Line]) -> None:
+        self.slots = slots = sorted({slot for line in code if (slot := slot_of(line)) is not None})
+        self.bit: dict[Slot | None, int] = {slot: 1 << n for n, slot in enumerate(slots)} | {None: 1 << len(slots)}
+        self.row = len(slots) + 1
+        self.words = sum(self.bit[slot] for slot in slots if slot[1] == 4)
+        self.touching = {(start, octets): self.everywhere(sum(self.bit[at, size] for at, size in slots if at < start + octets and start < at + size))
+                         for start, octets in slots}
+
+    def everywhere(self, bits: Facts) -> Facts:
+        """These bits of all rows."""
+        return sum(bits << self.row * reg for reg in range(REGISTERS))
+
+    def has(self, reg: int, slot: Slot | None, facts: Facts) -> bool:
+        return bool(facts >> self.row * reg & self.bit[slot])
+
+    def behind(self, line: Line, facts: Facts, _jumps: bool) -> Facts:
+        insn, slot = line.insn, slot_of(line)
+        if slot is not None and insn.is_store:
+            facts &= ~self.touching[slot]
+            return facts | self.bit[slot] << self.row * insn.src if insn.cls == STX else facts
+        writes, new = reads_writes(insn)[1], 0
+        if insn.is_alu and insn.code == MOV and insn.uses_reg and insn.off == 0:
+            new = facts >> self.row * insn.src & ((1 << self.row) - 1 if insn.cls == ALU64 else self.words)
+        if clears_upper_half(insn):
+            new |= self.bit[None]
+        if slot is not None and insn.mode == MODES["MEM"]:
+            new |= self.bit[slot]
+        for reg in range(REGISTERS if writes else 0):
+            if writes >> reg & 1:
+                facts &= ~((1 << self.row) - 1 << self.row * reg)
+        return facts | new << self.row * insn.dst
 
 
-def drop_stores(code: list[Line]) -> None:
+def drop_stores(code: list[Line]) -> bool:
     """Of what nobody reloads."""
-    if any(takes_address(line) for line in code):
-        return
-    slots = [slot_of(line) for line in code]
+    slots, changed = [slot_of(line) for line in code], False
+    if not any(slots) or any(takes_address(line) for line in code):
+        return False
     octets = [0 if slot is None else (1 << slot[1]) - 1 << STACK + slot[0] for slot in slots]
     _, after = backward(code, [(mine, 0) if line.insn.is_load else (0, mine) for line, mine in zip(code, octets)])
     for line, mine, live in zip(code, octets, after):
-        if line.insn.is_store and mine and not mine & live:
-            line.dead = True
+        if mine and not mine & live and line.insn.is_store:
+            line.dead = changed = True
+    return changed

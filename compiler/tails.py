@@ -6,23 +6,24 @@ return.
 """
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
-from .decided import in_circles
+from .flow import in_circles
 from .isa import ALU64, ALU_OPS, FRAME_POINTER, JA, Instruction
 from .rewrite import Line, sweep
 
 ADD, SUB = ALU_OPS["ADD"], ALU_OPS["SUB"]
 
 
-def merge_tails(code: list[Line]) -> list[Line]:
-    """The code with ends shared until there are none alike."""
+def merge_tails(code: list[Line]) -> None:
+    """Until there are no ends alike."""
     while True:
         before = len(code)
         merge_once(code)
-        code = sweep(code)
+        sweep(code)
         if len(code) == before:
-            return code
+            return
 
 
 def merge_once(code: list[Line]) -> None:
@@ -34,8 +35,7 @@ def merge_once(code: list[Line]) -> None:
     changed: set[int] = set()
     circle = in_circles(code)
     for ends in ways_to_one_place(code, circle):
-        pairs = [(alike(code, a, b), a, b) for n, a in enumerate(ends) for b in ends[n + 1:]]
-        for length, a, b in sorted((pair for pair in pairs if pair[0]), key=lambda pair: -pair[0]):
+        for length, a, b in sorted(alike_pairs(code, ends), key=lambda pair: -pair[0]):
             for gone, kept in ((a, b), (b, a)):
                 span = {*range(gone - length, gone + 1), *range(kept - length, kept + 1)}
                 if len(span) == 2 * length + 2 and not span & changed and is_free(code, gone, kept, length):
@@ -63,6 +63,20 @@ def ways_to_one_place(code: list[Line], circle: list[int]) -> Iterator[list[int]
                 yield [i for i, found in zip(ends, inside) if found == answer]
 
 
+def alike_pairs(code: list[Line], ends: list[int]) -> Iterator[tuple[int, int, int]]:
+    """Ends with as many instructions alike before them, at least one."""
+    left: dict[tuple | None, deque[int]] = {}   # by what their last instruction is
+    for end in ends:
+        left.setdefault(shared_by(code[end - 1]), deque()).append(end)
+    left.pop(None, None)
+    for a in ends:
+        others = left.get(shared_by(code[a - 1]), ())
+        if others:
+            others.popleft()                    # itself
+        for b in others:
+            yield alike(code, a, b), a, b
+
+
 def alike(code: list[Line], a: int, b: int) -> int:
     """How many instructions before a and b are the same."""
     n = 0
@@ -72,10 +86,15 @@ def alike(code: list[Line], a: int, b: int) -> int:
 
 
 def same(x: Line, y: Line) -> bool:
-    """And may be one for a verifier, which knows less where ways have met."""
-    if x is y or x.target is not y.target or needs_proof(x.insn) or x.insn.ends_block:
-        return False
-    return x.insn == y.insn if x.target is None else numbers(x.insn) == numbers(y.insn)
+    return (what := shared_by(x)) is not None and what == shared_by(y)
+
+
+def shared_by(line: Line) -> tuple | None:
+    """What instructions have in common that may be one, for a verifier too, which knows less where ways have met; None of one that is no other's."""
+    insn = line.insn
+    if needs_proof(insn) or insn.ends_block:
+        return None
+    return line.target, insn.op, insn.dst, insn.src, insn.imm, insn.off if line.target is None else None
 
 
 def needs_proof(insn: Instruction) -> bool:
@@ -83,10 +102,6 @@ def needs_proof(insn: Instruction) -> bool:
     base = insn.src if insn.is_load else insn.dst
     return insn.is_call or (insn.is_load or insn.is_store or insn.is_atomic) and base != FRAME_POINTER \
         or insn.is_alu and insn.cls == ALU64 and insn.uses_reg and insn.code in (ADD, SUB)
-
-
-def numbers(insn: Instruction) -> tuple[int, int, int, int]:
-    return insn.op, insn.dst, insn.src, insn.imm
 
 
 def is_free(code: list[Line], gone: int, kept: int, length: int) -> bool:

@@ -5,11 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lpn.compiler import peephole
 from lpn.compiler.asm import assemble
+from lpn.compiler.build import compile_program
 from lpn.compiler.disasm import disassemble
+from lpn.compiler.elf import read_object
 from lpn.compiler.isa import ALU_OPS, ST, decode
-from lpn.compiler.peephole import improve
+from lpn.compiler.peephole import PASSES, improve
+from lpn.compiler.rewrite import read, sweep
 from lpn.runtime.raw import run_raw
+from programs import example
 
 BEGIN = "r1 = 0x1122334455667788 ll\nr2 = r1\nr3 = 3\nr3 += 4\n"      # r3 is tested, and no constant of one instruction
 FORMS = {
@@ -243,3 +248,29 @@ def test_no_way_takes_longer_or_leads_elsewhere(lines, inputs):
         before, after = run_raw(text, ctx=given_now), run_raw(better, ctx=given_now)
         assert (after.error, after.r0, after.ctx) == (before.error, before.r0, before.ctx)
         assert after.insns <= before.insns
+
+
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(st.lists(st.one_of(LINES, SHIFTED), max_size=24))
+def test_what_says_that_it_changed_nothing_has_changed_nothing(lines):
+    """The rounds end when all passes say so."""
+    code = read(assemble("\n".join(["r3 = *(u8 *)(r1 + 0)", "w5 = 2", "w0 = 1", "*(u64 *)(r10 - 8) = r3", *lines, *["exit"] * 7])), [])
+    for one in PASSES * 2:
+        before = [(line, line.insn, line.target, line.dead) for line in code]
+        if not one(code):
+            assert [(line, line.insn, line.target, line.dead) for line in code] == before, one.__name__
+        sweep(code)
+
+
+def test_few_passes_are_made(monkeypatch):
+    """Of twelve rounds of 16 an example takes two and a part, and one or two find nothing more in what is improved."""
+    made = []
+
+    def passes_over(text):
+        made.clear()
+        improve(text, [])
+        return len(made)
+    containers = compile_program(example("udp/udp"), listings=False).containers
+    monkeypatch.setattr(peephole, "PASSES", tuple(lambda code, one=one: made.append(one) or one(code) for one in PASSES))
+    assert max(passes_over(read_object(c.object, "lpn").text) for c in containers) <= 42
+    assert max(passes_over(c.code.text) for c in containers) <= 2 * len(PASSES)
