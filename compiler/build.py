@@ -16,7 +16,7 @@ from . import bundle as bundles, externs, femto
 from .elf import Object, read_object
 from .image import STACK_SIZE, STATE_MAX, Flag, Image, ImageError, Kind
 from .kept import KeptTable, Migration, ambiguous
-from .llvm import emit_assembly, emit_object, optimize, slots
+from .llvm import emit_assembly, emit_object, optimize, parse, slots
 from .peephole import improve
 from .lower.modules import Lowered, ProgramLowering
 from .lower.processor import data_room, entry_data, table_size, tables
@@ -45,8 +45,7 @@ class Container:
 
     lowered: Lowered
     object: bytes                               # ELF
-    assembly: str
-    ir: str
+    ir: str                                     # as optimised
     code: Object
     image: Image
     target: Target
@@ -59,6 +58,10 @@ class Container:
     def stored(self) -> bytes:
         """The container as its target stores it: stock Femto-Containers have a format of their own."""
         return femto.image(self.code.text) if self.target.name == "femto" else self.image.to_bytes()
+
+    @property
+    def assembly(self) -> str:
+        return emit_assembly(parse(self.ir), self.target)
 
     @property
     def instructions(self) -> int:
@@ -168,7 +171,7 @@ def bundle_entry(t: ast.Table, e: control.Entry) -> bundles.Entry:
 
 def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2, listings: bool = True) -> Compiled:
     """Compiles a checked program. Raises DiagnosticError for what the compiler refuses, BuildError for the rest. `listings`:
-    with the IR, the assembly, and the source line of each instruction; who compiles thousands does without."""
+    with the source line of each instruction; who compiles thousands does without."""
     t = TARGETS[target]
     externs.check(program)
     if t.name != "lpn" and externs.own(program):
@@ -225,8 +228,8 @@ def fits(state: StateLayout) -> None:
 def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int, needs: KeptTable | None = None) -> Container:
     """Its image has no record yet but a migration's, which is what it `needs`. Raises BuildError."""
     ref = optimize(lowered.module, target, level)
-    ir_text = str(ref) if lowering.listings else ""
-    if slots(ref, target) > FARTHEST:
+    ir_text = str(ref)
+    if slots(ref, ir_text, target) > FARTHEST:
         raise SizeError(f"{lowered.name} has more than {FARTHEST} instructions, and a jump reaches no farther: divide it into modules")
     obj = emit_object(ref, target)
     code = read_object(obj, "xdp" if target.name == "xdp" else "lpn")
@@ -248,8 +251,7 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
                       state_hash=lowering.state.hash, state_size=lowering.state.size)
     except ImageError as e:
         raise BuildError(f"{lowered.name}: {e}") from None
-    assembly = emit_assembly(ref, target) if lowering.listings else ""
-    return Container(lowered, obj, assembly, ir_text, code, image, target)
+    return Container(lowered, obj, ir_text, code, image, target)
 
 
 def stack_used(text: bytes) -> int:

@@ -52,14 +52,19 @@ def optimize(module: ir.Module, target: Target, level: int = 2) -> llvm.ModuleRe
     options.loop_vectorization = options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(ref, builder)
-    ref = llvm.parse_assembly(subtractions(flattened(str(ref)), target.half_register))
+    ref = parse(subtractions(flattened(str(ref)), target.half_register))
     ref.data_layout = str(machine.target_data)
     return ref
 
 
-def slots(ref: llvm.ModuleRef, target: Target) -> int:
-    """Instruction slots of the code, not exact below 2^13: what LLVM ends the process for, a jump of more than 2^15 slots, is far from there."""
-    count = sum(1 for function in ref.functions for block in function.blocks for _ in block.instructions)
+def parse(text: str) -> llvm.ModuleRef:
+    return llvm.parse_assembly(text)
+
+
+def slots(ref: llvm.ModuleRef, text: str, target: Target) -> int:
+    """Instruction slots of the code, not exact below 2^13: what LLVM ends the process for, a jump of more than 2^15 slots, is far from there.
+    `text`: the module's."""
+    count = text.count("\n  ")                  # lines of functions
     if count >> 13:
         lines = [line for line in emit_assembly(ref, target).splitlines() if line.startswith("\t") and not line.startswith("\t.")]
         count = len(lines) + sum(line.endswith(" ll") for line in lines)            # lddw
