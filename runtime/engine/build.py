@@ -1,7 +1,7 @@
 """Builds the C engine with the system's C compiler and loads it with cffi.
 
 The library goes into a cache folder under a name that is the hash of its sources and of how it was built:
-nothing is rebuilt without need, and nothing stale is ever loaded.
+nothing is rebuilt without need, and nothing stale is ever loaded. So does what cffi makes of the host headers.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import functools
 import hashlib
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
 
-import cffi
+import _cffi_backend
 
 HERE = Path(__file__).parent
 SOURCES = ("image.c", "names.c", "expand.c", "load.c", "env.c", "vm.c", "vm32.c", "vm32_plan.c", "tables.c", "chain.c", "certificate.c",
@@ -111,14 +112,26 @@ def declarations() -> str:
     return "".join(parts)
 
 
-def open_library(path: Path) -> tuple[cffi.FFI, Any]:
+def declared() -> Any:
+    """cffi's FFI of these; parsed once, and kept as the module that cffi makes of it."""
+    text = declarations()
+    path = cache_dir() / f"lpn-declared-{digest(_cffi_backend.__version__, text)}.py"
+    if not path.exists():
+        import cffi
+        from cffi.recompiler import make_py_source
+        ffi = cffi.FFI()
+        ffi.cdef(text)
+        make_py_source(ffi, "lpn_declared", str(path))        # appears under its name in one step
+    return runpy.run_path(str(path))["ffi"]
+
+
+def open_library(path: Path) -> tuple[Any, Any]:
     """(ffi, lib) of a built engine."""
-    ffi = cffi.FFI()
-    ffi.cdef(declarations())
+    ffi = declared()
     return ffi, ffi.dlopen(str(path))
 
 
 @functools.cache
-def library() -> tuple[cffi.FFI, Any]:
+def library() -> tuple[Any, Any]:
     """(ffi, lib) of the engine; $LPN_ENGINE names another build of it, such as a sanitized one."""
     return open_library(Path(os.environ.get("LPN_ENGINE") or build()))
