@@ -70,19 +70,19 @@ class LoopRow:
     unit: int = 1
 
 
-OCTET = [bytes([n]) for n in range(128)]
+SHORT = [bytes([n]) if n < 128 else bytes([n & 127 | 128, n >> 7]) for n in range(1 << 12)]
 
 
 def varint(n: int) -> bytes:
     """A number of 32 bits."""
-    if 0 <= n < 128:
-        return OCTET[n]
-    out = bytearray()
     n &= M32
+    if n < 1 << 12:
+        return SHORT[n]
+    out = bytearray()
     while n > 127:
         out.append(n & 127 | 128)
         n >>= 7
-    return bytes(out) + bytes([n])
+    return bytes(out) + SHORT[n]
 
 
 def zigzag(n: int) -> bytes:
@@ -96,6 +96,11 @@ def value(g: Given) -> bytes:
         return bytes([g.kind | SHARED]) + varint(g.ref) + zigzag(g.off)
     first = bytes([g.kind | LOWEST * (g.lo != 0) | ROOM * (g.room is not None)])
     return first + (varint(g.lo) if g.lo else b"") + varint(g.hi - g.lo) + (b"" if g.room is None else zigzag(g.room))
+
+
+def ones(n: int) -> frozenset[int]:
+    """The bits that are set."""
+    return frozenset(i for i in range(n.bit_length()) if n >> i & 1)
 
 
 def plain(g: Given) -> bool:
@@ -127,8 +132,12 @@ def written_rows(written: frozenset[int], places: Iterable[int]) -> list[StackRo
     return [(2 * word, mask) for word, mask in masks.items()]
 
 
+def spilled_row(place: int, g: Given) -> StackRow:
+    return place, 15 if g == ANY else g
+
+
 def spilled_rows(slots: dict[int, Given]) -> list[StackRow]:
-    return [(place, 15 if g == ANY else g) for place, g in slots.items()]
+    return [spilled_row(place, g) for place, g in slots.items()]
 
 
 def stack_rows(label: Label) -> list[StackRow]:
@@ -151,20 +160,45 @@ def frame(rows: Iterable[int], words: int) -> bytes:
 Said = Callable[[Given], bytes]
 
 
-def body(label: Label, frame_at: int, said: Said) -> bytes:
-    """A label without its slot. `frame_at`: how far before the certificate's end it says what it knows of the stack; 0: nothing."""
-    numbers = bits = 0
-    registers = []
-    for r, g in sorted(label.regs.items()):
+class Registers(NamedTuple):
+    """What a label says of registers: a bit for each, a bit for each that may be any number; the values of all, and of the others."""
+    bits: int
+    any: int
+    values: bytes
+    others: bytes
+
+
+def registers(regs: dict[int, Given], said: Said) -> Registers:
+    bits = numbers = 0
+    values, others = b"", b""
+    for r, g in sorted(regs.items()):
         bits |= 1 << r
+        content = said(g)
+        values += content
         if g == ANY:
             numbers |= 1 << r
-        registers.append((g, said(g)))
+        else:
+            others += content
+    return Registers(bits, numbers, values, others)
+
+
+def symbols(shared: list[Given], said: Said) -> bytes:
+    return b"".join(map(said, shared))
+
+
+def body(label: Label, frame_at: int, regs: Registers, shared: bytes) -> bytes:
+    """A label without its slot. `frame_at`: how far before the certificate's end it says what it knows of the stack; 0: nothing. `shared`: its symbols."""
+    bits, numbers, values, others = regs
     begin, behind = b"", b""
-    for bit, what in ((HAS_SHARED, len(label.shared)), (HAS_FRAME, frame_at), (HAS_LENGTH, label.length)):
-        if what:
-            bits |= bit
-            begin += varint(what)
+    if label.shared:
+        bits |= HAS_SHARED
+        begin = varint(len(label.shared))
+    if frame_at:
+        bits |= HAS_FRAME
+        begin += varint(frame_at)
+    if label.length:
+        bits |= HAS_LENGTH
+        begin += varint(label.length)
     if label.loop:
         bits |= HAS_LOOP
         behind = varint(label.loop)
@@ -172,14 +206,13 @@ def body(label: Label, frame_at: int, said: Said) -> bytes:
     if numbers:                                       # any numbers: in a mask, or as values among the others
         bits_apart, mask = varint(bits & ~numbers | HAS_NUMBERS), varint(numbers)
         if len(bits_apart) + len(mask) <= len(said_bits) + numbers.bit_count():
-            said_bits, begin = bits_apart, begin + mask
-            registers = [one for one in registers if one[0] != ANY]
-    return b"".join((varint(label.cost), said_bits, begin, behind, *(one[1] for one in registers), *map(said, label.shared)))
+            said_bits, begin, values = bits_apart, begin + mask, others
+    return varint(label.cost) + said_bits + begin + behind + values + shared
 
 
-def entry(label: Label, before: int, frame_at: int, said: Said) -> bytes:
+def entry(label: Label, before: int, frame_at: int, regs: Registers, shared: bytes) -> bytes:
     """A label with its distance from the slot of the one before, and its size."""
-    content = body(label, frame_at, said)
+    content = body(label, frame_at, regs, shared)
     distance, size = label.pc - before << 4, len(content)
     return (varint(distance | size) if size < 16 else varint(distance) + varint(size)) + content
 
@@ -217,9 +250,9 @@ class Certificate:
     def to_bytes(self) -> bytes:
         """The certificate; ValueError when it is too large for its own offsets."""
         pool, place = self.pool()
-        said = [[word_row(one, place.__getitem__) for one in stack_rows(label)] for label in self.labels]
-        rows = {content: k for k, content in enumerate(dict.fromkeys(content for contents in said for content in contents))}
-        known = [frame((rows[content] for content in contents), len(rows)) if contents else b"" for contents in said]
+        words = [[word_row(one, place.__getitem__) for one in stack_rows(label)] for label in self.labels]
+        rows = {content: k for k, content in enumerate(dict.fromkeys(content for contents in words for content in contents))}
+        known = [frame((rows[content] for content in contents), len(rows)) if contents else b"" for contents in words]
         used = Counter(filter(None, known))
         frames = sorted(used, key=lambda content: used[content])      # those that are asked for often stand near the end
         distance, behind = {b"": 0}, len(pool)
@@ -230,10 +263,11 @@ class Certificate:
         table = b"".join(rows)
         at = len(head) + 4 * (len(self.labels) // STRIDE) + LOOP_ROW * len(self.loops) + len(table)
         out, index = [], []
+        said = {g: varint(number(g, place.__getitem__)) for label in self.labels for g in (*label.regs.values(), *label.shared)}.__getitem__
         for i, label in enumerate(self.labels):
             if i % STRIDE == 0 and i:
                 index.append((before, at))
-            out.append(entry(label, before, distance[known[i]], lambda g: varint(number(g, place.__getitem__))))
+            out.append(entry(label, before, distance[known[i]], registers(label.regs, said), symbols(label.shared, said)))
             before = label.pc
             at += len(out[-1])
         if len(self.labels) % STRIDE == 0 and self.labels:

@@ -17,11 +17,15 @@ ACCEPTED = 0
 
 def certify(text: bytes, report: Report, analysis: Analysis | None, sizes: Sizes) -> bytes:
     """The certificate of an accepted container. Raises NoCertificate."""
-    return certificate_of(text, report, analysis, sizes).to_bytes()
+    return certified(text, report, analysis, sizes)[1]
 
 
 def certificate_of(text: bytes, report: Report, analysis: Analysis | None, sizes: Sizes) -> Certificate:
     """As `certify`, before it becomes bytes."""
+    return certified(text, report, analysis, sizes)[0]
+
+
+def certified(text: bytes, report: Report, analysis: Analysis | None, sizes: Sizes) -> tuple[Certificate, bytes]:
     if analysis is None:
         raise NoCertificate("it was not accepted")
     if not report.clean32:
@@ -100,9 +104,10 @@ class Checker:
         return f"{self.ffi.string(self.lib.lpn_refusal_name(refusal)).decode()}, slot {self.at[0] if slot is None else slot}"
 
 
-def finish(certificate: Certificate, checker: Checker) -> Certificate:
-    """As the checker accepts it."""
+def finish(certificate: Certificate, checker: Checker) -> tuple[Certificate, bytes]:
+    """As the checker accepts it, and its bytes."""
     certificate = replace(certificate, shared=FIRST + max((len(label.shared) for label in certificate.labels), default=0))
-    if (found := checker.whole(certificate.to_bytes())) != ACCEPTED:
+    content = certificate.to_bytes()
+    if (found := checker.whole(content)) != ACCEPTED:
         raise NoCertificate(f"the checker refuses it: {checker.name(found)}")
-    return certificate
+    return certificate, content

@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 
-from .certificate import BOTTOM, FIRST, KINDS, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Certificate, Given, Label, LoopRow
+from .certificate import BOTTOM, FIRST, KINDS, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Certificate, Given, Label, LoopRow, ones
 from .cfg import Loop, Node
 from .descriptors import OUT_SIZE
 from .state import LEN, LOW_HALF, NUMBER as A_NUMBER, POINTER, State, Value, stack_bits
@@ -283,10 +283,10 @@ class Projection:
         s, chain = self.analysis.invariants[node], self.chain(node)
         counters = {self.counters[head].sym: i for i, head in enumerate(chain)}
         values = {("r", r): v for r, v in enumerate(s.regs[:10]) if v is not None and self.live[node] >> r & 1 and self.known(s, v)}
-        spilled = set()
+        spilled = 0                                   # bytes, as Frame.written has them
         for off, (size, v) in s.frames[0].slots.items():
             if v.kind in (POINTER, LOW_HALF):
-                spilled |= set(range(off, off + size))
+                spilled |= stack_bits(off, size)
             if size in (4, 8) and off % 4 == 0 and self.known(s, v) and self.live_stack[node] & stack_bits(off, size):
                 values["s", (off + self.sizes.frame) // 4 * 2 + (size == 8)] = v
         users: dict[int, int] = {}
@@ -314,8 +314,7 @@ class Projection:
                 g = self.own(s, v, kind)
             if g is not None:
                 (label.regs if where == "r" else label.slots)[place] = g
-        low = 512 - self.sizes.frame
-        label.written = frozenset(i - low for i in range(low, 512) if s.frames[0].written & self.live_stack[node] & 1 << i and i - 512 not in spilled)
+        label.written = ones((s.frames[0].written & self.live_stack[node] & ~spilled) >> 512 - self.sizes.frame)
         return label
 
     def known(self, s: State, v: Value) -> bool:

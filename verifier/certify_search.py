@@ -8,10 +8,10 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from .certificate import (ANY, CURSOR_END, FIRST, LENGTH, LOOP_ROW, LOW, M32, MAX_OFFSET, NUMBER, PKT, Given, Label, ROW, entry,
-                          StackRow, number, spilled_rows, value, varint, word_row, written_rows)
+from .certificate import (ANY, CURSOR_END, FIRST, LENGTH, LOOP_ROW, LOW, M32, MAX_OFFSET, NUMBER, PKT, Given, Label, Registers, ROW, entry,
+                          StackRow, number, ones, registers, spilled_row, spilled_rows, symbols, value, varint, word_row, written_rows)
 from .certify import ACCEPTED, Checker
 from .certify_labels import NoCertificate, Projection
 
@@ -22,6 +22,20 @@ MAX_ATTEMPTS, LAID_OUT = 40_000, 300                  # of saying less, and what
 ROOM, FIRST_ROOM, SIZE = 12, 1000, 0xFFFF             # bytes that a label may grow by where it stands; of a certificate as it grows
 MORE_WORDS = 64                                       # rows for words of the stack that come to be needed
 SIZES = (1, 0xFF, CURSOR_END, 0xFFFF, M32)            # where what grows without end stops
+
+
+class Said(NamedTuple):
+    """What a label says in its parts, and the bytes of each."""
+    slots: dict[int, Given] | None
+    written: frozenset[int] | None
+    frame_at: int
+    regs: dict[int, Given] | None
+    values: Registers
+    shared: list[Given] | None
+    symbols: bytes
+
+
+NOTHING = Said(None, None, 0, None, Registers(0, 0, b"", b""), None, b"")
 
 
 class Search:
@@ -47,11 +61,20 @@ class Search:
         self.edges = followed
 
     def shorten(self) -> None:
-        """To labels that say no more than is needed."""
+        """To labels that say no more than is needed: each once, the last first; then those again that lead to one that has come to say less."""
         pcs = [label.pc for label in self.certificate.labels]
-        for last in (len(pcs) - 1, max((bisect_right(pcs, at) - 1 for at, to in self.edges if to <= at), default=-1)):
-            for i in range(last, -1, -1):             # again where what is behind a label rests on one before it
-                self.weaken(i)
+        leads: list[set[int]] = [set() for _ in pcs]  # of each label those where its block may end
+        for node in self.projection.analysis.graph.nodes:
+            if (i := bisect_right(pcs, node.first) - 1) >= 0:
+                leads[i].update(self.by_pc[succ.first] for succ, _ in node.succs if succ.first in self.by_pc)
+        self.changes, self.changed = 0, [0] * len(pcs)
+        seen = [0] * len(pcs)
+        for first in (True, False):
+            for i in range(len(pcs) - 1, -1, -1):
+                if first or any(self.changed[j] > seen[i] for j in leads[i]):
+                    before = self.changes
+                    self.weaken(i)
+                    seen[i] = before if i in leads[i] else self.changes
 
     def lost(self, refusal: int) -> NoCertificate:
         return NoCertificate(f"the checker does not follow: {self.checker.name(refusal, self.checker.told.pc)}")
@@ -79,7 +102,7 @@ class Search:
         self.table = self.index + 4 * len(labels) + LOOP_ROW * len(certificate.loops)
         self.free = self.table + ROW * self.words
         self.rows: dict[bytes, int] = {}              # words of the stack, by content
-        self.row_bits: dict[StackRow, int] = {}       # and a bit for each
+        self.slot_bits: dict[int, dict[Given, int]] = {}      # and a bit for each: by place and value
         self.written_bits: dict[tuple, int] = {}      # of all words of which bytes are written
         self.numbers: dict[Given, bytes] = {}         # values as labels say them
         self.blob = bytearray(head + bytes(SIZE - len(head)))
@@ -89,7 +112,7 @@ class Search:
         self.end = SIZE                               # where they begin
         self.start, self.room = [0] * len(labels), [0] * len(labels)
         self.content = [b""] * len(labels)
-        self.known_frame: list[tuple] = [(None, None, 0)] * len(labels)       # of each label: what it says of the stack, and where that stands
+        self.said = [NOTHING] * len(labels)
         if labels:                                    # the first stands where the index ends
             self.start[0], self.room[0] = self.free, FIRST_ROOM
             self.free += FIRST_ROOM
@@ -106,11 +129,12 @@ class Search:
 
     def put(self, i: int, label: Label) -> None:
         """Writes a label. OverflowError when there is no room where others stand."""
-        slots, bytes_, at = self.known_frame[i]
-        if label.slots is not slots or label.written is not bytes_:
-            at = self.frame_at(label)
-            self.known_frame[i] = label.slots, label.written, at
-        self.write(i, entry(label, self.certificate.labels[i - 1].pc if i else 0, at, self.number))
+        now = self.said[i]
+        at = now.frame_at if label.slots is now.slots and label.written is now.written else self.frame_at(label)
+        values = now.values if label.regs is now.regs else registers(label.regs, self.number)
+        shared = now.symbols if label.shared is now.shared else symbols(label.shared, self.number)
+        self.said[i] = Said(label.slots, label.written, at, label.regs, values, label.shared, shared)
+        self.write(i, entry(label, self.certificate.labels[i - 1].pc if i else 0, at, values, shared))
 
     def write(self, i: int, content: bytes) -> None:
         if len(content) > self.room[i]:
@@ -129,18 +153,17 @@ class Search:
         places = label.written, tuple(label.slots)
         bits = self.written_bits.get(places)
         if bits is None:
-            bits = self.written_bits[places] = self.bits_of(written_rows(*places))
-        bits |= self.bits_of(spilled_rows(label.slots))
-        return self.keep_bytes(bits.to_bytes(-(-self.words // 8), "little")) if bits else 0
-
-    def bits_of(self, rows: list[StackRow]) -> int:
-        bits = 0
-        for said in rows:
-            bit = self.row_bits.get(said)
+            bits = self.written_bits[places] = sum(self.row_bit(row) for row in written_rows(*places))
+        for place, g in label.slots.items():
+            known = self.slot_bits.setdefault(place, {})
+            bit = known.get(g)
             if bit is None:
-                bit = self.row_bits[said] = 1 << self.row_at(word_row(said, self.value_at))
+                bit = known[g] = self.row_bit(spilled_row(place, g))
             bits |= bit
-        return bits
+        return self.keep_bytes(bits.to_bytes(-(-self.words // 8), "little"))
+
+    def row_bit(self, row: StackRow) -> int:
+        return 1 << self.row_at(word_row(row, self.value_at))
 
     def row_at(self, content: bytes) -> int:
         if content not in self.rows:
@@ -351,18 +374,20 @@ class Search:
         return Given(g.kind, s.lo + g.off, s.hi + g.off, None if s.room is None else s.room - g.off)
 
     # What nobody needs --------------------------------------------------------------------------------
-    def attempt(self, i: int, label: Label) -> bool:
-        """Take this label instead, if its block is accepted still."""
-        before, content, known = self.certificate.labels[i], self.content[i], self.known_frame[i]
-        if label == before or self.attempts == MAX_ATTEMPTS:
+    def attempt(self, i: int, **changes: Any) -> bool:
+        """Let a label say this instead, if its block is accepted still."""
+        before, content, said = self.certificate.labels[i], self.content[i], self.said[i]
+        if self.attempts == MAX_ATTEMPTS:
             return False
         self.attempts += 1
         kept = self.kept_at
-        self.change(i, label)
+        self.change(i, before.but(**changes))
         if self.checker.block(self.view, SIZE, i) == ACCEPTED:
+            self.changes += 1
+            self.changed[i] = self.changes
             return True
         if self.kept_at is kept:
-            self.certificate.labels[i], self.known_frame[i] = before, known
+            self.certificate.labels[i], self.said[i] = before, said
             self.write(i, content)
         else:                                         # all was laid out anew
             self.change(i, before)
@@ -372,11 +397,11 @@ class Search:
         if self.attempts == MAX_ATTEMPTS:
             return
 
-        def attempt(**changes: Any) -> bool:
-            return self.attempt(i, self.certificate.labels[i].but(**changes))
-
         def now() -> Label:
             return self.certificate.labels[i]
+
+        def attempt(**changes: Any) -> bool:
+            return any(getattr(now(), field) != value for field, value in changes.items()) and self.attempt(i, **changes)
 
         if now().length:
             attempt(length=0)
@@ -393,27 +418,26 @@ class Search:
             if now().written & bytes_of:
                 attempt(written=now().written - bytes_of)
         for where in ("regs", "slots"):
-            self.weaken_values(i, where, list(getattr(now(), where)))
+            label = now()
+            choices = [(place, weaker) for place, g in getattr(label, where).items() if (weaker := self.weaker(label, g))]
+            if choices:
+                self.weaken_values(i, where, choices)
         self.weaken_shared(i)
 
-    def weaken_values(self, i: int, where: str, places: list[int]) -> None:
-        """All at once as far as that goes, then halves, then each as far as it goes."""
+    def weaken_values(self, i: int, where: str, choices: list[tuple[int, list[Given]]]) -> None:
+        """All at once as far as that goes, then halves, then each as far as it goes. `choices`: for places values that say less, the least first."""
         if self.attempts == MAX_ATTEMPTS:
             return
-        label = self.certificate.labels[i]
-        values = getattr(label, where)
-        choices = {place: self.weaker(label, values[place]) for place in places}
-        choices = {place: weaker for place, weaker in choices.items() if weaker}
-        if not choices or self.attempt(i, label.but(**{where: values | {place: weaker[0] for place, weaker in choices.items()}})):
+        values = getattr(self.certificate.labels[i], where)
+        if self.attempt(i, **{where: values | {place: weaker[0] for place, weaker in choices}}):
             return
-        places = list(choices)
-        if len(places) > 1:
-            self.weaken_values(i, where, places[:len(places) // 2])
-            self.weaken_values(i, where, places[len(places) // 2:])
+        if len(choices) > 1:
+            self.weaken_values(i, where, choices[:len(choices) // 2])
+            self.weaken_values(i, where, choices[len(choices) // 2:])
             return
-        for weaker in choices[places[0]][1:]:
-            if self.attempt(i, label.but(**{where: values | {places[0]: weaker}})):
-                return
+        [(place, weaker)] = choices                   # if not even the one that says most will do, none will
+        if len(weaker) > 1 and self.attempt(i, **{where: values | {place: weaker[-1]}}):
+            any(self.attempt(i, **{where: values | {place: g}}) for g in weaker[1:-1])
 
     def weaker(self, label: Label, g: Given) -> list[Given]:
         """Weaker values, the weakest first."""
@@ -427,9 +451,9 @@ class Search:
         order = [k for k in range(len(label.shared)) if k < kept or FIRST + k in used]
         if len(order) < len(label.shared):
             to = {FIRST + k: FIRST + n for n, k in enumerate(order)}
-            self.attempt(i, label.but(shared=[label.shared[k] for k in order],
-                                      regs={r: g._replace(ref=to.get(g.ref, g.ref)) for r, g in label.regs.items()},
-                                      slots={r: g._replace(ref=to.get(g.ref, g.ref)) for r, g in label.slots.items()}))
+            self.attempt(i, shared=[label.shared[k] for k in order],
+                         regs={r: g._replace(ref=to.get(g.ref, g.ref)) for r, g in label.regs.items()},
+                         slots={r: g._replace(ref=to.get(g.ref, g.ref)) for r, g in label.slots.items()})
         for k in range(len(self.certificate.labels[i].shared)):
             now = self.certificate.labels[i]
             s = now.shared[k]
@@ -437,13 +461,13 @@ class Search:
             if not (k == kept - 1 and now.pc in self.heads):         # a counter's bounds are its loop's
                 choices = [Given(NUMBER, 0, M32), Given(NUMBER, 0, MAX_OFFSET), Given(NUMBER, 0, CURSOR_END, room=s.room)] + choices
             for weaker in choices:
-                if weaker != s and weaker.hi >= s.hi and self.attempt(i, now.but(shared=[*now.shared[:k], weaker, *now.shared[k + 1:]])):
+                if weaker != s and weaker.hi >= s.hi and self.attempt(i, shared=[*now.shared[:k], weaker, *now.shared[k + 1:]]):
                     break
 
 
 @lru_cache(maxsize=1 << 14)
 def weaker_than(g: Given, own: Given, length: int) -> list[Given]:
-    """Weaker values than g, which is `own` by itself, where the packet has so many bytes; the weakest first."""
+    """Weaker values than g, which is `own` by itself, where the packet has so many bytes; the weakest first. Each follows from the next one."""
     out: list[Given] = []
     if g.kind == NUMBER:
         out += [Given(NUMBER, 0, most) for most in (M32, 0xFFFF, 0xFF, 1) if own.hi <= most]
@@ -460,13 +484,7 @@ def weaker_than(g: Given, own: Given, length: int) -> list[Given]:
 
 def written(told: Any) -> frozenset[int]:
     """Bytes of the stack that hold numbers, counted from the lowest in use."""
-    return bits_of(bytes(told.written))
-
-
-@lru_cache(maxsize=64)
-def bits_of(raw: bytes) -> frozenset[int]:
-    n = int.from_bytes(raw, "little")
-    return frozenset(i for i in range(8 * len(raw)) if n >> i & 1)
+    return ones(int.from_bytes(bytes(told.written), "little"))
 
 
 def halves(items: list[int]) -> Iterator[set[int]]:
