@@ -196,8 +196,11 @@ def main() -> None:
         if getattr(sys, name) is None:          # closed by whoever started us
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
         getattr(sys, name).reconfigure(errors="backslashreplace")
-    gc.set_threshold(200_000, 20, 100)          # a compiler makes many objects that stay; looking for cycles took a fifth of its time
-    cli()
+    gc.set_threshold(1_000_000, 20, 100)        # a compiler makes many objects that stay; looking for cycles took a fifth of its time
+    try:
+        cli()
+    finally:
+        gc.freeze()                             # nor is it worth to look for them when all of it goes
 
 
 if __name__ == "__main__":

@@ -70,19 +70,21 @@ class LoopRow:
     unit: int = 1
 
 
-SHORT = [bytes([n]) if n < 128 else bytes([n & 127 | 128, n >> 7]) for n in range(1 << 12)]
+OCTET = [bytes([n]) for n in range(128)]
 
 
 def varint(n: int) -> bytes:
     """A number of 32 bits."""
     n &= M32
-    if n < 1 << 12:
-        return SHORT[n]
+    if n < 128:
+        return OCTET[n]
+    if n < 1 << 14:
+        return bytes((n & 127 | 128, n >> 7))
     out = bytearray()
     while n > 127:
         out.append(n & 127 | 128)
         n >>= 7
-    return bytes(out) + SHORT[n]
+    return bytes(out) + OCTET[n]
 
 
 def zigzag(n: int) -> bytes:

@@ -10,7 +10,6 @@ from lpn.verifier.verify import Analysis, Report
 from ..build import Compiled, Container
 from ..compact import pack
 from ..output import STDOUT, Failure, Table, count, put_json, say, write_files
-from .deadlines import times
 from .inputs import compile_options, json_option, listed, read_source, warnings
 from .judge import Unit, Units, as_json as report_json, compiled, of_image, seal, show_rejection
 
@@ -86,6 +85,7 @@ def missed(units: Units, found: list[tuple[Unit, Report, Analysis | None]]) -> l
     """What hooks with a deadline or a jitter may do wrong; said to the user."""
     if units.bundle is None or not any(hook.within or hook.jitter for hook in units.bundle.hooks):
         return []
+    from .deadlines import times
     out = [each.violation() for each in times(units, found).violations]
     for text in out:
         say(text, style="red", err=True)
