@@ -71,7 +71,8 @@ def walk(node: object) -> Iterator[ast.Node]:
         one = todo.pop()
         if isinstance(one, ast.Node):
             yield one
-            parts = [getattr(one, name) for name in CHILDREN.get(type(one)) or children(type(one))]
+            kind = type(one)
+            parts = [getattr(one, name) for name in (CHILDREN[kind] if kind in CHILDREN else children(kind))]
             todo += [part for part in reversed(parts) if isinstance(part, (ast.Node, list, tuple))]
         elif isinstance(one, (list, tuple)):
             todo += reversed(one)

@@ -85,6 +85,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Ways, Cursor, Extracts, Proce
         self.payload_part: tuple[ir.Value, ir.Value] | None = None      # what follows the headers, where that is not the payload
         self.verdict_slot: ir.Value | None = None           # fused: the verdict so far
         self.reaches: str | None = None
+        self.scopes_of: dict[str, tuple[ir.MDValue, ir.MDValue]] = {}
         self.repeats: list[ast.Assign] = []                 # fused: what a deparser may say again
         self.lazy: dict[tuple[Instance, ast.Field], ast.Expr] = {}      # while it does: by header and field
         self.at_slot: ir.Value | None = None                # a deparser's: octets written
@@ -111,11 +112,19 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Ways, Cursor, Extracts, Proce
 
     def reached(self, access: ir.Instruction) -> ir.Instruction:
         if self.reaches is not None and not self.forgetful:
+            its, others = self.alias_scopes(self.reaches)
+            access.set_metadata("alias.scope", its)
+            access.set_metadata("noalias", others)
+        return access
+
+    def alias_scopes(self, region: str) -> tuple[ir.MDValue, ir.MDValue]:
+        """A list of a region's scope, and one of all others'."""
+        if region not in self.scopes_of:
             module = self.fn.module
             scopes = {name: module.add_metadata([name, module.add_metadata(["lpn"])]) for name in REGIONS}
-            access.set_metadata("alias.scope", module.add_metadata([scopes[self.reaches]]))
-            access.set_metadata("noalias", module.add_metadata([s for name, s in scopes.items() if name != self.reaches]))
-        return access
+            self.scopes_of[region] = (module.add_metadata([scopes[region]]),
+                                      module.add_metadata([s for name, s in scopes.items() if name != region]))
+        return self.scopes_of[region]
 
     # ---- entry block
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 
 import llvmlite.ir as ir
 
@@ -30,6 +31,16 @@ def tag_shift(codec: ast.Codec, piece: ast.TagBits) -> int:
 
 def group_reason(codec: ast.Codec, group: ast.Group) -> str:
     return f"{codec.name}.{group.tags[-1].name}" if group.tags else f"{codec.name}.where"
+
+
+def fitting(group: ast.Group, row: ast.Row) -> set[int]:
+    """The numbers of the group's tag bits that a row's keys fit."""
+    keys = [0]
+    for k, name in zip(row.keys, group.tags):
+        width = name.decl.width
+        values = range(1 << width) if isinstance(k, ast.DontCare) else [int(k.const)]
+        keys = [(old << width) | v for old in keys for v in values]
+    return set(keys)
 
 
 def has_following(e) -> bool:
@@ -288,17 +299,8 @@ class Codecs:
 
     def row_keys(self, group: ast.Group, row: ast.Row) -> set[int]:
         """The numbers of the group's tag bits that choose this row and no row before it."""
-        widths = [n.decl.width for n in group.tags]
-        keys = [0]
-        for k, w in zip(row.keys, widths):
-            values = range(1 << w) if isinstance(k, ast.DontCare) else [int(k.const)]
-            keys = [(old << w) | v for old in keys for v in values]
-        earlier = set()
-        for other in group.rows:
-            if other is row:
-                break
-            earlier |= self.row_keys(group, other)
-        return set(keys) - earlier
+        before = takewhile(lambda other: other is not row, group.rows)
+        return fitting(group, row) - set().union(*(fitting(group, other) for other in before))
 
     @contextmanager
     def at_row(self) -> Iterator[None]:
