@@ -8,11 +8,12 @@ from dataclasses import replace
 
 from functools import lru_cache
 
-from .flow import Facts, forward, liveness
-from .isa import ALU64, ALU_OPS, FRAME_POINTER, K, MODES, REGISTERS, STX, X, Instruction
+from .flow import Facts, Step, forward, liveness
+from .isa import ALU, ALU64, ALU_OPS, FRAME_POINTER, K, MODES, REGISTERS, STX, X, Instruction
 from .rewrite import Line, clears_upper_half, reads_writes, targets_of
 
 ADD, MOV, END, NEG = (ALU_OPS[n] for n in ("ADD", "MOV", "END", "NEG"))
+COPIES = ALU | X | MOV, ALU64 | X | MOV
 WHOLE = 8                                       # octets
 #: What is known of a register is a row of bits: for each original whether the lower half is its, and whether all is; at last whether the upper half is zero.
 ROW = 2 * REGISTERS + 1
@@ -40,7 +41,7 @@ def originals(registers: int) -> Facts:
 def read_originals(code: list[Line]) -> bool:
     """Tests are left as they are: what a verifier learns from one it learns of the register that is named."""
     changed = False
-    for line, facts in zip(code, forward(code, behind)):
+    for line, facts in zip(code, forward(code, [step(line.insn) for line in code], behind)):
         insn = line.insn
         if not facts:
             continue
@@ -68,20 +69,22 @@ def original(reg: int, octets: int, facts: Facts) -> int:
     return ((row & -row).bit_length() - 1) // 2 if row else reg
 
 
-def behind(line: Line, facts: Facts, _jumps: bool) -> Facts:
-    insn = line.insn
+def step(insn: Instruction) -> Step | None:
+    """None of a copy: what is known of it depends on the original."""
     reads, writes = reads_writes(insn)
     if insn.is_branch:                          # what is learnt of the copy is not known of the original
-        return facts & ~originals(reads)
-    new = 0
-    if insn.is_alu and insn.code == MOV and insn.uses_reg and insn.off == 0 and insn.dst != insn.src and insn.src < FRAME_POINTER:
-        zero = bool(facts >> ROW * insn.src & ZERO)
-        new = copied(insn.dst, insn.src, insn.cls == ALU64 or zero)
-        if zero and insn.cls == ALU64:
-            new |= ZERO << ROW * insn.dst
-    if clears_upper_half(insn):
-        new |= ZERO << ROW * insn.dst
-    return facts & ~naming(writes) | new if writes else facts | new
+        return ~originals(reads), 0
+    if insn.op in COPIES and insn.off == 0 and insn.dst != insn.src and insn.src < FRAME_POINTER:
+        return None
+    return ~naming(writes), ZERO << ROW * insn.dst if clears_upper_half(insn) else 0
+
+
+def behind(copy: Instruction, facts: Facts, _jumps: bool) -> Facts:
+    zero = bool(facts >> ROW * copy.src & ZERO)
+    new = copied(copy.dst, copy.src, copy.cls == ALU64 or zero)
+    if zero or copy.cls == ALU:
+        new |= ZERO << ROW * copy.dst
+    return facts & ~naming(1 << copy.dst) | new
 
 
 def step_in_place(code: list[Line]) -> bool:

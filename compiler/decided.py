@@ -5,7 +5,7 @@ other; the second is not there for who has taken the first.
 """
 from __future__ import annotations
 
-from .flow import Facts, forward, in_circles
+from .flow import Facts, Step, forward, in_circles
 from .isa import ALU_OPS, JA, JMP32, JMP_OPS, REGISTERS, Instruction
 from .rewrite import Line, reads_writes, sweep
 
@@ -31,7 +31,8 @@ def decide(code: list[Line]) -> tuple[bool, bool]:
     """Whether the answer of a branch is known, and whether a jump leads elsewhere now: behind those more is known then."""
     known, index, decided = Known(code), {line: i for i, line in enumerate(code)}, False
     beyond: list[tuple[Line, Line]] = []        # a jump, and where it leads in the end
-    for line, before in zip(code, forward(code, known.behind)):
+    steps = [known.step(line.insn) for line in code]
+    for line, before, step in zip(code, forward(code, steps, known.behind), steps):
         if before is None or line.target is None:
             continue
         answer = known.answer(line.insn, before) if line.insn.is_branch else None
@@ -40,7 +41,7 @@ def decide(code: list[Line]) -> tuple[bool, bool]:
             line.insn = Instruction(JA) if answer else line.insn
         elif line.target.insn.is_branch:
             test = line.target
-            answer = known.answer(test.insn, known.behind(line, before, True))
+            answer = known.answer(test.insn, known.behind(line.insn, before, True) if step is None else before)
             if answer is not None:
                 beyond.append((line, test.target if answer else code[index[test] + 1]))
     circles = in_circles(code) if beyond else []
@@ -75,22 +76,24 @@ class Known:
                 self.about[reg] |= bit
         return bit
 
-    def behind(self, line: Line, facts: Facts, jumps: bool) -> Facts:
-        """What is known where an instruction leads."""
-        insn = line.insn
+    def step(self, insn: Instruction) -> Step | None:
+        """None of a branch: what is known depends on where it leads."""
         if insn.is_branch:
-            test, same = asked(insn)
-            facts |= self.bits[test, jumps == same]
-            if test[1] == JEQ and jumps == same and not insn.uses_reg:
-                facts |= self.bits[insn.dst, insn.imm & 0xFFFFFFFF]
-            return facts
-        writes = reads_writes(insn)[1]
+            return None
+        writes, gone = reads_writes(insn)[1], 0
         if writes:
             for reg in range(REGISTERS):
                 if writes >> reg & 1:
-                    facts &= ~self.about[reg]
-            if (constant := made(insn)) is not None:
-                facts |= self.bits[insn.dst, constant]
+                    gone |= self.about[reg]
+        constant = made(insn)
+        return ~gone, self.bits[insn.dst, constant] if constant is not None else 0
+
+    def behind(self, branch: Instruction, facts: Facts, jumps: bool) -> Facts:
+        """What is known where a branch leads."""
+        test, same = asked(branch)
+        facts |= self.bits[test, jumps == same]
+        if test[1] == JEQ and jumps == same and not branch.uses_reg:
+            facts |= self.bits[branch.dst, branch.imm & 0xFFFFFFFF]
         return facts
 
     def answer(self, insn: Instruction, facts: Facts) -> bool | None:

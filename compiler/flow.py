@@ -3,12 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .isa import EXIT, JA, JA32
-from .rewrite import Line, reads_writes
+from .isa import Instruction
+from .rewrite import LEAVING, Line, reads_writes
 
 #: Facts as bits of a number: what is known on two ways is what both numbers have.
 Facts = int
-LEAVING = (EXIT, JA, JA32)                      # nothing comes behind it but what jumps there
+#: What an instruction leaves of them, and what it adds.
+Step = tuple[Facts, Facts]
+ON = None, True                                 # it does not jump
 
 
 def jumps(code: list[Line]) -> list[tuple[int | None, bool] | None]:
@@ -70,26 +72,27 @@ def backward(code: list[Line], effects: list[tuple[int, int]]) -> tuple[list[int
             return before, after
 
 
-def forward(code: list[Line], behind: Callable[[Line, Facts, bool], Facts]) -> list[Facts | None]:
-    """What is known before each instruction, on all ways to it; None where there is no way. `behind(line, facts, jumps)`: what is known
-    behind one, where it jumps or where it does not."""
-    index = {line: i for i, line in enumerate(code)}
+def forward(code: list[Line], steps: list[Step | None], behind: Callable[[Instruction, Facts, bool], Facts]) -> list[Facts | None]:
+    """What is known before each instruction, on all ways to it; None where there is no way. `steps`: of each instruction what it does to
+    what is known, if that is always the same; else `behind(insn, facts, jumps)` is known behind it, where it jumps or where it does not."""
+    ways = jumps(code)
     before: list[Facts | None] = [None] * len(code)
     before[0] = 0
     todo = [0]
     while todo:
         i = todo.pop()
         while True:                             # straight on, as far as that says something new
-            line, facts = code[i], before[i]
-            if line.target is not None:
-                to, after = index[line.target], behind(line, facts, True)
+            facts, step, (to, on) = before[i], steps[i], ways[i] or ON
+            if to is not None:
+                after = behind(code[i].insn, facts, True) if step is None else facts & step[0] | step[1]
                 met = after if before[to] is None else before[to] & after
                 if met != before[to]:
                     before[to] = met
                     todo.append(to)
-            if line.insn.op in LEAVING:
+            if not on:
                 break
-            i, after = i + 1, behind(line, facts, False)
+            after = behind(code[i].insn, facts, False) if step is None else facts & step[0] | step[1]
+            i += 1
             met = after if before[i] is None else before[i] & after
             if met == before[i]:
                 break

@@ -6,9 +6,11 @@ Only where no instruction takes the stack's address: then loads and stores that 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
-from .flow import Facts, backward, forward
-from .isa import ALU, ALU64, ALU_OPS, FRAME_POINTER, MODES, REGISTERS, STX, X
+from .copies import COPIES
+from .flow import Facts, Step, backward, forward
+from .isa import ALU, ALU64, ALU_OPS, FRAME_POINTER, MODES, REGISTERS, STX, X, Instruction
 from .rewrite import Line, clears_upper_half, reads_writes
 
 MOV = ALU_OPS["MOV"]
@@ -20,7 +22,7 @@ def drop_reloads(code: list[Line]) -> bool:
     held, changed = Held(code), False
     if not held.slots or any(takes_address(line) for line in code):
         return False
-    for line, facts in zip(code, forward(code, held.behind)):
+    for line, facts in zip(code, forward(code, [held.step(line) for line in code], held.behind)):
         insn = line.insn
         slot = slot_of(line)
         if facts is None or slot is None or slot[1] < 4 or insn.mode != MODES["MEM"]:
@@ -61,6 +63,7 @@ class Held:
         self.bit: dict[Slot | None, int] = {slot: 1 << n for n, slot in enumerate(slots)} | {None: 1 << len(slots)}
         self.row = len(slots) + 1
         self.words = sum(self.bit[slot] for slot in slots if slot[1] == 4)
+        self.rows = lru_cache(1 << REGISTERS)(self._rows)
         self.touching = {(start, octets): self.everywhere(sum(self.bit[at, size] for at, size in slots if at < start + octets and start < at + size))
                          for start, octets in slots}
 
@@ -68,25 +71,29 @@ class Held:
         """These bits of all rows."""
         return sum(bits << self.row * reg for reg in range(REGISTERS))
 
+    def _rows(self, registers: int) -> Facts:
+        return sum((1 << self.row) - 1 << self.row * reg for reg in range(REGISTERS) if registers >> reg & 1)
+
     def has(self, reg: int, slot: Slot | None, facts: Facts) -> bool:
         return bool(facts >> self.row * reg & self.bit[slot])
 
-    def behind(self, line: Line, facts: Facts, _jumps: bool) -> Facts:
+    def step(self, line: Line) -> Step | None:
+        """None of a copy, which holds what the original does."""
         insn, slot = line.insn, slot_of(line)
         if slot is not None and insn.is_store:
-            facts &= ~self.touching[slot]
-            return facts | self.bit[slot] << self.row * insn.src if insn.cls == STX else facts
-        writes, new = reads_writes(insn)[1], 0
-        if insn.is_alu and insn.code == MOV and insn.uses_reg and insn.off == 0:
-            new = facts >> self.row * insn.src & ((1 << self.row) - 1 if insn.cls == ALU64 else self.words)
-        if clears_upper_half(insn):
-            new |= self.bit[None]
+            return ~self.touching[slot], self.bit[slot] << self.row * insn.src if insn.cls == STX else 0
+        if insn.op in COPIES and insn.off == 0:
+            return None
+        new = self.bit[None] if clears_upper_half(insn) else 0
         if slot is not None and insn.mode == MODES["MEM"]:
             new |= self.bit[slot]
-        for reg in range(REGISTERS if writes else 0):
-            if writes >> reg & 1:
-                facts &= ~((1 << self.row) - 1 << self.row * reg)
-        return facts | new << self.row * insn.dst
+        return ~self.rows(reads_writes(insn)[1]), new << self.row * insn.dst
+
+    def behind(self, copy: Instruction, facts: Facts, _jumps: bool) -> Facts:
+        new = facts >> self.row * copy.src & (self.rows(1) if copy.cls == ALU64 else self.words)
+        if copy.cls == ALU:
+            new |= self.bit[None]
+        return facts & ~self.rows(1 << copy.dst) | new << self.row * copy.dst
 
 
 def drop_stores(code: list[Line]) -> bool:
