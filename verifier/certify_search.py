@@ -4,61 +4,41 @@ Both ways the checker itself is asked, block by block: a block goes from a label
 """
 from __future__ import annotations
 
-import struct
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from .certificate import (ANY, CURSOR_END, FIRST, LENGTH, LOOP_ROW, LOW, M32, MAX_OFFSET, NUMBER, PKT, Given, Label, Registers, ROW, entry,
-                          StackRow, number, ones, registers, spilled_row, spilled_rows, symbols, value, varint, word_row, written_rows)
+from .certificate import ANY, CURSOR_END, FIRST, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Given, Label, ones
 from .certify import ACCEPTED, Checker
 from .certify_labels import NoCertificate, Projection
+from .certify_layout import SIZE, Layout
 
 NO_ROOM, NOWHERE = -(1 << 15), M32
 VALUE, STACK, TARGET, WHOLE_LENGTH = 5, 6, 4, 7       # refusals that say less where they are met: runtime/engine/certificate.h
 MAX_JOINS, MAX_TIMES = 20_000, 40                     # effort (rule 38)
 MAX_ATTEMPTS, LAID_OUT = 40_000, 300                  # of saying less, and what laying out anew counts: what is left then is longer than need be
-ROOM, FIRST_ROOM, SIZE = 12, 1000, 0xFFFF             # bytes that a label may grow by where it stands; of a certificate as it grows
-MORE_WORDS = 64                                       # rows for words of the stack that come to be needed
 SIZES = (1, 0xFF, CURSOR_END, 0xFFFF, M32)            # where what grows without end stops
 
 
-class Said(NamedTuple):
-    """What a label says in its parts, and the bytes of each."""
-    slots: dict[int, Given] | None
-    written: frozenset[int] | None
-    frame_at: int
-    regs: dict[int, Given] | None
-    values: Registers
-    shared: list[Given] | None
-    symbols: bytes
-
-
-NOTHING = Said(None, None, 0, None, Registers(0, 0, b"", b""), None, b"")
-
-
-class Search:
+class Search(Layout):
     """A certificate as it grows: first labels that say less and less, until the checker follows; then those that say no more than it
     needs. A block is accepted still if the labels it leads to say less, and if the one it begins with says more."""
 
     def __init__(self, projection: Projection, checker: Checker):
         self.projection, self.checker = projection, checker
-        self.certificate = projection.certificate()
         self.nodes = {node.first: node for node in projection.analysis.graph.nodes}
         self.attempts = 0
-        self.lay_out()
+        super().__init__(projection.certificate(), checker.ffi)
 
     def follow(self) -> None:
         """To labels that the checker follows, and their costs."""
         self.repair()
-        followed = self.followed()
-        self.certificate = self.projection.with_costs(self.certificate, followed)
+        self.certificate = self.projection.with_costs(self.certificate, self.followed())
         self.lay_out()
         for i in range(-1, len(self.certificate.labels)):
             if refusal := self.checker.block(self.view, SIZE, i, told=True):
                 raise self.lost(refusal)
-        self.edges = followed
 
     def shorten(self) -> None:
         """To labels that say no more than is needed: each once, the last first; then those again that lead to one that has come to say less."""
@@ -79,46 +59,12 @@ class Search:
     def lost(self, refusal: int) -> NoCertificate:
         return NoCertificate(f"the checker does not follow: {self.checker.name(refusal, self.checker.told.pc)}")
 
-    # The bytes, each label where it can be changed --------------------------------------------------
-    def lay_out(self) -> None:
-        """Writes all labels anew. NoCertificate when there is no room."""
-        try:
-            self.write_all()
-        except OverflowError:
-            raise NoCertificate("it would have more than 65535 bytes") from None
-
     def write_all(self) -> None:
         self.attempts = min(self.attempts + LAID_OUT, MAX_ATTEMPTS)
-        certificate = self.certificate
-        labels = certificate.labels
-        self.by_pc = {label.pc: i for i, label in enumerate(labels)}
-        self.kept = [self.depth(label.loop) for label in labels]
-        self.heads = {row.head for row in certificate.loops}
-        used = len({said for slots, bytes_ in {(tuple(label.slots.items()), label.written) for label in labels}
-                    for said in (*spilled_rows(dict(slots)), *written_rows(bytes_, dict(slots)))})
-        self.words = 2 * used + MORE_WORDS if used else 0
-        head = certificate.begin(self.words)
-        self.index = len(head)
-        self.table = self.index + 4 * len(labels) + LOOP_ROW * len(certificate.loops)
-        self.free = self.table + ROW * self.words
-        self.rows: dict[bytes, int] = {}              # words of the stack, by content
-        self.slot_bits: dict[int, dict[Given, int]] = {}      # and a bit for each: by place and value
-        self.written_bits: dict[tuple, int] = {}      # of all words of which bytes are written
-        self.numbers: dict[Given, bytes] = {}         # values as labels say them
-        self.blob = bytearray(head + bytes(SIZE - len(head)))
-        self.blob[self.table - LOOP_ROW * len(certificate.loops):self.table] = certificate.loop_rows()
-        self.view = self.checker.ffi.from_buffer("uint8_t[]", self.blob)
-        self.kept_at: dict[bytes, int] = {}           # frames and values by content: how far before the end
-        self.end = SIZE                               # where they begin
-        self.start, self.room = [0] * len(labels), [0] * len(labels)
-        self.content = [b""] * len(labels)
-        self.said = [NOTHING] * len(labels)
-        if labels:                                    # the first stands where the index ends
-            self.start[0], self.room[0] = self.free, FIRST_ROOM
-            self.free += FIRST_ROOM
-        self.must_fit()
-        for i, label in enumerate(labels):
-            self.put(i, label)
+        self.by_pc = {label.pc: i for i, label in enumerate(self.certificate.labels)}
+        self.kept = [self.depth(label.loop) for label in self.certificate.labels]
+        self.heads = {row.head for row in self.certificate.loops}
+        super().write_all()
 
     def depth(self, loop: int) -> int:
         """How many loops: this one and those around it."""
@@ -126,82 +72,6 @@ class Search:
         while loop:
             n, loop = n + 1, self.certificate.loops[loop - 1].parent
         return n
-
-    def put(self, i: int, label: Label) -> None:
-        """Writes a label. OverflowError when there is no room where others stand."""
-        now = self.said[i]
-        at = now.frame_at if label.slots is now.slots and label.written is now.written else self.frame_at(label)
-        values = now.values if label.regs is now.regs else registers(label.regs, self.number)
-        shared = now.symbols if label.shared is now.shared else symbols(label.shared, self.number)
-        self.said[i] = Said(label.slots, label.written, at, label.regs, values, label.shared, shared)
-        self.write(i, entry(label, self.certificate.labels[i - 1].pc if i else 0, at, values, shared))
-
-    def write(self, i: int, content: bytes) -> None:
-        if len(content) > self.room[i]:
-            if not i:
-                raise OverflowError
-            self.start[i], self.room[i] = self.free, len(content) + ROOM
-            self.free += self.room[i]
-            self.must_fit()
-            struct.pack_into("<HH", self.blob, self.index + 4 * i - 4, self.certificate.labels[i - 1].pc, self.start[i])
-        self.content[i] = content
-        self.blob[self.start[i]:self.start[i] + len(content)] = content
-
-    def frame_at(self, label: Label) -> int:
-        if not (label.slots or label.written):
-            return 0
-        places = label.written, tuple(label.slots)
-        bits = self.written_bits.get(places)
-        if bits is None:
-            bits = self.written_bits[places] = sum(self.row_bit(row) for row in written_rows(*places))
-        for place, g in label.slots.items():
-            known = self.slot_bits.setdefault(place, {})
-            bit = known.get(g)
-            if bit is None:
-                bit = known[g] = self.row_bit(spilled_row(place, g))
-            bits |= bit
-        return self.keep_bytes(bits.to_bytes(-(-self.words // 8), "little"))
-
-    def row_bit(self, row: StackRow) -> int:
-        return 1 << self.row_at(word_row(row, self.value_at))
-
-    def row_at(self, content: bytes) -> int:
-        if content not in self.rows:
-            k = len(self.rows)
-            if k == self.words:
-                raise OverflowError
-            self.blob[self.table + ROW * k:self.table + ROW * (k + 1)] = content
-            self.rows[content] = k
-        return self.rows[content]
-
-    def number(self, g: Given) -> bytes:
-        said = self.numbers.get(g)
-        if said is None:
-            said = self.numbers[g] = varint(number(g, self.value_at))
-        return said
-
-    def value_at(self, g: Given) -> int:
-        return self.keep_bytes(value(g))
-
-    def keep_bytes(self, content: bytes) -> int:
-        if content not in self.kept_at:
-            self.end -= len(content)
-            self.must_fit()
-            self.blob[self.end:self.end + len(content)] = content
-            self.kept_at[content] = SIZE - self.end
-        return self.kept_at[content]
-
-    def must_fit(self) -> None:
-        if self.free > self.end:
-            raise OverflowError
-
-    def change(self, i: int, label: Label) -> None:
-        """Puts a label in another's place. NoCertificate when there is no room even without what is used no more."""
-        self.certificate.labels[i] = label
-        try:
-            self.put(i, label)
-        except OverflowError:
-            self.lay_out()
 
     # What the checker cannot follow: the label says too much ------------------------------------------
     def repair(self) -> None:
