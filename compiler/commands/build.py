@@ -93,7 +93,15 @@ def missed(units: Units, found: list[tuple[Unit, Report, Analysis | None]]) -> l
 
 
 #: Files of images, by target; `lpnc` otherwise.
-SUFFIX = {"femto": "rbpf"}
+IMAGES = {"femto": "rbpf"}
+SUFFIX = {"ir": "ll", "asm": "s", "obj": "o"}
+
+
+def content(c: Container, form: str, compact: bool) -> bytes:
+    """Of a file with one container."""
+    if form == "image":
+        return pack(c.stored) if compact else c.stored
+    return {"ir": lambda: c.ir.encode(), "asm": lambda: c.assembly.encode(), "obj": lambda: c.object}[form]()
 
 
 def files_of(result: Compiled, forms: tuple[str, ...], stem: str, compact: bool) -> dict[str, bytes]:
@@ -101,10 +109,10 @@ def files_of(result: Compiled, forms: tuple[str, ...], stem: str, compact: bool)
     import json
     files: dict[str, bytes] = {}
     for c in result.containers:
-        for form, suffix, data in (("ir", "ll", c.ir.encode()), ("asm", "s", c.assembly.encode()), ("obj", "o", c.object),
-                                   ("image", SUFFIX.get(result.target.name, "lpnc"), pack(c.stored) if compact else c.stored)):
+        for form in ("ir", "asm", "obj", "image"):
             if form in forms:
-                files[f"{c.name}.{suffix}"] = data
+                suffix = SUFFIX.get(form) or IMAGES.get(result.target.name, "lpnc")
+                files[f"{c.name}.{suffix}"] = content(c, form, compact)
         if "image" in forms:
             files[f"{c.name}.map.json"] = json.dumps({"lpn": 1, "modules": {c.name: c.code.lines}}).encode() + b"\n"
     if "bundle" in forms:
