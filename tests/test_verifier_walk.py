@@ -20,6 +20,7 @@ from lpn.verifier import bits, octets, walk                        # noqa: E402
 from lpn.verifier import domain as d                               # noqa: E402
 from lpn.verifier.descriptors import helper_specs                  # noqa: E402
 from lpn.verifier.join import join                                 # noqa: E402
+from lpn.verifier.loops import Turns, path_of                      # noqa: E402
 from lpn.verifier.shorter import shorter                           # noqa: E402
 from lpn.verifier.state import LEN, NUMBER, POINTER, State, Value, entry_state, number    # noqa: E402
 from lpn.verifier.wcet import Weights, time_of                     # noqa: E402
@@ -89,6 +90,16 @@ def test_a_chain_ends_with_a_verdict():
     second = f"r0 = 0\n{SLOW}\nexit"
     followed, alone = bound(first, second, goes_on=by_verdict)
     assert alone - followed == 51 and bound(first, second) == (alone, alone)
+
+
+def test_a_way_that_ends_the_chain_is_not_joined_with_one_that_goes_on(monkeypatch):
+    """Of many ways, more than stay apart, all but a short one drop the packet; that is known still where they have met."""
+    ways = "".join(f"if w2 != {i} goto N{i}\n*(u32 *)(r3 + 8) = {i}\n{SLOW}\ngoto X\nN{i}: r4 = 0\n" for i in range(20))
+    monkeypatch.setattr(walk, "APART_IF_CHEAP", ())
+    first = f"r2 = *(u32 *)(r1 + 52)\nr3 = *(u64 *)(r1 + 16)\nr8 = 1\n{ways}r8 = 0\nX: r5 = *(u32 *)(r1 + 56)\nif w5 == 0 goto Y\nr5 = 0\nY: r0 = r8\nexit"
+    second = f"r3 = *(u64 *)(r1 + 16)\nr2 = *(u32 *)(r3 + 8)\nr0 = 0\nif w2 == 30 goto A\n{SLOW}\nA: exit"
+    followed, alone = bound(first, second, goes_on=by_verdict)
+    assert alone - followed >= 50
 
 
 def test_a_loop_turns_as_often_as_the_way_to_it_lets_it():
@@ -282,6 +293,16 @@ def test_the_longest_path_takes_what_the_bound_says():
         assert 0 <= path.weight - nodes - edges <= 15
 
 
+def test_no_line_of_the_longest_path_is_taken_less_than_never():
+    """Rounds of one kind, at most three, then the others up to ten, of a loop that turns as often as its octets let it; what was settled before is known then."""
+    a, b, end, visit = ("a", 0), ("b", 0), ("end", 0), object()
+    trace = (((None, (None, a, 1), (visit, 0, 3)), (None, b, 1), (visit, 3, 10)), end, 1)
+    taken = [path_of(0, trace, visits).edges for visits in ({}, {visit: 20}, {visit: 5}, {visit: 2}, {visit: 0})]
+    assert [(edges[a], edges[b]) for edges in taken] == [(3, 7), (3, 7), (3, 2), (2, 0), (0, 0)]
+    settled = path_of(0, ((trace, Turns({visit: 4}), 1), a, 1), {visit: 9}).edges
+    assert (settled[a], settled[b], settled[end]) == (4, 1, 1)
+
+
 def test_an_option_counted_twice_is_no_part_of_a_packet():
     """Both loops run over the same option: its octets are there for both."""
     source = options(1, [(1, 10)])[0].replace("r0 = 0\nB:", "r3 = 0\nM: if r3 >= r4 goto F\n" + "r2 = 0\n" * 10 + "r3 += 1\nif r3 < 255 goto M\nF: r0 = 0\nB:")
@@ -403,6 +424,35 @@ def test_no_run_that_fills_an_output_exceeds_the_bound(lengths, room, overlap, s
         machine.run(100_000, clock)
         clock.end()
         assert clock.most <= most
+
+
+def test_a_number_that_differs_is_a_sum_still():
+    """Of ways that meet each knows the output's length by a name of its own, but what it has in it is known by both."""
+    ways = []
+    for sym, k in ((20, 1), (21, 2)):
+        s = entry_state(2048)
+        s.vars[10], s.vars[sym], s.sums[sym] = d.unsigned(0, 9), d.unsigned(0, 99), (frozenset({10}), k)
+        s.regs[2], s.regs[3] = Value(NUMBER, None, 10, 0), Value(NUMBER, None, sym, 0)
+        ways.append(s)
+    out = join(ways, lambda place: 100 + place, False)
+    assert out.sums[out.regs[3].sym] == (frozenset({out.regs[2].sym}), 1)
+
+
+def test_a_packet_of_one_option_has_its_octets():
+    """So that these are known still where its way meets one of two options."""
+    ways = []
+    for more in (False, True):
+        s = entry_state(2048)
+        for sym in (10, 11, 12)[:3 if more else 1]:
+            s.vars[sym] = d.unsigned(0, 200)
+        s.sums |= {12: (frozenset({10, 11}), 2)} if more else {}
+        s.regs[2], s.regs[3] = Value(NUMBER, None, 10, 0), Value(NUMBER, None, 11, 0) if more else number(0)
+        s.learn_gap(12 if more else 10, LEN, 1, 4000)
+        octets.before_end(s, 12 if more else 10)
+        ways.append(s)
+    assert [s.sums[LEN] for s in ways] == [(frozenset({10}), 1), (frozenset({10, 11}), 3)]
+    out = join(ways, lambda place: 100 + place, False)
+    assert out.sums[LEN] == (frozenset({out.regs[2].sym, out.regs[3].sym}), 1)
 
 
 @given(st.data())

@@ -60,7 +60,7 @@ def join(states: list[State], name, head: bool, keep=frozenset(), known: dict[in
     _join_diffs(out, states, members, changed, places, head)
     _join_lines(out, states, members, places.made if head else [])
     if any([s.sums for s in states]):
-        octets.join_sums(out, states, members, places.in_packet | {place for s in states for place in s.sums})
+        octets.join_sums(out, states, members, [x for x, (syms, _) in members.items() if any(sym in s.sums for s, sym in zip(states, syms))])
     if any([s.owed or s.settled for s in states]):
         octets.join_owed(out, states, members)
     return out

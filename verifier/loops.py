@@ -108,9 +108,16 @@ def _shifted(head: State, back: list[State], after: list[dict], sym: int, place:
     return (most, f"{place_name(place)} is shifted {ways.pop()} in every turn") if len(ways) == 1 else None
 
 
-# Steps, the last one first: (the trace before, a node, an edge (node, i) or a trace, how often). Paths share their beginnings. How often is
-# a number, or (a visit's number, that at most) where `path_of` is told.
-Trace = Union[tuple[Any, Any, Union[int, tuple[object, int]]], None]
+# Steps, the last one first: (the trace before, a node, an edge (node, i), a trace or what is known of visits, how often). Paths share their
+# beginnings. How often is a number, or of a loop's visit (its number, i, j): of its turns those from the i-th on and before the j-th; all to j where
+# `path_of` is not told how many it has.
+Trace = Union[tuple[Any, Any, Union[int, tuple[object, int, int]]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """How often loops turn on the way up to a step, by visit."""
+    of: Mapping[object, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,19 +180,22 @@ def path_of(weight: int, trace: Trace, visits: Mapping[object, int] = MappingPro
     """What a trace takes, in all. `visits`: of loops' visits how often they turn."""
     turns: dict[Node, int] = {}
     edges: dict[tuple[Node, int], int] = {}
-    todo = [(trace, 1)]
+    todo = [(trace, 1, visits)]
     while todo:
-        trace, times = todo.pop()
+        trace, times, visits = todo.pop()
         while trace is not None:
             trace, what, again = trace
             if type(again) is tuple:
-                again = min(visits.get(again[0], again[1]), again[1])
-            if isinstance(what, Node):
+                visit, first, last = again
+                again = max(0, min(visits.get(visit, last), last) - first)
+            if isinstance(what, Turns):
+                visits = {**visits, **what.of}
+            elif isinstance(what, Node):
                 turns[what] = turns.get(what, 0) + times * again
             elif what is not None and len(what) == 2:
                 edges[what] = edges.get(what, 0) + times * again
             elif what is not None:
-                todo.append((what, times * again))
+                todo.append((what, times * again, visits))
     return Path(weight, turns, edges)
 
 

@@ -70,7 +70,7 @@ def added(s: State, out: Value, a: Value, b: Value, wide: bool) -> None:
     bounds = [(low + v.off, high + v.off) for v in (a, b) for low, high in [s.bounds(v.sym) if v.sym else (0, 0)]]
     if min(low for low, _ in bounds) < 0 or sum(high for _, high in bounds) >= 1 << (63 if wide else 32):
         return
-    counted = s.sums.get(LEN, (NOTHING, 0))[0]
+    counted = s.sums.get(LEN, (NOTHING, 0))[0] | s.owed.keys()
     members, k = NOTHING, -out.off
     for v, (low, _) in zip((a, b), bounds):
         found, least = s.sums.get(v.sym, (frozenset((v.sym,)) & counted, 0))
@@ -86,7 +86,7 @@ def before_end(s: State, sym: int) -> None:
     """It was compared with the packet's end: what the packet's length is at least may follow."""
     if sym in (0, LEN):
         return
-    members, k = s.sums.get(sym, (NOTHING, 0))
+    members, k = s.sums.get(sym, (NOTHING, 0)) if LEN in s.sums else sum_of(s, _value(sym, 0))
     if not members:
         return
     known, most = s.sums.get(LEN, (NOTHING, 0))

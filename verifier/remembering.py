@@ -136,7 +136,7 @@ class Remembering(Machine):
         rows = bits.row_of(s, a), bits.row_of(s, b)
         nb = s.num(b)
         out = super().number_alu(s, slot, insn, name, a, b, wide)
-        if name == "ADD" and s.sums and out is not None and out.sym not in (a.sym, b.sym):
+        if name == "ADD" and (s.sums or s.owed) and out is not None and out.sym not in (a.sym, b.sym):
             octets.added(s, out, a, b, wide)
         if out is None or out.kind != NUMBER or not out.sym or out.off or out.sym in (a.sym, b.sym) or rows[0] is None or rows[1] is None:
             return out

@@ -18,7 +18,7 @@ from .descriptors import ContextDescriptor, HelperSpec
 from .fixpoint import Fixpoint
 from .growth import growing
 from .join import join
-from .loops import Path, Trace, heaviest_inside, path_of, rank, region_order
+from .loops import Path, Trace, Turns, heaviest_inside, path_of, rank, region_order
 from .order import leq
 from .relevance import relevant
 from .remembering import ANYWHERE, MOVED, ROOM, Remembering, of_one_shape, remember, remembered
@@ -31,6 +31,7 @@ STEPS = 200_000                                       # instructions that the wa
 APART, APART_IF_CHEAP = ((8, 2), (4, 2)), ((8, 4, True), (16, 16))     # ways kept apart at a block, at a loop; whether the others are joined by what they know
 CHEAP = STEPS // 10                                   # steps of the first time
 APART_AT_END = 64                                     # at the last block: not all of them go on
+DECISIVE = 2                                          # registers that matter where ways are kept apart by them, too
 SETTLED = 0.5                                         # part of what is owed
 ZEROED = ("out_len", "payload", "cut")                # of the context, when a chain begins; the record is zeroed as a whole
 
@@ -142,9 +143,9 @@ def _handed_over(s: State, machine: Remembering, profile: ContextDescriptor) -> 
         if a in to and b in to:
             x, y = to[a], to[b]
             out.diff[(x, y) if x < y else (y, x)] = (lo, hi) if x < y else (-hi, -lo)
-    members, k = s.sums.get(LEN, (frozenset(), 0))
-    if LEN in to and members:
-        out.sums[LEN] = frozenset(to[x] for x in members if x in to), k
+    for place, (members, k) in s.sums.items():
+        if place in to and (kept := frozenset(to[x] for x in members if x in to)):
+            out.sums[to[place]] = kept, k
     for x, owed in s.owed.items():
         out.owed[renamed(x)] = owed
     out.settled = s.settled
@@ -178,7 +179,8 @@ class _Walk:
         for item in region_order(self.graph, None):
             node = item.head if isinstance(item, Loop) else item
             most = self.in_loops if isinstance(item, Loop) else self.most if node.succs else APART_AT_END
-            ways = self.apart(arrived.pop(node), lambda s: self.differs(node, s, True), most, node.id, self.read[node], lambda s: self.differs(node, s, False))
+            ways = self.apart(arrived.pop(node), lambda s: self.differs(node, s, True), most, node.id, self.read[node], lambda s: self.differs(node, s, False),
+                              len(self.relevant[node]) <= DECISIVE)
             for way in ways:
                 if isinstance(item, Loop):
                     self.loop(item, way, arrived)
@@ -225,8 +227,9 @@ class _Walk:
 
     # Ways together ---------------------------------------------------------------------------------
     def apart(self, ways: list[Way], differs: Callable[[State], tuple], most: int, where: object, wanted: frozenset[int],
-              coarse: Callable[[State], tuple] | None = None) -> list[Way]:
-        """Ways that know the same are one; of the others at most so many stay apart, the longest ones. `wanted`: octets of memory still read."""
+              coarse: Callable[[State], tuple] | None = None, decisive: bool = False) -> list[Way]:
+        """Ways that know the same are one; of the others at most so many stay apart, the longest ones. `wanted`: octets of memory still read; `decisive`: what
+        remains is a matter of a few registers, the first that `coarse` gives, a verdict perhaps: ways that differ in these are not made one."""
         if len(ways) <= 1:
             return ways
         groups = _grouped(ways, differs)
@@ -237,7 +240,9 @@ class _Walk:
             if self.alike and coarse is not None:
                 groups = _alike(groups, [_known(coarse(max(group, key=lambda way: way.all).state)) for group in groups], most)
             else:
-                groups[most - 1:] = [[way for group in groups[most - 1:] for way in group]]
+                rest = [way for group in groups[most - 1:] for way in group]
+                apart = _grouped(rest, lambda s: coarse(s)[0]) if decisive and coarse is not None else [rest]
+                groups[most - 1:] = apart if len(apart) <= most else [rest]
         return [self.joined(group, where, wanted) for group in groups]
 
     def joined(self, ways: list[Way], where: object, wanted: frozenset[int]) -> Way:
@@ -255,7 +260,7 @@ class _Walk:
         # of one way the most is owed, another one took long: what is owed may as well be settled, where more is lost than it can bring later
         if s.owed and out.all - longest.all > SETTLED * (longest.all - longest.cycles):
             s.owed, s.settled = {}, 0
-            out = out._replace(cycles=longest.all)
+            out = out._replace(cycles=longest.all, trace=(longest.trace, Turns(octets.owing(longest.state)[1]), 1))
         return out
 
     def differs(self, node: Node, s: State, fine: bool) -> tuple:
@@ -350,12 +355,12 @@ class _Walk:
                     else:
                         after.settled += octets.most_of(way.state, x)
                 repeated = again * turn
-                times: int | tuple[object, int] = again
                 if grown is not None and grown.owe(after, self.machine.symbol("octets of", loop.head.id), self.moved + loop.head.first, turn, visit):
-                    repeated, times = 0, (visit, again)
-                before = way.trace, rounds.trace, times
+                    repeated = 0
+                before, first = way.trace, 0
                 for kind, often in rounds.kinds:
-                    before = (before, kind, often), rounds.trace, -often
+                    before, first = (before, kind, (visit, first, first + often)), first + often
+                before = before, rounds.trace, (visit, first, again)
                 arrived[succ].append(Way(after, way.cycles + rounds.more + repeated + cycles + self.weights.edge(node, i).most,
                                          ((before, trace, 1), (node, i), 1)))
 
