@@ -129,6 +129,14 @@ def test_more_state_than_a_node_has(tmp_path):
         "x.lpn: registers, counters and meters take 72008 bytes, and a node has 65535 for them: P.r takes 72000")
 
 
+@pytest.mark.parametrize("args,why", [
+    (["run", UDP, "--in", RECORDING, "--out", "-", "--out-linktype", "99999999999"], "99999999999 is not in the range 0<=x<=65535"),
+    (["fuzz", "--programs", "-1"], "-1 is not in the range x>=0"), (["fuzz", "--path"], "--in, --from and --path need --slowest"),
+    (["fuzz", "--slowest", UDP, "--bytecode"], "--slowest and --bytecode exclude each other")])
+def test_options_that_cannot_be_meant(args, why):
+    assert why in refusal(*args)
+
+
 def test_a_line_longer_than_debug_information_tells(tmp_path):
     (tmp_path / "x.lpn").write_text("processor P() { counter<bit<32>> c; apply { " + " " * 70_000 + "c.count(); } }\n")
     assert lpnc("build", tmp_path / "x.lpn", "-o", tmp_path).exit_code == 0

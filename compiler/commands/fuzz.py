@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("fuzz")
 @click.option("--seed", type=int, help="The first program's number (default: where the corpus stopped, else 0); the same number gives the same program.")
 @click.option("--seconds", type=float, help="Stop after this time; without it and --programs: never.")
-@click.option("--programs", type=int, help="Stop after this many programs.")
+@click.option("--programs", type=click.IntRange(min=0), help="Stop after this many programs.")
 @click.option("--packets", default=20, show_default=True, help="Packets for each program.")
 @click.option("--engine", "engines", multiple=True, type=click.Choice(["engine", "rbpf", "kernel", "m3", "thumb2"]),
               help="Engines to compare; default: engine, rbpf, and the kernel where it may be asked.")
@@ -47,6 +47,10 @@ def command(seed: int | None, seconds: float | None, programs: int | None, packe
     """Random programs and packets: every engine against the reference interpreter, and the verifier on every container.
 
     Runs until it is interrupted or a limit is reached. Status 1: something failed."""
+    if slowest is not None and bytecode:
+        raise click.UsageError("--slowest and --bytecode exclude each other")
+    if slowest is None and (captures or kept is not None or show_path):
+        raise click.UsageError("--in, --from and --path need --slowest")
     if slowest is not None:
         _slowest(slowest, captures, kept, seed or 0, seconds or 60.0, show_path, as_json)
     if bytecode:

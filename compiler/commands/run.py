@@ -48,7 +48,7 @@ class Number(click.ParamType):
 @click.option("--in", "capture", metavar="X.pcap", help="The frames: pcap or pcapng (`-`: standard input).")
 @click.option("--events", metavar="EVENTS", help="Instead of --in: what happens to a node, and when (docs/events.md).")
 @click.option("--out", "target", metavar="Y.pcap", help="Write the rebuilt packets here (`-`: standard output, and nothing else there).")
-@click.option("--out-linktype", type=int, metavar="N",
+@click.option("--out-linktype", type=click.IntRange(0, 0xFFFF), metavar="N",
               help="Link type of --out. Default: 229 (raw IPv6) if every packet is a whole IPv6 datagram, else 230 (802.15.4).")
 @click.option("--tables", "tables_file", metavar="T.json", help="Register cells and table entries.")
 @click.option("--engine", default=None, metavar="NAME", help="engine (default), reference, rbpf, m3, thumb2, kernel: see lpnc engines.")
