@@ -229,7 +229,7 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
     """Its image has no record yet but a migration's, which is what it `needs`. Raises BuildError."""
     ref = optimize(lowered.module, target, level)
     ir_text = str(ref)
-    if slots(ref, ir_text, target) > FARTHEST:
+    if slots(ref, target) > FARTHEST:
         raise SizeError(f"{lowered.name} has more than {FARTHEST} instructions, and a jump reaches no farther: divide it into modules")
     obj = emit_object(ref, target)
     code = read_object(obj, "xdp" if target.name == "xdp" else "lpn")

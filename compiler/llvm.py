@@ -61,10 +61,9 @@ def parse(text: str) -> llvm.ModuleRef:
     return llvm.parse_assembly(text)
 
 
-def slots(ref: llvm.ModuleRef, text: str, target: Target) -> int:
-    """Instruction slots of the code, not exact below 2^13: what LLVM ends the process for, a jump of more than 2^15 slots, is far from there.
-    `text`: the module's."""
-    count = text.count("\n  ")                  # lines of functions
+def slots(ref: llvm.ModuleRef, target: Target) -> int:
+    """Instruction slots of the code, not exact below 2^13: what LLVM ends the process for, a jump of more than 2^15 slots, is far from there."""
+    count = str(ref).count("\n  ")              # lines of functions
     if count >> 13:
         lines = [line for line in emit_assembly(ref, target).splitlines() if line.startswith("\t") and not line.startswith("\t.")]
         count = len(lines) + sum(line.endswith(" ll") for line in lines)            # lddw
