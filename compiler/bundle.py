@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, Callable
 
 from lpn.lang.hooks import BUFFER_COMPLETE, EVENTS, RX_DONE
+from lpn.lang.limits import MAX_HOOKS, MAX_TABLES
 
 from . import cbor
 from .bundle_parts import (
-    MAX_BUNDLE, MAX_CHAIN, MAX_HOOKS, MAX_TABLES, Action, Buffer, BundleError, Energy, Entry, Extern, Hook, KeyField, Param, Table)
+    MAX_BUNDLE, MAX_CHAIN, Action, Buffer, BundleError, Energy, Entry, Extern, Hook, KeyField, Param, Table)
 from .bundle_read import Reader, read_buffer, read_energy, read_extern, read_hook, read_module, read_slot, read_table, unique
 from .compact import pack
 from .helpers import FIRST_OWN, HELPERS, LAST_OWN, Helper, own_row

@@ -1,4 +1,4 @@
-"""The parts of a bundle, and how large they may be."""
+"""The parts of a bundle, and how large it may be (what a node has room for: lpn.lang.limits)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ from dataclasses import dataclass
 from .target import WINDOW
 
 MAX_BUNDLE = 8 << 20
-MAX_HOOKS = 64
 MILLION = 1_000_000
 MAX_CHAIN = 8               #: LPN_MAX_CHAIN
-MAX_TABLES = 64
-MAX_KEY_FIELDS = 8          #: LPN_MAX_KEY_FIELDS
-MAX_KEY_BYTES = 64          #: LPN_MAX_KEY_BYTES
-MAX_ACTION_DATA = 256       #: LPN_MAX_ACTION_DATA
 MATCH_KINDS = ("exact", "lpm", "ternary", "range")
 
 

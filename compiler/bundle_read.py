@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lpn.lang.hooks import CONTEXTS, EVENTS, PERIODIC, SELECTOR_MAX, TIME_MAX
+from lpn.lang.limits import MAX_ACTION_DATA, MAX_HOOKS, MAX_KEY_BYTES, MAX_KEY_FIELDS, MAX_TABLES
 
 from . import cbor
 from .bundle_parts import (
-    MATCH_KINDS, MAX_ACTION_DATA, MAX_BUNDLE, MAX_CHAIN, MAX_HOOKS, MAX_KEY_BYTES, MAX_KEY_FIELDS, MAX_TABLES, MILLION, Action, Buffer,
-    BundleError, Energy, Entry, Extern, Hook, KeyField, Param, Table)
+    MATCH_KINDS, MAX_BUNDLE, MAX_CHAIN, MILLION, Action, Buffer, BundleError, Energy, Entry, Extern, Hook, KeyField, Param, Table)
 from .compact import read_image
 from .image import Image, ImageError, Kind
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from .. import ast
 from ..buffers import buffers, completions, give_contexts, key_values, named
 from ..hooks import BUFFER_COMPLETE, TIME_MAX
+from ..limits import MAX_KEY_BYTES
 from ..types import Bits, Bool, EnumType, Integer, Type
 from .base import Base, article, described, kind_of, plural
 from .contexts import reached
@@ -11,7 +12,6 @@ from .scope import suggest
 
 MAX_BYTES = 2048                                # what an engine takes as a packet
 MAX_ENTRIES, MAX_BUFFERS = 256, 16
-MAX_KEY = 64                                    # octets
 
 #: Arguments of each method; after them `put` and `hold` may have Tx(h).
 METHODS: dict[str, tuple[str, ...]] = {"put": ("key", "offset", "size"), "hold": ("key",), "take": ("key",), "drop": ("key",)}
@@ -66,8 +66,8 @@ class Buffers(Base):
             widths.append(width)
         if isinstance(e.args[0], ast.Tuple):
             e.args[0].type = Bits(8)            # never asked for: a key is its values
-        if sum((width + 7) // 8 for width in widths) > MAX_KEY:
-            self.error(f"a key has at most {MAX_KEY} octets", e.args[0])
+        if sum((width + 7) // 8 for width in widths) > MAX_KEY_BYTES:
+            self.error(f"a key has at most {MAX_KEY_BYTES} octets", e.args[0])
             return False
         if decl.key is None:
             decl.key = widths

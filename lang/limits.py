@@ -1,0 +1,8 @@
+"""What a node has room for in one program: what the language refuses beyond, what a bundle may say, and what the engine is built with (lpn.h)."""
+
+MAX_HOOKS = 64              #: LPN_MAX_HOOKS; chains and handlers
+MAX_TABLES = 64             #: value sets are tables, too
+MAX_KEY_FIELDS = 8          #: LPN_MAX_KEY_FIELDS
+MAX_KEY_BYTES = 64          #: LPN_MAX_KEY_BYTES; of a table's fields together, and of a buffer's
+MAX_ACTIONS = 256           #: of a table
+MAX_ACTION_DATA = 256       #: LPN_MAX_ACTION_DATA; what an entry gives to one
