@@ -196,7 +196,7 @@ def chain_cost(units: list[Unit], record_size: int, way: str) -> Cost:
 
 
 def may_call(unit: Unit) -> bool:
-    """Whether its translated code may call the engine: a helper, an atomic instruction, or operations of 64 bits. What has a certificate needs none of these."""
+    """Whether its translated code may call the engine: helpers, atomic instructions, or operations of 64 bits, which nothing with a certificate needs."""
     return not unit.certificate or any(insn.is_call or insn.is_atomic for insn in decode(unit.text))
 
 

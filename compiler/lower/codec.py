@@ -248,9 +248,12 @@ class Codecs:
         asked = self.asked_first(codec, group, [row for row, _ in rows], key)
         for row, keys in rows:
             block = b.append_basic_block(f"{codec.name}.row")
-            on_the_way = [each for each in (made if made is not None and row in made.rows else None, asked.get(row)) if each is not None]
-            for at, to in zip((switch, *(each.switch for each in on_the_way)), (*(each.block for each in on_the_way), block)):
-                at.add(keys, to, weight)
+            at = switch
+            for step in (made if made is not None and row in made.rows else None, asked.get(row)):
+                if step is not None:
+                    at.add(keys, step.block, weight)
+                    at = step.switch
+            at.add(keys, block, weight)
             weight = max(weight // 4, 1)        # rows stand in the order in which a compressor tries them: best first
             b.position_at_end(block)
             self.bound, self.look = bound, look

@@ -165,7 +165,7 @@ typedef struct {
     /** Loads and stores are not checked: lpn_container_certify accepted the image's certificate, or who runs it has proven it himself. */
     bool certified;
     uint8_t funcs;              /**< entries of `func` */
-    uint16_t marks;             /**< what a translator asks: bit n: register n is written or points to memory, n below 10; enum lpn_mark */
+    uint16_t marks;             /**< what a translator and a chain ask: bit n: register n is written or points to memory, n below 10; enum lpn_mark */
 } lpn_program;
 
 /** What a program does somewhere. */

@@ -37,7 +37,7 @@ typedef struct {
     int error;                  /**< of the first helper that failed */
 } lpn_native_frame;
 
-/** Before the first container. `env` may be NULL. */
+/** Before the first container that may call one of these. `env` may be NULL. */
 void lpn_native_begin(lpn_native_frame *frame, const lpn_env *env, const lpn_view *view);
 
 /** What to translate, and where to. Addresses are those at run time, on the core. */
