@@ -173,11 +173,12 @@ class Bits:
     def ne_zero(self, a: Val) -> ir.Value:
         return self.lnot(self.eq(a, self.constant(a.width, 0)))
 
-    def opaque(self, v: ir.Value, here: bool = False) -> ir.Value:
+    def opaque(self, v: ir.Value, here: bool = False, keeps: bool = False) -> ir.Value:
         """The same value, of which LLVM knows nothing: it would drop the mask of a shift whose result is not used, and no
-        verifier could know that. `here`: it is not moved to where more is known either."""
+        verifier could know that. `here`: it is not moved to where more is known either; `keeps`: what was read from memory
+        before it stays known all the same."""
         result = self.b.asm(ir.FunctionType(v.type, [v.type]), "", self.half_register if v.type == I32 else "=r,0", [v], side_effect=here)
-        if not self.forgetful and not here:
+        if not self.forgetful and (keeps or not here):
             set.add(result.attributes, "readnone")
         return result
 

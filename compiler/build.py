@@ -2,10 +2,9 @@
 from __future__ import annotations
 
 import json
-import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from lpn.lang import ast, persist, tables as control
@@ -14,29 +13,19 @@ from lpn.lang.hooks import RX_DONE, Hook
 
 from . import bundle as bundles, externs, femto
 from .elf import Object, read_object
-from .image import STACK_SIZE, STATE_MAX, Flag, Image, ImageError, Kind
+from .forms import BuildError, Forms, SizeError, StackError, forms_of
+from .image import STACK_SIZE, STATE_MAX, TEXT_MAX, Flag, Image, ImageError, Kind
 from .kept import KeptTable, Migration, ambiguous
 from .llvm import emit_assembly, emit_object, optimize, parse, slots
 from .peephole import improve
 from .lower.modules import Lowered, ProgramLowering
 from .lower.processor import data_room, entry_data, table_size, tables
+from .stack import stack_used, too_large
 from .state import StateLayout, scalar_width
 from .target import TARGETS, Target
 
 
 FARTHEST = (1 << 15) - 1                        # slots that a jump passes (RFC 9669, section 3.1: a signed 16-bit offset)
-
-
-class BuildError(Exception):
-    """The program is right, yet no container can be made from it for this target; one line."""
-
-
-class StackError(BuildError):
-    """It needs more stack than there is."""
-
-
-class SizeError(BuildError):
-    """It is longer than a jump reaches."""
 
 
 @dataclass
@@ -83,6 +72,18 @@ class Compiled:
     containers: list[Container]
     hooks: list[tuple[Hook, tuple[str, ...]]]
     migrations: tuple[Migration, ...] = ()
+    forms: Forms = field(default_factory=Forms)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is not in the form that was asked for, and why."""
+        return [text for _, text in self.forms.notes()]
+
+    def note(self, container: str) -> str | None:
+        """What is not as it was asked for about a container, or about the chains that it belongs to."""
+        concerned = {container, *(fused_name(self.program, hook) for hook, names in self.hooks if container in names)}
+        return "; ".join(text for name, text in self.forms.notes() if name in concerned) or None
+
 
     def reseal(self) -> None:
         """To be called when an image has changed: the bundle is made anew."""
@@ -138,6 +139,11 @@ def protocol_name(program: ast.Program) -> tuple[str, int]:
     return "program", 0
 
 
+def fused_name(program: ast.Program, hook: Hook) -> str:
+    """Of a hook's chain as one container."""
+    return f"{protocol_name(program)[0]}.{hook.name}"
+
+
 def bundle_hook(hook: Hook, chain: tuple[str, ...]) -> bundles.Hook:
     return bundles.Hook(hook.event, chain, hook.context, hook.selector, hook.within, hook.period, hook.offset, hook.jitter)
 
@@ -169,9 +175,11 @@ def bundle_entry(t: ast.Table, e: control.Entry) -> bundles.Entry:
     return bundles.Entry(tuple(matches), e.action, entry_data(t, e).ljust(data_room(t), b"\0"), e.priority)
 
 
-def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2, listings: bool = True) -> Compiled:
+def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2, listings: bool = True,
+                    forms: Forms | None = None) -> Compiled:
     """Compiles a checked program. Raises DiagnosticError for what the compiler refuses, BuildError for the rest. `listings`:
-    with the source line of each instruction; who compiles thousands does without."""
+    with the source line of each instruction; who compiles thousands does without. `forms`: those that were refused are not
+    taken. What does not fit in the form that was asked for is made in another one, and `notes` says so."""
     t = TARGETS[target]
     externs.check(program)
     if t.name != "lpn" and externs.own(program):
@@ -185,37 +193,43 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
         raise BuildError("the program has no parser, processor or deparser to compile" if not program.hooks else
                          f"the protocol has no chain for {RX_DONE}, and target {target} runs no other")
     lowering = ProgramLowering(program, t, listings)
-    lowered: dict[str, Lowered] = {}
+    fits(lowering.state)
+    forms = forms if forms is not None else Forms()
+    made: dict[str, Container] = {}
     made_of: list[tuple[Hook, tuple[str, ...]]] = []
+
+    def apart(module: ast.Module) -> Container:
+        one = made.get(module.name) or forms.first(
+            module.name, forms_of(level), lambda form: make_container(lowering, lowering.module(module), t, form.level))
+        if one is None and all(isinstance(why, StackError) for why in forms.whys(module.name)):
+            raise too_large(module, min(forms.whys(module.name), key=lambda why: why.used), lowering.record)
+        return one or forms.fail(module.name)
+
     for hook in hooks:
         long = t.name == "lpn" and len(hook.chain) > bundles.MAX_CHAIN      # more than a node binds to a hook: as one
+        whole = None
         if (fuse or long) and not hook.timed:
-            made = [lowering.fused(f"{protocol_name(program)[0]}.{hook.name}", hook.chain)]
-        else:
-            made = [lowered.get(module.name) or lowering.module(module) for module in hook.chain]
-        lowered |= {one.name: one for one in made}
-        made_of.append((hook, tuple(one.name for one in made)))
-    fits(lowering.state)
-    containers = []
-    for one in lowered.values():
-        try:
-            containers.append(make_container(lowering, one, t, level))
-        except StackError:
-            if one.kind != Kind.FUSED:          # its headers are in the record: what is left may fit
-                raise
-            chain = next(hook.chain for hook, names in made_of if one.name in names)
-            containers.append(make_container(lowering, lowering.fused(one.name, chain, in_memory=True), t, level))
+            name = fused_name(program, hook)
+            whole = forms.first(name, forms_of(level, True), lambda form: make_container(
+                lowering, lowering.fused(name, hook.chain, form.in_memory), t, form.level))
+            if whole is None and (long or t.name == "xdp"):
+                forms.fail(name)
+        containers_of = [whole] if whole is not None else [apart(module) for module in hook.chain]
+        made |= {one.name: one for one in containers_of}
+        made_of.append((hook, tuple(one.name for one in containers_of)))
+    containers = list(made.values())
     record = lowering.record.size if any(c.lowered.keeps for c in containers) or t.name == "xdp" else 0
     for c in containers:
         c.image = replace(c.image, record_size=record)
     migrations = []
     for block in persist.migrations(program) if t.name == "lpn" else ():
-        made, needs = lowering.migration(block)
-        containers.append(make_container(lowering, made, t, level, needs))
+        needs = lowering.migration(block)[1]
+        one = forms.first(block.name, forms_of(level), lambda form: make_container(lowering, lowering.migration(block)[0], t, form.level, needs))
+        containers.append(one or forms.fail(block.name))
         migrations.append(Migration(block.version, block.name, needs))
     if (same := ambiguous(persist.layout(program))) is not None:
         raise BuildError(f"registers {same[0]} and {same[1]} have names that a node cannot tell apart: rename one")
-    return Compiled(program, t, fuse, record, lowering.record.hash, lowering.state, containers, made_of, tuple(migrations))
+    return Compiled(program, t, fuse, record, lowering.record.hash, lowering.state, containers, made_of, tuple(migrations), forms)
 
 
 def fits(state: StateLayout) -> None:
@@ -230,12 +244,12 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
     ref = optimize(lowered.module, target, level)
     ir_text = str(ref)
     if slots(ref, target) > FARTHEST:
-        raise SizeError(f"{lowered.name} has more than {FARTHEST} instructions, and a jump reaches no farther: divide it into modules")
+        raise SizeError(lowered.name, f"has more than {FARTHEST} instructions, and a jump reaches no farther: divide it into modules")
     obj = emit_object(ref, target)
     code = read_object(obj, "xdp" if target.name == "xdp" else "lpn")
     used = stack_used(code.text)
     if used > STACK_SIZE:
-        raise StackError(f"{lowered.name} needs {used} bytes of stack, and there are {STACK_SIZE}")
+        raise StackError(lowered.name, used)
     if target.name == "femto":
         try:
             code = femto.stock(code)
@@ -243,6 +257,8 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
             raise BuildError(f"{lowered.name}: the stock engine cannot run it: {e}") from None
     if target.name == "lpn":
         code.text, code.lines = improve(code.text, code.lines)
+    if (count := len(code.text) // 8) > TEXT_MAX:
+        raise SizeError(lowered.name, f"has {count} instructions, and a container may have {TEXT_MAX}: divide it into modules")
     flags = Flag.DEPARSES if lowered.rebuilds and lowered.kind == Kind.FUSED else Flag(0)
     try:
         image = Image(name=lowered.name, kind=Kind(lowered.kind), text=code.text, rodata=code.rodata, data=code.data,
@@ -250,19 +266,5 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
                       record_size=needs.size if needs else 0,
                       state_hash=lowering.state.hash, state_size=lowering.state.size)
     except ImageError as e:
-        raise BuildError(f"{lowered.name}: {e}") from None
+        raise SizeError(lowered.name, f"makes no image: {e}") from None
     return Container(lowered, obj, ir_text, code, image, target)
-
-
-def stack_used(text: bytes) -> int:
-    """Bytes below r10 that the code names: in loads and stores, and in addresses made as `rX = r10; rX += n`."""
-    used, copy = 0, None
-    for at in range(0, len(text), 8):
-        opcode, registers, offset, imm = struct.unpack_from("<BBhi", text, at)
-        dst, src = registers & 15, registers >> 4
-        if opcode & 7 == 1 and src == 10 or opcode & 7 in (2, 3) and dst == 10:
-            used = max(used, -offset)
-        elif opcode == 0x07 and dst == copy:
-            used = max(used, -imm)
-        copy = dst if opcode == 0xBF and src == 10 else None
-    return used

@@ -144,7 +144,7 @@ KNOWN = (
     (2, "lpn.lang.tables", "TablesError"), (2, "lpn.runtime.capture", "CaptureError"),
     (2, "lpn.compiler.image", "ImageError"), (2, "lpn.compiler.bundle", "BundleError"),
     (2, "lpn.runtime.engines", "EngineUnavailable"), (1, "lpn.runtime.engines", "EngineError"),
-    (1, "lpn.compiler.build", "BuildError"), (1, "lpn.compiler.elf", "ElfError"),
+    (1, "lpn.compiler.forms", "BuildError"), (1, "lpn.compiler.elf", "ElfError"),
     (1, "lpn.lang.reference", "NotSupported"), (2, "elftools.common.exceptions", "ELFError"),
 )
 

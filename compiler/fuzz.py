@@ -27,7 +27,8 @@ from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import verify
 
 from . import fuzz_time
-from .build import BuildError, Compiled, SizeError, compile_program
+from .build import Compiled, compile_program
+from .forms import TOO_LONG, BuildError, Forms, RefusedError, SizeError, accepted
 from .fuzz_packet import Places, Watched, differs
 from .fuzz_reduce import reduce_text
 from .generate import Choose, Program, RandomChoose
@@ -191,31 +192,40 @@ def expected(program: ast.Program, case: Case) -> tuple[list, dict, list[Places]
 
 
 def compile_variant(program: ast.Program, variant: Variant) -> Compiled:
+    """As `lpnc build` makes it: every container is one that the verifier accepts."""
+    def make(forms: Forms) -> Compiled:
+        return compile_program(program, "lpn", variant.fuse, variant.level, listings=False, forms=forms)
+
     try:
-        return compile_program(program, "lpn", variant.fuse, variant.level, listings=False)
+        compiled = accepted(make, refused)
     except DiagnosticError as error:
         raise Refused("compiler refuses", error.diagnostics[0].message) from error
-    except BuildError as error:
-        if variant.level and not isinstance(error, SizeError):      # not optimised, variables may not fit the stack
-            raise Failure("build refuses", f"{variant}: {error}") from error
+    except SizeError as error:
         raise Refused("build refuses", str(error)) from error
+    except BuildError as error:
+        raise Failure("build refuses", f"{variant}: {error}") from error
     except Exception as error:
         raise Failure(f"compiler crashes {type(error).__name__} {'fused' if variant.fuse else ''}", str(error)[:400]) from error
+    for why in refused(compiled):
+        if why.rule == TOO_LONG:                # right, and too long: loops that the packet bounds may be
+            raise Refused("verifier refuses", why.what)
+        raise Failure(f"verifier rule {why.rule}", f"{variant} {why}")
+    return compiled
 
 
-def judge(compiled: Compiled, variant: Variant) -> None:
-    """Every container is one the verifier accepts."""
+def refused(compiled: Compiled) -> list[RefusedError]:
+    """What the verifier does not accept. Of the others it says in the images whether they are 32-bit clean: engine m3 keeps 32-bit registers then."""
+    out = []
     for c in compiled.containers:
         report = verify(c.image.text, PROFILES["lpn"], rodata=len(c.image.rodata), data=len(c.image.data),
                         record_size=compiled.record_size, state_size=compiled.state.size, line_map=c.code.lines,
                         helpers=compiled.bundle.helpers())
-        if report.rule == 34:                   # right, and too long: loops that the packet bounds may be
-            raise Refused("verifier refuses", report.message)
         if not report.accepted:
-            raise Failure(f"verifier rule {report.rule}", f"{variant} {c.name} slot {report.insn} {report.line}: {report.message}")
-        if report.clean32:                      # engine m3 keeps 32-bit registers then
+            out.append(RefusedError(c.name, report))
+        elif report.clean32:
             c.image = replace(c.image, flags=c.image.flags | Flag.CLEAN32)
     compiled.reseal()
+    return out
 
 
 class Loaded:
@@ -254,9 +264,8 @@ def split_meta(meta: dict[str, int]) -> tuple[int | None, dict[str, int]]:
     return meta.get("hook"), {name: value for name, value in meta.items() if name != "hook"}
 
 
-def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter | None = None, prove: int = 0) -> None:
-    """Raises Failure at the first disagreement; Refused if the compiler cannot do a part of the program yet. `prove`: the lowest
-    level whose containers the verifier judges."""
+def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter | None = None) -> None:
+    """Raises Failure at the first disagreement, or where a container is refused; Refused if the compiler cannot do a part of the program yet."""
     tally = tally if tally is not None else Counter()
     program = checked(case.program.text)
     results, state, left = expected(program, case)
@@ -272,14 +281,9 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
         try:
             if key not in built:
                 built[key] = compile_variant(program, variant)
-                try:
-                    if variant.level >= prove:
-                        judge(built[key], variant)
-                except Failure:                 # not optimised at all, cursors go through the stack: proofs get lost there
-                    if variant.level:
-                        raise
-                    tally["refused by the verifier at O0"] += 1
                 tally["containers"] += len(built[key].containers)
+                for note in built[key].notes:
+                    tally["other form: " + " ".join(note.split(" ")[1:])[:60]] += 1
             loaded = Loaded(built[key], variant.engine, given)
             loaded.at(None if program.chain else 0)
         except Refused as error:

@@ -161,7 +161,7 @@ class Loop:
         try:
             if choose is not None:
                 add_packets(case, choose, self.packets)
-            run_case(case, variants_of(seed, self.engines), self.tally, 0 if seed % 8 == 0 else 2)
+            run_case(case, variants_of(seed, self.engines), self.tally)
             if "kernel" in self.engines and seed % 2 == 0:
                 self.kernel(case)
             self.corpus.keep_new(seed, case, features(checked(case.program.text)))

@@ -18,6 +18,7 @@ VERSION = 1
 HEADER_SIZE = 64
 INSN_SIZE = 8
 STACK_SIZE = 512
+TEXT_MAX = 1 << 14          #: instruction slots that a verifier reads
 MAX_IMAGE = 1 << 20         #: bytes; far above what a node stores, bounds what a host reads
 STATE_MAX = 0xFFFF          #: bytes of registers, counters and meters
 MAX_NAME = 64               #: bytes of UTF-8

@@ -137,8 +137,8 @@ def test_build_refuses_what_the_verifier_refuses(tag, tmp_path, monkeypatch):
     from lpn.compiler.commands import judge
     compiled = judge.compile_program
 
-    def broken(*args):
-        result = compiled(*args)
+    def broken(*args, **more):
+        result = compiled(*args, **more)
         image = result.containers[0].image
         object.__setattr__(image, "text", b"\xff" + image.text[1:])
         return result

@@ -1,6 +1,7 @@
 """`lpnc build`: from a program to files."""
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from ..build import Compiled, Container
 from ..compact import pack
 from ..output import STDOUT, Failure, Table, count, put_json, say, write_files
 from .inputs import compile_options, json_option, listed, read_source, warnings
-from .judge import Unit, Units, as_json as report_json, compiled, of_image, seal, show_rejection
+from .judge import Unit, Units, as_json as report_json, compiled_and_sealed, of_image, show_rejection
 
 FORMS = ("ir", "asm", "obj", "image", "bundle")
 DEFAULT_FORM = {"lpn": "bundle", "femto": "image", "xdp": "obj"}
@@ -45,8 +46,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
     given = read_source(file)
     program = given.program(without)
     warnings(program)
-    result = compiled(program, target, fuse, level)
-    units, found = seal(result)
+    done = compiled_and_sealed(program, target, fuse, level)
+    result, units, found = done.compiled, done.units, done.found
     judgements = [(c, report) for c, (_, report, _) in zip(result.containers, found)]
     rejected = [(c, report) for c, report in judgements if not report.accepted]
     late = missed(units, found) if not rejected and target == "lpn" else []
@@ -60,7 +61,7 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
     write_files({Path(folder) / name: data for name, data in files.items()})
     if as_json:
         for c, report in judgements:
-            unit = of_image(c.image, c.code.lines, target)
+            unit = replace(of_image(c.image, c.code.lines, target), note=result.note(c.name))
             sizes = {"image_bytes": len(c.stored)} | ({"compact_bytes": len(pack(c.stored))} if compact else {})
             put_json(report_json(unit, report) | {"kind": unit.kind, **sizes,
                                                   "files": sorted(str(Path(folder) / name) for name in files)})

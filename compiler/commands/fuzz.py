@@ -130,7 +130,7 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
     from ..slowest_path import compare
     from .deadlines import WAYS
     from .inputs import read_source
-    from .judge import compiled, seal
+    from .judge import compiled_and_sealed
     rng = random.Random(seed)
     frames = [frame.data for each in captures for frame in capture.read(each) if frame.data]
     try:
@@ -139,8 +139,8 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
         raise Failure(f"{kept}: {error}") from None
     found: list[tuple[str, Slowest, list[Row]]] = []
     try:
-        made = compiled(read_source(path).program(()))
-        proved = seal(made)
+        done = compiled_and_sealed(read_source(path).program(()))
+        made, proved = done.compiled, (done.units, done.found)
         lines = {unit.name: unit.lines for unit in proved[0].items}
         for pair in zip(*(subjects(made, rng, way, proved) for way in WAYS)):
             start = [*of_alike(pair[0].hook, pair[0].longest, before), *beginnings(made, pair[0].hook, frames, rng)]

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from elftools.elf.elffile import ELFFile
@@ -17,6 +18,7 @@ from ..build import BuildError, Compiled, Container, compile_program
 from ..bundle import Bundle
 from ..compact import read_image
 from ..elf import read_object
+from ..forms import Forms, RefusedError, accepted
 from ..helpers import HELPERS, Helper
 from ..image import OUT_SIZE, Flag, Image
 from ..output import Failure, console, say, waiting
@@ -45,6 +47,7 @@ class Unit:
     out_size: int = OUT_SIZE                    # the same; of one compiled just now, what was found
     fresh: bool = False                         # compiled just now: its certificate is yet to be written
     uncertified: str = ""                       # why there is no certificate
+    note: str | None = None                     # what is not in the form that was asked for, and why
 
     def sizes(self, stack: int) -> Sizes:
         """What a certificate may rely on."""
@@ -77,7 +80,7 @@ def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[s
 
 def of_compiled(compiled: Compiled) -> Units:
     helpers = compiled.bundle.helpers()
-    return Units([replace(of_image(c.image, c.code.lines, compiled.target.name, compiled.contexts(c.name), helpers), fresh=True)
+    return Units([replace(of_image(c.image, c.code.lines, compiled.target.name, compiled.contexts(c.name), helpers), fresh=True, note=compiled.note(c.name))
                   for c in compiled.containers],
                  {source.name: source.lines for source in compiled.program.sources}, compiled.bundle)
 
@@ -129,11 +132,50 @@ def of_elf(elf: ELFFile, text: str) -> list[Section]:
 
 def compiled(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2) -> Compiled:
     """Compiles, with a word to the waiting."""
+    with told(program), waiting("compiling"):
+        result = compile_program(program, target, fuse, level)
+    tell(result)
+    return result
+
+
+@contextmanager
+def told(program: ast.Program) -> Iterator[None]:
+    """What cannot be built."""
     try:
-        with waiting("compiling"):
-            return compile_program(program, target, fuse, level)
+        yield
     except BuildError as e:
         raise Failure(f"{program.sources[-1].name}: {e}", 1) from None
+
+
+def tell(result: Compiled) -> None:
+    """What is not as it was asked for."""
+    for text in result.notes:
+        say(f"note: {text}", err=True)
+
+
+@dataclass
+class Sealed:
+    """What was compiled, with the verifier's opinion and what the proofs rest on."""
+
+    compiled: Compiled
+    units: Units
+    found: list[tuple[Unit, Report, Analysis | None]]
+
+    def refused(self) -> list[RefusedError]:
+        return [RefusedError(unit.name, report) for unit, report, _ in self.found if not report.accepted]
+
+
+def compiled_and_sealed(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2) -> Sealed:
+    """In the form asked for, or in another one that the verifier takes."""
+    def make(forms: Forms) -> Sealed:
+        with waiting("compiling"):
+            result = compile_program(program, target, fuse, level, forms=forms)
+        return Sealed(result, *seal(result))
+
+    with told(program):
+        done = accepted(make, Sealed.refused)
+    tell(done.compiled)
+    return done
 
 
 def judged(units: Units) -> list[tuple[Unit, Report]]:
@@ -196,5 +238,5 @@ def as_json(unit: Unit, report: Report) -> dict:
         "line": line, "insn": report.insn, "example": report.example or None, "help": report.help or None,
         "path": [{"insn": slot, "line": line_of(unit.lines, slot)} for slot in report.path], "stack": report.stack, "insns": report.insns, "max_insns": report.max_insns,
         "wcet_cycles": report.wcet_cycles, "certificate_bytes": len(unit.certificate), "uncertified": unit.uncertified or None,
-        "loops": [{"insn": b.head, "turns": b.bound} for b in report.loops], "clean32": report.clean32,
+        "loops": [{"insn": b.head, "turns": b.bound} for b in report.loops], "clean32": report.clean32, "note": unit.note,
     }

@@ -15,7 +15,7 @@ from ..image import Flag, Image
 from ..output import STDOUT, Failure, count, put_json, say, write_files
 from .build import missed
 from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
-from .judge import compiled, seal, show_rejection
+from .judge import compiled_and_sealed, show_rejection
 
 #: Hex digits in a line for the shell of a node, whose lines have 128 characters.
 LINE = 96
@@ -58,8 +58,8 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
         program = given.program(without)
         warnings(program)
         first = control.load(tables, program) if tables else None
-        result = compiled(program, "lpn", fuse, level)
-        units, found = seal(result)
+        done = compiled_and_sealed(program, "lpn", fuse, level)
+        result, units, found = done.compiled, done.units, done.found
         rejected = [(c, report) for c, (_, report, _) in zip(result.containers, found) if not report.accepted]
         for c, report in rejected:
             show_rejection(report, c.name, {s.name: s.lines for s in program.sources}, err=True)

@@ -15,7 +15,7 @@ from ..output import Failure, Table, count, counted, put_json, say, waiting
 from ..runner import NO_CHAIN, Runner
 from .frames import outcomes
 from .inputs import Lines, compile_options, json_option, read_source, shown, warnings
-from .judge import Unit, compiled, of_compiled, sealed
+from .judge import Unit, compiled_and_sealed, of_compiled
 from .run import Number
 
 
@@ -63,8 +63,7 @@ def command(file: str, capture: str, tables_file: str | None, fcs: str, node_sho
     if program.hooks and not program.chain:
         raise Failure(f"{shown(file)}: {NO_CHAIN}", 1)
     tables = control.load(tables_file, program) if tables_file else None
-    made = compiled(program, "lpn", fuse, level)
-    sealed(made)
+    made = compiled_and_sealed(program, "lpn", fuse, level).compiled
     with waiting("loading"):
         profiled = Profiled(made.bundle) if engine == "m3" else ProfiledCode(made.bundle)
         profiled.set_state(made.initial_state(tables))

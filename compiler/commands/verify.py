@@ -8,12 +8,13 @@ import click
 
 from lpn.runtime.variants import SMALLEST
 from lpn.verifier.descriptors import PROFILES
+from lpn.verifier.verify import Analysis, Report
 from lpn.verifier.wcet import Step
 
 from ..output import Failure, Table, count, put_json, say
 from .inputs import compile_options, json_option, read_bytes, read_input
 from .deadlines import WAYS, HookTime, Times, times
-from .judge import Unit, Units, analysed, as_json as report_json, of_input, show_rejection
+from .judge import Unit, Units, analysed, as_json as report_json, compiled_and_sealed, of_input, show_rejection
 
 HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")
 
@@ -53,13 +54,16 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
     """
     if (file is None) == (raw is None):
         raise click.UsageError("one of FILE and --raw is needed", click.get_current_context())
+    found: list[tuple[Unit, Report, Analysis | None]] = []
     if raw is not None:
         units = Units([Unit("raw", raw_bytes(raw), profile or "lpn", rodata=rodata_size, data=data_size, record_size=record_size,
                             state_size=state_size)], {})
+    elif (given := read_input(str(file))).kind == "source":
+        done = compiled_and_sealed(given.program(without), profile or "lpn", fuse, level)
+        units, found = done.units, done.found
     else:
-        units = of_input(read_input(str(file)), profile, fuse, without, level,
-                         {"record_size": record_size, "state_size": state_size})
-    found = analysed(units)
+        units = of_input(given, profile, fuse, without, level, {"record_size": record_size, "state_size": state_size})
+    found = found or analysed(units)
     timed = times(units, found, way, tight)
     judgements = [(unit, report) for unit, report, _ in found]
     rejected = [(unit, report) for unit, report in judgements if not report.accepted]

@@ -18,6 +18,7 @@ from lpn.lang import ast
 from .instance import Instance
 
 WORD = 4
+AT_ONCE = 48                                    # octets of a header whose terms LLVM may have all before it adds them
 SUM_STEP = 8                                    # octets of the packet in a turn
 
 
@@ -26,12 +27,16 @@ class Sums(Arithmetic):
 
     def _call_inet_sum(self, e: ast.Call) -> Val:
         words, upper = i32(0), i32(0)
-        payload = False
+        payload, since = False, 0               # octets since the sums were made
         for arg in e.args:
             if isinstance(arg, ast.Name) and arg.decl == "payload":
                 payload = True
                 continue
-            words, upper = self.add_number(words, upper, self.bits_of(arg))
+            if since >= AT_ONCE:
+                words, upper, since = *self.summed_here(words, upper), 0
+            v = self.bits_of(arg)
+            since += v.width // 8
+            words, upper = self.add_number(words, upper, v)
         if payload:
             words, upper = self.sum_payload(words, upper)
         return self.from_i32(16, self._swap(self.folded(words, upper), 2))
@@ -49,6 +54,11 @@ class Sums(Arithmetic):
     def add_word(self, words: ir.Value, upper: ir.Value, word: ir.Value, octets: int) -> tuple[ir.Value, ir.Value]:
         words = self.add32(words, word)
         return words, self.add32(upper, self._shr(word, 16)) if octets > 2 else upper
+
+    def summed_here(self, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ...]:
+        """The same sums, made where this stands: LLVM puts a sum's terms in an order of its own, and adds them when it has them
+        all. Of a long header they are more than there is stack."""
+        return tuple(x if isinstance(x, ir.Constant) else self.opaque(x, here=True, keeps=True) for x in (words, upper))
 
     def lower_halves(self, words: ir.Value, upper: ir.Value) -> ir.Value:
         """The two sums as one, of halves of words."""
@@ -210,7 +220,11 @@ class HeaderSum:
         """Units that are always there, `at` octets after what is counted."""
         low = self.low
         words, upper = (i32(0), i32(0)) if self.odd is not None else self.totals()
+        since = 0                               # octets since the sums were made
         for u in units:
+            if since >= AT_ONCE:
+                words, upper, since = *low.summed_here(words, upper), 0
+            since += u.octets
             v = low.unit_number(inst, u)
             if u.little:                        # in the packet's order as it is
                 v = low.shift(low.resize(v, v.width + 8 * (at & 1)), low.constant(32, 8 * (at & 1)), left=True)

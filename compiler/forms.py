@@ -1,0 +1,132 @@
+"""The forms in which chains and modules can be compiled, and which of them is taken: the one asked for, unless it needs more stack
+than there is, is too long, or the verifier refuses it.
+
+All forms mean the same. A chain that does not fit as one container may fit as its modules, and what LLVM keeps at hand to save
+instructions may be more than the stack holds.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+from lpn.lang.diagnostics import DiagnosticError
+
+from .image import STACK_SIZE
+
+if TYPE_CHECKING:
+    from lpn.verifier.verify import Report
+
+MOST = 2                                        # LLVM's levels begin at 0
+TOO_LONG = 34                                   # the rule that no form of a module helps to keep: it counts the turns of loops
+Made = TypeVar("Made")
+
+
+class BuildError(Exception):
+    """The program is right, yet no container can be made from it for this target; one line."""
+
+
+class Unfit(BuildError):
+    """A container cannot be made in this form; in another it may be. `what` is wrong with it."""
+
+    def __init__(self, name: str, what: str):
+        super().__init__(f"{name} {what}")
+        self.name, self.what = name, what
+
+
+class StackError(Unfit):
+    """It needs more stack than there is."""
+
+    def __init__(self, name: str, used: int):
+        super().__init__(name, f"needs {used} bytes of stack, and there are {STACK_SIZE}")
+        self.used = used
+
+
+class SizeError(Unfit):
+    """It is longer than a jump reaches, or than an image may be."""
+
+
+class RefusedError(Unfit):
+    """The verifier does not take it; `rule` is violated, or not shown to be kept."""
+
+    def __init__(self, name: str, report: Report):
+        super().__init__(name, f"is refused by {report.message.removesuffix(f'; {report.help}')}")
+        self.rule = report.rule
+
+
+@dataclass(frozen=True)
+class Form:
+    """Of one container: `level` is LLVM's; `fused`: it is a whole chain, `in_memory` with its headers' values on the stack."""
+
+    level: int
+    fused: bool = False
+    in_memory: bool = False
+
+
+def forms_of(level: int, fused: bool = False) -> list[Form]:
+    """Of a module, or of a chain as one container: the one asked for first; more is optimised before less is."""
+    return [Form(each, fused, in_memory) for each in (*range(level, MOST + 1), *reversed(range(level))) for in_memory in (False, True)[:1 + fused]]
+
+
+def alike(form: Form) -> list[Form]:
+    """What the verifier would not follow either: of a chain that was optimised, any form as one container."""
+    return forms_of(form.level, True) if form.fused and form.level else [form]
+
+
+@dataclass
+class Forms:
+    """By the names of containers: the forms that were refused and why, the one that was asked for, the one that was taken."""
+
+    refused: dict[tuple[str, Form], Unfit] = field(default_factory=dict)
+    asked: dict[str, Form] = field(default_factory=dict)
+    taken: dict[str, Form] = field(default_factory=dict)
+
+    def first(self, name: str, forms: Sequence[Form], make: Callable[[Form], Made]) -> Made | None:
+        """Made in the first of these forms in which it can be; None: in none of them."""
+        self.asked[name] = forms[0]
+        self.taken.pop(name, None)
+        for form in forms:
+            if (name, form) not in self.refused:
+                try:
+                    made = make(form)
+                except Unfit as why:
+                    self.refused[name, form] = why
+                else:
+                    self.taken[name] = form
+                    return made
+        return None
+
+    def whys(self, name: str) -> list[Unfit]:
+        """What is wrong with its forms, first with the one that was asked for."""
+        return [self.refused[name, self.asked[name]], *(why for (other, form), why in self.refused.items() if other == name and form != self.asked[name])]
+
+    def fail(self, name: str) -> NoReturn:
+        raise self.whys(name)[0]
+
+    def notes(self) -> Iterator[tuple[str, str]]:
+        """What is not as it was asked for: a name, and a sentence."""
+        for name, asked in self.asked.items():
+            form = self.taken.get(name)
+            if form is None:
+                yield name, f"{name} is not fused: as one container it {self.whys(name)[0].what}"
+            elif form.level != asked.level:
+                yield name, f"{name} is compiled with -O{form.level}: with -O{asked.level} it {self.whys(name)[0].what}"
+
+
+def accepted(make: Callable[[Forms], Made], refused: Callable[[Made], list[RefusedError]]) -> Made:
+    """What `make` makes of the first forms of which none is refused; if there are no such, what was made first."""
+    forms, first = Forms(), None
+    while True:
+        try:
+            made = make(forms)
+        except (Unfit, DiagnosticError):
+            if first is None:
+                raise
+            return first
+        wrong = refused(made)
+        if not wrong:
+            return made
+        first = first or made
+        if any(why.rule == TOO_LONG and not forms.taken[why.name].fused for why in wrong):
+            return first
+        forms = Forms(forms.refused | {(why.name, form): why for why in wrong for form in alike(forms.taken[why.name])})

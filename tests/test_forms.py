@@ -1,0 +1,149 @@
+"""A chain or module that does not fit in the form asked for, or that the verifier refuses in it, is made in another one, and told."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli import TAG, lpnc
+from programs import program
+
+from lpn.compiler import build, stack
+from lpn.compiler.build import compile_program, make_container
+from lpn.compiler.commands import judge
+from lpn.compiler.forms import MOST, BuildError, Form, Forms, RefusedError, StackError, accepted, forms_of
+from lpn.compiler.image import STACK_SIZE, TEXT_MAX
+from lpn.lang.diagnostics import DiagnosticError
+from lpn.verifier.descriptors import PROFILES
+from lpn.verifier.verify import Report
+
+MANY_RUNS = Path(__file__).parent / "regressions" / "many-runs-fused.lpn"
+WIDE = "struct headers {{ }} parser Rx(packet pkt, out headers h) {{ state start {{ transition accept; }} }} processor P(inout headers h, inout meta m) {{ " \
+       "register<bit<128>>[{n}] r; apply {{ {body} }} }} protocol Wide version 1 {{ on radio.rx_done : Rx -> P; }}"
+
+
+@pytest.fixture
+def needing(monkeypatch: pytest.MonkeyPatch):
+    """Lets a container need so much stack as is said of its name and form: `needing(used)`, `used(name, level)`."""
+    def set_used(used) -> None:
+        def made(lowering, lowered, target, level, needs=None):
+            if (most := used(lowered.name, level)) > 512:
+                raise StackError(lowered.name, most)
+            return make_container(lowering, lowered, target, level, needs)
+
+        monkeypatch.setattr(build, "make_container", made)
+    return set_used
+
+
+def test_limits_are_the_verifiers() -> None:
+    assert (STACK_SIZE, TEXT_MAX) == (PROFILES["lpn"].stack, PROFILES["lpn"].max_text)
+
+
+def test_a_chain_that_is_longer_than_a_container_may_be_is_not_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+    most = max(c.instructions for c in compile_program(program(TAG)).containers)
+    monkeypatch.setattr(build, "TEXT_MAX", most)
+    made = compile_program(program(TAG), fuse=True)
+    assert len(made.containers) == 4 and made.notes[0].endswith(f"instructions, and a container may have {most}: divide it into modules")
+    monkeypatch.setattr(build, "TEXT_MAX", 1)
+    with pytest.raises(BuildError, match="^Rx has [0-9]+ instructions, and a container may have 1: divide it"):
+        compile_program(program(TAG), fuse=True)
+
+
+@pytest.mark.parametrize("level", range(MOST + 1))
+def test_the_form_asked_for_is_the_first(level: int) -> None:
+    assert forms_of(level)[0] == Form(level) and forms_of(level, True)[0] == Form(level, True)
+    assert len(set(forms_of(level))) == MOST + 1 and len(set(forms_of(level, True))) == 2 * (MOST + 1)
+
+
+def test_a_chain_that_needs_too_much_stack_is_not_fused(needing) -> None:
+    needing(lambda name, level: 528 if "." in name else 0)
+    made = compile_program(program(TAG), fuse=True)
+    assert [c.name for c in made.containers] == ["Rx", "Guard", "Work", "Tx"] == list(made.bundle.hooks[0].chain)
+    assert made.notes == ["TagProtocol.radio.rx_done is not fused: as one container it needs 528 bytes of stack, and there are 512"]
+    assert made.note("Guard") == made.notes[0]
+
+
+def test_another_level_may_fit(needing) -> None:
+    needing(lambda name, level: 600 - 100 * (MOST - level) if name in ("Work", "TagProtocol.radio.rx_done") else 0)
+    fused = compile_program(program(TAG), fuse=True)
+    assert fused.notes == ["TagProtocol.radio.rx_done is compiled with -O1: with -O2 it needs 600 bytes of stack, and there are 512"]
+    apart = compile_program(program(TAG))
+    assert apart.notes == ["Work is compiled with -O1: with -O2 it needs 600 bytes of stack, and there are 512"]
+    assert apart.note("Work") == apart.notes[0] and apart.note("Rx") is None
+    assert not compile_program(program(TAG), level=1).notes
+
+
+def test_the_language_refuses_what_fits_in_no_form(needing) -> None:
+    """With its place, the least that it needs, and what is largest in it."""
+    body = "bit<128> least = r[0]; bit<64> a = 1; bit<128> b = 2; r[1] = least ^ b ^ (bit<128>) a;"
+    needing(lambda name, level: 900 + level if name == "P" else 0)
+    with pytest.raises(DiagnosticError) as refused:
+        compile_program(program(WIDE.format(n=2, body=body)))
+    [found] = refused.value.diagnostics
+    assert found.message == "P needs 900 bytes of stack, and there are 512" and found.span.text.startswith("processor P")
+    assert [(text, span.text) for text, span in found.notes] == [
+        ("least, a variable, has 16 bytes", "bit<128> least = r[0];"), ("b, a variable, has 16 bytes", "bit<128> b = 2;"),
+        ("a, a variable, has 8 bytes", "bit<64> a = 1;")]
+
+
+def test_more_variables_than_there_is_stack_are_refused_by_the_language() -> None:
+    """All are read before one is written."""
+    n = 64
+    body = "".join(f"bit<128> v{i} = r[{i}];" for i in range(n)) + "".join(f"r[{i}] = ~v{(7 * i + 5) % n};" for i in range(n))
+    with pytest.raises(DiagnosticError, match=r"P needs \d+ bytes of stack, and there are 512"):
+        compile_program(program(WIDE.format(n=n, body=body)))
+
+
+def test_what_fits_is_taken_as_it_is() -> None:
+    made = compile_program(program(TAG), fuse=True)
+    assert made.fused and not made.notes and len(made.containers) == 1
+
+
+def test_a_form_that_the_verifier_refuses_is_not_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`lpnc build` writes the chain's modules, and says so to people and programs; `lpnc verify` finds the same."""
+    analyse = judge.Unit.analyse
+
+    def refusing(unit):
+        found = analyse(unit)
+        if unit.kind == "fused":
+            found[0].accepted, found[0].rule, found[0].message, found[0].help = False, 38, "rule 38 (analysis): too many steps; make it smaller", "make it smaller"
+        return found
+
+    monkeypatch.setattr(judge.Unit, "analyse", refusing)
+    (tmp_path / "tag.lpn").write_text(TAG)
+    note = "TagProtocol.radio.rx_done is not fused: as one container it is refused by rule 38 (analysis): too many steps"
+    for command in (("build", "-o", str(tmp_path)), ("verify",)):
+        done = lpnc(command[0], "--fuse", "--json", str(tmp_path / "tag.lpn"), *command[1:])
+        assert done.exit_code == 0 and done.stderr == f"note: {note}\n"
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [row["name"] for row in rows] == ["Rx", "Guard", "Work", "Tx"] and {row["note"] for row in rows} == {note}
+    assert (tmp_path / "tag.lpnb").exists()
+
+
+def test_what_the_verifier_refuses_in_all_forms_is_told_of_the_form_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(judge.Unit, "analyse", lambda unit: (Report(False, 13, f"rule 13 (initialised): {unit.kind}"), None))
+    (tmp_path / "tag.lpn").write_text(TAG)
+    done = lpnc("build", "--fuse", str(tmp_path / "tag.lpn"), "-o", str(tmp_path))
+    assert done.exit_code == 1 and "rule 13 (initialised): fused" in done.stderr and "note:" not in done.stderr
+
+
+def test_loops_that_are_too_long_are_not_tried_again() -> None:
+    """No form of a module has fewer turns."""
+    tried: list[Form] = []
+
+    def make(forms: Forms) -> Forms:
+        if not forms.first("M", forms_of(2), lambda form: tried.append(form) or True):
+            forms.fail("M")
+        return forms
+
+    for rule, times in ((34, 1), (38, MOST + 1)):
+        tried.clear()
+        made = accepted(make, lambda forms: [RefusedError("M", Report(False, rule, f"rule {rule}"))])      # noqa: B023
+        assert len(tried) == times and made.taken == {"M": Form(2)}
+
+
+def test_stack_is_saved_before_a_chain_is_divided(tmp_path: Path) -> None:
+    done = lpnc("verify", "--fuse", str(MANY_RUNS), "--json")
+    [row] = [json.loads(line) for line in done.stdout.splitlines()]
+    assert row["accepted"] and row["stack"] <= 512
+    assert stack.stack_used(compile_program(program(MANY_RUNS.read_text()), fuse=True).containers[0].image.text) <= 512
