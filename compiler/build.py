@@ -20,7 +20,8 @@ from .llvm import emit_assembly, emit_object, optimize, parse, slots
 from .peephole import improve
 from .lower.modules import Lowered, ProgramLowering
 from .lower.processor import data_room, entry_data, table_size, tables
-from .stack import stack_used, too_large
+from .stack import stack_used, too_large, variable_octets
+from .stack_slots import with_less_stack
 from .state import StateLayout, scalar_width
 from .target import TARGETS, Target
 
@@ -247,16 +248,17 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
         raise SizeError(lowered.name, f"has more than {FARTHEST} instructions, and a jump reaches no farther: divide it into modules")
     obj = emit_object(ref, target)
     code = read_object(obj, "xdp" if target.name == "xdp" else "lpn")
-    used = stack_used(code.text)
-    if used > STACK_SIZE:
+    if target.name == "lpn":
+        code.text, code.lines = improve(code.text, code.lines)
+        if stack_used(code.text) > STACK_SIZE:
+            code.text, code.lines = with_less_stack(code.text, code.lines, variable_octets(ir_text))
+    if (used := stack_used(code.text)) > STACK_SIZE:
         raise StackError(lowered.name, used)
     if target.name == "femto":
         try:
             code = femto.stock(code)
         except femto.FemtoError as e:
             raise BuildError(f"{lowered.name}: the stock engine cannot run it: {e}") from None
-    if target.name == "lpn":
-        code.text, code.lines = improve(code.text, code.lines)
     if (count := len(code.text) // 8) > TEXT_MAX:
         raise SizeError(lowered.name, f"has {count} instructions, and a container may have {TEXT_MAX}: divide it into modules")
     flags = Flag.DEPARSES if lowered.rebuilds and lowered.kind == Kind.FUSED else Flag(0)

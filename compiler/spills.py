@@ -14,7 +14,6 @@ from .isa import ALU, ALU64, ALU_OPS, FRAME_POINTER, MODES, REGISTERS, STX, X, I
 from .rewrite import Line, clears_upper_half, reads_writes
 
 MOV = ALU_OPS["MOV"]
-STACK = 512                                     # octets below r10
 Slot = tuple[int, int]                          # (offset from r10, octets)
 
 
@@ -101,7 +100,8 @@ def drop_stores(code: list[Line]) -> bool:
     slots, changed = [slot_of(line) for line in code], False
     if not any(slots) or any(takes_address(line) for line in code):
         return False
-    octets = [0 if slot is None else (1 << slot[1]) - 1 << STACK + slot[0] for slot in slots]
+    deepest = min(slot[0] for slot in slots if slot is not None)
+    octets = [0 if slot is None else (1 << slot[1]) - 1 << slot[0] - deepest for slot in slots]
     _, after = backward(code, [(mine, 0) if line.insn.is_load else (0, mine) for line, mine in zip(code, octets)])
     for line, mine, live in zip(code, octets, after):
         if mine and not mine & live and line.insn.is_store:

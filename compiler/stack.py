@@ -1,6 +1,7 @@
 """What a container takes of the stack, and what is said of a module that takes too much of it."""
 from __future__ import annotations
 
+import re
 import struct
 
 from lpn.lang import ast
@@ -14,6 +15,7 @@ from .forms import StackError
 from .layout import RecordLayout
 from .state import scalar_width
 
+OCTETS = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "ptr": 8}
 SHOWN = 3                                       # of what is largest
 
 
@@ -29,6 +31,12 @@ def stack_used(text: bytes) -> int:
             used = max(used, -imm)
         copy = dst if opcode == 0xBF and src == 10 else None
     return used
+
+
+def variable_octets(ir: str) -> int:
+    """At least what LLVM gives to the variables that it left in a function."""
+    octets = (int(count or 1) * OCTETS[kind] for count, kind in re.findall(r" = alloca (?:\[(\d+) x )?(\w+)", ir))
+    return sum((size + 7) // 8 * 8 for size in octets)
 
 
 def too_large(module: ast.Module, least: StackError, record: RecordLayout) -> DiagnosticError:
