@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /* eBPF to Thumb-2: ARMv7-M Architecture Reference Manual (DDI 0403), chapter A7. One instruction at a time, forward. A move, a
- * shift or a sum waits for the next one, which may make one instruction of both; a branch forward waits, in its own place, until
- * its target is there. */
+ * shift, a sum or a load looks at the next one, where one instruction may do both; a branch forward waits, in its own place, until its target
+ * is there. */
 #include "thumb2_branch.h"
 #include "thumb2_memory.h"
 
@@ -89,9 +89,11 @@ static void call_local(emitter *e, uint32_t w, uint32_t c)
         f++;
     }
     if (f > e->func) {
-        wait_long(e, &e->func_at[f], CALL);
+        const uint32_t here = code_size(e), link = link_to(e->func_at[f], here);
+        word(e, LONG | CALL, link);
+        e->func_at[f] = (uint16_t)(TARGET | (here + 1));
     } else {
-        put_long(e->at, CALL, (int32_t)e->func_at[f] - (int32_t)(e->at - e->code) - 2);
+        put_long(e->at, CALL, (int32_t)e->func_at[f] - (int32_t)code_size(e) - 2);
         e->at += 2;
     }
     e->zero = 0;
@@ -101,7 +103,6 @@ static void call_local(emitter *e, uint32_t w, uint32_t c)
 
 static void load_address(emitter *e, uint32_t w, uint32_t c)
 {
-    flush(e);
     const unsigned kind = OP(w) == 0xd8 ? 8 : OP(w) == 0xb8 ? 9 : SRC(w);
     const uint32_t high = kind == 0 ? lpn_get32(e->text + 8 * (size_t)e->pc + 12) : 0;
     load_const(e, DST(w), c + (kind == 0 ? 0 : kind == 8 ? e->job->rodata : e->job->data));
@@ -111,8 +112,8 @@ static void load_address(emitter *e, uint32_t w, uint32_t c)
     } else {
         clear_upper(e, DST(w));
     }
-    e->flags[NOW] = NONE;
-    pass_over(e);
+    e->told = NULL;
+    take_next(e);
 }
 
 #if !LPN_CLEAN32_ONLY
@@ -139,7 +140,6 @@ static void jump(emitter *e, uint32_t w, uint32_t c)
         branch(e, w, c);
         return;
     }
-    flush(e);
     if (OP(w) == 0x95) {
         epilogue(e);
     } else if (SRC(w) == 0) {
@@ -149,14 +149,26 @@ static void jump(emitter *e, uint32_t w, uint32_t c)
     }
 }
 
-/* By class. */
+/* By class, without and with the bit that says: of a register. */
 typedef void one_class(emitter *e, uint32_t w, uint32_t c);
-static one_class *const classes[][8] = {
-    { load_address, load, store, store, alu_clean, jump, jump, alu_clean },
+static one_class *const classes[][16] = {
+    { load_address, load, store, store, clean_imm, jump, jump, clean_imm, load_address, load, store, store, clean_reg, jump, jump, clean_reg },
 #if !LPN_CLEAN32_ONLY
-    { load_address, load, store, store, alu, jump, jump, alu },
+    { load_address, load, store, store, alu, jump, jump, alu, load_address, load, store, store, alu, jump, jump, alu },
 #endif
 };
+
+/* The target of the instruction at p, if it jumps back. */
+static void jumps_back(emitter *e, const uint8_t *p)
+{
+    const uint32_t w = lpn_get32(p);
+    if ((w & 7) == 5 || (w & 7) == 6) {
+        const uint32_t pc = (uint32_t)(p - e->text) / 8, to = jump_target(pc, w, lpn_get32(p + 4));
+        if (to <= pc) {
+            e->map[to] = TARGET;
+        }
+    }
+}
 
 /* What is needed before the first instruction can be written: where functions begin, and where jumps go that come later, registers that
  * change, who is called. */
@@ -168,19 +180,19 @@ static void survey(emitter *e)
     for (uint32_t i = 0; i < program->funcs; i++) {
         e->map[program->func[i].entry] = TARGET;
     }
-    if ((marks & LPN_MARK_BACK) != 0) {
-        const uint8_t *p = e->text;
-        const uint8_t *const end = p + 8 * (size_t)e->count;
+    if ((marks & LPN_MARK_BACK) != 0 && e->count > 1) {
+        /* Two at once: the first of an odd number jumps to itself at most, where a function begins. Class 5 or 6 and an offset below 0, or
+         * one that has none. */
+        const uint8_t *p = e->text + 8 * (size_t)(e->count & 1);
+        const uint8_t *const end = e->text + 8 * (size_t)e->count;
         const uint32_t any = (marks & LPN_MARK_FAR) != 0 ? ~0u : 0;
         do {
-            const uint32_t w = lpn_get32(p);
-            p += 8;
-            if ((int32_t)(w | any) < 0 && ((w & 7) == 5 || (w & 7) == 6)) {     /* one that may jump back: the offset is negative, or it has none */
-                const uint32_t pc = (uint32_t)(p - e->text) / 8 - 1, to = jump_target(pc, w, lpn_get32(p - 4));
-                if (to <= pc) {
-                    e->map[to] = TARGET;
-                }
+            const uint32_t v = lpn_get32(p), w = lpn_get32(p + 8);
+            if ((int32_t)((v & v << 29) | (w & w << 29) | any) < 0) {
+                jumps_back(e, p);
+                jumps_back(e, p + 8);
             }
+            p += 16;
         } while (p != end);
     }
     e->used = marks & 0x3f0;
@@ -197,7 +209,7 @@ static void begin(emitter *e)
     const lpn_program *p = e->job->program;
     e->first = p->func[e->func].entry;
     e->last = e->func + 1 < p->funcs ? p->func[e->func + 1].entry : e->count;
-    const uint32_t here = (uint32_t)(e->at - e->code);
+    const uint32_t here = code_size(e);
     arrive(e, e->func_at[e->func] & ~TARGET);
     e->func_at[e->func] = (uint16_t)here;
     prologue(e);
@@ -225,12 +237,11 @@ APART static bool come_to(emitter *e, uint32_t pc, uint32_t waiting)
     if (waiting == DONE) {
         return false;
     }
-    flush(e);
     if (pc == e->last && !next_function(e, pc)) {
         return false;
     }
     e->zero = 0;
-    e->flags[NOW] = e->halfword = NONE;
+    e->told = NULL;
     return arrive(e, waiting & ~TARGET);
 }
 
@@ -243,27 +254,27 @@ APART static int emit(emitter *e)
     }
     uint16_t *const code = e->code, *const full = code + (room < TARGET - 1 ? room : TARGET - 1) - SPARE, *map = e->map;
     one_class *const *of = classes[WIDE(e)];
-    const uint8_t *p = e->text;
+    const uint8_t *const text = e->text;
     e->full = full;
     LPN_HIDE(of);
     uint32_t pc = 0;
     do {
-        const uint32_t waiting = *map;
+        const uint32_t waiting = map[pc];
         const bool todo = waiting == 0 || come_to(e, pc, waiting);
         uint16_t *const at = e->at;
         if (at > full) {
             return e->error != LPN_OK ? e->error : LPN_E_MEMORY;
         }
-        *map++ = (uint16_t)(at - code);
+        map[pc] = (uint16_t)(at - code);
         if (todo) {
             e->pc = pc;
-            lpn_put16(e->flags, (uint16_t)(e->flags[NOW] << 8 | NONE));     /* now, before */
+            const uint8_t *const p = text + 8 * (size_t)pc;
             const uint32_t w = lpn_get32(p);
-            of[w & 7](e, w, lpn_get32(p + 4));
+            of[w & 15](e, w, lpn_get32(p + 4));
+            pc = e->pc;                 /* that may have done others, too */
         }
-        p += 8;
-    } while (++pc != count);
-    *map = (uint16_t)(e->at - code);
+    } while (++pc < count);
+    map[pc] = (uint16_t)(e->at - code);
     return e->error;
 }
 
@@ -285,7 +296,6 @@ int lpn_thumb2_translate(const lpn_thumb2 *job, uint32_t *used)
         e.count = job->program->count;
         e.wide = !job->clean32;
         e.reach = reaches[k];
-        e.flags[NOW] = e.halfword = NONE;
         survey(&e);
         const int error = emit(&e);
         if (!e.far) {

@@ -27,8 +27,10 @@ static void put_upper(emitter *e, unsigned r, unsigned rs)
 static void clear_upper(emitter *e, unsigned r)
 {
     if (WIDE(e) && !(e->zero >> r & 1)) {
+        const uint16_t *const before = e->at;
         load_const(e, T1, 0);
         put_upper(e, r, T1);
+        keep_flags(e, before);
         e->zero |= 1u << r;
     }
 }
@@ -67,38 +69,19 @@ static unsigned unit_of(uint32_t w)
     return 0x10c0u >> 2 * (w >> 3 & 3) & 0x60;
 }
 
-APART static void write_pending(emitter *e)
+/* The slot behind this one, where one instruction may do both; 0, which none is, where something else leads to it, or another slot did it. */
+INLINE uint32_t next_slot(const emitter *e)
 {
-    const unsigned what = e->pending, rd = e->rd, a = e->a;
-    e->pending = NOTHING;
-    e->flags[NOW] = e->flags[BEFORE] == rd ? NONE : e->flags[BEFORE];
-    if (what == MOVE) {
-        add_const(e, rd, a, a == SP ? e->top : 0);
-    } else if (what != SUM) {
-        shift_const(e, what == SHIFT ? LSR : LSL, rd, a, e->b);
-    } else {
-        op_reg(e, ADD, rd, a, e->b);
-    }
-    e->flags[BEFORE] = e->flags[NOW];
-    e->flags[NOW] = NONE;
+    const uint32_t pc = e->pc + 1;
+    return e->map[pc] == 0 ? lpn_get32(e->text + 8 * (size_t)pc) : 0;
 }
 
-/* Write what is pending. */
-INLINE void flush(emitter *e)
+/* It is done with this one. Returns its constant. */
+static uint32_t take_next(emitter *e)
 {
-    if (e->pending != NOTHING) {
-        write_pending(e);
-    }
-}
-
-/* Keep it for the next slot; the flags are as they were. */
-static void keep(emitter *e, enum pending what, unsigned rd, unsigned a, unsigned b)
-{
-    e->pending = (uint8_t)what;
-    e->rd = (uint8_t)rd;
-    e->a = (uint8_t)a;
-    e->b = (uint8_t)b;
-    e->flags[NOW] = e->flags[BEFORE];
+    const uint32_t pc = ++e->pc;
+    e->map[pc] = (uint16_t)code_size(e);
+    return lpn_get32(e->text + 8 * (size_t)pc + 4);
 }
 
 /* ------------------------------------------------------------------------------------ arithmetic */
@@ -130,6 +113,30 @@ static void divide(emitter *e, unsigned rd, unsigned ra, unsigned rb, bool modul
     }
 }
 
+/* rd = a << n or a >> n, and the next slot may want that or-ed, or only some bits of it. False: it does not. */
+APART static bool shift_on(emitter *e, unsigned type, unsigned rd, unsigned a, unsigned n)
+{
+    const uint32_t next = next_slot(e);
+    if (DST(next) != rd) {
+        return false;
+    }
+    if (type == LSL) {
+        if ((OP(next) != 0x4c && OP(next) != 0x4f) || SRC(next) >= 10 || SRC(next) == rd) {
+            return false;
+        }
+        take_next(e);
+        op_shifted(e, ORR, 0, rd, SRC(next), a, LSL, n);
+        return true;
+    }
+    const uint32_t mask = lpn_get32(e->text + 8 * (size_t)e->pc + 12), width = 32 - (uint32_t)__builtin_clz(mask);
+    if ((OP(next) != 0x54 && OP(next) != 0x57) || mask == 0 || (mask & (mask + 1)) != 0 || n + width >= 32) {
+        return false;
+    }
+    take_next(e);
+    bit_field(e, rd, a, n, width);
+    return true;
+}
+
 /* What alu_low() leaves: products, shifts, divisions, negation. */
 APART static void alu_other(emitter *e, uint32_t w, uint32_t c, unsigned a)
 {
@@ -150,6 +157,9 @@ APART static void alu_other(emitter *e, uint32_t w, uint32_t c, unsigned a)
         return;
     case 0x60: case 0x70: case 0xc0: {
         const unsigned type = code == 0x60 ? LSL : code == 0x70 || full ? LSR : ASR, mask = full ? 63 : 31;
+        if (!WIDE(e) && !by_reg && imm - 1 < 31 && code != 0xc0 && shift_on(e, type, rd, a, imm)) {
+            return;
+        }
         if (by_reg) {
             op_const(e, AND, 0, T0, rm, mask);
             word(e, 0xfa00 | type << 5 | a, 0xf000 | rd << 8 | T0);     /* 32 and more give 0 */
@@ -191,14 +201,38 @@ APART static void alu_other(emitter *e, uint32_t w, uint32_t c, unsigned a)
     }
 }
 
-/* 32-bit operation on lower words: dst = a OP (register or constant). `a` is dst, or what a move before put there. */
-static void alu_low(emitter *e, uint32_t w, uint32_t c, unsigned a)
+static void load_pair(emitter *e, unsigned unit, unsigned rd, unsigned a, unsigned b);
+
+/* rd = a + b, and the next slot may load from there. False: it does not. */
+APART static bool load_on(emitter *e, uint32_t w, unsigned a)
+{
+    /* A load without an offset, neither of eight bytes nor with a sign: 0x61, 0x69, 0x71. */
+    const uint32_t next = next_slot(e);
+    if ((next & 7) != 1 || (next & 0xffff00e0) != 0x60 || (next & 0x18) == 0x18 || DST(next) != DST(w) || SRC(next) != DST(w) || SRC(w) == 10) {
+        return false;
+    }
+    take_next(e);
+    load_pair(e, unit_of(next), DST(w), a, SRC(w));
+    return true;
+}
+
+/* dst = a OP register. `a` is dst, or what a move before put there. */
+static void alu_reg(emitter *e, uint32_t w, unsigned a)
+{
+    const unsigned op = data_op(w & 0xf0);
+    if (op == NONE) {
+        alu_other(e, w, 0, a);
+    } else if (OP(w) != 0x0f || WIDE(e) || !load_on(e, w, a)) {
+        op_reg(e, op, DST(w), a, reg_in(e, SRC(w), T0));
+    }
+}
+
+/* dst = a OP constant. */
+static void alu_imm(emitter *e, uint32_t w, uint32_t c, unsigned a)
 {
     const unsigned op = data_op(w & 0xf0);
     if (op == NONE) {
         alu_other(e, w, c, a);
-    } else if ((w & 8) != 0) {
-        op_reg(e, op, DST(w), a, reg_in(e, SRC(w), T0));
     } else {
         op_imm(e, op, DST(w), a, c);
     }
@@ -218,6 +252,16 @@ static void call_native(emitter *e, int32_t at)
 }
 
 #if !LPN_CLEAN32_ONLY
+/* 32-bit operation on lower words. */
+static void alu_low(emitter *e, uint32_t w, uint32_t c, unsigned a)
+{
+    if ((w & 8) == 0) {
+        alu_imm(e, w, c, a);
+    } else {
+        alu_reg(e, w, a);
+    }
+}
+
 /* The second operand in registers lo (W0, or where it is) and hi. */
 static unsigned wide_operand(emitter *e, uint32_t w, uint32_t c, unsigned lo, unsigned hi)
 {
@@ -275,7 +319,7 @@ APART static void alu_wide(emitter *e, uint32_t w, uint32_t c)
                                : code == 0xc0 ? LPN_WIDE_ARSH : code == 0x30 ? LPN_WIDE_DIV : LPN_WIDE_MOD;
         call_wide(e, w, c, which + (OFFSET(w) != 0 ? 2 : 0));
     }
-    e->flags[NOW] = NONE;
+    e->told = NULL;
 }
 #endif
 
@@ -287,7 +331,7 @@ static void byte_swap(emitter *e, uint32_t w, uint32_t c)
         if (swaps) {
             swap(e, r, r, c);
         }
-        if (c == 16 && !(swaps && e->halfword == r && e->halfword_pc == e->pc)) {
+        if (c == 16) {
             extend(e, 2, r, r);
         }
         clear_upper(e, r);
@@ -335,82 +379,52 @@ static void move_insn(emitter *e, uint32_t w, uint32_t c)
     clear_upper(e, rd);
 }
 
-/* Arithmetic on 32-bit clean registers: dst = a OP ... A shift or a sum waits for the slot that may complete it. */
-APART static void alu_on(emitter *e, uint32_t w, uint32_t c, unsigned a)
+/* Arithmetic on 32-bit clean registers, with a constant. */
+static void clean_imm(emitter *e, uint32_t w, uint32_t c)
 {
-    const unsigned code = OP(w) & 0xf0, rd = DST(w);
-    if ((code == 0x60 || code == 0x70) && !(w & 8) && c - 1 < 31) {
-        keep(e, code == 0x70 ? SHIFT : SHIFT_LEFT, rd, a, c);
-    } else if (OP(w) == 0x0f && SRC(w) != 10) {
-        keep(e, SUM, rd, a, SRC(w));
-    } else {
-        alu_low(e, w, c, a);
-    }
-}
-
-static void alu_clean(emitter *e, uint32_t w, uint32_t c);
-
-/* The same when something waits: for this slot, or to be written before it. */
-APART static void alu_behind(emitter *e, uint32_t w, uint32_t c)
-{
-    const unsigned code = OP(w) & 0xf0, rd = DST(w);
-    if (e->rd == rd && code != 0xb0 && code != 0xd0) {
-        if (e->pending == MOVE && (e->a != SP || OP(w) == 0x07)) {
-            const unsigned a = e->a;
-            e->pending = NOTHING;
-            if (a == SP) {
-                add_const(e, rd, SP, e->top + c);
-                return;
-            }
-            if ((OP(w) & 8) && SRC(w) == rd) {
-                w = (w & ~0xf000u) | a << 12;
-            }
-            alu_on(e, w, c, a);
-            return;
-        }
-        if (e->pending == SHIFT && (OP(w) == 0x54 || OP(w) == 0x57)) {
-            const uint32_t mask = c;
-            const uint32_t width = mask == 0 || (mask & (mask + 1)) != 0 ? 32 : 32 - (uint32_t)__builtin_clz(mask);
-            if (e->b + width < 32) {
-                e->pending = NOTHING;
-                bit_field(e, rd, e->a, e->b, width);
-                return;
-            }
-        } else if (e->pending == SHIFT_LEFT && (OP(w) == 0x4c || OP(w) == 0x4f) && SRC(w) < 10 && SRC(w) != rd) {
-            e->pending = NOTHING;
-            op_shifted(e, ORR, 0, rd, SRC(w), e->a, LSL, e->b);
-            return;
-        }
-    }
-    write_pending(e);
-    alu_clean(e, w, c);
-}
-
-/* And what moves; a move waits, too. */
-static void alu_clean(emitter *e, uint32_t w, uint32_t c)
-{
-    const unsigned code = OP(w) & 0xf0, rd = DST(w);
-    if (e->pending != NOTHING) {
-        alu_behind(e, w, c);
+    const unsigned code = w & 0xf0, rd = DST(w);
+    if (code == 0xb0) {
+        load_const(e, rd, c);
     } else if (code == 0xd0) {
         byte_swap(e, w, c);
-    } else if (code != 0xb0) {
-        alu_on(e, w, c, rd);
-    } else if ((w & 8) == 0) {
-        if (rd < 8 && c < 256) {
-            flagged(e, rd, 0x2000 | rd << 8 | c);
-        } else {
-            load_const(e, rd, c);
-        }
-    } else if (OFFSET(w) != 0) {
-        move_insn(e, w, c);
     } else {
-        if (SRC(w) != rd) {
-            keep(e, MOVE, rd, SRC(w) == 10 ? SP : SRC(w), 0);
+        alu_imm(e, w, c, rd);
+    }
+}
+
+/* With another register. What moves, and an operation on that, may be one. */
+static void clean_reg(emitter *e, uint32_t w, uint32_t c)
+{
+    const unsigned code = w & 0xf0, rd = DST(w);
+    if (code == 0xd0) {
+        byte_swap(e, w, c);
+        return;
+    }
+    if (code != 0xb0) {
+        alu_reg(e, w, rd);
+        return;
+    }
+    if (OFFSET(w) != 0) {
+        move_insn(e, w, c);
+        return;
+    }
+    const uint32_t next = next_slot(e), then = next & 0xf0;
+    const unsigned a = SRC(w);
+    if (((next ^ w) & 0xf00) != 0 || (0x90u >> (next & 7) & 1) == 0 || then == 0xb0 || then == 0xd0 || (a == 10 && OP(next) != 0x07)) {
+        const uint16_t *const before = e->at;
+        move(e, rd, reg_in(e, a, rd));
+        if (e->tells != rd) {
+            keep_flags(e, before);
         }
-        if (e->flags[NOW] == rd) {
-            e->flags[NOW] = NONE;
-        }
+        return;
+    }
+    c = take_next(e);
+    if (a == 10) {
+        add_const(e, rd, SP, e->top + c);
+    } else if ((next & 8) == 0) {
+        alu_imm(e, next, c, a);
+    } else {
+        alu_reg(e, SRC(next) == rd ? (next & ~0xf000u) | a << 12 : next, a);
     }
 }
 

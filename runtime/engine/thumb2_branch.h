@@ -57,7 +57,7 @@ static void put_long(uint16_t *at, unsigned cond, int32_t distance)
 /* Everything that waits for this place, from the branch before `next` - 1 on. */
 static bool arrive(emitter *e, uint32_t next)
 {
-    const uint32_t here = (uint32_t)(e->at - e->code);
+    const uint32_t here = code_size(e);
     while (next != 0) {
         uint16_t *at = e->code + next - 1;
         const uint32_t h = *at, d = here - (next - 1) - 2;      /* pc is 4 bytes ahead of a branch */
@@ -87,12 +87,20 @@ static bool arrive(emitter *e, uint32_t next)
     return true;
 }
 
-/* A branch of 4 bytes that waits; `*last`: as in the map. */
-static void wait_long(emitter *e, uint16_t *last, unsigned cond)
+/* How far before a branch that begins at `here` lies the last one that waits for the same place; `last`: as in the map. */
+INLINE uint32_t link_to(uint32_t last, uint32_t here)
 {
-    const uint32_t here = (uint32_t)(e->at - e->code), before = *last & ~TARGET;
-    word(e, LONG | cond, before == 0 ? 0 : here + 1 - before);
-    *last = (uint16_t)(TARGET | (here + 1));
+    last &= ~TARGET;
+    return last == 0 ? 0 : here + 1 - last;
+}
+
+/* A branch that waits for slot `to`: its first halfword. */
+INLINE void wait_for(emitter *e, uint32_t to, uint32_t h)
+{
+    uint16_t *const at = e->at;
+    e->at = at + 1;
+    *at = (uint16_t)h;
+    e->map[to] = (uint16_t)(TARGET | (uint32_t)(at + 1 - e->code));
 }
 
 /* A comparison of all 64 bits: lower words, then upper words, whose flags `condition_of` reads. */
@@ -147,22 +155,20 @@ static void compare(emitter *e, uint32_t w, uint32_t c)
         }
     } else if ((OP(w) & 0xf0) == 0x40) {
         test_const(e, rn, c);
-    } else if (c != 0 || e->flags[BEFORE] != rn || (OP(w) & ~0x43u) != 0x14) {
+    } else if (c != 0 || e->told != e->at || e->tells != rn || (OP(w) & ~0x43u) != 0x14) {
         compare_const(e, rn, c);
     }
 }
 
-/* To slot `to` under a condition; `i`: what to compare before. */
-static void put_branch(emitter *e, uint32_t w, uint32_t c, uint32_t to, unsigned cond)
+/* To slot `to`, `slots` further, under a condition; `w`, `c`: what to compare before. */
+INLINE void put_branch(emitter *e, uint32_t w, uint32_t c, uint32_t to, int32_t slots, unsigned cond)
 {
-    const uint32_t slots = to - e->pc;
-    if (to > e->pc && cond != AL && (OP(w) & ~0x43u) == 0x14 && c == 0 && DST(w) < 8 && (!WIDE(e) || (OP(w) & 7) == 6)
-        && 2 * slots <= e->reach) {     /* 0x15, 0x16, 0x55, 0x56: equal to zero or not */
-        uint16_t *last = &e->map[to];
-        const uint32_t here = (uint32_t)(e->at - e->code), before = *last & ~TARGET, link = before == 0 ? 0 : here + 1 - before;
+    const bool back = slots <= 0;
+    if (!back && cond != AL && (OP(w) & ~0x43u) == 0x14 && c == 0 && DST(w) < 8 && (!WIDE(e) || (OP(w) & 7) == 6)
+        && 2 * (uint32_t)slots <= e->reach) {       /* 0x15, 0x16, 0x55, 0x56: equal to zero or not */
+        const uint32_t link = link_to(e->map[to], code_size(e));
         if (link < 64) {
-            half(e, ZERO_BRANCH | (cond == EQ ? 0u : 0x800u) | (link & 32) << 4 | (link & 31) << 3 | DST(w));
-            *last = (uint16_t)(TARGET | (here + 1));
+            wait_for(e, to, ZERO_BRANCH | (cond == EQ ? 0u : 0x800u) | (link & 32) << 4 | (link & 31) << 3 | DST(w));
             return;
         }
     }
@@ -170,10 +176,10 @@ static void put_branch(emitter *e, uint32_t w, uint32_t c, uint32_t to, unsigned
         compare(e, w, c);
     }
     LPN_HIDE(to);                       /* or gcc computes the next before the comparison, and keeps it in memory */
-    uint16_t *const last = &e->map[to];
-    const uint32_t here = (uint32_t)(e->at - e->code);
-    if (to <= e->pc) {
-        const int32_t d = (int32_t)*last - (int32_t)here - 2;
+    const uint32_t here = code_size(e);
+    const uint32_t known = e->map[to];
+    if (back) {
+        const int32_t d = (int32_t)known - (int32_t)here - 2;
         if (cond != AL && d >= -128) {
             half(e, CONDITIONAL | cond << 8 | ((uint32_t)d & 0xff));
         } else if (cond == AL && d >= -1024) {
@@ -184,38 +190,30 @@ static void put_branch(emitter *e, uint32_t w, uint32_t c, uint32_t to, unsigned
         }
         return;
     }
-    const uint32_t before = *last & ~TARGET, link = before == 0 ? 0 : here + 1 - before;
-    if (cond != AL && slots <= e->reach && link < 256) {
-        half(e, CONDITIONAL | cond << 8 | link);
-    } else if (cond == AL && slots <= 6 * e->reach && link < 2048) {
-        half(e, ALWAYS | link);
+    const uint32_t link = link_to(known, here);
+    if (cond != AL && (uint32_t)slots <= e->reach && link < 256) {
+        wait_for(e, to, CONDITIONAL | cond << 8 | link);
+    } else if (cond == AL && (uint32_t)slots <= 6 * e->reach && link < 2048) {
+        wait_for(e, to, ALWAYS | link);
     } else {
-        wait_long(e, last, cond);
-        return;
+        wait_for(e, to, LONG | cond);
+        half(e, link);
     }
-    *last = (uint16_t)(TARGET | (here + 1));
-}
-
-/* The next slot is done, too. */
-static void pass_over(emitter *e)
-{
-    e->map[e->pc + 1] = DONE;
 }
 
 static void branch(emitter *e, uint32_t w, uint32_t c)
 {
-    uint32_t to = jump_target(e->pc, w, c);
-    flush(e);
+    uint32_t to = e->pc + 1 + (OP(w) == 0x06 ? c : (uint32_t)OFFSET(w));
     if (to - e->first >= e->last - e->first) {
         refuse(e, LPN_E_JUMP);
         return;
     }
     unsigned cond = condition_of(e, w, c);
-    if (to == e->pc + 1 || cond == NONE) {
-        e->flags[NOW] = e->flags[BEFORE];
+    uint32_t slots = to - e->pc;
+    if (slots == 1 || cond == NONE) {
         return;
     }
-    if (cond != AL && to == e->pc + 2 && !is_target(e, e->pc + 1)) {
+    if (cond != AL && slots == 2 && !is_target(e, to - 1)) {
         const uint32_t next = lpn_get32(e->text + 8 * (size_t)to - 8);
         if (OP(next) == 0x05 && OFFSET(next) != 0) {    /* one over a jump goes where that jump goes, when it would not be taken */
             to += (uint32_t)OFFSET(next);
@@ -223,11 +221,12 @@ static void branch(emitter *e, uint32_t w, uint32_t c)
                 refuse(e, LPN_E_JUMP);
                 return;
             }
+            slots = to - e->pc;
             cond ^= 1;
-            pass_over(e);
+            e->map[e->pc + 1] = DONE;
         }
     }
-    put_branch(e, w, c, to, cond);
+    put_branch(e, w, c, to, (int32_t)slots, cond);
 }
 
 #endif

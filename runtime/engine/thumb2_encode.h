@@ -29,20 +29,14 @@ enum { LSL, LSR, ASR };
 #define SRC(w) ((w) >> 12 & 15)
 #define OFFSET(w) ((int32_t)(w) >> 16)
 
-/* What the last slots asked for and nothing was written for yet: the next one may make one instruction of both. */
-enum { NOW, BEFORE };
-enum pending { NOTHING, MOVE, SHIFT, SHIFT_LEFT, SUM };     /* rd = a; rd = a >> b; rd = a << b; rd = a + b */
-
 typedef struct {                        /* what is asked most comes first: its instructions take 2 bytes */
-    uint8_t pending, rd, a, b;
-    uint8_t flags[2];                   /* the register that the flags tell about, or NONE: NOW, BEFORE this slot */
-    uint8_t halfword;                   /* the register that a load of two bytes filled, or NONE */
+    uint8_t tells;                      /* the register that the flags tell about, if the code still ends at `told` */
     bool wide;                          /* not clean */
     uint16_t *at, *code, *map;
+    const uint16_t *told;
     const uint8_t *text;
     uint32_t pc, count;
     uint32_t first, last;               /* slots of the function `pc` lies in */
-    uint32_t halfword_pc;               /* in the slot before this one */
     uint32_t top;                       /* r10 - sp */
     uint32_t base;                      /* of sp, below the function's stack frame */
     uint32_t reach;                     /* slots a conditional forward branch of 2 bytes may span */
@@ -72,12 +66,24 @@ static void refuse(emitter *e, int error)
     e->at = e->full + 1;
 }
 
-static void half(emitter *e, uint32_t h)
+/* Halfwords that are there. */
+INLINE uint32_t code_size(const emitter *e)
+{
+    return (uint32_t)(e->at - e->code);
+}
+
+/* 2 bytes of code; the first for what is asked often. */
+INLINE void half_often(emitter *e, uint32_t h)
 {
     *e->at++ = (uint16_t)h;
 }
 
-static void word(emitter *e, uint32_t first, uint32_t second)
+APART static void half(emitter *e, uint32_t h)
+{
+    *e->at++ = (uint16_t)h;
+}
+
+APART static void word(emitter *e, uint32_t first, uint32_t second)
 {
     uint16_t *at = e->at;
     at[0] = (uint16_t)first;
@@ -88,8 +94,19 @@ static void word(emitter *e, uint32_t first, uint32_t second)
 /* One that leaves in the flags whether rd is zero. */
 static void flagged(emitter *e, unsigned rd, uint32_t h)
 {
-    e->flags[NOW] = (uint8_t)rd;
-    half(e, h);
+    uint16_t *at = e->at;
+    e->tells = (uint8_t)rd;
+    *at++ = (uint16_t)h;
+    e->at = at;
+    e->told = at;
+}
+
+/* What was written since the code ended at `before` changed no flags, nor the register that they tell about. */
+INLINE void keep_flags(emitter *e, const uint16_t *before)
+{
+    if (e->told == before) {
+        e->told = e->at;
+    }
 }
 
 /* A5.3.2: the constant as i:imm3:a:bcdefgh, or -1. */
@@ -120,10 +137,11 @@ static void put_const(emitter *e, uint32_t what, unsigned rd, uint32_t imm)
 
 static inline void op_const(emitter *e, unsigned op, unsigned s, unsigned rd, unsigned rn, uint32_t imm)
 {
-    if (s) {
-        e->flags[NOW] = (uint8_t)rd;
-    }
     put_const(e, op << 5 | s << 4 | rn, rd, imm);
+    if (s) {
+        e->tells = (uint8_t)rd;
+        e->told = e->at;
+    }
 }
 
 /* rd = rn OP (rm shifted) */
@@ -278,18 +296,22 @@ APART static void access_far(emitter *e, uint32_t op, uint32_t rt, uint32_t off)
 static void access_mem(emitter *e, unsigned what, unsigned registers, int32_t off)
 {
     static const uint16_t narrow[6] = { 0x7000, 0x7800, 0x8000, 0x8800, 0x6000, 0x6800 };
-    const unsigned log = what >> 5 & 3, rn = registers >> 4;
-    unsigned rt = registers & 15;
+    const unsigned log = what >> 5 & 3;
+    unsigned rt = registers & 15, rn = registers >> 4;
     uint32_t place = (uint32_t)off;
+    if (rn == 10) {                     /* eBPF's: the end of the frame */
+        rn = SP;
+        place += e->top;
+    }
     if (what < 0x100 && rt < 8) {
         const uint32_t scaled = place >> log;
         if (scaled << log == place) {
             if (rn < 8 && scaled < 32) {
-                half(e, narrow[what >> 4] | scaled << 6 | rn << 3 | rt);
+                half_often(e, narrow[what >> 4] | scaled << 6 | rn << 3 | rt);
                 return;
             }
             if (rn == SP && log == 2 && scaled < 256) {
-                half(e, 0x9000 | (what & LOAD) << 7 | rt << 8 | scaled);
+                half_often(e, 0x9000 | (what & LOAD) << 7 | rt << 8 | scaled);
                 return;
             }
         }
@@ -320,7 +342,7 @@ static void compare_const(emitter *e, unsigned rn, uint32_t v)
 {
     int32_t imm;
     if (rn < 8 && v < 256) {
-        half(e, 0x2800 | rn << 8 | v);
+        half_often(e, 0x2800 | rn << 8 | v);
     } else if ((imm = modified(v)) >= 0) {
         op_const(e, SUB, 1, 15, rn, (uint32_t)imm);
     } else if ((imm = modified(0 - v)) >= 0) {

@@ -22,56 +22,38 @@ static uint32_t advance_after(const emitter *e, unsigned base)
     return 0;
 }
 
-/* The next slot may want to know. */
-static void halfword_in(emitter *e, unsigned rd)
+/* Behind a load of two bytes into rd: the next slot may ask for the other order. */
+APART static void loaded_half(emitter *e, unsigned rd)
 {
-    e->halfword = (uint8_t)rd;
-    e->halfword_pc = e->pc + 1;
+    const uint32_t next = next_slot(e);
+    if ((OP(next) == 0xdc || OP(next) == 0xd7) && DST(next) == rd && e->text[8 * (size_t)e->pc + 12] == 16) {
+        take_next(e);
+        swap(e, rd, rd, 16);
+    }
 }
 
-static void load(emitter *e, uint32_t w, uint32_t c)
+/* rd = *(a + b) */
+static void load_pair(emitter *e, unsigned unit, unsigned rd, unsigned a, unsigned b)
 {
-    (void)c;
+    if ((rd | a | b) < 8) {
+        half(e, (0x5c00 - (unit << 4)) | b << 6 | a << 3 | rd);
+    } else {
+        word(e, (0xf810 | unit) | a, rd << 12 | b);
+    }
+    if (unit == HALF) {
+        loaded_half(e, rd);
+    }
+}
+
+/* With a sign, or of a program that is not clean. */
+APART static void load_other(emitter *e, uint32_t w)
+{
     const unsigned rd = DST(w), unit = unit_of(w);
     const bool two = (w & 0x18) == 0x18, is_signed = (w & 0x20) == 0;
-    int32_t off = OFFSET(w);
-    if (e->pending != NOTHING) {
-        if (e->pending == SUM && e->rd == rd && SRC(w) == rd && off == 0 && !is_signed && !two) {
-            e->pending = NOTHING;           /* rd = *(a + b) */
-            if ((rd | e->a | e->b) < 8) {
-                half(e, (0x5c00 - (unit << 4)) | (uint32_t)e->b << 6 | (uint32_t)e->a << 3 | rd);
-            } else {
-                word(e, (0xf810 | unit) | e->a, rd << 12 | e->b);
-            }
-            if (unit == HALF) {
-                halfword_in(e, rd);
-            }
-            e->flags[NOW] = e->flags[BEFORE] == rd ? NONE : e->flags[BEFORE];
-            return;
-        }
-        write_pending(e);
+    if (WIDE(e) && two) {
+        access_mem(e, LOAD | WORD, T0 | SRC(w) << 4, OFFSET(w) + 4);
     }
-    e->flags[NOW] = e->flags[BEFORE] == rd ? NONE : e->flags[BEFORE];
-    const unsigned rn = base_of(e, SRC(w), &off);
-    if (WIDE(e)) {
-        if (two) {
-            access_mem(e, LOAD | WORD, T0 | rn << 4, off + 4);
-        }
-    } else if (off == 0 && !is_signed && !two && rn < 10 && rn != rd) {
-        const uint32_t later = advance_after(e, rn);
-        if (later != 0) {
-            word(e, 0xf810 | unit | rn, rd << 12 | 0xb00 | e->text[8 * (size_t)later + 4]);
-            e->map[later] = DONE;
-            if (unit == HALF) {
-                halfword_in(e, rd);
-            }
-            return;
-        }
-    }
-    access_mem(e, (is_signed && unit != WORD ? LOAD_SIGNED : LOAD) | unit, rd | rn << 4, off);
-    if (unit == HALF && !is_signed) {
-        halfword_in(e, rd);
-    }
+    access_mem(e, (is_signed && unit != WORD ? LOAD_SIGNED : LOAD) | unit, w >> 8 & 0xff, OFFSET(w));
     if (!WIDE(e)) {
         return;
     }
@@ -81,7 +63,42 @@ static void load(emitter *e, uint32_t w, uint32_t c)
         op_shifted(e, ORR, 0, T1, PC, rd, ASR, 31);
         put_upper(e, rd, T1);
     } else {
+        if (unit == HALF) {
+            loaded_half(e, rd);
+        }
         clear_upper(e, rd);
+    }
+}
+
+/* One without an offset: can it add to its base what a slot behind it does? */
+APART static bool load_advancing(emitter *e, uint32_t w, unsigned unit)
+{
+    const unsigned rd = DST(w), rn = SRC(w);
+    if (rn == 10 || rn == rd || (w & 0x18) == 0x18) {
+        return false;
+    }
+    const uint32_t later = advance_after(e, rn);
+    if (later == 0) {
+        return false;
+    }
+    word(e, 0xf810 | unit | rn, rd << 12 | 0xb00 | e->text[8 * (size_t)later + 4]);
+    e->map[later] = DONE;
+    return true;
+}
+
+static void load(emitter *e, uint32_t w, uint32_t c)
+{
+    (void)c;
+    if (WIDE(e) || (w & 0x20) == 0) {
+        load_other(e, w);
+        return;
+    }
+    const unsigned unit = unit_of(w);
+    if (OFFSET(w) != 0 || !load_advancing(e, w, unit)) {
+        access_mem(e, LOAD | unit, w >> 8 & 0xff, OFFSET(w));
+    }
+    if (unit == HALF) {
+        loaded_half(e, DST(w));
     }
 }
 
@@ -103,8 +120,7 @@ APART static void atomic(emitter *e, uint32_t w, uint32_t c)
     unsigned result = exchanges ? 0 : SRC(w);
     int32_t off = OFFSET(w);
     unsigned rn = base_of(e, DST(w), &off);
-    flush(e);
-    e->flags[NOW] = e->flags[BEFORE] = NONE;
+    e->told = NULL;
     e->zero = 0;                                        /* the function looks for upper words in memory */
     add_const(e, T1, rn, (uint32_t)off);
     move(e, W0, reg_in(e, SRC(w), W0));
@@ -130,31 +146,34 @@ APART static void atomic(emitter *e, uint32_t w, uint32_t c)
     }
 }
 
+/* The upper half of eight bytes. */
+APART static void store_upper(emitter *e, uint32_t w, uint32_t c)
+{
+    if ((w & 7) == 3 && WIDE(e)) {
+        get_upper(e, T0, SRC(w));
+    } else {
+        load_const(e, T0, (w & 7) == 2 && (int32_t)c < 0 ? ~0u : 0);
+    }
+    access_mem(e, STORE | WORD, T0 | DST(w) << 4, OFFSET(w) + 4);
+}
+
 static void store(emitter *e, uint32_t w, uint32_t c)
 {
-    const bool two = (w & 0x18) == 0x18, by_reg = (w & 7) == 3;
     if ((w & 0xe0) == 0xc0) {
         atomic(e, w, c);
         return;
     }
-    flush(e);
-    e->flags[NOW] = e->flags[BEFORE];
-    int32_t off = OFFSET(w);
-    const unsigned rn = base_of(e, DST(w), &off);
     unsigned rt = T0;
-    if (by_reg) {
+    const uint16_t *const before = e->at;
+    if ((w & 7) == 3) {
         rt = reg_in(e, SRC(w), T0);
     } else {
         load_const(e, T0, c);
     }
-    access_mem(e, STORE | unit_of(w), rt | rn << 4, off);
-    if (two) {
-        if (by_reg && WIDE(e)) {
-            get_upper(e, T0, SRC(w));
-        } else {
-            load_const(e, T0, !by_reg && (int32_t)c < 0 ? ~0u : 0);
-        }
-        access_mem(e, STORE | WORD, T0 | rn << 4, off + 4);
+    access_mem(e, STORE | unit_of(w), rt | DST(w) << 4, OFFSET(w));
+    keep_flags(e, before);
+    if ((w & 0x18) == 0x18) {
+        store_upper(e, w, c);
     }
 }
 
