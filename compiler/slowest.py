@@ -22,7 +22,7 @@ from .generate import RandomChoose
 from .generate_packets import Packets
 from .slowest_changes import META, Shapes, changed, with_sum, words
 from .slowest_keys import matched
-from .slowest_subject import DECISIVE, Cells, Compared, Input, Subject, subjects
+from .slowest_subject import DECISIVE, PLACES, Cells, Compared, Input, Subject, subjects
 
 __all__ = ["Input", "Slowest", "Subject", "beginnings", "changed", "hook_name", "search", "solved", "subjects"]
 
@@ -194,12 +194,16 @@ class Search:
             self.progress(found)
 
     def measure(self, one: tuple[int, int, Input]) -> None:
-        """What it takes on the core."""
+        """What it takes on the core, the packet where that of the slowest run lies; of one that takes longer, wherever it may lie."""
         _, number, given = one
         self.measured.add(number)
-        cycles = self.subject.run(given)
-        if cycles > self.found.cycles:
-            self.found.cycles, self.found.input, self.found.entries = cycles, given, dict(self.subject.entries)
+        best, longest = self.found.input.place, self.found.cycles
+        for place in (best, *(place for place in range(PLACES) if place != best)):
+            cycles = self.subject.run(placed := replace(given, place=place))
+            if cycles > self.found.cycles:
+                self.found.cycles, self.found.input, self.found.entries = cycles, placed, dict(self.subject.entries)
+            if self.found.cycles == longest:
+                break
 
     def solve(self, given: Input) -> None:
         """Makes compared numbers the ones they are compared with."""

@@ -127,7 +127,7 @@ def changed(given: Input, others: list[Input], rng: random.Random, events: int, 
     new, place = bytes(frame[:lengths[0]]), given.balance
     if place is not None and new != given.frame:
         new, place = balanced(given.frame, new, place, rng)
-    return Input(new, meta, bytes(state), answers, place)
+    return Input(new, meta, bytes(state), answers, given.place, place)
 
 
 def balanced(old: bytes, new: bytes, place: int, rng: random.Random) -> tuple[bytes, int | None]:

@@ -24,6 +24,7 @@ from .slowest_buffers import Buffers
 Proved = tuple[Units, list[tuple[Unit, Report, Analysis | None]]]
 COMPARES = ("cmp", "cmn", "tst", "cbz", "cbnz")
 LOOKUP = BY_NAME["lookup"].number
+PLACES = 4                                      #: where a packet may begin, of a word's octets
 DECISIVE = 8                                    #: comparisons at the end of a run, of which one may have ended it
 ALIKE = 64                                      #: ways in which one field of an entry is made to match
 NUMBERS = {"sb": 9, "sl": 10, "fp": 11, "ip": 12}
@@ -37,14 +38,15 @@ class Input:
     meta: dict[str, int] = field(default_factory=dict)
     state: bytes = b""
     answers: int = 0                            #: what the platform answers, a bit for each time it is asked
+    place: int = 0                              #: octets from a word's boundary to where the packet begins
     balance: int | None = None                  #: where its frame has two octets that a checksum was made right with; a change goes there, too
 
     def as_json(self) -> dict:
-        return {"frame": self.frame.hex(), "meta": self.meta, "state": self.state.hex(), "answers": self.answers}
+        return {"frame": self.frame.hex(), "meta": self.meta, "state": self.state.hex(), "answers": self.answers, "place": self.place}
 
     @classmethod
     def from_json(cls, given: dict) -> Input:
-        return cls(bytes.fromhex(given["frame"]), dict(given["meta"]), bytes.fromhex(given["state"]), given["answers"])
+        return cls(bytes.fromhex(given["frame"]), dict(given["meta"]), bytes.fromhex(given["state"]), given["answers"], given.get("place", 0) % PLACES)
 
 
 @dataclass(frozen=True)
@@ -247,6 +249,8 @@ class Subject:
         return max(self.buffers.fillings(once)) if self.buffers is not None else once()
 
     def play(self, program: Program, given: Input) -> Result:
+        if program is not self.host:
+            program.place_packet(given.place)
         program.set_state(given.state or self.initial)
         program.answer = lambda name, number: given.answers >> number & 1
         return program.run(given.frame, given.meta)

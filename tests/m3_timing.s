@@ -101,5 +101,22 @@ function peek
 function poke
     str r1, [r0]
     bx lr
+function peek_half
+    ldrh r0, [r0]
+    bx lr
+function poke_half
+    strh r1, [r0]
+    bx lr
+function peek_byte
+    ldrb r0, [r0]
+    bx lr
+function poke_byte
+    strb r1, [r0]
+    bx lr
+function peek_if            @ the load is executed if r1 is 5
+    cmp r1, #5
+    it eq
+    ldreq r0, [r0]
+    bx lr
 function forever
     b forever

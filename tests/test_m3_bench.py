@@ -96,11 +96,11 @@ def test_loading_stays_cheap():
 
 
 def test_the_way_around_a_container_stays_short():
-    """A frame's cycles from its arrival to the verdict, interpreted and translated. Native C, without tables and set-up, takes 192 and 76."""
+    """A frame's cycles from its arrival to the verdict, interpreted and translated. Native C, without tables and set-up, takes 202 and 76."""
     from lpn.compiler.bench_measure import program_of
     from lpn.compiler.commands.judge import compiled, sealed
     frames = read_frames()
-    for name, most in {"decompress": {"m3": 1585, "thumb2": 452}, "forward": {"m3": 1294, "thumb2": 646}}.items():
+    for name, most in {"decompress": {"m3": 1627, "thumb2": 494}, "forward": {"m3": 1296, "thumb2": 648}}.items():
         build = compiled(program := program_of(name), fuse=True)
         sealed(build)
         assert build.bundle.record_size == 0            # headers live in registers: there is none to clear

@@ -88,8 +88,9 @@ class Costs(Protocol):
     def module(self) -> Cost:
         """Entering and leaving the container."""
 
-    def insn(self, slot: int, insn: Instruction, regions: Collection[str], taken: bool) -> Cost:
-        """The instruction at a slot; of a helper call without the helper."""
+    def insn(self, slot: int, insn: Instruction, regions: Collection[str], taken: bool, aligned: int = 1) -> Cost:
+        """The instruction at a slot; of a helper call without the helper. Of a memory access, `regions`: what it may touch; `aligned`: what
+        its address is a multiple of."""
 
     def at_once(self, slot: int) -> AtOnce | None:
         """What is done as one from this slot on, where that is not told by `insn`."""
@@ -114,8 +115,8 @@ class CostTable:
     calls: int = 0                                    # where one of them calls helpers
     handlers: Mapping[str, Mapping[int, Cost]] = field(default_factory=dict)      # by name, what its ways cost, as of AtOnce
 
-    def insn(self, slot: int, insn: Instruction, regions: Collection[str], taken: bool) -> Cost:
-        """The cost of one instruction. `regions`: what a memory access may touch. Raises CostError."""
+    def insn(self, slot: int, insn: Instruction, regions: Collection[str], taken: bool, aligned: int = 1) -> Cost:
+        """The cost of one instruction; accesses are taken as not aligned. Raises CostError."""
         op = f"0x{insn.op:02x}"
         if insn.is_local_call and f"{op} local" in self.insns:
             return self.insns[f"{op} local"]

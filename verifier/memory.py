@@ -6,6 +6,7 @@ from .rules import Violation
 from .state import LOW_HALF, LEN, NUMBER, POINTER, State, Value, stack_bits
 
 OFFSET_LIMIT = 1 << 17                                # pointers stay within this distance of their region
+WORD = 4                                              # bytes that an access of the core has at most
 
 
 def spread(lo: int, hi: int) -> str:
@@ -43,6 +44,8 @@ class Memory:
         verb = "writes" if write else "reads"
         if self.checking:
             self.touched.setdefault(slot, set()).add(at.region.rstrip("0123456789"))
+            if not raw:
+                self.aligned[slot] = min(self.aligned.get(slot, WORD), self._alignment(s, at))
         if size == 8 and not raw:
             self._check_alignment(s, at, slot, verb)
         if at.region == "pkt":
@@ -53,12 +56,20 @@ class Memory:
             self._check_region(s, at, size, slot, write)
         return at
 
-    def _check_alignment(self, s: State, at: Value, slot: int, verb: str) -> None:
-        need = self.profile.align8
+    def _base(self, at: Value) -> int:
+        """What the address of its region's first byte is a multiple of; of the stack, its last one's behind."""
         if at.region == "ctx" or at.region.startswith("stack"):
-            align = 8
-        else:
-            align = 1 if at.region == "pkt" else self.regions[at.region].align
+            return 8
+        return 1 if at.region == "pkt" else self.regions[at.region].align
+
+    def _alignment(self, s: State, at: Value) -> int:
+        """What this address surely is a multiple of: 1, 2 or 4."""
+        n = s.num(at)
+        odd = n.bits | n.mask | self._base(at) | WORD
+        return odd & -odd
+
+    def _check_alignment(self, s: State, at: Value, slot: int, verb: str) -> None:
+        need, align = self.profile.align8, self._base(at)
         n = s.num(at)
         if align % need or (n.bits | n.mask) & (need - 1):
             first = (n.slo if n.is_const else next((n.slo + i for i in range(need) if n.slo + i in n and (n.slo + i) % need), n.slo)) % (1 << 32)

@@ -46,7 +46,7 @@ class Weights:
         if (slot, taken) not in self.known:
             analysis = self.analysis
             insn = analysis.graph.insns[slot]
-            found = self.costs.insn(slot, insn, analysis.touched.get(slot, ()), taken)
+            found = self.costs.insn(slot, insn, analysis.touched.get(slot, ()), taken, analysis.aligned.get(slot, 1))
             if insn.is_call and not insn.is_local_call:
                 name, declared = self.helpers[insn.imm]
                 given = self.buffers if name.startswith("buffer_") else self.tables

@@ -36,6 +36,7 @@ struct lpn_host {
     uint64_t work[512];             /* for the certificate's checker */
     uint64_t trace[2 * MAX_TRACES];
     uint32_t traces;
+    uint8_t *placed[4];             /* packets by how far behind a word's boundary they begin; `packet` is one of them */
 };
 
 /* Zeroed bytes, freed with the host; never NULL for size 0. */
@@ -70,7 +71,7 @@ lpn_host *lpn_host_new(uint32_t record_size, uint32_t state_size, uint32_t fuel)
     if (host == NULL) {
         return NULL;
     }
-    host->packet = get(host, LPN_MAX_PACKET + LPN_WINDOW);
+    host->packet = host->placed[0] = get(host, LPN_MAX_PACKET + LPN_WINDOW);
     host->chain.record = get(host, record_size);
     host->chain.state = get(host, state_size);
     if (host->memories < 3) {
@@ -341,6 +342,20 @@ const uint8_t *lpn_host_out(const lpn_host *host)
 const uint8_t *lpn_host_packet(const lpn_host *host)
 {
     return host->packet;
+}
+
+const uint8_t *lpn_host_place(lpn_host *host, uint32_t bytes)
+{
+    uint8_t **const place = &host->placed[bytes & 3];
+    if (*place == NULL) {           /* room for what it needs, and no more behind it */
+        uint8_t *const room = get(host, LPN_MAX_PACKET + LPN_WINDOW + (bytes & 3));
+        if (room == NULL) {
+            return NULL;
+        }
+        *place = room + (bytes & 3);
+    }
+    host->packet = *place;
+    return *place;
 }
 
 uint64_t lpn_host_call(void *host, uint32_t number, const uint64_t *r)

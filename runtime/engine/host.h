@@ -94,6 +94,9 @@ void lpn_host_outside(lpn_host *host, int (*call)(void *user, uint32_t helper, c
 const uint8_t *lpn_host_out(const lpn_host *host);
 const uint8_t *lpn_host_packet(const lpn_host *host);
 
+/* From now on packets begin so many bytes, 0 to 3, behind a word's boundary; where they begin, NULL when there is no memory. */
+const uint8_t *lpn_host_place(lpn_host *host, uint32_t bytes);
+
 /* Do a helper for another engine: r1 to r5 at `r`; `host` is a lpn_host. The error in the upper half, r0 in the lower. */
 uint64_t lpn_host_call(void *host, uint32_t number, const uint64_t *r);
 

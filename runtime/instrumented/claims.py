@@ -206,6 +206,7 @@ class Claims:
         touched = [sum({1 << min(region_number(name if name != "stack" else "stack0"), STACK) for name in analysis.touched.get(slot, ())})
                    for slot in range(p.slots)]
         p.touched = self._ints("const uint32_t *", "I", touched)
+        p.aligned = self._array("const uint8_t *", bytes(analysis.aligned.get(slot, 1) for slot in range(p.slots)))
         wide = set(report.wide)
         p.wide = self._array("const uint8_t *", bytes(slot in wide for slot in range(p.slots)))
         p.max_insns, p.max_branches = report.max_insns, report.max_branches

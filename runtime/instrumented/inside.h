@@ -33,6 +33,7 @@
     X(F_CLAIM_RELATION, "a relation between registers does not hold") \
     X(F_CLAIM_STACK_WRITTEN, "stack bytes claimed as written are not") \
     X(F_CLAIM_REGION, "an access touches a region that was not claimed") \
+    X(F_CLAIM_ALIGNMENT, "an access is less aligned than was claimed") \
     X(F_CLAIM_EDGE, "control goes along an edge that is not there") \
     X(F_CLAIM_DEAD, "an edge claimed as never taken is taken") \
     X(F_CLAIM_UNREACHABLE, "a block claimed as unreachable is reached") \

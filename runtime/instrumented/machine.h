@@ -80,6 +80,7 @@ typedef struct {
     const uint8_t *members;
     uint32_t n_nodes, n_loops;
     const uint32_t *touched;            /* per slot: a bit for each region an access may touch; bit IT_STACK */
+    const uint8_t *aligned;             /* per slot: what an access's address is a multiple of */
     const uint8_t *wide;                /* per slot: needs more than 32 bits */
     uint64_t max_insns, max_branches, most_cost, least_cost;
     uint32_t stack_used, clean32;

@@ -51,6 +51,10 @@ uint8_t *it_access(it_machine *m, uint32_t reg, int64_t off, uint64_t size, int 
         it_fail(m, F_CLAIM_REGION, reg, region, p->touched[m->pc]);
         return NULL;
     }
+    if (p->claims && align && (m->base[region] + (uint64_t)o) % p->aligned[m->pc]) {
+        it_fail(m, F_CLAIM_ALIGNMENT, reg, (uint64_t)o, p->aligned[m->pc]);
+        return NULL;
+    }
     *at = (uint32_t)o;
     return bytes + o;
 }

@@ -2,22 +2,25 @@
 
 The translator is the node's own, so the code is what will run there. Times are the table of `timing.py` with the manual's worst
 case where it gives a range: 12 cycles for a division, 3 to fill the pipeline with an instruction of 32 bits that two words hold, 2 with
-another. A load profits from the one before it only where nothing jumps in between. Code lies in RAM from a word's boundary on, without
-wait states.
+another. A load profits from the one before it only where nothing jumps in between. An access that is not proved to be aligned takes as many
+bus cycles as its width can. Code lies in RAM from a word's boundary on, without wait states.
 """
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
 
+from capstone import arm
+
 from lpn.compiler.isa import Instruction, decode as decode_ebpf
 from lpn.runtime.engine.thumb2 import TranslateError, translate
 from lpn.verifier.cost import Cost, CostError, CostTable, TableSize
 
-from .timing import MOST_REFILL, Insn, Kind, decode, make_disassembler, most_refill, static_cycles
+from .timing import MOST_REFILL, Insn, Kind, decode, make_disassembler, most_refill, static_cycles, unaligned_cycles
 
 LEAST_REFILL = 1                #: cycles to fill the pipeline, at least
 MORE = {Kind.LONG: 3, Kind.DIVIDE: 10}   #: what operands add at most
+BLOCK = arm.ARM_REG_R11         #: points to words of the engine's (thumb2_encode.h)
 SOMEWHERE = 0x20012344          #: where data may lie: an address that takes as many instructions as any
 
 
@@ -46,10 +49,17 @@ class CodeCosts:
         self.before = dict(zip((each.address for each in everything[1:]), everything))
         self.entered = {target for each in everything if (target := jump_target(each)) is not None}
 
-    def insn(self, slot: int, insn: Instruction, regions: Collection[str], taken: bool) -> Cost:
+    def insn(self, slot: int, insn: Instruction, regions: Collection[str], taken: bool, aligned: int = 1) -> Cost:
         code, jumps = self.code[slot], insn.is_goto or insn.is_branch
-        if not jumps:
+        if insn.is_call or insn.is_exit:
             return self._time(code)
+        if any(each.indirect for each in code):
+            raise CostError(f"slot {slot} calls a function of the engine, whose time is not known")
+        octets = [each.octets for each in code if each.octets and BLOCK not in each.bases]
+        if not (insn.is_load or insn.is_store) or sum(octets) > insn.size:
+            aligned = 1                         # whatever asked for these
+        if not jumps:
+            return self._time(code) + Cost(0, sum(unaligned_cycles(aligned, each) for each in octets))
         target = insn.target(slot)
         if self._over(slot, insn):              # it is written the other way round: where eBPF goes on, this jumps
             taken, target = not taken, self.insns[slot + 1].target(slot + 1)

@@ -15,6 +15,7 @@ import functools
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from lpn.runtime.engine.build import BuildError
@@ -26,6 +27,7 @@ try:
     import unicorn
     from unicorn import arm_const as reg
 
+    from . import hooks
     from .timing import MOST_REFILL, REFILL, Insn, decode, holds, make_disassembler, most_refill, operand_cycles, straight_cycles
     from .flash import WAIT, fetch_waits, most_waits
     from .linked import PLACES, Linked
@@ -39,6 +41,7 @@ CODE, CODE_SIZE = 0x20080000, 0x20000   #: where a program may put code of its o
 HEAP, HEAP_SIZE = 0x20100000, 0x100000
 RETURN = 0x08070000             #: where functions called from here return to
 IT_STATE = 0x0600FC00          #: of the program status register
+ACCESSES = Path(__file__).parent / "accesses.c"
 PAGE = 1 << 10                  #: of the emulator
 PAGE_ENDS = (PAGE - 2, 0, 2)    #: where the first instruction behind one begins
 FOLD = 1 << 16                  #: blocks kept in order before they are counted
@@ -78,6 +81,7 @@ def _missing() -> str:
         return MISSING
     try:
         engine()
+        hooks.library("m3", ACCESSES)
     except (BuildError, OSError) as e:
         return str(e)
     return ""
@@ -179,7 +183,10 @@ class Core:
         self.window = self.firmware.symbols[window] if window else None
         self._entries: Counter = Counter()          # (block before, block) -> times
         self._executed: Counter = Counter()         # conditional instructions whose condition held
-        self._operands = self._loads = 0
+        self._operands = 0
+        ffi, _ = hooks.library("m3", ACCESSES)
+        self._accesses = ffi.new("m3_accesses *", {"status": reg.UC_ARM_REG_XPSR, "flash": FLASH, "flash_size": FLASH_SIZE, **{
+            name: hooks.function_of(ffi, f"uc_{name}") for name in ("reg_read", "reg_write")}})
         self._blocks: list[int] = []                # executed in the window, not yet in _entries
         self._last = 0                              # the block executed last
         self._open = False                          # inside the window
@@ -239,6 +246,7 @@ class Core:
         uc.reg_write(reg.UC_ARM_REG_LR, RETURN | 1)
         self._wild = ""
         self._open, self._back = self.window is None, RETURN
+        self._accesses.open = self._open
         self._blocks[:] = [0] if self._open else []
         try:
             uc.emu_start((function if isinstance(function, int) else symbols[function]) | 1, RETURN)
@@ -291,6 +299,7 @@ class Core:
         def opened(uc: Any, address: int, size: int, data: Any) -> None:
             if not self._open:
                 self._open, self._back = True, uc.reg_read(reg.UC_ARM_REG_LR) & ~1
+                self._accesses.open = True
                 blocks[:] = [0, self._last]
 
         def condition(uc: Any, address: int, size: int, data: Any) -> None:
@@ -302,15 +311,11 @@ class Core:
             if self._open:
                 self._operands += operand_cycles(insn, *(self.register(r) for r in insn.operands))
 
-        def flash_load(uc: Any, access: int, address: int, size: int, value: int, data: Any) -> None:
-            leave_it_block(uc)
-            if self._open:
-                self._loads += 1
-
         uc.hook_add(unicorn.UC_HOOK_BLOCK, block)
         if self.window is not None:
             uc.hook_add(unicorn.UC_HOOK_CODE, opened, None, self.window, self.window)
-        uc.hook_add(unicorn.UC_HOOK_MEM_READ, flash_load, None, FLASH, FLASH + FLASH_SIZE - 1)
+        ffi, lib = hooks.library("m3", ACCESSES)
+        hooks.add(uc, ffi, unicorn.UC_HOOK_MEM_READ | unicorn.UC_HOOK_MEM_WRITE, lib.m3_access_hook(), self._accesses)
         self._condition, self._take_operands = condition, operands
         self._watch(self.code.at.values())
 
@@ -333,7 +338,7 @@ class Core:
         return self.uc.reg_read(_UNICORN[number])
 
     def _close(self) -> None:
-        self._open = False
+        self._open = self._accesses.open = False
         self._blocks.append(self._back << 16)
         self._entries.update(zip(self._blocks, self._blocks[1:]))
         self._blocks.clear()
@@ -342,7 +347,7 @@ class Core:
         """Cycles of what was executed since `forget` at the manual's worst, with wait states: jumps refill the pipeline as slowly as they
         can, no load is pipelined across a jump, conditional instructions count as executed. `apart`: [start, end) of code that is not
         counted; a jump out of it is its own."""
-        fixed, functions = self._operands + WAIT * self._loads, {}
+        fixed, functions = self._operands + WAIT * self._accesses.loads, {}
         for (before, block), times in self._entries.items():
             start, size = block >> 16, block & 0xFFFF
             target = self.code.at.get(start)            # none where the window ends
@@ -380,11 +385,11 @@ class Core:
         self._entries.clear()
         self._executed.clear()
         self._blocks.clear()
-        self._operands = self._loads = 0
+        self._operands = self._accesses.cycles = self._accesses.loads = 0
 
     def count(self) -> Count:
         """What was executed since the last call or `forget`; the first instruction's own fetch is the caller's."""
-        total, passed = Count(cycles=self._operands, waits=WAIT * self._loads), Counter()
+        total, passed = Count(cycles=self._operands + self._accesses.cycles, waits=WAIT * self._accesses.loads), Counter()
         for (before, block), times in self._entries.items():
             start, size = block >> 16, block & 0xFFFF
             jumped = self._jumped(before, start)

@@ -44,6 +44,10 @@ class M3Program(Program):
         host.outside(self.outside)
         host.core.start_counting()              # a large certificate takes millions of instructions to check
 
+    def place_packet(self, octets: int) -> None:
+        """From now on packets begin so many octets, 0 to 3, behind a word's boundary."""
+        self._held = self.host.core.call("lpn_host_place", self.host.handle, octets)
+
     def state(self) -> bytes:
         return self.host.core.read(self._state, self.bundle.state_size)
 

@@ -27,7 +27,7 @@ class PlanCosts:
         ways = self.table.handlers.get(handler.name, {})
         return AtOnce(handler.name, handler.instructions, ways) if ways or handler.instructions > 1 else None
 
-    def insn(self, slot: int, insn: Instruction, regions: Collection[str], taken: bool) -> Cost:
+    def insn(self, slot: int, insn: Instruction, regions: Collection[str], taken: bool, aligned: int = 1) -> Cost:
         return self.table.insn(slot, insn, regions, taken)
 
     def helper(self, name: str, declared: int, tables: Collection[TableSize]) -> Cost:

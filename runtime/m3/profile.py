@@ -23,7 +23,7 @@ from lpn.runtime.engines import DEFAULT_FUEL, Externs
 from .core import HEAP, HEAP_SIZE, Core, Count, leave_it_block
 from .engine import M3Program, Thumb2Program
 from .host import WINDOW
-from .timing import REFILL, Insn, decode, operand_cycles, static_cycles
+from .timing import REFILL, Insn, decode, operand_cycles, static_cycles, unaligned_cycles
 
 #: The engine's functions by what they do; those of the interpreter itself are told apart by instruction.
 PARTS = {
@@ -78,6 +78,7 @@ class Recorder(Core):
 
     def start_counting(self) -> None:
         self.uc.ctl_flush_tb()
+        self.uc.hook_add(unicorn.UC_HOOK_MEM_READ | unicorn.UC_HOOK_MEM_WRITE, self._accessed)
         self._watch_plain(self.code.at.values())
 
     def _watch_plain(self, insns: Iterable[Insn]) -> None:
@@ -137,6 +138,11 @@ class Recorder(Core):
             self._part_of[insn.address] = CODE_PART
         self._watch_plain(insns)
         return insns
+
+    def _accessed(self, uc: Any, access: int, address: int, size: int, value: int, data: Any) -> None:
+        leave_it_block(uc)
+        if self._in and address % size:
+            self._add(self._last, 0, unaligned_cycles(address, size))
 
     def _executed_one(self, uc: Any, address: int, size: int, data: Any) -> None:
         if not self._in:

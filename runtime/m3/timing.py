@@ -9,9 +9,11 @@ Arm Cortex-M3 TRM (DDI 0337), r2p1, 3.3.1 "Cortex-M3 instructions" and 3.3.2 "Lo
   less after an LDR; LDR of the program counter is never pipelined;
 - LDM, STM, PUSH, POP, LDRD, STRD 1 + registers; MLA, MLS 2; UMULL, SMULL 3 to 5, UMLAL, SMLAL 4 to 7, by the
   operands' size; UDIV, SDIV 2 to 12, by the difference of the operands' leading zeros; IT 1;
-- an instruction of an IT block whose condition fails takes 1.
+- an instruction of an IT block whose condition fails takes 1;
+- an access whose address is no multiple of its size goes over the bus in pieces, each a cycle more: a halfword at an odd address as two
+  bytes, a word at one as a byte, a halfword and a byte, a word at another halfword as two (accesses.c).
 
-Accesses are taken as aligned (`UNALIGNED` says what others take more) and memory as without wait states; `flash.py` has those of the STM32F103.
+Memory is taken as without wait states; `flash.py` has those of the STM32F103.
 """
 
 from __future__ import annotations
@@ -60,6 +62,7 @@ class Insn:
     always: bool                #: jumps, whatever the flags
     target: int | None          #: LOAD: what it loads
     bases: tuple[int, ...]      #: LOAD, STORE: what makes the address
+    octets: int                 #: LOAD, STORE: 1, 2 or 4
     operands: tuple[int, ...]   #: LONG, DIVIDE: both inputs
     pipelines: bool             #: a load or store behind it may take one cycle less
 
@@ -111,7 +114,7 @@ def _insn(c: capstone.CsInsn, conditional: bool, conditions: tuple[int, ...]) ->
     memory = next((o.mem for o in operands if o.type == arm.ARM_OP_MEM), None)
     to_pc = arm.ARM_REG_PC in registers[:1] if name not in ("pop", "ldm") else arm.ARM_REG_PC in registers
     branch = name in ("b", "bl", "bx", "blx", "cbz", "cbnz", "tbb", "tbh")
-    kind, cycles, target, bases, inputs = Kind.PLAIN, _CYCLES.get(name, 1), None, (), ()
+    kind, cycles, target, bases, octets, inputs = Kind.PLAIN, _CYCLES.get(name, 1), None, (), 0, ()
     if name in _LOADS:
         kind, cycles, target = Kind.LOAD, 2, registers[0]
     elif name in _STORES:
@@ -128,11 +131,12 @@ def _insn(c: capstone.CsInsn, conditional: bool, conditions: tuple[int, ...]) ->
         kind, cycles, inputs = Kind.DIVIDE, 2, tuple(registers[-2:])
     if kind in (Kind.LOAD, Kind.STORE):
         bases = tuple(r for r in (memory.base, memory.index) if r)
+        octets = 1 if name.endswith("b") else 2 if name.endswith("h") else 4
     indirect = (branch and name in ("bx", "blx", "tbb", "tbh")) or (to_pc and not branch)
     always = not conditional and (indirect or c.mnemonic.removesuffix(".w") in ("b", "bl"))
     return Insn(c.address, c.size, f"{c.mnemonic} {c.op_str}".strip(), kind, cycles, conditional,
                 conditions, name in ("cmp", "cmn", "tst", "teq"), branch or to_pc, indirect, always,
-                target, bases, inputs, kind == Kind.LOAD and not to_pc and not conditional)
+                target, bases, octets, inputs, kind == Kind.LOAD and not to_pc and not conditional)
 
 
 def static_cycles(insn: Insn, before: Insn | None) -> int:
@@ -152,6 +156,11 @@ def operand_cycles(insn: Insn, a: int, b: int) -> int:
         bits = a.bit_length() - b.bit_length() + 1 if b and a >= b else 0
         return min(10, (bits * 10 + 31) // 32)
     return 0
+
+
+def unaligned_cycles(address: int, size: int) -> int:
+    """What an access of 1, 2 or 4 bytes takes more by where it is. No multiple of a power of two takes more than that itself."""
+    return 0 if address % size == 0 else 2 if size == 4 and address % 2 else 1
 
 
 def most_refill(target: Insn, shift: int = 0) -> int:

@@ -2,7 +2,7 @@
 
 Exact where the code alone decides. What operands add is asked for where it is executed (`sites`). Instructions of an IT block
 count as executed, but for a jump at the block's end, which shows by where execution goes on. Loads of literals from flash wait;
-other loads from flash (constant data) are taken as loads from RAM.
+other loads from flash (constant data) are taken as loads from RAM, and all accesses as aligned.
 """
 
 from __future__ import annotations

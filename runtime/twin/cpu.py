@@ -14,7 +14,8 @@ from typing import Any
 
 import unicorn
 from unicorn import arm_const as reg
-from unicorn.unicorn_py3.unicorn import uclib
+
+from lpn.runtime.m3 import hooks
 
 from . import blocks, native
 from .clock import Queue
@@ -87,27 +88,19 @@ class Cpu:
                         ffi.new("twin_count[]", FLASH_SIZE // 2), ffi.new("twin_count[]", RAM_SIZE // 2)]
         clock.flash, clock.ram, clock.in_flash, clock.in_ram = self._arrays
         clock.ram_bytes = ffi.cast("uint8_t *", ctypes.addressof(self._ram))
-        clock.emu_stop = ffi.cast("void *", ctypes.cast(uclib.uc_emu_stop, ctypes.c_void_p).value)
-        clock.reg_read = ffi.cast("void *", ctypes.cast(uclib.uc_reg_read, ctypes.c_void_p).value)
+        clock.emu_stop = hooks.function_of(ffi, "uc_emu_stop")
+        clock.reg_read = hooks.function_of(ffi, "uc_reg_read")
         clock.primask = reg.UC_ARM_REG_PRIMASK
         clock.scale = 1
         self._learn_callback = ffi.callback("void(uint32_t, uint32_t)", self._learn)
         clock.learn = self._learn_callback
         self._sites: list[Any] = []
-        self._hook(unicorn.UC_HOOK_BLOCK, lib.twin_enter_hook(), clock, 1, 0)
-
-    def _hook(self, kind: int, function: Any, data: Any, begin: int, end: int) -> None:
-        """A hook that is a C function."""
-        ffi, handle = self._ffi, ctypes.c_size_t()
-        status = uclib.uc_hook_add(self.uc._uch, ctypes.byref(handle), kind, ctypes.c_void_p(int(ffi.cast("uintptr_t", function))),
-                                   ctypes.c_void_p(int(ffi.cast("uintptr_t", data))), ctypes.c_uint64(begin), ctypes.c_uint64(end))
-        if status != unicorn.UC_ERR_OK:
-            raise unicorn.UcError(status)
+        hooks.add(self.uc, ffi, unicorn.UC_HOOK_BLOCK, lib.twin_enter_hook(), clock)
 
     def _watch_operands(self, site: blocks.Site) -> None:
         data = self._ffi.new("twin_site *", {"clock": self.clock, "kind": site.kind, "a": _REGISTERS[site.a], "b": _REGISTERS[site.b]})
         self._sites.append(data)
-        self._hook(unicorn.UC_HOOK_CODE, self._lib.twin_operands_hook(), data, site.address, site.address)
+        hooks.add(self.uc, self._ffi, unicorn.UC_HOOK_CODE, self._lib.twin_operands_hook(), data, site.address, site.address)
 
     def _learn(self, address: int, size: int) -> None:
         """The clock's question what a block costs."""

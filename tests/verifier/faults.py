@@ -452,6 +452,25 @@ def an_access_touches_one_region(patch):
 
 
 @fault
+def an_access_is_as_aligned_as_its_region(patch):
+    patch.setattr(transfer.Machine, "_alignment", lambda self, s, at: min(memory.WORD, self._base(at)))
+
+
+@fault
+def what_is_added_to_a_pointer_keeps_it_aligned(patch):
+    def wrong(self, s, at):
+        odd = at.off | self._base(at) | memory.WORD
+        return odd & -odd
+    patch.setattr(transfer.Machine, "_alignment", wrong)
+
+
+@fault
+def packets_begin_at_words(patch):
+    base = memory.Memory._base
+    patch.setattr(transfer.Machine, "_base", lambda self, at: 8 if at.region == "pkt" else base(self, at))
+
+
+@fault
 def everything_is_32_bits(patch):
     patch.setattr(transfer.Machine, "unclean", lambda self, slot: None)
 
