@@ -154,7 +154,9 @@ def narrow(code: list[Line], values: list[Kept]) -> bool:
     facts = forward(code, [held.step(line) for line in code], held.behind)
     changed = False
     for value in values:
-        if all(code[i].insn.size == 8 and code[i].insn.mode == MODES["MEM"] and (code[i].insn.is_load or is_narrow(code[i], held, facts[i])) for i in value.lines):
+        lines = [code[i] for i in value.lines]
+        if all(line.insn.size == 8 and line.insn.mode == MODES["MEM"] for line in lines) and all(
+                line.insn.is_load or is_narrow(line, held, facts[i]) for i, line in zip(value.lines, lines)):
             for i in value.lines:
                 insn = code[i].insn
                 code[i].insn = replace(insn, op=insn.op & ~SIZES["DW"] | SIZES["W"])

@@ -20,8 +20,10 @@ BIG = "r6 = 0x1122334455667788 ll\n"
 FORMS = {
     "one after the other": (BIG + "*(u64 *)(r10 - 8) = r6\nr0 = *(u64 *)(r10 - 8)\n*(u64 *)(r10 - 16) = r0\nr1 = *(u64 *)(r10 - 16)\nr0 += r1\nexit", 8),
     "both at once": (BIG + "*(u64 *)(r10 - 8) = r6\n*(u64 *)(r10 - 16) = r6\nr0 = *(u64 *)(r10 - 8)\nr1 = *(u64 *)(r10 - 16)\nr0 += r1\nexit", 16),
-    "numbers of 32 bits": ("w6 = 7\nw7 = w6\nw7 += 1\n*(u64 *)(r10 - 8) = r6\n*(u64 *)(r10 - 16) = r7\nr0 = *(u64 *)(r10 - 8)\nr1 = *(u64 *)(r10 - 16)\nr0 += r1\nexit", 8),
-    "one that comes from the other": ("w6 = 7\n*(u64 *)(r10 - 8) = r6\nr7 = *(u64 *)(r10 - 8)\n*(u64 *)(r10 - 16) = r7\nr0 = *(u64 *)(r10 - 8)\nr1 = *(u64 *)(r10 - 16)\nr0 += r1\nexit", 8),
+    "numbers of 32 bits": (
+        "w6 = 7\nw7 = w6\nw7 += 1\n*(u64 *)(r10 - 8) = r6\n*(u64 *)(r10 - 16) = r7\nr0 = *(u64 *)(r10 - 8)\nr1 = *(u64 *)(r10 - 16)\nr0 += r1\nexit", 8),
+    "one that comes from the other": (
+        "w6 = 7\n*(u64 *)(r10 - 8) = r6\nr7 = *(u64 *)(r10 - 8)\n*(u64 *)(r10 - 16) = r7\nr0 = *(u64 *)(r10 - 8)\nr1 = *(u64 *)(r10 - 16)\nr0 += r1\nexit", 8),
     "a place of two values": (BIG + "*(u64 *)(r10 - 8) = r6\nr0 = *(u64 *)(r10 - 8)\nw7 = 9\n*(u64 *)(r10 - 8) = r7\n*(u32 *)(r10 - 16) = w7\n"
                               "r1 = *(u64 *)(r10 - 8)\nr0 += r1\nw1 = *(u32 *)(r10 - 16)\nr0 += r1\nexit", 8),
     "written in parts": ("w6 = 7\n*(u32 *)(r10 - 24) = w6\n*(u32 *)(r10 - 20) = w6\nr0 = *(u64 *)(r10 - 24)\nexit", 8),

@@ -25,6 +25,7 @@ ALWAYS = frozenset((0, LEN))                       # symbols that no place needs
 INF = 1 << 70
 MAX_DIFFS = 400                                       # differences remembered at a time (rule 38); forgetting is sound
 MAX_LINES = 24                                        # lines remembered at a time (rule 38)
+MOVES = 4                                             # of bounds that bits and a stride move in turns
 MAX_NEAR = 2048                                       # constant offsets whose place before the packet's end is remembered
 
 
@@ -388,6 +389,12 @@ def times(k: int, n: d.Num, c: int) -> tuple[int, int]:
 
 
 def congruent(n: d.Num, stride: tuple[int, int]) -> d.Num | None:
-    """The bounds moved inwards to values r modulo m."""
+    """The bounds moved inwards to values r modulo m, and again where the bits known have moved them since."""
     m, r = stride
-    return d.within(n, n.slo + (r - n.slo) % m, n.shi - (n.shi - r) % m)
+    for _ in range(MOVES):
+        lo, hi = n.slo + (r - n.slo) % m, n.shi - (n.shi - r) % m
+        if lo == n.slo and hi == n.shi:
+            break
+        if (n := d.within(n, lo, hi)) is None:
+            return None
+    return n

@@ -40,6 +40,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
     FILE.lpn makes the bundle FILE.lpnb and the source map FILE.map.json; of a
     container called NAME: NAME.lpnc (image), NAME.o, NAME.s, NAME.ll. Nothing is
     written when the verifier refuses a container, or a hook may miss its deadline.
+    A chain that does not fit one container, or that the verifier does not take as
+    one, is not fused, and a module may need another -O: a note says so, and why.
     """
     if compact and target != "lpn":
         raise click.UsageError(f"--compact is a form of LPN's images; target {target} has its own")

@@ -49,7 +49,8 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
     one object per module: name, accepted, rule, message, file, line, insn, stack,
     insns, max_insns, wcet_cycles (null: not known), certificate_bytes, loops,
     clean32, hooks (the chains it belongs to: event, within_us, wcet_cycles,
-    wcet_us, met). Exit status 1 when a module is rejected or a hook may miss
+    wcet_us, met), note (what is not fused, or not at the level asked for, as it
+    would not fit or be refused; null). Exit status 1 when a module is rejected or a hook may miss
     its deadline.
     """
     if (file is None) == (raw is None):
