@@ -22,15 +22,15 @@ static bool is_lddw(uint32_t op)
 /* Which registers and fields an instruction uses. */
 enum { W_DST = 1, R_DST = 2, R_SRC = 4, W_SRC = 8, OFF = 16, IMM = 32, SRC_CODE = 64, BAD = 128 };
 
-/* Instructions that use the same, and what. The first ones are looked at closely, the last ones jump. */
+/* Instructions that use the same, and what. The first ones are right where they are within their limits; of the next there is more to know: what
+ * they swap, where they jump; the last ones are looked at closely. */
 #define FORMS(X) \
-    X(F_BAD, BAD) X(F_SWAP, W_DST | IMM) X(F_LDDW, W_DST | IMM | SRC_CODE) X(F_ADDRESS, W_DST | IMM) X(F_CALL, IMM | SRC_CODE) \
-    X(F_FAR, IMM) \
     X(F_CONSTANT, W_DST | IMM) X(F_REGISTER, W_DST | R_SRC) X(F_NEGATE, W_DST) X(F_LOAD, W_DST | R_SRC | OFF) \
     X(F_PUT, R_DST | OFF | IMM) X(F_STORE, R_DST | R_SRC | OFF) X(F_EXIT, 0) \
-    X(F_JUMP, OFF) X(F_IF_CONSTANT, R_DST | OFF | IMM) X(F_IF_REGISTER, R_DST | R_SRC | OFF)
+    X(F_SWAP, W_DST | IMM) X(F_JUMP, OFF) X(F_IF_CONSTANT, R_DST | OFF | IMM) X(F_IF_REGISTER, R_DST | R_SRC | OFF) \
+    X(F_BAD, BAD) X(F_LDDW, W_DST | IMM | SRC_CODE) X(F_ADDRESS, W_DST | IMM) X(F_CALL, IMM | SRC_CODE) X(F_FAR, IMM)
 #define NUMBER(form, uses) form,
-enum { FORMS(NUMBER) F_PLAIN = F_CONSTANT, F_JUMPS = F_JUMP };
+enum { FORMS(NUMBER) FORM_COUNT };
 #define USES(form, uses) uses,
 static const uint8_t uses_of[] = { FORMS(USES) };
 
@@ -62,7 +62,7 @@ typedef struct { uint32_t word, imm; } limit;
 #define FORMS4(op) FORM(op), FORM((op) + 1), FORM((op) + 2), FORM((op) + 3)
 #define FORMS16(op) FORMS4(op), FORMS4((op) + 4), FORMS4((op) + 8), FORMS4((op) + 12)
 #define FORMS64(op) FORMS16(op), FORMS16((op) + 16), FORMS16((op) + 32), FORMS16((op) + 48)
-typedef struct { uint8_t form[256]; limit limits[F_IF_REGISTER + 1]; } tables;
+typedef struct { uint8_t form[256]; limit limits[FORM_COUNT]; } tables;
 static const tables table = {
     { FORMS64(0), FORMS64(64), FORMS64(128), FORMS64(192) }, { FORMS(LIMITS) } };
 
@@ -83,11 +83,17 @@ static unsigned atomic_form(const insn *i)
     return R_DST | OFF | IMM | ((imm & 1) != 0 && imm != 0xf1 ? W_SRC : R_SRC);
 }
 
+/* Of 16, 32 or 64 bits? */
+static inline bool swaps(uint32_t imm)
+{
+    return imm != 0 && (imm & ~(16u | 32u | 64u)) == 0 && (imm & (imm - 1)) == 0;
+}
+
 static unsigned uses(const insn *i)
 {
     const unsigned class = i->op & 7, code = i->op >> 4;
     if (class == 4 || class == 7) {
-        if (code == 13 && i->imm != 16 && i->imm != 32 && i->imm != 64) {
+        if (code == 13 && !swaps((uint32_t)i->imm)) {
             return BAD;
         }
         if (i->off != 0 && (((code == 3 || code == 9) && i->off == 1)           /* signed division and modulo */
@@ -136,14 +142,6 @@ static inline bool starts(const lpn_program *program, uint32_t to)
     return to < program->count && program->text[8 * (size_t)to] != 0;
 }
 
-static int check_jump(lpn_program *program, uint32_t at, uint32_t to)
-{
-    if (to <= at) {
-        program->marks |= LPN_MARK_BACK;
-    }
-    return starts(program, to) ? LPN_OK : LPN_E_JUMP;
-}
-
 static bool helper_known(int32_t number)
 {
 #define KNOWN(n, name, a, b, c, d, e) case n:
@@ -183,9 +181,9 @@ static int check_control(lpn_program *program, uint32_t pc, const insn *i)
     }
     const int32_t distance = i->op == 0x06 || i->op == 0x85 ? i->imm : i->off;
     const uint32_t to = pc + 1 + (uint32_t)distance;
-    if (i->op != 0x85) {
-        program->marks |= i->op == 0x06 ? LPN_MARK_FAR : 0;
-        return check_jump(program, pc, to);
+    if (i->op != 0x85) {            /* one by a constant may jump back; of others it is known */
+        program->marks |= i->op == 0x06 ? LPN_MARK_FAR | LPN_MARK_BACK : 0;
+        return starts(program, to) ? LPN_OK : LPN_E_JUMP;
     }
     if (i->src == 0) {
         program->marks |= LPN_MARK_HELPER;
@@ -256,46 +254,60 @@ static APART uint32_t follow(lpn_func *f, int32_t *below, uint32_t known, const 
     return known;
 }
 
-/* Does nothing in these words go beyond what the form allows? */
-static inline bool within(const limit *most, uint32_t w, uint32_t imm)
+/* What in these words goes beyond what the form allows; 0: nothing. */
+static inline uint32_t beyond(const limit *most, uint32_t w, uint32_t imm)
 {
     const uint32_t word = most->word;
-    return ((((w + word) ^ w ^ word) & CARRIES) | (w & word) >> 16 | (imm & most->imm)) == 0;
+    return (((w + word) ^ w ^ word) & CARRIES) | (w & word) >> 16 | (imm & most->imm);
 }
 
-/* All instructions of a function, `p` to `end`. The registers that they have as their first: in the upper half of `*used`. */
-static int check_function(lpn_program *program, lpn_func *f, const uint8_t *p, const uint8_t *end, uint32_t *used, uint32_t *pc)
+/* All instructions of a function, up to slot `last`. The registers that they have as their first: in the upper half of `*used`. */
+static int check_function(lpn_program *program, lpn_func *f, uint32_t last, uint32_t *used, uint32_t *pc)
 {
     const tables *t = &table;
     int32_t below[16];
-    uint32_t known = *used | 1u << 10, size = 8;
+    uint32_t known = *used | 1u << 10;
+    const uint8_t *const text = program->text, *const end = text + 8 * (size_t)last, *p = text + 8 * (size_t)f->entry;
     below[10] = 0;
     LPN_HIDE(t);                        /* or gcc loads it each time */
-    do {
+    for (;;) {
         const uint32_t w = lpn_get32(p), imm = lpn_get32(p + 4), dst = w >> 8 & 15;
-        const unsigned form = t->form[w & 0xff];
-        if (form >= F_PLAIN && within(&t->limits[form], w, imm)) {
-            if (form >= F_JUMPS) {
-                *pc = (uint32_t)(p - program->text) / 8;
-                if (check_jump(program, *pc, *pc + 1 + (uint32_t)((int32_t)w >> 16)) != LPN_OK) {
-                    return LPN_E_JUMP;
-                }
-            }
-        } else {
-            *pc = (uint32_t)(p - program->text) / 8;
-            const int error = check_closely(program, *pc);
-            if (error != LPN_OK) {
-                return error;
-            }
-            size = is_lddw(w) ? 16 : 8;
-        }
         known |= 0x10000u << dst;
-        if (((known >> dst | known >> (w >> 12 & 15)) & 1) != 0) {
+        if (((known >> dst | known >> (w >> 12 & 15)) & 1) != 0) {      /* whether or not it is right */
             known = follow(f, below, known, p);
         }
-        p += size;
-        size = 8;
-    } while (p != end);
+        const unsigned form = t->form[w & 0xff];
+        const uint32_t wrong = beyond(&t->limits[form], w, imm);
+        if ((wrong | (form + 8 - F_SWAP) / 8) == 0) {       /* one of those before F_SWAP, of which there are 8 at most */
+next:                                       /* here, as gcc leaves it: what is usual jumps once */
+            p += 8;
+            if (p != end) {
+                continue;
+            }
+            break;
+        }
+        if (form > F_SWAP && form < F_BAD) {
+            const uint32_t to = (uint32_t)(p + 8 - text) + 8 * (uint32_t)((int32_t)w >> 16);
+            if ((int32_t)w < 0) {
+                program->marks |= LPN_MARK_BACK;
+            }
+            if (wrong == 0 && to / 8 < program->count && text[to] != 0) {       /* as starts() */
+                goto next;
+            }
+        }
+        if (form == F_SWAP && wrong == 0 && swaps(imm)) {
+            goto next;
+        }
+        *pc = (uint32_t)(p - text) / 8;
+        const int error = check_closely(program, *pc);
+        if (error != LPN_OK) {
+            return error;
+        }
+        if (is_lddw(w)) {
+            p += 8;
+        }
+        goto next;
+    }
     *used = known & 0xffff0000;
     return LPN_OK;
 }
@@ -303,12 +315,11 @@ static int check_function(lpn_program *program, lpn_func *f, const uint8_t *p, c
 /* All functions that are known. */
 static int check_all(lpn_program *program, uint32_t *pc)
 {
-    const uint8_t *const text = program->text, *const end = text + 8 * (size_t)program->count;
     uint32_t used = 0;
     for (uint32_t i = 0, funcs = program->funcs; i < funcs; i++) {
         lpn_func *f = &program->func[i];
         f->frame = 0;
-        const int error = check_function(program, f, text + 8 * (size_t)f->entry, i + 1 < funcs ? text + 8 * (size_t)f[1].entry : end, &used, pc);
+        const int error = check_function(program, f, i + 1 < funcs ? f[1].entry : program->count, &used, pc);
         if (error != LPN_OK) {
             return error;
         }

@@ -169,7 +169,7 @@ typedef struct {
 } lpn_program;
 
 /** What a program does somewhere. */
-enum lpn_mark { LPN_MARK_ATOMIC = 1 << 10, LPN_MARK_HELPER = 1 << 11, LPN_MARK_BACK = 1 << 12 /**< jumps back */,
+enum lpn_mark { LPN_MARK_ATOMIC = 1 << 10, LPN_MARK_HELPER = 1 << 11, LPN_MARK_BACK = 1 << 12 /**< jumps back, or may */,
                 LPN_MARK_FAR = 1 << 13 /**< jumps by a constant */ };
 
 /**
