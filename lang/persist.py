@@ -69,10 +69,12 @@ def migrate_blocks(program: ast.Program) -> Iterator[tuple[str, ast.Migrate]]:
 
 @dataclass(frozen=True)
 class Plan:
-    """What becomes of the new program's persistent registers: `kept` have the old content, then the migrations run."""
+    """What becomes of the new program's persistent registers: `kept` have the old content, then the migrations run. `anew`: those of
+    another type than before, that no migration reads."""
 
     kept: tuple[str, ...]
     migrations: tuple[Migration, ...]
+    anew: tuple[str, ...] = ()
 
 
 def plan(old: Layout, old_version: int, new: Layout, blocks: Sequence[Migration]) -> Plan:
@@ -89,4 +91,5 @@ def plan(old: Layout, old_version: int, new: Layout, blocks: Sequence[Migration]
         if old.get(name, type_) != type_ and not chosen:
             raise StateError(f"persistent register '{name}' is {type_}, and in version {old_version}, which runs, it is {old[name]}: "
                              f"write migrate version {old_version} {{ ... }}, or give it another name")
-    return Plan(tuple(name for name, type_ in new.items() if old.get(name) == type_), chosen)
+    anew = tuple(name for name, type_ in new.items() if old.get(name, type_) != type_ and not any(name in block.needs for block in chosen))
+    return Plan(tuple(name for name, type_ in new.items() if old.get(name) == type_), chosen, anew)

@@ -20,6 +20,7 @@ from lpn.compiler.runner import make_runner
 from lpn.lang import ast
 from lpn.lang.check import check
 from lpn.lang.loader import load
+from lpn.lang.persist import Migration, plan
 from lpn.lang.source import Source
 from lpn.runtime.capture import Writer
 from lpn.runtime.engine.native import open_engine
@@ -230,3 +231,12 @@ def test_the_command_replaces_between_frames(tmp_path: Path) -> None:
     back = lpnc("run", tmp_path / "new.lpn", "--in", packets, "--then", tmp_path / "old.lpn", "--at", "2")
     assert back.exit_code == 1 and "cannot take over at frame 2: persistent register 'total' is bit<16>" in back.stderr
     assert lpnc("run", tmp_path / "new.lpn", "--in", packets, "--at", "2").exit_code == 2
+    late = lpnc("run", tmp_path / "old.lpn", "--in", packets, "--then", tmp_path / "new.lpn", "--at", "8")
+    assert late.exit_code == 1 and "--at 8: there is no such frame" in late.stderr and "6 frames" in late.stdout
+
+
+def test_what_no_migration_reads_begins_anew() -> None:
+    """A migration for the version makes that no error: it is told."""
+    block = Migration("migrate.1", 1, {"a": "bit<8>"})
+    found = plan({"a": "bit<8>", "b": "bit<8>", "d": "bool"}, 1, {"a": "bit<16>", "b": "bit<16>", "c": "bool", "d": "bool"}, [block])
+    assert found.anew == ("b",) and found.kept == ("d",)

@@ -233,6 +233,7 @@ def test_a_capture_is_played(tmp_path):
     ((DUTY,), 2, "what is to happen? give --in X.pcap or --events EVENTS"),
     ((DUTY, "--events", EVENTS, "--in", "x.pcap"), 2, "--in and --events exclude each other"),
     ((DUTY, "--in", "x.pcap", "--trace", "t.json"), 2, "--trace belongs to --events"),
+    ((DUTY, "--in", "x.pcap", "--out-linktype", "230"), 2, "--out-linktype belongs to --out"),
     ((DUTY, "--events", EVENTS, "--limit", "3"), 2, "--limit belongs to --in, not --events"),
     ((DUTY, "--events", EVENTS, "--engine", "rbpf"), 2, "engine rbpf runs no node: there are engine, reference"),
     ((DUTY, "--events", "nowhere.events"), 2, "cannot read nowhere.events: No such file or directory"),

@@ -110,6 +110,8 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
             engines, {name: value for name, value in (("node_short", node_short), ("node_ext", node_ext), ("node_pan", node_pan)) if value},
             tables_file, target, trace, seed, insn_time, fuse, without, level, as_json))
     usage("trace", "seed", "insn_time", needs="--events")
+    if target is None:
+        usage("out_linktype", needs="--out")
     check_usage(file, capture, target, as_json, verbose)
     if (successor is None) != (at is None):
         raise click.UsageError("--then and --at belong together", click.get_current_context())
@@ -122,6 +124,7 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
     try:
         if following is not None and at == 1:
             take_over(runners, following, view, successor, 1)
+            following = None
         for outcome in counted(outcomes(capture, runners, node, fcs, limit), "frames"):
             totals.add(outcome)
             view.add(outcome)
@@ -129,11 +132,14 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
                 rebuilt += [(outcome.frame.time_us, r.out) for r in (outcome.result, *outcome.result.completed) if r.out is not None]
             if following is not None and outcome.frame.number + 1 == at:
                 take_over(runners, following, view, successor, at)
+                following = None
     finally:
         view.end()
     view.summary(totals)
     if target is not None:
         write_packets(target, out_linktype, rebuilt, view)
+    if following is not None:
+        raise Failure(f"--at {at}: there is no such frame, {shown(str(successor))} never took over", 1)
     return int(totals.differing > 0)
 
 
@@ -180,6 +186,7 @@ def take_over(runners: list[Runner], following: Prepared, view: Silent, file: st
     runners[:] = successors
     view.replaced(program, tables)
     done = [f"keeps {', '.join(plans[0].kept) or 'nothing'}", *(f"runs {migration.name}" for migration in plans[0].migrations)]
+    done += [f"begins {name} anew, which had another type and no migration reads" for name in plans[0].anew]
     say(f"frame {at}: {shown(str(file))} takes over, {', '.join(done)}", err=True)
 
 
