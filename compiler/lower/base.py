@@ -33,6 +33,7 @@ from .search import Searches
 from .shared import SharedCalls
 from .stmt import Statements
 from .sums import Sums
+from .tried import TriedInTurn
 from .timing import Timings
 from .ways import Ways
 
@@ -43,7 +44,7 @@ LOCAL_IMAGES, GUESSED_IMAGES = 96, 192
 REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
-class Lowering(Guesses, Timings, Buffers, Parsers, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, SharedCalls, AskedOnce, MadeStructs, Searches,
+class Lowering(Guesses, Timings, Buffers, Parsers, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, SharedCalls, TriedInTurn, AskedOnce, MadeStructs, Searches,
                Sums, Conditions, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 

@@ -113,6 +113,8 @@ class Codecs:
                 bound[p] = v if isinstance(v, Place) else Value(p.type, v)
             else:
                 bound[p] = Value(p.type, self.value(a))
+        if self.meets(args):
+            bound = self.meet(bound)
         for v in codec.vars:
             bound[v] = variable(self, v.type, v.name)
         saved = {k: self.env.get(k) for k in bound}

@@ -12,7 +12,7 @@ from lpn.lang.types import Bits as BitsType, Stack
 
 from .codec import group_reason, has_following, inline_octets, inline_pieces, tag_shift, tag_width
 from .conditions import operands
-from .guess import deparser_guesses
+from .guess import Plan, deparser_guesses
 from .instance import Instance
 from .places import Place, variable
 from .search import mentions
@@ -36,11 +36,11 @@ class Deparsers:
             self._store(self.ctx, CTX_OUT_LEN, 4, self.written())
             done()
 
-        self.usual_first(deparser_guesses(d, self.record) if self.target.window else 0, lower)
+        self.out_pointer = self.late_pointer(CTX_OUT)
+        self.usual_first(deparser_guesses(d, self.record) if self.target.window else Plan(), lower)
 
     def deparse(self, d: ast.Deparser) -> None:
-        """Writes what the deparser emits to the output buffer, from its beginning."""
-        self.out_pointer = self.late_pointer(CTX_OUT)
+        """Writes what the deparser emits to the output buffer, which `out_pointer` is the begin of."""
         self.walks, self.at_most = self.target.window > 0 and self.fits(d), 0
         self.at_slot = self.alloca(PTR if self.walks else I32, "out.at")
         self.b.store(self.out if self.walks else i32(0), self.at_slot)
@@ -307,10 +307,14 @@ class Deparsers:
             b.branch(done)
             b.position_at_end(done)
             return
-        for row in rows:
+        for row, *others in self.in_turns(rows):
+            self.at_most = before
+            if others:
+                self.try_rows(codec, inst, group, [row, *others], bits, done)
+                most = max(most, self.at_most)
+                continue
             nxt = b.append_basic_block("next")
             self.row_holds(inst, row, nxt)
-            self.at_most = before
             self.choose_row(codec, inst, group, row, bits)
             most = max(most, self.at_most)
             b.branch(done)
@@ -340,6 +344,9 @@ class Deparsers:
                    for item in row.items)
 
     def row_holds(self, inst: Instance, row: ast.Row, otherwise: ir.Block | None = None) -> None:
+        self.items_hold(inst, row.items, otherwise)
+
+    def items_hold(self, inst: Instance, items: list, otherwise: ir.Block | None) -> None:
         """Goes on where every assignment is true of the header, an in-line piece standing for what it is made from. Numbers are compared
         from their most significant words: rows that ask the same of these become one test. What does not hold of a row that is
         guessed ends the guess (no `otherwise`)."""
@@ -350,8 +357,7 @@ class Deparsers:
                 self.test_alone(cond, otherwise, alone)
 
         # what is guessed asks for the most first
-        items = sorted(row.items, key=lambda item: not isinstance(item, ast.RowAssign)) if otherwise is None else row.items
-        for item in items:
+        for item in sorted(items, key=lambda item: not isinstance(item, ast.RowAssign)) if otherwise is None else items:
             if isinstance(item, ast.RowWhere):
                 test(self.condition(item.cond))
             elif isinstance(item, ast.RowAssign) and not has_following(item.value):

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import Val, i32
+from lpn.compiler.bits import PKT, Val, i32, is_const
 from lpn.compiler.layout import Unit, field_width
 from lpn.lang import ast
 from lpn.lang.check.headers import mentioned
@@ -14,6 +14,9 @@ from lpn.lang.types import EnumType
 from .conditions import known_key
 from .instance import Instance
 from .shapes import Shape, shapes
+
+
+FEW_BITS = 4                                    # numbers so short are checked by what they must not be
 
 
 class Extracts:
@@ -53,7 +56,7 @@ class Extracts:
             self.guess_shape(inst, shape, inst.read_unit(units[0]))
             self.extract_shape(inst, shape)
             return
-        usual = shapes(inst.layout) if self.target.window else []
+        usual = shapes(inst.layout) if self.target.window and not self.meeting_point.arrived else []     # or they come from where they were guessed
         if not usual:
             self.extract_rest(inst, units)
             return
@@ -85,6 +88,20 @@ class Extracts:
         self.extract_units(inst, inst.layout.units[1:], {})
         self.end_header(inst, {})
         self.shape = None
+
+    def place_again(self, inst: Instance, usual: list[Shape]) -> None:
+        """Says anew where the runs of a header begin that is known to have one of these shapes: so much is not kept until it is asked for."""
+        if len(usual) < 2 or not inst.inst.in_packet:
+            return
+        units, start = inst.layout.units, self.b.load(inst.base_slots[0], typ=PKT)
+        word = inst.read_unit(units[0])
+        hits = [self.eq(self.and_(word, self.constant(word.width, s.mask)), self.constant(word.width, s.value)) for s in usual[:-1]]
+        for run in range(1, inst.layout.runs):
+            before = units[1:next(i for i, u in enumerate(units) if u.run == run)]
+            *firsts, at = [i32(units[0].octets + sum(s.octets[u] for u in before)) for s in usual]
+            for hit, other in reversed(list(zip(hits, firsts))):
+                at = at if is_const(at, other.constant) else self.b.select(hit, other, at)
+            inst.set_base(run, self.at(start, at))
 
     def extract_rest(self, inst: Instance, units: list[Unit]) -> None:
         """What several parts of the header depend on is asked once, and the rest lowered for either answer."""
@@ -226,16 +243,25 @@ class Extracts:
             self.branch(u.when, there, done)
             b.position_at_end(there)
         v = inst.slice_of(f)
-        v = self.steady(v, len(f.values) if f.values is not None else len(f.type.decl.members) if named else 0)
-        if f.values is not None:
+        if f.values is not None and any(x.const is None for x in f.values):
+            v = self.steady(v, len(f.values))
             self.check(self.any_of([self.matches(v, x) for x in f.values]), reason)
-        elif named:
-            self.check(self.any_of([self.eq(v, self.constant(v.width, m.number)) for m in f.type.decl.members]), reason)
+        elif f.values is not None or named:
+            numbers = {int(x.const) for x in f.values} if f.values is not None else {m.number for m in f.type.decl.members}
+            self.check(self.one_of(v, {n & (1 << v.width) - 1 for n in numbers}), reason)
         if equation:
             self.check(self.eq(v, self.bits_of(f.equation)), reason)
         if done is not None:
             b.branch(done)
             b.position_at_end(done)
+
+    def one_of(self, v: Val, numbers: set[int]) -> ir.Value:
+        """Whether it is one of these, asked by what it must not be where that is less."""
+        others = set(range(1 << v.width)) - numbers if v.width <= FEW_BITS else numbers
+        asked = min(numbers, others, key=len)
+        v = self.steady(v, len(asked))
+        found = self.any_of([self.eq(v, self.constant(v.width, n)) for n in sorted(asked)])
+        return found if asked is numbers else self.lnot(found)
 
     def steady(self, v: Val, tests: int) -> Val:
         """A number that is compared with several constants. LLVM may make one test of them, a bit of a word that the number

@@ -3,13 +3,15 @@
 A codec's rows stand in the order in which a compressor tries them, a header has its usual shapes (`shapes.py`), a `select` its
 first case. A parser, and a deparser, is lowered once for packets that are all of that: whole words are compared, no bit
 field is tested on its own, every offset is a constant, and what follows knows it. Whatever is not as guessed goes to where the
-general lowering begins, anew: no effect before the end of a deparser, or of a parser that writes nothing into the packet, is
-one that a second run does not repeat. What a guess extracts it holds in variables, whatever the form: the record stays as it was
+general lowering begins, anew, or, from the first codec on, to where that comes to it (`meeting.py`): no effect before the end of a deparser, or of a
+parser that writes nothing into the packet, is one that a second run does not repeat. What a guess extracts it holds in variables, whatever the form: the record stays as it was
 until the guess is known to be right.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 
 import llvmlite.ir as ir
 
@@ -21,6 +23,7 @@ from lpn.lang.instances import walk
 from lpn.lang.types import HeaderType
 
 from .instance import Instance
+from .meeting import Elsewhere, Meeting, Meetings, meeting_of
 from .shapes import Shape, shapes
 
 FEW_ROWS = 8                                    # a codec with no more is not worth a guess of its own
@@ -28,7 +31,15 @@ MOST_GUESSED = 1000                             # nodes of a parser or deparser 
 MOST_NODES = 400                                # of the modules behind a parser that are lowered for each guess anew
 
 
-class Guesses:
+@dataclass(frozen=True)
+class Plan:
+    """What a parser or deparser is guessed to find: one of so many shapes, all of which meet at the first codec."""
+
+    shapes: int = 0
+    meeting: ast.Call | None = None
+
+
+class Guesses(Meetings):
     """Mixed into `Lowering`. `miss`: while something is guessed, where packets go that are otherwise; `guess`: which of the
     shapes that headers usually have."""
 
@@ -36,25 +47,45 @@ class Guesses:
     guess = 0
     touched: dict[Instance, None]               # what a guess has changed of headers
 
-    def usual_first(self, guesses: int, lower: Callable[[], None]) -> None:
+    def usual_first(self, plan: Plan, lower: Callable[[], None]) -> None:
         """Runs `lower` once for each guess, then for everything. It ends each of its ways; behind what is guessed, it
         says `end_guess`."""
-        around = self.touched                   # a deparser's guesses lie within those of its parser
-        for self.guess in range(guesses):
-            miss = self.miss = self.b.append_basic_block("unusual")
+        around, outer = self.touched, self.meeting_point          # a deparser's guesses lie within those of its parser
+        meeting = self.meeting_point = Meeting(plan.meeting.via.args if plan.meeting is not None else None)
+        anew = None
+        for self.guess in range(plan.shapes):
+            anew = self.miss = self.b.append_basic_block("unusual")
             touched = self.touched = {}
-            lower()
+            meeting.waited_for = self.guess < plan.shapes - 1
+            with suppress(Elsewhere):
+                lower()
             self.end_guess()
-            self.b.position_at_end(miss)
+            if not meeting.waited_for:
+                self.not_met(anew)
+            if meeting.unusual is not None:
+                self.b.position_at_end(meeting.unusual.block)
+                self.mark()
+                self.forget(inst for inst in touched if inst not in meeting.unusual.headers)
+                for inst in meeting.unusual.headers:
+                    self.place_again(inst, shapes(inst.layout)[:plan.shapes])
+                meeting.arrived, meeting.unusual = [meeting.unusual], None
+            self.b.position_at_end(anew)
             self.mark()                         # what the guess read is read again, not kept for this
-            for inst in self.instances.values():
-                inst.known = None
-            for inst in touched:                # a parser's own headers among them
-                inst.known = None
-                inst.begin_anew()
+            self.forget(touched)
             around.update(touched)
         self.touched = around
         lower()
+        if anew is not None:
+            self.not_met(anew)
+        self.meeting_point = outer
+
+    def forget(self, touched: Iterable[Instance]) -> None:
+        """What a guess extracted was wrong."""
+        for inst in self.instances.values():
+            inst.known = None
+        for inst in touched:                    # a parser's own headers among them
+            inst.known = None
+            inst.begin_anew()
 
     def end_guess(self) -> None:
         self.miss = None
@@ -138,37 +169,39 @@ def usual_case(state: ast.State) -> ast.SelectCase | None:
     return next((case for case in state.transition.cases if case.target != "reject"), None)
 
 
-def parser_guesses(p: ast.Parser, record: RecordLayout) -> int:
-    """How many guesses a parser is worth: none unless its usual way expands a long codec. A way with loops is no usual one."""
+def parser_guesses(p: ast.Parser, record: RecordLayout) -> Plan:
+    """What is guessed of a parser: nothing unless its usual way expands a long codec. A way with loops is no usual one."""
     if nodes(p) > MOST_GUESSED:
-        return 0
+        return Plan()
     seen: list[ast.State] = []
     state: ast.State | None = next(s for s in p.states if s.name == "start")
     while state is not None:
         if state in seen or state.max is not None:
-            return 0
+            return Plan()
         seen.append(state)
         case = usual_case(state)
         state = case.state if case is not None else None
-    return guesses_of([s.statements for s in seen], "extract", record)
+    return planned([s for state in seen for s in state.statements], "extract", record)
 
 
-def deparser_guesses(d: ast.Deparser, record: RecordLayout) -> int:
+def deparser_guesses(d: ast.Deparser, record: RecordLayout) -> Plan:
     """The same of a deparser, which is guessed to emit each of its headers; of stacks there is no usual number."""
     emits = [n for n in walk(d.body) if isinstance(n, ast.Call) and n.target == "emit"]
     if nodes(d) > MOST_GUESSED or any(not isinstance(e.args[0].type, HeaderType) for e in emits):
-        return 0
-    return guesses_of([d.body], "emit", record)
+        return Plan()
+    return planned(d.body.statements, "emit", record)
 
 
-def guesses_of(body: object, what: str, record: RecordLayout) -> int:
-    calls = [n for n in walk(body) if isinstance(n, ast.Call) and n.target == what]
+def planned(body: list[ast.Stmt], method: str, record: RecordLayout) -> Plan:
+    calls = [n for n in walk(body) if isinstance(n, ast.Call) and n.target == method]
     if any(isinstance(n, ast.For) for n in walk(body)):
-        return 0
+        return Plan()
     if not any(c.via is not None and rows_of(c.via.codec) > FEW_ROWS for c in calls):
-        return 0
+        return Plan()
     headers = [c.args[0].type.decl for c in calls if c.via is None and isinstance(c.args[0].type, HeaderType)]
-    return max((len(shapes(record.header(h))) for h in headers), default=0) or 1
+    meeting = meeting_of(body, method)
+    most = max((len(shapes(record.header(h))) for h in headers), default=1)
+    return Plan(most or 1, meeting) if meeting is not None else Plan(1)
 
 
 def is_short(modules: list[ast.Module]) -> bool:

@@ -20,7 +20,7 @@ from .again import repeatable
 from .base import Lowering
 from .bounded import BoundedLowering
 from .debug import DebugInfo
-from .guess import is_short, parser_guesses
+from .guess import Plan, is_short, parser_guesses
 from .payload import tells_payload
 from .prefix import first_headers
 
@@ -88,7 +88,8 @@ class ProgramLowering:
             accept()
 
         def lower() -> None:
-            low.keep_headers(in_memory=low.miss is None)
+            if not low.guess or low.miss is None:           # what several guesses find meets in the same headers
+                low.keep_headers(in_memory=low.miss is None)
             low.parser(decl, publish if low.miss is not None else accept)
 
         low.usual_first(self.guesses(decl), lower)
@@ -131,10 +132,10 @@ class ProgramLowering:
         low.finish()
         return Lowered(name, FUSED, module, any(isinstance(decl, ast.Deparser) for decl in chain), low.keeps_record)
 
-    def guesses(self, decl: ast.Parser) -> int:
-        """None where the parser writes into the packet: the second run would read what the first one wrote."""
+    def guesses(self, decl: ast.Parser) -> Plan:
+        """Nothing where the parser writes into the packet: the second run would read what the first one wrote."""
         writes = any(e.kind == "assign" and e.module is decl and e.instance is not None for e in effects(self.program))
-        return parser_guesses(decl, self.record) if self.target.window and not writes else 0
+        return parser_guesses(decl, self.record) if self.target.window and not writes else Plan()
 
     def fused_parsers(self, low: Lowering, decl: ast.Parser, rest: list[ast.Module], done: ir.Block) -> None:
         """The parser, for each guess with a short rest of the chain of its own. Ends where the rest begins for everything else."""
@@ -142,7 +143,7 @@ class ProgramLowering:
         short = is_short(rest)
 
         def lower() -> None:
-            own = low.b.append_basic_block("after.usual") if low.miss is not None and short else after
+            own = low.b.append_basic_block("after.usual") if low.miss is not None and short and not low.meeting_point.waited_for else after
             self.fused_parser(low, decl, own)
             low.end_guess()
             if own is not after:

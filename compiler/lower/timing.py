@@ -4,7 +4,7 @@ from __future__ import annotations
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, PKT, Val, i32
-from lpn.compiler.target import CTX_PKT, EVENT_SLOT, MAX_PACKET, META_SLOTS
+from lpn.compiler.target import CTX_OUT, CTX_PKT, EVENT_SLOT, MAX_PACKET, META_SLOTS
 from lpn.lang import ast
 from lpn.lang.types import Bits as BitsType, Frame
 
@@ -103,6 +103,7 @@ class Timings:
         of what will follow and the one behind it, where that is not the payload: it is then the payload of the headers'
         equations. The buffer is free again as soon as its content has been taken."""
         saved, self.payload_part = self.payload_part, part
+        self.out_pointer = self.late_pointer(CTX_OUT)
         self.deparse(e.target)
         self.payload_part = saved
         return self.written()
