@@ -89,7 +89,7 @@ class Meetings:
         slot, _ = self.packet_slot()
         if parsing and any(other.read_to[1] != self.look for other in others):
             self.require_lookahead()
-        known = {inst: inst.known for inst in self.instances.values()}
+        known = {inst: inst.known for inst in [*self.instances.values(), *self.touched]}
         read_to, most = [(self.bound, self.look)] if parsing else [], [] if parsing else [self.at_most]
         met = b.append_basic_block("met")
         b.branch(met)
