@@ -89,7 +89,7 @@ static inline bool swaps(uint32_t imm)
     return imm != 0 && (imm & ~(16u | 32u | 64u)) == 0 && (imm & (imm - 1)) == 0;
 }
 
-static unsigned uses(const insn *i)
+static APART unsigned uses(const insn *i)
 {
     const unsigned class = i->op & 7, code = i->op >> 4;
     if (class == 4 || class == 7) {

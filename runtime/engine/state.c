@@ -14,7 +14,7 @@ static bool inside(const uint8_t *row, const lpn_kept *table)
     return (uint32_t)lpn_get16(row + OFFSET) + lpn_get16(row + SIZE) <= table->size;
 }
 
-static const uint8_t *find(const lpn_kept *table, uint32_t name)
+static APART const uint8_t *find(const lpn_kept *table, uint32_t name)
 {
     for (uint32_t i = 0; i < table->count; i++) {
         if (lpn_get32(table->rows + ROW * i + NAME) == name) {

@@ -93,7 +93,7 @@ int lpn_table_init(lpn_table *table, const lpn_table_shape *shape, uint8_t *memo
     return LPN_OK;
 }
 
-static lpn_table_set *inactive(lpn_table *table)
+static APART lpn_table_set *inactive(lpn_table *table)
 {
     return &table->set[table->active == &table->set[0]];
 }
