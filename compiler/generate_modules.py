@@ -126,7 +126,8 @@ class Generator(Parsers):
         own = 3
         if not self.lossless and self.plan not in (LOOKUP, SUM) and c.chance(1, 3 if self.plan == GUESS else 16):
             headers, own = self.of_library(text), 1
-        for at in range(c.number(2 if self.plan == SUM else 1, own)):
+        shaped = self.plan == GUESS and bool(self.enums) and not headers and not self.lossless and c.chance(2, 3)
+        for at in range(c.number(2 if self.plan == SUM or shaped else 1, own)):
             above = [h for h in headers if not h.params]
             params = [(headers[0], "up")] if above and above[0] is headers[0] and c.chance(1, 3) else []
             if params and c.chance(1, 2):
@@ -135,6 +136,9 @@ class Generator(Parsers):
             if self.plan in (SUM, LOOKUP) and not at:
                 params, simple = [], False
                 info, lines = self.flat_header("H0") if self.plan == LOOKUP else self.summing_header("H0")
+            elif shaped and not at:
+                params, simple = [], False
+                info, lines = self.shaped_header("H0")
             elif self.plan == SUM and c.number(0, 2):
                 params, simple = [], False
                 info, lines = self.odd_header(f"H{at}")

@@ -40,6 +40,21 @@ class Plans(Headers):
                     lines.append(self.add(info, "{ty} {};", bit(8 * c.pick((1, 2, 4, 3, 6, 8, 16)))))
         return info, [f"header {name} {{", *("    " + line for line in lines), "}"]
 
+    def shaped_header(self, name: str) -> tuple[HeaderInfo, list[str]]:
+        """One whose first octets say what of it is there: it has usual shapes (lower/shapes.py)."""
+        c = self.choose
+        info = HeaderInfo(name)
+        self.free = []
+        enums = [c.pick(self.enums) for _ in range(c.number(1, 2))]
+        lines = [self.add(info, "{ty} {};", enum.ty) for enum in enums]
+        tags = list(zip(info.fields, enums))
+        rest = -sum(enum.ty.width for enum in enums) % 8
+        lines += [self.add(info, "{ty} {};", bit(rest))] if rest else []
+        lines += [self.plain(info, bit(8))] if c.chance(1, 2) else []
+        for tag, enum in tags:
+            lines += self.arms(info, tag, enum)
+        return info, [f"header {name} {{", *("    " + line for line in lines), "}"]
+
     def summing_header(self, name: str) -> tuple[HeaderInfo, list[str]]:
         """One that sums all that follows it."""
         c = self.choose
