@@ -149,6 +149,7 @@ class Generator(Parsers):
                 plain = [h for h in headers if not h.codec]
                 text += self.codec(info, plain, self.registers)
             headers.append(info)
+        self.shaped = headers[0] if shaped else None
         return headers
 
     def chosen_processors(self, count: int, deparses: bool) -> list[str]:

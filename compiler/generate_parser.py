@@ -42,6 +42,8 @@ class Parsers(Codecs, Ends, Parts):
             inner.valid = set(entry.get(at, set())) if self.plan != CIRCLES else set()      # any state may have led here
             body: list[str] = []
             loops = False
+            if self.shaped is not None and not at and c.chance(1, 2):
+                body += self.own_header(self.shaped, inner)
             for i in taken[at]:
                 if any(f"h.{a}" not in inner.valid for a in i.args):
                     continue
@@ -124,13 +126,18 @@ class Parsers(Codecs, Ends, Parts):
                 case 3:
                     heads = [i.header for i in self.instances if not i.header.params and not i.header.payload]
                     if heads:
-                        header, name = c.pick(heads), self.fresh("y")
-                        out += [f"{header.name} {name};", self.extract(name, header, ctx)]
-                        ctx.headers[name] = header
-                        ctx.valid.add(name)
+                        out += self.own_header(c.pick(heads), ctx)
                 case _:
                     out += self.statement(ctx, 2)
         return out
+
+    def own_header(self, header: HeaderInfo, ctx: Context) -> list[str]:
+        """Takes a header of the parser's own."""
+        name = self.fresh("y")
+        lines = [f"{header.name} {name};", self.extract(name, header, ctx)]
+        ctx.headers[name] = header
+        ctx.valid.add(name)
+        return lines
 
     def special_statement(self, ctx: Context, depth: int) -> list[str]:
         """In a parser also what takes bytes on some paths only."""

@@ -18,6 +18,7 @@ class Plans(Headers):
 
     choose: Choose
     plan = ""
+    shaped: HeaderInfo | None = None            # the first header, if it has usual shapes
     registers: list[RegisterInfo]
 
     def choose_plan(self) -> str:
