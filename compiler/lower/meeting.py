@@ -181,10 +181,10 @@ def common(known: Iterable[Known | None]) -> Known | None:
 
 def meeting_of(statements: list[ast.Stmt], method: str) -> ast.Call | None:
     """The first call of a packet's method that names a codec, if every packet of the usual ones comes to it: before it nothing
-    branches but on the way to a reject. No header is said twice."""
+    branches but on the way to a reject. No header is said twice: a packet that is not as guessed behind the meeting has those in front of it."""
     calls = [n for s in statements for n in walk(s) if isinstance(n, ast.Call) and n.target == method]
-    named = [(n.args[0].base.decl if n.args[0].decl == "next" else n.args[0].decl) if isinstance(n.args[0], ast.Member) else n for n in calls]
-    if len(set(named)) < len(named):
+    headers = [said(n.args[0]) for n in calls]
+    if len(set(headers)) < len(headers):
         return None
     for s in statements:
         found = next((n for n in walk(s) if n in calls and n.via is not None), None)
@@ -193,3 +193,10 @@ def meeting_of(statements: list[ast.Stmt], method: str) -> ast.Call | None:
         if any(isinstance(n, (ast.If, ast.Switch, ast.For)) for n in walk(s)):
             return None
     return None
+
+
+def said(e: ast.Expr) -> object:
+    """The declaration of the header, or of the stack of headers, that an expression names."""
+    while isinstance(e, ast.Index) or isinstance(e, ast.Member) and e.decl in ("next", "last"):
+        e = e.base
+    return e.decl
