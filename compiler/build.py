@@ -85,7 +85,6 @@ class Compiled:
         concerned = {container, *(fused_name(self.program, hook) for hook, names in self.hooks if container in names)}
         return "; ".join(text for name, text in self.forms.notes() if name in concerned) or None
 
-
     def reseal(self) -> None:
         """To be called when an image has changed: the bundle is made anew."""
         self.__dict__.pop("bundle", None)

@@ -74,7 +74,7 @@ class Plan:
 
     kept: tuple[str, ...]
     migrations: tuple[Migration, ...]
-    anew: tuple[str, ...] = ()
+    anew: tuple[str, ...]
 
 
 def plan(old: Layout, old_version: int, new: Layout, blocks: Sequence[Migration]) -> Plan:

@@ -33,8 +33,8 @@ from .search import Searches
 from .shared import SharedCalls
 from .stmt import Statements
 from .sums import Sums
-from .tried import TriedInTurn
 from .timing import Timings
+from .tried import TriedInTurn
 from .ways import Ways
 
 
@@ -44,8 +44,8 @@ LOCAL_IMAGES, GUESSED_IMAGES = 96, 192
 REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
-class Lowering(Guesses, Timings, Buffers, Parsers, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, SharedCalls, TriedInTurn, AskedOnce, MadeStructs, Searches,
-               Sums, Conditions, Expressions, Statements):
+class Lowering(Guesses, Timings, Buffers, Parsers, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, SharedCalls, TriedInTurn, AskedOnce,
+               MadeStructs, Searches, Sums, Conditions, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""

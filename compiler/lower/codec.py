@@ -117,17 +117,8 @@ class Codecs:
             bound = self.meet(bound)
         for v in codec.vars:
             bound[v] = variable(self, v.type, v.name)
-        saved = {k: self.env.get(k) for k in bound}
-        self.env.update(bound)
-        try:
-            with self.this_is(inst):
-                yield
-        finally:
-            for k, old in saved.items():
-                if old is None:
-                    self.env.pop(k, None)
-                else:
-                    self.env[k] = old
+        with self.standing_for(bound), self.this_is(inst):
+            yield
         if self.parser_decl is not None:
             self.copy_back(codec.params, args, bound)
 

@@ -15,7 +15,6 @@ from .conditions import known_key
 from .instance import Instance
 from .shapes import Shape, shapes
 
-
 FEW_BITS = 4                                    # numbers so short are checked by what they must not be
 
 

@@ -3,9 +3,9 @@
 A codec's rows stand in the order in which a compressor tries them, a header has its usual shapes (`shapes.py`), a `select` its
 first case. A parser, and a deparser, is lowered once for packets that are all of that: whole words are compared, no bit
 field is tested on its own, every offset is a constant, and what follows knows it. Whatever is not as guessed goes to where the
-general lowering begins, anew, or, from the first codec on, to where that comes to it (`meeting.py`): no effect before the end of a deparser, or of a
-parser that writes nothing into the packet, is one that a second run does not repeat. What a guess extracts it holds in variables, whatever the form: the record stays as it was
-until the guess is known to be right.
+general lowering begins, anew, or, from the first codec on, to where that comes to it (`meeting.py`): no effect before the end of a deparser,
+or of a parser that writes nothing into the packet, is one that a second run does not repeat. What a guess extracts it holds in variables,
+whatever the form: the record stays as it was until the guess is known to be right.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lpn.lang.instances import walk
 from lpn.lang.types import HeaderType
 
 from .instance import Instance
-from .meeting import Elsewhere, Meeting, Meetings, meeting_of
+from .meeting import Arrived, Elsewhere, Meeting, Meetings, meeting_of
 from .shapes import Shape, shapes
 
 FEW_ROWS = 8                                    # a codec with no more is not worth a guess of its own
@@ -50,7 +50,7 @@ class Guesses(Meetings):
     def usual_first(self, plan: Plan, lower: Callable[[], None]) -> None:
         """Runs `lower` once for each guess, then for everything. It ends each of its ways; behind what is guessed, it
         says `end_guess`."""
-        around, outer = self.touched, self.meeting_point          # a deparser's guesses lie within those of its parser
+        around, outer = self.touched, self.meeting_point        # a deparser's guesses lie within those of its parser
         meeting = self.meeting_point = Meeting(plan.meeting.via.args if plan.meeting is not None else None)
         anew = None
         for self.guess in range(plan.shapes):
@@ -63,12 +63,7 @@ class Guesses(Meetings):
             if not meeting.waited_for:
                 self.not_met(anew)
             if meeting.unusual is not None:
-                self.b.position_at_end(meeting.unusual.block)
-                self.mark()
-                self.forget(inst for inst in touched if inst not in meeting.unusual.headers)
-                for inst in meeting.unusual.headers:
-                    self.place_again(inst, shapes(inst.layout)[:plan.shapes])
-                meeting.arrived, meeting.unusual = [meeting.unusual], None
+                meeting.arrived, meeting.unusual = [self.kept_back(meeting.unusual, plan.shapes)], None
             self.b.position_at_end(anew)
             self.mark()                         # what the guess read is read again, not kept for this
             self.forget(touched)
@@ -78,6 +73,15 @@ class Guesses(Meetings):
         if anew is not None:
             self.not_met(anew)
         self.meeting_point = outer
+
+    def kept_back(self, unusual: Arrived, guessed: int) -> Arrived:
+        """What was not as guessed behind the meeting has nothing but the headers in front of it, which have one of so many shapes."""
+        self.b.position_at_end(unusual.block)
+        self.mark()
+        self.forget(inst for inst in self.touched if inst not in unusual.headers)
+        for inst in unusual.headers:
+            self.place_again(inst, shapes(inst.layout)[:guessed])
+        return unusual
 
     def forget(self, touched: Iterable[Instance]) -> None:
         """What a guess extracted was wrong."""
@@ -200,8 +204,7 @@ def planned(body: list[ast.Stmt], method: str, record: RecordLayout) -> Plan:
         return Plan()
     headers = [c.args[0].type.decl for c in calls if c.via is None and isinstance(c.args[0].type, HeaderType)]
     meeting = meeting_of(body, method)
-    most = max((len(shapes(record.header(h))) for h in headers), default=1)
-    return Plan(most or 1, meeting) if meeting is not None else Plan(1)
+    return Plan(max([1, *(len(shapes(record.header(h))) for h in headers)]), meeting) if meeting is not None else Plan(1)
 
 
 def is_short(modules: list[ast.Module]) -> bool:

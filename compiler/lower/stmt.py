@@ -1,6 +1,9 @@
 """Statements and function calls: one method a node. Functions are inlined where they are called."""
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
 from lpn.compiler.bits import I32, Val, i32
 from lpn.compiler.target import OUT_SIZE
 from lpn.lang import ast
@@ -203,6 +206,19 @@ class Statements:
     def call_body(self, params: list[ast.Param], args: list, body: ast.Block, result) -> None:
         """Inlines `body` with its parameters bound: headers by reference, the rest by value; what is `out` or `inout` is
         copied back at the end, in order. args: expressions, or values that are ready (action data)."""
+        bound = self.bound_params(params, args, body)
+        with self.standing_for(bound):
+            done = self.b.append_basic_block("return")
+            self.returns.append((result, done))
+            self.statement(body)
+            if not self.b.block.is_terminated:
+                self.b.branch(done)
+            self.returns.pop()
+            self.b.position_at_end(done)
+        self.copy_back(params, args, bound)
+
+    def bound_params(self, params: list[ast.Param], args: list, body: ast.Block) -> dict[ast.Param, Place]:
+        """What parameters stand for in `body`. args: as of `call_body`."""
         bound: dict[ast.Param, Place] = {}
         for p, a in zip(params, args):
             if not isinstance(a, ast.Expr):
@@ -217,21 +233,21 @@ class Statements:
                 bound[p] = self.copied_in(p, a) if may_change(body, a) else self.place(a)      # `in` parameters are not assigned
             else:
                 bound[p] = Value(p.type, self.value(a))
-        saved = {p: self.env.get(p) for p in bound}
+        return bound
+
+    @contextmanager
+    def standing_for(self, bound: Mapping[object, Place]) -> Iterator[None]:
+        """Names stand for these places in it."""
+        saved = {name: self.env.get(name) for name in bound}
         self.env.update(bound)
-        done = self.b.append_basic_block("return")
-        self.returns.append((result, done))
-        self.statement(body)
-        if not self.b.block.is_terminated:
-            self.b.branch(done)
-        self.returns.pop()
-        self.b.position_at_end(done)
-        for p, old in saved.items():
-            if old is None:
-                self.env.pop(p, None)
-            else:
-                self.env[p] = old
-        self.copy_back(params, args, bound)
+        try:
+            yield
+        finally:
+            for name, old in saved.items():
+                if old is None:
+                    self.env.pop(name, None)
+                else:
+                    self.env[name] = old
 
     def copied_in(self, p: ast.Param, a: ast.Expr) -> Place:
         """A variable for an `out` or `inout` parameter: the argument itself may be read meanwhile."""

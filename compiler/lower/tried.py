@@ -6,18 +6,19 @@ rows ask, and what the function says whichever of them it is, is asked once befo
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, Val, i32
 from lpn.lang import ast
-from lpn.lang.instances import by_reference, is_headers, walk
-from lpn.lang.types import Bits, StructType
+from lpn.lang.instances import is_headers, walk
+from lpn.lang.types import Bits
 
-from .instance import Instance
 from .asked import rows_that_ask
-from .places import Place, Value
+from .instance import Instance
+from .places import Place
 from .shared import SharedCall, rows_alike
 
 
@@ -41,10 +42,8 @@ class TriedInTurn:
         begins = [b.append_basic_block("row.asks") for _ in rows]
         head, nxt, found, none = (b.append_basic_block(f"row.{n}") for n in ("turn", "next", "found", "none"))
         b.store(i32(0), slot)
-        first = [row.items[0] for row in rows]
-        asked = all(isinstance(item, ast.RowWhere) for item in first) and len(rows_that_ask(rows)) == 1 and len(rows_that_ask(rows)[0]) == len(rows)
-        if asked:
-            self.items_hold(inst, first[:1], none)
+        asked = rows_that_ask(rows) == [rows]
+        self.items_hold(inst, rows[0].items[:asked], none)
         limbs = self.leading_holds(call, none)
         b.branch(head)
         b.position_at_end(head)
@@ -85,28 +84,27 @@ class TriedInTurn:
         parts = leading(call.function, set(shared))
         if not parts:
             return 0
-        bound = {p: self.place(a) if by_reference(p.type) or isinstance(p.type, StructType) else Value(p.type, self.value(a)) for p, a in shared.items()}
-        saved = {p: self.env.get(p) for p in bound}
-        self.env.update(bound)
-        says = self.concat(*(self.bits_of(e) for e in parts))
-        self.env = {key: place for key, place in (self.env | saved).items() if place is not None}
-        has = self.value(call.target)
-        for x, y in zip(reversed(has.limbs), reversed(says.limbs)):
-            self.test_alone(self.eq(Val(32, (x,)), Val(32, (y,))), otherwise)
+        with self.standing_for(self.bound_params(list(shared), list(shared.values()), call.function.body)):
+            says = self.concat(*(self.bits_of(e) for e in parts))
+        self.words_are(self.value(call.target).limbs[::-1], says.limbs[::-1], otherwise)
         return len(says.limbs)
 
     def field_is(self, target: ast.Expr, value: Val | ir.Value, otherwise: ir.Block, leading: int) -> None:
         """Goes on where a field has this value, but for the words that it begins with."""
         has = self.value(target)
         if isinstance(has, Val) and isinstance(value, Val):
-            for x, y in list(reversed(list(zip(has.limbs, value.limbs))))[leading:]:
-                self.test_alone(self.eq(Val(32, (x,)), Val(32, (y,))), otherwise)
+            self.words_are(has.limbs[::-1][leading:], value.limbs[::-1][leading:], otherwise)
         else:
             self.test_alone(self.b.icmp_unsigned("==", has, value), otherwise)
 
+    def words_are(self, words: Sequence[ir.Value], others: Sequence[ir.Value], otherwise: ir.Block) -> None:
+        for x, y in zip(words, others):
+            self.test_alone(self.eq(Val(32, (x,)), Val(32, (y,))), otherwise)
+
 
 def leading(f: ast.Function, params: set[ast.Param]) -> list[ast.Expr]:
-    """What a function's result begins with, if that is made of these parameters alone: whole words of a number that is so many of them."""
+    """The operands of `++` that a function's result begins with and that are made of these parameters alone: as many as are whole words. None
+    where the result is not whole words, or there is more than one `return`."""
     returns = [n for n in walk(f.body) if isinstance(n, ast.Return)]
     last = f.body.statements[-1] if f.body.statements else None
     if returns != [last] or not isinstance(f.return_type.type, Bits) or f.return_type.type.width % 32:
