@@ -38,7 +38,7 @@ from .costs_handlers import shown
 from .firmware import engine
 from .linked import Linked
 from .measure import ALIGN_WINDOW, RECORD, beyond, looking_up, pieces, searched, unaligned
-from .measure_buffers import EMPTY, ways
+from .measure_buffers import EMPTY, STACK, Interpreted as Buffers, ways
 from .raw import CERTIFIED, CLEAN32, SINGLY, RawRunner
 from .timing import UNALIGNED
 
@@ -235,8 +235,9 @@ class Interpreter:
         for h in HELPERS:
             # the node does it: what the table of helpers declares, behind the interpreter's own way there
             out[h.name] = {"call": rounded(free.fewest, free.most + h.cost_cycles)}
-        for name, each in ways().items():
-            out[name] = {"call": free.rounded(), "ways": each}
+        buffers = Buffers(self.runner.core.firmware, certificate, self.move.linked)
+        for name, each in ways().items():           # where arguments are checked, it is not known in which region they lie: it may take as long as another call
+            out[name] = {"call": rounded(free.fewest, buffers.beyond(name) if self.modes & CERTIFIED else free.most), "ways": each}
         for name, n in number.items():
             out[name] = {"call": self.each([insn(0x85, imm=n)], [insn(0xB7, 2)], host=self.runner.host).rounded()}
         out["lookup"] = self.lookup()
@@ -285,6 +286,11 @@ class Interpreter:
         rest = beyond((ceil(chain(size).most), ceil(none.most) + clear + in_pieces(record, size)) for size in (1, 4, 8, 15, 63, 64, 76, 127, 300))
         return {"mhz": 72, "how": how, "module": self.module(), "chain": none.rounded(rest + ALIGN_WINDOW), "record": record, "clear": clear,
                 "more": ceil((chain_cost(0, 0, bool(self.modes & CERTIFIED), 3) - none).most / 2), "insns": insns, "handlers": handlers, "helpers": self.helpers()}
+
+
+def certificate(text: bytes) -> bytes:
+    """Of a container that calls a buffer."""
+    return certify(text, *analyse(text, LPN), Sizes(stack=STACK, output=0))
 
 
 def chain_cost(record: int, output: int, certified: bool, containers: int = 1) -> Measured:

@@ -5,7 +5,8 @@ call does both. So each is a way of its own, with its own growth, and the longer
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from math import ceil
@@ -20,7 +21,8 @@ from lpn.runtime.engines import DEFAULT_FUEL
 from lpn.verifier.cost import UNIT, TableSize, buffer_way
 
 from .core import CODE, CODE_SIZE, Core
-from .engine import Thumb2Program
+from .engine import M3Program, Thumb2Program
+from .firmware import Firmware
 from .host import WINDOW
 from .linked import Linked
 from .timing import UNALIGNED
@@ -28,6 +30,7 @@ from .timing import UNALIGNED
 #: Helper -> ways in which `slowest_buffers.filled` fills a buffer for it.
 WAYS = {"buffer_put": (2, 1), "buffer_hold": (1,), "buffer_take": (1,), "buffer_drop": (1,)}
 CALLS = {"buffer_put": PUT, "buffer_hold": HOLD, "buffer_take": TAKE, "buffer_drop": DROP}
+STACK = 96                      #: octets, of a container that calls one
 TIMEOUT = 1 << 30                               #: microseconds until an entry is too old: it is looked at, and stays
 #: Cycles more where it does not lie at words: of a unit that is put, copied by words; of a key, copied into an entry.
 ALIGN_PUT, ALIGN_KEY = UNIT // 4 * 2 * UNALIGNED[4], 64 // 4 * 2 * UNALIGNED[4]
@@ -61,14 +64,20 @@ CASES = [Case(*each) for each in product((1, 4, 16), (1, 3, 18, 64), (64, 1280),
 
 
 class Measurement:
-    """On cores that are new each time."""
+    """On cores that are new each time, of translated code."""
+    engine: type[M3Program] = Thumb2Program
+
+    def image(self, text: bytes) -> Image:
+        return Image("m", Kind.PROCESSOR, text, flags=Flag.CLEAN32, stack_used=STACK)
+
+    def core(self) -> Core:
+        return Core(window=WINDOW)
 
     def run(self, source: str, case: Case, way: tuple[str, int] | None = None) -> Linked:
         """A chain of one container, at most, without its translated code; the buffer filled for a helper's call."""
         buffer = Buffer("b", case.size, case.entries, (8 * case.key,), TIMEOUT)
-        image = Image("m", Kind.PROCESSOR, assemble(source), flags=Flag.CLEAN32, stack_used=96)
-        bundle = Bundle("p", 1, (image,), (Hook("radio.rx_done", ("m",)),), buffers=(buffer,))
-        program = Thumb2Program(bundle, DEFAULT_FUEL, core=Core(window=WINDOW))
+        bundle = Bundle("p", 1, (self.image(assemble(source)),), (Hook("radio.rx_done", ("m",)),), buffers=(buffer,))
+        program = self.engine(bundle, DEFAULT_FUEL, core=self.core())
         host, core = program.host, program.host.core
         buffers = Buffers(core, [buffer])
 
@@ -81,13 +90,16 @@ class Measurement:
         host.run(bytes(case.length))
         return core.worst(apart=(CODE, CODE + CODE_SIZE))
 
-    def call(self, name: str, way: int, case: Case) -> Linked:
-        """The helper's call, as the chain takes longer with it."""
+    def source(self, way: int, case: Case, call: str) -> str:
+        """A container that only does this call."""
         offset = case.size - case.piece if way == 2 else 0
         words = [offset, case.size, case.head, 0, case.length]
-        source = "\n".join([*(f"*(u64 *)(r10 - {at}) = -1" for at in range(32, 97, 8)), *(f"*(u32 *)(r10 - {24 - 4 * i}) = {n}" for i, n in enumerate(words)),
-                            f"w1 = 0\nr2 = r10\nr2 += -96\nw3 = {case.key}\nr4 = r10\nr4 += -24\nw5 = 20\ncall {BY_NAME[name].number}", EMPTY])
-        return self.run(source, case, (name, way)) - self.run(IDLE, case)
+        return "\n".join([*(f"*(u64 *)(r10 - {at}) = -1" for at in range(32, STACK + 1, 8)), *(f"*(u32 *)(r10 - {24 - 4 * i}) = {n}" for i, n in enumerate(words)),
+                          f"w1 = 0\nr2 = r10\nr2 += -{STACK}\nw3 = {case.key}\nr4 = r10\nr4 += -24\nw5 = 20\n{call}", EMPTY])
+
+    def call(self, name: str, way: int, case: Case) -> Linked:
+        """The helper's call, as the chain takes longer with it."""
+        return self.run(self.source(way, case, f"call {BY_NAME[name].number}"), case, (name, way)) - self.run(IDLE, case)
 
     def way(self, name: str, way: int) -> list[int]:
         """What it takes at most, as cost.py has it."""
@@ -105,14 +117,44 @@ class Measurement:
         growth = [0, ceil(max(0, key)), ceil(max(each - size * ceil(per_byte) for size, each in per_entry.items())), ceil(per_byte),
                   ceil(max(0, *units)), ceil(max(0, *puts))]
         growth[0] = ceil(max(call(case).most - buffer_way(growth, case.said) for case in CASES))
-        if CALLS[name] in (PUT, HOLD):
-            growth[0] += ALIGN_KEY
-            growth[5] += ALIGN_PUT
         return growth
+
+
+class Interpreted(Measurement):
+    """Of an interpreter of containers that are certified, and its own `move` of a register. `certify`: makes a container's certificate."""
+    engine = M3Program
+
+    def __init__(self, firmware: Firmware, certify: Callable[[bytes], bytes], move: Linked) -> None:
+        self.firmware, self.certify, self.move = firmware, certify, move
+
+    def image(self, text: bytes) -> Image:
+        return replace(super().image(text), certificate=self.certify(text), flags=Flag.CLEAN32 | Flag.CERTIFIED)
+
+    def core(self) -> Core:
+        return Core(self.firmware, window=WINDOW)
+
+    def call(self, name: str, way: int, case: Case) -> Linked:
+        """As it takes longer than a move in its place."""
+        called = self.run(self.source(way, case, f"call {BY_NAME[name].number}"), case, (name, way))
+        return called - self.run(self.source(way, case, "r0 = r10"), case) + self.move
+
+    def beyond(self, name: str) -> int:
+        """What the way to the helper and back takes more than that of translated code, which `ways` have; it is the same for each case but for what `ways` are above it."""
+        return ceil(max(0.0, *(self.call(name, way, case).most - buffer_way(growth, case.said)
+                               for way, growth in zip(WAYS[name], aligned()[name]) for case in CASES[::5])))
+
+
+@cache
+def aligned() -> dict[str, list[list[int]]]:
+    """Of each helper of buffers, called from translated code, where all lies at words."""
+    measurement = Measurement()
+    return {name: [measurement.way(name, way) for way in each] for name, each in WAYS.items()}
 
 
 @cache
 def ways() -> dict[str, list[list[int]]]:
-    """Of each helper of buffers, called from translated code. An interpreter calls the same functions, and what that takes itself comes on top."""
-    measurement = Measurement()
-    return {name: [measurement.way(name, way) for way in each] for name, each in WAYS.items()}
+    """The same wherever it lies. An interpreter calls the same functions: what the way there takes more comes on top."""
+    def anywhere(name: str, growth: list[int]) -> list[int]:
+        copies = CALLS[name] in (PUT, HOLD)
+        return [growth[0] + copies * ALIGN_KEY, *growth[1:5], growth[5] + copies * ALIGN_PUT]
+    return {name: [anywhere(name, growth) for growth in each] for name, each in aligned().items()}
