@@ -281,7 +281,8 @@ class Expressions(Arithmetic):
     def _expr_ListExpr(self, e: ast.ListExpr):
         if not isinstance(e.type, StructType):
             raise self.unsupported(e, "a list here")
-        return StructPlace(e.type, {f.name: Value(f.type, self.value(x)) for f, x in zip(e.type.decl.fields, e.elements)})
+        said = [(f, self.value(x)) for f, x in zip(e.type.decl.fields, e.elements)]
+        return StructPlace(e.type, {f.name: v if isinstance(v, Place) else Value(f.type, v) for f, v in said})
 
     # ---- codec rows
 

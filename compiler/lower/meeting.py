@@ -27,7 +27,7 @@ class Elsewhere(Exception):
     """What is being lowered goes on where the next guess meets it."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Arrived:
     """A way that waits at the end of `block` for what goes on for it, and all that the two may differ in."""
 
@@ -39,6 +39,7 @@ class Arrived:
     known: dict[Instance, Known | None]
     read_to: tuple[int, int]                    #: `bound` and `look`, see `Cursor`
     at_most: int                                #: see `Deparsers`
+    stack_next: dict[ast.StructField, int]      #: see `Parsers`: a state has blocks of its own for each
 
 
 @dataclass
@@ -59,7 +60,11 @@ class Meetings:
 
     def meets(self, args: list[ast.Expr]) -> bool:
         """Whether this is where guesses meet, or where what they were wrong about comes from them."""
-        return args is self.meeting_point.args and (self.miss is not None or bool(self.meeting_point.arrived))
+        return args is self.meeting_point.args and (self.miss is not None or any(other.stack_next == self.stacks for other in self.meeting_point.arrived))
+
+    @property
+    def stacks(self) -> dict[ast.StructField, int]:
+        return dict(self.stack_next) if self.parser_decl is not None else {}
 
     def meet(self, bound: Env) -> Env:
         """Goes on for all that have arrived, or, in a guess behind which another one comes, waits for that."""
@@ -67,7 +72,8 @@ class Meetings:
         if meeting.waited_for:
             meeting.arrived.append(self.arrive(b.block, bound))
             raise Elsewhere
-        others, meeting.arrived = meeting.arrived, []
+        others = [other for other in meeting.arrived if other.stack_next == self.stacks]
+        meeting.arrived = [other for other in meeting.arrived if other not in others]
         if others:
             bound = self.go_on_with(bound, others)
         if self.miss is not None:
@@ -80,7 +86,7 @@ class Meetings:
         slot, kind = self.packet_slot()
         return Arrived(block, {key: frozen(place) for key, place in self.env.items()}, {key: frozen(place) for key, place in bound.items()},
                        self.b.load(slot, typ=kind), list(self.touched), {inst: inst.known for inst in [*self.instances.values(), *self.touched]},
-                       (self.bound, self.look) if parsing else (0, 0), 0 if parsing else self.at_most)
+                       (self.bound, self.look) if parsing else (0, 0), 0 if parsing else self.at_most, self.stacks)
 
     def go_on_with(self, bound: Env, others: list[Arrived]) -> Env:
         """Everything that has arrived goes on here as one."""
@@ -127,8 +133,8 @@ class Meetings:
         return (self.cursor_slot, PKT) if self.parser_decl is not None else (self.at_slot, PTR if self.walks else I32)
 
     def held(self, p: ast.Param, place: Place, others: list[Place]) -> Place:
-        """A parameter in a variable of its own, unless it lies in one, is the same for all, or is made where it is read."""
-        if isinstance(place, (Scalar, StructPlace, MadeAnew)) or all(same(place, other) for other in others):
+        """A parameter in a variable of its own, unless it lies in one, is a header, is the same for all, or is made where it is read."""
+        if isinstance(place, (MadeAnew, Instance)) or in_variables(place) or all(same(place, other) for other in others):
             return place
         own = variable(self, p.type, p.name)
         own.set(place.get())
@@ -149,23 +155,29 @@ def frozen(place: Place) -> Place:
     return Value(place.type, place.get()) if isinstance(place, Scalar) else place
 
 
+def in_variables(place: Place) -> bool:
+    """All of it: a struct that is written out as its members is none."""
+    return isinstance(place, Scalar) or isinstance(place, StructPlace) and all(map(in_variables, place.fields.values()))
+
+
 def take_over(place: Place, other: Place) -> None:
     """Sets what lies in variables to what it is elsewhere."""
     if isinstance(place, StructPlace):
+        struct = other.get()
         for name, part in place.fields.items():
-            take_over(part, member(other, name))
+            take_over(part, member(struct, name))
     elif isinstance(place, Scalar):
         place.set(other.get())
 
 
 def same(one: Place, other: Place) -> bool:
-    """Whether two places stand for the same constant or header."""
+    """Whether two places stand for the same constant."""
     if not isinstance(one, Value) or not isinstance(other, Value):
         return False
     x, y = one.value, other.value
     if isinstance(x, Val) and isinstance(y, Val):
         return all(is_const(i) and is_const(j, i.constant) for i, j in zip(x.limbs, y.limbs))
-    return x is y if isinstance(x, Instance) else is_const(x) and is_const(y, x.constant)
+    return is_const(x) and is_const(y, x.constant)
 
 
 def common(known: Iterable[Known | None]) -> Known | None:
