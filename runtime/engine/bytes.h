@@ -109,6 +109,20 @@ static inline void lpn_copy(uint8_t *to, const uint8_t *from, size_t n)
     }
 }
 
+/* Written out, because -Os unrolls nothing and tests before each turn. */
+INLINE void lpn_zero12(uint8_t *to)
+{
+    lpn_put32(to, 0);
+    lpn_put32(to + 4, 0);
+    lpn_put32(to + 8, 0);
+}
+
+INLINE void lpn_zero16(uint8_t *to)
+{
+    lpn_zero12(to);
+    lpn_put32(to + 12, 0);
+}
+
 /* env.c */
 void lpn_zero(uint8_t *to, size_t n);
 

@@ -99,9 +99,8 @@ int lpn_chain_fits(const lpn_container *const *container, uint32_t containers, u
     for (uint32_t i = 0; i < containers; i++) {
         const uint8_t *const image = container[i]->image;
         const unsigned kind = image[LPN_IMAGE_KIND];
-        bool head = i == 0, last = i + 1 == containers;
-        if (kind == LPN_MIGRATION || (kind == LPN_PARSER && !head) || (kind == LPN_DEPARSER && !last)
-            || ((kind == LPN_FUSED || kind == LPN_TIMING) && !(head && last))) {
+        if ((kind == LPN_PARSER && i != 0) || (kind == LPN_DEPARSER && i + 1 != containers)
+            || (kind > LPN_DEPARSER && (containers != 1 || kind == LPN_MIGRATION))) {       /* alone: timing, fused */
             return LPN_E_CHAIN;
         }
         if (lpn_get32(image + LPN_IMAGE_RECORD_HASH) != lpn_get32(first + LPN_IMAGE_RECORD_HASH)
@@ -124,10 +123,9 @@ int lpn_chain_check(const lpn_chain *chain)
 }
 
 /* What every container of the chain sees: the context. */
-static APART void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const lpn_meta *meta)
+INLINE void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size, const lpn_meta *meta)
 {
     lpn_run *run = &chain->run;
-    LPN_HIDE(run);                  /* or gcc counts from the chain: wider instructions */
     run->env = chain->env;
     run->view.packet = packet;
     run->view.out = (const uint8_t *)chain->out;
@@ -163,6 +161,18 @@ static APART void set_up(lpn_chain *chain, const uint8_t *packet, uint32_t size,
     lpn_put32(ctx + LPN_CTX_CLOCK, meta->clock);
     lpn_put32(ctx + LPN_CTX_EVENT, meta->event);
     lpn_put32(ctx + LPN_CTX_CUT, 0);
+}
+
+/* The window behind a packet, wherever that ends: aligned words, and one at either end that need not be. */
+INLINE void clear_window(uint8_t *window)
+{
+    lpn_put32(window, 0);
+    lpn_put32(window + LPN_WINDOW - 4, 0);
+    window = (uint8_t *)(((uintptr_t)window + 4) & ~(uintptr_t)3);
+    lpn_zero16(window);
+    lpn_zero16(window + 16);
+    lpn_zero16(window + 32);
+    lpn_zero12(window + 48);
 }
 
 /* The output's first `size` bytes are what this run wrote, or 0. */
@@ -303,7 +313,7 @@ void lpn_chain_run(lpn_chain *chain, uint8_t *packet, uint32_t size, const lpn_m
     LPN_HIDE(run);                  /* or gcc counts from the chain: wider instructions */
     int error = LPN_E_PACKET;
     if (size <= LPN_MAX_PACKET) {
-        lpn_zero(packet + size, LPN_WINDOW);
+        clear_window(packet + size);
         if (chain->record_size != 0) {
             lpn_zero(chain->record, chain->record_size);
         }

@@ -5,15 +5,16 @@
 #include "lpn.h"
 #include "lpn_helpers.h"
 
-/* Every packet has its window, its record and the output buffer zeroed: written out, because -Os unrolls nothing and tests
- * before each turn. Most have whole turns alone. */
+/* Every packet has its record and the output buffer zeroed. Most have whole turns alone. */
 void lpn_zero(uint8_t *to, size_t n)
 {
-#define ZERO16(at) lpn_put32(to + (at), 0); lpn_put32(to + (at) + 4, 0); lpn_put32(to + (at) + 8, 0); lpn_put32(to + (at) + 12, 0)
     const uint8_t *const end = to + (n & ~(size_t)63);
     if (to != end) {
         do {
-            ZERO16(0); ZERO16(16); ZERO16(32); ZERO16(48);
+            lpn_zero16(to);
+            lpn_zero16(to + 16);
+            lpn_zero16(to + 32);
+            lpn_zero16(to + 48);
             to += 64;
         } while (to != end);
     }
@@ -23,7 +24,7 @@ void lpn_zero(uint8_t *to, size_t n)
     }
     do {
         if (n >= 16) {
-            ZERO16(0);
+            lpn_zero16(to);
             to += 16;
             n -= 16;
         } else if (n >= 4) {
@@ -35,7 +36,6 @@ void lpn_zero(uint8_t *to, size_t n)
             n--;
         }
     } while (n != 0);
-#undef ZERO16
 }
 
 #if !LPN_NO_TABLES

@@ -103,7 +103,7 @@ static bool skip_code(cursor *c)
     return size > 0 && (size & 3) == 0 && lpn_pack_take_all(c, size) != NULL;
 }
 
-static int read_header(lpn_pack *pack, const uint8_t *b, size_t size)
+static APART int read_header(lpn_pack *pack, const uint8_t *b, size_t size)
 {
     if (size < HEADER) {
         return LPN_E_TRUNCATED;

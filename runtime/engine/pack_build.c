@@ -27,7 +27,7 @@ static void *get(builder *b, size_t size)
     return found;
 }
 
-static int no_memory(const builder *b)
+static APART int no_memory(const builder *b)
 {
     return fail(b->fault, "memory", (uint32_t)b->used, LPN_E_MEMORY);
 }

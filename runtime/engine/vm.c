@@ -86,12 +86,12 @@ static uint64_t modulo(uint64_t a, uint64_t b)
     return b == 0 ? a : a % b;
 }
 
-static uint64_t divide_signed(int64_t a, int64_t b)
+static APART uint64_t divide_signed(int64_t a, int64_t b)
 {
     return b == 0 ? 0 : b == -1 ? 0 - (uint64_t)a : (uint64_t)(a / b);
 }
 
-static uint64_t modulo_signed(int64_t a, int64_t b)
+static APART uint64_t modulo_signed(int64_t a, int64_t b)
 {
     return b == 0 ? (uint64_t)a : b == -1 ? 0 : (uint64_t)(a % b);
 }

@@ -16,7 +16,6 @@ from lpn.compiler.bundle import Bundle, Entry, Hook, KeyField, Table
 from lpn.compiler.helpers import HELPERS
 from lpn.compiler.image import OUT_SIZE, Flag, Image, Kind
 from lpn.compiler.output import write_files
-from lpn.compiler.target import WINDOW as PACKET_WINDOW
 from lpn.runtime.engines import DEFAULT_FUEL
 from lpn.verifier.cost import FOLDER, Cost, CostTable, TableSize, in_pieces
 
@@ -30,9 +29,9 @@ from .timing import UNALIGNED
 HOW = ("measured on the emulated Cortex-M3 by python -m lpn.runtime.m3.measure; most: TRM worst case, 2 wait states at 72 MHz, each function "
        "linked where it waits most, accesses not aligned; "
        "helpers that the node does: as declared in compiler/helpers.py")
-#: What is measured is aligned. Cycles more where it is not: of the window behind a packet, which is zeroed by words; of a word that is
+#: What is measured is aligned. Cycles more where it is not: of the window behind a packet, whose first and last word need not be; of a word that is
 #: copied or zeroed for a lookup; of a word of a key, compared with one, with a mask or with two bounds.
-ALIGN_WINDOW = PACKET_WINDOW // 4 * UNALIGNED[4]
+ALIGN_WINDOW = 2 * UNALIGNED[4]
 ALIGN_ZERO, ALIGN_COPY = UNALIGNED[4], 2 * UNALIGNED[4]
 ALIGN_KEY = {kind: words * UNALIGNED[4] for kind, words in (("exact", 2), ("lpm", 3), ("ternary", 3), ("range", 4))}
 RECORD = 64                     #: octets of the header record, where it does not matter

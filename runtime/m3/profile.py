@@ -29,7 +29,7 @@ from .timing import REFILL, Insn, decode, operand_cycles, static_cycles, unalign
 PARTS = {
     "lpn_find": "memory checks", "reach": "memory checks", "near": "memory checks", "lpn_step32": "rare instructions", "atomic": "rare instructions",
     "lpn_execute": "instructions", "lpn_loop32": "instructions", "execute64": "instructions",
-    "lpn_chain_run": "chain", "set_up": "chain", "execute": "chain",
+    "lpn_chain_run": "chain", "execute": "chain",
     "lpn_execute32": "entering containers", "lpn_begin": "entering containers",
     "lpn_zero": "zeroing",
 }
