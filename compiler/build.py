@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from lpn.lang import ast, persist, tables as control
 from lpn.lang.buffers import buffers
@@ -25,6 +26,8 @@ from .stack_slots import with_less_stack
 from .state import StateLayout, scalar_width
 from .target import TARGETS, Target
 
+if TYPE_CHECKING:
+    from lpn.verifier.verify import Report
 
 FARTHEST = (1 << 15) - 1                        # slots that a jump passes (RFC 9669, section 3.1: a signed 16-bit offset)
 
@@ -74,6 +77,7 @@ class Compiled:
     hooks: list[tuple[Hook, tuple[str, ...]]]
     migrations: tuple[Migration, ...] = ()
     forms: Forms = field(default_factory=Forms)
+    reports: dict[str, Report] = field(default_factory=dict)    # by container, once the verifier was asked (commands/judge.py)
 
     @property
     def notes(self) -> list[str]:

@@ -154,7 +154,10 @@ def make_runner(name: str, program: ast.Program, given: control.Tables | None = 
         from .kernel_runner import KernelRunner
         return KernelRunner(compile_program(program, "xdp", True, level), given)
     compiled = compiled or compile_program(program, "lpn", fuse, level)
-    if name in ("m3", "thumb2"):                # what is proven 32-bit clean runs in 32-bit registers there
+    if name in ("m3", "thumb2") and not compiled.reports:       # what is proven 32-bit clean runs in 32-bit registers there
         from .commands.judge import sealed
         sealed(compiled)
+    for each, report in compiled.reports.items():
+        if name == "thumb2" and not report.accepted:            # translated code checks nothing
+            raise EngineError(f"{each} is refused by {report.message}; thumb2 runs nothing that is not proved")
     return BytecodeRunner(name, compiled, given, externs)

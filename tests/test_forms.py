@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from cli import TAG, lpnc
+from cli import RECORDING, TAG, lpnc
 from programs import program
 
 from lpn.compiler import build, stack
@@ -16,7 +16,10 @@ from lpn.compiler.forms import MOST, BuildError, Form, Forms, RefusedError, Stac
 from lpn.compiler.fuzz import Case, Variant, add_packets, run_case
 from lpn.compiler.generate import Program, RandomChoose
 from lpn.compiler.image import STACK_SIZE, TEXT_MAX
+from lpn.compiler.runner import make_runner
 from lpn.lang.diagnostics import DiagnosticError
+from lpn.runtime.engines import EngineError
+from lpn.verifier import verify as verifier
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import Report
 
@@ -153,6 +156,25 @@ def test_circles_of_states_that_are_too_many_for_one_container() -> None:
     run_case(add_packets(case, RandomChoose(1), 30), (Variant("engine", True),), tally)
     assert tally["compared engine"] == 30 and tally["containers"] == 3
     assert [name for name in tally if name.startswith("other form: is not fused: as one container it is refused by rule 38")]
+
+
+def test_what_runs_is_what_build_makes(tmp_path: Path) -> None:
+    """A chain that the verifier does not take as one container runs as its modules, in each command, with the note that `build` gives."""
+    note = "note: Ies.radio.rx_done is not fused: as one container it is refused by rule 38"
+    copy = tmp_path / "ies.lpn"
+    copy.write_text(ELEMENTS.read_text())
+    (tmp_path / "ies.test").write_text('packet other { mac { version = 0, seq = 1, dst.short = 1, src.short = 2 } }\ntest "no elements" { send other; expect DROP NotV2; }\n')
+    for arguments in (("run", str(copy), "--in", RECORDING), ("test", str(tmp_path))):
+        done = lpnc(*arguments, "--fuse", "--engine", "thumb2")
+        assert done.exit_code == 0 and note in done.output, done.output
+
+
+def test_translated_code_is_of_proved_containers_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifier, "MAX_STEPS", 1)
+    monkeypatch.setattr(verifier, "STEPS_A_SLOT", 1)
+    with pytest.raises(EngineError, match="^Rx is refused by rule 38 .*; thumb2 runs nothing that is not proved$"):
+        make_runner("thumb2", program(TAG))
+    assert make_runner("m3", program(TAG)).run(b"").verdict == "DROP"             # checked while it runs
 
 
 def test_stack_is_saved_before_a_chain_is_divided(tmp_path: Path) -> None:

@@ -178,6 +178,11 @@ def compiled_and_sealed(program: ast.Program, target: str = "lpn", fuse: bool = 
     return done
 
 
+def made_to_run(program: ast.Program, fuse: bool = False, level: int = 2, proved: bool = False) -> Compiled:
+    """As `build` makes it: the verifier is asked where a chain may not be taken as one container, and where what runs it asks for proofs."""
+    return compiled_and_sealed(program, "lpn", fuse, level).compiled if fuse or proved else compiled(program, "lpn", fuse, level)
+
+
 def judged(units: Units) -> list[tuple[Unit, Report]]:
     return [(unit, report) for unit, report, _ in analysed(units)]
 
@@ -215,6 +220,7 @@ def seal(result: Compiled) -> tuple[Units, list[tuple[Unit, Report, Analysis | N
     """As `sealed`, with what the proofs rest on."""
     units = of_compiled(result)
     found = analysed(units)
+    result.reports = {unit.name: report for unit, report, _ in found}
     for container, (unit, report, _) in zip(result.containers, found):
         if report.accepted:
             flags = container.image.flags | (Flag.CLEAN32 if report.clean32 else Flag(0)) | (Flag.CERTIFIED if unit.certificate else Flag(0))

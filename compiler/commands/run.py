@@ -17,7 +17,7 @@ from ..output import STDOUT, Failure, Table, counted, put_json, say
 from ..runner import NO_CHAIN, Runner
 from .frames import Outcome, Totals, bundle_runner, known, outcomes, runner
 from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
-from .judge import compiled
+from .judge import made_to_run
 from .packets import Describer, describe_datagram, is_datagram
 from .run_events import Options, run_events
 
@@ -172,7 +172,7 @@ def prepared(file: str, engines: list[str], tables_file: str | None, fuse: bool,
     if program.hooks and not program.chain:
         raise Failure(f"{shown(file)}: {NO_CHAIN}", 1)
     tables = control.load(tables_file, program) if tables_file else None
-    made = compiled(program, "lpn", fuse, level) if {"engine", "rbpf", "m3", "thumb2"} & set(engines) else None
+    made = made_to_run(program, fuse, level, bool({"m3", "thumb2"} & set(engines))) if {"engine", "rbpf", "m3", "thumb2"} & set(engines) else None
     return program, tables, [runner(name, program, tables, made, level) for name in engines]
 
 

@@ -24,7 +24,7 @@ from ..bundle import Bundle
 from ..output import STDOUT, Failure, Table, count, put_json, say, waiting, write_files
 from .frames import amounts
 from .inputs import STDIN, Input, read_bytes, read_input, shown, warnings
-from .judge import compiled
+from .judge import made_to_run
 
 ENGINES = ("engine", "reference")
 STYLES = {"DROP": "red", "DELIVER": "green", "TRANSMIT": "cyan", "CONSUMED": "blue"}
@@ -151,7 +151,7 @@ def loaded(given: Input, options: Options) -> tuple[ast.Program | None, list[Ver
                        lambda node: dispatch(node, NativeDispatch).swap(made.bundle, **given))
     reference = Version(lambda script: reference_node(program, tables, address(script), **settings(script)),
                         lambda node: dispatch(node, ReferenceDispatch).replace(program, tables))
-    return program, [native(compiled(program, "lpn", options.fuse, options.level)) if engine == "engine" else reference
+    return program, [native(made_to_run(program, options.fuse, options.level)) if engine == "engine" else reference
                      for engine in options.engines]
 
 

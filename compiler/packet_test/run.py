@@ -19,7 +19,8 @@ from lpn.runtime.engines import EngineError, EngineUnavailable, Result
 from lpn.runtime.node import Node, NodeError
 from lpn.runtime.timeline import row
 
-from ..build import Compiled, compile_program
+from ..build import Compiled
+from ..commands.judge import made_to_run
 from ..runner import ENGINES, Cells, Runner, make_runner
 from . import model
 from .make import build, combined, refused
@@ -97,7 +98,7 @@ class Suite:
     def runners(self, scribe: Scribe) -> dict[str, Runner]:
         """Fresh ones; the scribe is the reference's."""
         if self.compiled is None and set(self.engines) - {"reference", "kernel"}:
-            self.compiled = compile_program(self.program, "lpn", self.fuse)
+            self.compiled = made_to_run(self.program, self.fuse, proved=bool({"m3", "thumb2"} & set(self.engines)))
         if not self.program.chain:
             return {name: NoChain() for name in self.engines}
         return {name: scribe if name == "reference" else make_runner(name, self.program, None, compiled=self.compiled)

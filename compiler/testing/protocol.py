@@ -9,7 +9,8 @@ from typing import Any
 
 from hypothesis import note, strategies as st
 
-from lpn.compiler.build import Compiled, compile_program
+from lpn.compiler.build import Compiled
+from lpn.compiler.commands.judge import made_to_run
 from lpn.compiler.packet_test.timeline import cells_of, difference, live
 from lpn.compiler.runner import Runner, make_runner
 from lpn.lang import ast, tables as control
@@ -161,7 +162,7 @@ class Protocol:
 
     def compiled(self, fuse: bool = False) -> Compiled:
         if fuse not in self._compiled:
-            self._compiled[fuse] = compile_program(self.program, "lpn", fuse)
+            self._compiled[fuse] = made_to_run(self.program, fuse)
         return self._compiled[fuse]
 
     def runner(self, engine: str = "engine", fuse: bool = False, tables: Mapping[str, Any] | None = None) -> Runner:
