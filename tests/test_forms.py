@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -19,10 +20,10 @@ from lpn.compiler.image import STACK_SIZE, TEXT_MAX
 from lpn.compiler.runner import make_runner
 from lpn.lang.diagnostics import DiagnosticError
 from lpn.runtime.engines import EngineError
-from lpn.verifier import verify as verifier
 from lpn.verifier.descriptors import PROFILES
-from lpn.verifier.verify import Report
+from lpn.verifier.verify import MAX_STEPS, Report, verify
 
+ELEMENTS = Path(__file__).parent / "forms" / "elements-in-elements.lpn"
 MANY_RUNS = Path(__file__).parent / "regressions" / "many-runs-fused.lpn"
 WIDE = "struct headers {{ }} parser Rx(packet pkt, out headers h) {{ state start {{ transition accept; }} }} processor P(inout headers h, inout meta m) {{ " \
        "register<bit<128>>[{n}] r; apply {{ {body} }} }} protocol Wide version 1 {{ on radio.rx_done : Rx -> P; }}"
@@ -150,8 +151,9 @@ def test_loops_that_are_too_long_are_not_tried_again() -> None:
 
 
 def test_circles_of_states_that_are_too_many_for_one_container() -> None:
-    """Information elements in information elements, cells among them: 43 loops, and with the modules behind the parser more than the verifier follows."""
-    case = Case(Program((Path(__file__).parent / "forms" / "elements-in-elements.lpn").read_text(), {}, False))
+    """Information elements in information elements, cells among them: 27 loops, up to four in each other, and with the modules behind the parser more than
+    the verifier follows."""
+    case = Case(Program(ELEMENTS.read_text(), {}, False))
     tally: Counter = Counter()
     run_case(add_packets(case, RandomChoose(1), 30), (Variant("engine", True),), tally)
     assert tally["compared engine"] == 30 and tally["containers"] == 3
@@ -170,11 +172,19 @@ def test_what_runs_is_what_build_makes(tmp_path: Path) -> None:
 
 
 def test_translated_code_is_of_proved_containers_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verifier, "MAX_STEPS", 1)
-    monkeypatch.setattr(verifier, "STEPS_A_SLOT", 1)
+    for limit in ("MAX_STEPS", "STEPS_A_SLOT"):
+        monkeypatch.setattr(sys.modules[Report.__module__], limit, 1)
     with pytest.raises(EngineError, match="^Rx is refused by rule 38 .*; thumb2 runs nothing that is not proved$"):
         make_runner("thumb2", program(TAG))
     assert make_runner("m3", program(TAG)).run(b"").verdict == "DROP"             # checked while it runs
+
+
+def test_a_long_parser_may_take_more_steps() -> None:
+    """With more cells there are more loops, one behind the other: what the analysis takes is a share of the text."""
+    parser = compile_program(program(ELEMENTS.read_text().replace("Cell[6]", "Cell[20]"))).containers[0].image
+    sizes = {"record_size": parser.record_size, "state_size": parser.state_size}
+    report = verify(parser.text, PROFILES["lpn"], **sizes, max_steps=MAX_STEPS)
+    assert report.rule == 38 and verify(parser.text, PROFILES["lpn"], **sizes).accepted
 
 
 def test_stack_is_saved_before_a_chain_is_divided(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from .transfer import Machine
 
 MAX_INSNS = 1_000_000                                 # rule 34: executed instructions in the worst case
 MAX_STEPS = 200_000                                   # rule 38: instructions analysed, counted as often as visited
+STEPS_A_SLOT = 100                                    # or so many of each, where that is more
 MAX_FACTS = 1_200_000                                 # rule 38: facts kept at a time, about 100 bytes each
 SHOWN = 12                                            # steps of a path that a message shows
 
@@ -95,7 +96,7 @@ def lines_of(line_map) -> Callable:
 
 def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
             state_size: int = 0, out_size: int = OUT_SIZE, helpers=None, line_map=None, contexts: tuple[str, ...] = (), sections: Iterable[Section] = (),
-            max_insns: int = MAX_INSNS, max_steps: int = MAX_STEPS, max_facts: int = MAX_FACTS) -> tuple[Report, Analysis | None]:
+            max_insns: int = MAX_INSNS, max_steps: int | None = None, max_facts: int = MAX_FACTS) -> tuple[Report, Analysis | None]:
     """As `verify`, with the invariants when the container is accepted."""
     profile = replace(profile, contexts=tuple(contexts) or profile.contexts)
     profile = profile.with_sizes(rodata=rodata, data=data, rec=record_size, state=state_size, out=out_size)
@@ -106,7 +107,7 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
         graph = cfg.build(text, profile)
         report.insns = len(graph.insns)
         machine = Machine(profile, _helpers(helpers))
-        fix = Fixpoint(graph, machine, max_steps, max_facts)
+        fix = Fixpoint(graph, machine, max(MAX_STEPS, STEPS_A_SLOT * report.slots) if max_steps is None else max_steps, max_facts)
         with _no_collector():
             fix.run()
             fix.check()
@@ -194,12 +195,12 @@ def _product(loops: list[Bound]) -> str:
 
 def verify(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
            state_size: int = 0, out_size: int = OUT_SIZE, helpers=None, line_map=None, contexts: tuple[str, ...] = (),
-           sections: Iterable[Section] = (), max_insns: int = MAX_INSNS, max_steps: int = MAX_STEPS, max_facts: int = MAX_FACTS) -> Report:
+           sections: Iterable[Section] = (), max_insns: int = MAX_INSNS, max_steps: int | None = None, max_facts: int = MAX_FACTS) -> Report:
     """Judge a text section under a context descriptor.
 
     `rodata`, `data`, `record_size`, `state_size`, `out_size`: sizes of these regions in bytes. `helpers`: rows of compiler/helpers.py (the default) or HelperSpec.
     `line_map`: rows (slot, file, line) in any order. `contexts`: where the container runs (rule 31). `sections`: of the file it is from (rule 12).
-    `max_insns`: most executed instructions (rule 34); `max_steps`, `max_facts`: effort and memory (rule 38)."""
+    `max_insns`: most executed instructions (rule 34); `max_steps` (None: as the text is long), `max_facts`: effort and memory (rule 38)."""
     return analyse(text, profile, rodata=rodata, data=data, record_size=record_size, state_size=state_size, out_size=out_size,
                    helpers=helpers, line_map=line_map, contexts=contexts, sections=sections, max_insns=max_insns, max_steps=max_steps, max_facts=max_facts)[0]
 

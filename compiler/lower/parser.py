@@ -30,6 +30,7 @@ class Parsers:
         self.parser_decl, self.accept = p, accept
         self.stack_next: dict[ast.StructField, int] = {}
         self.state_blocks: dict[tuple, tuple[ir.Block, int]] = {}
+        self.latches: dict[tuple, ir.Block] = {}            # of the blocks that are lowered
         self.circles: tuple[ast.State, ...] = ()            # around the state that is lowered: by which states they were entered
         self.stacks_before: dict[ast.StructField, int] = {}         # how full the stacks were when it began
         self.ahead: dict[ast.State, set] = {}
@@ -77,7 +78,15 @@ class Parsers:
         block, bound = self.state_blocks[key]
         if self.bound > bound:
             self.prove_cursor()
-        self.b.branch(block)
+        waits = any(waiting == key for _, waiting, *_ in self.state_queue)
+        self.b.branch(block if waits or not goes_round(state) else self.latch(key, block))
+
+    def latch(self, key: tuple, head: ir.Block) -> ir.Block:
+        """The one block by which all ways back to a state lead: of a head with several LLVM makes loops in loops."""
+        if key not in self.latches:
+            self.latches[key] = self.b.append_basic_block(f"{head.name}.again")
+            ir.IRBuilder(self.latches[key]).branch(head)
+        return self.latches[key]
 
     def stacks_ahead(self, state: ast.State) -> set[ast.StructField]:
         """The stacks whose `next` or `last` this state or one after it names: only they make blocks differ."""
