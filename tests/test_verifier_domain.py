@@ -2,7 +2,7 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from lpn.verifier import domain as d
+from lpn.verifier import comparisons, domain as d
 
 CORNERS = [0, 1, 2, 7, 8, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 32, (1 << 63) - 1, 1 << 63,
            (1 << 64) - 1, (1 << 64) - 8, (1 << 64) - (1 << 31)]
@@ -20,10 +20,10 @@ def sets(draw):
     x = draw(st.sampled_from(members))
     if draw(st.booleans()):
         other = draw(values)
-        for name in draw(st.lists(st.sampled_from(sorted(d.NEGATED)), max_size=3)):
+        for name in draw(st.lists(st.sampled_from(sorted(comparisons.NEGATED)), max_size=3)):
             wide = draw(st.booleans())
             holds = concrete_compare(name, x, other, wide)
-            cut = d.refine(name if holds else d.NEGATED[name], n, d.const(other), wide)
+            cut = comparisons.refine(name if holds else comparisons.NEGATED[name], n, d.const(other), wide)
             assert cut is not None
             n = cut[0]
     assert x in n
@@ -66,19 +66,19 @@ def test_arithmetic(name, wide, a, b):
     if name in ("DIV", "MOD", "SDIV", "SMOD"):
         if not y & (d.M64 if wide else d.M32):
             return
-        cut = d.refine("JNE", nb, d.const(0), wide)[0]
+        cut = comparisons.refine("JNE", nb, d.const(0), wide)[0]
         nb = cut if wide else d.low32(cut)
         if 0 in nb:
             return                                    # the machine refuses these
     assert concrete_alu(name, x, y, wide) in d.alu(name, na, nb, wide)
 
 
-@given(a=sets(), b=sets(), wide=st.booleans(), name=st.sampled_from(sorted(set(d.NEGATED) | {"JNSET"})))
+@given(a=sets(), b=sets(), wide=st.booleans(), name=st.sampled_from(sorted(set(comparisons.NEGATED) | {"JNSET"})))
 @settings(max_examples=600, deadline=None)
 def test_comparisons(a, b, wide, name):
     (na, x), (nb, y) = a, b
     holds = not concrete_compare("JSET", x, y, wide) if name == "JNSET" else concrete_compare(name, x, y, wide)
-    cut = d.refine(name, na, nb, wide)
+    cut = comparisons.refine(name, na, nb, wide)
     if holds:
         assert cut is not None and x in cut[0] and y in cut[1]
     if cut:

@@ -5,7 +5,7 @@ from math import gcd
 
 from ..compiler import isa
 from ..compiler.isa import Instruction
-from . import domain as d
+from . import comparisons, domain as d
 from .memory import OFFSET_LIMIT, Memory, spread
 from .state import NULLABLE, NUMBER, POINTER, State, Value, number
 
@@ -25,7 +25,7 @@ class Branches(Memory):
             if wide:
                 self._clean_comparison(s, slot, name, a, b)
             taken = s.copy()
-            return [s if self._compare_numbers(s, d.NEGATED[name], a, b, wide) else None,
+            return [s if self._compare_numbers(s, comparisons.NEGATED[name], a, b, wide) else None,
                     taken if self._compare_numbers(taken, name, a, b, wide) else None]
         zero = not (b.sym or b.off) and name in ("JEQ", "JNE") and wide and b.kind == NUMBER
         if kinds == {NULLABLE, NUMBER} and zero:
@@ -43,7 +43,7 @@ class Branches(Memory):
                 if lo < -OFFSET_LIMIT or hi > OFFSET_LIMIT:
                     self.fail(23, slot, f"a pointer to {v.region} at offset {spread(lo, hi)} is compared", "bound it first")
             taken = s.copy()
-            return [s if self._compare(s, d.NEGATED[name], a, b) else None,
+            return [s if self._compare(s, comparisons.NEGATED[name], a, b) else None,
                     taken if self._compare(taken, name, a, b) else None]
         if kinds == {POINTER} and a.region != b.region:
             detail, example = f"pointers to {a.region} and {b.region} are compared", f"the outcome depends on where {a.region} and {b.region} lie in memory"
@@ -74,7 +74,7 @@ class Branches(Memory):
     def _compare_numbers(self, s: State, name: str, a: Value, b: Value, wide: bool) -> bool:
         """Learn that `a NAME b`; False if it cannot be."""
         na, nb = s.num(a), s.num(b)
-        both = d.refine(name, na, nb, wide)
+        both = comparisons.refine(name, na, nb, wide)
         if both is None or not s.learn(a, both[0]) or not s.learn(b, both[1]):
             return False
         if not (a.sym and b.sym) or name in ("JSET", "JNSET"):

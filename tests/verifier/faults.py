@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from lpn.verifier import domain as d, fixpoint, loops, memory, state, transfer
+from lpn.verifier import comparisons, domain as d, fixpoint, loops, memory, state, transfer
 
 verify = sys.modules["lpn.verifier.verify"]           # the module; the package has a function of that name
 FAULTS = {}
@@ -35,7 +35,7 @@ def _unproven(patch):
 
 def _changed(n, **changes):
     """The number with other bounds; itself if they contradict."""
-    return d._with(n, **changes) or n
+    return comparisons._with(n, **changes) or n
 
 
 # Numbers -------------------------------------------------------------------------------------------
@@ -125,41 +125,41 @@ def byte_swap_of_the_wrong_width(patch):
 
 @fault
 def low_half_keeps_the_whole_bounds(patch):
-    patch.setattr(d, "low32", lambda a: a if a.uhi <= d.M32 else d._with(d.of_size(4), uhi=min(a.uhi & d.M32, d.M32)) or d.of_size(4))
+    patch.setattr(d, "low32", lambda a: a if a.uhi <= d.M32 else comparisons._with(d.of_size(4), uhi=min(a.uhi & d.M32, d.M32)) or d.of_size(4))
 
 
 @fault
 def facts_of_32_bits_bound_64(patch):
-    refine = d.refine
-    patch.setattr(d, "refine", lambda name, a, b, wide: refine(name, a, b, True))
+    refine = comparisons.refine
+    patch.setattr(comparisons, "refine", lambda name, a, b, wide: refine(name, a, b, True))
 
 
 @fault
 def less_or_equal_is_less(patch):
-    refine = d.refine
-    patch.setattr(d, "refine", lambda name, a, b, wide: refine("JLT" if name == "JLE" else name, a, b, wide))
+    refine = comparisons.refine
+    patch.setattr(comparisons, "refine", lambda name, a, b, wide: refine("JLT" if name == "JLE" else name, a, b, wide))
 
 
 @fault
 def unsigned_comparison_is_signed(patch):
-    refine = d.refine
-    patch.setattr(d, "refine", lambda name, a, b, wide: refine({"JLT": "JSLT", "JGE": "JSGE"}.get(name, name), a, b, wide))
+    refine = comparisons.refine
+    patch.setattr(comparisons, "refine", lambda name, a, b, wide: refine({"JLT": "JSLT", "JGE": "JSGE"}.get(name, name), a, b, wide))
 
 
 @fault
 def not_equal_moves_the_end_twice(patch):
-    without = d._without
+    without = comparisons._without
 
     def wrong(a, b, wide):
         n = without(a, b, wide)
-        return n if n is None or n is a or n.uhi <= n.ulo else d._with(n, uhi=n.uhi - 1)
-    patch.setattr(d, "_without", wrong)
+        return n if n is None or n is a or n.uhi <= n.ulo else comparisons._with(n, uhi=n.uhi - 1)
+    patch.setattr(comparisons, "_without", wrong)
 
 
 @fault
 def a_bit_test_says_equal(patch):
-    refine = d.refine
-    patch.setattr(d, "refine", lambda name, a, b, wide: refine("JEQ" if name == "JSET" and b.is_const else name, a, b, wide))
+    refine = comparisons.refine
+    patch.setattr(comparisons, "refine", lambda name, a, b, wide: refine("JEQ" if name == "JSET" and b.is_const else name, a, b, wide))
 
 
 @fault

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator
 from itertools import product
 
-from lpn.verifier import domain as d
+from lpn.verifier import comparisons, domain as d
 
 WIDTHS = (1, 3, 7, 8, 15, 16, 31, 32, 33, 48, 63)
 CORNERS = sorted({(n + more) & d.M64 for k in WIDTHS for n in (1 << k, -(1 << k)) for more in (-1, 0, 1)} | {0, 1, 2, 5, 9, 12, 40, 127, 300, d.M64, d.M64 - 1})
@@ -52,10 +52,10 @@ def examples(rng: random.Random, count: int) -> list[Members]:
             n = d.join(n, d.const(m))
         for _ in range(rng.choice((0, 0, 1, 2))):             # cut by comparisons that hold of one
             x, other, wide = rng.choice(sorted(members)), rng.choice((near, rng.choice(CORNERS), rng.choice(first))), rng.random() < 0.5
-            name = rng.choice(sorted(d.SWAPPED))
+            name = rng.choice(sorted(comparisons.SWAPPED))
             if not compared(name, x, other, wide):
-                name = {**d.NEGATED, "JNSET": "JSET"}[name]
-            cut = d.refine(name, n, d.const(other), wide)
+                name = {**comparisons.NEGATED, "JNSET": "JSET"}[name]
+            cut = comparisons.refine(name, n, d.const(other), wide)
             assert cut is not None, f"{name} of {x} and {other}: nothing is left of {n}"
             n, members = cut[0], {m for m in members if compared(name, m, other, wide)}
         assert all(m in n for m in members), f"{n} lacks one of {members}"
@@ -98,8 +98,8 @@ def broken(seed: int = 1, count: int = 160, pairs: int = 400) -> Iterator[str]:
                 nb, some = usable(name, b, ys, wide)
                 result = d.alu(name, a, nb, wide)
                 yield from (f"{x} {name} {y} is not in {result}" for x in xs for y in some if computed(name, x, y, wide) not in result)
-            for name in d.SWAPPED:
-                cut = d.refine(name, a, b, wide)
+            for name in comparisons.SWAPPED:
+                cut = comparisons.refine(name, a, b, wide)
                 for x, y in ((x, y) for x in xs for y in ys if compared(name, x, y, wide)):
                     if cut is None or x not in cut[0] or y not in cut[1]:
                         yield f"{x} {name} {y} ({wide}) is left out"
