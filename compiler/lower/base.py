@@ -32,6 +32,7 @@ from .processor import Processors
 from .search import Searches
 from .shared import SharedCalls
 from .stmt import Statements
+from .stacks import Stacks
 from .sums import Sums
 from .timing import Timings
 from .tried import TriedInTurn
@@ -44,7 +45,7 @@ LOCAL_IMAGES, GUESSED_IMAGES = 96, 192
 REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
-class Lowering(Guesses, Timings, Buffers, Parsers, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, SharedCalls, TriedInTurn, AskedOnce,
+class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, SharedCalls, TriedInTurn, AskedOnce,
                MadeStructs, Searches, Sums, Conditions, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 

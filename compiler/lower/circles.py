@@ -1,20 +1,21 @@
 """Circles of states, and by which of their states they are entered.
 
 A loop of eBPF has one entry. Where the transitions of a parser lead into a circle at several places, each of these has blocks of its own for the
-states of the circle: `entered` tells them apart. What takes an element of a stack leads to other blocks, and so to no circle.
+states of the circle: `entered` tells them apart. What takes an element of a stack leads to other blocks, and so to no circle, unless the stack is
+one of those that are `counted` (stacks.py).
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from lpn.lang import ast
 from lpn.lang.instances import walk
 
 
-def entered(state: ast.State, before: tuple[ast.State, ...]) -> tuple[ast.State, ...]:
+def entered(state: ast.State, before: tuple[ast.State, ...], counted: Container = ()) -> tuple[ast.State, ...]:
     """The states by which the circles around `state` are entered, the outermost circle first; `before`: those of the state that leads to it."""
     found: list[ast.State] = []
-    while circle := circle_of(state, found):
+    while circle := circle_of(state, found, counted):
         known = before[len(found)] if len(found) < len(before) else state
         found.append(known if known in circle else state)
         if found[-1] is state:
@@ -22,31 +23,31 @@ def entered(state: ast.State, before: tuple[ast.State, ...]) -> tuple[ast.State,
     return tuple(found)
 
 
-def circle_of(state: ast.State, without: Iterable[ast.State]) -> set[ast.State]:
+def circle_of(state: ast.State, without: Iterable[ast.State], counted: Container) -> set[ast.State]:
     """The states that lie on circles with `state` none of which goes through the others; empty if there is no such circle."""
-    ahead = {one: reached(one, without) for one in reached(state, without)}
+    ahead = {one: reached(one, without, counted) for one in reached(state, without, counted)}
     return {one for one, there in ahead.items() if state in there}
 
 
-def reached(state: ast.State, without: Iterable[ast.State]) -> set[ast.State]:
+def reached(state: ast.State, without: Iterable[ast.State], counted: Container) -> set[ast.State]:
     """The states that come behind `state`."""
     found: set[ast.State] = set()
     todo = [state]
     while todo:
-        for one in following(todo.pop()):
+        for one in following(todo.pop(), counted):
             if one not in found and one not in without:
                 found.add(one)
                 todo.append(one)
     return found
 
 
-def following(state: ast.State) -> list[ast.State]:
+def following(state: ast.State, counted: Container) -> list[ast.State]:
     """The states that a state leads to with its stacks as full as before."""
-    if state.transition is None or any(takes_element(s) for s in state.statements):
+    if state.transition is None or any(takes_element(s, counted) for s in state.statements):
         return []
     return [case.state for case in state.transition.cases if case.state is not None]
 
 
-def takes_element(s: ast.Stmt) -> bool:
+def takes_element(s: ast.Stmt, counted: Container) -> bool:
     return isinstance(s, ast.ExprStmt) and any(isinstance(n, ast.Call) and n.target == "extract" and isinstance(n.args[0], ast.Member)
-                                               and n.args[0].decl == "next" for n in walk(s))
+                                               and n.args[0].decl == "next" and n.args[0].base.decl not in counted for n in walk(s))

@@ -44,7 +44,7 @@ class Extracts:
             self.extract(inst)
             inst.open = False
         if stack is not None:
-            self.stack_next[stack] = self.stack_next.get(stack, 0) + 1
+            self.one_more(stack)
 
     def extract(self, inst: Instance) -> None:
         """A plain header: first, of those that have any, its usual shapes, each straight down; then the rest."""

@@ -23,6 +23,7 @@ from .debug import DebugInfo
 from .guess import Plan, is_short, parser_guesses
 from .payload import tells_payload
 from .prefix import first_headers
+from .stacks import counted_stacks
 
 KINDS = {ast.Parser: 1, ast.Processor: 2, ast.Deparser: 3, ast.Handler: 4}
 FUSED = 5
@@ -133,9 +134,9 @@ class ProgramLowering:
         return Lowered(name, FUSED, module, any(isinstance(decl, ast.Deparser) for decl in chain), low.keeps_record)
 
     def guesses(self, decl: ast.Parser) -> Plan:
-        """Nothing where the parser writes into the packet: the second run would read what the first one wrote."""
+        """Nothing where the parser writes into the packet: the second run would read what the first one wrote; nor where it counts elements of stacks."""
         writes = any(e.kind == "assign" and e.module is decl and e.instance is not None for e in effects(self.program))
-        return parser_guesses(decl, self.record) if self.target.window and not writes else Plan()
+        return parser_guesses(decl, self.record) if self.target.window and not writes and not counted_stacks(decl) else Plan()
 
     def fused_parsers(self, low: Lowering, decl: ast.Parser, rest: list[ast.Module], done: ir.Block) -> None:
         """The parser, for each guess with a short rest of the chain of its own. Ends where the rest begins for everything else."""

@@ -14,6 +14,7 @@ from .circles import entered
 from .guess import usual_case
 from .instance import Instance
 from .shapes import Shape
+from .stacks import ahead, counted_stacks
 
 
 class Parsers:
@@ -32,13 +33,14 @@ class Parsers:
         self.state_blocks: dict[tuple, tuple[ir.Block, int]] = {}
         self.latches: dict[tuple, ir.Block] = {}            # of the blocks that are lowered
         self.circles: tuple[ast.State, ...] = ()            # around the state that is lowered: by which states they were entered
-        self.stacks_before: dict[ast.StructField, int] = {}         # how full the stacks were when it began
-        self.ahead: dict[ast.State, set] = {}
+        self.stacks_before: dict[ast.StructField, int] = {}         # how full the stacks were when it began, without those that are counted
         self.visit_slots: dict[ast.State, ir.Value] = {}
+        self.ahead: dict[ast.State, set[ast.StructField]] = {}
         self.bind_packet_params(p.params)
         for local in p.locals:
             self.parser_local(local)
         self.b.store(self.pkt, self.cursor_slot)
+        self.count_stacks(counted_stacks(p))
         queue: list[tuple] = []
         self.state_queue = queue
         self.go_to(next(s for s in p.states if s.name == "start"))
@@ -63,9 +65,10 @@ class Parsers:
 
     def go_to(self, state: ast.State) -> None:
         """Ends the block with a jump to the state. Blocks differ by how full the stacks are, what was looked at and where circles were entered."""
-        circles = entered(state, self.circles if self.stack_next == self.stacks_before else ())
-        ahead = self.stacks_ahead(state)
-        self.stack_next = {f: n for f, n in self.stack_next.items() if f in ahead}
+        self.stack_next = {f: n for f, n in self.stack_next.items() if f not in self.counted}
+        circles = entered(state, self.circles if self.stack_next == self.stacks_before else (), self.counted)
+        named = self.ahead[state] = self.ahead.get(state) or ahead(state)       # only these make blocks differ
+        self.stack_next = {f: n for f, n in self.stack_next.items() if f in named}
         if goes_round(state):                   # one block: what it leads to would be entered from two, and a loop has one entry
             self.require_lookahead()
         key = (state, tuple(sorted((f.name, n) for f, n in self.stack_next.items())), self.look, circles)
@@ -88,21 +91,6 @@ class Parsers:
             ir.IRBuilder(self.latches[key]).branch(head)
         return self.latches[key]
 
-    def stacks_ahead(self, state: ast.State) -> set[ast.StructField]:
-        """The stacks whose `next` or `last` this state or one after it names: only they make blocks differ."""
-        if state not in self.ahead:
-            seen, todo, found = set(), [state], set()
-            while todo:
-                s = todo.pop()
-                if s is None or s in seen:
-                    continue
-                seen.add(s)
-                found |= {n.base.decl for n in walk(s) if isinstance(n, ast.Member) and n.decl in ("next", "last", "lastIndex")}
-                if s.transition is not None:
-                    todo += [c.state for c in s.transition.cases]
-            self.ahead[state] = found
-        return self.ahead[state]
-
     def emit_state(self, state: ast.State, key: tuple, stacks: dict, bound: int, look: int) -> None:
         b = self.b
         b.position_at_end(self.state_blocks[key][0])
@@ -110,7 +98,7 @@ class Parsers:
         self.stack_next, self.bound, self.look, self.circles, self.stacks_before = dict(stacks), bound, look, key[-1], stacks
         if state.max is not None:
             self.count_visit(state)
-        for way in self.through(state.statements, [self.way()]):
+        for way in self.through(state.statements, self.told_apart(state, self.way())):
             self.enter(way)
             if state.transition is None:
                 self.reject_now("NoMatch")

@@ -1,0 +1,64 @@
+"""Stacks that are counted while a parser runs mean the same as those whose elements have places of their own in its states."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from programs import program
+
+from lpn.compiler.build import compile_program
+from lpn.compiler.fuzz import Variant, load_case, run_case
+from lpn.compiler.lower import stacks
+from lpn.compiler.lower.stacks import counted_stacks, taken
+from lpn.lang import ast
+
+HERE = Path(__file__).parent
+OPTIONS = """
+header Link   {{ bit<8> kind = 1; bit<8> a; }}
+header Prefix {{ bit<8> kind = 2; bit<16> b; }}
+header Other  {{ bit<8> kind; }}
+struct headers {{ Link[{links}] links; Prefix[{prefixes}] prefixes; Other[{others}] others; }}
+parser Rx(packet pkt, out headers h) {{
+    state start max 12 {{ transition select(sizeof(payload)) {{ 0: accept; default: option; }} }}
+    state option {{ transition select(pkt.lookahead<bit<8>>()) {{ 1: link; 2: prefix; default: other; }} }}
+    state link   {{ pkt.extract(h.links.next); transition start; }}
+    state prefix {{
+        pkt.extract(h.prefixes.next);
+        if (h.prefixes.last.b == 7) {{ pkt.extract(h.others.next); }}
+        transition start;
+    }}
+    state other  {{ pkt.extract(h.others.next); transition start; }}
+}}
+protocol Options version 1 {{ on radio.rx_done : Rx; }}
+"""
+
+
+def parser_of(**sizes: int) -> ast.Parser:
+    return next(m for m in program(OPTIONS.format(**sizes)).modules if isinstance(m, ast.Parser))
+
+
+def test_as_few_stacks_are_counted_as_do_the_longest_first() -> None:
+    def counted(**sizes: int) -> set[str]:
+        return {f.name for f in counted_stacks(parser_of(**sizes))}
+    assert counted(links=2, prefixes=2, others=2) == set()
+    assert counted(links=2, prefixes=2, others=8) == {"others"}
+    assert counted(links=1, prefixes=6, others=14) == {"others", "prefixes"}
+    assert counted(links=32, prefixes=32, others=32) == {"links", "prefixes", "others"}
+
+
+def test_what_ways_through_a_state_take() -> None:
+    ways = {s.name: taken(s.statements) for s in parser_of(links=1, prefixes=1, others=1).states}
+    assert ways["option"] == {()} and ways["link"] == {(("links", 1),)}
+    assert ways["prefix"] == {(("prefixes", 1),), (("others", 1), ("prefixes", 1))}
+
+
+def test_long_stacks_make_no_long_container() -> None:
+    [rx] = compile_program(program(OPTIONS.format(links=12, prefixes=12, others=12))).containers
+    assert rx.instructions < 5000
+
+
+@pytest.mark.parametrize("path", ["constructs/stacks-that-move", "constructs/applied-modules", "regressions/one-load-of-packet-or-image"])
+def test_all_stacks_may_be_counted(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stacks, "MOST_COPIES", 0)
+    case = load_case(HERE / f"{path}.lpn")
+    run_case(case, (Variant("engine"), Variant("engine", True), Variant("rbpf")))
