@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .generate import BOOL, ChoiceInfo, Context, FieldInfo, FunctionInfo, HeaderInfo, RegisterInfo, StructInfo, Ty, Value, bit, literal
-from .generate_plans import GUESS, Plans
+from .generate_plans import GUESSED, MEET, Plans
 from .generate_stmt import indent
 
 TAG_BITS = 64                                   # the longest tag
@@ -25,7 +25,7 @@ class Codecs(Plans):
             lengths[name] = self.fresh("n")
             variables.append(f"var bit<8> {lengths[name]} = (bit<8>) sizeof({name});")
         extra: list[Value] = []
-        for _ in range(c.number(1 if self.plan == GUESS else 0, 1)):
+        for _ in range(c.number(1 if self.plan in GUESSED else 0, 1)):
             inner = Context("codec", values=known + [fields[f.name] for f in info.fields], structs=ctx.structs, functions=ctx.functions)
             extra.append(self.variable_of(ctx, inner, variables))
         todo: list[object] = [*said, *extra, *info.varbits]
@@ -34,8 +34,8 @@ class Codecs(Plans):
         self.tags: list[tuple[str, int]] = []
         body: list[str] = []
         follows = False
-        many = 12 if c.chance(1, 6) else 3      # a row of many fields
-        self.most_rows = 4 if self.plan == GUESS or c.chance(1, 4) else 3
+        many = 2 if self.plan in GUESSED else 12 if c.chance(1, 6) else 3          # a row of many fields
+        self.most_rows = 4 if self.plan in GUESSED or c.chance(1, 4) else 3
         while todo:
             choice = todo.pop(0) if isinstance(todo[0], ChoiceInfo) else None
             group: list = []
@@ -59,11 +59,11 @@ class Codecs(Plans):
         arrays = [r for r in ctx.registers if r.size and self.number_of(r) is not None]
         plain = [v for v in inner.values if v.ty.kind == "bit" and v.ty.width >= 8 and "." not in v.text]
         small = [r for r in arrays if r.cell == bit(8)]
-        if self.plan == GUESS and small and plain and c.number(0, 2):       # one that finds something now and then
+        if self.plan in GUESSED and small and plain and c.number(0, 9):       # one that finds something now and then
             one, asked, ty = c.pick(plain), c.pick(plain), bit(8)
             condition = f"{asked.text}[{c.number(0, 1)}:0] != 0 && {small[0].name}[i] == {one.text}[7:0]"
             variables.append(f"var bit<8> {name} = first i in 0..{small[0].size} where ({condition});")
-        elif arrays and (self.plan == GUESS or c.chance(1, 2)):
+        elif arrays and (self.plan in GUESSED or c.chance(1, 2)):
             register = c.pick(arrays)
             ty = bit(8)
             part, cell = self.number_of(register)       # type: ignore[misc]
@@ -87,7 +87,7 @@ class Codecs(Plans):
         """A group whose rows say every member of `group`, and the choice."""
         c = self.choose
         left = TAG_BITS - 8 - sum(width for _, width in self.tags)
-        guessed = self.plan == GUESS            # a codec of many rows
+        guessed = self.plan in GUESSED          # a codec of many rows
         widths = [c.number(2 if guessed else 1, 3) for _ in range(c.number(1 if guessed else 0, 2) if choice is None else 1)]
         if choice is not None:
             widths = [3] if c.number(0, 2) else [1, 2]
@@ -103,7 +103,7 @@ class Codecs(Plans):
         keys: list[tuple[int, ...]] = []
         said = self.chosen(choice) if choice is not None else []
         rows = len(said) or (c.number(3 if guessed else 2, self.most_rows) if c.number(0, 3) or guessed else 1)
-        alike = self.alike(group, ctx) if choice is None and c.chance(1, 4) else None
+        alike = self.alike(group, ctx) if choice is None and c.chance(1, 2 if self.plan == MEET else 4) else None
         for at in range(rows):
             key = tuple(c.value(w) for _, w in names) if not said else (at,) if len(names) == 1 else (at & 1, at >> 1)
             if key in keys:

@@ -129,7 +129,7 @@ class Ends(Tables):
             if i.header.choices and c.chance(1, 3):
                 arm = c.pick(i.header.arms(where))
                 body.append(f"{arm.text} = {self.constant(arm.ty)};")
-        if c.chance(1, 3):
+        if c.chance(1, 5):
             body += c.pick(([f"payload.truncate({c.number(0, 12)});"], [f"if (m.lqi > 3) {{ {where}.setInvalid(); }}"],
                             [f"if (m.lqi > 3) {{ {where}.setInvalid(); }}"] if c.number(0, 3) else [f"{where}.setInvalid();"]))
         if c.chance(1, 4):

@@ -294,6 +294,8 @@ class Expressions:
                             if r.cell is what and (ctx.state or direction != "inout")]
                 if not direction and depth > 0 and (not fit or self.choose.chance(2, 3)):
                     fit = self.makings(what, ctx, depth) or fit
+                if not direction and not any("." in name for name, _ in what.fields) and self.choose.chance(1, 6):
+                    fit = [f"{{{', '.join(self.expr(ty, ctx, depth - 1) for _, ty in what.fields)}}}"]
             elif direction:
                 fit = [v.text for v in ctx.readable() if v.ty == what and v.writable and v.text not in out]
             else:

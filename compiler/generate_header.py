@@ -167,12 +167,12 @@ class Headers(Statements):
         tag, enum = c.pick(tags)
         return self.arms(info, tag, enum)
 
-    def arms(self, info: HeaderInfo, tag: FieldInfo, enum: EnumInfo) -> list[str]:
+    def arms(self, info: HeaderInfo, tag: FieldInfo, enum: EnumInfo, every: bool = False) -> list[str]:
         c = self.choose
         arms: list[tuple[str, Ty]] = []
         texts = []
         for member, _ in enum.members:
-            if c.number(0, 3):
+            if every or c.number(0, 3):
                 ty = bit(8 * c.number(1, 16 if c.chance(1, 6) else 8))
                 arms.append((member, ty))
                 texts.append(f"{member}: {'le' if c.chance(1, 3) else 'bit'}<{ty.width}>;")
@@ -270,9 +270,9 @@ class Headers(Statements):
 
     # ------------------------------------------------------------ enums
 
-    def enum(self, at: int) -> tuple[EnumInfo, str]:
+    def enum(self, at: int, short: bool = False) -> tuple[EnumInfo, str]:
         c = self.choose
-        width = c.pick((2, 1, 3, 8, 4, 2, 8, c.pick((16, 12, 5, 32))))
+        width = c.pick((2, 1, 3, 4) if short else (2, 1, 3, 8, 4, 2, 8, c.pick((16, 12, 5, 32))))
         numbers: list[int] = []
         for _ in range(c.number(2, 4)):
             number = c.value(width)

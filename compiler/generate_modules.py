@@ -4,13 +4,13 @@ from __future__ import annotations
 from .generate import (BOOL, Choose, Context, FunctionInfo, HeaderInfo, InstanceInfo, Program, RegisterInfo, StructInfo, Ty, Value,
                        bit)
 from .generate_library import IMPORTS, Library
-from .generate_parser import Parsers
+from .generate_meeting import Meetings
 from .generate_parts import PartInfo
-from .generate_plans import AGAIN, CIRCLES, GUESS, LOOKUP, SUM
+from .generate_plans import AGAIN, CIRCLES, GUESS, GUESSED, LOOKUP, MEET, SUM
 from .generate_stmt import indent
 
 
-class Generator(Parsers):
+class Generator(Meetings):
     """One program. `lossless`: headers are taken in order and put back unchanged."""
 
     def __init__(self, choose: Choose, lossless: bool = False) -> None:
@@ -59,9 +59,9 @@ class Generator(Parsers):
         chain = ["Rx"]
         for at in range(0 if self.lossless or not c.chance(1, 3) else c.number(1, 2)):
             text += self.sub_parser(at)
-        text += self.parser()
+        text += self.meeting_parser() if self.plan == MEET else self.parser()
         processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM) else 0, 1 if self.plan == AGAIN or self.plan == LOOKUP and c.number(0, 2) else 2)
-        deparses = bool(self.lossless or c.number(0, 4)) if self.plan not in (LOOKUP, AGAIN) else self.plan == AGAIN
+        deparses = bool(self.lossless or c.number(0, 12 if self.plan in GUESSED else 4)) if self.plan not in (LOOKUP, AGAIN) else self.plan == AGAIN
         timed = not self.lossless and c.chance(1, 8)
         self.radios = timed or not self.lossless and c.chance(1, 8)
         self.sends = self.radios and deparses
@@ -72,7 +72,7 @@ class Generator(Parsers):
             text += self.bare("Lost", False)
         if deparses:
             chain.append("Tx")
-            text += self.deparser()
+            text += self.meeting_deparser() if self.plan == MEET else self.deparser()
         timed = timed and not self.completing
         if timed:
             text += self.timing()
@@ -88,8 +88,8 @@ class Generator(Parsers):
         if c.chance(1, 16):
             text.append("import std.checksum;")
             self.functions.append(FunctionInfo("not_zero", bit(16), (("", bit(16)),), plain=True))
-        for at in range(c.number(0, 2)):
-            info, line = self.enum(at)
+        for at in range(c.number(1 if self.plan == MEET else 0, 2)):
+            info, line = self.enum(at, self.plan == MEET)
             self.enums.append(info)
             text.append(line)
         for at in range(c.number(0, 2)):
@@ -114,7 +114,7 @@ class Generator(Parsers):
             kept = c.chance(1, 6)
             text.append(("persistent " if kept else "") + self.register(self.registers, "R"))
             self.kept += self.registers[-1:] if kept else []
-        if self.plan == GUESS:                  # what codecs search in
+        if self.plan in GUESSED:                # what codecs search in
             self.registers.append(RegisterInfo(self.fresh("R"), bit(8), c.pick((4, 7, 16))))
             text.append(f"register<bit<8>>[{self.registers[-1].size}] {self.registers[-1].name};")
             self.given[self.registers[-1].name] = {str(i): i ^ 3 for i in range(4)}
@@ -122,12 +122,13 @@ class Generator(Parsers):
     def declare_headers(self, text: list[str]) -> list[HeaderInfo]:
         """Header types, and codecs for the simple ones."""
         c = self.choose
+        if self.plan == MEET:
+            return self.meeting_headers(text)
         headers: list[HeaderInfo] = []
         own = 3
         if not self.lossless and self.plan not in (LOOKUP, SUM) and c.chance(1, 3 if self.plan == GUESS else 16):
             headers, own = self.of_library(text), 1
-        shaped = self.plan == GUESS and bool(self.enums) and not headers and not self.lossless and c.chance(2, 3)
-        for at in range(c.number(2 if self.plan == SUM or shaped else 1, own)):
+        for at in range(c.number(2 if self.plan == SUM else 1, own)):
             above = [h for h in headers if not h.params]
             params = [(headers[0], "up")] if above and above[0] is headers[0] and c.chance(1, 3) else []
             if params and c.chance(1, 2):
@@ -136,9 +137,6 @@ class Generator(Parsers):
             if self.plan in (SUM, LOOKUP) and not at:
                 params, simple = [], False
                 info, lines = self.flat_header("H0") if self.plan == LOOKUP else self.summing_header("H0")
-            elif shaped and not at:
-                params, simple = [], False
-                info, lines = self.shaped_header("H0")
             elif self.plan == SUM and c.number(0, 2):
                 params, simple = [], False
                 info, lines = self.odd_header(f"H{at}")
@@ -149,7 +147,6 @@ class Generator(Parsers):
                 plain = [h for h in headers if not h.codec]
                 text += self.codec(info, plain, self.registers)
             headers.append(info)
-        self.shaped = headers[0] if shaped else None
         return headers
 
     def chosen_processors(self, count: int, deparses: bool) -> list[str]:
@@ -162,7 +159,9 @@ class Generator(Parsers):
                 text += self.sub_processor(at)
         for at in range(count):
             kind = c.number(0, 23)
-            if self.plan == AGAIN:
+            if self.plan == MEET and (not at or c.chance(1, 2)):
+                text += self.telling(f"P{at}")
+            elif self.plan == AGAIN:
                 text += self.saying_again(f"P{at}")
             elif self.plan == LOOKUP and at == count - 1:
                 text += self.last_lookup(f"P{at}", first=True)
@@ -206,7 +205,8 @@ class Generator(Parsers):
         for at, info in enumerate(order):
             alone = not at and self.plan in (SUM, LOOKUP)
             for copy in range(c.number(1, 2) if not info.sums and not alone else 1):
-                size = c.pick((1, 2, 3, 2, 3, 5, 8)) if not info.params and not info.sums and not alone and self.plan != GUESS and c.chance(1, 8 if self.plan == CIRCLES else 4) else 0
+                many = not info.params and not info.sums and not alone and self.plan != GUESS and (self.plan != MEET or not info.codec and not info.choices)
+                size = c.pick((1, 2, 3, 2, 3, 5, 8)) if many and c.chance(1, 8 if self.plan == CIRCLES else 2 if self.plan == MEET else 4) else 0
                 args = []
                 for header, _ in info.params:
                     fit = [i.name for i in self.instances if i.header is header and not i.size and not header.sums]
@@ -238,7 +238,7 @@ class Generator(Parsers):
             if self.lossless:
                 lines.append(f"pkt.emit(h.{i.name});")
                 continue
-            if self.plan == GUESS and c.number(0, 7):
+            if self.plan == GUESS and c.number(0, 31):
                 lines.append(f"pkt.emit(h.{i.name}{self.via(i.header, ctx)});")
                 continue
             if c.chance(1, 10):

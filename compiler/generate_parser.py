@@ -5,7 +5,7 @@ from .generate import BOOL, Context, FunctionInfo, HeaderInfo, InstanceInfo, Str
 from .generate_codec import Codecs
 from .generate_ends import Ends
 from .generate_parts import Parts
-from .generate_plans import CIRCLES, GUESS, LOOKUP
+from .generate_plans import CIRCLES, GUESS, LOOKUP, MEET
 from .generate_stmt import indent
 
 
@@ -15,11 +15,8 @@ class Parsers(Codecs, Ends, Parts):
         self.module = "parser"
         self.straight = self.plan in (GUESS, LOOKUP) or any(i.header.codec for i in self.instances) and c.chance(1, 3)
         count = c.number(1, 4) if self.plan != CIRCLES else 4
-        ctx = self.context("parser")
-        ctx.payload = ctx.lookahead = ctx.octets = True
-        ctx.stacks = tuple(i.name for i in self.instances if i.size)
-        ctx.assigns_headers = not self.lossless
-        locals_ = []
+        locals_: list[str] = []
+        ctx = self.parser_context()
         if self.stack_parsers:
             ctx.values.append(Value("total", bit(16), True))
             locals_.append("bit<16> total;")
@@ -42,8 +39,6 @@ class Parsers(Codecs, Ends, Parts):
             inner.valid = set(entry.get(at, set())) if self.plan != CIRCLES else set()      # any state may have led here
             body: list[str] = []
             loops = False
-            if self.shaped is not None and not at and c.chance(1, 2):
-                body += self.own_header(self.shaped, inner)
             for i in taken[at]:
                 if any(f"h.{a}" not in inner.valid for a in i.args):
                     continue
@@ -79,6 +74,15 @@ class Parsers(Codecs, Ends, Parts):
                 entry[n] = (entry[n] & inner.valid) if n in entry else set(inner.valid)
             out += [f"state {'start' if at == 0 else f's{at}'}{max_.rstrip()} {{", *indent(body + body_text), "}"]
         return ["parser Rx(packet pkt, out headers h) {", *indent(locals_ + out), "}"]
+
+    def parser_context(self) -> Context:
+        """What a parser can name."""
+        c = self.choose
+        ctx = self.context("parser")
+        ctx.payload = ctx.lookahead = ctx.octets = True
+        ctx.stacks = tuple(i.name for i in self.instances if i.size)
+        ctx.assigns_headers = not self.lossless and (self.plan != MEET or c.chance(1, 8))
+        return ctx
 
     def inout_locals(self, ctx: Context, lines: list[str]) -> None:
         """Variables for the parameters of codecs that give something back, and structs they take."""

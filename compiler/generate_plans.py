@@ -8,9 +8,11 @@ from .generate_header import Headers
 LOOKUP = "action data in the packet"            # the chain ends with a lookup whose key and data lie in the packet (lower/straight.py)
 AGAIN = "said again"                            # assignments that the deparser repeats (lower/again.py)
 GUESS = "guessed"                               # a long codec on the usual way of a parser and a deparser (lower/guess.py)
+MEET = "met"                                    # and headers of several shapes in front of it (lower/meeting.py)
 SUM = "summed"                                  # a sum over headers of any size, asked for and computed (lower/sums.py)
 CIRCLES = "circles"                             # states that lead back to others than themselves (lower/circles.py)
-PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES)
+PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET)
+GUESSED = (GUESS, MEET)
 
 
 class Plans(Headers):
@@ -18,20 +20,19 @@ class Plans(Headers):
 
     choose: Choose
     plan = ""
-    shaped: HeaderInfo | None = None            # the first header, if it has usual shapes
     registers: list[RegisterInfo]
 
     def choose_plan(self) -> str:
         c = self.choose
         return c.pick(PLANS) if c.chance(3, 8) else ""
 
-    def flat_header(self, name: str) -> tuple[HeaderInfo, list[str]]:
+    def flat_header(self, name: str, most: int = 6) -> tuple[HeaderInfo, list[str]]:
         """One whose fields are always there, mostly of whole octets."""
         c = self.choose
         info = HeaderInfo(name)
         self.free = []
         lines: list[str] = []
-        for _ in range(c.number(2, 6)):
+        for _ in range(c.number(2, most)):
             match c.number(0, 5):
                 case 4:
                     lines += self.bits(info)
@@ -53,7 +54,7 @@ class Plans(Headers):
         lines += [self.add(info, "{ty} {};", bit(rest))] if rest else []
         lines += [self.plain(info, bit(8))] if c.chance(1, 2) else []
         for tag, enum in tags:
-            lines += self.arms(info, tag, enum)
+            lines += self.arms(info, tag, enum, bool(c.number(0, 3)))
         return info, [f"header {name} {{", *("    " + line for line in lines), "}"]
 
     def summing_header(self, name: str) -> tuple[HeaderInfo, list[str]]:

@@ -29,8 +29,8 @@ SPECIAL = {"row longer than the window", "argument made of headers", "argument m
            "error in a variable", "6LoWPAN", "argument that an action changes", "priority of a constant entry", "table without key",
            "variable of a processor", "enum as its bits", "whether it was sent", "header that looks at two", "stack of more than three", "migration of a processor"}
 
-SEEDS = (20000, 20001, 20002, 20003, 20005, 20008, 20009, 20010, 20011, 20012, 20013, 20014, 20019, 20020, 20021, 20027, 20037, 20038, 20041, 20043, 20058,
-         20117, 20355, 20560, 20641)
+SEEDS = (20000, 20001, 20002, 20003, 20004, 20008, 20009, 20010, 20011, 20012, 20013, 20018, 20019, 20020, 20024, 20027, 20032, 20037, 20040, 20041, 20043,
+         20093, 20106, 20117, 20355, 20641)
 
 
 def constructs(program: ast.Program) -> set[str]:

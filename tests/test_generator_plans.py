@@ -10,7 +10,7 @@ import pytest
 from lpn.compiler.fuzz import checked
 from lpn.compiler.generate import RandomChoose
 from lpn.compiler.generate_modules import Generator
-from lpn.compiler.generate_plans import AGAIN, CIRCLES, GUESS, LOOKUP, PLANS, SUM
+from lpn.compiler.generate_plans import AGAIN, CIRCLES, GUESS, LOOKUP, MEET, PLANS, SUM
 from lpn.compiler.lower import modules, parser
 from lpn.compiler.lower.base import Lowering
 from lpn.compiler.lower.modules import ProgramLowering
@@ -18,8 +18,9 @@ from lpn.compiler.target import TARGETS
 from lpn.lang import ast
 
 PROGRAMS = 16
-#: In how many of these programs the way of lowering is met at least: a search in a deparser's guess, a varbit that is summed.
-OFTEN = {LOOKUP: 5, AGAIN: 10, GUESS: 6, SUM: 6, CIRCLES: 5}
+#: In how many of these programs the way of lowering is met at least: a search in a deparser's guess, a varbit that is summed, what a parser's guess was
+#: wrong about going on where guesses of two shapes met.
+OFTEN = {LOOKUP: 5, AGAIN: 10, GUESS: 6, SUM: 6, CIRCLES: 5, MEET: 5}
 
 
 def programs(plan: str) -> list[ast.Program]:
@@ -56,9 +57,14 @@ def met(plan: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
         low, variable = args
         return low.miss is not None and low.parser_decl is None and variable.cond is not None
 
+    def joined(args, _) -> bool:
+        low, _bound, others = args
+        return low.miss is None and low.parser_decl is not None and bool(others)
+
     ways: dict[str, tuple[object, str, Callable]] = {
         LOOKUP: (Lowering, "data_place", lambda args, place: place is not None), AGAIN: (modules, "repeatable", lambda args, again: bool(again)),
-        GUESS: (Lowering, "codec_var", searched), SUM: (Lowering, "sum_varbit", lambda args, sums: True), CIRCLES: (parser, "entered", entered_anew)}
+        GUESS: (Lowering, "codec_var", searched), SUM: (Lowering, "sum_varbit", lambda args, sums: True), CIRCLES: (parser, "entered", entered_anew),
+        MEET: (Lowering, "go_on_with", joined)}
     watch(*ways[plan])
 
     def told() -> bool:
