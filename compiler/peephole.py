@@ -2,6 +2,7 @@
 
 - `if C goto A; goto B; A:` becomes `if !C goto B`;
 - `t = x; t &= m; if t != 0 goto A` becomes `if x & m goto A` (bit_tests.py);
+- whether a number is one of several is no question of 64 bits (wide_tests.py);
 - `x <<= 32; x >>= 32` becomes `wx = wx`, and `be64 x; x >>= 40` is `be32 x; wx >>= 8` (halves.py);
 - a constant that is stored needs no register (BPF_ST), and what nobody reads is not made;
 - a jump to a jump goes where that goes, a jump to `exit` is `exit`;
@@ -27,6 +28,7 @@ from .returned import compare_originals, sink_results
 from .rewrite import Line, read, reads_writes, sweep, targets_of, write
 from .spills import drop_reloads, drop_stores
 from .tails import merge_tails
+from .wide_tests import wide_tests
 
 MOV = ALU_OPS["MOV"]
 ROUNDS = 12
@@ -110,5 +112,5 @@ def invert_branches(code: list[Line]) -> bool:
 
 
 #: Each changes the code in place, and says whether it did; what it marks as dead, and what nothing leads to any more, is taken out behind it.
-PASSES = (thread_jumps, decide_branches, clear_upper_halves, narrow_swaps, store_immediates, drop_reloads, read_originals, step_in_place, drop_stores,
+PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, store_immediates, drop_reloads, read_originals, step_in_place, drop_stores,
           drop_unread, invert_branches, constants_first, bit_tests, sink_results, compare_originals, place_blocks)

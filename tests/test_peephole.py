@@ -14,7 +14,7 @@ from lpn.compiler.isa import ALU_OPS, ST, decode
 from lpn.compiler.peephole import PASSES, improve
 from lpn.compiler.rewrite import read, sweep
 from lpn.runtime.raw import run_raw
-from programs import example
+from programs import example, program
 
 BEGIN = "r1 = 0x1122334455667788 ll\nr2 = r1\nr3 = 3\nr3 += 4\n"      # r3 is tested, and no constant of one instruction
 FORMS = {
@@ -274,3 +274,45 @@ def test_few_passes_are_made(monkeypatch):
     monkeypatch.setattr(peephole, "PASSES", tuple(lambda code, one=one: made.append(one) or one(code) for one in PASSES))
     assert max(passes_over(read_object(c.object, "lpn").text) for c in containers) <= 5 * len(PASSES)
     assert max(passes_over(c.code.text) for c in containers) <= 2 * len(PASSES)
+
+
+ONE_OF = "r3 = {x}\nif w3 > {most} goto OUT\nr1 = 1\nr1 <<= r3\nr4 = {first} ll\nr5 = r1\nr5 &= r4\nif r5 != 0 goto A\n" \
+         "r3 = {second} ll\nr1 &= r3\nif r1 {op} 0 goto B\nr0 = 1\nexit\nA: r0 = 2\nexit\nB: r0 = 3\nexit\nOUT: r0 = 4\nexit"
+sets = st.integers(0, (1 << 64) - 1) | st.sets(st.integers(0, 63), max_size=4).map(lambda numbers: sum(1 << n for n in numbers))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 70), st.integers(0, 63), sets, sets, st.sampled_from(["==", "!="]))
+def test_one_of_several_numbers_is_no_question_of_64_bits(x, most, first, second, op):
+    text = assemble(ONE_OF.format(x=x, most=most, first=hex(first), second=hex(second), op=op))
+    better, _ = improve(text, [])
+    assert run_raw(better).r0 == run_raw(text).r0
+    assert not any("<<=" in line for line in disassemble(better))
+
+
+@pytest.mark.parametrize("code", [
+    "r3 = 3\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr1 &= r4\nif r1 != 0 goto A\nr0 = 1\nexit\nA: r0 = 2\nexit",                            # nothing says that r3 is small
+    "r3 = 3\nif w3 > 70 goto A\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr1 &= r4\nif r1 != 0 goto A\nr0 = 1\nexit\nA: r0 = 2\nexit",          # nor does this
+    "r3 = 3\nif w3 > 40 goto A\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr5 = r1\nr5 &= r4\nif r5 != 0 goto A\nr0 = r1\nexit\nA: r0 = 2\nexit",  # the bit is read
+    "r3 = 3\nif w3 > 40 goto A\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr1 &= r4\nif r1 != 0 goto A\nr0 = r4\nexit\nA: r0 = 2\nexit",          # the numbers are
+    "r3 = 3\nif w3 > 40 goto A\nr1 = 1\nif w3 == 9 goto B\nr1 = 3\nB: r1 <<= r3\nr4 = 0x100000001 ll\nr1 &= r4\nif r1 != 0 goto A\nr0 = 1\nexit\nA: r0 = 2\nexit"])
+def test_other_shifts_stay(code):
+    text = assemble(code)
+    better, _ = improve(text, [])
+    assert run_raw(better).r0 == run_raw(text).r0
+    assert any("<<=" in line for line in disassemble(better))
+
+
+def test_numbers_beyond_31_have_a_known_time() -> None:
+    """A switch and an enum over the numbers of options: their containers have certificates, and deadlines are proved."""
+    text = """
+        enum bit<8> Kind { link = 1, prefix = 3, context = 34, plain = 0 }
+        header H { Kind kind; bit<8> v; }
+        struct headers { H h; }
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+        processor P(inout headers h, inout meta m) {
+            apply { switch (h.h.v) { 1: 3: 34: 40: 60: { m.verdict = DELIVER; } 2: 35: 44: 51: { m.verdict = CONSUMED; } default: { m.verdict = DROP; } } }
+        }
+        protocol E version 1 { on radio.rx_done : Rx -> P within 1 ms; }"""
+    for container in compile_program(program(text)).containers:
+        assert not any("<<=" in line for line in disassemble(container.image.text))
