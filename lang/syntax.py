@@ -223,6 +223,10 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
     if token.text in CLOSERS and opened is None:
         diagnostics.error(f"nothing is open that this '{token.text}' could close", span_of(source, token), "remove it")
         return tokens[:index] + tokens[index + 1:]
+    if token.text == "transition" and any(rule == "stateDecl" for rule, _ in mistake.rules):
+        diagnostics.error("a state has one transition, at its end", span_of(source, token),
+                          "choose in that one: transition select(a == b) { true: here; false: there; }")
+        return without_statement(tokens, index)
     item = next((start for rule, start in mistake.rules if rule == "item"), index)
     edit = best_edit(tokens, index, item, bool(mistake.rules) and mistake.rules[0][0] not in WORDS)
     if edit is not None:
@@ -342,6 +346,17 @@ def drop_item(tokens: list[Token], mistake: Mistake) -> list[Token]:
     if end == start:
         end += 1                                            # a brace that closes nothing here
     return tokens[:start] + tokens[min(end, len(tokens) - 1):]
+
+
+def without_statement(tokens: list[Token], start: int) -> list[Token]:
+    """Tokens without the statement that begins there: to its `;`, or to the brace that closes its first one."""
+    end, depth = start, 0
+    while tokens[end].type != Token.EOF and not (depth == 0 and tokens[end].text == "}"):
+        depth += (tokens[end].text == "{") - (tokens[end].text == "}")
+        end += 1
+        if depth == 0 and tokens[end - 1].text in (";", "}"):
+            break
+    return tokens[:start] + tokens[end:]
 
 
 def between(mistake: Mistake) -> bool:

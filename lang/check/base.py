@@ -147,8 +147,13 @@ class Base:
         elif decl is None and (self.module, name) not in self.unknown:
             self.unknown.add((self.module, name))
             names = [one for one in self.scope.all_names() if accept(self.scope.find(one))]
-            self.error(f"there is no {what} '{name}'", where, suggest(name, names) or self.elsewhere(name))
+            self.error(f"there is no {what} '{name}'", where, self.member(name) or suggest(name, names) or self.elsewhere(name))
         return decl
+
+    def member(self, name: str) -> str:
+        """What a name is called that belongs to an enum."""
+        enums = [f"{decl.name}.{name}" for decl in self.program.decls if isinstance(decl, ast.Enum) and any(one.name == name for one in decl.members)]
+        return f"members are called by their enum: {' or '.join(enums)}" if enums else ""
 
     def elsewhere(self, name: str) -> str:
         """Where a name is known that is not known here."""

@@ -47,7 +47,8 @@ class Parsers(Base):
         if self.program.headers_struct is None:
             self.program.headers_struct = struct
         elif self.program.headers_struct is not struct:
-            self.error("the modules of a program share one struct of headers", param,
+            self.error("the modules of a program share one struct of headers", param, f"write {self.program.headers_struct.name}, and declare all headers there: a chain "
+                       "extracts those it has",
                        notes=[("the other one is here", self.program.headers_struct.span)])
         wanted = {ast.Parser: ("out", "inout"), ast.Processor: ("in", "inout"), ast.Deparser: ("in",)}[type(module)]
         if param.direction not in wanted:
