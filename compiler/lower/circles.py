@@ -12,33 +12,40 @@ from lpn.lang import ast
 from lpn.lang.instances import walk
 
 
-def entered(state: ast.State, before: tuple[ast.State, ...], counted: Container = ()) -> tuple[ast.State, ...]:
-    """The states by which the circles around `state` are entered, the outermost circle first; `before`: those of the state that leads to it."""
-    found: list[ast.State] = []
-    while circle := circle_of(state, found, counted):
-        known = before[len(found)] if len(found) < len(before) else state
-        found.append(known if known in circle else state)
-        if found[-1] is state:
-            break
-    return tuple(found)
+class Circles:
+    """Of one parser, with what was found of them: each transition asks for those around the state that it leads to."""
 
+    def __init__(self, states: Iterable[ast.State], counted: Container) -> None:
+        self.following = {state: following(state, counted) for state in states}
+        self.found: dict[tuple[ast.State, frozenset[ast.State]], set[ast.State]] = {}
 
-def circle_of(state: ast.State, without: Iterable[ast.State], counted: Container) -> set[ast.State]:
-    """The states that lie on circles with `state` none of which goes through the others; empty if there is no such circle."""
-    ahead = {one: reached(one, without, counted) for one in reached(state, without, counted)}
-    return {one for one, there in ahead.items() if state in there}
+    def entered(self, state: ast.State, before: tuple[ast.State, ...]) -> tuple[ast.State, ...]:
+        """The states by which the circles around `state` are entered, the outermost circle first; `before`: those of the state that leads to it."""
+        found: list[ast.State] = []
+        while circle := self.around(state, frozenset(found)):
+            known = before[len(found)] if len(found) < len(before) else state
+            found.append(known if known in circle else state)
+            if found[-1] is state:
+                break
+        return tuple(found)
 
+    def around(self, state: ast.State, without: frozenset[ast.State]) -> set[ast.State]:
+        """The states that lie on circles with `state` none of which goes through the others; empty if there is no such circle."""
+        if (state, without) not in self.found:
+            ahead = {one: self.reached(one, without) for one in self.reached(state, without)}
+            self.found[state, without] = {one for one, there in ahead.items() if state in there}
+        return self.found[state, without]
 
-def reached(state: ast.State, without: Iterable[ast.State], counted: Container) -> set[ast.State]:
-    """The states that come behind `state`."""
-    found: set[ast.State] = set()
-    todo = [state]
-    while todo:
-        for one in following(todo.pop(), counted):
-            if one not in found and one not in without:
-                found.add(one)
-                todo.append(one)
-    return found
+    def reached(self, state: ast.State, without: Iterable[ast.State]) -> set[ast.State]:
+        """The states that come behind `state`."""
+        found: set[ast.State] = set()
+        todo = [state]
+        while todo:
+            for one in self.following[todo.pop()]:
+                if one not in found and one not in without:
+                    found.add(one)
+                    todo.append(one)
+        return found
 
 
 def following(state: ast.State, counted: Container) -> list[ast.State]:

@@ -10,7 +10,7 @@ from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.types import HeaderType
 
-from .circles import entered
+from .circles import Circles
 from .guess import usual_case
 from .instance import Instance
 from .shapes import Shape
@@ -32,7 +32,7 @@ class Parsers:
         self.stack_next: dict[ast.StructField, int] = {}
         self.state_blocks: dict[tuple, tuple[ir.Block, int]] = {}
         self.latches: dict[tuple, ir.Block] = {}            # of the blocks that are lowered
-        self.circles: tuple[ast.State, ...] = ()            # around the state that is lowered: by which states they were entered
+        self.entered: tuple[ast.State, ...] = ()            # around the state that is lowered: by which states they were entered
         self.stacks_before: dict[ast.StructField, int] = {}         # how full the stacks were when it began, without those that are counted
         self.visit_slots: dict[ast.State, ir.Value] = {}
         self.ahead: dict[ast.State, set[ast.StructField]] = {}
@@ -41,6 +41,7 @@ class Parsers:
             self.parser_local(local)
         self.b.store(self.pkt, self.cursor_slot)
         self.count_stacks(counted_stacks(p))
+        self.circles = Circles(p.states, self.counted)
         queue: list[tuple] = []
         self.state_queue = queue
         self.go_to(next(s for s in p.states if s.name == "start"))
@@ -66,12 +67,12 @@ class Parsers:
     def go_to(self, state: ast.State) -> None:
         """Ends the block with a jump to the state. Blocks differ by how full the stacks are, what was looked at and where circles were entered."""
         self.stack_next = {f: n for f, n in self.stack_next.items() if f not in self.counted}
-        circles = entered(state, self.circles if self.stack_next == self.stacks_before else (), self.counted)
+        entered = self.circles.entered(state, self.entered if self.stack_next == self.stacks_before else ())
         named = self.ahead[state] = self.ahead.get(state) or ahead(state)       # only these make blocks differ
         self.stack_next = {f: n for f, n in self.stack_next.items() if f in named}
         if goes_round(state):                   # one block: what it leads to would be entered from two, and a loop has one entry
             self.require_lookahead()
-        key = (state, tuple(sorted((f.name, n) for f, n in self.stack_next.items())), self.look, circles)
+        key = (state, tuple(sorted((f.name, n) for f, n in self.stack_next.items())), self.look, entered)
         if key not in self.state_blocks:
             if self.bound and (state.max is not None or goes_round(state)):       # in a loop: the next turn starts from a proven cursor
                 self.prove_cursor()
@@ -95,7 +96,7 @@ class Parsers:
         b = self.b
         b.position_at_end(self.state_blocks[key][0])
         self.joined()
-        self.stack_next, self.bound, self.look, self.circles, self.stacks_before = dict(stacks), bound, look, key[-1], stacks
+        self.stack_next, self.bound, self.look, self.entered, self.stacks_before = dict(stacks), bound, look, key[-1], stacks
         if state.max is not None:
             self.count_visit(state)
         for way in self.through(state.statements, self.told_apart(state, self.way())):
