@@ -17,6 +17,7 @@ from lpn.compiler.forms import MOST, BuildError, Form, Forms, RefusedError, Stac
 from lpn.compiler.fuzz import Case, Variant, add_packets, run_case
 from lpn.compiler.generate import Program, RandomChoose
 from lpn.compiler.image import STACK_SIZE, TEXT_MAX
+from lpn.compiler.lower import stacks
 from lpn.compiler.runner import make_runner
 from lpn.lang.diagnostics import DiagnosticError
 from lpn.runtime.engines import EngineError
@@ -179,8 +180,9 @@ def test_translated_code_is_of_proved_containers_only(monkeypatch: pytest.Monkey
     assert make_runner("m3", program(TAG)).run(b"").verdict == "DROP"             # checked while it runs
 
 
-def test_a_long_parser_may_take_more_steps() -> None:
+def test_a_long_parser_may_take_more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """With more cells there are more loops, one behind the other: what the analysis takes is a share of the text."""
+    monkeypatch.setattr(stacks, "MOST_COPIES", 1 << 20)
     parser = compile_program(program(ELEMENTS.read_text().replace("Cell[6]", "Cell[20]"))).containers[0].image
     sizes = {"record_size": parser.record_size, "state_size": parser.state_size}
     report = verify(parser.text, PROFILES["lpn"], **sizes, max_steps=MAX_STEPS)
