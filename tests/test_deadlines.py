@@ -179,6 +179,23 @@ def test_a_deadline_that_is_met(tmp_path):
     assert all(row["hooks"][0]["met"] for row in objects(lpnc("verify", path, "--json").stdout))
 
 
+def test_a_deadline_that_nobody_knows_of_is_told(tmp_path):
+    """Divisions of 64 bits are a function of the engine: `lpnc` says whose time is missing."""
+    path = tmp_path / "wide.lpn"
+    path.write_text("""
+        header H { bit<64> a; bit<64> b; }
+        struct headers { H h; }
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+        processor P(inout headers h, inout meta m) { apply { h.h.a = h.h.a / h.h.b; m.verdict = DELIVER; } }
+        protocol E version 1 { on radio.rx_done : Rx -> P within 1 ms; }""")
+    told = "radio.rx_done: that it keeps its deadline of 1,000 us is not proved: the time of P is not known\n"
+    result = lpnc("verify", path)
+    assert result.exit_code == 0 and told in result.output
+    assert [row["hooks"][0]["met"] for row in objects(lpnc("verify", path, "--json").stdout)] == [None, None]
+    built = lpnc("build", path, "-o", tmp_path / "out")
+    assert built.exit_code == 0 and built.stderr == told
+
+
 def test_the_table_is_what_is_measured():
     """The figures hold for the engine as it is: measured anew, none is above the table."""
     from lpn.runtime.m3 import measure

@@ -89,8 +89,9 @@ def missed(units: Units, found: list[tuple[Unit, Report, Analysis | None]]) -> l
     if units.bundle is None or not any(hook.within or hook.jitter for hook in units.bundle.hooks):
         return []
     from .deadlines import times
-    out = [each.violation() for each in times(units, found).violations]
-    for text in out:
+    timed = times(units, found)
+    out = [each.violation() for each in timed.violations]
+    for text in (*out, *timed.unproved()):
         say(text, style="red", err=True)
     return out
 

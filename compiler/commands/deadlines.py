@@ -86,6 +86,12 @@ class Times:
     def violations(self) -> list[HookTime]:
         return [each for each in self.hooks if each.violation()]
 
+    def unproved(self) -> list[str]:
+        """Of hooks that promise a time and have modules whose time is not known: a sentence."""
+        return [f"{each.name}: that it keeps its {'deadline' if each.hook.within else 'jitter'} of {each.hook.within or each.hook.jitter:,} us is not proved: "
+                f"the time of {' and '.join(dict.fromkeys(name for name in each.hook.chain if name in self.unknown))} is not known"
+                for each in self.hooks if each.cost is None and (each.hook.within or each.hook.jitter)]
+
     def longest(self, hook: HookTime, most: int = 5) -> list[tuple[str, Step]]:
         """The steps of a chain's longest path that take most of the time."""
         steps = [(name, step) for name in hook.hook.chain for step in (hook.followed[name][0] if hook.followed else self.modules[name].path)]

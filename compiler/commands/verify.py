@@ -88,6 +88,8 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
             say(f"{unit.name}: no certificate, it runs with checks: {unit.uncertified}")
     for name, why in timed.unknown.items():
         say(f"{name}: its worst-case time is not known: {why}")
+    for sentence in timed.unproved():
+        say(sentence, style="red")
     show_hooks(timed)
     if show_path:
         show_paths(timed, units)
