@@ -11,8 +11,9 @@ from lpn.compiler.fuzz import checked
 from lpn.compiler.generate import RandomChoose
 from lpn.compiler.generate_modules import Generator
 from lpn.compiler.generate_plans import AGAIN, CIRCLES, GUESS, LOOKUP, MEET, PLANS, SUM
-from lpn.compiler.lower import modules, parser
+from lpn.compiler.lower import modules
 from lpn.compiler.lower.base import Lowering
+from lpn.compiler.lower.circles import Circles
 from lpn.compiler.lower.modules import ProgramLowering
 from lpn.compiler.target import TARGETS
 from lpn.lang import ast
@@ -50,8 +51,9 @@ def met(plan: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
         monkeypatch.setattr(where, name, watched)
 
     def entered_anew(args, circles) -> bool:
-        entries.setdefault(args[0], set()).add(circles)
-        return len(entries[args[0]]) > 1
+        _of, state, _before = args
+        entries.setdefault(state, set()).add(circles)
+        return len(entries[state]) > 1
 
     def searched(args, _) -> bool:
         low, variable = args
@@ -63,7 +65,7 @@ def met(plan: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
 
     ways: dict[str, tuple[object, str, Callable]] = {
         LOOKUP: (Lowering, "data_place", lambda args, place: place is not None), AGAIN: (modules, "repeatable", lambda args, again: bool(again)),
-        GUESS: (Lowering, "codec_var", searched), SUM: (Lowering, "sum_varbit", lambda args, sums: True), CIRCLES: (parser, "entered", entered_anew),
+        GUESS: (Lowering, "codec_var", searched), SUM: (Lowering, "sum_varbit", lambda args, sums: True), CIRCLES: (Circles, "entered", entered_anew),
         MEET: (Lowering, "go_on_with", joined)}
     watch(*ways[plan])
 

@@ -22,7 +22,7 @@ from lpn.lang.effects import effects
 from lpn.lang.instances import walk
 from lpn.lang.types import HeaderType
 
-from .circles import circle_of
+from .circles import Circles
 from .instance import Instance
 from .meeting import Arrived, Elsewhere, Meeting, Meetings, meeting_of
 from .shapes import Shape, shapes
@@ -187,7 +187,8 @@ def parser_guesses(p: ast.Parser, record: RecordLayout) -> Plan:
         case = usual_case(state)
         state = case.state if case is not None else None
     plan = planned([s for state in seen for s in state.statements], "extract", record)
-    if plan.meeting is not None and any(circle_of(state, (), ()) for state in seen if plan.meeting in walk(state.statements)):
+    circles = Circles(p.states, ())
+    if plan.meeting is not None and any(circles.around(state, frozenset()) for state in seen if plan.meeting in walk(state.statements)):
         return Plan(1)                          # what comes to the codec from a guess would be one more entry of a loop
     return plan
 
