@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .flow import live_out
+from .flow import liveness
 from .isa import ALU, ALU64, ALU_OPS, JA, JMP, JMP32, JMP_OPS, K, X, Instruction
 from .rewrite import Line, reads_writes, targets_of
 
@@ -29,7 +29,9 @@ class Test:
 
 
 def wide_tests(code: list[Line]) -> bool:
-    targets, live = targets_of(code), live_out(code)
+    if not any(line.insn.op == ALU64 | X | LSH for line in code):
+        return False
+    targets, (before, live) = targets_of(code), liveness(code)
     made: dict[int, list[Line]] = {}            # behind which instruction
     for i in range(len(code) - 1):
         one, shift = code[i].insn, code[i + 1].insn
@@ -37,7 +39,7 @@ def wide_tests(code: list[Line]) -> bool:
                 or code[i + 1] in targets or (most := bound(code, i, shift.src, targets)) is None:
             continue
         tests = found(code, i + 2, one.dst, live, targets)
-        if not tests or live[tests[-1].last] >> one.dst & 1:
+        if not tests or live[tests[-1].last] >> one.dst & 1 or any(before[code.index(code[test.last].target)] >> one.dst & 1 for test in tests[:-1]):
             continue
         for test in tests:
             made[test.last] = comparisons(test, code, shift.src, most)

@@ -295,6 +295,8 @@ def test_one_of_several_numbers_is_no_question_of_64_bits(x, most, first, second
     "r3 = 3\nif w3 > 70 goto A\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr1 &= r4\nif r1 != 0 goto A\nr0 = 1\nexit\nA: r0 = 2\nexit",          # nor does this
     "r3 = 3\nif w3 > 40 goto A\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr5 = r1\nr5 &= r4\nif r5 != 0 goto A\nr0 = r1\nexit\nA: r0 = 2\nexit",  # the bit is read
     "r3 = 3\nif w3 > 40 goto A\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr1 &= r4\nif r1 != 0 goto A\nr0 = r4\nexit\nA: r0 = 2\nexit",          # the numbers are
+    "r3 = 32\nif w3 > 40 goto B\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr5 = r1\nr5 &= r4\nif r5 != 0 goto A\nr4 = 0x200000002 ll\nr1 &= r4\nif r1 != 0 goto B\nr0 = 1\nexit\n"
+    "A: r0 = r1\nr0 >>= 30\nexit\nB: r0 = 2\nexit",                                                                          # the bit is read where the first test leads
     "r3 = 3\nif w3 > 40 goto A\nr1 = 1\nif w3 == 9 goto B\nr1 = 3\nB: r1 <<= r3\nr4 = 0x100000001 ll\nr1 &= r4\nif r1 != 0 goto A\nr0 = 1\nexit\nA: r0 = 2\nexit"])
 def test_other_shifts_stay(code):
     text = assemble(code)
