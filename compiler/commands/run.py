@@ -170,7 +170,7 @@ def prepared(file: str, engines: list[str], tables_file: str | None, fuse: bool,
     program = given.program(without)
     warnings(program)
     if program.hooks and not program.chain:
-        raise Failure(f"{shown(file)}: {NO_CHAIN}", 1)
+        raise Failure(f"{shown(file)}: {NO_CHAIN}; other hooks run with --events", 1)
     tables = control.load(tables_file, program) if tables_file else None
     made = made_to_run(program, fuse, level, bool({"m3", "thumb2"} & set(engines))) if {"engine", "rbpf", "m3", "thumb2"} & set(engines) else None
     return program, tables, [runner(name, program, tables, made, level) for name in engines]
@@ -224,7 +224,7 @@ def bundle_runners(given, engines: list[str], more: bool) -> list[Runner]:
         raise Failure(f"{shown(given.path)}: --tables, --verbose, --fuse and --without need the program's source (.lpn)")
     bundle = given.decode(Bundle.from_bytes)
     if not bundle.chain:
-        raise Failure(f"{shown(given.path)}: {NO_CHAIN}", 1)
+        raise Failure(f"{shown(given.path)}: {NO_CHAIN}; other hooks run with --events", 1)
     return [bundle_runner(name, bundle) for name in engines]
 
 
