@@ -20,6 +20,8 @@ from .state import scalar_width
 Cells = dict[object, list[dict[str, int]]]
 
 ENGINES = ("engine", "reference", "rbpf", "m3", "thumb2", "kernel")
+BYTECODE = ("engine", "rbpf", "m3", "thumb2")   # of these, what runs images of target lpn
+PROVED = ("m3", "thumb2")                       # and what runs them as they were proved
 NO_CHAIN = "the protocol has no chain for radio.rx_done, which is what frames of a capture take"
 
 
@@ -154,7 +156,7 @@ def make_runner(name: str, program: ast.Program, given: control.Tables | None = 
         from .kernel_runner import KernelRunner
         return KernelRunner(compile_program(program, "xdp", True, level), given)
     compiled = compiled or compile_program(program, "lpn", fuse, level)
-    if name in ("m3", "thumb2") and not compiled.reports:       # what is proven 32-bit clean runs in 32-bit registers there
+    if name in PROVED and not compiled.reports:       # what is proven 32-bit clean runs in 32-bit registers there
         from .commands.judge import sealed
         sealed(compiled)
     for each, report in compiled.reports.items():

@@ -178,9 +178,11 @@ def compiled_and_sealed(program: ast.Program, target: str = "lpn", fuse: bool = 
     return done
 
 
-def made_to_run(program: ast.Program, fuse: bool = False, level: int = 2, proved: bool = False) -> Compiled:
-    """As `build` makes it: the verifier is asked where a chain may not be taken as one container, and where what runs it asks for proofs."""
-    return compiled_and_sealed(program, "lpn", fuse, level).compiled if fuse or proved else compiled(program, "lpn", fuse, level)
+def made_to_run(program: ast.Program, engines: Iterable[str], fuse: bool = False, level: int = 2) -> Compiled:
+    """As `build` makes it: the verifier is asked where a chain may not be taken as one container, and where an engine asks for proofs."""
+    from ..runner import PROVED
+    asked = fuse or not {*PROVED}.isdisjoint(engines)
+    return compiled_and_sealed(program, "lpn", fuse, level).compiled if asked else compiled(program, "lpn", fuse, level)
 
 
 def judged(units: Units) -> list[tuple[Unit, Report]]:

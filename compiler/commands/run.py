@@ -14,7 +14,7 @@ from lpn.runtime.engines import EngineError, Result
 
 from ..bundle import Bundle
 from ..output import STDOUT, Failure, Table, counted, put_json, say
-from ..runner import NO_CHAIN, Runner
+from ..runner import BYTECODE, NO_CHAIN, Runner
 from .frames import Outcome, Totals, bundle_runner, known, outcomes, runner
 from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
 from .judge import made_to_run
@@ -172,7 +172,7 @@ def prepared(file: str, engines: list[str], tables_file: str | None, fuse: bool,
     if program.hooks and not program.chain:
         raise Failure(f"{shown(file)}: {NO_CHAIN}; other hooks run with --events", 1)
     tables = control.load(tables_file, program) if tables_file else None
-    made = made_to_run(program, fuse, level, bool({"m3", "thumb2"} & set(engines))) if {"engine", "rbpf", "m3", "thumb2"} & set(engines) else None
+    made = made_to_run(program, engines, fuse, level) if set(BYTECODE) & set(engines) else None
     return program, tables, [runner(name, program, tables, made, level) for name in engines]
 
 

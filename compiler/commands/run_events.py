@@ -151,7 +151,7 @@ def loaded(given: Input, options: Options) -> tuple[ast.Program | None, list[Ver
                        lambda node: dispatch(node, NativeDispatch).swap(made.bundle, **given))
     reference = Version(lambda script: reference_node(program, tables, address(script), **settings(script)),
                         lambda node: dispatch(node, ReferenceDispatch).replace(program, tables))
-    return program, [native(made_to_run(program, options.fuse, options.level)) if engine == "engine" else reference
+    return program, [native(made_to_run(program, [engine], options.fuse, options.level)) if engine == "engine" else reference
                      for engine in options.engines]
 
 

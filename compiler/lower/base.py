@@ -31,8 +31,8 @@ from .places import Place
 from .processor import Processors
 from .search import Searches
 from .shared import SharedCalls
-from .stmt import Statements
 from .stacks import Stacks
+from .stmt import Statements
 from .sums import Sums
 from .timing import Timings
 from .tried import TriedInTurn

@@ -58,3 +58,21 @@ def following(state: ast.State, counted: Container) -> list[ast.State]:
 def takes_element(s: ast.Stmt, counted: Container) -> bool:
     return isinstance(s, ast.ExprStmt) and any(isinstance(n, ast.Call) and n.target == "extract" and isinstance(n.args[0], ast.Member)
                                                and n.args[0].decl == "next" and n.args[0].base.decl not in counted for n in walk(s))
+
+
+def reachable(state: ast.State) -> set[ast.State]:
+    """The states that come behind a state, however full its stacks are."""
+    found: set[ast.State] = set()
+    todo = [state]
+    while todo:
+        transition = todo.pop().transition
+        for case in transition.cases if transition is not None else ():
+            if case.state is not None and case.state not in found:
+                found.add(case.state)
+                todo.append(case.state)
+    return found
+
+
+def goes_round(state: ast.State) -> bool:
+    """Whether a state can be reached from itself."""
+    return state in reachable(state)

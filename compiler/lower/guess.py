@@ -187,9 +187,10 @@ def parser_guesses(p: ast.Parser, record: RecordLayout) -> Plan:
         case = usual_case(state)
         state = case.state if case is not None else None
     plan = planned([s for state in seen for s in state.statements], "extract", record)
-    circles = Circles(p.states, ())
-    if plan.meeting is not None and any(circles.around(state, frozenset()) for state in seen if plan.meeting in walk(state.statements)):
-        return Plan(1)                          # what comes to the codec from a guess would be one more entry of a loop
+    if plan.meeting is not None:
+        circles = Circles(p.states, ())
+        if any(circles.around(state, frozenset()) for state in seen if plan.meeting in walk(state.statements)):
+            return Plan(1)                      # what comes to the codec from a guess would be one more entry of a loop
     return plan
 
 

@@ -10,7 +10,7 @@ from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.types import HeaderType
 
-from .circles import Circles
+from .circles import Circles, goes_round
 from .guess import usual_case
 from .instance import Instance
 from .shapes import Shape
@@ -35,7 +35,7 @@ class Parsers:
         self.entered: tuple[ast.State, ...] = ()            # around the state that is lowered: by which states they were entered
         self.stacks_before: dict[ast.StructField, int] = {}         # how full the stacks were when it began, without those that are counted
         self.visit_slots: dict[ast.State, ir.Value] = {}
-        self.ahead: dict[ast.State, set[ast.StructField]] = {}
+        self.ahead = {state: ahead(state) for state in p.states}        # the stacks that make blocks differ
         self.bind_packet_params(p.params)
         for local in p.locals:
             self.parser_local(local)
@@ -68,8 +68,7 @@ class Parsers:
         """Ends the block with a jump to the state. Blocks differ by how full the stacks are, what was looked at and where circles were entered."""
         self.stack_next = {f: n for f, n in self.stack_next.items() if f not in self.counted}
         entered = self.circles.entered(state, self.entered if self.stack_next == self.stacks_before else ())
-        named = self.ahead[state] = self.ahead.get(state) or ahead(state)       # only these make blocks differ
-        self.stack_next = {f: n for f, n in self.stack_next.items() if f in named}
+        self.stack_next = {f: n for f, n in self.stack_next.items() if f in self.ahead[state]}
         if goes_round(state):                   # one block: what it leads to would be entered from two, and a loop has one entry
             self.require_lookahead()
         key = (state, tuple(sorted((f.name, n) for f, n in self.stack_next.items())), self.look, entered)
@@ -170,21 +169,6 @@ class Parsers:
         """Publishes where the payload begins, for who reads it behind the run."""
         if self.tells_payload:
             self._store(self.ctx, CTX_PAYLOAD, 4, self.distance(self.pkt, self.cursor()))
-
-
-def goes_round(state: ast.State) -> bool:
-    """Whether a state can be reached from itself."""
-    seen: set[ast.State] = set()
-    todo = [state]
-    while todo:
-        transition = todo.pop().transition
-        for case in transition.cases if transition is not None else ():
-            if case.state is state:
-                return True
-            if case.state is not None and case.state not in seen:
-                seen.add(case.state)
-                todo.append(case.state)
-    return False
 
 
 def is_value_set(key: ast.Expr) -> bool:

@@ -8,7 +8,7 @@ from lpn.compiler.layout import InstanceLayout, RecordLayout
 from lpn.lang import ast
 from lpn.lang.instances import walk
 
-from .parser import goes_round
+from .circles import goes_round
 
 MOVES = {"extract", "advance"}
 

@@ -16,6 +16,7 @@ from lpn.compiler.bits import I32, i32
 from lpn.lang import ast
 from lpn.lang.instances import walk
 
+from .circles import reachable
 from .stmt import unrolled
 from .ways import Way
 
@@ -41,16 +42,7 @@ def named(node: ast.Node) -> set[ast.StructField]:
 
 def ahead(state: ast.State) -> set[ast.StructField]:
     """The stacks that this state or one after it names."""
-    seen, todo, found = set(), [state], set()
-    while todo:
-        s = todo.pop()
-        if s is None or s in seen:
-            continue
-        seen.add(s)
-        found |= named(s)
-        if s.transition is not None:
-            todo += [c.state for c in s.transition.cases]
-    return found
+    return {f for one in {state, *reachable(state)} for f in named(one)}
 
 
 def few_copies(parser: ast.Parser, counted: set[ast.StructField]) -> bool:

@@ -21,7 +21,7 @@ from lpn.runtime.timeline import row
 
 from ..build import Compiled
 from ..commands.judge import made_to_run
-from ..runner import ENGINES, Cells, Runner, make_runner
+from ..runner import BYTECODE, ENGINES, Cells, Runner, make_runner
 from . import model
 from .make import build, combined, refused
 from .match import Comparison, Difference, compare_fields, compare_octets, pattern_text, value_text
@@ -97,8 +97,8 @@ class Suite:
 
     def runners(self, scribe: Scribe) -> dict[str, Runner]:
         """Fresh ones; the scribe is the reference's."""
-        if self.compiled is None and set(self.engines) - {"reference", "kernel"}:
-            self.compiled = made_to_run(self.program, self.fuse, proved=bool({"m3", "thumb2"} & set(self.engines)))
+        if self.compiled is None and set(self.engines) & set(BYTECODE):
+            self.compiled = made_to_run(self.program, self.engines, self.fuse)
         if not self.program.chain:
             return {name: NoChain() for name in self.engines}
         return {name: scribe if name == "reference" else make_runner(name, self.program, None, compiled=self.compiled)

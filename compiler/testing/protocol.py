@@ -162,7 +162,7 @@ class Protocol:
 
     def compiled(self, fuse: bool = False) -> Compiled:
         if fuse not in self._compiled:
-            self._compiled[fuse] = made_to_run(self.program, fuse)
+            self._compiled[fuse] = made_to_run(self.program, (), fuse)
         return self._compiled[fuse]
 
     def runner(self, engine: str = "engine", fuse: bool = False, tables: Mapping[str, Any] | None = None) -> Runner:
