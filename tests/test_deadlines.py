@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -167,6 +168,25 @@ def test_a_deadline_that_may_be_missed_is_refused(tmp_path):
     built = lpnc("build", path, "-o", tmp_path / "out")
     assert built.exit_code == 1 and "nothing is written" in built.output
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+@pytest.mark.parametrize("promised", ["jitter 500 us within 20 us", "jitter 20 us within 1 ms"])
+def test_what_is_said_to_do_would_do(tmp_path, promised):
+    """The help for a deadline names one that is met, the help for a jitter a jitter."""
+    path = tmp_path / "late.lpn"
+    text = """
+        register<bit<8>> seen;
+        register<bit<8>>[200] all;
+        timing T {{ every 10 ms {promised} {{ if (seen == 7) {{ for (i in 0..200) {{ seen = seen + all[i]; }} }} }} }}
+        protocol E version 1 {{ timing : T; }}"""
+    path.write_text(text.format(promised=promised))
+    result = lpnc("verify", path)
+    assert result.exit_code == 1
+    enough = re.search("allow more time: (.*) would do", result.output)[1]
+    word = enough.split(" ")[0]
+    assert word == ("within" if "20 us" in promised.split("within")[1] else "jitter")
+    path.write_text(text.format(promised=re.sub(rf"{word} \d+ \w+", enough, promised)))
+    assert lpnc("verify", path).exit_code == 0
 
 
 def test_a_deadline_that_is_met(tmp_path):

@@ -1,6 +1,7 @@
 """Worst-case times of containers, and of hooks against their deadlines: what `verify` and `build` share."""
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -59,6 +60,13 @@ class HookTime:
     @property
     def name(self) -> str:
         return "->".join(self.hook.chain) if self.hook.event in ("every", "after", "slot") else self.hook.event
+
+    @property
+    def enough(self) -> str:
+        """What a hook that is late, or not steady, would have to promise."""
+        if self.late and self.cost:
+            return f"within {math.ceil(self.us(self.cost.most))} us"
+        return f"jitter {math.ceil(self.spread)} us"
 
     def violation(self) -> str:
         """What is wrong, in words; "" if nothing is."""

@@ -155,8 +155,7 @@ def show_late(each: HookTime, timed: Times, units: Units) -> None:
     say(each.violation(), style="red")
     for name, step in timed.longest(each):
         say(f"  {step.cycles:>9,} cycles  {place(step.line)[0] or name}  {source_line(step.line, units)}")
-    say(f"  help: make these lines cheaper, or allow more time: within {each.us(each.cost.most if each.cost else 0) / 1000:,.2f} ms would do",
-        style="dim")
+    say(f"  help: make these lines cheaper, or allow more time: {each.enough} would do", style="dim")
 
 
 def raw_bytes(given: str) -> bytes:

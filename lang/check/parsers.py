@@ -5,6 +5,7 @@ from .. import ast
 from ..instances import header_of, is_headers, named_field, walk
 from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type
 from .base import MAX_COUNT, Base, described, plural
+from .emits import one_behind_the_other
 from .headers import needs_payload
 from .scope import Scope, suggest
 
@@ -211,21 +212,17 @@ class Parsers(Base):
         struct = self.program.headers_struct
         if struct is None:
             return
-        calls = [node for node in walk(deparser.body) if isinstance(node, ast.Call) and node.target == "emit" and node.args]
-        emitted = [(call, named_field(call.args[0])) for call in calls]
-        for place, (call, field) in enumerate(emitted):
-            if field is None:
+        for call, other_call in one_behind_the_other(deparser.body):
+            field, other = named_field(call.args[0]), named_field(other_call.args[0])
+            if field is None or other is None or struct.fields.index(other) >= struct.fields.index(field):
                 continue
-            for other_call, other in emitted[place + 1:]:
-                if other is None or struct.fields.index(other) >= struct.fields.index(field):
-                    continue
-                for one, one_call in ((field, call), (other, other_call)):
-                    equation = payload_on_wire(one, one_call)
-                    if equation is not None:
-                        self.error(f"'{other.name}' is emitted after '{field.name}', and the struct declares it before",
-                                   other_call,
-                                   f"'{equation.name}' of {header_of(one).name} is computed from what the struct declares after '{one.name}': keep one order")
-                        return
+            for one, one_call in ((field, call), (other, other_call)):
+                equation = payload_on_wire(one, one_call)
+                if equation is not None:
+                    self.error(f"'{other.name}' is emitted after '{field.name}', and the struct declares it before",
+                               other_call,
+                               f"'{equation.name}' of {header_of(one).name} is computed from what the struct declares after '{one.name}': keep one order")
+                    return
 
 
 def payload_on_wire(field: ast.StructField, call: ast.Call) -> ast.Field | None:
