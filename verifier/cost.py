@@ -113,6 +113,7 @@ class CostTable:
     clear: int = 0                                    # to begin to clear the record, or output
     more: int = 0                                     # around each further container
     calls: int = 0                                    # where one of them calls helpers
+    upper: int = 0                                    # more for a helper's call of a container that is not 32-bit clean
     handlers: Mapping[str, Mapping[int, Cost]] = field(default_factory=dict)      # by name, what its ways cost, as of AtOnce
 
     def insn(self, slot: int, insn: Instruction, regions: Collection[str], taken: bool, aligned: int = 1) -> Cost:
@@ -201,7 +202,7 @@ def load(name: str) -> CostTable:
     return CostTable(name, raw["mhz"], raw["how"], Cost(*raw["module"]), Cost(*raw["chain"]),
                      {key: Cost(*cost) for key, cost in raw["insns"].items()}, raw["helpers"],
                      tuple((size, cycles) for size, cycles in raw.get("record", ())), raw.get("clear", 0), raw.get("more", 0),
-                     raw.get("calls", 0), _handlers(raw.get("handlers", {})))
+                     raw.get("calls", 0), raw.get("upper", 0), _handlers(raw.get("handlers", {})))
 
 
 def _handlers(rows: Mapping[str, list[int]]) -> dict[str, dict[int, Cost]]:

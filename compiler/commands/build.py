@@ -77,7 +77,7 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
         say(f"lpnc: the verifier refuses {count(len(rejected), 'container')}: nothing is written", err=True)
         return 1
     if late:
-        say(f"lpnc: {count(len(late), 'deadline')} may be missed: nothing is written; lpnc verify --path shows where the time goes", err=True)
+        say(f"lpnc: {count(len(late), 'deadline')} not proved: nothing is written; lpnc verify --path shows where the time goes", err=True)
         return 1
     if not as_json:
         say("wrote " + ", ".join(str(Path(folder) / name) for name in files))
@@ -89,9 +89,8 @@ def missed(units: Units, found: list[tuple[Unit, Report, Analysis | None]]) -> l
     if units.bundle is None or not any(hook.within or hook.jitter for hook in units.bundle.hooks):
         return []
     from .deadlines import times
-    timed = times(units, found)
-    out = [each.violation() for each in timed.violations]
-    for text in (*out, *timed.unproved()):
+    out = [each.violation() for each in times(units, found).violations]
+    for text in out:
         say(text, style="red", err=True)
     return out
 

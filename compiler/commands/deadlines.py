@@ -33,12 +33,13 @@ ENGINE = "thumb2"                               #: the table with what a chain i
 
 @dataclass
 class HookTime:
-    """A hook's chain on the node. `cost`: cycles, None where a module's are not known. `followed`: where the chain was, the steps and branches of
-    its longest path, by module."""
+    """A hook's chain on the node. `cost`: cycles, None where a module's are not known; `unknown`: why, of those for which this is all that is
+    wrong. `followed`: where the chain was, the steps and branches of its longest path, by module."""
 
     hook: Hook
     cost: Cost | None
     mhz: int
+    unknown: dict[str, str] = field(default_factory=dict)
     followed: dict[str, tuple[list[Step], frozenset[int]]] = field(default_factory=dict)
 
     def us(self, cycles: int) -> float:
@@ -58,6 +59,11 @@ class HookTime:
         return self.cost is not None and bool(self.hook.jitter) and self.spread > self.hook.jitter
 
     @property
+    def met(self) -> bool | None:
+        """None: its time is not known, and it promises none."""
+        return False if self.violation() else None if self.cost is None else True
+
+    @property
     def name(self) -> str:
         return "->".join(self.hook.chain) if self.hook.event in ("every", "after", "slot") else self.hook.event
 
@@ -70,9 +76,11 @@ class HookTime:
 
     def violation(self) -> str:
         """What is wrong, in words; "" if nothing is."""
-        if self.cost is None:
-            return ""
         rule = f"rule {DEADLINE} ({RULES[DEADLINE].name}): {self.name}"
+        if self.cost is None:
+            promised = self.hook.within or self.hook.jitter
+            return (f"{rule}: its {'deadline' if self.hook.within else 'jitter'} of {promised:,} us is not proved: the time of "
+                    f"{' and '.join(f'{name} is not known ({why})' for name, why in self.unknown.items())}") if promised and self.unknown else ""
         if self.late:
             return (f"{rule}: takes up to {self.cost.most:,} cycles, {self.us(self.cost.most):,.0f} us at {self.mhz} MHz, and its deadline is "
                     f"{self.hook.within:,} us")
@@ -94,14 +102,10 @@ class Times:
     def violations(self) -> list[HookTime]:
         return [each for each in self.hooks if each.violation()]
 
-    def unproved(self) -> list[str]:
-        """Of hooks that promise a time and have modules whose time is not known: a sentence."""
-        return [f"{each.name}: that it keeps its {'deadline' if each.hook.within else 'jitter'} of {each.hook.within or each.hook.jitter:,} us is not proved: "
-                f"the time of {' and '.join(dict.fromkeys(name for name in each.hook.chain if name in self.unknown))} is not known"
-                for each in self.hooks if each.cost is None and (each.hook.within or each.hook.jitter)]
-
     def longest(self, hook: HookTime, most: int = 5) -> list[tuple[str, Step]]:
-        """The steps of a chain's longest path that take most of the time."""
+        """The steps of a chain's longest path that take most of the time; none of one whose time is not known."""
+        if hook.cost is None:
+            return []
         steps = [(name, step) for name in hook.hook.chain for step in (hook.followed[name][0] if hook.followed else self.modules[name].path)]
         return sorted(steps, key=lambda each: -each[1].cycles)[:most]
 
@@ -128,10 +132,7 @@ def costs_of(unit: Unit, report: Report, way: str) -> Costs:
             return Interpreted(load("m3_wide"), engine)
         table = load(table_of(SMALLEST) if way == SMALLEST else "m3_certified" if certified else "m3_interpreter")
         return Interpreted(PlanCosts(unit.text, table, certified=certified, fuse=way != SMALLEST), engine)
-    try:
-        from lpn.runtime.m3.code_costs import CodeCosts
-    except ImportError as e:
-        raise CostError(f"the times of Thumb instructions need capstone: pip install 'lpn[m3]' ({e})") from None
+    from lpn.runtime.m3.code_costs import CodeCosts     # a disassembler, which takes a while to load
     return CodeCosts(unit.text, report.clean32, report.stack, load(way))
 
 
@@ -169,7 +170,7 @@ def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], 
             report.wcet_cycles = modules[unit.name].worst
         except CostError as e:
             unknown[unit.name] = str(e)
-    hooks = hook_times(units, units.bundle, found, way) if units.bundle else []
+    hooks = hook_times(units, units.bundle, found, unknown, way) if units.bundle else []
     for hook in hooks:
         if units.bundle and hook.cost is not None and (tight or hook.violation()):
             with waiting(f"following {hook.name}"):
@@ -214,8 +215,8 @@ def may_call(unit: Unit) -> bool:
     return not unit.certificate or any(insn.is_call or insn.is_atomic for insn in decode(unit.text))
 
 
-def hook_times(units: Units, bundle: Bundle, found: dict[tuple[str, int], Time], way: str) -> list[HookTime]:
-    """`found`: of a module, for packets of so many octets."""
+def hook_times(units: Units, bundle: Bundle, found: dict[tuple[str, int], Time], unknown: dict[str, str], way: str) -> list[HookTime]:
+    """`found`: of a module, for packets of so many octets; `unknown`: why others' are not."""
     by_name = {unit.name: unit for unit in units.items}
     out = []
     for hook in bundle.hooks:
@@ -226,5 +227,5 @@ def hook_times(units: Units, bundle: Bundle, found: dict[tuple[str, int], Time],
             cost = chain_cost([by_name[name] for name in hook.chain], bundle.record_size, way)
             for i, name in enumerate(hook.chain):
                 cost += Cost(0 if i else found[name, longest].best, found[name, longest].worst)
-        out.append(HookTime(hook, cost, load(ENGINE).mhz))
+        out.append(HookTime(hook, cost, load(ENGINE).mhz, {name: unknown[name] for name in hook.chain if name in unknown}))
     return out

@@ -66,8 +66,8 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
         if rejected:
             say(f"lpnc: the verifier refuses {count(len(rejected), 'container')}: nothing is written", err=True)
             return 1
-        if missed(units, found):
-            say("lpnc: a deadline may be missed: nothing is written; lpnc verify --path shows where the time goes", err=True)
+        if late := missed(units, found):
+            say(f"lpnc: {count(len(late), 'deadline')} not proved: nothing is written; lpnc verify --path shows where the time goes", err=True)
             return 1
         bundle, state, entries = result.bundle, result.initial_state(first), result.entries(first)
     else:

@@ -81,7 +81,7 @@ def prepared(elfs: tuple[str, ...], boards: int | None, seed: int, loss: float, 
         from lpn.runtime.twin.program import ProgramError, read
         from lpn.runtime.twin.session import Session
     except ImportError as e:
-        raise Failure(f"emulated boards need the packages unicorn and capstone: pip install 'lpn[m3]' ({e})") from None
+        raise Failure(f"emulated boards need the package unicorn: pip install 'lpn[m3]' ({e})") from None
     from lpn.runtime.capture import read as read_capture
     names = list(elfs) + [elfs[-1]] * ((boards or len(elfs)) - len(elfs))
     if boards is not None and boards < len(elfs):

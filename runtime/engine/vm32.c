@@ -156,15 +156,14 @@ SHARED int lpn_step32(lpn_vm32 *vm)
     }
     vm->ip = ip + 8;
     if (class == 4 || class == 7) {
-        const uint32_t code = op >> 4, quotient = divide(a, b, off != 0);
-        if (code == 3) {
-            a = quotient;
-        } else if (code == 9) {
-            a -= quotient * b;
-        } else if (code == 13) {        /* 64 bits of a clean register: only 0 stays clean */
+        const uint32_t code = op >> 4;
+        if (code == 13) {               /* 64 bits of a clean register: only 0 stays clean */
             a = imm == 16 ? lpn_swap16(a) : imm == 32 ? lpn_swap32(a) : 0;
-        } else {
+        } else if (code == 11) {
             a = sign_extend(s, off);
+        } else {
+            const uint32_t quotient = divide(a, b, off != 0);
+            a = code == 3 ? quotient : a - quotient * b;
         }
     } else if (class == 0) {
         const unsigned base = op == 0xd8 ? 8 : op == 0xb8 ? 9 : ip[1] >> 4;

@@ -28,7 +28,7 @@ class CodeCosts:
     """Costs of one container's translation. `measured`: the table of the engine around it. Raises CostError."""
 
     def __init__(self, text: bytes, clean32: bool, stack: int, measured: CostTable) -> None:
-        self.measured = measured
+        self.measured, self.clean32 = measured, clean32
         try:
             self.translated = translate(text, clean32=clean32, stack=stack, rodata=SOMEWHERE, data=SOMEWHERE)
         except TranslateError as e:
@@ -53,8 +53,8 @@ class CodeCosts:
         code, jumps = self.code[slot], insn.is_goto or insn.is_branch
         if insn.is_call or insn.is_exit:
             return self._time(code)
-        if any(each.indirect for each in code):
-            raise CostError(f"slot {slot} calls a function of the engine, whose time is not known")
+        if any(each.indirect for each in code):         # a function of the engine does it
+            return self._time(code) + self.measured.insn(slot, insn, regions, taken)
         octets = [each.octets for each in code if each.octets and BLOCK not in each.bases]
         if not (insn.is_load or insn.is_store) or sum(octets) > insn.size:
             aligned = 1                         # whatever asked for these
@@ -90,7 +90,7 @@ class CodeCosts:
         """What the translator makes of neighbours is told by `insn`."""
 
     def helper(self, name: str, declared: int, tables: Collection[TableSize]) -> Cost:
-        return self.measured.helper(name, declared, tables)
+        return self.measured.helper(name, declared, tables) + Cost(0, 0 if self.clean32 else self.measured.upper)
 
     @property
     def module(self) -> Cost:

@@ -32,7 +32,7 @@ try:
     from .flash import WAIT, fetch_waits, most_waits
     from .linked import PLACES, Linked
 except ImportError as e:
-    unicorn, MISSING = None, f"engine m3 needs the packages unicorn and capstone: pip install 'lpn[m3]' ({e})"
+    unicorn, MISSING = None, f"engine m3 needs the package unicorn: pip install 'lpn[m3]' ({e})"
 
 FLASH, FLASH_SIZE = 0x08000000, 0x80000
 STATIC, STATIC_SIZE = 0x20000000, 0x10000

@@ -39,6 +39,7 @@ from .firmware import engine
 from .linked import Linked
 from .measure import ALIGN_WINDOW, RECORD, beyond, looking_up, pieces, searched, unaligned
 from .measure_buffers import EMPTY, STACK, Interpreted as Buffers, ways
+from .operands import ALL, DIVISIONS, operands
 from .raw import CERTIFIED, CLEAN32, SINGLY, RawRunner
 from .timing import UNALIGNED
 
@@ -65,9 +66,6 @@ WHERE = {"stack": [insn(COPY, 7, 10), insn(0x07, 7, imm=-64)], "ctx": [insn(COPY
          **{name: [insn(0x79, 7, 1, CONTEXT[name][0])] for name in ("pkt", "rec", "state", "out")},
          "rodata": [insn(0x18, 7, 8)], "data": [insn(0x18, 7, 9)]}
 READ_ONLY = ("rodata", "ctx")
-#: Worst operands: the longest division.
-LARGE = insn(0x18, 2, imm=0xFFFFFFFF)
-OPERANDS = [LARGE, insn(0xB7, 3, imm=1), insn(0xB7, 4, imm=0)]
 
 
 @dataclass(frozen=True)
@@ -129,16 +127,27 @@ class Interpreter:
             code = op >> 4
             if code == 0xD:
                 for bits in (16, 32, 64):
-                    yield f"0x{op:02x} {bits}", self.each([insn(op, 6, imm=bits)], [insn(0xB7, 6, imm=1)]).rounded()
+                    swaps = [self.each([insn(op, 6, imm=bits)], [insn(0x18, 6, imm=a)]) for a in (0, 0xFFFFFFFF)]
+                    yield f"0x{op:02x} {bits}", rounded(min(each.fewest for each in swaps), max(each.most for each in swaps))
                 continue
-            register = op & 8 and code != 8
-            unit = insn(op, 2, 3 if register else 0, 0, 0 if register or code == 8 else 1)
-            again = [LARGE] if code in (3, 9) else []
-            load = self.each(again, OPERANDS) if again else Measured(0, Linked())
-            yield f"0x{op:02x}", (self.each([*again, unit], OPERANDS) - load).rounded()
-            if again or code == 0xB and register:
-                other = insn(op, 2, unit.src, 1 if again else 8, unit.imm)
-                yield f"0x{op:02x} off", (self.each([*again, other], OPERANDS) - load).rounded()
+            register = bool(op & 8) and code != 8
+            yield f"0x{op:02x}", self.operated(op, (0,), register)
+            if code in DIVISIONS:
+                yield f"0x{op:02x} off", self.operated(op, (1,), register)
+            elif code == 0xB and register:
+                yield f"0x{op:02x} off", self.operated(op, (8, 16, 32) if op & 7 == ALU64 else (8, 16), register)
+
+    def operated(self, op: int, offsets: tuple[int, ...], register: bool) -> list[int]:
+        """With the operands that take least and those that take longest, made anew each time."""
+        code, found = op >> 4, []
+        for a, b in operands(code, not self.modes & CLEAN32):
+            if not register and 1 << 31 <= b <= ALL - (1 << 31):
+                continue                        # no immediate
+            again, imm = insn(0x18, 2, imm=a), 0 if register or code == 8 else b - (b >> 63 << 64)
+            before = [again, insn(0x18, 3, imm=b)]
+            load = self.each([again], before)
+            found += [self.each([again, insn(op, 2, 3 if register else 0, off, imm)], before) - load for off in offsets]
+        return rounded(min(each.fewest for each in found), max(each.most for each in found))
 
     def jumps(self) -> Iterator[tuple[str, list[int]]]:
         """Each taken (to the next instruction) and not."""
@@ -203,7 +212,8 @@ class Interpreter:
         for op, word in ((0xC3, 4), (0xDB, 8)):
             for imm in (0x00, 0x01, 0x40, 0x41, 0x50, 0x51, 0xA0, 0xA1, 0xE1, 0xF1, 0x100, 0x110):
                 base, value = (3, 7) if imm == 0x100 else (7, 3)
-                yield f"0x{op:02x} {imm}", self.each([insn(op, base, value, 0, imm)], [*WHERE["data"]]).rounded(2 * UNALIGNED[word])
+                ways = [self.each([insn(op, base, value, 0, imm)], [*WHERE["data"], insn(0xB7, 0, imm=r0)]) for r0 in (0, 1)]      # is it the one expected?
+                yield f"0x{op:02x} {imm}", rounded(min(each.fewest for each in ways), max(each.most for each in ways), 2 * UNALIGNED[word])
         for op, word in ((0xCB, 2), (0xD3, 1)):
             for imm in (0x100, 0x110):
                 base, value = (3, 7) if imm == 0x100 else (7, 3)

@@ -15,6 +15,7 @@ from lpn.compiler.asm import assemble
 from lpn.compiler.bundle import Bundle, Entry, Hook, KeyField, Table
 from lpn.compiler.helpers import HELPERS
 from lpn.compiler.image import OUT_SIZE, Flag, Image, Kind
+from lpn.compiler.isa import ALU64, Instruction, encode
 from lpn.compiler.output import write_files
 from lpn.runtime.engines import DEFAULT_FUEL
 from lpn.verifier.cost import FOLDER, Cost, CostTable, TableSize, in_pieces
@@ -24,6 +25,7 @@ from .engine import Thumb2Program
 from .host import WINDOW
 from .linked import Linked
 from .measure_buffers import EMPTY, IDLE, ways
+from .operands import DIVISIONS, operands
 from .timing import UNALIGNED
 
 HOW = ("measured on the emulated Cortex-M3 by python -m lpn.runtime.m3.measure; most: TRM worst case, 2 wait states at 72 MHz, each function "
@@ -39,10 +41,11 @@ FRAME = bytes(60)
 CALL = "w1 = 0\nw2 = 0\ncall {}\n" + EMPTY
 
 
-def run(*modules: str, record: int = RECORD, output: int = 0, table: Table | None = None) -> Linked:
+def run(*modules: str | bytes, record: int = RECORD, output: int = 0, table: Table | None = None, flags: Flag = Flag.CLEAN32) -> Linked:
     """The cycles of a chain of these modules at most, without their own code. `record`, `output`: octets to be cleared."""
-    images = tuple(Image(f"m{i}", Kind.PROCESSOR, assemble(source), flags=Flag.CLEAN32, record_size=record, record_hash=1, out_size=output)
-                   for i, source in enumerate(modules))
+    texts = [assemble(each) if isinstance(each, str) else each for each in modules]
+    images = tuple(Image(f"m{i}", Kind.PROCESSOR, text, flags=flags, record_size=record, record_hash=1, out_size=output)
+                   for i, text in enumerate(texts))
     bundle = Bundle("p", 1, images, (Hook("radio.rx_done", tuple(each.name for each in images)),), record_size=record, record_hash=1,
                     tables=(table,) if table else ())
     program = Thumb2Program(bundle, DEFAULT_FUEL, core=Core(window=WINDOW))
@@ -173,6 +176,36 @@ def unaligned(row: dict, sign: int = 1) -> dict:
             "call": [row["call"][0], row["call"][1] + sign * 2 * UNALIGNED[2]]}         # an entry's rank and action
 
 
+#: Operations of 64 bits that are functions of the engine's, and what atomic instructions do, of 4 and of 8 octets (native.c).
+FUNCTIONS = 0x2, 0x3, 0x6, 0x7, 0x9, 0xC
+ATOMIC, ATOMICS = {0xC3: 4, 0xDB: 8}, (0x00, 0x01, 0x40, 0x41, 0x50, 0x51, 0xA0, 0xA1, 0xE1, 0xF1)
+EXIT = [Instruction(0xB7), Instruction(0x95)]
+WIDE = Flag(0)                  #: a container that is not 32-bit clean
+
+
+def functions() -> dict[str, list[int]]:
+    """By instruction, what the engine's function for it takes behind the code that calls it."""
+    out: dict[str, list[int]] = {}
+    for code, off in [*((code, 0) for code in FUNCTIONS), *((code, 1) for code in DIVISIONS)]:
+        took = 0
+        for a, b in operands(code, True):
+            numbers = [Instruction(0x18, 2, imm=a), Instruction(0x18, 3, imm=b)]
+            once = encode([*numbers, Instruction(code << 4 | 8 | ALU64, 2, 3, off), *EXIT])
+            took = max(took, ceil((run(once, flags=WIDE) - run(encode([*numbers, *EXIT]), flags=WIDE)).most))
+        for op in (code << 4 | ALU64, code << 4 | 8 | ALU64):
+            out[f"0x{op:02x} off" if off else f"0x{op:02x}"] = [1, took]
+    for op, octets in ATOMIC.items():
+        for imm, flags in product(ATOMICS, (WIDE, Flag.CLEAN32)):
+            took = 0
+            for r0 in (0, 1):                   # is it the one expected?
+                before = [Instruction(0x7A, 10, off=-8), Instruction(0xB7, 0, imm=r0), Instruction(0xB7, 3, imm=5)]
+                once = encode([*before, Instruction(op, 10, 3, -8, imm), *EXIT])
+                took = max(took, ceil((run(once, flags=flags) - run(IDLE, flags=flags)).most) + 2 * UNALIGNED[4] * (octets // 4))
+            key = f"0x{op:02x} {imm}"
+            out[key] = [1, max(took, out.get(key, [0, 0])[1])]
+    return dict(sorted(out.items()))
+
+
 def measure() -> dict:
     """The table."""
     def chain(record: int) -> Linked:
@@ -186,12 +219,14 @@ def measure() -> dict:
     clear = beyond((ceil((run(EMPTY, record=0, output=size) - none).most), in_pieces(record, size)) for size in range(64, OUT_SIZE + 1, 64))
     rest = beyond((ceil(run(EMPTY, record=size).most), least + clear + in_pieces(record, size)) for size in (1, 4, 8, 15, 63, 64, 76, 127, 140, 300))
     call = ceil(max((run(CALL.format(n), record=0) - able).most for n in (2, 3)))
+    upper = ceil(max((run(CALL.format(n), flags=WIDE) - run(IDLE, flags=WIDE)).most for n in (2, 3))) - call
     helpers: dict[str, dict] = {h.name: {"call": [1, call + h.cost_cycles]} for h in HELPERS} | {
         name: {"call": [1, 0], "ways": each} for name, each in ways().items()}
     for name in ("clock_us", "trace"):
         helpers[name] = {"call": [1, call]}
     helpers["lookup"] = lookups(record)
-    return {"mhz": 72, "how": HOW, "module": [1, module], "chain": [1, least - module + rest + ALIGN_WINDOW], "calls": calls, "record": record, "clear": clear, "insns": {}, "helpers": helpers}
+    return {"mhz": 72, "how": HOW, "module": [1, module], "chain": [1, least - module + rest + ALIGN_WINDOW], "calls": calls, "upper": upper,
+            "record": record, "clear": clear, "insns": functions(), "helpers": helpers}
 
 
 if __name__ == "__main__":
