@@ -16,7 +16,8 @@ from . import bench_peers as peers
 from .asm import assemble
 from .bench_frames import FOLDER, Frame, Frames
 from .bench_measure import PAYLOADS, PROGRAMS, program_of, right
-from .commands.judge import compiled, sealed
+from .build import compile_program
+from .judge import sealed
 
 NATIVE = FOLDER / "native"
 LEVEL = "-O2"                   #: of native C; the engine itself is -Os
@@ -81,7 +82,7 @@ def measure(frames: Frames) -> OnM3:
             forms["native C"] = native
         for fuse in (True, False):
             program = program_of(name)
-            build = compiled(program, fuse=fuse)
+            build = compile_program(program, fuse=fuse)
             sealed(build)
             if not fuse:
                 out.loading[name] = loading(build.bundle)

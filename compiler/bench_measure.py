@@ -13,9 +13,9 @@ from lpn.runtime.engines import EngineError, Result, get_engine
 
 from . import bench_peers as peers
 from .bench_frames import FOLDER, Frame, Frames
-from .build import Compiled
+from .build import Compiled, compile_program
 from .bundle import Bundle
-from .commands.judge import compiled, sealed
+from .judge import sealed
 
 PROGRAMS = ("decompress", "udp_rx", "udp_tx", "forward")
 PAYLOADS = (10, 64)
@@ -93,7 +93,7 @@ def own_forms(name: str, frames: Frames) -> dict[str, Form]:
     for form, fuse, modules in (("fused", True, None), ("chain", False, None), ("parser alone", False, 1)):
         if modules and name != "decompress":
             continue
-        build = compiled(program, fuse=fuse)
+        build = compile_program(program, fuse=fuse)
         judgements = sealed(build)[:modules]
         for container, report in judgements:
             if not report.accepted:

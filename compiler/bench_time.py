@@ -15,7 +15,7 @@ from pathlib import Path
 from . import bench_peers as peers
 from .bench_frames import ROOT
 from .build import compile_program
-from .commands.judge import of_compiled
+from .judge import of_compiled
 from .output import Failure
 
 TIMES = 5

@@ -22,7 +22,7 @@ from .bench_frames import ROOT
 from .bench_time import done, program_at
 from .output import Failure
 from .build import compile_program
-from .commands.judge import of_compiled
+from .judge import of_compiled
 from .elf import read_object
 
 TIMES = 3

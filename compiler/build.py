@@ -77,7 +77,7 @@ class Compiled:
     hooks: list[tuple[Hook, tuple[str, ...]]]
     migrations: tuple[Migration, ...] = ()
     forms: Forms = field(default_factory=Forms)
-    reports: dict[str, Report] = field(default_factory=dict)    # by container, once the verifier was asked (commands/judge.py)
+    reports: dict[str, Report] = field(default_factory=dict)    # by container, once the verifier was asked (judge.py)
 
     @property
     def notes(self) -> list[str]:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from lpn.lang import ast
 
-from .build import Compiled
+from .build import Compiled, compile_program
 from .cli import guard
 from .commands.build import table_of
 from .commands.frames import Outcome, Totals, outcomes, runner
 from .commands.inputs import checked
-from .commands.judge import compiled, sealed
+from .judge import sealed
 from .commands.packets import Describer
 from .commands.run import STYLES
 from .output import Failure, Table, say
@@ -42,7 +42,7 @@ def main() -> int:
     runs: list[tuple[Totals, list[Outcome]]] = []
     for name, without, fuse in forms:
         variant = checked(source, without)
-        result = compiled(variant, fuse=fuse)
+        result = compile_program(variant, fuse=fuse)
         judgements = sealed(result)
         for container, report in judgements:
             if not report.accepted:

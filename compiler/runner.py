@@ -14,6 +14,7 @@ from lpn.runtime.replace import replace
 
 from .build import Compiled, bundle_entry, compile_program
 from .externs import own
+from .judge import PROVED, sealed
 from .state import scalar_width
 
 #: The state as unsigned numbers: by object its cells, each by field (`outer.inner` in a struct in a struct), "" if plain.
@@ -21,7 +22,6 @@ Cells = dict[object, list[dict[str, int]]]
 
 ENGINES = ("engine", "reference", "rbpf", "m3", "thumb2", "kernel")
 BYTECODE = ("engine", "rbpf", "m3", "thumb2")   # of these, what runs images of target lpn
-PROVED = ("m3", "thumb2")                       # and what runs them as they were proved
 NO_CHAIN = "the protocol has no chain for radio.rx_done, which is what frames of a capture take"
 
 
@@ -157,7 +157,6 @@ def make_runner(name: str, program: ast.Program, given: control.Tables | None = 
         return KernelRunner(compile_program(program, "xdp", True, level), given)
     compiled = compiled or compile_program(program, "lpn", fuse, level)
     if name in PROVED and not compiled.reports:       # what is proven 32-bit clean runs in 32-bit registers there
-        from .commands.judge import sealed
         sealed(compiled)
     for each, report in compiled.reports.items():
         if name == "thumb2" and not report.accepted:            # translated code checks nothing

@@ -16,8 +16,8 @@ from lpn.verifier.verify import Analysis, Report
 
 from .build import Compiled
 from .bundle import Entry, KeyField, Table
-from .commands.deadlines import HookTime, Times, times
-from .commands.judge import Unit, Units, seal
+from .deadlines import HookTime, Times, times
+from .judge import Unit, Units, seal
 from .helpers import BY_NAME
 from .slowest_buffers import Buffers
 

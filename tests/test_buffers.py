@@ -15,7 +15,7 @@ from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Bundle, BundleError
 from lpn.compiler.bundle_parts import Buffer
 from lpn.compiler.commands.engines import missing
-from lpn.compiler.commands.judge import judged, of_compiled
+from lpn.compiler.judge import judged, of_compiled
 from lpn.compiler.helpers import BY_NAME
 from lpn.compiler.runner import make_runner
 from lpn.compiler.slowest_buffers import Buffers, entry

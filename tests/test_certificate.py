@@ -244,7 +244,7 @@ def test_what_only_the_search_knew_counts_no_loop():
     """A place that differed at a loop's head during the search, and does not under the invariant: looking for the counter stumbled over it."""
     from lpn.compiler.build import compile_program
     from lpn.compiler.commands.inputs import checked
-    from lpn.compiler.commands.judge import of_compiled
+    from lpn.compiler.judge import of_compiled
     program = checked(Path(__file__).parent / "constructs" / "long-loops-and-ways.lpn")
     [unit] = [each for each in of_compiled(compile_program(program, level=0)).items if each.name == "Tx"]
     report, analysis = unit.analyse()

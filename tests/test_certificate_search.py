@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lpn.compiler.build import compile_program
-from lpn.compiler.commands.judge import of_compiled
+from lpn.compiler.judge import of_compiled
 from lpn.verifier import certify_search
 from lpn.verifier.certificate import CTX, LOW, MAX_OFFSET, NUMBER, PKT, Given
 from lpn.verifier.certify import certify

@@ -6,7 +6,7 @@ import pytest
 from programs import example
 
 from lpn.compiler.build import compile_program
-from lpn.compiler.commands.judge import judged, of_compiled
+from lpn.compiler.judge import judged, of_compiled
 
 
 @pytest.mark.parametrize(("name", "fuse"), [

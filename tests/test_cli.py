@@ -134,7 +134,7 @@ def test_build_without_a_processor(tag, tmp_path):
 
 def test_build_refuses_what_the_verifier_refuses(tag, tmp_path, monkeypatch):
     """A container that breaks a rule is not written; the message names the line of the program."""
-    from lpn.compiler.commands import judge
+    from lpn.compiler import judge
     compiled = judge.compile_program
 
     def broken(*args, **more):

@@ -12,9 +12,9 @@ import pytest
 from cli import lpnc
 from hypothesis import given, settings, strategies as st
 
-from lpn.compiler.commands import deadlines
-from lpn.compiler.commands.deadlines import times
-from lpn.compiler.commands.judge import seal
+from lpn.compiler import deadlines
+from lpn.compiler.deadlines import times
+from lpn.compiler.judge import seal
 from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Buffer
 from lpn.lang.check import check

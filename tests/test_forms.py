@@ -12,7 +12,7 @@ from programs import program
 
 from lpn.compiler import build, stack
 from lpn.compiler.build import compile_program, make_container
-from lpn.compiler.commands import judge
+from lpn.compiler import judge
 from lpn.compiler.forms import MOST, BuildError, Form, Forms, RefusedError, StackError, accepted, forms_of
 from lpn.compiler.fuzz import Case, Variant, add_packets, run_case
 from lpn.compiler.generate import Program, RandomChoose

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Entry, KeyField, Table
-from lpn.compiler.commands.deadlines import table_size
+from lpn.compiler.deadlines import table_size
 from lpn.lang.check import check
 from lpn.lang.loader import load
 from lpn.lang.source import Source

@@ -83,8 +83,9 @@ def test_the_engine_stays_small():
 
 def test_loading_stays_cheap():
     from lpn.compiler.bench_measure import program_of
-    from lpn.compiler.commands.judge import compiled, sealed
-    build = compiled(program_of("forward"), fuse=False)
+    from lpn.compiler.build import compile_program
+    from lpn.compiler.judge import sealed
+    build = compile_program(program_of("forward"), fuse=False)
     sealed(build)
     spent = bench_m3.loading(build.bundle)
     assert spent.code < 8 * spent.insns < spent.image
@@ -98,10 +99,11 @@ def test_loading_stays_cheap():
 def test_the_way_around_a_container_stays_short():
     """A frame's cycles from its arrival to the verdict, interpreted and translated. Native C, without tables and set-up, takes 202 and 76."""
     from lpn.compiler.bench_measure import program_of
-    from lpn.compiler.commands.judge import compiled, sealed
+    from lpn.compiler.build import compile_program
+    from lpn.compiler.judge import sealed
     frames = read_frames()
     for name, most in {"decompress": {"m3": 1643, "thumb2": 498}, "forward": {"m3": 1296, "thumb2": 648}}.items():
-        build = compiled(program := program_of(name), fuse=True)
+        build = compile_program(program := program_of(name), fuse=True)
         sealed(build)
         assert build.bundle.record_size == 0            # headers live in registers: there is none to clear
         frame = frames.of(name, bench_m3.PAYLOADS[0])[0]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from lpn.compiler.build import compile_program
-from lpn.compiler.commands.judge import sealed
+from lpn.compiler.judge import sealed
 from lpn.compiler.helpers import HELPERS
 from lpn.compiler.image import Flag
 from lpn.compiler.isa import EXIT, OPCODES, Instruction

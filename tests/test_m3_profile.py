@@ -8,7 +8,7 @@ from cli import RECORDING, UDP, lpnc
 from programs import example
 
 from lpn.compiler.build import compile_program
-from lpn.compiler.commands.judge import seal
+from lpn.compiler.judge import seal
 from lpn.runtime.capture import read
 from lpn.runtime.engines import EngineUnavailable, get_engine
 

@@ -7,7 +7,7 @@ import pytest
 from cli import RECORDING, lpnc
 
 from lpn.compiler.build import compile_program
-from lpn.compiler.commands.judge import judged, of_compiled
+from lpn.compiler.judge import judged, of_compiled
 from lpn.compiler.runner import make_runner
 from lpn.lang import tables as control
 from lpn.lang.check import check

@@ -15,7 +15,7 @@ from programs import ROOT, example
 from lpn.compiler import compact
 from lpn.compiler.build import Compiled, compile_program
 from lpn.compiler.bundle import Bundle, BundleError, Entry
-from lpn.compiler.commands.judge import seal
+from lpn.compiler.judge import seal
 from lpn.compiler.commands.pack import uncertified
 from lpn.lang import tables
 from lpn.runtime.dispatch import hook_names

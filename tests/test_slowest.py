@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import KeyField, Table
-from lpn.compiler.commands.judge import seal
+from lpn.compiler.judge import seal
 from lpn.lang.check import check
 from lpn.lang.loader import load
 from lpn.lang.source import Source

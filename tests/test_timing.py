@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from programs import program
 
 from lpn.compiler.build import BuildError, compile_program
-from lpn.compiler.commands.judge import judged, of_compiled
+from lpn.compiler.judge import judged, of_compiled
 from lpn.compiler.helpers import BY_NAME
 from lpn.compiler.image import Kind
 from lpn.lang.diagnostics import DiagnosticError

@@ -10,9 +10,10 @@ from lpn.verifier.verify import Analysis, Report
 
 from ..build import Compiled, Container
 from ..compact import pack
+from ..judge import Unit, Units, of_image
 from ..output import STDOUT, Failure, Table, count, put_json, say, write_files
 from .inputs import compile_options, json_option, listed, read_source, warnings
-from .judge import Unit, Units, as_json as report_json, compiled_and_sealed, of_image, show_rejection
+from .judge import as_json as report_json, compiled_and_sealed, show_rejection
 
 FORMS = ("ir", "asm", "obj", "image", "bundle")
 DEFAULT_FORM = {"lpn": "bundle", "femto": "image", "xdp": "obj"}
@@ -88,7 +89,7 @@ def missed(units: Units, found: list[tuple[Unit, Report, Analysis | None]]) -> l
     """What hooks with a deadline or a jitter may do wrong; said to the user."""
     if units.bundle is None or not any(hook.within or hook.jitter for hook in units.bundle.hooks):
         return []
-    from .deadlines import times
+    from ..deadlines import times
     out = [each.violation() for each in times(units, found).violations]
     for text in out:
         say(text, style="red", err=True)

@@ -7,9 +7,10 @@ import click
 
 from ..disasm import disassemble, listing
 from ..isa import DecodeError
+from ..judge import Unit
 from ..output import Failure, count
 from .inputs import compile_options, read_input
-from .judge import Unit, of_input
+from .judge import of_input
 
 
 @click.command()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ..slowest import Slowest
     from ..slowest_path import Row
-    from .judge import Units
+    from ..judge import Units
 
 
 @click.command("fuzz")
@@ -128,7 +128,7 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
 
     from ..slowest import beginnings, from_found, of_alike, search, subjects
     from ..slowest_path import compare
-    from .deadlines import WAYS
+    from ..deadlines import WAYS
     from .inputs import read_source
     from .judge import compiled_and_sealed
     rng = random.Random(seed)

@@ -16,11 +16,11 @@ from lpn.lang.loader import decode, load
 from lpn.lang.source import Source
 
 from .. import compact, externs, image
+from ..judge import Lines
 from ..output import Failure, say
 
 T = TypeVar("T")
 STDIN = "-"
-Lines = list[tuple[int, str, int]]              # (slot, file, line)
 
 
 def read_bytes(path: str) -> bytes:

@@ -1,88 +1,24 @@
-"""Containers and the verifier's opinion of them: what `build`, `verify`, `disasm` and the demo share."""
+"""What `build`, `verify`, `disasm` and others share: the containers of any input, and what is said of them."""
 from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 
 from elftools.elf.elffile import ELFFile
 
 from lpn.lang import ast
-from lpn.verifier.certify import NoCertificate, Sizes, certify, refusal
-from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.sections import TEXT, Section
-from lpn.verifier.verify import Analysis, Report, analyse, line_of, render
+from lpn.verifier.verify import Report, line_of, render
 
-from ..build import BuildError, Compiled, Container, compile_program
+from .. import judge
+from ..build import BuildError, Compiled, compile_program
 from ..bundle import Bundle
 from ..compact import read_image
 from ..elf import read_object
-from ..forms import Forms, RefusedError, accepted
-from ..helpers import HELPERS, Helper
-from ..image import OUT_SIZE, Flag, Image
+from ..judge import Sealed, Unit, Units, of_compiled, of_image
 from ..output import Failure, console, say, waiting
-from .inputs import Input, Lines, shown, source_map, source_texts
-
-
-@dataclass
-class Unit:
-    """One container to judge or to show. Sizes in bytes; `image` None where there is none around the text."""
-
-    name: str
-    text: bytes
-    profile: str = "lpn"
-    kind: str = ""
-    rodata: int = 0
-    data: int = 0
-    record_size: int = 0
-    state_size: int = 0
-    lines: Lines = field(default_factory=list)
-    image: bytes | None = None
-    certificate: bytes = b""
-    contexts: tuple[str, ...] = ()              # where the hooks run that it belongs to; () where that is not known
-    helpers: tuple[Helper, ...] = HELPERS       # what it may call
-    sections: list[Section] = field(default_factory=list)       # of the file it is from (rule 12)
-    stack_used: int = 0                         # as the image has it
-    out_size: int = OUT_SIZE                    # the same; of one compiled just now, what was found
-    fresh: bool = False                         # compiled just now: its certificate is yet to be written
-    uncertified: str = ""                       # why there is no certificate
-    note: str | None = None                     # what is not in the form that was asked for, and why
-
-    def sizes(self, stack: int) -> Sizes:
-        """What a certificate may rely on."""
-        return Sizes(self.rodata, self.data, self.record_size, self.state_size, stack, self.out_size)
-
-    def judge(self) -> Report:
-        return self.analyse()[0]
-
-    def analyse(self) -> tuple[Report, Analysis | None]:
-        return analyse(self.text, PROFILES[self.profile], rodata=self.rodata, data=self.data, record_size=self.record_size,
-                       state_size=self.state_size, out_size=self.out_size, line_map=self.lines, contexts=self.contexts, helpers=self.helpers,
-                       sections=self.sections)
-
-
-@dataclass
-class Units:
-    """The containers of one input, with the text of the source files their lines are from."""
-
-    items: list[Unit]
-    sources: dict[str, list[str]]
-    bundle: Bundle | None = None                # what they belong to, where that is known
-
-
-def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[str, ...] = (),
-             helpers: tuple[Helper, ...] = HELPERS) -> Unit:
-    return Unit(image.name, image.text, profile, image.kind.name.lower(), len(image.rodata), len(image.data), image.record_size,
-                image.state_size, lines, image.to_bytes(), contexts=contexts, helpers=helpers, certificate=image.certificate, stack_used=image.stack_used, out_size=image.out_size,
-                sections=[Section(*place) for place in image.places()])
-
-
-def of_compiled(compiled: Compiled) -> Units:
-    helpers = compiled.bundle.helpers()
-    return Units([replace(of_image(c.image, c.code.lines, compiled.target.name, compiled.contexts(c.name), helpers), fresh=True, note=compiled.note(c.name))
-                  for c in compiled.containers],
-                 {source.name: source.lines for source in compiled.program.sources}, compiled.bundle)
+from .inputs import Input, shown, source_map, source_texts
 
 
 def of_input(given: Input, target: str | None = None, fuse: bool = False, without: Iterable[str] = (), level: int = 2,
@@ -153,82 +89,20 @@ def tell(result: Compiled) -> None:
         say(f"note: {text}", err=True)
 
 
-@dataclass
-class Sealed:
-    """What was compiled, with the verifier's opinion and what the proofs rest on."""
-
-    compiled: Compiled
-    units: Units
-    found: list[tuple[Unit, Report, Analysis | None]]
-
-    def refused(self) -> list[RefusedError]:
-        return [RefusedError(unit.name, report) for unit, report, _ in self.found if not report.accepted]
-
-
 def compiled_and_sealed(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2) -> Sealed:
-    """In the form asked for, or in another one that the verifier takes."""
-    def make(forms: Forms) -> Sealed:
-        with waiting("compiling"):
-            result = compile_program(program, target, fuse, level, forms=forms)
-        return Sealed(result, *seal(result))
-
+    """As judge.sealed_form, and says what is not as it was asked for."""
     with told(program):
-        done = accepted(make, Sealed.refused)
+        done = judge.sealed_form(program, target, fuse, level)
     tell(done.compiled)
     return done
 
 
 def made_to_run(program: ast.Program, engines: Iterable[str], fuse: bool = False, level: int = 2) -> Compiled:
-    """As `build` makes it: the verifier is asked where a chain may not be taken as one container, and where an engine asks for proofs."""
-    from ..runner import PROVED
-    asked = fuse or not {*PROVED}.isdisjoint(engines)
-    return compiled_and_sealed(program, "lpn", fuse, level).compiled if asked else compiled(program, "lpn", fuse, level)
-
-
-def judged(units: Units) -> list[tuple[Unit, Report]]:
-    return [(unit, report) for unit, report, _ in analysed(units)]
-
-
-def analysed(units: Units) -> list[tuple[Unit, Report, Analysis | None]]:
-    with waiting("verifying"):
-        found = [(unit, *unit.analyse()) for unit in units.items]
-        for unit, report, analysis in found:
-            certificate_of(unit, report, analysis)
-        return found
-
-
-def certificate_of(unit: Unit, report: Report, analysis: Analysis | None) -> None:
-    """Rule 37 for the certificate an image brings; one for an image that has none, or why not."""
-    if not report.accepted or unit.profile != "lpn" or unit.image is None:
-        return
-    try:
-        if unit.certificate:
-            why = refusal(unit.text, unit.certificate, unit.sizes(unit.stack_used))
-            if why is not None:
-                report.accepted, report.rule, report.message = False, 37, f"rule 37 (certificate): {why}"
-        elif unit.fresh:
-            unit.out_size = report.output
-            unit.certificate = certify(unit.text, report, analysis, unit.sizes(report.stack))
-    except NoCertificate as e:
-        unit.uncertified = str(e)
-
-
-def sealed(result: Compiled) -> list[tuple[Container, Report]]:
-    """Verifies what was compiled, and writes into the images what was found: stack in use, 32-bit clean."""
-    return list(zip(result.containers, [report for _, report, _ in seal(result)[1]]))
-
-
-def seal(result: Compiled) -> tuple[Units, list[tuple[Unit, Report, Analysis | None]]]:
-    """As `sealed`, with what the proofs rest on."""
-    units = of_compiled(result)
-    found = analysed(units)
-    result.reports = {unit.name: report for unit, report, _ in found}
-    for container, (unit, report, _) in zip(result.containers, found):
-        if report.accepted:
-            flags = container.image.flags | (Flag.CLEAN32 if report.clean32 else Flag(0)) | (Flag.CERTIFIED if unit.certificate else Flag(0))
-            container.image = replace(container.image, flags=flags, stack_used=report.stack, out_size=unit.out_size, certificate=unit.certificate)
-    result.reseal()
-    return units, found
+    """As judge.made_to_run, the same way."""
+    with told(program):
+        result = judge.made_to_run(program, engines, fuse, level)
+    tell(result)
+    return result
 
 
 def show_rejection(report: Report, name: str, sources: dict[str, list[str]], err: bool = False) -> None:

@@ -11,11 +11,12 @@ from lpn.runtime.capture import FCS_MODES
 
 from ..disasm import format_instruction
 from ..isa import decode, slot_indices
+from ..judge import Lines, Unit, of_compiled
 from ..output import Failure, Table, count, counted, put_json, say, waiting
 from ..runner import NO_CHAIN, Runner
 from .frames import outcomes
-from .inputs import Lines, compile_options, json_option, read_source, shown, warnings
-from .judge import Unit, compiled_and_sealed, of_compiled
+from .inputs import compile_options, json_option, read_source, shown, warnings
+from .judge import compiled_and_sealed
 from .run import Number
 
 

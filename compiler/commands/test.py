@@ -17,6 +17,7 @@ from ..packet_test.show import render as render_failure, text as failure_text
 from .check import object_of
 from .frames import known
 from .inputs import json_option
+from .judge import tell
 
 SUFFIX = ".test"
 
@@ -118,6 +119,8 @@ def tested(path: Path, engines: list[str], fuse: bool, words: tuple[str, ...]) -
                 report.status = 1
                 if any(each.span is None or each.span.source is not suite.file.source for each in e.diagnostics):
                     break                       # the program itself
+        if suite.compiled is not None:
+            tell(suite.compiled)
     except Unreadable as e:
         report.diagnostics, report.status = e.diagnostics, 2
     except DiagnosticError as e:

@@ -11,10 +11,11 @@ from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import Analysis, Report
 from lpn.verifier.wcet import Step
 
+from ..judge import Unit, Units, analysed
 from ..output import Failure, Table, count, put_json, say
 from .inputs import compile_options, json_option, read_bytes, read_input
-from .deadlines import WAYS, HookTime, Times, times
-from .judge import Unit, Units, analysed, as_json as report_json, compiled_and_sealed, of_input, show_rejection
+from ..deadlines import WAYS, HookTime, Times, times
+from .judge import as_json as report_json, compiled_and_sealed, of_input, show_rejection
 
 HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")
 

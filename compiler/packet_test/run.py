@@ -20,7 +20,7 @@ from lpn.runtime.node import Node, NodeError
 from lpn.runtime.timeline import row
 
 from ..build import Compiled
-from ..commands.judge import made_to_run
+from ..judge import made_to_run
 from ..runner import BYTECODE, ENGINES, Cells, Runner, make_runner
 from . import model
 from .make import build, combined, refused

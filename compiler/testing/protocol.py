@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import note, strategies as st
 
 from lpn.compiler.build import Compiled
-from lpn.compiler.commands.judge import made_to_run
+from lpn.compiler.judge import made_to_run
 from lpn.compiler.packet_test.timeline import cells_of, difference, live
 from lpn.compiler.runner import Runner, make_runner
 from lpn.lang import ast, tables as control

@@ -17,10 +17,10 @@ from lpn.verifier.verify import Analysis, Report
 from lpn.verifier.walk import Lost, Module, chain_bound
 from lpn.verifier.wcet import Step, Time, Weights, steps_of, time_of
 
-from ..bundle import Buffer, Bundle, Hook, Table
-from ..isa import decode
-from ..output import waiting
-from ..target import MAX_PACKET, VERDICTS
+from .bundle import Buffer, Bundle, Hook, Table
+from .isa import decode
+from .output import waiting
+from .target import MAX_PACKET, VERDICTS
 from .judge import Unit, Units
 
 DEADLINE = 36
