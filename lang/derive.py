@@ -10,6 +10,7 @@ from .check.headers import mentioned, needs_payload
 from .check.sums import sums_payload
 from .effects import Effect, effects
 from .instances import header_of, walk
+from .types import HeaderType, Varbit
 
 
 class Derived(frozenset):
@@ -47,8 +48,7 @@ def derived(program: ast.Program) -> Derived:
     return Derived(out | changed)
 
 
-def header_type(instance: ast.StructField) -> object:
-    from .types import HeaderType
+def header_type(instance: ast.StructField) -> HeaderType:
     return HeaderType(header_of(instance))
 
 
@@ -107,6 +107,8 @@ def shape(header: ast.Header) -> set[object]:
             found |= {item.tag.decl, *item.arms}
         elif isinstance(item, ast.Field):
             found |= mentioned(item.when, header) | mentioned(item.sized, header)
+            if isinstance(item.type, Varbit):
+                found.add(item)
     return found
 
 
@@ -139,7 +141,7 @@ def representation(program: ast.Program) -> dict[ast.StructField, str]:
     for instance in program.headers_struct.fields:
         moved = shape(header_of(instance))
         image = instance in computed or any(
-            e.instance is instance and (e.kind in ("setValid", "move") or e.kind == "extract" and e.codec is not None
+            e.instance is instance and (e.kind in ("setValid", "move", "copied") or e.kind == "extract" and e.codec is not None
                                         or e.kind == "assign" and (e.place in moved or isinstance(e.place, ast.ChoiceArm)
                                                                    or e.place.when is not None))    # absent, it has no place in the packet
             for e in found)

@@ -15,7 +15,8 @@ Place = ast.Field | ast.ChoiceArm
 @dataclass(frozen=True)
 class Effect:
     """kind: "assign" (place: the field or arm), "setValid", "setInvalid", "move" (push_front, pop_front), "truncate"
-    (instance None), "extract" and "emit" (codec: the one it goes through, or None)."""
+    (instance None), "extract" and "emit" (codec: the one it goes through, or None). Headers that an assignment of a
+    whole one has on its two sides are "copied"."""
 
     kind: str
     module: ast.Module
@@ -46,7 +47,7 @@ def effects(program: ast.Program) -> list[Effect]:
 def in_body(body: object, module: ast.Module, env: Environment, seen: set[tuple]) -> Iterator[Effect]:
     for node in walk(body):
         if isinstance(node, ast.Assign):
-            yield from assigned(node.target, module, env)
+            yield from copied(node, module, env) if isinstance(node.target.type, HeaderType) else assigned(node.target, module, env)
         elif isinstance(node, ast.Call):
             yield from in_call(node, module, env, seen)
         elif isinstance(node, ast.ActionRef) and node.action is not None:
@@ -89,6 +90,20 @@ def given_back(params: list[ast.Param], args: list[ast.Expr], module: ast.Module
     for param, arg in zip(params, args):
         if param.direction in ("out", "inout"):
             yield from assigned(arg, module, env)
+
+
+def copied(node: ast.Assign, module: ast.Module, env: Environment) -> Iterator[Effect]:
+    """`h.a = h.b`: validity and all fields."""
+    to = instance_of(node.target, env)
+    for kind in ("setValid", "setInvalid"):
+        yield Effect(kind, module, to)
+    for item in node.target.type.decl.items:                                # type: ignore[union-attr]
+        parts = item.arms if isinstance(item, ast.ChoiceField) else item.fields if isinstance(item, ast.Word) else [item]
+        for part in parts:
+            if not isinstance(part, ast.Where):
+                yield Effect("assign", module, to, part)
+    yield Effect("copied", module, to)
+    yield Effect("copied", module, instance_of(node.value, env))
 
 
 def assigned(target: ast.Expr, module: ast.Module, env: Environment) -> Iterator[Effect]:

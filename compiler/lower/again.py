@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from lpn.lang import ast
 from lpn.lang.instances import header_of, named_field, walk
+from lpn.lang.types import HeaderType
 
 
 def repeatable(program: ast.Program, chain: list[ast.Module]) -> list[ast.Assign]:
@@ -60,6 +61,8 @@ def _places(s: ast.Stmt) -> Iterator[tuple[object, object]]:
         field = named_field(target) if target is not None else None
         if target is not None and field is not None:
             decl = target.decl
+            if isinstance(target.type, HeaderType):
+                yield from ((field, f) for f in header_of(field).fields())
             yield field, decl.choice.tag.decl if isinstance(decl, ast.ChoiceArm) else decl
         elif isinstance(n, ast.Call) and n.target not in ("setValid", "isValid"):       # it may do anything
             for part in [*n.args, n.callee]:

@@ -13,6 +13,7 @@ from lpn.compiler.target import (CTX_PAYLOAD, CTX_PKT, CTX_PKT_END, CTX_REC, CTX
 from lpn.lang import ast
 from lpn.lang.effects import effects
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError
+from lpn.lang.instances import header_of
 from lpn.lang.types import Bool, Meta
 
 from .asked import AskedOnce
@@ -258,11 +259,13 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
         return self.of_type(f.type, int(e.const)) if e is not None and e.const is not None else None
 
     def stored_differs(self, instance: object, f: ast.Field) -> bool:
-        """Whether the value received may be another than that of the field's constant equation: where a codec says it, or
-        nothing has compared them."""
+        """Whether the value received may be another than that of the field's constant equation: where a codec says it, it may be another
+        header's, or nothing has compared them."""
         if self._said is None:
             self._said = {(e.instance, x) for e in effects(self.program) if e.kind == "extract" and e.codec is not None
                           for x in self.assigned_fields(e.codec)}
+            self._said |= {(e.instance, x) for e in effects(self.program) if e.kind == "copied" and e.instance is not None
+                           for x in header_of(e.instance).fields()}
         return f.deferred or (instance, f) in self._said
 
     # ---- packet access

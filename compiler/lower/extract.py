@@ -185,7 +185,7 @@ class Extracts:
             return False
         deciding = mentioned(u.when, inst.header)
         return inst.local or any(
-            e.kind == "assign" and e.instance is inst.inst.field
+            e.kind == "copied" and e.instance is inst.inst.field or e.kind == "assign" and e.instance is inst.inst.field
             and (e.place.choice.tag.decl if isinstance(e.place, ast.ChoiceArm) else e.place) in deciding
             for e in effects(self.program))
 

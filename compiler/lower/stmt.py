@@ -8,7 +8,7 @@ from lpn.compiler.bits import I32, Val, i32
 from lpn.compiler.target import OUT_SIZE
 from lpn.lang import ast
 from lpn.lang.instances import by_reference, is_headers, walk
-from lpn.lang.types import HeaderType, StructType, Void
+from lpn.lang.types import HeaderType, StructType, Varbit, Void
 
 from .changing import may_change
 from .places import Place, Value, variable
@@ -64,8 +64,20 @@ class Statements:
     _stmt_Const = _stmt_ConstDecl
 
     def _stmt_Assign(self, s: ast.Assign) -> None:
-        value = self.value(s.value)
-        self.assign(s.target, value)
+        if isinstance(s.target.type, HeaderType):
+            header = self.place(s.target)
+            header.become(self.place(s.value), header.layout.units)
+        elif isinstance(s.target.type, Varbit):
+            self.copy_varbit(s.target, s.value)
+        else:
+            self.assign(s.target, self.value(s.value))
+
+    def copy_varbit(self, target: ast.Member, value: ast.Member) -> None:
+        """The octets stay where they are in the packet: the field gets their place."""
+        to, of = self.place(target.base), self.place(value.base)
+        source = of.layout.unit_of[value.decl]
+        pointer, octets = of.varbit(source)
+        to.set_varbit(to.layout.unit_of[target.decl], pointer, of.if_present(source, lambda: octets, lambda: i32(0)))
 
     def assign(self, target: ast.Expr, value) -> None:
         if isinstance(target, ast.Slice):

@@ -66,6 +66,13 @@ class Known:
     def make_invalid(self, key: Key) -> "Known":
         return replace(self.forget(key), valid=self.valid - {key}, invalid=self.invalid | {key})
 
+    def copy(self, to: Key, of: Key) -> "Known":
+        """After one header was assigned to another."""
+        copies = frozenset(((*to, *path[len(of):]), known) for path, known in self.values if path[:len(of)] == of)
+        new = self.forget(to)
+        return replace(new, valid=new.valid - {to} | ({to} if of in new.valid else set()),
+                       invalid=new.invalid - {to} | ({to} if of in new.invalid else set()), values=new.values | copies)
+
     def is_valid(self, key: Key) -> "Known | None":
         """This path, if the header is valid on it; None if it is not."""
         return None if key in self.invalid else replace(self, valid=self.valid | {key})

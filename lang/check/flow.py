@@ -209,7 +209,7 @@ class Flow(FlowCalls):
             case ast.VarDecl():
                 return self.variable(one, paths)
             case ast.Assign():
-                return self.assign(one, self.eval(one.value, paths))
+                return self.assign(one, paths if isinstance(one.target.type, HeaderType) else self.eval(one.value, paths))
             case ast.If():
                 then, otherwise = self.decide(one.cond, paths)
                 then = self.execute(one.then, then) if then else NOWHERE
@@ -253,6 +253,9 @@ class Flow(FlowCalls):
             target = target.base
         if target is not one.target:
             return self.forget_target(target, paths)
+        if isinstance(target.type, HeaderType):
+            to, of = self.key_of(target), self.key_of(one.value)
+            return paths if to is None or of is None or to == of else frozenset(known.copy(to, of) for known in paths)
         if isinstance(target, ast.Member) and isinstance(target.decl, ast.ChoiceArm):
             arm = target.decl
             assert isinstance(target.base, ast.Member) and arm.choice is not None

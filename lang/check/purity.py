@@ -2,10 +2,13 @@
 at the payload, not from descriptions."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .. import ast, builtins
 from ..buffers import CALLS
 from ..diagnostics import Diagnostics
 from ..instances import walk
+from ..types import HeaderType, Varbit
 from .statements import root_name
 
 PLACES = {ast.Header: "a header's description", ast.Codec: "a codec", ast.Parser: "a parser", ast.Deparser: "a deparser"}
@@ -24,7 +27,8 @@ def purity(program: ast.Program, diagnostics: Diagnostics) -> None:
             if name is not None:
                 writers[function] = name
                 again = True
-    readers = payload_readers(functions)
+    readers = those_with(functions, reads_payload)
+    copiers = those_with(functions, assigns_whole)
     for decl in program.decls:
         for node in walk(decl) if isinstance(decl, (ast.Header, ast.Codec)) else ():
             if isinstance(node, ast.Call) and node.target in readers:
@@ -32,23 +36,34 @@ def purity(program: ast.Program, diagnostics: Diagnostics) -> None:
                                   "only the description itself says which payload: write sizeof(payload) or inet_sum(..., payload) in it")
         if type(decl) in PLACES:
             for node in walk(decl):
+                if isinstance(node, ast.Call) and node.target in copiers:
+                    diagnostics.error(f"'{node.target.name}' assigns a whole header or a varbit, and is called in {PLACES[type(decl)]}", node.span,
+                                      "call it in a processor")
                 if isinstance(node, ast.Call) and isinstance(node.target, (ast.Function, ast.Extern)) and changes(node, writers):
                     diagnostics.error(f"'{node.target.name}' changes {changes(node, writers)}, and {PLACES[type(decl)]} changes no state",
                                       node.span, "change it in a processor")
 
 
-def payload_readers(functions: list[ast.Function]) -> set[ast.Function]:
-    """Those whose result may depend on what follows the headers."""
-    readers: set[ast.Function] = set()
+def those_with(functions: list[ast.Function], what: Callable[[ast.Node], bool]) -> set[ast.Function]:
+    """Those that have such a node, or call one that has."""
+    found: set[ast.Function] = set()
     again = True
     while again:
         again = False
         for function in functions:
-            if function not in readers and any(isinstance(node, ast.Name) and node.decl == builtins.PAYLOAD
-                                               or isinstance(node, ast.Call) and node.target in readers for node in walk(function.body)):
-                readers.add(function)
+            if function not in found and any(what(node) or isinstance(node, ast.Call) and node.target in found for node in walk(function.body)):
+                found.add(function)
                 again = True
-    return readers
+    return found
+
+
+def reads_payload(node: ast.Node) -> bool:
+    """Its value may depend on what follows the headers."""
+    return isinstance(node, ast.Name) and node.decl == builtins.PAYLOAD
+
+
+def assigns_whole(node: ast.Node) -> bool:
+    return isinstance(node, ast.Assign) and isinstance(node.target.type, (HeaderType, Varbit))
 
 
 def changes(node: ast.Node, writers: dict[ast.Function, str]) -> str | None:

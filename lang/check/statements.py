@@ -94,19 +94,38 @@ class Statements(Base):
                 self.error(f"'{one.name}' must be a constant", one.value, "use numbers and other constants")
 
     def _stmt_Assign(self, one: ast.Assign) -> None:
-        type_ = self.target(one.target)
+        with self.setting(varbit_allowed=True):
+            type_ = self.target(one.target)
         if isinstance(type_, Array):
             self.error(f"{type_} is not assigned as a whole", one.target, "assign one cell, as in r[0] = ...")
+            return
+        if isinstance(type_, (HeaderType, Varbit)):
+            self.copied(one, type_)
             return
         good = self.value(one.value, type_, "what is assigned") if type_ is not None else self.expr(one.value)
         if type_ is None or not good:
             return
         self.verdict(one)
-        if isinstance(type_, (HeaderType, Stack, Packet, Meta)):
-            self.error(f"{type_} is not assigned as a whole", one, "assign its fields")
+        if isinstance(type_, (Stack, Packet, Meta)):
+            self.error(f"{type_} is not assigned as a whole", one, "assign its elements, in a loop" if isinstance(type_, Stack) else "assign its fields")
         root = root_name(one.target)
         if isinstance(self.module, (ast.Parser, ast.Deparser)) and root is not None and isinstance(root.decl, ast.Register):
             self.error(f"a {type(self.module).__name__.lower()} writes no registers", one, "write it in a processor")
+
+    def copied(self, one: ast.Assign, type_: HeaderType | Varbit) -> None:
+        """`h.a = h.b;` of headers of one type, `h.a.data = h.b.data;` of varbits: what the one has becomes that of the other."""
+        with self.setting(varbit_allowed=True):
+            given = self.expr(one.value)
+        if given is None:
+            return
+        if isinstance(type_, Varbit) and isinstance(given, Varbit):
+            if given.max_width > type_.max_width:
+                self.error(f"what is assigned is {given}, and this is {type_}", one.value, "the other one may have more octets than this one has room for")
+        elif given != type_:
+            self.error(f"what is assigned is {described(given)}, and this is {described(type_)}", one.value,
+                       "assign a varbit of another header" if isinstance(type_, Varbit) else "assign a header of the same type, or its fields")
+        if isinstance(self.module, ast.Parser):
+            self.error("a parser assigns no whole headers and no varbits", one, "assign in a processor: here they come from the packet, by extract")
 
     def verdict(self, one: ast.Assign) -> None:
         if isinstance(one.target, ast.Member) and one.target.decl == "verdict" and isinstance(one.target.base.type, Meta):
