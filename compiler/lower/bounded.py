@@ -299,9 +299,9 @@ class BoundedLowering(TableSearch, Lowering):
         self.advance_static(width // 8)
         return v
 
-    def peek(self, width: int) -> Val:
+    def peek(self, width: int, little: bool = False) -> Val:
         self.need(width // 8)
-        return self.load(self.cursor(), 0, width, False)
+        return self.load(self.cursor(), 0, width, little)
 
     def extract_unit(self, inst, u: Unit) -> None:
         """One unit that is not a varbit: read into the image if there is one, and passed."""

@@ -55,13 +55,13 @@ class Cursor:
         self.advance_static(width // 8)
         return v
 
-    def peek(self, width: int) -> Val:
+    def peek(self, width: int, little: bool = False) -> Val:
         if self.tentative:                      # not on every path: what it needs is tested here
             self.short_unless(self.at(self.cursor(), width // 8))
-            return self.load_packet(self.cursor(), 0, width, False)
+            return self.load_packet(self.cursor(), 0, width, little)
         self.need(width // 8)
         self.look = max(self.look, width // 8)
-        return self.load_packet(self.cursor(), 0, width, False)
+        return self.load_packet(self.cursor(), 0, width, little)
 
     def check(self, cond: ir.Value, reason: str) -> None:
         """Rejects with `reason` if false."""
@@ -121,7 +121,10 @@ class Cursor:
             self.advance_by(self._shr(self.resize(bits, 32).limbs[0], 3))
 
     def _call_lookahead(self, e: ast.Call) -> Val:
-        return self.peek(self.width_of(e.type))
+        width = self.width_of(e.type)
+        whole = (width + 7) // 8 * 8
+        v = self.peek(whole, e.type_args[0].name == "le")
+        return self.slice(v, whole - 1, whole - width) if width < whole else v
 
     def _call_verify(self, e: ast.Call) -> None:
         self.check_that(e.args[0], e.args[1].decl.name)

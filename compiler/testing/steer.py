@@ -190,10 +190,12 @@ class WalkingRun(LenientRun):
         if not isinstance(expr, ast.Call) or expr.target != "lookahead" or self.packet.payload != len(self.packet.data):
             return
         width = width_of(expr.type)
-        if width % 8 == 0 and not isinstance(key, ast.DontCare):
+        if not isinstance(key, ast.DontCare):
+            little, octets = expr.type_args[0].name == "le", (width + 7) // 8
+            shift += 8 * octets - width
             mask = (1 << part) - 1 << shift
-            rest = self.walker.draw(numbers(width)) & ~mask if part < width else 0
-            self.packet.data += (rest | self.walker.member(key, part) << shift).to_bytes(width // 8, "big")
+            rest = self.walker.draw(numbers(8 * octets)) & ~mask if part < 8 * octets else 0
+            self.packet.data += (rest | self.walker.member(key, part) << shift).to_bytes(octets, "little" if little else "big")
             self.walker.data = self.packet.data
 
     # ------------------------------------------------------------ wishes

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .. import ast
-from ..types import Bits, HeaderType, Integer, Stack, Type, Void
+from ..types import Bits, EnumType, HeaderType, Integer, Stack, Type, Void
 from .base import Base, article, described, kind_of
 from .scope import suggest
 
@@ -37,12 +37,12 @@ class PacketMethods(Base):
         if e.args or len(e.type_args) != 1:
             self.error("lookahead takes a type and no arguments", e, "as in pkt.lookahead<bit<8>>()")
             return None
-        type_ = self.type_of(e.type_args[0])
+        type_ = self.type_of(e.type_args[0], little=True)
         if type_ is None:
             return None
-        if not isinstance(type_, Bits) or type_.width % 8:
-            self.error(f"lookahead is of whole bytes, and this is {type_}", e.type_args[0],
-                       "use bit<8>, bit<16>, ... and a slice")
+        if not isinstance(type_, (Bits, EnumType)):
+            self.error(f"lookahead is of bit<N>, int<N>, le<N> and enums, and this is {type_}", e.type_args[0],
+                       "use bit<8>, bit<16>, ... and slices")
             return None
         return type_
 

@@ -8,7 +8,7 @@ from ..buffers import CALLS, emitted, key_values, of_call
 from ..instances import by_reference
 from ..tables import lookup
 from ..types import Void
-from .headers import Instance
+from .headers import Instance, as_value, swap
 from .scope import Scope
 from .values import NotSupported, Rejected, StackValue, copy, unsigned, width_of, wrap, zero
 
@@ -164,7 +164,11 @@ class Calls:
         self.run.packet.advance(self.run.number(expr.args[0], scope) >> 3)
 
     def do_lookahead(self, expr: ast.Call, scope: Scope) -> object:
-        return self.run.packet.bits(8 * self.run.packet.payload, width_of(expr.type))
+        """The next bits: the first ones of the octets that have them, of `le<N>` all, the last octet first."""
+        width = width_of(expr.type)
+        octets = (width + 7) // 8
+        bits = self.run.packet.bits(8 * self.run.packet.payload, 8 * octets)
+        return as_value(swap(bits, width) if expr.type_args[0].name == "le" else bits >> 8 * octets - width, expr.type)
 
     def do_verify(self, expr: ast.Call, scope: Scope) -> None:
         if not self.run.evaluate(expr.args[0], scope):
