@@ -77,6 +77,14 @@ def load_case(path: Path) -> Case:
 
 # ---------------------------------------------------------------- making programs
 
+class Stumbled(Exception):
+    """The compiler broke over a generated program. `text`: the program; `fuse`, `level`: how it was to be compiled."""
+
+    def __init__(self, text: str, fuse: bool, level: int, error: Exception) -> None:
+        super().__init__(f"the compiler stumbles: {type(error).__name__}: {error}")
+        self.text, self.fuse, self.level = text, fuse, level
+
+
 def generated(seed: int, size: int | None = None) -> Case:
     """Programs of even numbers are for profile lpn, of odd ones for xdp. `size`: pieces, any number if it is not given."""
     profile = ("lpn", "xdp")[seed & 1]
@@ -86,25 +94,27 @@ def generated(seed: int, size: int | None = None) -> Case:
 
 @lru_cache(maxsize=8)
 def compiled(number: int) -> tuple[Case, ...]:
-    """The short containers of a generated program that the compiler made, perhaps none."""
+    """The short containers of a generated program that the compiler made, perhaps none. Raises Stumbled."""
     from lpn.lang.diagnostics import DiagnosticError
 
     from .build import BuildError, compile_program
     from .fuzz import Failure, checked
     from .generate import RandomChoose
     from .generate_modules import Generator
+    program, fuse, level = Generator(RandomChoose(number), False).program(), number % 3 == 0, 1 + number % 2
     try:
-        program = Generator(RandomChoose(number), False).program()
-        made = compile_program(checked(program.text), "lpn", number % 3 == 0, 1 + number % 2, listings=False)
+        made = compile_program(checked(program.text), "lpn", fuse, level, listings=False)
     except (DiagnosticError, BuildError, Failure):
         return ()
+    except Exception as error:
+        raise Stumbled(program.text, fuse, level, error) from error
     return tuple(Case(c.image.text, "lpn", (("rec", c.image.record_size), ("state", c.image.state_size), ("out", 256), ("rodata", len(c.image.rodata)),
                                             ("data", len(c.image.data))), "compiled")
                  for c in made.containers if len(c.image.text) // 8 <= MAX_COMPILED and c.image.record_size <= 4096 and c.image.state_size <= 4096)
 
 
 def family(seed: int, mutants: int) -> Iterator[Case]:
-    """The program of a number and what became of it by small changes. Every eighth is a container that the compiler made."""
+    """The program of a number and what became of it by small changes. Every eighth is a container that the compiler made. Raises Stumbled."""
     rng = random.Random(seed ^ 0x5EED << 32)
     found = compiled(seed // 64) if seed % 8 == 7 else ()
     first = rng.choice(found) if found else generated(seed)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from lpn.runtime.instrumented.claims import Fault, Runner
 
-from .fuzz_bytecode import Case, Tally, attempt, family, load_case, smaller
+from . import fuzz
+from .fuzz_bytecode import Case, Stumbled, Tally, attempt, family, load_case, smaller
+from .generate import Program
 from .output import write_files
 
 PROGRESS_EVERY, SAVE_EVERY, OF_A_KIND = 2.0, 60.0, 3
@@ -17,15 +19,15 @@ PROGRESS_EVERY, SAVE_EVERY, OF_A_KIND = 2.0, 60.0, 3
 
 @dataclass
 class Found:
-    """A failure: the number of its program, what happened, the program made small, where it was saved."""
+    """A failure: the number of its program, what happened, the program made small (of the compiler's the source), where it was saved."""
 
     seed: int
     what: str
-    case: Case
+    program: str
     path: Path | None = None
 
     def as_json(self) -> dict:
-        return {"seed": self.seed, "what": self.what, "path": str(self.path) if self.path else None, "program": self.case.source()}
+        return {"seed": self.seed, "what": self.what, "path": str(self.path) if self.path else None, "program": self.program}
 
 
 @dataclass
@@ -75,6 +77,7 @@ class Loop:
         self.corpus, self.runs, self.mutants, self.reduce, self.progress, self.told = corpus, runs, mutants, reduce, progress, told
         self.runner, self.tally, self.found = Runner(), Tally(), []
         self.families = 0
+        self.broken: set[str] = set()           # programs that the compiler stumbled over: eight numbers have the same one
         self.began = self.shown = self.saved = time.monotonic()
 
     def attempt(self, seed: int, case: Case) -> None:
@@ -86,22 +89,45 @@ class Loop:
         if fault is not None:
             self.failed(seed, case, str(fault), fault)
 
+    def stumbled(self, seed: int, problem: Stumbled) -> None:
+        """The compiler made no containers of a program: that is what was found."""
+        what = str(problem)
+        if problem.text in self.broken or not self.is_new(what[:60]):
+            return
+        self.broken.add(problem.text)
+        case, variant = fuzz.Case(Program(problem.text, {}, False)), fuzz.Variant("engine", problem.fuse, problem.level)
+        if self.reduce:
+            self.progress(f"program {seed}: {what[:60]}: making it small")
+            try:
+                fuzz.run_case(case, [variant])
+            except fuzz.Failure as failure:
+                case = fuzz.reduce_case(case, failure, [variant])
+        one = Found(seed, what, case.program.text)
+        if self.corpus.folder is not None:
+            one.path = case.save(self.corpus.folder / "failures", name_of(what[:60], seed), f"program {seed}: {what}".replace("\n", " "))
+        self.keep(one)
+
+    def is_new(self, kind: str) -> bool:
+        return sum(kind in one.what for one in self.found) < OF_A_KIND
+
+    def keep(self, one: Found) -> None:
+        self.found.append(one)
+        self.told(f"program {one.seed}: {one.what[:200]}{f', saved as {one.path}' if one.path else ''}")
+
     def failed(self, seed: int, case: Case, what: str, fault: Fault | None) -> None:
         kind = fault.what if fault else what[:60]
-        if sum(kind in one.what for one in self.found) >= OF_A_KIND:
+        if not self.is_new(kind):
             return
         self.progress(f"program {seed}: {kind}: making it small")
         if self.reduce:
             case = smaller(case, self.runner, fault, seed, 4 * self.runs)
             again = attempt(case, self.runner, seed, 4 * self.runs)[1] if fault else None
             what = str(again or what)
-        one = Found(seed, what, case)
+        one = Found(seed, what, case.source())
         if self.corpus.folder is not None:
-            name = "".join(c if c.isalnum() else "-" for c in kind).strip("-")
-            one.path = self.corpus.folder / "failures" / f"{name}-{seed}.s"
+            one.path = self.corpus.folder / "failures" / f"{name_of(kind, seed)}.s"
             write_files({one.path: case.source(f"program {seed}, {case.origin}: {what}".replace("\n", " ")).encode()})
-        self.found.append(one)
-        self.told(f"program {seed}: {what[:200]}{f', saved as {one.path}' if one.path else ''}")
+        self.keep(one)
 
     def run(self, seed: int | None = None, seconds: float | None = None, programs: int | None = None, again: Sequence[Case] = ()) -> None:
         """Until the time or the number of programs is reached; else for ever. `again`: to be tried first. Each program counts as one,
@@ -111,8 +137,11 @@ class Loop:
             for case in again:
                 self.attempt(0, replace(case, origin="saved"))
             while (programs is None or self.families < programs) and (seconds is None or time.monotonic() - self.began < seconds):
-                for case in family(at, self.mutants):
-                    self.attempt(at, case)
+                try:
+                    for case in family(at, self.mutants):
+                        self.attempt(at, case)
+                except Stumbled as problem:
+                    self.stumbled(at, problem)
                 at += 1
                 self.families += 1
                 self.corpus.next_seed = at
@@ -134,3 +163,8 @@ class Loop:
         t = self.tally
         return (f"{t.programs:,} programs, {t.accepted.total():,} accepted, {t.runs:,} runs of {t.insns:,} instructions, "
                 f"{len(self.found)} failures")
+
+
+def name_of(kind: str, seed: int) -> str:
+    """A failure's file, without its suffix."""
+    return f"{''.join(c if c.isalnum() else '-' for c in kind).strip('-')}-{seed}"

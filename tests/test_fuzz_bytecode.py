@@ -1,6 +1,7 @@
 """The soundness run: it meets both verdicts, finds planted mistakes of the verifier, makes them small, and goes on where it stopped."""
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from lpn.compiler import fuzz_bytecode, fuzz_bytecode_loop         # noqa: E402
 from lpn.compiler.asm import assemble                              # noqa: E402
 from lpn.compiler.fuzz_bytecode import Case, Tally, attempt, family, generated, load_case, smaller   # noqa: E402
 from lpn.compiler.fuzz_bytecode_mutate import assembled, linked, mutate, shrink   # noqa: E402
+from lpn.compiler.generate import Program                          # noqa: E402
 from lpn.runtime.instrumented.claims import Runner                 # noqa: E402
 
 
@@ -110,6 +112,22 @@ def test_a_verifier_that_stumbles_is_a_failure(monkeypatch):
     loop = fuzz_bytecode_loop.Loop(fuzz_bytecode_loop.Corpus(None), runs=10, mutants=0, reduce=False)
     loop.run(0, programs=1)
     assert "stumbles: ZeroDivisionError" in loop.found[0].what
+
+
+@pytest.mark.parametrize("reduce", [False, True])
+def test_a_compiler_that_stumbles_is_a_failure(monkeypatch, tmp_path, reduce):
+    """It is told once for each program, the program is saved, and the run goes on."""
+    fuzz_bytecode.compiled.cache_clear()
+    monkeypatch.setattr("lpn.compiler.build.compile_program", lambda *args, **kwargs: 1 // 0)
+    monkeypatch.setattr("lpn.compiler.fuzz.compile_program", lambda *args, **kwargs: 1 // 0)
+    monkeypatch.setattr("lpn.compiler.fuzz.reduce_case", lambda case, failure, variants: replace(case, program=Program("error { A }", {}, False)))
+    told = []
+    loop = fuzz_bytecode_loop.Loop(fuzz_bytecode_loop.Corpus.open(tmp_path), runs=10, mutants=0, reduce=reduce, told=told.append)
+    loop.run(6, programs=11)
+    assert [(one.seed, one.what.partition(" by")[0]) for one in loop.found] == [(7, "the compiler stumbles: ZeroDivisionError: integer division or modulo")]
+    assert len(told) == 1 and loop.families == 11 and loop.found[0].path.suffix == ".lpn"
+    assert (loop.found[0].program == "error { A }") == reduce and loop.found[0].program in loop.found[0].path.read_text()
+    fuzz_bytecode.compiled.cache_clear()
 
 
 def test_what_a_run_leaves_is_not_read_again(runner):
