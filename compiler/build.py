@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from .elf import Object, read_object
 from .forms import BuildError, Forms, SizeError, StackError, forms_of
 from .image import STACK_SIZE, STATE_MAX, TEXT_MAX, Flag, Image, ImageError, Kind
 from .kept import KeptTable, Migration, ambiguous
-from .llvm import emit_assembly, emit_object, optimize, parse, slots
+from .llvm import emit_assembly, emit_object, optimize, parse, slots, slots_by_line
 from .peephole import improve
 from .lower.modules import Lowered, ProgramLowering
 from .lower.processor import data_room, entry_data, table_size, tables
@@ -243,12 +244,21 @@ def fits(state: StateLayout) -> None:
         raise BuildError(f"registers, counters and meters take {state.size} bytes, and a node has {STATE_MAX} for them: {largest.name} takes {largest.size}")
 
 
+def made_of(lines: list[tuple[int, str, int]], count: int) -> Counter[tuple[str, int]]:
+    """Of so many slots those of each source line, (file, line)."""
+    out: Counter[tuple[str, int]] = Counter()
+    for (slot, file, line), behind in zip(lines, [*(row[0] for row in lines[1:]), count]):
+        out[file, line] += behind - slot
+    return out
+
+
 def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int, needs: KeptTable | None = None) -> Container:
     """Its image has no record yet but a migration's, which is what it `needs`. Raises BuildError."""
     ref = optimize(lowered.module, target, level)
     ir_text = str(ref)
     if slots(ref, target) > FARTHEST:
-        raise SizeError(lowered.name, f"has more than {FARTHEST} instructions, and a jump reaches no farther: divide it into modules")
+        raise SizeError(lowered.name, f"has more than {FARTHEST} instructions, and a jump reaches no farther: divide it into modules",
+                        slots_by_line(ref, target))
     obj = emit_object(ref, target)
     code = read_object(obj, "xdp" if target.name == "xdp" else "lpn")
     if target.name == "lpn":
@@ -263,7 +273,7 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
         except femto.FemtoError as e:
             raise BuildError(f"{lowered.name}: the stock engine cannot run it: {e}") from None
     if (count := len(code.text) // 8) > TEXT_MAX:
-        raise SizeError(lowered.name, f"has {count} instructions, and a container may have {TEXT_MAX}: divide it into modules")
+        raise SizeError(lowered.name, f"has {count} instructions, and a container may have {TEXT_MAX}: divide it into modules", made_of(code.lines, count))
     flags = Flag.DEPARSES if lowered.rebuilds and lowered.kind == Kind.FUSED else Flag(0)
     try:
         image = Image(name=lowered.name, kind=Kind(lowered.kind), text=code.text, rodata=code.rodata, data=code.data,

@@ -6,7 +6,7 @@ instructions may be more than the stack holds.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lpn.verifier.verify import Report
 
 MOST = 2                                        # LLVM's levels begin at 0
+MOST_NAMED = 5                                  # lines that a container too long is made of
 TOO_LONG = 34                                   # the rule that no form of a module helps to keep: it counts the turns of loops
 Made = TypeVar("Made")
 
@@ -43,7 +44,13 @@ class StackError(Unfit):
 
 
 class SizeError(Unfit):
-    """It is longer than a jump reaches, or than an image may be."""
+    """It is longer than a jump reaches, or than an image may be. `made_of`: its instructions by source line, (file, line)."""
+
+    def __init__(self, name: str, what: str, made_of: Mapping[tuple[str, int], int] | None = None):
+        super().__init__(name, what)
+        largest = sorted(((n, file, line) for (file, line), n in (made_of or {}).items() if line), reverse=True)[:MOST_NAMED]
+        if largest:
+            self.args = (f"{self}; most are made of {', '.join(f'{file}:{line} ({n})' for n, file, line in largest)}",)
 
 
 class RefusedError(Unfit):

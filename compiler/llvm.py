@@ -1,6 +1,8 @@
 """LLVM's optimiser and BPF back end, through llvmlite."""
 from __future__ import annotations
 
+import re
+from collections import Counter
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -65,9 +67,25 @@ def slots(ref: llvm.ModuleRef, target: Target) -> int:
     """Instruction slots of the code, not exact below 2^13: what LLVM ends the process for, a jump of more than 2^15 slots, is far from there."""
     count = str(ref).count("\n  ")              # lines of functions
     if count >> 13:
-        lines = [line for line in emit_assembly(ref, target).splitlines() if line.startswith("\t") and not line.startswith("\t.")]
-        count = len(lines) + sum(line.endswith(" ll") for line in lines)            # lddw
+        count = slots_by_line(ref, target).total()
     return count
+
+
+def slots_by_line(ref: llvm.ModuleRef, target: Target) -> Counter[tuple[str, int]]:
+    """How many slots of the code are made of each line of the source, (file, line); of none: ("", 0)."""
+    files: dict[str, str] = {}
+    out: Counter[tuple[str, int]] = Counter()
+    at = "", 0
+    for line in emit_assembly(ref, target).splitlines():
+        if line.startswith("\t.file") and (named := re.match(r'\t\.file\t(\d+) (?:"[^"]*" )?"([^"]*)"', line)):
+            files[named[1]] = named[2]
+        elif line.startswith("\t.loc"):
+            _, number, row, *_ = line.split()
+            if int(row):                        # what is made of no line belongs to the one before
+                at = files.get(number, ""), int(row)
+        elif line.startswith("\t") and not line.startswith(("\t.", "\t#")):
+            out[at] += 1 + line.endswith(" ll")         # lddw
+    return out
 
 
 def emit_object(ref: llvm.ModuleRef, target: Target) -> bytes:

@@ -137,6 +137,25 @@ def test_options_that_cannot_be_meant(args, why):
     assert why in refusal(*args)
 
 
+def test_what_has_no_certificate_has_its_line(tmp_path):
+    """The source line of the instruction stands below the reason."""
+    source = tmp_path / "x.lpn"
+    source.write_text("""
+        header H { bit<64> a; bit<64> b; }
+        struct headers { H h; }
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+        processor P(inout headers h, inout meta m) {
+            apply {
+                h.h.a = h.h.a / h.h.b;
+                m.verdict = DELIVER;
+            }
+        }
+        protocol E version 1 { on radio.rx_done : Rx -> P; }""")
+    said = lpnc("verify", source).output.splitlines()
+    at = next(i for i, line in enumerate(said) if line.startswith("P: no certificate"))
+    assert "slot" in said[at] and said[at + 1].endswith("x.lpn:7  h.h.a = h.h.a / h.h.b;")
+
+
 def test_a_line_longer_than_debug_information_tells(tmp_path):
     (tmp_path / "x.lpn").write_text("processor P() { counter<bit<32>> c; apply { " + " " * 70_000 + "c.count(); } }\n")
     assert lpnc("build", tmp_path / "x.lpn", "-o", tmp_path).exit_code == 0

@@ -53,7 +53,7 @@ def test_a_chain_that_is_longer_than_a_container_may_be_is_not_fused(monkeypatch
     made = compile_program(program(TAG), fuse=True)
     assert len(made.containers) == 4 and made.notes[0].endswith(f"instructions, and a container may have {most}: divide it into modules")
     monkeypatch.setattr(build, "TEXT_MAX", 1)
-    with pytest.raises(BuildError, match="^Rx has [0-9]+ instructions, and a container may have 1: divide it"):
+    with pytest.raises(BuildError, match="^Rx has [0-9]+ instructions, and a container may have 1: divide it into modules; most are made of test.lpn:[0-9]+ "):
         compile_program(program(TAG), fuse=True)
 
 

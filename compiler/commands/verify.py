@@ -8,7 +8,7 @@ import click
 
 from lpn.runtime.variants import SMALLEST
 from lpn.verifier.descriptors import PROFILES
-from lpn.verifier.verify import Analysis, Report
+from lpn.verifier.verify import Analysis, Report, line_of
 from lpn.verifier.wcet import Step
 
 from ..judge import Unit, Units, analysed
@@ -86,9 +86,10 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
         show_rejection(report, unit.name, units.sources)
     for unit, report in judgements:
         if report.accepted and unit.uncertified:
-            say(f"{unit.name}: no certificate, it runs with checks: {unit.uncertified}")
+            say(f"{unit.name}: no certificate, it runs with checks: {unit.uncertified}{made_of(unit.uncertified, unit, units)}")
     for name, why in timed.unknown.items():
-        say(f"{name}: its worst-case time is not known: {why}")
+        unit = next(unit for unit in units.items if unit.name == name)
+        say(f"{name}: its worst-case time is not known: {why}{made_of(why, unit, units)}")
     show_hooks(timed)
     if show_path:
         show_paths(timed, units)
@@ -140,6 +141,13 @@ def print_path(name: str, what: str, steps: list[Step], units: Units) -> None:
 
 def place(line: object) -> tuple[str]:
     return (f"{line[0]}:{line[1]}" if isinstance(line, tuple) else "" if line is None else f"line {line}",)
+
+
+def made_of(why: str, unit: Unit, units: Units) -> str:
+    """The source line of a slot that a reason names, on a line of its own."""
+    slot = re.search(r"\bslot (\d+)", why)
+    line = line_of(unit.lines, int(slot[1])) if slot else None
+    return f"\n  {place(line)[0]}  {source_line(line, units)}" if line is not None else ""
 
 
 def source_line(line: object, units: Units) -> str:
