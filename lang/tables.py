@@ -15,10 +15,10 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Iterator, Optional, Union
+from typing import Iterator, Optional, Sequence, Union
 
 from . import ast
-from .types import Array, Bits, Bool, EnumType, StructType, Type
+from .types import Array, Bits, Bool, EnumType, ErrorType, StructType, Type
 
 Stateful = Union[ast.Register, ast.Counter, ast.Meter, ast.BufferDecl, ast.Table, ast.ValueSet]
 
@@ -99,9 +99,9 @@ def from_json(value: object, program: ast.Program) -> Tables:
     for name, content in value.items():
         decl = find(program, name)
         if isinstance(decl, ast.Register):
-            tables.cells.extend(_cells(name, decl, content))
+            tables.cells.extend(_cells(name, decl, content, program.reasons))
         elif isinstance(decl, ast.Table):
-            tables.entries[decl] = _table(name, decl, content)
+            tables.entries[decl] = _table(name, decl, content, program.reasons)
         elif isinstance(decl, ast.ValueSet) and decl.table is not None:
             tables.entries[decl.table] = _value_set(name, decl, content)
         else:
@@ -143,9 +143,9 @@ def find(program: ast.Program, name: str) -> Stateful:
 
 # ---------------------------------------------------------------- registers
 
-def _cells(name: str, decl: ast.Register, content: object) -> Iterator[Cell]:
+def _cells(name: str, decl: ast.Register, content: object, reasons: list[str]) -> Iterator[Cell]:
     if not isinstance(decl.type, Array):
-        yield Cell(decl, 0, dict(_values(name, decl.type, content)))
+        yield Cell(decl, 0, dict(_values(name, decl.type, content, reasons)))
         return
     if not isinstance(content, dict):
         raise TablesError(f"{name}: an object with cells by index is expected")
@@ -154,12 +154,12 @@ def _cells(name: str, decl: ast.Register, content: object) -> Iterator[Cell]:
             raise TablesError(f"{name}: {key!r} is not an index")
         if int(key) >= decl.type.size:
             raise TablesError(f"{name}: index {key} is out of range 0 to {decl.type.size - 1}")
-        yield Cell(decl, int(key), dict(_values(f"{name}[{int(key)}]", decl.type.cell, value)))
+        yield Cell(decl, int(key), dict(_values(f"{name}[{int(key)}]", decl.type.cell, value, reasons)))
 
 
-def _values(where: str, type_: Optional[Type], value: object, path: str = "") -> Iterator[tuple[str, int]]:
+def _values(where: str, type_: Optional[Type], value: object, reasons: list[str], path: str = "") -> Iterator[tuple[str, int]]:
     if not isinstance(type_, StructType):
-        yield path, number(where, type_, value)
+        yield path, number(where, type_, value, reasons)
         return
     if not isinstance(value, dict):
         raise TablesError(f"{where}: an object with fields of {type_} is expected")
@@ -167,19 +167,25 @@ def _values(where: str, type_: Optional[Type], value: object, path: str = "") ->
     for name, part in value.items():
         if name not in fields:
             raise TablesError(f"{where}: {type_} has no field {name} (it has {', '.join(fields)})")
-        yield from _values(f"{where}.{name}", fields[name].type, part, f"{path}.{name}" if path else name)
+        yield from _values(f"{where}.{name}", fields[name].type, part, reasons, f"{path}.{name}" if path else name)
 
 
 # ---------------------------------------------------------------- values
 
-def number(where: str, type_: Optional[Type], value: object) -> int:
-    """A scalar of the given type: an integer, "0x..", an address, an enum member's name, true or false."""
+def number(where: str, type_: Optional[Type], value: object, reasons: Sequence[str] = ()) -> int:
+    """A scalar of the given type: an integer, "0x..", an address, the name of an enum's member or of one of the program's errors, true or false."""
     if isinstance(type_, Bool):
         if not isinstance(value, bool):
             raise TablesError(f"{where}: true or false is expected, not {_shown(value)}")
         return int(value)
     if isinstance(type_, EnumType):
         return _enum(where, type_, value)
+    if isinstance(type_, ErrorType):
+        errors = errors_of(reasons)
+        name = value.removeprefix("error.") if isinstance(value, str) else ""
+        if name not in errors:
+            raise TablesError(f"{where}: {_shown(value)} is not one of the errors {', '.join(errors)}")
+        return errors[name]
     if not isinstance(type_, Bits):
         raise TablesError(f"{where}: a value of type {type_} cannot be given")
     result = _text(value, type_) if isinstance(value, str) else value
@@ -189,6 +195,11 @@ def number(where: str, type_: Optional[Type], value: object) -> int:
     if not low <= result <= high:
         raise TablesError(f"{where}: {_shown(value)} does not fit {type_}")
     return result
+
+
+def errors_of(reasons: Sequence[str]) -> dict[str, int]:
+    """The errors that a program can name, by name: of its reasons those that do not come by themselves."""
+    return {name: number for number, name in enumerate(reasons) if name and "." not in name}
 
 
 def _text(text: str, type_: Bits) -> Optional[int]:
@@ -230,7 +241,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 # ---------------------------------------------------------------- tables
 
-def _table(name: str, table: ast.Table, content: object) -> list[Entry]:
+def _table(name: str, table: ast.Table, content: object, reasons: list[str]) -> list[Entry]:
     constant = constant_entries_of(table)
     if not table.keys:
         raise TablesError(f"{name}: the table has no key, so it has no entries")
@@ -238,7 +249,7 @@ def _table(name: str, table: ast.Table, content: object) -> list[Entry]:
         raise TablesError(f"{name}: a list of entries is expected")
     if table.const_entries and content:
         raise TablesError(f"{name}: its entries are constant")
-    entries = constant + [_entry(f"{name}[{at}]", table, each, len(constant) + at) for at, each in enumerate(content)]
+    entries = constant + [_entry(f"{name}[{at}]", table, each, len(constant) + at, reasons) for at, each in enumerate(content)]
     if table.size is not None and table.size.const is not None and len(entries) > table.size.const:
         raise TablesError(f"{name}: {len(entries)} entries, the table's size is {table.size.const}")
     return reachable(table, entries)
@@ -258,7 +269,7 @@ def _value_set(name: str, decl: ast.ValueSet, content: object) -> list[Entry]:
     return [Entry((match("exact", key_width(decl.type), value),), 1, (), at) for at, value in enumerate(values)]
 
 
-def _entry(where: str, table: ast.Table, content: object, position: int) -> Entry:
+def _entry(where: str, table: ast.Table, content: object, position: int, reasons: list[str]) -> Entry:
     if not isinstance(content, dict):
         raise TablesError(f"{where}: an object with key and action is expected")
     unknown = sorted(set(content) - {"key", "action", "args", "priority"})
@@ -280,7 +291,7 @@ def _entry(where: str, table: ast.Table, content: object, position: int) -> Entr
         raise TablesError(f"{where}: {name} takes {len(params)} arguments")
     return Entry(tuple(_match(f"{where}.key[{at}]", key, value) for at, (key, value) in enumerate(zip(table.keys, keys))),
                  names.index(name) + 1,
-                 tuple(number(f"{where}.{param.name}", param.type, value) for param, value in zip(params, args)),
+                 tuple(number(f"{where}.{param.name}", param.type, value, reasons) for param, value in zip(params, args)),
                  priority)
 
 

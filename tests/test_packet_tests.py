@@ -471,3 +471,24 @@ def test_any_text_is_run_or_refused(folder, text):
 def test_the_whole_file_passes(folder):
     suite = Suite.read(Source("more.test", FULL, folder / "more.test"))
     assert [outcome.failure and outcome.failure.message for outcome in map(suite.run, suite.file.tests)] == [None]
+
+
+def test_errors_are_called_by_name(tmp_path):
+    (tmp_path / "e.lpn").write_text("""
+        error { Blocked, Quota } header H { bit<8> from; } struct headers { H h; } register<error> latest;
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+        processor P(inout headers h, inout meta m) {
+            action deny(error why) { m.verdict = DROP; m.reason = why; latest = why; }
+            action again()         { m.verdict = DROP; m.reason = latest; }
+            table rules { key = { h.h.from : exact; } actions = { deny; again; } size = 4; }
+            apply { rules.apply(); }
+        }
+        protocol E version 1 { on radio.rx_done : Rx -> P; }""")
+    steps = """table rules { 1 : deny(Blocked); 2 : again(); }
+        send hex { 01 }; expect DROP Blocked; check latest == error.Blocked; set latest = Quota; send hex { 02 }; expect DROP Quota;"""
+    (tmp_path / "e.test").write_text(f'test "here" {{ {steps} }}')
+    assert lpnc("test", tmp_path / "e.lpn").exit_code == 0
+    (tmp_path / "e.test").write_text('test "here" { check latest == Quoto; set latest = 3; }')
+    said = lpnc("test", tmp_path / "e.lpn").output
+    assert "e.test:1:31: error: there is no error 'Quoto'" in said and "did you mean Quota?" in said
+    assert "e.test:1:51: error: this is no value of type error" in said

@@ -105,6 +105,24 @@ def test_what_is_wrong_is_said_in_one_line(value, message):
     assert str(caught.value) == message
 
 
+def test_errors_are_given_by_name():
+    text = program(chain("X x;", "state start { pkt.extract(h.x); transition accept; }", types="""
+        error { Early, Late } header X { bit<16> a; bit<8> b; }
+        register<error> last; register<error>[2] each;""", processor="""
+        action deny(error why) { m.verdict = DROP; m.reason = why; }
+        table rules { key = { h.x.b : exact; } actions = { deny; NoAction; } size = 4; }
+        apply { rules.apply(); }"""))
+    given = {"rules": [{"key": [7], "action": "deny", "args": ["error.Late"]}, {"key": [8], "action": "deny", "args": ["NoMatch"]}],
+             "last": "Early", "each": {"1": "Late"}}
+    reference = Reference(text)
+    state = reference.state(tables.from_text(json.dumps(given), text))
+    assert (state.get("last"), state.get("each")) == (text.reason_number("Early"), [0, text.reason_number("Late")])
+    assert [reference.run(bytes.fromhex(frame), {}, state).reason for frame in ("000007", "000008", "000009")] == ["Late", "NoMatch", None]
+    for wrong in ("Lat", 6, "X.b", ""):
+        with pytest.raises(TablesError, match=r"^last: .* is not one of the errors PacketTooShort, NoMatch, StackOutOfBounds, PacketTooLong, RecordMismatch, Early, Late$"):
+            tables.from_text(json.dumps({"last": wrong}), text)
+
+
 @pytest.mark.parametrize("text, message", [
     ("{", "not JSON"), ('{"limit": 1, "limit": 2}', "limit is given twice"), ("[" * 100000, "not JSON"),
 ])

@@ -7,7 +7,7 @@ from typing import Optional, Union
 from lpn.lang import ast, tables as control
 from lpn.lang.diagnostics import Diagnostics
 from lpn.lang.reference.values import wrap
-from lpn.lang.types import Bits, Bool, EnumType, Type, Varbit
+from lpn.lang.types import Bits, Bool, EnumType, ErrorType, Type, Varbit
 
 from .model import Numbers, Octets, Pattern, Value
 from .words import shown
@@ -17,10 +17,13 @@ class Values:
     def __init__(self, program: ast.Program, diagnostics: Diagnostics) -> None:
         self.diagnostics = diagnostics
         self.constants = {each.name: each for each in program.decls if isinstance(each, ast.Const) and each.value.const is not None}
+        self.errors = control.errors_of(program.reasons)
         self.enums = {each.name: each for each in program.decls if isinstance(each, ast.Enum)}
 
     def number(self, value: Value, type_: Optional[Type]) -> Optional[int]:
         """The number; None, and an error, if it is none of that type."""
+        if isinstance(type_, ErrorType) and value.kind == "name":
+            return self.error(value)
         if value.kind == "octets" or type_ is None or not isinstance(type_, (Bits, Bool, EnumType)):
             self.diagnostics.error(f"this is no value of type {type_}", value.span)
             return None
@@ -40,6 +43,14 @@ class Values:
             self.diagnostics.error(f"{number} does not fit {bits}", value.span, f"{bits} holds {low} to {high}" if bits.width <= 64 else "")
             return None
         return number
+
+    def error(self, value: Value) -> Optional[int]:
+        """One of the program's errors, `BadKind` or `error.BadKind`."""
+        name = str(value.value).removeprefix("error.")
+        if name not in self.errors:
+            near = get_close_matches(name, self.errors, 1)
+            self.diagnostics.error(f"there is no error {shown(name)}", value.span, f"did you mean {near[0]}?" if near else f"there are {', '.join(self.errors)}")
+        return self.errors.get(name)
 
     def boolean(self, value: Value, type_: Type) -> Optional[int]:
         if value.kind == "bool" and (isinstance(type_, Bool) or type_ == Bits(1)):

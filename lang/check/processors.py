@@ -103,7 +103,7 @@ class Processors(Base):
 
     def cell(self, ref: ast.TypeRef, size: ast.Expr | None, what: str) -> Type | None:
         cell = self.type_of(ref)
-        allowed = (Bits,) if what == "counter" else (Bits, Bool, EnumType, StructType)
+        allowed = (Bits,) if what == "counter" else (Bits, Bool, EnumType, ErrorType, StructType)
         if cell is not None and (not isinstance(cell, allowed) or is_headers(cell)):
             self.error(f"a {what} cannot hold {cell}", ref)
             return None
@@ -122,6 +122,8 @@ class Processors(Base):
 
     def resolve_Register(self, decl: ast.Register) -> None:
         decl.type = self.cell(decl.cell, decl.size, "register")
+        if decl.persistent and holds_errors(decl.type):
+            self.error("a persistent register cannot hold errors", decl.cell, "their numbers are others in another version: keep an enum")
 
     def resolve_Counter(self, decl: ast.Counter) -> None:
         decl.type = self.cell(decl.cell, decl.size, "counter")
@@ -171,7 +173,7 @@ class Processors(Base):
 
     def resolve_Action(self, decl: ast.Action) -> None:
         """Parameters only; bodies are checked where their module's names are known."""
-        self.params(decl.params, (Bits, Bool, EnumType, StructType, Meta), "an action")
+        self.params(decl.params, (Bits, Bool, EnumType, ErrorType, StructType, Meta), "an action")
         for param in decl.params:
             if param.direction == "" and by_reference(param.type):
                 self.error(f"parameter '{param.name}' of an action needs a direction", param, f"write inout {param.type} {param.name}")
@@ -263,7 +265,7 @@ class Processors(Base):
         for param in ref.action.params[len(ref.args):]:
             if isinstance(param.type, (StructType, Meta)) or param.direction:
                 self.error(f"a table cannot give parameter '{param.name}' of action '{ref.name}'", ref,
-                           "tables give numbers without direction" if param.direction else "tables give numbers, enums and bools")
+                           "tables give numbers without direction" if param.direction else "tables give numbers, enums, errors and bools")
 
     def chosen_action(self, ref: ast.ActionRef, table: ast.Table, names: dict[str, ast.ActionRef], what: str) -> None:
         self.action_ref(ref)
@@ -332,3 +334,9 @@ class Processors(Base):
         value.op = "/"
         value.right = ast.Int(value.right.span, length)
         value.right.type, value.right.const = Bits(32), length
+
+
+def holds_errors(type_: Type | None) -> bool:
+    if isinstance(type_, Array):
+        return holds_errors(type_.cell)
+    return isinstance(type_, ErrorType) or isinstance(type_, StructType) and any(holds_errors(field.type) for field in type_.decl.fields)
