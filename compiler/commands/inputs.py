@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,8 +16,10 @@ from lpn.lang.loader import decode, load
 from lpn.lang.source import Source
 
 from .. import compact, externs, image
-from ..judge import Lines
 from ..output import Failure, say
+
+if TYPE_CHECKING:
+    from ..judge import Lines
 
 T = TypeVar("T")
 STDIN = "-"
