@@ -68,6 +68,10 @@ class Base:
     old_member: Callable[[ast.Member, ast.Name, ast.Migrate], Type | None]
     ensure_local: Callable[[ast.Decl], None]
     varbit_allowed: bool
+    unreached: bool                             # what is checked is never executed: a constant condition leads past it
+    beyond: int                                 # how many indices were out of range there
+    copies: int
+    left_out: Callable[[int, bool], bool]
     frame_member: Callable[[ast.Member], Type | None]
     time: Callable[..., int | None]
     handler: ast.Handler | None

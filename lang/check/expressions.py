@@ -133,6 +133,8 @@ class Expressions(Base):
         return None
 
     varbit_allowed = False
+    unreached = False
+    beyond = 0
 
     # ------------------------------------------------------------ operators
 
@@ -156,8 +158,17 @@ class Expressions(Base):
 
     def _Binary(self, e: ast.Binary, want: Type | None) -> Type | None:
         if e.op in ("&&", "||"):
-            good = [self.value(side, Bool(), f"an operand of '{e.op}'") for side in (e.left, e.right)]
+            good, before = [self.value(e.left, Bool(), f"an operand of '{e.op}'")], self.beyond
+            decided = e.left.const is not None and bool(e.left.const) == (e.op == "||")
+            with self.setting(unreached=self.unreached or decided):
+                good.append(self.value(e.right, Bool(), f"an operand of '{e.op}'"))
+            if self.left_out(before, decided):
+                e.right = ast.BoolLit(e.right.span, bool(e.left.const))
+                e.right.type, e.right.const = Bool(), e.left.const
             result: Type | None = Bool() if all(good) else None
+            if decided:
+                e.const = bool(e.left.const)
+                return result
         elif e.op == "&&&":
             self.error("a mask stands only where values are matched", e, "write (x & mask) == value")
             return None
@@ -175,6 +186,10 @@ class Expressions(Base):
                 self.error("this constant is too large", e)
                 return None
         return result
+
+    def left_out(self, before: int, decided: bool) -> bool:
+        """Whether a part that is never executed has an index out of range: it is there no more behind the checker. `before`: how many there were."""
+        return decided and not self.unreached and self.beyond > before
 
     def binary(self, e: ast.Binary) -> Type | None:
         """Operators whose operands have one type."""
@@ -283,7 +298,13 @@ class Expressions(Base):
 
     def _Conditional(self, e: ast.Conditional, want: Type | None) -> Type | None:
         self.condition(e.cond)
-        then, otherwise = self.expr(e.then, want), self.expr(e.otherwise, want)
+        before, chosen = self.beyond, e.cond.const
+        with self.setting(unreached=self.unreached or chosen is not None and not chosen):
+            then = self.expr(e.then, want)
+        with self.setting(unreached=self.unreached or bool(chosen)):
+            otherwise = self.expr(e.otherwise, want)
+        if self.left_out(before, chosen is not None):
+            e.then = e.otherwise = e.then if chosen else e.otherwise
         if then is None or otherwise is None or e.cond.type is None:
             return None
         if then != otherwise:

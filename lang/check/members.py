@@ -170,8 +170,11 @@ class Members(Base):
             return None
         size = base.size if isinstance(base, (Stack, Array)) else None
         if size is not None and e.index.const is not None and not 0 <= e.index.const < size:
-            self.error(f"index {e.index.const} is out of range", e.index, f"the last of {size} is {size - 1}")
-            return None
+            if not self.unreached:
+                self.error(f"index {e.index.const} is out of range", e.index,
+                           f"the last of {size} is {size - 1}" + (": end the loop earlier, or test its variable first" if self.copies > 1 else ""))
+                return None
+            self.beyond += 1
         if isinstance(base, Stack):
             if e.index.const is None:
                 self.error("the index of a header stack must be a constant", e.index,

@@ -135,10 +135,13 @@ class Statements(Base):
 
     def _stmt_If(self, one: ast.If) -> None:
         self.condition(one.cond)
-        for branch in (one.then, one.otherwise):
+        for name, branch, taken in (("then", one.then, True), ("otherwise", one.otherwise, False)):
             if branch is not None:
-                with self.inside(Scope(self.scope)):
+                before, never = self.beyond, one.cond.const is not None and bool(one.cond.const) != taken
+                with self.inside(Scope(self.scope)), self.setting(unreached=self.unreached or never):
                     self.statement(branch)
+                if self.left_out(before, never):
+                    setattr(one, name, ast.Block(branch.span, []))
 
     def _stmt_For(self, one: ast.For) -> None:
         low, high = self.constant_number(one.low, "a loop's bound"), self.constant_number(one.high, "a loop's bound")
