@@ -74,9 +74,14 @@ class Calls(Memory):
 
     def head_of(self, s: State) -> int:
         """The third word that r4 points to, at most; the helper refuses more than the output has (lpn.h)."""
-        at, most = s.regs[4], self.regions["out"].size
-        held = self.frame_of(s, at).slots.get(at.off + 8) if at is not None and at.kind == POINTER and at.region.startswith("stack") and not at.sym else None
-        return min(most, s.num(held[1]).uhi) if held is not None and held[0] == 4 and held[1].kind == NUMBER else most
+        most, word = self.regions["out"].size, self.word_of(s, 2)
+        return min(most, s.num(word).uhi) if word is not None else most
+
+    def word_of(self, s: State, i: int) -> Value | None:
+        """Of the words that r4 points to one, a number; None where it is not known."""
+        at = s.regs[4]
+        held = self.frame_of(s, at).slots.get(at.off + 4 * i) if at is not None and at.kind == POINTER and at.region.startswith("stack") and not at.sym else None
+        return held[1] if held is not None and held[0] == 4 and held[1].kind == NUMBER else None
 
     def arguments(self, s: State, slot: int, spec: HelperSpec) -> None:
         kinds, writes = list(spec.args), []

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import gcd
 
-from . import bits, domain as d, octets
+from . import bits, domain as d, exclusive, octets
 from .places import Places, joined_places, no_constants
 from .state import INF, LEN, MAX_DIFFS, MAX_LINES, MAX_NEAR, NEAR, NUMBER, State, Value, congruent
 
@@ -63,6 +63,8 @@ def join(states: list[State], name, head: bool, keep=frozenset(), known: dict[in
         octets.join_sums(out, states, members, [x for x, (syms, _) in members.items() if any(sym in s.sums for s, sym in zip(states, syms))])
     if any([s.owed or s.settled for s in states]):
         octets.join_owed(out, states, members)
+    if states[0].exclusive is not None:
+        out.exclusive = exclusive.joined(out, states, members)
     return out
 
 

@@ -6,8 +6,8 @@ and packet cursors are all counters alike, and the exit test need not be looked 
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Union
 
@@ -108,7 +108,7 @@ def _shifted(head: State, back: list[State], after: list[dict], sym: int, place:
     return (most, f"{place_name(place)} is shifted {ways.pop()} in every turn") if len(ways) == 1 else None
 
 
-# Steps, the last one first: (the trace before, a node, an edge (node, i), a trace or what is known of visits, how often). Paths share their
+# Steps, the last one first: (the trace before, a node, an edge (node, i), a trace, what is known of visits or of a call, how often). Paths share their
 # beginnings. How often is a number, or of a loop's visit (its number, i, j): of its turns those from the i-th on and before the j-th; all to j where
 # `path_of` is not told how many it has.
 Trace = Union[tuple[Any, Any, Union[int, tuple[object, int, int]]], None]
@@ -121,11 +121,21 @@ class Turns:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """A call in a node that takes less than the node's weight says: how much less by how many turns there are of `visit`."""
+    visit: object
+    node: Node
+    slot: int
+    less: Callable[[int], int]
+
+
+@dataclass(frozen=True, slots=True)
 class Path:
-    """A way from the entry to an end: its weight, and how often it takes each node and each edge (node, i)."""
+    """A way from the entry to an end: its weight, and how often it takes each node and each edge (node, i); of calls (node, slot), how much less they take than that."""
     weight: int
     turns: dict[Node, int]
     edges: dict[tuple[Node, int], int]
+    less: dict[tuple[Node, int], int] = field(default_factory=dict)
 
 
 def heaviest(graph: Graph, bounds: dict[Node, int], live, weight, edge_weight=lambda node, i: 0) -> Path:
@@ -180,6 +190,7 @@ def path_of(weight: int, trace: Trace, visits: Mapping[object, int] = MappingPro
     """What a trace takes, in all. `visits`: of loops' visits how often they turn."""
     turns: dict[Node, int] = {}
     edges: dict[tuple[Node, int], int] = {}
+    less: dict[tuple[Node, int], int] = {}
     todo = [(trace, 1, visits)]
     while todo:
         trace, times, visits = todo.pop()
@@ -190,13 +201,16 @@ def path_of(weight: int, trace: Trace, visits: Mapping[object, int] = MappingPro
                 again = max(0, min(visits.get(visit, last), last) - first)
             if isinstance(what, Turns):
                 visits = {**visits, **what.of}
+            elif isinstance(what, Given):
+                if what.visit in visits:
+                    less[what.node, what.slot] = what.less(visits[what.visit])
             elif isinstance(what, Node):
                 turns[what] = turns.get(what, 0) + times * again
             elif what is not None and len(what) == 2:
                 edges[what] = edges.get(what, 0) + times * again
             elif what is not None:
                 todo.append((what, times * again, visits))
-    return Path(weight, turns, edges)
+    return Path(weight, turns, edges, less)
 
 
 def lightest(graph: Graph, live, weight, edge_weight=lambda node, i: 0) -> int:

@@ -99,15 +99,25 @@ def _room(s: State, members: Iterable[int]) -> int:
     return sum(s.vars[x].shi for x in members if x in s.vars)
 
 
+def given(s: State, sym: int, place: Value, n: Value) -> bool:
+    """`sym` is the end of n octets that the packet has from a place on; False, and nothing is noted, where that cannot be said of n."""
+    members, k = sum_of(s, place)
+    if n.sym in members or not n.sym or s.offsets(n)[0] < 0 or n.off < 0 or s.bounds(n.sym)[0] < 0 or len(members) == MAX_MEMBERS:
+        return False
+    s.sums[sym] = members | {n.sym}, k + n.off
+    return True
+
+
 def replaced(s: State, sym: int, by: Sum, others: Iterable[int]) -> None:
-    """The place is at least `by`, and so are `others` behind it, and the packet's end."""
+    """The place is at least `by`, and so are `others` behind it, and the packet's end. Those before it may be far before: what is known of one is kept where it
+    says more."""
     by = by[0] & s.vars.keys(), by[1]
     s.sums[sym] = by
     for place in {*others, LEN} - {0, sym}:
         members, k = s.sums.get(place, (NOTHING, 0))
         if sym in members and not members & by[0]:
             s.sums[place] = members - {sym} | by[0], k + by[1]
-        elif (least := s.gap(sym, place)[0]) > -NEAR and not any(x in s.owed for x in members - by[0]):
+        elif (least := s.gap(sym, place)[0]) > -NEAR and (not members or k < 0 or by[1] + least >= k) and not any(x in s.owed for x in members - by[0]):
             s.sums[place] = by[0], by[1] + least
 
 
@@ -201,26 +211,31 @@ def join_owed(out: State, states: list[State], members: dict[int, tuple[tuple, t
 
 
 def owing(s: State) -> tuple[Fraction, dict[object, int]]:
-    """What is owed at most, in all, and how often each loop's turn is a part of it: as much as fits into the packet, for what costs most first; or into
-    another place or number that is bounded and has some of the unknowns in it, where that is less."""
-    least = _owing(s, LEN)
+    """What is owed at most, in all, and how often each loop's turn is a part of it: as much as fits into the packet, for what costs most first; or first into
+    another place or number that is bounded and has some of the unknowns in it, and of the others as much as fits into the packet, where that is less."""
+    least = _owing(s, (LEN,))
     for place, (members, _) in s.sums.items():
         if place != LEN and not members.isdisjoint(s.owed):
-            least = min(least, _owing(s, place), key=lambda each: each[0])
+            least = min(least, _owing(s, (place, LEN)), key=lambda each: each[0])
     return least
 
 
-def _owing(s: State, place: int) -> tuple[Fraction, dict[object, int]]:
-    members, k = s.sums.get(place, (NOTHING, 0))
-    room = s.bounds(place)[1] - k - sum(s.vars[x].slo for x in members if x in s.vars)
-    total, turns = s.settled, {}
-    for x, owed in sorted(s.owed.items(), key=lambda item: -item[1].rate):
-        low, high = s.bounds(x)
-        if x in members:
-            useful = max(0, -((owed.fixed - owed.most) // owed.rate) - low) if owed.rate else 0
-            more = max(0, min(high - low, room, useful))
-            room -= more
-            high = low + more
-        total += owed.of(high)
-        turns.update({visit: max(0, int(high + past)) // step for visit, step, past in owed.visits})
+def _owing(s: State, places: tuple[int, ...]) -> tuple[Fraction, dict[object, int]]:
+    """Each unknown is counted in the first place that has it: what all take is no more than what those of each place take at most."""
+    total, turns, left = s.settled, {}, sorted(s.owed.items(), key=lambda item: -item[1].rate)
+    for place in (*places, None):
+        members, k = s.sums.get(place, (NOTHING, 0)) if place is not None else (NOTHING, 0)
+        room = s.bounds(place)[1] - k - sum(s.vars[x].slo for x in members if x in s.vars) if members else 0
+        for x, owed in left:
+            if place is not None and x not in members:
+                continue
+            low, high = s.bounds(x)
+            if x in members:
+                useful = max(0, -((owed.fixed - owed.most) // owed.rate) - low) if owed.rate else 0
+                more = max(0, min(high - low, room, useful))
+                room -= more
+                high = low + more
+            total += owed.of(high)
+            turns.update({visit: max(0, int(high + past)) // step for visit, step, past in owed.visits})
+        left = [each for each in left if each[0] not in members]
     return total, turns

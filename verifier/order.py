@@ -1,7 +1,7 @@
 """Whether what is known in one state follows from what is known in another."""
 from __future__ import annotations
 
-from . import bits, domain as d, octets
+from . import bits, domain as d, exclusive, octets
 from .state import LEN, LOW_HALF, NUMBER, POINTER, UNUSABLE, State, Value, stack_bits
 
 
@@ -81,6 +81,8 @@ def leq(a: State, b: State, local=None) -> str | None:
         known = a.defs.get(sx)
         if known != (sv, sw, c - ox + ow - ov):
             return f"definition of symbol {x}"
+    if b.exclusive and not exclusive.follow(a, b, to):
+        return "what excludes each other"
     if b.sums and (place := octets.follows(a, b, to)) is not None:
         return f"sum of symbol {place}"
     return None

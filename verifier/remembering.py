@@ -6,7 +6,8 @@ Contents are slots of the outermost frame, far from the stack's: so they are joi
 from __future__ import annotations
 
 from ..compiler.isa import Instruction
-from . import bits, octets
+from . import bits, domain as d, octets
+from .calls import PUTS
 from .descriptors import ContextDescriptor, HelperSpec
 from .state import LEN, NUMBER, POINTER, State, Value, number
 from .transfer import Machine
@@ -27,6 +28,8 @@ class Remembering(Machine):
     def __init__(self, profile: ContextDescriptor, helpers: dict[int, HelperSpec]):
         super().__init__(profile, helpers)
         self.noted: list[int] | None = None           # where asked for: octets that are loaded
+        self.ends: tuple[int, int] | None = None      # where asked for: the slot to keep what a buffer was given, its end and how much; how long a packet is at most
+        self.given: dict[int, Value] = {}             # by calls that gave a buffer octets of the packet, how many, where an end says so
 
     # Memory --------------------------------------------------------------------------------------
     def load(self, s: State, insn, slot: int) -> Value | None:
@@ -43,8 +46,8 @@ class Remembering(Machine):
         if self.noted is not None:
             self.noted += range(first, first + size)
         found = slots.get(first)
-        if found and found[0] == size:
-            return found[1]
+        if found and (found[0] == size or found[0] > size and found[1].kind == NUMBER and s.num(found[1]).uhi < 1 << 8 * size):
+            return found[1]                           # of a number that fits the low octets are all there is
         row = self._content(s, first, size)
         out = super().load(s, insn, slot)
         if out is None or out.kind != NUMBER:
@@ -106,8 +109,25 @@ class Remembering(Machine):
             self.overwrite(s, at.region, lo + insn.off, hi + insn.off + insn.size)
 
     def call(self, s: State, slot: int, id: int) -> None:
+        spec = self.helpers.get(id)
+        words = [self.word_of(s, i) for i in (3, 4)] if self.ends is not None and spec is not None and spec.name in PUTS else []
         super().call(s, slot, id)
         self.overwrite(s, "ctx", *CLOCK)
+        if words:
+            self.end_of(s, slot, *words)
+
+    def end_of(self, s: State, slot: int, place: Value | None, n: Value | None) -> None:
+        """A buffer was given n octets of the packet, as long as it was when the chain began, from a place on, or the helper has ended the run, where the packet does not
+        have them (buffers.c): then the call took no longer than with none, and what loops moved over is before the place, which is within the longest packet."""
+        assert self.ends is not None
+        kept, longest = self.ends
+        if place is None or n is None or not 0 <= s.offsets(place)[0] <= s.offsets(place)[1] <= longest:
+            return
+        slots, sym = s.frames[0].slots, self.symbol("given", self.node.id, slot)
+        if kept not in slots and sym not in s.vars and octets.given(s, sym, place, n):
+            s.vars[sym] = d.signed(0, longest)
+            slots[kept], slots[kept + 8] = (8, Value(NUMBER, None, sym, 0)), (8, n)
+            self.given[slot] = n
 
     def change_packet(self, s: State, slot: int) -> None:
         s.sums = {}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from . import bits, domain as d, octets
+from . import bits, domain as d, exclusive, octets
 
 NUMBER, POINTER, NULLABLE = "number", "pointer", "pointer or null"
 LOW_HALF = "low half of a pointer"                    # the lower 32 bits are a pointer's, nothing is said of the upper ones
@@ -66,7 +66,7 @@ def stack_bits(off: int, size: int) -> int:
 
 class State:
     __slots__ = ("regs", "vars", "diff", "defs", "strides", "lines", "scaled", "frames", "shifted", "halves", "bits",
-                 "sums", "owed", "settled")
+                 "sums", "owed", "settled", "exclusive")
 
     def __init__(self):
         self.regs: list[Value | None] = [None] * 11
@@ -83,6 +83,7 @@ class State:
         self.sums: dict[int, octets.Sum] = {}                   # place in the packet: what it is at least
         self.owed: dict[int, octets.Owed] = {}                  # x: time that grows with it
         self.settled: int | Fraction = 0                        # time that was owed for what is not known any more
+        self.exclusive: exclusive.Exclusive | None = None       # x: what is 0 where x is not; None: it is not asked
 
     def copy(self) -> State:
         s = State.__new__(State)
@@ -96,6 +97,7 @@ class State:
         s.halves = self.halves.copy() if self.halves else {}
         s.bits = dict(self.bits) if self.bits else {}
         s.sums, s.owed, s.settled = dict(self.sums) if self.sums else {}, dict(self.owed) if self.owed else {}, self.settled
+        s.exclusive = self.exclusive                            # replaced, not changed
         return s
 
     def collected(self, keep=frozenset()) -> State:
@@ -103,6 +105,7 @@ class State:
         s = State.__new__(State)
         s.regs, s.vars, s.diff, s.frames, s.defs, s.strides = self.regs, self.vars, self.diff, self.frames, self.defs, self.strides
         s.lines, s.scaled, s.bits, s.sums, s.owed, s.settled = self.lines, self.scaled, self.bits, self.sums, self.owed, self.settled
+        s.exclusive = self.exclusive
         s.collect(keep)
         return s
 
@@ -111,7 +114,8 @@ class State:
         return self is other or (self.regs == other.regs and self.vars == other.vars and self.diff == other.diff
                                  and self.frames == other.frames and self.defs == other.defs and self.strides == other.strides
                                  and self.lines == other.lines and self.scaled == other.scaled and self.shifted == other.shifted
-                                 and self.halves == other.halves and self.bits == other.bits and self.sums == other.sums)
+                                 and self.halves == other.halves and self.bits == other.bits and self.sums == other.sums
+                                 and self.exclusive == other.exclusive)
 
     def facts(self) -> int:
         """How much is known: what memory the state takes."""
@@ -208,6 +212,10 @@ class State:
             return False
         if self.bits and not bits.learn(self, sym):
             return False
+        if self.exclusive and 0 not in new:
+            for other in self.exclusive.get(sym, ()):
+                if other in self.vars and not self._meet(other, d.const(0)):
+                    return False
         if deep and sym in self.defs:
             v, w, c = self.defs[sym]
             return self.learn_gap(v, w, new.slo - c, new.shi - c, deep=False)
@@ -233,6 +241,8 @@ class State:
         """The symbol is about to stand for something else."""
         if self.sums or self.owed:
             octets.forget(self, sym)
+        if self.exclusive:
+            self.exclusive = exclusive.forget(self.exclusive, sym)
         self.vars.pop(sym, None)
         self.diff = {key: b for key, b in self.diff.items() if sym not in key}
         self.defs = {x: t for x, t in self.defs.items() if sym != x and sym not in t[:2]}
@@ -370,6 +380,8 @@ class State:
                 break
         if self.sums:
             octets.collect(self, live)
+        if self.exclusive:
+            self.exclusive = exclusive.without(self.exclusive, live)
 
 
 # Entry -------------------------------------------------------------------------------------------

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from math import floor
 from typing import NamedTuple
 
-from . import domain as d, octets
+from . import domain as d, exclusive, octets
 from .cfg import Graph, Loop, Node
 from .descriptors import ContextDescriptor, HelperSpec
 from .fixpoint import Fixpoint
 from .growth import growing
 from .join import join
-from .loops import Path, Trace, Turns, heaviest_inside, path_of, rank, region_order
+from .loops import Given, Path, Trace, Turns, heaviest_inside, path_of, rank, region_order
 from .order import leq
 from .relevance import relevant
 from .remembering import ANYWHERE, MOVED, ROOM, Remembering, of_one_shape, remember, remembered
@@ -110,6 +110,7 @@ def _followed(modules: list[Module], longest: int, goes_on: Callable[[d.Num], tu
 
 def _beginning(profile: ContextDescriptor, longest: int) -> State:
     s = entry_state(longest)
+    s.exclusive = exclusive.NONE
     for offset in range(profile.regions["rec"].size):
         remember(s, "rec", offset, 1, number(0))
     for field in profile.fields:
@@ -146,6 +147,7 @@ def _handed_over(s: State, machine: Remembering, profile: ContextDescriptor) -> 
     for place, (members, k) in s.sums.items():
         if place in to and (kept := frozenset(to[x] for x in members if x in to)):
             out.sums[to[place]] = kept, k
+    out.exclusive = exclusive.of_pairs([(to[x], to[y]) for x, others in (s.exclusive or {}).items() for y in others if x in to and y in to])
     for x, owed in s.owed.items():
         out.owed[renamed(x)] = owed
     out.settled = s.settled
@@ -191,16 +193,37 @@ class _Walk:
     def block(self, node: Node, way: Way, arrived: dict[Node, list[Way]], exits: list[Way]) -> None:
         self.spend(len(node.code))
         spent, trace = way.cycles + self.weights.node(node).most, (way.trace, node, 1)
+        machine = self.machine
+        machine.ends = self.moved + ROOM // 2, self.weights.longest
         if node.last[1].is_exit and node.depth == 0:
             s = way.state.copy()
-            self.machine.node = node
+            machine.node = node
             for slot, insn in node.code[:-1]:
-                self.machine.step(s, slot, insn)
-            exits.append(Way(s, spent, trace))
-            return
-        for i, after in enumerate(self.fix.transfer(node, way.state)):
-            if after is not None and self.live(node, i):
-                arrived[node.succs[i][0]].append(Way(after, spent + self.weights.edge(node, i).most, (trace, (node, i), 1)))
+                machine.step(s, slot, insn)
+            less, trace = self.owe_given(node, [s], trace)
+            exits.append(Way(s, spent - less, trace))
+        else:
+            ways = self.fix.transfer(node, way.state)
+            less, trace = self.owe_given(node, [after for after in ways if after is not None], trace)
+            for i, after in enumerate(ways):
+                if after is not None and self.live(node, i):
+                    arrived[node.succs[i][0]].append(Way(after, spent - less + self.weights.edge(node, i).most, (trace, (node, i), 1)))
+        machine.ends = None
+
+    def owe_given(self, node: Node, ways: list[State], trace: Trace) -> tuple[int, Trace]:
+        """For octets of the packet that buffers were given in the block just followed time is owed: loops have not moved over them. Returns how much the block
+        costs less for it, and the trace of its ways."""
+        less, given = 0, self.machine.given
+        for slot, n in given.items():
+            extra = self.weights.by_octets(slot)
+            if extra.rate and all(n.sym in s.vars for s in ways):
+                less, visit = less + floor(extra.most), object()
+                owed = extra._replace(fixed=extra.fixed + extra.rate * n.off, visits=((visit, 1, 0),))
+                for s in ways:
+                    octets.owe(s, n.sym, owed)
+                trace = trace, Given(visit, node, slot, lambda x, owed=owed: floor(owed.most - owed.of(x))), 1
+        given.clear()
+        return less, trace
 
     def read_later(self, behind: frozenset[int]) -> dict[Node, frozenset[int]]:
         """Of each block the octets of memory that it, or what can follow, reads at places known before."""

@@ -3,12 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from .at_once import Blocks
 from .cfg import Node
 from .cost import MAX_ACTION_DATA, Cost, Costs, TableSize
 from .descriptors import MAX_PACKET
 from .loops import Path, heaviest, lightest
+from .octets import Owed
 from .verify import Analysis, lines_of
 
 
@@ -41,6 +43,7 @@ class Weights:
         self._blocks: Blocks | None = None
         self._nodes: dict[Node, Cost] = {}
         self._edges: dict[tuple[Node, int], Cost] = {}
+        self._by_octets: dict[int, Owed] = {}
 
     def cost(self, slot: int, taken: bool = False) -> Cost:
         if (slot, taken) not in self.known:
@@ -48,13 +51,27 @@ class Weights:
             insn = analysis.graph.insns[slot]
             found = self.costs.insn(slot, insn, analysis.touched.get(slot, ()), taken, analysis.aligned.get(slot, 1))
             if insn.is_call and not insn.is_local_call:
-                name, declared = self.helpers[insn.imm]
-                given = self.buffers if name.startswith("buffer_") else self.tables
-                room = min(analysis.rooms.get(slot, MAX_ACTION_DATA), MAX_ACTION_DATA)
-                piece = analysis.heads.get(slot, MAX_PACKET) + self.longest
-                found += self.costs.helper(name, declared, [replace(given[i], room=room, piece=piece) for i in analysis.constants.get(slot, ()) if i in given])
+                found += self.helper(slot, self.longest)
             self.known[slot, taken] = found
         return self.known[slot, taken]
+
+    def helper(self, slot: int, octets: int) -> Cost:
+        """What a call's helper costs by itself; a buffer is given so many octets of the packet at most."""
+        analysis = self.analysis
+        name, declared = self.helpers[analysis.graph.insns[slot].imm]
+        given = self.buffers if name.startswith("buffer_") else self.tables
+        room = min(analysis.rooms.get(slot, MAX_ACTION_DATA), MAX_ACTION_DATA)
+        piece = analysis.heads.get(slot, MAX_PACKET) + octets
+        return self.costs.helper(name, declared, [replace(given[i], room=room, piece=piece) for i in analysis.constants.get(slot, ()) if i in given])
+
+    def by_octets(self, slot: int) -> Owed:
+        """What a buffer's call costs more for octets of the packet than without any, at most."""
+        if slot not in self._by_octets:
+            none = self.helper(slot, 0).most
+            more = [self.helper(slot, octets).most - none for octets in range(self.longest + 1)]
+            rate = Fraction(more[-1], max(1, self.longest))
+            self._by_octets[slot] = Owed(rate, max(each - rate * octets for octets, each in enumerate(more)), Fraction(more[-1]), ())
+        return self._by_octets[slot]
 
     @property
     def blocks(self) -> Blocks:
@@ -103,7 +120,7 @@ def steps_of(weights: Weights, path: Path, line_map: list | None) -> tuple[list[
         entered, (last, insn) = weights.blocks.entered(node), node.last
         parts = dict(entered[min(entered)].parts)
         for slot, _ in node.code[:len(node.code) - insn.is_branch]:
-            add(slot, parts[slot].most if slot in parts else 0, times, times)
+            add(slot, parts[slot].most - path.less.get((node, slot), 0) if slot in parts else 0, times, times)
         add(last, weights.node(node).most - sum(cost.most for cost in parts.values()), times, 0)
         for i in range(len(node.succs)):
             if (node, i) in path.edges:
