@@ -43,5 +43,6 @@ def test_what_no_jump_passes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     """LLVM would end the process: 'Branch target out of insn range'."""
     assert slots(code(4000), TARGETS["lpn"]) > build.FARTHEST
     monkeypatch.setattr(build, "FARTHEST", 1000)
-    with pytest.raises(build.BuildError, match=r"^\w+ has more than 1000 instructions, and a jump reaches no farther: divide it into modules; most are made of \S+\.lpn:\d+ \(\d+\), "):
+    with pytest.raises(build.BuildError, match=r"^\w+ has more than 1000 instructions, and a jump reaches no farther: divide it into modules; "
+                       r"most are made of \S+\.lpn:\d+ \(\d+\), "):
         build.compile_program(example("decompress/recompress"))

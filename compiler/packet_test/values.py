@@ -49,7 +49,8 @@ class Values:
         name = str(value.value).removeprefix("error.")
         if name not in self.errors:
             near = get_close_matches(name, self.errors, 1)
-            self.diagnostics.error(f"there is no error {shown(name)}", value.span, f"did you mean {near[0]}?" if near else f"there are {', '.join(self.errors)}")
+            self.diagnostics.error(f"there is no error {shown(name)}", value.span,
+                                   f"did you mean {near[0]}?" if near else f"there are {', '.join(self.errors)}")
         return self.errors.get(name)
 
     def boolean(self, value: Value, type_: Type) -> Optional[int]:
