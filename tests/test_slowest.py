@@ -62,6 +62,17 @@ def test_a_bound_that_is_exceeded_ends_the_search():
     assert found.exceeded and found.runs == 1 and found.ratio < 1
 
 
+def test_what_a_search_begins_with_runs_on_the_core(monkeypatch):
+    """Also where the instructions of this machine say that another one is slower, and no more than that one is kept."""
+    from lpn.compiler import slowest
+    monkeypatch.setattr(slowest, "KEPT", 1)
+    subject = only(LOOP)
+    estimate = subject.estimate
+    subject.estimate = lambda given: (-(cost := estimate(given))[0], *cost[1:])
+    fast, slow = Input(bytes(2)), Input(b"\xb0\x00")
+    assert search(subject, [fast, slow], random.Random(1), runs=3).cycles >= subject.run(slow) > subject.run(fast)
+
+
 def test_inputs_are_kept_as_they_are():
     given = Input(b"\x01\x02", {"lqi": 7}, b"\xff")
     assert Input.from_json(json.loads(json.dumps(given.as_json()))) == given
