@@ -91,14 +91,16 @@ def test_a_piece_given_in_one_of_two_ways():
     """The ways meet behind the call, and a loop goes on over the option: what is owed of both is known there."""
     again = "r3 = 0\nM: if r3 >= r6 goto F\n" + "r2 = 0\n" * BODY + "r3 += 1\nif r3 < 255 goto M\nF: r0 = 0\nB: exit"
     put = PUT.replace("\nr0 = 0\nB: exit", "")
-    source = PARSE + "r6 = r4\n*(u64 *)(r10 - 40) = r6\nr5 = *(u8 *)(r7 + 0)\nw5 &= 1\nif w5 == 0 goto S\n" + REST + put + "\nS: r6 = *(u64 *)(r10 - 40)\n" + again
+    odd = "r6 = r4\n*(u64 *)(r10 - 40) = r6\nr5 = *(u8 *)(r7 + 0)\nw5 &= 1\nif w5 == 0 goto S\n"
+    source = PARSE + odd + REST + put + "\nS: r6 = *(u64 *)(r10 - 40)\n" + again
     for per_unit in (8, 80, 800):
         slowest = max(2 * (BODY + 3) * n + n % 2 * put_cost(126 - n, per_unit) for n in range(127))
         assert followed([source], per_unit, 127) >= slowest
 
 
 def test_what_was_cut_off_is_given_still():
-    """The first module moves over the option and cuts all behind it off; the second one gives a buffer what was there: the helper asks how long the packet was."""
+    """The first module moves over the option and cuts all behind it off; the second one gives a buffer what was there: the helper asks how long the
+    packet was."""
     first = PARSE.replace("r0 = 1\n", "r0 = 0\n") + "r8 -= r9\n*(u32 *)(r1 + 92) = w8\nr0 = 0\nB: exit"
     cut = next(f for f in PROFILE.fields if f.name == "cut")
     first = first.replace("r1 + 92", f"r1 + {cut.offset}")

@@ -110,7 +110,8 @@ def test_a_loop_turns_as_often_as_the_way_to_it_lets_it():
 
 
 def kinds(marked: list[str], turns: int = 5, mark: int = 2) -> str:
-    """A field says which octets of the record are marked; then comes a loop, then as much for each octet that is marked. A mark of 1 is a flag (exclusive.py)."""
+    """A field says which octets of the record are marked; then comes a loop, then as much for each octet that is marked. A mark of 1 is a flag
+    (exclusive.py)."""
     source = "r2 = *(u32 *)(r1 + 52)\nr9 = *(u64 *)(r1 + 16)\nr0 = 0\n"
     source += "".join(f"if w2 != {i} goto N{i}\n" + "".join(f"*(u8 *)(r9 + {at}) = {mark}\n" for at in each) + f"goto L\nN{i}: r4 = 0\n" for i, each in enumerate(marked))
     source += f"L: r5 = 0\nT: r5 += 1\nif w5 < {turns} goto T\n"

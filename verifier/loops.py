@@ -131,7 +131,8 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A way from the entry to an end: its weight, and how often it takes each node and each edge (node, i); of calls (node, slot), how much less they take than that."""
+    """A way from the entry to an end: its weight, and how often it takes each node and each edge (node, i); of calls (node, slot), how much less they
+    take than that."""
     weight: int
     turns: dict[Node, int]
     edges: dict[tuple[Node, int], int]

@@ -28,7 +28,7 @@ class Remembering(Machine):
     def __init__(self, profile: ContextDescriptor, helpers: dict[int, HelperSpec]):
         super().__init__(profile, helpers)
         self.noted: list[int] | None = None           # where asked for: octets that are loaded
-        self.ends: tuple[int, int] | None = None      # where asked for: the slot to keep what a buffer was given, its end and how much; how long a packet is at most
+        self.ends: tuple[int, int] | None = None      # where asked for: the slot for what a buffer was given, its end and how much; the longest packet
         self.given: dict[int, Value] = {}             # by calls that gave a buffer octets of the packet, how many, where an end says so
 
     # Memory --------------------------------------------------------------------------------------
@@ -117,8 +117,9 @@ class Remembering(Machine):
             self.end_of(s, slot, *words)
 
     def end_of(self, s: State, slot: int, place: Value | None, n: Value | None) -> None:
-        """A buffer was given n octets of the packet, as long as it was when the chain began, from a place on, or the helper has ended the run, where the packet does not
-        have them (buffers.c): then the call took no longer than with none, and what loops moved over is before the place, which is within the longest packet."""
+        """A buffer was given n octets of the packet, as long as it was when the chain began, from a place on, or the helper has ended the run, where the
+        packet does not have them (buffers.c): then the call took no longer than with none, and what loops moved over is before the place, which is within
+        the longest packet."""
         assert self.ends is not None
         kept, longest = self.ends
         if place is None or n is None or not 0 <= s.offsets(place)[0] <= s.offsets(place)[1] <= longest:
