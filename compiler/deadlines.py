@@ -155,6 +155,7 @@ def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], 
     parts: dict[tuple[str, int], Module] = {}
     modules: dict[str, Time] = {}
     unknown: dict[str, str] = {}
+    cuts = {unit.name for unit, _, analysis in judgements if analysis is not None and analysis.cuts}
     for unit, report, analysis in judgements:
         if analysis is None or unit.profile != "lpn":
             continue
@@ -170,7 +171,7 @@ def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], 
             report.wcet_cycles = modules[unit.name].worst
         except CostError as e:
             unknown[unit.name] = str(e)
-    hooks = hook_times(units, units.bundle, found, unknown, way) if units.bundle else []
+    hooks = hook_times(units, units.bundle, found, unknown, cuts, way) if units.bundle else []
     for hook in hooks:
         if units.bundle and hook.cost is not None and (tight or hook.violation()):
             with waiting(f"following {hook.name}"):
@@ -200,14 +201,15 @@ def goes_on(result: domain.Num) -> tuple[bool, bool]:
     return any(each in verdict for each in ENDS) or verdict.uhi > max(VERDICTS.values()), any(each in verdict for each in GOES_ON)
 
 
-def chain_cost(units: list[Unit], record_size: int, way: str) -> Cost:
-    """What the engine does around a chain of these. Where an interpreter checks accesses, all of the output is cleared: its table has that."""
+def chain_cost(units: list[Unit], record_size: int, way: str, cuts: int) -> Cost:
+    """What the engine does around a chain of these, of which so many may cut the packet off. Where an interpreter checks accesses, all of the output is
+    cleared: its table has that."""
     outputs = [unit.out_size for unit in units]
     if way == ENGINE:
-        return load(ENGINE).chain_of(record_size, outputs, len(units), any(map(may_call, units)))
+        return load(ENGINE).chain_of(record_size, outputs, len(units), any(map(may_call, units)), units[-1].deparses, cuts)
     if all(unit.certificate for unit in units):
-        return load("m3_certified").chain_of(record_size, outputs, len(units))
-    return load("m3_interpreter").chain_of(record_size, (), len(units))
+        return load("m3_certified").chain_of(record_size, outputs, len(units), True, units[-1].deparses, cuts)
+    return load("m3_interpreter").chain_of(record_size, (), len(units), True, units[-1].deparses, cuts)
 
 
 def may_call(unit: Unit) -> bool:
@@ -215,8 +217,9 @@ def may_call(unit: Unit) -> bool:
     return not unit.certificate or any(insn.is_call or insn.is_atomic for insn in decode(unit.text))
 
 
-def hook_times(units: Units, bundle: Bundle, found: dict[tuple[str, int], Time], unknown: dict[str, str], way: str) -> list[HookTime]:
-    """`found`: of a module, for packets of so many octets; `unknown`: why others' are not."""
+def hook_times(units: Units, bundle: Bundle, found: dict[tuple[str, int], Time], unknown: dict[str, str], cuts: Collection[str],
+               way: str) -> list[HookTime]:
+    """`found`: of a module, for packets of so many octets; `unknown`: why others' are not; `cuts`: modules that may cut the packet off."""
     by_name = {unit.name: unit for unit in units.items}
     out = []
     for hook in bundle.hooks:
@@ -224,7 +227,7 @@ def hook_times(units: Units, bundle: Bundle, found: dict[tuple[str, int], Time],
         longest = bundle.longest(hook)
         if all((name, longest) in found for name in hook.chain):
             # the shortest run may end with the first container: it is dropped there
-            cost = chain_cost([by_name[name] for name in hook.chain], bundle.record_size, way)
+            cost = chain_cost([by_name[name] for name in hook.chain], bundle.record_size, way, sum(name in cuts for name in hook.chain))
             for i, name in enumerate(hook.chain):
                 cost += Cost(0 if i else found[name, longest].best, found[name, longest].worst)
         out.append(HookTime(hook, cost, load(ENGINE).mhz, {name: unknown[name] for name in hook.chain if name in unknown}))

@@ -1,7 +1,7 @@
 """Differential fuzzing: random programs and packets, every engine against the reference interpreter.
 
 What is compared is the verdict, its reason or port, the packet as rebuilt and the state afterwards; every container has
-to be accepted by the verifier; a lossless program puts back what it took.
+to be accepted by the verifier; a lossless program puts back what it took. On the emulated Cortex-M3 no run takes longer or less than is proved.
 """
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from lpn.verifier.verify import verify
 from . import fuzz_time
 from .build import Compiled, compile_program
 from .forms import TOO_LONG, BuildError, Forms, RefusedError, SizeError, accepted
+from .fuzz_bounds import bounds_of
 from .fuzz_packet import Places, Watched, differs
 from .fuzz_reduce import reduce_text
 from .generate import Choose, Program, RandomChoose
@@ -284,6 +285,7 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
                 tally["containers"] += len(built[key].containers)
                 for note in built[key].notes:
                     tally["other form: " + " ".join(note.split(" ")[1:])[:60]] += 1
+            bounds = bounds_of(built[key], variant.engine, len(case.program.text))
             loaded = Loaded(built[key], variant.engine, given)
             loaded.at(None if program.chain else 0)
         except Refused as error:
@@ -303,6 +305,8 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
             if told(got) != told(want):
                 raise Failure(f"{what_differs(got, want)} differs",
                               f"{variant}: packet {at} {frame.hex()} {meta}\n  reference {show(want)}\n  {variant} {show(got)} {got.fault or ''}")
+            if bounds is not None and got.fault is None and (said := bounds.broken(meta.get("hook"), frame, got, tally)) is not None:
+                raise Failure("bound", f"{variant}: packet {at} {frame.hex()} {meta}: {said}")
             if (said := differs(left[at], got.packet)) is not None:
                 raise Failure("what is left differs", f"{variant}: packet {at} {frame.hex()} {meta}: {said}")
         after = compiled_cells(built[key], loaded.state)

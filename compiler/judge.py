@@ -14,7 +14,7 @@ from .build import Compiled, Container, compile_program
 from .bundle import Bundle
 from .forms import Forms, RefusedError, accepted
 from .helpers import HELPERS, Helper
-from .image import OUT_SIZE, Flag, Image
+from .image import OUT_SIZE, Flag, Image, Kind
 from .output import waiting
 
 Lines = list[tuple[int, str, int]]              # (slot, file, line)
@@ -41,6 +41,7 @@ class Unit:
     sections: list[Section] = field(default_factory=list)       # of the file it is from (rule 12)
     stack_used: int = 0                         # as the image has it
     out_size: int = OUT_SIZE                    # the same; of one compiled just now, what was found
+    deparses: bool = True                       # it may end with a deparser
     fresh: bool = False                         # compiled just now: its certificate is yet to be written
     uncertified: str = ""                       # why there is no certificate
     note: str | None = None                     # what is not in the form that was asked for, and why
@@ -71,6 +72,7 @@ def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[s
              helpers: tuple[Helper, ...] = HELPERS) -> Unit:
     return Unit(image.name, image.text, profile, image.kind.name.lower(), len(image.rodata), len(image.data), image.record_size,
                 image.state_size, lines, image.to_bytes(), contexts=contexts, helpers=helpers, certificate=image.certificate, stack_used=image.stack_used, out_size=image.out_size,
+                deparses=image.kind == Kind.DEPARSER or Flag.DEPARSES in image.flags,
                 sections=[Section(*place) for place in image.places()])
 
 

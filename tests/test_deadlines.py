@@ -17,6 +17,7 @@ from lpn.compiler.deadlines import times
 from lpn.compiler.judge import seal
 from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Buffer
+from lpn.compiler.image import Kind
 from lpn.lang.check import check
 from lpn.lang.hooks import LONGEST_FRAME
 from lpn.lang.loader import load
@@ -241,6 +242,43 @@ def test_a_deadline_of_which_nobody_knows_is_refused(tmp_path, monkeypatch):
     assert "1 deadline not proved: nothing is written" in built.stderr and not (tmp_path / "out").exists()
     path.write_text(WIDE.replace(" within 1 ms", ""))
     assert lpnc("build", path, "-o", tmp_path / "out").exit_code == 0
+
+
+@pytest.mark.parametrize("parts", [("SENT",), ("DROPPED",), ("CUT",), ("SENT", "SENT"), ("CUT", "CUT"), ("EMPTY", "CUT", "SENT")], ids="-".join)
+@pytest.mark.parametrize("last", [Kind.PROCESSOR, Kind.DEPARSER], ids=["processor", "deparser"])
+def test_a_chain_takes_what_its_ends_take(parts, last):
+    """A verdict that the chain goes on with, a packet cut off, a packet rebuilt: each takes the engine's time."""
+    from lpn.runtime.m3 import measure
+    table, sources = load_costs("thumb2"), [getattr(measure, part) for part in parts]
+    took = measure.run(*sources, record=0, last=last).most
+    said = table.chain_of(0, (), len(parts), False, last == Kind.DEPARSER, parts.count("CUT")).most + len(parts) * table.module.most
+    assert took <= said <= took + 60
+
+
+ENDS = """
+header H { bit<8> n; }
+struct headers { H h; }
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+processor P(inout headers h, inout meta m) {
+    apply {
+        payload.truncate((bit<16>) h.h.n);
+        m.verdict = TRANSMIT;
+    }
+}
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.h); }
+protocol E version 1 { on radio.rx_done : Rx -> P -> Tx within 1 ms; }
+"""
+
+
+@pytest.mark.parametrize("way", ["thumb2", "m3"])
+@pytest.mark.parametrize("fuse", [False, True], ids=["chain", "fused"])
+def test_a_packet_that_is_cut_off_and_sent_is_within_its_bound(tmp_path, fuse, way):
+    path = tmp_path / "ends.lpn"
+    path.write_text(ENDS)
+    bounded = Bounded(path, fuse, way)
+    for n in range(12):
+        bounded.run(bytes([n]) + bytes(10))
+    assert bounded.cost.most <= 1.2 * bounded.worst
 
 
 def test_the_table_is_what_is_measured():

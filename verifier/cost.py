@@ -16,7 +16,8 @@ field's kind of match, per entry and field that matches ("pass") or does not ("m
 pieces in which action data are written; "ways": of a buffer's call, which goes one of them, each [cycles, per key byte, per entry, per entry and key
 byte, per unit of an entry, per unit that is put], a unit has 8 octets, and "call" is at most what the way there takes beyond that. Pieces are [bytes,
 most cycles], large ones first. `record`: the pieces in which a chain zeroes its header record and its output; `clear`: cycles more where a container needs more of the output than those before it; `more`: cycles
-around each container but the first, where `module` has those inside only.
+around each container but the first, where `module` has those inside only; `deparses`, `cuts`: where the last container deparses, and for each that cuts the
+packet off. All is measured with the verdict that takes longest.
 Translated code has a table without instructions: theirs are known themselves.
 An interpreter that goes by a plan has "handlers": what it does at once, by name (AtOnce): "NAME", or "NAME 2 taken" where its second instruction
 is a jump that is taken.
@@ -113,6 +114,8 @@ class CostTable:
     clear: int = 0                                    # to begin to clear the record, or output
     more: int = 0                                     # around each further container
     calls: int = 0                                    # where one of them calls helpers
+    deparses: int = 0                                 # where its last container deparses
+    cuts: int = 0                                     # for each that cuts the packet off
     upper: int = 0                                    # more for a helper's call of a container that is not 32-bit clean
     handlers: Mapping[str, Mapping[int, Cost]] = field(default_factory=dict)      # by name, what its ways cost, as of AtOnce
 
@@ -149,10 +152,12 @@ class CostTable:
             raise CostError(f"{name}: the size of its table or buffer is not known")
         return Cost(fewest, most + max((_grown(row, table) for table in tables), default=0))
 
-    def chain_of(self, record_size: int, outputs: Iterable[int], containers: int = 1, calls: bool = True) -> Cost:
+    def chain_of(self, record_size: int, outputs: Iterable[int], containers: int = 1, calls: bool = True, deparses: bool = True,
+                 cuts: int = 0) -> Cost:
         """A chain's own cost, with so many octets of the header record to clear, and of the output for each container. `calls`: whether one
-        of them may call what the engine has for them."""
-        most, clear = self.chain.most + self.more * (containers - 1) + self.calls * calls, 0
+        of them may call what the engine has for them; `deparses`: whether the last one does; `cuts`: how many may cut the packet off."""
+        most = self.chain.most + self.more * (containers - 1) + self.calls * calls + self.deparses * deparses + self.cuts * cuts
+        clear = 0
         if record_size:
             most += self.clear + in_pieces(self.record, record_size)
         for output in outputs:
@@ -202,7 +207,7 @@ def load(name: str) -> CostTable:
     return CostTable(name, raw["mhz"], raw["how"], Cost(*raw["module"]), Cost(*raw["chain"]),
                      {key: Cost(*cost) for key, cost in raw["insns"].items()}, raw["helpers"],
                      tuple((size, cycles) for size, cycles in raw.get("record", ())), raw.get("clear", 0), raw.get("more", 0),
-                     raw.get("calls", 0), raw.get("upper", 0), _handlers(raw.get("handlers", {})))
+                     raw.get("calls", 0), raw.get("deparses", 0), raw.get("cuts", 0), raw.get("upper", 0), _handlers(raw.get("handlers", {})))
 
 
 def _handlers(rows: Mapping[str, list[int]]) -> dict[str, dict[int, Cost]]:

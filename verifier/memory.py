@@ -257,6 +257,7 @@ class Memory:
                           f"writable are {', '.join(x.name for x in self.profile.fields if x.writable) or 'no slots here'}",
                           "the engine would follow an address that the container made" if f and f.kind != "scalar" else "the engine relies on it")
                 return
+            self.cuts |= f.name == "cut"
 
     def _store_stack(self, s: State, at: Value, size: int, value: Value, slot: int) -> None:
         frame = self.frame_of(s, at)

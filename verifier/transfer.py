@@ -24,6 +24,7 @@ class Machine(Arithmetic, Calls, Branches):
         self.wide_slots: set[int] = set()             # instructions that need more than 32 bits of a register
         self.output = 0                               # octets of the output that accesses reach, or that are said to be there
         self.stack_used: dict[str, int] = {}          # by region name of the frame; see verify.py for the sum
+        self.cuts = False                             # the context's field that cuts the packet off may be written
         self.touched: dict[int, set[str]] = {}        # slot of a memory access -> regions; see wcet.py
         self.aligned: dict[int, int] = {}             # and what its address is a multiple of: 1, 2 or 4
         self.constants: dict[int, set[int]] = {}      # slot of a helper call -> values of r1, where known

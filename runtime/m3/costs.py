@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 
-from lpn.compiler.asm import assemble_program
+from lpn.compiler.asm import assemble, assemble_program
 from lpn.compiler.helpers import BY_NAME, HELPERS
-from lpn.compiler.image import OUT_SIZE
+from lpn.compiler.image import OUT_SIZE, Flag, Image, Kind
 from lpn.compiler.isa import ALU, ALU64, JMP, JMP32, OPCODES, Instruction, encode
 from lpn.runtime.engine.plan import plan_of
 from lpn.runtime.memory import CONTEXT, WINDOW
@@ -37,7 +37,7 @@ from .core import Count
 from .costs_handlers import shown
 from .firmware import engine
 from .linked import Linked
-from .measure import ALIGN_WINDOW, RECORD, beyond, looking_up, pieces, searched, unaligned
+from .measure import ALIGN_WINDOW, CUT, DROPPED, HELD, RECORD, SENT, beyond, looking_up, pieces, searched, unaligned
 from .measure_buffers import EMPTY, STACK, Interpreted as Buffers, ways
 from .operands import ALL, DIVISIONS, operands
 from .raw import CERTIFIED, CLEAN32, SINGLY, RawRunner
@@ -176,19 +176,22 @@ class Interpreter:
             regions = [r for r in WHERE if not (write and r == "rodata")]
             hits = {r: self.each([self.access(op, r, 7)], self.at(op, r)) for r in regions}
             misses = self.misses(op, regions) if not self.modes & CERTIFIED and self.modes & CLEAN32 else hits
+            fewest = {r: hits[r].fewest for r in regions}
+            if not write:
+                fewest["pkt"] = min(fewest["pkt"], self.each([self.access(op, "pkt", 7, window=False)], self.at(op, "pkt")).fewest)
             for r in regions:
                 most = max(misses[r].most, hits[r].most)
-                yield f"0x{op:02x} {r}", rounded(hits[r].fewest, most, UNALIGNED[size])
-            yield f"0x{op:02x}", [int(min(h.fewest for h in hits.values())),
+                yield f"0x{op:02x} {r}", rounded(fewest[r], most, UNALIGNED[size])
+            yield f"0x{op:02x}", [int(min(fewest.values())),
                                   max(misses[r].rounded(UNALIGNED[size])[1] for r in regions)]
 
     def at(self, op: int, region: str) -> list[Instruction]:
         """The region's address in r7; of the context, what may be written."""
         return [*WHERE[region], *([insn(0x07, 7, imm=CONTEXT["out_len"][0])] if region == "ctx" and op & 7 != 1 else [])]
 
-    def access(self, op: int, region: str, base: int) -> Instruction:
-        """Loads from the packet are from its window: the last region there is."""
-        off = PACKET + WINDOW - 8 if region == "pkt" and op & 7 == 1 else 0
+    def access(self, op: int, region: str, base: int, window: bool = True) -> Instruction:
+        """Loads from the packet are from its window, the last region there is, or from its first octets, in the first one."""
+        off = PACKET + WINDOW - 8 if window and region == "pkt" and op & 7 == 1 else 0
         return insn(op, 3, base, off) if op & 7 == 1 else insn(op, base, 3 if op & 7 == 3 else 0, off)
 
     def misses(self, op: int, regions: list[str]) -> dict[str, Measured]:
@@ -233,9 +236,9 @@ class Interpreter:
         return (self.time(program(MANY)) - self.time(program(FEW))) / (MANY - FEW)
 
     def module(self) -> list[int]:
-        """Entering and leaving a container: from the call of lpn_execute to its return. Least with the smallest stack."""
-        few = Interpreter(self.name, 8).time([MOV, EXIT])
-        return (Measured(few.fewest, self.time([MOV, EXIT]).linked) - self.each([MOV], [])).rounded()
+        """Entering and leaving a container: from the call of lpn_execute to its return. Least with no stack to be zeroed: one piece less than of 16 octets."""
+        one, two = (Interpreter(self.name, size).time([MOV, EXIT]).fewest for size in (16, 32))
+        return (Measured(one - max(two - one, 0), self.time([MOV, EXIT]).linked) - self.each([MOV], [])).rounded()
 
     # ------------------------------------------------------------------------------------ helpers
     def helpers(self) -> dict[str, dict[str, list[int]]]:
@@ -288,14 +291,16 @@ class Interpreter:
         insns = dict(sorted({k: v for rows in (self.arithmetic(), self.jumps(), self.accesses(), self.others()) for k, v in rows}.items()))
         handlers = dict(sorted(self.handlers())) if self.modes & CLEAN32 else {}
 
-        def chain(record: int, output: int = 0) -> Measured:
-            return chain_cost(record, output, bool(self.modes & CERTIFIED))
+        def chain(record: int, output: int = 0, **more) -> Measured:
+            return chain_cost(record, output, bool(self.modes & CERTIFIED), **more)
         none = chain(0)
+        least = min(chain(0, source=source).fewest for source in (EMPTY, DROPPED))
         record = pieces(lambda size: chain(64 + size), (64, 16, 4, 1))
         clear = beyond((ceil((chain(0, size) - none).most), in_pieces(record, size)) for size in range(64, OUT_SIZE + 1, 64))
         rest = beyond((ceil(chain(size).most), ceil(none.most) + clear + in_pieces(record, size)) for size in (1, 4, 8, 15, 63, 64, 76, 127, 300))
-        return {"mhz": 72, "how": how, "module": self.module(), "chain": none.rounded(rest + ALIGN_WINDOW), "record": record, "clear": clear,
-                "more": ceil((chain_cost(0, 0, bool(self.modes & CERTIFIED), 3) - none).most / 2), "insns": insns, "handlers": handlers, "helpers": self.helpers()}
+        return {"mhz": 72, "how": how, "module": self.module(), "chain": rounded(least, none.most, rest + ALIGN_WINDOW), "record": record,
+                "clear": clear, "more": ceil((chain(0, containers=3) - none).most / 2), "deparses": ceil((chain(0, kind=Kind.DEPARSER) - none).most),
+                "cuts": ceil((chain(0, source=CUT) - none).most), "insns": insns, "handlers": handlers, "helpers": self.helpers()}
 
 
 def certificate(text: bytes) -> bytes:
@@ -303,21 +308,21 @@ def certificate(text: bytes) -> bytes:
     return certify(text, *analyse(text, LPN), Sizes(stack=STACK, output=0))
 
 
-def chain_cost(record: int, output: int, certified: bool, containers: int = 1) -> Measured:
+def chain_cost(record: int, output: int, certified: bool, containers: int = 1, source: str = SENT, kind: Kind = Kind.PROCESSOR) -> Measured:
     """lpn_chain_run without its containers' runs, a record and an output of so many bytes: containers that do nothing. Not certified
     they have all of the output cleared."""
     from lpn.compiler.bundle import Bundle, Hook
-    from lpn.compiler.image import Flag, Image, Kind
 
     from .core import Core
     from .engine import M3Program
-    text = encode([MOV, EXIT])
-    image = Image("one", Kind.PROCESSOR, text, record_size=record, flags=Flag.CLEAN32, stack_used=8, out_size=output)
+    text = assemble(source)
+    image = Image("one", kind, text, record_size=record, flags=Flag.CLEAN32, stack_used=8, out_size=output)
     if certified:
         certificate = certify(text, *analyse(text, LPN), Sizes(record=record, stack=8, output=output))
         image = replace(image, certificate=certificate, flags=image.flags | Flag.CERTIFIED)
     images = tuple(replace(image, name=f"m{i}") for i in range(containers))
-    bundle = Bundle("chain", 1, images, (Hook("radio.rx_done", tuple(each.name for each in images)),), record_size=record, state_size=0)
+    bundle = Bundle("chain", 1, images, (Hook("radio.rx_done", tuple(each.name for each in images)),), record_size=record, state_size=0,
+                    buffers=[HELD])
 
     def run(window: str) -> Measured:
         core = Core(window=window)
@@ -336,7 +341,7 @@ def render(name: str) -> str:
            "helpers that the node does: as declared in compiler/helpers.py")
     content = Interpreter(name).table(how)
     parts = {name: ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in content[name].items()) for name in ("insns", "handlers", "helpers")}
-    head = "".join(f' "{key}": {json.dumps(content[key])},\n' for key in ("mhz", "how", "module", "chain", "record", "clear", "more"))
+    head = "".join(f' "{key}": {json.dumps(content[key])},\n' for key in ("mhz", "how", "module", "chain", "record", "clear", "more", "deparses", "cuts"))
     return "{\n" + head + ",\n".join(f' "{name}": {{\n{rows}\n }}' for name, rows in parts.items() if rows) + "\n}\n"
 
 

@@ -13,10 +13,12 @@ from math import ceil
 
 from lpn.compiler.asm import assemble
 from lpn.compiler.bundle import Bundle, Entry, Hook, KeyField, Table
+from lpn.compiler.bundle_parts import Buffer
 from lpn.compiler.helpers import HELPERS
 from lpn.compiler.image import OUT_SIZE, Flag, Image, Kind
 from lpn.compiler.isa import ALU64, Instruction, encode
 from lpn.compiler.output import write_files
+from lpn.compiler.target import CTX_CUT, VERDICTS
 from lpn.runtime.engines import DEFAULT_FUEL
 from lpn.verifier.cost import FOLDER, Cost, CostTable, TableSize, in_pieces
 
@@ -38,16 +40,21 @@ ALIGN_ZERO, ALIGN_COPY = UNALIGNED[4], 2 * UNALIGNED[4]
 ALIGN_KEY = {kind: words * UNALIGNED[4] for kind, words in (("exact", 2), ("lpm", 3), ("ternary", 3), ("range", 4))}
 RECORD = 64                     #: octets of the header record, where it does not matter
 FRAME = bytes(60)
+SENT = f"w0 = {VERDICTS['TRANSMIT']}\nexit"       #: the verdict that takes longest: the chain goes on
+DROPPED = f"w0 = {VERDICTS['DROP']}\nexit"       #: and the one that takes least
+CUT = f"*(u32 *)(r1 + {CTX_CUT}) = 4\n{SENT}"
+HELD = Buffer("b", 64, 1, (8,))                 #: what a chain takes more where its program has buffers
 CALL = "w1 = 0\nw2 = 0\ncall {}\n" + EMPTY
 
 
-def run(*modules: str | bytes, record: int = RECORD, output: int = 0, table: Table | None = None, flags: Flag = Flag.CLEAN32) -> Linked:
-    """The cycles of a chain of these modules at most, without their own code. `record`, `output`: octets to be cleared."""
+def run(*modules: str | bytes, record: int = RECORD, output: int = 0, table: Table | None = None, flags: Flag = Flag.CLEAN32,
+        last: Kind = Kind.PROCESSOR) -> Linked:
+    """The cycles of a chain of these modules at most, without their own code. `record`, `output`: octets to be cleared; `last`: what the last one is."""
     texts = [assemble(each) if isinstance(each, str) else each for each in modules]
-    images = tuple(Image(f"m{i}", Kind.PROCESSOR, text, flags=flags, record_size=record, record_hash=1, out_size=output)
+    images = tuple(Image(f"m{i}", last if i + 1 == len(texts) else Kind.PROCESSOR, text, flags=flags, record_size=record, record_hash=1, out_size=output)
                    for i, text in enumerate(texts))
     bundle = Bundle("p", 1, images, (Hook("radio.rx_done", tuple(each.name for each in images)),), record_size=record, record_hash=1,
-                    tables=(table,) if table else ())
+                    tables=(table,) if table else (), buffers=[HELD])
     program = Thumb2Program(bundle, DEFAULT_FUEL, core=Core(window=WINDOW))
     host, core = program.host, program.host.core
     core.forget()
@@ -209,15 +216,17 @@ def functions() -> dict[str, list[int]]:
 def measure() -> dict:
     """The table."""
     def chain(record: int) -> Linked:
-        return run(EMPTY, record=64 + record)
-    none, one, two = run(EMPTY, record=0), run(EMPTY, EMPTY, record=0), run(EMPTY, EMPTY, EMPTY, record=0)
+        return run(SENT, record=64 + record)
+    none, one, two = run(SENT, record=0), run(SENT, SENT, record=0), run(SENT, SENT, SENT, record=0)
     able, twice = run(IDLE, record=0), run(IDLE, IDLE, record=0)
     module = ceil(max((one - none).most, (two - one).most, (twice - able).most))
-    calls = ceil((able - none).most)
+    calls = ceil((able - run(EMPTY, record=0)).most)
+    deparses = ceil((run(SENT, record=0, last=Kind.DEPARSER) - none).most)
+    cuts = ceil(max((run(CUT, record=0) - none).most, (run(CUT, SENT, record=0) - one).most))
     record = pieces(chain, (64, 16, 4, 1))
     least = ceil(none.most)
-    clear = beyond((ceil((run(EMPTY, record=0, output=size) - none).most), in_pieces(record, size)) for size in range(64, OUT_SIZE + 1, 64))
-    rest = beyond((ceil(run(EMPTY, record=size).most), least + clear + in_pieces(record, size)) for size in (1, 4, 8, 15, 63, 64, 76, 127, 140, 300))
+    clear = beyond((ceil((run(SENT, record=0, output=size) - none).most), in_pieces(record, size)) for size in range(64, OUT_SIZE + 1, 64))
+    rest = beyond((ceil(run(SENT, record=size).most), least + clear + in_pieces(record, size)) for size in (1, 4, 8, 15, 63, 64, 76, 127, 140, 300))
     call = ceil(max((run(CALL.format(n), record=0) - able).most for n in (2, 3)))
     upper = ceil(max((run(CALL.format(n), flags=WIDE) - run(IDLE, flags=WIDE)).most for n in (2, 3))) - call
     helpers: dict[str, dict] = {h.name: {"call": [1, call + h.cost_cycles]} for h in HELPERS} | {
@@ -225,7 +234,7 @@ def measure() -> dict:
     for name in ("clock_us", "trace"):
         helpers[name] = {"call": [1, call]}
     helpers["lookup"] = lookups(record)
-    return {"mhz": 72, "how": HOW, "module": [1, module], "chain": [1, least - module + rest + ALIGN_WINDOW], "calls": calls, "upper": upper,
+    return {"mhz": 72, "how": HOW, "module": [1, module], "chain": [1, least - module + rest + ALIGN_WINDOW], "calls": calls, "deparses": deparses, "cuts": cuts, "upper": upper,
             "record": record, "clear": clear, "insns": functions(), "helpers": helpers}
 
 
