@@ -207,9 +207,11 @@ def chain_cost(units: list[Unit], record_size: int, way: str, cuts: int) -> Cost
     outputs = [unit.out_size for unit in units]
     if way == ENGINE:
         return load(ENGINE).chain_of(record_size, outputs, len(units), any(map(may_call, units)), units[-1].deparses, cuts)
+    certified, checked = load("m3_certified"), load("m3_interpreter")
     if all(unit.certificate for unit in units):
-        return load("m3_certified").chain_of(record_size, outputs, len(units), True, units[-1].deparses, cuts)
-    return load("m3_interpreter").chain_of(record_size, (), len(units), True, units[-1].deparses, cuts)
+        return certified.chain_of(record_size, outputs, len(units), True, units[-1].deparses, cuts)
+    first = certified if units[0].certificate else checked      # the shortest run ends with it, and nobody has asked for the others' memory
+    return Cost(first.chain.fewest, checked.chain_of(record_size, (), len(units), True, units[-1].deparses, cuts).most)
 
 
 def may_call(unit: Unit) -> bool:
