@@ -205,7 +205,8 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
 
     def apart(module: ast.Module) -> Container:
         one = made.get(module.name) or forms.first(
-            module.name, forms_of(level), lambda form: make_container(lowering, lowering.module(module), t, form.level))
+            module.name, forms_of(level, parses=isinstance(module, ast.Parser)), lambda form: make_container(
+                lowering, lowering.module(module, form.near), t, form.level))
         if one is None and all(isinstance(why, StackError) for why in forms.whys(module.name)):
             raise too_large(module, min(forms.whys(module.name), key=lambda why: why.used), lowering.record)
         return one or forms.fail(module.name)

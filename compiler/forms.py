@@ -63,16 +63,19 @@ class RefusedError(Unfit):
 
 @dataclass(frozen=True)
 class Form:
-    """Of one container: `level` is LLVM's; `fused`: it is a whole chain, `in_memory` with its headers' values on the stack."""
+    """Of one container: `level` is LLVM's; `fused`: it is a whole chain, `in_memory` with its headers' values on the stack; `near`: of a parser that
+    reads less far ahead of what it has compared with the packet's end than it could, for a verifier that knows less of how far that is."""
 
     level: int
     fused: bool = False
     in_memory: bool = False
+    near: bool = False
 
 
-def forms_of(level: int, fused: bool = False) -> list[Form]:
-    """Of a module, or of a chain as one container: the one asked for first; more is optimised before less is."""
-    return [Form(each, fused, in_memory) for each in (*range(level, MOST + 1), *reversed(range(level))) for in_memory in (False, True)[:1 + fused]]
+def forms_of(level: int, fused: bool = False, parses: bool = False) -> list[Form]:
+    """Of a module, or of a chain as one container: the one asked for first; more is optimised before less is. `parses`: the module is a parser."""
+    return [Form(each, fused, in_memory, near) for each in (*range(level, MOST + 1), *reversed(range(level))) for in_memory in (False, True)[:1 + fused]
+            for near in (False, True)[:1 + parses]]
 
 
 def alike(form: Form) -> list[Form]:

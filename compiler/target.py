@@ -16,6 +16,7 @@ NODE_SLOTS = {"short": (68, 16), "ext": (72, 64), "pan": (80, 16), "clock": (84,
 
 OUT_SIZE = 256
 WINDOW = 64
+NEAR = 48                                       # of a parser that reads less far ahead (forms.py)
 MAX_PACKET = 2048
 
 

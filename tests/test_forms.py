@@ -10,9 +10,8 @@ import pytest
 from cli import RECORDING, TAG, lpnc
 from programs import program
 
-from lpn.compiler import build, stack
+from lpn.compiler import build, judge, stack
 from lpn.compiler.build import compile_program, make_container
-from lpn.compiler import judge
 from lpn.compiler.forms import MOST, BuildError, Form, Forms, RefusedError, StackError, accepted, forms_of
 from lpn.compiler.fuzz import Case, Variant, add_packets, run_case
 from lpn.compiler.generate import Program, RandomChoose
@@ -60,7 +59,31 @@ def test_a_chain_that_is_longer_than_a_container_may_be_is_not_fused(monkeypatch
 @pytest.mark.parametrize("level", range(MOST + 1))
 def test_the_form_asked_for_is_the_first(level: int) -> None:
     assert forms_of(level)[0] == Form(level) and forms_of(level, True)[0] == Form(level, True)
-    assert len(set(forms_of(level))) == MOST + 1 and len(set(forms_of(level, True))) == 2 * (MOST + 1)
+    assert len(set(forms_of(level))) == MOST + 1 and len(set(forms_of(level, True))) == len(set(forms_of(level, parses=True))) == 2 * (MOST + 1)
+
+
+AHEAD = """
+header H { bit<128> a; bit<32> b; }
+struct headers { H x; H y; H z; }
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.x); pkt.extract(h.y); pkt.extract(h.z); transition accept; } }
+processor Work(inout headers h, inout meta m) { apply { h.z.a = h.x.a; } }
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.z); }
+protocol Ahead version 1 { on radio.rx_done : Rx -> Work -> Tx; }
+"""
+
+
+def test_a_parser_that_is_refused_reads_less_far_ahead(monkeypatch) -> None:
+    """Before it is compiled at another level: there is nothing to be said of it. Nobody else reads ahead."""
+    analyse, asked = judge.Unit.analyse, []
+
+    def refusing(unit):
+        asked.append((unit.name, len(unit.text)))
+        report, analysis = analyse(unit)
+        return (Report(False, 19, "rule 19 (packet bounds): made up"), None) if unit.name == "Rx" and len(asked) <= 3 else (report, analysis)
+    monkeypatch.setattr(judge.Unit, "analyse", refusing)
+    done = judge.sealed_form(program(AHEAD))
+    assert not done.refused() and not done.compiled.notes and [name for name, _ in asked] == ["Rx", "Work", "Tx"] * 2
+    assert asked[0][1] < asked[3][1] and asked[1:3] == asked[4:]
 
 
 def test_a_chain_that_needs_too_much_stack_is_not_fused(needing) -> None:

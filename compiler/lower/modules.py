@@ -1,7 +1,7 @@
 """From a checked program to LLVM modules: one per container, or one for the whole chain (fused)."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import llvmlite.ir as ir
 
@@ -9,7 +9,7 @@ from lpn.compiler.bits import I32, PKT, PTR, i32
 from lpn.compiler.kept import KeptTable
 from lpn.compiler.layout import RecordLayout
 from lpn.compiler.state import StateLayout
-from lpn.compiler.target import VERDICTS, Target
+from lpn.compiler.target import NEAR, VERDICTS, Target
 from lpn.lang import ast
 from lpn.lang.derive import derived, representation
 from lpn.lang.effects import effects
@@ -59,17 +59,18 @@ class ProgramLowering:
         fn.args[0].add_attribute("noalias")
         return module, fn, DebugInfo(module, fn, span) if self.listings else None
 
-    def lowering(self, fn: ir.Function, debug: DebugInfo | None, in_memory: bool) -> Lowering:
+    def lowering(self, fn: ir.Function, debug: DebugInfo | None, in_memory: bool, near: bool = False) -> Lowering:
         kind = Lowering if self.target.window else BoundedLowering
-        low = kind(self.program, self.record, self.state, self.derived, self.target, fn, in_memory, debug)
+        target = replace(self.target, window=min(self.target.window, NEAR)) if near else self.target
+        low = kind(self.program, self.record, self.state, self.derived, target, fn, in_memory, debug)
         if debug is not None:
             low.b.debug_metadata = debug.start
         return low
 
-    def module(self, decl: ast.Module) -> Lowered:
-        """One module as a container of its own; the header record is in memory."""
+    def module(self, decl: ast.Module, near: bool = False) -> Lowered:
+        """One module as a container of its own; the header record is in memory. `near`: see forms.py."""
         module, fn, debug = self.new_function(decl.name, decl.span)
-        low = self.lowering(fn, debug, in_memory=True)
+        low = self.lowering(fn, debug, True, near)
         accept = lambda: low.b.ret(i32(VERDICTS["ACCEPT"]))        # noqa: E731
         if isinstance(decl, ast.Parser):
             self.parser(low, decl, accept)
