@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 def command(seed: int | None, seconds: float | None, programs: int | None, packets: int, engines: tuple[str, ...],
             corpus: Path | None, no_reduce: bool, bytecode: bool, runs: int, mutants: int, slowest: Path | None, captures: tuple[Path, ...], kept: Path | None,
             show_path: bool, as_json: bool) -> None:
-    """Random programs and packets: every engine against the reference interpreter, and the verifier on every container.
+    """Random programs and packets: every engine against the reference interpreter, and the verifier on every container. On m3 and thumb2 no run may take
+    longer than the verifier says.
 
     Runs until it is interrupted or a limit is reached. Status 1: something failed."""
     if slowest is not None and bytecode:
