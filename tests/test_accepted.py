@@ -33,7 +33,7 @@ STATEMENTS = [
     "m.port = (bit<16>) ((int<16>) ((int<8>) h.k.a));", "m.verdict = CONSUMED;", "T t = {{1, 2}, E.a, true}; m.port = t.s.y;", "h.s.next.a = 1;",
     "if (h.g.isValid()) { m.port = sizeof(h.g.body); }", "h.g.setValid(); h.g.len = 3;", "m.port = m.port / 0;", "m.port = node.pan;",
 ]
-REFUSED = {"h.k.w = h.k.w + 1;", "h.k.w = h.k.w * 3;", "h.k = h.k2;", "h.s[0] = h.k;", "for (i in 5..5) { h.s[i].a = 1; }", "h.s.next.a = 1;", "m.port = m.port / 0;",
+REFUSED = {"h.k.w = h.k.w + 1;", "h.k.w = h.k.w * 3;", "for (i in 5..5) { h.s[i].a = 1; }", "h.s.next.a = 1;", "m.port = m.port / 0;",
            "for (i in 0..3) { bit<8> i = 1; h.s[i].a = 1; }", "m.port = (h.k.w == h.k2.w) ? 3 : 4;"}
 
 
