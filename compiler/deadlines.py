@@ -204,14 +204,13 @@ def goes_on(result: domain.Num) -> tuple[bool, bool]:
 def chain_cost(units: list[Unit], record_size: int, way: str, cuts: int) -> Cost:
     """What the engine does around a chain of these, of which so many may cut the packet off. Where an interpreter checks accesses, all of the output is
     cleared: its table has that."""
-    outputs = [unit.out_size for unit in units]
-    if way == ENGINE:
-        return load(ENGINE).chain_of(record_size, outputs, len(units), any(map(may_call, units)), units[-1].deparses, cuts)
     certified, checked = load("m3_certified"), load("m3_interpreter")
-    if all(unit.certificate for unit in units):
-        return certified.chain_of(record_size, outputs, len(units), True, units[-1].deparses, cuts)
-    first = certified if units[0].certificate else checked      # the shortest run ends with it, and nobody has asked for the others' memory
-    return Cost(first.chain.fewest, checked.chain_of(record_size, (), len(units), True, units[-1].deparses, cuts).most)
+    table = load(ENGINE) if way == ENGINE else certified if all(unit.certificate for unit in units) else checked
+    outputs = [unit.out_size for unit in units] if table is not checked else []
+    cost = table.chain_of(record_size, outputs, len(units), any(map(may_call, units)), units[-1].deparses, cuts)
+    if table is checked and units[0].certificate:       # the shortest run ends with it, and nobody has asked for the others' memory
+        return Cost(certified.chain.fewest, cost.most)
+    return cost
 
 
 def may_call(unit: Unit) -> bool:

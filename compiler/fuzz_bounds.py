@@ -16,17 +16,14 @@ class Bounds:
     images; `tight`: chains are followed as a whole."""
 
     def __init__(self, compiled: Compiled, way: str, certified: bool, tight: bool) -> None:
-        self.bundle = compiled.bundle
         if certified:
             units, found = seal(compiled)
-            self.bundle = compiled.bundle
         else:
             units = of_compiled(compiled)
             units.items = [replace(unit, fresh=False) for unit in units.items]
             found = analysed(units)
         timed = times(units, found, way, tight)
-        self.unknown = timed.unknown
-        self.hooks = timed.hooks
+        self.bundle, self.unknown, self.hooks = compiled.bundle, timed.unknown, timed.hooks
 
     def of(self, number: int | None) -> HookTime | None:
         """Of a hook by its number; None: of the chain for received frames."""

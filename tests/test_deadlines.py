@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -13,11 +14,14 @@ from cli import lpnc
 from hypothesis import given, settings, strategies as st
 
 from lpn.compiler import deadlines
-from lpn.compiler.deadlines import times
-from lpn.compiler.judge import seal
 from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Buffer
+from lpn.compiler.deadlines import times
+from lpn.compiler.fuzz import Loaded, Variant, checked, compile_variant, load_case
+from lpn.compiler.fuzz_bounds import Bounds
 from lpn.compiler.image import Kind
+from lpn.compiler.judge import seal
+from lpn.lang import tables as control
 from lpn.lang.check import check
 from lpn.lang.hooks import LONGEST_FRAME
 from lpn.lang.loader import load
@@ -279,6 +283,18 @@ def test_a_packet_that_is_cut_off_and_sent_is_within_its_bound(tmp_path, fuse, w
     for n in range(12):
         bounded.run(bytes([n]) + bytes(10))
     assert bounded.cost.most <= 1.2 * bounded.worst
+
+
+@pytest.mark.parametrize("tight", [False, True], ids=["sums", "whole"])
+@pytest.mark.parametrize("certified", [False, True], ids=["checked", "certified"])
+@pytest.mark.parametrize("name,engine,fuse", [("bound-of-a-chain-half-certified", "m3", False), ("bound-of-a-packet-sent", "thumb2", True)])
+def test_runs_of_random_programs_that_were_outside_their_bounds(name, engine, fuse, certified, tight):
+    case = load_case(ROOT / f"tests/regressions/{name}.lpn")
+    program = checked(case.program.text)
+    compiled, tally = compile_variant(program, Variant(engine, fuse)), Counter()
+    bounds, loaded = Bounds(compiled, engine, certified, tight), Loaded(compiled, engine, control.from_json(case.program.tables, program))
+    assert [bounds.broken(meta.get("hook"), frame, loaded.run(frame, meta), tally) for frame, meta in case.packets] == [None] * len(case.packets)
+    assert tally["bounded"] > 2
 
 
 def test_the_table_is_what_is_measured():

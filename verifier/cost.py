@@ -152,8 +152,7 @@ class CostTable:
             raise CostError(f"{name}: the size of its table or buffer is not known")
         return Cost(fewest, most + max((_grown(row, table) for table in tables), default=0))
 
-    def chain_of(self, record_size: int, outputs: Iterable[int], containers: int = 1, calls: bool = True, deparses: bool = True,
-                 cuts: int = 0) -> Cost:
+    def chain_of(self, record_size: int, outputs: Iterable[int], containers: int = 1, calls: bool = True, deparses: bool = True, cuts: int = 0) -> Cost:
         """A chain's own cost, with so many octets of the header record to clear, and of the output for each container. `calls`: whether one
         of them may call what the engine has for them; `deparses`: whether the last one does; `cuts`: how many may cut the packet off."""
         most = self.chain.most + self.more * (containers - 1) + self.calls * calls + self.deparses * deparses + self.cuts * cuts

@@ -86,10 +86,10 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
         show_rejection(report, unit.name, units.sources)
     for unit, report in judgements:
         if report.accepted and unit.uncertified:
-            say(f"{unit.name}: no certificate, it runs with checks: {unit.uncertified}{made_of(unit.uncertified, unit, units)}")
+            say(f"{unit.name}: no certificate, it runs with checks: {unit.uncertified}{line_named(unit.uncertified, unit, units)}")
     for name, why in timed.unknown.items():
         unit = next(unit for unit in units.items if unit.name == name)
-        say(f"{name}: its worst-case time is not known: {why}{made_of(why, unit, units)}")
+        say(f"{name}: its worst-case time is not known: {why}{line_named(why, unit, units)}")
     show_hooks(timed)
     if show_path:
         show_paths(timed, units)
@@ -143,7 +143,7 @@ def place(line: object) -> tuple[str]:
     return (f"{line[0]}:{line[1]}" if isinstance(line, tuple) else "" if line is None else f"line {line}",)
 
 
-def made_of(why: str, unit: Unit, units: Units) -> str:
+def line_named(why: str, unit: Unit, units: Units) -> str:
     """The source line of a slot that a reason names, on a line of its own."""
     slot = re.search(r"\bslot (\d+)", why)
     line = line_of(unit.lines, int(slot[1])) if slot else None

@@ -1,6 +1,6 @@
 """Operands with which an arithmetic instruction takes longest, and those with which it takes least: for who measures costs.
 
-What divides depends on them: the core's instructions end early (DDI 0337, 18.2), and libgcc's functions for 64 bits go several ways. No verified
+What divides depends on them: the core's instructions end early (DDI 0337, r2p1, 3.3.1), and libgcc's functions for 64 bits go several ways. No verified
 program divides by 0.
 """
 from __future__ import annotations
