@@ -66,7 +66,7 @@ class Container:
 @dataclass
 class Compiled:
     """A program compiled for one target. `containers`: each module once, in the order in which hooks name them; fused, one
-    for each chain. `hooks`: what runs, each with the names of its containers."""
+    for each chain, called after the first hook that has it. `hooks`: what runs, each with the names of its containers."""
 
     program: ast.Program
     target: Target
@@ -201,6 +201,7 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
     fits(lowering.state)
     forms = forms if forms is not None else Forms()
     made: dict[str, Container] = {}
+    fused: dict[tuple[ast.Module, ...], Container | None] = {}
     made_of: list[tuple[Hook, tuple[str, ...]]] = []
 
     def apart(module: ast.Module) -> Container:
@@ -215,9 +216,11 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
         long = t.name == "lpn" and len(hook.chain) > bundles.MAX_CHAIN      # more than a node binds to a hook: as one
         whole = None
         if (fuse or long) and not hook.timed:
-            name = fused_name(program, hook)
-            whole = forms.first(name, forms_of(level, True), lambda form: make_container(
-                lowering, lowering.fused(name, hook.chain, form.in_memory), t, form.level))
+            chain, name = tuple(hook.chain), fused_name(program, hook)
+            if chain not in fused:              # hooks with the same modules share what is made of them
+                fused[chain] = forms.first(name, forms_of(level, True), lambda form: make_container(
+                    lowering, lowering.fused(name, hook.chain, form.in_memory), t, form.level))
+            whole = fused[chain]
             if whole is None and (long or t.name == "xdp"):
                 forms.fail(name)
         containers_of = [whole] if whole is not None else [apart(module) for module in hook.chain]

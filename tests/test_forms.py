@@ -56,6 +56,14 @@ def test_a_chain_that_is_longer_than_a_container_may_be_is_not_fused(monkeypatch
         compile_program(program(TAG), fuse=True)
 
 
+def test_hooks_of_the_same_modules_share_a_fused_container() -> None:
+    text = TAG.replace("on radio.rx_done", "on net.rx(41, 7) : Rx -> Work; on net.rx(41) : Rx -> Guard -> Work -> Tx; on radio.rx_done")
+    made = compile_program(program(text), fuse=True)
+    whole = ("TagProtocol.net.rx.41",)
+    assert [names for _, names in made.hooks] == [("TagProtocol.net.rx.41.7",), whole, whole] and len(made.containers) == 2
+    assert made.contexts(*whole) == ("net", "radio")
+
+
 @pytest.mark.parametrize("level", range(MOST + 1))
 def test_the_form_asked_for_is_the_first(level: int) -> None:
     assert forms_of(level)[0] == Form(level) and forms_of(level, True)[0] == Form(level, True)
