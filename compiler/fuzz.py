@@ -29,7 +29,7 @@ from lpn.verifier.verify import verify
 from . import fuzz_time
 from .build import Compiled, compile_program
 from .forms import TOO_LONG, BuildError, Forms, RefusedError, SizeError, accepted
-from .fuzz_bounds import bounds_of
+from .fuzz_bounds import Way, bounds_of, drawn
 from .fuzz_packet import Places, Watched, differs
 from .fuzz_reduce import reduce_text
 from .generate import Choose, Program, RandomChoose
@@ -76,19 +76,20 @@ class Refused(Failure):
 @dataclass
 class Case:
     """A program with what the control plane gives it, and packets with their meta. `following`: the text of a version that takes
-    over in the middle of them; `events`: of an event file for a node."""
+    over in the middle of them; `events`: of an event file for a node; `bounded`: which of its bounds its runs are compared with."""
 
     program: Program
     packets: list[tuple[bytes, dict[str, int]]] = field(default_factory=list)
     following: str = ""
     events: str = ""
+    bounded: Way = Way()
 
     def save(self, folder: Path, name: str, note: str = "") -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.lpn").write_text(f"// {note}\n{self.program.text}" if note else self.program.text, encoding="utf-8")
         more = {key: text for key, text in (("following", self.following), ("events", self.events)) if text}
         (folder / f"{name}.json").write_text(json.dumps({
-            "tables": self.program.tables, "lossless": self.program.lossless, **more,
+            "tables": self.program.tables, "lossless": self.program.lossless, "bounded": self.bounded.as_json(), **more,
             "packets": [{"frame": frame.hex(), "meta": meta} for frame, meta in self.packets]}, indent=1) + "\n", encoding="utf-8")
         return folder / f"{name}.lpn"
 
@@ -97,7 +98,8 @@ def load_case(path: Path) -> Case:
     """A saved case: NAME.lpn with NAME.json beside it."""
     data = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     return Case(Program(path.read_text(encoding="utf-8"), data.get("tables", {}), data.get("lossless", False)),
-                [(bytes.fromhex(p["frame"]), p.get("meta", {})) for p in data["packets"]], data.get("following", ""), data.get("events", ""))
+                [(bytes.fromhex(p["frame"]), p.get("meta", {})) for p in data["packets"]], data.get("following", ""), data.get("events", ""),
+                Way(**data.get("bounded", {})))
 
 
 # ---------------------------------------------------------------- making cases
@@ -110,7 +112,7 @@ def make_case(seed: int, packets: int) -> Case:
 
 def new_case(seed: int, choose: Choose) -> Case:
     generator = Generator(choose, seed % 8 == 7)
-    return Case(generator.program(), following=generator.following)
+    return Case(generator.program(), following=generator.following, bounded=drawn(choose))
 
 
 def add_packets(case: Case, choose: Choose, packets: int) -> Case:
@@ -257,7 +259,7 @@ class Loaded:
 
 def told(r) -> tuple:
     """What a run says: of its packet, what it did beyond the node's memory, and of what it completed."""
-    return r.verdict, r.reason, r.port, r.out, tuple(r.effects), tuple(told(one) for one in r.completed)
+    return r.verdict, r.reason, r.port, r.out, tuple(r.effects), r.buffer, tuple(told(one) for one in r.completed)
 
 
 def split_meta(meta: dict[str, int]) -> tuple[int | None, dict[str, int]]:
@@ -285,7 +287,7 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
                 tally["containers"] += len(built[key].containers)
                 for note in built[key].notes:
                     tally["other form: " + " ".join(note.split(" ")[1:])[:60]] += 1
-            bounds = bounds_of(built[key], variant.engine, len(case.program.text))
+            bounds = bounds_of(built[key], variant.engine, case.bounded)
             loaded = Loaded(built[key], variant.engine, given)
             loaded.at(None if program.chain else 0)
         except Refused as error:
@@ -305,7 +307,7 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
             if told(got) != told(want):
                 raise Failure(f"{what_differs(got, want)} differs",
                               f"{variant}: packet {at} {frame.hex()} {meta}\n  reference {show(want)}\n  {variant} {show(got)} {got.fault or ''}")
-            if bounds is not None and got.fault is None and (said := bounds.broken(meta.get("hook"), frame, got, tally)) is not None:
+            if bounds is not None and (said := bounds.broken(meta.get("hook"), frame, got, tally)) is not None:
                 raise Failure("bound", f"{variant}: packet {at} {frame.hex()} {meta}: {said}")
             if (said := differs(left[at], got.packet)) is not None:
                 raise Failure("what is left differs", f"{variant}: packet {at} {frame.hex()} {meta}: {said}")
@@ -323,8 +325,9 @@ def over_time(case: Case, program: ast.Program, variants: Sequence[Variant], tal
     if not any(variant.engine == "engine" for variant in variants):
         return
     try:
-        if case.events and (said := fuzz_time.run_events(case, program, len(case.events) % 2 == 1, tally)) is not None:
-            raise Failure("nodes differ", said)
+        for fuse in (False, True) if case.events else ():
+            if (said := fuzz_time.run_events(case, program, fuse, tally)) is not None:
+                raise Failure("nodes differ", said)
         if case.following and (said := fuzz_time.run_swap(case, program, checked(case.following), told, tally, EXTERNS)) is not None:
             raise Failure("versions differ", said)
     except (DiagnosticError, BuildError) as error:
@@ -392,7 +395,7 @@ def reduce_case(case: Case, failure: Failure, variants: Sequence[Variant] = VARI
     variants = [v for v in variants if f"{v}:" in str(failure) or f"{v} " in str(failure)] or list(variants)
 
     def fails(packets: list, program: Program = case.program) -> bool:
-        return time.monotonic() < end and shows(Case(program, packets, case.following, case.events), failure, variants, kernel)
+        return time.monotonic() < end and shows(replace(case, program=program, packets=packets), failure, variants, kernel)
 
     packets = case.packets
     for some in ([], *([p] for p in packets)):
@@ -416,4 +419,4 @@ def reduce_case(case: Case, failure: Failure, variants: Sequence[Variant] = VARI
                 packets = tried
                 frame, meta = simpler
                 break
-    return Case(program, packets, case.following, case.events)
+    return replace(case, program=program, packets=packets)

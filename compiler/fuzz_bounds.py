@@ -2,27 +2,44 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 
+from lpn.lang.hooks import BUFFER_COMPLETE
 from lpn.runtime.engines import Result
 
 from .build import Compiled
 from .deadlines import HookTime, times
+from .generate import Choose
 from .judge import PROVED, analysed, of_compiled, seal
 
 
-class Bounds:
-    """The times of a program's hooks. `way`: how its containers are executed; `certified`: they bring certificates, which are written into their
-    images; `tight`: chains are followed as a whole."""
+@dataclass(frozen=True)
+class Way:
+    """Which bounds a case's runs are compared with. `certified`: its containers bring certificates, which are written into their images; `whole`: chains are
+    followed as a whole, else their modules' times are added up."""
 
-    def __init__(self, compiled: Compiled, way: str, certified: bool, tight: bool) -> None:
-        if certified:
+    certified: bool = True
+    whole: bool = True
+
+    def as_json(self) -> dict[str, bool]:
+        return asdict(self)
+
+
+def drawn(choose: Choose) -> Way:
+    return Way(choose.chance(1, 2), choose.chance(1, 5))
+
+
+class Bounds:
+    """The times of a program's hooks in `engine`."""
+
+    def __init__(self, compiled: Compiled, engine: str, way: Way) -> None:
+        if way.certified:
             units, found = seal(compiled)
         else:
             units = of_compiled(compiled)
             units.items = [replace(unit, fresh=False) for unit in units.items]
             found = analysed(units)
-        timed = times(units, found, way, tight)
+        timed = times(units, found, engine, way.whole)
         self.bundle, self.unknown, self.hooks = compiled.bundle, timed.unknown, timed.hooks
 
     def of(self, number: int | None) -> HookTime | None:
@@ -31,14 +48,26 @@ class Bounds:
             return self.hooks[number]
         return next((each for each in self.hooks if each.hook.event == "radio.rx_done"), None)
 
+    def of_buffer(self, number: int) -> HookTime:
+        """Of the chain for what a buffer puts together."""
+        return next(each for each in self.hooks if each.hook.event == BUFFER_COMPLETE and each.hook.selector == (number,))
+
     def broken(self, number: int | None, frame: bytes, got: Result, tally: Counter) -> str | None:
-        """What is wrong, if this run was too long or too short. Packets that the hook never gets are nobody's promise."""
-        time = self.of(number)
+        """What is wrong, if this run was too long or too short, or one that a buffer started behind it. Packets that the hook never gets are nobody's
+        promise."""
         if self.unknown:
             return f"of {', '.join(f'{name} no time is known: {why}' for name, why in self.unknown.items())}"
-        if time is None or time.cost is None or got.cycles is None or got.flash_cycles is None or len(frame) > self.bundle.longest(time.hook):
+        time = self.of(number)
+        runs = [(time, got)] if time is not None and len(frame) <= self.bundle.longest(time.hook) else []
+        runs += [(self.of_buffer(one.buffer), one) for one in got.completed if one.buffer is not None]
+        return next((said for time, one in runs if one.fault is None and (said := self.outside(time, one, tally)) is not None), None)
+
+    @staticmethod
+    def outside(time: HookTime, got: Result, tally: Counter) -> str | None:
+        """What a run took that was too long or too short for its hook."""
+        if time.cost is None or got.cycles is None or got.flash_cycles is None:
             return None
-        tally["bounded"] += 1
+        tally["bounded" if got.buffer is None else "bounded behind a buffer"] += 1
         if got.flash_cycles > time.cost.most:
             return f"{time.name} takes {got.flash_cycles:,} cycles, and at most {time.cost.most:,} are proved"
         if got.cycles < time.cost.fewest:
@@ -46,6 +75,6 @@ class Bounds:
         return None
 
 
-def bounds_of(compiled: Compiled, engine: str, number: int) -> Bounds | None:
-    """None for engines whose time nobody proves. `number`: decides what is tried of certificates and of whole chains."""
-    return Bounds(compiled, engine, number % 2 == 0, number % 5 == 0) if engine in PROVED else None
+def bounds_of(compiled: Compiled, engine: str, way: Way) -> Bounds | None:
+    """None for engines whose time nobody proves."""
+    return Bounds(compiled, engine, way) if engine in PROVED else None

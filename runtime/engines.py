@@ -56,6 +56,7 @@ class Result:
     cycles: int | None = None   #: engine m3: their time on a Cortex-M3, memory without wait states
     flash_cycles: int | None = None     #: engine m3: the same with the wait states of an STM32F103 at 72 MHz
     completed: tuple[Result, ...] = ()          #: of the chains that buffers started, in order
+    buffer: int | None = None   #: of such a chain: the number of the buffer
 
 
 #: Runs that one run can start through buffers (LPN_MAX_CHAIN).

@@ -18,7 +18,7 @@ from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Buffer
 from lpn.compiler.deadlines import times
 from lpn.compiler.fuzz import Loaded, Variant, checked, compile_variant, load_case
-from lpn.compiler.fuzz_bounds import Bounds
+from lpn.compiler.fuzz_bounds import Bounds, Way
 from lpn.compiler.image import Kind
 from lpn.compiler.judge import seal
 from lpn.lang import tables as control
@@ -292,9 +292,48 @@ def test_runs_of_random_programs_that_were_outside_their_bounds(name, engine, fu
     case = load_case(ROOT / f"tests/regressions/{name}.lpn")
     program = checked(case.program.text)
     compiled, tally = compile_variant(program, Variant(engine, fuse)), Counter()
-    bounds, loaded = Bounds(compiled, engine, certified, tight), Loaded(compiled, engine, control.from_json(case.program.tables, program))
+    bounds, loaded = Bounds(compiled, engine, Way(certified, tight)), Loaded(compiled, engine, control.from_json(case.program.tables, program))
     assert [bounds.broken(meta.get("hook"), frame, loaded.run(frame, meta), tally) for frame, meta in case.packets] == [None] * len(case.packets)
     assert tally["bounded"] > 2
+
+
+PIECES = """
+header Piece { bit<8> key; bit<8> offset; }
+header Whole { bit<8> kind; bit<8> n; }
+struct headers { Piece piece; Whole whole; }
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.piece); transition accept; } }
+parser Again(packet pkt, out headers h) { state start { pkt.extract(h.whole); transition accept; } }
+processor Put(inout headers h, inout meta m) {
+    buffer<64>[2] short timeout 5 s;
+    buffer<128>[2] long timeout 5 s;
+    apply {
+        if (h.piece.key[0:0] == 0) { short.put(h.piece.key, (bit<16>) h.piece.offset, 16); } else { long.put(h.piece.key, (bit<16>) h.piece.offset, 24); }
+    }
+}
+processor Count(inout headers h, inout meta m) {
+    register<bit<16>> sum;
+    apply { for (i in 0..60) { if (payload[i] == h.whole.kind) { sum = sum + 3; } } m.verdict = TRANSMIT; }
+}
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.whole); }
+protocol Pieces version 1 { on radio.rx_done : Rx -> Put; on Put.short.complete : Again -> Tx; on Put.long.complete : Again -> Count -> Tx; }
+"""
+
+
+@pytest.mark.parametrize("fuse", [False, True], ids=["chain", "fused"])
+@pytest.mark.parametrize("engine", ["thumb2", "m3"])
+def test_what_a_buffer_puts_together_is_compared_with_its_own_chain(engine, fuse):
+    program = checked(PIECES)
+    compiled, tally = compile_variant(program, Variant(engine, fuse)), Counter()
+    bounds, loaded = Bounds(compiled, engine, Way()), Loaded(compiled, engine, control.from_json({}, program))
+    ran = [(frame, loaded.run(frame, {})) for key in range(4) for frame in (bytes([key, 8 * at]) + bytes([at]) * 8 for at in range(2 + key % 2))]
+    assert [[one.buffer for one in got.completed] for _, got in ran if got.completed] == [[0], [1], [0], [1]]
+    assert [bounds.broken(None, frame, got, tally) for frame, got in ran] == [None] * len(ran) and tally["bounded behind a buffer"] == 4
+    for number in range(2):                     # each is asked: one that took longer than is said would be noticed
+        timed = bounds.of_buffer(number)
+        proved, timed.cost = timed.cost, replace(timed.cost, most=timed.cost.fewest)
+        assert any("buffer.complete takes" in (bounds.broken(None, frame, got, tally) or "") for frame, got in ran)
+        timed.cost = proved
+        assert proved.most <= 2 * max(one.flash_cycles for _, got in ran for one in got.completed if one.buffer == number)
 
 
 def test_the_table_is_what_is_measured():

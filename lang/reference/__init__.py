@@ -39,6 +39,7 @@ class Result:
     insns: Optional[int] = None
     effects: tuple[Effect, ...] = ()
     completed: tuple["Result", ...] = ()        # of the chains that buffers started, in order
+    buffer: Optional[int] = None                # of such a chain: the number of the buffer
 
 
 #: Runs that one run can start through buffers.
@@ -75,7 +76,7 @@ class Reference:
             if taker is not None and len(followed) < MAX_COMPLETIONS:
                 before = len(result.effects) + sum(len(one.effects) for one in followed)
                 one, completed = self.run_chain(taker.chain, entry.content(), meta, state, answer, before)
-                followed.append(one)
+                followed.append(replace(one, buffer=taker.selector[0]))
             state.buffers[decl].release(entry)
         return replace(result, completed=tuple(followed))
 

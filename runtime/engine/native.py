@@ -209,7 +209,7 @@ class NativeProgram(Program):
             if buffer in self._takers:
                 chain, modules = self._takers[buffer]
                 self.lib.lpn_host_select(self.host.handle, chain)
-                followed.append(self._run(content, meta, modules))
+                followed.append(replace(self._run(content, meta, modules), buffer=buffer))
         return replace(result, completed=tuple(followed)) if followed else result
 
     def _run(self, frame: bytes, meta: Mapping[str, int] | None, modules: tuple[Image, ...]) -> Result:

@@ -156,7 +156,7 @@ class RbpfProgram(Program):
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
         self.outside.begin()
         result = self._run(frame, meta, self._chain)
-        followed = tuple(self._run(content, meta, self._takers[buffer]) for buffer, content in self.host.completions()
+        followed = tuple(replace(self._run(content, meta, self._takers[buffer]), buffer=buffer) for buffer, content in self.host.completions()
                          if buffer in self._takers)
         return replace(result, completed=followed) if followed else result
 
