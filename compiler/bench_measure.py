@@ -15,6 +15,7 @@ from . import bench_peers as peers
 from .bench_frames import FOLDER, Frame, Frames
 from .build import Compiled, compile_program
 from .bundle import Bundle
+from .forms import MOST, SMALL
 from .judge import sealed
 
 PROGRAMS = ("decompress", "udp_rx", "udp_tx", "forward")
@@ -88,12 +89,12 @@ def program_of(name: str) -> ast.Program:
 
 
 def own_forms(name: str, frames: Frames) -> dict[str, Form]:
-    """Fused, as a chain, and where C stops at the header record: the chain's parser alone."""
+    """Fused, for speed and for size, as a chain, and where C stops at the header record: the chain's parser alone."""
     program, forms = program_of(name), {}
-    for form, fuse, modules in (("fused", True, None), ("chain", False, None), ("parser alone", False, 1)):
-        if modules and name != "decompress":
+    for form, fuse, level, modules in (("fused", True, MOST, None), ("fused, -Os", True, SMALL, None), ("chain", False, MOST, None), ("parser alone", False, MOST, 1)):
+        if modules and name != "decompress" or level == SMALL and name == "forward":        # where nothing is guessed both are the same
             continue
-        build = compile_program(program, fuse=fuse)
+        build = compile_program(program, fuse=fuse, level=level)
         judgements = sealed(build)[:modules]
         for container, report in judgements:
             if not report.accepted:

@@ -15,7 +15,7 @@ from lpn.lang.hooks import RX_DONE, Hook
 
 from . import bundle as bundles, externs, femto
 from .elf import Object, read_object
-from .forms import BuildError, Forms, SizeError, StackError, forms_of
+from .forms import MOST, BuildError, Forms, Level, SizeError, StackError, forms_of
 from .image import STACK_SIZE, STATE_MAX, TEXT_MAX, Flag, Image, ImageError, Kind
 from .kept import KeptTable, Migration, ambiguous
 from .llvm import emit_assembly, emit_object, optimize, parse, slots, slots_by_line
@@ -180,7 +180,7 @@ def bundle_entry(t: ast.Table, e: control.Entry) -> bundles.Entry:
     return bundles.Entry(tuple(matches), e.action, entry_data(t, e).ljust(data_room(t), b"\0"), e.priority)
 
 
-def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2, listings: bool = True,
+def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = False, level: Level = MOST, listings: bool = True,
                     forms: Forms | None = None) -> Compiled:
     """Compiles a checked program. Raises DiagnosticError for what the compiler refuses, BuildError for the rest. `listings`:
     with the source line of each instruction; who compiles thousands does without. `forms`: those that were refused are not
@@ -207,7 +207,7 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
     def apart(module: ast.Module) -> Container:
         one = made.get(module.name) or forms.first(
             module.name, forms_of(level, parses=isinstance(module, ast.Parser)), lambda form: make_container(
-                lowering, lowering.module(module, form.near), t, form.level))
+                lowering, lowering.module(module, form), t, form.optimised))
         if one is None and all(isinstance(why, StackError) for why in forms.whys(module.name)):
             raise too_large(module, min(forms.whys(module.name), key=lambda why: why.used), lowering.record)
         return one or forms.fail(module.name)
@@ -219,7 +219,7 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
             chain, name = tuple(hook.chain), fused_name(program, hook)
             if chain not in fused:              # hooks with the same modules share what is made of them
                 fused[chain] = forms.first(name, forms_of(level, True), lambda form: make_container(
-                    lowering, lowering.fused(name, hook.chain, form.in_memory), t, form.level))
+                    lowering, lowering.fused(name, hook.chain, form), t, form.optimised))
             whole = fused[chain]
             if whole is None and (long or t.name == "xdp"):
                 forms.fail(name)
@@ -233,7 +233,7 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
     migrations = []
     for block in persist.migrations(program) if t.name == "lpn" else ():
         needs = lowering.migration(block)[1]
-        one = forms.first(block.name, forms_of(level), lambda form: make_container(lowering, lowering.migration(block)[0], t, form.level, needs))
+        one = forms.first(block.name, forms_of(level), lambda form: make_container(lowering, lowering.migration(block)[0], t, form.optimised, needs))
         containers.append(one or forms.fail(block.name))
         migrations.append(Migration(block.version, block.name, needs))
     if (same := ambiguous(persist.layout(program))) is not None:

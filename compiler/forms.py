@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeVar
 
 from lpn.lang.diagnostics import DiagnosticError
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from lpn.verifier.verify import Report
 
 MOST = 2                                        # LLVM's levels begin at 0
+SMALL: Literal["s"] = "s"                       # the level of code that is to be short: MOST, and nothing is lowered twice
+Level = int | Literal["s"]
+LEVELS: dict[str, Level] = {str(level): level for level in (*range(MOST + 1), SMALL)}             # by what users call them
 MOST_NAMED = 5                                  # lines that a container too long is made of
 TOO_LONG = 34                                   # the rule that no form of a module helps to keep: it counts the turns of loops
 Made = TypeVar("Made")
@@ -63,24 +66,36 @@ class RefusedError(Unfit):
 
 @dataclass(frozen=True)
 class Form:
-    """Of one container: `level` is LLVM's; `fused`: it is a whole chain, `in_memory` with its headers' values on the stack; `near`: of a parser that
+    """Of one container: `fused`: it is a whole chain, `in_memory` with its headers' values on the stack; `near`: of a parser that
     reads less far ahead of what it has compared with the packet's end than it could, for a verifier that knows less of how far that is."""
 
-    level: int
+    level: Level
     fused: bool = False
     in_memory: bool = False
     near: bool = False
 
+    @property
+    def optimised(self) -> int:
+        """LLVM's level."""
+        return MOST if self.level == SMALL else self.level
 
-def forms_of(level: int, fused: bool = False, parses: bool = False) -> list[Form]:
-    """Of a module, or of a chain as one container: the one asked for first; more is optimised before less is. `parses`: the module is a parser."""
-    return [Form(each, fused, in_memory, near) for each in (*range(level, MOST + 1), *reversed(range(level))) for in_memory in (False, True)[:1 + fused]
+    @property
+    def small(self) -> bool:
+        return self.level == SMALL
+
+
+def forms_of(level: Level, fused: bool = False, parses: bool = False) -> list[Form]:
+    """Of a module, or of a chain as one container: the one asked for first; more is optimised before less is. What is short needs less of everything than
+    what is optimised most. `parses`: the module is a parser."""
+    levels = list(LEVELS.values())
+    at = levels.index(level)
+    return [Form(each, fused, in_memory, near) for each in (*levels[at:], *reversed(levels[:at])) for in_memory in (False, True)[:1 + fused]
             for near in (False, True)[:1 + parses]]
 
 
 def alike(form: Form) -> list[Form]:
     """What the verifier would not follow either: of a chain that was optimised, any form as one container."""
-    return forms_of(form.level, True) if form.fused and form.level else [form]
+    return forms_of(form.level, True) if form.fused and form.optimised else [form]
 
 
 @dataclass

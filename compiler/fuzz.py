@@ -28,7 +28,7 @@ from lpn.verifier.verify import verify
 
 from . import fuzz_time
 from .build import Compiled, compile_program
-from .forms import TOO_LONG, BuildError, Forms, RefusedError, SizeError, accepted
+from .forms import MOST, SMALL, TOO_LONG, BuildError, Forms, Level, RefusedError, SizeError, accepted
 from .fuzz_bounds import Way, bounds_of, drawn
 from .fuzz_packet import Places, Watched, differs
 from .fuzz_reduce import reduce_text
@@ -50,15 +50,15 @@ class Variant:
 
     engine: str
     fuse: bool = False
-    level: int = 2
+    level: Level = MOST
 
     def __str__(self) -> str:
         return f"{self.engine}{':fused' if self.fuse else ''}:O{self.level}"
 
 
 VARIANTS = (Variant("engine"), Variant("engine", True), Variant("engine", False, 1), Variant("engine", False, 0),
-            Variant("engine", True, 0), Variant("rbpf"), Variant("rbpf", True), Variant("m3"), Variant("m3", True),
-            Variant("thumb2"), Variant("thumb2", True))
+            Variant("engine", True, 0), Variant("engine", False, SMALL), Variant("engine", True, SMALL), Variant("rbpf"), Variant("rbpf", True),
+            Variant("m3"), Variant("m3", True), Variant("thumb2"), Variant("thumb2", True))
 
 
 class Failure(AssertionError):
@@ -277,7 +277,7 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
         if case.program.lossless and r.verdict == "ACCEPT" and r.out != frame:
             raise Failure("lossless", f"{frame.hex()} became {r.out.hex() if r.out is not None else None}")
     given = control.from_json(case.program.tables, program)
-    built: dict[tuple[bool, int], Compiled] = {}
+    built: dict[tuple[bool, Level], Compiled] = {}
     refused: Refused | None = None
     for variant in variants:
         key = (variant.fuse, variant.level)
@@ -291,7 +291,7 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
             loaded = Loaded(built[key], variant.engine, given)
             loaded.at(None if program.chain else 0)
         except Refused as error:
-            if "supported" in str(error) and variant.level == 2:
+            if "supported" in str(error) and variant.level == MOST:
                 raise
             tally[f"refused {variant}: {str(error)[:60]}"] += 1
             refused = error

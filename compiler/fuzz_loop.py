@@ -21,6 +21,7 @@ from lpn.runtime.engines import EngineUnavailable
 from lpn.runtime.kernel import KernelRejected
 
 from .fuzz import VARIANTS, Case, Failure, Refused, Variant, add_packets, checked, load_case, new_case, reduce_case, run_case, run_kernel
+from .forms import MOST, SMALL
 from .generate import Program, RandomChoose
 from .output import write_files
 
@@ -117,9 +118,9 @@ def features(program: ast.Program) -> set[str]:
 
 
 def variants_of(seed: int, engines: Sequence[str]) -> list[Variant]:
-    """Each program runs optimised, as a chain and fused; not optimised at all every other, at O1 every fourth."""
+    """Each program runs optimised, as a chain and fused; not optimised at all every other, short the others, at O1 every fourth."""
     def taken(v: Variant) -> bool:
-        return v.level == 2 or v.level == 1 and seed % 4 == 1 or v.level == 0 and seed % 2 == 0 and v.fuse == bool(seed & 2)
+        return v.level == MOST or v.level == 1 and seed % 4 == 1 or v.level == (SMALL if seed % 2 else 0) and v.fuse == bool(seed & 2)
     return [v for v in VARIANTS if v.engine in engines and taken(v)]
 
 

@@ -12,7 +12,7 @@ from lpn.verifier.verify import Analysis, Report, analyse
 
 from .build import Compiled, Container, compile_program
 from .bundle import Bundle
-from .forms import Forms, RefusedError, accepted
+from .forms import MOST, Forms, Level, RefusedError, accepted
 from .helpers import HELPERS, Helper
 from .image import OUT_SIZE, Flag, Image, Kind
 from .output import waiting
@@ -95,7 +95,7 @@ class Sealed:
         return [RefusedError(unit.name, report) for unit, report, _ in self.found if not report.accepted]
 
 
-def sealed_form(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2) -> Sealed:
+def sealed_form(program: ast.Program, target: str = "lpn", fuse: bool = False, level: Level = MOST) -> Sealed:
     """In the form asked for, or in another one that the verifier takes. Raises BuildError."""
     def make(forms: Forms) -> Sealed:
         with waiting("compiling"):
@@ -104,7 +104,7 @@ def sealed_form(program: ast.Program, target: str = "lpn", fuse: bool = False, l
     return accepted(make, Sealed.refused)
 
 
-def made_to_run(program: ast.Program, engines: Iterable[str], fuse: bool = False, level: int = 2) -> Compiled:
+def made_to_run(program: ast.Program, engines: Iterable[str], fuse: bool = False, level: Level = MOST) -> Compiled:
     """As `build` makes it: the verifier is asked where a chain may not be taken as one container, and where an engine asks for proofs. Raises BuildError."""
     if fuse or not {*PROVED}.isdisjoint(engines):
         return sealed_form(program, "lpn", fuse, level).compiled

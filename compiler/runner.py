@@ -14,6 +14,7 @@ from lpn.runtime.replace import replace
 
 from .build import Compiled, bundle_entry, compile_program
 from .externs import own
+from .forms import MOST, Level
 from .judge import PROVED, sealed
 from .state import scalar_width
 
@@ -146,7 +147,7 @@ def compiled_cells(compiled: Compiled, state: bytes) -> Cells:
 
 
 def make_runner(name: str, program: ast.Program, given: control.Tables | None = None, fuse: bool = False,
-                level: int = 2, compiled: Compiled | None = None, externs: Externs | None = None) -> Runner:
+                level: Level = MOST, compiled: Compiled | None = None, externs: Externs | None = None) -> Runner:
     """A runner on engine `name`. `externs`: functions for those that the program declares of the node. Raises EngineError, EngineUnavailable, DiagnosticError or BuildError."""
     if program.hooks and not program.chain:
         raise EngineError(NO_CHAIN)

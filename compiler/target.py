@@ -22,16 +22,22 @@ MAX_PACKET = 2048
 
 @dataclass(frozen=True)
 class Target:
-    """`cpu`: LLVM's BPF processor; `window`: octets readable behind the packet's end."""
+    """`cpu`: LLVM's BPF processor; `window`: octets readable behind the packet's end; `small`: code is to be short rather than fast."""
 
     name: str
     cpu: str
     window: int
+    small: bool = False
 
     @property
     def half_register(self) -> str:
         """The constraint of an opaque place that an i32 goes in and out of."""
         return "=r,0" if self.cpu == "v2" else "=w,0"
+
+    @property
+    def guesses(self) -> bool:
+        """Whether the usual packet is lowered on its own (lower/guess.py): what that reads ahead is in the window, and it is code a second time."""
+        return bool(self.window) and not self.small
 
 
 TARGETS = {

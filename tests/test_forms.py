@@ -12,7 +12,8 @@ from programs import program
 
 from lpn.compiler import build, judge, stack
 from lpn.compiler.build import compile_program, make_container
-from lpn.compiler.forms import MOST, BuildError, Form, Forms, RefusedError, StackError, accepted, forms_of
+from lpn.compiler.commands.inputs import checked
+from lpn.compiler.forms import LEVELS, MOST, SMALL, BuildError, Form, Forms, Level, RefusedError, StackError, accepted, forms_of
 from lpn.compiler.fuzz import Case, Variant, add_packets, run_case
 from lpn.compiler.generate import Program, RandomChoose
 from lpn.compiler.image import STACK_SIZE, TEXT_MAX
@@ -23,6 +24,7 @@ from lpn.runtime.engines import EngineError
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import MAX_STEPS, Report, verify
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
 ELEMENTS = Path(__file__).parent / "forms" / "elements-in-elements.lpn"
 MANY_RUNS = Path(__file__).parent / "regressions" / "many-runs-fused.lpn"
 WIDE = "struct headers {{ }} parser Rx(packet pkt, out headers h) {{ state start {{ transition accept; }} }} processor P(inout headers h, inout meta m) {{ " \
@@ -64,10 +66,19 @@ def test_hooks_of_the_same_modules_share_a_fused_container() -> None:
     assert made.contexts(*whole) == ("net", "radio")
 
 
-@pytest.mark.parametrize("level", range(MOST + 1))
-def test_the_form_asked_for_is_the_first(level: int) -> None:
+@pytest.mark.parametrize("level", LEVELS.values())
+def test_the_form_asked_for_is_the_first(level: Level) -> None:
     assert forms_of(level)[0] == Form(level) and forms_of(level, True)[0] == Form(level, True)
-    assert len(set(forms_of(level))) == MOST + 1 and len(set(forms_of(level, True))) == len(set(forms_of(level, parses=True))) == 2 * (MOST + 1)
+    assert len(set(forms_of(level))) == len(LEVELS) and len(set(forms_of(level, True))) == len(set(forms_of(level, parses=True))) == 2 * len(LEVELS)
+
+
+@pytest.mark.parametrize("name, fuse, smaller", [("udp", True, 1.1), ("udp", False, 1.2), ("coap_sensor", False, 1.1), ("zigbee", True, 1)])
+def test_short_code_is_shorter_where_the_usual_packet_has_code_of_its_own(name: str, fuse: bool, smaller: float) -> None:
+    """And the same where it has not."""
+    program = checked(EXAMPLES / name / f"{name}.lpn")
+    fast, short = ([c.code.text for c in compile_program(program, fuse=fuse, level=level).containers] for level in (MOST, SMALL))
+    assert len(b"".join(fast)) >= len(b"".join(short)) * smaller
+    assert smaller > 1 or fast == short
 
 
 AHEAD = """
@@ -176,7 +187,7 @@ def test_loops_that_are_too_long_are_not_tried_again() -> None:
             forms.fail("M")
         return forms
 
-    for rule, times in ((34, 1), (38, MOST + 1)):
+    for rule, times in ((34, 1), (38, len(LEVELS))):
         tried.clear()
         made = accepted(make, lambda forms: [RefusedError("M", Report(False, rule, f"rule {rule}"))])      # noqa: B023
         assert len(tried) == times and made.taken == {"M": Form(2)}

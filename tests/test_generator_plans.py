@@ -7,6 +7,7 @@ from itertools import count
 
 import pytest
 
+from lpn.compiler.forms import MOST, Form
 from lpn.compiler.fuzz import checked
 from lpn.compiler.generate import RandomChoose
 from lpn.compiler.generate_modules import Generator
@@ -85,7 +86,7 @@ def test_plans_are_met(plan: str, monkeypatch: pytest.MonkeyPatch) -> None:
         lowering = ProgramLowering(program, TARGETS["lpn"], False)
         for hook in program.hooks:
             if not hook.timed:
-                lowering.fused(hook.name, hook.chain)
+                lowering.fused(hook.name, hook.chain, Form(MOST, True))
         found += told()
     assert found >= OFTEN[plan], found
 

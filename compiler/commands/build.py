@@ -10,6 +10,7 @@ from lpn.verifier.verify import Analysis, Report
 
 from ..build import Compiled, Container
 from ..compact import pack
+from ..forms import Level
 from ..judge import Unit, Units, of_image
 from ..output import STDOUT, Failure, Table, count, put_json, say, write_files
 from .inputs import compile_options, json_option, listed, read_source, warnings
@@ -29,7 +30,7 @@ DEFAULT_FORM = {"lpn": "bundle", "femto": "image", "xdp": "obj"}
 @click.option("--compact", is_flag=True, help="Images and bundle in the form for the air, a third of the size; target lpn only.")
 @compile_options
 @json_option
-def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact: bool, fuse: bool, without: tuple[str, ...], level: int,
+def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact: bool, fuse: bool, without: tuple[str, ...], level: Level,
             as_json: bool) -> int:
     """Compile a program, verify its containers, write them.
 

@@ -6,6 +6,7 @@ import sys
 import click
 
 from ..disasm import disassemble, listing
+from ..forms import Level
 from ..isa import DecodeError
 from ..judge import Unit
 from ..output import Failure, count
@@ -20,7 +21,7 @@ from .judge import of_input
 @click.option("--module", metavar="NAME", help="Only this one.")
 @compile_options
 def command(file: str, target: str | None, no_source: bool, module: str | None, fuse: bool, without: tuple[str, ...],
-            level: int) -> int:
+            level: Level) -> int:
     """Show the instructions of FILE with the source lines they come from: a
     source (.lpn), a bundle (.lpnb), an image (.lpnc) or an eBPF object (.o).
 

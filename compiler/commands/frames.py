@@ -12,6 +12,7 @@ from lpn.runtime.linktype import RAW_IP
 
 from ..build import Compiled
 from ..bundle import Bundle
+from ..forms import MOST, Level
 from ..output import Failure, count, waiting
 from ..runner import ENGINES, LoadedRunner, Runner, make_runner
 from .packets import is_datagram
@@ -58,7 +59,7 @@ class BundleRunner(LoadedRunner):
 
 
 def runner(name: str, program: ast.Program, given: control.Tables | None = None, compiled: Compiled | None = None,
-           level: int = 2) -> Runner:
+           level: Level = MOST) -> Runner:
     """A program in an engine; the engine may have to be built first."""
     known(name)
     with waiting(f"preparing engine {name}"):

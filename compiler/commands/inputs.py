@@ -16,6 +16,7 @@ from lpn.lang.loader import decode, load
 from lpn.lang.source import Source
 
 from .. import compact, externs, image
+from ..forms import LEVELS, MOST
 from ..output import Failure, say
 
 if TYPE_CHECKING:
@@ -173,7 +174,8 @@ def listed(choices: Iterable[str]) -> Callable[[click.Context, click.Parameter, 
 
 def compile_options(command: Callable) -> Callable:
     for option in (
-        click.option("-O", "level", type=click.IntRange(0, 2), default=2, metavar="LEVEL", help="Optimisation level, 0 to 2 (the default)."),
+        click.option("-O", "level", type=click.Choice(list(LEVELS)), default=str(MOST), metavar="LEVEL", callback=lambda _ctx, _param, name: LEVELS[name],
+                     help="Optimisation level: 0 to 2 (the default), or s: short rather than fast."),
         click.option("--without", multiple=True, metavar="MODULE", help="Leave a processor out of all chains (repeatable)."),
         click.option("--fuse", is_flag=True, help="Compile each chain into one container."),
     ):

@@ -16,12 +16,13 @@ from ..build import BuildError, Compiled, compile_program
 from ..bundle import Bundle
 from ..compact import read_image
 from ..elf import read_object
+from ..forms import MOST, Level
 from ..judge import Sealed, Unit, Units, of_compiled, of_image
 from ..output import Failure, console, say, waiting
 from .inputs import Input, shown, source_map, source_texts
 
 
-def of_input(given: Input, target: str | None = None, fuse: bool = False, without: Iterable[str] = (), level: int = 2,
+def of_input(given: Input, target: str | None = None, fuse: bool = False, without: Iterable[str] = (), level: Level = MOST,
              sizes: dict[str, int] | None = None) -> Units:
     """The containers of a source (compiled for `target`), image, bundle or object."""
     if given.kind == "source":
@@ -66,7 +67,7 @@ def of_elf(elf: ELFFile, text: str) -> list[Section]:
             for s in elf.iter_sections() if s["sh_type"] == "SHT_PROGBITS" and s["sh_flags"] & 2]
 
 
-def compiled(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2) -> Compiled:
+def compiled(program: ast.Program, target: str = "lpn", fuse: bool = False, level: Level = MOST) -> Compiled:
     """Compiles, with a word to the waiting."""
     with told(program), waiting("compiling"):
         result = compile_program(program, target, fuse, level)
@@ -89,7 +90,7 @@ def tell(result: Compiled) -> None:
         say(f"note: {text}", err=True)
 
 
-def compiled_and_sealed(program: ast.Program, target: str = "lpn", fuse: bool = False, level: int = 2) -> Sealed:
+def compiled_and_sealed(program: ast.Program, target: str = "lpn", fuse: bool = False, level: Level = MOST) -> Sealed:
     """As judge.sealed_form, and says what is not as it was asked for."""
     with told(program):
         done = judge.sealed_form(program, target, fuse, level)
@@ -97,7 +98,7 @@ def compiled_and_sealed(program: ast.Program, target: str = "lpn", fuse: bool = 
     return done
 
 
-def made_to_run(program: ast.Program, engines: Iterable[str], fuse: bool = False, level: int = 2) -> Compiled:
+def made_to_run(program: ast.Program, engines: Iterable[str], fuse: bool = False, level: Level = MOST) -> Compiled:
     """As judge.made_to_run, the same way."""
     with told(program):
         result = judge.made_to_run(program, engines, fuse, level)

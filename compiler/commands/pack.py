@@ -11,6 +11,7 @@ from lpn.runtime.linked import linked, needs
 from lpn.runtime.pack import pack
 
 from ..bundle import Bundle, BundleError
+from ..forms import Level
 from ..image import Flag, Image
 from ..output import STDOUT, Failure, count, put_json, say, write_files
 from .build import missed
@@ -32,7 +33,7 @@ LINE = 96
 @click.option("--linked", "as_c", is_flag=True, help="C source of the set as it is in memory, with Thumb-2 code: for a firmware that has this program alone.")
 @compile_options
 @json_option
-def command(file: str, out: str | None, tables: str | None, as_hex: int | None, compact: bool, trusted: bool, code: bool, as_c: bool, fuse: bool, without: tuple[str, ...], level: int,
+def command(file: str, out: str | None, tables: str | None, as_hex: int | None, compact: bool, trusted: bool, code: bool, as_c: bool, fuse: bool, without: tuple[str, ...], level: Level,
             as_json: bool) -> int:
     """Write a program in the form that nodes take.
 

@@ -10,6 +10,7 @@ from lpn.lang import tables as control
 from lpn.runtime.capture import FCS_MODES
 
 from ..disasm import format_instruction
+from ..forms import Level
 from ..isa import decode, slot_indices
 from ..judge import Lines, Unit, of_compiled
 from ..output import Failure, Table, count, counted, put_json, say, waiting
@@ -36,7 +37,7 @@ from .run import Number
 @compile_options
 @json_option
 def command(file: str, capture: str, tables_file: str | None, fcs: str, node_short: int, node_ext: int, node_pan: int,
-            limit: int | None, top: int, listing: bool, engine: str, fuse: bool, without: tuple[str, ...], level: int, as_json: bool) -> int:
+            limit: int | None, top: int, listing: bool, engine: str, fuse: bool, without: tuple[str, ...], level: Level, as_json: bool) -> int:
     """Thumb instructions and cycles of FILE (.lpn) on a capture's frames: by part of
     the engine, by module, by source line, by eBPF instruction.
 

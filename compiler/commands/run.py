@@ -13,6 +13,7 @@ from lpn.runtime.capture import FCS_MODES, Writer
 from lpn.runtime.engines import EngineError, Result
 
 from ..bundle import Bundle
+from ..forms import Level
 from ..output import STDOUT, Failure, Table, counted, put_json, say
 from ..runner import BYTECODE, NO_CHAIN, Runner
 from .frames import Outcome, Totals, bundle_runner, known, outcomes, runner
@@ -70,7 +71,7 @@ class Number(click.ParamType):
 def command(file: str, capture: str | None, events: str | None, target: str | None, out_linktype: int | None, tables_file: str | None, engine: str | None,
             compare: str | None, fcs: str, node_short: int, node_ext: int, node_pan: int, limit: int | None, successor: str | None,
             at: int | None, trace: str | None, seed: int, insn_time: int | None, verbose: bool,
-            fuse: bool, without: tuple[str, ...], level: int, as_json: bool) -> int:
+            fuse: bool, without: tuple[str, ...], level: Level, as_json: bool) -> int:
     """Run the frames of a capture through FILE, a source (.lpn) or a bundle (.lpnb); or events on a node.
 
     \b
@@ -162,7 +163,7 @@ def usage(*parameters: str, needs: str) -> None:
 Prepared = tuple[ast.Program | None, control.Tables | None, list[Runner]]
 
 
-def prepared(file: str, engines: list[str], tables_file: str | None, fuse: bool, without: tuple[str, ...], level: int, verbose: bool) -> Prepared:
+def prepared(file: str, engines: list[str], tables_file: str | None, fuse: bool, without: tuple[str, ...], level: Level, verbose: bool) -> Prepared:
     """A source or bundle in each engine."""
     given = read_input(file)
     if given.kind != "source":

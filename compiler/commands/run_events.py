@@ -21,6 +21,7 @@ from lpn.runtime.timeline import Overrun, Ran, Record, Sent, clock, length, mean
 
 from ..build import Compiled, protocol_name
 from ..bundle import Bundle
+from ..forms import MOST, Level
 from ..output import STDOUT, Failure, Table, count, put_json, say, waiting, write_files
 from .frames import amounts
 from .inputs import STDIN, Input, read_bytes, read_input, shown, warnings
@@ -43,7 +44,7 @@ class Options:
     insn_ns: int | None = None
     fuse: bool = False
     without: tuple[str, ...] = ()
-    level: int = 2
+    level: Level = MOST
     as_json: bool = False
 
     @property

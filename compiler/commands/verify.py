@@ -11,6 +11,7 @@ from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import Analysis, Report, line_of
 from lpn.verifier.wcet import Step
 
+from ..forms import Level
 from ..judge import Unit, Units, analysed
 from ..output import Failure, Table, count, put_json, say
 from .inputs import compile_options, json_option, read_bytes, read_input
@@ -37,7 +38,7 @@ HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")
 @compile_options
 @json_option
 def command(file: str | None, raw: str | None, profile: str | None, record_size: int, state_size: int, rodata_size: int,
-            data_size: int, way: str, tight: bool, show_path: bool, fuse: bool, without: tuple[str, ...], level: int, as_json: bool) -> int:
+            data_size: int, way: str, tight: bool, show_path: bool, fuse: bool, without: tuple[str, ...], level: Level, as_json: bool) -> int:
     """Prove that the containers of FILE keep the rules: a source (.lpn), a
     bundle (.lpnb), an image (.lpnc) or an eBPF object (.o).
 

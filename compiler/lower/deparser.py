@@ -37,7 +37,7 @@ class Deparsers:
             done()
 
         self.out_pointer = self.late_pointer(CTX_OUT)
-        self.usual_first(deparser_guesses(d, self.record) if self.target.window else Plan(), lower)
+        self.usual_first(deparser_guesses(d, self.record) if self.target.guesses else Plan(), lower)
 
     def deparse(self, d: ast.Deparser) -> None:
         """Writes what the deparser emits to the output buffer, which `out_pointer` is the begin of."""

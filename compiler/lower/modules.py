@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, PKT, PTR, i32
+from lpn.compiler.forms import Form
 from lpn.compiler.kept import KeptTable
 from lpn.compiler.layout import RecordLayout
 from lpn.compiler.state import StateLayout
@@ -59,18 +60,19 @@ class ProgramLowering:
         fn.args[0].add_attribute("noalias")
         return module, fn, DebugInfo(module, fn, span) if self.listings else None
 
-    def lowering(self, fn: ir.Function, debug: DebugInfo | None, in_memory: bool, near: bool = False) -> Lowering:
-        kind = Lowering if self.target.window else BoundedLowering
-        target = replace(self.target, window=min(self.target.window, NEAR)) if near else self.target
+    def lowering(self, fn: ir.Function, debug: DebugInfo | None, in_memory: bool, form: Form | None = None) -> Lowering:
+        kind, target = Lowering if self.target.window else BoundedLowering, self.target
+        if form is not None:
+            target = replace(target, window=min(target.window, NEAR) if form.near else target.window, small=form.small)
         low = kind(self.program, self.record, self.state, self.derived, target, fn, in_memory, debug)
         if debug is not None:
             low.b.debug_metadata = debug.start
         return low
 
-    def module(self, decl: ast.Module, near: bool = False) -> Lowered:
-        """One module as a container of its own; the header record is in memory. `near`: see forms.py."""
+    def module(self, decl: ast.Module, form: Form) -> Lowered:
+        """One module as a container of its own; the header record is in memory."""
         module, fn, debug = self.new_function(decl.name, decl.span)
-        low = self.lowering(fn, debug, True, near)
+        low = self.lowering(fn, debug, True, form)
         accept = lambda: low.b.ret(i32(VERDICTS["ACCEPT"]))        # noqa: E731
         if isinstance(decl, ast.Parser):
             self.parser(low, decl, accept)
@@ -94,7 +96,7 @@ class ProgramLowering:
                 low.keep_headers(in_memory=low.miss is None)
             low.parser(decl, publish if low.miss is not None else accept)
 
-        low.usual_first(self.guesses(decl), lower)
+        low.usual_first(self.guesses(low, decl), lower)
 
     def migration(self, block: Migration) -> tuple[Lowered, KeptTable]:
         """A `migrate` block: a container whose record is the old registers that it declares; the table says where they lie."""
@@ -112,11 +114,11 @@ class ProgramLowering:
         low.finish()
         return Lowered(block.name, MIGRATION, module, False, low.keeps_record), low.old_layout.kept(low.old_layout.objects)
 
-    def fused(self, name: str, chain: list[ast.Module], in_memory: bool = False) -> Lowered:
-        """The whole chain in one function; the header record lives in variables. `in_memory`: but for the headers' values."""
+    def fused(self, name: str, chain: list[ast.Module], form: Form) -> Lowered:
+        """The whole chain in one function; the header record lives in variables."""
         module, fn, debug = self.new_function(name, chain[0].span)
-        low = self.lowering(fn, debug, in_memory=False)
-        low.images_in_memory |= in_memory
+        low = self.lowering(fn, debug, in_memory=False, form=form)
+        low.images_in_memory |= form.in_memory
         low.verdict_slot = low.alloca(I32, "verdict")
         low.payload_slot = low.alloca(PKT, "payload")
         low.tells_payload = tells_payload(self.program, chain)
@@ -134,10 +136,10 @@ class ProgramLowering:
         low.finish()
         return Lowered(name, FUSED, module, any(isinstance(decl, ast.Deparser) for decl in chain), low.keeps_record)
 
-    def guesses(self, decl: ast.Parser) -> Plan:
+    def guesses(self, low: Lowering, decl: ast.Parser) -> Plan:
         """Nothing where the parser writes into the packet: the second run would read what the first one wrote; nor where it counts elements of stacks."""
         writes = any(e.kind == "assign" and e.module is decl and e.instance is not None for e in effects(self.program))
-        return parser_guesses(decl, self.record) if self.target.window and not writes and not counted_stacks(decl) else Plan()
+        return parser_guesses(decl, self.record) if low.target.guesses and not writes and not counted_stacks(decl) else Plan()
 
     def fused_parsers(self, low: Lowering, decl: ast.Parser, rest: list[ast.Module], done: ir.Block) -> None:
         """The parser, for each guess with a short rest of the chain of its own. Ends where the rest begins for everything else."""
@@ -155,7 +157,7 @@ class ProgramLowering:
                 self.fused_rest(low, rest, done)
                 low.cut_slot = None
 
-        low.usual_first(self.guesses(decl), lower)
+        low.usual_first(self.guesses(low, decl), lower)
         low.b.position_at_end(after)
         low.module_ended()
 
