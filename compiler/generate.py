@@ -106,7 +106,7 @@ class HeaderInfo:
     name: str
     fields: list[FieldInfo] = field(default_factory=list)
     choices: list[ChoiceInfo] = field(default_factory=list)
-    varbits: list[str] = field(default_factory=list)
+    varbits: dict[str, int] = field(default_factory=dict)      # the bits of each, at most
     params: list[tuple["HeaderInfo", str]] = field(default_factory=list)
     payload: bool = False                       # an equation looks at the payload
     sums: bool = False                          # and sums it: no header may follow
@@ -153,6 +153,7 @@ class FunctionInfo:
     params: tuple[tuple[str, Any], ...]
     plain: bool = False
     stateful: bool = False                      # changes registers
+    copies: bool = False                        # assigns whole headers
 
 
 @dataclass(frozen=True)
@@ -197,6 +198,7 @@ class Context:
     result: Any = None
     meta: bool = False                          # `m.verdict` and `m.reason` can be read
     state: bool = False                         # registers can be changed
+    copies: bool = False                        # whole headers can be assigned
 
     def inside(self) -> "Context":
         """A block within: its variables and knowledge are its own."""
@@ -207,7 +209,7 @@ class Context:
 
     @property
     def callable(self) -> list[FunctionInfo]:
-        return [f for f in self.functions if self.state and self.place != "migrate" or not f.stateful]
+        return [f for f in self.functions if (self.state and self.place != "migrate" or not f.stateful) and (self.copies or not f.copies)]
 
     def assigns(self, text: str) -> bool:
         return self.assigns_headers and not text.endswith(".last")

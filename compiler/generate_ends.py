@@ -123,6 +123,8 @@ class Ends(Tables):
                 body.append(f"{place.text} = {said};")
                 if c.chance(1, 6):
                     body += self.assignment(ctx)
+                if c.chance(1, 24) and (copied := self.copied(ctx)):    # what was said of one header is another's
+                    body.append(copied)
                 if c.chance(1, 6) and place.ty.kind == "bit" and place.ty.width > 1:
                     high = c.number(0, place.ty.width - 1)
                     body.append(f"{place.text}[{high}:0] = {self.constant(bit(high + 1))};")
@@ -140,3 +142,23 @@ class Ends(Tables):
             body.append(f"{changed.text} = {self.expr(changed.ty, ctx, 1)};")
         body.append(f"m.verdict = {c.pick(('TRANSMIT', 'ACCEPT'))};")
         return [f"processor {name}(inout headers h, inout meta m) {{", *indent([*lines, "apply {", *indent(body), "}"]), "}"]
+
+    def copying(self, name: str) -> list[str]:
+        """Headers become others, and their varbits; what they are then is told, and changed now and then."""
+        c = self.choose
+        ctx = self.context("processor")                         # type: ignore[attr-defined]
+        ctx.state = ctx.assigns_headers = ctx.payload = ctx.copies = True
+        self.meta_values(ctx)
+        self.counters, self.actions, self.applied, self.meters, self.buffers, self.in_action = [], [], [], [], [], False
+        body: list[str] = []
+        for _ in range(c.number(2, 5)):
+            copied = self.copied_varbit(ctx) if c.chance(2, 3) else ""
+            copied = copied or self.copied_header(ctx)
+            told = [text for text in ctx.headers if ctx.headers[text].varbits]
+            body += [copied] if copied else []
+            if told and c.chance(1, 3):
+                text = c.pick(told)
+                body.append(f"if ({text}.isValid()) {{ m.port = m.port + sizeof({text}.{c.pick(list(ctx.headers[text].varbits))}); }}")
+            body += self.assignment(ctx) if c.chance(1, 3) else []
+        body.append(f"m.verdict = {c.pick(('TRANSMIT', 'ACCEPT'))};")
+        return [f"processor {name}(inout headers h, inout meta m) {{", *indent(["apply {", *indent(body), "}"]), "}"]

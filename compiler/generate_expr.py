@@ -98,6 +98,8 @@ class Expressions:
         if ty.kind == "bool":
             return self.condition(ctx, depth)
         if ty.kind in ("enum", "error"):
+            if ctx.lookahead and ty.kind == "enum" and self.choose.chance(1, 4):
+                return self.lookahead(ty)
             if self.choose.chance(1, 3):
                 return self.conditional(ty, ctx, depth)
             return self.leaf(ty, ctx)
@@ -242,7 +244,7 @@ class Expressions:
         if ty == bit(16) and self.externs and ctx.place in ("processor", "action", "timing"):
             options += [lambda: f"sample({c.number(0, 99)}, {self.leaf(bit(8), ctx)})"] * 3
             options.append(lambda: f"sample({self.expr(bit(32), ctx, depth - 1)}, {self.expr(bit(8), ctx, depth - 1)})")
-        if ctx.lookahead and ty.kind == "bit":
+        if ctx.lookahead:
             options.append(lambda: self.lookahead(ty))
         if ctx.place in ("processor", "action", "deparser", "function"):
             options.append(lambda: self.of_node(ty))
@@ -261,7 +263,15 @@ class Expressions:
         return self.expr(bit(self.width(64)), ctx, depth - 1)
 
     def lookahead(self, ty: Ty) -> str:
+        """Of whole octets, or of the first bits; little-endian, a signed number, an enum's value, which may be none of its members."""
+        c = self.choose
         whole = (ty.width + 7) // 8 * 8
+        if ty.kind != "bit" or c.chance(1, 2):
+            return f"pkt.lookahead<{ty if ty.kind != 'bit' or whole > ty.width else f'le<{ty.width}>'}>()"
+        if ty.width < 16 and self.enums and c.chance(1, 6):
+            enum = next((e.ty for e in self.enums if e.ty.width == ty.width), None)
+            if enum is not None:
+                return f"((bit<{ty.width}>) pkt.lookahead<{enum}>())"
         text = f"pkt.lookahead<bit<{whole}>>()"
         return text if whole == ty.width else f"{text}[{ty.width - 1}:0]"
 
@@ -333,7 +343,7 @@ class Expressions:
 
     def condition(self, ctx: Context, depth: int) -> str:
         c = self.choose
-        match c.number(0, 10):
+        match c.number(0, 11):
             case 0:
                 return f"({self.expr(BOOL, ctx, depth - 1)} && {self.expr(BOOL, ctx, depth - 1)})"
             case 1:
@@ -344,6 +354,8 @@ class Expressions:
                 names = [t for t in ctx.headers if "." in t]
                 if names and ctx.place in ("parser", "processor", "deparser"):
                     return f"{c.pick(names)}.isValid()"
+            case 11 if any(v.ty == ERROR for v in ctx.readable()):
+                return f"({self.expr(ERROR, ctx, depth - 1)} {c.pick(('==', '!='))} {self.expr(ERROR, ctx, depth - 1)})"
             case 10 if ctx.meta:
                 return f"({c.pick(('m.verdict == DROP', 'm.verdict != ACCEPT', 'm.reason == error.NoMatch', 'm.verdict == TRANSMIT'))})"
             case 4 | 8:

@@ -205,7 +205,7 @@ class Headers(Statements):
             value = c.pick(fit[-3:])
             unit = c.pick((8, 16, 1)) if value.ty.width < 9 else 8
             lines.append(f"varbit<{most}> {name} sized ({unit} * (bit<16>) {value.text}[{min(4, value.ty.width - 1)}:0]);")
-        info.varbits.append(name)
+        info.varbits[name] = most
         return lines
 
     def equation(self, info: HeaderInfo) -> str:

@@ -70,7 +70,7 @@ class Library:
         info = HeaderInfo(d.name, params=[(self.what(p.type), p.name) for p in d.params])
         for f in d.fields():
             if isinstance(f.type, Varbit):
-                info.varbits.append(f.name)
+                info.varbits[f.name] = f.type.max_width
             elif f.name != "_":
                 info.fields.append(FieldInfo(f.name, scalar(f.type), f.equation is not None, f.deferred, f.when is not None))
             of_payload = [n for n in walk(f.equation) if isinstance(n, ast.Name) and n.decl == "payload"]

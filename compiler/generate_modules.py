@@ -1,12 +1,12 @@
 """Random programs: declarations, the chain of modules, the deparser."""
 from __future__ import annotations
 
-from .generate import (BOOL, Choose, Context, FunctionInfo, HeaderInfo, InstanceInfo, Program, RegisterInfo, StructInfo, Ty, Value,
+from .generate import (BOOL, ERROR, Choose, Context, FunctionInfo, HeaderInfo, InstanceInfo, Program, RegisterInfo, StructInfo, Ty, Value,
                        bit)
 from .generate_library import IMPORTS, Library
 from .generate_meeting import Meetings
 from .generate_parts import PartInfo
-from .generate_plans import AGAIN, CIRCLES, GUESS, GUESSED, LOOKUP, MEET, SUM
+from .generate_plans import AGAIN, CIRCLES, COPY, GUESS, GUESSED, LOOKUP, MEET, SUM
 from .generate_stmt import indent
 
 
@@ -60,8 +60,8 @@ class Generator(Meetings):
         for at in range(0 if self.lossless or not c.chance(1, 3) else c.number(1, 2)):
             text += self.sub_parser(at)
         text += self.meeting_parser() if self.plan == MEET else self.parser()
-        processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM) else 0, 1 if self.plan == AGAIN or self.plan == LOOKUP and c.number(0, 2) else 2)
-        deparses = bool(self.lossless or c.number(0, 12 if self.plan in GUESSED else 4)) if self.plan not in (LOOKUP, AGAIN) else self.plan == AGAIN
+        processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY) else 0, 1 if self.plan in (AGAIN, COPY) or self.plan == LOOKUP and c.number(0, 2) else 2)
+        deparses = bool(self.lossless or c.number(0, 12 if self.plan in GUESSED else 4)) if self.plan not in (LOOKUP, AGAIN, COPY) else self.plan != LOOKUP
         timed = not self.lossless and c.chance(1, 8)
         self.radios = timed or not self.lossless and c.chance(1, 8)
         self.sends = self.radios and deparses
@@ -112,7 +112,7 @@ class Generator(Meetings):
             text.append(f"error {{ {', '.join(self.errors)} }}")
         for _ in range(c.number(0, 2)):
             kept = c.chance(1, 6)
-            text.append(("persistent " if kept else "") + self.register(self.registers, "R"))
+            text.append(("persistent " if kept else "") + self.register(self.registers, "R", kept))
             self.kept += self.registers[-1:] if kept else []
         if self.plan in GUESSED:                # what codecs search in
             self.registers.append(RegisterInfo(self.fresh("R"), bit(8), c.pick((4, 7, 16))))
@@ -134,7 +134,10 @@ class Generator(Meetings):
             if params and c.chance(1, 2):
                 params.append((c.pick(above), "over"))
             simple = (c.chance(2, 5) or self.plan == GUESS and not any(h.codec for h in headers)) and not self.lossless
-            if self.plan in (SUM, LOOKUP) and not at:
+            if self.plan == COPY and not at:
+                params, simple = [], False
+                info, lines = self.noted_header("H0")
+            elif self.plan in (SUM, LOOKUP) and not at:
                 params, simple = [], False
                 info, lines = self.flat_header("H0") if self.plan == LOOKUP else self.summing_header("H0")
             elif self.plan == SUM and c.number(0, 2):
@@ -163,6 +166,8 @@ class Generator(Meetings):
                 text += self.telling(f"P{at}")
             elif self.plan == AGAIN:
                 text += self.saying_again(f"P{at}")
+            elif self.plan == COPY:
+                text += self.copying(f"P{at}")
             elif self.plan == LOOKUP and at == count - 1:
                 text += self.last_lookup(f"P{at}", first=True)
             elif kind == 21 and at == count - 1 and not deparses or kind == 22:
@@ -186,9 +191,10 @@ class Generator(Meetings):
         self.functions += library.functions
         return library.headers[c.number(0, 2):c.number(3, len(library.headers))]
 
-    def register(self, into: list[RegisterInfo], prefix: str) -> str:
+    def register(self, into: list[RegisterInfo], prefix: str, kept: bool = False) -> str:
+        """`kept`: a persistent one, of what has the same number in every version."""
         c = self.choose
-        cell = c.pick(self.structs) if self.structs and c.chance(1, 4) else self.scalar(128 if c.chance(1, 6) else 64)
+        cell = c.pick(self.structs) if self.structs and c.chance(1, 4) else ERROR if not kept and c.chance(1, 8) else self.scalar(128 if c.chance(1, 6) else 64)
         name, size = self.fresh(prefix), c.pick((0, 4, 1, 3, 7)) if c.chance(1, 2) else 0
         into.append(RegisterInfo(name, cell, size))
         if c.chance(1, 4):                      # the control plane says what it holds at first
@@ -204,7 +210,7 @@ class Generator(Meetings):
             order.insert(0 if self.plan == SUM else c.number(0, len(order)), one)
         for at, info in enumerate(order):
             alone = not at and self.plan in (SUM, LOOKUP)
-            for copy in range(c.number(1, 2) if not info.sums and not alone else 1):
+            for copy in range(c.number(2 if self.plan == COPY and not at else 1, 2) if not info.sums and not alone else 1):
                 many = not info.params and not info.sums and not alone and self.plan != GUESS and (self.plan != MEET or not info.codec and not info.choices)
                 size = c.pick((1, 2, 3, 2, 3, 5, 8)) if many and c.chance(1, 8 if self.plan == CIRCLES else 2 if self.plan == MEET else 4) else 0
                 args = []

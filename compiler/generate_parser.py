@@ -5,7 +5,7 @@ from .generate import BOOL, Context, FunctionInfo, HeaderInfo, InstanceInfo, Str
 from .generate_codec import Codecs
 from .generate_ends import Ends
 from .generate_parts import Parts
-from .generate_plans import CIRCLES, GUESS, LOOKUP, MEET
+from .generate_plans import CIRCLES, COPY, GUESS, LOOKUP, MEET
 from .generate_stmt import indent
 
 
@@ -13,7 +13,7 @@ class Parsers(Codecs, Ends, Parts):
     def parser(self) -> list[str]:
         c = self.choose
         self.module = "parser"
-        self.straight = self.plan in (GUESS, LOOKUP) or any(i.header.codec for i in self.instances) and c.chance(1, 3)
+        self.straight = self.plan in (GUESS, LOOKUP, COPY) or any(i.header.codec for i in self.instances) and c.chance(1, 3)
         count = c.number(1, 4) if self.plan != CIRCLES else 4
         locals_: list[str] = []
         ctx = self.parser_context()
@@ -118,7 +118,7 @@ class Parsers(Codecs, Ends, Parts):
                 case 0:
                     out.append(f"pkt.advance({8 * c.number(0, 3)});")
                 case 1:
-                    small = [v for v in ctx.readable() if v.ty.kind == "bit"]
+                    small = [v for v in ctx.readable() if v.ty.kind == "bit" and not v.text.startswith("K")]
                     if small:
                         value = c.pick(small)
                         high = min(4, value.ty.width - 1)
@@ -167,7 +167,7 @@ class Parsers(Codecs, Ends, Parts):
                     ctx.valid.add(f"h.{i.name}")
                     return [line]
             case 4:
-                small = [v for v in ctx.readable() if v.ty.kind == "bit" and v.ty.width > 2 and " " not in v.text]
+                small = [v for v in ctx.readable() if v.ty.kind == "bit" and v.ty.width > 2 and " " not in v.text and not v.text.startswith("K")]
                 if small:
                     return [f"pkt.advance(8 * (bit<16>) {c.pick(small).text}[1:0]);"]
         return []
@@ -195,6 +195,9 @@ class Parsers(Codecs, Ends, Parts):
         chosen = [c.pick(values) for _ in range(c.number(1, 2))]
         if c.chance(1, 5):
             chosen[0] = Value(self.expr(bit(8), ctx, 2), bit(8))
+        if self.plan in ("", CIRCLES, COPY) and c.chance(1, 4):                 # what comes, before it is taken
+            ty = c.pick(self.enums).ty if self.enums and c.chance(1, 3) else bit(c.pick((16, 8, 24, 4, 32, self.width(32))))
+            chosen[-1] = Value(self.lookahead(ty), ty)
         lines = [f"transition select({', '.join(v.text for v in chosen)}) {{"]
         for _ in range(c.number(2 if self.plan == CIRCLES else 1, 3)):
             keys = [self.key(v.ty) for v in chosen]

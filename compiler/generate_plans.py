@@ -11,7 +11,8 @@ GUESS = "guessed"                               # a long codec on the usual way 
 MEET = "met"                                    # and headers of several shapes in front of it (lower/meeting.py)
 SUM = "summed"                                  # a sum over headers of any size, asked for and computed (lower/sums.py)
 CIRCLES = "circles"                             # states that lead back to others than themselves (lower/circles.py)
-PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET)
+COPY = "copied"                                 # whole headers and varbits are assigned, and emitted (lower/instance.py)
+PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET, COPY)
 GUESSED = (GUESS, MEET)
 
 
@@ -76,4 +77,18 @@ class Plans(Headers):
         lines = [self.plain(info, bit(8))]
         for _ in range(c.number(1, 4)):
             lines += self.item(info, c.pick((6, 4, 5, 6, 0, 2)), False)
+        return info, [f"header {name} {{", *("    " + line for line in lines), "}"]
+
+    def noted_header(self, name: str) -> tuple[HeaderInfo, list[str]]:
+        """A short varbit of any size is in it, and perhaps something odd in front or behind: most packets have it."""
+        c = self.choose
+        info = HeaderInfo(name)
+        self.free = []
+        width, note = c.pick((2, 3, 1)), self.fresh("d")
+        lines = [self.add(info, "{ty} {};", bit(8 - width)), self.add(info, "{ty} {};", bit(width))]
+        size = info.fields[-1].name
+        odd = [self.plain(info, bit(8)), *(self.item(info, c.pick((4, 5, 0, 2)), False) if c.chance(1, 2) else [])]
+        info.varbits[note] = 8 * ((1 << width) - 1)
+        lines[2:] = [f"varbit<{info.varbits[note]}> {note} sized (8 * (bit<16>) {size});", *odd] if c.number(0, 2) else \
+            [*odd, f"varbit<{info.varbits[note]}> {note} sized (8 * (bit<16>) {size});"]
         return info, [f"header {name} {{", *("    " + line for line in lines), "}"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .generate import BOOL, ERROR, Context, FunctionInfo, HeaderInfo, RegisterInfo, StructInfo, Ty, Value, bit, literal
-from .generate_expr import Expressions
+from .generate_copies import Copies
 
 
-class Statements(Expressions):
+class Statements(Copies):
     structs: list[StructInfo]
     counter = 0
 
@@ -69,7 +69,7 @@ class Statements(Expressions):
                 text = f"{struct.name} {name} = {{{', '.join(self.expr(t, ctx, 1) for _, t in struct.fields)}}};"
             ctx.structs.append((name, struct, True))
             return [text]
-        ty = ERROR if c.chance(1, 30) else self.scalar(128 if c.chance(1, 6) else 64)
+        ty = ERROR if c.chance(1, 20) else self.scalar(128 if c.chance(1, 6) else 64)
         if c.chance(1, 20) and ty != ERROR:
             name = f"K{name}"                   # as those of the program: no index, which must be inside
             value = self.constant(ty)
@@ -92,6 +92,10 @@ class Statements(Expressions):
 
     def assignment(self, ctx: Context) -> list[str]:
         c = self.choose
+        if ctx.copies and c.chance(1, 8):
+            copied = self.copied(ctx)
+            if copied:
+                return [copied]
         arrays = [r for r in ctx.registers if r.size] if ctx.state else []
         if arrays and c.chance(1, 6):
             register = c.pick(arrays)
@@ -235,6 +239,7 @@ class Statements(Expressions):
         params: list[tuple[str, object]] = []
         texts = []
         changing = ctx.assigns_headers = c.chance(1, 3)         # all header parameters alike
+        ctx.copies = changing and not plain and c.chance(1, 2)
         for at in range(c.number(1, 3)):
             param = f"p{at}"
             direction = "inout" if not plain and c.chance(1, 4) else ""
@@ -273,7 +278,7 @@ class Statements(Expressions):
             body.insert(c.number(0, 0), f"if ({self.expr(BOOL, Context('function', values=[v for v in ctx.values if v.text.startswith('p')]), 1)}) {{ return; }}")
         kind = "void" if result is None else result.name if isinstance(result, StructInfo) else str(result)
         text = [f"function {kind} {name}({', '.join(texts)}) {{", *indent(body), "}"]
-        return FunctionInfo(name, result, tuple(params), plain, ctx.state), text
+        return FunctionInfo(name, result, tuple(params), plain, ctx.state, ctx.copies), text
 
 
 def indent(lines: list[str]) -> list[str]:

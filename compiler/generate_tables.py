@@ -22,12 +22,12 @@ class Tables(Statements):
         self.module = "processor"
         self.in_action = False
         ctx = self.context("processor")                         # type: ignore[attr-defined]
-        ctx.payload = ctx.assigns_headers = ctx.octets = ctx.state = True
+        ctx.payload = ctx.assigns_headers = ctx.octets = ctx.state = ctx.copies = True
         self.meta_values(ctx)
         lines: list[str] = []
         for _ in range(c.number(0, 2)):
             persists = not inner and not self.lossless and c.chance(1, 12)      # type: ignore[attr-defined]
-            lines.append(("persistent " if persists else "") + self.register(ctx.registers, "r"))     # type: ignore[attr-defined]
+            lines.append(("persistent " if persists else "") + self.register(ctx.registers, "r", persists))     # type: ignore[attr-defined]
             if persists:
                 self.persists.setdefault(name, []).append(ctx.registers[-1])    # type: ignore[attr-defined]
         self.counters: list[tuple[str, int]] = []
@@ -50,7 +50,7 @@ class Tables(Statements):
         names = []
         for _ in range(c.number(0, 3)):
             action = self.fresh("act")
-            params = [(f"p{n}", self.scalar(64)) for n in range(c.number(0, 2))]
+            params = [(f"p{n}", self.scalar(64) if c.number(0, 7) else ERROR) for n in range(c.number(0, 2))]
             places = [v.ty for v in self.given_back(ctx)]
             if places and params and c.chance(1, 4):            # its first one is changed: tables bind it
                 params[0] = ("p0", c.pick(places))
@@ -78,7 +78,8 @@ class Tables(Statements):
         self.applied = tables
         body = [line for table in tables for line in self.apply_table(table, ctx)]
         if self.buffers:                        # what nothing completes has no chain
-            body.append(f"bit<8> {self.fresh('v')} = {self.buffers[0]}.put({'(8w1, m.lqi)' if self.paired else '8w1'}, 16w{8 * c.number(0, 2)}, {c.pick((0, 16, 24))});")
+            piece = "0, sizeof(payload)" if c.number(0, 1) else f"16w{8 * c.number(0, 2)}, {c.pick((0, 16, 24))}"      # all of it in one, or some
+            body.append(f"bit<8> {self.fresh('v')} = {self.buffers[0]}.put({'(8w1, m.lqi)' if self.paired else '8w1'}, {piece});")
         if self.plan == SUM:                    # type: ignore[attr-defined]
             self.counters.append((self.fresh("n"), 0))
             lines.append(f"counter<bit<32>> {self.counters[-1][0]};")
@@ -117,7 +118,7 @@ class Tables(Statements):
         c = self.choose
         ctx = self.context("bare")                              # type: ignore[attr-defined]
         ctx.headers = ctx.headers if headers else {}
-        ctx.payload = ctx.octets = ctx.assigns_headers = headers
+        ctx.payload = ctx.octets = ctx.assigns_headers = ctx.copies = headers
         ctx.state = True
         counter = self.fresh("n")
         lines = [f"counter<{bit(self.width(64))}> {counter};", self.register(ctx.registers, "r")]       # type: ignore[attr-defined]
@@ -258,7 +259,7 @@ class Tables(Statements):
         name, params = self.fresh("glob"), []
         if c.chance(1, 3):
             ctx = self.context("bare")                          # type: ignore[attr-defined]
-            ctx.state = ctx.payload = ctx.octets = ctx.assigns_headers = True
+            ctx.state = ctx.payload = ctx.octets = ctx.assigns_headers = ctx.copies = True
             self.meta_values(ctx)
             lines = [line for _ in range(c.number(1, 3)) for line in self.statement(ctx, 1)]
             lines += [f"m.verdict = {c.pick(VERDICTS)};"] if c.chance(1, 2) else []
@@ -350,6 +351,8 @@ class Tables(Statements):
             return bool(c.number(0, 1))
         if ty.kind == "enum":
             return c.pick(next(e for e in self.enums if e.ty == ty).members)[0]
+        if ty == ERROR:
+            return self.constant(ty).removeprefix("error.")
         if ty.kind == "int":
             return c.number(-(1 << ty.width - 1), (1 << ty.width - 1) - 1)
         return c.value(ty.width)

@@ -13,7 +13,7 @@ from lpn.compiler.lower.shared import rows_alike
 from lpn.compiler.target import WINDOW
 from lpn.lang import ast
 from lpn.lang.instances import walk, written_alike
-from lpn.lang.types import Bits, EnumType, ErrorType, Meta, Stack, StructType
+from lpn.lang.types import Bits, EnumType, ErrorType, HeaderType, Meta, Stack, StructType, Varbit
 
 #: Classes of the syntax tree that stand for several others; of an import, what it brings is in the program.
 ABSTRACT = {"Node", "Decl", "Expr", "Stmt", "Module", "Program", "Import"}
@@ -27,10 +27,12 @@ OTHER = {"persistent", "exact", "lpm", "ternary", "range", "bound arguments", "d
 SPECIAL = {"row longer than the window", "argument made of headers", "argument made of the header it fills", "arm said late",
            "rows that share a call", "struct assigned", "signed number of more than 64 bits", "index of more than 32 bits", "processor without meta",
            "error in a variable", "6LoWPAN", "argument that an action changes", "priority of a constant entry", "table without key",
-           "variable of a processor", "enum as its bits", "whether it was sent", "header that looks at two", "stack of more than three", "migration of a processor"}
+           "variable of a processor", "enum as its bits", "whether it was sent", "header that looks at two", "stack of more than three", "migration of a processor",
+           "header assigned", "varbit assigned", "error as a parameter of an action", "register of errors", "errors compared",
+           "lookahead of le", "lookahead of an enum", "lookahead of a signed number", "lookahead of parts of octets"}
 
-SEEDS = (20000, 20001, 20002, 20003, 20004, 20008, 20009, 20010, 20011, 20012, 20013, 20018, 20019, 20020, 20024, 20027, 20032, 20037, 20040, 20041, 20043,
-         20093, 20106, 20117, 20355, 20641)
+SEEDS = (20000, 20001, 20002, 20003, 20004, 20005, 20006, 20008, 20009, 20010, 20011, 20012, 20013, 20018, 20019, 20020, 20029, 20032, 20036, 20037,
+         20041, 20061, 20075, 20081, 20085, 20100, 20213, 20289, 20705, 20723)
 
 
 def constructs(program: ast.Program) -> set[str]:
@@ -40,8 +42,10 @@ def constructs(program: ast.Program) -> set[str]:
             out.add(type(node).__name__)
             if isinstance(node, ast.Call):
                 out.add(node.target if isinstance(node.target, str) else type(node.target).__name__)
+                out |= {of_lookahead(node)} if node.target == "lookahead" else set()
             elif isinstance(node, (ast.Binary, ast.Unary)):
                 out.add(node.op)
+                out |= {"errors compared"} if isinstance(node, ast.Binary) and isinstance(node.left.type, ErrorType) and node.right.const is None else set()
             elif isinstance(node, ast.TableKey):
                 out.add(node.match)
             elif isinstance(node, ast.ActionRef) and node.args:
@@ -60,8 +64,13 @@ def constructs(program: ast.Program) -> set[str]:
                     out.add(node.base.name)
             elif isinstance(node, ast.Codec):
                 out |= of_codec(node) | ({"6LoWPAN"} if node.name == "Iphc" else set())
-            elif isinstance(node, ast.Assign) and isinstance(node.target.type, StructType):
-                out.add("struct assigned")
+            elif isinstance(node, ast.Assign):
+                out |= {name for kind, name in ((StructType, "struct assigned"), (HeaderType, "header assigned"), (Varbit, "varbit assigned"))
+                        if isinstance(node.target.type, kind)}
+            elif isinstance(node, ast.Action):
+                out |= {"error as a parameter of an action"} if any(isinstance(p.type, ErrorType) for p in node.params) else set()
+            elif isinstance(node, ast.Register):
+                out |= {"register of errors"} if isinstance(getattr(node.type, "cell", node.type), ErrorType) else set()
             elif isinstance(node, ast.Index) and getattr(node.index.type, "width", 0) > 32:
                 out.add("index of more than 32 bits")
             elif isinstance(node, ast.VarDecl):
@@ -90,6 +99,15 @@ def constructs(program: ast.Program) -> set[str]:
                 if node.target == "extract" and any(written_alike(one, node.args[0]) for arg in made for one in arg.args):
                     out.add("argument made of the header it fills")
     return out
+
+
+def of_lookahead(call: ast.Call) -> str:
+    if call.type_args[0].name == "le":
+        return "lookahead of le"
+    if isinstance(call.type, EnumType):
+        return "lookahead of an enum"
+    assert isinstance(call.type, Bits)
+    return "lookahead of a signed number" if call.type.signed else "lookahead of parts of octets" if call.type.width % 8 else "lookahead"
 
 
 def of_codec(codec: ast.Codec) -> set[str]:

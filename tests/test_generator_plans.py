@@ -11,7 +11,7 @@ from lpn.compiler.forms import MOST, Form
 from lpn.compiler.fuzz import checked
 from lpn.compiler.generate import RandomChoose
 from lpn.compiler.generate_modules import Generator
-from lpn.compiler.generate_plans import AGAIN, CIRCLES, GUESS, LOOKUP, MEET, PLANS, SUM
+from lpn.compiler.generate_plans import AGAIN, CIRCLES, COPY, GUESS, LOOKUP, MEET, PLANS, SUM
 from lpn.compiler.lower import modules
 from lpn.compiler.lower.base import Lowering
 from lpn.compiler.lower.circles import Circles
@@ -22,12 +22,12 @@ from lpn.lang import ast
 PROGRAMS = 16
 #: In how many of these programs the way of lowering is met at least: a search in a deparser's guess, a varbit that is summed, what a parser's guess was
 #: wrong about going on where guesses of two shapes met.
-OFTEN = {LOOKUP: 5, AGAIN: 10, GUESS: 6, SUM: 6, CIRCLES: 5, MEET: 5}
+OFTEN = {LOOKUP: 5, AGAIN: 10, GUESS: 6, SUM: 6, CIRCLES: 5, MEET: 5, COPY: 12}
 
 
 def programs(plan: str) -> list[ast.Program]:
     found: list[ast.Program] = []
-    for seed in count(30000):
+    for seed in count(36000):
         generator = Generator(RandomChoose(seed))
         text = generator.program().text
         if generator.plan == plan:
@@ -67,7 +67,7 @@ def met(plan: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
     ways: dict[str, tuple[object, str, Callable]] = {
         LOOKUP: (Lowering, "data_place", lambda args, place: place is not None), AGAIN: (modules, "repeatable", lambda args, again: bool(again)),
         GUESS: (Lowering, "codec_var", searched), SUM: (Lowering, "sum_varbit", lambda args, sums: True), CIRCLES: (Circles, "entered", entered_anew),
-        MEET: (Lowering, "go_on_with", joined)}
+        MEET: (Lowering, "go_on_with", joined), COPY: (Lowering, "copy_varbit", lambda args, done: True)}
     watch(*ways[plan])
 
     def told() -> bool:

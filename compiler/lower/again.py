@@ -59,10 +59,10 @@ def _places(s: ast.Stmt) -> Iterator[tuple[object, object]]:
         while isinstance(target, ast.Slice):
             target = target.base
         field = named_field(target) if target is not None else None
-        if target is not None and field is not None:
+        if target is not None and field is not None and isinstance(target.type, HeaderType):        # an element of a stack, too
+            yield from ((field, f) for f in header_of(field).fields())
+        elif target is not None and field is not None:
             decl = target.decl
-            if isinstance(target.type, HeaderType):
-                yield from ((field, f) for f in header_of(field).fields())
             yield field, decl.choice.tag.decl if isinstance(decl, ast.ChoiceArm) else decl
         elif isinstance(n, ast.Call) and n.target not in ("setValid", "isValid"):       # it may do anything
             for part in [*n.args, n.callee]:
