@@ -39,7 +39,7 @@ class HookTime:
     hook: Hook
     cost: Cost | None
     mhz: int
-    unknown: dict[str, str] = field(default_factory=dict)
+    unknown: dict[str, CostError] = field(default_factory=dict)
     followed: dict[str, tuple[list[Step], frozenset[int]]] = field(default_factory=dict)
 
     def us(self, cycles: int) -> float:
@@ -94,7 +94,7 @@ class Times:
     """Of every module, or why not; of every hook."""
 
     modules: dict[str, Time]
-    unknown: dict[str, str]
+    unknown: dict[str, CostError]
     hooks: list[HookTime]
     mhz: int
 
@@ -154,7 +154,7 @@ def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], 
     found: dict[tuple[str, int], Time] = {}
     parts: dict[tuple[str, int], Module] = {}
     modules: dict[str, Time] = {}
-    unknown: dict[str, str] = {}
+    unknown: dict[str, CostError] = {}
     cuts = {unit.name for unit, _, analysis in judgements if analysis is not None and analysis.cuts}
     for unit, report, analysis in judgements:
         if analysis is None or unit.profile != "lpn":
@@ -170,7 +170,7 @@ def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], 
                     rodata=unit.rodata, data=unit.data, rec=unit.record_size, state=unit.state_size), helper_specs(unit.helpers), costs.module.most)
             report.wcet_cycles = modules[unit.name].worst
         except CostError as e:
-            unknown[unit.name] = str(e)
+            unknown[unit.name] = e.with_traceback(None)
     hooks = hook_times(units, units.bundle, found, unknown, cuts, way) if units.bundle else []
     for hook in hooks:
         if units.bundle and hook.cost is not None and (tight or hook.violation()):
@@ -218,7 +218,7 @@ def may_call(unit: Unit) -> bool:
     return not unit.certificate or any(insn.is_call or insn.is_atomic for insn in decode(unit.text))
 
 
-def hook_times(units: Units, bundle: Bundle, found: dict[tuple[str, int], Time], unknown: dict[str, str], cuts: Collection[str],
+def hook_times(units: Units, bundle: Bundle, found: dict[tuple[str, int], Time], unknown: dict[str, CostError], cuts: Collection[str],
                way: str) -> list[HookTime]:
     """`found`: of a module, for packets of so many octets; `unknown`: why others' are not; `cuts`: modules that may cut the packet off."""
     by_name = {unit.name: unit for unit in units.items}

@@ -43,7 +43,7 @@ class Unit:
     out_size: int = OUT_SIZE                    # the same; of one compiled just now, what was found
     deparses: bool = True                       # it may end with a deparser
     fresh: bool = False                         # compiled just now: its certificate is yet to be written
-    uncertified: str = ""                       # why there is no certificate
+    uncertified: NoCertificate | None = None    # why there is none
     note: str | None = None                     # what is not in the form that was asked for, and why
 
     def sizes(self, stack: int) -> Sizes:
@@ -137,7 +137,7 @@ def certificate_of(unit: Unit, report: Report, analysis: Analysis | None) -> Non
             unit.out_size = report.output
             unit.certificate = certify(unit.text, report, analysis, unit.sizes(report.stack))
     except NoCertificate as e:
-        unit.uncertified = str(e)
+        unit.uncertified = e.with_traceback(None)
 
 
 def sealed(result: Compiled) -> list[tuple[Container, Report]]:

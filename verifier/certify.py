@@ -29,9 +29,9 @@ def certified(text: bytes, report: Report, analysis: Analysis | None, sizes: Siz
     if analysis is None:
         raise NoCertificate("it was not accepted")
     if not report.clean32:
-        raise NoCertificate(f"slot {report.wide[0]} may need more than 32 bits of a register")
-    if any(i.is_local_call for i in analysis.graph.insns.values()):
-        raise NoCertificate("it has local functions")
+        raise NoCertificate(f"slot {report.wide[0]} may need more than 32 bits of a register", report.wide[0])
+    if (slot := next((slot for slot, insn in analysis.graph.insns.items() if insn.is_local_call), None)) is not None:
+        raise NoCertificate(f"it has local functions, slot {slot}", slot)
     from .certify_search import Search
     checker, projection = Checker(text, sizes), Projection(analysis, sizes)
     ways = [projection]                               # units are for loops that end with `!=`: others have smaller certificates without
@@ -109,5 +109,5 @@ def finish(certificate: Certificate, checker: Checker) -> tuple[Certificate, byt
     certificate = replace(certificate, shared=FIRST + max((len(label.shared) for label in certificate.labels), default=0))
     content = certificate.to_bytes()
     if (found := checker.whole(content)) != ACCEPTED:
-        raise NoCertificate(f"the checker refuses it: {checker.name(found)}")
+        raise NoCertificate(f"the checker refuses it: {checker.name(found)}", checker.at[0])
     return certificate, content

@@ -19,7 +19,11 @@ MAX_ROOM = (1 << 15) - 1
 
 
 class NoCertificate(Exception):
-    """The container has none; one line says why."""
+    """The container has none; one line says why. `slot`: the instruction that it is about, if there is one."""
+
+    def __init__(self, why: str, slot: int | None = None):
+        super().__init__(why)
+        self.slot = slot
 
 
 @dataclass(frozen=True)
@@ -177,7 +181,7 @@ class Projection:
         turn sets to the same one."""
         found = [counter for sym, place in self.analysis.made.get(loop.head, {}).items() if (counter := self.counted(loop, sym, place))]
         if not found:
-            raise NoCertificate(f"no register or stack slot counts the loop at slot {loop.head.first} by a constant")
+            raise NoCertificate(f"no register or stack slot counts the loop at slot {loop.head.first} by a constant", loop.head.first)
         return min(found, key=lambda counter: (counter.flag, counter.turns))
 
     def without_units(self) -> Projection:

@@ -57,7 +57,8 @@ class Search(Layout):
                     seen[i] = before if i in leads[i] else self.changes
 
     def lost(self, refusal: int) -> NoCertificate:
-        return NoCertificate(f"the checker does not follow: {self.checker.name(refusal, self.checker.told.pc)}")
+        slot = self.checker.told.pc
+        return NoCertificate(f"the checker does not follow: {self.checker.name(refusal, slot)}", slot)
 
     def write_all(self) -> None:
         self.attempts = min(self.attempts + LAID_OUT, MAX_ATTEMPTS)

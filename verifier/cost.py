@@ -80,7 +80,11 @@ class AtOnce:
 
 
 class CostError(ValueError):
-    """The table does not say what an instruction costs."""
+    """The table does not say what an instruction costs. `slot`: which it is, where that is known."""
+
+    def __init__(self, why: str, slot: int | None = None):
+        super().__init__(why)
+        self.slot = slot
 
 
 class Costs(Protocol):

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from .at_once import Blocks
 from .cfg import Node
-from .cost import MAX_ACTION_DATA, Cost, Costs, TableSize
+from .cost import MAX_ACTION_DATA, Cost, CostError, Costs, TableSize
 from .descriptors import MAX_PACKET
 from .loops import Path, heaviest, lightest
 from .octets import Owed
@@ -49,9 +49,12 @@ class Weights:
         if (slot, taken) not in self.known:
             analysis = self.analysis
             insn = analysis.graph.insns[slot]
-            found = self.costs.insn(slot, insn, analysis.touched.get(slot, ()), taken, analysis.aligned.get(slot, 1))
-            if insn.is_call and not insn.is_local_call:
-                found += self.helper(slot, self.longest)
+            try:
+                found = self.costs.insn(slot, insn, analysis.touched.get(slot, ()), taken, analysis.aligned.get(slot, 1))
+                if insn.is_call and not insn.is_local_call:
+                    found += self.helper(slot, self.longest)
+            except CostError as e:
+                raise CostError(f"{e}, slot {slot}", slot) from None
             self.known[slot, taken] = found
         return self.known[slot, taken]
 

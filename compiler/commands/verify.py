@@ -87,10 +87,10 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
         show_rejection(report, unit.name, units.sources)
     for unit, report in judgements:
         if report.accepted and unit.uncertified:
-            say(f"{unit.name}: no certificate, it runs with checks: {unit.uncertified}{line_named(unit.uncertified, unit, units)}")
+            say(f"{unit.name}: no certificate, it runs with checks: {unit.uncertified}{shown_line(unit.uncertified.slot, unit, units)}")
     for name, why in timed.unknown.items():
         unit = next(unit for unit in units.items if unit.name == name)
-        say(f"{name}: its worst-case time is not known: {why}{line_named(why, unit, units)}")
+        say(f"{name}: its worst-case time is not known: {why}{shown_line(why.slot, unit, units)}")
     show_hooks(timed)
     if show_path:
         show_paths(timed, units)
@@ -144,10 +144,9 @@ def place(line: object) -> tuple[str]:
     return (f"{line[0]}:{line[1]}" if isinstance(line, tuple) else "" if line is None else f"line {line}",)
 
 
-def line_named(why: str, unit: Unit, units: Units) -> str:
-    """The source line of a slot that a reason names, on a line of its own."""
-    slot = re.search(r"\bslot (\d+)", why)
-    line = line_of(unit.lines, int(slot[1])) if slot else None
+def shown_line(slot: int | None, unit: Unit, units: Units) -> str:
+    """The source line of a slot that a reason is about, on a line of its own."""
+    line = line_of(unit.lines, slot) if slot is not None else None
     return f"\n  {place(line)[0]}  {source_line(line, units)}" if line is not None else ""
 
 

@@ -32,12 +32,12 @@ class CodeCosts:
         try:
             self.translated = translate(text, clean32=clean32, stack=stack, rodata=SOMEWHERE, data=SOMEWHERE)
         except TranslateError as e:
-            raise CostError(f"the translator refuses this container: {e}") from None
+            raise CostError(f"the translator refuses this container: {e}", e.slot) from None
         self.insns: dict[int, Instruction] = {}
         slot = 0
         for insn in decode_ebpf(text):
             if insn.is_local_call:
-                raise CostError("local functions are not timed")
+                raise CostError(f"local functions are not timed, slot {slot}", slot)
             self.insns[slot] = insn
             slot += insn.slots
         md, self.starts = make_disassembler(), self.translated.map
