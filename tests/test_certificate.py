@@ -250,3 +250,15 @@ def test_what_only_the_search_knew_counts_no_loop():
     report, analysis = unit.analyse()
     assert any(analysis.made[head].keys() - s.vars.keys() for head, s in analysis.invariants.items() if head in analysis.bounds and head in analysis.made)
     assert certificate_of(unit.text, report, analysis, unit.sizes(report.stack)).loops
+
+
+@pytest.mark.parametrize("fuse", [False, True])
+def test_a_copy_that_never_fits_in_part_has_one(fuse):
+    """Behind a multiple of four octets none of the last word's fit: the verifier knows, the checker sees the ways and their unknowns."""
+    from lpn.compiler.build import compile_program
+    from lpn.compiler.commands.inputs import checked
+    from lpn.compiler.judge import of_compiled
+    program = checked(Path(__file__).parent / "regressions" / "copy-that-does-not-fit.lpn")
+    for unit in of_compiled(compile_program(program, fuse=fuse)).items:
+        report, analysis = unit.analyse()
+        certificate_of(unit.text, report, analysis, unit.sizes(report.stack))

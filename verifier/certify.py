@@ -6,6 +6,7 @@ and a reason.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from .certificate import FIRST, Certificate
@@ -39,13 +40,16 @@ def certified(text: bytes, report: Report, analysis: Analysis | None, sizes: Siz
         ways.insert(0, projection.without_units())
     found: list[Search] = []
     try:
-        for way in ways:
+        unrelated = False
+        for related, way in product((False, True), ways):
+            if related and (found or not unrelated):
+                break
+            search = Search(way, checker, related)
             try:
-                search = Search(way, checker)
                 search.follow()
                 found.append(search)
             except NoCertificate as e:
-                refused = e
+                refused, unrelated = e, unrelated or search.unrelated
                 continue
             if way is not projection and not projection.turns_more(search.certificate):
                 break

@@ -16,6 +16,7 @@ from .state import LEN, LOW_HALF, NUMBER as A_NUMBER, POINTER, State, Value, sta
 from .verify import Analysis
 
 MAX_ROOM = (1 << 15) - 1
+MAX_SHARED = 60                                       # symbols of one label: a node has room for them in its work area
 
 
 class NoCertificate(Exception):
@@ -302,7 +303,7 @@ class Projection:
             shared[-1] = g._replace(lo=g.lo + -g.lo % unit, hi=g.hi - g.hi % unit)
         names = {sym: (FIRST + i, self.counters[chain[i]].shift) for sym, i in counters.items()} | {LEN: (LENGTH, 0)}
         for sym, count in users.items():
-            if sym and sym not in names and count > 1 and len(shared) < 60:
+            if sym and sym not in names and count > 1 and len(shared) < MAX_SHARED:
                 lo, hi = s.bounds(sym)
                 shift = max(0, -lo)
                 if hi + shift <= M32:

@@ -5,13 +5,14 @@ Both ways the checker itself is asked, block by block: a block goes from a label
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
 from .certificate import ANY, CURSOR_END, FIRST, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Given, Label, ones
 from .certify import ACCEPTED, Checker
-from .certify_labels import NoCertificate, Projection
+from .certify_labels import MAX_SHARED, NoCertificate, Projection
 from .certify_layout import SIZE, Layout
 
 NO_ROOM, NOWHERE = -(1 << 15), M32
@@ -23,10 +24,11 @@ SIZES = (1, 0xFF, CURSOR_END, 0xFFFF, M32)            # where what grows without
 
 class Search(Layout):
     """A certificate as it grows: first labels that say less and less, until the checker follows; then those that say no more than it
-    needs. A block is accepted still if the labels it leads to say less, and if the one it begins with says more."""
+    needs. A block is accepted still if the labels it leads to say less, and if the one it begins with says more. `related`: labels that the
+    verifier needs none of say which values share an unknown, too; few need it, and they are longer. `unrelated`: there is one that does not."""
 
-    def __init__(self, projection: Projection, checker: Checker):
-        self.projection, self.checker = projection, checker
+    def __init__(self, projection: Projection, checker: Checker, related: bool = False):
+        self.projection, self.checker, self.related, self.unrelated = projection, checker, related, False
         self.nodes = {node.first: node for node in projection.analysis.graph.nodes}
         self.attempts = 0
         super().__init__(projection.certificate(), checker.ffi)
@@ -41,7 +43,7 @@ class Search(Layout):
                 raise self.lost(refusal)
 
     def shorten(self) -> None:
-        """To labels that say no more than is needed: each once, the last first; then those again that lead to one that has come to say less."""
+        """To labels that say no more than is needed: each once, behind those that it leads to; then those again that lead to one that has come to say less."""
         pcs = [label.pc for label in self.certificate.labels]
         leads: list[set[int]] = [set() for _ in pcs]  # of each label those where its block may end
         for node in self.projection.analysis.graph.nodes:
@@ -50,7 +52,7 @@ class Search(Layout):
         self.changes, self.changed = 0, [0] * len(pcs)
         seen = [0] * len(pcs)
         for first in (True, False):
-            for i in range(len(pcs) - 1, -1, -1):
+            for i in inner_first(leads):
                 if first or any(self.changed[j] > seen[i] for j in leads[i]):
                     before = self.changes
                     self.weaken(i)
@@ -124,20 +126,34 @@ class Search(Layout):
         labels = {label.pc: label for label in self.certificate.labels}
         if any(head.first not in labels for head in chain):
             raise self.lost(TARGET)
-        shared = [labels[head.first].shared[k] for k, head in enumerate(chain)]
-        label = Label(node.first, 0, told.length, shared, self.projection.number[chain[-1]] if chain else 0)
+        label = Label(node.first, 0, told.length, [labels[head.first].shared[k] for k, head in enumerate(chain)],
+                      self.projection.number[chain[-1]] if chain else 0)
+        regs = {r: told.reg[r] for r in range(10) if self.projection.live[node] >> r & 1}
+        stack = sorted(told.slot[0:told.slots], key=lambda row: row.place ^ 1)          # what can be loaded as one word and as two: as two
+        names = {LENGTH: (LENGTH, 0)} | {FIRST + k: (FIRST + k, 0) for k in range(len(chain))}
+        users = Counter(row.sym for row in (*regs.values(), *stack) if row.kind and not row.any)
+        for row in (*regs.values(), *stack):          # what several values share is bounded for all of them
+            if row.sym and row.sym not in names and users[row.sym] > 1 and len(label.shared) < MAX_SHARED:
+                if not self.related:
+                    self.unrelated = True
+                    break
+                shift = max(0, row.off - row.lo)
+                lo, hi, room = self.bounds_of(row, (row.sym, shift))
+                if hi <= M32:
+                    names[row.sym] = FIRST + len(label.shared), shift
+                    label.shared.append(Given(NUMBER, lo, hi, None if room == NO_ROOM else room))
 
-        def given(row: Any, most: int) -> Given | None:
-            if (row.sym == LENGTH or FIRST <= row.sym < FIRST + len(chain)) and abs(row.off) < most:
-                return Given(row.kind, ref=row.sym, off=row.off)
+        def given(row: Any) -> Given | None:
+            if row.sym in names and abs(off := row.off - names[row.sym][1]) < 1 << 15:
+                return Given(row.kind, ref=names[row.sym][0], off=off)
             if row.kind == 0 or row.lo < 0 or row.hi > (M32 if row.kind == NUMBER else MAX_OFFSET):
                 return None
             return Given(row.kind, row.lo, row.hi, None if row.room == NO_ROOM or row.lo == row.hi else row.room)
-        label.regs = {r: g for r in range(10) if self.projection.live[node] >> r & 1 and (g := given(told.reg[r], 1 << 15))}
+        label.regs = {r: g for r, row in regs.items() if (g := given(row))}
         covered: set[int] = set()
-        for row in sorted(told.slot[0:told.slots], key=lambda row: row.place ^ 1):      # what can be loaded as one word and as two: as two
+        for row in stack:
             word, pair = divmod(row.place, 2)
-            if word not in covered and (g := given(row, 1 << 15)):
+            if word not in covered and (g := given(row)):
                 label.slots[row.place] = g
                 covered |= {word, word + pair}
         label.written = written(told)
@@ -334,6 +350,23 @@ class Search(Layout):
             for weaker in choices:
                 if weaker != s and weaker.hi >= s.hi and self.attempt(i, shared=[*now.shared[:k], weaker, *now.shared[k + 1:]]):
                     break
+
+
+def inner_first(leads: list[set[int]]) -> list[int]:
+    """Each behind those that it leads to, where there is no circle; else the later one first."""
+    order: list[int] = []
+    met: set[int] = set()
+    for start in range(len(leads) - 1, -1, -1):
+        todo = [(start, False)]
+        while todo:
+            i, done = todo.pop()
+            if done:
+                order.append(i)
+            elif i not in met:
+                met.add(i)
+                todo.append((i, True))
+                todo.extend((j, False) for j in sorted(leads[i]))
+    return order
 
 
 @lru_cache(maxsize=1 << 14)
