@@ -59,5 +59,5 @@ def rows_that_ask(rows: list[ast.Row]) -> list[list[ast.Row]]:
 
 
 def alike(one: ast.RowWhere, other: ast.RowWhere) -> bool:
-    a, b = (None if where.reason is None else where.reason.decl for where in (one, other))
-    return a is b and written_alike(one.cond, other.cond)
+    a, b = one.reason, other.reason
+    return (a is b or a is not None and b is not None and written_alike(a, b)) and written_alike(one.cond, other.cond)

@@ -353,8 +353,7 @@ class Codecs:
 
     def row_where(self, item: ast.RowWhere, codec: ast.Codec, group: ast.Group) -> None:
         """What the row has read before this item counts as read."""
-        cond, reason = self.condition(item.cond), item.reason.decl.name if item.reason is not None else group_reason(codec, group)
-        self.reject_if_not(cond, reason, self.at(self.row_base, (self.row_bit + 7) // 8))
+        self.reject_if_not(self.condition(item.cond), item.reason or group_reason(codec, group), self.at(self.row_base, (self.row_bit + 7) // 8))
 
     def row_assign(self, inst: Instance, target: ast.Expr, value) -> None:
         decl = getattr(target, "decl", None)

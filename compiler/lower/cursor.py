@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import PKT, Val, i32
+from lpn.compiler.bits import PKT, Val, i32, is_const
 from lpn.lang import ast
+
+Reason = str | ast.Expr                         # an automatic one by its name, or the program's
 
 
 class Cursor:
@@ -67,7 +69,7 @@ class Cursor:
         """Rejects with `reason` if false."""
         self.reject_if_not(cond, reason, self.at(self.cursor(), self.look))
 
-    def check_that(self, e: ast.Expr, reason: str) -> None:
+    def check_that(self, e: ast.Expr, reason: Reason) -> None:
         """Rejects with `reason` unless the condition `e` holds."""
         if e.const:
             return
@@ -83,21 +85,32 @@ class Cursor:
         self.reject_now(reason)
         b.position_at_end(ok)
 
-    def reject_at(self, reason: str, cursor: ir.Value | None) -> None:
-        """Ends the block: too short if the cursor lies beyond the end, else `reason`."""
+    def reject_at(self, reason: Reason, cursor: ir.Value | None) -> None:
+        """Ends the block: too short if the cursor lies beyond the end, else `reason`. One that looks ahead does so here only."""
         if self.miss is not None:
             self.b.branch(self.miss)
             return
-        number: ir.Value = i32(self.reason(reason))
+        saved = self.bound, self.look
+        number = self.reason_of(reason)
+        if self.look > saved[1]:
+            cursor = self.at(self.cursor(), self.look)
+        self.bound, self.look = saved
         if cursor is not None and reason != "PacketTooShort":
             inside = self.b.icmp_unsigned("<=", cursor, self.end)
             number = self.b.select(inside, number, i32(self.reason("PacketTooShort")))
         self.return_drop(number)
 
-    def reject_now(self, reason: str) -> None:
+    def reason_of(self, reason: Reason) -> ir.Value:
+        """Its number. An error that was never set is no reason: NoMatch."""
+        if isinstance(reason, str):
+            return i32(self.reason(reason))
+        number = self.resize(self.bits_of(reason), 32).limbs[0]
+        return number if is_const(number) else self.b.select(self.b.icmp_unsigned("==", number, i32(0)), i32(self.reason("NoMatch")), number)
+
+    def reject_now(self, reason: Reason) -> None:
         self.reject_at(reason, self.at(self.cursor(), self.look))
 
-    def reject_if_not(self, cond: ir.Value, reason: str, cursor: ir.Value) -> None:
+    def reject_if_not(self, cond: ir.Value, reason: Reason, cursor: ir.Value) -> None:
         if isinstance(cond, ir.Constant) and cond.constant:
             return
         if self.miss is not None:
@@ -127,4 +140,4 @@ class Cursor:
         return self.slice(v, whole - 1, whole - width) if width < whole else v
 
     def _call_verify(self, e: ast.Call) -> None:
-        self.check_that(e.args[0], e.args[1].decl.name)
+        self.check_that(e.args[0], e.args[1])

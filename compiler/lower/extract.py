@@ -216,8 +216,7 @@ class Extracts:
                 if item in known:
                     continue
                 if isinstance(item, ast.Where):
-                    reason = item.reason.decl.name if item.reason is not None else f"{header.name}.where"
-                    self.check_that(item.cond, reason)
+                    self.check_that(item.cond, item.reason or f"{header.name}.where")
                 elif isinstance(item, ast.Word):
                     for f in item.fields:
                         if f not in known:

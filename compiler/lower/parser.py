@@ -161,7 +161,7 @@ class Parsers:
             self.finish_parse()
             self.accept()
         elif case.target == "reject":
-            self.reject_now(case.reason.decl.name if case.reason is not None else "NoMatch")
+            self.reject_now(case.reason or "NoMatch")
         else:
             self.go_to(case.state)
 

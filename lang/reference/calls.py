@@ -172,7 +172,7 @@ class Calls:
 
     def do_verify(self, expr: ast.Call, scope: Scope) -> None:
         if not self.run.evaluate(expr.args[0], scope):
-            raise Rejected(self.run.program.reasons[self.run.number(expr.args[1], scope)])
+            raise Rejected(self.run.reason(expr.args[1], "", scope))
 
     def do_truncate(self, expr: ast.Call, scope: Scope) -> None:
         self.run.packet.truncate(self.run.number(expr.args[0], scope))

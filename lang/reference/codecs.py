@@ -28,7 +28,7 @@ class Direction(ABC):
     def failure(self, group: ast.Group, reason: ast.Expr | None = None) -> Rejected:
         """The row's own error, or the group's: `Codec.<its last tag variable>`, `Codec.where` where it has none."""
         last = group.tags[-1].name if group.tags else "where"
-        return Rejected(self.run.reason(reason, f"{self.codec.name}.{last}"))
+        return Rejected(self.run.reason(reason, f"{self.codec.name}.{last}", self.scope))
 
     def inout(self) -> dict[ast.Param, object]:
         """The parameters to copy back to the caller."""

@@ -216,7 +216,7 @@ class Instance:
         for item in self.header.items:
             if isinstance(item, ast.Where):
                 if not self.evaluate(item.cond):
-                    raise Rejected(self.run.reason(item.reason, f"{self.header.name}.where"))
+                    raise Rejected(self.run.reason(item.reason, f"{self.header.name}.where", self.run.header_scope(self)))
                 continue
             parts = item.fields if isinstance(item, ast.Word) else [item] if isinstance(item, ast.Field) else []
             for part in parts:

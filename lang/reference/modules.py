@@ -93,7 +93,7 @@ def next_state(run: "Run", states: dict[str, ast.State], transition: Optional[as
         values = [run.evaluate(each, scope) for each in transition.select]
         case = next((each for each in transition.cases if run.expressions.match_keys(values, each.keys, scope)), None)
     if case is None or case.target == "reject":
-        raise Rejected(run.reason(case.reason if case else None, "NoMatch"))
+        raise Rejected(run.reason(case.reason if case else None, "NoMatch", scope))
     return None if case.target == "accept" else states[case.target]
 
 

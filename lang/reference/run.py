@@ -140,11 +140,11 @@ class Run:
             return self.old
         raise NotSupported(f"the reference does not know {name!r}")
 
-    def reason(self, expr: Optional[ast.Expr], default: str) -> str:
-        """The name of an error that the program gives, or the automatic one."""
+    def reason(self, expr: Optional[ast.Expr], default: str, scope: Scope) -> str:
+        """The name of an error that the program gives, or the automatic one. An error that was never set is no reason: NoMatch."""
         if expr is None:
             return default
-        return self.program.reasons[self.number(expr, Scope())]
+        return self.program.reasons[self.number(expr, scope)] or "NoMatch"
 
 
 def meta_fields(given: dict) -> dict[str, object]:
