@@ -44,6 +44,8 @@ CACHE: dict[HeaderLayout, list[Shape]] = {}
 
 
 def find(layout: HeaderLayout) -> list[Shape]:
+    if not layout.units:                        # a header without fields
+        return []
     first, later = layout.units[0], layout.units[1:]
     choices = [u.choice for u in later if u.choice is not None]
     if first.variable or not choices or any(u.varbit for u in later) or any(layout.unit_of[c.tag.decl] is not first for c in choices):

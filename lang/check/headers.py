@@ -93,7 +93,7 @@ class Headers(Base):
             self.looks_back(field.when, place, places, "whether a field is there")
         if isinstance(field.type, Varbit):
             self.varbit(field, place, places)
-        elif field.sized is not None:
+        elif field.sized is not None and field.type is not None:
             self.error("only a varbit is sized", field.sized, "declare the field varbit<N>")
         if field.equation is not None and not isinstance(field.type, Varbit):
             self.value(field.equation, field.type, f"field '{field.name}'")
