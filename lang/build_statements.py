@@ -5,7 +5,7 @@ from typing import Any, Callable
 
 from antlr4 import ParserRuleContext
 
-from . import ast
+from . import ast, builtins
 from .build_expr import ExpressionBuilder, TooDeep
 from .diagnostics import Diagnostics
 from .grammar.LpnParser import LpnParser as P
@@ -93,6 +93,11 @@ class StatementBuilder(ExpressionBuilder):
         if value:
             return ast.Assign(self.span(ctx), first, value[0])
         if not isinstance(first, ast.Call):
-            self.error("this statement does nothing", ctx, "assign the value, or remove it")
+            if isinstance(first, ast.Name) and first.name in ("break", "continue"):
+                self.error(f"there is no '{first.name}'", ctx, "put what is not for every turn into an if")
+            elif isinstance(first, ast.Member) and first.name in {*builtins.HEADER_METHODS, "count"}:
+                self.error(f"'{first.name}' is called", ctx, f"write {first.name}()")
+            else:
+                self.error("this statement does nothing", ctx, "assign the value, or remove it")
             return ast.Block(self.span(ctx), [])
         return ast.ExprStmt(self.span(ctx), first)

@@ -1,0 +1,107 @@
+"""What people write who know other languages, and what LPN has in its place: told where reading stops, in one message."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from antlr4 import Token
+
+OPENERS = {"{": "}", "(": ")", "[": "]"}
+LOOP = "a loop has a constant number of turns: for (i in 0..4) { ... }"
+
+
+@dataclass
+class Foreign:
+    """`at`: the token that is not LPN; the statement from token `start` to before `end` is left out."""
+
+    at: int
+    what: str
+    help: str
+    start: int
+    end: int
+
+
+def foreign(tokens: list[Token], index: int) -> Foreign | None:
+    """What is known of the statement that reading stopped in, at token `index`."""
+    start = statement_start(tokens, index)
+    first = tokens[start].text
+    before, token = tokens[index - 1].text if index else "", tokens[index].text
+
+    def told(at: int, what: str, help: str) -> Foreign:
+        return Foreign(at, what, help, start, statement_end(tokens, start))
+
+    if first in ("while", "do") and tokens[start + 1].text in ("(", "{"):
+        one = told(start, f"there is no '{first}'", LOOP)
+        if first == "do" and tokens[one.end].text == "while":
+            one.end = statement_end(tokens, one.end)
+        return one
+    if first == "for" and index - start <= 5 and tokens[start + 1].text == "(" and tokens[start + 3].text != "in":
+        return told(start, "a loop is not written like this", LOOP)
+    if first == "case" and index == start + 1:
+        return Foreign(start, "a case has no word in front of it", "write 1: { ... }", start, start + 1)
+    operator = tokens[index - 1] if index else tokens[0]
+    begin = place_start(tokens, index - 1)
+    target = written(tokens, begin, index - 1)
+    joined = token == "=" and before in ("+", "-", "*", "/", "%", "&", "|", "^", "<<") and operator.stop + 1 == tokens[index].start
+    if target and (joined or token == ";" and (before == "++" or before == "-" and tokens[index - 2].text == "-")):
+        if joined:
+            end = statement_end(tokens, index) - 1
+            value = written(tokens, index + 1, end)
+            value = value if end == index + 2 else f"({value})"
+            return told(index - 1, f"there is no '{before}='", f"write {target} = {target} {before} {value}")
+        sign = "+" if before == "++" else "-"
+        return told(index - 1, f"there is no '{sign}{sign}' of a variable", f"write {target} = {target} {sign} 1")
+    return None
+
+
+def place_start(tokens: list[Token], end: int) -> int:
+    """Where the variable, field or element begins that ends before token `end`, or before a `-` there."""
+    at = end - (tokens[end - 1].text == "-")
+    depth = 0
+    while at > 0:
+        text = tokens[at - 1].text
+        if depth == 0 and text not in (".", "]") and not (text.isidentifier() and (at == end or tokens[at].text in (".", "[", "-"))):
+            break
+        depth += (text == "]") - (text == "[")
+        at -= 1
+    return at
+
+
+def written(tokens: list[Token], start: int, end: int) -> str:
+    """As it stands in the source."""
+    while end > start and tokens[end - 1].text == "-":
+        end -= 1
+    return tokens[start].getInputStream().getText(tokens[start].start, tokens[end - 1].stop) if end > start else ""
+
+
+def statement_start(tokens: list[Token], index: int) -> int:
+    """Where the statement begins that token `index` is in; what stands in its parentheses is of it."""
+    depth = 0
+    for at in range(index - 1, -1, -1):
+        text = tokens[at].text
+        if text in (")", "]"):
+            depth += 1
+        elif text in ("(", "["):
+            depth -= 1
+        elif text in (";", "{", "}") and depth == 0:
+            return at + 1
+        if depth < 0:                                       # it is in the parentheses of this one
+            depth = 0
+    return 0
+
+
+def statement_end(tokens: list[Token], start: int) -> int:
+    """Behind its `;`, or the brace that closes its first one."""
+    stack: list[str] = []
+    for at in range(start, len(tokens)):
+        text = tokens[at].text
+        if text in OPENERS:
+            stack.append(OPENERS[text])
+        elif stack and text == stack[-1]:
+            stack.pop()
+            if not stack and text == "}":
+                return at + 1
+        elif not stack and text == ";":
+            return at + 1
+        elif not stack and text == "}" or tokens[at].type == Token.EOF:
+            return at
+    return len(tokens) - 1
