@@ -31,6 +31,7 @@ FRAME: dict[str, Type] = {"time": Bits(32), "rssi": Bits(8), "lqi": Bits(8), "le
 NODE: dict[str, Type] = {"short": Bits(16), "ext": Bits(64), "pan": Bits(16), "clock": Bits(32)}
 
 # Reasons for a drop that every program has, from number 1.
+NO_ERROR = "NoError"                            # of number 0: what errors are at first, and no reason
 REASONS = ("PacketTooShort", "NoMatch", "StackOutOfBounds", "PacketTooLong", "RecordMismatch")
 
 PAYLOAD, NODE_NAME = "payload", "node"

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Iterator, Optional, Sequence, Union
 
 from . import ast
+from .builtins import NO_ERROR
 from .types import Array, Bits, Bool, EnumType, ErrorType, StructType, Type
 
 Stateful = Union[ast.Register, ast.Counter, ast.Meter, ast.BufferDecl, ast.Table, ast.ValueSet]
@@ -199,7 +200,7 @@ def number(where: str, type_: Optional[Type], value: object, reasons: Sequence[s
 
 def errors_of(reasons: Sequence[str]) -> dict[str, int]:
     """The errors that a program can name, by name: of its reasons those that do not come by themselves."""
-    return {name: number for number, name in enumerate(reasons) if name and "." not in name}
+    return {name or NO_ERROR: number for number, name in enumerate(reasons) if "." not in name}
 
 
 def _text(text: str, type_: Bits) -> Optional[int]:

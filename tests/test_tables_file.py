@@ -119,7 +119,7 @@ def test_errors_are_given_by_name():
     assert (state.get("last"), state.get("each")) == (text.reason_number("Early"), [0, text.reason_number("Late")])
     assert [reference.run(bytes.fromhex(frame), {}, state).reason for frame in ("000007", "000008", "000009")] == ["Late", "NoMatch", None]
     for wrong in ("Lat", 6, "X.b", ""):
-        with pytest.raises(TablesError, match="^last: .* is not one of the errors PacketTooShort, NoMatch, .*, Early, Late$"):
+        with pytest.raises(TablesError, match="^last: .* is not one of the errors NoError, PacketTooShort, NoMatch, .*, Early, Late$"):
             tables.from_text(json.dumps({"last": wrong}), text)
 
 

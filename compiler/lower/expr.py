@@ -99,7 +99,7 @@ class Expressions(Arithmetic):
         if isinstance(decl, ast.EnumMember):
             return self.constant(self.width_of(e.type), decl.number)
         if isinstance(decl, ast.ErrorMember):
-            return self.constant(ERROR_WIDTH, self.program.reason_number(decl.name))
+            return self.constant(ERROR_WIDTH, decl.number)
         if isinstance(decl, ast.Register):      # old.x
             return self.state_object(decl)
         if decl in ("next", "last"):

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from lpn.lang import ast, tables as control
-from lpn.lang.builtins import REASONS as BUILT_IN
+from lpn.lang.builtins import NO_ERROR, REASONS
 from lpn.lang.types import Array, Bool, EnumType, ErrorType, StructType, Type
 
 from .numbers import Draw, Interest, likely, place_of
@@ -19,7 +19,7 @@ def value(type_: Type | None, wanted: tuple[int, ...] = ()) -> st.SearchStrategy
     if isinstance(type_, EnumType):
         return st.sampled_from([member.name for member in type_.decl.members])
     if isinstance(type_, ErrorType):
-        return st.sampled_from(BUILT_IN)
+        return st.sampled_from((NO_ERROR, *REASONS))
     if isinstance(type_, StructType):
         return st.fixed_dictionaries({each.name: value(each.type) for each in type_.decl.fields})
     width = control.key_width(type_)

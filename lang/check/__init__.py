@@ -59,7 +59,7 @@ class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors,
 
     def collect(self) -> None:
         """Names of the whole program; errors are numbered after the built-in reasons."""
-        for number, name in enumerate(builtins.REASONS, 1):
+        for number, name in enumerate((builtins.NO_ERROR, *builtins.REASONS)):
             self.errors[name] = ast.ErrorMember(self.program.span, name, number)
         for decl in self.program.decls:
             if isinstance(decl, ast.Decl):
@@ -72,7 +72,7 @@ class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors,
                         hint = "every program has it: use it" if not notes else "remove one"
                         self.error(f"error '{member.name}' is declared twice", member, hint, notes=notes)
                         continue
-                    member.number = len(self.errors) + 1
+                    member.number = len(self.errors)
                     self.errors[member.name] = member
 
     def bodies(self) -> list[tuple[type, Callable]]:

@@ -107,7 +107,7 @@ def members(index: Index | None, path: list[str], point: Point) -> Names:
     first, rest = path[0].removesuffix("[]"), path[1:]
     if first == "error" and not rest:
         declared = [one for decl in (index.program.decls if index else []) if isinstance(decl, ast.ErrorDecl) for one in decl.members]
-        return [*named(declared), *((name, constant, "every program has it") for name in builtins.REASONS)]
+        return [*named(declared), *((name, constant, "every program has it") for name in (builtins.NO_ERROR, *builtins.REASONS))]
     if first == builtins.NODE_NAME and not rest:
         return [(name, field, str(type_)) for name, type_ in builtins.NODE.items()]
     if first in ("radio", "net") and not rest:
