@@ -54,9 +54,20 @@ def optimize(module: ir.Module, target: Target, level: int = 2) -> llvm.ModuleRe
     options.loop_vectorization = options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(ref, builder)
+    unsigned(ref, builder)
     ref = parse(subtractions(flattened(str(ref)), target.half_register))
     ref.data_layout = str(machine.target_data)
     return ref
+
+
+def unsigned(ref: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
+    """Offsets are unsigned, and lowering extends no sign. Where LLVM has made one address of another it may do that all the same, as long as it
+    does not know that the number it is of is not negative: that takes a register of 64 bits. Ranges say it."""
+    for function in ref.functions:
+        if not function.is_declaration and " = sext i32 " in str(function):
+            ranges = llvm.create_new_function_pass_manager()
+            ranges.add_sccp_pass()
+            ranges.run(function, builder)
 
 
 def parse(text: str) -> llvm.ModuleRef:
