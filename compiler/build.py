@@ -15,7 +15,7 @@ from lpn.lang.hooks import RX_DONE, Hook
 
 from . import bundle as bundles, externs, femto
 from .elf import Object, read_object
-from .forms import MOST, BuildError, Forms, Level, SizeError, StackError, forms_of
+from .forms import FAR_TOO_LONG, MOST, BuildError, Forms, Level, SizeError, StackError, forms_of
 from .image import STACK_SIZE, STATE_MAX, TEXT_MAX, Flag, Image, ImageError, Kind
 from .kept import KeptTable, Migration, ambiguous
 from .llvm import emit_assembly, emit_object, optimize, parse, slots, slots_by_line
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lpn.verifier.verify import Report
 
 FARTHEST = (1 << 15) - 1                        # slots that a jump passes (RFC 9669, section 3.1: a signed 16-bit offset)
+MOST_OPERATIONS = 1 << 19                       # of LLVM's, before it optimises: some ten become one instruction, and it takes minutes for more
 
 
 @dataclass
@@ -258,11 +259,14 @@ def made_of(lines: list[tuple[int, str, int]], count: int) -> Counter[tuple[str,
 
 def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int, needs: KeptTable | None = None) -> Container:
     """Its image has no record yet but a migration's, which is what it `needs`. Raises BuildError."""
+    if (count := sum(len(block.instructions) for function in lowered.module.functions for block in function.blocks)) > MOST_OPERATIONS:
+        raise SizeError(lowered.name, f"is lowered to {count} operations, and no more than {MOST_OPERATIONS} are tried for one container: divide it into modules",
+                        times=count / MOST_OPERATIONS * FAR_TOO_LONG)
     ref = optimize(lowered.module, target, level)
     ir_text = str(ref)
-    if slots(ref, target) > FARTHEST:
+    if (count := slots(ref, target)) > FARTHEST:
         raise SizeError(lowered.name, f"has more than {FARTHEST} instructions, and a jump reaches no farther: divide it into modules",
-                        slots_by_line(ref, target))
+                        slots_by_line(ref, target), count / TEXT_MAX)
     obj = emit_object(ref, target)
     code = read_object(obj, "xdp" if target.name == "xdp" else "lpn")
     if target.name == "lpn":
@@ -277,7 +281,8 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
         except femto.FemtoError as e:
             raise BuildError(f"{lowered.name}: the stock engine cannot run it: {e}") from None
     if (count := len(code.text) // 8) > TEXT_MAX:
-        raise SizeError(lowered.name, f"has {count} instructions, and a container may have {TEXT_MAX}: divide it into modules", made_of(code.lines, count))
+        raise SizeError(lowered.name, f"has {count} instructions, and a container may have {TEXT_MAX}: divide it into modules", made_of(code.lines, count),
+                        count / TEXT_MAX)
     flags = Flag.DEPARSES if lowered.rebuilds and lowered.kind == Kind.FUSED else Flag(0)
     try:
         image = Image(name=lowered.name, kind=Kind(lowered.kind), text=code.text, rodata=code.rodata, data=code.data,

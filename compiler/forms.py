@@ -21,6 +21,7 @@ MOST = 2                                        # LLVM's levels begin at 0
 SMALL: Literal["s"] = "s"                       # the level of code that is to be short: MOST, and nothing is lowered twice
 Level = int | Literal["s"]
 LEVELS: dict[str, Level] = {str(level): level for level in (*range(MOST + 1), SMALL)}             # by what users call them
+FAR_TOO_LONG = 1.25                             # times: a container's length, beyond which optimising it less is not tried
 MOST_NAMED = 5                                  # lines that a container too long is made of
 TOO_LONG = 34                                   # the rule that no form of a module helps to keep: it counts the turns of loops
 Made = TypeVar("Made")
@@ -47,10 +48,11 @@ class StackError(Unfit):
 
 
 class SizeError(Unfit):
-    """It is longer than a jump reaches, or than an image may be. `made_of`: its instructions by source line, (file, line)."""
+    """It is longer than a jump reaches, or than an image may be. `made_of`: its instructions by source line, (file, line); `times`: as long as it may be."""
 
-    def __init__(self, name: str, what: str, made_of: Mapping[tuple[str, int], int] | None = None):
+    def __init__(self, name: str, what: str, made_of: Mapping[tuple[str, int], int] | None = None, times: float = 1.0):
         super().__init__(name, what)
+        self.times = times
         largest = sorted(((n, file, line) for (file, line), n in (made_of or {}).items() if line), reverse=True)[:MOST_NAMED]
         if largest:
             self.args = (f"{self}; most are made of {', '.join(f'{file}:{line} ({n})' for n, file, line in largest)}",)
@@ -110,12 +112,15 @@ class Forms:
         """Made in the first of these forms in which it can be; None: in none of them."""
         self.asked[name] = forms[0]
         self.taken.pop(name, None)
+        least = 0                               # level that is tried: LLVM takes long for what is long, above all where it does not optimise
         for form in forms:
-            if (name, form) not in self.refused:
+            if (name, form) not in self.refused and form.optimised >= least:
                 try:
                     made = make(form)
                 except Unfit as why:
                     self.refused[name, form] = why
+                    if isinstance(why, SizeError) and why.times > FAR_TOO_LONG:
+                        least = max(least, form.optimised)
                 else:
                     self.taken[name] = form
                     return made

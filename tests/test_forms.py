@@ -13,7 +13,7 @@ from programs import program
 from lpn.compiler import build, judge, stack
 from lpn.compiler.build import compile_program, make_container
 from lpn.compiler.commands.inputs import checked
-from lpn.compiler.forms import LEVELS, MOST, SMALL, BuildError, Form, Forms, Level, RefusedError, StackError, accepted, forms_of
+from lpn.compiler.forms import LEVELS, MOST, SMALL, BuildError, Form, Forms, Level, RefusedError, SizeError, StackError, accepted, forms_of
 from lpn.compiler.fuzz import Case, Variant, add_packets, run_case
 from lpn.compiler.generate import Program, RandomChoose
 from lpn.compiler.image import STACK_SIZE, TEXT_MAX
@@ -56,6 +56,28 @@ def test_a_chain_that_is_longer_than_a_container_may_be_is_not_fused(monkeypatch
     monkeypatch.setattr(build, "TEXT_MAX", 1)
     with pytest.raises(BuildError, match="^Rx has [0-9]+ instructions, and a container may have 1: divide it into modules; most are made of test.lpn:[0-9]+ "):
         compile_program(program(TAG), fuse=True)
+
+
+def test_what_is_far_too_long_is_not_optimised_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is a little too long, another level may do. What was asked for without optimising is still tried optimised."""
+    def tried(times: float, level: Level) -> list[Level]:
+        levels: list[Level] = []
+
+        def make(form: Form) -> None:
+            levels.append(form.level)
+            raise SizeError("x", "is too long", times=times)
+
+        forms = Forms()
+        assert forms.first("x", forms_of(level), make) is None and str(forms.whys("x")[0]) == "x is too long"
+        return levels
+
+    assert tried(1.1, 2) == [2, "s", 1, 0] and tried(1.5, 2) == [2, "s"] and tried(1.5, 0) == [0, 1, 2, "s"]
+    calls = []
+    monkeypatch.setattr(build, "MOST_OPERATIONS", 10)
+    monkeypatch.setattr(build, "optimize", lambda *args: calls.append(args))
+    with pytest.raises(BuildError, match="^Rx is lowered to [0-9]+ operations, and no more than 10 are tried for one container: divide it into modules$"):
+        compile_program(program(TAG))
+    assert not calls
 
 
 def test_hooks_of_the_same_modules_share_a_fused_container() -> None:
