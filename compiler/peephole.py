@@ -8,6 +8,7 @@
 - a jump to a jump goes where that goes, a jump to `exit` is `exit`;
 - what a register holds is not reloaded, and what nobody reloads is not spilled (spills.py);
 - what reads a copy reads the original (copies.py);
+- a copy whose original nobody needs is the original (renamed.py);
 - what is known is not asked (decided.py);
 - a result is made where it is returned (returned.py);
 - a block stands behind the jump to it (placement.py);
@@ -24,6 +25,7 @@ from .flow import live_out
 from .halves import clear_upper_halves, narrow_swaps
 from .isa import ALU_OPS, MODES, ST, STX, signed32
 from .placement import INVERSE, inverted, place_blocks
+from .renamed import rename_copies
 from .returned import compare_originals, sink_results
 from .rewrite import Line, read, reads_writes, sweep, targets_of, write
 from .spills import drop_reloads, drop_stores
@@ -112,5 +114,5 @@ def invert_branches(code: list[Line]) -> bool:
 
 
 #: Each changes the code in place, and says whether it did; what it marks as dead, and what nothing leads to any more, is taken out behind it.
-PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, store_immediates, drop_reloads, read_originals, step_in_place, drop_stores,
+PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, store_immediates, drop_reloads, read_originals, step_in_place, rename_copies, drop_stores,
           drop_unread, invert_branches, constants_first, bit_tests, sink_results, compare_originals, place_blocks)

@@ -18,12 +18,12 @@ from programs import example, program
 
 BEGIN = "r1 = 0x1122334455667788 ll\nr2 = r1\nr3 = 3\nr3 += 4\n"      # r3 is tested, and no constant of one instruction
 FORMS = {
-    "alone": ("r1 <<= 32\nr1 >>= 32\nr0 = r1\nexit", ["w1 = w1"]),
-    "of a copy": ("r3 = r1\nr3 <<= 32\nr3 >>= 32\nr0 = r3\nr0 += r1\nexit", ["w3 = w1"]),
-    "into another": ("r1 <<= 32\nr3 = r1\nr3 >>= 32\nr0 = r3\nexit", ["w3 = w1"]),
+    "alone": ("r1 <<= 32\nr1 >>= 32\nr0 = r1\nexit", ["w0 = w0"]),
+    "of a copy": ("r3 = r1\nr3 <<= 32\nr3 >>= 32\nr0 = r3\nr0 += r1\nexit", ["w0 = w1"]),
+    "into another": ("r1 <<= 32\nr3 = r1\nr3 >>= 32\nr0 = r3\nexit", ["w0 = w1"]),
     "into another, and still used": ("r1 <<= 32\nr3 = r1\nr3 >>= 32\nr0 = r3\nr0 += r1\nexit", []),
     "a jump between": ("if r3 == 8 goto B\nr1 <<= 32\nB: r1 >>= 32\nr0 = r1\nexit", []),
-    "a jump to the copy": ("r4 = 1\nif r3 == 8 goto B\nr4 = 2\nB: r3 = r1\nr3 <<= 32\nr3 >>= 32\nr0 = r3\nr0 += r4\nexit", ["w3 = w1"]),
+    "a jump to the copy": ("r4 = 1\nif r3 == 8 goto B\nr4 = 2\nB: r3 = r1\nr3 <<= 32\nr3 >>= 32\nr0 = r3\nr0 += r4\nexit", ["w0 = w1"]),
     "another distance": ("r1 <<= 32\nr1 >>= 31\nr0 = r1\nexit", []),
     "with the sign": ("r1 <<= 32\nr1 s>>= 32\nr0 = r1\nexit", []),
     "in 32 bits": ("w1 <<= 16\nw1 >>= 16\nr0 = r1\nexit", []),
@@ -37,7 +37,7 @@ def test_upper_halves(name):
     better, _ = improve(text, [])
     assert run_raw(better).r0 == run_raw(text).r0
     shown = [line.split("  ")[-1].strip() for line in disassemble(better)]
-    assert [line for line in shown if line in ("w1 = w1", "w3 = w1")] == moves
+    assert [line for line in shown if line in ("w0 = w0", "w0 = w1", "w1 = w1", "w3 = w1")] == moves
     assert len(better) < len(text) or not moves
 
 
@@ -90,7 +90,7 @@ def test_stores_of_constants(name):
     assert run_raw(better).r0 == run_raw(text).r0
     insns = decode(better)
     assert sum(i.cls == ST for i in insns) == stores
-    assert sum(i.is_alu and i.code == ALU_OPS["MOV"] and not i.uses_reg and i.dst == 1 for i in insns) == moves
+    assert sum(i.is_alu and i.code == ALU_OPS["MOV"] and not i.uses_reg and i.dst < 2 for i in insns) == moves
 
 
 def results(text: bytes, *others: bytes) -> list[tuple[int, int]]:
@@ -104,7 +104,7 @@ def test_results_are_made_where_they_are_returned():
     better, _ = improve(text, [])
     inputs = bytes([8]), bytes([9]), bytes([21]), bytes([3])
     assert [r0 for r0, _ in results(better, *inputs)] == [r0 for r0, _ in results(text, *inputs)] == [7, 7, 5, 4]
-    assert [n for _, n in results(text, *inputs)] == [4, 5, 7, 9] and [n for _, n in results(better, *inputs)] == [4, 5, 6, 7]
+    assert [n for _, n in results(text, *inputs)] == [4, 5, 7, 9] and [n for _, n in results(better, *inputs)] == [4, 5, 6, 6]
 
 
 def test_the_copy_of_a_result_is_not_tested():
@@ -189,7 +189,7 @@ COPIED = {
     "changed since": ("r5 = r3\nr3 += 1\nr4 += r5\nr0 += r4\nr0 += r3\nexit", 0),
     "on one way": ("r5 = 1\nif w3 == 8 goto A\nr5 = r3\nA: r4 += r5\nr0 += r4\nexit", 0),
     "a step": ("r5 = r3\nr5 += 4\nr0 += r3\nr3 = r5\nr0 += r3\nexit", 2),
-    "a step that is read": ("r5 = r3\nr5 += 4\nr0 += r5\nr3 = r5\nr3 *= 3\nr0 += r3\nr0 += r4\nr0 += r5\nexit", 0),
+    "a step that is read": ("r5 = r3\nr5 += 4\nr0 += r5\nr3 = r5\nr3 *= 3\nr0 += r3\nr0 += r4\nr0 += r5\nexit", 1),
 }
 
 
