@@ -83,7 +83,13 @@ class Search(Layout):
         joins = 0
         todo = list(range(len(self.certificate.labels) - 1, -2, -1))
         waiting = set(todo)
-        while todo:
+        wanted: dict[int, Label] = {}           # labels to be inserted, together: each time all are written anew
+        while todo or wanted:
+            if not todo:
+                self.insert(wanted)
+                wanted = {}
+                todo = list(range(len(self.certificate.labels) - 1, -2, -1))
+                waiting = set(todo)
             i = todo.pop()
             waiting.discard(i)
             while refusal := self.checker.block(self.view, SIZE, i, costs=False, told=True):
@@ -91,9 +97,10 @@ class Search(Layout):
                 if told.target == NOWHERE or refusal not in (VALUE, STACK, TARGET, WHOLE_LENGTH) or joins > MAX_JOINS:
                     raise self.lost(refusal)
                 if refusal == TARGET:
-                    self.insert(told.target)
-                    todo = list(range(len(self.certificate.labels) - 1, -2, -1))
-                    waiting = set(todo)
+                    if wanted and self.headless(told.target):
+                        todo, waiting = [], set()       # the head may be among those
+                    elif told.target not in wanted:
+                        wanted[told.target] = self.wanted(told.target)
                     break
                 target = self.by_pc[told.target]
                 self.change(target, self.joined(target, refusal))
@@ -110,14 +117,21 @@ class Search(Layout):
             out |= {(row[0], row[1]) for row in self.checker.told.followed[0:self.checker.told.edges]}
         return out
 
-    def insert(self, pc: int) -> None:
+    def headless(self, pc: int) -> bool:
+        """Whether a loop around it has no label."""
+        node = self.nodes.get(pc)
+        return node is not None and any(head.first not in self.by_pc for head in self.projection.chain(node))
+
+    def wanted(self, pc: int) -> Label:
         """A label where the verifier needs none: the checker does not see that nothing leads there."""
         node = self.nodes.get(pc)
         if node is None or pc in self.by_pc:
             raise self.lost(TARGET)
-        label = self.projection.label(node) if node in self.projection.analysis.invariants else self.label_of(node)
-        self.certificate.labels = sorted([*self.certificate.labels, label], key=lambda label: label.pc)
-        self.certificate.shared = max(self.certificate.shared, FIRST + len(label.shared))
+        return self.projection.label(node) if node in self.projection.analysis.invariants else self.label_of(node)
+
+    def insert(self, labels: dict[int, Label]) -> None:
+        self.certificate.labels = sorted([*self.certificate.labels, *labels.values()], key=lambda label: label.pc)
+        self.certificate.shared = max(self.certificate.shared, *(FIRST + len(label.shared) for label in labels.values()))
         self.lay_out()
 
     def label_of(self, node: Any) -> Label:
