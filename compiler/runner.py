@@ -52,7 +52,7 @@ class Runner(ABC):
 
 
 def as_result(r: ReferenceResult) -> Result:
-    return Result(r.verdict, r.reason, r.port, r.out, None, effects=r.effects, completed=tuple(map(as_result, r.completed)))
+    return Result(r.verdict, r.reason, r.port, r.out, None, effects=r.effects, completed=tuple(map(as_result, r.completed)), buffer=r.buffer)
 
 
 class ReferenceRunner(Runner):
