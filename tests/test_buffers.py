@@ -17,11 +17,12 @@ from lpn.compiler.bundle_parts import Buffer
 from lpn.compiler.commands.engines import missing
 from lpn.compiler.judge import judged, of_compiled
 from lpn.compiler.helpers import BY_NAME
-from lpn.compiler.runner import make_runner
+from lpn.compiler.runner import as_result, make_runner
 from lpn.compiler.slowest_buffers import Buffers, entry
 from lpn.lang.builtins import PUT_RESULTS
 from lpn.lang.check import check
 from lpn.lang.loader import load
+from lpn.lang.reference import Result
 from lpn.lang.source import Source
 from lpn.runtime.engine.native import NativeHost
 from lpn.verifier.cost import TableSize, load as load_costs
@@ -341,3 +342,7 @@ def test_a_call_takes_one_way(seed: int) -> None:
         longest = max(longest, took / bound)
         called.core.call("lpn_host_taken", called.host.handle)
     assert longest > 0.5
+
+
+def test_the_reference_says_which_buffer_started_a_chain_as_engines_do():
+    assert [one.buffer for one in as_result(Result("ACCEPT", None, None, completed=(Result("DROP", None, None, buffer=3),))).completed] == [3]
