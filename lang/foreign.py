@@ -41,13 +41,15 @@ def foreign(tokens: list[Token], index: int) -> Foreign | None:
     operator = tokens[index - 1] if index else tokens[0]
     begin = place_start(tokens, index - 1)
     target = written(tokens, begin, index - 1)
-    joined = token == "=" and before in ("+", "-", "*", "/", "%", "&", "|", "^", "<<") and operator.stop + 1 == tokens[index].start
+    joined = (token == "=" and before in ("+", "-", "*", "/", "%", "&", "|", "^", "<<") or token == ">=" and before == ">") \
+        and operator.stop + 1 == tokens[index].start
     if target and (joined or token == ";" and (before == "++" or before == "-" and tokens[index - 2].text == "-")):
         if joined:
             end = statement_end(tokens, index) - 1
             value = written(tokens, index + 1, end)
             value = value if end == index + 2 else f"({value})"
-            return told(index - 1, f"there is no '{before}='", f"write {target} = {target} {before} {value}")
+            sign = before + token[:-1]
+            return told(index - 1, f"there is no '{sign}='", f"write {target} = {target} {sign} {value}")
         sign = "+" if before == "++" else "-"
         return told(index - 1, f"there is no '{sign}{sign}' of a variable", f"write {target} = {target} {sign} 1")
     return None
