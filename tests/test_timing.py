@@ -6,7 +6,7 @@ from functools import lru_cache
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from programs import program
+from programs import example, program
 
 from lpn.compiler.build import BuildError, compile_program
 from lpn.compiler.judge import judged, of_compiled
@@ -192,10 +192,12 @@ def test_after_starts_its_hook():
 
 @pytest.mark.parametrize("target", ["xdp", "femto"])
 def test_other_targets_have_no_radio(target):
-    with pytest.raises(DiagnosticError, match=f"for target {target} is not supported"):
+    with pytest.raises(DiagnosticError, match=f"target {target} has no radio"):
         compile_program(program(NODE), target)
     with pytest.raises(BuildError, match="no chain for radio.rx_done|no parser, processor or deparser"):
         compile_program(program("timing T { every 1 s { } }"), target)
+    with pytest.raises(DiagnosticError, match=f"target {target} has no buffers"):
+        compile_program(example("fragment/reassemble"), target)
 
 
 def test_contexts_are_those_of_the_helpers():

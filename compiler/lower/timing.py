@@ -6,9 +6,13 @@ import llvmlite.ir as ir
 from lpn.compiler.bits import I32, PKT, Val, i32
 from lpn.compiler.target import CTX_OUT, CTX_PKT, EVENT_SLOT, MAX_PACKET, META_SLOTS
 from lpn.lang import ast
+from lpn.lang.diagnostics import Diagnostic, DiagnosticError
 from lpn.lang.types import Bits as BitsType, Frame
 
 from .places import ContextSlot, Place, StructPlace
+
+#: What LPN's own engine alone has, by how its helpers' names begin.
+OWN = {"buffer": "buffers", "radio": "radio", "net": "network layer to send to", "timer": "timers"}
 
 
 class FrameLength(ContextSlot):
@@ -58,7 +62,9 @@ class Timings:
     def only_here(self, node: ast.Node, helper: str) -> None:
         """Refuses for other targets what only LPN's own engine has."""
         if self.target.name != "lpn":
-            raise self.unsupported(node, f"{helper} for target {self.target.name}")
+            what = OWN[helper.partition("_")[0]]
+            raise DiagnosticError([Diagnostic("error", f"target {self.target.name} has no {what}", node.span, [
+                "LPN's own engine has: build for --target lpn, or without the module (--without)"])])
 
     def _call_radio_on(self, e: ast.Call) -> None:
         self.outside(e, "radio_on", [])
