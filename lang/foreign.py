@@ -38,6 +38,8 @@ def foreign(tokens: list[Token], index: int) -> Foreign | None:
         return told(start, "a loop is not written like this", LOOP)
     if first == "case" and index == start + 1:
         return Foreign(start, "a case has no word in front of it", "write 1: { ... }", start, start + 1)
+    if token == "[" and index - start > 1 and before.isidentifier() and (tokens[index - 2].text == ">" or tokens[index - 2].text.isidentifier()):
+        return told(index, "a variable has no elements", f"a register has, register<bit<8>>[4] {before}; and so has a stack of headers")
     operator = tokens[index - 1] if index else tokens[0]
     begin = place_start(tokens, index - 1)
     target = written(tokens, begin, index - 1)
