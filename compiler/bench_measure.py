@@ -91,7 +91,8 @@ def program_of(name: str) -> ast.Program:
 def own_forms(name: str, frames: Frames) -> dict[str, Form]:
     """Fused, for speed and for size, as a chain, and where C stops at the header record: the chain's parser alone."""
     program, forms = program_of(name), {}
-    for form, fuse, level, modules in (("fused", True, MOST, None), ("fused, -Os", True, SMALL, None), ("chain", False, MOST, None), ("parser alone", False, MOST, 1)):
+    for form, fuse, level, modules in (("fused", True, MOST, None), ("fused, -Os", True, SMALL, None), ("chain", False, MOST, None),
+                                       ("parser alone", False, MOST, 1)):
         if modules and name != "decompress" or level == SMALL and name == "forward":        # where nothing is guessed both are the same
             continue
         build = compile_program(program, fuse=fuse, level=level)

@@ -260,8 +260,8 @@ def made_of(lines: list[tuple[int, str, int]], count: int) -> Counter[tuple[str,
 def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int, needs: KeptTable | None = None) -> Container:
     """Its image has no record yet but a migration's, which is what it `needs`. Raises BuildError."""
     if (count := sum(len(block.instructions) for function in lowered.module.functions for block in function.blocks)) > MOST_OPERATIONS:
-        raise SizeError(lowered.name, f"is lowered to {count} operations, and no more than {MOST_OPERATIONS} are tried for one container: divide it into modules",
-                        times=count / MOST_OPERATIONS * FAR_TOO_LONG)
+        raise SizeError(lowered.name, f"is lowered to {count} operations, and no more than {MOST_OPERATIONS} are tried for one container: "
+                        "divide it into modules", times=count / MOST_OPERATIONS * FAR_TOO_LONG)
     ref = optimize(lowered.module, target, level)
     ir_text = str(ref)
     if (count := slots(ref, target)) > FARTHEST:

@@ -29,7 +29,8 @@ class Copies(Expressions):
         return f"{to} = {text};"
 
     def copied_varbit(self, ctx: Context) -> str:
-        """Mostly with the fields that may say its size: a header whose varbit is of another size is not what it says. What is not known to be valid is asked."""
+        """Mostly with the fields that may say its size: a header whose varbit is of another size is not what it says. What is not known to be
+        valid is asked."""
         c = self.choose
         having = [(text, info, name) for text, info in ctx.headers.items() for name in info.varbits]
         pairs = [(to, info, name, text, other, its) for to, info, name in having if ctx.assigns(to) for text, other, its in having

@@ -60,7 +60,8 @@ class Generator(Meetings):
         for at in range(0 if self.lossless or not c.chance(1, 3) else c.number(1, 2)):
             text += self.sub_parser(at)
         text += self.meeting_parser() if self.plan == MEET else self.parser()
-        processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY) else 0, 1 if self.plan in (AGAIN, COPY) or self.plan == LOOKUP and c.number(0, 2) else 2)
+        processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY) else 0,
+                                                      1 if self.plan in (AGAIN, COPY) or self.plan == LOOKUP and c.number(0, 2) else 2)
         deparses = bool(self.lossless or c.number(0, 12 if self.plan in GUESSED else 4)) if self.plan not in (LOOKUP, AGAIN, COPY) else self.plan != LOOKUP
         timed = not self.lossless and c.chance(1, 8)
         self.radios = timed or not self.lossless and c.chance(1, 8)

@@ -33,8 +33,8 @@ LINE = 96
 @click.option("--linked", "as_c", is_flag=True, help="C source of the set as it is in memory, with Thumb-2 code: for a firmware that has this program alone.")
 @compile_options
 @json_option
-def command(file: str, out: str | None, tables: str | None, as_hex: int | None, compact: bool, trusted: bool, code: bool, as_c: bool, fuse: bool, without: tuple[str, ...], level: Level,
-            as_json: bool) -> int:
+def command(file: str, out: str | None, tables: str | None, as_hex: int | None, compact: bool, trusted: bool, code: bool, as_c: bool,
+            fuse: bool, without: tuple[str, ...], level: Level, as_json: bool) -> int:
     """Write a program in the form that nodes take.
 
     \b

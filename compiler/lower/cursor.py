@@ -105,7 +105,9 @@ class Cursor:
         if isinstance(reason, str):
             return i32(self.reason(reason))
         number = self.resize(self.bits_of(reason), 32).limbs[0]
-        return number if is_const(number) and number.constant else self.b.select(self.b.icmp_unsigned("==", number, i32(0)), i32(self.reason("NoMatch")), number)
+        if is_const(number) and number.constant:
+            return number
+        return self.b.select(self.b.icmp_unsigned("==", number, i32(0)), i32(self.reason("NoMatch")), number)
 
     def reject_now(self, reason: Reason) -> None:
         self.reject_at(reason, self.at(self.cursor(), self.look))
