@@ -161,8 +161,9 @@ def parse_tree(source: Source, diagnostics: Diagnostics) -> LpnParser.ProgramCon
             tree = read(tokens)
             return tree if diagnostics.errors == before else None
         except Mistake as mistake:
+            told = diagnostics.errors
             mended = mend(source, tokens, mistake, diagnostics)
-            if mended is None or diagnostics.errors >= MAX_ERRORS:
+            if mended is None or not told < diagnostics.errors < MAX_ERRORS:          # what is told again would be for ever
                 return None
             tokens = mended
         except RecursionError:

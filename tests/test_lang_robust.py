@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lpn.lang import syntax
 from lpn.lang.check import check
 from lpn.lang.derive import derived, representation
 from lpn.lang.diagnostics import DiagnosticError, render, rich_text
@@ -19,6 +20,7 @@ ROOT = Path(__file__).parent.parent
 PROGRAMS = [path.read_text() for path in sorted([*ROOT.glob("stdlib/*.lpn"), *ROOT.glob("examples/*/*.lpn")])]
 CASES = [re.sub(r"^\s*//[!w?].*\n", "", block.partition("\n")[2], flags=re.M) for path in sorted((ROOT / "tests/lang").glob("*.cases"))
          for block in path.read_text().split("\n=== ")[1:]]
+FOREIGN = ("while (", "do {", "for (int i", "case ", "x += ", "x++", "--;", "x >>= 1;", "var ", "bit<8> x[", "[", "]", "1: a = 2;", "{", "}", "(", ")")
 TOKENS = sorted({token for text in PROGRAMS for token in re.findall(r"\w+|[^\w\s]+", text)})
 
 
@@ -52,7 +54,7 @@ def mutate(text: str, chance: random.Random) -> str:
     tokens = re.findall(r"//[^\n]*|\w+|\s+|[^\w\s]", text)
     for _ in range(chance.randint(1, 4)):
         at = chance.randrange(len(tokens))
-        match chance.randrange(9):
+        match chance.randrange(11):
             case 0:
                 del tokens[at]
             case 1:
@@ -68,6 +70,8 @@ def mutate(text: str, chance: random.Random) -> str:
                     first, second = sorted(chance.sample(range(len(ends) - 1), 2))
                     moved = tokens[ends[first] + 1:ends[first + 1] + 1]
                     tokens[ends[second] + 1:ends[second] + 1] = moved
+            case 5 | 6:
+                tokens.insert(at, chance.choice(FOREIGN))
             case _:                             # names and numbers change places: most often still a program by its form
                 names = [i for i, token in enumerate(tokens) if re.match(r"[a-zA-Z_0-9]", token)]
                 tokens[chance.choice(names)] = tokens[chance.choice(names)]
@@ -84,6 +88,32 @@ def test_mutated_cases(seed: int, text: str) -> None:
 @settings(max_examples=100)
 def test_mutated_programs(seed: int, text: str) -> None:
     front_end(mutate(text, random.Random(seed)))
+
+
+UNCLOSED = """
+processor P(inout meta m) {
+    apply {
+        while (m.port > 1) {{ m.port = 1; }
+        for (int i = 0; i < 4; i++) { m.port = 1; }
+        if (m.port > 1) { m.verdict = DROP; }
+    }
+}
+deparser Tx(packet for (int ipkt, in headers h) { pkt.emit(h.h); }
+protocol T version 1 { on radio.rx_done : Rx -> P -> Tx; }
+"""
+
+
+def test_reading_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement of another language took the braces with it that are missed behind it, and what was put in for them was taken out again, for ever."""
+    mend, times = syntax.mend, []
+
+    def counted(*args):
+        times.append(args)
+        assert len(times) < 20
+        return mend(*args)
+    monkeypatch.setattr(syntax, "mend", counted)
+    with pytest.raises(DiagnosticError, match="there is no 'while'"):
+        check(load(Source("fuzz.lpn", UNCLOSED)))
 
 
 DEPTH = {
