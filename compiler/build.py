@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING
 
 from lpn.lang import ast, persist, tables as control
@@ -15,7 +16,7 @@ from lpn.lang.hooks import RX_DONE, Hook
 
 from . import bundle as bundles, externs, femto
 from .elf import Object, read_object
-from .forms import FAR_TOO_LONG, MOST, BuildError, Forms, Level, SizeError, StackError, forms_of
+from .forms import MOST, BuildError, Forms, Level, SizeError, StackError, forms_of
 from .image import STACK_SIZE, STATE_MAX, TEXT_MAX, Flag, Image, ImageError, Kind
 from .kept import KeptTable, Migration, ambiguous
 from .llvm import emit_assembly, emit_object, optimize, parse, slots, slots_by_line
@@ -261,7 +262,7 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
     """Its image has no record yet but a migration's, which is what it `needs`. Raises BuildError."""
     if (count := sum(len(block.instructions) for function in lowered.module.functions for block in function.blocks)) > MOST_OPERATIONS:
         raise SizeError(lowered.name, f"is lowered to {count} operations, and no more than {MOST_OPERATIONS} are tried for one container: "
-                        "divide it into modules", times=count / MOST_OPERATIONS * FAR_TOO_LONG)
+                        "divide it into modules", times=inf)
     ref = optimize(lowered.module, target, level)
     ir_text = str(ref)
     if (count := slots(ref, target)) > FARTHEST:

@@ -21,7 +21,7 @@ from lpn.lang.reference import Reference
 from lpn.lang.reference.values import unsigned
 from lpn.lang.source import Source
 from lpn.lang.types import Array, StructType
-from lpn.runtime.engines import EngineError, EngineUnavailable, get_engine
+from lpn.runtime.engines import EngineError, EngineFull, EngineUnavailable, get_engine
 from lpn.runtime.kernel import KernelRejected
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import verify
@@ -297,7 +297,7 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
             refused = error
             continue
         except EngineError as error:
-            if variant.engine != "rbpf" and not isinstance(error, EngineUnavailable):
+            if variant.engine != "rbpf" and not isinstance(error, (EngineFull, EngineUnavailable)):
                 raise Failure("engine refuses", f"{variant}: {error}") from error
             tally[f"skipped {variant.engine}"] += 1
             continue

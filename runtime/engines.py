@@ -39,6 +39,10 @@ class EngineUnavailable(EngineError):
     """The engine cannot be used on this machine; the message says what is missing."""
 
 
+class EngineFull(EngineError):
+    """The engine has no room for a program that is right."""
+
+
 @dataclass(frozen=True)
 class Result:
     """The end of a packet's way through the chain."""

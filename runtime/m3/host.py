@@ -12,7 +12,7 @@ from lpn.compiler.bundle import Bundle, Entry, Table
 from lpn.compiler.bundle_parts import MATCH_KINDS
 from lpn.compiler.image import Image
 from lpn.runtime.engine.build import declarations
-from lpn.runtime.engines import MAX_COMPLETIONS, MAX_PACKET, EngineError, Externs, bound, entry_bytes
+from lpn.runtime.engines import MAX_COMPLETIONS, MAX_PACKET, EngineError, EngineFull, Externs, bound, entry_bytes
 
 from lpn.runtime.outside import BadArgument, Outside
 
@@ -90,7 +90,7 @@ class M3Host:
     def add(self, image: bytes, name: str) -> None:
         """Append a container."""
         if len(image) > MAX_IMAGE:
-            raise EngineError(f"module {name}: {len(image)} bytes, the emulated core takes {MAX_IMAGE}")
+            raise EngineFull(f"module {name}: {len(image)} bytes, the emulated core takes {MAX_IMAGE}")
         error = self.core.call("lpn_host_add", self.handle, self.put("image", image), len(image), self._room["c"])
         pc = int.from_bytes(self.core.read(self._room["c"], 4), "little")
         self.check(error, f"module {name}, instruction {pc}")
