@@ -310,7 +310,7 @@ def with_scratch(count: int, x: int, live: set[int], spill: int, make) -> list[I
 
 
 def copy(dst: int, src: int, narrow: bool) -> list[Instruction]:
-    return [op("MOV", dst, src=src)] if narrow else [op("MOV", dst), op("OR", dst, src=src)]
+    return [op("MOV", dst, src=src)] if narrow else [op("MOV", dst), op("ADD", dst, src=src)]
 
 
 def swap32(x: int, t: int, narrow: bool) -> list[Instruction]:

@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 from lpn.compiler import femto
 from lpn.compiler.asm import assemble
 from lpn.compiler.build import compile_program as compile_once
+from lpn.compiler.disasm import disassemble
 from lpn.compiler.elf import Object
 from lpn.compiler.isa import decode, known_to
 from lpn.compiler.runner import BytecodeRunner
@@ -20,6 +21,8 @@ from lpn.lang import tables as control
 from lpn.lang.check import check
 from lpn.lang.loader import load
 from lpn.runtime.raw import run_raw
+from lpn.verifier.descriptors import PROFILES
+from lpn.verifier.verify import verify
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 PROGRAMS = {"udp": "udp/udp.lpn", "decompress": "decompress/decompress.lpn", "recompress": "decompress/recompress.lpn"}
@@ -109,6 +112,50 @@ def test_byte_swap_without_a_free_register(x, name):
 @given(U64, st.integers(-(1 << 31), (1 << 31) - 1))
 def test_moves_and_constants(x, k):
     both(f"r1 = {x} ll\nr2 = r1\nr3 = {k}\nr2 ^= r3\nr0 = r2\nr0 = -r0\nexit")
+
+
+def judge(text: bytes):
+    return verify(text, PROFILES["femto"])
+
+
+def test_a_copy_of_any_number_is_known_to_be_a_copy():
+    """Moves keep 32 bits only, so such a copy is made otherwise: what is learnt of it says the same of what it is a copy of."""
+    walk = """
+        r6 = *(u64 *)(r1 + 32)
+        r2 = *(u32 *)(r1 + 52)
+        r3 = *(u16 *)(r1 + 44)
+        r2 &= 511
+        r2 += r3
+        r4 = r2
+        r4 <<= 32
+        r4 >>= 32
+        if r4 > {last} goto end
+        r6 += r4
+        r5 = r2
+        r5 <<= 32
+        r5 >>= 32
+        if r5 == 255 goto end
+        *(u8 *)(r6 + 1) = 1
+        end: r0 = 0
+        exit"""
+    text = rewritten(walk.format(last=255))
+    assert "r4 += r2" in disassemble(text) and judge(text).accepted
+    assert judge(rewritten(walk.format(last=256))).rule == 22
+
+
+def test_a_copy_of_a_number_or_an_address():
+    """What is loaded by an address from the stack is taken for anything: copied, it is an address still."""
+    text = rewritten("""
+        r2 = *(u64 *)(r1 + 32)
+        *(u64 *)(r10 - 8) = r2
+        r3 = r10
+        r3 += -8
+        r4 = *(u64 *)(r3 + 0)
+        r5 = r4
+        *(u8 *)(r5 + 255) = 1
+        r0 = 0
+        exit""")
+    assert "r5 += r4" in disassemble(text) and judge(text).accepted
 
 
 def test_jump_to_the_start_and_no_exit_at_the_end():
