@@ -6,12 +6,14 @@ from dataclasses import dataclass, field, replace
 
 from lpn.lang import ast
 from lpn.verifier.certify import NoCertificate, Sizes, certify, refusal
+from lpn.verifier.certify_labels import NotFollowed
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.sections import Section
 from lpn.verifier.verify import Analysis, Report, analyse
 
 from .build import Compiled, Container, compile_program
 from .bundle import Bundle
+from .excluded import without_excluded
 from .forms import MOST, Forms, Level, RefusedError, accepted
 from .helpers import HELPERS, Helper
 from .image import OUT_SIZE, Flag, Image, Kind
@@ -77,10 +79,13 @@ def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[s
 
 
 def of_compiled(compiled: Compiled) -> Units:
-    helpers = compiled.bundle.helpers()
-    return Units([replace(of_image(c.image, c.code.lines, compiled.target.name, compiled.contexts(c.name), helpers), fresh=True, note=compiled.note(c.name))
-                  for c in compiled.containers],
+    return Units([unit_of(compiled, container) for container in compiled.containers],
                  {source.name: source.lines for source in compiled.program.sources}, compiled.bundle)
+
+
+def unit_of(compiled: Compiled, container: Container) -> Unit:
+    unit = of_image(container.image, container.code.lines, compiled.target.name, compiled.contexts(container.name), compiled.bundle.helpers())
+    return replace(unit, fresh=True, note=compiled.note(container.name))
 
 
 @dataclass
@@ -146,9 +151,15 @@ def sealed(result: Compiled) -> list[tuple[Container, Report]]:
 
 
 def seal(result: Compiled) -> tuple[Units, list[tuple[Unit, Report, Analysis | None]]]:
-    """As `sealed`, with what the proofs rest on."""
+    """As `sealed`, with what the proofs rest on. A container that has a certificate only without the ways that its proof excludes is made so."""
     units = of_compiled(result)
     found = analysed(units)
+    for i, (container, (unit, _, analysis)) in enumerate(zip(result.containers, found)):
+        if isinstance(unit.uncertified, NotFollowed) and analysis is not None and (code := without_excluded(container.code, analysis)) is not None:
+            other = replace(container, code=code, image=replace(container.image, text=code.text))
+            [better] = analysed(Units([unit_of(result, other)], units.sources))
+            if better[0].certificate:
+                result.containers[i], units.items[i], found[i] = other, better[0], better
     result.reports = {unit.name: report for unit, report, _ in found}
     for container, (unit, report, _) in zip(result.containers, found):
         if report.accepted:

@@ -27,6 +27,10 @@ class NoCertificate(Exception):
         self.slot = slot
 
 
+class NotFollowed(NoCertificate):
+    """The checker does not see what the verifier does."""
+
+
 @dataclass(frozen=True)
 class Sizes:
     """Bytes of what the image brings, of its stack, and of the output that it may address."""

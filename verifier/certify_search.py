@@ -12,7 +12,7 @@ from typing import Any
 
 from .certificate import ANY, CURSOR_END, FIRST, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Given, Label, ones
 from .certify import ACCEPTED, Checker
-from .certify_labels import MAX_SHARED, NoCertificate, Projection
+from .certify_labels import MAX_SHARED, NoCertificate, NotFollowed, Projection
 from .certify_layout import SIZE, Layout
 
 NO_ROOM, NOWHERE = -(1 << 15), M32
@@ -58,9 +58,9 @@ class Search(Layout):
                     self.weaken(i)
                     seen[i] = before if i in leads[i] else self.changes
 
-    def lost(self, refusal: int) -> NoCertificate:
+    def lost(self, refusal: int) -> NotFollowed:
         slot = self.checker.told.pc
-        return NoCertificate(f"the checker does not follow: {self.checker.name(refusal, slot)}", slot)
+        return NotFollowed(f"the checker does not follow: {self.checker.name(refusal, slot)}", slot)
 
     def write_all(self) -> None:
         self.attempts = min(self.attempts + LAID_OUT, MAX_ATTEMPTS)

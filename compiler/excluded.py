@@ -1,0 +1,37 @@
+"""Ways that a proof excludes, taken out of the text: the verifier knows how unknowns relate, the checker on a node what each of them is.
+
+A branch to a loop over what is left of a packet may be one that is never taken, since what was read before has used it up. The checker does not see
+that, and would need to be told how often a loop turns that nobody enters. Without the branch there is nothing to tell.
+"""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lpn.verifier.verify import Analysis
+
+from .elf import Object
+from .isa import JA, Instruction
+from .peephole import improve
+from .rewrite import read, sweep, write
+
+
+def without_excluded(code: Object, analysis: Analysis) -> Object | None:
+    """The same without the branches of which the proof of an accepted text says that they are always taken, or never; None if it says so of none.
+    What is made of them is another text, with a proof of its own to be found."""
+    lines = read(code.text, code.lines)
+    at, slot = {}, 0
+    for line in lines:
+        at[slot] = line
+        slot += line.insn.slots
+    ways: dict[int, set[str]] = {}                  # by branch, in each call that it belongs to
+    for node in analysis.invariants:
+        if node.last[1].is_branch:
+            ways.setdefault(node.last[0], set()).update(kind for i, (_, kind) in enumerate(node.succs) if analysis.live(node, i))
+    decided = {slot: kinds == {"taken"} for slot, kinds in ways.items() if len(kinds) == 1}
+    for slot, taken in decided.items():
+        at[slot].insn, at[slot].dead = Instruction(JA) if taken else at[slot].insn, not taken
+    if not decided:
+        return None
+    sweep(lines)
+    text, rows = improve(*write(lines))
+    return replace(code, text=text, lines=rows)

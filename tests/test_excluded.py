@@ -1,0 +1,91 @@
+"""What a proof excludes is taken out of the text where a container would have no certificate else; what it does stays the same."""
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lpn.compiler import fuzz
+from lpn.compiler.asm import assemble
+from lpn.compiler.build import Compiled, compile_program
+from lpn.compiler.commands.inputs import checked
+from lpn.compiler.disasm import disassemble
+from lpn.compiler.elf import Object
+from lpn.compiler.excluded import without_excluded
+from lpn.compiler.forms import LEVELS
+from lpn.compiler.fuzz import Refused, Variant, make_case, run_case
+from lpn.compiler.judge import of_compiled, seal
+from lpn.verifier.certify_labels import NotFollowed
+from lpn.verifier.descriptors import PROFILES
+from lpn.verifier.verify import analyse
+
+OPTIONS = Path(__file__).parent / "regressions" / "options-up-to-the-end.lpn"
+FORMS = {
+    "never": ("w2 = 3\nif w2 > 5 goto A\nw0 = 1\nexit\nA: w0 = 2\nexit", 1),
+    "always": ("w2 = 3\nif w2 < 5 goto A\nw0 = 1\nexit\nA: w0 = 2\nexit", 2),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_branch_that_is_decided(name):
+    source, result = FORMS[name]
+    code = Object(assemble(source), lines=[(0, "a.lpn", 1), (2, "a.lpn", 2), (4, "a.lpn", 3)])
+    report, analysis = analyse(code.text, PROFILES["lpn"])
+    assert report.accepted
+    made = without_excluded(code, analysis)
+    assert [line.split("  ")[-1].strip() for line in disassemble(made.text)] == [f"w0 = {result:#x}", "exit"]
+    assert made.lines == [(0, "a.lpn", result + 1)]
+    assert without_excluded(made, analyse(made.text, PROFILES["lpn"])[1]) is None
+
+
+def test_a_branch_of_a_function_is_decided_for_all_its_calls():
+    """Each call takes another way."""
+    code = Object(assemble("w1 = 1\ncall F\nw1 = 2\ncall F\nw0 = 0\nexit\nF: if w1 == 1 goto A\nw0 = 3\nexit\nA: w0 = 4\nexit"))
+    report, analysis = analyse(code.text, PROFILES["lpn"])
+    assert report.accepted and without_excluded(code, analysis) is None
+
+
+@pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
+def test_a_loop_that_nobody_enters_costs_no_certificate(level):
+    program = checked(OPTIONS)
+    [before] = of_compiled(compile_program(program, fuse=True, level=level)).items
+    compiled = compile_program(program, fuse=True, level=level)
+    units, [(unit, report, _)] = seal(compiled)
+    [container] = compiled.containers
+    assert unit.certificate and unit.uncertified is None and report.accepted and len(unit.text) < len(before.text)
+    assert container.image.text == container.code.text == unit.text and container.image.certificate == unit.certificate
+    assert compiled.bundle.modules == (container.image,) and units.items == [unit]
+
+
+def test_what_has_a_certificate_is_left_as_it_is(monkeypatch):
+    """So is what has none because of something else."""
+    asked = []
+    monkeypatch.setattr("lpn.compiler.judge.without_excluded", lambda code, analysis: asked.append(code))
+    folder = OPTIONS.parent.parent / "constructs"
+    for name in ("loops-the-packet-bounds", "signed-numbers", "codec-of-a-choice"):
+        assert not any(isinstance(unit.uncertified, NotFollowed) for unit, _, _ in seal(compile_program(checked(folder / f"{name}.lpn")))[1])
+    assert not asked
+
+
+@pytest.mark.parametrize("group", range(3))
+def test_what_is_left_does_the_same(group, monkeypatch):
+    """Random programs without all that their proofs exclude: the verifier accepts them, and they do what the reference does."""
+    made = []
+    compile_variant = fuzz.compile_variant
+
+    def without(program, variant: Variant) -> Compiled:
+        compiled = compile_variant(program, variant)
+        for i, (container, unit) in enumerate(zip(compiled.containers, of_compiled(compiled).items)):
+            if (code := without_excluded(container.code, unit.analyse()[1])) is not None:
+                compiled.containers[i] = replace(container, code=code, image=replace(container.image, text=code.text))
+                made.append(container.name)
+        assert not fuzz.refused(compiled)
+        return compiled
+    monkeypatch.setattr(fuzz, "compile_variant", without)
+    for seed in range(4000 + 8 * group, 4008 + 8 * group):
+        try:
+            run_case(make_case(seed, 8), (Variant("engine"), Variant("engine", True)))
+        except Refused:
+            continue
+    assert len(made) >= 4
