@@ -7,7 +7,7 @@ offsets; then come the output buffer, the header record, the state and the
 tables' entries.
 
 Frames arrive as IEEE 802.15.4 over Ethernet: 14 octets of Ethernet header of type ETH_P_IEEE802154 (linux/if_ether.h), then
-the frame without FCS. Frames of other types are none of the program's business: XDP_PASS.
+the frame without FCS. Frames of other types, and longer ones than any of ours (target.py), are none of the program's business: XDP_PASS.
 """
 from __future__ import annotations
 

@@ -12,11 +12,13 @@ from io import BytesIO
 
 from lpn.compiler import xdp
 from lpn.compiler.build import compile_program
+from lpn.compiler.judge import sealed
 from lpn.compiler.kernel_runner import KernelRunner
 from lpn.compiler.lower.bounded import memory_of
 from lpn.compiler.lower.bounded_tables import Rows
 from lpn.compiler.lower.processor import tables
 from lpn.compiler.runner import make_runner
+from lpn.compiler.target import MAX_PACKET
 from lpn.lang import tables as control
 from lpn.lang.check import check
 from lpn.lang.loader import Source, load
@@ -139,6 +141,34 @@ def test_other_ethernet_types_pass():
     for packet in (bytes(14), bytes(64), bytes(12) + b"\x86\xdd" + bytes(60), bytes(5)):
         run = run_raw(text, layout="xdp", packet=packet, data=data)
         assert (run.error, run.r0, run.data) == ("ok", xdp.XDP_PASS, data)
+
+
+LOOP = """
+header O { bit<8> k; }
+struct headers { O last; }
+parser P(packet pkt, out headers h) {
+    state start { O o; pkt.extract(o); transition select(o.k) { 0: start; 1: last; default: reject; } }
+    state last { pkt.extract(h.last); transition accept; }
+}
+deparser D(packet pkt, in headers h) { pkt.emit(h.last); }
+protocol L version 1 { on radio.rx_done : P -> D; }
+"""
+
+
+def test_a_loop_that_only_the_packet_bounds():
+    """Packets that are longer than any of ours pass: in one of 4096 octets a masked cursor would begin again, and the loop never end."""
+    made = compile_program(check(load(Source("x.lpn", LOOP))), "xdp", True)
+    [(_, report)] = sealed(made)
+    assert report.accepted and [loop.bound for loop in report.loops] == [MAX_PACKET + 1], report.message
+    runner, reference = InOurEngine(made, None), make_runner("reference", made.program)
+    for octets in (0, 1, 2, MAX_PACKET - 2, MAX_PACKET - 1, MAX_PACKET):
+        for frame in (bytes(octets), bytes(max(octets - 2, 0)) + b"\1\7"):
+            a, b = reference.run(frame[:octets]), runner.run(frame[:octets])
+            assert (a.verdict, a.reason, a.out) == (b.verdict, b.reason, b.out), octets
+    text, data = made.containers[0].code.text, bytes(memory(made).size)
+    for octets in (MAX_PACKET + 1, 4096, 4097, 9000):
+        run = run_raw(text, layout="xdp", packet=xdp.ethernet(bytes(octets)), data=data)
+        assert (run.error, run.r0, run.data) == ("ok", xdp.XDP_PASS, data), octets
 
 
 def test_object_has_what_loaders_look_for():

@@ -113,12 +113,15 @@ class BoundedLowering(TableSearch, Lowering):
         return self.at(self.ctx, where)
 
     def finish(self) -> None:
-        """Frames that are not ours go their way before anything is done."""
+        """Frames that are not ours go their way before anything is done: of another type, or longer than a packet may be, where a cursor that is masked
+        (`forget`) would begin again."""
         pkt, end = self.pkt, self.end
         b = self.b = self.entry_builder
-        passed, longer, ours = (b.append_basic_block(n) for n in ("pass", "longer", "ours"))
+        passed, longer, shorter, ours = (b.append_basic_block(n) for n in ("pass", "longer", "shorter", "ours"))
         b.cbranch(b.icmp_unsigned("<=", pkt, end), longer, passed)
         b.position_at_end(longer)
+        b.cbranch(b.icmp_unsigned("<=", end, self.hide(self.at(pkt, MAX_PACKET))), shorter, passed)
+        b.position_at_end(shorter)
         kind = self._load(pkt, ETHERTYPE_AT - ETHERNET_HEADER, 2)
         swapped = ETH_P_IEEE802154 >> 8 | (ETH_P_IEEE802154 & 0xFF) << 8
         b.cbranch(b.icmp_unsigned("==", kind, i32(swapped)), ours, passed)
