@@ -2,7 +2,14 @@
 from __future__ import annotations
 
 from . import bits, domain as d, exclusive, octets
-from .state import LEN, LOW_HALF, NUMBER, POINTER, UNUSABLE, State, Value, stack_bits
+from .state import LEN, LOW_HALF, NUMBER, POINTER, UNUSABLE, State, Value, congruent, stack_bits
+
+
+def _congruent_within(known: d.Num, stride: tuple[int, int], n: d.Num) -> bool:
+    """Whether those of `known` with this stride are of `n`: a join moves bounds to such numbers, further than any state that meets there may have.
+    That the stride is kept `leq` asks besides."""
+    moved = congruent(known, stride)
+    return moved is None or d.leq(moved, n)
 
 
 def leq(a: State, b: State, local=None) -> str | None:
@@ -54,8 +61,9 @@ def leq(a: State, b: State, local=None) -> str | None:
         base, off = to[sym]
         if not off and a.vars.get(base) is n:
             continue
-        if not d.leq(a.num(Value(NUMBER, None, base, off)), n):
-            return f"symbol {sym}: {a.num(Value(NUMBER, None, base, off))} is not within {n}"
+        known = a.num(Value(NUMBER, None, base, off))
+        if not d.leq(known, n) and not (sym in b.strides and _congruent_within(known, b.strides[sym], n)):
+            return f"symbol {sym}: {known} is not within {n}"
     for (x, y), (lo, hi) in b.diff.items():
         (sx, ox), (sy, oy) = to[x], to[y]
         if sx == x and sy == y and ox == oy and a.diff.get((x, y)) == (lo, hi):
