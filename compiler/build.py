@@ -16,7 +16,7 @@ from lpn.lang.hooks import RX_DONE, Hook
 
 from . import bundle as bundles, externs, femto
 from .elf import Object, read_object
-from .forms import MOST, BuildError, Forms, Level, SizeError, StackError, forms_of
+from .forms import MOST, BuildError, Form, Forms, Level, SizeError, StackError, Unfit, forms_of
 from .image import STACK_SIZE, STATE_MAX, TEXT_MAX, Flag, Image, ImageError, Kind
 from .kept import KeptTable, Migration, ambiguous
 from .llvm import emit_assembly, emit_object, optimize, parse, slots, slots_by_line
@@ -220,8 +220,7 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
         if (fuse or long) and not hook.timed:
             chain, name = tuple(hook.chain), fused_name(program, hook)
             if chain not in fused:              # hooks with the same modules share what is made of them
-                fused[chain] = forms.first(name, forms_of(level, True), lambda form: make_container(
-                    lowering, lowering.fused(name, hook.chain, form), t, form.optimised))
+                fused[chain] = forms.first(name, forms_of(level, True), lambda form: fused_container(lowering, name, hook.chain, t, form))
             whole = fused[chain]
             if whole is None and (long or t.name == "xdp"):
                 forms.fail(name)
@@ -256,6 +255,19 @@ def made_of(lines: list[tuple[int, str, int]], count: int) -> Counter[tuple[str,
     for (slot, file, line), behind in zip(lines, [*(row[0] for row in lines[1:]), count]):
         out[file, line] += behind - slot
     return out
+
+
+def fused_container(lowering: ProgramLowering, name: str, chain: list[ast.Module], target: Target, form: Form) -> Container:
+    """What is to be short is made in two ways, since neither is always the shorter one. Raises BuildError."""
+    made: list[Container] = []
+    ways = (True, False) if form.small and target.window else (True,)
+    for meets in ways:
+        try:
+            made.append(make_container(lowering, lowering.fused(name, chain, form, meets), target, form.optimised))
+        except Unfit:
+            if meets is ways[-1] and not made:
+                raise
+    return min(made, key=lambda container: len(container.code.text))
 
 
 def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int, needs: KeptTable | None = None) -> Container:

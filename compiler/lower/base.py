@@ -20,7 +20,7 @@ from .asked import AskedOnce
 from .buffers import Buffers
 from .codec import Codecs
 from .conditions import Conditions
-from .cursor import Cursor
+from .cursor import Cursor, Refused
 from .deparser import Deparsers
 from .expr import Expressions
 from .extract import Extracts
@@ -80,6 +80,8 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
         self.ctx.name = "ctx"
         self._entry_values: dict[int, ir.Value] = {}
         self.entry_checks: list[ir.Value] = []  # pointers that must not lie beyond the packet's end
+        self.may_meet = False                   # what is refused; see cursor.py
+        self.refused: list[Refused] = []
         self.parser_decl: ast.Parser | None = None
         self.ends_with: ast.Processor | None = None             # the processor behind which nothing looks at the packet
         self.tells_payload = True               # see payload.py
@@ -96,7 +98,8 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
         self.cut_slot: ir.Value | None = None               # from the first processor on that truncates: octets cut off the end
 
     def finish(self) -> None:
-        """Closes the entry block; call once, last."""
+        """Closes the entry block, and those where checks fail; call once, last."""
+        self.finish_refused()
         b = self.b = self.entry_builder
         for pointer in self.entry_checks:
             ok = b.append_basic_block("entry.ok")
@@ -359,11 +362,16 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
         self.b.ret(code)
 
     def return_drop(self, reason: ir.Value) -> None:
+        self.leave(self.drop_code(reason))
+
+    def drop_code(self, reason: ir.Value, cold: bool = False) -> ir.Value:
+        """The verdict; a constant is made behind a barrier (`drop_block`), which nobody is likely to reach if it is cold."""
         code = self.verdict("DROP", reason)
         if isinstance(code, ir.Constant):
-            ty = ir.FunctionType(I32, [I32])
-            code = self.b.asm(ty, "", self.half_register, [code], side_effect=True)
-        self.leave(code)
+            code = self.b.asm(ir.FunctionType(I32, [I32]), "", self.half_register, [code], side_effect=True)
+            if cold:
+                set.add(code.attributes, "cold")            # llvmlite's own list of what a call may be lacks it
+        return code
 
     def reject_unless(self, cond: ir.Value, name: str) -> None:
         if isinstance(cond, ir.Constant) and cond.constant:

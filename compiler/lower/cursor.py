@@ -6,12 +6,26 @@ reported is what checking every step at once would have reported (docs/language.
 """
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import PKT, Val, i32, is_const
 from lpn.lang import ast
 
 Reason = str | ast.Expr                         # an automatic one by its name, or the program's
+
+#: So many places that are refused compare for themselves: to meet costs one more register than it saves instructions.
+FEW_REFUSED = 3
+
+
+class Refused(NamedTuple):
+    """Where a check has failed: a block without an end yet, the reason's number, how far the packet must reach for that to count, the source's place."""
+
+    block: ir.Block
+    number: ir.Value
+    cursor: ir.Value
+    debug: ir.DIValue | None
 
 
 class Cursor:
@@ -95,10 +109,15 @@ class Cursor:
         if self.look > saved[1]:
             cursor = self.at(self.cursor(), self.look)
         self.bound, self.look = saved
-        if cursor is not None and reason != "PacketTooShort":
-            inside = self.b.icmp_unsigned("<=", cursor, self.end)
-            number = self.b.select(inside, number, i32(self.reason("PacketTooShort")))
-        self.return_drop(number)
+        if cursor is None or reason == "PacketTooShort":
+            self.return_drop(number)
+            return
+        refused = Refused(self.b.block, number, cursor, self.b.debug_metadata)
+        if self.may_meet:
+            self.refused.append(refused._replace(block=self.b.append_basic_block("refused")))
+            self.b.branch(self.refused[-1].block)
+        else:
+            self.refuse(refused)
 
     def reason_of(self, reason: Reason) -> ir.Value:
         """Its number. An error that was never set is no reason: NoMatch."""
@@ -108,6 +127,39 @@ class Cursor:
         if is_const(number) and number.constant:
             return number
         return self.b.select(self.b.icmp_unsigned("==", number, i32(0)), i32(self.reason("NoMatch")), number)
+
+    def refuse(self, at: Refused) -> None:
+        """Ends the block."""
+        b = self.b
+        b.position_at_end(at.block)
+        b.debug_metadata = at.debug
+        inside = b.icmp_unsigned("<=", at.cursor, self.end)
+        self.return_drop(b.select(inside, at.number, i32(self.reason("PacketTooShort"))))
+
+    def finish_refused(self) -> None:
+        """Says what happens where checks fail that may meet: one comparison with the end does for many. Call once, when all of these places are known."""
+        if len(self.refused) > FEW_REFUSED:
+            self.meet_refused()
+            return
+        for at in self.refused:
+            self.refuse(at)
+
+    def meet_refused(self) -> None:
+        b, codes = self.b, []
+        meet, refused = b.append_basic_block("refused.all"), b.append_basic_block("refused.so")
+        for at in self.refused:
+            b.position_at_end(at.block)
+            b.debug_metadata = at.debug
+            codes.append(self.drop_code(at.number, cold=True))
+            b.branch(meet)
+        b.position_at_end(meet)
+        code, cursor = b.phi(codes[0].type), b.phi(PKT)
+        for at, its in zip(self.refused, codes):
+            code.add_incoming(its, at.block)
+            cursor.add_incoming(at.cursor, at.block)
+        b.cbranch(b.icmp_unsigned("<=", cursor, self.end), refused, self.drop_block("PacketTooShort"))
+        b.position_at_end(refused)
+        self.leave(code)
 
     def reject_now(self, reason: Reason) -> None:
         self.reject_at(reason, self.at(self.cursor(), self.look))
