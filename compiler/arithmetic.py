@@ -1,13 +1,13 @@
-"""Arithmetic of `bit<N>` while LLVM IR is built: sums, products, quotients and shifts of limbs."""
+"""Arithmetic of `bit<N>` while LLVM IR is built: sums, products and shifts of limbs; quotients are in quotients.py."""
 from __future__ import annotations
 
 import llvmlite.ir as ir
 
-from .bits import I32, I64, MASK32, Bits, Val, i32
+from .bits import I32, MASK32, Bits, Val, i32
 
 
 class Arithmetic(Bits):
-    """With carries, and where a unit has 64 bits."""
+    """With carries."""
 
     def sign_extend(self, v: Val, width: int) -> Val:
         if width <= v.width:
@@ -16,20 +16,6 @@ class Arithmetic(Bits):
         wide = self.resize(v, width)
         flip = self.constant(width, sign)
         return self.sub(self.xor(wide, flip), flip)
-
-    def to_i64(self, v: Val) -> ir.Value:
-        if v.const is not None:
-            return ir.Constant(I64, v.const)
-        low = self.b.zext(v.limbs[0], I64)
-        if len(v.limbs) == 1:
-            return low
-        return self.b.or_(low, self.b.shl(self.b.zext(v.limbs[1], I64), ir.Constant(I64, 32)))
-
-    def from_i64(self, width: int, x: ir.Value) -> Val:
-        limbs = [self.b.trunc(x, I32)]
-        if width > 32:
-            limbs.append(self.b.trunc(self.b.lshr(x, ir.Constant(I64, 32)), I32))
-        return self.mask_top(width, limbs)
 
     def add(self, a: Val, c: Val) -> Val:
         if a.const is not None and c.const is not None:
@@ -99,24 +85,6 @@ class Arithmetic(Bits):
         other = b.add(b.and_(middle, ones), b.mul(low, y_high))
         return b.add(b.add(b.mul(high, y_high), b.lshr(middle, half)), b.lshr(other, half))
 
-    def divide(self, a: Val, c: Val, remainder: bool) -> Val:
-        """Unsigned; by zero gives 0, the remainder then is the dividend (RFC 9669, 4.1)."""
-        if a.const is not None and c.const:
-            return self.constant(a.width, a.const % c.const if remainder else a.const // c.const)
-        b = self.b
-        wide = a.width > 32
-        x, y = (self.to_i64(a), self.to_i64(c)) if wide else (a.limbs[0], c.limbs[0])
-        ty = I64 if wide else I32
-        if c.const is not None and c.const:
-            r = b.urem(x, y) if remainder else b.udiv(x, y)
-        else:
-            y = self.opaque(y, here=True)       # as an array's index, see `array_cell`; here, or LLVM knows it from comparisons before
-            zero = b.icmp_unsigned("==", y, ir.Constant(ty, 0))
-            safe = self.opaque(b.select(zero, ir.Constant(ty, 1), y), here=True)
-            r = b.urem(x, safe) if remainder else b.udiv(x, safe)
-            r = b.select(zero, x if remainder else ir.Constant(ty, 0), r)
-        return self.from_i64(a.width, r) if wide else Val(a.width, (r,))
-
     def shift(self, a: Val, c: Val, left: bool) -> Val:
         """By a constant of any size, or by a run-time amount for at most 64 bits; amounts of the width or more give 0."""
         n = c.const
@@ -180,13 +148,6 @@ class Arithmetic(Bits):
         """(|a|, sign)."""
         s = self.sign(a)
         return self.sub(self.xor(a, s), s), s
-
-    def divide_signed(self, a: Val, c: Val, remainder: bool) -> Val:
-        """Truncates; the remainder has the dividend's sign. By zero as for unsigned numbers."""
-        (x, s), (y, t) = self.magnitude(a), self.magnitude(c)
-        r = self.divide(x, y, remainder)
-        s = s if remainder else self.xor(s, t)
-        return self.sub(self.xor(r, s), s)
 
     def shift_signed(self, a: Val, c: Val) -> Val:
         """To the right; the sign comes in: what is shifted is the complement of a negative number."""

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import llvmlite.ir as ir
 
-from lpn.compiler.arithmetic import Arithmetic
 from lpn.compiler.bits import Val, i32
+from lpn.compiler.quotients import Quotients
 from lpn.compiler.state import ERROR_WIDTH, StateObject, scalar_width
 from lpn.compiler.target import MAX_PACKET, NODE_SLOTS, VERDICTS
 from lpn.lang import ast, meters
@@ -17,7 +17,7 @@ from .instance import Instance
 from .places import ContextSlot, Place, Scalar, StateCell, StructPlace, Value, member
 
 
-class Expressions(Arithmetic):
+class Expressions(Quotients):
     """Mixed into `Lowering`; uses its environment, instances and builder."""
 
     # ---- entry points
