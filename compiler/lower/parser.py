@@ -10,7 +10,7 @@ from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.types import HeaderType
 
-from .circles import Circles, goes_round
+from .circles import Circles, goes_round, reachable
 from .guess import usual_case
 from .instance import Instance
 from .shapes import Shape
@@ -32,6 +32,7 @@ class Parsers:
         self.stack_next: dict[ast.StructField, int] = {}
         self.state_blocks: dict[tuple, tuple[ir.Block, int]] = {}
         self.latches: dict[tuple, ir.Block] = {}            # of the blocks that are lowered
+        self.lowered: ast.State | None = None
         self.entered: tuple[ast.State, ...] = ()            # around the state that is lowered: by which states they were entered
         self.stacks_before: dict[ast.StructField, int] = {}         # how full the stacks were when it began, without those that are counted
         self.visit_slots: dict[ast.State, ir.Value] = {}
@@ -82,10 +83,12 @@ class Parsers:
         if self.bound > bound:
             self.prove_cursor()
         waits = any(waiting == key for _, waiting, *_ in self.state_queue)
-        self.b.branch(block if waits or not goes_round(state) else self.latch(key, block))
+        again = self.lowered is not None and self.lowered in {state, *reachable(state)}
+        self.b.branch(self.latch(key, block) if again and not waits else block)
 
     def latch(self, key: tuple, head: ir.Block) -> ir.Block:
-        """The one block by which all ways back to a state lead: of a head with several LLVM makes loops in loops."""
+        """The one block by which all ways back to a state lead: of a head with several LLVM makes loops in loops. No other way leads through it:
+        what LLVM loads there for the next turn would be a second entry of the loop."""
         if key not in self.latches:
             self.latches[key] = self.b.append_basic_block(f"{head.name}.again")
             ir.IRBuilder(self.latches[key]).branch(head)
@@ -96,6 +99,7 @@ class Parsers:
         b.position_at_end(self.state_blocks[key][0])
         self.joined()
         self.stack_next, self.bound, self.look, self.entered, self.stacks_before = dict(stacks), bound, look, key[-1], stacks
+        self.lowered = state
         if state.max is not None:
             self.count_visit(state)
         for way in self.through(state.statements, self.told_apart(state, self.way())):
