@@ -24,6 +24,7 @@ LEVELS: dict[str, Level] = {str(level): level for level in (*range(MOST + 1), SM
 FAR_TOO_LONG = 1.25                             # times: a container's length, beyond which optimising it less is not tried
 MOST_NAMED = 5                                  # lines that a container too long is made of
 TOO_LONG = 34                                   # the rule that no form of a module helps to keep: it counts the turns of loops
+TOO_MANY_JUMPS = 35                             # the same of target femto, whose engine counts jumps: some forms take fewer
 Made = TypeVar("Made")
 
 

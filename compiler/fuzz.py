@@ -28,7 +28,7 @@ from lpn.verifier.verify import verify
 
 from . import fuzz_time
 from .build import Compiled, compile_program
-from .forms import MOST, SMALL, TOO_LONG, BuildError, Forms, Level, RefusedError, SizeError, accepted
+from .forms import MOST, SMALL, TOO_LONG, TOO_MANY_JUMPS, BuildError, Forms, Level, RefusedError, SizeError, accepted
 from .fuzz_bounds import Way, bounds_of, drawn
 from .fuzz_packet import Places, Watched, differs
 from .fuzz_reduce import reduce_text
@@ -46,11 +46,20 @@ EXTERNS = {"sample": lambda x, y: x * 31 + y & 0xFFFF}
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to run a program: `engine:fused:O2`."""
+    """One way to run a program: `engine:fused:O2`. Engine `femto`: what is built for the stock Femto-Container engine, in ours."""
 
     engine: str
     fuse: bool = False
     level: Level = MOST
+
+    @property
+    def target(self) -> str:
+        return {"femto": "femto", "kernel": "xdp"}.get(self.engine, "lpn")
+
+    @property
+    def built(self) -> tuple[str, bool, Level]:
+        """What variants have in common that run the same containers."""
+        return self.target, self.fuse, self.level
 
     def __str__(self) -> str:
         return f"{self.engine}{':fused' if self.fuse else ''}:O{self.level}"
@@ -59,6 +68,8 @@ class Variant:
 VARIANTS = (Variant("engine"), Variant("engine", True), Variant("engine", False, 1), Variant("engine", False, 0),
             Variant("engine", True, 0), Variant("engine", False, SMALL), Variant("engine", True, SMALL), Variant("rbpf"), Variant("rbpf", True),
             Variant("m3"), Variant("m3", True), Variant("thumb2"), Variant("thumb2", True))
+STOCK = (Variant("femto"), Variant("femto", True), Variant("femto", False, 1), Variant("femto", False, 0), Variant("femto", True, 0),
+         Variant("femto", False, SMALL), Variant("femto", True, SMALL))
 
 
 class Failure(AssertionError):
@@ -197,7 +208,7 @@ def expected(program: ast.Program, case: Case) -> tuple[list, dict, list[Places]
 def compile_variant(program: ast.Program, variant: Variant) -> Compiled:
     """As `lpnc build` makes it: every container is one that the verifier accepts."""
     def make(forms: Forms) -> Compiled:
-        return compile_program(program, "lpn", variant.fuse, variant.level, listings=False, forms=forms)
+        return compile_program(program, variant.target, variant.fuse, variant.level, listings=False, forms=forms)
 
     try:
         compiled = accepted(make, refused)
@@ -206,13 +217,15 @@ def compile_variant(program: ast.Program, variant: Variant) -> Compiled:
     except SizeError as error:
         raise Refused("build refuses", str(error)) from error
     except BuildError as error:
+        if variant.target != "lpn":             # which has not what the program needs
+            raise Refused("build refuses", str(error)) from error
         raise Failure("build refuses", f"{variant}: {error}") from error
     except Exception as error:
         raise Failure(f"compiler crashes {type(error).__name__} {'fused' if variant.fuse else ''}", str(error)[:400]) from error
     for why in refused(compiled):
-        if why.rule == TOO_LONG:                # right, and too long: loops that the packet bounds may be
+        if why.rule in (TOO_LONG, TOO_MANY_JUMPS):          # right, and too long: loops that the packet bounds may be
             raise Refused("verifier refuses", why.what)
-        raise Failure(f"verifier rule {why.rule}", f"{variant} {why}")
+        raise Failure(f"verifier rule {why.rule}{' for the kernel' if variant.target == 'xdp' else ''}", f"{variant} {why}")
     return compiled
 
 
@@ -220,7 +233,7 @@ def refused(compiled: Compiled) -> list[RefusedError]:
     """What the verifier does not accept. Of the others it says in the images whether they are 32-bit clean: engine m3 keeps 32-bit registers then."""
     out = []
     for c in compiled.containers:
-        report = verify(c.image.text, PROFILES["lpn"], rodata=len(c.image.rodata), data=len(c.image.data),
+        report = verify(c.image.text, PROFILES[compiled.target.name], rodata=len(c.image.rodata), data=len(c.image.data),
                         record_size=compiled.record_size, state_size=compiled.state.size, line_map=c.code.lines,
                         helpers=compiled.bundle.helpers())
         if not report.accepted:
@@ -235,9 +248,12 @@ class Loaded:
     """A compiled program in an engine, one loaded program for each hook; the state goes from one to the next."""
 
     def __init__(self, compiled: Compiled, engine: str, given: control.Tables):
-        self.compiled, self.engine, self.given = compiled, get_engine(engine), given
-        self.state = compiled.initial_state(given)
+        self.compiled, self.engine, self.given = compiled, get_engine("engine" if engine == "femto" else engine), given
+        self.memory = compiled.initial_state(given)
         self.hooks: dict[int | None, object] = {}
+
+    def state(self) -> bytes:
+        return self.memory
 
     def at(self, hook: int | None):
         """The program that a hook runs; None: the chain of radio.rx_done."""
@@ -251,9 +267,9 @@ class Loaded:
     def run(self, frame: bytes, meta: dict[str, int]):
         hook, meta = split_meta(meta)
         loaded = self.at(hook)
-        loaded.set_state(self.state)
+        loaded.set_state(self.memory)
         got = loaded.run(frame, meta)
-        self.state = loaded.state()
+        self.memory = loaded.state()
         return got
 
 
@@ -277,21 +293,23 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
         if case.program.lossless and r.verdict == "ACCEPT" and r.out != frame:
             raise Failure("lossless", f"{frame.hex()} became {r.out.hex() if r.out is not None else None}")
     given = control.from_json(case.program.tables, program)
-    built: dict[tuple[bool, Level], Compiled] = {}
+    built: dict[tuple[str, bool, Level], Compiled] = {}
     refused: Refused | None = None
     for variant in variants:
-        key = (variant.fuse, variant.level)
+        key = variant.built
         try:
             if key not in built:
                 built[key] = compile_variant(program, variant)
                 tally["containers"] += len(built[key].containers)
                 for note in built[key].notes:
                     tally["other form: " + " ".join(note.split(" ")[1:])[:60]] += 1
+            if variant.target != "lpn" and any(hook.timed for hook in program.hooks):
+                raise Refused("no hook", f"target {variant.target} has no timers")
             bounds = bounds_of(built[key], variant.engine, case.bounded)
             loaded = Loaded(built[key], variant.engine, given)
             loaded.at(None if program.chain else 0)
         except Refused as error:
-            if "supported" in str(error) and variant.level == MOST:
+            if "supported" in str(error) and variant.level == MOST and variant.target == "lpn":
                 raise
             tally[f"refused {variant}: {str(error)[:60]}"] += 1
             refused = error
@@ -311,7 +329,7 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
                 raise Failure("bound", f"{variant}: packet {at} {frame.hex()} {meta}: {said}")
             if (said := differs(left[at], got.packet)) is not None:
                 raise Failure("what is left differs", f"{variant}: packet {at} {frame.hex()} {meta}: {said}")
-        after = compiled_cells(built[key], loaded.state)
+        after = compiled_cells(built[key], loaded.state())
         for decl, rows in state.items():
             if after[decl] != rows:
                 raise Failure("state differs", f"{variant}: {decl.name}: reference {rows}, {variant} {after[decl]}")
@@ -343,10 +361,7 @@ def run_kernel(case: Case, tally: Counter | None = None) -> None:
     case = Case(case.program, [(frame, meta) for frame, meta in case.packets if "hook" not in meta])
     results, state, _ = expected(program, case)
     given = control.from_json(case.program.tables, program)
-    try:
-        compiled = compile_program(program, "xdp", True, listings=False)
-    except (DiagnosticError, BuildError) as error:
-        raise Refused("compiler refuses", str(error)) from error
+    compiled = compile_variant(program, Variant("kernel", True))
     try:
         runner = KernelRunner(compiled, given)
     except (EngineUnavailable, KernelRejected):

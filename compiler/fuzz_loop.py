@@ -20,12 +20,11 @@ from lpn.lang.instances import walk
 from lpn.runtime.engines import EngineUnavailable
 from lpn.runtime.kernel import KernelRejected
 
-from .fuzz import VARIANTS, Case, Failure, Refused, Variant, add_packets, checked, load_case, new_case, reduce_case, run_case, run_kernel
+from .fuzz import STOCK, VARIANTS, Case, Failure, Refused, Variant, add_packets, checked, load_case, new_case, reduce_case, run_case, run_kernel
 from .forms import MOST, SMALL
 from .generate import Program, RandomChoose
 from .output import write_files
 
-ENGINES = ("engine", "rbpf", "kernel", "m3")
 DEFAULT_ENGINES = ("engine", "rbpf", "kernel")
 OF_A_KIND = 4                                   # failures that are kept: they may have different causes
 COLLECT_EVERY = 20                              # programs: collecting garbage takes a fifth of the time if Python decides
@@ -121,7 +120,7 @@ def variants_of(seed: int, engines: Sequence[str]) -> list[Variant]:
     """Each program runs optimised, as a chain and fused; not optimised at all every other, short the others, at O1 every fourth."""
     def taken(v: Variant) -> bool:
         return v.level == MOST or v.level == 1 and seed % 4 == 1 or v.level == (SMALL if seed % 2 else 0) and v.fuse == bool(seed & 2)
-    return [v for v in VARIANTS if v.engine in engines and taken(v)]
+    return [v for v in VARIANTS + STOCK if v.engine in engines and taken(v)]
 
 
 class Loop:
@@ -189,7 +188,7 @@ class Loop:
         if sum(one.failure.kind == failure.kind for one in self.found) >= OF_A_KIND:
             return
         self.progress(f"program {seed}: {failure.kind}: making it small")
-        in_kernel = failure.kind.endswith("in the kernel")
+        in_kernel = failure.kind.endswith("the kernel")
         small = reduce_case(case, failure, kernel=in_kernel) if self.reduce else case
         path = None
         if self.corpus.folder is not None:

@@ -6,6 +6,7 @@ bits, `lddw` sign-extends, shift counts must be below 64. Addresses have 32 bits
 from __future__ import annotations
 
 import struct
+from typing import NamedTuple
 
 M32, M64 = 0xFFFFFFFF, (1 << 64) - 1
 MAGIC = 0x72425046
@@ -44,20 +45,6 @@ class Stock:
                 assert 0 <= i + off < n, "jump"
             i += 1
         assert self.code[-1][0] == 0x95
-
-    def run(self, frame: bytes, meta: dict, state: bytearray, record: bytearray, shared: dict) -> int:
-        """One container over a frame; `shared`: out, out_len, payload, from container to container."""
-        ctx = bytearray(CTX_SIZE)
-        struct.pack_into("<QQQQQ", ctx, 0, PKT, PKT + len(frame), REC, STATE, OUT)
-        struct.pack_into("<II", ctx, 40, shared["out_len"], shared["payload"])
-        for name, value in meta.items():
-            at, width = SCALARS[name]
-            ctx[at:at + width] = (value & (1 << 8 * width) - 1).to_bytes(width, "little")
-        packet = bytearray(frame + bytes(WINDOW))
-        memory = {PKT: packet, REC: record, STATE: state, OUT: shared["out"], CTX: ctx, STACK: bytearray(512)}
-        r0 = self.execute(memory)
-        shared["out_len"], shared["payload"] = struct.unpack_from("<II", ctx, 40)
-        return r0
 
     def place(self, memory: dict, address: int, size: int) -> tuple[bytearray, int]:
         address &= M32
@@ -152,6 +139,13 @@ class Stock:
         return x <= y
 
 
+class Passed(NamedTuple):
+    verdict: str
+    reason: str | None
+    port: int | None
+    out: bytes | None
+
+
 class StockChain:
     """A compiled program's containers, one after the other, as the chain runs them."""
 
@@ -160,22 +154,29 @@ class StockChain:
     def __init__(self, compiled, state: bytes):
         self.compiled = compiled
         self.engines = [Stock(c.stored) for c in compiled.containers]
-        self.state = bytearray(state)
+        self.cells = bytearray(state)
         self.taken = 0                          # most taken jumps in one run
 
-    def run(self, frame: bytes, meta: dict) -> tuple:
-        """(verdict, reason, port, out)."""
-        record = bytearray(self.compiled.record_size)
-        shared = {"out": bytearray(OUT_SIZE), "out_len": 0, "payload": 0}
+    def state(self) -> bytes:
+        return bytes(self.cells)
+
+    def run(self, frame: bytes, meta: dict) -> Passed:
+        ctx = bytearray(CTX_SIZE)
+        struct.pack_into("<QQQQQ", ctx, 0, PKT, PKT + len(frame), REC, STATE, OUT)
+        for name, value in meta.items():
+            at, width = SCALARS[name]
+            ctx[at:at + width] = (value & (1 << 8 * width) - 1).to_bytes(width, "little")
+        memory = {PKT: bytearray(frame + bytes(WINDOW)), REC: bytearray(self.compiled.record_size), STATE: self.cells, OUT: bytearray(OUT_SIZE), CTX: ctx}
         so_far, rebuilt = "ACCEPT", False
         for engine, container in zip(self.engines, self.compiled.containers):
-            r0 = engine.run(frame, meta, self.state, record, shared)
+            r0 = engine.execute(memory | {STACK: bytearray(512)})
             self.taken = max(self.taken, engine.taken)
             verdict, argument = self.VERDICTS[r0 & 0xFFFF], r0 >> 16 & 0xFFFF
             if verdict in ("DROP", "DELIVER", "CONSUMED"):
                 reason = self.compiled.program.reasons[argument] if verdict == "DROP" else None
-                return verdict, reason, argument if verdict == "DELIVER" else None, None
+                return Passed(verdict, reason, argument if verdict == "DELIVER" else None, None)
             so_far = verdict if verdict != "ACCEPT" else so_far
             rebuilt |= container.lowered.rebuilds
-        out = bytes(shared["out"][:shared["out_len"]]) + frame[shared["payload"]:] if rebuilt else None
-        return so_far, None, None, out
+        out_len, payload, cut = (struct.unpack_from("<I", ctx, at)[0] for at in (40, 44, 92))
+        out = bytes(memory[OUT][:out_len] + memory[PKT][payload:max(len(frame) - cut, payload)]) if rebuilt else None
+        return Passed(so_far, None, None, out)

@@ -81,7 +81,7 @@ def test_same_results(name, capture, limit, fuse):
     for frame in frames(capture, limit):
         a, b = plain.run(frame, META), ours.run(frame, META)
         assert (a.verdict, a.reason, a.port, a.out) == (b.verdict, b.reason, b.port, b.out) == stock.run(frame, META)
-    assert plain.program.state() == ours.program.state() == bytes(stock.state)
+    assert plain.program.state() == ours.program.state() == stock.state()
 
 
 def rewritten(source: str) -> bytes:

@@ -9,12 +9,12 @@ import pytest
 from cli import lpnc
 from elftools.elf.elffile import ELFFile
 from io import BytesIO
+from xdp_ours import InOurEngine, memory
 
 from lpn.compiler import xdp
 from lpn.compiler.build import compile_program
 from lpn.compiler.judge import sealed
 from lpn.compiler.kernel_runner import KernelRunner
-from lpn.compiler.lower.bounded import memory_of
 from lpn.compiler.lower.bounded_tables import Rows
 from lpn.compiler.lower.processor import tables
 from lpn.compiler.runner import make_runner
@@ -24,8 +24,7 @@ from lpn.lang.check import check
 from lpn.lang.loader import Source, load
 from lpn.runtime import kernel
 from lpn.runtime.capture import read
-from lpn.runtime.engines import EngineError, EngineUnavailable, check_meta
-from lpn.runtime.memory import CONTEXT
+from lpn.runtime.engines import EngineError, EngineUnavailable
 from lpn.runtime.raw import run_raw
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -53,42 +52,6 @@ def program_of(path: Path):
 @cache
 def compiled(name: str):
     return compile_program(program(name), "xdp", True)
-
-
-def memory(made) -> xdp.Memory:
-    return memory_of(made.program, made.record_size, made.state.size)
-
-
-class InOurEngine(KernelRunner):
-    """The same bytecode in the C engine's `xdp` layout."""
-
-    def __init__(self, made, given):
-        self.compiled = made
-        self.layout = memory(made)
-        self.container = made.containers[0]
-        self.rebuilds = self.container.lowered.rebuilds
-        self.memory = bytearray(self.container.code.data)
-        self.set_state(made.initial_state(given))
-        for table, entries in (given.entries if given else {}).items():
-            self.set_entries(table, entries)
-
-    def put(self, at, content):
-        self.memory[at:at + len(content)] = content
-
-    def state(self):
-        return bytes(self.memory[self.layout.state:self.layout.state + self.compiled.state.size])
-
-    def run(self, frame, meta=None):
-        self.memory[:self.layout.state] = bytes(self.layout.state)
-        for name, value in check_meta(meta).items():
-            offset, width = CONTEXT[name]
-            self.memory[offset:offset + width] = value.to_bytes(width, "little")
-        run = run_raw(self.container.code.text, layout="xdp", packet=xdp.ethernet(frame), data=bytes(self.memory),
-                      rodata=self.container.code.rodata)
-        assert run.error == "ok"
-        self.memory = bytearray(run.data)
-        self.action = run.r0
-        return self.result(self.memory, run.packet[xdp.ETHERNET_HEADER:])
 
 
 def given_for(name: str, capture: str):

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 @click.option("--seconds", type=float, help="Stop after this time; without it and --programs: never.")
 @click.option("--programs", type=click.IntRange(min=0), help="Stop after this many programs.")
 @click.option("--packets", default=20, show_default=True, help="Packets for each program.")
-@click.option("--engine", "engines", multiple=True, type=click.Choice(["engine", "rbpf", "kernel", "m3", "thumb2"]),
-              help="Engines to compare; default: engine, rbpf, and the kernel where it may be asked.")
+@click.option("--engine", "engines", multiple=True, type=click.Choice(["engine", "rbpf", "kernel", "m3", "thumb2", "femto"]),
+              help="Engines to compare; default: engine, rbpf, and the kernel where it may be asked. femto: what is built for the stock Femto-Container "
+              "engine, in ours.")
 @click.option("--corpus", type=click.Path(file_okay=False, path_type=Path),
               help="A folder: failures are saved in it, made small, and programs that show something new; the next run goes on from there.")
 @click.option("--no-reduce", is_flag=True, help="Save failures as they are.")
