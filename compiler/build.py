@@ -292,7 +292,7 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
         try:
             code = femto.stock(code)
         except femto.FemtoError as e:
-            raise BuildError(f"{lowered.name}: the stock engine cannot run it: {e}") from None
+            raise Unfit(lowered.name, f"cannot run on the stock engine: {e}") from None
     if (count := len(code.text) // 8) > TEXT_MAX:
         raise SizeError(lowered.name, f"has {count} instructions, and a container may have {TEXT_MAX}: divide it into modules", made_of(code.lines, count),
                         count / TEXT_MAX)

@@ -16,10 +16,11 @@ from lpn.compiler.build import compile_program as compile_once
 from lpn.compiler.disasm import disassemble
 from lpn.compiler.elf import Object
 from lpn.compiler.isa import decode, known_to
-from lpn.compiler.runner import BytecodeRunner
+from lpn.compiler.judge import sealed
+from lpn.compiler.runner import BytecodeRunner, make_runner
 from lpn.lang import tables as control
 from lpn.lang.check import check
-from lpn.lang.loader import load
+from lpn.lang.loader import Source, load
 from lpn.runtime.raw import run_raw
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import verify
@@ -156,6 +157,52 @@ def test_a_copy_of_a_number_or_an_address():
         r0 = 0
         exit""")
     assert "r5 += r4" in disassemble(text) and judge(text).accepted
+
+
+COPIES = """
+header V { bit<8> n; varbit<2040> v sized (8 * (bit<16>) n); }
+header S { bit<8> k; varbit<56> w sized (8 * (bit<16>) k); }
+struct headers { V a; V b; V c; S d; }
+parser Rx(packet pkt, out headers h) {
+    state start { pkt.extract(h.a); pkt.extract(h.b); pkt.extract(h.c); pkt.extract(h.d); transition accept; }
+}
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.b); pkt.emit(h.d); pkt.emit(h.a); pkt.emit(h.c); }
+protocol Copies version 1 { on radio.rx_done : Rx -> Tx; }
+"""
+SUM = """
+header C { bit<16> sum = inet_sum(payload); }
+struct headers { C c; }
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.c); transition accept; } }
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.c); }
+protocol Sum version 1 { on radio.rx_done : Rx -> Tx; }
+"""
+
+
+def agrees(source: str, frames: list[bytes], most: int) -> None:
+    """Each frame in the reference, our engine and the stock one's model; how many jumps a run takes at most."""
+    checked = check(load(Source("x.lpn", source)))
+    theirs = compile_once(checked, "femto")
+    assert all(report.accepted for _, report in sealed(theirs))
+    assert max(report.max_branches for _, report in sealed(theirs)) == most
+    reference, ours, stock = make_runner("reference", checked), BytecodeRunner("engine", theirs, None), StockChain(theirs, b"")
+    for frame in frames:
+        a, b = reference.run(frame), ours.run(frame)
+        assert (a.verdict, a.reason, a.port, a.out) == (b.verdict, b.reason, b.port, b.out) == stock.run(frame, {}), frame.hex()
+    assert stock.taken <= most
+
+
+def test_octets_are_copied_in_few_jumps():
+    """All sizes, from and to all places; what does not fit."""
+    octets = bytes(range(1, 256))
+    sizes = [(a, b, c, d) for a in (*range(36), 100) for b, c, d in ((0, 0, 0), (3, 17, a % 8), (a, a, 7), (16, 1, 4))]
+    sizes += [(a, b, 0, 0) for a in range(120, 128) for b in range(120, 135)] + [(252, 0, 0, 0), (253, 0, 0, 0), (255, 255, 255, 7), (1, 1, 247, 0), (0, 0, 249, 3)]
+    frames = [b"".join(bytes([n]) + octets[k:k + n] if n <= 255 - k else bytes([n]) + octets[:n] for k, n in enumerate(each)) for each in sizes]
+    agrees(COPIES, [*frames, *(frames[1][:n] for n in range(len(frames[1]))), *(frame + b"rest" for frame in frames[::7])], 114)
+
+
+def test_octets_are_summed_in_few_jumps():
+    octets = bytes(n * 89 & 0xFF for n in range(2048))
+    agrees(SUM, [octets[at:at + n] for n in (*range(140), 1000, 2046, 2047, 2048) for at in (0, 3)], 70)
 
 
 def test_jump_to_the_start_and_no_exit_at_the_end():

@@ -10,7 +10,7 @@ import pytest
 from cli import RECORDING, TAG, lpnc
 from programs import program
 
-from lpn.compiler import build, judge, stack
+from lpn.compiler import build, femto, judge, stack
 from lpn.compiler.build import compile_program, make_container
 from lpn.compiler.commands.inputs import checked
 from lpn.compiler.forms import LEVELS, MOST, SMALL, BuildError, Form, Forms, Level, RefusedError, SizeError, StackError, accepted, forms_of
@@ -143,6 +143,28 @@ def test_another_level_may_fit(needing) -> None:
     assert apart.notes == ["Work is compiled with -O1: with -O2 it needs 600 bytes of stack, and there are 512"]
     assert apart.note("Work") == apart.notes[0] and apart.note("Rx") is None
     assert not compile_program(program(TAG), level=1).notes
+
+
+def test_another_level_may_run_on_the_stock_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no register and no stack is left for a byte swap, say."""
+    stock, asked = femto.stock, []
+
+    def some(code):
+        asked.append(code)
+        if len(asked) == 2:
+            raise femto.FemtoError("nothing is left")
+        return stock(code)
+    monkeypatch.setattr(femto, "stock", some)
+    made = compile_program(program(WIDE.format(n=2, body="r[0] = r[1] ^ 1;")), "femto")
+    assert len(asked) == 3 and made.notes == ["P is compiled with -Os: with -O2 it cannot run on the stock engine: nothing is left"]
+
+
+def test_what_runs_on_the_stock_engine_in_no_form_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(code):
+        raise femto.FemtoError("nothing is left")
+    monkeypatch.setattr(femto, "stock", none)
+    with pytest.raises(BuildError, match="^Rx cannot run on the stock engine: nothing is left$"):
+        compile_program(program(WIDE.format(n=2, body="")), "femto")
 
 
 def test_the_language_refuses_what_fits_in_no_form(needing) -> None:

@@ -25,6 +25,7 @@ from .guess import Plan, is_short, parser_guesses
 from .payload import tells_payload
 from .prefix import first_headers
 from .stacks import counted_stacks
+from .stock import StockLowering
 
 KINDS = {ast.Parser: 1, ast.Processor: 2, ast.Deparser: 3, ast.Handler: 4}
 FUSED = 5
@@ -61,7 +62,7 @@ class ProgramLowering:
         return module, fn, DebugInfo(module, fn, span) if self.listings else None
 
     def lowering(self, fn: ir.Function, debug: DebugInfo | None, in_memory: bool, form: Form | None = None) -> Lowering:
-        kind, target = Lowering if self.target.window else BoundedLowering, self.target
+        kind, target = {"lpn": Lowering, "femto": StockLowering, "xdp": BoundedLowering}[self.target.name], self.target
         if form is not None:
             target = replace(target, window=min(target.window, NEAR) if form.near else target.window, small=form.small)
         low = kind(self.program, self.record, self.state, self.derived, target, fn, in_memory, debug)

@@ -19,11 +19,12 @@ from .instance import Instance
 
 WORD = 4
 AT_ONCE = 48                                    # octets of a header whose terms LLVM may have all before it adds them
-SUM_STEP = 8                                    # octets of the packet in a turn
 
 
 class Sums(Arithmetic):
-    """Mixed into `Lowering`."""
+    """Mixed into `Lowering`. `sum_step`: octets of the packet in a turn, a power of two."""
+
+    sum_step = 8
 
     def _call_inet_sum(self, e: ast.Call) -> Val:
         words, upper = i32(0), i32(0)
@@ -88,9 +89,9 @@ class Sums(Arithmetic):
         return total.rest()
 
     def sum_packet(self, start: ir.Value, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Adds what lies from `start` to the packet's end: eight octets a turn, then the last 0 to 7, an odd one padded with
-        zero. Loads of 16 bits need no second sum."""
-        b = self.b
+        """Adds what lies from `start` to the packet's end: `sum_step` octets a turn, then half as many as long as there are any, an odd one padded
+        with zero. Loads of 16 bits need no second sum."""
+        b, step = self.b, self.sum_step
         limit = self.payload_limit(start)
         ahead, total = self.alloca(PKT, "sum.ahead"), self.alloca(I32, "sum")
         b.store(self.lower_halves(words, upper), total)
@@ -101,24 +102,25 @@ class Sums(Arithmetic):
                     half = self._load(p, k, min(2, octets))
                 b.store(b.add(b.load(total, typ=I32), half), total)
 
-        b.store(self.at(start, SUM_STEP), ahead)
+        b.store(self.at(start, step), ahead)
         head, body, done = (b.append_basic_block(f"sum.{part}") for part in ("head", "body", "done"))
         b.branch(head)
         b.position_at_end(head)
         p = b.load(ahead, typ=PKT)
         self.while_payload(p, limit, body, done)
-        add(p, -SUM_STEP, SUM_STEP)
-        b.store(self.at(p, SUM_STEP), ahead)
+        add(p, -step, step)
+        b.store(self.at(p, step), ahead)
         b.branch(head)
         b.position_at_end(done)
         q = self.alloca(PKT, "sum.at")
-        b.store(self.at(self.opaque(b.load(ahead, typ=PKT)), -SUM_STEP), q)        # or the loop would keep both places
-        for size in (4, 2, 1):
+        b.store(self.at(self.opaque(b.load(ahead, typ=PKT)), -step), q)        # or the loop would keep both places
+        while step > 1:
+            step //= 2
             p = b.load(q, typ=PKT)
             tail, done = b.append_basic_block("sum.tail"), b.append_basic_block("sum.end")
-            self.while_payload(self.at(p, size), limit, tail, done)
-            add(p, 0, size)
-            b.store(self.at(p, size), q)
+            self.while_payload(self.at(p, step), limit, tail, done)
+            add(p, 0, step)
+            b.store(self.at(p, step), q)
             b.branch(done)
             b.position_at_end(done)
         return b.load(total, typ=I32), i32(0)
