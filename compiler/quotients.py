@@ -1,7 +1,5 @@
-"""Quotients and remainders of `bit<N>` while LLVM IR is built, in 32-bit registers but for divisors of more than 32 bits.
-
-LLVM would multiply by what is 1 / c, to 64 bits, where it knows a divisor c: it is told none. Longer dividends are divided digit by digit, as on paper.
-"""
+"""Quotients and remainders of `bit<N>` while LLVM IR is built, in 32-bit registers but for divisors of more than 32 bits: longer dividends are
+divided digit by digit, as on paper."""
 from __future__ import annotations
 
 from functools import lru_cache
@@ -9,7 +7,7 @@ from functools import lru_cache
 import llvmlite.ir as ir
 
 from .arithmetic import Arithmetic
-from .bits import I32, I64, Val, i32
+from .bits import I64, MASK32, Val, i32
 
 HALF = 16                                       # bits of a digit
 DIGITS = (1 << HALF) - 1
@@ -41,9 +39,7 @@ class Quotients(Arithmetic):
             return self.by_parts(a, known, parts, remainder)
         half = a.width <= 32 or isinstance(c.limbs[1], ir.Constant) and c.limbs[1].constant == 0
         x, y, zero = a.limbs[0] if half else self.to_i64(a), c.limbs[0] if half else self.to_i64(c), None
-        if known:
-            y = self.opaque(y) if half else y
-        else:
+        if not known:
             y = self.opaque(y, here=True)       # as an array's index, see `array_cell`; here, or LLVM knows it from comparisons before
             zero = b.icmp_unsigned("==", y, ir.Constant(y.type, 0))
             y = self.opaque(b.select(zero, ir.Constant(y.type, 1), y), here=True)
@@ -64,9 +60,9 @@ class Quotients(Arithmetic):
 
     def by_parts(self, a: Val, c: int, parts: list[int], remainder: bool) -> Val:
         """33 to 64 bits by a constant, one factor after the other. With what is left, one digit more is a number of 32 bits."""
-        b, q = self.b, a
+        b, q = self.b, self.words(a)
         for part in parts:
-            y = self.opaque(i32(part))
+            y = i32(part)
             digits = [b.udiv(q.limbs[1], y)]
             left = b.sub(q.limbs[1], b.mul(digits[0], y))
             for digit in b.lshr(q.limbs[0], i32(HALF)), b.and_(q.limbs[0], i32(DIGITS)):
@@ -82,13 +78,17 @@ class Quotients(Arithmetic):
         """33 to 64 bits by 1 to 32, not zero: as Knuth has it (The Art of Computer Programming, volume 2, 4.3.1, algorithm D), for a divisor whose highest
         bit is set, so that a digit guessed of its upper half is at most 2 too large."""
         b = self.b
-        low = self.opaque(a.limbs[0])           # or, where it is a swap, LLVM shifts 64 bits
-        n, d = i32(0), y                        # how far the divisor is shifted
-        for step in (16, 8, 4, 2, 1):
-            small = b.icmp_unsigned("<", d, i32(1 << 32 - step))
-            n, d = b.select(small, b.add(n, i32(step)), n), b.select(small, b.shl(d, i32(step)), d)
-        high = b.udiv(a.limbs[1], y)
-        left = b.sub(a.limbs[1], b.mul(high, y))
+        low, top = self.words(a).limbs
+        if isinstance(y, ir.Constant):
+            known = y.constant & MASK32
+            n, d = i32(32 - known.bit_length()), i32(known << 32 - known.bit_length())
+        else:
+            n, d = i32(0), y                    # how far the divisor is shifted
+            for step in (16, 8, 4, 2, 1):
+                small = b.icmp_unsigned("<", d, i32(1 << 32 - step))
+                n, d = b.select(small, b.add(n, i32(step)), n), b.select(small, b.shl(d, i32(step)), d)
+        high = b.udiv(top, y)
+        left = b.sub(top, b.mul(high, y))
         n = self.below_32(n)
         left = b.or_(b.shl(left, n), b.lshr(b.lshr(low, i32(1)), self.below_32(b.xor(n, i32(31)))))
         low = b.shl(low, n)
@@ -106,6 +106,10 @@ class Quotients(Arithmetic):
         if remainder:
             return Val(a.width, (b.lshr(left, n), i32(0)))
         return self.mask_top(a.width, [b.or_(b.shl(digits[0], i32(HALF)), digits[1]), high])
+
+    def words(self, a: Val) -> Val:
+        """The same, and it does not matter what it was made by: if by a swap, LLVM would shift 64 bits."""
+        return Val(a.width, (self.opaque(a.limbs[0]), a.limbs[1]))
 
     # ---- in one register of 64 bits
 

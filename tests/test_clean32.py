@@ -36,7 +36,8 @@ def test_quotients_are_32_bit_clean(fuse: bool) -> None:
     assert all(report.clean32 and unit.certificate for unit, report, _ in found)
 
 
-@pytest.mark.parametrize("value", ["a / 10", "a % 1000000", "(bit<32>) (w / 86_400_000_000)", "(bit<32>) (w % (bit<64>) a)", "(bit<32>) ((int<32>) a / 7)"])
+@pytest.mark.parametrize("value", ["a / 10", "a % 1000000", "(bit<32>) (w / 86_400_000_000)", "(bit<32>) (w % (bit<64>) a)", "(bit<32>) ((int<32>) a / 7)",
+                                   "(bit<32>) (((bit<64>) a % 1_000_000 << 32) / 1_000_000)"])
 @pytest.mark.parametrize("level", [0, 2, "s"])
 def test_a_quotient_has_a_certificate(value: str, level) -> None:
     program = check(load(Source("quotient.lpn", """
