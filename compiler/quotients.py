@@ -7,7 +7,7 @@ from functools import lru_cache
 import llvmlite.ir as ir
 
 from .arithmetic import Arithmetic
-from .bits import I64, MASK32, Val, i32
+from .bits import I32, I64, MASK32, Val, i32
 
 HALF = 16                                       # bits of a digit
 DIGITS = (1 << HALF) - 1
