@@ -134,6 +134,55 @@ def test_a_loop_that_only_the_packet_bounds():
         assert (run.error, run.r0, run.data) == ("ok", xdp.XDP_PASS, data), octets
 
 
+SUMS = """
+header C { bit<16> sum = inet_sum(payload); }
+header V { bit<8> n; varbit<2040> v sized (8 * (bit<16>) n); bit<8> k; varbit<24> w sized (8 * (bit<16>) k); }
+struct headers { C c; V v; }
+parser P(packet pkt, out headers h) { state start { pkt.extract(h.c); pkt.extract(h.v); transition accept; } }
+deparser D(packet pkt, in headers h) { pkt.emit(h.c); pkt.emit(h.v); }
+protocol S version 1 { on radio.rx_done : P -> D; }
+"""
+
+
+def summed():
+    """Sums over octets of all numbers, from even and odd places on, right and wrong; cut, and too long."""
+    octets = bytes(n * 89 + 7 & 0xFF for n in range(256))
+    for n, k in [*((n, n % 4) for n in range(70)), *((n, k) for n in (0, 1, 15, 16, 17, 100) for k in range(4)), (247, 3), (248, 0), (249, 0), (255, 0)]:
+        v = bytes([n]) + octets[:n] + bytes([k]) + octets[9:9 + k]
+        for rest in (b"", octets[:n % 5]):
+            data = v + rest
+            total = sum(data[0::2]) * 256 + sum(data[1::2])
+            while total >> 16:
+                total = (total & 0xFFFF) + (total >> 16)
+            yield total.to_bytes(2, "big") + data
+            yield (total ^ 0x8000).to_bytes(2, "big") + data
+    yield from ((total.to_bytes(2, "big") + v)[:cut] for cut in range(20))
+
+
+def agree_about_sums(runner, reference):
+    verdicts = set()
+    for frame in summed():
+        a, b = reference.run(frame), runner.run(frame)
+        assert (a.verdict, a.reason, a.port, a.out) == (b.verdict, b.reason, b.port, b.out), frame.hex()
+        verdicts.add(a.reason)
+    assert verdicts == {None, "C.sum", "PacketTooShort", "PacketTooLong"}
+
+
+def sums_program():
+    return check(load(Source("x.lpn", SUMS)))
+
+
+def test_sums_over_octets_in_our_engine():
+    made = compile_program(sums_program(), "xdp", True)
+    assert all(report.accepted for _, report in sealed(made))
+    agree_about_sums(InOurEngine(made, None), make_runner("reference", made.program))
+
+
+def test_sums_over_octets_in_the_kernel(linux):
+    made = sums_program()
+    agree_about_sums(make_runner("kernel", made), make_runner("reference", made))
+
+
 def test_object_has_what_loaders_look_for():
     elf = ELFFile(BytesIO(compiled("udp").containers[0].object))
     sections = {s.name: s for s in elf.iter_sections()}

@@ -12,18 +12,18 @@ import llvmlite.ir as ir
 from lpn.compiler.bits import I8, I32, I64, PKT, PTR, Val, i32
 from lpn.compiler.layout import Unit, field_width
 from lpn.compiler.target import CTX_OUT, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, MAX_PACKET, OUT_SIZE
-from lpn.compiler.xdp import (ACTIONS, BLOCK, COPY_OCTETS, COPY_START, ETH_P_IEEE802154, ETHERNET_HEADER,
-                              ETHERTYPE_AT, MD_DATA, MD_DATA_END, SCRATCH, VERDICT, XDP_DROP, XDP_PASS, Memory)
+from lpn.compiler.xdp import (ACTIONS, BLOCK, ETH_P_IEEE802154, ETHERNET_HEADER, ETHERTYPE_AT, MD_DATA, MD_DATA_END, SCRATCH, VERDICT, XDP_DROP, XDP_PASS,
+                              Memory)
 from lpn.lang import ast
 from lpn.lang import tables as control
 
 from .base import Lowering
+from .bounded_loops import BoundedLoops
 from .bounded_tables import Rows, TableSearch
 from .instance import Instance
 from .places import Scalar, StructPlace
 from .processor import tables
 
-COPY_CHUNK = 16
 OFFSET_MASK = 2 * MAX_PACKET - 1                # more than any offset: the test against the end does the rest
 
 
@@ -68,7 +68,7 @@ def initial(program: ast.Program, memory: Memory) -> bytes:
     return bytes(out)
 
 
-class BoundedLowering(TableSearch, Lowering):
+class BoundedLowering(TableSearch, BoundedLoops, Lowering):
     """`Lowering` of one fused chain into an XDP program."""
 
     forgetful = True                            # the kernel is to forget what a register held
@@ -350,78 +350,3 @@ class BoundedLowering(TableSearch, Lowering):
         self.row_bit = last
         low = 8 * stop - last
         return self.slice(whole, low + width - 1, low)
-
-    # ---- loops over the packet
-
-    def copy(self, source: ir.Value, octets: ir.Value, most: int) -> None:
-        """Octet by octet is too long a way for the verifier: sixteen at once first, then the rest; nothing beyond either end. Where from,
-        how far and how much come from memory at each turn: all ways out of the loop are one path then."""
-        b = self.b
-        self._store(self.ctx, COPY_OCTETS, 4, octets)
-        self._store(self.ctx, COPY_START, 4, self.written())
-        total = self.add32(self.recall(COPY_START), self.recall(COPY_OCTETS))
-        self.reject_unless(b.icmp_unsigned("<=", total, i32(OUT_SIZE)), "PacketTooLong")
-        done = self.alloca(I32, "copied")
-        b.store(i32(0), done)
-        head, body, out = (b.append_basic_block(f"copy.{n}") for n in ("head", "body", "done"))
-        b.branch(head)
-        b.position_at_end(head)
-        i = b.load(done, typ=I32)
-        nxt = b.add(i, i32(COPY_CHUNK))
-        b.cbranch(b.icmp_unsigned("<=", nxt, self.recall(COPY_OCTETS)), body, out)
-        b.position_at_end(body)
-        self.copy_piece(source, i, COPY_CHUNK, 4)
-        b.store(nxt, done)
-        b.cbranch(b.icmp_unsigned("<", nxt, i32(OUT_SIZE)), head, out)
-        b.position_at_end(out)
-        for step in (8, 4, 2, 1):
-            i = self.forget_number(b.load(done, typ=I32))
-            more, out = b.append_basic_block("copy.more"), b.append_basic_block("copy.less")
-            nxt = b.add(i, i32(step))
-            b.cbranch(b.icmp_unsigned("<=", nxt, self.recall(COPY_OCTETS)), more, out)
-            b.position_at_end(more)
-            self.copy_piece(source, i, step, min(step, 4))
-            b.store(nxt, done)
-            b.branch(out)
-            b.position_at_end(out)
-        b.store(self.add32(self.recall(COPY_START), self.recall(COPY_OCTETS)), self.at_slot)
-        self.at_most = OUT_SIZE                 # tested anew at the next write
-
-    def copy_piece(self, source: ir.Value, i: ir.Value, octets: int, word: int) -> None:
-        b = self.b
-        p = self.forget(self.at(source, b.and_(self.hide(b.zext(i, I64)), ir.Constant(I64, 2 * OUT_SIZE - 1))))
-        self.reject_unless(self.inside(self.at(p, octets)), "RecordMismatch")
-        to = self.hide(b.zext(b.add(self.recall(COPY_START), i), I64))
-        self.reject_unless(b.icmp_unsigned("<=", to, ir.Constant(I64, OUT_SIZE - octets)), "PacketTooLong")
-        for k in range(0, octets, word):
-            self._store(self.at(self.out, to), k, word, self._load(p, k, word))
-
-    def sum_varbit(self, *_) -> tuple[ir.Value, ir.Value]:
-        raise self.unsupported(self.program.headers_struct, "a sum over a varbit in an XDP program")
-
-    def sum_packet(self, start: ir.Value, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """As for other targets, in halves of words; each loop ends by itself within the largest packet."""
-        b = self.b
-        q, acc, turn = self.alloca(PKT, "sum.at"), self.alloca(I32, "sum"), self.alloca(I32, "sum.turn")
-        b.store(self.forget(start), q)
-        b.store(words, acc)
-        limit = self.payload_limit(start)
-        for size, turns in ((32, MAX_PACKET // 32), (2, 16), (1, 1)):
-            head, body, done = (b.append_basic_block(f"sum{size}.{part}") for part in ("head", "body", "done"))
-            b.store(i32(0), turn)
-            b.branch(head)
-            b.position_at_end(head)
-            p = self.hide(b.load(q, typ=PKT))
-            nxt = self.at(p, size)
-            self.while_payload(nxt, limit, body, done)
-            s = b.load(acc, typ=I32)
-            for k in range(0, size, 2):
-                s = b.add(s, self._load(p, k, min(size, 2)))
-            b.store(s, acc)
-            b.store(nxt, q)
-            n = self.hide(b.add(b.load(turn, typ=I32), i32(1)))
-            b.store(n, turn)
-            b.cbranch(b.icmp_unsigned("<", n, i32(turns)), head, done)
-            b.position_at_end(done)
-            b.store(self.forget(b.load(q, typ=PKT)), q)         # however many turns it took
-        return b.load(acc, typ=I32), upper
