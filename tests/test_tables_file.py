@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from programs import chain, example, program
@@ -173,3 +175,28 @@ def test_what_is_wrong_with_a_value_set(value: object, message: str) -> None:
     with pytest.raises(TablesError) as error:
         tables.from_json(value, program(VALUE_SETS))
     assert str(error.value) == message
+
+
+def test_the_file_in_the_documentation():
+    """It fits a program of the kind that it is for, and says what the page says."""
+    page = (Path(__file__).parent.parent / "docs" / "language.md").read_text()
+    [text] = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    known = program(chain("X x;", "state start { pkt.extract(h.x); transition accept; }", types="""
+        enum bit<2> Mode { none, short = 2, ext }
+        struct Peer { bit<64> address; Mode mode; bool known; bit<8> other; }
+        header X { bit<128> dst; bit<16> port; bit<8> kind; }
+        register<Peer>[4] peers;
+        register<bit<16>> limit;
+        """, processor="""
+        action to(bit<16> port) { m.verdict = DELIVER; m.port = port; }
+        action drop() { m.verdict = DROP; }
+        table routes { key = { h.x.dst : lpm; h.x.kind : exact; } actions = { to; drop; } }
+        table choices { key = { h.x.kind : ternary; h.x.port : range; } actions = { to; drop; } }
+        apply { routes.apply(); choices.apply(); }"""))
+    given = tables.from_text(text, known)
+    routes, choices = given.entries.values()
+    assert [(entry.action, entry.args) for entry in routes] == [(1, (0xF0B0,)), (2, ())]
+    assert [(entry.action, entry.priority) for entry in choices] == [(1, 2), (2, 1)]
+    assert (choices[0].matches[0].mask, choices[0].matches[1].high, choices[1].matches[0].mask) == (0xE1, 1023, 0)
+    state = Reference(known).state(given)
+    assert state.get("peers", 3) == {"address": 0x024C504E00000002, "mode": 3, "known": True, "other": 0} and state.get("limit") == 5
