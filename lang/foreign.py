@@ -62,6 +62,24 @@ def foreign(tokens: list[Token], index: int) -> Foreign | None:
     return None
 
 
+def foreign_field(tokens: list[Token], index: int) -> Foreign | None:
+    """What is known of the field of a struct or header that reading stopped in, at token `index`: its elements or its length, as in C."""
+    start = statement_start(tokens, index)
+    token, name = tokens[index].text, tokens[index - 1].text if index else ""
+    if token not in ("[", "(") or index - start < 2 or not name.isidentifier() or not (tokens[index - 2].text == ">" or tokens[index - 2].text.isidentifier()):
+        return None
+    end, type_ = statement_end(tokens, start), written(tokens, start, index - 1)
+    if type_.startswith("varbit"):
+        return Foreign(index, "the length of a varbit stands behind 'sized', in bits", f"write {type_} {name} sized (8 * (bit<16>) n);", start, end)
+    if token == "(":
+        return None
+    close = next((at for at in range(index, end) if tokens[at].text == "]"), end)
+    if type_.isidentifier():
+        return Foreign(index, "how many elements there are stands behind the type", f"write {type_}[{written(tokens, index + 1, close)}] {name};", start, end)
+    return Foreign(index, "a field has no elements", f"headers make stacks, H[4] {name}; octets of any number are a varbit: varbit<32> {name} sized (8 * (bit<16>) n);",
+                   start, end)
+
+
 def place_start(tokens: list[Token], end: int) -> int:
     """Where the variable, field or element begins that ends before token `end`, or before a `-` there."""
     at = end - (tokens[end - 1].text == "-")

@@ -13,7 +13,7 @@ from antlr4.error.ErrorStrategy import BailErrorStrategy
 from antlr4.ListTokenSource import ListTokenSource
 
 from .diagnostics import Diagnostics
-from .foreign import foreign
+from .foreign import foreign, foreign_field
 from .grammar.LpnLexer import LpnLexer
 from .grammar.LpnParser import LpnParser
 from .source import Source, Span
@@ -230,6 +230,9 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
                           "choose in that one: transition select(a == b) { true: here; false: there; }")
         return without_statement(tokens, index)
     if any(rule in ("block", "statement", "stateDecl", "deparserDecl", "switchCase") for rule, _ in mistake.rules) and (other := foreign(tokens, index)):
+        diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
+        return tokens[:other.start] + tokens[other.end:]
+    if any(rule in ("structField", "fieldDecl") for rule, _ in mistake.rules) and (other := foreign_field(tokens, index)):
         diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
         return tokens[:other.start] + tokens[other.end:]
     item = next((start for rule, start in mistake.rules if rule == "item"), index)
