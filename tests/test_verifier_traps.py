@@ -155,6 +155,9 @@ TRAPS = [
      "r2 = *(u8 *)(r9 + 0)\nr2 *= 12\nr2 += 1\nr3 = *(u8 *)(r9 + 1)\nr3 *= 12\nif r2 <= r3 goto E\nr2 -= r3\nr2 += -1\nr0 = 7\nr0 /= r2\nE: w0 = 0\nexit"),
     ("a multiple that is not small meets one that is none", 22,
      "r5 = *(u8 *)(r9 + 0)\nr2 = *(u16 *)(r9 + 2)\nr5 &= 248\nif r5 >= 16 goto A\nr5 *= 142000\nif r5 > r2 goto C\ngoto E\nA: r5 = 568064\nC: if r5 >= 1136000 goto E\n" + BAD + "E: w0 = 0\nexit"),
+    ("two cursors, further apart on one way, a byte more", 19,
+     "r2 = *(u8 *)(r9 + 0)\nr3 = r7\nr3 += r2\nr4 = r3\nif r2 == 9 goto A\nr3 += 4\nr4 += 6\ngoto B\nA: r3 += 10\nr4 += 18\nB: r4 += 1\nif r4 > r8 goto E\n"
+     "r0 = *(u8 *)(r3 + 67)\nE: w0 = 0\nexit"),
     ("half of the start of a region", 31, "w1 = w9\ncall 4\nexit"),
     ("the packet changes, its end had been counted down to where the cursor was", 19,
      "r9 = 0\nr2 = r8\nL: r3 = r7\nr3 += 100\nif r3 > r2 goto E\nr4 = *(u8 *)(r7 + 0)\nif w4 == 9 goto X\nr9 += 1\nr2 += -4\nif r9 < 5 goto L\nE: w0 = 0\n"
@@ -198,6 +201,9 @@ NEAR = [
     ("a low half moved back", "w2 = w7\nw3 = w7\nw2 -= 8\nw3 -= w2\nr9 += r3\nr0 = *(u8 *)(r9 + 55)\nexit"),
     ("the upper half is not negative", "r2 = *(u64 *)(r9 + 0)\nr2 >>= 32\nif r2 s>= 0 goto E\n" + BAD + "E: exit"),
     ("a quotient by more than 32 bits is small", "r2 = *(u64 *)(r9 + 0)\nr3 = 0x1000000000000000 ll\nr2 /= r3\nr9 += r2\nr0 = *(u8 *)(r9 + 48)\nexit"),
+    ("two cursors, further apart on one way than on the other",
+     "r2 = *(u8 *)(r9 + 0)\nr3 = r7\nr3 += r2\nr4 = r3\nif r2 == 9 goto A\nr3 += 4\nr4 += 6\ngoto B\nA: r3 += 10\nr4 += 18\nB: r4 += 1\nif r4 > r8 goto E\n"
+     "r0 = *(u8 *)(r3 + 66)\nE: w0 = 0\nexit"),
     ("a multiple that is not small meets others",
      "r5 = *(u8 *)(r9 + 0)\nr2 = *(u16 *)(r9 + 2)\nr5 &= 248\nif r5 >= 16 goto A\nr5 *= 142000\nif r5 > r2 goto C\ngoto E\nA: r5 *= 142000\nC: if r5 >= 1136000 goto E\n" + BAD + "E: w0 = 0\nexit"),
     ("a multiple of 12 and 2 is greater than another by 2",

@@ -186,6 +186,13 @@ def _wanted(states, members, changed, in_packet, new):
                 wanted.add((LEN, sym) if LEN < sym else (sym, LEN))     # a constant place here, another one there: both before the end
             if base and base != sym and base in members:
                 wanted.add((base, sym) if base < sym else (sym, base))
+    alike: dict[tuple[int, ...], list[int]] = {}      # new symbols that came from the same ones: as far apart as the constants say
+    for sym, syms, _ in others:
+        if all(syms):
+            for other in alike.setdefault(syms, []):
+                if len(wanted) < MAX_DIFFS // 2:
+                    wanted.add((other, sym) if other < sym else (sym, other))
+            alike[syms].append(sym)
     if new is not None:
         if len(wanted) + len(new) * len(members) < 2 * MAX_DIFFS:
             wanted.update([(x, y) if x < y else (y, x) for x in new for y in members if x != y])
