@@ -70,6 +70,12 @@ LOOPS = [
     ("a pointer moves by 8, one turn more than there is room", "r2 = r9\nr3 = 0\nL: r4 = *(u8 *)(r2 + 7)\nr2 += 8\nr3 += 1\nif r3 != 17 goto L", 22),
     ("where a walk of a known length ended, 4 or 5 octets on",
      "r2 = r7\nr3 = 0\nL: r2 += 7\nif r2 > r8 goto M\nr3 += 1\nif r3 < 70 goto L\nr4 = 5\nif w6 == 0 goto N\nr4 = 4\nN: r2 += r4\nr4 = *(u8 *)(r2 + 3)\nM: r0 = 0", [70]),
+    ("from -1 up through 0, 32 bits", "w2 = -1\nL: w2 += 1\nif w2 > 62 goto M\nw3 = w2\ngoto L\nM: r0 = 0", [64]),
+    ("from -1 up through 0, two ways to one end", "w2 = -1\nL: w2 += 1\nif w2 > 62 goto M\nif w6 == 0 goto N\nw3 = w2\nN: if w6 != 7 goto L\nM: r0 = 0", [64]),
+    ("from -8 up by 2 or 3", "w2 = -8\nL: if w6 == 0 goto N\nw2 += 2\nif w2 s< 20 goto L\ngoto M\nN: w2 += 3\nif w2 s< 20 goto L\nM: r0 = 0", [14]),
+    ("from 8 down through 0", "w2 = 8\nL: w2 += -1\nif w2 s> -20 goto L", [28]),
+    ("from -1 up, past the greatest number", "w2 = -1\nL: w2 += 1\nif w2 != w6 goto L", None),
+    ("from -1 up, or down", "w2 = -1\nL: w2 += 1\nif w2 > 62 goto M\nif w6 != 0 goto L\nw2 += -1\ngoto L\nM: r0 = 0", None),
     ("without 32-bit arithmetic", "r2 = 0\nL: r2 += 1\nr3 = r2\nr3 <<= 32\nr3 >>= 32\nif r3 < 10 goto L", [10]),
 ]
 

@@ -38,6 +38,8 @@ TRAPS = [
     ("the packet changes, its old length does not help", 19, "r2 = r7\nr2 += 100\nif r2 > r8 goto E\ncall 2\nr7 = *(u64 *)(r6 + 0)\nr0 = *(u8 *)(r7 + 64)\nE: w0 = 0\nexit"),
     ("an old length as a number does not help either", 19, "r2 = r8\nr2 -= r7\n*(u64 *)(r10 - 8) = r2\ncall 2\nr2 = *(u64 *)(r10 - 8)\nif r2 < 100 goto E\n"
      "r7 = *(u64 *)(r6 + 0)\nr0 = *(u8 *)(r7 + 64)\nE: w0 = 0\nexit"),
+    ("an old length that was added to something is not the new one", 22, "r2 = r8\nr2 -= r7\nr7 = *(u8 *)(r9 + 0)\nr8 = r7\nr8 += r2\ncall 2\n"
+     "r2 = *(u64 *)(r6 + 0)\nr3 = *(u64 *)(r6 + 8)\nr3 -= r2\nif r3 != 4 goto E\nr8 -= r7\nr9 += r8\nr0 = *(u8 *)(r9 + 0)\nE: w0 = 0\nexit"),
     ("a callee's frame outlives it", 13, "call f\nr0 = *(u8 *)(r0 + 0)\nexit\nf: *(u64 *)(r10 - 8) = 1\nr0 = r10\nr0 += -8\nexit"),
     ("a callee keeps the caller's registers", 13, "r6 = 5\ncall f\nexit\nf: r0 = r6\nexit"),
     ("a callee writes its caller's spill", 16, "*(u64 *)(r10 - 8) = r9\nr1 = r10\nr1 += -8\ncall f\nr2 = *(u64 *)(r10 - 8)\nr0 = *(u8 *)(r2 + 0)\nexit\n"

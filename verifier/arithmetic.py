@@ -47,10 +47,7 @@ class Arithmetic(Memory):
             if v.kind != NUMBER:
                 self.fail(24, slot, f"r{insn.src} holds a {v.kind}, which cannot be sign-extended", "keep the whole pointer")
                 return None
-            n = d.sign_extend(s.num(v), insn.off)
-            if insn.is_wide:
-                return v if n == s.num(v) else self.fresh(s, slot, n)
-            return self.fresh(s, slot, d.low32(n))
+            return self.sign_extended(s, slot, v, insn.off, insn.is_wide)
         if insn.is_wide:
             if self.profile.target == "femto" and v.kind == NUMBER and s.num(v).uhi > d.M32:
                 self.fail(11, slot, f"this engine moves 32 bits only, r{insn.src} may hold {s.num(v)}", "clear the upper half first",
@@ -91,13 +88,15 @@ class Arithmetic(Memory):
                 return a
             if wide and (nb.uhi > 31 or name == "ARSH" and na.uhi > d.M32 >> 1 or name == "RSH" and na.uhi > d.M32):
                 self.unclean(slot)
-            if nb.is_const and nb.ulo == 32:
-                return self.shift32(s, slot, name, a, na, nb)
+            if nb.is_const and nb.ulo and (wide or na.uhi <= d.M32) and (extended := self.shift_back(s, slot, name, a, width - nb.ulo, wide)) is not None:
+                return extended
         elif name == "AND" and nb.is_const and not (na.bits | na.mask) & ~nb.ulo:
             return a                                  # the mask removes nothing
         elif name in ("OR", "XOR") and nb.is_const and nb.ulo == 0 and (wide or na.uhi <= d.M32):
             return a
         out = self.fresh(s, slot, d.alu(name, na, nb, wide))
+        if name == "LSH" and out.sym and nb.is_const:
+            s.shifted[out.sym] = a, width - nb.ulo, wide
         if name in ("LSH", "RSH") and self.node.loop is not None and out.sym and a.sym and not a.off and nb.is_const and nb.ulo:
             n, limit = nb.ulo, SHI if wide else d.M32     # a counter that is shifted; see loops.py
             if (na.uhi if name == "RSH" else na.uhi << n) <= limit:
@@ -106,22 +105,27 @@ class Arithmetic(Memory):
             s.strides[out.sym] = nb.ulo, 0
         return out
 
-    def shift32(self, s: State, slot: int, name: str, a: Value, na: d.Num, nb: d.Num) -> Value:
-        """Code without 32-bit arithmetic extends by shifting up and down: the value is the one before."""
-        origin = s.shifted.get(a.sym) if a.off == 0 else None
-        if name == "LSH":
-            out = self.fresh(s, slot, d.lsh(na, nb))
-            if out.sym:
-                s.shifted[out.sym] = a
-            return out
-        if origin is not None and (not origin.sym or origin.sym in s.vars):
-            n = s.num(origin)
-            if name == "RSH":
-                return self.narrow(s, origin, 4, slot)
-            if n.slo >= -(1 << 31) and n.shi < 1 << 31:
-                return origin
-            return self.fresh(s, slot, d.sign_extend(n, 32))
-        return self.fresh(s, slot, d.rsh(na, nb) if name == "RSH" else d.arsh(na, nb))
+    def shift_back(self, s: State, slot: int, name: str, a: Value, size: int, wide: bool) -> Value | None:
+        """Code without 32-bit arithmetic, or without sign extension, extends the low `size` bits by shifting them up and down; None if it is not that."""
+        origin, bits, same = s.shifted.get(a.sym, (None, 0, False)) if name != "LSH" and a.off == 0 else (None, 0, False)
+        if origin is None or (bits, same) != (size, wide) or origin.sym and origin.sym not in s.vars:
+            return None
+        if name == "ARSH":
+            return self.sign_extended(s, slot, origin, size, wide)
+        if size == 32:
+            return self.narrow(s, origin, 4, slot)
+        return origin if s.num(origin).uhi >> size == 0 else None
+
+    def sign_extended(self, s: State, slot: int, v: Value, size: int, wide: bool) -> Value:
+        """The low `size` bits as a signed number, of 64 bits if `wide`, else of 32 that are extended by zeros."""
+        known = s.num(v)
+        n = d.sign_extend(known, size)
+        if n == known:
+            return v if wide or known.uhi <= d.M32 else self.fresh(s, slot, d.low32(n))
+        out = self.fresh(s, slot, n if wide else d.low32(n))
+        if out.sym and v.sym and not v.off and size <= 32 and known.uhi >> size == 0:
+            s.extended[out.sym] = v.sym, size
+        return out
 
     def unclean(self, slot: int) -> None:
         """The instruction needs more than 32 bits of a register."""
@@ -155,6 +159,7 @@ class Arithmetic(Memory):
         (alo, ahi), (blo, bhi) = s.offsets(a), s.offsets(b)
         s.learn_gap(a.sym, sym, blo + a.off, bhi + a.off)
         s.learn_gap(b.sym, sym, alo + b.off, ahi + b.off)
+        s.added[b.sym] = a.sym, sym, -a.off - b.off
 
     def subtract(self, s: State, slot: int, a: Value, b: Value, wide: bool) -> Value:
         if not b.sym:

@@ -144,7 +144,5 @@ class Calls(Memory):
                     frame.written &= ~stack_bits(off, size)
                 else:
                     frame.slots[off] = size, v
-        s.diff = {k: b for k, b in s.diff.items() if LEN not in k}
-        s.defs = {x: t for x, t in s.defs.items() if LEN not in t[:2] and x != LEN}
-        s.lines = {k: t for k, t in s.lines.items() if LEN not in (*k, t[0])}
+        s.forget(LEN)
         s.vars[LEN] = d.signed(0, self.profile.max_packet)

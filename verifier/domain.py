@@ -109,8 +109,8 @@ def _make(bits, mask, ulo, uhi, slo, shi, ulo32, uhi32, slo32, shi32):
         # low half from the whole
         if ulo >> 32 == uhi >> 32:
             ulo32, uhi32 = max(ulo32, ulo & M32), min(uhi32, uhi & M32)
-        if slo >= -S32 and shi < S32:
-            slo32, shi32 = max(slo32, slo), min(shi32, shi)
+        if slo >= -S32 and shi < S32:                 # the same number
+            slo32, shi32 = slo, shi = max(slo32, slo), min(shi32, shi)
         # signed and unsigned
         if ulo32 & S32 == uhi32 & S32:
             slo32, shi32 = max(slo32, s32(ulo32)), min(shi32, s32(uhi32))

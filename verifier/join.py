@@ -75,7 +75,7 @@ def _join_lines(out, states, members, new):
         return not sym or sym in members and members[sym][0].count(sym) == len(states) and not any(members[sym][1])
 
     first = states[0]
-    if not (first.lines or first.scaled or first.bits or new):
+    if not (first.lines or first.scaled or first.halves or first.bits or new):
         return
     for key, line in first.lines.items():
         if all(s.lines.get(key) == line for s in states) and same(key[0]) and same(key[1]) and same(line[0]):
@@ -83,6 +83,9 @@ def _join_lines(out, states, members, new):
     for x, t in first.scaled.items():
         if all(s.scaled.get(x) == t for s in states) and same(x) and same(t[0]):
             out.scaled[x] = t
+    for x, t in first.halves.items():
+        if all(s.halves.get(x) == t for s in states) and same(x) and same(t[0]):
+            out.halves[x] = t
     for x, row in first.bits.items():
         if all(s.bits.get(x) == row for s in states) and same(x) and all(map(same, bits.roots(row))):
             out.bits[x] = row
@@ -102,9 +105,10 @@ def _line(states, xs, ys, x, y):
         dx, dy = xs[1][turned[0]], ys[1][turned[0]]
     else:
         others = [i for i in at if ys[1][i] != ys[1][at[0]] and xs[0][i] == xs[0][at[0]]]
-        if not others:
-            return None
-        dx, dy = xs[1][others[0]] - xs[1][at[0]], ys[1][others[0]] - ys[1][at[0]]
+        if others:
+            dx, dy = xs[1][others[0]] - xs[1][at[0]], ys[1][others[0]] - ys[1][at[0]]
+        else:                                         # places that had one symbol have two now: the line of that one
+            dx, dy = next((s.lines[sx, sy][1] for s, sx, sy in zip(states, xs[0], ys[0]) if (sx, sy) in s.lines), 0), 1
     if not dx or dx % dy:
         return None
     k, base = dx // dy, xs[0][at[0]]

@@ -81,14 +81,17 @@ def leq(a: State, b: State, local=None) -> str | None:
     for x, (y, n) in b.scaled.items():
         if to.get(x) != (x, 0) or to.get(y, (y, 0)) != (y, 0) or a.scaled.get(x) != (y, n):
             return f"shift of symbol {x}"
+    for x, (y, c) in b.halves.items():
+        if to.get(x) != (x, 0) or to.get(y, (y, 0)) != (y, 0) or a.halves.get(x) != (y, c):
+            return f"low half of symbol {y}"
     for x, row in b.bits.items():
         if a.bits.get(x) != row or any(to.get(y) != (y, 0) for y in {x} | bits.roots(row)):
             return f"bits of symbol {x}"
-    for x, (v, w, c) in b.defs.items():
-        (sx, ox), (sv, ov), (sw, ow) = to[x], to[v], to[w]
-        known = a.defs.get(sx)
-        if known != (sv, sw, c - ox + ow - ov):
-            return f"definition of symbol {x}"
+    for ours, theirs in ((a.defs, b.defs), (a.added, b.added)):
+        for x, (v, w, c) in theirs.items():
+            (sx, ox), (sv, ov), (sw, ow) = to[x], to[v], to[w]
+            if ours.get(sx) != (sv, sw, c - ox + ow - ov):
+                return f"definition of symbol {x}"
     if b.exclusive and not exclusive.follow(a, b, to):
         return "what excludes each other"
     if b.sums and (place := octets.follows(a, b, to)) is not None:

@@ -65,20 +65,22 @@ def stack_bits(off: int, size: int) -> int:
 
 
 class State:
-    __slots__ = ("regs", "vars", "diff", "defs", "strides", "lines", "scaled", "frames", "shifted", "halves", "bits",
-                 "sums", "owed", "settled", "exclusive")
+    __slots__ = ("regs", "vars", "diff", "defs", "added", "strides", "lines", "scaled", "frames", "shifted", "halves", "extended",
+                 "bits", "sums", "owed", "settled", "exclusive")
 
     def __init__(self):
         self.regs: list[Value | None] = [None] * 11
         self.vars: dict[int, d.Num] = {}
         self.diff: dict[tuple[int, int], tuple[int, int]] = {}  # (a, b), a < b: bounds of b - a
         self.defs: dict[int, tuple[int, int, int]] = {}         # x: (v, w, c) where x = w - v + c
+        self.added: dict[int, tuple[int, int, int]] = {}        # the same of a summand x, until ways meet
         self.strides: dict[int, tuple[int, int]] = {}           # x: (m, r) where x = r modulo m
         self.lines: dict[tuple[int, int], tuple[int, int, int]] = {}    # (x, y): (base, k, c) where x = base + k * y + c
         self.scaled: dict[int, tuple[int, int]] = {}            # x: (y, n) where x is y shifted right by n; left, if n is negative
         self.frames: list[Frame] = [Frame()]
-        self.shifted: dict[int, Value] = {}                     # x: what was shifted left by 32 to give x; within a block
-        self.halves: dict[int, tuple[int, int]] = {}            # x: (y, c) where x is the low 32 bits of y + c; within a block
+        self.shifted: dict[int, tuple[Value, int, bool]] = {}   # x: what was shifted left to give x, how many bits are left of it, in 64; within a block
+        self.halves: dict[int, tuple[int, int]] = {}            # x: (y, c) where x is the low 32 bits of y + c
+        self.extended: dict[int, tuple[int, int]] = {}          # x: (y, n) where x is y, of n <= 32 bits, taken as a signed number; within a block
         self.bits: dict[int, bits.Row] = {}                     # x: whose bits it has; this and what follows in walk.py only
         self.sums: dict[int, octets.Sum] = {}                   # place in the packet: what it is at least
         self.owed: dict[int, octets.Owed] = {}                  # x: time that grows with it
@@ -90,11 +92,13 @@ class State:
         s.regs, s.vars, s.diff = self.regs.copy(), self.vars.copy(), self.diff.copy()
         s.frames = [f.copy() for f in self.frames]
         s.defs = self.defs.copy() if self.defs else {}          # what follows is mostly empty
+        s.added = self.added.copy() if self.added else {}
         s.strides = self.strides.copy() if self.strides else {}
         s.lines = self.lines.copy() if self.lines else {}
         s.scaled = self.scaled.copy() if self.scaled else {}
         s.shifted = self.shifted.copy() if self.shifted else {}
         s.halves = self.halves.copy() if self.halves else {}
+        s.extended = self.extended.copy() if self.extended else {}
         s.bits = dict(self.bits) if self.bits else {}
         s.sums, s.owed, s.settled = dict(self.sums) if self.sums else {}, dict(self.owed) if self.owed else {}, self.settled
         s.exclusive = self.exclusive                            # replaced, not changed
@@ -103,8 +107,8 @@ class State:
     def collected(self, keep=frozenset()) -> State:
         """What `collect` leaves, in a state that shares its parts with this one: neither may be changed any more."""
         s = State.__new__(State)
-        s.regs, s.vars, s.diff, s.frames, s.defs, s.strides = self.regs, self.vars, self.diff, self.frames, self.defs, self.strides
-        s.lines, s.scaled, s.bits, s.sums, s.owed, s.settled = self.lines, self.scaled, self.bits, self.sums, self.owed, self.settled
+        s.regs, s.vars, s.diff, s.frames, s.defs, s.added, s.strides = self.regs, self.vars, self.diff, self.frames, self.defs, self.added, self.strides
+        s.lines, s.scaled, s.halves, s.bits, s.sums, s.owed, s.settled = self.lines, self.scaled, self.halves, self.bits, self.sums, self.owed, self.settled
         s.exclusive = self.exclusive
         s.collect(keep)
         return s
@@ -112,9 +116,9 @@ class State:
     def __eq__(self, other):
         """The same is known, of the same symbols."""
         return self is other or (self.regs == other.regs and self.vars == other.vars and self.diff == other.diff
-                                 and self.frames == other.frames and self.defs == other.defs and self.strides == other.strides
+                                 and self.frames == other.frames and self.defs == other.defs and self.added == other.added and self.strides == other.strides
                                  and self.lines == other.lines and self.scaled == other.scaled and self.shifted == other.shifted
-                                 and self.halves == other.halves and self.bits == other.bits and self.sums == other.sums
+                                 and self.halves == other.halves and self.extended == other.extended and self.bits == other.bits and self.sums == other.sums
                                  and self.exclusive == other.exclusive)
 
     def facts(self) -> int:
@@ -164,7 +168,11 @@ class State:
         """(m, r): the value is r modulo m; m is 0 for the constant r."""
         if not v.sym:
             return 0, v.off
-        m, r = self.strides.get(v.sym, (1, 0))
+        if (known := self.strides.get(v.sym)) is None:
+            n = self.vars[v.sym]
+            m = n.mask & -n.mask or 1 << 64                 # of the bits known, those below all that are not
+            known = m, n.bits & m - 1
+        m, r = known
         return m, (r + v.off) % m
 
     # Refinement: each returns False when nothing is left -------------------------------------------
@@ -210,15 +218,19 @@ class State:
                     return False
         if deep and self.halves and not self._learn_halves(sym, new):
             return False
+        if deep and sym in self.extended and not self._learn_extended(*self.extended[sym], new):
+            return False
         if self.bits and not bits.learn(self, sym):
             return False
         if self.exclusive and 0 not in new:
             for other in self.exclusive.get(sym, ()):
                 if other in self.vars and not self._meet(other, d.const(0)):
                     return False
-        if deep and sym in self.defs:
-            v, w, c = self.defs[sym]
-            return self.learn_gap(v, w, new.slo - c, new.shi - c, deep=False)
+        for differences in (self.defs, self.added) if deep else ():
+            if sym in differences:
+                v, w, c = differences[sym]
+                if not self.learn_gap(v, w, new.slo - c, new.shi - c, deep=False):
+                    return False
         return True
 
     def _learn_halves(self, sym: int, n: d.Num) -> bool:
@@ -230,6 +242,13 @@ class State:
             if x == sym and y in self.vars and n.uhi <= d.M32 and lo <= hi and not self._meet(y, d.make(ulo32=lo, uhi32=hi), False):
                 return False
         return True
+
+    def _learn_extended(self, y: int, size: int, n: d.Num) -> bool:
+        """What the sign of `n` says of the symbol that it was before."""
+        half = 1 << size - 1
+        if n.uhi32 < 1 << 31:                         # bit 31 is the sign, whether it has 32 bits or 64
+            return self._within(y, max(n.slo, 0), min(n.shi, half - 1), False)
+        return n.ulo32 < 1 << 31 or self._within(y, half, 2 * half - 1, False)
 
     def on_line(self, x: tuple[int, int], base: int, y: tuple[int, int], k: int, c: int) -> bool:
         """x = base + k * y + c, where x and y are (symbol, constant)."""
@@ -246,10 +265,12 @@ class State:
         self.vars.pop(sym, None)
         self.diff = {key: b for key, b in self.diff.items() if sym not in key}
         self.defs = {x: t for x, t in self.defs.items() if sym != x and sym not in t[:2]}
+        self.added = {x: t for x, t in self.added.items() if sym != x and sym not in t[:2]}
         self.lines = {key: t for key, t in self.lines.items() if sym not in key and sym != t[0]}
         self.scaled = {x: t for x, t in self.scaled.items() if sym != x and sym != t[0]}
-        self.shifted = {x: v for x, v in self.shifted.items() if sym not in (x, v.sym)}
+        self.shifted = {x: t for x, t in self.shifted.items() if sym not in (x, t[0].sym)}
         self.halves = {x: t for x, t in self.halves.items() if sym not in (x, t[0])}
+        self.extended = {x: t for x, t in self.extended.items() if sym not in (x, t[0])}
         if self.bits:
             self.bits = {x: row for x, row in self.bits.items() if sym != x and sym not in bits.roots(row)}
         self.strides.pop(sym, None)
@@ -343,7 +364,7 @@ class State:
 
     def collect(self, keep=frozenset()) -> None:
         """At a block's start: forget symbols no place refers to, but for `keep`. Parts are replaced, not changed."""
-        self.shifted, self.halves = {}, {}
+        self.shifted, self.extended = {}, {}
         live = {v[2] for v in self.regs if v is not None}      # Value.sym, without the way through its name
         live |= ALWAYS
         for frame in self.frames:
@@ -370,6 +391,10 @@ class State:
         if self.scaled:
             self.scaled = {x: t for x, t in self.scaled.items() if x in live and t[0] in self.vars}
             live |= {y for y, _ in self.scaled.values()}
+        if self.halves:
+            self.halves = {x: t for x, t in self.halves.items() if x in live and t[0] in live}
+        if self.added:
+            self.added = {x: t for x, t in self.added.items() if x in live and t[0] in live and t[1] in live}
         if not self.vars.keys() <= live:
             self.vars = {s: n for s, n in self.vars.items() if s in live}
         if self.strides:

@@ -245,8 +245,32 @@ def a_copy_of_32_bits_is_a_copy(patch):
 
 @fault
 def shifted_up_and_down_is_the_same(patch):
-    patch.setattr(transfer.Machine, "shift32", lambda self, s, slot, name, a, na, nb: s.shifted.get(a.sym, a) if name != "LSH" else
-                  transfer.Machine.fresh(self, s, slot, d.TOP) if (s.shifted.update({a.sym: a}) or False) else a)
+    patch.setattr(transfer.Machine, "shift_back", lambda self, s, slot, name, a, size, wide: s.shifted[a.sym][0] if name != "LSH" and a.sym in s.shifted else None)
+
+
+@fault
+def what_was_extended_is_below_its_sign(patch):
+    patch.setattr(state.State, "_learn_extended", lambda self, y, size, n: self._within(y, 0, (1 << size - 1) - 1, False))
+
+
+@fault
+def a_summand_is_one_more(patch):
+    relate = transfer.Machine.relate_sum
+
+    def wrong(self, s, sym, a, b):
+        relate(self, s, sym, a, b)
+        s.added[b.sym] = a.sym, sym, 1 - a.off - b.off
+    patch.setattr(transfer.Machine, "relate_sum", wrong)
+
+
+@fault
+def a_number_is_more_even_than_its_bits(patch):
+    stride = state.State.stride
+
+    def wrong(self, v):
+        m, r = stride(self, v)
+        return (m, r) if not v.sym or v.sym in self.strides else (2 * m, r)
+    patch.setattr(state.State, "stride", wrong)
 
 
 @fault
