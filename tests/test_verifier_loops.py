@@ -64,6 +64,7 @@ LOOPS = [
     ("shifted left out of its bounds", "w2 = 1\nL: w3 = w2\nw2 <<= 1\nif w3 < 128 goto L", [8]),
     ("shifted left from 0", "w2 = 0\nL: w3 = w2\nw2 <<= 1\nif w3 < 128 goto L", None),
     ("a pointer moves by 8, a counter beside it by 1", "r2 = r9\nr3 = 0\nL: r4 = *(u8 *)(r2 + 7)\nr2 += 8\nr3 += 1\nif r3 != 16 goto L", [16]),
+    ("a pointer into a record beside a counter, not equal", "r2 = r9\nr2 += 17\nr3 = 0\nL: r4 = *(u8 *)(r2 + 0)\nif r4 == 5 goto M\nr2 += 1\nr3 += 1\nif r3 == 24 goto M\ngoto L\nM: r0 = 0", [24]),
     ("up and down", "r2 = r9\nr3 = 128\nL: r4 = *(u8 *)(r2 + 0)\nr2 += 1\nr3 += -1\nif r3 != 0 goto L", [128]),
     ("a pointer of rows from an unknown row on",
      "w6 &= 3\nw6 <<= 3\nr2 = r9\nr2 += r6\nr3 = 0\nL: r4 = *(u8 *)(r2 + 7)\nr2 += 8\nr3 += 1\nif r3 != 13 goto L", [13]),

@@ -69,7 +69,10 @@ def joined_places(of: tuple[list, list], name) -> Places:
             in_packet.add(sym)
         return Value(kind, first.region, sym, offs[0] - base[0])
 
-    regs = [merged(i, values) for i, values in enumerate(zip(*of[0]))]
+    columns = [*zip(*of[0])]
+    regs: list[Value | None] = [None] * len(columns)
+    for i in sorted(range(len(columns)), key=lambda i: columns[i][0] is not None and columns[i][0].kind != NUMBER):     # what is compared with constants names them
+        regs[i] = merged(i, columns[i])
     joined = []
     for depth, frames in enumerate(zip(*of[1])):
         base, held_there, others = 1000 * (depth + 1), frames[0].slots, [f.slots for f in frames[1:]]
