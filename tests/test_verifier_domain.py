@@ -122,3 +122,9 @@ def test_widening_ends(a):
             break
         n = d.widen(n, grown, [0, 255, 1 << 16])
     assert seen < 40
+
+
+def test_extension_keeps_signed_bounds_of_the_low_half():
+    """-8 is a large number where it was moved in 32 bits, and a small one where an octet was loaded with its sign."""
+    n = d.sign_extend(d.join(d.const(-8 & d.M32), d.signed(-7, 127)), 8)
+    assert (n.slo, n.shi) == (-8, 127)

@@ -380,7 +380,7 @@ def neg(a: Num) -> Num:
 def sign_extend(a: Num, width: int) -> Num:
     """The low `width` bits as a signed number."""
     half, full = 1 << (width - 1), (1 << width) - 1
-    if width == 32:
+    if width <= 32 and -half <= a.slo32 and a.shi32 < half:
         lo, hi = a.slo32, a.shi32
     elif -half <= a.slo and a.shi < half:
         lo, hi = a.slo, a.shi
