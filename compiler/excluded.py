@@ -10,7 +10,7 @@ from dataclasses import replace
 from lpn.verifier.verify import Analysis
 
 from .elf import Object
-from .isa import JA, Instruction
+from .isa import JA, Instruction, slot_indices
 from .peephole import improve
 from .rewrite import read, sweep, write
 
@@ -19,19 +19,18 @@ def without_excluded(code: Object, analysis: Analysis) -> Object | None:
     """The same without the branches of which the proof of an accepted text says that they are always taken, or never; None if it says so of none.
     What is made of them is another text, with a proof of its own to be found."""
     lines = read(code.text, code.lines)
-    at, slot = {}, 0
-    for line in lines:
-        at[slot] = line
-        slot += line.insn.slots
+    at = dict(zip(slot_indices([line.insn for line in lines]), lines))
     ways: dict[int, set[str]] = {}                  # by branch, in each call that it belongs to
     for node in analysis.invariants:
         if node.last[1].is_branch:
             ways.setdefault(node.last[0], set()).update(kind for i, (_, kind) in enumerate(node.succs) if analysis.live(node, i))
     decided = {slot: kinds == {"taken"} for slot, kinds in ways.items() if len(kinds) == 1}
-    for slot, taken in decided.items():
-        at[slot].insn, at[slot].dead = Instruction(JA) if taken else at[slot].insn, not taken
     if not decided:
         return None
+    for slot, taken in decided.items():
+        if taken:
+            at[slot].insn = Instruction(JA)
+        at[slot].dead = not taken
     sweep(lines)
     text, rows = improve(*write(lines))
     return replace(code, text=text, lines=rows)

@@ -55,9 +55,9 @@ def rank(loop: Loop, head: State, back: list[State | None], symbols: dict[int, i
     after = [dict(s.places()) for s in back]
     best, moved = None, []
     for sym in sorted({v.sym for v in at_head.values()} & set(symbols)):
-        for runs_odd in (_shifted(head, back, after, sym, symbols[sym]), _through_zero(head, back, after, sym, symbols[sym])):
-            if runs_odd:
-                best = min(best, runs_odd) if best else runs_odd
+        for found in (_shifted(head, back, after, sym, symbols[sym]), _through_zero(head, back, after, sym, symbols[sym])):
+            if found:
+                best = min(best, found) if best else found
         lo, hi = moves(sym, symbols[sym], at_head[symbols[sym]], back, after)
         step = lo if lo > 0 else -hi if hi < 0 else 0
         if not step:

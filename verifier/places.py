@@ -71,7 +71,8 @@ def joined_places(of: tuple[list, list], name) -> Places:
 
     columns = [*zip(*of[0])]
     regs: list[Value | None] = [None] * len(columns)
-    for i in sorted(range(len(columns)), key=lambda i: columns[i][0] is not None and columns[i][0].kind != NUMBER):     # what is compared with constants names them
+    # numbers first: what is compared with constants names what moves with it
+    for i in sorted(range(len(columns)), key=lambda i: columns[i][0] is not None and columns[i][0].kind != NUMBER):
         regs[i] = merged(i, columns[i])
     joined = []
     for depth, frames in enumerate(zip(*of[1])):

@@ -7,10 +7,10 @@ from lpn.compiler.bits import I32, I64, PKT, i32
 from lpn.compiler.target import MAX_PACKET, OUT_SIZE
 from lpn.compiler.xdp import COPY_OCTETS, COPY_START
 
-CHUNK = 16
+from .pieces import Pieces
 
 
-class BoundedLoops:
+class BoundedLoops(Pieces):
     """Mixed into `BoundedLowering`."""
 
     def copy(self, source: ir.Value, octets: ir.Value, most: int) -> None:
@@ -21,34 +21,15 @@ class BoundedLoops:
         self._store(self.ctx, COPY_START, 4, self.written())
         total = self.add32(self.recall(COPY_START), self.recall(COPY_OCTETS))
         self.reject_unless(b.icmp_unsigned("<=", total, i32(OUT_SIZE)), "PacketTooLong")
-        done = self.alloca(I32, "copied")
-        b.store(i32(0), done)
-        head, body, out = (b.append_basic_block(f"copy.{n}") for n in ("head", "body", "done"))
-        b.branch(head)
-        b.position_at_end(head)
-        i = b.load(done, typ=I32)
-        nxt = b.add(i, i32(CHUNK))
-        b.cbranch(b.icmp_unsigned("<=", nxt, self.recall(COPY_OCTETS)), body, out)
-        b.position_at_end(body)
-        self.copy_piece(source, i, CHUNK, 4)
-        b.store(nxt, done)
-        b.cbranch(b.icmp_unsigned("<", nxt, i32(OUT_SIZE)), head, out)
-        b.position_at_end(out)
-        for step in (8, 4, 2, 1):
-            i = self.forget_number(b.load(done, typ=I32))
-            more, out = b.append_basic_block("copy.more"), b.append_basic_block("copy.less")
-            nxt = b.add(i, i32(step))
-            b.cbranch(b.icmp_unsigned("<=", nxt, self.recall(COPY_OCTETS)), more, out)
-            b.position_at_end(more)
-            self.copy_piece(source, i, step, min(step, 4))
-            b.store(nxt, done)
-            b.branch(out)
-            b.position_at_end(out)
+        self.in_pieces("copy", I32, self.more_octets, lambda i, size: self.copy_piece(source, i, size), self.forget_number, OUT_SIZE)
         b.store(self.add32(self.recall(COPY_START), self.recall(COPY_OCTETS)), self.at_slot)
         self.at_most = OUT_SIZE                 # tested anew at the next write
 
-    def copy_piece(self, source: ir.Value, i: ir.Value, octets: int, word: int) -> None:
-        b = self.b
+    def more_octets(self, count: ir.Value) -> ir.Value:
+        return self.b.icmp_unsigned("<=", count, self.recall(COPY_OCTETS))
+
+    def copy_piece(self, source: ir.Value, i: ir.Value, octets: int) -> None:
+        b, word = self.b, min(octets, 4)
         p = self.forget(self.at(source, b.and_(self.hide(b.zext(i, I64)), ir.Constant(I64, 2 * OUT_SIZE - 1))))
         self.reject_unless(self.inside(self.at(p, octets)), "RecordMismatch")
         to = self.hide(b.zext(b.add(self.recall(COPY_START), i), I64))
@@ -60,35 +41,18 @@ class BoundedLoops:
         """In halves of words, sixteen octets a turn, then the rest; how many there are comes from memory, as for `copy`."""
         b = self.b
         self._store(self.ctx, COPY_OCTETS, 4, octets)
-        done, acc = self.alloca(I32, "summed"), self.alloca(I32, "sum")
-        b.store(i32(0), done)
+        acc = self.alloca(I32, "sum")
         b.store(words, acc)
 
-        def add(size: int, i: ir.Value, there: ir.Block, otherwise: ir.Block) -> ir.Value:
-            nxt = b.add(i, i32(size))
-            b.cbranch(b.icmp_unsigned("<=", nxt, self.recall(COPY_OCTETS)), there, otherwise)
-            b.position_at_end(there)
+        def add(i: ir.Value, size: int) -> None:
             p = self.payload_at(source, i)
             self.reject_unless(self.inside(self.at(p, size)), "RecordMismatch")
             total = b.load(acc, typ=I32)
             for k in range(0, size, 2):
                 total = b.add(total, self._load(p, k, min(size, 2)))
             b.store(total, acc)
-            b.store(nxt, done)
-            return nxt
 
-        head, body, out = (b.append_basic_block(f"sum.octets.{part}") for part in ("head", "body", "done"))
-        b.branch(head)
-        b.position_at_end(head)
-        nxt = add(CHUNK, b.load(done, typ=I32), body, out)
-        b.cbranch(b.icmp_unsigned("<", nxt, i32(most)), head, out)
-        b.position_at_end(out)
-        for size in (8, 4, 2, 1):
-            i = self.forget_number(b.load(done, typ=I32))
-            more, out = b.append_basic_block("sum.more"), b.append_basic_block("sum.less")
-            add(size, i, more, out)
-            b.branch(out)
-            b.position_at_end(out)
+        self.in_pieces("sum.octets", I32, self.more_octets, add, self.forget_number, most)
         return b.load(acc, typ=I32), upper
 
     def sum_packet(self, start: ir.Value, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ir.Value]:

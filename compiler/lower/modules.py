@@ -116,8 +116,8 @@ class ProgramLowering:
         return Lowered(block.name, MIGRATION, module, False, low.keeps_record), low.old_layout.kept(low.old_layout.objects)
 
     def fused(self, name: str, chain: list[ast.Module], form: Form, meets: bool = True) -> Lowered:
-        """The whole chain in one function; the header record lives in variables. `meets`: whether packets that are refused may meet before their ends are looked
-        at. Of a parser alone LLVM's register allocator makes more where they do not."""
+        """The whole chain in one function; the header record lives in variables. `meets`: whether packets that are refused may meet before their ends
+        are looked at. Of a parser alone LLVM's register allocator makes more where they do not."""
         module, fn, debug = self.new_function(name, chain[0].span)
         low = self.lowering(fn, debug, in_memory=False, form=form)
         low.images_in_memory |= form.in_memory

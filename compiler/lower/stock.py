@@ -7,12 +7,12 @@ from lpn.compiler.bits import I32, I64
 from lpn.compiler.target import OUT_SIZE
 
 from .base import Lowering
+from .pieces import SIZES, Pieces
 
-COPY_CHUNK = 16
 WORD = 4
 
 
-class StockLowering(Lowering):
+class StockLowering(Pieces, Lowering):
     """`Lowering` with few jumps. Numbers of octets are of 64 bits here: those of 32 would be extended for each comparison."""
 
     sum_step = 32
@@ -21,33 +21,8 @@ class StockLowering(Lowering):
         """Sixteen octets a turn, then half as many as long as there are any; nothing is written that is not counted."""
         b = self.b
         start, left = (self.opaque(b.zext(v, I64)) for v in (self.written(), octets))
-        done_slot = self.alloca(I64, "copied")
-        b.store(ir.Constant(I64, 0), done_slot)
-        if most >= COPY_CHUNK:
-            head, body, out = (b.append_basic_block(f"copy.{n}") for n in ("head", "body", "done"))
-            b.branch(head)
-            b.position_at_end(head)
-            i = b.load(done_slot, typ=I64)
-            nxt = b.add(i, ir.Constant(I64, COPY_CHUNK))
-            b.cbranch(b.icmp_unsigned("<=", nxt, left), body, out)
-            b.position_at_end(body)
-            self.copy_piece(source, start, i, COPY_CHUNK)
-            b.store(nxt, done_slot)
-            b.cbranch(b.icmp_unsigned("<", nxt, ir.Constant(I64, OUT_SIZE)), head, out)
-            b.position_at_end(out)
-        step = COPY_CHUNK // 2
-        while step:
-            if step <= most:
-                i = self.opaque(b.load(done_slot, typ=I64))
-                more, out = b.append_basic_block("copy.more"), b.append_basic_block("copy.less")
-                nxt = b.add(i, ir.Constant(I64, step))
-                b.cbranch(b.icmp_unsigned("<=", nxt, left), more, out)
-                b.position_at_end(more)
-                self.copy_piece(source, start, i, step)
-                b.store(nxt, done_slot)
-                b.branch(out)
-                b.position_at_end(out)
-            step //= 2
+        self.in_pieces("copy", I64, lambda count: b.icmp_unsigned("<=", count, left), lambda i, size: self.copy_piece(source, start, i, size),
+                       self.opaque, OUT_SIZE, [size for size in SIZES if size <= most])
         b.store(self.opaque(b.trunc(b.add(start, left), I32)), self.at_slot)
         self.at_most = OUT_SIZE                 # tested anew at the next write
 
