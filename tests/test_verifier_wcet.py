@@ -130,6 +130,13 @@ def test_a_lookup_costs_what_its_table_holds():
         times(code, flat())
 
 
+def test_a_lookup_that_no_run_comes_to_costs_nothing():
+    """LLVM does not know that a length is below 65,536; of what is behind nobody knows the table."""
+    code = ("r6 = *(u32 *)(r1 + 52)\nr7 = 0\nif w6 == 7 goto A\nr7 = 8\nA: r7 &= 4\nif w7 == 0 goto Z\n"
+            "*(u32 *)(r10 - 8) = 0\n*(u32 *)(r10 - 4) = 0\nw1 = 3\nr2 = r10\nr2 += -8\nw3 = 4\nr4 = r10\nr4 += -4\nw5 = 4\ncall 1\nZ: w0 = 0\nexit")
+    assert times(code, flat(), {3: TableSize(16, 4)}).worst == 8
+
+
 def test_a_lookup_costs_what_its_fields_do():
     """By kind of match; exact fields alone are bisected; the data of an action are copied, the rest of the room is zeroed."""
     match = {"lpm": {"pass": [7, 8, 2], "miss": [11, 8, 2]}, "exact": {"pass": [1, 4, 1], "miss": [1, 4, 1]}, "range": {"pass": [20, 16, 4], "miss": [2, 1, 1]}}

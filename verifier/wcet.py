@@ -59,13 +59,13 @@ class Weights:
         return self.known[slot, taken]
 
     def helper(self, slot: int, octets: int) -> Cost:
-        """What a call's helper costs by itself; a buffer is given so many octets of the packet at most."""
+        """What a call's helper costs by itself; a buffer is given so many octets of the packet at most. A call that no run comes to searches any table."""
         analysis = self.analysis
         name, declared = self.helpers[analysis.graph.insns[slot].imm]
         given = self.buffers if name.startswith("buffer_") else self.tables
         room = min(analysis.rooms.get(slot, MAX_ACTION_DATA), MAX_ACTION_DATA)
         piece = analysis.heads.get(slot, MAX_PACKET) + octets
-        return self.costs.helper(name, declared, [replace(given[i], room=room, piece=piece) for i in analysis.constants.get(slot, ()) if i in given])
+        return self.costs.helper(name, declared, [replace(given[i], room=room, piece=piece) for i in analysis.constants.get(slot, given) if i in given])
 
     def by_octets(self, slot: int) -> Owed:
         """What a buffer's call costs more for octets of the packet than without any, at most."""
