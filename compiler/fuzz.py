@@ -326,9 +326,9 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
                 raise Failure(f"{what_differs(got, want)} differs",
                               f"{variant}: packet {at} {frame.hex()} {meta}\n  reference {show(want)}\n  {variant} {show(got)} {got.fault or ''}")
             if bounds is not None and (said := bounds.broken(meta.get("hook"), frame, got, tally)) is not None:
-                raise Failure("bound", f"{variant}: packet {at} {frame.hex()} {meta}: {said}")
+                raise Failure("bound", f"{variant}: {said}: packet {at} {frame.hex()} {meta}")
             if (said := differs(left[at], got.packet)) is not None:
-                raise Failure("what is left differs", f"{variant}: packet {at} {frame.hex()} {meta}: {said}")
+                raise Failure("what is left differs", f"{variant}: {said}: packet {at} {frame.hex()} {meta}")
         after = compiled_cells(built[key], loaded.state())
         for decl, rows in state.items():
             if after[decl] != rows:
