@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cli import TAG, lpnc, make_capture
+from lpn.compiler.build import compile_program
 from lpn.compiler.packet_test import run as runs, timeline
 from lpn.compiler.packet_test.run import Suite
 from lpn.lang.diagnostics import DiagnosticError
@@ -133,7 +134,7 @@ def each_a_test(cases: list[str]) -> str:
     return "\n".join(f'test "{at}" {{ {steps} }}' for at, steps in enumerate(cases))
 
 
-@pytest.mark.parametrize("options", [[], ["--fuse"], ["--engine", "engine"], ["--engine", "reference"]], ids=" ".join)
+@pytest.mark.parametrize("options", [[], ["--fuse"], ["-O0"], ["-Os", "--fuse"], ["--engine", "engine"], ["--engine", "reference"]], ids=" ".join)
 def test_passes(beside, options):
     passed(beside(each_a_test(PASS), "tag", *options))
     passed(beside(BEGIN + each_a_test(PASS_MORE), "more", *options))
@@ -492,3 +493,12 @@ def test_errors_are_called_by_name(tmp_path):
     said = lpnc("test", tmp_path / "e.lpn").output
     assert "e.test:1:31: error: there is no error 'Quoto'" in said and "did you mean Quota?" in said
     assert "e.test:1:51: error: this is no value of type error" in said
+
+
+def test_the_level_is_that_of_the_build(folder):
+    def texts(level):
+        suite = Suite.read(Source("more.test", FULL, folder / "more.test"), ("engine",), level=level)
+        assert all(suite.run(test).failure is None for test in suite.file.tests)
+        return suite.program, [each.image.text for each in suite.compiled.containers]
+    program, plain = texts(0)
+    assert texts(2)[1] != plain == [each.image.text for each in compile_program(program, level=0).containers]

@@ -172,13 +172,14 @@ def listed(choices: Iterable[str]) -> Callable[[click.Context, click.Parameter, 
     return callback
 
 
+level_option = click.option("-O", "level", type=click.Choice(list(LEVELS)), default=str(MOST), metavar="LEVEL",
+                            callback=lambda _ctx, _param, name: LEVELS[name], help="Optimisation level: 0 to 2 (the default), or s: short rather than fast.")
+fuse_option = click.option("--fuse", is_flag=True, help="Compile each chain into one container.")
+without_option = click.option("--without", multiple=True, metavar="MODULE", help="Leave a processor out of all chains (repeatable).")
+
+
 def compile_options(command: Callable) -> Callable:
-    for option in (
-        click.option("-O", "level", type=click.Choice(list(LEVELS)), default=str(MOST), metavar="LEVEL", callback=lambda _ctx, _param, name: LEVELS[name],
-                     help="Optimisation level: 0 to 2 (the default), or s: short rather than fast."),
-        click.option("--without", multiple=True, metavar="MODULE", help="Leave a processor out of all chains (repeatable)."),
-        click.option("--fuse", is_flag=True, help="Compile each chain into one container."),
-    ):
+    for option in (level_option, without_option, fuse_option):
         command = option(command)
     return command
 

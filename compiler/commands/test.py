@@ -11,12 +11,13 @@ from lpn.lang.diagnostics import Diagnostic, DiagnosticError, pieces
 from lpn.lang.loader import Unreadable
 
 from ..build import BuildError
+from ..forms import Level
 from ..output import Failure, count, put_json, say, waiting, write_files
 from ..packet_test.run import Outcome, Suite
 from ..packet_test.show import render as render_failure, text as failure_text
 from .check import object_of
 from .frames import known
-from .inputs import json_option
+from .inputs import fuse_option, json_option, level_option
 from .judge import tell
 
 SUFFIX = ".test"
@@ -41,20 +42,21 @@ class FileReport:
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--engine", "engines", multiple=True, metavar="NAME",
               help="An engine to test in (repeatable, or with commas). Default: engine and reference; they must agree.")
-@click.option("--fuse", is_flag=True, help="Compile the whole chain into one container.")
+@fuse_option
+@level_option
 @click.option("-k", "words", multiple=True, metavar="TEXT", help="Only tests with this in their name (repeatable: one of them).")
 @click.option("--junit", metavar="X.xml", help="Write a report in JUnit's format (`-`: standard output).")
 @click.option("-v", "--verbose", is_flag=True, help="A line for each test.")
 @json_option
-def command(paths: tuple[str, ...], engines: tuple[str, ...], fuse: bool, words: tuple[str, ...], junit: str | None, verbose: bool,
-            as_json: bool) -> int:
+def command(paths: tuple[str, ...], engines: tuple[str, ...], fuse: bool, level: Level, words: tuple[str, ...], junit: str | None,
+            verbose: bool, as_json: bool) -> int:
     """Run the packet tests of PATH: test files (X.test), programs (X.lpn: the
     X.test beside it), or folders with any of them inside.
 
     \b
       lpnc test examples
       lpnc test examples/udp/udp.test -k echo -v
-      lpnc test x.lpn --engine engine,reference,rbpf --fuse
+      lpnc test x.lpn --engine engine,reference,rbpf --fuse -Os
 
     docs/testing.md says what is in a test file. With --json one object per
     test: file, line, test, status (passed, failed, error), message, details,
@@ -70,7 +72,7 @@ def command(paths: tuple[str, ...], engines: tuple[str, ...], fuse: bool, words:
     reports = []
     with waiting("testing"):
         for path in files(paths):
-            reports.append(report := tested(path, chosen, fuse, words))
+            reports.append(report := tested(path, chosen, fuse, level, words))
             if as_json:
                 put_report(report, chosen)
             elif junit != "-":
@@ -105,10 +107,10 @@ def files(paths: Iterable[str]) -> list[Path]:
     return list(out)
 
 
-def tested(path: Path, engines: list[str], fuse: bool, words: tuple[str, ...]) -> FileReport:
+def tested(path: Path, engines: list[str], fuse: bool, level: Level, words: tuple[str, ...]) -> FileReport:
     report = FileReport(path)
     try:
-        suite = Suite.load(path, engines, fuse)
+        suite = Suite.load(path, engines, fuse, level)
         tests = [test for test in suite.file.tests if not words or any(word.lower() in test.name.lower() for word in words)]
         report.left_out = len(suite.file.tests) - len(tests)
         for test in tests:

@@ -20,6 +20,7 @@ from lpn.runtime.node import Node, NodeError
 from lpn.runtime.timeline import row
 
 from ..build import Compiled
+from ..forms import MOST, Level
 from ..judge import made_to_run
 from ..runner import BYTECODE, ENGINES, Cells, Runner, make_runner
 from . import model
@@ -59,15 +60,16 @@ class Suite:
     program: ast.Program
     engines: Sequence[str] = ("engine", "reference")
     fuse: bool = False
+    level: Level = MOST
     compiled: Optional[Compiled] = field(default=None, init=False)
 
     @classmethod
-    def load(cls, path: Path, engines: Sequence[str] = ("engine", "reference"), fuse: bool = False) -> "Suite":
+    def load(cls, path: Path, engines: Sequence[str] = ("engine", "reference"), fuse: bool = False, level: Level = MOST) -> "Suite":
         """Raises DiagnosticError with everything that is wrong in the file, or in its program; Unreadable."""
-        return cls.read(read_file(path, str(path)), engines, fuse)
+        return cls.read(read_file(path, str(path)), engines, fuse, level)
 
     @classmethod
-    def read(cls, source: Source, engines: Sequence[str] = ("engine", "reference"), fuse: bool = False) -> "Suite":
+    def read(cls, source: Source, engines: Sequence[str] = ("engine", "reference"), fuse: bool = False, level: Level = MOST) -> "Suite":
         diagnostics = Diagnostics()
         path = source.path or Path(source.name)
         file = parse(source, diagnostics)
@@ -83,7 +85,7 @@ class Suite:
         program = check(load(program_path))
         Resolver(file, program, path.parent, diagnostics).resolve()
         diagnostics.raise_errors()
-        return cls(file, program, engines, fuse)
+        return cls(file, program, engines, fuse, level)
 
     def run(self, test: model.Test) -> Outcome:
         """Raises DiagnosticError where a packet cannot be made or the program cannot be compiled, EngineUnavailable."""
@@ -98,7 +100,7 @@ class Suite:
     def runners(self, scribe: Scribe) -> dict[str, Runner]:
         """Fresh ones; the scribe is the reference's."""
         if self.compiled is None and set(self.engines) & set(BYTECODE):
-            self.compiled = made_to_run(self.program, self.engines, self.fuse)
+            self.compiled = made_to_run(self.program, self.engines, self.fuse, self.level)
         if not self.program.chain:
             return {name: NoChain() for name in self.engines}
         return {name: scribe if name == "reference" else make_runner(name, self.program, None, compiled=self.compiled)
