@@ -41,6 +41,76 @@ def test_most_packets_are_taken(path):
     assert 4 * seen[True] > seen[False], seen
 
 
+ASKS = {
+    "what is looked at ahead": """
+        error { NotPage, Far }
+        header H { bit<8> page; bit<8> hops; }
+        struct headers { H h; }
+        parser Rx(packet pkt, out headers h) {
+            state start {
+                verify(pkt.lookahead<bit<16>>() == 0xf107 && sizeof(payload) < 200, error.NotPage);
+                pkt.extract(h.h);
+                transition accept;
+            }
+        }""",
+    "how much is left": """
+        error { Short }
+        header Head { bit<4> kind; bit<12> length; }
+        header Cell { le<16> slot; le<16> channel; }
+        struct headers { Head head; Cell[3] cells; }
+        parser Rx(packet pkt, out headers h) {
+            bit<16> left;
+            state start {
+                pkt.extract(h.head);
+                verify(h.head.length >= 2, error.Short);
+                left = (bit<16>) h.head.length - 2;
+                transition cells;
+            }
+            state cells max 4 { transition select(left) { 0: accept; 4..65535: cell; } }
+            state cell        { pkt.extract(h.cells.next); left = left - 4; transition cells; }
+        }""",
+    "a field that is computed": """
+        error { Short }
+        header Head { bit<16> from; bit<16> length = sizeof(payload); }
+        header Body { bit<16> what; }
+        struct headers { Head head; Body body; }
+        parser Rx(packet pkt, out headers h) {
+            state start {
+                pkt.extract(h.head);
+                verify(h.head.length >= 2, error.Short);
+                pkt.extract(h.body);
+                transition accept;
+            }
+        }""",
+    "what a function makes of a header": """
+        error { Large }
+        header Number { bit<8> info in { 0..27 }; bit<32> four when (info == 26); }
+        function bit<32> value(Number n) { return n.info < 24 ? (bit<32>) n.info : n.four; }
+        struct headers { Number n; Number m; }
+        parser Rx(packet pkt, out headers h) {
+            state start {
+                pkt.extract(h.n);
+                verify(value(h.n) <= 4, error.Large);
+                pkt.extract(h.m);
+                verify(value(h.m) > 8, error.Large);
+                transition accept;
+            }
+        }"""}
+
+
+@pytest.mark.parametrize("asked", ASKS)
+def test_what_a_parser_asks_for_is_drawn(asked):
+    p, seen = protocol(Source("asks.lpn", ASKS[asked])), Counter()
+
+    @settings(max_examples=60, derandomize=True, database=None)
+    @given(p._walked)
+    def draw(drawn):
+        seen[p.accepts(drawn.data)] += 1
+
+    draw()
+    assert seen[True] > 5 * seen[False], seen
+
+
 @settings(max_examples=40)
 @given(ECHO.valid())
 def test_valid_packets_are_taken(packet):

@@ -13,6 +13,7 @@ from lpn.lang.reference.packet import Packet
 from lpn.lang.reference.run import Run
 from lpn.lang.reference.scope import Scope
 from lpn.lang.reference.values import Rejected, width_of
+from lpn.lang.types import HeaderType
 
 from .numbers import numbers, one_of, payloads
 
@@ -90,7 +91,10 @@ class GrowingPacket(Packet):
 class WalkingCalls(Calls):
     def do_verify(self, expr: ast.Call, scope: Scope) -> None:
         assert isinstance(self.run, WalkingRun)
+        self.run.ask_ahead(expr.args[0], scope)
         if not self.run.evaluate(expr.args[0], scope):
+            if self.run.computed_later(expr.args[0], scope):
+                return
             self.run.wish(expr.args[0], True, scope)
         super().do_verify(expr, scope)
 
@@ -198,6 +202,20 @@ class WalkingRun(LenientRun):
             self.packet.data += (rest | self.walker.member(key, part) << shift).to_bytes(octets, "little" if little else "big")
             self.walker.data = self.packet.data
 
+    def ask_ahead(self, cond: ast.Expr, scope: Scope) -> None:
+        """Octets that nobody has drawn yet and a `verify` compares with a constant."""
+        if isinstance(cond, ast.Binary) and cond.op in ("&&", "=="):
+            for side, other in ((cond.left, cond.right), (cond.right, cond.left)):
+                if cond.op == "&&":
+                    self.ask_ahead(side, scope)
+                elif other.const is not None:
+                    self.look_ahead(side, other, scope)
+
+    def computed_later(self, cond: ast.Expr, scope: Scope) -> bool:
+        """Whether it asks for a field that gets the value of its equation when all is drawn."""
+        found = [origin[1] for node in walk(cond) if isinstance(node, ast.Member) and (origin := self.origin(node, scope))]
+        return any(isinstance(item, ast.Field) and item.equation is not None and not item.deferred for item in found)
+
     # ------------------------------------------------------------ wishes
 
     def wish(self, cond: ast.Expr, truth: bool, scope: Scope) -> None:
@@ -229,7 +247,11 @@ class WalkingRun(LenientRun):
         return {(max(start for start, _ in found), "again"): 0} if found else {}     # draw what decides once more
 
     def put_into(self, expr: ast.Expr, number: int, scope: Scope) -> int:
-        """The value of which `number` is the slice that an expression takes."""
+        """The value of what an expression comes from, with which it is `number`: what a slice is taken of, or a variable is counted from."""
+        if isinstance(counted := uncast(expr), ast.Name) and isinstance(counted.decl, ast.VarDecl):
+            field, more = self.counted_from(counted, scope)
+            if field is not None and more != "is":
+                return max(0, self.number(field, scope) + number - self.number(expr, scope))
         if not isinstance(expr, ast.Slice):
             return number
         low, part = int(expr.lo.const or 0), width_of(expr.type)
@@ -240,17 +262,34 @@ class WalkingRun(LenientRun):
 
     def origin(self, expr: ast.Expr, scope: Scope) -> tuple[int, object] | None:
         """The header (by where it begins) and its field or codec's parameter that a value comes from."""
-        while isinstance(expr, ast.Cast):
-            expr = expr.operand
+        expr = uncast(expr)
         if isinstance(expr, ast.Member) and isinstance(expr.decl, (ast.Field, ast.ChoiceArm)):
             base = expr.base if isinstance(expr.decl, ast.Field) else getattr(expr.base, "base", None)
             instance = self.evaluate(base, scope) if base is not None else None
             start = max((taken.start for taken in self.taken if taken.instance is instance), default=None)
             return None if start is None else (start, expr.decl)
+        if isinstance(expr.type, HeaderType):               # all of it: what a function is given
+            instance = self.evaluate(expr, scope)
+            start = max((taken.start for taken in self.taken if taken.instance is instance), default=None)
+            return None if start is None else (start, "again")
         if isinstance(expr, ast.Name) and isinstance(expr.decl, ast.VarDecl):
             found = [origin for each in self.walker.assigned.get(expr.decl, []) if (origin := self.source(each, scope))]
+            if not found and (counted := self.counted_from(expr, scope)[0]) is not None:
+                return self.origin(counted, scope)
             return max(found, key=lambda one: one[0], default=None)
         return None
+
+    def counted_from(self, name: ast.Name, scope: Scope) -> tuple[ast.Member | None, str]:
+        """The field taken last among those a variable is, or that numbers are added to or taken from; which of the two it is."""
+        found = []
+        for each in self.walker.assigned.get(name.decl, []):
+            inner = uncast(each) if isinstance(each, ast.Expr) else None
+            more = "counted" if isinstance(inner, ast.Binary) else "is"
+            while isinstance(inner, ast.Binary) and inner.op in ("+", "-"):
+                inner = uncast(inner.left)
+            if isinstance(inner, ast.Member) and (origin := self.origin(inner, scope)):
+                found.append((origin[0], inner, more))
+        return max(found, key=lambda one: one[0])[1:] if found else (None, "is")
 
     def source(self, each: object, scope: Scope) -> tuple[int, object] | None:
         """Of an assignment to a variable: an expression, or a codec with the parameter that gives it."""
@@ -259,6 +298,12 @@ class WalkingRun(LenientRun):
             start = max((taken.start for taken in self.taken if taken.codec is codec), default=None)
             return None if start is None else (start, param)
         return self.origin(each, scope) if isinstance(each, ast.Member) else None
+
+
+def uncast(expr: ast.Expr) -> ast.Expr:
+    while isinstance(expr, ast.Cast):
+        expr = expr.operand
+    return expr
 
 
 def whole(expr: ast.Expr) -> ast.Expr:
