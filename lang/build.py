@@ -146,7 +146,7 @@ class Builder(ModuleBuilder):
             else:
                 row = ast.Row(self.span(item), [], [self.node(r) for r in item.rowItem()])
                 groups.append(ast.Group(self.span(item), [], [row]))
-        return ast.Codec(self.span(ctx), self.name(ctx.identifier()), self.params(ctx.params()), ctx.IDENT().getText(),
+        return ast.Codec(self.span(ctx), self.name(ctx.identifier(0)), self.params(ctx.params()), self.name(ctx.identifier(1)),
                          tag, variables, groups)
 
     def tag_bits(self, ctx: P.TagBitsContext) -> ast.TagBits:

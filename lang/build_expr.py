@@ -64,7 +64,7 @@ class ExpressionBuilder:
             args = None
             if isinstance(ctx, P.TypeRefContext) and any(child.getText() == "(" for child in ctx.getChildren()):
                 args = self.exprs(ctx.exprs())
-            return ast.TypeRef(self.span(ctx), ctx.IDENT().getText(), None, args, size)
+            return ast.TypeRef(self.span(ctx), self.name(ctx.identifier()), None, args, size)
         name = base.getChild(0).getText()
         width = self.width(base.width()) if base.width() else None
         if name == "bit" and width is None:
@@ -74,7 +74,7 @@ class ExpressionBuilder:
     def width(self, ctx: P.WidthContext) -> ast.Expr:
         if ctx.NUMBER():
             return self.literal(ctx.getText(), self.span(ctx))
-        if ctx.IDENT():
+        if ctx.identifier():
             return ast.Name(self.span(ctx), ctx.getText())
         return self.expr(ctx.expr())
 
@@ -106,15 +106,15 @@ class ExpressionBuilder:
         arguments = ctx.argument()
         if isinstance(callee, P.ParenExprContext) and len(callee.expr()) == 1 and isinstance(callee.expr(0), P.NameExprContext):
             # `(Mode) (x)` reads as a call of `(Mode)`; only a cast makes sense.
-            if len(arguments) == 1 and arguments[0].IDENT() is None and ctx.typeRef() is None:
+            if len(arguments) == 1 and arguments[0].identifier() is None and ctx.typeRef() is None:
                 target = ast.TypeRef(self.span(callee.expr(0)), callee.expr(0).getText())
                 return ast.Cast(self.span(ctx), target, self.expr(arguments[0].expr()))
         type_args = [self.type_ref(ctx.typeRef())] if ctx.typeRef() else []
         args, via = [], None
         for argument in arguments:
             args.append(self.expr(argument.expr()))
-            if argument.IDENT():
-                via = ast.Via(self.between(argument.IDENT().symbol, argument.stop), argument.IDENT().getText(),
+            if argument.identifier():
+                via = ast.Via(self.between(argument.identifier().start, argument.stop), self.name(argument.identifier()),
                               self.exprs(argument.exprs()))
                 if len(arguments) != 1:
                     self.error("'via' belongs to the only argument of extract or emit", argument)

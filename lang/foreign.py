@@ -38,8 +38,6 @@ def foreign(tokens: list[Token], index: int) -> Foreign | None:
         return told(start, "a loop is not written like this", LOOP)
     if first == "case" and index == start + 1:
         return Foreign(start, "a case has no word in front of it", "write 1: { ... }", start, start + 1)
-    if first in ("var", "let", "auto") and index == start + 1:
-        return told(start, f"there is no '{first}'", f"a variable begins with its type: bit<8> {token} = ...;")
     inside = [each.text for each in tokens[start:index]]
     if token == "=" and ":" in inside and "?" not in inside:
         return told(start + inside.index(":"), "what a case does stands in braces", f"write {written(tokens, start, start + inside.index(':'))}: {{ ... }}")

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from .. import ast, builtins
 from ..diagnostics import Diagnostics
+from ..foreign_types import written_here
 from ..instances import is_headers
 from ..source import Span
 from ..types import (Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Varbit,
@@ -218,7 +219,7 @@ class Base:
                 self.error(f"'{ref.name}' is {article(kind_of(decl))}, not a type", ref)
             else:
                 names = self.names_of(ast.Typedef, ast.Enum, ast.Struct, ast.Header)
-                self.error(f"there is no type '{ref.name}'", ref, suggest(ref.name, [*names, "packet", "meta"]))
+                self.error(f"there is no type '{ref.name}'", ref, written_here(ref.name) or suggest(ref.name, [*names, "packet", "meta"]))
             return None
         if not self.ensure(decl):
             return None

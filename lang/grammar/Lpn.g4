@@ -26,15 +26,15 @@ qualified : identifier ('.' identifier)* ;
 
 typeRef
     : baseType ('[' expr ']')?
-    | IDENT ('(' exprs? ')')? ('[' expr ']')?
+    | identifier ('(' exprs? ')')? ('[' expr ']')?
     ;
-plainType : baseType | IDENT ;                  // where a `[` or `(` would belong to an expression
+plainType : baseType | identifier ;             // where a `[` or `(` would belong to an expression
 baseType
     : 'bit' ('<' width '>')?
     | ('int' | 'le' | 'varbit') '<' width '>'
     | 'bool' | 'void' | 'error'
     ;
-width : NUMBER | IDENT | '(' expr ')' ;
+width : NUMBER | identifier | '(' expr ')' ;
 
 params : param (',' param)* ;
 param : direction=('in' | 'out' | 'inout')? typeRef identifier ;
@@ -72,7 +72,7 @@ fieldAttribute
 
 // ---------------------------------------------------------------- codecs
 
-codecDecl : 'codec' identifier ('(' params? ')')? '<->' IDENT '{' codecTag? codecItem* '}' ;
+codecDecl : 'codec' identifier ('(' params? ')')? '<->' identifier '{' codecTag? codecItem* '}' ;
 codecTag : 'tag' tagBits (',' tagBits)* ';' ;
 tagBits : NUMBER | identifier ':' NUMBER ;
 codecItem : codecVar | codecGroup | rowItem (',' rowItem)* ';' ;
@@ -200,7 +200,7 @@ expr
     | '{' exprs? '}'                                                # listExpr
     | identifier                                                    # nameExpr
     ;
-argument : expr ('via' IDENT ('(' exprs? ')')?)? ;
+argument : expr ('via' identifier ('(' exprs? ')')?)? ;
 unit : 'us' | 'ms' | 's' ;
 
 // ---------------------------------------------------------------- words

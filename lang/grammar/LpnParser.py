@@ -165,19 +165,19 @@ def serializedATN():
         188,1,0,0,0,190,191,1,0,0,0,191,7,1,0,0,0,192,190,1,0,0,0,193,198,
         3,12,6,0,194,195,5,46,0,0,195,196,3,146,73,0,196,197,5,47,0,0,197,
         199,1,0,0,0,198,194,1,0,0,0,198,199,1,0,0,0,199,215,1,0,0,0,200,
-        206,5,124,0,0,201,203,5,48,0,0,202,204,3,144,72,0,203,202,1,0,0,
-        0,203,204,1,0,0,0,204,205,1,0,0,0,205,207,5,49,0,0,206,201,1,0,0,
-        0,206,207,1,0,0,0,207,212,1,0,0,0,208,209,5,46,0,0,209,210,3,146,
-        73,0,210,211,5,47,0,0,211,213,1,0,0,0,212,208,1,0,0,0,212,213,1,
-        0,0,0,213,215,1,0,0,0,214,193,1,0,0,0,214,200,1,0,0,0,215,9,1,0,
-        0,0,216,219,3,12,6,0,217,219,5,124,0,0,218,216,1,0,0,0,218,217,1,
-        0,0,0,219,11,1,0,0,0,220,225,5,50,0,0,221,222,5,51,0,0,222,223,3,
-        14,7,0,223,224,5,52,0,0,224,226,1,0,0,0,225,221,1,0,0,0,225,226,
-        1,0,0,0,226,236,1,0,0,0,227,228,7,1,0,0,228,229,5,51,0,0,229,230,
-        3,14,7,0,230,231,5,52,0,0,231,236,1,0,0,0,232,236,5,56,0,0,233,236,
-        5,57,0,0,234,236,5,58,0,0,235,220,1,0,0,0,235,227,1,0,0,0,235,232,
+        206,3,4,2,0,201,203,5,48,0,0,202,204,3,144,72,0,203,202,1,0,0,0,
+        203,204,1,0,0,0,204,205,1,0,0,0,205,207,5,49,0,0,206,201,1,0,0,0,
+        206,207,1,0,0,0,207,212,1,0,0,0,208,209,5,46,0,0,209,210,3,146,73,
+        0,210,211,5,47,0,0,211,213,1,0,0,0,212,208,1,0,0,0,212,213,1,0,0,
+        0,213,215,1,0,0,0,214,193,1,0,0,0,214,200,1,0,0,0,215,9,1,0,0,0,
+        216,219,3,12,6,0,217,219,3,4,2,0,218,216,1,0,0,0,218,217,1,0,0,0,
+        219,11,1,0,0,0,220,225,5,50,0,0,221,222,5,51,0,0,222,223,3,14,7,
+        0,223,224,5,52,0,0,224,226,1,0,0,0,225,221,1,0,0,0,225,226,1,0,0,
+        0,226,236,1,0,0,0,227,228,7,1,0,0,228,229,5,51,0,0,229,230,3,14,
+        7,0,230,231,5,52,0,0,231,236,1,0,0,0,232,236,5,56,0,0,233,236,5,
+        57,0,0,234,236,5,58,0,0,235,220,1,0,0,0,235,227,1,0,0,0,235,232,
         1,0,0,0,235,233,1,0,0,0,235,234,1,0,0,0,236,13,1,0,0,0,237,244,5,
-        122,0,0,238,244,5,124,0,0,239,240,5,48,0,0,240,241,3,146,73,0,241,
+        122,0,0,238,244,3,4,2,0,239,240,5,48,0,0,240,241,3,146,73,0,241,
         242,5,49,0,0,242,244,1,0,0,0,243,237,1,0,0,0,243,238,1,0,0,0,243,
         239,1,0,0,0,244,15,1,0,0,0,245,250,3,18,9,0,246,247,5,59,0,0,247,
         249,3,18,9,0,248,246,1,0,0,0,249,252,1,0,0,0,250,248,1,0,0,0,250,
@@ -250,7 +250,7 @@ def serializedATN():
         478,476,1,0,0,0,479,57,1,0,0,0,480,481,5,76,0,0,481,487,3,4,2,0,
         482,484,5,48,0,0,483,485,3,16,8,0,484,483,1,0,0,0,484,485,1,0,0,
         0,485,486,1,0,0,0,486,488,5,49,0,0,487,482,1,0,0,0,487,488,1,0,0,
-        0,488,489,1,0,0,0,489,490,5,77,0,0,490,491,5,124,0,0,491,493,5,68,
+        0,488,489,1,0,0,0,489,490,5,77,0,0,490,491,3,4,2,0,491,493,5,68,
         0,0,492,494,3,60,30,0,493,492,1,0,0,0,493,494,1,0,0,0,494,498,1,
         0,0,0,495,497,3,64,32,0,496,495,1,0,0,0,497,500,1,0,0,0,498,496,
         1,0,0,0,498,499,1,0,0,0,499,501,1,0,0,0,500,498,1,0,0,0,501,502,
@@ -504,20 +504,20 @@ def serializedATN():
         1,0,0,0,1278,1244,1,0,0,0,1278,1247,1,0,0,0,1278,1250,1,0,0,0,1278,
         1259,1,0,0,0,1279,1282,1,0,0,0,1280,1278,1,0,0,0,1280,1281,1,0,0,
         0,1281,147,1,0,0,0,1282,1280,1,0,0,0,1283,1293,3,146,73,0,1284,1285,
-        5,41,0,0,1285,1291,5,124,0,0,1286,1288,5,48,0,0,1287,1289,3,144,
-        72,0,1288,1287,1,0,0,0,1288,1289,1,0,0,0,1289,1290,1,0,0,0,1290,
-        1292,5,49,0,0,1291,1286,1,0,0,0,1291,1292,1,0,0,0,1292,1294,1,0,
-        0,0,1293,1284,1,0,0,0,1293,1294,1,0,0,0,1294,149,1,0,0,0,1295,1296,
-        7,12,0,0,1296,151,1,0,0,0,141,155,181,190,198,203,206,212,214,218,
-        225,235,243,250,254,277,286,290,297,306,310,312,322,331,340,350,
-        355,364,369,380,386,395,398,404,413,424,429,439,460,471,478,484,
-        487,493,498,509,519,528,533,541,543,559,566,578,581,592,603,608,
-        611,618,628,638,643,646,655,660,672,678,686,697,708,713,723,728,
-        731,739,744,747,759,769,772,775,782,793,800,809,823,829,833,846,
-        855,859,870,876,883,898,907,914,923,933,951,969,976,988,993,997,
-        1001,1009,1022,1028,1032,1044,1047,1050,1054,1064,1068,1075,1084,
-        1092,1098,1107,1110,1118,1123,1134,1139,1146,1158,1170,1195,1199,
-        1211,1255,1264,1272,1275,1278,1280,1288,1291,1293
+        5,41,0,0,1285,1291,3,4,2,0,1286,1288,5,48,0,0,1287,1289,3,144,72,
+        0,1288,1287,1,0,0,0,1288,1289,1,0,0,0,1289,1290,1,0,0,0,1290,1292,
+        5,49,0,0,1291,1286,1,0,0,0,1291,1292,1,0,0,0,1292,1294,1,0,0,0,1293,
+        1284,1,0,0,0,1293,1294,1,0,0,0,1294,149,1,0,0,0,1295,1296,7,12,0,
+        0,1296,151,1,0,0,0,141,155,181,190,198,203,206,212,214,218,225,235,
+        243,250,254,277,286,290,297,306,310,312,322,331,340,350,355,364,
+        369,380,386,395,398,404,413,424,429,439,460,471,478,484,487,493,
+        498,509,519,528,533,541,543,559,566,578,581,592,603,608,611,618,
+        628,638,643,646,655,660,672,678,686,697,708,713,723,728,731,739,
+        744,747,759,769,772,775,782,793,800,809,823,829,833,846,855,859,
+        870,876,883,898,907,914,923,933,951,969,976,988,993,997,1001,1009,
+        1022,1028,1032,1044,1047,1050,1054,1064,1068,1075,1084,1092,1098,
+        1107,1110,1118,1123,1134,1139,1146,1158,1170,1195,1199,1211,1255,
+        1264,1272,1275,1278,1280,1288,1291,1293
     ]
 
 class LpnParser ( Parser ):
@@ -1204,8 +1204,9 @@ class LpnParser ( Parser ):
             return self.getTypedRuleContext(LpnParser.ExprContext,0)
 
 
-        def IDENT(self):
-            return self.getToken(LpnParser.IDENT, 0)
+        def identifier(self):
+            return self.getTypedRuleContext(LpnParser.IdentifierContext,0)
+
 
         def exprs(self):
             return self.getTypedRuleContext(LpnParser.ExprsContext,0)
@@ -1243,10 +1244,10 @@ class LpnParser ( Parser ):
 
 
                 pass
-            elif token in [124]:
+            elif token in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 124]:
                 self.enterOuterAlt(localctx, 2)
                 self.state = 200
-                self.match(LpnParser.IDENT)
+                self.identifier()
                 self.state = 206
                 self._errHandler.sync(self)
                 _la = self._input.LA(1)
@@ -1301,8 +1302,9 @@ class LpnParser ( Parser ):
             return self.getTypedRuleContext(LpnParser.BaseTypeContext,0)
 
 
-        def IDENT(self):
-            return self.getToken(LpnParser.IDENT, 0)
+        def identifier(self):
+            return self.getTypedRuleContext(LpnParser.IdentifierContext,0)
+
 
         def getRuleIndex(self):
             return LpnParser.RULE_plainType
@@ -1323,10 +1325,10 @@ class LpnParser ( Parser ):
                 self.state = 216
                 self.baseType()
                 pass
-            elif token in [124]:
+            elif token in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 124]:
                 self.enterOuterAlt(localctx, 2)
                 self.state = 217
-                self.match(LpnParser.IDENT)
+                self.identifier()
                 pass
             else:
                 raise NoViableAltException(self)
@@ -1436,8 +1438,9 @@ class LpnParser ( Parser ):
         def NUMBER(self):
             return self.getToken(LpnParser.NUMBER, 0)
 
-        def IDENT(self):
-            return self.getToken(LpnParser.IDENT, 0)
+        def identifier(self):
+            return self.getTypedRuleContext(LpnParser.IdentifierContext,0)
+
 
         def expr(self):
             return self.getTypedRuleContext(LpnParser.ExprContext,0)
@@ -1462,10 +1465,10 @@ class LpnParser ( Parser ):
                 self.state = 237
                 self.match(LpnParser.NUMBER)
                 pass
-            elif token in [124]:
+            elif token in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 124]:
                 self.enterOuterAlt(localctx, 2)
                 self.state = 238
-                self.match(LpnParser.IDENT)
+                self.identifier()
                 pass
             elif token in [48]:
                 self.enterOuterAlt(localctx, 3)
@@ -1971,7 +1974,7 @@ class LpnParser ( Parser ):
             self.state = 322
             self._errHandler.sync(self)
             _la = self._input.LA(1)
-            while (((_la) & ~0x3f) == 0 and ((1 << _la) & 568579452955525120) != 0) or _la==124:
+            while (((_la) & ~0x3f) == 0 and ((1 << _la) & 568614637327613950) != 0) or _la==124:
                 self.state = 319
                 self.structField()
                 self.state = 324
@@ -2093,7 +2096,7 @@ class LpnParser ( Parser ):
             self.state = 340
             self._errHandler.sync(self)
             _la = self._input.LA(1)
-            if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639029985203453952) != 0) or _la==124:
+            if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639065169575542782) != 0) or _la==124:
                 self.state = 339
                 self.params()
 
@@ -2161,7 +2164,7 @@ class LpnParser ( Parser ):
             self.state = 350
             self._errHandler.sync(self)
             _la = self._input.LA(1)
-            if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639029985203453952) != 0) or _la==124:
+            if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639065169575542782) != 0) or _la==124:
                 self.state = 349
                 self.params()
 
@@ -2341,7 +2344,7 @@ class LpnParser ( Parser ):
                 self.state = 395
                 self._errHandler.sync(self)
                 _la = self._input.LA(1)
-                if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639029985203453952) != 0) or _la==124:
+                if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639065169575542782) != 0) or _la==124:
                     self.state = 394
                     self.params()
 
@@ -2355,7 +2358,7 @@ class LpnParser ( Parser ):
             self.state = 404
             self._errHandler.sync(self)
             _la = self._input.LA(1)
-            while (((_la) & ~0x3f) == 0 and ((1 << _la) & 568597045141569600) != 0) or _la==75 or _la==124:
+            while (((_la) & ~0x3f) == 0 and ((1 << _la) & 568614637327613950) != 0) or _la==75 or _la==124:
                 self.state = 401
                 self.headerItem()
                 self.state = 406
@@ -2409,29 +2412,31 @@ class LpnParser ( Parser ):
         try:
             self.state = 413
             self._errHandler.sync(self)
-            token = self._input.LA(1)
-            if token in [44]:
+            la_ = self._interp.adaptivePredict(self._input,33,self._ctx)
+            if la_ == 1:
                 self.enterOuterAlt(localctx, 1)
                 self.state = 409
                 self.wordItem()
                 pass
-            elif token in [6]:
+
+            elif la_ == 2:
                 self.enterOuterAlt(localctx, 2)
                 self.state = 410
                 self.choiceItem()
                 pass
-            elif token in [75]:
+
+            elif la_ == 3:
                 self.enterOuterAlt(localctx, 3)
                 self.state = 411
                 self.whereItem()
                 pass
-            elif token in [50, 53, 54, 55, 56, 57, 58, 124]:
+
+            elif la_ == 4:
                 self.enterOuterAlt(localctx, 4)
                 self.state = 412
                 self.fieldDecl()
                 pass
-            else:
-                raise NoViableAltException(self)
+
 
         except RecognitionException as re:
             localctx.exception = re
@@ -2492,7 +2497,7 @@ class LpnParser ( Parser ):
             self.state = 424
             self._errHandler.sync(self)
             _la = self._input.LA(1)
-            while (((_la) & ~0x3f) == 0 and ((1 << _la) & 568579452955525120) != 0) or _la==124:
+            while (((_la) & ~0x3f) == 0 and ((1 << _la) & 568614637327613950) != 0) or _la==124:
                 self.state = 421
                 self.fieldDecl()
                 self.state = 426
@@ -2875,12 +2880,12 @@ class LpnParser ( Parser ):
             super().__init__(parent, invokingState)
             self.parser = parser
 
-        def identifier(self):
-            return self.getTypedRuleContext(LpnParser.IdentifierContext,0)
+        def identifier(self, i:int=None):
+            if i is None:
+                return self.getTypedRuleContexts(LpnParser.IdentifierContext)
+            else:
+                return self.getTypedRuleContext(LpnParser.IdentifierContext,i)
 
-
-        def IDENT(self):
-            return self.getToken(LpnParser.IDENT, 0)
 
         def codecTag(self):
             return self.getTypedRuleContext(LpnParser.CodecTagContext,0)
@@ -2923,7 +2928,7 @@ class LpnParser ( Parser ):
                 self.state = 484
                 self._errHandler.sync(self)
                 _la = self._input.LA(1)
-                if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639029985203453952) != 0) or _la==124:
+                if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639065169575542782) != 0) or _la==124:
                     self.state = 483
                     self.params()
 
@@ -2935,7 +2940,7 @@ class LpnParser ( Parser ):
             self.state = 489
             self.match(LpnParser.T__76)
             self.state = 490
-            self.match(LpnParser.IDENT)
+            self.identifier()
             self.state = 491
             self.match(LpnParser.T__67)
             self.state = 493
@@ -4027,7 +4032,7 @@ class LpnParser ( Parser ):
             self.state = 686
             self._errHandler.sync(self)
             _la = self._input.LA(1)
-            if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639029985203453952) != 0) or _la==124:
+            if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639065169575542782) != 0) or _la==124:
                 self.state = 685
                 self.params()
 
@@ -4556,7 +4561,7 @@ class LpnParser ( Parser ):
             self.state = 793
             self._errHandler.sync(self)
             _la = self._input.LA(1)
-            if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639029985203453952) != 0) or _la==124:
+            if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639065169575542782) != 0) or _la==124:
                 self.state = 792
                 self.params()
 
@@ -4568,7 +4573,7 @@ class LpnParser ( Parser ):
             self.state = 800
             self._errHandler.sync(self)
             _la = self._input.LA(1)
-            while (((_la) & ~0x3f) == 0 and ((1 << _la) & 568579736423366656) != 0) or _la==64 or _la==124:
+            while (((_la) & ~0x3f) == 0 and ((1 << _la) & 568614637327613950) != 0) or _la==64 or _la==124:
                 self.state = 797
                 self.parserItem()
                 self.state = 802
@@ -4622,29 +4627,31 @@ class LpnParser ( Parser ):
         try:
             self.state = 809
             self._errHandler.sync(self)
-            token = self._input.LA(1)
-            if token in [33]:
+            la_ = self._interp.adaptivePredict(self._input,84,self._ctx)
+            if la_ == 1:
                 self.enterOuterAlt(localctx, 1)
                 self.state = 805
                 self.stateDecl()
                 pass
-            elif token in [64]:
+
+            elif la_ == 2:
                 self.enterOuterAlt(localctx, 2)
                 self.state = 806
                 self.constDecl()
                 pass
-            elif token in [50, 53, 54, 55, 56, 57, 58, 124]:
+
+            elif la_ == 3:
                 self.enterOuterAlt(localctx, 3)
                 self.state = 807
                 self.varDecl()
                 pass
-            elif token in [38]:
+
+            elif la_ == 4:
                 self.enterOuterAlt(localctx, 4)
                 self.state = 808
                 self.valueSetDecl()
                 pass
-            else:
-                raise NoViableAltException(self)
+
 
         except RecognitionException as re:
             localctx.exception = re
@@ -5054,7 +5061,7 @@ class LpnParser ( Parser ):
             self.state = 876
             self._errHandler.sync(self)
             _la = self._input.LA(1)
-            if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639029985203453952) != 0) or _la==124:
+            if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639065169575542782) != 0) or _la==124:
                 self.state = 875
                 self.params()
 
@@ -5066,7 +5073,7 @@ class LpnParser ( Parser ):
             self.state = 883
             self._errHandler.sync(self)
             _la = self._input.LA(1)
-            while (((_la) & ~0x3f) == 0 and ((1 << _la) & 568579453259088168) != 0) or ((((_la - 64)) & ~0x3f) == 0 and ((1 << (_la - 64)) & 1152921504606945281) != 0):
+            while (((_la) & ~0x3f) == 0 and ((1 << _la) & 568614637327613950) != 0) or ((((_la - 64)) & ~0x3f) == 0 and ((1 << (_la - 64)) & 1152921504606945281) != 0):
                 self.state = 880
                 self.processorItem()
                 self.state = 885
@@ -5144,59 +5151,67 @@ class LpnParser ( Parser ):
         try:
             self.state = 898
             self._errHandler.sync(self)
-            token = self._input.LA(1)
-            if token in [25, 28]:
+            la_ = self._interp.adaptivePredict(self._input,94,self._ctx)
+            if la_ == 1:
                 self.enterOuterAlt(localctx, 1)
                 self.state = 888
                 self.registerDecl()
                 pass
-            elif token in [8]:
+
+            elif la_ == 2:
                 self.enterOuterAlt(localctx, 2)
                 self.state = 889
                 self.counterDecl()
                 pass
-            elif token in [19]:
+
+            elif la_ == 3:
                 self.enterOuterAlt(localctx, 3)
                 self.state = 890
                 self.meterDecl()
                 pass
-            elif token in [5]:
+
+            elif la_ == 4:
                 self.enterOuterAlt(localctx, 4)
                 self.state = 891
                 self.bufferDecl()
                 pass
-            elif token in [79]:
+
+            elif la_ == 5:
                 self.enterOuterAlt(localctx, 5)
                 self.state = 892
                 self.actionDecl()
                 pass
-            elif token in [80]:
+
+            elif la_ == 6:
                 self.enterOuterAlt(localctx, 6)
                 self.state = 893
                 self.tableDecl()
                 pass
-            elif token in [20]:
+
+            elif la_ == 7:
                 self.enterOuterAlt(localctx, 7)
                 self.state = 894
                 self.migrateDecl()
                 pass
-            elif token in [64]:
+
+            elif la_ == 8:
                 self.enterOuterAlt(localctx, 8)
                 self.state = 895
                 self.constDecl()
                 pass
-            elif token in [50, 53, 54, 55, 56, 57, 58, 124]:
+
+            elif la_ == 9:
                 self.enterOuterAlt(localctx, 9)
                 self.state = 896
                 self.varDecl()
                 pass
-            elif token in [3]:
+
+            elif la_ == 10:
                 self.enterOuterAlt(localctx, 10)
                 self.state = 897
                 self.applyBlock()
                 pass
-            else:
-                raise NoViableAltException(self)
+
 
         except RecognitionException as re:
             localctx.exception = re
@@ -5287,7 +5302,7 @@ class LpnParser ( Parser ):
             self.state = 907
             self._errHandler.sync(self)
             _la = self._input.LA(1)
-            if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639029985203453952) != 0) or _la==124:
+            if (((_la) & ~0x3f) == 0 and ((1 << _la) & 8639065169575542782) != 0) or _la==124:
                 self.state = 906
                 self.params()
 
@@ -5834,7 +5849,7 @@ class LpnParser ( Parser ):
             self.state = 1009
             self._errHandler.sync(self)
             _la = self._input.LA(1)
-            while (((_la) & ~0x3f) == 0 and ((1 << _la) & 568579457561405728) != 0) or _la==64 or _la==124:
+            while (((_la) & ~0x3f) == 0 and ((1 << _la) & 568614637327613950) != 0) or _la==64 or _la==124:
                 self.state = 1006
                 self.timingItem()
                 self.state = 1011
@@ -5904,49 +5919,55 @@ class LpnParser ( Parser ):
         try:
             self.state = 1022
             self._errHandler.sync(self)
-            token = self._input.LA(1)
-            if token in [25, 28]:
+            la_ = self._interp.adaptivePredict(self._input,107,self._ctx)
+            if la_ == 1:
                 self.enterOuterAlt(localctx, 1)
                 self.state = 1014
                 self.registerDecl()
                 pass
-            elif token in [8]:
+
+            elif la_ == 2:
                 self.enterOuterAlt(localctx, 2)
                 self.state = 1015
                 self.counterDecl()
                 pass
-            elif token in [19]:
+
+            elif la_ == 3:
                 self.enterOuterAlt(localctx, 3)
                 self.state = 1016
                 self.meterDecl()
                 pass
-            elif token in [5]:
+
+            elif la_ == 4:
                 self.enterOuterAlt(localctx, 4)
                 self.state = 1017
                 self.bufferDecl()
                 pass
-            elif token in [64]:
+
+            elif la_ == 5:
                 self.enterOuterAlt(localctx, 5)
                 self.state = 1018
                 self.constDecl()
                 pass
-            elif token in [50, 53, 54, 55, 56, 57, 58, 124]:
+
+            elif la_ == 6:
                 self.enterOuterAlt(localctx, 6)
                 self.state = 1019
                 self.varDecl()
                 pass
-            elif token in [13, 23, 32]:
+
+            elif la_ == 7:
                 self.enterOuterAlt(localctx, 7)
                 self.state = 1020
                 self.handler()
                 pass
-            elif token in [11]:
+
+            elif la_ == 8:
                 self.enterOuterAlt(localctx, 8)
                 self.state = 1021
                 self.energyDecl()
                 pass
-            else:
-                raise NoViableAltException(self)
+
 
         except RecognitionException as re:
             localctx.exception = re
@@ -7319,8 +7340,9 @@ class LpnParser ( Parser ):
             return self.getTypedRuleContext(LpnParser.ExprContext,0)
 
 
-        def IDENT(self):
-            return self.getToken(LpnParser.IDENT, 0)
+        def identifier(self):
+            return self.getTypedRuleContext(LpnParser.IdentifierContext,0)
+
 
         def exprs(self):
             return self.getTypedRuleContext(LpnParser.ExprsContext,0)
@@ -7348,7 +7370,7 @@ class LpnParser ( Parser ):
                 self.state = 1284
                 self.match(LpnParser.T__40)
                 self.state = 1285
-                self.match(LpnParser.IDENT)
+                self.identifier()
                 self.state = 1291
                 self._errHandler.sync(self)
                 _la = self._input.LA(1)
