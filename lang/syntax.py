@@ -229,6 +229,15 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
         diagnostics.error("a state has one transition, at its end", span_of(source, token),
                           "choose in that one: transition select(a == b) { true: here; false: there; }")
         return without_statement(tokens, index)
+    if (keys := keys_in_a_row(tokens, mistake)) is not None:
+        first, target = keys
+        diagnostics.error("a case of a select has one key", span_of(source, tokens[first]),
+                          f"write a range, or a case for each: {tokens[first - 2].text}: {tokens[target].text}; {tokens[first].text}: {tokens[target].text};")
+        return tokens[:first] + tokens[target:]
+    if token.text == "when" and tokens[index - 1].text == "}" and any(rule == "headerDecl" for rule, _ in mistake.rules):
+        diagnostics.error("a word is there whenever its header is", span_of(source, token),
+                          "make it a header, which is extracted where it is there; or one field, bit<8> x when (...), and take slices of it")
+        return tokens[:index] + tokens[next(i for i in range(index, len(tokens)) if tokens[i].text == ";" or tokens[i].type == Token.EOF):]
     if any(rule in ("block", "statement", "stateDecl", "deparserDecl", "switchCase") for rule, _ in mistake.rules) and (other := foreign(tokens, index)):
         diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
         return tokens[:other.start] + tokens[other.end:]
@@ -243,6 +252,18 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
         return repaired
     report(source, tokens, mistake, "none", "", diagnostics)
     return drop_item(tokens, mistake)
+
+
+def keys_in_a_row(tokens: list[Token], mistake: Mistake) -> tuple[int, int] | None:
+    """Where a select's case has several keys, as a switch may: the second one, and what stands behind the last."""
+    index = mistake.index
+    first = index - 1 if tokens[index].text == ":" else index
+    if not any(rule == "selectCase" for rule, _ in mistake.rules) or first < 2 or tokens[first - 1].text != ":" or tokens[first + 1].text != ":":
+        return None
+    target = first
+    while target + 1 < len(tokens) and tokens[target + 1].text == ":":
+        target += 2
+    return first, target
 
 
 def unclosed(tokens: list[Token], index: int) -> int | None:
