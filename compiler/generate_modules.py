@@ -4,13 +4,13 @@ from __future__ import annotations
 from .generate import (BOOL, ERROR, Choose, Context, FunctionInfo, HeaderInfo, InstanceInfo, Program, RegisterInfo, StructInfo, Ty, Value,
                        bit)
 from .generate_library import IMPORTS, Library
-from .generate_meeting import Meetings
 from .generate_parts import PartInfo
-from .generate_plans import AGAIN, CIRCLES, COPY, GUESS, GUESSED, LOOKUP, MEET, SUM
+from .generate_plans import AGAIN, CIRCLES, COPY, GUESS, GUESSED, LOOKUP, MEET, SUM, TELL
 from .generate_stmt import indent
+from .generate_told import Told
 
 
-class Generator(Meetings):
+class Generator(Told):
     """One program. `lossless`: headers are taken in order and put back unchanged."""
 
     def __init__(self, choose: Choose, lossless: bool = False) -> None:
@@ -59,8 +59,8 @@ class Generator(Meetings):
         chain = ["Rx"]
         for at in range(0 if self.lossless or not c.chance(1, 3) else c.number(1, 2)):
             text += self.sub_parser(at)
-        text += self.meeting_parser() if self.plan == MEET else self.parser()
-        processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY) else 0,
+        text += self.meeting_parser() if self.plan == MEET else self.telling_parser() if self.plan == TELL else self.parser()
+        processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY, TELL) else 0,
                                                       1 if self.plan in (AGAIN, COPY) or self.plan == LOOKUP and c.number(0, 2) else 2)
         deparses = bool(self.lossless or c.number(0, 12 if self.plan in GUESSED else 4)) if self.plan not in (LOOKUP, AGAIN, COPY) else self.plan != LOOKUP
         timed = not self.lossless and c.chance(1, 8)
@@ -108,7 +108,7 @@ class Generator(Meetings):
                 struct = StructInfo(struct.name, (*struct.fields, *((f"in{at}.{n}", t) for n, t in inner.fields)))
             self.structs.append(struct)
             text += [f"struct S{at} {{ {' '.join(lines)} }}"]
-        self.errors = [f"Bad{n}" for n in range(c.number(0, 2))]
+        self.errors = [f"Bad{n}" for n in range(c.number(0, 2) if self.plan != TELL else 3)]
         if self.errors:
             text.append(f"error {{ {', '.join(self.errors)} }}")
         for _ in range(c.number(0, 2)):
@@ -127,7 +127,7 @@ class Generator(Meetings):
             return self.meeting_headers(text)
         headers: list[HeaderInfo] = []
         own = 3
-        if not self.lossless and self.plan not in (LOOKUP, SUM) and c.chance(1, 3 if self.plan == GUESS else 16):
+        if not self.lossless and self.plan not in (LOOKUP, SUM, TELL) and c.chance(1, 3 if self.plan == GUESS else 16):
             headers, own = self.of_library(text), 1
         for at in range(c.number(2 if self.plan == SUM else 1, own)):
             above = [h for h in headers if not h.params]
@@ -138,6 +138,9 @@ class Generator(Meetings):
             if self.plan == COPY and not at:
                 params, simple = [], False
                 info, lines = self.noted_header("H0")
+            elif self.plan == TELL:
+                params, simple = [], False
+                info, lines = self.told_header(f"H{at}", not at)
             elif self.plan in (SUM, LOOKUP) and not at:
                 params, simple = [], False
                 info, lines = self.flat_header("H0") if self.plan == LOOKUP else self.summing_header("H0")
@@ -165,6 +168,8 @@ class Generator(Meetings):
             kind = c.number(0, 23)
             if self.plan == MEET and (not at or c.chance(1, 2)):
                 text += self.telling(f"P{at}")
+            elif self.plan == TELL and not at:
+                text += self.telling_all("P0")
             elif self.plan == AGAIN:
                 text += self.saying_again(f"P{at}")
             elif self.plan == COPY:
@@ -210,7 +215,7 @@ class Generator(Meetings):
         for one in summing:                     # a sum covers what follows it; of two, one would be inside the other
             order.insert(0 if self.plan == SUM else c.number(0, len(order)), one)
         for at, info in enumerate(order):
-            alone = not at and self.plan in (SUM, LOOKUP)
+            alone = not at and self.plan in (SUM, LOOKUP, TELL)
             for copy in range(c.number(2 if self.plan == COPY and not at else 1, 2) if not info.sums and not alone else 1):
                 many = not info.params and not info.sums and not alone and self.plan != GUESS and (self.plan != MEET or not info.codec and not info.choices)
                 size = c.pick((1, 2, 3, 2, 3, 5, 8)) if many and c.chance(1, 8 if self.plan == CIRCLES else 2 if self.plan == MEET else 4) else 0
