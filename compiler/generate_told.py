@@ -56,11 +56,13 @@ class Told(Meetings):
             body.append(f"pkt.extract(h.{i.name}{'.next' if i.size else ''});")
             plain = [v for v in i.header.values(base, False) if v.ty.kind in ("bit", "int") and v.ty.width <= 64 and " " not in v.text]
             for v in [c.pick(plain) for _ in range(c.number(0, 1))] if plain else []:
-                body.append(f"verify({v.text} {c.pick(('!=', '!=', '<=' if v.ty.kind == 'int' else '!='))} {self.likely_literal(v.ty)}, error.{c.pick(self.errors)});")
+                compare = c.pick(("!=", "!=", "<=" if v.ty.kind == "int" else "!="))
+                body.append(f"verify({v.text} {compare} {self.likely_literal(v.ty)}, error.{c.pick(self.errors)});")
             target = f"s{at + 1}" if at + 1 < len(self.instances) else "accept"
             if plain and c.chance(1, 2):
                 v = c.pick(plain)
-                cases = [f"{self.likely_literal(v.ty)}: {f'reject(error.{c.pick(self.errors)})' if c.number(0, 3) else 'reject'};" for _ in range(c.number(1, 2))]
+                cases = [f"{self.likely_literal(v.ty)}: " + (f"reject(error.{c.pick(self.errors)});" if c.number(0, 3) else "reject;")
+                         for _ in range(c.number(1, 2))]
                 body += [f"transition select({v.text}) {{", *indent([*cases, f"default: {target};"]), "}"]
             else:
                 body.append(f"transition {target};")
@@ -86,7 +88,8 @@ class Told(Meetings):
                 one = c.pick(change)
                 lines.append(f"{text}.{one.name} = {text}.{one.name} {c.pick('+-^')} {self.likely_literal(one.ty)};")
             body += [f"if ({text}.isValid()) {{", *indent(lines), "}"]
-            plain += [Value(f"({text}.isValid() ? {v.text} : {literal(v.ty, 0)})", v.ty) for v in info.values(text, False) if v.ty.kind == "int" and v.ty.width <= 64]
+            plain += [Value(f"({text}.isValid() ? {v.text} : {literal(v.ty, 0)})", v.ty) for v in info.values(text, False)
+                      if v.ty.kind == "int" and v.ty.width <= 64]
         body.append(f"m.port = {seen}[15:0];")
         body.append(f"m.verdict = {c.pick(('ACCEPT', 'TRANSMIT', 'DELIVER', 'CONSUMED'))};")
         if plain:

@@ -103,10 +103,11 @@ def test_many_programs_have_a_plan() -> None:
 
 #: Lowered wrong on purpose: a method of the lowering, and what does the same but for one thing.
 FAULTS: dict[str, tuple[str, Callable]] = {
-    "octets of a little-endian number": ("load_packet", lambda right: lambda low, base, offset, width, little: right(low, base, offset, width, little and width != 24)),
+    "octets of a little-endian number": ("load_packet", lambda right: lambda low, base, offset, width, little:
+                                         right(low, base, offset, width, little and width != 24)),
     "sign": ("sign_extend", lambda right: lambda low, v, width: low.resize(v, width) if v.width % 8 else right(low, v, width)),
-    "place of what is looked at ahead": ("_call_lookahead", lambda right: lambda low, e: low.slice(low.peek(-(-low.width_of(e.type) // 8) * 8, e.type_args[0].name == "le"),
-                                                                                                   low.width_of(e.type) - 1, 0)),
+    "place of what is looked at ahead": ("_call_lookahead", lambda right: lambda low, e:
+                                         low.slice(low.peek(-(-low.width_of(e.type) // 8) * 8, e.type_args[0].name == "le"), low.width_of(e.type) - 1, 0)),
     "octets of what is looked at ahead": ("peek", lambda right: lambda low, width, little=False: right(low, width, False)),
     "sign in a comparison": ("less", lambda right: lambda low, a, c, or_equal=False, signed=False: right(low, a, c, or_equal, False)),
     "reason of a check": ("reason", lambda right: lambda low, name: right(low, "NoMatch" if name.startswith("H0.") else name)),
