@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .flow import live_out
-from .isa import ALU, ALU64, ALU_OPS, JMP, JMP32, JMP_OPS, K, X, signed32
+from .isa import ALU, ALU64, ALU_OPS, JMP, JMP32, JMP_OPS, K, X, Instruction, signed32
 from .rewrite import Line, reads_writes, targets_of
 
 AND, MOV, LSH, ARSH = (ALU_OPS[n] for n in ("AND", "MOV", "LSH", "ARSH"))
@@ -13,21 +13,27 @@ FIRST = {width | operation for width in (ALU, ALU64) for operation in (X | MOV, 
 
 
 def constants_first(code: list[Line]) -> bool:
-    """A constant that is made between what makes a value and the test of it is made before: the value's last steps may be a bit test."""
+    """What stands between what makes a value and the test of it, a constant or what is stored, is done before: the value's last steps may be a bit test."""
     targets, changed = targets_of(code), False
     for i in range(1, len(code) - 1):
         insn, test = code[i].insn, code[i + 1].insn
-        if not (insn.is_alu and insn.code == MOV and not insn.uses_reg and test.is_branch and not test.uses_reg and test.dst != insn.dst) \
-                or code[i] in targets or code[i + 1] in targets:
+        if not (test.is_branch and not test.uses_reg and is_apart(insn, test.dst)) or code[i] in targets or code[i + 1] in targets:
             continue
+        reads, writes = reads_writes(insn)
         at = i
         while at > 0 and code[at - 1] not in targets and code[at - 1].insn.is_alu and code[at - 1].insn.dst == test.dst \
-                and not reads_writes(code[at - 1].insn)[0] >> insn.dst & 1:
+                and not reads_writes(code[at - 1].insn)[0] & writes:
             at -= 1
         if at < i:
             code.insert(at, code.pop(i))
             changed = True
     return changed
+
+
+def is_apart(insn: Instruction, tested: int) -> bool:
+    """Whether an instruction has nothing to do with a register, and may as well stand before what makes that: constants, stores, loads."""
+    reads, writes = reads_writes(insn)
+    return (insn.is_alu and insn.code == MOV or insn.is_store or insn.is_load) and not (reads | writes) >> tested & 1
 
 
 def bit_tests(code: list[Line]) -> bool:

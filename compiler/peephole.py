@@ -11,6 +11,7 @@
 - a copy whose original nobody needs is the original (renamed.py);
 - what is known is not asked (decided.py);
 - a result is made where it is returned (returned.py);
+- what one of two ways needs is made on that way (sinking.py);
 - a block stands behind the jump to it (placement.py);
 - ways that end alike share their end (tails.py).
 """
@@ -28,6 +29,7 @@ from .placement import INVERSE, inverted, place_blocks
 from .renamed import rename_copies
 from .returned import compare_originals, sink_results
 from .rewrite import Line, read, reads_writes, sweep, targets_of, write
+from .sinking import sink
 from .spills import drop_reloads, drop_stores
 from .tails import merge_tails
 from .wide_tests import wide_tests
@@ -115,4 +117,4 @@ def invert_branches(code: list[Line]) -> bool:
 
 #: Each changes the code in place, and says whether it did; what it marks as dead, and what nothing leads to any more, is taken out behind it.
 PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, store_immediates, drop_reloads, read_originals, step_in_place,
-          rename_copies, drop_stores, drop_unread, invert_branches, constants_first, bit_tests, sink_results, compare_originals, place_blocks)
+          rename_copies, drop_stores, drop_unread, invert_branches, constants_first, bit_tests, sink_results, compare_originals, sink, place_blocks)

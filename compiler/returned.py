@@ -5,11 +5,13 @@ those that do not. Here the branch goes to the constant and an exit of its own, 
 """
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
-from .isa import ALU, ALU64, ALU_OPS, EXIT, K, Instruction
+from .isa import ALU, ALU64, ALU_OPS, EXIT, JA, K, Instruction
 from .copies import moves
 from .flow import live_out, liveness, neighbours
+from .placement import INVERSE, inverted
 from .rewrite import Line, reads_writes, targets_of
 
 MOV = ALU_OPS["MOV"]
@@ -96,6 +98,22 @@ def share_results(code: list[Line]) -> bool:
     for line in code:
         if line.target in shared:
             line.target, changed = shared[line.target], True
+    return skip_results(code, shared) or changed
+
+
+def skip_results(code: list[Line], shared: dict[Line, Line]) -> bool:
+    """`if C goto A; w0 = reason; exit` jumps to such a pair elsewhere if not C, and A stands behind it, where nothing else leads there."""
+    ways, index, changed = Counter(line.target for line in code if line.target is not None), {line: i for i, line in enumerate(code)}, False
+    for i, (branch, line, end) in enumerate(zip(code, code[1:], code[2:])):
+        if line not in shared or branch.insn.code not in INVERSE or branch.target not in index or line in ways or end in ways:
+            continue
+        to, pair = index[branch.target], index[shared[line]]
+        if to == i + 3:
+            branch.insn, branch.target = inverted(branch.insn), shared[line]
+            line.dead = end.dead = changed = True
+        elif to > i and ways[branch.target] == 1 and code[to - 1].insn.ends_block and not code[pair - 1].insn.ends_block:
+            line.insn, line.target = Instruction(JA), shared[line]          # placement.py lets A follow
+            end.dead = changed = True
     return changed
 
 

@@ -107,6 +107,35 @@ def test_results_are_made_where_they_are_returned():
     assert [n for _, n in results(text, *inputs)] == [4, 5, 7, 9] and [n for _, n in results(better, *inputs)] == [4, 5, 6, 6]
 
 
+@pytest.mark.parametrize("rest", ["B: r0 = r3\nexit", "r0 = 2\nC: w0 += 1\nif w0 == 40 goto C\nexit\nB: r0 = r3\nexit"])
+def test_a_result_is_made_once(rest):
+    """Also where it is between two ways: the branch over it jumps to the other one."""
+    other = "" if rest[0] == "B" else "if w3 == 99 goto C\n"
+    text = assemble(f"r3 = *(u8 *)(r1 + 0)\nif w3 != 8 goto A\nw0 = 7\nexit\nA: w3 += 1\n{other}if w3 != 10 goto B\nw0 = 7\nexit\n{rest}")
+    better, _ = improve(text, [])
+    inputs = bytes([8]), bytes([9]), bytes([21]), bytes([98])
+    assert [r0 for r0, _ in results(better, *inputs)] == [r0 for r0, _ in results(text, *inputs)]
+    assert all(new <= old for (_, new), (_, old) in zip(results(better, *inputs), results(text, *inputs)))
+    assert sum("w0 = 0x7" in line for line in disassemble(better)) == 1 < sum("w0 = 0x7" in line for line in disassemble(text))
+
+
+BETWEEN = {                                     # what stands between a mask and its test, and whether the test is one of bits
+    "a constant": ("w5 = 1", True), "a spill": ("*(u64 *)(r10 - 8) = r4", True), "a load": ("r5 = *(u8 *)(r1 + 1)", True), "a copy": ("r5 = r4", True),
+    "a copy of it": ("r5 = r6", False), "a spill of it": ("*(u64 *)(r10 - 8) = r6", False), "its original": ("r3 = r4", True), "arithmetic": ("w5 += w4", False),
+}
+
+
+@pytest.mark.parametrize("what", BETWEEN)
+def test_what_stands_between_a_value_and_its_test(what):
+    code, bits = BETWEEN[what]
+    text = assemble("r3 = *(u8 *)(r1 + 0)\nr4 = *(u8 *)(r1 + 1)\nw5 = 0\n*(u64 *)(r10 - 8) = r3\nr6 = r3\nw6 &= 4\n"
+                    f"{code}\nif w6 != 0 goto A\nr0 = *(u64 *)(r10 - 8)\nr0 += r3\nr0 += r5\nexit\nA: r0 = r5\nr0 -= r3\nexit")
+    better, _ = improve(text, [])
+    inputs = bytes([4, 1]), bytes([3, 2]), bytes([255, 0])
+    assert [r0 for r0, _ in results(better, *inputs)] == [r0 for r0, _ in results(text, *inputs)]
+    assert any(" & 0x4 " in line for line in disassemble(better)) == bits
+
+
 def test_the_copy_of_a_result_is_not_tested():
     text = assemble("r0 = *(u8 *)(r1 + 0)\nr1 = r0\nw0 = 0x80001\nif w1 == 1 goto B\nexit\nB: w0 = 3\nexit")
     better, _ = improve(text, [])
