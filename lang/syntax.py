@@ -13,7 +13,7 @@ from antlr4.error.ErrorStrategy import BailErrorStrategy
 from antlr4.ListTokenSource import ListTokenSource
 
 from .diagnostics import Diagnostics
-from .foreign import foreign, foreign_field
+from .foreign import foreign, foreign_field, statement_start
 from .grammar.LpnLexer import LpnLexer
 from .grammar.LpnParser import LpnParser
 from .source import Source, Span
@@ -234,10 +234,11 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
         diagnostics.error("a case of a select has one key", span_of(source, tokens[first]),
                           f"write a range, or a case for each: {tokens[first - 2].text}: {tokens[target].text}; {tokens[first].text}: {tokens[target].text};")
         return tokens[:first] + tokens[target:]
-    if token.text == "when" and tokens[index - 1].text == "}" and any(rule == "headerDecl" for rule, _ in mistake.rules):
-        diagnostics.error("a word is there whenever its header is", span_of(source, token),
+    start = statement_start(tokens, index)
+    if tokens[start].text == "when" and tokens[start - 1].text == "}" and any(rule == "headerDecl" for rule, _ in mistake.rules):
+        diagnostics.error("a word is there whenever its header is", span_of(source, tokens[start]),
                           "make it a header, which is extracted where it is there; or one field, bit<8> x when (...), and take slices of it")
-        return tokens[:index] + tokens[next(i for i in range(index, len(tokens)) if tokens[i].text == ";" or tokens[i].type == Token.EOF):]
+        return tokens[:start] + tokens[next(i for i in range(index, len(tokens)) if tokens[i].text == ";" or tokens[i].type == Token.EOF):]
     if any(rule in ("block", "statement", "stateDecl", "deparserDecl", "switchCase") for rule, _ in mistake.rules) and (other := foreign(tokens, index)):
         diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
         return tokens[:other.start] + tokens[other.end:]

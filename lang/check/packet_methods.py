@@ -1,7 +1,7 @@
 """Methods of packets and of the payload: extract, emit, advance, lookahead; truncate."""
 from __future__ import annotations
 
-from .. import ast
+from .. import ast, builtins
 from ..types import Bits, EnumType, HeaderType, Integer, Stack, Type, Void
 from .base import Base, article, described, kind_of
 from .scope import suggest
@@ -62,6 +62,9 @@ class PacketMethods(Base):
 
     def extract(self, e: ast.Call, name: str) -> Type | None:
         header = e.args[0]
+        if name == "emit" and isinstance(header, ast.Name) and header.name == builtins.PAYLOAD and self.scope.find(header.name) is None:
+            self.error("the payload follows what a deparser emits, and is not emitted", header, "leave this out; nothing can be put behind the payload")
+            return None
         type_ = self.expr(header)
         if type_ is None:
             return None
