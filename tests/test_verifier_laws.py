@@ -77,7 +77,7 @@ def test_the_proof_does_not_follow_a_search_that_is_wrong(monkeypatch):
     code = assemble("r2 = *(u32 *)(r1 + 52)\nif r2 == 0 goto L\n*(u64 *)(r10 - 8) = 1\nL: r0 = *(u64 *)(r10 - 8)\nexit")
     join, run = fixpoint.join, fixpoint.Fixpoint.run
 
-    def written(states, name, head, keep=frozenset(), known=None):
+    def written(states, name, head, keep=frozenset(), known=None, guesses=()):
         out = join(states, name, head, keep)
         for frame in out.frames:
             frame.written |= (1 << 512) - 1

@@ -87,6 +87,11 @@ def check_inside(state, r, machine, node):
     for x, (v, w, c) in state.defs.items():
         if {x, v, w} <= set(syms):
             assert syms[x] == syms[w] - syms[v] + c
+    for depth, *ends in state.filled:
+        if all(sym in syms for _, parts in ends for sym, _ in parts):
+            first, end = (c + sum(k * syms[sym] for sym, k in parts) for c, parts in ends)
+            for byte in range(first, end):
+                assert -512 <= byte < 0 and machine.regions[f"stack{depth}"].written[512 + byte] == 1, f"{node}: stack byte {byte} is not written"
 
 
 def run_once(text, packet, report, analysis, seed, shift=0):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from operator import is_
 
 from ..compiler.isa import JMP_OPS
-from . import domain as d
+from . import domain as d, filled
 from .cfg import Graph, Loop, Node
 from .join import join, widen
 from .loops import region_order
@@ -119,7 +119,7 @@ class Fixpoint:
             sym = self.machine.symbol(node.id, "at", place)
             made[sym] = place
             return sym
-        s = join(states, name, head, keep, self.places.setdefault(node, {}))
+        s = join(states, name, head, keep, self.places.setdefault(node, {}), self.invariant[node].filled if node in self.invariant else ())
         self.steps += (len(s.vars) * len(states) + len(s.diff)) // 8
         return s
 
@@ -161,7 +161,14 @@ class Fixpoint:
             raise Violation(38, node.first, f"the analysis takes more than {self.max_steps} steps",
                             "make the program smaller or its loops simpler",
                             f"with {len(self.graph.nodes)} blocks and {len(self.graph.loops)} loops, slot {node.first} was reached when they were used up")
-        machine, s = self.machine, before.copy()
+        out = self._executed(node, before.copy())
+        for s in out:
+            if s is not None and s.filled:
+                filled.settle(s)
+        return out
+
+    def _executed(self, node: Node, s: State) -> list[State | None]:
+        machine = self.machine
         machine.node = node
         slot, last = node.last
         for at, insn in node.code[:-1]:
@@ -215,6 +222,8 @@ class Fixpoint:
                     widen(old, new, frozenset(self.made_at[head]), lambda sym: self.steps_at(loop, turn, moved[sym]),
                           self.machine.profile.max_packet, turn >= GIVE_UP_AFTER // 6)
                     moved.update(sym for sym in self.made_at[head] if sym in new.vars and sym in old.vars and new.vars[sym] != old.vars[sym])
+                if turn == WIDEN_AFTER and old.filled:
+                    new.filled = filled.once_more(old, new)
             self.set(head, new)
             self.body(loop, grown or turn >= GROWN_AFTER)
             old, turn = new, turn + 1

@@ -4,17 +4,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import gcd
 
-from . import bits, domain as d, exclusive, octets
+from . import bits, domain as d, exclusive, filled, octets
 from .places import Places, joined_places, no_constants
 from .state import INF, LEN, MAX_DIFFS, MAX_LINES, MAX_NEAR, NEAR, NUMBER, State, Value, congruent
 
 ZERO = d.const(0)
 
 
-def join(states: list[State], name, head: bool, keep=frozenset(), known: dict[int, Places] | None = None) -> State:
+def join(states: list[State], name, head: bool, keep=frozenset(), known: dict[int, Places] | None = None,
+         guesses: tuple[filled.Span, ...] = ()) -> State:
     """The state all of `states` are within. `name(place)` gives the symbol for a place that differs between them; at
     a loop's head all its new symbols are related to each other, because that is where invariants start. `known`: by number of states,
-    what became of the places when as many met here last; the state shares it then, and may not be changed in place."""
+    what became of the places when as many met here last; the state shares it then, and may not be changed in place. `guesses`: spans that were
+    found here before."""
     if len(states) == 1 and not head:
         return states[0].copy()
     out, count = State(), len(states)
@@ -31,7 +33,7 @@ def join(states: list[State], name, head: bool, keep=frozenset(), known: dict[in
     kept = first.keys()
     for each in more:
         kept = kept & each.keys()
-    for sym in (LEN, *(kept & keep), *[sym for s in states if s.owed for sym in s.owed]):
+    for sym in (LEN, *(kept & keep), *[sym for s in states if s.owed for sym in s.owed], *(filled.wanted(states) if any([s.filled for s in states]) else ())):
         if sym in kept and sym not in members:
             members[sym] = (sym,) * count, zeros
     _join_defs(out, states, members, kept)
@@ -59,6 +61,8 @@ def join(states: list[State], name, head: bool, keep=frozenset(), known: dict[in
             variables[sym] = congruent(n, stride) or n
     _join_diffs(out, states, members, changed, places, head)
     _join_lines(out, states, members, places.made if head else [])
+    if any([s.filled for s in states]) or changed and _written_apart(states):
+        out.filled = filled.joined(out, states, members, changed, guesses)
     if any([s.sums for s in states]):
         octets.join_sums(out, states, members, [x for x, (syms, _) in members.items() if any(sym in s.sums for s, sym in zip(states, syms))])
     if any([s.owed or s.settled for s in states]):
@@ -66,6 +70,11 @@ def join(states: list[State], name, head: bool, keep=frozenset(), known: dict[in
     if states[0].exclusive is not None:
         out.exclusive = exclusive.joined(out, states, members)
     return out
+
+
+def _written_apart(states: list[State]) -> bool:
+    """Some way has written bytes of the stack that another one has not."""
+    return any([f.written != g.written for s in states[1:] for f, g in zip(states[0].frames, s.frames)])
 
 
 def _join_lines(out, states, members, new):
@@ -89,7 +98,8 @@ def _join_lines(out, states, members, new):
     for x, row in first.bits.items():
         if all(s.bits.get(x) == row for s in states) and same(x) and all(map(same, bits.roots(row))):
             out.bits[x] = row
-    counters = [y for y in new if 0 in members[y][0]][:MAX_LINES]
+    along = {y for s in states for _, y in s.lines}
+    counters = [y for y in new if 0 in members[y][0] or not along.isdisjoint(members[y][0])][:MAX_LINES]
     for x in new[:MAX_LINES]:
         for y in counters:
             if x != y and len(out.lines) < MAX_LINES and (line := _line(states, members[x], members[y], x, y)) and same(line[0]):
@@ -100,6 +110,12 @@ def _join_lines(out, states, members, new):
 def _line(states, xs, ys, x, y):
     """(base, k, c) with x = base + k * y + c in all states."""
     at = [i for i, sym in enumerate(ys[0]) if not sym]
+    if not at:                                        # they begin where others of that line are
+        started = next(((s.lines[sx, sy], ox, oy) for s, sx, ox, sy, oy in zip(states, *xs, *ys) if (sx, sy) in s.lines), None)
+        if started is None:
+            return None
+        (base, k, c), ox, oy = started
+        return _all_on(states, xs, ys, base, k, c + ox - k * oy)
     turned = [i for i in range(len(states)) if ys[0][i] == y and xs[0][i] == x and ys[1][i]]
     if turned:
         dx, dy = xs[1][turned[0]], ys[1][turned[0]]
@@ -115,6 +131,11 @@ def _line(states, xs, ys, x, y):
     c = xs[1][at[0]] - k * ys[1][at[0]]
     if k == 1 and not base:
         return None                                   # a difference, which others keep
+    return _all_on(states, xs, ys, base, k, c)
+
+
+def _all_on(states, xs, ys, base, k, c):
+    """The line, if it is one in all states."""
     if all(s.on_line((sx, ox), base, (sy, oy), k, c) for s, sx, ox, sy, oy in zip(states, *xs, *ys)):
         return base, k, c
     return None
@@ -314,6 +335,7 @@ def widen(old: State, new: State, fresh: frozenset, steps: Callable[[int], list[
             new.vars[key[1]] = d.within(new.vars[key[1]], -INF, longest + new.diff[key][1]) or new.vars[key[1]]
     new.lines = {key: line for key, line in new.lines.items() if old.lines.get(key, line) == line}
     new.bound_by_lines()
+    new.filled = tuple([span for span in new.filled if span in old.filled])
     if new.sums:
         octets.widened(old, new, apart)
 

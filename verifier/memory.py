@@ -1,7 +1,7 @@
 """Loads and stores: which bytes an access may touch, whether they are there, and what a load returns."""
 from __future__ import annotations
 
-from . import domain as d
+from . import domain as d, filled
 from .rules import Violation
 from .state import LOW_HALF, LEN, NUMBER, POINTER, State, Value, stack_bits
 
@@ -214,12 +214,18 @@ class Memory:
         self.readable_stack(s, at, lo, hi + size, slot)
         return d.of_size(size)
 
+    @staticmethod
+    def _filled(s: State, at: Value, size: int) -> bool:
+        """These bytes are written, wherever they are, because a loop came that far."""
+        first = filled.place(s, at)
+        return bool(s.filled) and filled.covered(s, int(at.region[5:]), first, filled.plus(first, size))
+
     def readable_stack(self, s: State, at: Value, lo: int, hi: int, slot: int) -> None:
         """Bytes lo..hi of the frame are written and hold no pointer."""
         frame = self.frame_of(s, at)
         wanted = stack_bits(lo, hi - lo)
         missing = wanted & ~frame.written
-        if missing:
+        if missing and not self._filled(s, at, hi - s.offsets(at)[1]):
             first = (missing & -missing).bit_length() - 1 - 512
             self.fail(16, slot, f"stack byte r10 - {-first} may not have been written on every path", "write it first",
                       f"this reads what an earlier run left at r10 - {-first}")
@@ -263,7 +269,9 @@ class Memory:
         frame = self.frame_of(s, at)
         lo, hi = s.offsets(at)
         if lo < -self.profile.stack or hi + size > 0:
-            return                                    # reported by place()
+            if lo != hi and value.kind == NUMBER:
+                self.fill(s, at, size)                # reported by place(), and perhaps found to be within later in the search
+            return
         exact = lo == hi
         if value.kind != NUMBER:
             whole = 4 if value.kind == LOW_HALF and size == 4 else 8
@@ -283,6 +291,16 @@ class Memory:
                 frame.slots[lo] = size, value
             else:
                 frame.slots[lo] = size, self.narrow(s, value, size, slot)
+            if value.kind != NUMBER and s.filled:
+                filled.cut(s, int(at.region[5:]), lo, lo + size)
+        else:
+            self.fill(s, at, size)
+
+    def fill(self, s: State, at: Value, size: int) -> None:
+        """Numbers were written at a variable offset."""
+        lo, hi = s.offsets(at)
+        if lo < -self.profile.stack or hi + size > 0 or stack_bits(lo, hi + size - lo) & ~filled.numbers(self.frame_of(s, at)):
+            filled.fill(s, int(at.region[5:]), filled.place(s, at), size)
 
     def clear_stack(self, frame, lo: int, hi: int) -> None:
         """Bytes lo..hi may be overwritten: no value is known there, what is left of a pointer is nothing."""
@@ -309,6 +327,8 @@ class Memory:
             self.clear_stack(frame, lo, hi + size)
             if lo == hi:
                 frame.written |= stack_bits(lo, size)
+            else:
+                self.fill(s, at, size)
 
     def narrow(self, s: State, value: Value, size: int, slot: int) -> Value:
         """The low bytes of a number; the number itself if they are all of it."""

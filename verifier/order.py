@@ -1,7 +1,7 @@
 """Whether what is known in one state follows from what is known in another."""
 from __future__ import annotations
 
-from . import bits, domain as d, exclusive, octets
+from . import bits, domain as d, exclusive, filled, octets
 from .state import LEN, LOW_HALF, NUMBER, POINTER, UNUSABLE, State, Value, congruent, stack_bits
 
 
@@ -42,7 +42,7 @@ def leq(a: State, b: State, local=None) -> str | None:
         for i, (va, vb) in enumerate(zip(fa.saved, fb.saved)):
             if (why := fits(("saved", depth, i), va, vb)):
                 return why
-        if fb.written & ~fa.written:
+        if fb.written & ~fa.written and (not a.filled or fb.written & ~fa.written & ~filled.certain(a, depth)):
             return f"stack bytes of frame {depth} not written"
         for off, (size, vb) in fb.slots.items():
             found = fa.slots.get(off)
@@ -92,6 +92,8 @@ def leq(a: State, b: State, local=None) -> str | None:
             (sx, ox), (sv, ov), (sw, ow) = to[x], to[v], to[w]
             if ours.get(sx) != (sv, sw, c - ox + ow - ov):
                 return f"definition of symbol {x}"
+    if (span := filled.lost(a, b, to)) is not None:
+        return f"stack bytes {span} not written"
     if b.exclusive and not exclusive.follow(a, b, to):
         return "what excludes each other"
     if b.sums and (place := octets.follows(a, b, to)) is not None:

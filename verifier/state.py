@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from . import bits, domain as d, exclusive, octets
+from . import bits, domain as d, exclusive, filled, octets
 
 NUMBER, POINTER, NULLABLE = "number", "pointer", "pointer or null"
 LOW_HALF = "low half of a pointer"                    # the lower 32 bits are a pointer's, nothing is said of the upper ones
@@ -66,7 +66,7 @@ def stack_bits(off: int, size: int) -> int:
 
 class State:
     __slots__ = ("regs", "vars", "diff", "defs", "added", "strides", "lines", "scaled", "frames", "shifted", "halves", "extended",
-                 "bits", "sums", "owed", "settled", "exclusive")
+                 "filled", "bits", "sums", "owed", "settled", "exclusive")
 
     def __init__(self):
         self.regs: list[Value | None] = [None] * 11
@@ -81,6 +81,7 @@ class State:
         self.shifted: dict[int, tuple[Value, int, bool]] = {}   # x: what was shifted left to give x, how many bits are left of it, in 64; within a block
         self.halves: dict[int, tuple[int, int]] = {}            # x: (y, c) where x is the low 32 bits of y + c
         self.extended: dict[int, tuple[int, int]] = {}          # x: (y, n) where x is y, of n <= 32 bits, taken as a signed number; within a block
+        self.filled: tuple[filled.Span, ...] = ()               # bytes of the stack written up to where a counter stands
         self.bits: dict[int, bits.Row] = {}                     # x: whose bits it has; this and what follows in walk.py only
         self.sums: dict[int, octets.Sum] = {}                   # place in the packet: what it is at least
         self.owed: dict[int, octets.Owed] = {}                  # x: time that grows with it
@@ -99,6 +100,7 @@ class State:
         s.shifted = self.shifted.copy() if self.shifted else {}
         s.halves = self.halves.copy() if self.halves else {}
         s.extended = self.extended.copy() if self.extended else {}
+        s.filled = self.filled
         s.bits = dict(self.bits) if self.bits else {}
         s.sums, s.owed, s.settled = dict(self.sums) if self.sums else {}, dict(self.owed) if self.owed else {}, self.settled
         s.exclusive = self.exclusive                            # replaced, not changed
@@ -109,7 +111,7 @@ class State:
         s = State.__new__(State)
         s.regs, s.vars, s.diff, s.frames, s.defs, s.added, s.strides = self.regs, self.vars, self.diff, self.frames, self.defs, self.added, self.strides
         s.lines, s.scaled, s.halves, s.bits, s.sums, s.owed, s.settled = self.lines, self.scaled, self.halves, self.bits, self.sums, self.owed, self.settled
-        s.exclusive = self.exclusive
+        s.exclusive, s.filled = self.exclusive, self.filled
         s.collect(keep)
         return s
 
@@ -119,11 +121,12 @@ class State:
                                  and self.frames == other.frames and self.defs == other.defs and self.added == other.added and self.strides == other.strides
                                  and self.lines == other.lines and self.scaled == other.scaled and self.shifted == other.shifted
                                  and self.halves == other.halves and self.extended == other.extended and self.bits == other.bits and self.sums == other.sums
+                                 and self.filled == other.filled
                                  and self.exclusive == other.exclusive)
 
     def facts(self) -> int:
         """How much is known: what memory the state takes."""
-        return 11 + len(self.vars) + len(self.diff) + len(self.defs) + len(self.lines) + sum(len(f.slots) for f in self.frames)
+        return 11 + len(self.vars) + len(self.diff) + len(self.defs) + len(self.lines) + len(self.filled) + sum(len(f.slots) for f in self.frames)
 
     # Numbers -------------------------------------------------------------------------------------
     def num(self, v: Value) -> d.Num:
@@ -271,6 +274,8 @@ class State:
         self.shifted = {x: t for x, t in self.shifted.items() if sym not in (x, t[0].sym)}
         self.halves = {x: t for x, t in self.halves.items() if sym not in (x, t[0])}
         self.extended = {x: t for x, t in self.extended.items() if sym not in (x, t[0])}
+        if self.filled:
+            self.filled = tuple([span for span in self.filled if sym not in filled.symbols(span)])
         if self.bits:
             self.bits = {x: row for x, row in self.bits.items() if sym != x and sym not in bits.roots(row)}
         self.strides.pop(sym, None)
@@ -374,6 +379,8 @@ class State:
         if keep:
             live |= keep & self.vars.keys()
         live.update(self.owed)
+        if self.filled:
+            filled.collect(self, live)
         if self.defs:
             defs = {}
             for x, (v, w, _) in self.defs.items():

@@ -150,6 +150,7 @@ class Machine(Arithmetic, Calls, Branches):
     def leave(self, s: State) -> None:
         """Return from a local call: the callee's frame is gone, and so is what points to it."""
         frame = s.frames.pop()
+        s.filled = tuple([span for span in s.filled if span[0] < len(s.frames)])
         gone = f"stack{len(s.frames)}"
         s.regs[6:10] = frame.saved
         s.regs[1:6] = [CLOBBER] * 5

@@ -32,6 +32,30 @@ static int offset_of(it_machine *m, uint8_t claimed, uint8_t region, uint64_t v,
     return 1;
 }
 
+/* The number a sum stands for; 0 if it is not known. */
+static int sum_of(const it_machine *m, int64_t constant, uint32_t part, uint32_t parts, wide *out)
+{
+    *out = constant;
+    for (uint32_t i = part; i < part + parts; i++) {
+        const it_part *t = &m->p->parts[i];
+        if (!m->known[t->sym])
+            return 0;
+        *out += (wide)t->factor * m->sym[t->sym];
+    }
+    return 1;
+}
+
+static int filled(it_machine *m, const it_span *s)
+{
+    wide first, end;
+    if (!sum_of(m, s->first, s->part, s->parts, &first) || !sum_of(m, s->end, s->end_part, s->end_parts, &end))
+        return 0;
+    for (wide i = first; i < end; i++)
+        if (i < -512 || i >= 0 || m->frame[s->frame].shadow[(uint32_t)(i + 512)] != IT_NUM)
+            return it_fail(m, F_CLAIM_STACK_WRITTEN, s->frame, (uint64_t)i, (uint64_t)end);
+    return 0;
+}
+
 static int relations(it_machine *m, const it_relations *r)
 {
     const it_program *p = m->p;
@@ -97,6 +121,9 @@ static int relations(it_machine *m, const it_relations *r)
         if (m->known[s->x] && ((m->sym[s->x] - s->r) % s->m) != 0)
             return it_fail(m, F_CLAIM_RELATION, 102, (uint64_t)m->sym[s->x], i);
     }
+    for (uint32_t i = r->span; i < r->span + r->spans; i++)
+        if (filled(m, &p->spans[i]))
+            return 1;
     for (uint32_t d = 0; d < r->frames; d++) {
         const uint8_t *bits = p->written + r->written + 64 * d;
         for (uint32_t i = 0; i < 512; i++)

@@ -29,7 +29,8 @@ FIRST_LOCAL = 2                                 # numbers of symbols: 0 is zero,
 
 _NUM, _CHECK, _PLACE = struct.Struct("<QQQQqqIIii"), struct.Struct("<BBBBI"), struct.Struct("<iBBBBiiq")
 _VAR, _DIFF, _DEF, _STRIDE = struct.Struct("<iI"), struct.Struct("<iiqqII"), struct.Struct("<iiiiq"), struct.Struct("<iiqq")
-_RELATIONS, _NODE, _SUCC, _LOOP = struct.Struct("<12I"), struct.Struct("<5IiiiI"), struct.Struct("<IBBHI"), struct.Struct("<QII")
+_PART, _SPAN = struct.Struct("<iiq"), struct.Struct("<6Iqq")
+_RELATIONS, _NODE, _SUCC, _LOOP = struct.Struct("<14I"), struct.Struct("<5IiiiI"), struct.Struct("<IBBHI"), struct.Struct("<QII")
 _S64 = 1 << 63
 
 
@@ -51,6 +52,8 @@ class Tables:
     diffs: bytearray = field(default_factory=bytearray)
     defs: bytearray = field(default_factory=bytearray)
     strides: bytearray = field(default_factory=bytearray)
+    parts: bytearray = field(default_factory=bytearray)
+    spans: bytearray = field(default_factory=bytearray)
     relations: bytearray = field(default_factory=bytearray)
     written: bytearray = field(default_factory=bytearray)
     nodes: bytearray = field(default_factory=bytearray)
@@ -68,8 +71,8 @@ class Tables:
     def state(self, s: State) -> int:
         """The relations of a state; their number."""
         local = {0: 0, LEN: 1}
-        first = [len(a) // f.size for a, f in ((self.places, _PLACE), (self.vars, _VAR), (self.diffs, _DIFF), (self.defs, _DEF),
-                                               (self.strides, _STRIDE))]
+        arrays = (self.places, _PLACE), (self.vars, _VAR), (self.diffs, _DIFF), (self.defs, _DEF), (self.strides, _STRIDE), (self.spans, _SPAN)
+        first = [len(a) // f.size for a, f in arrays]
 
         def number(sym: int) -> int:
             return local.setdefault(sym, len(local))
@@ -91,8 +94,14 @@ class Tables:
         for x, (m, r) in s.strides.items():
             if x in local and m < _S64:
                 self.strides += _STRIDE.pack(local[x], 0, m, r)
-        end = [len(a) // f.size for a, f in ((self.places, _PLACE), (self.vars, _VAR), (self.diffs, _DIFF), (self.defs, _DEF),
-                                             (self.strides, _STRIDE))]
+        for depth, *ends in s.filled:
+            if all(sym in local for _, parts in ends for sym, _ in parts):
+                ranges = []
+                for _, parts in ends:
+                    ranges += [len(self.parts) // _PART.size, len(parts)]
+                    self.parts += b"".join(_PART.pack(local[sym], 0, k) for sym, k in parts)
+                self.spans += _SPAN.pack(depth, *ranges, 0, *(c for c, _ in ends))
+        end = [len(a) // f.size for a, f in arrays]
         bounds = [x for a, b in zip(first, end) for x in (a, b - a)]
         self.relations += _RELATIONS.pack(*bounds, len(self.written), len(s.frames))
         for frame in s.frames:
@@ -197,7 +206,7 @@ class Claims:
         for loop in graph.loops:
             t.loops += _LOOP.pack(min(analysis.bounds[loop.head], d.M64), len(t.members), 0)
             t.members += bytes(node in loop.body for node in graph.nodes)
-        for name in ("nums", "checks", "places", "vars", "diffs", "defs", "strides", "relations", "nodes", "succs", "loops"):
+        for name in ("nums", "checks", "places", "vars", "diffs", "defs", "strides", "parts", "spans", "relations", "nodes", "succs", "loops"):
             setattr(p, name, self._array(f"const {_C_NAMES[name]} *", bytes(getattr(t, name))))
         self.numbers = list(t.known)                  # in the order of `nums`
         p.written, p.members = self._array("const uint8_t *", bytes(t.written)), self._array("const uint8_t *", bytes(t.members))
@@ -229,7 +238,7 @@ class Claims:
 
 
 _C_NAMES = {"nums": "it_num", "checks": "it_check", "places": "it_place", "vars": "it_var", "diffs": "it_diff", "defs": "it_def",
-            "strides": "it_stride", "relations": "it_relations", "nodes": "it_node", "succs": "it_succ", "loops": "it_loop"}
+            "strides": "it_stride", "parts": "it_part", "spans": "it_span", "relations": "it_relations", "nodes": "it_node", "succs": "it_succ", "loops": "it_loop"}
 
 
 def _rows(helpers: Any) -> Any:

@@ -33,9 +33,14 @@ typedef struct { int32_t x, v, w, pad; int64_t c; } it_def;
 /** x = r modulo m. */
 typedef struct { int32_t x, pad; int64_t m, r; } it_stride;
 
+/** A symbol times a constant. */
+typedef struct { int32_t sym, pad; int64_t factor; } it_part;
+/** Each byte of a frame from r10 + `first` to below r10 + `end` is written and no part of a pointer: constants, and ranges of the array of parts. */
+typedef struct { uint32_t frame, part, parts, end_part, end_parts, pad; int64_t first, end; } it_span;
+
 /** A state of the verifier: ranges of the arrays above; `written`: offset of 64 bytes for each of `frames` frames. */
 typedef struct {
-    uint32_t place, places, var, vars, diff, diffs, def, defs, stride, strides, written, frames;
+    uint32_t place, places, var, vars, diff, diffs, def, defs, stride, strides, span, spans, written, frames;
 } it_relations;
 
 /** A block in the context of its call chain. `before`, `last`: relations at its start, and before its last instruction; -1: none.
@@ -72,6 +77,8 @@ typedef struct {
     const it_diff *diffs;
     const it_def *defs;
     const it_stride *strides;
+    const it_part *parts;
+    const it_span *spans;
     const it_relations *relations;
     const uint8_t *written;
     const it_node *nodes;

@@ -192,7 +192,7 @@ def iteration_stops_after_two_turns(patch):
 def written_on_one_path_is_enough(patch):
     join = fixpoint.join
 
-    def wrong(states, name, head, keep=frozenset(), known=None):
+    def wrong(states, name, head, keep=frozenset(), known=None, guesses=()):
         out = join(states, name, head, keep)
         for depth, frame in enumerate(out.frames):
             for s in states:
