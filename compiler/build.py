@@ -275,7 +275,7 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
     if (count := sum(len(block.instructions) for function in lowered.module.functions for block in function.blocks)) > MOST_OPERATIONS:
         raise SizeError(lowered.name, f"is lowered to {count} operations, and no more than {MOST_OPERATIONS} are tried for one container: "
                         "divide it into modules", times=inf)
-    ref = optimize(lowered.module, target, level)
+    ref = optimize(lowered.module, target, level, lowered.kind == Kind.FUSED)
     ir_text = str(ref)
     if (count := slots(ref, target)) > FARTHEST:
         raise SizeError(lowered.name, f"has more than {FARTHEST} instructions, and a jump reaches no farther: divide it into modules",

@@ -39,9 +39,12 @@ def target_machine(cpu: str) -> llvm.TargetMachine:
     return llvm.Target.from_triple("bpfel").create_target_machine(cpu=cpu, opt=2, reloc="static", codemodel="default")
 
 
-def optimize(module: ir.Module, target: Target, level: int = 2) -> llvm.ModuleRef:
-    """Parses, verifies and optimises a module for the target."""
+def optimize(module: ir.Module, target: Target, level: int = 2, fused: bool = False) -> llvm.ModuleRef:
+    """Parses, verifies and optimises a module for the target. `fused`: it is of a whole chain."""
     machine = target_machine(target.cpu)
+    # What was loaded on one of two ways would be loaded on the other for who comes from both. In a chain ways have much in common that they know
+    # already, each with addresses of its own: that takes copies of what is behind, and registers that there are none of.
+    llvm.set_option("lpnc", f"-enable-load-pre={str(not fused).lower()}")
     for function in module.functions:
         if function.blocks:                     # no copies of a block's end for the ways to it
             function.attributes.add("optsize")

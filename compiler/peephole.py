@@ -9,7 +9,7 @@
 - what a register holds is not reloaded, and what nobody reloads is not spilled (spills.py);
 - what reads a copy reads the original (copies.py);
 - a copy whose original nobody needs is the original (renamed.py);
-- what is known is not asked (decided.py);
+- what is known is not asked (decided.py), nor what the bits of a number tell (known_bits.py);
 - a result is made where it is returned (returned.py);
 - what one of two ways needs is made on that way (sinking.py);
 - a block stands behind the jump to it (placement.py);
@@ -24,7 +24,8 @@ from .copies import read_originals, step_in_place
 from .decided import decide_branches
 from .flow import live_out
 from .halves import clear_upper_halves, narrow_swaps
-from .isa import ALU_OPS, MODES, ST, STX, signed32
+from .isa import ALU, ALU_OPS, MODES, ST, STX, signed32
+from .known_bits import decide_by_bits
 from .placement import INVERSE, inverted, place_blocks
 from .renamed import rename_copies
 from .returned import compare_originals, sink_results
@@ -41,6 +42,8 @@ ROUNDS = 12
 def improve(text: bytes, lines: list[tuple[int, str, int]]) -> tuple[bytes, list[tuple[int, str, int]]]:
     """Text and its source lines, improved. The meaning does not change; offsets of jumps stay within 16 bits."""
     code = read(text, lines)
+    if decide_by_bits(code):
+        sweep(code)
     idle = 0                                    # passes in a row that had nothing to do
     for _ in range(ROUNDS):
         before = len(code)
@@ -83,8 +86,9 @@ def store_immediates(code: list[Line]) -> bool:
         if known:
             if line in targets:
                 known.clear()
-            if insn.cls == STX and insn.mode == MODES["MEM"] and insn.size < 8 and insn.src in known:
-                line.insn = insn = replace(insn, op=insn.op & ~7 | ST, src=0, imm=signed32(known[insn.src]))
+            value = known.get(insn.src) if insn.cls == STX and insn.mode == MODES["MEM"] else None
+            if value is not None and (insn.size < 8 or value == signed32(value)):       # it would be extended with its sign
+                line.insn = insn = replace(insn, op=insn.op & ~7 | ST, src=0, imm=signed32(value))
                 changed = True
             if insn.ends_block:
                 known.clear()
@@ -92,7 +96,7 @@ def store_immediates(code: list[Line]) -> bool:
             for reg in [reg for reg in known if writes >> reg & 1]:
                 del known[reg]
         if insn.is_alu and insn.code == MOV and not insn.uses_reg:
-            known[insn.dst] = insn.imm & 0xFFFFFFFF
+            known[insn.dst] = insn.imm & 0xFFFFFFFF if insn.cls == ALU else insn.imm
     return changed
 
 

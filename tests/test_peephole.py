@@ -16,7 +16,7 @@ from lpn.compiler.rewrite import read, sweep
 from lpn.runtime.raw import run_raw
 from programs import example, program
 
-BEGIN = "r1 = 0x1122334455667788 ll\nr2 = r1\nr3 = 3\nr3 += 4\n"      # r3 is tested, and no constant of one instruction
+BEGIN = "r1 = 0x1122334455667788 ll\nr2 = r1\nr3 = 7\nr3 *= 1\n"      # r3 is tested, and nobody knows what a product is
 FORMS = {
     "alone": ("r1 <<= 32\nr1 >>= 32\nr0 = r1\nexit", ["w0 = w0"]),
     "of a copy": ("r3 = r1\nr3 <<= 32\nr3 >>= 32\nr0 = r3\nr0 += r1\nexit", ["w0 = w1"]),
@@ -76,6 +76,8 @@ STORES = {
     "two": ("w1 = -1\n*(u16 *)(r10 - 8) = w1\n*(u8 *)(r10 - 5) = w1\nr0 = *(u32 *)(r10 - 8)\nexit", 2, 0),
     "still used": ("r1 = -7\n*(u32 *)(r10 - 8) = w1\nr0 = *(u32 *)(r10 - 8)\nr0 += r1\nexit", 1, 1),
     "of 64 bits": ("w1 = -1\n*(u64 *)(r10 - 8) = r1\nr0 = *(u64 *)(r10 - 8)\nexit", 0, 1),
+    "of 64 bits without a sign": ("w1 = 7\n*(u64 *)(r10 - 8) = r1\nr0 = *(u64 *)(r10 - 8)\nexit", 1, 0),
+    "of 64 bits with it": ("r1 = -1\n*(u64 *)(r10 - 8) = r1\nr0 = *(u64 *)(r10 - 8)\nexit", 1, 0),
     "behind a test": ("w1 = 5\nif w3 == 8 goto B\n*(u32 *)(r10 - 8) = w1\nB: r0 = *(u32 *)(r10 - 8)\nexit", 1, 0),
     "where ways meet": ("w1 = 5\nif w3 == 8 goto B\nw1 = 6\nB: *(u32 *)(r10 - 8) = w1\nr0 = *(u32 *)(r10 - 8)\nexit", 0, 2),
     "changed before": ("w1 = 5\nw1 += 1\n*(u32 *)(r10 - 8) = w1\nr0 = *(u32 *)(r10 - 8)\nexit", 0, 1),
@@ -320,15 +322,15 @@ def test_one_of_several_numbers_is_no_question_of_64_bits(x, most, first, second
 
 
 @pytest.mark.parametrize("code", [
-    "r3 = 3\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr1 &= r4\nif r1 != 0 goto A\nr0 = 1\nexit\nA: r0 = 2\nexit",                            # nothing says that r3 is small
-    "r3 = 3\nif w3 > 70 goto A\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr1 &= r4\nif r1 != 0 goto A\nr0 = 1\nexit\nA: r0 = 2\nexit",          # nor does this
-    "r3 = 3\nif w3 > 40 goto A\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr5 = r1\nr5 &= r4\nif r5 != 0 goto A\nr0 = r1\nexit\nA: r0 = 2\nexit",  # the bit is read
-    "r3 = 3\nif w3 > 40 goto A\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr1 &= r4\nif r1 != 0 goto A\nr0 = r4\nexit\nA: r0 = 2\nexit",          # the numbers are
-    "r3 = 32\nif w3 > 40 goto B\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr5 = r1\nr5 &= r4\nif r5 != 0 goto A\nr4 = 0x200000002 ll\nr1 &= r4\nif r1 != 0 goto B\nr0 = 1\nexit\n"
+    "r1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr1 &= r4\nif r1 != 0 goto A\nr0 = 1\nexit\nA: r0 = 2\nexit",                            # nothing says that r3 is small
+    "if w3 > 70 goto A\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr1 &= r4\nif r1 != 0 goto A\nr0 = 1\nexit\nA: r0 = 2\nexit",          # nor does this
+    "if w3 > 40 goto A\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr5 = r1\nr5 &= r4\nif r5 != 0 goto A\nr0 = r1\nexit\nA: r0 = 2\nexit",  # the bit is read
+    "if w3 > 40 goto A\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr1 &= r4\nif r1 != 0 goto A\nr0 = r4\nexit\nA: r0 = 2\nexit",          # the numbers are
+    "r3 += 29\nif w3 > 40 goto B\nr1 = 1\nr1 <<= r3\nr4 = 0x100000001 ll\nr5 = r1\nr5 &= r4\nif r5 != 0 goto A\nr4 = 0x200000002 ll\nr1 &= r4\nif r1 != 0 goto B\nr0 = 1\nexit\n"
     "A: r0 = r1\nr0 >>= 30\nexit\nB: r0 = 2\nexit",                                                                          # the bit is read where the first test leads
-    "r3 = 3\nif w3 > 40 goto A\nr1 = 1\nif w3 == 9 goto B\nr1 = 3\nB: r1 <<= r3\nr4 = 0x100000001 ll\nr1 &= r4\nif r1 != 0 goto A\nr0 = 1\nexit\nA: r0 = 2\nexit"])
+    "if w3 > 40 goto A\nr1 = 1\nif w3 == 9 goto B\nr1 = 3\nB: r1 <<= r3\nr4 = 0x100000001 ll\nr1 &= r4\nif r1 != 0 goto A\nr0 = 1\nexit\nA: r0 = 2\nexit"])
 def test_other_shifts_stay(code):
-    text = assemble(code)
+    text = assemble("r3 = 3\nr3 *= 1\n" + code)              # a product, of which nobody knows the bits
     better, _ = improve(text, [])
     assert run_raw(better).r0 == run_raw(text).r0
     assert any("<<=" in line for line in disassemble(better))

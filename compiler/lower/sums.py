@@ -22,9 +22,12 @@ AT_ONCE = 48                                    # octets of a header whose terms
 
 
 class Sums(Arithmetic):
-    """Mixed into `Lowering`. `sum_step`: octets of the packet in a turn, a power of two."""
+    """Mixed into `Lowering`."""
 
-    sum_step = 8
+    @property
+    def sum_step(self) -> int:
+        """Octets of the packet in a turn, a power of two."""
+        return 2 if self.target.small else 8
 
     def _call_inet_sum(self, e: ast.Call) -> Val:
         words, upper = i32(0), i32(0)
@@ -109,7 +112,7 @@ class Sums(Arithmetic):
         p = b.load(ahead, typ=PKT)
         self.while_payload(p, limit, body, done)
         add(p, -step, step)
-        b.store(self.at(p, step), ahead)
+        b.store(self.opaque(self.at(p, step)) if self.target.small else self.at(p, step), ahead)        # one place to keep, or two and no step of its own
         b.branch(head)
         b.position_at_end(done)
         q = self.alloca(PKT, "sum.at")
