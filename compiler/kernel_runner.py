@@ -90,7 +90,6 @@ class KernelRunner(Runner):
         if len(frame) > MAX_PACKET:
             raise EngineError(f"a frame of {len(frame)} bytes, at most {MAX_PACKET} are possible")
         memory = bytearray(self.map.lookup())
-        memory[:self.layout.state] = bytes(self.layout.state)
         for name, value in check_meta(meta).items():
             offset, width = CONTEXT[name]
             memory[offset:offset + width] = value.to_bytes(width, "little")

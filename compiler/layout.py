@@ -127,14 +127,15 @@ class HeaderLayout:
 class InstanceLayout:
     """One header instance of the program: `field` of the headers struct, `index` in a stack or None.
 
-    Record offsets: `valid` (u8); if it lives in the packet `bases`, a u16 offset in the packet for each run; if it has an image,
-    `image`, where its units lie at their image offsets. `field` is None for a parser's own header."""
+    Record offsets: `valid` (u8); if it lives in the packet, or what is assigned is written there too (`through`), `bases`, a u16 offset in the packet
+    for each run; if it has an image, `image`, where its units lie at their image offsets. `field` is None for a parser's own header."""
 
     field: ast.StructField | None
     index: int | None
     header: ast.Header
     layout: HeaderLayout
     in_packet: bool
+    through: bool = False
     valid: int = 0
     bases: list[int] = field(default_factory=list)
     image: int = 0
@@ -159,7 +160,7 @@ class RecordLayout:
                 header = t.header.decl if isinstance(t, Stack) else t.decl
                 indices = range(t.size) if isinstance(t, Stack) else [None]
                 for i in indices:
-                    inst = InstanceLayout(f, i, header, self.header(header), representation[f] == "packet")
+                    inst = InstanceLayout(f, i, header, self.header(header), representation[f] == "packet", representation[f] == "through")
                     self.instances.append(inst)
                     self.by_field.setdefault(f, []).append(inst)
         self._place()
@@ -175,7 +176,7 @@ class RecordLayout:
             inst.valid, at = at, at + 1
         at = (at + 1) & ~1
         for inst in self.instances:
-            if inst.in_packet:
+            if inst.in_packet or inst.through:
                 inst.bases = [at + 2 * r for r in range(inst.layout.runs)]
                 at += 2 * inst.layout.runs
         for inst in self.instances:

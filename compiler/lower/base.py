@@ -244,6 +244,10 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
             self.instances[inst] = Instance(self, inst)
         return self.instances[inst]
 
+    def image_in_memory(self, inst: InstanceLayout, local: bool) -> ir.Value | None:
+        """Where the image of a header lies that is not in variables."""
+        return self.at_entry(lambda: self.at(self.rec, inst.image)) if self.images_in_memory and not local else None
+
     def elements(self, f: ast.StructField) -> list[Instance]:
         """A stack's."""
         return [self.instance(f, inst.index) for inst in self.record.by_field[f]]

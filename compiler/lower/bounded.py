@@ -1,26 +1,31 @@
 """Lowering for the Linux kernel (target `xdp`): no window behind the packet, memory in one block, a verifier that counts paths.
 
 The kernel's verifier knows of a packet pointer what a comparison with data_end said of that very pointer plus constants, and
-follows every path on its own until it meets a state it has seen. So each read is tested right before it, LLVM is kept
-from rewriting a tested pointer into another one (`hide`), and offsets are forgotten where paths join (`forget`): paths that
-differ only in how far the cursor is are one path then.
+follows every path on its own until it meets a state it has seen; what it reads from memory it knows nothing of. So each read of the packet is
+tested right before it, LLVM is kept from rewriting a tested pointer into another one (`hide`), offsets are forgotten where paths join
+(`forget`), and headers are copied into memory: paths that differ only in where things lie, or in what is there, are one path then.
 """
 from __future__ import annotations
 
+from itertools import takewhile
+
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I8, I32, I64, PKT, PTR, Val, i32
-from lpn.compiler.layout import Unit, field_width
+from lpn.compiler.bits import I1, I8, I32, I64, PKT, PTR, Val, i32
+from lpn.compiler.layout import InstanceLayout, Unit, field_width
 from lpn.compiler.target import CTX_OUT, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, MAX_PACKET, OUT_SIZE
 from lpn.compiler.xdp import (ACTIONS, BLOCK, ETH_P_IEEE802154, ETHERNET_HEADER, ETHERTYPE_AT, MD_DATA, MD_DATA_END, SCRATCH, VERDICT, XDP_DROP, XDP_PASS,
                               Memory)
 from lpn.lang import ast
 from lpn.lang import tables as control
+from lpn.lang.derive import representation
+from lpn.lang.effects import effects
 
 from .base import Lowering
 from .bounded_loops import BoundedLoops
 from .bounded_tables import Rows, TableSearch
 from .instance import Instance
+from .parsed import found_before
 from .places import Scalar, StructPlace
 from .processor import tables
 
@@ -33,6 +38,8 @@ class BoundedInstance(Instance):
 
     def valid(self) -> ir.Value:
         low = self.lower
+        if low.parser_decl is not None and low.lowered is not None and self.inst.field not in low.found[low.lowered]:
+            return ir.Constant(I1, 0)           # it is behind all that can have been found
         return low.b.icmp_unsigned("!=", low.recall(low.memory.record + self.inst.valid, 1), i32(0))
 
     def set_valid(self, value: bool | ir.Value) -> None:
@@ -40,19 +47,23 @@ class BoundedInstance(Instance):
         flag = i32(int(value)) if isinstance(value, bool) else low.b.zext(value, I32)
         low._store(low.ctx, low.memory.record + self.inst.valid, 1, flag)
 
+    def set_base(self, run: int, pointer: ir.Value) -> None:
+        low = self.lower
+        low._store(low.ctx, low.memory.record + self.inst.bases[run], 2, low.distance(low.pkt, pointer))
 
-    def read_unit(self, u: Unit) -> Val:
-        """Of a choice in the packet, the arm that is there: the widest one may not fit before the packet's end."""
-        if u.choice is None or not self.inst.in_packet:
-            return super().read_unit(u)
-        low, tag = self.lower, self.tag(u.choice)
-        base, offset = self.pointer(u)
-        whole = low.constant(u.bits, 0)
-        for arm in u.choice.arms:
-            v = low.resize(low.load_packet(base, offset, field_width(arm), False), u.bits)
-            v = low.shift(v, low.constant(32, u.bits - field_width(arm)), left=True)
-            whole = low.select(low.eq(tag, low.constant(tag.width, arm.number)), v, whole)
-        return whole
+    def write_unit(self, u: Unit, v: Val) -> None:
+        super().write_unit(u, v)
+        if self.inst.through:
+            low = self.lower
+            base = low.packet_at(low.recall(low.memory.record + self.inst.bases[u.run], 2))
+            low.store(low.prove_writable(base, u.offset + u.octets), u.offset, v, u.little)
+
+
+def copied(program: ast.Program) -> dict[ast.StructField, str]:
+    """For each field of the headers struct "image", or "through": what is assigned to it goes into the packet, too. The verifier follows
+    what it knows of each pointer into the packet along every path; of what lies in memory it knows nothing."""
+    assigned = {e.instance for e in effects(program) if e.kind == "assign"}
+    return {f: "through" if how == "packet" and f in assigned else "image" for f, how in representation(program).items()}
 
 
 def memory_of(program: ast.Program, record_size: int, state_size: int) -> Memory:
@@ -77,12 +88,13 @@ class BoundedLowering(TableSearch, BoundedLoops, Lowering):
         self.memory = memory_of(program, record.size, state_layout.size)
         super().__init__(program, record, state_layout, derived, target, fn, record_in_memory, debug)
         self.md = self.ctx
-        self.meeting = False
-        ty = ir.ArrayType(I8, self.memory.size)
-        block = ir.GlobalVariable(fn.module, ty, BLOCK)
-        block.initializer = ir.Constant(ty, bytearray(initial(program, self.memory)))
+        self.images_in_memory = True
+        self.found: dict[ast.State, set[ast.StructField | None]] = {}
+        self.octets_ahead = 0                   # that are surely there and not yet proven
+        block = self.block = ir.GlobalVariable(fn.module, ir.ArrayType(I8, 0), BLOCK)
         block.section, block.align = ".data", 8
         block.type = PTR
+        self.block_size = self.memory.size
         license_ = ir.GlobalVariable(fn.module, ir.ArrayType(I8, 4), "_license")
         license_.initializer = ir.Constant(license_.value_type, bytearray(b"GPL\0"))
         license_.section = "license"
@@ -130,7 +142,20 @@ class BoundedLowering(TableSearch, BoundedLoops, Lowering):
         b.position_at_end(ours)
         for inst in self.record.instances:
             self._store(self.ctx, self.memory.record + inst.valid, 1, i32(0))
+        self.block.value_type = ir.ArrayType(I8, self.block_size)
+        self.block.initializer = ir.Constant(self.block.value_type, bytearray(initial(self.program, self.memory).ljust(self.block_size, b"\0")))
         super().finish()
+
+    def image_in_memory(self, inst: InstanceLayout, local: bool) -> ir.Value | None:
+        """A parser's own header lies in the block, too, behind all else."""
+        if not local:
+            return super().image_in_memory(inst, local)
+        place, self.block_size = self.block_size, self.block_size + (inst.layout.image_size + 7 & ~7)
+        return self.at_entry(lambda: self.at(self.ctx, place))
+
+    def stays_in_packet(self, s: ast.VarDecl) -> bool:
+        """No header does."""
+        return False
 
     def leave(self, code: ir.Value) -> None:
         """The whole verdict goes to memory, the kernel gets its own word for it."""
@@ -147,7 +172,7 @@ class BoundedLowering(TableSearch, BoundedLoops, Lowering):
 
     def hide(self, v: ir.Value) -> ir.Value:
         """The same value, of which LLVM knows nothing."""
-        return self.b.asm(ir.FunctionType(v.type, [v.type]), "", "=r,0", [v], side_effect=True)
+        return self.b.asm(ir.FunctionType(v.type, [v.type]), "", "=r,0", [v], side_effect=False)
 
     def forget(self, pointer: ir.Value) -> ir.Value:
         """The same packet pointer, of which the verifier knows only that it is in reach of the packet's start: a difference
@@ -181,19 +206,6 @@ class BoundedLowering(TableSearch, BoundedLoops, Lowering):
     def inside(self, pointer: ir.Value) -> ir.Value:
         return self.b.icmp_unsigned("<=", pointer, self.end)
 
-    def load_packet(self, base: ir.Value, offset: int, width: int, little: bool) -> Val:
-        """Tested right before. Beyond the end it yields 0: what is absent may lie there, and its value is not used."""
-        b = self.b
-        start = b.block
-        ok, done = b.append_basic_block("load"), b.append_basic_block("loaded")
-        self.likely(b.cbranch(self.inside(self.at(base, offset + width // 8)), ok, done))
-        b.position_at_end(ok)
-        v = self.load(base, offset, width, little)
-        last = b.block
-        b.branch(done)
-        b.position_at_end(done)
-        return self.join([(v, last), (self.constant(width, 0), start)])
-
     def prove_writable(self, base: ir.Value, offset: int) -> ir.Value:
         self.reject_unless(self.inside(self.at(base, offset)), "RecordMismatch")
         return base
@@ -208,9 +220,6 @@ class BoundedLowering(TableSearch, BoundedLoops, Lowering):
 
     def joined(self) -> None:
         self.b.store(self.forget(self.cursor()), self.cursor_slot)
-        if self.meeting:
-            self.meeting = False
-            self.forget_headers()
 
     def rejoined(self) -> None:
         """Tested anew at the next write."""
@@ -227,24 +236,10 @@ class BoundedLowering(TableSearch, BoundedLoops, Lowering):
         b = self.b
         b.store(self.forget(b.load(self.payload_slot, typ=PKT)), self.payload_slot)
         b.store(self.forget_number(b.load(self.verdict_slot, typ=I32)), self.verdict_slot)
-        self.forget_headers()
 
-    def forget_headers(self) -> None:
-        b = self.b
-        for layout in self.record.instances:
-            inst = self.instance(layout.field, layout.index)
-            for slot in inst.base_slots:
-                b.store(self.forget(b.load(slot, typ=PKT)), slot)
-            for pointer, octets in inst.varbit_slots.values():
-                b.store(self.forget(b.load(pointer, typ=PKT)), pointer)
-                b.store(self.forget_number(b.load(octets, typ=I32)), octets)
-
-    def emit_state(self, state: ast.State, *rest) -> None:
-        """A state that can be reached in several ways begins as if nothing were known of them."""
-        ways = sum(c.state is state for s in self.parser_decl.states if s.transition is not None
-                   for c in s.transition.cases)
-        self.meeting = ways > 1
-        super().emit_state(state, *rest)
+    def parser(self, p: ast.Parser, accept) -> None:
+        self.found = found_before(p)
+        super().parser(p, accept)
 
     def call_function(self, f: ast.Function, args: list):
         """A function's ways to its result are one path behind it."""
@@ -306,8 +301,19 @@ class BoundedLowering(TableSearch, BoundedLoops, Lowering):
         self.need(width // 8)
         return self.load(self.cursor(), 0, width, little)
 
-    def extract_unit(self, inst, u: Unit) -> None:
-        """One unit that is not a varbit: read into the image if there is one, and passed."""
+    def extract_units(self, inst: Instance, units: list[Unit], oversize: dict) -> None:
+        """One test for all units in a row that are surely there."""
+        while units:
+            first = units[0]
+            if inst.inst.through and (first is inst.layout.units[0] or first.offset == 0):
+                inst.set_base(first.run, self.cursor())
+            several = list(takewhile(lambda u: not u.variable and u.run == first.run, units))
+            self.octets_ahead = sum(u.octets for u in several)
+            super().extract_units(inst, several or [first], oversize)
+            units = units[len(several) or 1:]
+
+    def extract_unit(self, inst: Instance, u: Unit) -> None:
+        """One unit that is not a varbit: read into the image, and passed."""
         b = self.b
         if u.choice is not None:
             tag = inst.tag(u.choice)
@@ -321,7 +327,7 @@ class BoundedLowering(TableSearch, BoundedLoops, Lowering):
                 b.branch(done)
             b.position_at_end(done)
         elif u.when is not None:
-            if not inst.inst.in_packet and self.may_appear(inst, u):
+            if self.may_appear(inst, u):
                 inst.put(u, self.absent(inst, u))
             there, done = b.append_basic_block("there"), b.append_basic_block("done")
             with self.this_is(inst):
@@ -331,12 +337,16 @@ class BoundedLowering(TableSearch, BoundedLoops, Lowering):
             b.branch(done)
             b.position_at_end(done)
         else:
-            self.pass_octets(inst, u, u.bits, u.little)
+            self.need(self.octets_ahead)
+            self.octets_ahead = 0
+            self.read_octets(inst, u, u.bits, u.little)
 
-    def pass_octets(self, inst, u: Unit, width: int, little: bool) -> None:
+    def pass_octets(self, inst: Instance, u: Unit, width: int, little: bool) -> None:
         self.need(width // 8)
-        if not inst.inst.in_packet:
-            inst.put(u, self.load(self.cursor(), 0, width, little), little)
+        self.read_octets(inst, u, width, little)
+
+    def read_octets(self, inst: Instance, u: Unit, width: int, little: bool) -> None:
+        inst.put(u, self.load(self.cursor(), 0, width, little), little)
         self.advance_static(width // 8)
 
     def need_row(self, octets: int) -> None:

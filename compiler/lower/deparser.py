@@ -377,7 +377,7 @@ class Deparsers:
                 for t in item.targets:
                     test(self.chosen(inst, t.target))
                     if t.bits is not None:
-                        octets = inst.varbit(inst.layout.unit_of[t.target.decl])[1]
+                        octets = inst.varbit_length(inst.layout.unit_of[t.target.decl])
                         size = self.resize(self.bits_of(t.bits), 32).limbs[0]
                         test(self.b.icmp_unsigned("==", size, self._shl(octets, 3)))
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import Val, i32
+from lpn.compiler.bits import Val, i32, is_const
 from lpn.compiler.quotients import Quotients
 from lpn.compiler.state import ERROR_WIDTH, StateObject, scalar_width
 from lpn.compiler.target import MAX_PACKET, NODE_SLOTS, VERDICTS
@@ -315,7 +315,9 @@ class Expressions(Quotients):
         if self.this is not None and not self.this.local:
             for inst in self.record.after(self.this.inst):
                 x = self.instance(inst.field, inst.index)
-                total = self.add32(total, self.pick(x.valid(), x.size(), i32(0)))
+                valid = x.valid()
+                if not is_const(valid, 0):
+                    total = self.add32(total, self.pick(valid, x.size(), i32(0)))
         return total
 
     # ---- calls that yield values

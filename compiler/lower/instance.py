@@ -30,8 +30,8 @@ class Instance(Place):
         self.written: dict[Unit, None] = {}     # of the image, on any way
         if inst.in_packet:
             self.base_slots = [lower.alloca(PKT, f"{inst.name}.base{r}") for r in range(inst.layout.runs)]
-        elif lower.images_in_memory and not local:
-            self.image = lower.at_entry(lambda: lower.at(lower.rec, inst.image))
+        elif (image := lower.image_in_memory(inst, local)) is not None:
+            self.image = image
         else:
             size = (inst.layout.image_size + 3) & ~3
             self.image = lower.alloca(ir.ArrayType(I8, max(size, 4)), f"{inst.name}.image", align=8)
@@ -160,13 +160,20 @@ class Instance(Place):
         low = self.lower
         if self.inst.in_packet:
             base, offset = self.pointer(u)
-            return low.at(base, offset), self.varbit_octets(u)
+            return low.at(base, offset), self.varbit_length(u)
         if u in self.varbit_slots:
-            p, n = self.varbit_slots[u]
-            return low.b.load(p, typ=PKT), low.b.load(n, typ=I32)
+            return low.b.load(self.varbit_slots[u][0], typ=PKT), self.varbit_length(u)
         offset = low.b.zext(low.b.load(low.at(self.image, u.image), typ=I16, align=2), I32)
-        length = low.b.zext(low.b.load(low.at(self.image, u.image + 2), typ=I16, align=2), I32)
-        return low.packet_at(offset), length
+        return low.packet_at(offset), self.varbit_length(u)
+
+    def varbit_length(self, u: Unit) -> ir.Value:
+        """Octets of a varbit that is there, as i32."""
+        low = self.lower
+        if self.inst.in_packet:
+            return self.varbit_octets(u)
+        if u in self.varbit_slots:
+            return low.b.load(self.varbit_slots[u][1], typ=I32)
+        return low.b.zext(low.b.load(low.at(self.image, u.image + 2), typ=I16, align=2), I32)
 
     def set_varbit(self, u: Unit, pointer: ir.Value, octets: ir.Value) -> None:
         low = self.lower
@@ -192,7 +199,7 @@ class Instance(Place):
             tag = self.tag(u.choice)
             arms = [(arm.number, i32(field_width(arm) // 8)) for arm in u.choice.arms]
             return low.by_number(tag, arms, i32(0))
-        return self.if_present(u, lambda: self.varbit(u)[1] if u.varbit else i32(u.octets), lambda: i32(0))
+        return self.if_present(u, lambda: self.varbit_length(u) if u.varbit else i32(u.octets), lambda: i32(0))
 
     def size(self) -> ir.Value:
         """The header's size now, uncompressed, whatever its validity."""

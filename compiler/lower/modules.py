@@ -19,7 +19,7 @@ from lpn.lang.tables import stateful
 
 from .again import repeatable
 from .base import Lowering
-from .bounded import BoundedLowering
+from .bounded import BoundedLowering, copied
 from .debug import DebugInfo
 from .guess import Plan, is_short, parser_guesses
 from .payload import tells_payload
@@ -47,7 +47,7 @@ class ProgramLowering:
 
     def __init__(self, program: ast.Program, target: Target, listings: bool = True):
         self.program, self.target, self.listings = program, target, listings
-        self.record = RecordLayout(program, representation(program))
+        self.record = RecordLayout(program, (copied if target.name == "xdp" else representation)(program))
         self.state = StateLayout(stateful(program))
         self.derived = derived(program)
 

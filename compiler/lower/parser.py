@@ -57,11 +57,15 @@ class Parsers:
                 self.env[s].set_valid(False)
                 return
             layout = InstanceLayout(None, None, s.type.decl, self.record.header(s.type.decl),
-                                    in_packet=not changes(self.parser_decl, s))
+                                    in_packet=self.stays_in_packet(s))
             self.env[s] = Instance(self, layout, local=True)
             self.env[s].set_valid(False)
         else:
             self.statement(s)
+
+    def stays_in_packet(self, s: ast.VarDecl) -> bool:
+        """Whether a parser's own header is read where it lies."""
+        return not changes(self.parser_decl, s)
 
     # ---------------------------------------------------------------- states
 
