@@ -20,6 +20,7 @@ from lpn.verifier.verify import Analysis
 
 from .asm import assemble
 from .disasm import disassemble
+from .fuzz_bytecode_filled import Filling
 from .fuzz_bytecode_generate import CHANGE, FIND, Writer
 from .fuzz_bytecode_mutate import mutate, shrink
 from .fuzz_bytecode_words import SIZES
@@ -29,6 +30,7 @@ MAX_INSNS = 60_000                              #: rule 34's limit here: a run i
 MAX_WORK = 4_000_000                            #: instructions executed for one program
 WORK = 100                                      #: or so many for each run that is asked for, if that is more
 MAX_COMPILED = 400                              #: slots of compiled containers that are changed
+FILLED = 5, 8                                   #: of ten programs those that fill buffers on the stack
 EXTRA = (HelperSpec(FIND, "find", (), ("nullable", "entry", 8)), HelperSpec(CHANGE, "change", ("scalar",), changes_packet=True))
 
 
@@ -86,9 +88,9 @@ class Stumbled(Exception):
 
 
 def generated(seed: int, size: int | None = None) -> Case:
-    """Programs of even numbers are for profile lpn, of odd ones for xdp. `size`: pieces, any number if it is not given."""
+    """Programs of even numbers are for profile lpn, of odd ones for xdp; two of ten fill buffers on the stack. `size`: pieces, any number if it is not given."""
     profile = ("lpn", "xdp")[seed & 1]
-    text = assemble(Writer(random.Random(seed).choice, profile).program(size))
+    text = assemble((Filling if seed % 10 in FILLED else Writer)(random.Random(seed).choice, profile).program(size))
     return Case(text, profile, tuple(SIZES[profile].items()), "generated")
 
 
