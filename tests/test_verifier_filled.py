@@ -1,5 +1,4 @@
 """The stack bytes that loops fill: laws, planted mistakes, how often the loops turn, and what an analysis of many of them takes."""
-import random
 import sys
 import time
 from pathlib import Path
@@ -29,8 +28,7 @@ def runner():
 
 def test_laws():
     filled_laws.SEEN.clear()
-    for seed in range(600):
-        assert (wrong := filled_laws.broken(random.Random(seed))) is None, f"{seed}: {wrong}"
+    assert next(filled_laws.broken(), None) is None
     assert {name for name, count in filled_laws.SEEN.items() if count > 100} == {"covered", "not covered", "certain", "cut", "left", "met", "follows"}
 
 
@@ -51,7 +49,7 @@ def test_a_planted_mistake_is_found(runner, monkeypatch, name):
 @pytest.mark.parametrize("name", BY_LAWS)
 def test_a_planted_mistake_breaks_a_law(monkeypatch, name):
     FAULTS[name](monkeypatch)
-    assert any(filled_laws.broken(random.Random(seed)) for seed in range(600))
+    assert next(filled_laws.broken(), None) is not None
 
 
 @pytest.mark.parametrize("one", FILLED, ids=[f"{c.name}-{c.cpu}" for c in FILLED])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterator
 
 from lpn.verifier import domain as d, filled
 from lpn.verifier.filled import Span, Term
@@ -154,8 +155,10 @@ def met(rng: random.Random, head: bool) -> list[str]:
     return wrong
 
 
-def broken(rng: random.Random) -> str | None:
-    """The first law that does not hold; None if all do."""
-    w = World(rng)
-    wrong = [*w.wrong(), *answers(w), *stored(w), *met(rng, rng.random() < 0.5)]
-    return wrong[0] if wrong else None
+def broken(worlds: int = 400) -> Iterator[str]:
+    """What does not hold."""
+    for i in range(worlds):
+        rng = random.Random(i)
+        w = World(rng)
+        for why in (*w.wrong(), *answers(w), *stored(w), *met(rng, rng.random() < 0.5)):
+            yield f"{i}: {why}"

@@ -28,6 +28,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import cases                                                           # noqa: E402
+import filled_laws                                                     # noqa: E402
 import laws                                                            # noqa: E402
 import mutations                                                       # noqa: E402
 import operations                                                      # noqa: E402
@@ -42,12 +43,13 @@ from lpn.runtime.instrumented.claims import Claims, Runner             # noqa: E
 from lpn.verifier import LPN, analyse, domain                          # noqa: E402
 
 FOLDER = Path(verifier.__file__).parent
-PROOF = ("cfg", "sections", "transfer", "memory", "arithmetic", "calls", "branches", "state", "domain", "order", "fixpoint", "loops", "verify")
+PROOF = ("cfg", "sections", "transfer", "memory", "arithmetic", "calls", "branches", "state", "domain", "order", "fixpoint", "loops", "verify", "filled")
 SEARCH = ("join", "fixpoint")                         # a mistake there must not make anything pass
 #: Of these modules what the proof rests on.
-PROVED = {"fixpoint": {"Fixpoint.__init__", "Fixpoint.transfer", "Fixpoint.check"}}
+PROVED = {"fixpoint": {"Fixpoint.__init__", "Fixpoint.transfer", "Fixpoint._executed", "Fixpoint.check"}}
 #: Of the others what only the search for an invariant does: what it forgets or finds is looked at again by the proof.
-SEARCHED = {"state": {"State.collect", "State.facts", "State.bound_by_lines", "State.copy", "State.__eq__", "Frame.copy", "Frame.__eq__"}, "domain": {"widen"}}
+SEARCHED = {"state": {"State.collect", "State.facts", "State.bound_by_lines", "State.copy", "State.__eq__", "Frame.copy", "Frame.__eq__"}, "domain": {"widen"},
+            "filled": {"collect", "joined", "wanted", "lasting", "once_more", "_needed", "_within", "_holds", "_plain", "_guesses", "_translated", "_pieces", "_moving"}}
 #: What makes the text of messages, or looks for an example.
 TEXTS = {"_instead", "spread", "count", "extent", "below", "sample", "_outside", "_beyond", "_moves", "place_name", "_product", "render", "path_text", "line_of",
          "lines_of", "__str__", "__repr__", "_short", "as_dict", "broken", "available", "steps_of"}
@@ -314,7 +316,7 @@ def forms() -> Iterator[str]:
 
 #: Which laws speak of a module.
 NUMBERS, STATES = [Law(f"numbers, {seed}", partial(laws.broken, seed)) for seed in (1, 2)], Law("states", state_laws.broken)
-LAWS = {"domain": [*NUMBERS, STATES], "state": [STATES], "order": [STATES], "join": [STATES], "places": [STATES], "cfg": [Law("forms", forms)]}
+LAWS = {"domain": [*NUMBERS, STATES], "state": [STATES], "order": [STATES], "join": [STATES], "places": [STATES], "filled": [Law("what loops fill", filled_laws.broken)], "cfg": [Law("forms", forms)]}
 
 
 def main() -> int:
