@@ -72,11 +72,13 @@ def drawn(rng: random.Random) -> str:
     return rng.choice((
         lambda: f"r{reg()} = r{reg()}", lambda: f"w{reg()} = w{reg()}", lambda: f"{rng.choice('rw')}{reg()} = {number()}",
         *[lambda: f"{rng.choice('rw')}{reg()} {rng.choice('&|^+')}= {number()}"] * 4,
-        lambda: f"{rng.choice('rw')}{reg()} {rng.choice('&|^+-*')}= {{0}}{reg()}", lambda: f"{rng.choice('rw')}{reg()} {rng.choice(('<<', '>>', 's>>'))}= {rng.randint(0, 31)}",
+        lambda: f"{rng.choice('rw')}{reg()} {rng.choice('&|^+-*')}= {{0}}{reg()}",
+        lambda: f"{rng.choice('rw')}{reg()} {rng.choice(('<<', '>>', 's>>'))}= {rng.randint(0, 31)}",
         lambda: f"{rng.choice('rw')}{reg()} = (s{rng.choice((8, 16))}){{0}}{reg()}",
         lambda: f"r{(r := reg())} = {rng.choice(('be16', 'be32', 'be64', 'le16', 'le32', 'bswap16', 'bswap64'))} r{r}",
         lambda: f"*(u{rng.choice((8, 16, 32, 64))} *)(r10 - {rng.choice((8, 12, 16))}) = {{1}}{reg()}",
-        lambda: f"r{reg()} = *({rng.choice('us')}{rng.choice((8, 16, 32))} *)(r10 - {rng.choice((8, 12, 16))})", lambda: f"r{reg()} = *(u64 *)(r10 - {rng.choice((8, 16))})",
+        lambda: f"r{reg()} = *({rng.choice('us')}{rng.choice((8, 16, 32))} *)(r10 - {rng.choice((8, 12, 16))})",
+        lambda: f"r{reg()} = *(u64 *)(r10 - {rng.choice((8, 16))})",
         lambda: "w0 = 1\nexit" if rng.random() < 0.3 else f"r0 ^= r{reg()}", lambda: f"goto +{rng.randint(0, 3)}",
         *[lambda: f"if {rng.choice('rw')}{reg()} {rng.choice(('==', '!=', '>', '<', '>=', '<=', '&', 's>', 's<'))} {number()} goto +{rng.randint(0, 6)}"] * 5,
         lambda: f"if w{reg()} {rng.choice(('==', '!=', '>', '<', '&'))} w{reg()} goto +{rng.randint(0, 6)}"))()
@@ -92,7 +94,8 @@ def program(rng: random.Random) -> bytes:
             line = line.replace("{1}", "r" if line.startswith("*(u64") else "w")
         lines.append(line)
     end = [f"r0 ^= r{reg}" for reg in rng.sample(range(3, 8), 5)]
-    return assemble("\n".join([BEGIN.strip(), "w6 = 1", "w7 = 2", "*(u64 *)(r10 - 8) = r4", "*(u64 *)(r10 - 16) = r3", *lines, *["r0 += r3"] * 7, *end, "exit"]))
+    return assemble("\n".join([BEGIN.strip(), "w6 = 1", "w7 = 2", "*(u64 *)(r10 - 8) = r4", "*(u64 *)(r10 - 16) = r3", *lines, *["r0 += r3"] * 7,
+                               *end, "exit"]))
 
 
 @pytest.mark.parametrize("group", range(8))

@@ -26,6 +26,7 @@ from .expr import Expressions
 from .extract import Extracts
 from .guess import Guesses
 from .instance import Instance
+from .left_out import LeftOut
 from .made import MadeStructs
 from .parser import Parsers
 from .places import Place
@@ -47,7 +48,7 @@ REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
 class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, SharedCalls, TriedInTurn, AskedOnce,
-               MadeStructs, Searches, Sums, Conditions, Expressions, Statements):
+               MadeStructs, LeftOut, Searches, Sums, Conditions, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""
@@ -71,6 +72,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
         self.apart = False                      # state is read where another path reads the packet: LLVM is not to make it one load
         self.returns: list = []
         self.marks = 0                          # places that LLVM must not take for one
+        self.may_be_left_out, self.was_left_out = set(), {}     # fused: see left_out.py
         self.lookup_places: tuple | None = None # keys, action data
         self.touched: dict = {}                 # see guess.py
         self.entry_builder = ir.IRBuilder(fn.append_basic_block("entry"))

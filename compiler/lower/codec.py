@@ -160,6 +160,8 @@ class Codecs:
             for f in self.assigned_fields(codec):
                 if f.equation is not None and not self.always_assigns(codec, f):
                     missing = self.unassigned(codec, f)
+                    if self.say_left_out(inst, f, missing):
+                        continue
                     if isinstance(missing, ir.Constant) and not missing.constant:
                         continue
                     with self.b.if_then(missing):

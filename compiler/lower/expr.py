@@ -347,7 +347,7 @@ class Expressions(Quotients):
         result = inst.valid()
         for f in inst.header.fields():
             if f.deferred:
-                result = self.land(result, self.eq(inst.read_stored(f), inst.equation(f)))
+                result = self.land(result, self.holds(inst, f))
         return result
 
     def _call_count(self, e: ast.Call):

@@ -43,6 +43,7 @@ class Extracts:
             inst.open = True
             self.extract(inst)
             inst.open = False
+            self.nothing_left_out(inst)
         if stack is not None:
             self.one_more(stack)
 

@@ -22,6 +22,7 @@ from .base import Lowering
 from .bounded import BoundedLowering, copied
 from .debug import DebugInfo
 from .guess import Plan, is_short, parser_guesses
+from .left_out import left_out
 from .payload import tells_payload
 from .prefix import first_headers
 from .stacks import counted_stacks
@@ -126,6 +127,7 @@ class ProgramLowering:
         low.payload_slot = low.alloca(PKT, "payload")
         low.tells_payload = tells_payload(self.program, chain)
         low.repeats = repeatable(self.program, chain)
+        low.may_be_left_out = left_out(self.program, chain, self.derived) if form.small else set()
         done = low.b.append_basic_block("done")
         rest = chain
         if isinstance(chain[0], ast.Parser):

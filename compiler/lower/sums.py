@@ -112,7 +112,8 @@ class Sums(Arithmetic):
         p = b.load(ahead, typ=PKT)
         self.while_payload(p, limit, body, done)
         add(p, -step, step)
-        b.store(self.opaque(self.at(p, step)) if self.target.small else self.at(p, step), ahead)        # one place to keep, or two and no step of its own
+        nxt, alone = self.at(p, step), self.target.small or self.parser_decl is None and not self.record_in_memory
+        b.store(self.opaque(nxt) if alone else nxt, ahead)       # one place to keep, where LLVM would keep this one, too
         b.branch(head)
         b.position_at_end(done)
         q = self.alloca(PKT, "sum.at")
