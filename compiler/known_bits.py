@@ -14,7 +14,7 @@ from .isa import ALU, ALU64, ALU_OPS, FRAME_POINTER, JA, JMP32, JMP_OPS, MODES, 
 from .rewrite import Line, reads_writes
 from .spills import Slot, slot_of, takes_address
 
-MOV, AND, OR, XOR, LSH, RSH, END = (ALU_OPS[n] for n in ("MOV", "AND", "OR", "XOR", "LSH", "RSH", "END"))
+MOV, AND, OR, XOR, LSH, RSH, END, DIV, MOD = (ALU_OPS[n] for n in ("MOV", "AND", "OR", "XOR", "LSH", "RSH", "END", "DIV", "MOD"))
 JEQ, JNE, JSET, JGT, JGE, JLT, JLE = (JMP_OPS[n] for n in ("JEQ", "JNE", "JSET", "JGT", "JGE", "JLT", "JLE"))
 HALF, ALL = (1 << 32) - 1, (1 << 64) - 1
 UPPER = ALL ^ HALF
@@ -189,11 +189,11 @@ def one_bit(number: int) -> bool:
 
 
 def decide_by_bits(code: list[Line]) -> bool:
-    """Such branches are left out, or are jumps; such masks are left out."""
-    changed = False
+    """Such branches are left out, or are jumps; such masks are left out. What is divided by is asked whether it is 0: the checker of certificates is to see it."""
+    changed, divides = False, any(line.insn.is_alu and line.insn.uses_reg and line.insn.code in (DIV, MOD) for line in code)
     for line, known in facts(code):
         insn = line.insn
-        if insn.is_branch and (answer := known.answer(insn)) is not None:
+        if insn.is_branch and not (divides and insn.imm in (0, 1)) and (answer := known.answer(insn)) is not None:
             line.dead, line.insn, changed = not answer, Instruction(JA) if answer else insn, True
         elif insn.is_alu and insn.code == AND and not insn.uses_reg:
             kept = constant(insn.imm)[1] & (HALF if insn.cls == ALU else ALL)

@@ -13,7 +13,9 @@ from programs import program
 
 TEXT = """
     error {{ Wrong }}
-    header H {{ bit<8> kind; bit<16> a; bit<16> b; bit<16> sum = ~inet_sum(a, b, payload) deferred; }}
+    register<bit<16>> seen;
+    function bit<16> more(bit<16> x) {{ return x + seen; }}
+    header H {{ bit<8> kind; bit<16> a; bit<16> b; bit<16> sum = ~inet_sum({a}, b, payload) deferred; }}
     codec Short() <-> H {{ tag 0b1000000, c:1;
         c {{ 0: inline(kind, a, b, sum); 1: inline(kind, a, b); }} }}
     struct headers {{ H h; }}
@@ -26,10 +28,13 @@ TEXT = """
     processor End(inout headers h, inout meta m) {{ apply {{ {behind} m.verdict = DELIVER; }} }}
     protocol P version 1 {{ on radio.rx_done : Rx -> Look -> End; }}"""
 SHORT = "pkt.extract(h.h via Short()); transition accept;"
+AS_IS = {"a": "a", "short": SHORT, "before": "", "behind": ""}
 CASES = {                                       # what differs, whether the field may be left out
     "it may": ({}, True),
     "changed behind": ({"behind": "h.h.a = 7;"}, True),
     "changed before": ({"before": "if (h.h.kind == 3) { h.h.a = h.h.a + 1; }"}, False),
+    "of state that changes": ({"a": "a, seen", "before": "if (h.h.kind == 4) { seen = seen + 1; }"}, False),
+    "of a function of state": ({"a": "more(a)", "before": "if (h.h.kind == 4) { seen = seen + 1; }"}, False),
     "read": ({"behind": "if (h.h.sum == 0x1234) { m.port = 1; }"}, False),
     "asked again where it has changed": ({"behind": "h.h.b = 7; if (h.h.holds()) { m.port = 2; }"}, False),
     "more in the parser": ({"short": "pkt.extract(h.h via Short()); transition select(h.h.kind) { 1: accept; default: reject; }"}, False),
@@ -38,7 +43,7 @@ CASES = {                                       # what differs, whether the fiel
 
 def made(name: str):
     parts, may = CASES[name]
-    return program(TEXT.format(**{"short": SHORT, "before": "", "behind": "", **parts})), may
+    return program(TEXT.format(**{**AS_IS, **parts})), may
 
 
 def packets() -> list[bytes]:
@@ -54,7 +59,7 @@ def test_no_verdict_changes(name):
     given, may = made(name)
     chain = list(given.hooks[0].chain)
     assert bool(left_out(given, chain, derived(given))) == may
-    case = Case(Program(TEXT.format(**{"short": SHORT, "before": "", "behind": "", **CASES[name][0]}), {}, False), [(frame, {}) for frame in packets()])
+    case = Case(Program(TEXT.format(**{**AS_IS, **CASES[name][0]}), {}, False), [(frame, {}) for frame in packets()])
     run_case(case, (Variant("engine"), Variant("engine", True), Variant("engine", True, "s")))
     verdicts = [Reference(given).run(frame).verdict for frame in packets()]
     assert {"DELIVER", "DROP"} == set(verdicts)
@@ -67,6 +72,6 @@ def test_shorter_by_a_sum():
 
 
 def test_what_a_function_asks_may_be_of_any_header():
-    text = TEXT.format(short=SHORT, before="", behind="if (right(h.h)) { m.port = 3; }")
+    text = TEXT.format(**{**AS_IS, "behind": "if (right(h.h)) { m.port = 3; }"})
     given = program(text.replace("    struct headers", "    function bool right(H x) { return x.holds(); }\n    struct headers"))
     assert left_out(given, list(given.hooks[0].chain), derived(given)) == set()

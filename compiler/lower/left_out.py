@@ -20,6 +20,7 @@ from lpn.lang.types import HeaderType
 from .instance import Instance
 
 Field = tuple[ast.StructField, ast.Field]       # of an instance
+OF_PACKET = (ast.Function, ast.Field, ast.ChoiceField, ast.ChoiceArm, ast.StructField, ast.Param, ast.VarDecl, ast.Const, ast.EnumMember)
 CHANGES = {"assign", "setValid", "setInvalid", "move", "truncate", "extract", "copied"}
 
 
@@ -41,8 +42,8 @@ def left_out(program: ast.Program, chain: Sequence[ast.Module], derived: Derived
         if any(e.instance is instance and e.kind == "copied" for e in found) or any(instance in (one, later) for (one, _), (later, _) in program.summed):
             continue
         emitted = any(e.kind == "emit" and e.instance is instance and any(e.module is m for m in chain) for e in found)
-        out |= {(instance, f) for f in header_of(instance).fields() if f.deferred and not is_read(program, f)
-                and (not emitted or (instance, f) in derived)}
+        out |= {(instance, f) for f in header_of(instance).fields() if f.deferred and f.equation is not None and of_packet(f.equation)
+                and not is_read(program, f) and (not emitted or (instance, f) in derived)}
     return out
 
 
@@ -67,6 +68,16 @@ def ends_with(state: ast.State, instance: ast.StructField) -> bool:
         return False
     to = state.transition
     return to is not None and to.select is None and [case.target for case in to.cases] == ["accept"]
+
+
+def of_packet(part: object) -> bool:
+    """Whether what an equation says depends on the packet alone, and not on state, which may have changed by then."""
+    for n in walk(part):
+        if isinstance(n, (ast.Name, ast.Member)) and not isinstance(n.decl, OF_PACKET) and n.decl not in ("payload", "inet_sum"):
+            return False
+        if isinstance(n, ast.Call) and not (of_packet(n.target.body) if isinstance(n.target, ast.Function) else n.target == "inet_sum"):
+            return False
+    return True
 
 
 def is_read(program: ast.Program, field: ast.Field) -> bool:
