@@ -13,6 +13,8 @@ from .flow import in_circles
 from .isa import ALU64, ALU_OPS, FRAME_POINTER, JA, Instruction
 from .rewrite import Line, sweep
 
+Keys = dict[Line, tuple | None]
+
 ADD, SUB = ALU_OPS["ADD"], ALU_OPS["SUB"]
 
 
@@ -34,13 +36,15 @@ def merge_once(code: list[Line]) -> None:
             jumps.setdefault(line.target, []).append(line)
     changed: set[int] = set()
     circle = in_circles(code)
+    keys: Keys = {}
     for ends in ways_to_one_place(code, circle):
-        for length, a, b in sorted(alike_pairs(code, ends), key=lambda pair: -pair[0]):
+        for length, a, b in sorted(alike_pairs(code, ends, keys), key=lambda pair: -pair[0]):
             for gone, kept in ((a, b), (b, a)):
                 span = {*range(gone - length, gone + 1), *range(kept - length, kept + 1)}
                 if len(span) == 2 * length + 2 and not span & changed and is_free(code, gone, kept, length):
                     changed |= span
                     share(code, gone, kept, length, jumps)
+                    keys.clear()                # jumps lead elsewhere
                     break
 
 
@@ -63,38 +67,36 @@ def ways_to_one_place(code: list[Line], circle: list[int]) -> Iterator[list[int]
                 yield [i for i, found in zip(ends, inside) if found == answer]
 
 
-def alike_pairs(code: list[Line], ends: list[int]) -> Iterator[tuple[int, int, int]]:
+def alike_pairs(code: list[Line], ends: list[int], keys: Keys) -> Iterator[tuple[int, int, int]]:
     """Ends with as many instructions alike before them, at least one."""
     left: dict[tuple | None, deque[int]] = {}   # by what their last instruction is
     for end in ends:
-        left.setdefault(shared_by(code[end - 1]), deque()).append(end)
+        left.setdefault(shared_by(code[end - 1], keys), deque()).append(end)
     left.pop(None, None)
     for a in ends:
-        others = left.get(shared_by(code[a - 1]), ())
+        others = left.get(shared_by(code[a - 1], keys), ())
         if others:
             others.popleft()                    # itself
         for b in others:
-            yield alike(code, a, b), a, b
+            yield alike(code, a, b, keys), a, b
 
 
-def alike(code: list[Line], a: int, b: int) -> int:
+def alike(code: list[Line], a: int, b: int, keys: Keys) -> int:
     """How many instructions before a and b are the same."""
-    n = 0
-    while min(a, b) > n and same(code[a - n - 1], code[b - n - 1]):
+    n, most = 0, min(a, b)
+    while n < most and (what := shared_by(code[a - n - 1], keys)) is not None and what == shared_by(code[b - n - 1], keys):
         n += 1
     return n
 
 
-def same(x: Line, y: Line) -> bool:
-    return (what := shared_by(x)) is not None and what == shared_by(y)
-
-
-def shared_by(line: Line) -> tuple | None:
-    """What instructions have in common that may be one, for a verifier too, which knows less where ways have met; None of one that is no other's."""
-    insn = line.insn
-    if needs_proof(insn) or insn.ends_block:
-        return None
-    return line.target, insn.op, insn.dst, insn.src, insn.imm, insn.off if line.target is None else None
+def shared_by(line: Line, keys: Keys) -> tuple | None:
+    """What instructions have in common that may be one, for a verifier too, which knows less where ways have met; None of one that is no other's.
+    `keys` keeps it."""
+    if line not in keys:
+        insn = line.insn
+        keys[line] = None if needs_proof(insn) or insn.ends_block else (
+            line.target, insn.op, insn.dst, insn.src, insn.imm, insn.off if line.target is None else None)
+    return keys[line]
 
 
 def needs_proof(insn: Instruction) -> bool:

@@ -300,14 +300,15 @@ def _guesses(out: State, states: list[State], members: dict[int, tuple[tuple, tu
             for lo, hi in product(_translated(first, names[i]), _translated(end, names[i])):
                 yield depth, lo, hi
     moved = [(m, *members[m]) for m in changed]
+    plain = [[numbers(frame) for frame in s.frames] for s in states]
     for j, there in enumerate(states):
         for i, here in enumerate(states):
-            if i == j:
+            if i == j or not there.filled and not any([f & ~g for f, g in zip(plain[j], plain[i])]):
                 continue
             steps = [(m, syms[i], offs[i], offs[j] - offs[i]) for m, syms, offs in moved if syms[i] == syms[j] and offs[i] != offs[j]]
             if not steps:
                 continue
-            for piece in _pieces(there, here):
+            for piece in _pieces(there, here, plain[j], plain[i]):
                 yield from _moving(out, *piece, steps, names[j])
 
 
@@ -318,8 +319,9 @@ def _translated(t: Term, names: dict[int, list[tuple[int, int]]]) -> Iterator[Te
             yield linear(t[0] - sum(k * off for (_, k), (_, off) in zip(t[1], ways)), ((m, k) for (_, k), (m, _) in zip(t[1], ways)))
 
 
-def _pieces(there: State, here: State) -> Iterator[tuple[int, Term, Term, Term, Term]]:
-    """Of a constant length, written there and perhaps not here: depth, first, end; and the ends of the span that it belongs to."""
+def _pieces(there: State, here: State, written: list[int], known: list[int]) -> Iterator[tuple[int, Term, Term, Term, Term]]:
+    """Of a constant length, written there and perhaps not here: depth, first, end; and the ends of the span that it belongs to. `written`, `known`: the
+    frames' `numbers` there and here."""
     for depth, first, end in there.filled:
         if first[1] == end[1]:
             if (depth, first, end) not in here.filled:
@@ -330,8 +332,8 @@ def _pieces(there: State, here: State) -> Iterator[tuple[int, Term, Term, Term, 
                 yield depth, hi, end, first, end
             elif at == depth and hi == end and lo[1] == first[1] and first[0] < lo[0]:
                 yield depth, first, lo, first, end
-    for depth, (f, g) in enumerate(zip(there.frames, here.frames)):
-        if more := numbers(f) & ~numbers(g) & BYTES:
+    for depth, (f, n, m) in enumerate(zip(there.frames, written, known)):
+        if more := n & ~m & BYTES:
             runs = []
             while more:
                 first = (more & -more).bit_length() - 1

@@ -8,9 +8,9 @@ a join takes the time of its longest. A loop is entered with what is known, its 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import floor
-from typing import NamedTuple
 
 from . import domain as d, exclusive, octets
 from .cfg import Graph, Loop, Node
@@ -40,13 +40,14 @@ class Lost(Exception):
     """The walk takes too long, or does not find a loop's invariant: the sum of the modules' bounds has to do."""
 
 
-class Way(NamedTuple):
+@dataclass(frozen=True)
+class Way:
     """What is known, the most cycles it took to get there, and on which blocks."""
     state: State
     cycles: int                                       # without what is owed (octets.py)
     trace: Trace = None
 
-    @property
+    @cached_property
     def all(self) -> int:
         """What it took at most, with what is owed."""
         return self.cycles + floor(octets.owing(self.state)[0]) if self.state.owed or self.state.settled else self.cycles
@@ -94,7 +95,7 @@ def _followed(modules: list[Module], longest: int, goes_on: Callable[[d.Num], tu
             ways = [Way(_handed_over(way.state, walk.machine, module.profile), way.cycles, way.trace) for way in ways]
         left = []
         for way in walk.run(ways):
-            way = way._replace(cycles=way.cycles + module.over)
+            way = replace(way, cycles=way.cycles + module.over)
             result = way.state.regs[0]
             ends, goes = goes_on(way.state.num(result) if result is not None and result.kind == NUMBER else d.TOP)
             if ends or place == len(modules) - 1:
@@ -283,7 +284,7 @@ class _Walk:
         # of one way the most is owed, another one took long: what is owed may as well be settled, where more is lost than it can bring later
         if s.owed and out.all - longest.all > SETTLED * (longest.all - longest.cycles):
             s.owed, s.settled = {}, 0
-            out = out._replace(cycles=longest.all, trace=(longest.trace, Turns(octets.owing(longest.state)[1]), 1))
+            out = replace(out, cycles=longest.all, trace=(longest.trace, Turns(octets.owing(longest.state)[1]), 1))
         return out
 
     def differs(self, node: Node, s: State, fine: bool) -> tuple:
