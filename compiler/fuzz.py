@@ -29,13 +29,14 @@ from lpn.verifier.verify import verify
 from . import fuzz_time
 from .build import Compiled, compile_program
 from .forms import MOST, SMALL, TOO_LONG, TOO_MANY_JUMPS, BuildError, Forms, Level, RefusedError, SizeError, accepted
-from .fuzz_bounds import Way, bounds_of, drawn
+from .fuzz_bounds import Bounds, Proofs, Way, drawn, proofs_of
 from .fuzz_packet import Places, Watched, differs
 from .fuzz_reduce import reduce_text
 from .generate import Choose, Program, RandomChoose
 from .generate_modules import Generator
 from .generate_packets import Packets
 from .image import Flag
+from .judge import PROVED
 from .state import scalar_width
 
 META = ("iface", "rssi", "lqi", "time", "node_short", "node_ext", "node_pan", "clock")
@@ -207,11 +208,12 @@ def expected(program: ast.Program, case: Case) -> tuple[list, dict, list[Places]
 
 def compile_variant(program: ast.Program, variant: Variant) -> Compiled:
     """As `lpnc build` makes it: every container is one that the verifier accepts."""
-    def make(forms: Forms) -> Compiled:
-        return compile_program(program, variant.target, variant.fuse, variant.level, listings=False, forms=forms)
+    def make(forms: Forms) -> tuple[Compiled, list[RefusedError]]:
+        compiled = compile_program(program, variant.target, variant.fuse, variant.level, listings=False, forms=forms)
+        return compiled, refused(compiled)
 
     try:
-        compiled = accepted(make, refused)
+        compiled, wrong = accepted(make, lambda made: made[1])
     except DiagnosticError as error:
         raise Refused("compiler refuses", error.diagnostics[0].message) from error
     except SizeError as error:
@@ -222,7 +224,7 @@ def compile_variant(program: ast.Program, variant: Variant) -> Compiled:
         raise Failure("build refuses", f"{variant}: {error}") from error
     except Exception as error:
         raise Failure(f"compiler crashes {type(error).__name__} {'fused' if variant.fuse else ''}", str(error)[:400]) from error
-    for why in refused(compiled):
+    for why in wrong:
         if why.rule in (TOO_LONG, TOO_MANY_JUMPS):          # right, and too long: loops that the packet bounds may be
             raise Refused("verifier refuses", why.what)
         raise Failure(f"verifier rule {why.rule}{' for the kernel' if variant.target == 'xdp' else ''}", f"{variant} {why}")
@@ -294,6 +296,7 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
             raise Failure("lossless", f"{frame.hex()} became {r.out.hex() if r.out is not None else None}")
     given = control.from_json(case.program.tables, program)
     built: dict[tuple[str, bool, Level], Compiled] = {}
+    proofs: dict[tuple[str, bool, Level], Proofs] = {}
     refused: Refused | None = None
     for variant in variants:
         key = variant.built
@@ -305,7 +308,9 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
                     tally["other form: " + " ".join(note.split(" ")[1:])[:60]] += 1
             if variant.target != "lpn" and any(hook.timed for hook in program.hooks):
                 raise Refused("no hook", f"target {variant.target} has no timers")
-            bounds = bounds_of(built[key], variant.engine, case.bounded)
+            if variant.engine in PROVED and key not in proofs:
+                proofs[key] = proofs_of(built[key], case.bounded)
+            bounds = Bounds(built[key], variant.engine, case.bounded, proofs[key]) if variant.engine in PROVED else None
             loaded = Loaded(built[key], variant.engine, given)
             loaded.at(None if program.chain else 0)
         except Refused as error:

@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass, replace
 
 from lpn.lang.hooks import BUFFER_COMPLETE
 from lpn.runtime.engines import Result
+from lpn.verifier.verify import Analysis, Report
 
 from .build import Compiled
 from .deadlines import HookTime, times
 from .generate import Choose
-from .judge import PROVED, analysed, of_compiled, seal
+from .judge import Unit, Units, analysed, of_compiled, seal
 
 
 @dataclass(frozen=True)
@@ -29,17 +30,23 @@ def drawn(choose: Choose) -> Way:
     return Way(choose.chance(1, 2), choose.chance(1, 5))
 
 
-class Bounds:
-    """The times of a program's hooks in `engine`."""
+Proofs = tuple[Units, list[tuple[Unit, Report, Analysis | None]]]
 
-    def __init__(self, compiled: Compiled, engine: str, way: Way) -> None:
-        if way.certified:
-            units, found = seal(compiled)
-        else:
-            units = of_compiled(compiled)
-            units.items = [replace(unit, fresh=False) for unit in units.items]
-            found = analysed(units)
-        timed = times(units, found, engine, way.whole)
+
+def proofs_of(compiled: Compiled, way: Way) -> Proofs:
+    """What the times rest on, in every engine; certificates are written into the images where they are asked for."""
+    if way.certified:
+        return seal(compiled)
+    units = of_compiled(compiled)
+    units.items = [replace(unit, fresh=False) for unit in units.items]
+    return units, analysed(units)
+
+
+class Bounds:
+    """The times of a program's hooks in `engine`; `proofs` where they are known already."""
+
+    def __init__(self, compiled: Compiled, engine: str, way: Way, proofs: Proofs | None = None) -> None:
+        timed = times(*(proofs or proofs_of(compiled, way)), engine, way.whole)
         self.bundle, self.unknown, self.hooks = compiled.bundle, timed.unknown, timed.hooks
 
     def of(self, number: int | None) -> HookTime | None:
@@ -73,8 +80,3 @@ class Bounds:
         if got.cycles < time.cost.fewest:
             return f"{time.name} takes {got.cycles:,} cycles, and at least {time.cost.fewest:,} are proved"
         return None
-
-
-def bounds_of(compiled: Compiled, engine: str, way: Way) -> Bounds | None:
-    """None for engines whose time nobody proves."""
-    return Bounds(compiled, engine, way) if engine in PROVED else None
