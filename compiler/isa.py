@@ -51,6 +51,11 @@ REGISTERS = 11
 _ALU, _WIDE, _JUMPS = frozenset((ALU, ALU64)), frozenset((ALU64, JMP)), frozenset((JMP, JMP32))
 _NO_BRANCH = frozenset(JMP_OPS[name] for name in ("JA", "CALL", "EXIT"))
 _LDDW = frozenset((LDDW, FEMTO_LDDWD, FEMTO_LDDWR))
+_GOTOS, _ENDS = frozenset((JA, JA32)), frozenset((JA, JA32, EXIT))
+_BRANCHES = frozenset(op for op in range(256) if op & 7 in _JUMPS and op & 0xF0 not in _NO_BRANCH)
+_TARGETED = _GOTOS | _BRANCHES
+_STORES = frozenset(cls | MODES["MEM"] | size for cls in (ST, STX) for size in SIZES.values())
+_ATOMICS = frozenset(STX | MODES["ATOMIC"] | size for size in SIZES.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +113,12 @@ class Instruction:
 
     @property
     def is_atomic(self) -> bool:
-        return self.cls == STX and self.mode == MODES["ATOMIC"]
+        return self.op in _ATOMICS
 
     @property
     def is_store(self) -> bool:
         """A plain store: atomics are not."""
-        return self.cls in (ST, STX) and self.mode == MODES["MEM"]
+        return self.op in _STORES
 
     @property
     def is_call(self) -> bool:
@@ -129,22 +134,22 @@ class Instruction:
 
     @property
     def is_goto(self) -> bool:
-        return self.op in (JA, JA32)
+        return self.op in _GOTOS
 
     @property
     def is_branch(self) -> bool:
         """A conditional jump."""
-        return self.op & 7 in _JUMPS and self.op & 0xF0 not in _NO_BRANCH
+        return self.op in _BRANCHES
 
     @property
     def is_jump(self) -> bool:
         """Has a target inside the text: goto or conditional, not call or exit."""
-        return self.is_goto or self.is_branch
+        return self.op in _TARGETED
 
     @property
     def ends_block(self) -> bool:
         """Nothing runs on behind it."""
-        return self.is_goto or self.is_exit
+        return self.op in _ENDS
 
     def target(self, pc: int) -> int:
         """Slot a jump or local call at slot `pc` leads to."""

@@ -9,7 +9,7 @@ from .isa import ALU, ALU_OPS, EXIT, JA, JA32, MODES, STX, Instruction, decode, 
 LEAVING = (EXIT, JA, JA32)                      # nothing comes behind it but what jumps there
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Line:
     """One instruction; `target` of a jump; `source` (file, line) or None; `dead` marks it for removal."""
 
