@@ -296,25 +296,22 @@ APART static void access_far(emitter *e, uint32_t op, uint32_t rt, uint32_t off)
 static void access_mem(emitter *e, unsigned what, unsigned registers, int32_t off)
 {
     static const uint16_t narrow[6] = { 0x7000, 0x7800, 0x8000, 0x8800, 0x6000, 0x6800 };
-    const unsigned log = what >> 5 & 3;
-    unsigned rt = registers & 15, rn = registers >> 4;
     uint32_t place = (uint32_t)off;
+    if ((registers & 0x88) == 0) {      /* both below 8: up to 31 units, if it has no sign */
+        const unsigned log = what >> 5 & 3;
+        if ((place & ~(31u << log)) == 0 && what < 0x100) {
+            half_often(e, narrow[what >> 4] | place << (6 - log) | registers >> 4 << 3 | (registers & 15));
+            return;
+        }
+    }
+    unsigned rt = registers & 15, rn = registers >> 4;
     if (rn == 10) {                     /* eBPF's: the end of the frame */
         rn = SP;
         place += e->top;
     }
-    if (what < 0x100 && rt < 8) {
-        const uint32_t scaled = place >> log;
-        if (scaled << log == place) {
-            if (rn < 8 && scaled < 32) {
-                half_often(e, narrow[what >> 4] | scaled << 6 | rn << 3 | rt);
-                return;
-            }
-            if (rn == SP && log == 2 && scaled < 256) {
-                half_often(e, 0x9000 | (what & LOAD) << 7 | rt << 8 | scaled);
-                return;
-            }
-        }
+    if (rn == SP && rt < 8 && (what & ~(unsigned)LOAD) == WORD && (place & ~0x3fcu) == 0) {
+        half_often(e, 0x9000 | (what & LOAD) << 7 | rt << 8 | place >> 2);
+        return;
     }
     uint32_t op = 0xf800 | what | rn;
     rt <<= 12;
