@@ -218,7 +218,7 @@ TEXT: dict[str, tuple[str, ...]] = {
     "interpreter, 64 bits, and helpers": ("vm.c", "env.c"),
     "images and their check": ("image.c", "load.c"),
     "certificates": ("certificate.c",),
-    "translator": ("thumb2.c",),
+    "translator": ("thumb2.c", "thumb2_clean.S"),
     "what translated code calls": ("native.c",),
     "chains": ("chain.c",),
     "tables": ("tables.c",),

@@ -43,6 +43,8 @@ class Thumb2:
         assert error == 0, self.host.error_name(error)
         value = int.from_bytes(core.read(memory + at, 8) if whole else core.read(r0, 4), "little")
         after = core.read(memory, len(ctx))
+        here = translate(text, clean32=clean, rodata=sections[0], data=sections[1]).code
+        assert core.read(self.code, len(here)) == here, text.hex()     # by thumb2_clean.h, where that core has thumb2_clean.S
         core.release(mark)
         return value, after
 

@@ -21,6 +21,7 @@ TARGET = ("-mcpu=cortex-m3", "-mthumb")
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow")
 FLAGS = (*TARGET, "-std=gnu99", "-g", "-ffreestanding", "-fno-strict-aliasing", "-fno-tree-loop-distribute-patterns")
 HOSTS_ONLY = ("node_host.c", "plan_host.c", "certificate_host.c")  #: one needs a real heap, the others are for who writes certificates and bounds
+ASSEMBLER = ("vm32_thumb2.S", "thumb2_clean.S")     #: what the engine has in Thumb-2 itself
 #: Functions that begin a line of the flash (flash.LINE), wherever they are linked: vm32_thumb2.S says so.
 LINES = ("lpn_loop32",)
 LINK = ("-nostdlib", "-Wl,--entry=0", "-Wl,--fatal-warnings")
@@ -130,7 +131,7 @@ def struct_sizes(*names: str) -> dict[str, int]:
 def engine(*options: str) -> Firmware:
     """The C engine with its host border; `options` as lpn_options.h has them."""
     libc = [HERE / "libc" / name for name in ("stdlib.h", "string.h")]
-    sources = [*(ENGINE / name for name in SOURCES if name not in HOSTS_ONLY), ENGINE / "vm32_thumb2.S", HERE / "support.c"]
+    sources = [*(ENGINE / name for name in SOURCES if name not in HOSTS_ONLY), *(ENGINE / name for name in ASSEMBLER), HERE / "support.c"]
     headers = [*(ENGINE / name for name in HEADERS), *libc]
     return read(build("engine", sources, headers=headers, include=(ENGINE, HERE / "libc"), flags=tuple(f"-D{option}" for option in options)))
 
