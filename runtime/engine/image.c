@@ -19,21 +19,27 @@ static APART uint32_t reduce(uint32_t w)
     return h ^ q >> 2 ^ h >> 4 ^ h >> 7 ^ h >> 10 ^ q >> 12 ^ q >> 16 ^ h >> 22 ^ q >> 26;
 }
 
-/* No table: 1 + x^53 + x^57 + x^67 + x^108 + x^129 + x^137, bits in the order in which they are sent, is a multiple of the polynomial.
- * So a word may be added to the five behind it, at these distances, instead of being divided. Only the last five or six are. */
+/* to = from ^ w shifted. gcc would add the terms of two words first, which takes more instructions. */
+#if defined(__thumb2__) && defined(__GNUC__)
+#define LEFT(to, from, w, n) __asm__("eor %0, %1, %2, lsl #" #n : "=r"(to) : "r"(from), "r"(w))
+#define RIGHT(to, from, w, n) __asm__("eor %0, %1, %2, lsr #" #n : "=r"(to) : "r"(from), "r"(w))
+#else
+#define LEFT(to, from, w, n) to = (from) ^ (w) << (n)
+#define RIGHT(to, from, w, n) to = (from) ^ (w) >> (n)
+#endif
+
+/* No table: 1 + x^32 + x^37 + x^110 + x^180 + x^248 + x^288, bits in the order in which they are sent, is a multiple of the polynomial.
+ * So a word may be added to the nine behind it, at these distances, instead of being divided. Only the last nine or ten are. */
 uint32_t lpn_crc32(uint32_t crc, const uint8_t *bytes, size_t size)
 {
-#define ADD(to, term) to ^= (term); LPN_HIDE(to)           /* or gcc adds the terms first, and needs one instruction more */
 #define WORD(w) \
-    s1 = s2; ADD(s1, (w) << 21); ADD(s1, (w) << 25); \
-    s2 = s3; ADD(s2, (w) << 3); ADD(s2, (w) >> 7); ADD(s2, (w) >> 11); \
-    s3 = s4; ADD(s3, (w) << 12); ADD(s3, (w) >> 29); \
-    s4 = s5; ADD(s4, (w) << 1); ADD(s4, (w) << 9); ADD(s4, (w) >> 20); \
-    s5 = (w) >> 23 ^ (w) >> 31
-    const uint8_t *const end = bytes + (size & ~(size_t)3);
-    uint32_t s1 = ~crc, s2 = 0, s3 = 0, s4 = 0, s5 = 0;     /* what is to be added to the next words */
-    if (size >= 28) {
-        const uint8_t *const last = end - 28;
+    LEFT(s1, s2, w, 5); s1 ^= (w); RIGHT(s2, s3, w, 27); LEFT(s3, s4, w, 14); RIGHT(s4, s5, w, 18); LEFT(s5, s6, w, 20); RIGHT(s6, s7, w, 12); \
+    LEFT(s7, s8, w, 24); RIGHT(s8, s9, w, 8); s9 = (w)
+    uint32_t s1 = ~crc, s2 = 0, s3 = 0, s4 = 0, s5 = 0, s6 = 0, s7 = 0, s8 = 0, s9 = 0;      /* what is to be added to the next words */
+    const uint8_t *last = bytes + (size & ~(size_t)3);
+    if (size >= 44) {
+        last -= 44;
+        LPN_HIDE(last);                 /* or gcc keeps the end, too */
         do {
             const uint32_t a = s1 ^ lpn_get32(bytes), behind = lpn_get32(bytes + 4);
             WORD(a);
@@ -42,12 +48,12 @@ uint32_t lpn_crc32(uint32_t crc, const uint8_t *bytes, size_t size)
             bytes += 8;
             LPN_HIDE(bytes);            /* or gcc computes it once more behind the loop */
         } while (bytes <= last);
+        last += 44;
     }
 #undef WORD
-#undef ADD
-    const uint32_t next[7] = { s1, s2, s3, s4, s5 }, *more = next;
+    const uint32_t next[11] = { s1, s2, s3, s4, s5, s6, s7, s8, s9 }, *more = next;
     crc = *more;
-    while (bytes != end) {
+    while (bytes != last) {
         crc = reduce(crc ^ lpn_get32(bytes)) ^ *++more;
         bytes += 4;
     }
