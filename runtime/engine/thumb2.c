@@ -6,6 +6,7 @@
 #include "thumb2_memory.h"
 #if IN_THUMB2
 uint16_t *emit(emitter *e, const uint8_t *p) __asm__("lpn_thumb2_emit");
+void mark_back(uint16_t *slot, const uint8_t *p, uint32_t count, uint32_t any) __asm__("lpn_thumb2_mark_back");
 #else
 #include "thumb2_clean.h"
 #endif
@@ -73,7 +74,7 @@ uint16_t *call_local(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
 #if MORE_THAN_CLEAN
 static uint16_t *epilogue(uint16_t *at, emitter *e)
 {
-    for (unsigned r = 6; e->func != 0 && WIDE(e) && r < 10; r++) {
+    for (unsigned r = 6; e->func != 0 && STILL_WIDE(e) && r < 10; r++) {
         at = access_mem(at, e, ACCESS(LOAD | WORD, T0, SP), (e->helpers ? 20 : 0) + 4 * (r - 6));
         at = access_mem(at, e, ACCESS(STORE | WORD, T0, BLOCK), 4 * r);
     }
@@ -85,7 +86,7 @@ static uint16_t *epilogue(uint16_t *at, emitter *e)
 static uint16_t *call_helper(uint16_t *at, emitter *e, uint32_t number)
 {
     at = word(at, 0x003ee88d);          /* stm sp, {r1-r5} */
-    at = WIDE(e) ? access_mem(at, e, ACCESS(LOAD | WORD, 0, BLOCK), NATIVE_AT) : move(at, 0, BLOCK);
+    at = STILL_WIDE(e) ? access_mem(at, e, ACCESS(LOAD | WORD, 0, BLOCK), NATIVE_AT) : move(at, 0, BLOCK);
     at = load_const(at, e, 1, number);
     at = move(at, 2, SP);
     at = call_native(at, e, HELPER_AT);
@@ -125,17 +126,22 @@ static one_class *const classes[][16] = {
 #endif
 };
 
-/* The target of the instruction at p, if it jumps back. */
-static void jumps_back(uint16_t *slot, const uint8_t *p)
+#if !IN_THUMB2
+/* The targets of jumps back, marked. `any`: not 0 if there are some by a constant, whose offset does not say where they go. */
+static void mark_back(uint16_t *slot, const uint8_t *p, uint32_t count, uint32_t any)
 {
-    const uint32_t w = lpn_get32(p);
-    if ((w & 7) == 5 || (w & 7) == 6) {
-        const int32_t slots = 1 + (OP(w) == 0x06 || OP(w) == 0x85 ? (int32_t)lpn_get32(p + 4) : OFFSET(w));
-        if (slots <= 0) {
-            slot[slots] = TARGET;
+    (void)any;
+    for (; count != 0; count--, slot++, p += 8) {
+        const uint32_t w = lpn_get32(p);
+        if ((w & 7) == 5 || (w & 7) == 6) {
+            const int32_t slots = 1 + (OP(w) == 0x06 || OP(w) == 0x85 ? (int32_t)lpn_get32(p + 4) : OFFSET(w));
+            if (slots <= 0) {
+                slot[slots] = TARGET;
+            }
         }
     }
 }
+#endif
 
 /* What is needed before the first instruction can be written: where functions begin, and where jumps go that come later, registers that
  * change, who is called. */
@@ -148,22 +154,8 @@ static void survey(emitter *e, const lpn_program *program)
     for (uint32_t i = 0; i < program->funcs; i++) {
         slot[program->func[i].entry] = TARGET;
     }
-    if ((marks & LPN_MARK_BACK) != 0 && count > 1) {
-        /* Two at once: the first of an odd number jumps to itself at most, where a function begins. Class 5 or 6 and an offset below 0, or
-         * one that has none. */
-        const uint8_t *p = program->text + 8 * (size_t)(count & 1);
-        const uint8_t *const end = program->text + 8 * (size_t)count;
-        const uint32_t any = (marks & LPN_MARK_FAR) != 0 ? ~0u : 0;
-        slot += count & 1;
-        do {
-            const uint32_t v = lpn_get32(p), w = lpn_get32(p + 8);
-            if ((int32_t)((v & v << 29) | (w & w << 29) | any) < 0) {
-                jumps_back(slot, p);
-                jumps_back(slot + 1, p + 8);
-            }
-            p += 16;
-            slot += 2;
-        } while (p != end);
+    if ((marks & LPN_MARK_BACK) != 0) {
+        mark_back(slot, program->text, count, marks & LPN_MARK_FAR);
     }
     e->used = marks & 0x3f0;
     e->helpers = (marks & LPN_MARK_HELPER) != 0;

@@ -23,7 +23,7 @@ static uint16_t *put_upper(uint16_t *at, emitter *e, unsigned r, unsigned rs)
 }
 
 /* The result is 32 bits: its upper word is 0. */
-static uint16_t *clear_upper(uint16_t *at, emitter *e, unsigned r)
+uint16_t *clear_upper(uint16_t *at, emitter *e, unsigned r)
 {
     if (WIDE(e) && !(e->zero >> r & 1)) {
         const uint16_t *const before = at;
@@ -36,11 +36,12 @@ static uint16_t *clear_upper(uint16_t *at, emitter *e, unsigned r)
 
 /* ------------------------------------------------------------------------------------ arithmetic */
 
+#if MORE_THAN_CLEAN
 /* Calls lpn_native's function at `place` with what is in r0-r3 when it is reached; W0 and T0, T1 do not survive. */
 static uint16_t *call_native(uint16_t *at, emitter *e, uint32_t place)
 {
-    at = access_mem(at, e, ACCESS(LOAD | WORD, T0, BLOCK), WIDE(e) ? NATIVE_AT : place);
-    if (WIDE(e)) {
+    at = access_mem(at, e, ACCESS(LOAD | WORD, T0, BLOCK), STILL_WIDE(e) ? NATIVE_AT : place);
+    if (STILL_WIDE(e)) {
         at = access_mem(at, e, ACCESS(LOAD | WORD, T0, T0), place < WIDE_AT ? place : WIDE_AT);
         if (place >= WIDE_AT) {
             at = access_mem(at, e, ACCESS(LOAD | WORD, T0, T0), place - WIDE_AT);
@@ -48,6 +49,7 @@ static uint16_t *call_native(uint16_t *at, emitter *e, uint32_t place)
     }
     return half(at, 0x4780 | T0 << 3);          /* blx */
 }
+#endif
 
 #if !LPN_CLEAN32_ONLY
 /* The second operand in registers lo (W0, or where it is: in `*lo`) and hi. */

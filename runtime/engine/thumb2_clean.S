@@ -122,6 +122,76 @@ target:
     mov r1, r11
     b write
 
+/* mark_back(slot, text, count, any): the targets of jumps back. Four slots at once: class 5 or 6 and an offset below 0, or one that has none; of
+ * the first ones, each. */
+    .global lpn_thumb2_mark_back
+FUNCTION lpn_thumb2_mark_back
+    push {r4-r9, lr}
+    cbz r3, 1f
+    mov r3, #-1
+1:  movs r12, #0
+2:  tst r2, #3
+    beq 3f
+    bl back
+    adds r0, #2
+    adds r1, #8
+    subs r2, #1
+    b 2b
+3:  cbz r2, 6f
+4:  ldr r4, [r1]
+    ldr r5, [r1, #8]
+    ldr r6, [r1, #16]
+    ldr r7, [r1, #24]
+    and r4, r4, r4, lsl #29
+    and r5, r5, r5, lsl #29
+    and r6, r6, r6, lsl #29
+    and r7, r7, r7, lsl #29
+    orr r8, r4, r5
+    orr r8, r6
+    orr r8, r7
+    orrs r8, r3
+    bmi 7f
+5:  adds r1, #32
+    adds r0, #8
+    subs r2, #4
+    bne 4b
+6:  pop {r4-r9, pc}
+7:  .irp reg, r4, r5, r6, r7
+    orrs \reg, r3
+    it mi
+    blmi back
+    add r12, #1
+    .endr
+    movs r4, #0
+    mov r12, r4
+    b 5b
+
+/* The target of the slot r12 behind r1, if it jumps back. */
+back:
+    ldr r8, [r1, r12, lsl #3]
+    and r9, r8, #7
+    cmp r9, #5
+    it ne
+    cmpne r9, #6
+    bne 2f
+    uxtb r9, r8
+    cmp r9, #0x06
+    it ne
+    cmpne r9, #0x85
+    bne 1f
+    add r8, r1, r12, lsl #3
+    ldr r8, [r8, #4]
+    b 3f
+1:  asr r8, r8, #16
+3:  add r8, #1
+    cmp r8, #0
+    bgt 2f
+    add r8, r12
+    mov r9, #THUMB2_TARGET
+    add r8, r0, r8, lsl #1
+    strh r9, [r8]
+2:  bx lr
+
 #include "thumb2_const.inc"
 #include "thumb2_memory.inc"
 #include "thumb2_imm.inc"
@@ -138,13 +208,13 @@ FUNCTION lpn_thumb2_\name
     pop {r4-r6, pc}
 .endm
 
-    SHARED op_const
     SHARED load_const
     SHARED add_const
-    SHARED access_mem
     SHARED put_long
     SHARED arrive
 #if !LPN_CLEAN32_ONLY
+    SHARED op_const
+    SHARED access_mem
     SHARED alu_imm
     SHARED alu_reg
     SHARED byte_swap

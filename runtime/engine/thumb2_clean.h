@@ -194,6 +194,45 @@ uint16_t *store_const(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
     return (w & 0x18) == 0x18 ? store_upper(load_const(at, e, T0, (int32_t)c < 0 ? ~0u : 0), e, w) : at;
 }
 
+/* Rare enough to be a function. */
+static uint16_t *atomic(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
+{
+    if (c == 0x100 || c == 0x110) {     /* load-acquire, store-release: one core sees them in order */
+        w = (w & ~0xe7u) | (c == 0x100 ? 0x61 : 0x63);
+        return e->classes[w & 15](at, e, w, 0);
+    }
+    const bool two = (w & 0x18) == 0x18, exchanges = c == 0xf1;
+    const unsigned result = exchanges ? 0 : SRC(w);
+    unsigned rn = DST(w), rs = SRC(w);
+    uint32_t place = (uint32_t)OFFSET(w);
+    if (rn == 10) {
+        rn = SP;
+        place += e->top;
+    }
+    e->told = NULL;
+    e->zero = 0;                                        /* the function looks for upper words in memory */
+    at = add_const(at, e, REGISTERS(T1, rn), place);
+    at = reg_in(at, e, &rs, W0);
+    at = move(at, W0, rs);
+    at = half(at, 0xb40f);                              /* push {r0-r3} */
+    at = word(at, 0x0d08f84d);          /* push {r0}, and a word that keeps sp aligned */
+    at = move(at, 1, T1);
+    at = move(at, 3, W0);
+    at = load_const(at, e, 2, c | (two ? 0x10000 : 0) | SRC(w) << 17);
+    at = WIDE(e) ? access_mem(at, e, ACCESS(LOAD | WORD, 0, BLOCK), NATIVE_AT) : move(at, 0, BLOCK);
+    at = call_native(at, e, ATOMIC_AT);
+    at = move(at, T0, 0);
+    at = half(at, 0xb002);                              /* add sp, #8 */
+    at = half(at, 0xbc0f);                              /* pop {r0-r3} */
+    if (c & 1) {
+        at = move(at, result, T0);
+        if (!two) {
+            at = clear_upper(at, e, result);
+        }
+    }
+    return at;
+}
+
 uint16_t *store_reg(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
 {
     if ((w & 0xe0) == 0xc0) {

@@ -88,6 +88,9 @@ _Static_assert(offsetof(emitter, tells) == THUMB2_TELLS && offsetof(emitter, wid
 #define WIDE(e) ((e)->wide)
 #endif
 
+/* The same where thumb2_clean.S has done what is clean. */
+#define STILL_WIDE(e) (IN_THUMB2 || WIDE(e))
+
 /* No slot after this one. */
 static uint16_t *refuse(emitter *e, int error)
 {
@@ -165,6 +168,7 @@ HANDLES(jump);
 
 /* And what these leave to C: all that is not clean; */
 #if MORE_THAN_CLEAN
+BETWEEN(clear_upper, unsigned r);
 HANDLES(load_other);
 HANDLES(store_other);
 HANDLES(leave);                                                 /* calls, and what ends a function */
@@ -172,7 +176,6 @@ HANDLES(leave);                                                 /* calls, and wh
 #if !LPN_CLEAN32_ONLY
 HANDLES(compare_wide);                                          /* of all 64 bits, before a branch */
 #endif
-HANDLES(atomic);                                                /* and this */
 HANDLES(call_local);
 BETWEEN(refuse_jump, uint32_t w);
 BETWEEN(begin, uint16_t *slot, const uint8_t *p);
@@ -217,6 +220,7 @@ static uint16_t *test_reg(uint16_t *at, unsigned rn, unsigned rm)
 #endif
 /* ------------------------------------------------------------------------------------- operands */
 
+#if MORE_THAN_CLEAN
 static uint16_t *end_of_frame(uint16_t *at, emitter *e, unsigned rd)
 {
     return add_const(at, e, REGISTERS(rd, SP), e->top);
@@ -231,6 +235,7 @@ static uint16_t *reg_in(uint16_t *at, emitter *e, unsigned *r, unsigned scratch)
     }
     return at;
 }
+#endif
 
 /* Where the slot's text is. */
 INLINE const uint8_t *text_of(const emitter *e)
