@@ -102,7 +102,7 @@ uint16_t *leave(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
 
 /* ------------------------------------------------------------------------------------ the one pass */
 
-static uint16_t *load_address(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
+uint16_t *load_address(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
 {
     const unsigned kind = OP(w) == 0xd8 ? 8 : OP(w) == 0xb8 ? 9 : SRC(w);
     const uint32_t high = kind == 0 ? lpn_get32(text_of(e) + 12) : 0;
@@ -120,9 +120,9 @@ static uint16_t *load_address(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
 
 /* By class, without and with the bit that says: of a register. */
 static one_class *const classes[][16] = {
-    { load_address, load, store_const, store_reg, clean_imm, jump, jump, clean_imm, load_address, load, store_const, store_reg, clean_reg, jump, jump, clean_reg },
+    { to_load_address, load, store_const, store_reg, clean_imm, jump, jump, clean_imm, to_load_address, load, store_const, store_reg, clean_reg, jump, jump, clean_reg },
 #if !LPN_CLEAN32_ONLY
-    { load_address, load_other, store_const, store_reg, alu, jump, jump, alu, load_address, load_other, store_const, store_reg, alu, jump, jump, alu },
+    { to_load_address, to_load_other, store_const, store_reg, to_alu, jump, jump, to_alu, to_load_address, to_load_other, store_const, store_reg, to_alu, jump, jump, to_alu },
 #endif
 };
 
@@ -206,7 +206,7 @@ int lpn_thumb2_translate(const lpn_thumb2 *job, uint32_t *used)
         e.job = job;
         e.code = job->code;
         e.full = job->code + room - SPARE;
-        e.first = e.map = job->map;
+        e.first = e.slot = e.map = job->map;
         e.wide = !job->clean32;
         e.reach = reaches[k];
         e.classes = classes[WIDE(&e)];

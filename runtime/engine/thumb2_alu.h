@@ -160,7 +160,7 @@ static uint16_t *move_wide(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
 }
 
 /* Arithmetic of a program that is not clean. */
-static uint16_t *alu(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
+uint16_t *alu(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
 {
     const unsigned code = CODE(w);
     if (code == 11) {

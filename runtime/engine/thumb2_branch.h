@@ -45,11 +45,4 @@ uint16_t *compare_wide(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
 }
 #endif
 
-uint16_t *refuse_jump(uint16_t *at, emitter *e, uint32_t w)
-{
-    (void)at;
-    (void)w;
-    return refuse(e, LPN_E_JUMP);
-}
-
 #endif

@@ -57,6 +57,7 @@ FUNCTION lpn_thumb2_emit
     push {r3-r11, lr}
     mov r7, r1
     mov r11, r0
+    mov r1, r0
     ldr r9, [r0, #THUMB2_CODE]
     ldr r10, [r0, #THUMB2_FULL]
     ldr r8, [r0, #THUMB2_FIRST]
@@ -67,7 +68,6 @@ next:
     add r8, #2
 slot:
     ldrh r4, [r8]
-    mov r1, r11
     cbnz r4, waited
 write:
     cmp r0, r10
@@ -75,7 +75,6 @@ write:
     sub r4, r0, r9
     lsrs r4, #1
     strh r4, [r8]
-    str r8, [r1, #THUMB2_SLOT]
     ldr r2, [r7]
     ldr r3, [r7, #4]
     ldr r5, [r1, #THUMB2_CLASSES]
@@ -197,6 +196,28 @@ back:
 #include "thumb2_imm.inc"
 #include "thumb2_reg.inc"
 #include "thumb2_jump.inc"
+
+/* ------------------------------------------------------------------------------------ what C does, of a slot */
+
+.macro LEFT_TO name
+    .global lpn_thumb2_to_\name
+FUNCTION lpn_thumb2_to_\name
+to_\name:
+    str r8, [r1, #THUMB2_SLOT]
+    push {r1, lr}
+    bl lpn_thumb2_\name
+    pop {r1, pc}
+.endm
+
+    LEFT_TO load_address
+    LEFT_TO call_local
+#if !LPN_CLEAN32_ONLY
+    LEFT_TO load_other
+    LEFT_TO store_other
+    LEFT_TO alu
+    LEFT_TO leave
+    LEFT_TO clear_upper
+#endif
 
 /* ------------------------------------------------------------------------------------ what C calls, too */
 

@@ -368,14 +368,14 @@ uint16_t *jump(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
     uint16_t *to = e->slot + 1 + (OP(w) == 0x06 ? (int32_t)c : OFFSET(w));
     unsigned cond = condition_of(e, w, c);
     if ((uint32_t)(to - e->first) >= e->slots) {
-        return refuse_jump(at, e, w);
+        return refuse(e, LPN_E_JUMP);
     }
     if (cond < AL && to == e->slot + 2 && (to[-1] & TARGET) == 0) {
         const uint32_t next = lpn_get32(text_of(e) + 8);
         if (OP(next) == 0x05 && OFFSET(next) != 0) {    /* one over a jump goes where that jump goes, when it would not be taken */
             to += OFFSET(next);
             if ((uint32_t)(to - e->first) >= e->slots) {
-                return refuse_jump(at, e, w);
+                return refuse(e, LPN_E_JUMP);
             }
             cond ^= 1;
             e->slot[1] = DONE;

@@ -78,7 +78,8 @@ _Static_assert(offsetof(emitter, tells) == THUMB2_TELLS && offsetof(emitter, wid
                && offsetof(emitter, slot) == THUMB2_SLOT && offsetof(emitter, zero) == THUMB2_ZERO && offsetof(emitter, top) == THUMB2_TOP
                && offsetof(emitter, reach) == THUMB2_REACH && offsetof(emitter, first) == THUMB2_FIRST && offsetof(emitter, slots) == THUMB2_SLOTS
                && offsetof(emitter, far) == THUMB2_FAR && offsetof(emitter, classes) == THUMB2_CLASSES && offsetof(emitter, code) == THUMB2_CODE
-               && offsetof(emitter, full) == THUMB2_FULL && offsetof(emitter, saved) == THUMB2_SAVED, "thumb2_offsets.h");
+               && offsetof(emitter, full) == THUMB2_FULL && offsetof(emitter, saved) == THUMB2_SAVED
+               && offsetof(emitter, error) == THUMB2_ERROR && LPN_E_JUMP == THUMB2_JUMP_ERROR, "thumb2_offsets.h");
 #endif
 
 /* Is the program one that is not 32-bit clean? */
@@ -174,11 +175,23 @@ HANDLES(store_other);
 HANDLES(leave);                                                 /* calls, and what ends a function */
 #endif
 #if !LPN_CLEAN32_ONLY
+HANDLES(alu);                                                   /* arithmetic */
 HANDLES(compare_wide);                                          /* of all 64 bits, before a branch */
 #endif
 HANDLES(call_local);
-BETWEEN(refuse_jump, uint32_t w);
+HANDLES(load_address);
 BETWEEN(begin, uint16_t *slot, const uint8_t *p);
+
+/* Those of a slot that the table has. */
+#if IN_THUMB2
+HANDLES(to_load_address);
+HANDLES(to_load_other);
+HANDLES(to_alu);
+#else
+#define to_load_address load_address
+#define to_load_other load_other
+#define to_alu alu
+#endif
 
 /* rd = rn OP constant; EITHER: or the operation that does the same with -v, of sums, or with ~v. */
 #define EITHER 0x10000u

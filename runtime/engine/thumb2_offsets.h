@@ -25,4 +25,6 @@
 #define THUMB2_DONE 1
 #define THUMB2_END 0x7fff
 
+#define THUMB2_JUMP_ERROR 21            /* LPN_E_JUMP */
+
 #endif
