@@ -179,6 +179,7 @@ uint16_t *begin(uint16_t *at, emitter *e, uint16_t *slot, const uint8_t *p)
     const uint32_t f = e->func;
     e->first = slot;
     e->slots = (f + 1u < program->funcs ? program->func[f + 1].entry : program->count) - program->func[f].entry;
+    e->last = slot + e->slots;
     at = arrive(at, e, e->func_at[f] & ~TARGET);        /* calls arrive before the prologue, jumps behind it */
     e->func_at[f] = (uint16_t)offset_of(e, at);
     at = prologue(at, e);
@@ -206,7 +207,7 @@ int lpn_thumb2_translate(const lpn_thumb2 *job, uint32_t *used)
         e.job = job;
         e.code = job->code;
         e.full = job->code + room - SPARE;
-        e.first = e.slot = e.map = job->map;
+        e.first = e.last = e.slot = e.map = job->map;
         e.wide = !job->clean32;
         e.reach = reaches[k];
         e.classes = classes[WIDE(&e)];

@@ -34,10 +34,10 @@
 .endm
 
 /* The next slot is done with, from here on, and is the one looked at. */
-.macro TAKE_NEXT
-    sub r12, r0, r9
-    lsr r12, #1
-    strh r12, [r8, #2]!
+.macro TAKE_NEXT free
+    sub \free, r0, r9
+    lsrs \free, \free, #1
+    strh \free, [r8, #2]!
     adds r7, #8
 .endm
 
@@ -105,10 +105,8 @@ target:
     movs r5, #0
     str r5, [r1, #THUMB2_ZERO]
     str r5, [r1, #THUMB2_TOLD]
-    ldr r5, [r1, #THUMB2_FIRST]
-    ldr r6, [r1, #THUMB2_SLOTS]
-    sub r5, r8, r5
-    cmp r6, r5, lsr #1
+    ldr r5, [r1, #THUMB2_LAST]
+    cmp r5, r8
     beq 1f
     ubfx r2, r4, #0, #15
     cmp r2, #0
@@ -129,7 +127,7 @@ FUNCTION lpn_thumb2_mark_back
     cbz r3, 1f
     mov r3, #-1
 1:  movs r12, #0
-2:  tst r2, #3
+2:  lsls r4, r2, #30
     beq 3f
     bl back
     adds r0, #2

@@ -426,7 +426,7 @@ static uint16_t *emit(emitter *e, const uint8_t *p)
         if (waiting != 0) {             /* others jump to it, or a function begins with it */
             e->zero = 0;
             e->told = NULL;
-            at = (uint32_t)(slot - e->first) == e->slots ? begin(at, e, slot, p) : arrive(at, e, waiting & ~TARGET);
+            at = slot == e->last ? begin(at, e, slot, p) : arrive(at, e, waiting & ~TARGET);
             if (at > e->full) {
                 break;
             }

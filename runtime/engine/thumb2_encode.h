@@ -65,6 +65,7 @@ struct emitter {                        /* what is asked most comes first: its i
     one_class *const *classes;
     uint16_t *code, *full;              /* where code begins; no slot's does behind this */
     uint32_t saved;                     /* registers the function pushes, as a mask */
+    uint16_t *last;                     /* the next function's first slot */
     uint16_t *map;
     bool helpers, native;               /* calls helpers; anything outside */
     const lpn_thumb2 *job;
@@ -78,7 +79,7 @@ _Static_assert(offsetof(emitter, tells) == THUMB2_TELLS && offsetof(emitter, wid
                && offsetof(emitter, slot) == THUMB2_SLOT && offsetof(emitter, zero) == THUMB2_ZERO && offsetof(emitter, top) == THUMB2_TOP
                && offsetof(emitter, reach) == THUMB2_REACH && offsetof(emitter, first) == THUMB2_FIRST && offsetof(emitter, slots) == THUMB2_SLOTS
                && offsetof(emitter, far) == THUMB2_FAR && offsetof(emitter, classes) == THUMB2_CLASSES && offsetof(emitter, code) == THUMB2_CODE
-               && offsetof(emitter, full) == THUMB2_FULL && offsetof(emitter, saved) == THUMB2_SAVED
+               && offsetof(emitter, full) == THUMB2_FULL && offsetof(emitter, saved) == THUMB2_SAVED && offsetof(emitter, last) == THUMB2_LAST
                && offsetof(emitter, error) == THUMB2_ERROR && LPN_E_JUMP == THUMB2_JUMP_ERROR, "thumb2_offsets.h");
 #endif
 

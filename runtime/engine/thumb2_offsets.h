@@ -3,6 +3,8 @@
 #ifndef LPN_THUMB2_OFFSETS_H
 #define LPN_THUMB2_OFFSETS_H
 
+#include "lpn_options.h"
+
 #define THUMB2_TELLS 0
 #define THUMB2_WIDE 1
 #define THUMB2_ERROR 2
@@ -18,6 +20,7 @@
 #define THUMB2_CODE 40
 #define THUMB2_FULL 44
 #define THUMB2_SAVED 48
+#define THUMB2_LAST 52
 
 /* In the map, before a slot's code is there: something jumps here, and the rest says what waits (thumb2_branch.h); a slot before it does its work;
  * it is the end. What else is not 0: where a slot before it did its work. */
