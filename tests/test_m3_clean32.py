@@ -1,4 +1,4 @@
-"""The interpreter with 32-bit registers, checked and certified: each instruction with 32-bit operands gives what the model says,
+"""The interpreter with 32-bit registers, checked, certified and the smallest one: each instruction with 32-bit operands gives what the model says,
 memory is confined, and the budget ends every run."""
 
 import itertools
@@ -18,16 +18,24 @@ except EngineUnavailable as e:
     pytest.skip(str(e), allow_module_level=True)
 
 from lpn.runtime.m3.core import Fault
+from lpn.runtime.m3.firmware import engine
 from lpn.runtime.m3.raw import CERTIFIED, CLEAN32, RawRunner, runner
+from lpn.runtime.raw import run_raw
+from lpn.runtime.variants import OPTIONS, SMALLEST
 
 EVERY = 5
-MODES = {"checked": CLEAN32, "certified": CLEAN32 | CERTIFIED}
+MODES = {"checked": CLEAN32, "certified": CLEAN32 | CERTIFIED, SMALLEST: CLEAN32 | CERTIFIED}
+
+
+@pytest.fixture(scope="module")
+def smallest():
+    return RawRunner(firmware=engine(*OPTIONS[SMALLEST]))
 
 
 @pytest.fixture(params=MODES)
-def run(request):
-    modes = MODES[request.param]
-    return lambda text, **given: runner().run(text, modes=modes, **given)
+def run(request, smallest):
+    on, modes = smallest if request.param == SMALLEST else runner(), MODES[request.param]
+    return lambda text, **given: on.run(text, modes=modes, **given)
 
 
 def some(programs, *which):
@@ -94,18 +102,66 @@ def test_stores(run):
         PATTERN[:2] + bytes.fromhex("efcdab89") + bytes(4) + PATTERN[10:])
 
 
+@pytest.mark.parametrize("size", [4, 8])
+@pytest.mark.parametrize("code", [code | fetch for code, _ in isa.ATOMIC.values() for fetch in (0, 1) if fetch or code != 0xE0] + [0xF1])
+def test_atomics(run, code, size):
+    """On words that a clean register can hold, and on 8 bytes of which the upper four are more than that."""
+    for m, s, at in itertools.product((0, 5, 0x89ABCDEF, 0xFFFFFFFF, 0x7_00000005), (0, 5, 0xFFFFFFFF), (0, 3)):
+        given = bytes(at) + m.to_bytes(8, "little") + b"\xa5" * 4
+        text = lddw(7, s) + mov(0, 5) + insn(0xC3 | isa.SIZES[size], 1, 7, at, code) + insn(0xBC, 6, 7)
+        for last in (insn(0xBC, 0, 6), b""):            # what is fetched: for the source, for r0
+            want, found = (on(text + last + EXIT, ctx=given) for on in (run_raw, run))
+            assert (found.r0, found.ctx) == (want.r0 & 0xFFFFFFFF, want.ctx), (hex(m), s, at)
+
+
+def test_loads_that_acquire_and_stores_that_release(run):
+    for size, bits in isa.SIZES.items():
+        for text in (insn(0xC3 | bits, 0, 1, 3, 0x100) + EXIT, lddw(7, 0x89ABCDEF) + insn(0xC3 | bits, 1, 7, 3, 0x110) + mov(0, 0) + EXIT):
+            want, found = (on(text, ctx=PATTERN) for on in (run_raw, run))
+            assert (found.r0, found.ctx) == (want.r0 & 0xFFFFFFFF, want.ctx), (size, text.hex())
+
+
+def test_far_jumps(run):
+    assert run(insn(0x06, imm=1) + EXIT + mov(0, 7) + insn(0x06, imm=-3)).r0 == 7
+
+
+def test_a_budget_of_2_to_the_28(run):
+    """Its end lies behind the addresses with a sign."""
+    for fuel in (0x0FFFFFFF, 0xFFFFFFFF):
+        ended = run(mov(6, 3) + insn(0x07, 6, imm=-1) + insn(0x55, 6, 0, -2) + EXIT, fuel=fuel)
+        assert (ended.error, ended.insns) == ("ok", 8)
+    assert run(EXIT, fuel=0).error == "instruction budget used up"
+
+
+def other_tests(names, run, monkeypatch):
+    """Of the other interpreter, on this one."""
+    monkeypatch.setattr(isa, "run_raw", run)
+    for test in (getattr(isa, name) for name in names):
+        rows = next((m.args[1] for m in getattr(test, "pytestmark", ()) if m.name == "parametrize"), [()])
+        for row in rows:
+            test(*(row if isinstance(row, tuple) else (row,)))
+
+
 @pytest.mark.parametrize("name", [
-    "test_unconditional_jumps_go_both_ways", "test_addresses_of_rodata_and_data", "test_local_call_keeps_r6_to_r9",
-    "test_local_call_has_its_own_frame", "test_frames_reached_through_a_copied_r10", "test_a_frame_that_has_no_room_left_cannot_call",
-    "test_functions_called_from_the_last_to_the_first", "test_recursion_ends_at_eight_frames", "test_budget",
-    "test_lddw_counts_as_one_instruction", "test_initial_registers"])
-def test_as_with_64_bits(monkeypatch, name):
-    """Calls, the budget, addresses of sections: the tests of the other interpreter, on this one."""
-    monkeypatch.setattr(isa, "run_raw", lambda text, **given: runner().run(text, modes=CLEAN32, **given))
-    test = getattr(isa, name)
-    rows = next((m.args[1] for m in getattr(test, "pytestmark", ()) if m.name == "parametrize"), [()])
-    for row in rows:
-        test(*(row if isinstance(row, tuple) else (row,)))
+    "test_unconditional_jumps_go_both_ways", "test_local_call_keeps_r6_to_r9", "test_local_call_has_its_own_frame",
+    "test_frames_reached_through_a_copied_r10", "test_a_frame_that_has_no_room_left_cannot_call", "test_functions_called_from_the_last_to_the_first",
+    "test_recursion_ends_at_eight_frames", "test_budget", "test_lddw_counts_as_one_instruction"])
+def test_as_with_64_bits(monkeypatch, run, name):
+    """Calls and the budget."""
+    other_tests([name], run, monkeypatch)
+
+
+def test_as_with_64_bits_where_accesses_are_checked(monkeypatch):
+    other_tests(["test_addresses_of_rodata_and_data", "test_initial_registers"], lambda text, **given: runner().run(text, modes=CLEAN32, **given), monkeypatch)
+
+
+def test_registers_and_addresses_at_the_beginning(run):
+    for reg, want in ((0, 0), *((n, 0) for n in range(3, 10)), (2, 3)):
+        assert run(insn(0xBF, 0, reg) + EXIT, ctx=b"abc").r0 == want
+    assert run(insn(0x62, 10, 0, -4, 7) + insn(0x61, 0, 10, -4) + EXIT).r0 == 7
+    for op, src, name in ((0x18, 8, "rodata"), (0xD8, 0, "rodata"), (0x18, 9, "data"), (0xB8, 0, "data")):
+        assert run(insn(op, 6, src, imm=3) + insn(0) + insn(0x71, 0, 6, 1) + EXIT, **{name: b"\1\2\3\4\5"}).r0 == 5
+    assert run(lddw(0, 0x89ABCDEF) + EXIT).r0 == 0x89ABCDEF
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
@@ -144,13 +200,13 @@ def test_a_certified_program_that_lies_faults_the_core():
 
 
 @pytest.mark.parametrize("fuel", [1, 2, 5, 99, 100, 101, 1000])
-def test_the_budget_ends_loops_at_the_same_instruction(fuel):
+def test_the_budget_ends_loops_at_the_same_instruction(run, fuel):
     for loop in (insn(0x05, off=-1), mov(3, 1) + insn(0x15, 3, 0, -2, 1) + EXIT, mov(3, 0) + lddw(4, 1) + insn(0x05, off=-4)):
-        wide, clean = (runner().run(loop, fuel=fuel, modes=modes) for modes in (0, CLEAN32))
+        wide, clean = (on(loop, fuel=fuel) for on in (run_raw, run))
         assert (clean.error, clean.insns) == (wide.error, wide.insns) == ("instruction budget used up", fuel)
 
 
-def test_counts_as_the_other_interpreter():
+def test_counts_as_the_other_interpreter(run):
     text = mov(6, 10) + mov(0, 0) + insn(0x07, 0, imm=3) + insn(0x07, 6, imm=-1) + insn(0x55, 6, 0, -3, 0) + lddw(2, 5) + EXIT
-    wide, clean = (runner().run(text, modes=modes) for modes in (0, CLEAN32))
+    wide, clean = (on(text) for on in (run_raw, run))
     assert (wide.r0, wide.insns, wide.pc) == (clean.r0, clean.insns, clean.pc) == (30, 34, 7)

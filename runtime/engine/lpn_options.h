@@ -25,4 +25,7 @@
 #define LPN_FUSE 1              /**< 0: the interpreter does no several instructions at once, and both forms of one share their code */
 #endif
 
+/* All of these that concern the interpreter: it is vm32_smallest.S then, on cores with Thumb-2. */
+#define LPN_SMALLEST (LPN_CERTIFIED_ONLY && LPN_CLEAN32_ONLY && !LPN_FUSE && !LPN_CODE_ONLY)
+
 #endif

@@ -3,7 +3,7 @@
 #include "vm.h"
 #include "lpn_helpers.h"
 
-#if !LPN_CODE_ONLY
+#if !LPN_CODE_ONLY && !LPN_WHOLE
 /* No sum that could wrap is formed: below a region's start the difference is larger than any region. The caller's regions
  * come first, among them the packet. */
 const lpn_region *lpn_find(const lpn_run *run, uintptr_t address, size_t size, uint32_t access)

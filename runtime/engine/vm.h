@@ -16,6 +16,9 @@
 #define LPN_PLANNED 0
 #endif
 
+/* Nothing of what follows is needed: vm32_smallest.S is the interpreter. */
+#define LPN_WHOLE (LPN_PLANNED && LPN_SMALLEST)
+
 /* The most instructions of a run: what 8 bytes an instruction leaves of a signed 32-bit distance. */
 #define LPN_MAX_FUEL 0x0fffffffu
 

@@ -15,6 +15,19 @@
 
 #include "vm32_offsets.h"
 
+#if LPN_WHOLE
+_Static_assert(offsetof(lpn_program, text) == PROGRAM_TEXT && offsetof(lpn_program, count) == PROGRAM_COUNT
+               && offsetof(lpn_program, rodata) == PROGRAM_RODATA && offsetof(lpn_program, data) == PROGRAM_DATA
+               && offsetof(lpn_program, plan) == PROGRAM_PLAN && offsetof(lpn_program, func) == PROGRAM_FUNC
+               && offsetof(lpn_program, stack) == PROGRAM_STACK && offsetof(lpn_program, certified) == PROGRAM_CERTIFIED
+               && offsetof(lpn_program, funcs) == PROGRAM_FUNCS && sizeof(lpn_func) == 4, "vm32_offsets.h");
+_Static_assert(offsetof(lpn_run, env) == RUN_ENV && offsetof(lpn_run, view) == RUN_VIEW && offsetof(lpn_run, fuel) == RUN_FUEL
+               && offsetof(lpn_run, insns) == RUN_INSNS && offsetof(lpn_run, pc) == RUN_PC && offsetof(lpn_run, r0) == RUN_R0
+               && offsetof(lpn_run, call) == RUN_CALL && offsetof(lpn_run, stack) + LPN_STACK_SIZE == RUN_STACK_END, "vm32_offsets.h");
+_Static_assert(LPN_E_FUEL == E_FUEL && LPN_E_DEPTH == E_DEPTH && LPN_E_STACK == E_STACK && LPN_E_LEFT_OUT == E_LEFT_OUT
+               && LPN_MAX_DEPTH == MAX_DEPTH && LPN_MAX_FUEL == 0x0fffffff, "vm32_offsets.h");
+#else
+
 #if LPN_PLANNED                 /* the loop is in vm32_thumb2.S */
 int lpn_loop32(lpn_vm32 *vm);
 int lpn_step32(lpn_vm32 *vm);
@@ -336,4 +349,5 @@ int lpn_execute32(lpn_run *run, const lpn_program *program, uint64_t r1, uint64_
     return ended ? vm.error : LPN_E_FUEL;
 }
 
+#endif
 #endif

@@ -5,6 +5,7 @@
 #include "vm.h"
 #include "vm32_ops.h"
 
+#if !LPN_WHOLE
 #define NAME(name) OP_##name,
 enum { LPN_VM32_ONES(NAME) LPN_VM32_TWO(NAME) LPN_VM32_THREE(NAME) OPS };
 #undef NAME
@@ -139,3 +140,4 @@ void lpn_plan32(const lpn_program *program, uint8_t *plan, bool fuse)
         b = a;
     }
 }
+#endif

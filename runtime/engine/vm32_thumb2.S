@@ -10,9 +10,10 @@
  *
  * r0-r3 and r12 are free. An instruction fetches the next one's word and byte among its own loads, because loads behind loads take one
  * cycle. */
-#if defined(__thumb2__)
-
 #include "vm32_offsets.h"
+
+#if defined(__thumb2__) && !LPN_SMALLEST
+
 #include "vm32_ops.h"
 
     .syntax unified
@@ -285,12 +286,12 @@ leave:
     ldr r0, [r6, #VM32_DEPTH]
     cbnz r0, slow
     add r8, r8, #8
-    subs r0, r8, r4
+    cmp.w r8, r4
     str r4, [r6, #VM32_IP]
     str r8, [r6, #VM32_LIMIT]
-    ite gt
-    movgt r0, #VM32_END
-    movle r0, #VM32_BUDGET
+    ite hi
+    movhi r0, #VM32_END
+    movls r0, #VM32_BUDGET
     pop {r3-r11, pc}
 
 #if !LPN_CERTIFIED_ONLY
@@ -311,14 +312,14 @@ slow:
     nop
 #endif
 
-/* Jump as r5 says. The budget is compared where a jump is taken: nothing else can go on for ever. */
+/* Jump as r5 says. The budget is compared where a jump is taken: nothing else can go on for ever. Its end may lie above 0x80000000. */
 .macro TAKE
     asrs r0, r5, #16
     add r4, r4, r0, lsl #3
     add r8, r8, r0, lsl #3
     add lr, r0
-    subs r0, r8, r4
-    ble budget
+    cmp.w r8, r4
+    bls budget
     NEXT
 .endm
 

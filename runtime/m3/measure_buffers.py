@@ -139,9 +139,10 @@ class Interpreted(Measurement):
         return called - self.run(self.source(way, case, "r0 = r10"), case) + self.move
 
     def beyond(self, name: str) -> int:
-        """What the way to the helper and back takes more than that of translated code, which `ways` have; it is the same for each case but for what `ways` are above it."""
-        return ceil(max(0.0, *(self.call(name, way, case).most - buffer_way(growth, case.said)
-                               for way, growth in zip(WAYS[name], aligned()[name]) for case in CASES[::5])))
+        """What the way to the helper and back takes more than that of translated code, which `ways` have, or less: then it is negative. It is the same for each
+        case but for what `ways` are above it."""
+        return ceil(max(self.call(name, way, case).most - buffer_way(growth, case.said)
+                        for way, growth in zip(WAYS[name], aligned()[name]) for case in CASES[::5]))
 
 
 @cache
