@@ -38,6 +38,10 @@ void lpn_zero(uint8_t *to, size_t n)
     } while (n != 0);
 }
 
+#if defined(__GNUC__) && !defined(__clang__) && defined(__arm__)
+#pragma GCC push_options
+#pragma GCC optimize("no-tree-ter", "no-ivopts", "no-optimize-sibling-calls", "no-gcse", "no-tree-scev-cprop", "no-cse-follow-jumps")     /* less code, and faster */
+#endif
 #if !LPN_NO_TABLES
 int lpn_env_lookup(const lpn_env *env, const uintptr_t *r, uint32_t *action)
 {
@@ -57,6 +61,9 @@ int lpn_env_lookup(const lpn_env *env, const uintptr_t *r, uint32_t *action)
     lpn_zero(data + n, r[4] - n);
     return LPN_OK;
 }
+#endif
+#if defined(__GNUC__) && !defined(__clang__) && defined(__arm__)
+#pragma GCC pop_options
 #endif
 
 /* A function of the node's own. */

@@ -251,9 +251,11 @@ static APART uint8_t *reach(lpn_run *run, uint32_t w, const uint64_t *base, uint
     return region_of(run, address, how >> 4, how & 15) == NULL ? NULL : lpn_pointer(address);
 }
 
-/* gcc -Os would have cases share their ends: smaller by a third, and slower by a seventh. */
+/* gcc -Os would have cases share their ends: smaller by a third, and slower by a seventh. The other options are what was found by search: a tenth less
+ * code than without them, and a 25th less time. */
 #if LPN_PLANNED && !defined(__clang__)
-#define FAST __attribute__((optimize("O2", "no-crossjumping")))
+#define FAST __attribute__((optimize("O2", "no-crossjumping", "no-tree-ch", "no-tree-pre", "no-early-inlining", "no-cse-follow-jumps", "no-sched-pressure", \
+                                     "peel-loops", "selective-scheduling", "sel-sched-pipelining", "sched2-use-superblocks")))
 #else
 #define FAST
 #endif

@@ -9,6 +9,9 @@
  *   it ends, moved along with each jump. So a run ends at most one straight line of code behind its budget;
  * - for each register the region of its last access is remembered, one for loads and one for stores, and tried first;
  * - the loads and stores of a certified program are not checked. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__arm__)
+#pragma GCC optimize("no-tree-ter", "no-if-conversion", "no-schedule-insns2")     /* less code, and no slower */
+#endif
 #include "vm.h"
 
 #if LPN_VM32 && !LPN_CODE_ONLY

@@ -99,12 +99,11 @@ lpn_execute:
 budget:
     movs r0, #E_FUEL
 before:                             /* the instruction behind r4 */
-    subs r1, r8, r4
     adds r4, #8
-    b 1f
+    add r8, r8, #8
 end:                                /* r0: LPN_OK, or what was wrong with this one */
     subs r1, r8, r4
-1:  bic r1, r1, r1, asr #31         /* what is left of the budget, if anything is */
+    bic r1, r1, r1, asr #31         /* what is left of the budget, if anything is */
     mov r3, r9
     ldr r2, [sp, #BUDGET]
     ldr r5, [r3, #RUN_FUEL]
@@ -176,32 +175,28 @@ jne_imm:
 jne:
     bne taken
     NEXT
-jgt:
-    bhi taken
-    b next
-jge:
-    bhs taken
-    b next
 jset:
     tst r2, r3
     b jne
-jsgt:
-    bgt taken
-    b next
-jsge:
-    bge taken
-    b next
-jlt:
-    blo taken
+jge:                                /* what is not greater or equal is not greater */
+    bhs taken
+jgt:
+    bhi taken
     b next
 jle:
     bls taken
+jlt:
+    blo taken
     b next
-jslt:
-    blt taken
+jsge:
+    bge taken
+jsgt:
+    bgt taken
     b next
 jsle:
     ble taken
+jslt:
+    blt taken
     b next
 
 store_imm:
@@ -227,26 +222,24 @@ store_reg:
     str r0, [r2, #4]
     b next
 
-load_signed:
-    SOURCE r3
-    add r3, r3, r5, asr #16
-    lsls r0, r5, #28
-    ite cs
-    ldrsbcs r2, [r3]
-    ldrshcc r2, [r3]
-    b set
-load:
+load:                               /* with a sign, unless it is one that acquires */
     SOURCE r3
     add r3, r3, r5, asr #16
     lsls r0, r5, #28
     bcs 2f
-    ite mi
-    ldrhmi r2, [r3]
-    ldrpl r2, [r3]
+    bmi 3f
+1:  ldr r2, [r3]
     b set
-2:  ite mi
-    ldrmi r2, [r3]
-    ldrbpl r2, [r3]
+3:  ldrh r2, [r3]
+    tst r5, #0x40
+    it eq
+    sxtheq r2, r2
+    b set
+2:  bmi 1b
+    ldrb r2, [r3]
+    tst r5, #0x40
+    it eq
+    sxtbeq r2, r2
     b set
 load1:
     SOURCE r3
@@ -307,7 +300,13 @@ rodata:
     b address
 data:
     ldr r2, [r10, #PROGRAM_DATA]
-    b address
+address:
+    IMMEDIATE r3
+    adds r2, r2, r3
+    adds r4, #8                     /* its two slots count as one */
+    adds r6, #1
+    add r8, r8, #8
+    b set
 
 /* Loads and stores among them are as others. What is fetched goes to the second register, else to nobody's. Of 8 bytes the upper four are kept in lr:
  * a register's are 0. */
@@ -320,9 +319,8 @@ atomic:
     b load
 
 call_or_exit:
-    sub r0, r4, #8
-    cmp r8, r0
-    bls spent
+    cmp r8, r4
+    blo spent
     lsls r0, r5, #28
     bcs exit
     tst r5, #0xf000
@@ -339,13 +337,6 @@ call_or_exit:
     str r2, [sp]
     cbnz r0, end_here
     b next
-address:
-    IMMEDIATE r3
-    adds r2, r2, r3
-    adds r4, #8                     /* its two slots count as one */
-    adds r6, #1
-    add r8, r8, #8
-    b set
 spent:
     movs r0, #E_FUEL
 end_here:
@@ -563,6 +554,6 @@ stores:
     PLAN ja, data, ja, ja, ja, rodata, ja, ja
     PLAN atomic, atomic, atomic, atomic
 loads:
-    PLAN load, load2, load1, load, load, load_signed, load_signed
+    PLAN load, load2, load1, load, load, load, load
     .size lpn_plan32, . - lpn_plan32
 #endif
