@@ -386,16 +386,30 @@ class Codecs:
     def run_following(self, inst: Instance, group: ast.Group, row: ast.Row, item: ast.RowAssign) -> None:
         """`following` looks at what comes after the whole encoding, in packets that took this row."""
         b = self.b
-        then, done = b.append_basic_block("following"), b.append_basic_block("followed")
-        b.cbranch(self.took(group, row), then, done)
+        then, other, done = (b.append_basic_block(n) for n in ("following", "followed.other", "followed"))
+        b.cbranch(self.took(group, row), then, other)
         b.position_at_end(then)
+        self.say_again(group, {row})
         bound, self.looks_behind = self.bound, True
         self.row_assign(inst, item.target, self.value(item.value))
         self.looks_behind = False
         self.require_lookahead()
         self.bound = bound
         b.branch(done)
+        b.position_at_end(other)
+        self.say_again(group, set(group.rows) - {row})
+        b.branch(done)
         b.position_at_end(done)
+
+    def say_again(self, group: ast.Group, rows: set[ast.Row]) -> None:
+        """What these rows of a group all say of the codec's parameters, where one of them was taken."""
+        if self.record_in_memory:               # what is stored in either case would be stored twice
+            return
+        said = [{item.target.decl: item.value.const for item in row.items if isinstance(item, ast.RowAssign)
+                 and isinstance(item.target.decl, ast.Param) and item.value.const is not None} for row in rows]
+        for param, value in said[0].items() if said else ():
+            if all(other.get(param) == value for other in said):
+                self.env[param].set(self.constant(self.width_of(param.type), int(value)))
 
     def took(self, group: ast.Group, row: ast.Row) -> ir.Value:
         """Whether the packet's tag chose this row."""

@@ -130,11 +130,10 @@ class Parsers:
         if t.select is None:
             self.take_case(t.cases[0])
             return
-        values = [self.steady(self.bits_of(e), len(t.cases)) for e in t.select]
-        for case in t.cases:
-            keys = case.keys
-            if len(keys) == 1 and isinstance(keys[0], ast.Tuple):
-                keys = keys[0].elements
+        keys_of = {case: keysets(case) for case in t.cases}
+        asked = [sum(len(keys) == len(t.select) and not isinstance(keys[i], ast.DontCare) for keys in keys_of.values()) for i in range(len(t.select))]
+        values = [self.steady(self.bits_of(e), tests) for e, tests in zip(t.select, asked)]
+        for case, keys in keys_of.items():
             if len(keys) == 1 and isinstance(keys[0], ast.DontCare):
                 cond = self.bool_const(True)
             else:
@@ -177,6 +176,11 @@ class Parsers:
         """Publishes where the payload begins, for who reads it behind the run."""
         if self.tells_payload:
             self._store(self.ctx, CTX_PAYLOAD, 4, self.distance(self.pkt, self.cursor()))
+
+
+def keysets(case: ast.SelectCase) -> list[ast.Expr]:
+    """One for each expression that is selected by, or one for all."""
+    return case.keys[0].elements if len(case.keys) == 1 and isinstance(case.keys[0], ast.Tuple) else case.keys
 
 
 def is_value_set(key: ast.Expr) -> bool:
