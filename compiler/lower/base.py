@@ -9,7 +9,7 @@ from lpn.compiler.bits import I1, I32, PKT, PTR, Val, i32, is_const
 from lpn.compiler.distances import DISTANCE
 from lpn.compiler.layout import InstanceLayout, RecordLayout
 from lpn.compiler.state import StateLayout
-from lpn.compiler.target import (CTX_PAYLOAD, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, VERDICTS, Target)
+from lpn.compiler.target import (CTX_OUT, CTX_PAYLOAD, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, VERDICTS, Target)
 from lpn.lang import ast
 from lpn.lang.effects import effects
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError
@@ -90,6 +90,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
         self.payload_slot: ir.Value | None = None           # fused: where the parser left off
         self.codec_start: ir.Value | None = None            # the payload's begin while a codec expands what begins there
         self.first_headers: dict[InstanceLayout, int] = {}  # fused: see prefix.py
+        self.laid_out: dict[InstanceLayout, int] = {}       # fused: see laid_out.py
         self.payload_part: tuple[ir.Value, ir.Value] | None = None      # what follows the headers, where that is not the payload
         self.verdict_slot: ir.Value | None = None           # fused: the verdict so far
         self.reaches: str | None = None
@@ -248,6 +249,8 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
 
     def image_in_memory(self, inst: InstanceLayout, local: bool) -> ir.Value | None:
         """Where the image of a header lies that is not in variables."""
+        if inst in self.laid_out:
+            return self.at_entry(lambda: self.at(self.context_pointer(CTX_OUT), self.laid_out[inst]))
         return self.at_entry(lambda: self.at(self.rec, inst.image)) if self.images_in_memory and not local else None
 
     def elements(self, f: ast.StructField) -> list[Instance]:

@@ -154,6 +154,10 @@ class Codecs:
                     self.end_units(inst, self.open_fields(codec, codec.groups[i + 1:]))
                 delayed += [(group, row, item) for row in self.usual_rows(codec, group) for item in row.items
                             if isinstance(item, ast.RowAssign) and has_following(item.value)]
+            met = self.meet_behind(args, {piece: self.env[piece] for piece in codec.tag if piece.value is None} | self.expanding[inst])
+            self.env.update((piece, met[piece]) for piece in codec.tag if piece.value is None)
+            if inst.inst in self.laid_out:
+                self.mark()                     # what lies there is read there, or LLVM would keep it in registers, too
             for group, row, item in delayed:
                 self.run_following(inst, group, row, item)
             inst.open, self.codec_start = False, None

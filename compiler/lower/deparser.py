@@ -131,6 +131,8 @@ class Deparsers:
         shape = self.usual_shape(inst)
         if call is not None and call.via is not None:
             self.compress(call.via.codec, inst, call.via.args)
+        elif inst.inst in self.laid_out:
+            self.emit_laid_out(inst)
         elif shape is not None:
             self.guess_shape(inst, shape, inst.read_unit(inst.layout.units[0]))
             self.emit_shape(inst, shape)
@@ -154,6 +156,24 @@ class Deparsers:
                 self.put(here, at, v, True)
             at += size
         self.wrote(at, at)
+
+    def emit_laid_out(self, inst: Instance) -> None:
+        """What lies there already: only what is derived is written, unless it has to be moved up."""
+        b, octets = self.b, inst.layout.image_size
+        there, elsewhere, done = (b.append_basic_block(n) for n in ("in.place", "moves", "emitted"))
+        self.room(octets)
+        b.cbranch(b.icmp_unsigned("==", self.here(), inst.image), there, elsewhere)
+        b.position_at_end(there)
+        for u in inst.layout.units:
+            if self.computes(inst, u):
+                self.store_unit(inst, u, inst.image, u.image)
+        b.branch(done)
+        b.position_at_end(elsewhere)
+        for u in inst.layout.units:
+            self.store_unit(inst, u, self.here(), u.image)
+        b.branch(done)
+        b.position_at_end(done)
+        self.wrote(octets, octets)
 
     def emit_plain(self, inst: Instance) -> None:
         """Units as they are stored, derived fields computed. A unit that may be absent is written all the same and then
@@ -195,11 +215,15 @@ class Deparsers:
     def unit_number(self, inst: Instance, u: Unit) -> Val:
         """The unit as it is sent: derived fields computed."""
         v = inst.read_unit(u)
-        for f, _ in u.fields:
-            if (inst.inst.field, f) in self.derived and (self.constant_equation(f) is None or self.stored_differs(inst.inst.field, f)):
-                computed = inst.equation(f)
-                v = computed if len(u.fields) == 1 else inst.insert(u, v, f, computed)
+        for f in self.computes(inst, u):
+            computed = inst.equation(f)
+            v = computed if len(u.fields) == 1 else inst.insert(u, v, f, computed)
         return v
+
+    def computes(self, inst: Instance, u: Unit) -> list[ast.Field]:
+        """The derived fields of a unit that are not stored as they are sent."""
+        return [f for f, _ in u.fields if (inst.inst.field, f) in self.derived
+                and (self.constant_equation(f) is None or self.stored_differs(inst.inst.field, f))]
 
     def emit_varbit(self, inst: Instance, u: Unit) -> None:
         source, octets = inst.varbit(u)

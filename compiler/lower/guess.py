@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import llvmlite.ir as ir
 
@@ -38,6 +38,7 @@ class Plan:
 
     shapes: int = 0
     meeting: ast.Call | None = None
+    brief: bool = False                         # and no further than that codec
 
 
 class Guesses(Meetings):
@@ -52,7 +53,7 @@ class Guesses(Meetings):
         """Runs `lower` once for each guess, then for everything. It ends each of its ways; behind what is guessed, it
         says `end_guess`."""
         around, outer = self.touched, self.meeting_point        # a deparser's guesses lie within those of its parser
-        meeting = self.meeting_point = Meeting(plan.meeting.via.args if plan.meeting is not None else None)
+        meeting = self.meeting_point = Meeting(plan.meeting.via.args if plan.meeting is not None else None, plan.brief)
         anew = None
         for self.guess in range(plan.shapes):
             anew = self.miss = self.b.append_basic_block("unusual")
@@ -61,12 +62,13 @@ class Guesses(Meetings):
             with suppress(Elsewhere):
                 lower()
             self.end_guess()
-            if not meeting.waited_for:
+            if not meeting.waited_for and not meeting.brief:
                 self.not_met(anew)
             if meeting.unusual is not None:
                 meeting.arrived, meeting.unusual = [self.kept_back(meeting.unusual, plan.shapes)], None
             self.b.position_at_end(anew)
-            self.mark()                         # what the guess read is read again, not kept for this
+            if not meeting.brief:
+                self.mark()                     # what the guess read is read again, not kept for this
             self.forget(touched)
             around.update(touched)
         self.touched = around
@@ -192,6 +194,11 @@ def parser_guesses(p: ast.Parser, record: RecordLayout) -> Plan:
         if any(circles.around(state, frozenset()) for state in seen if plan.meeting in walk(state.statements)):
             return Plan(1)                      # what comes to the codec from a guess would be one more entry of a loop
     return plan
+
+
+def brief(plan: Plan) -> Plan:
+    """For short code: guessed is what one codec expands, and what follows is the same for all; nothing where guesses do not meet at one."""
+    return replace(plan, shapes=1, brief=True) if plan.meeting is not None else Plan()
 
 
 def deparser_guesses(d: ast.Deparser, record: RecordLayout) -> Plan:

@@ -25,11 +25,14 @@ class Instance(Place):
         self.known: tuple[int, int] | None = None       # (mask, value): bits of the first unit that are known here
         self.valid_slot = lower.alloca(I1, f"{inst.name}.valid")
         self.image: ir.Value | None = None
+        self.where: str | None = None           # the region that the image lies in, for LLVM
         self.base_slots: list[ir.Value] = []
         self.varbit_slots: dict[Unit, tuple[ir.Value, ir.Value]] = {}
         self.written: dict[Unit, None] = {}     # of the image, on any way
         if inst.in_packet:
             self.base_slots = [lower.alloca(PKT, f"{inst.name}.base{r}") for r in range(inst.layout.runs)]
+        elif inst in lower.laid_out and not local:
+            self.image, self.where = lower.image_in_memory(inst, local), "out"
         elif (image := lower.image_in_memory(inst, local)) is not None:
             self.image = image
         else:
@@ -81,10 +84,13 @@ class Instance(Place):
     def put(self, u: Unit, v: Val, little: bool | None = None) -> None:
         """Writes a unit of the image, or an arm of a choice, whatever the fields say of it."""
         self.written[u] = None
-        self.lower.store(self.image, u.image, v, u.little if little is None else little)
+        with self.lower.region(self.where):
+            self.lower.store(self.image, u.image, v, u.little if little is None else little)
 
     def clear(self) -> None:
-        """Zeros for all units of the image: no path may read a stack octet that was never written."""
+        """Zeros for all units of the image: no path may read a stack octet that was never written. The output buffer is all zeros before."""
+        if self.where == "out":
+            return
         for u in self.layout.units:
             self.lower.store(self.image, u.image, self.lower.constant(8 * VARBIT_SLOT if u.varbit else u.bits, 0), u.little)
 
@@ -210,9 +216,15 @@ class Instance(Place):
 
     # ---- fields
 
+    def load(self, base: ir.Value, offset: int, width: int, little: bool) -> Val:
+        if self.inst.in_packet:
+            return self.lower.load_packet(base, offset, width, little)
+        with self.lower.region(self.where):
+            return self.lower.load(base, offset, width, little)
+
     def read_unit(self, u: Unit) -> Val:
         base, offset = self.pointer(u)
-        v = (self.lower.load_packet if self.inst.in_packet else self.lower.load)(base, offset, u.bits, u.little)
+        v = self.load(base, offset, u.bits, u.little)
         if self.known is not None and u is self.layout.units[0]:
             mask, value = (self.lower.constant(u.bits, x) for x in self.known)
             v = self.lower.or_(self.lower.and_(v, self.lower.not_(mask)), value)
@@ -293,8 +305,7 @@ class Instance(Place):
         u = self.layout.unit_of[arm.choice]
         base, offset = self.pointer(u)
         width = field_width(arm)
-        load = low.load_packet if self.inst.in_packet else low.load
-        v = load(base, offset, width, arm.little)
+        v = self.load(base, offset, width, arm.little)
         zero = low.constant(width, 0)
         tag = self.tag(arm.choice)
         return low.select(low.eq(tag, low.constant(tag.width, arm.number)), v, zero)

@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import Val, i32
 from lpn.lang import ast
 from lpn.lang.instances import walk
-from lpn.lang.types import HeaderType, StructType
+from lpn.lang.types import Bool, HeaderType, StructType
 
 from .instance import Instance
-from .places import MadeAnew, Place
+from .places import MadeAnew, Place, StructPlace, ValueAnew, member
 
 
 class RowSwitch:
@@ -73,9 +74,22 @@ class MadeStructs:
         if made is None or row not in made.rows:
             yield
             return
-        anew, self.env[made.param] = self.env[made.param], made.place
+        anew = self.env[made.param]
+        self.env[made.param] = with_truths_anew(made.place, anew) if self.target.small else made.place
         yield
         self.env[made.param] = anew
+
+
+def with_truths_anew(made: Place, anew: Place) -> Place:
+    """Numbers are kept from where they were made; what is true or false is asked where it decides, or it takes a register until then."""
+    if not isinstance(made, StructPlace):
+        return made
+    return StructPlace(made.type, {name: ValueAnew(part.type, partial(truth_of, anew, name)) if isinstance(part.type, Bool) else part
+                                   for name, part in made.fields.items()})
+
+
+def truth_of(struct: Place, name: str) -> ir.Value:
+    return member(struct.get(), name).get()
 
 
 def makes_struct(e: ast.Expr) -> bool:

@@ -45,12 +45,14 @@ class Arrived:
 @dataclass
 class Meeting:
     """`args`: of the codec where guesses meet; `waited_for`: whether one more guess comes there; `unusual`: what went on from there and
-    was not as guessed."""
+    was not as guessed; `brief`: nothing is guessed behind the codec, where what is as guessed waits, `behind`."""
 
     args: list[ast.Expr] | None
+    brief: bool = False
     arrived: list[Arrived] = field(default_factory=list)
     waited_for: bool = False
     unusual: Arrived | None = None
+    behind: list[Arrived] = field(default_factory=list)
 
 
 class Meetings:
@@ -60,7 +62,7 @@ class Meetings:
 
     def meets(self, args: list[ast.Expr]) -> bool:
         """Whether this is where guesses meet, or where what they were wrong about comes from them."""
-        return args is self.meeting_point.args and (self.miss is not None or any(other.stack_next == self.stacks for other in self.meeting_point.arrived))
+        return args is self.meeting_point.args and not self.meeting_point.brief and (self.miss is not None or any(other.stack_next == self.stacks for other in self.meeting_point.arrived))
 
     @property
     def stacks(self) -> dict[ast.StructField, int]:
@@ -80,6 +82,19 @@ class Meetings:
             self.miss = b.append_basic_block("unusual.here")
             meeting.unusual = self.arrive(self.miss, bound)
         return bound
+
+    def meet_behind(self, args: list[ast.Expr], inside: Env) -> Env:
+        """Behind the rows of the codec where guesses meet: a brief one ends here, and everything else goes on with what was as guessed.
+        `inside`: what the codec has beside its parameters."""
+        meeting = self.meeting_point
+        if args is not meeting.args or not meeting.brief:
+            return inside
+        if self.miss is not None:
+            meeting.behind.append(self.arrive(self.b.block, inside))
+            raise Elsewhere
+        others = [other for other in meeting.behind if other.stack_next == self.stacks]
+        meeting.behind = [other for other in meeting.behind if other not in others]
+        return self.go_on_with(inside, others) if others else inside
 
     def arrive(self, block: ir.Block, bound: Env) -> Arrived:
         parsing = self.parser_decl is not None
@@ -142,10 +157,11 @@ class Meetings:
 
     def not_met(self, elsewhere: ir.Block) -> None:
         """What has arrived, and nothing has gone on for, begins anew."""
-        for other in self.meeting_point.arrived:
+        meeting = self.meeting_point
+        for other in (*meeting.arrived, *meeting.behind):
             self.b.position_at_end(other.block)
             self.b.branch(elsewhere)
-        self.meeting_point.arrived = []
+        meeting.arrived, meeting.behind = [], []
 
 
 def frozen(place: Place) -> Place:

@@ -21,7 +21,8 @@ from .again import repeatable
 from .base import Lowering
 from .bounded import BoundedLowering, copied
 from .debug import DebugInfo
-from .guess import Plan, is_short, parser_guesses
+from .guess import Plan, brief, is_short, parser_guesses
+from .laid_out import laid_out
 from .left_out import left_out
 from .payload import tells_payload
 from .prefix import first_headers
@@ -128,6 +129,7 @@ class ProgramLowering:
         low.tells_payload = tells_payload(self.program, chain)
         low.repeats = repeatable(self.program, chain)
         low.may_be_left_out = left_out(self.program, chain, self.derived) if form.small else set()
+        low.laid_out = laid_out(self.record, chain) if self.target.window and not low.images_in_memory else {}
         done = low.b.append_basic_block("done")
         rest = chain
         if isinstance(chain[0], ast.Parser):
@@ -141,10 +143,14 @@ class ProgramLowering:
         low.finish()
         return Lowered(name, FUSED, module, any(isinstance(decl, ast.Deparser) for decl in chain), low.keeps_record)
 
-    def guesses(self, low: Lowering, decl: ast.Parser) -> Plan:
+    def guesses(self, low: Lowering, decl: ast.Parser, fused: bool = False) -> Plan:
         """Nothing where the parser writes into the packet: the second run would read what the first one wrote; nor where it counts elements of stacks."""
         writes = any(e.kind == "assign" and e.module is decl and e.instance is not None for e in effects(self.program))
-        return parser_guesses(decl, self.record) if low.target.guesses and not writes and not counted_stacks(decl) else Plan()
+        if writes or counted_stacks(decl) or not low.target.window:
+            return Plan()
+        if low.target.small:
+            return brief(parser_guesses(decl, self.record)) if fused else Plan()
+        return parser_guesses(decl, self.record)
 
     def fused_parsers(self, low: Lowering, decl: ast.Parser, rest: list[ast.Module], done: ir.Block) -> None:
         """The parser, for each guess with a short rest of the chain of its own. Ends where the rest begins for everything else."""
@@ -152,7 +158,7 @@ class ProgramLowering:
         short = is_short(rest)
 
         def lower() -> None:
-            own = low.b.append_basic_block("after.usual") if low.miss is not None and short and not low.meeting_point.waited_for else after
+            own = low.b.append_basic_block("after.usual") if low.miss is not None and short and not low.meeting_point.waited_for and not low.meeting_point.brief else after
             self.fused_parser(low, decl, own)
             low.end_guess()
             if own is not after:
@@ -162,7 +168,7 @@ class ProgramLowering:
                 self.fused_rest(low, rest, done)
                 low.cut_slot = None
 
-        low.usual_first(self.guesses(low, decl), lower)
+        low.usual_first(self.guesses(low, decl, fused=True), lower)
         low.b.position_at_end(after)
         low.module_ended()
 

@@ -90,6 +90,17 @@ class MadeAnew(Place):
         self.type, self.get = type_, make
 
 
+class ValueAnew(Value):
+    """A value that is computed each time it is read."""
+
+    def __init__(self, type_: Type, make: Callable[[], object]):
+        self.type, self.get = type_, make
+
+    @property
+    def value(self):
+        return self.get()
+
+
 class StateCell(Place):
     """A register, counter, array cell or a field of one, in the state region. `inside` is None, or an i1 that is false
     when an index is out of range: then reads give 0 and writes are ignored."""
