@@ -12,6 +12,7 @@
 - what is known is not asked (decided.py), nor what the bits of a number tell (known_bits.py);
 - a result is made where it is returned (returned.py);
 - what one of two ways needs is made on that way (sinking.py);
+- what is added is added where it is known which number it is (added.py);
 - a block stands behind the jump to it (placement.py);
 - ways that end alike share their end (tails.py).
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .added import add_where_known
 from .bit_tests import bit_tests, constants_first
 from .copies import read_originals, step_in_place
 from .decided import decide_branches
@@ -121,4 +123,4 @@ def invert_branches(code: list[Line]) -> bool:
 
 #: Each changes the code in place, and says whether it did; what it marks as dead, and what nothing leads to any more, is taken out behind it.
 PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, store_immediates, drop_reloads, read_originals, step_in_place,
-          rename_copies, drop_stores, drop_unread, invert_branches, constants_first, bit_tests, sink_results, compare_originals, sink, place_blocks)
+          rename_copies, drop_stores, drop_unread, invert_branches, constants_first, bit_tests, sink_results, compare_originals, sink, add_where_known, place_blocks)

@@ -11,11 +11,12 @@ from lpn.compiler.bits import Val, i32
 from lpn.compiler.layout import field_width
 from lpn.compiler.state import scalar_width
 from lpn.lang import ast
+from lpn.lang.instances import walk
 from lpn.lang.types import Bits as BitsType, Bool
 
 from .instance import Instance
 from .made import RowSwitch
-from .places import Place, Scalar, Value, variable
+from .places import Part, Place, Scalar, Value, variable
 from .shared import SharedCall
 
 
@@ -129,6 +130,8 @@ class Codecs:
 
         Bit-fields that share a unit are held in variables and stored once at the end."""
         with self.codec_scope(codec, inst, args):
+            if self.target.small:
+                self.env.update(self.read_together(codec))
             for v in codec.vars:
                 self.env[v].clear()
             self.begin_expand(codec, inst)
@@ -137,6 +140,8 @@ class Codecs:
             width = tag_width(codec)
             guessed = self.guess_tag(codec) if self.miss is not None else {}
             tag = self.take(width) if width else self.constant(0, 0)
+            if self.target.small and not guessed:
+                tag = self.apart_of(tag)
             for piece in codec.tag:
                 shift = tag_shift(codec, piece)
                 v = self.slice(tag, shift + piece.width - 1, shift)
@@ -154,6 +159,11 @@ class Codecs:
                     self.end_units(inst, self.open_fields(codec, codec.groups[i + 1:]))
                 delayed += [(group, row, item) for row in self.usual_rows(codec, group) for item in row.items
                             if isinstance(item, ast.RowAssign) and has_following(item.value)]
+            if delayed and self.target.small and width and not guessed:          # asked anew: what is asked of a tag is one test of a bit
+                again = self.apart_of(tag)
+                for piece in {name.decl for group, *_ in delayed for name in group.tags}:
+                    shift = tag_shift(codec, piece)
+                    self.env[piece] = Value(piece.type, self.slice(again, shift + piece.width - 1, shift))
             met = self.meet_behind(args, {piece: self.env[piece] for piece in codec.tag if piece.value is None} | self.expanding[inst])
             self.env.update((piece, met[piece]) for piece in codec.tag if piece.value is None)
             if inst.inst in self.laid_out:
@@ -177,6 +187,27 @@ class Codecs:
             self.end_units(inst, set())
             del self.expanding[inst]
         inst.set_valid(True)
+
+    def apart_of(self, v: Val) -> Val:
+        """The same number, of which LLVM keeps nothing but itself."""
+        return Val(v.width, tuple(self.opaque(limb, here=True, keeps=True) for limb in v.limbs))
+
+    def read_together(self, codec: ast.Codec) -> dict[object, Place]:
+        """What a row reads of one word is one number until it is asked for."""
+        found: dict[object, Place] = {}
+        for item in (item for group in codec.groups for row in group.rows for item in row.items if isinstance(item, ast.RowInline)):
+            parts = [getattr(t.target, "decl", None) for t in item.targets if t.bits is None]
+            if len(parts) < 2 or len(parts) < len(item.targets) or any(not isinstance(v, ast.CodecVar) or v in found for v in parts):
+                continue
+            width = sum(scalar_width(v.type) for v in parts)
+            if width <= 32 and not any(isinstance(v.type, Bool) for v in parts):
+                whole = Scalar(self, BitsType(width), "together")
+                whole.clear()
+                found[item] = whole             # known by that, where guesses meet
+                for v in parts:
+                    width -= scalar_width(v.type)
+                    found[v] = Part(self, v.type, whole, width)
+        return found
 
     def begin_expand(self, codec: ast.Codec, inst: Instance) -> None:
         held: dict[ast.Field, Scalar] = {}
@@ -395,12 +426,21 @@ class Codecs:
         b.position_at_end(then)
         self.say_again(group, {row})
         bound, self.looks_behind = self.bound, True
+        ahead = max(n.type.width for n in walk(item.value) if isinstance(n, ast.Following)) // 8
+        far = bound + ahead > self.target.window > 0
+        if far:
+            self.short_unless(self.at(self.cursor(), ahead))
+            self.bound = 0
+        if far := far and self.target.small:    # on the other way, too: what follows need not be
+            bound = 0
         self.row_assign(inst, item.target, self.value(item.value))
         self.looks_behind = False
         self.require_lookahead()
         self.bound = bound
         b.branch(done)
         b.position_at_end(other)
+        if far:
+            self.short_unless(self.cursor())
         self.say_again(group, set(group.rows) - {row})
         b.branch(done)
         b.position_at_end(done)

@@ -61,6 +61,25 @@ class Scalar(Place):
                 b.store(limb, slot)
 
 
+class Part(Value):
+    """Some bits of a variable that is one number."""
+
+    def __init__(self, lower, type_: Type, whole: Scalar, shift: int):
+        self.lower, self.type, self.whole, self.shift, self.width = lower, type_, whole, shift, scalar_width(type_)
+
+    def clear(self) -> None:
+        self.set(self.lower.constant(self.width, 0))
+
+    @property
+    def value(self) -> Val:
+        return self.lower.slice(self.whole.get(), self.shift + self.width - 1, self.shift)
+
+    def set(self, value: Val) -> None:
+        low, width = self.lower, self.whole.width
+        kept = low.and_(self.whole.get(), low.constant(width, ~(((1 << self.width) - 1) << self.shift)))
+        self.whole.set(low.or_(kept, low.shift(low.resize(value, width), low.constant(32, self.shift), left=True)))
+
+
 class StructPlace(Place):
     """A struct variable: a place for each field."""
 
