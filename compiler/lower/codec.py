@@ -8,7 +8,7 @@ from itertools import takewhile
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import Val, i32
-from lpn.compiler.layout import field_width
+from lpn.compiler.layout import InstanceLayout, Unit, field_width
 from lpn.compiler.state import scalar_width
 from lpn.lang import ast
 from lpn.lang.instances import walk
@@ -16,8 +16,11 @@ from lpn.lang.types import Bits as BitsType, Bool
 
 from .instance import Instance
 from .made import RowSwitch
-from .places import Part, Place, Scalar, Value, variable
+from .places import Part, Place, Scalar, Swapped, Value, variable
 from .shared import SharedCall
+
+
+MANY_ROWS = 4                                   # that say a field: fewer each store it
 
 
 def tag_width(codec: ast.Codec) -> int:
@@ -52,6 +55,10 @@ def has_following(e) -> bool:
     if isinstance(e, ast.Expr):
         return any(has_following(v) for k, v in vars(e).items() if k not in ("decl", "target", "type", "via"))
     return False
+
+
+def looks_behind(codec: ast.Codec) -> bool:
+    return any(isinstance(item, ast.RowAssign) and has_following(item.value) for group in codec.groups for row in group.rows for item in row.items)
 
 
 def is_state(e: ast.Expr) -> bool:
@@ -140,8 +147,8 @@ class Codecs:
             width = tag_width(codec)
             guessed = self.guess_tag(codec) if self.miss is not None else {}
             tag = self.take(width) if width else self.constant(0, 0)
-            if self.target.small and not guessed:
-                tag = self.apart_of(tag)
+            if self.target.small and not guessed and looks_behind(codec):
+                tag = self.apart_of(tag)        # it is asked again, see below
             for piece in codec.tag:
                 shift = tag_shift(codec, piece)
                 v = self.slice(tag, shift + piece.width - 1, shift)
@@ -155,6 +162,7 @@ class Codecs:
             delayed: list[tuple[ast.Group, ast.Row, ast.RowAssign]] = []
             for i, group in enumerate(codec.groups):
                 self.expand_group(codec, inst, group)
+                self.store_said(inst, codec, group)
                 if not self.record_in_memory:   # one variable to keep instead of several
                     self.end_units(inst, self.open_fields(codec, codec.groups[i + 1:]))
                 delayed += [(group, row, item) for row in self.usual_rows(codec, group) for item in row.items
@@ -187,6 +195,12 @@ class Codecs:
             self.end_units(inst, set())
             del self.expanding[inst]
         inst.set_valid(True)
+
+    def said_last(self, inst: InstanceLayout) -> list[Unit]:
+        """Units of one field each that a codec's rows say when they look at what follows: the packet may be refused for that."""
+        fields = {item.target.decl for decl in self.program.decls if isinstance(decl, ast.Codec) for group in decl.groups for row in group.rows
+                  for item in row.items if isinstance(item, ast.RowAssign) and has_following(item.value)}
+        return [u for u in inst.layout.units if len(u.fields) == 1 and u.fields[0][0] in fields and u.bits <= 32]
 
     def apart_of(self, v: Val) -> Val:
         """The same number, of which LLVM keeps nothing but itself."""
@@ -222,12 +236,17 @@ class Codecs:
                         held[f].set(value)
                 elif self.constant_equation(f) is not None:
                     inst.put(u, self.constant_equation(f))
+                elif inst.inst in self.laid_out and f.equation is not None and f in self.assigned_fields(codec):
+                    pass                        # a row says it, or it is computed
                 elif (inst.inst.field, f) not in self.derived and (not self.always_assigns(codec, f) or f in tags):
                     inst.put(u, self.constant(u.bits, 0))
             if u.varbit:
                 inst.set_varbit(u, self.pkt, i32(0))
             if u.choice is not None:
                 inst.put(u, self.constant(u.bits, 0))
+        for f in (f for group in codec.groups for f in self.said_whole(inst, codec, group)):
+            held[f] = Swapped(self, f.type, f.name)
+            held[f].clear()
         self.expanding[inst], self.ended = held, set()
 
     def open_fields(self, codec: ast.Codec, later: list[ast.Group]) -> set[ast.Field]:
@@ -237,6 +256,19 @@ class Codecs:
         found = set().union(*(self.row_fields(row) for row in rows))
         found |= {arm.choice.tag.decl for arm in found if isinstance(arm, ast.ChoiceArm)}
         return found | {f for f in self.assigned_fields(codec) if f.equation is not None and not self.always_assigns(codec, f)}
+
+    def said_whole(self, inst: Instance, codec: ast.Codec, group: ast.Group) -> list[ast.Field]:
+        """Fields of some words that many rows of a group say: of a header that lies where it is sent they are stored behind the rows, once."""
+        if inst.inst not in self.laid_out or not group.tags:
+            return []
+        named = [f for row in group.rows for f in self.row_fields(row) if isinstance(f, ast.Field)]
+        return [f for f in dict.fromkeys(named) if named.count(f) >= MANY_ROWS and field_width(f) % 32 == 0 and not f.little
+                and sum(f in self.row_fields(row) for g in codec.groups for row in g.rows) == named.count(f)]
+
+    def store_said(self, inst: Instance, codec: ast.Codec, group: ast.Group) -> None:
+        for f in self.said_whole(inst, codec, group):
+            value = self.expanding[inst].pop(f).get()
+            self.row_store(inst, f, value)
 
     def end_units(self, inst: Instance, fields: set[ast.Field]) -> None:
         """Stores the units whose bit-fields are in variables, but for those that have one of these fields."""

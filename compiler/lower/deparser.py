@@ -165,7 +165,7 @@ class Deparsers:
         b.cbranch(b.icmp_unsigned("==", self.here(), inst.image), there, elsewhere)
         b.position_at_end(there)
         for u in inst.layout.units:
-            if self.computes(inst, u):
+            if u in inst.aside or self.computes(inst, u):
                 self.store_unit(inst, u, inst.image, u.image)
         b.branch(done)
         b.position_at_end(elsewhere)

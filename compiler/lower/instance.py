@@ -8,9 +8,9 @@ import llvmlite.ir as ir
 from lpn.compiler.bits import I1, I8, I16, I32, PKT, Val, i32
 from lpn.compiler.layout import VARBIT_SLOT, InstanceLayout, Unit, field_width
 from lpn.lang import ast
-from lpn.lang.types import Bool
+from lpn.lang.types import Bits, Bool
 
-from .places import Place
+from .places import Place, Scalar
 
 
 class Instance(Place):
@@ -26,6 +26,7 @@ class Instance(Place):
         self.valid_slot = lower.alloca(I1, f"{inst.name}.valid")
         self.image: ir.Value | None = None
         self.where: str | None = None           # the region that the image lies in, for LLVM
+        self.aside: dict[Unit, Scalar] = {}     # what of the image is in variables all the same
         self.base_slots: list[ir.Value] = []
         self.varbit_slots: dict[Unit, tuple[ir.Value, ir.Value]] = {}
         self.written: dict[Unit, None] = {}     # of the image, on any way
@@ -33,6 +34,7 @@ class Instance(Place):
             self.base_slots = [lower.alloca(PKT, f"{inst.name}.base{r}") for r in range(inst.layout.runs)]
         elif inst in lower.laid_out and not local:
             self.image, self.where = lower.image_in_memory(inst, local), "out"
+            self.aside = {u: Scalar(lower, Bits(u.bits), inst.name) for u in lower.said_last(inst)}
         elif (image := lower.image_in_memory(inst, local)) is not None:
             self.image = image
         else:
@@ -84,6 +86,9 @@ class Instance(Place):
     def put(self, u: Unit, v: Val, little: bool | None = None) -> None:
         """Writes a unit of the image, or an arm of a choice, whatever the fields say of it."""
         self.written[u] = None
+        if u in self.aside:
+            self.aside[u].set(v)
+            return
         with self.lower.region(self.where):
             self.lower.store(self.image, u.image, v, u.little if little is None else little)
 
@@ -223,6 +228,8 @@ class Instance(Place):
             return self.lower.load(base, offset, width, little)
 
     def read_unit(self, u: Unit) -> Val:
+        if u in self.aside:
+            return self.aside[u].get()
         base, offset = self.pointer(u)
         v = self.load(base, offset, u.bits, u.little)
         if self.known is not None and u is self.layout.units[0]:

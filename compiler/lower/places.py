@@ -61,6 +61,19 @@ class Scalar(Place):
                 b.store(limb, slot)
 
 
+class Swapped(Scalar):
+    """A number of whole words, each kept as it lies in memory: LLVM does not swap again what was copied from there."""
+
+    def get(self):
+        return self.swapped(super().get())
+
+    def set(self, value) -> None:
+        super().set(self.swapped(value))
+
+    def swapped(self, value: Val) -> Val:
+        return Val(self.width, tuple(self.lower._swap(limb, 4) for limb in value.limbs))
+
+
 class Part(Value):
     """Some bits of a variable that is one number."""
 
