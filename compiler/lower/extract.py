@@ -167,10 +167,39 @@ class Extracts:
             self.advance_static(octets)
         elif u.variable:
             self.require_lookahead()
-            self.b.store(self.at(self.cursor(), inst.octets(u)), self.cursor_slot)
+            if self.target.small:
+                self.step_over(inst, u)
+            else:
+                self.b.store(self.at(self.cursor(), inst.octets(u)), self.cursor_slot)
             self.bound += u.octets
         else:
             self.advance_static(u.octets)
+
+    def step_over(self, inst: Instance, u: Unit) -> None:
+        """What may be absent, or of several sizes: each adds its octets where it is chosen. LLVM would choose a number and add that."""
+        b, done = self.b, self.b.append_basic_block("stepped")
+
+        def step(octets: int) -> None:
+            self.mark(keeps=True)
+            b.store(self.at(self.cursor(), octets), self.cursor_slot)
+            b.branch(done)
+
+        if u.choice is None:
+            there = b.append_basic_block("there")
+            with self.this_is(inst):
+                self.branch(u.when, there, done)
+            b.position_at_end(there)
+            step(u.octets)
+        else:
+            tag = inst.tag(u.choice)
+            for arm in u.choice.arms:
+                hit, miss = b.append_basic_block("arm"), b.append_basic_block("other")
+                b.cbranch(self.eq(tag, self.constant(tag.width, arm.number)), hit, miss)
+                b.position_at_end(hit)
+                step(field_width(arm) // 8)
+                b.position_at_end(miss)
+            b.branch(done)
+        b.position_at_end(done)
 
     def absent(self, inst: Instance, u: Unit) -> Val:
         """What a unit that is not in the packet has if it is there later: 0, or the constant that its equation gives."""
