@@ -38,6 +38,7 @@ from .stmt import Statements
 from .sums import Sums
 from .timing import Timings
 from .tried import TriedInTurn
+from .twins import TwinGroups
 from .ways import Ways
 
 
@@ -47,7 +48,7 @@ LOCAL_IMAGES, GUESSED_IMAGES = 96, 192
 REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
-class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, SharedCalls, TriedInTurn, AskedOnce,
+class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, SharedCalls, TriedInTurn, TwinGroups, AskedOnce,
                MadeStructs, LeftOut, Searches, Sums, Conditions, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 

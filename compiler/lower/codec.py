@@ -1,7 +1,7 @@
 """Codecs: one table of rows, lowered to `expand` in a parser and to `compress` in a deparser."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 
@@ -160,8 +160,14 @@ class Codecs:
                     self.env[piece] = Value(piece.type, v)
             self.require_lookahead()            # rows take different numbers of octets
             delayed: list[tuple[ast.Group, ast.Row, ast.RowAssign]] = []
+            second: ast.Group | None = None     # that was expanded with the first of two
             for i, group in enumerate(codec.groups):
-                self.expand_group(codec, inst, group)
+                if (twins := self.twins(codec, inst, i)) is not None:
+                    self.expand_twins(codec, inst, twins)
+                    second = twins.second
+                    continue
+                if group is not second:
+                    self.expand_group(codec, inst, group)
                 self.store_said(inst, codec, group)
                 if not self.record_in_memory:   # one variable to keep instead of several
                     self.end_units(inst, self.open_fields(codec, codec.groups[i + 1:]))
@@ -283,14 +289,15 @@ class Codecs:
                     whole = self.or_(whole, self.shift(self.resize(v, u.bits), self.constant(32, shift), left=True))
                 inst.put(u, whole)
 
-    def expand_group(self, codec: ast.Codec, inst: Instance, group: ast.Group) -> None:
+    def expand_group(self, codec: ast.Codec, inst: Instance, group: ast.Group, but: Collection[ast.Row] = ()) -> None:
+        """`but`: rows that no packet has that comes here."""
         b = self.b
         if not group.tags:
             for row in group.rows:
                 self.expand_row(codec, inst, group, row)
             return
         key = self.group_key(group)
-        rows = [(row, self.row_keys(group, row)) for row in self.usual_rows(codec, group)]
+        rows = [(row, self.row_keys(group, row)) for row in self.usual_rows(codec, group) if row not in but]
         if key.const is not None:
             for row, keys in rows:
                 if key.const in keys:

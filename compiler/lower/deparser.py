@@ -37,7 +37,7 @@ class Deparsers:
             self._store(self.ctx, CTX_OUT_LEN, 4, self.written())
             done()
 
-        self.out_pointer = self.late_pointer(CTX_OUT)
+        self.out_pointer = self.context_pointer(CTX_OUT) if self.laid_out else self.late_pointer(CTX_OUT)
         self.usual_first(deparser_guesses(d, self.record) if self.target.guesses else Plan(), lower)
 
     def deparse(self, d: ast.Deparser) -> None:

@@ -1,0 +1,150 @@
+"""Two groups of a codec whose rows say the same of two fields are lowered once, for short code: as the two turns of a loop.
+
+Source and destination of a compressed IPv6 header are made in the same ways, of other bits of the tag and of the other end of the link. What rows say
+alike but for names is lowered for the first of the two; in the second turn the names stand for the other one's. A packet whose second field is none of
+what both have leaves the loop for the rest of the second group.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import llvmlite.ir as ir
+
+from lpn.compiler.bits import I32, Val, i32
+from lpn.lang import ast
+from lpn.lang.instances import walk
+from lpn.lang.types import StructType
+
+from .instance import Instance
+from .places import MadeAnew, Place, StructPlace, Value, member, variable
+
+FEW_TWINS = 4                                   # rows alike: fewer are not worth a loop
+TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(eq=False)
+class Twins:
+    """`names`: what the first group calls something, and the second; `keys`: of the rows that both have; `rows`: the second group's of them."""
+
+    first: ast.Group
+    second: ast.Group
+    fields: tuple[ast.Field, ast.Field]
+    names: dict[str, str] = field(default_factory=dict)
+    keys: set[int] = field(default_factory=set)
+    rows: set[ast.Row] = field(default_factory=set)
+
+
+class TwinGroups:
+    """Mixed into `Lowering`."""
+
+    def twins(self, codec: ast.Codec, inst: Instance, index: int) -> Twins | None:
+        """That a group and the next one are."""
+        if self.miss is not None or not self.target.small or not self.target.window or index + 1 >= len(codec.groups):
+            return None
+        one, two = codec.groups[index:index + 2]
+        fields = [self.said_whole(inst, codec, group) for group in (one, two)]
+        if any(len(named) != 1 for named in fields) or any(self.row_fields(row) != set(named) for group, named in zip((one, two), fields) for row in group.rows):
+            return None
+        found = Twins(one, two, (fields[0][0], fields[1][0]))
+        for row in one.rows:
+            keys = self.row_keys(one, row)
+            other = next((r for r in two.rows if self.row_keys(two, r) == keys), None)
+            if other is not None and (names := renamed(row, other, found.names)) is not None:
+                found.names, found.keys = names, found.keys | keys
+                found.rows.add(other)
+        return found if len(found.rows) >= FEW_TWINS and self.can_stand(codec, found) else None
+
+    def can_stand(self, codec: ast.Codec, twins: Twins) -> bool:
+        """Whether all that is named differently is the field, a number of the codec, or a member of a struct that it is given."""
+        for row in twins.first.rows:
+            for n in walk(row):
+                if isinstance(n, ast.Name) and n.name in twins.names and not (n.decl is twins.fields[0] or isinstance(n.decl, ast.CodecVar)):
+                    return False
+                if isinstance(n, ast.Member) and n.name in twins.names and not (isinstance(n.base, ast.Name) and isinstance(n.base.decl, ast.Param)
+                                                                                and isinstance(self.env[n.base.decl], MadeAnew)):
+                    return False
+        return True
+
+    def expand_twins(self, codec: ast.Codec, inst: Instance, twins: Twins) -> None:
+        b, held, (f, g) = self.b, self.expanding[inst], twins.fields
+        turn, key = self.alloca(I32, "turn"), self.alloca(I32, "key")
+        head, again, rest, last, done = (b.append_basic_block(f"twins.{n}") for n in ("head", "again", "rest", "last", "done"))
+        word = held[g] = held[f]
+        numbers = {v: variable(self, v.type, v.name) for v in codec.vars if v.name in twins.names}
+        for v, place in numbers.items():
+            place.set(self.env[v].get())
+        b.store(self.opaque(i32(0), here=True), turn)
+        b.store(self.group_key(twins.first).limbs[0], key)
+        b.branch(head)
+        b.position_at_end(head)
+        width = sum(name.decl.width for name in twins.first.tags)
+        stands: dict[object, Place] = {**numbers, **self.structs(codec, twins, turn)}
+        asked = Val(width, (b.load(key, typ=I32),))
+        for name in twins.first.tags:
+            width -= name.decl.width
+            stands[name.decl] = Value(name.decl.type, self.slice(asked, width + name.decl.width - 1, width))
+        with self.standing_for(stands):
+            self.expand_group(codec, inst, twins.first)
+        bound = self.bound
+        following = self.opaque(b.add(b.load(turn, typ=I32), i32(1)), here=True)
+        b.store(following, turn)
+        b.cbranch(b.icmp_unsigned("<", following, i32(2)), again, last)
+        b.position_at_end(again)
+        del held[f]
+        self.row_store(inst, f, word.get())
+        for v, place in numbers.items():
+            place.set(self.env[next(w for w in codec.vars if w.name == twins.names[v.name])].get())
+        self.prove_cursor()
+        other = self.group_key(twins.second)
+        b.store(other.limbs[0], key)
+        for k in sorted(set(range(1 << other.width)) - twins.keys):
+            ok = b.append_basic_block("twins.key")
+            b.cbranch(b.icmp_unsigned("==", other.limbs[0], i32(k)), rest, ok)
+            b.position_at_end(ok)
+        b.branch(head)
+        b.position_at_end(rest)
+        self.expand_group(codec, inst, twins.second, twins.rows)
+        b.branch(done)
+        b.position_at_end(last)
+        b.branch(done)
+        b.position_at_end(done)
+        self.bound = max(bound, self.bound)
+
+    def structs(self, codec: ast.Codec, twins: Twins, turn: ir.Value) -> dict[ast.Param, MadeAnew]:
+        """What the codec is given, by the names of the first group, whichever turn it is."""
+        return {p: MadeAnew(p.type, lambda p=p, anew=self.env[p]: self.of_turn(p.type, anew, twins.names, turn))
+                for p in codec.params if isinstance(self.env[p], MadeAnew) and any(s.name in twins.names for s in p.type.decl.fields)}
+
+    def of_turn(self, type_: StructType, anew: Place, names: dict[str, str], turn: ir.Value) -> StructPlace:
+        b = self.b
+        place = StructPlace.variable(self, type_, "of.turn")
+        one, two, done = (b.append_basic_block(f"twins.{n}") for n in ("first", "second", "made"))
+        b.cbranch(b.icmp_unsigned("==", b.load(turn, typ=I32), i32(0)), one, two)
+        for block, called in ((one, dict.fromkeys(names)), (two, names)):
+            b.position_at_end(block)
+            made = anew.get()
+            for name, part in place.fields.items():
+                part.set(member(made, called.get(name) or name).get())
+            b.branch(done)
+        b.position_at_end(done)
+        return place
+
+
+def renamed(one: ast.Row, other: ast.Row, names: dict[str, str]) -> dict[str, str] | None:
+    """What is called otherwise in the other row, beside what is known of that; None if more than names differ."""
+    texts = [list(tokens(row)) for row in (one, other)]
+    if len(texts[0]) != len(texts[1]):
+        return None
+    found = dict(names)
+    for x, y in zip(*texts):
+        if x != y and not (x.isidentifier() and y.isidentifier()) or found.setdefault(x, y if x != y else x) != y:
+            return None
+    return {x: y for x, y in found.items() if x != y}
+
+
+def tokens(row: ast.Row) -> Iterator[str]:
+    for item in row.items:
+        yield from TOKEN.findall(item.span.text)
+        yield ";"
