@@ -15,18 +15,18 @@ ADD, MOV = ALU_OPS["ADD"], ALU_OPS["MOV"]
 
 
 def add_where_known(code: list[Line]) -> bool:
-    additions = [i for i, line in enumerate(code) if i and is_addition(line.insn)]
-    if not additions:
-        return False
     jumps: dict[Line, list[int]] = defaultdict(list)
     for i, line in enumerate(code):
         if line.target is not None:
             jumps[line.target].append(i)
+    additions = [i for i, line in enumerate(code) if i and line in jumps and is_addition(line.insn)]
+    if not additions:
+        return False
     before, after = liveness(code)
     changed = False
     for i in additions:
         line, insn = code[i], code[i].insn
-        if line not in jumps or after[i] >> insn.src & 1:
+        if after[i] >> insn.src & 1:
             continue
         numbers: list[Line] = []
         for at in (*([] if code[i - 1].insn.ends_block else [i - 1]), *jumps[line]):

@@ -6,6 +6,7 @@ import pytest
 
 from lpn.compiler.bench_frames import FOLDER, read_frames
 from lpn.compiler.build import compile_program
+from lpn.compiler.forms import MOST, SMALL, Level
 from lpn.compiler.lower.again import repeatable
 from lpn.compiler.runner import make_runner
 from lpn.lang import tables as control
@@ -13,6 +14,7 @@ from lpn.lang.check import check
 from lpn.lang.loader import load
 
 FRAMES = read_frames()
+FORMS: dict[str, tuple[bool, Level]] = {"fused": (True, MOST), "short": (True, SMALL), "chain": (False, MOST)}
 
 
 def close(frame: bytes, headers: int) -> list[bytes]:
@@ -21,15 +23,16 @@ def close(frame: bytes, headers: int) -> list[bytes]:
     return turned + [frame[:n] for n in range(0, len(frame))]
 
 
-@pytest.mark.parametrize("fuse", [True, False], ids=["fused", "chain"])
+@pytest.mark.parametrize("fuse, level", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("name", ["decompress", "udp_rx"])
-def test_frames_close_to_the_usual(name: str, fuse: bool) -> None:
+def test_frames_close_to_the_usual(name: str, fuse: bool, level: Level) -> None:
     program = check(load(FOLDER / f"{name}.lpn"))
     seen = set()
     first, second = FRAMES.of(name)[:2]
     given = control.from_json(FRAMES.given(name, first), program)
-    engine, reference = make_runner("engine", program, given, fuse), make_runner("reference", program, given)
-    for frame in (first, second):
+    compiled = compile_program(program, "lpn", fuse, level)
+    engine, reference = (make_runner(kind, program, given, compiled=compiled) for kind in ("engine", "reference"))
+    for frame in (first, second, *(FRAMES.of(name)[2:] if level == SMALL else ())):
         for data in [frame.data, *close(frame.data, frame.offset)]:
             got, want = engine.run(data), reference.run(data)
             assert (got.verdict, got.reason, got.port, got.out, got.fault) == (want.verdict, want.reason, want.port, want.out, None), data.hex()
@@ -48,10 +51,10 @@ FLOWS = {
 }
 
 
-@pytest.mark.parametrize("fuse", [True, False], ids=["fused", "chain"])
-def test_flows_close_to_the_usual(fuse: bool) -> None:
+@pytest.mark.parametrize("fuse, level", FORMS.values(), ids=FORMS)
+def test_flows_close_to_the_usual(fuse: bool, level: Level) -> None:
     program = check(load(FOLDER / "udp_tx.lpn"))
-    compiled, frame = compile_program(program, "lpn", fuse), FRAMES.of("udp_tx")[0]
+    compiled, frame = compile_program(program, "lpn", fuse, level), FRAMES.of("udp_tx")[0]
     for change in ({}, *FLOWS.values()):
         for body in (frame.body, frame.body[:3], b""):
             content = FRAMES.given("udp_tx", frame)
