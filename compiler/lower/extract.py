@@ -167,7 +167,7 @@ class Extracts:
             self.advance_static(octets)
         elif u.variable:
             self.require_lookahead()
-            if self.target.small:
+            if self.meeting_point.brief:
                 self.step_over(inst, u)
             else:
                 self.b.store(self.at(self.cursor(), inst.octets(u)), self.cursor_slot)

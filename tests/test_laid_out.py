@@ -1,0 +1,101 @@
+"""Headers that a deparser writes first lie in the output buffer from the start, in short code; what is sent is the same."""
+from __future__ import annotations
+
+import pytest
+
+from lpn.compiler.bench_frames import FOLDER, read_frames
+from lpn.compiler.build import compile_program
+from lpn.compiler.forms import SMALL
+from lpn.compiler.fuzz import Case, Variant, run_case
+from lpn.compiler.generate import Program
+from lpn.compiler.layout import RecordLayout
+from lpn.compiler.lower.laid_out import laid_out
+from lpn.compiler.runner import make_runner
+from lpn.lang import tables as control
+from lpn.lang.derive import representation
+from programs import program
+
+FRAMES = read_frames()
+TEXT = (FOLDER / "decompress.lpn").read_text("utf-8")
+EMITS = "    pkt.emit(h.ip);\n    pkt.emit(h.udp);\n"
+PROCESSOR = "processor Work(inout headers h, inout meta m) {{ apply {{ {} }} }}\nprotocol"
+CASES = {                                       # how the program differs, which headers lie where they are sent
+    "as it is": ({}, {"ip": 0, "udp": 40}),
+    "one of them": ({EMITS: "    pkt.emit(h.udp);\n"}, {"udp": 0}),
+    "behind one in the packet": ({EMITS: "    pkt.emit(h.mac);\n" + EMITS}, {}),
+    "by a codec": ({EMITS: "    bit<1> nhc = 1;\n    pkt.emit(h.ip via Iphc(mac_link(h.mac), nhc));\n    pkt.emit(h.udp via UdpNhc());\n"}, {}),
+    "not where there is a choice": ({EMITS: "    if (h.ip.hop_limit == 64) { pkt.emit(h.ip); }\n    pkt.emit(h.udp);\n"}, {}),
+    "the first one taken away": ({"protocol": PROCESSOR.format("if (h.ip.hop_limit != 255) { h.ip.setInvalid(); }"), "Rx -> Tx": "Rx -> Work -> Tx"}, {"ip": 0, "udp": 40}),
+    "changed": ({"protocol": PROCESSOR.format("h.ip.hop_limit = h.ip.hop_limit - 1; if (h.udp.isValid()) { h.udp.src = h.udp.dst; } h.ip.dst = h.ip.src;"),
+                 "Rx -> Tx": "Rx -> Work -> Tx"}, {"ip": 0, "udp": 40}),
+    "dropped": ({"protocol": PROCESSOR.format("if (h.ip.src[63:0] == h.ip.dst[63:0] || h.ip.next_header == UDP) { m.verdict = DROP; }"),
+                 "Rx -> Tx": "Rx -> Work -> Tx"}, {"ip": 0, "udp": 40}),
+}
+
+
+def made(name: str):
+    changes, lie = CASES[name]
+    text = TEXT
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new, 1)
+    return program(text), lie
+
+
+def frames() -> list[bytes]:
+    """Those of the benchmark; each with its next header and its ports in line, and cut short."""
+    out = []
+    for frame in FRAMES.of("decompress"):
+        out += [frame.data, frame.data[:-9]]
+        at = frame.data.index(b"\x11", 9) if b"\x11" in frame.data[9:] else None
+        iphc = next(i for i in range(9, 24) if frame.data[i] >> 5 == 3)
+        plain = bytearray(frame.data)
+        plain[iphc] &= ~4
+        out += [bytes(plain), bytes(plain[:iphc + 2]) + b"\x11" + bytes(plain[iphc + 2:])]
+        if at is not None:
+            out.append(frame.data[:at] + b"\x3a" + frame.data[at + 1:])
+    return out
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_sent_is_the_same(name: str) -> None:
+    given, lie = made(name)
+    chain = list(given.hooks[0].chain)
+    found = laid_out(RecordLayout(given, representation(given)), chain)
+    assert {inst.name: at for inst, at in found.items()} == lie
+    compiled = compile_program(given, fuse=True, level=SMALL)
+    assert len(compiled.containers) == 1
+    tables = control.from_json(FRAMES.given("decompress", FRAMES.of("decompress")[0]), given)
+    engine, reference = (make_runner(kind, given, tables, compiled=compiled) for kind in ("engine", "reference"))
+    sent = set()
+    for data in frames():
+        got, want = engine.run(data), reference.run(data)
+        assert (got.verdict, got.reason, got.out, got.fault) == (want.verdict, want.reason, want.out, None), data.hex()
+        sent.add(want.out and len(want.out))
+    assert len(sent) > 3
+
+
+MOVED = """
+    header A { bit<16> a; bit<16> c; }
+    header B { bit<64> x; bit<32> y; bit<64> z; bit<8> n; }
+    codec Ca() <-> A { tag 0b1010101, t:1; t { 0: inline(a, c); 1: a = 5, inline(c); } }
+    codec Cb() <-> B { tag 0b11, t:6; t { 0: inline(x, y, z, n); 1: x = 7, y = 32w0x01020304, inline(z, n); } }
+    struct headers { A a; B b; }
+    parser Rx(packet pkt, out headers h) {
+        state start { transition select(pkt.lookahead<bit<8>>()) { 0b1010_1010 &&& 0xfe: first; default: second; } }
+        state first { pkt.extract(h.a via Ca()); transition second; }
+        state second { pkt.extract(h.b via Cb()); transition accept; }
+    }
+    processor Work(inout headers h, inout meta m) { apply { if (h.b.n == 9) { h.a.setInvalid(); } if (h.b.n == 8) { h.b.setInvalid(); } } }
+    deparser Tx(packet pkt, in headers h) { pkt.emit(h.a); pkt.emit(h.b); }
+    protocol Moved version 1 { on radio.rx_done : Rx -> Work -> Tx; }"""
+
+
+def test_what_is_moved_up_is_not_spoilt() -> None:
+    """By less than its own length: a header that is taken away was in front of it, or never came."""
+    given = program(MOVED)
+    assert list(laid_out(RecordLayout(given, representation(given)), list(given.hooks[0].chain)).values()) == [0, 4]
+    long, short = b"\xc0" + bytes(range(1, 21)), b"\xc1" + bytes(range(30, 38))
+    packets = [a + b + n + rest for a in (b"", b"\xaa\x11\x22\x33\x44", b"\xab\x55\x66") for b in (long, short, b"\xc2")
+               for n in (b"\x07", b"\x08", b"\x09", b"") for rest in (b"", b"rest")]
+    run_case(Case(Program(MOVED, {}, False), [(packet, {}) for packet in packets]), (Variant("engine", True), Variant("engine", True, SMALL)))

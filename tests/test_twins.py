@@ -1,0 +1,85 @@
+"""Two groups of a codec whose rows say the same of two fields are the two turns of a loop, in short code; what a packet means is the same."""
+from __future__ import annotations
+
+import pytest
+
+from lpn.compiler.build import compile_program
+from lpn.compiler.forms import SMALL
+from lpn.compiler.fuzz import Case, Variant, run_case
+from lpn.compiler.generate import Program
+from lpn.compiler.lower.base import Lowering
+from lpn.lang.reference import Reference
+from programs import program
+
+TEXT = """
+    error {{ NoEnd, Odd }}
+    header L {{ bit<8> f; bit<32> p; bit<32> q; }}
+    header H {{ bit<8> k; bit<64> a; bit<64> b; bit<8> n; }}
+    struct Ends {{ bool has_a; bool has_b; bit<64> a; bit<64> b; }}
+    register<bit<64>>[4] known;
+    function Ends ends(L l) {{
+        Ends e;
+        e.has_a = l.f[0:0] == 1;
+        e.has_b = l.f[1:1] == 1;
+        if (l.f[2:2] == 1) {{ e.a = 32w1 ++ l.p; }} else {{ e.a = 64w0x20 ^ (32w2 ++ l.p); }}
+        if (l.f[3:3] == 1) {{ e.b = 32w1 ++ l.q; }} else {{ e.b = 64w0x20 ^ (32w2 ++ l.q); }}
+        return e;
+    }}
+    codec C(Ends e, inout bit<1> more) <-> H {{
+        tag 0b1, x:1, m:1, u:3, v:4, w:6;
+        var bit<4> i = first j in 0..4 where (known[j] == a);
+        var bit<4> o = first j in 0..4 where (known[j] == b);
+        x {{ 0: i = 0, o = 0; 1: inline(i, o); }}
+        m {{ 1: more = 1, n = kind(following:8); 0: more = 0, inline(n); }}
+        u {{ {u} }}
+        v {{ {v} }}
+        w {{ 0: k = 0; 1: k = 1; 2: k = 2; 3: inline(k); }}
+    }}
+    function bit<8> kind(bit<8> x) {{ if (x[7:4] == 3) {{ return 77; }} return x; }}
+    struct headers {{ L l; H h; }}
+    parser Rx(packet pkt, out headers h) {{
+        bit<1> more;
+        state start {{
+            pkt.extract(h.l);
+            pkt.extract(h.h via C(ends(h.l), more));
+            transition select(more, h.h.n) {{ (1, _): accept; (0, 5): reject(error.Odd); default: accept; }}
+        }}
+    }}
+    deparser Tx(packet pkt, in headers h) {{ pkt.emit(h.h); }}
+    protocol P version 1 {{ on radio.rx_done : Rx -> Tx; }}"""
+U = ["0: inline(a);", "1: a = 32w0xfe80 ++ inline:32;", "2: where (e.has_a, error.NoEnd), a = e.a;", "3: a = 0x17;", "4: a = known[i];", "5: a = 0;"]
+V = [*(row.replace("a", "b").replace("hbs", "has").replace("wherb", "where").replace("[i]", "[o]") for row in U[:4]), "4: b = known[o];",
+     "8: b = 40w0x99 ++ inline:24;", "12: inline(b), where (b[0:0] == 1, error.Odd);"]
+CASES = {                                       # rows of both groups, how many loops
+    "as it is": (U, V, 1),
+    "in another order": (U, [V[4], V[6], V[0], V[5], V[3], V[2], V[1]], 1),
+    "too few alike": (U, [V[0], V[1].replace("fe80", "fe81"), V[2].replace("has_b", "has_a"), V[3].replace("17", "18"), *V[4:]], 0),
+    "other numbers": (U, [row.replace(row[0], str(9 - int(row[0])), 1) if len(row.split(":")[0]) == 1 else row for row in V[:5]] + V[6:], 0),
+    "of one word": ([*U[:5], "5: a = 0, k = 3;"], V, 0),
+    "a reason of its own": ([U[0], U[1], U[2].replace("NoEnd", "Odd"), *U[3:]], V, 0),
+}
+
+
+def packets() -> list[bytes]:
+    """Every pair of rows, with both ends, one, or none; cut short."""
+    out = []
+    for u in range(8):
+        for v in range(16):
+            for f in (0x0f, 0x03, 0x05, 0x02):
+                for x, m, w in ((0, 1, 1), (1, 0, 3)) if f == 0x0f else ((0, 1, 0),):
+                    tag = 1 << 15 | x << 14 | m << 13 | u << 10 | v << 6 | w
+                    out.append(bytes([f]) + bytes(range(1, 9)) + tag.to_bytes(2, "big") + bytes((0x31, *range(100, 130))))
+    return out + [frame[:n] for frame in out[::37] for n in range(9, 34, 3)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_row_means_what_it_meant(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    u, v, loops = CASES[name]
+    text, found = TEXT.format(u=" ".join(u), v=" ".join(v)), []
+    expand = Lowering.expand_twins
+    monkeypatch.setattr(Lowering, "expand_twins", lambda *args: found.append(args) or expand(*args))
+    given = program(text)
+    compile_program(given, fuse=True, level=SMALL)
+    assert len(found) == 2 * loops              # short code is made in two ways
+    run_case(Case(Program(text, {}, False), [(packet, {}) for packet in packets()]), (Variant("engine", True), Variant("engine", True, SMALL)))
+    assert {Reference(given).run(packet).verdict for packet in packets()} == {"ACCEPT", "DROP"}
