@@ -112,6 +112,11 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
             b.position_at_end(ok)
         b.branch(self.body)
 
+    @property
+    def short(self) -> bool:
+        """Whether a chain is to be short code; its modules have the record between them, which holds what a register would."""
+        return self.target.small and not self.record_in_memory
+
     # ---- which memory an access reaches
 
     @contextmanager

@@ -137,7 +137,7 @@ class Codecs:
 
         Bit-fields that share a unit are held in variables and stored once at the end."""
         with self.codec_scope(codec, inst, args):
-            if self.target.small:
+            if self.short:
                 self.env.update(self.read_together(codec))
             for v in codec.vars:
                 self.env[v].clear()
@@ -147,7 +147,7 @@ class Codecs:
             width = tag_width(codec)
             guessed = self.guess_tag(codec) if self.miss is not None else {}
             tag = self.take(width) if width else self.constant(0, 0)
-            if self.target.small and not guessed and looks_behind(codec):
+            if self.short and not guessed and looks_behind(codec):
                 tag = self.apart_of(tag)        # it is asked again, see below
             for piece in codec.tag:
                 shift = tag_shift(codec, piece)
@@ -173,7 +173,7 @@ class Codecs:
                     self.end_units(inst, self.open_fields(codec, codec.groups[i + 1:]))
                 delayed += [(group, row, item) for row in self.usual_rows(codec, group) for item in row.items
                             if isinstance(item, ast.RowAssign) and has_following(item.value)]
-            if delayed and self.target.small and width and not guessed:          # asked anew: what is asked of a tag is one test of a bit
+            if delayed and self.short and width and not guessed:          # asked anew: what is asked of a tag is one test of a bit
                 again = self.apart_of(tag)
                 for piece in {name.decl for group, *_ in delayed for name in group.tags}:
                     shift = tag_shift(codec, piece)
@@ -466,12 +466,10 @@ class Codecs:
         self.say_again(group, {row})
         bound, self.looks_behind = self.bound, True
         ahead = max(n.type.width for n in walk(item.value) if isinstance(n, ast.Following)) // 8
-        far = bound + ahead > self.target.window > 0
-        if far:
+        far = self.short and bound + ahead > self.target.window > 0
+        if far:                                 # compared with the end once, on the other way, too: what follows need not be
             self.short_unless(self.at(self.cursor(), ahead))
-            self.bound = 0
-        if far := far and self.target.small:    # on the other way, too: what follows need not be
-            bound = 0
+            self.bound = bound = 0
         self.row_assign(inst, item.target, self.value(item.value))
         self.looks_behind = False
         self.require_lookahead()

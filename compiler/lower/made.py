@@ -75,7 +75,7 @@ class MadeStructs:
             yield
             return
         anew = self.env[made.param]
-        self.env[made.param] = with_truths_anew(made.place, anew) if self.target.small else made.place
+        self.env[made.param] = with_truths_anew(made.place, anew) if self.short else made.place
         yield
         self.env[made.param] = anew
 
