@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lpn.verifier.verify import Report
 
 MOST = 2                                        # LLVM's levels begin at 0
-SMALL: Literal["s"] = "s"                       # the level of code that is to be short: MOST, and nothing is lowered twice
+SMALL: Literal["s"] = "s"                       # the level of code that is to be short: MOST, and little is lowered twice
 Level = int | Literal["s"]
 LEVELS: dict[str, Level] = {str(level): level for level in (*range(MOST + 1), SMALL)}             # by what users call them
 FAR_TOO_LONG = 1.25                             # times: a container's length, beyond which optimising it less is not tried

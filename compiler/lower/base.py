@@ -24,6 +24,7 @@ from .cursor import Cursor, Refused
 from .deparser import Deparsers
 from .expr import Expressions
 from .extract import Extracts
+from .following import Followings
 from .guess import Guesses
 from .instance import Instance
 from .left_out import LeftOut
@@ -37,6 +38,7 @@ from .stacks import Stacks
 from .stmt import Statements
 from .sums import Sums
 from .timing import Timings
+from .together import SaidTogether
 from .tried import TriedInTurn
 from .twins import TwinGroups
 from .ways import Ways
@@ -48,8 +50,8 @@ LOCAL_IMAGES, GUESSED_IMAGES = 96, 192
 REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
-class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, SharedCalls, TriedInTurn, TwinGroups, AskedOnce,
-               MadeStructs, LeftOut, Searches, Sums, Conditions, Expressions, Statements):
+class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, Followings, SaidTogether, SharedCalls,
+               TriedInTurn, TwinGroups, AskedOnce, MadeStructs, LeftOut, Searches, Sums, Conditions, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""

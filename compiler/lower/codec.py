@@ -8,19 +8,16 @@ from itertools import takewhile
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import Val, i32
-from lpn.compiler.layout import InstanceLayout, Unit, field_width
+from lpn.compiler.layout import field_width
 from lpn.compiler.state import scalar_width
 from lpn.lang import ast
-from lpn.lang.instances import walk
 from lpn.lang.types import Bits as BitsType, Bool
 
+from .following import has_following, looks_behind
 from .instance import Instance
 from .made import RowSwitch
-from .places import Part, Place, Scalar, Swapped, Value, variable
+from .places import Place, Scalar, Swapped, Value, variable
 from .shared import SharedCall
-
-
-MANY_ROWS = 4                                   # that say a field: fewer each store it
 
 
 def tag_width(codec: ast.Codec) -> int:
@@ -45,20 +42,6 @@ def fitting(group: ast.Group, row: ast.Row) -> set[int]:
         values = range(1 << width) if isinstance(k, ast.DontCare) else [int(k.const)]
         keys = [(old << width) | v for old in keys for v in values]
     return set(keys)
-
-
-def has_following(e) -> bool:
-    if isinstance(e, ast.Following):
-        return True
-    if isinstance(e, list):
-        return any(has_following(x) for x in e)
-    if isinstance(e, ast.Expr):
-        return any(has_following(v) for k, v in vars(e).items() if k not in ("decl", "target", "type", "via"))
-    return False
-
-
-def looks_behind(codec: ast.Codec) -> bool:
-    return any(isinstance(item, ast.RowAssign) and has_following(item.value) for group in codec.groups for row in group.rows for item in row.items)
 
 
 def is_state(e: ast.Expr) -> bool:
@@ -202,33 +185,6 @@ class Codecs:
             del self.expanding[inst]
         inst.set_valid(True)
 
-    def said_last(self, inst: InstanceLayout) -> list[Unit]:
-        """Units of one field each that a codec's rows say when they look at what follows: the packet may be refused for that."""
-        fields = {item.target.decl for decl in self.program.decls if isinstance(decl, ast.Codec) for group in decl.groups for row in group.rows
-                  for item in row.items if isinstance(item, ast.RowAssign) and has_following(item.value)}
-        return [u for u in inst.layout.units if len(u.fields) == 1 and u.fields[0][0] in fields and u.bits <= 32]
-
-    def apart_of(self, v: Val) -> Val:
-        """The same number, of which LLVM keeps nothing but itself."""
-        return Val(v.width, tuple(self.opaque(limb, here=True, keeps=True) for limb in v.limbs))
-
-    def read_together(self, codec: ast.Codec) -> dict[object, Place]:
-        """What a row reads of one word is one number until it is asked for."""
-        found: dict[object, Place] = {}
-        for item in (item for group in codec.groups for row in group.rows for item in row.items if isinstance(item, ast.RowInline)):
-            parts = [getattr(t.target, "decl", None) for t in item.targets if t.bits is None]
-            if len(parts) < 2 or len(parts) < len(item.targets) or any(not isinstance(v, ast.CodecVar) or v in found for v in parts):
-                continue
-            width = sum(scalar_width(v.type) for v in parts)
-            if width <= 32 and not any(isinstance(v.type, Bool) for v in parts):
-                whole = Scalar(self, BitsType(width), "together")
-                whole.clear()
-                found[item] = whole             # known by that, where guesses meet
-                for v in parts:
-                    width -= scalar_width(v.type)
-                    found[v] = Part(self, v.type, whole, width)
-        return found
-
     def begin_expand(self, codec: ast.Codec, inst: Instance) -> None:
         held: dict[ast.Field, Scalar] = {}
         tags = {u.choice.tag.decl for u in inst.layout.units if u.choice is not None}
@@ -262,19 +218,6 @@ class Codecs:
         found = set().union(*(self.row_fields(row) for row in rows))
         found |= {arm.choice.tag.decl for arm in found if isinstance(arm, ast.ChoiceArm)}
         return found | {f for f in self.assigned_fields(codec) if f.equation is not None and not self.always_assigns(codec, f)}
-
-    def said_whole(self, inst: Instance, codec: ast.Codec, group: ast.Group) -> list[ast.Field]:
-        """Fields of some words that many rows of a group say: of a header that lies where it is sent they are stored behind the rows, once."""
-        if inst.inst not in self.laid_out or not group.tags:
-            return []
-        named = [f for row in group.rows for f in self.row_fields(row) if isinstance(f, ast.Field)]
-        return [f for f in dict.fromkeys(named) if named.count(f) >= MANY_ROWS and field_width(f) % 32 == 0 and not f.little
-                and sum(f in self.row_fields(row) for g in codec.groups for row in g.rows) == named.count(f)]
-
-    def store_said(self, inst: Instance, codec: ast.Codec, group: ast.Group) -> None:
-        for f in self.said_whole(inst, codec, group):
-            value = self.expanding[inst].pop(f).get()
-            self.row_store(inst, f, value)
 
     def end_units(self, inst: Instance, fields: set[ast.Field]) -> None:
         """Stores the units whose bit-fields are in variables, but for those that have one of these fields."""
@@ -456,51 +399,6 @@ class Codecs:
             held.set(value)
         else:
             inst.write_stored(f, value)
-
-    def run_following(self, inst: Instance, group: ast.Group, row: ast.Row, item: ast.RowAssign) -> None:
-        """`following` looks at what comes after the whole encoding, in packets that took this row."""
-        b = self.b
-        then, other, done = (b.append_basic_block(n) for n in ("following", "followed.other", "followed"))
-        b.cbranch(self.took(group, row), then, other)
-        b.position_at_end(then)
-        self.say_again(group, {row})
-        bound, self.looks_behind = self.bound, True
-        ahead = max(n.type.width for n in walk(item.value) if isinstance(n, ast.Following)) // 8
-        far = self.short and bound + ahead > self.target.window > 0
-        if far:                                 # compared with the end once, on the other way, too: what follows need not be
-            self.short_unless(self.at(self.cursor(), ahead))
-            self.bound = bound = 0
-        self.row_assign(inst, item.target, self.value(item.value))
-        self.looks_behind = False
-        self.require_lookahead()
-        self.bound = bound
-        b.branch(done)
-        b.position_at_end(other)
-        if far:
-            self.short_unless(self.cursor())
-        self.say_again(group, set(group.rows) - {row})
-        b.branch(done)
-        b.position_at_end(done)
-
-    def say_again(self, group: ast.Group, rows: set[ast.Row]) -> None:
-        """What these rows of a group all say of the codec's parameters, where one of them was taken."""
-        if self.record_in_memory:               # what is stored in either case would be stored twice
-            return
-        said = [{item.target.decl: item.value.const for item in row.items if isinstance(item, ast.RowAssign)
-                 and isinstance(item.target.decl, ast.Param) and item.value.const is not None} for row in rows]
-        for param, value in said[0].items() if said else ():
-            if all(other.get(param) == value for other in said):
-                self.env[param].set(self.constant(self.width_of(param.type), int(value)))
-
-    def took(self, group: ast.Group, row: ast.Row) -> ir.Value:
-        """Whether the packet's tag chose this row."""
-        if not group.tags:
-            return self.bool_const(True)
-        key = self.group_key(group)
-        cond = self.bool_const(False)
-        for k in sorted(self.row_keys(group, row)):
-            cond = self.lor(cond, self.eq(key, self.constant(key.width, k)))
-        return cond
 
     def unassigned(self, codec: ast.Codec, f: ast.Field) -> ir.Value:
         """Whether no row that was taken assigned the field."""

@@ -10,8 +10,9 @@ from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.types import Bits as BitsType, Stack
 
-from .codec import group_reason, has_following, inline_octets, inline_pieces, tag_shift, tag_width
+from .codec import group_reason, inline_octets, inline_pieces, tag_shift, tag_width
 from .conditions import operands
+from .following import has_following
 from .guess import Plan, deparser_guesses
 from .instance import Instance
 from .places import Place, variable

@@ -6,6 +6,9 @@ field is tested on its own, every offset is a constant, and what follows knows i
 general lowering begins, anew, or, from the first codec on, to where that comes to it (`meeting.py`): no effect before the end of a deparser,
 or of a parser that writes nothing into the packet, is one that a second run does not repeat. What a guess extracts it holds in variables,
 whatever the form: the record stays as it was until the guess is known to be right.
+
+Of a chain that is to be short code a guess is brief: it is of one shape, and ends behind the rows of the first codec, where it joins what is
+lowered for everything.
 """
 from __future__ import annotations
 

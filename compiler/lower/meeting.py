@@ -3,7 +3,7 @@
 Each shape of a header is compared and taken apart on its own, straight down, as far as that codec. What the codec is given is a variable
 there, and so is where the packet is read or written; what follows is lowered once. A packet that is not as guessed behind the meeting has
 its first headers all the same: it goes to where the general lowering comes to this codec, and only one that is no usual shape goes to
-where that begins.
+where that begins. A brief guess waits behind the codec's rows instead, for the general lowering to come there.
 """
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ class Meetings:
 
     def meets(self, args: list[ast.Expr]) -> bool:
         """Whether this is where guesses meet, or where what they were wrong about comes from them."""
-        return args is self.meeting_point.args and not self.meeting_point.brief and (self.miss is not None or any(other.stack_next == self.stacks for other in self.meeting_point.arrived))
+        meeting = self.meeting_point
+        return args is meeting.args and not meeting.brief and (self.miss is not None or any(other.stack_next == self.stacks for other in meeting.arrived))
 
     @property
     def stacks(self) -> dict[ast.StructField, int]:

@@ -158,7 +158,8 @@ class ProgramLowering:
         short = is_short(rest)
 
         def lower() -> None:
-            own = low.b.append_basic_block("after.usual") if low.miss is not None and short and not low.meeting_point.waited_for and not low.meeting_point.brief else after
+            alone = low.miss is not None and short and not low.meeting_point.waited_for and not low.meeting_point.brief
+            own = low.b.append_basic_block("after.usual") if alone else after
             self.fused_parser(low, decl, own)
             low.end_guess()
             if own is not after:

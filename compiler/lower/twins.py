@@ -45,7 +45,7 @@ class TwinGroups:
             return None
         one, two = codec.groups[index:index + 2]
         fields = [self.said_whole(inst, codec, group) for group in (one, two)]
-        if any(len(named) != 1 for named in fields) or any(self.row_fields(row) != set(named) for group, named in zip((one, two), fields) for row in group.rows):
+        if any(len(named) != 1 or any(self.row_fields(row) != set(named) for row in group.rows) for group, named in zip((one, two), fields)):
             return None
         found = Twins(one, two, (fields[0][0], fields[1][0]))
         for row in one.rows:
