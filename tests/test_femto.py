@@ -7,7 +7,7 @@ from pathlib import Path
 
 import corpus
 import pytest
-from femto_stock import Stock, StockChain, Stop
+from femto_stock import STACK, Stock, StockChain, Stop
 from hypothesis import given, strategies as st
 
 from lpn.compiler import femto
@@ -28,6 +28,7 @@ from lpn.verifier.verify import verify
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 PROGRAMS = {"udp": "udp/udp.lpn", "decompress": "decompress/decompress.lpn", "recompress": "decompress/recompress.lpn"}
 META = {"node_ext": 0x0212_7400_1122_3344, "node_short": 0x1234, "node_pan": 0xABCD, "clock": 7, "iface": 1}
+MANY = 100_000                                  # branches
 U64 = st.integers(0, (1 << 64) - 1)
 
 
@@ -71,14 +72,15 @@ def test_only_instructions_the_stock_engine_has(name, fuse):
                                                 ("recompress", "riot_6lowpan", None), ("decompress", "iphc_ucast", 300),
                                                 ("recompress", "nhc_ext", 300), ("udp", "nhc_udp", 300)])
 def test_same_results(name, capture, limit, fuse):
-    """Target lpn and target femto in our engine, target femto in the model of the stock one."""
+    """Target lpn and target femto in our engine, target femto in the model of the stock one; that of an engine which allows more
+    branches, since rule 35 refuses some of these modules."""
     if not corpus.here(capture):
         pytest.skip(corpus.ABSENT)
     tables = given_for(name, capture)
     theirs = compile_program(program(name), "femto", fuse)
     plain = BytecodeRunner("engine", compile_program(program(name), "lpn", fuse), tables)
     ours = BytecodeRunner("engine", theirs, tables)
-    stock = StockChain(theirs, theirs.initial_state(tables))
+    stock = StockChain(theirs, theirs.initial_state(tables), lambda image: Stock(image, branches=MANY))
     for frame in frames(capture, limit):
         a, b = plain.run(frame, META), ours.run(frame, META)
         assert (a.verdict, a.reason, a.port, a.out) == (b.verdict, b.reason, b.port, b.out) == stock.run(frame, META)
@@ -95,7 +97,7 @@ def both(source: str) -> None:
     want = run_raw(assemble(source))
     assert want.error == "ok"
     assert run_raw(text).r0 == want.r0
-    assert Stock(femto.image(text)).execute({0x20050000: bytearray(512)}) == want.r0
+    assert Stock(femto.image(text)).execute({STACK: bytearray(512)}) == want.r0
 
 
 @given(U64, U64, st.sampled_from(["be16", "be32", "be64", "le16", "le32", "le64"]))
@@ -233,5 +235,5 @@ def test_the_model_has_the_defects():
     assert run("r1 = 0x100000001 ll\nr0 = r1\nexit") == 1
     assert run("r0 = 0x80000000 ll\nexit") == 0xFFFFFFFF80000000
     for source in ("r0 = be16 r0\nexit", "w0 = 1\nexit", "r0 = -r0\nexit"):
-        with pytest.raises((Stop, AssertionError)):
+        with pytest.raises(Stop, match="illegal instruction"):
             run(source)

@@ -97,7 +97,9 @@ Chain = list[tuple[Image, RbpfVm]]
 
 
 class RbpfProgram(Program):
-    """A bundle in rbpf; memory and chain are kept in Python."""
+    """A bundle in rbpf; memory and chain are kept in Python. `low`: memory below 4 GiB, for interpreters that need it."""
+
+    low = False
 
     def __init__(self, bundle: Bundle, externs: Externs | None = None, hook: Hook | None = None) -> None:
         self.bundle = bundle
@@ -105,11 +107,8 @@ class RbpfProgram(Program):
         self.host.bind(bundle, externs)
         for table in bundle.tables:
             self.host.add_table(table)
-        self._packet = Buffer(MAX_PACKET + WINDOW)
-        self._record = Buffer(bundle.record_size)
-        self._state = Buffer(bundle.state_size)
-        self._out = Buffer(OUT_SIZE)
-        self._ctx = Buffer(CONTEXT_SIZE)
+        self._packet, self._record, self._state, self._out, self._ctx = (
+            Buffer(size, low=self.low) for size in (MAX_PACKET + WINDOW, bundle.record_size, bundle.state_size, OUT_SIZE, CONTEXT_SIZE))
         self._length = 0
         self.outside = Outside(self._out.bytes, lambda: self._packet.view[:self._length], range(len(bundle.hooks)))
         self.host.outside(self.outside)
@@ -122,12 +121,15 @@ class RbpfProgram(Program):
         for image in modules:
             if image.kind == Kind.TIMING and len(modules) > 1:
                 raise EngineError("chain: bad chain")
-            rodata = Buffer(len(image.rodata), image.rodata)
-            data = Buffer(len(image.data), image.data)
-            chain.append((image, RbpfVm(image.text, rodata, data, (self._record, self._state, self._out), self.host)))
+            chain.append((image, self.vm(image)))
         if not chain:
             raise EngineError("chain: bad chain")
         return chain
+
+    def vm(self, image: Image) -> RbpfVm:
+        """What interprets a container."""
+        return RbpfVm(image.text, Buffer(len(image.rodata), image.rodata), Buffer(len(image.data), image.data),
+                      (self._record, self._state, self._out), self.host)
 
     def state(self) -> bytes:
         return self._state.bytes()
