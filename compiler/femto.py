@@ -3,10 +3,13 @@
 Facts about that engine (future-proof-iot/Femto-Container: include/femtocontainer/femtocontainer.h, src/jumptable.c,
 src/verify.c), which the rewriting below works around:
 - byte swaps, 32-bit arithmetic and comparisons, atomics, local calls and sign extension are not there; NEG has another opcode;
-- 64-bit MOV keeps only 32 bits of its source, and does not sign-extend its immediate;
+- 64-bit MOV keeps only 32 bits of its source, and does not sign-extend its immediate (mended in February 2022, commit 4891480;
+  what is written here runs in engines of before and after);
 - `lddw` sign-extends its low word into the high one;
 - its pre-flight check refuses a jump to instruction 0 and a text that does not end in `exit`;
-- rodata and data are looked for in the wrong place, so an image must have neither.
+- rodata and data are looked for in the wrong place, so an image must have neither;
+- a shift by 64 and more is the processor's, a division by zero ends the run, and so does, on a Cortex-M3, an access of 8 octets at an
+  address that is no multiple of 4: the code that LLVM makes of a program does none of these.
 A run ends after 200 taken jumps (rule 35 of the verifier).
 """
 from __future__ import annotations
@@ -23,13 +26,30 @@ HEADER = struct.Struct("<7I")                   # magic, version, flags, octets 
 STACK = 512
 
 
-class FemtoError(Exception):
-    """The container needs something that the stock engine does not execute."""
+class FemtoError(ValueError):
+    """The container needs something that the stock engine does not execute, or an image is none."""
 
 
 def image(text: bytes) -> bytes:
     """The stock image: header, no data, no rodata, text."""
     return HEADER.pack(MAGIC, 0, 0, 0, 0, len(text), 0) + text
+
+
+def begins(data: bytes) -> bool:
+    """Whether these octets begin as a stock image does."""
+    return data[:4] == MAGIC.to_bytes(4, "little")
+
+
+def text_of(image: bytes) -> bytes:
+    """The text of a stock image as `image` writes it. Raises FemtoError."""
+    if len(image) < HEADER.size:
+        raise FemtoError("not a whole image for a stock Femto-Container engine")
+    magic, _, _, data, rodata, text, _ = HEADER.unpack_from(image)
+    if magic != MAGIC or len(image) != HEADER.size + text:
+        raise FemtoError("not a whole image for a stock Femto-Container engine")
+    if data or rodata:
+        raise FemtoError("this image has constants or variables in memory, which the stock engine does not find")
+    return image[HEADER.size:]
 
 
 def stock(code: Object) -> Object:

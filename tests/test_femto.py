@@ -1,12 +1,15 @@
 """Target `femto`: rewritten code does the same in our engine, and in a model of the stock engine with its defects."""
 from __future__ import annotations
 
+import json
+import re
 import struct
 from functools import cache
 from pathlib import Path
 
 import corpus
 import pytest
+from cli import lpnc
 from femto_stock import STACK, Stock, StockChain, Stop
 from hypothesis import given, strategies as st
 
@@ -237,3 +240,42 @@ def test_the_model_has_the_defects():
     for source in ("r0 = be16 r0\nexit", "w0 = 1\nexit", "r0 = -r0\nexit"):
         with pytest.raises(Stop, match="illegal instruction"):
             run(source)
+
+
+def rows(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_what_is_written_can_be_read(tmp_path):
+    """Images are listed and verified as bundles are; nothing in one says how large record and state are."""
+    (tmp_path / "echo.lpn").write_text(SUM)
+    built = lpnc("build", str(tmp_path / "echo.lpn"), "--target", "femto", "-o", str(tmp_path))
+    record = re.search(r"^they share (\d+) bytes of record and 0 bytes of state, which their host gives them$", built.stdout, re.MULTILINE)
+    one, _ = rows(lpnc("build", str(tmp_path / "echo.lpn"), "--target", "femto", "-o", str(tmp_path), "--json").stdout)
+    assert built.exit_code == 0 and (one["record_bytes"], one["state_bytes"]) == (int(record[1]), 0) and one["record_bytes"]
+    for name in ("Rx", "Tx"):
+        image = str(tmp_path / f"{name}.rbpf")
+        assert lpnc("disasm", image).stdout.startswith(f"; {name} (stock image): ")
+        assert lpnc("verify", image, "--record-size", record[1]).exit_code == 0
+        assert lpnc("verify", image).exit_code == 1
+        ran = lpnc("run", image, "--in", str(EXAMPLES / "udp/captures/riot_udp.pcap"))
+        assert (ran.exit_code, ran.stderr) == (2, f"lpnc: {image}: an image alone cannot run: give the bundle (.lpnb) or the source (.lpn)\n")
+
+
+def test_an_image_that_is_none_is_said(tmp_path):
+    whole = femto.image(assemble("r0 = 0\nexit"))
+    for data, what in ((whole[:-1], "not a whole image"), (whole[:20], "not a whole image"), (whole + b"x", "not a whole image"),
+                       (whole[:12] + b"\1" + whole[13:], "constants or variables")):
+        (tmp_path / "x.rbpf").write_bytes(data)
+        refused = lpnc("verify", str(tmp_path / "x.rbpf"))
+        assert refused.exit_code == 2 and what in refused.stderr
+
+
+def test_a_bundle_runs_in_our_engines(tmp_path):
+    """`--emit bundle` has the same code in LPN's images: what is fitted to the stock engine can be tried without it."""
+    (tmp_path / "echo.lpn").write_text(SUM)
+    assert lpnc("build", str(tmp_path / "echo.lpn"), "--target", "femto", "--emit", "bundle", "-o", str(tmp_path)).exit_code == 0
+    capture = str(EXAMPLES / "udp/captures/riot_udp.pcap")
+    texts = [lpnc("run", str(tmp_path / name), "--in", capture, "--limit", "20", "--json").stdout for name in ("echo.lpn", "echo.lpnb")]
+    wanted, got = ([{key: row[key] for key in ("verdict", "reason", "out")} for row in rows(text)] for text in texts)
+    assert got == wanted and len(got) == 20

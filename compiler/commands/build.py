@@ -40,8 +40,9 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
       lpnc build examples/udp/udp.lpn --without Checksum
 
     FILE.lpn makes the bundle FILE.lpnb and the source map FILE.map.json; of a
-    container called NAME: NAME.lpnc (image), NAME.o, NAME.s, NAME.ll. Nothing is
-    written when the verifier refuses a container, or a hook may miss its deadline.
+    container called NAME: NAME.lpnc (image; NAME.rbpf for a stock Femto-Container
+    engine), NAME.o, NAME.s, NAME.ll. Nothing is written when the verifier refuses
+    a container, or a hook may miss its deadline.
     A chain that does not fit one container, or that the verifier does not take as
     one, is not fused, and a module may need another -O: a note says so, and why.
     """
@@ -67,6 +68,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
         for c, report in judgements:
             unit = replace(of_image(c.image, c.code.lines, target), note=result.note(c.name))
             sizes = {"image_bytes": len(c.stored)} | ({"compact_bytes": len(pack(c.stored))} if compact else {})
+            if target == "femto":               # nothing in its image says so
+                sizes |= {"record_bytes": result.record_size, "state_bytes": result.state.size}
             put_json(report_json(unit, report) | {"kind": unit.kind, **sizes,
                                                   "files": sorted(str(Path(folder) / name) for name in files)})
     else:
@@ -82,6 +85,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
         say(f"lpnc: {count(len(late), 'deadline')} not proved: nothing is written; lpnc verify --path shows where the time goes", err=True)
         return 1
     if not as_json:
+        if target == "femto":
+            say(f"they share {count(result.record_size, 'byte')} of record and {count(result.state.size, 'byte')} of state, which their host gives them")
         say("wrote " + ", ".join(str(Path(folder) / name) for name in files))
     return 0
 

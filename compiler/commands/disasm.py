@@ -23,7 +23,7 @@ from .judge import of_input
 def command(file: str, target: str | None, no_source: bool, module: str | None, fuse: bool, without: tuple[str, ...],
             level: Level) -> int:
     """Show the instructions of FILE with the source lines they come from: a
-    source (.lpn), a bundle (.lpnb), an image (.lpnc) or an eBPF object (.o).
+    source (.lpn), a bundle (.lpnb), an image (.lpnc, .rbpf) or an eBPF object (.o).
 
     \b
       lpnc disasm examples/udp/udp.lpn --module Serve

@@ -15,7 +15,7 @@ from lpn.lang.check import check
 from lpn.lang.loader import decode, load
 from lpn.lang.source import Source
 
-from .. import compact, externs, image
+from .. import compact, externs, femto, image
 from ..forms import LEVELS, MOST
 from ..output import Failure, say
 
@@ -73,7 +73,7 @@ def read_input(path: str) -> Input:
     """A file, its kind told by its content; a name's suffix decides where the content is damaged. Raises Failure."""
     data = read_bytes(path)
     suffix = Path(path).suffix
-    if data[:4] in (image.MAGIC, compact.MAGIC) or suffix == ".lpnc":
+    if data[:4] in (image.MAGIC, compact.MAGIC) or femto.begins(data) or suffix == ".lpnc":
         kind = "image"
     elif data[:4] == b"\x7fELF":
         kind = "object"

@@ -11,7 +11,7 @@ from lpn.lang import ast
 from lpn.verifier.sections import TEXT, Section
 from lpn.verifier.verify import Report, line_of, render
 
-from .. import judge
+from .. import femto, judge
 from ..build import BuildError, Compiled, compile_program
 from ..bundle import Bundle
 from ..compact import read_image
@@ -33,6 +33,10 @@ def of_input(given: Input, target: str | None = None, fuse: bool = False, withou
         return of_object(given, target, sizes or {})
     maps = source_map(given.path)
     profile = target or "lpn"
+    if femto.begins(given.data):
+        name = given.stem
+        return Units([Unit(name, given.decode(femto.text_of), target or "femto", "stock image", record_size=(sizes or {}).get("record_size", 0),
+                           state_size=(sizes or {}).get("state_size", 0), lines=maps.get(name, []))], source_texts(maps.values()))
     if given.kind == "image":
         image = given.decode(read_image)
         items, bundle = [of_image(image, maps.get(image.name, []), profile)], None
