@@ -177,13 +177,14 @@ class StockChain:
     def state(self) -> bytes:
         return bytes(self.cells)
 
-    def run(self, frame: bytes, meta: dict) -> Passed:
+    def run(self, frame: bytes, meta: dict, place: int = 0) -> Passed:
+        """`place`: where the packet begins, behind a multiple of 8."""
         ctx = bytearray(CTX_SIZE)
-        struct.pack_into("<QQQQQ", ctx, 0, PKT, PKT + len(frame), REC, STATE, OUT)
+        struct.pack_into("<QQQQQ", ctx, 0, PKT + place, PKT + place + len(frame), REC, STATE, OUT)
         for name, value in meta.items():
             at, width = SCALARS[name]
             ctx[at:at + width] = (value & (1 << 8 * width) - 1).to_bytes(width, "little")
-        memory = {PKT: bytearray(frame + bytes(WINDOW)), REC: bytearray(self.compiled.record_size), STATE: self.cells, OUT: bytearray(OUT_SIZE), CTX: ctx}
+        memory = {PKT: bytearray(bytes(place) + frame + bytes(WINDOW)), REC: bytearray(self.compiled.record_size), STATE: self.cells, OUT: bytearray(OUT_SIZE), CTX: ctx}
         so_far, rebuilt = "ACCEPT", False
         for engine, container in zip(self.engines, self.compiled.containers):
             r0 = engine.execute(memory | {STACK: bytearray(512)})
@@ -195,5 +196,6 @@ class StockChain:
             so_far = verdict if verdict != "ACCEPT" else so_far
             rebuilt |= container.lowered.rebuilds
         out_len, payload, cut = (struct.unpack_from("<I", ctx, at)[0] for at in (40, 44, 92))
-        out = bytes(memory[OUT][:out_len] + memory[PKT][payload:max(len(frame) - cut, payload)]) if rebuilt else None
+        packet = memory[PKT][place:]
+        out = bytes(memory[OUT][:out_len] + packet[payload:max(len(frame) - cut, payload)]) if rebuilt else None
         return Passed(so_far, None, None, out)

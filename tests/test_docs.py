@@ -7,7 +7,7 @@ A fenced block says after its language what it is:
     ```text output shape    the same, numbers left aside
     ```text sample          is not compared; refreshed like the others
     ```lpn                  is a program without errors
-    ```lpn excerpt=FILE     its lines stand in that file, in this order
+    ```lpn excerpt=FILE     its lines stand in that file, in this order; any language
     ```lpn file=PATH        is written there first; any language
     ```lpn sketch           is not a whole program
 
@@ -168,7 +168,7 @@ def test_programs_have_no_errors(page):
         where = f"{named(page)}:{block.first}"
         if block.language == "json":
             json.loads(block.text)
-        elif block.language == "lpn" and "excerpt" in block.options:
+        elif "excerpt" in block.options:
             rest = iter((ROOT / block.options["excerpt"]).read_text(encoding="utf-8").splitlines())
             for line in filter(str.strip, block.lines):
                 if line.strip() != "...":
