@@ -15,11 +15,14 @@ A run ends after 200 taken jumps (rule 35 of the verifier).
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from .elf import Object
 from .isa import (ALU, ALU64, ALU_OPS, EXIT, FRAME_POINTER, JA, LDDW, MODES, SIZES, STX, LDX, X, Instruction, decode, encode,
                   known_to, slot_indices)
+
+if TYPE_CHECKING:                               # who asks whether a file is such an image needs no ELF
+    from .elf import Object
 
 MAGIC = 0x72425046                              # "rBPF" as a number: "FPBr" in the file
 HEADER = struct.Struct("<7I")                   # magic, version, flags, octets of data, rodata and text, functions
@@ -57,7 +60,7 @@ def stock(code: Object) -> Object:
     if code.rodata or code.data:
         raise FemtoError("the container has constants or variables in memory, which the stock engine does not find")
     text, slots = rewrite(code.text)
-    return Object(text, b"", b"", [(slots[slot], name, line) for slot, name, line in code.lines if slot in slots])
+    return replace(code, text=text, lines=[(slots[slot], name, line) for slot, name, line in code.lines if slot in slots])
 
 
 # ---------------------------------------------------------------- what is known of a register
