@@ -37,7 +37,7 @@ def add_where_known(code: list[Line]) -> bool:
         else:
             for number in numbers:
                 number.insn = Instruction(insn.op & ~8, insn.dst, 0, 0, number.insn.imm)
-                number.dead |= number.insn.imm == 0
+                number.dead |= number.insn.imm == 0 and insn.cls == ALU64       # one of 32 bits takes the upper half away
             line.dead = changed = True
             break                               # what is live is another question now
     return changed
@@ -67,4 +67,4 @@ def number_given(code: list[Line], at: int, addition: Instruction, jumps: dict[L
 def only_for_it(code: list[Line], branch: int, addition: Instruction, number: Line, before: list[int]) -> bool:
     """Whether a number from before a branch is for this addition alone, and adds nothing."""
     other = branch + 1
-    return number.insn.imm == 0 and code[branch].target is not code[other] and not before[other] >> addition.src & 1
+    return number.insn.imm == 0 and addition.cls == ALU64 and code[branch].target is not code[other] and not before[other] >> addition.src & 1

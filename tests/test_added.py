@@ -10,10 +10,13 @@ from lpn.compiler.rewrite import read, sweep, write
 from lpn.runtime.raw import run_raw
 
 BEGIN = "r3 = *(u8 *)(r1 + 0)\nr4 = *(u8 *)(r1 + 1)\nr5 = *(u8 *)(r1 + 2)\nr0 = 9\n"
+WIDE = "r0 <<= 32\nr0 += 5\n"                   # a sum of 32 bits has nothing above them
 CASES = {                                       # code, slots less
     "either": ("if w3 == 1 goto A\nr6 = 1\ngoto B\nA: r6 = 0\nB: r0 += r6\nexit", 2),
     "both of them some": ("if w3 == 1 goto A\nw6 = 1\ngoto B\nA: w6 = 7\nB: w0 += w6\nexit", 1),
     "nothing, unless": ("w6 = 0\nif w3 == 1 goto B\nw6 = 8\nB: r0 += r6\nexit", 2),
+    "nothing, in 32 bits": (WIDE + "if w3 == 1 goto A\nw6 = 1\ngoto B\nA: w6 = 0\nB: w0 += w6\nexit", 1),
+    "not nothing in 32 bits, unless": (WIDE + "w6 = 0\nif w3 == 1 goto B\nw6 = 8\nB: w0 += w6\nexit", 0),
     "of three": ("if w3 == 1 goto A\nif w3 == 2 goto C\nw6 = 1\ngoto B\nC: w6 = 2\ngoto B\nA: w6 = 0\nB: r0 += r6\nexit", 2),
     "a negative one": ("if w3 == 1 goto A\nr6 = -1\ngoto B\nA: r6 = 0\nB: r0 += r6\nexit", 2),
     "not where it is the upper half, too": ("if w3 == 1 goto A\nw6 = -1\ngoto B\nA: w6 = 0\nB: r0 += r6\nexit", 0),

@@ -62,7 +62,7 @@ def frames() -> list[bytes]:
 def test_what_is_sent_is_the_same(name: str) -> None:
     given, lie = made(name)
     chain = list(given.hooks[0].chain)
-    found = laid_out(RecordLayout(given, representation(given)), chain)
+    found = laid_out(given, RecordLayout(given, representation(given)), chain)
     assert {inst.name: at for inst, at in found.items()} == lie
     compiled = compile_program(given, fuse=True, level=SMALL)
     assert len(compiled.containers) == 1
@@ -95,8 +95,20 @@ MOVED = """
 def test_what_is_moved_up_is_not_spoilt() -> None:
     """By less than its own length: a header that is taken away was in front of it, or never came."""
     given = program(MOVED)
-    assert list(laid_out(RecordLayout(given, representation(given)), list(given.hooks[0].chain)).values()) == [0, 4]
+    assert list(laid_out(given, RecordLayout(given, representation(given)), list(given.hooks[0].chain)).values()) == [0, 4]
     long, short = b"\xc0" + bytes(range(1, 21)), b"\xc1" + bytes(range(30, 38))
     packets = [a + b + n + rest for a in (b"", b"\xaa\x11\x22\x33\x44", b"\xab\x55\x66") for b in (long, short, b"\xc2")
                for n in (b"\x07", b"\x08", b"\x09", b"") for rest in (b"", b"rest")]
     run_case(Case(Program(MOVED, {}, False), [(packet, {}) for packet in packets]), (Variant("engine", True), Variant("engine", True, SMALL)))
+
+
+@pytest.mark.parametrize("send", ["radio.send(Own(h))", "net.send(Own(h))"])
+def test_what_is_sent_on_the_way_has_the_buffer(send: str) -> None:
+    """It was written over headers that lay there."""
+    text = MOVED.replace("header A", "header Q { bit<32> q; bit<32> r; }\n    header A").replace("A a; B b; }\n    parser", "A a; B b; Q q; }\n    parser")
+    text = text.replace("deparser Tx", "deparser Own(packet pkt, in headers h) { pkt.emit(h.q); }\n    deparser Tx")
+    text = text.replace("apply { ", f"apply {{ h.q.setValid(); h.q.q = 0xdeadbeef; h.q.r = 0x01020304; {send}; h.q.setInvalid(); ")
+    given = program(text)
+    assert laid_out(given, RecordLayout(given, representation(given)), list(given.hooks[0].chain)) == {}
+    packets = [a + b"\xc1" + bytes(range(30, 38)) + n for a in (b"", b"\xaa\x11\x22\x33\x44") for n in (b"\x07", b"\x08", b"\x09")]
+    run_case(Case(Program(text, {}, False), [(packet, {}) for packet in packets]), (Variant("engine", True), Variant("engine", True, SMALL)))

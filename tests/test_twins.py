@@ -25,6 +25,8 @@ TEXT = """
         if (l.f[3:3] == 1) {{ e.b = 32w1 ++ l.q; }} else {{ e.b = 64w0x20 ^ (32w2 ++ l.q); }}
         return e;
     }}
+    function bit<64> one(bit<4> x) {{ return 60w0 ++ x; }}
+    function bit<64> two(bit<4> x) {{ return 60w7 ++ x; }}
     codec C(Ends e, inout bit<1> more) <-> H {{
         tag 0b1, x:1, m:1, u:3, v:4, w:6;
         var bit<4> i = first j in 0..4 where (known[j] == a);
@@ -56,6 +58,10 @@ CASES = {                                       # rows of both groups, how many 
     "too few alike": (U, [V[0], V[1].replace("fe80", "fe81"), V[2].replace("has_b", "has_a"), V[3].replace("17", "18"), *V[4:]], 0),
     "other numbers": (U, [row.replace(row[0], str(9 - int(row[0])), 1) if len(row.split(":")[0]) == 1 else row for row in V[:5]] + V[6:], 0),
     "of one word": ([*U[:5], "5: a = 0, k = 3;"], V, 0),
+    "other constants in quotes": (['0: a = ip6"fe80::"[127:64];', *U[1:]], ['0: b = ip6"ff02::"[127:64];', *V[1:]], 1),
+    "one name for both ends, and another": (["0: a = 60w0 ++ i;", *U[1:4], "4: a = 60w1 ++ i;", "5: a = 0;"],
+                                            ["0: b = 60w0 ++ i;", *V[1:4], "4: b = 60w1 ++ o;", *V[5:]], 1),
+    "a function of its own": (["0: a = one(i);", *U[1:]], ["0: b = two(o);", *V[1:]], 0),
     "a reason of its own": ([U[0], U[1], U[2].replace("NoEnd", "Odd"), *U[3:]], V, 0),
 }
 

@@ -3,6 +3,7 @@
 What is in the buffer counts only once its length is said, at the deparser's end. A header that is built, by a codec above all, and then written as it
 is need not be kept in registers, or on the stack, until then: each number is stored once, where it belongs. So it is with those that are emitted first,
 plainly and one behind the other. Where one before is not valid, what follows is moved up when it is emitted, a unit at a time, in their order.
+A chain that sends packets of its own on the way has the buffer for these.
 """
 from __future__ import annotations
 
@@ -10,17 +11,16 @@ from collections.abc import Sequence
 
 from lpn.compiler.layout import InstanceLayout, RecordLayout
 from lpn.lang import ast
+from lpn.lang.effects import effects
 from lpn.lang.instances import named_field
 from lpn.lang.types import HeaderType
 
-KINDS = (ast.Parser, ast.Processor, ast.Deparser)
 
-
-def laid_out(record: RecordLayout, chain: Sequence[ast.Module]) -> dict[InstanceLayout, int]:
+def laid_out(program: ast.Program, record: RecordLayout, chain: Sequence[ast.Module]) -> dict[InstanceLayout, int]:
     """Where such headers of a fused chain begin in the output buffer."""
     out: dict[InstanceLayout, int] = {}
-    *before, last = chain
-    if not isinstance(last, ast.Deparser) or any(isinstance(m, ast.Deparser) for m in before) or not isinstance(chain[0], ast.Parser):
+    last = chain[-1]
+    if not isinstance(last, ast.Deparser) or not isinstance(chain[0], ast.Parser) or sends(program):
         return out
     at = 0
     for s in last.body.statements:
@@ -36,3 +36,8 @@ def laid_out(record: RecordLayout, chain: Sequence[ast.Module]) -> dict[Instance
         out[inst] = at
         at += inst.layout.image_size
     return out
+
+
+def sends(program: ast.Program) -> bool:
+    """Whether a module of chains, or one that these apply, has a deparser write packets of its own."""
+    return any(e.kind == "emit" and isinstance(e.module, (ast.Parser, ast.Processor)) for e in effects(program))

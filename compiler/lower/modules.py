@@ -129,7 +129,7 @@ class ProgramLowering:
         low.tells_payload = tells_payload(self.program, chain)
         low.repeats = repeatable(self.program, chain)
         low.may_be_left_out = left_out(self.program, chain, self.derived) if form.small else set()
-        low.laid_out = laid_out(self.record, chain) if form.small and self.target.window and not low.images_in_memory else {}
+        low.laid_out = laid_out(self.program, self.record, chain) if form.small and self.target.window and not low.images_in_memory else {}
         done = low.b.append_basic_block("done")
         rest = chain
         if isinstance(chain[0], ast.Parser):

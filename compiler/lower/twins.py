@@ -21,7 +21,7 @@ from .instance import Instance
 from .places import MadeAnew, Place, StructPlace, Value, member, variable
 
 FEW_TWINS = 4                                   # rows alike: fewer are not worth a loop
-TOKEN = re.compile(r"\w+|[^\w\s]")
+TOKEN = re.compile(r'\w*"[^"]*"|\w+|[^\w\s]')      # a literal in quotes is one
 
 
 @dataclass(eq=False)
@@ -48,24 +48,35 @@ class TwinGroups:
         if any(len(named) != 1 or any(self.row_fields(row) != set(named) for row in group.rows) for group, named in zip((one, two), fields)):
             return None
         found = Twins(one, two, (fields[0][0], fields[1][0]))
+        names: dict[str, str] = {}                # be they the same: they are in all rows then
         for row in one.rows:
             keys = self.row_keys(one, row)
             other = next((r for r in two.rows if self.row_keys(two, r) == keys), None)
-            if other is not None and (names := renamed(row, other, found.names)) is not None:
-                found.names, found.keys = names, found.keys | keys
+            if other is not None and (more := renamed(row, other, names)) is not None:
+                names, found.keys = more, found.keys | keys
                 found.rows.add(other)
+        found.names = {x: y for x, y in names.items() if x != y}
         return found if len(found.rows) >= FEW_TWINS and self.can_stand(codec, found) else None
 
     def can_stand(self, codec: ast.Codec, twins: Twins) -> bool:
-        """Whether all that is named differently is the field, a number of the codec, or a member of a struct that it is given."""
-        for row in twins.first.rows:
-            for n in walk(row):
-                if isinstance(n, ast.Name) and n.name in twins.names and not (n.decl is twins.fields[0] or isinstance(n.decl, ast.CodecVar)):
-                    return False
-                if isinstance(n, ast.Member) and n.name in twins.names and not (isinstance(n.base, ast.Name) and isinstance(n.base.decl, ast.Param)
-                                                                                and isinstance(self.env[n.base.decl], MadeAnew)):
-                    return False
-        return True
+        """Whether all that is named differently is the field, a number of the codec, or a member of a struct that it is given; and the other
+        is the same, of the same type."""
+        (f, g), left = twins.fields, dict(twins.names)
+        variables = {v.name: v.type for v in codec.vars}
+        for n in (n for row in twins.first.rows for n in walk(row) if isinstance(n, (ast.Name, ast.Member)) and n.name in twins.names):
+            other = twins.names[n.name]
+            if isinstance(n, ast.Member):
+                given = isinstance(n.base, ast.Name) and isinstance(n.base.decl, ast.Param) and isinstance(self.env[n.base.decl], MadeAnew)
+                members = {s.name: s.type for s in n.base.decl.type.decl.fields} if given else {}
+                alike = given and members.get(other) == members[n.name]
+            elif isinstance(n.decl, ast.CodecVar):
+                alike = variables.get(other) == n.decl.type
+            else:
+                alike = n.decl is f and other == g.name and f.type == g.type
+            if not alike:
+                return False
+            left.pop(n.name, None)
+        return not left                         # what is no name of these, such as a function's or a type's
 
     def expand_twins(self, codec: ast.Codec, inst: Instance, twins: Twins) -> None:
         b, held, (f, g) = self.b, self.expanding[inst], twins.fields
@@ -133,15 +144,15 @@ class TwinGroups:
 
 
 def renamed(one: ast.Row, other: ast.Row, names: dict[str, str]) -> dict[str, str] | None:
-    """What is called otherwise in the other row, beside what is known of that; None if more than names differ."""
+    """What things are called in the other row, beside what is known of that; None if more than names differ."""
     texts = [list(tokens(row)) for row in (one, other)]
     if len(texts[0]) != len(texts[1]):
         return None
     found = dict(names)
     for x, y in zip(*texts):
-        if x != y and not (x.isidentifier() and y.isidentifier()) or found.setdefault(x, y if x != y else x) != y:
+        if x != y and not (x.isidentifier() and y.isidentifier()) or found.setdefault(x, y) != y:
             return None
-    return {x: y for x, y in found.items() if x != y}
+    return found
 
 
 def tokens(row: ast.Row) -> Iterator[str]:
