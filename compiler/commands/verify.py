@@ -26,8 +26,10 @@ HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")
 @click.option("--raw", metavar="BYTES", help="Judge bare bytecode: hex text, or a file (`-`: standard input) of bytes or hex text.")
 @click.option("--profile", "--target", "profile", type=click.Choice(sorted(PROFILES)),
               help="The context it will meet. Default: lpn; xdp for an object's section xdp.")
-@click.option("--record-size", type=click.IntRange(0, 65535), default=0, metavar="N", help="With --raw, an object or an image for a stock engine: bytes of header record.")
-@click.option("--state-size", type=click.IntRange(0, 65535), default=0, metavar="N", help="With --raw, an object or an image for a stock engine: bytes of state.")
+@click.option("--record-size", type=click.IntRange(0, 65535), default=0, metavar="N",
+              help="With --raw, an object or an image for a stock engine: bytes of header record.")
+@click.option("--state-size", type=click.IntRange(0, 65535), default=0, metavar="N",
+              help="With --raw, an object or an image for a stock engine: bytes of state.")
 @click.option("--rodata-size", type=click.IntRange(0, 1 << 20), default=0, metavar="N", help="With --raw: bytes of read-only data.")
 @click.option("--data-size", type=click.IntRange(0, 1 << 20), default=0, metavar="N", help="With --raw: bytes of data.")
 @click.option("--on", "way", type=click.Choice(sorted((*WAYS, SMALLEST))), default="thumb2", show_default=True,
