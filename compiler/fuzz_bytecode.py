@@ -28,7 +28,7 @@ from .helpers import HELPERS
 
 MAX_INSNS = 60_000                              #: rule 34's limit here: a run is short, so that there are many
 MAX_WORK = 4_000_000                            #: instructions executed for one program
-WORK = 100                                      #: or so many for each run that is asked for, if that is more
+WORK = 5_000                                    #: or so many for each run that is asked for, if that is more
 MAX_COMPILED = 400                              #: slots of compiled containers that are changed
 FILLED = 5, 8                                   #: of ten programs those that fill buffers on the stack
 EXTRA = (HelperSpec(FIND, "find", (), ("nullable", "entry", 8)), HelperSpec(CHANGE, "change", ("scalar",), changes_packet=True))
@@ -133,7 +133,8 @@ def family(seed: int, mutants: int) -> Iterator[Case]:
 
 @dataclass
 class Tally:
-    """What was tried. `refused`: by rule; `lengths`, `covered`: instructions of the accepted, and of these the executed ones."""
+    """What was tried. `refused`: by rule; `lengths`, `covered`: instructions of the accepted, and of these the executed ones; `cut`: accepted
+    programs that ran less often than was asked for, as their runs are long."""
 
     accepted: Counter = field(default_factory=Counter)            # by origin
     refused: Counter = field(default_factory=Counter)
@@ -144,12 +145,13 @@ class Tally:
     covered: int = 0
     with_loops: int = 0
     with_spills: int = 0
+    cut: int = 0
     seconds: float = 0.0
 
     def add(self, other: Tally) -> None:
         for name in ("accepted", "refused", "tried"):
             getattr(self, name).update(getattr(other, name))
-        for name in ("runs", "insns", "lengths", "covered", "with_loops", "with_spills", "seconds"):
+        for name in ("runs", "insns", "lengths", "covered", "with_loops", "with_spills", "cut", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     @property
@@ -161,19 +163,20 @@ class Tally:
         n = max(self.accepted.total(), 1)
         out = [f"{self.accepted[name]:10,}  of {self.tried[name]:,} accepted: {name}" for name in sorted(self.tried)]
         out += [f"{count:10,}  refused by rule {rule}" for rule, count in sorted(self.refused.items())]
+        out += [f"{self.cut:10,}  of the accepted ran less often than was asked for: their runs are long"] if self.cut else []
         return [*out, f"{self.with_loops:10,}  of the accepted with loops, {self.with_spills:,} with the stack",
                 f"{self.lengths / n:10.1f}  instructions an accepted program, {100 * self.covered / max(self.lengths, 1):.0f} % of them executed"]
 
     def as_json(self) -> dict:
         return {"tried": dict(sorted(self.tried.items())), "accepted": dict(sorted(self.accepted.items())),
                 "refused": {str(k): v for k, v in sorted(self.refused.items())}, "runs": self.runs, "insns": self.insns, "lengths": self.lengths,
-                "covered": self.covered, "with_loops": self.with_loops, "with_spills": self.with_spills, "seconds": round(self.seconds, 1)}
+                "covered": self.covered, "with_loops": self.with_loops, "with_spills": self.with_spills, "cut": self.cut, "seconds": round(self.seconds, 1)}
 
     @classmethod
     def from_json(cls, given: dict) -> Tally:
         """Raises KeyError, TypeError, ValueError."""
         return cls(Counter(given["accepted"]), Counter({int(k): v for k, v in given["refused"].items()}), Counter(given["tried"]),
-                   *(given[name] for name in ("runs", "insns", "lengths", "covered", "with_loops", "with_spills", "seconds")))
+                   *(given[name] for name in ("runs", "insns", "lengths", "covered", "with_loops", "with_spills")), given.get("cut", 0), given["seconds"])
 
 
 def attempt(case: Case, runner: Runner, seed: int, runs: int, tally: Tally | None = None) -> tuple[Report, Fault | None]:
@@ -194,6 +197,7 @@ def attempt(case: Case, runner: Runner, seed: int, runs: int, tally: Tally | Non
         work += runner.result.insns
         done += some
     tally.runs += done
+    tally.cut += fault is None and done < runs
     tally.insns += work
     tally.lengths += report.insns
     tally.covered += sum(claims.covered)

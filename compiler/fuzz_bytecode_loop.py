@@ -88,6 +88,9 @@ class Loop:
             return
         if fault is not None:
             self.failed(seed, case, str(fault), fault)
+        if time.monotonic() - self.shown > PROGRESS_EVERY:
+            self.shown = time.monotonic()
+            self.progress(self.line())
 
     def stumbled(self, seed: int, problem: Stumbled) -> None:
         """The compiler made no containers of a program: that is what was found."""
@@ -145,11 +148,7 @@ class Loop:
                 at += 1
                 self.families += 1
                 self.corpus.next_seed = at
-                now = time.monotonic()
-                if now - self.shown > PROGRESS_EVERY:
-                    self.shown = now
-                    self.progress(self.line())
-                if now - self.saved > SAVE_EVERY:
+                if time.monotonic() - self.saved > SAVE_EVERY:
                     self.save()
         finally:
             self.save()

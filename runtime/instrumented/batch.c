@@ -4,6 +4,12 @@
 
 #include "inside.h"
 
+/* One of `n` by 32 random bits: dividing would take longer than all the rest. */
+static uint32_t one_of(uint64_t random, uint32_t n)
+{
+    return (uint32_t)((uint64_t)(uint32_t)random * n >> 32);
+}
+
 static uint64_t pick(const it_program *p, uint64_t *rng)
 {
     uint64_t r = it_random(rng), v;
@@ -14,7 +20,7 @@ static uint64_t pick(const it_program *p, uint64_t *rng)
     case 3: return ~(r >> 60);
     case 4: return r;
     default:
-        v = p->n_words ? p->words[(r >> 8) % p->n_words] : r >> 48;
+        v = p->n_words ? p->words[one_of(r >> 8, p->n_words)] : r >> 48;
         return v + (r >> 40 & 3) - 1;
     }
 }
@@ -43,9 +49,9 @@ static void fill(const it_program *p, uint8_t *bytes, uint32_t size, uint64_t *r
     }
     for (uint32_t n = size < 64 ? 6 : 20; size >= 8 && n; n--) {
         uint64_t r = it_random(rng), v = pick(p, rng);
-        uint32_t at = (uint32_t)((r >> 8) % (size - 7));
+        uint32_t at = one_of(r >> 8, size - 7);
         if (r & 1)
-            at = (uint32_t)((r >> 8) % (size < 64 ? size - 7 : 57));
+            at = one_of(r >> 8, size < 64 ? size - 7 : 57);
         it_put(bytes + at, v, 1u << (r >> 4 & 3));
     }
 }
@@ -79,11 +85,8 @@ static void make_input(it_machine *m, const it_program *p, uint64_t *rng)
         if (!f->kind)
             it_put(m->region[IT_CTX] + f->offset, v, f->width);
     }
-    for (uint32_t d = 0; d < IT_FRAMES; d++) {
-        uint64_t r = it_random(rng);
-        for (uint32_t i = 0; i < 512; i += 8)
-            it_put(m->frame[d].bytes + i, r * (i + 1), 8);
-    }
+    for (uint32_t d = 0; d < IT_FRAMES; d++)
+        m->rubbish[d] = it_random(rng);
 }
 
 /* A digest of everything a run leaves that others may see. */

@@ -126,9 +126,10 @@ static int relations(it_machine *m, const it_relations *r)
             return 1;
     for (uint32_t d = 0; d < r->frames; d++) {
         const uint8_t *bits = p->written + r->written + 64 * d;
-        for (uint32_t i = 0; i < 512; i++)
-            if (bits[i >> 3] >> (i & 7) & 1 && m->frame[d].shadow[i] == IT_NONE)
-                return it_fail(m, F_CLAIM_STACK_WRITTEN, d, i, 0);
+        for (uint32_t octet = 0; octet < 64; octet++)
+            for (uint32_t left = bits[octet], i = 8 * octet; left; left >>= 1, i++)
+                if (left & 1 && m->frame[d].shadow[i] == IT_NONE)
+                    return it_fail(m, F_CLAIM_STACK_WRITTEN, d, i, 0);
     }
     return 0;
 }

@@ -76,6 +76,7 @@ struct it_machine {
     uint8_t region[IT_REGIONS][IT_REGION_BYTES];
     uint32_t length;
     struct frame frame[IT_FRAMES];
+    uint64_t rubbish[IT_FRAMES];        /* what lies in a frame that is entered comes from this */
     uint32_t used[IT_FRAMES];
     uint32_t depth, pc, next, node, step, stack;
     int clean;
@@ -85,7 +86,15 @@ struct it_machine {
     uint8_t known[IT_SYMS];
 };
 
-uint64_t it_random(uint64_t *state);
+/* splitmix64 */
+static inline uint64_t it_random(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9E3779B97F4A7C15ull);
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBull;
+    return z ^ z >> 31;
+}
+
 int it_fail(it_machine *m, enum it_fault fault, uint32_t reg, uint64_t got, uint64_t other);
 
 /* Where an access of `size` bytes at register + off lies, or NULL and a fault. */

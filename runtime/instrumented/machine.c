@@ -45,15 +45,6 @@ uint8_t *it_packet_bytes(it_machine *m)
     return m->packet;
 }
 
-uint64_t it_random(uint64_t *state)
-{
-    /* splitmix64 */
-    uint64_t z = (*state += 0x9E3779B97F4A7C15ull);
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBull;
-    return z ^ z >> 31;
-}
-
 int it_fail(it_machine *m, enum it_fault fault, uint32_t reg, uint64_t got, uint64_t other)
 {
     m->out->fault = fault;
@@ -81,6 +72,8 @@ static void lay_out(it_machine *m, const it_program *p, uint64_t seed)
 static void new_frame(it_machine *m)
 {
     struct frame *f = &m->frame[m->depth];
+    for (uint32_t i = 0; i < 512; i += 8)
+        it_put(f->bytes + i, m->rubbish[m->depth] * (i + 1), 8);
     memset(f->shadow, 0, sizeof f->shadow);
     memset(f->start, 0, sizeof f->start);
     f->deepest = 0;
