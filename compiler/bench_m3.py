@@ -49,8 +49,8 @@ class Loading:
 
 @dataclass
 class OnM3:
-    """`micro`: by program, then native, checked, certified, in the smallest interpreter, translated. `packets`: by program, then native or `form, engine`, then by
-    frame; 10 bytes of payload. `text`: bytes of flash of the engine's parts, `memory`: of RAM. `loading`: by program. `absent`: why there is nothing."""
+    """`micro`: by program, then native, checked, certified, in the smallest interpreter, translated. `packets`: by program, then native or `form, engine`,
+    then by frame; 10 bytes of payload. `text`: bytes of flash of the engine's parts, `memory`: of RAM. `loading`: by program. `absent`: why there is nothing."""
 
     micro: dict[str, dict[str, Spent]] = field(default_factory=dict)
     packets: dict[str, dict[str, dict[str, Spent]]] = field(default_factory=dict)

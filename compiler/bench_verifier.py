@@ -132,5 +132,6 @@ def tests(k: int, branches: int, rng: random.Random) -> Iterator[str]:
     for b in range(branches):
         constant = rng.randrange(1, 250)
         yield f"if w{rng.choice('0345')} {rng.choice(['!=', '>', '<', '=='])} {constant} goto B{k}_{b}"
-        yield rng.choice(["w0 += w4", f"w0 ^= {constant}", "w5 = w3", "w5 += w4", f"*(u64 *)(r10 - {8 * rng.randrange(1, 6)}) = r3", f"w0 += {constant}", "w5 |= w3"])
+        yield rng.choice(["w0 += w4", f"w0 ^= {constant}", "w5 = w3", "w5 += w4", f"*(u64 *)(r10 - {8 * rng.randrange(1, 6)}) = r3",
+                          f"w0 += {constant}", "w5 |= w3"])
         yield f"B{k}_{b}: " + rng.choice(["w0 &= 0xffff", "w5 &= 255", "w9 += 1"])

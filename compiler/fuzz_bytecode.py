@@ -88,7 +88,8 @@ class Stumbled(Exception):
 
 
 def generated(seed: int, size: int | None = None) -> Case:
-    """Programs of even numbers are for profile lpn, of odd ones for xdp; two of ten fill buffers on the stack. `size`: pieces, any number if it is not given."""
+    """Programs of even numbers are for profile lpn, of odd ones for xdp; two of ten fill buffers on the stack. `size`: pieces, any number
+    if it is not given."""
     profile = ("lpn", "xdp")[seed & 1]
     text = assemble((Filling if seed % 10 in FILLED else Writer)(random.Random(seed).choice, profile).program(size))
     return Case(text, profile, tuple(SIZES[profile].items()), "generated")

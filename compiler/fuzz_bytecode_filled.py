@@ -1,4 +1,5 @@
-"""Random bytecode that fills buffers on the stack in loops and reads them: by one counter or another one, upwards, downwards, by more than a byte, left early."""
+"""Random bytecode that fills buffers on the stack in loops and reads them: by one counter or another one, upwards, downwards, by more than a byte, left
+early."""
 from __future__ import annotations
 
 from .fuzz_bytecode_generate import Writer
@@ -134,7 +135,8 @@ class Filling(Writer):
         self.out(f"r{n} = r10", f"r{c} = {count if down else 0}", f"{head}:")
         self.store(v, n, base, width)
         self.inside(p, base)
-        self.out(f"r{n} += {width * 2 if self.slip() else width}", f"r{c} += {-1 if down else 1}", f"if r{c} != {0 if down else self.near(count)} goto {head}", f"w{n} = 0")
+        self.out(f"r{n} += {width * 2 if self.slip() else width}", f"r{c} += {-1 if down else 1}",
+                 f"if r{c} != {0 if down else self.near(count)} goto {head}", f"w{n} = 0")
         self.read_all(p, v, base, count * width)
 
     def chosen(self, c: int, p: int, v: int, n: int, base: int, count: int, width: int) -> None:

@@ -76,7 +76,8 @@ class Lines(Words):
         self.held[a] = NUMBER
         for _ in range(self.choose((1, 2, 3))):
             self.out(self.choose((f"r{a} += {self.choose((1, 5, 16, 32, -1, -16))}", f"w{a} += {self.choose((1, 16, -1))}",
-                                  f"if {self.choose('rrw')}{a} {self.choose(('>', '>=', 's>', 's<', '<', '!=', '==', '&'))} {self.choose((1, 15, 60, -1))} goto end",
+                                  f"if {self.choose('rrw')}{a} {self.choose(('>', '>=', 's>', 's<', '<', '!=', '==', '&'))} "
+                                  f"{self.choose((1, 15, 60, -1))} goto end",
                                   f"if {self.choose('rrw')}{a} {self.choose(('>', '>=', 's>', 's<', '<', '==', '!='))} X{b} goto end")))
             self.lines[-1] = same_width(self.lines[-1], b)
         if self.chance(2):

@@ -73,7 +73,8 @@ class Units:
 def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[str, ...] = (),
              helpers: tuple[Helper, ...] = HELPERS) -> Unit:
     return Unit(image.name, image.text, profile, image.kind.name.lower(), len(image.rodata), len(image.data), image.record_size,
-                image.state_size, lines, image.to_bytes(), contexts=contexts, helpers=helpers, certificate=image.certificate, stack_used=image.stack_used, out_size=image.out_size,
+                image.state_size, lines, image.to_bytes(), contexts=contexts, helpers=helpers,
+                certificate=image.certificate, stack_used=image.stack_used, out_size=image.out_size,
                 deparses=image.kind == Kind.DEPARSER or Flag.DEPARSES in image.flags,
                 sections=[Section(*place) for place in image.places()])
 

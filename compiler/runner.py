@@ -148,7 +148,9 @@ def compiled_cells(compiled: Compiled, state: bytes) -> Cells:
 
 def make_runner(name: str, program: ast.Program, given: control.Tables | None = None, fuse: bool = False,
                 level: Level = MOST, compiled: Compiled | None = None, externs: Externs | None = None) -> Runner:
-    """A runner on engine `name`. `externs`: functions for those that the program declares of the node. Raises EngineError, EngineUnavailable, DiagnosticError or BuildError."""
+    """A runner on engine `name`. `externs`: functions for those that the program declares of the node.
+
+    Raises EngineError, EngineUnavailable, DiagnosticError or BuildError."""
     if program.hooks and not program.chain:
         raise EngineError(NO_CHAIN)
     if name == "reference":

@@ -4,7 +4,8 @@ What took longest so far, and what went otherwise than anything before, is chang
 state or in all cells of an array. The engine of this machine tells by the instructions it executes what is worth the emulated core's time. A
 run there is also asked what it compares, first of all where the bound's longest path branches: where one of two compared numbers stands in the
 packet, the state or the circumstances, it is made the other one. Later tables are filled with entries that the keys looked up miss in their last
-bits, but for the last one, and always buffers as their helpers take longest. The bound of `lpnc verify` must never be exceeded; how near the worst run comes to it says how tight the bound is.
+bits, but for the last one, and always buffers as their helpers take longest. The bound of `lpnc verify` must never be
+exceeded; how near the worst run comes to it says how tight the bound is.
 """
 from __future__ import annotations
 

@@ -73,7 +73,8 @@ class Arithmetic(Memory):
                 upper = next((x for x in (1 << 32, 1 << 63) if not wide and b.sym and 0 not in whole and x in whole), 0)
                 self.fail(28, slot, f"the divisor may be 0, it is {nb}",
                           ("compare its lower half with 0 first" if upper else "compare it with 0 first"),
-                          f"when {reg} is {upper:#x}, its lower half, the divisor, is 0" if upper else f"when {reg} is 0, this divides by it" if b.sym else "this divides by 0 in every run")
+                          f"when {reg} is {upper:#x}, its lower half, the divisor, is 0" if upper
+                           else f"when {reg} is 0, this divides by it" if b.sym else "this divides by 0 in every run")
                 nb = d.within(nb, 1, SHI) or d.const(1)
             limit = d.M32 >> 1 if name[0] == "S" else d.M32
             if wide and max(na.uhi, nb.uhi) > limit:

@@ -80,7 +80,9 @@ class Calls(Memory):
     def word_of(self, s: State, i: int) -> Value | None:
         """Of the words that r4 points to one, a number; None where it is not known."""
         at = s.regs[4]
-        held = self.frame_of(s, at).slots.get(at.off + 4 * i) if at is not None and at.kind == POINTER and at.region.startswith("stack") and not at.sym else None
+        if at is None or at.kind != POINTER or not at.region.startswith("stack") or at.sym:
+            return None
+        held = self.frame_of(s, at).slots.get(at.off + 4 * i)
         return held[1] if held is not None and held[0] == 4 and held[1].kind == NUMBER else None
 
     def arguments(self, s: State, slot: int, spec: HelperSpec) -> None:

@@ -252,7 +252,8 @@ class Projection:
         analysis, graph = self.analysis, self.analysis.graph
         targets = {succ for node in graph.nodes for i, (succ, kind) in enumerate(node.succs) if kind == "taken" and analysis.live(node, i)}
         labels = [self.label(node) for node in sorted(targets, key=lambda n: n.first) if node in analysis.invariants]
-        rows = [LoopRow(loop.head.first, self.number.get(loop.parent.head, 0) if loop.parent else 0, self.counters[loop.head].step, 0, self.counters[loop.head].unit)
+        rows = [LoopRow(loop.head.first, self.number.get(loop.parent.head, 0) if loop.parent else 0,
+                        self.counters[loop.head].step, 0, self.counters[loop.head].unit)
                 for loop in self.loops]
         return Certificate(FIRST + max((len(label.shared) for label in labels), default=0), 0, labels, rows)
 

@@ -26,7 +26,8 @@ def check_text(text: bytes, profile: ContextDescriptor) -> dict[int, Instruction
         raise Violation(1, len(text) // 8, f"a text of {len(text)} bytes ends inside an instruction",
                         "give all of it: an instruction has 8 bytes", "the engine would take bytes behind the text for the rest of the instruction")
     if len(text) // 8 > profile.max_text:
-        raise Violation(1, None, f"the text has {len(text) // 8} instructions, the limit is {profile.max_text}", "divide the container in two", "a node has no room for more")
+        raise Violation(1, None, f"the text has {len(text) // 8} instructions, the limit is {profile.max_text}",
+                        "divide the container in two", "a node has no room for more")
     raw, out, slot = isa.raw_slots(text), {}, 0
     while slot < len(raw):
         insn = raw[slot]
@@ -39,7 +40,8 @@ def check_text(text: bytes, profile: ContextDescriptor) -> dict[int, Instruction
                             _instead(insn, profile.target), "the engine would stop there, or do what another instruction says")
         for what, reg in (("destination", insn.dst), ("source", insn.src)):
             if reg > 10 and not (insn.is_lddw or insn.is_call):
-                raise Violation(3, slot, f"{what} register {reg} does not exist", "use r0 to r10", f"the engine would use memory behind its {isa.REGISTERS} registers")
+                raise Violation(3, slot, f"{what} register {reg} does not exist", "use r0 to r10",
+                                f"the engine would use memory behind its {isa.REGISTERS} registers")
         if insn.dst > 10:
             raise Violation(3, slot, f"destination register {insn.dst} does not exist", "use r0 to r10",
                             f"the engine would use memory behind its {isa.REGISTERS} registers")

@@ -15,8 +15,8 @@ field's kind of match, per entry and field that matches ("pass") or does not ("m
 "bisect": of a table of exact fields alone, per step of the search, and per step and key byte; "copy" and "zero": the
 pieces in which action data are written; "ways": of a buffer's call, which goes one of them, each [cycles, per key byte, per entry, per entry and key
 byte, per unit of an entry, per unit that is put], a unit has 8 octets, and "call" is at most what the way there takes beyond that. Pieces are [bytes,
-most cycles], large ones first. `record`: the pieces in which a chain zeroes its header record and its output; `clear`: cycles more where a container needs more of the output than those before it; `more`: cycles
-around each container but the first, where `module` has those inside only; `deparses`, `cuts`: where the last container deparses, and for each that cuts the
+most cycles], large ones first. `record`: the pieces in which a chain zeroes its header record and its output; `clear`: cycles more where a container
+needs more of the output than those before it; `more`: cycles around each container but the first, where `module` has those inside only; `deparses`, `cuts`: where the last container deparses, and for each that cuts the
 packet off. All is measured with the verdict that takes longest.
 Translated code has a table without instructions: theirs are known themselves.
 An interpreter that goes by a plan has "handlers": what it does at once, by name (AtOnce): "NAME", or "NAME 2 taken" where its second instruction

@@ -56,7 +56,8 @@ def _reason(fix: Fixpoint, loop: Loop, code, exits) -> tuple[str, str]:
     for reg in range(10):
         if (step := _steps(code, reg)):
             compared = [s for s, i in tests if reg in ({i.dst, i.src} if i.uses_reg else {i.dst})]
-            return (f"r{reg} moves by {step} a turn, but " + (f"the comparison in slot {compared[0]} does not bound it" if compared else "no comparison of it ends the loop"),
+            return (f"r{reg} moves by {step} a turn, but "
+                    + (f"the comparison in slot {compared[0]} does not bound it" if compared else "no comparison of it ends the loop"),
                     f"r{reg} can pass every value and begin again")
     for slot, insn in tests:
         if not insn.uses_reg and insn.dst not in written and not any(i.is_call for _, i in code):

@@ -85,7 +85,8 @@ class Machine(Arithmetic, Calls, Branches):
         if v == number(0):
             self.fail(26, slot, f"r{reg} is null here", "use it only on the way where it is not 0", "this follows the null pointer")
         if v.kind == NULLABLE:
-            self.fail(26, slot, f"r{reg} may be null", "compare it with 0 first", f"when the helper finds nothing, r{reg} is 0 and this follows the null pointer")
+            self.fail(26, slot, f"r{reg} may be null", "compare it with 0 first",
+                      f"when the helper finds nothing, r{reg} is 0 and this follows the null pointer")
             return v._replace(kind=POINTER, sym=0)
         self.fail(24 if v.kind == LOW_HALF else 22, slot, f"r{reg} is used as an address but holds a {v.kind}",
                   "use the whole pointer" if v.kind == LOW_HALF else "load the address from the context",

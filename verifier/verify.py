@@ -134,7 +134,8 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     report.output = min(-(-machine.output // TURN) * TURN, out_size)
     report.clean32, report.wide = not machine.wide_slots, sorted(machine.wide_slots)
     report.helpers = sorted({i.imm for i in graph.insns.values() if i.is_call and not i.is_local_call})
-    return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.aligned, machine.constants, machine.rooms, machine.heads, machine.cuts, fix.out, fix.made_at)
+    return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.aligned, machine.constants, machine.rooms, machine.heads,
+                            machine.cuts, fix.out, fix.made_at)
 
 
 @contextmanager
@@ -199,8 +200,8 @@ def verify(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: in
            sections: Iterable[Section] = (), max_insns: int = MAX_INSNS, max_steps: int | None = None, max_facts: int = MAX_FACTS) -> Report:
     """Judge a text section under a context descriptor.
 
-    `rodata`, `data`, `record_size`, `state_size`, `out_size`: sizes of these regions in bytes. `helpers`: rows of compiler/helpers.py (the default) or HelperSpec.
-    `line_map`: rows (slot, file, line) in any order. `contexts`: where the container runs (rule 31). `sections`: of the file it is from (rule 12).
+    `rodata`, `data`, `record_size`, `state_size`, `out_size`: sizes of these regions in bytes. `helpers`: rows of compiler/helpers.py
+    (the default) or HelperSpec. `line_map`: rows (slot, file, line) in any order. `contexts`: where the container runs (rule 31). `sections`: of the file it is from (rule 12).
     `max_insns`: most executed instructions (rule 34); `max_steps` (None: as the text is long), `max_facts`: effort and memory (rule 38)."""
     return analyse(text, profile, rodata=rodata, data=data, record_size=record_size, state_size=state_size, out_size=out_size,
                    helpers=helpers, line_map=line_map, contexts=contexts, sections=sections, max_insns=max_insns, max_steps=max_steps, max_facts=max_facts)[0]

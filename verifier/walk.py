@@ -158,8 +158,8 @@ def _handed_over(s: State, machine: Remembering, profile: ContextDescriptor) -> 
 
 
 class _Walk:
-    """Through one container, the chain's module number `place`. `most`: ways apart at a block, and at a loop; `steps`: what is left of them, shared by a chain; `behind`: octets of memory that the
-    modules behind it read."""
+    """Through one container, the chain's module number `place`. `most`: ways apart at a block, and at a loop; `steps`: what is left
+    of them, shared by a chain; `behind`: octets of memory that the modules behind it read."""
 
     def __init__(self, module: Module, place: int, most: tuple[int, ...], steps: list[int], behind: frozenset[int]) -> None:
         self.weights, (self.most, self.in_loops, *alike), self.steps = module.weights, most, steps

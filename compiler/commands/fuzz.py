@@ -39,8 +39,8 @@ if TYPE_CHECKING:
               help="With --slowest: a capture whose frames the search begins with.")
 @click.option("--from", "kept", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="With --slowest: what it printed with --json before; the search begins with the inputs found then.")
-@click.option("--path", "show_path", is_flag=True, help="With --slowest: for each hook, by source line, what the bound's longest path has there beside what the "
-              "slowest run found takes there, the largest difference first.")
+@click.option("--path", "show_path", is_flag=True, help="With --slowest: for each hook, by source line, what the bound's longest path has there beside "
+              "what the slowest run found takes there, the largest difference first.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of text.")
 def command(seed: int | None, seconds: float | None, programs: int | None, packets: int, engines: tuple[str, ...],
             corpus: Path | None, no_reduce: bool, bytecode: bool, runs: int, mutants: int, slowest: Path | None, captures: tuple[Path, ...], kept: Path | None,

@@ -123,7 +123,8 @@ def as_json(unit: Unit, report: Report) -> dict:
     return {
         "name": unit.name, "accepted": report.accepted, "rule": report.rule, "message": report.message or None, "file": file,
         "line": line, "insn": report.insn, "example": report.example or None, "help": report.help or None,
-        "path": [{"insn": slot, "line": line_of(unit.lines, slot)} for slot in report.path], "stack": report.stack, "insns": report.insns, "max_insns": report.max_insns,
+        "path": [{"insn": slot, "line": line_of(unit.lines, slot)} for slot in report.path],
+        "stack": report.stack, "insns": report.insns, "max_insns": report.max_insns,
         "wcet_cycles": report.wcet_cycles, "certificate_bytes": len(unit.certificate), "uncertified": str(unit.uncertified) if unit.uncertified else None,
         "loops": [{"insn": b.head, "turns": b.bound} for b in report.loops], "clean32": report.clean32, "note": unit.note,
     }

@@ -79,7 +79,8 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
         data = linked(bundle, state=state, entries=entries).encode() if as_c else pack(bundle, state=state, entries=entries, small=compact, code=code)
     except BundleError as e:
         raise Failure(f"{shown(file)}: {e}", 1) from None
-    target = Path(out) if out is not None else Path(STDOUT if file == STDIN else Path(file).with_suffix(".c" if as_c else ".lpnn" if as_hex is None else ".hex"))
+    suffix = ".c" if as_c else ".lpnn" if as_hex is None else ".hex"
+    target = Path(out) if out is not None else Path(STDOUT if file == STDIN else Path(file).with_suffix(suffix))
     write_files({target: data if as_hex is None else shell_lines(data, as_hex)})
     if str(target) != STDOUT:
         facts = {"file": str(target), "bytes": len(data), "modules": len(bundle.modules), "hooks": len(bundle.hooks)}

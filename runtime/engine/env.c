@@ -40,7 +40,8 @@ void lpn_zero(uint8_t *to, size_t n)
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__arm__)
 #pragma GCC push_options
-#pragma GCC optimize("no-tree-ter", "no-ivopts", "no-optimize-sibling-calls", "no-gcse", "no-tree-scev-cprop", "no-cse-follow-jumps")     /* less code, and faster */
+#pragma GCC optimize("no-tree-ter", "no-ivopts", "no-optimize-sibling-calls", "no-gcse", "no-tree-scev-cprop", \
+                     "no-cse-follow-jumps")             /* less code, and faster */
 #endif
 #if !LPN_NO_TABLES
 int lpn_env_lookup(const lpn_env *env, const uintptr_t *r, uint32_t *action)

@@ -118,7 +118,8 @@ int lpn_host_migrate(lpn_host *host, const uint8_t *image, size_t size, const ui
 uint32_t lpn_host_traces(lpn_host *host, uint64_t *pairs, uint32_t room);
 
 /* Run bare code on the caller's memory, with the tables of `host` (may be NULL). `modes`: 1 it is 32-bit clean, 2 it has
- * been proven, so nothing is checked, 4 each instruction is done by itself; where addresses have 64 bits only the second has an effect. From bit 16 on: bytes of stack, 0: all. */
+ * been proven, so nothing is checked, 4 each instruction is done by itself; where addresses have 64 bits only the second has an effect.
+ * From bit 16 on: bytes of stack, 0: all. */
 void lpn_host_raw(const uint8_t *text, size_t size, const lpn_host_region *regions, uint32_t count,
                   const uint8_t *rodata, uint32_t rodata_size, uint8_t *data, uint32_t data_size, uint64_t r1,
                   uint64_t r2, uint32_t fuel, uint32_t modes, lpn_host *host,

@@ -13,7 +13,8 @@
  *
  * A hook has at most one pending instance. An event that finds it pending is lost, and counted as an overrun.
  * `lpn_node_poll` must not interrupt `lpn_node_event`, nor may the sources of one event interrupt each other: call
- * it from interrupts, from the thread itself, or from threads of higher priority. Times are microseconds modulo 2**32; no delay is 2**31 or more, so times can be compared.
+ * it from interrupts, from the thread itself, or from threads of higher priority. Times are microseconds modulo 2**32; no delay is
+ * 2**31 or more, so times can be compared.
  *
  * No allocation, no recursion: the caller owns all memory, and lpn.h's rules hold.
  */

@@ -23,7 +23,8 @@ _TARGETS = ("radio", "net")
 class NativeDispatch(Dispatch):
     """A bundle on a C node. EngineError when a container or a hook is refused.
 
-    `address`: node_ext, node_short, node_pan. `state`: the state region before the first run. `entries`: of tables, by name; `externs`: the node's own functions."""
+    `address`: node_ext, node_short, node_pan. `state`: the state region before the first run. `entries`: of tables, by name;
+    `externs`: the node's own functions."""
 
     def __init__(self, bundle: Bundle, platform: Platform, address: Mapping[str, int] | None = None, *, state: bytes | None = None,
                  entries: Mapping[str, Iterable[Entry]] | None = None, externs: Externs | None = None, fuel: int = DEFAULT_FUEL) -> None:

@@ -120,9 +120,11 @@ uint16_t *load_address(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
 
 /* By class, without and with the bit that says: of a register. */
 static one_class *const classes[][16] = {
-    { to_load_address, load, store_const, store_reg, clean_imm, jump, jump, clean_imm, to_load_address, load, store_const, store_reg, clean_reg, jump, jump, clean_reg },
+    { to_load_address, load, store_const, store_reg, clean_imm, jump, jump, clean_imm,
+      to_load_address, load, store_const, store_reg, clean_reg, jump, jump, clean_reg },
 #if !LPN_CLEAN32_ONLY
-    { to_load_address, to_load_other, store_const, store_reg, to_alu, jump, jump, to_alu, to_load_address, to_load_other, store_const, store_reg, to_alu, jump, jump, to_alu },
+    { to_load_address, to_load_other, store_const, store_reg, to_alu, jump, jump, to_alu,
+      to_load_address, to_load_other, store_const, store_reg, to_alu, jump, jump, to_alu },
 #endif
 };
 

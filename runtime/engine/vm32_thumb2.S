@@ -99,7 +99,8 @@
     FORMS \name, COMPARE_REST \operation, \condition
 .endm
 
-/* r3 = the address of n bytes, base in register number r1; `hi` unless inside the region that \near has for it. A region there has 8 bytes or more, so size - n does not wrap, and below its start the difference is larger than any. */
+/* r3 = the address of n bytes, base in register number r1; `hi` unless inside the region that \near has for it. A region there has 8 bytes
+ * or more, so size - n does not wrap, and below its start the difference is larger than any. */
 .macro CHECKED n, near, temp
     ldr \temp, [\near, r1, lsl #2]
     ldr r3, [r6, r1, lsl #2]

@@ -238,7 +238,8 @@ class Claims:
 
 
 _C_NAMES = {"nums": "it_num", "checks": "it_check", "places": "it_place", "vars": "it_var", "diffs": "it_diff", "defs": "it_def",
-            "strides": "it_stride", "parts": "it_part", "spans": "it_span", "relations": "it_relations", "nodes": "it_node", "succs": "it_succ", "loops": "it_loop"}
+            "strides": "it_stride", "parts": "it_part", "spans": "it_span", "relations": "it_relations",
+            "nodes": "it_node", "succs": "it_succ", "loops": "it_loop"}
 
 
 def _rows(helpers: Any) -> Any:

@@ -234,7 +234,8 @@ def measure() -> dict:
     for name in ("clock_us", "trace"):
         helpers[name] = {"call": [1, call]}
     helpers["lookup"] = lookups(record)
-    return {"mhz": 72, "how": HOW, "module": [1, module], "chain": [1, least - module + rest + ALIGN_WINDOW], "calls": calls, "deparses": deparses, "cuts": cuts, "upper": upper,
+    return {"mhz": 72, "how": HOW, "module": [1, module], "chain": [1, least - module + rest + ALIGN_WINDOW], "calls": calls, "deparses": deparses,
+            "cuts": cuts, "upper": upper,
             "record": record, "clear": clear, "insns": functions(), "helpers": helpers}
 
 

@@ -60,7 +60,8 @@ class Case:
 
 
 CASES = [Case(*each) for each in product((1, 4, 16), (1, 3, 18, 64), (64, 1280), (0,), (8, 64))] + [
-    Case(*each) for each in ((4, 20, 1288, 256, 96), (4, 20, 2048, 3, 1021), (1, 1, 8, 0, 8), (4, 20, 1280, 0, 1280), (2, 5, 2048, 0, 2048), (4, 20, 1288, 200, 0), (32, 1, 64, 0, 64))]
+    Case(*each) for each in ((4, 20, 1288, 256, 96), (4, 20, 2048, 3, 1021), (1, 1, 8, 0, 8), (4, 20, 1280, 0, 1280),
+                                (2, 5, 2048, 0, 2048), (4, 20, 1288, 200, 0), (32, 1, 64, 0, 64))]
 
 
 class Measurement:
@@ -94,7 +95,8 @@ class Measurement:
         """A container that only does this call."""
         offset = case.size - case.piece if way == 2 else 0
         words = [offset, case.size, case.head, 0, case.length]
-        return "\n".join([*(f"*(u64 *)(r10 - {at}) = -1" for at in range(32, STACK + 1, 8)), *(f"*(u32 *)(r10 - {24 - 4 * i}) = {n}" for i, n in enumerate(words)),
+        return "\n".join([*(f"*(u64 *)(r10 - {at}) = -1" for at in range(32, STACK + 1, 8)),
+                          *(f"*(u32 *)(r10 - {24 - 4 * i}) = {n}" for i, n in enumerate(words)),
                           f"w1 = 0\nr2 = r10\nr2 += -{STACK}\nw3 = {case.key}\nr4 = r10\nr4 += -24\nw5 = 20\n{call}", EMPTY])
 
     def call(self, name: str, way: int, case: Case) -> Linked:

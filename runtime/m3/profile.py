@@ -2,8 +2,8 @@
 
 The core reports every instruction it executes, and every time the engine fetches an eBPF instruction from a container's text:
 from there to the next fetch is that instruction's. (The interpreter fetches the next one a little early, so that some cycles of an
-instruction may be counted to the one behind it, and several that it does at once count as the first of them.) Of translated code the addresses say which eBPF instruction it was written for; what
-a helper takes is the calling instruction's. Cycles are the manual's, without wait states.
+instruction may be counted to the one behind it, and several that it does at once count as the first of them.) Of translated code the addresses say
+which eBPF instruction it was written for; what a helper takes is the calling instruction's. Cycles are the manual's, without wait states.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
     python -m lpn.runtime.twin.evaluate gnrc=a/lpn_measure.elf containers=b/lpn_measure.elf -o evaluation.json --plot evaluation.png
 
-Firmware: runtime/riot/measure, or any that has its mark `measure_delivered`, delivers port 8808 and answers port 7. Packets come from a radio without a controller, one every 20 ms, when the node is idle.
+Firmware: runtime/riot/measure, or any that has its mark `measure_delivered`, delivers port 8808 and answers port 7. Packets come from a radio
+without a controller, one every 20 ms, when the node is idle.
 """
 
 from __future__ import annotations

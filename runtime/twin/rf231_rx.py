@@ -110,7 +110,8 @@ class Receiver:
             return
         self._store(psdu, right)
         radio.raise_irq(Irq.TRX_END)
-        if header is not None and mac.takes(header, mac.Own.of(dict(enumerate(radio.registers)))) and mac.acknowledges(header, dict(enumerate(radio.registers))):
+        if header is not None and mac.takes(header, mac.Own.of(dict(enumerate(radio.registers)))) \
+                and mac.acknowledges(header, dict(enumerate(radio.registers))):
             self._acknowledge(header)
         else:
             radio.go(State.RX_AACK_ON)
