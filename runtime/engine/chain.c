@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /* A packet's way through a chain of containers. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__arm__)
-#pragma GCC optimize("no-peephole2")        /* no strd: two stores take a cycle less */
-#endif
 #include "bytes.h"
 #include "certificate.h"
 #include "lpn.h"
