@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
+from click.testing import CliRunner
 
+from lpn.runtime.twin import evaluate, latency, sizes
 from lpn.runtime.twin.program import ProgramError
 from lpn.runtime.twin.sizes import TABLE, part_of, pieces, table
 
@@ -58,3 +61,10 @@ def test_every_part_is_one_that_some_piece_can_have():
 def test_the_table_compares_with_the_first():
     text = table({"a": {"rom": {"MAC": 100}, "ram": {"MAC": 10}}, "b": {"rom": {"MAC": 51, "UDP": 51}, "ram": {"MAC": 9}}})
     assert "| all | 100 | 102 |" in text and "| to the first | +0.0 % | +2.0 % |" in text and "| to the first | +0.0 % | -10.0 % |" in text
+
+
+@pytest.mark.parametrize("command", [sizes, evaluate, latency], ids=lambda module: module.__name__.rpartition(".")[2])
+def test_a_plot_without_matplotlib_is_refused_before_anything_is_measured(command, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    told = CliRunner().invoke(command.main, [str(tmp_path / "none.elf"), "--plot", str(tmp_path / "plot.png")])
+    assert told.exit_code == 1 and told.output == "Error: a plot needs matplotlib: pip install 'lpn[bench]'\n"

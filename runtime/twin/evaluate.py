@@ -21,6 +21,7 @@ import click
 from . import mac
 from .clock import SECOND, US
 from .cpu import CpuFault
+from .drawing import pyplot
 from .network import Network
 from .profile import Profile, Snapshot, watch
 from .program import Program, ProgramError, read
@@ -231,12 +232,9 @@ def above(part: dict[str, Any]) -> float:
     return sum(part.get("layers", {}).get(layer, 0) for layer in ABOVE)
 
 
-def plot(found: dict[str, dict[str, Any]], path: Path) -> None:
+def plot(found: dict[str, dict[str, Any]], drawing: Any, path: Path) -> None:
     """How many packets took how long, and layers as stacked bars."""
-    import matplotlib
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-    figure, (times, parts) = pyplot.subplots(1, 2, figsize=(13, 4.8), width_ratios=(2, 3))
+    figure, (times, parts) = drawing.subplots(1, 2, figsize=(13, 4.8), width_ratios=(2, 3))
     both = (("to_delivery", "delivery", "-"), ("to_answer", "answer", "--"))
     for i, (name, f) in enumerate(found.items()):
         for part, what, line in both:           # most packets of one firmware take the same time: a curve shows that, a histogram a needle
@@ -252,7 +250,7 @@ def plot(found: dict[str, dict[str, Any]], path: Path) -> None:
     left = [0.0] * len(bars)
     for i, layer in enumerate(layers):
         width = [found[name][part].get("layers", {}).get(layer, 0) / MHZ for name, part, _ in bars]
-        parts.barh(range(len(bars)), width, left=left, label=layer, color=pyplot.get_cmap("tab20")(i % 20))
+        parts.barh(range(len(bars)), width, left=left, label=layer, color=drawing.get_cmap("tab20")(i % 20))
         left = [a + b for a, b in zip(left, width)]
     parts.set_yticks(range(len(bars)), [f"{name}, {what}" for name, _, what in bars])
     parts.invert_yaxis()
@@ -272,6 +270,7 @@ def plot(found: dict[str, dict[str, Any]], path: Path) -> None:
 def main(firmware: tuple[str, ...], packets: int, payload: int, shell: tuple[str, ...], out: Path | None, picture: Path | None) -> None:
     """Cycles of UDP packets received and answered by firmware on an emulated IoT-LAB M3."""
     found: dict[str, dict[str, Any]] = {}
+    drawing = pyplot() if picture else None
     try:
         for each in firmware:
             name, _, path = each.rpartition("=")
@@ -297,7 +296,7 @@ def main(firmware: tuple[str, ...], packets: int, payload: int, shell: tuple[str
         from lpn.compiler.output import write_files
         write_files({out: json.dumps(found, indent=1).encode()})
     if picture:
-        plot(found, picture)
+        plot(found, drawing, picture)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from lpn.lang.hooks import EVENTS
 
 from .clock import SECOND, US
 from .cpu import STACKING, CpuFault
+from .drawing import pyplot
 from .evaluate import EUI64, MHZ, RECEIVE_PORT, distribution, frame
 from . import mac
 from .members import offsets
@@ -173,12 +174,9 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def plot(found: dict[str, Any], path: Path) -> None:
+def plot(found: dict[str, Any], drawing: Any, path: Path) -> None:
     """Latencies, and chains' cycles beside their bounds."""
-    import matplotlib
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-    figure, axes = pyplot.subplots(2, len(found), figsize=(4 * len(found), 6), squeeze=False)
+    figure, axes = drawing.subplots(2, len(found), figsize=(4 * len(found), 6), squeeze=False)
     for column, (event, f) in enumerate(found.items()):
         axes[0][column].hist(f["each"]["late_us"], bins=40)
         axes[0][column].set_title(f"{event}: late")
@@ -201,6 +199,7 @@ def plot(found: dict[str, Any], path: Path) -> None:
 @click.option("--plot", "picture", type=click.Path(dir_okay=False, path_type=Path), help="Draw the distributions (needs matplotlib).")
 def main(elf: Path, bounds: Path | None, packets: int, out: Path | None, picture: Path | None) -> None:
     """Latency and time of hooks of firmware on an emulated IoT-LAB M3. Exit status 1: a bound was exceeded."""
+    drawing = pyplot() if picture else None
     try:
         found = result(measure(read(elf), packets), bounds_of(bounds) if bounds else {})
     except (ProgramError, OSError, ValueError) as e:
@@ -212,7 +211,7 @@ def main(elf: Path, bounds: Path | None, packets: int, out: Path | None, picture
         from lpn.compiler.output import write_files
         write_files({out: json.dumps(found, indent=1).encode()})
     if picture:
-        plot(found, picture)
+        plot(found, drawing, picture)
     if any(f["exceeded"] for f in found.values()):
         raise SystemExit(1)
 

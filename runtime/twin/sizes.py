@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 
+from .drawing import pyplot
 from .memory import FLASH, FLASH_SIZE, RAM, RAM_SIZE
 from .program import ProgramError, read
 
@@ -120,14 +121,11 @@ def table(found: dict[str, dict[str, dict[str, int]]]) -> str:
     return "\n".join(out)
 
 
-def plot(found: dict[str, dict[str, dict[str, int]]], path: Path) -> None:
+def plot(found: dict[str, dict[str, dict[str, int]]], drawing: Any, path: Path) -> None:
     """Stacked bars."""
-    import matplotlib
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
     every = list(dict.fromkeys([*parts(found, "rom"), *parts(found, "ram")]))
-    colours: dict[str, Any] = {part: pyplot.get_cmap("tab20")(i % 20) for i, part in enumerate(every)}
-    figure, axes = pyplot.subplots(1, 2, figsize=(12, 4.6))
+    colours: dict[str, Any] = {part: drawing.get_cmap("tab20")(i % 20) for i, part in enumerate(every)}
+    figure, axes = drawing.subplots(1, 2, figsize=(12, 4.6))
     for axis, kind in zip(axes, ("rom", "ram")):
         bottom = [0.0] * len(found)
         for part in every:
@@ -148,6 +146,7 @@ def plot(found: dict[str, dict[str, dict[str, int]]], path: Path) -> None:
 @click.option("--plot", "picture", type=click.Path(dir_okay=False, path_type=Path), help="Draw it (needs matplotlib).")
 def main(firmware: tuple[str, ...], as_json: bool, picture: Path | None) -> None:
     """ROM and RAM of firmwares for the IoT-LAB M3, part by part. The linker's map lies beside each ELF."""
+    drawing = pyplot() if picture else None
     found = {}
     try:
         for each in firmware:
@@ -157,7 +156,7 @@ def main(firmware: tuple[str, ...], as_json: bool, picture: Path | None) -> None
         raise click.UsageError(str(e)) from None
     print(json.dumps(found, indent=1) if as_json else table(found))
     if picture:
-        plot(found, picture)
+        plot(found, drawing, picture)
 
 
 if __name__ == "__main__":
