@@ -217,7 +217,7 @@ TEXT: dict[str, tuple[str, ...]] = {
     "interpreter, 32 bits": ("vm32.c", "vm32_plan.c", "vm32_thumb2.S", "vm32_smallest.S"),
     "interpreter, 64 bits, and helpers": ("vm.c", "env.c"),
     "images and their check": ("image.c", "load.c"),
-    "certificates": ("certificate.c",),
+    "certificates": ("certificate.c", "certificate_thumb2.S"),
     "translator": ("thumb2.c", "thumb2_clean.S"),
     "what translated code calls": ("native.c",),
     "chains": ("chain.c",),

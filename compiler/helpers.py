@@ -119,9 +119,7 @@ def render_header(helpers: tuple[Helper, ...] = HELPERS) -> str:
         "#define LPN_HELPERS_H",
         "",
         "/** What an argument register must hold. */",
-        "enum lpn_arg {",
-        *(f"    LPN_ARG_{a.name} = {a.value}," for a in Arg),
-        "};",
+        *(f"#define LPN_ARG_{a.name} {a.value}" for a in Arg),
         "",
     ]
     for h in helpers:

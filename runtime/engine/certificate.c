@@ -14,10 +14,15 @@
 #endif
 #include "bytes.h"
 #include "certificate.h"
+#include "certificate_offsets.h"
 #include "lpn_context.h"
 #include "lpn_helpers.h"
+#include "lpn_options.h"
 
-enum { VERSION = 16, ROW = 3, LOOP_ROW = 9, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, MOST_SYMBOLS = 127, BOTTOM = LPN_STACK_SIZE };
+/* Cores with Thumb-2 have all of this in certificate_thumb2.S. */
+#if !defined(__thumb2__) || !defined(__GNUC__) || LPN_CERTIFICATE_IN_C
+
+enum { VERSION = 16, ROW = 3, LOOP_ROW = 9, NO_ROOM = INT16_MIN, MAX_OFFSET = 1 << 17, MOST_SYMBOLS = 127 };
 
 /* UNREAD: one that a label gave, `off` is its number there, and nobody has looked at it since, or it is a region's start. Symbols: the number 0, the packet's length, the counters of the loops around, outermost first, the others. */
 enum { ZERO, LENGTH, FIRST, UNREAD = UINT8_MAX };
@@ -38,7 +43,7 @@ enum { COST, LABELS, WORDS, SHARE, LOOPS, FIELDS };
 
 /* What is used most comes first, and bytes before words: the offsets are in short instructions then. */
 typedef struct {
-    uint32_t why;               /* enum lpn_refusal: what is wrong, looked at by whoever goes on */
+    uint32_t why;               /* enum lpn_refusal: what is wrong, the first of it; looked at by whoever goes on */
     uint32_t op, src;           /* the instruction */
     bool on;                    /* control may come to the next one from this one */
     operand a, b;               /* what the instruction works on; what is compared with a label, what this says */
@@ -61,8 +66,9 @@ typedef struct {
     uint32_t loop, behind, index, table, start, count;       /* of the certificate: the next label; tables; slots of text */
 } checker;
 
-/* Every refusal goes through here: tests disable them one by one (docs/certificate.md). What is refused is remembered, and the
+/* Every refusal goes through here: tests disable them one by one (docs/certificate.md). The first is remembered, and the
  * instruction done as if it were right where that harms nobody. */
+#define REFUSED(c, reason) ((c)->why = (c)->why != 0 ? (c)->why : (uint32_t)(reason))
 #ifdef LPN_CHECK_FAULTS
 extern int lpn_check_fault, lpn_check_faults;
 #define HOLDS(condition) (lpn_check_fault != __COUNTER__ && (condition))
@@ -83,11 +89,10 @@ extern int lpn_check_fault, lpn_check_faults;
         } \
     } while (0)
 
-#ifndef STRIDE                  /* who writes certificates looks at blocks alone, and for the first reason: certificate_host.c */
+#ifndef STRIDE                  /* who writes certificates looks at blocks alone: certificate_host.c */
 #define STRIDE 8                /* labels for each entry of the index */
 #define COSTS true
 #define FOLLOWED(target) (void)0
-#define REFUSED(c, reason) ((c)->why = (reason))
 #endif
 
 #include "certificate_label.h"
@@ -193,6 +198,23 @@ int lpn_certificate_check(const lpn_image *image, void *work, size_t size, uint3
     *at = c.why == 0 ? most : c.pc;
     return (int)c.why;
 }
+
+#else
+
+#define AT(field, offset) (offsetof(lpn_image, field) == (offset))
+_Static_assert(AT(text, IMAGE_TEXT) && AT(certificate, IMAGE_CERTIFICATE) && AT(text_size, IMAGE_TEXT_SIZE) && AT(rodata_size, IMAGE_RODATA_SIZE)
+               && AT(data_size, IMAGE_DATA_SIZE) && AT(certificate_size, IMAGE_CERTIFICATE_SIZE) && AT(record_size, IMAGE_RECORD_SIZE)
+               && AT(state_size, IMAGE_STATE_SIZE) && AT(stack_used, IMAGE_STACK_USED) && AT(out_size, IMAGE_OUT_SIZE), "certificate_offsets.h");
+_Static_assert(LPN_REFUSE_FORM == REFUSE_FORM && LPN_REFUSE_MEMORY == REFUSE_MEMORY && LPN_REFUSE_LABEL == REFUSE_LABEL
+               && LPN_REFUSE_TARGET == REFUSE_TARGET && LPN_REFUSE_VALUE == REFUSE_VALUE && LPN_REFUSE_STACK == REFUSE_STACK
+               && LPN_REFUSE_LENGTH == REFUSE_LENGTH && LPN_REFUSE_LOOP == REFUSE_LOOP && LPN_REFUSE_COST == REFUSE_COST
+               && LPN_REFUSE_REGISTER == REFUSE_REGISTER && LPN_REFUSE_WIDE == REFUSE_WIDE && LPN_REFUSE_POINTER == REFUSE_POINTER
+               && LPN_REFUSE_ACCESS == REFUSE_ACCESS && LPN_REFUSE_UNWRITTEN == REFUSE_UNWRITTEN && LPN_REFUSE_DIVISOR == REFUSE_DIVISOR
+               && LPN_REFUSE_SHIFT == REFUSE_SHIFT && LPN_REFUSE_HELPER == REFUSE_HELPER && LPN_REFUSE_UNSUPPORTED == REFUSE_UNSUPPORTED,
+               "certificate_offsets.h");
+_Static_assert(LPN_MAX_PACKET == MAX_PACKET && LPN_WINDOW == WINDOW && LPN_STACK_SIZE == BOTTOM, "certificate_offsets.h");
+
+#endif
 
 #ifdef LPN_CHECK_FAULTS
 int lpn_check_fault = -1, lpn_check_faults = __COUNTER__;

@@ -13,7 +13,6 @@ static bool costs_count;
 #define STRIDE 1
 #define COSTS costs_count
 #define FOLLOWED(to) follow(c->pc, to)
-#define REFUSED(c, reason) ((c)->why = (c)->why != 0 ? (c)->why : (uint32_t)(reason))
 
 static void follow(uint32_t from, uint32_t to)
 {

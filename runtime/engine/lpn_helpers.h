@@ -4,14 +4,12 @@
 #define LPN_HELPERS_H
 
 /** What an argument register must hold. */
-enum lpn_arg {
-    LPN_ARG_NONE = 0,
-    LPN_ARG_SCALAR = 1,
-    LPN_ARG_CONST = 2,
-    LPN_ARG_MEM_READ = 3,
-    LPN_ARG_MEM_WRITE = 4,
-    LPN_ARG_SIZE = 5,
-};
+#define LPN_ARG_NONE 0
+#define LPN_ARG_SCALAR 1
+#define LPN_ARG_CONST 2
+#define LPN_ARG_MEM_READ 3
+#define LPN_ARG_MEM_WRITE 4
+#define LPN_ARG_SIZE 5
 
 /** Look the key up in table r1. 0: no entry matches, the action data is zeroed; n > 0: the number
  *  of the entry's action, its data (zero-padded) is copied to r4. r3 must be the table's key length

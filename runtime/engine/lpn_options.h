@@ -25,6 +25,11 @@
 #define LPN_FUSE 1              /**< 0: the interpreter does no several instructions at once, and both forms of one share their code */
 #endif
 
+/* For tests: what is in Thumb-2 itself, in C. */
+#ifndef LPN_CERTIFICATE_IN_C
+#define LPN_CERTIFICATE_IN_C 0  /**< 1: the certificate's checker is certificate.c on every core */
+#endif
+
 /* All of these that concern the interpreter: it is vm32_smallest.S then, on cores with Thumb-2. */
 #define LPN_SMALLEST (LPN_CERTIFIED_ONLY && LPN_CLEAN32_ONLY && !LPN_FUSE && !LPN_CODE_ONLY)
 

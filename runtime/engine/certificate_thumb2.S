@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/* The certificate's checker in Thumb-2 itself, for the Cortex-M3 and later: what certificate.c says, function by function, under its names. Other cores
+ * have the C; both give the same verdict, reason and slot (tests/test_certificate_same.py).
+ *
+ *     r4, r5, r6  are kept by all that is called; r6 is the instruction's first word, else the caller's
+ *     r7   the frame below: the checker            r8   the certificate
+ *     r9   its next byte to read (at)              r10  registers, words of the stack, map (reg)
+ *     r11  the symbols (sym)                       r0 to r3, r12: free
+ *
+ * A value is a word: kind, symbol, and the offset in the upper half. A symbol is three: room, lowest, highest. An operand is what `look` finds: a value, where its
+ * symbol is, its own lowest and highest. The first refusal ends the check wherever it is found: nobody returns from it. */
+#include "lpn_options.h"
+
+#if defined(__thumb2__) && !LPN_CERTIFICATE_IN_C
+
+#include "certificate_offsets.h"
+#include "lpn_context.h"
+#include "lpn_helpers.h"
+
+    .syntax unified
+    .thumb
+    .text
+
+/* The frame. What is used most comes first: up to 124 an instruction on it takes 2 bytes, and further up while nothing is pushed. */
+#define A 0                     /* operands: what the instruction works on */
+#define B 16                    /* ... and what is compared with a label: what this says, with the room in the symbol's place */
+#define TO 32                   /* the instruction's registers */
+#define FROM 36
+#define IMM 40
+#define LOW 44                  /* bytes that are accessed */
+#define SPAN 48
+#define FRAME 52                /* where a label says of the words of the stack what they still are; 0: they may be others */
+#define MAP 56                  /* what a label's symbols stand for in this state */
+#define REFS 60                 /* of the label that is read: shared symbols end here */
+#define SYMBOLS 64              /* so many; new ones begin at FIRST, and the next one may be NEXT */
+#define FIRST 68
+#define NEXT 72
+#define SUSPECT 76              /* values from here to the map may have it */
+#define COST 80                 /* what is left to be executed from here on */
+#define SIZE 84                 /* of the certificate */
+#define ROWS 88                 /* of the loops, from number 0 on */
+#define LOOP 92
+#define INDEX 96
+#define MODE 100                /* 0: what the label says is taken over; else it is compared, and this is its slot + 1 */
+#define CLAIMED 104             /* the certificate's beginning: cost, */
+#define LABELS 108
+#define WORDS 112
+#define SHARE 116
+#define LOOPS 120
+#define LIMIT 124               /* of each kind */
+#define TABLE 188
+#define START 192
+#define PC 196
+#define COUNT 200
+#define TEXT 204
+#define ON 208                  /* control may come to the next instruction from this one */
+#define DONE 212                /* labels before the next one */
+#define SLOT 216                /* of the next label */
+#define HERE 220                /* what it says begins here */
+#define BEHIND 224              /* and the one after it there */
+#define KIND 228                /* of a sum */
+#define FRAME_SIZE 232
+
+#define OF_A(field) (A + (field))
+#define OF_B(field) (B + (field))
+#define SYM 4
+#define LO 8
+#define HI 12
+#define ROOM SYM
+#define OF_ROOM 0               /* of a symbol */
+#define OF_LO 4
+#define OF_HI 8
+#define REG(n) (4 * (n))
+#define STACK_WORDS REG(11)
+
+#define ZERO 0
+#define LENGTH 1
+#define FIRST_SYMBOL 2
+#define UNREAD 255
+#define DEAD 0
+#define NUMBER 1
+#define PKT 2
+#define LOWER 3
+#define CTX 4
+#define STACK 5
+#define REC 6
+#define STATE 7
+#define OUT 8
+#define RODATA 9
+#define DATA 10
+#define BYTES 11
+#define UPPER 12
+#define VERSION 16
+#define FIELDS 5
+#define MASK 16
+#define POOL 32
+#define MAX_OFFSET 0x20000
+#define MOST_SYMBOLS 127
+#define ROW 3
+#define LOOP_ROW 9
+
+.macro REFUSE name, reason
+\name:
+    movs r0, #\reason
+    b refuse
+.endm
+
+/* The place of symbol \number. */
+.macro SYMBOL place, number
+    add \place, \number, \number, lsl #1
+    add \place, r11, \place, lsl #2
+.endm
+
+#include "certificate_values.inc"
+#include "certificate_labels.inc"
+
+/* ------------------------------------------------------------------------------------ the pass
+ * int lpn_certificate_check(const lpn_image *image, void *work, size_t size, uint32_t *at) */
+    .global lpn_certificate_check
+    .type lpn_certificate_check, %function
+    .thumb_func
+lpn_certificate_check:
+    push {r3-r11, lr}
+    sub sp, #FRAME_SIZE
+    mov r7, sp
+    mov r10, r1
+    mov r4, r0
+    mov r5, r2
+    mov r0, sp
+    add r1, sp, #FRAME_SIZE
+    bl clear
+    ldr r0, [r4, #IMAGE_CERTIFICATE]
+    mov r8, r0
+    ldr r0, [r4, #IMAGE_CERTIFICATE_SIZE]
+    str r0, [sp, #SIZE]
+    ldr r0, [r4, #IMAGE_TEXT]
+    str r0, [sp, #TEXT]
+    ldr r0, [r4, #IMAGE_TEXT_SIZE]
+    lsrs r0, r0, #3
+    str r0, [sp, #COUNT]
+    ldrh r0, [r4, #IMAGE_STACK_USED]
+    adds r0, #7
+    lsrs r6, r0, #3                     /* eight bytes each */
+    lsls r0, r6, #3
+    str r0, [sp, #LIMIT + 4 * STACK]
+    movs r0, #1
+    lsls r0, r0, #17                    /* MAX_OFFSET */
+    str r0, [sp, #LIMIT + 4 * PKT]
+    ldrh r0, [r4, #IMAGE_RECORD_SIZE]
+    str r0, [sp, #LIMIT + 4 * REC]
+    ldrh r0, [r4, #IMAGE_STATE_SIZE]
+    str r0, [sp, #LIMIT + 4 * STATE]
+    ldrh r0, [r4, #IMAGE_OUT_SIZE]
+    str r0, [sp, #LIMIT + 4 * OUT]
+    ldr r0, [r4, #IMAGE_RODATA_SIZE]
+    str r0, [sp, #LIMIT + 4 * RODATA]
+    ldr r0, [r4, #IMAGE_DATA_SIZE]
+    str r0, [sp, #LIMIT + 4 * DATA]
+    movs r0, #0
+    mov r9, r0
+
+/* How it begins: how many numbers follow, and these. */
+    bl varint
+    subs r0, #VERSION
+    mov r12, r0
+    cmp r0, #FIELDS
+    bhi begin_form
+    add r4, sp, #CLAIMED
+    b 2f
+1:  bl varint
+    lsrs r1, r0, #28
+    bne begin_form
+    stmia r4!, {r0}
+    sub r12, #1
+2:  mov r0, r12
+    cmp r0, #0
+    bne 1b
+
+/* The tables. */
+    mov r0, r9
+    subs r1, r0, #4
+    str r1, [sp, #INDEX]
+    ldr r1, [sp, #LABELS]
+    lsrs r1, r1, #3
+    add r0, r0, r1, lsl #2              /* loops */
+    mov r1, r8
+    adds r1, r1, r0
+    subs r1, #LOOP_ROW
+    str r1, [sp, #ROWS]
+    ldr r1, [sp, #LOOPS]
+    add r1, r1, r1, lsl #3
+    adds r0, r0, r1
+    str r0, [sp, #TABLE]
+    ldr r1, [sp, #WORDS]
+    add r1, r1, r1, lsl #1
+    adds r1, r1, r0
+    str r1, [sp, #START]
+    ldr r2, [sp, #SIZE]
+    cmp r1, r2
+    bhi begin_form
+    lsls r3, r6, #2                     /* cert[row] + 1 >= limit[STACK] / 2 */
+    b 4f
+3:  ldrb r2, [r8, r0]
+    adds r2, #1
+    cmp r2, r3
+    bhs begin_form
+    adds r0, #ROW
+4:  cmp r0, r1
+    blo 3b
+
+/* The work area: registers, words of the stack, map, symbols. */
+    add r0, r10, r6, lsl #3
+    adds r0, #STACK_WORDS
+    str r0, [sp, #MAP]
+    ldr r1, [sp, #SHARE]
+    adds r1, #FIRST_SYMBOL
+    add r0, r0, r1, lsl #2
+    mov r11, r0
+    sub r2, r0, r10
+    subs r3, r5, r2
+    blo refuse_memory                   /* size < used */
+    movs r2, #12
+    udiv r3, r3, r2
+    cmp r3, #MOST_SYMBOLS
+    it hi
+    movhi r3, #MOST_SYMBOLS
+    str r3, [sp, #SYMBOLS]
+    cmp r3, r1
+    bls refuse_memory
+    movs r1, #1
+    lsls r1, r1, #15
+    rsbs r1, r1, #0                     /* NO_ROOM */
+    movs r2, #0
+    movs r3, #0
+    stmia r0!, {r1-r3}                  /* sym[ZERO] */
+
+/* What holds at the start. */
+    movs r1, #FIRST_SYMBOL
+    str r1, [sp, #REFS]
+    ldr r1, [sp, #MAP]
+    ldr r3, [sp, #CLAIMED]
+    bl begin_block
+    movs r0, #CTX
+    str r0, [r10, #REG(1)]
+    ldr r1, [sp, #MAP]
+    movs r0, #NUMBER
+    str r0, [r1]
+    str r0, [sp, #ON]
+    add r0, r0, #LENGTH << 8
+    str r0, [r1, #4]
+    bl next_label
+    ldr r1, [sp, #SLOT]
+    b slot
+
+begin_form:
+    b refuse_form
+
+/* One instruction after the other; r0: the slot, r1: of the next label. */
+done:
+    ldr r0, [sp, #PC]
+    uxtb r1, r6
+    cmp r1, #0x18
+    it eq
+    addeq r0, #1
+skip:
+    adds r0, #1
+    str r0, [sp, #PC]
+    ldr r1, [sp, #SLOT]
+slot:
+    ldr r0, [sp, #PC]
+    ldr r2, [sp, #COUNT]
+    cmp r0, r2
+    bhs finished
+    cmp r0, r1
+    bne fetch
+    ldr r1, [sp, #ON]
+    cbz r1, 1f
+    ldr r1, [sp, #HERE]
+    mov r9, r1
+    adds r0, #1
+    bl label                            /* compared */
+1:  ldr r1, [sp, #HERE]
+    mov r9, r1
+    movs r0, #0
+    bl label                            /* taken over */
+    movs r0, #1
+    str r0, [sp, #ON]
+    ldr r0, [sp, #DONE]
+    adds r0, #1
+    str r0, [sp, #DONE]
+    ldr r1, [sp, #BEHIND]
+    mov r9, r1
+    bl next_label
+fetch:
+    ldr r0, [sp, #PC]
+    ldr r1, [sp, #ON]
+    cmp r1, #0
+    beq skip
+    ldr r2, [sp, #TEXT]
+    add r2, r2, r0, lsl #3
+    ldr r6, [r2]
+    ldr r0, [r2, #4]
+    str r0, [sp, #IMM]
+    ubfx r0, r6, #8, #4
+    add r0, r10, r0, lsl #2
+    str r0, [sp, #TO]
+    ubfx r1, r6, #12, #4
+    add r0, r10, r1, lsl #2
+    str r0, [sp, #FROM]
+    ldr r0, [sp, #COST]
+    subs r0, #1
+    blo refuse_cost
+    str r0, [sp, #COST]
+    lsls r0, r6, #29
+    beq wide_load
+    lsrs r0, r0, #29
+    cmp r0, #4
+    blo access
+    beq arithmetic
+    cmp r0, #7
+    beq arithmetic
+    b jump
+
+/* The end: r0 says why, the caller's word where, or what it costs at most. */
+finished:
+    ldr r0, [sp, #DONE]
+    ldr r1, [sp, #LABELS]
+    cmp r0, r1
+    blo refuse_label
+    movs r0, #0
+    ldr r1, [sp, #CLAIMED]
+    b told
+refuse:
+    mov sp, r7
+    ldr r1, [sp, #PC]
+told:
+    ldr r2, [sp, #FRAME_SIZE]
+    str r1, [r2]
+    add sp, #FRAME_SIZE + 4
+    pop {r4-r11, pc}
+
+    REFUSE refuse_form, REFUSE_FORM
+    REFUSE refuse_memory, REFUSE_MEMORY
+    REFUSE refuse_label, REFUSE_LABEL
+    REFUSE refuse_target, REFUSE_TARGET
+    REFUSE refuse_value, REFUSE_VALUE
+    REFUSE refuse_stack, REFUSE_STACK
+    REFUSE refuse_length, REFUSE_LENGTH
+    REFUSE refuse_loop, REFUSE_LOOP
+    REFUSE refuse_cost, REFUSE_COST
+    REFUSE refuse_register, REFUSE_REGISTER
+    REFUSE refuse_wide, REFUSE_WIDE
+    REFUSE refuse_pointer, REFUSE_POINTER
+    REFUSE refuse_access, REFUSE_ACCESS
+    REFUSE refuse_unwritten, REFUSE_UNWRITTEN
+    REFUSE refuse_divisor, REFUSE_DIVISOR
+    REFUSE refuse_shift, REFUSE_SHIFT
+    REFUSE refuse_helper, REFUSE_HELPER
+    REFUSE refuse_unsupported, REFUSE_UNSUPPORTED
+
+#include "certificate_memory.inc"
+#include "certificate_alu.inc"
+#include "certificate_jump.inc"
+
+    .size lpn_certificate_check, . - lpn_certificate_check
+#endif
