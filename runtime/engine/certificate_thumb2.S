@@ -138,24 +138,21 @@ lpn_certificate_check:
     ldr r0, [r4, #IMAGE_TEXT_SIZE]
     lsrs r0, r0, #3
     str r0, [sp, #COUNT]
-    ldrh r0, [r4, #IMAGE_STACK_USED]
-    adds r0, #7
-    lsrs r6, r0, #3                     /* eight bytes each */
-    lsls r0, r6, #3
-    str r0, [sp, #LIMIT + 4 * STACK]
     movs r0, #1
     lsls r0, r0, #17                    /* MAX_OFFSET */
     str r0, [sp, #LIMIT + 4 * PKT]
-    ldrh r0, [r4, #IMAGE_RECORD_SIZE]
-    str r0, [sp, #LIMIT + 4 * REC]
-    ldrh r0, [r4, #IMAGE_STATE_SIZE]
-    str r0, [sp, #LIMIT + 4 * STATE]
-    ldrh r0, [r4, #IMAGE_OUT_SIZE]
-    str r0, [sp, #LIMIT + 4 * OUT]
-    ldr r0, [r4, #IMAGE_RODATA_SIZE]
-    str r0, [sp, #LIMIT + 4 * RODATA]
-    ldr r0, [r4, #IMAGE_DATA_SIZE]
-    str r0, [sp, #LIMIT + 4 * DATA]
+    add r0, sp, #LIMIT + 4 * STACK
+    ldrh r1, [r4, #IMAGE_STACK_USED]
+    adds r1, #7
+    lsrs r6, r1, #3                     /* eight bytes each */
+    lsls r1, r6, #3
+    ldrh r2, [r4, #IMAGE_RECORD_SIZE]
+    ldrh r3, [r4, #IMAGE_STATE_SIZE]
+    stmia r0!, {r1-r3}                  /* STACK, REC, STATE */
+    ldrh r1, [r4, #IMAGE_OUT_SIZE]
+    ldr r2, [r4, #IMAGE_RODATA_SIZE]
+    ldr r3, [r4, #IMAGE_DATA_SIZE]
+    stmia r0!, {r1-r3}                  /* OUT, RODATA, DATA */
     movs r0, #0
     mov r9, r0
 
@@ -171,10 +168,8 @@ lpn_certificate_check:
     lsrs r1, r0, #28
     bne begin_form
     stmia r4!, {r0}
-    sub r12, #1
-2:  mov r0, r12
-    cmp r0, #0
-    bne 1b
+2:  subs r12, #1
+    bpl 1b
 
 /* The tables. */
     mov r0, r9
@@ -249,13 +244,47 @@ lpn_certificate_check:
     add r0, r0, #LENGTH << 8
     str r0, [r1, #4]
     bl next_label
-    ldr r1, [sp, #SLOT]
     b slot
 
 begin_form:
-    b refuse_form
+    REFUSE refuse_form, REFUSE_FORM
+    REFUSE refuse_memory, REFUSE_MEMORY
 
-/* One instruction after the other; r0: the slot, r1: of the next label. */
+/* The end: r0 says why, the caller's word where, or what it costs at most. */
+finished:
+    ldr r0, [sp, #DONE]
+    ldr r1, [sp, #LABELS]
+    cmp r0, r1
+    blo refuse_label
+    movs r0, #0
+    ldr r1, [sp, #CLAIMED]
+    b told
+refuse:
+    mov sp, r7
+    ldr r1, [sp, #PC]
+told:
+    ldr r2, [sp, #FRAME_SIZE]
+    str r1, [r2]
+    add sp, #FRAME_SIZE + 4
+    pop {r4-r11, pc}
+    REFUSE refuse_label, REFUSE_LABEL
+    REFUSE refuse_cost, REFUSE_COST
+
+/* What the instruction's first register becomes: any number; one in 0..r3, r2..r3; what has no room, of kind r0; with room r1. */
+put_any:
+    movs r3, #0
+    mvns r3, r3
+put_upto:
+    movs r2, #0
+put_number:
+    movs r0, #NUMBER
+put_plain:
+    ldr r1, [r11, #OF_ROOM]             /* of symbol 0: NO_ROOM */
+put_some:
+    ldr r4, [sp, #TO]
+    bl put
+
+/* One instruction after the other. */
 done:
     ldr r0, [sp, #PC]
     uxtb r1, r6
@@ -265,8 +294,8 @@ done:
 skip:
     adds r0, #1
     str r0, [sp, #PC]
-    ldr r1, [sp, #SLOT]
 slot:
+    ldr r1, [sp, #SLOT]
     ldr r0, [sp, #PC]
     ldr r2, [sp, #COUNT]
     cmp r0, r2
@@ -299,14 +328,16 @@ fetch:
     ldr r2, [sp, #TEXT]
     add r2, r2, r0, lsl #3
     ldr r6, [r2]
-    ldr r0, [r2, #4]
-    str r0, [sp, #IMM]
-    ubfx r0, r6, #8, #4
-    add r0, r10, r0, lsl #2
-    str r0, [sp, #TO]
-    ubfx r1, r6, #12, #4
-    add r0, r10, r1, lsl #2
-    str r0, [sp, #FROM]
+    ldr r5, [r2, #4]
+    movs r1, #15 << 2
+    lsrs r3, r6, #6
+    ands r3, r1
+    add r3, r10
+    lsrs r4, r6, #10
+    ands r4, r1
+    add r4, r10
+    add r0, sp, #TO
+    stmia r0!, {r3-r5}                  /* TO, FROM, IMM */
     ldr r0, [sp, #COST]
     subs r0, #1
     blo refuse_cost
@@ -316,47 +347,11 @@ fetch:
     lsrs r0, r0, #29
     cmp r0, #4
     blo access
-    beq arithmetic
+    beq 1f
     cmp r0, #7
-    beq arithmetic
+    beq 1f
     b jump
-
-/* The end: r0 says why, the caller's word where, or what it costs at most. */
-finished:
-    ldr r0, [sp, #DONE]
-    ldr r1, [sp, #LABELS]
-    cmp r0, r1
-    blo refuse_label
-    movs r0, #0
-    ldr r1, [sp, #CLAIMED]
-    b told
-refuse:
-    mov sp, r7
-    ldr r1, [sp, #PC]
-told:
-    ldr r2, [sp, #FRAME_SIZE]
-    str r1, [r2]
-    add sp, #FRAME_SIZE + 4
-    pop {r4-r11, pc}
-
-    REFUSE refuse_form, REFUSE_FORM
-    REFUSE refuse_memory, REFUSE_MEMORY
-    REFUSE refuse_label, REFUSE_LABEL
-    REFUSE refuse_target, REFUSE_TARGET
-    REFUSE refuse_value, REFUSE_VALUE
-    REFUSE refuse_stack, REFUSE_STACK
-    REFUSE refuse_length, REFUSE_LENGTH
-    REFUSE refuse_loop, REFUSE_LOOP
-    REFUSE refuse_cost, REFUSE_COST
-    REFUSE refuse_register, REFUSE_REGISTER
-    REFUSE refuse_wide, REFUSE_WIDE
-    REFUSE refuse_pointer, REFUSE_POINTER
-    REFUSE refuse_access, REFUSE_ACCESS
-    REFUSE refuse_unwritten, REFUSE_UNWRITTEN
-    REFUSE refuse_divisor, REFUSE_DIVISOR
-    REFUSE refuse_shift, REFUSE_SHIFT
-    REFUSE refuse_helper, REFUSE_HELPER
-    REFUSE refuse_unsupported, REFUSE_UNSUPPORTED
+1:  b arithmetic
 
 #include "certificate_memory.inc"
 #include "certificate_alu.inc"
