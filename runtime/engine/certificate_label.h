@@ -154,7 +154,7 @@ static void look(checker *c, operand *o, value *v)
             read_value(c, o, (uint16_t)v->off);
             put(c, o, v);
             o->v = *v;
-            if (v > &c->reg[10]) {
+            if (HOLDS(v > &c->reg[10])) {
                 c->frame = 0;
             }
         }

@@ -326,7 +326,7 @@ static void branch(checker *c)
         const bool high = (a->is.hi | b->is.hi) >> 31 != 0;
         STOP_IF(a->v.kind == DEAD || a->v.kind == LOW || (a->v.kind != NUMBER && (!wide || sign || code == 4)), LPN_REFUSE_POINTER);
         if (a->v.kind != b->v.kind) {                   /* is it null? */
-            REFUSE_IF(a->v.kind == NUMBER || b->v.kind != NUMBER || b->is.hi != 0 || !equality, LPN_REFUSE_POINTER);
+            REFUSE_IF(b->v.kind != NUMBER || b->is.hi != 0 || !equality, LPN_REFUSE_POINTER);
             edge(c, target);
             return;
         }

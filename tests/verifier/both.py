@@ -21,8 +21,8 @@ PAGE = 4096
 CODE, STACK, IMAGE, ANSWER, TEXT, CERTIFICATE, WORK = (0x08000000 + n * 0x1000000 for n in range(7))
 TEXT_MOST, CERTIFICATE_MOST, WORK_MOST = 64 * PAGE, 16 * PAGE, 2 * PAGE
 RETURN = CODE + 0x7F000
+ABOVE = 64                      #: bytes above that, which it must not touch
 STACK_MOST = 600                #: bytes that the checker may take of its caller's stack
-INSNS_MOST = 20_000_000
 LOADED, FAULT = 20, -1          #: verdicts that are none of the checker's: refused by the loader, faulted
 SIZES = "rodata", "data", "record", "state", "stack", "output"
 
@@ -77,7 +77,7 @@ class There:
             uc.mem_map(at, size, unicorn.UC_PROT_READ)
         uc.mem_map(ANSWER, PAGE, both)
         uc.mem_map(WORK, WORK_MOST, both)
-        self.entry, self.deepest, self.why = entry, STACK_MOST, ""
+        self.entry, self.deepest, self.why = entry, 0, ""
         self.put(code)
 
     def put(self, code: bytes) -> None:
@@ -85,7 +85,7 @@ class There:
         self.uc.mem_write(CODE, code)
         self.uc.ctl_flush_tb()
 
-    def check(self, case: Case, insns: int = INSNS_MOST) -> Verdict:
+    def check(self, case: Case, insns: int = 0) -> Verdict:
         uc = self.uc
 
         def placed(base: int, most: int, content: bytes, align: int) -> int:
@@ -101,7 +101,7 @@ class There:
                              sizes["record"], sizes["state"], 0, sizes["stack"], sizes["output"], 0)
         spare = -case.room % 8
         image, work = placed(IMAGE, PAGE, fields, 4), placed(WORK, WORK_MOST, b"\xa5" * case.room + b"\x5a" * spare, 8)
-        uc.mem_write(STACK, b"\x5a" * PAGE)
+        uc.mem_write(STACK, b"\x5a" * (STACK_MOST + ABOVE))
         uc.mem_write(ANSWER, b"\x5a" * 12)
         for register, value in zip((reg.UC_ARM_REG_R0, reg.UC_ARM_REG_R1, reg.UC_ARM_REG_R2, reg.UC_ARM_REG_R3), (image, work, case.room, ANSWER + 4)):
             uc.reg_write(register, value)
@@ -115,11 +115,11 @@ class There:
         except unicorn.UcError as e:
             self.why = f"{e} at {uc.reg_read(reg.UC_ARM_REG_PC):#x}"
             return Verdict(FAULT, 0)
-        stack = bytes(uc.mem_read(STACK, PAGE))
-        self.deepest = min(self.deepest, next((i for i, byte in enumerate(stack) if byte != 0x5A), PAGE))
+        stack = bytes(uc.mem_read(STACK, STACK_MOST + ABOVE))
+        self.deepest = max(self.deepest, len(stack.lstrip(b"\x5a")) - ABOVE)
         answer = bytes(uc.mem_read(ANSWER, 12))
         left = (uc.reg_read(reg.UC_ARM_REG_PC) == RETURN and uc.reg_read(reg.UC_ARM_REG_SP) == STACK + STACK_MOST
-                and stack[STACK_MOST:] == b"\x5a" * (PAGE - STACK_MOST) and answer[:4] == answer[8:] == b"\x5a" * 4
+                and stack[STACK_MOST:] == b"\x5a" * ABOVE and answer[:4] == answer[8:] == b"\x5a" * 4
                 and all(uc.reg_read(register) == 0x1000 + n for n, register in enumerate(kept)) and bytes(uc.mem_read(work + case.room, spare)) == b"\x5a" * spare)
         if not left:
             self.why = f"not as it was found, or no end: pc {uc.reg_read(reg.UC_ARM_REG_PC):#x}"

@@ -217,6 +217,78 @@ HONEST = {
     out:
         w0 = 0
         exit""",
+    "unknowns that come and go": """
+        r2 = *(u8 *)(r1 + 0x34)
+        r3 = *(u8 *)(r1 + 0x34)
+        r3 = *(u8 *)(r1 + 0x34)
+        r3 = *(u8 *)(r1 + 0x34)
+        r3 = *(u8 *)(r1 + 0x34)
+        r3 += r2
+        r0 = r3
+        exit""",
+    "numbers of 16 bits": """
+        r2 = *(u32 *)(r1 + 0x44)
+        r2 += r2
+        r3 = *(u32 *)(r1 + 0x34)
+        r3 = be16 r3
+        r3 += r2
+        r0 = r3
+        exit""",
+    "room behind a sum of unknowns": """
+        r2 = *(u64 *)(r1 + 0x0)
+        r3 = *(u64 *)(r1 + 0x8)
+        r4 = *(u8 *)(r1 + 0x34)
+        r5 = *(u8 *)(r1 + 0x38)
+        w5 &= 0x3
+        w0 = 0
+        r2 += r4
+        r4 = r2
+        r4 += 0x8
+        if r4 > r3 goto out
+        r2 += r5
+        *(u8 *)(r2 + 0x4) = w5
+    out:
+        exit""",
+    "a constant and what is not that": """
+        r2 = *(u8 *)(r1 + 0x34)
+        r3 = 0
+        w0 = 8
+        if r3 == r2 goto out
+        w0 /= w2
+    out:
+        exit""",
+    "an unknown and one more": """
+        r2 = *(u8 *)(r1 + 0x34)
+        r3 = r2
+        r3 += 0x1
+        w0 = 0
+        if r2 > r3 goto bad
+        exit
+    bad:
+        w0 = 1
+        exit""",
+    "what is written in the context": """
+        r2 = 0x7 ll
+        *(u32 *)(r1 + 0x28) = r2
+        *(u16 *)(r1 + 0x2c) = 1
+        w0 = 0
+        exit""",
+    "half of a packet pointer": """
+        r2 = *(u64 *)(r1 + 0x0)
+        r3 = *(u64 *)(r1 + 0x8)
+        w2 = w2
+        *(u32 *)(r10 - 0x8) = r2
+        r4 = *(u32 *)(r10 - 0x8)
+        w3 -= w4
+        r0 = r3
+        exit""",
+    "null": """
+        r2 = *(u64 *)(r1 + 0x10)
+        w0 = 0
+        if r2 == 0x0 goto out
+        w0 = 1
+    out:
+        exit""",
 }
 
 #: Texts without labels that break one rule each.
@@ -250,6 +322,8 @@ r2 = *(u64 *)(r1 + 0x10) ; r2 *= 2 ; r0 = 0 ; exit
 r2 = *(u64 *)(r1 + 0x10) ; w2 = w2 ; r0 = 0 ; exit
 r2 = *(u64 *)(r1 + 0x10) ; w2 += 4 ; r0 = 0 ; exit
 r2 = *(u64 *)(r1 + 0x10) ; r2 = be32 r2 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; r2 = be32 r2 ; r2 += 1 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x48) ; r2 += 1 ; r0 = 0 ; exit
 r2 = *(u64 *)(r1 + 0x10) ; r2 = -r2 ; r0 = 0 ; exit
 r2 = *(u64 *)(r1 + 0x0) ; w2 = w2 ; r0 = *(u8 *)(r2 + 0x0) ; exit
 r2 = *(u64 *)(r1 + 0x0) ; w2 = w2 ; r2 += 4 ; r0 = 0 ; exit
