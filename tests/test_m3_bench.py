@@ -62,7 +62,7 @@ FLASH = {
     "interpreter, 32 bits": 6746,
     "interpreter, 64 bits, and helpers": 5880,
     "images and their check": 2777,
-    "certificates": 5452,
+    "certificates": 4076,
     "translator": 8048,
     "what translated code calls": 696,
     "chains": 1134,
@@ -90,7 +90,7 @@ def test_loading_stays_cheap():
     spent = bench_m3.loading(build.bundle)
     assert spent.code < 8 * spent.insns < spent.image
     assert 0 < spent.translate <= 8_622 and 0 < spent.check <= 10_005 and 0 < spent.plan <= 4_940      # of 75 slots
-    assert 0 < spent.certificate <= 639 * spent.insns
+    assert 0 < spent.certificate <= 499 * spent.insns
     usual, smallest = bench_m3.translating(build.bundle), bench_m3.translating(build.bundle, *OPTIONS[SMALLEST])
     assert [each.code for each in smallest.translated] == [each.code for each in usual.translated]
     assert sum(each.cycles for each in smallest.loading) < spent.translate

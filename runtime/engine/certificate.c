@@ -68,7 +68,13 @@ typedef struct {
 
 /* Every refusal goes through here: tests disable them one by one (docs/certificate.md). The first is remembered, and the
  * instruction done as if it were right where that harms nobody. */
-#define REFUSED(c, reason) ((c)->why = (c)->why != 0 ? (c)->why : (uint32_t)(reason))
+static APART void refuse(checker *c, uint32_t reason)
+{
+    if (c->why == 0) {
+        c->why = reason;
+    }
+}
+#define REFUSED(c, reason) refuse(c, reason)
 #ifdef LPN_CHECK_FAULTS
 extern int lpn_check_fault, lpn_check_faults;
 #define HOLDS(condition) (lpn_check_fault != __COUNTER__ && (condition))

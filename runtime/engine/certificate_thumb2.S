@@ -20,6 +20,7 @@
     .syntax unified
     .thumb
     .text
+    .balign 4                           /* tables are found by where the instruction is */
 
 /* The frame. What is used most comes first: up to 124 an instruction on it takes 2 bytes, and further up while nothing is pushed. */
 #define A 0                     /* operands: what the instruction works on */

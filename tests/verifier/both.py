@@ -2,39 +2,39 @@
 
 There nothing is mapped but the code, which can only be read, and what the checker is given, each on pages of its own: its stack, the image's fields, text,
 certificate, work area, and the word for its answer. Whatever else is read or written is a fault.
+
+As a program: both judge pairs that are changed at random, python tests/verifier/both.py PAIRS SEED [BUNDLE...]. Exit status 1 if they differ.
 """
 from __future__ import annotations
 
+import random
 import struct
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import cffi
 import unicorn
 from unicorn import arm_const as reg
 
+from lpn.compiler.bundle import Bundle
+from lpn.compiler.image import Image
 from lpn.runtime.engine import build
 from lpn.runtime.m3 import firmware
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from both_changed import CERTIFICATE_MOST, PAGE, TEXT_MOST, WORK_MOST, Case, changed      # noqa: E402
+from forge import Pair, pairs                                                             # noqa: E402
+
 ENGINE = Path(build.__file__).parent
-PAGE = 4096
 CODE, STACK, IMAGE, ANSWER, TEXT, CERTIFICATE, WORK = (0x08000000 + n * 0x1000000 for n in range(7))
-TEXT_MOST, CERTIFICATE_MOST, WORK_MOST = 64 * PAGE, 16 * PAGE, 2 * PAGE
-RETURN = CODE + 0x7F000
-ABOVE = 64                      #: bytes above that, which it must not touch
-STACK_MOST = 600                #: bytes that the checker may take of its caller's stack
+CODE_MOST = 2 * PAGE
+RETURN = CODE + CODE_MOST       #: a page of its own
+STACK_MOST, ABOVE = 424, 64     #: bytes that the checker takes of its caller's stack at most, as its calls are nested; that are its caller's
 LOADED, FAULT = 20, -1          #: verdicts that are none of the checker's: refused by the loader, faulted
 SIZES = "rodata", "data", "record", "state", "stack", "output"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A text, its certificate, the sizes of its regions in the order of SIZES, the bytes of work area. `high`: each buffer ends where its pages do, else it begins there."""
-    text: bytes
-    certificate: bytes
-    sizes: tuple[int, ...]
-    room: int = 1024
-    high: bool = True
 
 
 @dataclass(frozen=True)
@@ -65,19 +65,20 @@ class Here:
 
 
 class There:
-    """A form on the core; `code`: of an ELF's checker alone, linked to CODE, whose function begins at `entry`."""
+    """A form on the core; `code`: of an ELF's checker alone, linked to CODE, whose function begins at `entry`. `stack`: bytes of it that there are."""
 
-    def __init__(self, code: bytes, entry: int) -> None:
+    def __init__(self, code: bytes, entry: int, stack: int = STACK_MOST) -> None:
         self.uc = uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
         uc.ctl_set_cpu_model(reg.UC_CPU_ARM_CORTEX_M3)
         both = unicorn.UC_PROT_READ | unicorn.UC_PROT_WRITE
-        uc.mem_map(CODE, 0x80000, unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC)
+        uc.mem_map(CODE, CODE_MOST, unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC)
+        uc.mem_map(RETURN, PAGE, unicorn.UC_PROT_EXEC)
         uc.mem_map(STACK, PAGE, both)
         for at, size in ((IMAGE, PAGE), (TEXT, TEXT_MOST), (CERTIFICATE, CERTIFICATE_MOST)):
             uc.mem_map(at, size, unicorn.UC_PROT_READ)
         uc.mem_map(ANSWER, PAGE, both)
         uc.mem_map(WORK, WORK_MOST, both)
-        self.entry, self.deepest, self.why = entry, 0, ""
+        self.entry, self.stack, self.deepest, self.why = entry, stack, 0, ""
         self.put(code)
 
     def put(self, code: bytes) -> None:
@@ -86,6 +87,7 @@ class There:
         self.uc.ctl_flush_tb()
 
     def check(self, case: Case, insns: int = 0) -> Verdict:
+        """`insns`: it is stopped behind so many, which is a fault; 0: it ends by itself."""
         uc = self.uc
 
         def placed(base: int, most: int, content: bytes, align: int) -> int:
@@ -101,25 +103,25 @@ class There:
                              sizes["record"], sizes["state"], 0, sizes["stack"], sizes["output"], 0)
         spare = -case.room % 8
         image, work = placed(IMAGE, PAGE, fields, 4), placed(WORK, WORK_MOST, b"\xa5" * case.room + b"\x5a" * spare, 8)
-        uc.mem_write(STACK, b"\x5a" * (STACK_MOST + ABOVE))
+        uc.mem_write(STACK, b"\x5a" * (self.stack + ABOVE))
         uc.mem_write(ANSWER, b"\x5a" * 12)
         for register, value in zip((reg.UC_ARM_REG_R0, reg.UC_ARM_REG_R1, reg.UC_ARM_REG_R2, reg.UC_ARM_REG_R3), (image, work, case.room, ANSWER + 4)):
             uc.reg_write(register, value)
         kept = [reg.UC_ARM_REG_R4 + n for n in range(8)]
         for n, register in enumerate(kept):
             uc.reg_write(register, 0x1000 + n)
-        uc.reg_write(reg.UC_ARM_REG_SP, STACK + STACK_MOST)
+        uc.reg_write(reg.UC_ARM_REG_SP, STACK + self.stack)
         uc.reg_write(reg.UC_ARM_REG_LR, RETURN | 1)
         try:
             uc.emu_start(self.entry | 1, RETURN, count=insns)
         except unicorn.UcError as e:
             self.why = f"{e} at {uc.reg_read(reg.UC_ARM_REG_PC):#x}"
             return Verdict(FAULT, 0)
-        stack = bytes(uc.mem_read(STACK, STACK_MOST + ABOVE))
+        stack = bytes(uc.mem_read(STACK, self.stack + ABOVE))
         self.deepest = max(self.deepest, len(stack.lstrip(b"\x5a")) - ABOVE)
         answer = bytes(uc.mem_read(ANSWER, 12))
-        left = (uc.reg_read(reg.UC_ARM_REG_PC) == RETURN and uc.reg_read(reg.UC_ARM_REG_SP) == STACK + STACK_MOST
-                and stack[STACK_MOST:] == b"\x5a" * ABOVE and answer[:4] == answer[8:] == b"\x5a" * 4
+        left = (uc.reg_read(reg.UC_ARM_REG_PC) == RETURN and uc.reg_read(reg.UC_ARM_REG_SP) == STACK + self.stack
+                and stack[self.stack:] == b"\x5a" * ABOVE and answer[:4] == answer[8:] == b"\x5a" * 4
                 and all(uc.reg_read(register) == 0x1000 + n for n, register in enumerate(kept)) and bytes(uc.mem_read(work + case.room, spare)) == b"\x5a" * spare)
         if not left:
             self.why = f"not as it was found, or no end: pc {uc.reg_read(reg.UC_ARM_REG_PC):#x}"
@@ -141,76 +143,32 @@ def linked(*options: str) -> tuple[bytes, int, list[tuple[int, int]]]:
     return code, made.symbols["lpn_certificate_check"], list(made.code)
 
 
-def cases(given: list[Case], rng, count: int):
-    """Cases changed at random: text, certificate, sizes, room; several at once, too."""
-    for _ in range(count):
-        case = rng.choice(given)
-        what = rng.randrange(16)
-        text, certificate, sizes, room = case.text, case.certificate, case.sizes, case.room
-        if what != 0 and what != 8:
-            certificate = changed(certificate, rng)
-        if what == 0 or what > 9:
-            text = changed_text(text, rng, rng.choice(given).text)
-        if what in (3, 8):
-            at = rng.randrange(6)
-            sizes = (*sizes[:at], max(0, rng.choice((sizes[at] - 8, sizes[at] - 1, sizes[at] + 1, sizes[at] + 9, 0, rng.randrange(600)))), *sizes[at + 1:])
-        if what in (4, 8):
-            room = rng.randrange(2 * WORK_MOST // 3) if rng.random() < 0.2 else rng.randrange(400)
-        yield replace(case, text=text, certificate=certificate, sizes=sizes, room=room, high=rng.random() < 0.8)
+def case_of(pair: Pair, room: int = 1024) -> Case:
+    return Case(pair.text, pair.certificate, tuple(getattr(pair.sizes, name) for name in SIZES), room)
 
 
-def changed(raw: bytes, rng) -> bytes:
-    out = bytearray(raw)
-    for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        if not out:
-            break
-        at, how = rng.randrange(len(out)), rng.randrange(9)
-        if how == 0:
-            out[at] ^= 1 << rng.randrange(8)
-        elif how == 1:
-            out[at] = rng.randrange(256)
-        elif how == 2:
-            out[at] = (out[at] + rng.choice((1, -1))) & 255
-        elif how == 3:
-            out[at] = out[rng.randrange(len(out))]
-        elif how == 4:
-            del out[at]
-        elif how == 5:
-            out.insert(at, rng.randrange(256))
-        elif how == 6:
-            out[at] = rng.choice((0, 1, 2, 16, 31, 32, 127, 128, 255))
-        elif how == 7:
-            out[at:at + 1] = bytes([out[at] | 128, rng.choice((0, 1, 2, 127, 128, 255))])
-        else:
-            del out[at:len(out) if rng.random() < 0.3 else at + 2]
-    return bytes(out)
+def case_of_image(image: Image) -> Case:
+    return Case(image.text, image.certificate, (len(image.rodata), len(image.data), image.record_size, image.state_size, image.stack_used, image.out_size))
 
 
-def changed_text(raw: bytes, rng, other: bytes) -> bytes:
-    out = bytearray(raw)
-    for _ in range(rng.choice((1, 1, 2))):
-        at, how = 8 * rng.randrange(len(out) // 8), rng.randrange(10)
-        if how == 0:
-            place = 8 * rng.randrange(len(other) // 8)
-            out[at:at + 8] = other[place:place + 8]
-        elif how == 1:
-            place = 8 * rng.randrange(len(out) // 8)
-            out[at:at + 8] = out[place:place + 8]
-        elif how == 2:
-            out[at + 1] = out[at + 1] & 0xF0 | rng.randrange(11)
-        elif how == 3:
-            out[at + 1] = out[at + 1] & 15 | rng.randrange(11) << 4
-        elif how == 4:
-            out[at] = other[8 * rng.randrange(len(other) // 8)]
-        elif how == 5:
-            out[at + rng.randrange(2, 8)] = rng.randrange(256)
-        elif how == 6:
-            byte = at + rng.choice((2, 4))
-            out[byte] = (out[byte] + rng.randrange(-4, 5)) & 255
-        elif how == 7:
-            out[at] ^= rng.choice((8, 3, 0x10, 0x20, 0x40, 0x80))
-        elif how == 8:
-            struct.pack_into("<i", out, at + 4, rng.choice((0, 1, -1, 2, 4, 8, 16, 31, 32, 63, 64, 255, 256, 32767, 32768, 65535, 65536, 131072, 131073, 1 << 30, -1 << 31)))
-        else:
-            out[at + rng.randrange(8)] ^= 1 << rng.randrange(8)
-    return bytes(out)
+def differing(here: Here, there: There, given: Iterable[Case], insns: int = 0) -> Iterator[tuple[Case, Verdict, Verdict]]:
+    """Those that are not judged alike, of what passes the loader."""
+    for case in given:
+        c = here.check(case)
+        if c.why != LOADED:
+            asm = there.check(case, insns)
+            if asm != c:
+                yield case, c, asm
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(f"usage: {sys.argv[0]} PAIRS SEED [BUNDLE...]")
+    begun = [case_of(pair) for pair in pairs() if pair.honest]
+    begun += [case_of_image(image) for path in sys.argv[3:] for image in Bundle.from_bytes(Path(path).read_bytes()).modules if image.certificate]
+    code, entry, _ = linked()
+    different = list(differing(Here(), There(code, entry), changed(begun, random.Random(int(sys.argv[2])), int(sys.argv[1]))))
+    for case, c, asm in different[:10]:
+        print(f"C: {c}, Thumb-2: {asm}: {case}")
+    print(f"{sys.argv[1]} pairs, {len(different)} judged otherwise")
+    sys.exit(bool(different))

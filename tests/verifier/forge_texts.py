@@ -137,6 +137,29 @@ HONEST = {
         w3 += 0x6
         if w3 != 0x3e goto head
         exit""",
+    "downwards by 4": """
+        r2 = *(u64 *)(r1 + 0x10)
+        w3 = 60
+        w0 = 0
+    head:
+        r4 = r2
+        r4 += r3
+        r5 = *(u8 *)(r4 + 0x0)
+        w0 += w5
+        w3 += -4
+        if w3 != 0x0 goto head
+        exit""",
+    "one loop behind another": """
+        w3 = 0
+        w0 = 0
+    first:
+        w3 += 0x1
+        if w3 < 0x5 goto first
+        w4 = 0
+    second:
+        w4 += 0x1
+        if w4 < 0x5 goto second
+        exit""",
     "a flag that counts": """
         w3 = 1
         w0 = 0
@@ -282,6 +305,15 @@ HONEST = {
         w3 -= w4
         r0 = r3
         exit""",
+    "the context, further on": """
+        r1 += 0x30
+        r0 = *(u32 *)(r1 + 0x4)
+        exit""",
+    "an octet of an address": """
+        r2 = *(u8 *)(r1 + 0x44)
+        r2 <<= 24
+        r0 = r2
+        exit""",
     "null": """
         r2 = *(u64 *)(r1 + 0x10)
         w0 = 0
@@ -298,6 +330,8 @@ r0 = r1 ; exit
 exit
 r0 = 0
 r2 = *(u64 *)(r1 + 0x4) ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x1) ; r0 = 0 ; exit
+*(u64 *)(r1 + 0x10) = 7 ; r0 = 0 ; exit
 r2 = *(u32 *)(r1 + 0x0) ; r0 = 0 ; exit
 r2 = *(u32 *)(r1 + 0x60) ; r0 = 0 ; exit
 *(u32 *)(r1 + 0x34) = 1 ; r0 = 0 ; exit
@@ -342,6 +376,8 @@ r0 = *(u8 *)(r10 - 0x41) ; exit
 *(u8 *)(r10 - 0x1) = 1 ; r0 = *(u16 *)(r10 - 0x2) ; exit
 *(u64 *)(r10 - 0x8) = r1 ; r0 = *(u32 *)(r10 - 0x8) ; exit
 *(u64 *)(r10 - 0x8) = r1 ; r0 = *(u64 *)(r10 - 0x8) ; exit
+*(u64 *)(r10 - 0x8) = r1 ; r0 = *(u8 *)(r10 - 0x6) ; exit
+*(u64 *)(r10 - 0x8) = r1 ; r0 = *(u8 *)(r10 - 0x1) ; exit
 *(u64 *)(r10 - 0x8) = r1 ; *(u8 *)(r10 - 0x8) = 1 ; r0 = *(u8 *)(r10 - 0x7) ; exit
 *(u64 *)(r10 - 0x8) = r1 ; *(u8 *)(r10 - 0x8) = 1 ; r2 = *(u64 *)(r10 - 0x8) ; r0 = *(u32 *)(r2 + 0x34) ; exit
 *(u64 *)(r10 - 0xc) = r1 ; r0 = 0 ; exit
