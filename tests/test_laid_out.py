@@ -112,3 +112,24 @@ def test_what_is_sent_on_the_way_has_the_buffer(send: str) -> None:
     assert laid_out(given, RecordLayout(given, representation(given)), list(given.hooks[0].chain)) == {}
     packets = [a + b"\xc1" + bytes(range(30, 38)) + n for a in (b"", b"\xaa\x11\x22\x33\x44") for n in (b"\x07", b"\x08", b"\x09")]
     run_case(Case(Program(text, {}, False), [(packet, {}) for packet in packets]), (Variant("engine", True), Variant("engine", True, SMALL)))
+
+
+COPIED = """
+    header L { bit<8> n; }
+    header H { bit<32> a; bit<32> b; bit<8> c; }
+    codec C <-> H {
+        tag t:8;
+        t { 4: a = (bit<32>) following:16, b = 5; 3: inline(a), b = 7; }
+        inline(c);
+    }
+    struct headers { L l; H x; H y; }
+    parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.l); pkt.extract(h.x via C); transition accept; } }
+    processor P(inout headers h) { apply { h.y = h.x; h.x.a = 9; if (h.l.n == 1) { h.x = h.y; } } }
+    deparser Tx(packet pkt, in headers h) { pkt.emit(h.x); pkt.emit(h.y); }
+    protocol R version 1 { on radio.rx_done : Rx -> P -> Tx; }"""
+
+
+def test_what_is_said_of_what_follows_is_copied() -> None:
+    """It lies beside the others until all is known."""
+    packets = [bytes.fromhex(text) for text in ("000401123456", "010401123456", "00030102030405", "01030102030405", "000401")]
+    run_case(Case(Program(COPIED, {}, False), [(packet, {}) for packet in packets]), (Variant("engine", True), Variant("engine", True, SMALL)))

@@ -27,6 +27,7 @@ TEXT = """
     }}
     function bit<64> one(bit<4> x) {{ return 60w0 ++ x; }}
     function bit<64> two(bit<4> x) {{ return 60w7 ++ x; }}
+    function bit<64> whole(Ends e) {{ return e.a ^ 7; }}
     codec C(Ends e, inout bit<1> more) <-> H {{
         tag 0b1, x:1, m:1, u:3, v:4, w:6;
         var bit<4> i = first j in 0..4 where (known[j] == a);
@@ -62,6 +63,9 @@ CASES = {                                       # rows of both groups, how many 
     "one name for both ends, and another": (["0: a = 60w0 ++ i;", *U[1:4], "4: a = 60w1 ++ i;", "5: a = 0;"],
                                             ["0: b = 60w0 ++ i;", *V[1:4], "4: b = 60w1 ++ o;", *V[5:]], 1),
     "a function of its own": (["0: a = one(i);", *U[1:]], ["0: b = two(o);", *V[1:]], 0),
+    "the reason of its group": ([*U[:2], "2: where (e.has_a), a = e.a;", *U[3:]], [*V[:2], "2: where (e.has_b), b = e.b;", *V[3:]], 1),
+    "all of them": (U, [*V[:5], "5: b = 0;"], 1),
+    "a struct as a whole": (["0: a = whole(e);", *U[1:]], ["0: b = whole(e);", *V[1:]], 0),
     "a reason of its own": ([U[0], U[1], U[2].replace("NoEnd", "Odd"), *U[3:]], V, 0),
 }
 
@@ -89,3 +93,12 @@ def test_every_row_means_what_it_meant(name: str, monkeypatch: pytest.MonkeyPatc
     assert len(found) == 2 * loops              # short code is made in two ways
     run_case(Case(Program(text, {}, False), [(packet, {}) for packet in packets()]), (Variant("engine", True), Variant("engine", True, SMALL)))
     assert {Reference(given).run(packet).verdict for packet in packets()} == {"ACCEPT", "DROP"}
+
+
+def test_a_number_may_be_called_as_a_member_is() -> None:
+    """And the other one is called otherwise."""
+    text = TEXT.format(u=" ".join([*U[:4], "4: a = 0x18;", U[5]]), v=" ".join([*V[:4], "4: b = 0x18;", "5: b = 0;"]))
+    for old, new in (("var bit<4> i =", "var bit<4> has_a ="), ("0: i = 0,", "0: has_a = 0,"), ("inline(i, o)", "inline(has_a, o)")):
+        assert old in text
+        text = text.replace(old, new)
+    run_case(Case(Program(text, {}, False), [(packet, {}) for packet in packets()[::7]]), (Variant("engine", True, SMALL),))

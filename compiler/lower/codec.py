@@ -177,9 +177,9 @@ class Codecs:
                         continue
                     with self.b.if_then(missing):
                         self.row_store(inst, f, inst.equation(f))
-            if inst.local:                      # nothing derives the fields of a parser's own header
-                for f in inst.header.fields():
-                    if f.equation is not None and f not in self.assigned_fields(codec):
+            for f in inst.header.fields():      # nothing derives the fields of a parser's own header, and `holds` asks for what they were
+                if f.equation is not None and f not in self.assigned_fields(codec) and (inst.local or f.deferred and self.may_be_asked(inst)):
+                    if not self.say_left_out(inst, f, self.bool_const(True)):
                         self.row_store(inst, f, inst.equation(f))
             self.end_units(inst, set())
             del self.expanding[inst]
@@ -247,7 +247,7 @@ class Codecs:
                     self.expand_row(codec, inst, group, row)
                     return
         # One test for all rows, if any takes one: LLVM adds one of two numbers behind them, and which of them was tested is forgotten.
-        self.need_row(max(inline_octets(row) for row, _ in rows))
+        self.need_row(max((inline_octets(row) for row, _ in rows), default=0))
         done = b.append_basic_block(f"{codec.name}.{group.tags[-1].name}.done")
         covered = {k for _, keys in rows for k in keys}
         default = b.append_basic_block("no_row")

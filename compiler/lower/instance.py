@@ -122,6 +122,9 @@ class Instance(Place):
             if u in self.varbit_slots:
                 self.set_varbit(u, *other.varbit(u))
                 continue
+            if u in self.aside or u in other.aside:
+                self.put(u, other.read_unit(u))
+                continue
             at, end = u.image, u.image + (VARBIT_SLOT if u.varbit else u.octets)
             while at < end:
                 size = next(n for n in (4, 2, 1) if n <= end - at)

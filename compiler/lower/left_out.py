@@ -91,6 +91,10 @@ class LeftOut:
     may_be_left_out: set[Field]
     was_left_out: dict[Field, ir.Value]
 
+    def may_be_asked(self, inst: Instance) -> bool:
+        """Whether something asks if headers of this type hold."""
+        return any(isinstance(one.type, HeaderType) and one.type.decl is inst.header for one in asked_of(self.program.decls))
+
     def say_left_out(self, inst: Instance, f: ast.Field, missing: ir.Value) -> bool:
         """Where a header was expanded; whether its field needs no value."""
         key = (inst.inst.field, f)

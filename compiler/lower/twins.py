@@ -52,6 +52,8 @@ class TwinGroups:
         for row in one.rows:
             keys = self.row_keys(one, row)
             other = next((r for r in two.rows if self.row_keys(two, r) == keys), None)
+            if any(isinstance(item, ast.RowWhere) and item.reason is None for item in row.items):
+                continue                        # its reason is the group's
             if other is not None and (more := renamed(row, other, names)) is not None:
                 names, found.keys = more, found.keys | keys
                 found.rows.add(other)
@@ -63,6 +65,10 @@ class TwinGroups:
         is the same, of the same type."""
         (f, g), left = twins.fields, dict(twins.names)
         variables = {v.name: v.type for v in codec.vars}
+        parts = [n.base for row in twins.first.rows for n in walk(row) if isinstance(n, ast.Member)]
+        if any(isinstance(n, ast.Name) and isinstance(n.decl, ast.Param) and n not in parts and isinstance(self.env[n.decl], MadeAnew)
+               for row in twins.first.rows for n in walk(row)):
+            return False                        # a struct as a whole has all its members by their own names
         for n in (n for row in twins.first.rows for n in walk(row) if isinstance(n, (ast.Name, ast.Member)) and n.name in twins.names):
             other = twins.names[n.name]
             if isinstance(n, ast.Member):
@@ -83,7 +89,8 @@ class TwinGroups:
         turn, key = self.alloca(I32, "turn"), self.alloca(I32, "key")
         head, again, rest, last, done = (b.append_basic_block(f"twins.{n}") for n in ("head", "again", "rest", "last", "done"))
         word = held[g] = held[f]
-        numbers = {v: variable(self, v.type, v.name) for v in codec.vars if v.name in twins.names}
+        variables = {v.name: v for v in codec.vars}
+        numbers = {v: variable(self, v.type, v.name) for v in codec.vars if twins.names.get(v.name) in variables}
         for v, place in numbers.items():
             place.set(self.env[v].get())
         b.store(self.opaque(i32(0), here=True), turn)
@@ -106,7 +113,7 @@ class TwinGroups:
         del held[f]
         self.row_store(inst, f, word.get())
         for v, place in numbers.items():
-            place.set(self.env[next(w for w in codec.vars if w.name == twins.names[v.name])].get())
+            place.set(self.env[variables[twins.names[v.name]]].get())
         self.prove_cursor()
         other = self.group_key(twins.second)
         b.store(other.limbs[0], key)
@@ -129,7 +136,7 @@ class TwinGroups:
                 for p in codec.params if isinstance(self.env[p], MadeAnew) and any(s.name in twins.names for s in p.type.decl.fields)}
 
     def of_turn(self, type_: StructType, anew: Place, names: dict[str, str], turn: ir.Value) -> StructPlace:
-        b = self.b
+        b, types = self.b, {s.name: s.type for s in type_.decl.fields}
         place = StructPlace.variable(self, type_, "of.turn")
         one, two, done = (b.append_basic_block(f"twins.{n}") for n in ("first", "second", "made"))
         b.cbranch(b.icmp_unsigned("==", b.load(turn, typ=I32), i32(0)), one, two)
@@ -137,7 +144,9 @@ class TwinGroups:
             b.position_at_end(block)
             made = anew.get()
             for name, part in place.fields.items():
-                part.set(member(made, called.get(name) or name).get())
+                other = called.get(name)
+                alike = other in place.fields and types[other] == types[name]           # else the name is one of something else
+                part.set(member(made, other if alike else name).get())
             b.branch(done)
         b.position_at_end(done)
         return place
