@@ -16,6 +16,7 @@ from lpn.lang.types import Bits as BitsType, Bool
 from .following import has_following, looks_behind
 from .instance import Instance
 from .made import RowSwitch
+from .meeting import Elsewhere
 from .places import Place, Scalar, Swapped, Value, variable
 from .shared import SharedCall
 
@@ -161,7 +162,12 @@ class Codecs:
                 for piece in {name.decl for group, *_ in delayed for name in group.tags}:
                     shift = tag_shift(codec, piece)
                     self.env[piece] = Value(piece.type, self.slice(again, shift + piece.width - 1, shift))
-            met = self.meet_behind(args, {piece: self.env[piece] for piece in codec.tag if piece.value is None} | self.expanding[inst])
+            try:
+                met = self.meet_behind(args, {piece: self.env[piece] for piece in codec.tag if piece.value is None} | self.expanding[inst])
+            except Elsewhere:                   # what is lowered next is not inside this header
+                inst.open, self.codec_start = False, None
+                del self.expanding[inst]
+                raise
             self.env.update((piece, met[piece]) for piece in codec.tag if piece.value is None)
             if inst.inst in self.laid_out:
                 self.mark()                     # what lies there is read there, or LLVM would keep it in registers, too
