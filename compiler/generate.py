@@ -71,11 +71,13 @@ ERROR = Ty("error", 16, "error")
 
 @dataclass(frozen=True)
 class Value:
-    """Something an expression can read: its text and type, and whether it can be assigned."""
+    """Something an expression can read: its text and type, and whether it can be assigned. `below`: a constant, the variable of a loop that is
+    written out, is below that."""
 
     text: str
     ty: Ty
     writable: bool = False
+    below: int = 0
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,7 @@ class HeaderInfo:
     payload: bool = False                       # an equation looks at the payload
     sums: bool = False                          # and sums it: no header may follow
     codec: str = ""                             # the codec made for it
+    twins: tuple[FieldInfo, FieldInfo] | None = None            # two fields of it that its codec says in the same ways
     codec_params: list[tuple[str, Any]] = field(default_factory=list)
 
     @property

@@ -2,20 +2,24 @@
 from __future__ import annotations
 
 from .generate import BOOL, ChoiceInfo, Context, FieldInfo, FunctionInfo, HeaderInfo, RegisterInfo, StructInfo, Ty, Value, bit, literal
-from .generate_plans import GUESSED, MEET, Plans
+from .generate_plans import GUESSED, MEET
 from .generate_stmt import indent
+from .generate_twins import Pair, Twins
 
 TAG_BITS = 64                                   # the longest tag
 
 
-class Codecs(Plans):
+class Codecs(Twins):
     def codec(self, info: HeaderInfo, headers: list[HeaderInfo], registers: list[RegisterInfo]) -> list[str]:
         c = self.choose
         info.codec = f"C{info.name}"
+        before, pair = self.twin_parts(info, headers[0]) if info.twins and headers else ([], None)
         ctx = Context("codec", registers=list(registers), functions=[f for f in self.functions if f.plain])
         params, makers = self.codec_params(info, headers, ctx)
+        if pair is not None:
+            params, makers = [self.twin_param(pair, info, ctx), *params], [*before, *makers]
         tagged = {choice.tag for choice in info.choices}
-        said = [f for f in info.fields if (not f.equation or c.chance(1, 4)) and f.name not in tagged]
+        said = [f for f in info.fields if (not f.equation or c.chance(1, 4)) and f.name not in tagged and not (pair and f in info.twins)]
         self.computed = {f.name for f in said if f.equation}    # what need not be said
         known = list(ctx.values)
         fields = {f.name: Value(f.name, f.ty) for f in info.fields}
@@ -28,19 +32,30 @@ class Codecs(Plans):
         for _ in range(c.number(1 if self.plan in GUESSED else 0, 1)):
             inner = Context("codec", values=known + [fields[f.name] for f in info.fields], structs=ctx.structs, functions=ctx.functions)
             extra.append(self.variable_of(ctx, inner, variables))
+        if pair is not None:
+            variables += self.twin_variables(pair)
+            extra = [*pair.numbers, *extra]
+            self.named = {number.text for number in pair.numbers}
         todo: list[object] = [*said, *extra, *info.varbits]
         for choice in info.choices:             # before or behind other fields of its tag's octet
             todo.insert(c.number(0, len(todo)), choice)
+        if pair is not None:                    # behind the numbers that it names
+            todo.insert(c.number(todo.index(pair.numbers[1]) + 1, len(todo)), pair)
         self.tags: list[tuple[str, int]] = []
         body: list[str] = []
         follows = False
         many = 2 if self.plan in GUESSED else 12 if c.chance(1, 6) else 3          # a row of many fields
         self.most_rows = 4 if self.plan in GUESSED or c.chance(1, 4) else 3
         while todo:
+            if isinstance(todo[0], Pair):
+                todo.pop(0)
+                body += self.twin_groups(pair, ctx, TAG_BITS - 8 - sum(width for _, width in self.tags))
+                ctx.values += [fields[f.name] for f in info.twins]
+                continue
             choice = todo.pop(0) if isinstance(todo[0], ChoiceInfo) else None
             group: list = []
             most = c.number(1, many) if choice is None else c.number(0, 2)
-            while todo and len(group) < most and not isinstance(todo[0], ChoiceInfo):
+            while todo and len(group) < most and not isinstance(todo[0], (ChoiceInfo, Pair)):
                 group.append(todo.pop(0))
             lines, follows = self.group(group, choice, ctx, lengths, follows)
             body += lines
@@ -205,6 +220,7 @@ class Codecs(Plans):
     inout: list[tuple[str, object]] = []
     computed: set[str] = set()
     followed: set[str] = set()                  # what `following` says is known only at the end
+    named: set[str] = set()                     # what later rows name: it must be known then
 
     def tag(self, tags: list[tuple[str, int]]) -> list[str]:
         """Constants fill the tag up to whole bytes."""
@@ -264,7 +280,7 @@ class Codecs(Plans):
                 low = c.number(0, ty.width - width)
                 items.append(f"{name} = (({ty}) inline({name}[{low + width - 1}:{low}])) << {low}" if ty.width <= 64 or low
                              else f"{name} = ({ty}) inline({name}[{low + width - 1}:{low}])")
-            elif style == 6 and ty.kind == "bit" and not follows and ty.width <= 64:
+            elif style == 6 and ty.kind == "bit" and not follows and ty.width <= 64 and name not in self.named:
                 follows = True
                 self.followed.add(name)
                 wide = 8 * c.number(1, 3)

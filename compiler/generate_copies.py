@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from .generate import Context, HeaderInfo
-from .generate_expr import Expressions
+from .generate_wraps import Wraps
 
 
-class Copies(Expressions):
+class Copies(Wraps):
     in_action: bool                             # in what its caller does not look into: no header becomes invalid there
 
     def copied(self, ctx: Context) -> str:

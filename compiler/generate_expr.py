@@ -331,7 +331,7 @@ class Expressions:
 
     def index(self, register, ctx: Context, depth: int) -> str:
         c = self.choose
-        values = [v for v in ctx.readable() if v.ty.kind == "bit" and not v.text.startswith("K")]
+        values = [v for v in ctx.readable() if v.ty.kind == "bit" and not v.text.startswith("K") and v.below <= register.size]
         if not values or c.chance(1, 3):
             return str(c.number(0, register.size - 1))
         value = c.pick([v for v in values if v.ty.width <= 32] or values)

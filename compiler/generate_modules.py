@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from .generate import (BOOL, ERROR, Choose, Context, FunctionInfo, HeaderInfo, InstanceInfo, Program, RegisterInfo, StructInfo, Ty, Value,
                        bit)
+from .generate_built import Built
 from .generate_library import IMPORTS, Library
 from .generate_parts import PartInfo
-from .generate_plans import AGAIN, CIRCLES, COPY, GUESS, GUESSED, LOOKUP, MEET, SUM, TELL
+from .generate_plans import AGAIN, BUILD, CIRCLES, COPY, GUESS, GUESSED, LOOKUP, MEET, SUM, TELL
 from .generate_stmt import indent
-from .generate_told import Told
 
 
-class Generator(Told):
+class Generator(Built):
     """One program. `lossless`: headers are taken in order and put back unchanged."""
 
     def __init__(self, choose: Choose, lossless: bool = False) -> None:
@@ -40,6 +40,7 @@ class Generator(Told):
         c = self.choose
         text: list[str] = []
         self.plan = "" if self.lossless else self.choose_plan()
+        self.wraps = self.plan in ("", BUILD)
         self.declare_types(text)
         self.externs = not self.lossless and c.chance(1, 12)
         if self.externs:
@@ -54,18 +55,19 @@ class Generator(Told):
             made, lines = self.function([h for h in headers], self.functions, registers=changed)
             self.functions.append(made)
             text += lines
-        self.declare(headers)
+        self.declare(headers) if self.plan != BUILD else self.declare_built(headers)
         text.append("struct headers { " + " ".join(self.declared(i) for i in self.instances) + " }")
         chain = ["Rx"]
-        for at in range(0 if self.lossless or not c.chance(1, 3) else c.number(1, 2)):
+        for at in range(0 if self.lossless or self.plan == BUILD or not c.chance(1, 3) else c.number(1, 2)):
             text += self.sub_parser(at)
         text += self.meeting_parser() if self.plan == MEET else self.telling_parser() if self.plan == TELL else self.parser()
-        processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY, TELL) else 0,
+        processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY, TELL, BUILD) else 0,
                                                       1 if self.plan in (AGAIN, COPY) or self.plan == LOOKUP and c.number(0, 2) else 2)
-        deparses = bool(self.lossless or c.number(0, 12 if self.plan in GUESSED else 4)) if self.plan not in (LOOKUP, AGAIN, COPY) else self.plan != LOOKUP
+        deparses = bool(self.lossless or c.number(0, 12 if self.plan in (*GUESSED, BUILD) else 4)) if self.plan not in (LOOKUP, AGAIN, COPY) else self.plan != LOOKUP
         timed = not self.lossless and c.chance(1, 8)
-        self.radios = timed or not self.lossless and c.chance(1, 8)
+        self.radios = timed or not self.lossless and c.chance(3 if self.plan == BUILD else 1, 8)
         self.sends = self.radios and deparses
+        text += self.own_deparser() if self.sends and self.plan == BUILD else []
         text += self.chosen_processors(processors, deparses)
         chain += [f"P{at}" for at in range(processors)]
         if self.sends and not self.completing and c.chance(1, 4):
@@ -73,7 +75,7 @@ class Generator(Told):
             text += self.bare("Lost", False)
         if deparses:
             chain.append("Tx")
-            text += self.meeting_deparser() if self.plan == MEET else self.deparser()
+            text += self.meeting_deparser() if self.plan == MEET else self.built_deparser() if self.plan == BUILD else self.deparser()
         timed = timed and not self.completing
         if timed:
             text += self.timing()
@@ -125,6 +127,8 @@ class Generator(Told):
         c = self.choose
         if self.plan == MEET:
             return self.meeting_headers(text)
+        if self.plan == BUILD:
+            return self.built_headers(text)
         headers: list[HeaderInfo] = []
         own = 3
         if not self.lossless and self.plan not in (LOOKUP, SUM, TELL) and c.chance(1, 3 if self.plan == GUESS else 16):
@@ -162,7 +166,7 @@ class Generator(Told):
         text: list[str] = []
         if count:
             text += self.global_action() if c.chance(1, 5) else []
-            for at in range(0 if not c.chance(1, 3) else c.number(1, 2)):
+            for at in range(0 if self.plan == BUILD or not c.chance(1, 3) else c.number(1, 2)):
                 text += self.sub_processor(at)
         for at in range(count):
             kind = c.number(0, 23)
@@ -170,6 +174,8 @@ class Generator(Told):
                 text += self.telling(f"P{at}")
             elif self.plan == TELL and not at:
                 text += self.telling_all("P0")
+            elif self.plan == BUILD and (not at or c.chance(1, 2)):
+                text += self.building(f"P{at}")
             elif self.plan == AGAIN:
                 text += self.saying_again(f"P{at}")
             elif self.plan == COPY:

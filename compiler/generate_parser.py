@@ -5,7 +5,7 @@ from .generate import BOOL, Context, FunctionInfo, HeaderInfo, InstanceInfo, Str
 from .generate_codec import Codecs
 from .generate_ends import Ends
 from .generate_parts import Parts
-from .generate_plans import CIRCLES, COPY, GUESS, LOOKUP, MEET
+from .generate_plans import BUILD, CIRCLES, COPY, GUESS, LOOKUP, MEET
 from .generate_stmt import indent
 
 
@@ -13,7 +13,7 @@ class Parsers(Codecs, Ends, Parts):
     def parser(self) -> list[str]:
         c = self.choose
         self.module = "parser"
-        self.straight = self.plan in (GUESS, LOOKUP, COPY) or any(i.header.codec for i in self.instances) and c.chance(1, 3)
+        self.straight = self.plan in (GUESS, LOOKUP, COPY, BUILD) or any(i.header.codec for i in self.instances) and c.chance(1, 3)
         count = c.number(1, 4) if self.plan != CIRCLES else 4
         locals_: list[str] = []
         ctx = self.parser_context()
@@ -44,6 +44,8 @@ class Parsers(Codecs, Ends, Parts):
                     continue
                 if not self.lossless and c.chance(1, 8) and not (self.plan and i is self.instances[0]):
                     continue
+                if self.plan == BUILD and not i.header.codec and i is not self.instances[0] and c.number(0, 3):
+                    continue                    # a processor makes it
                 body += self.parser_statements(inner) if self.plan != LOOKUP or i is not self.instances[0] else []
                 if i.size:
                     for _ in range(c.number(1, i.size) if self.lossless or not c.chance(1, 6) else i.size + 1):
@@ -52,7 +54,7 @@ class Parsers(Codecs, Ends, Parts):
                     inner.valid.add(f"h.{i.name}.last")
                 else:
                     structs = any(isinstance(what, StructInfo) for _, what in i.header.codec_params)
-                    if i.header.codec and c.chance(3 if structs else 1, 5):     # what it fills is there before
+                    if i.header.codec and c.chance(1 if self.plan == BUILD else 6 if structs else 2, 10):     # what it fills is there before
                         body.append(f"pkt.extract(h.{i.name});")
                         inner.valid.add(f"h.{i.name}")
                     body.append(self.extract(f"h.{i.name}", i.header, inner))
@@ -91,7 +93,8 @@ class Parsers(Codecs, Ends, Parts):
             name = self.fresh("l")
             ctx.values.append(Value(name, ty, True))
             lines.append(f"{ty} {name};")
-        for struct in [s for s in self.structs if any(what is s for i in self.instances for _, what in i.header.codec_params)]:
+        made = [i.header.codec_params[0][1] for i in self.instances if i.header.twins and self.choose.number(0, 3)]      # of what was taken
+        for struct in [s for s in self.structs if s not in made and any(what is s for i in self.instances for _, what in i.header.codec_params)]:
             name = self.fresh("l")
             ctx.structs.append((name, struct, True))
             lines.append(f"{struct.name} {name};")

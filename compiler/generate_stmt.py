@@ -10,6 +10,7 @@ from .generate_copies import Copies
 class Statements(Copies):
     structs: list[StructInfo]
     counter = 0
+    wraps = False                               # whether sums of 32 bits are among the statements
 
     def fresh(self, prefix: str) -> str:
         self.counter += 1
@@ -32,7 +33,7 @@ class Statements(Copies):
         if kind <= 3:
             return self.assignment(ctx)
         if kind <= 5:
-            return self.declaration(ctx)
+            return self.wrapped(ctx) if self.wraps and c.chance(1, 8) else self.declaration(ctx)
         if kind <= 8 and depth > 0:
             return self.branch(ctx, depth)
         if kind == 9 and depth > 0:
@@ -180,6 +181,7 @@ class Statements(Copies):
         texts = [text for text in ctx.headers if text.startswith(f"{stack}[")]
         low = c.number(0, len(texts) - 1)
         turns, one = c.number(1, len(texts) - low), f"{stack}[{name}]"
+        inner.values[-1] = Value(name, bit(32), below=low + turns)
         inner.headers = {one: ctx.headers[texts[0]]} | {text: header for text, header in ctx.headers.items() if text not in texts}
         inner.valid -= set(texts)
         if all(text in ctx.valid for text in texts[low:low + turns]):

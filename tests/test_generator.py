@@ -31,8 +31,7 @@ SPECIAL = {"row longer than the window", "argument made of headers", "argument m
            "header assigned", "varbit assigned", "error as a parameter of an action", "register of errors", "errors compared",
            "lookahead of le", "lookahead of an enum", "lookahead of a signed number", "lookahead of parts of octets"}
 
-SEEDS = (20000, 20001, 20002, 20003, 20004, 20006, 20007, 20009, 20010, 20011, 20012, 20017, 20018, 20019, 20029, 20030, 20032, 20035, 20037, 20038,
-         20041, 20049, 20051, 20081, 20097, 20100, 20480, 20716, 20723, 21443)
+SEEDS = (20002, 20010, 20011, 20018, 20024, 20035, 20037, 20038, 20040, 20042, 20045, 20049, 20113, 20142, 20480, 20716, 20723, 21779)
 
 
 def constructs(program: ast.Program) -> set[str]:

@@ -7,12 +7,12 @@ from itertools import count
 
 import pytest
 
-from lpn.compiler.forms import MOST, Form
+from lpn.compiler.forms import MOST, SMALL, Form
 from lpn.compiler.fuzz import Failure, Refused, Variant, checked, make_case, run_case
 from lpn.compiler.generate import RandomChoose
 from lpn.compiler.generate_modules import Generator
-from lpn.compiler.generate_plans import AGAIN, CIRCLES, COPY, GUESS, LOOKUP, MEET, PLANS, SUM, TELL
-from lpn.compiler.lower import modules
+from lpn.compiler.generate_plans import AGAIN, BUILD, CIRCLES, COPY, GUESS, LOOKUP, MEET, PLANS, SUM, TELL
+from lpn.compiler.lower import laid_out, modules
 from lpn.compiler.lower.base import Lowering
 from lpn.compiler.lower.circles import Circles
 from lpn.compiler.lower.modules import ProgramLowering
@@ -22,7 +22,7 @@ from lpn.lang import ast
 PROGRAMS = {CIRCLES: 48}                        # of most plans 16: what is entered anew in a circle is rarer
 #: In how many of these programs the way of lowering is met at least: a search in a deparser's guess, a varbit that is summed, what a parser's guess was
 #: wrong about going on where guesses of two shapes met.
-OFTEN = {LOOKUP: 5, AGAIN: 10, GUESS: 6, SUM: 6, CIRCLES: 10, MEET: 5, COPY: 12, TELL: 12}
+OFTEN = {LOOKUP: 5, AGAIN: 10, GUESS: 6, SUM: 6, CIRCLES: 10, MEET: 5, COPY: 12, TELL: 12, BUILD: 5}
 
 
 def programs(plan: str) -> list[ast.Program]:
@@ -68,7 +68,7 @@ def met(plan: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
         LOOKUP: (Lowering, "data_place", lambda args, place: place is not None), AGAIN: (modules, "repeatable", lambda args, again: bool(again)),
         GUESS: (Lowering, "codec_var", searched), SUM: (Lowering, "sum_varbit", lambda args, sums: True), CIRCLES: (Circles, "entered", entered_anew),
         MEET: (Lowering, "go_on_with", joined), COPY: (Lowering, "copy_varbit", lambda args, done: True),
-        TELL: (Lowering, "_call_lookahead", lambda args, done: True)}
+        TELL: (Lowering, "_call_lookahead", lambda args, done: True), BUILD: (modules, "laid_out", lambda args, found: bool(found))}
     watch(*ways[plan])
 
     def told() -> bool:
@@ -87,9 +87,28 @@ def test_plans_are_met(plan: str, monkeypatch: pytest.MonkeyPatch) -> None:
         lowering = ProgramLowering(program, TARGETS["lpn"], False)
         for hook in program.hooks:
             if not hook.timed:
-                lowering.fused(hook.name, hook.chain, Form(MOST, True))
+                lowering.fused(hook.name, hook.chain, Form(SMALL if plan == BUILD else MOST, True))
         found += told()
     assert found >= OFTEN[plan], found
+
+
+def test_what_is_built_has_twins_or_is_sent_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of some programs: groups that are lowered as one, and headers that would lie in the output buffer if nothing were sent on the way."""
+    twins, spared = set(), set()
+    expand, lies, sends = Lowering.expand_twins, laid_out.laid_out, laid_out.sends
+    for program in programs(BUILD):
+        def would_lie(*args, program=program):
+            if sends(program):
+                monkeypatch.setattr(laid_out, "sends", lambda _: False)
+                spared.update({program} if lies(*args) else ())
+                monkeypatch.setattr(laid_out, "sends", sends)
+            return lies(*args)
+
+        monkeypatch.setattr(modules, "laid_out", would_lie)
+        monkeypatch.setattr(Lowering, "expand_twins", lambda *args, program=program: twins.add(program) or expand(*args))
+        lowering = ProgramLowering(program, TARGETS["lpn"], False)
+        lowering.fused("radio.rx_done", program.chain, Form(SMALL, True))
+    assert len(twins) >= 3 and len(spared) >= 3, (len(twins), len(spared))
 
 
 def test_many_programs_have_a_plan() -> None:
