@@ -63,7 +63,8 @@ class Generator(Built):
         text += self.meeting_parser() if self.plan == MEET else self.telling_parser() if self.plan == TELL else self.parser()
         processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY, TELL, BUILD) else 0,
                                                       1 if self.plan in (AGAIN, COPY) or self.plan == LOOKUP and c.number(0, 2) else 2)
-        deparses = bool(self.lossless or c.number(0, 12 if self.plan in (*GUESSED, BUILD) else 4)) if self.plan not in (LOOKUP, AGAIN, COPY) else self.plan != LOOKUP
+        often = 12 if self.plan in (*GUESSED, BUILD) else 4
+        deparses = bool(self.lossless or c.number(0, often)) if self.plan not in (LOOKUP, AGAIN, COPY) else self.plan != LOOKUP
         timed = not self.lossless and c.chance(1, 8)
         self.radios = timed or not self.lossless and c.chance(3 if self.plan == BUILD else 1, 8)
         self.sends = self.radios and deparses

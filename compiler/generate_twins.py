@@ -12,7 +12,7 @@ from .generate import BOOL, Context, FieldInfo, FunctionInfo, HeaderInfo, Regist
 from .generate_plans import Plans
 from .generate_stmt import indent
 
-ADDRESSES = ("fe80::", "ff02::", "fe80::1", "2001:db8::", "::", "ff02::1:ff00:0")
+ADDRESSES = ("fe80::", "ff02::", "fd00::", "fe80::", "ff05::", "fec0::", "2001:db8::", "fe80::1")
 NAME = re.compile(r'\w*"[^"]*"|\w+')
 
 
@@ -53,7 +53,8 @@ class Twins(Plans):
         names[2:] = [one.name, two.name] if c.chance(1, 3) else names[2:]       # a member may be called as a field is
         types = (BOOL, BOOL, ty, ty)
         struct = StructInfo(self.fresh("S"), tuple(zip(names, types)))
-        lines = [f"struct {struct.name} {{ {' '.join(f'{t} {n};' for n, t in struct.fields)} }}", *self.maker(struct, [link])]       # type: ignore[attr-defined]
+        lines = [f"struct {struct.name} {{ {' '.join(f'{t} {n};' for n, t in struct.fields)} }}"]
+        lines += self.maker(struct, [link])                     # type: ignore[attr-defined]
         self.structs.append(struct)
         pair.names |= {names[0]: names[1], names[2]: names[3]}
         pair.struct = self.fresh("q")
@@ -104,7 +105,7 @@ class Twins(Plans):
         """Both groups. `most`: the bits that there are for their tags."""
         c = self.choose
         wide = 4 if c.chance(1, 2) and most > 6 else 3
-        first = [self.twin_row(pair, ctx) for _ in range(c.number(4, 6))] + ([f"inline({pair.one.name})"] if c.number(0, 5) else [])
+        first = [self.twin_row(pair, ctx) for _ in range(c.number(5, 6))] + ([f"inline({pair.one.name})"] if c.number(0, 5) else [])
         tag = self.fresh("t")
         tags = [(self.fresh("t"), 1), (self.fresh("t"), 3)] if wide == 4 and c.chance(1, 2) else [(self.fresh("t"), wide)]
         self.tags += [(tag, 3), *tags]
@@ -136,10 +137,10 @@ class Twins(Plans):
         function, whole = list(pair.others)
         reason = f", error.{c.pick(self.errors)}" if self.errors and c.number(0, 2) else ""
         inside = 8 * c.number(1, width // 8 - 1)
-        match c.number(0, 14):
+        match c.number(0, 15):
             case 0:
                 return f"{f} = {c.value(min(width, 8))}"
-            case 1 | 14:
+            case 1 | 14 | 15:
                 return f"{f} = {self.quoted(ty)}"
             case 2:
                 return f"{f} = {literal(bit(width - inside), c.value(width - inside))} ++ inline:{inside}"
