@@ -7,6 +7,7 @@
 - a constant that is stored needs no register (BPF_ST), and what nobody reads is not made;
 - a jump to a jump goes where that goes, a jump to `exit` is `exit`;
 - what a register holds is not reloaded, and what nobody reloads is not spilled (spills.py);
+- what a helper has not written is not loaded again behind it (over_calls.py);
 - what reads a copy reads the original (copies.py);
 - a copy whose original nobody needs is the original (renamed.py);
 - what is known is not asked (decided.py), nor what the bits of a number tell (known_bits.py);
@@ -28,6 +29,7 @@ from .flow import live_out
 from .halves import clear_upper_halves, narrow_swaps
 from .isa import ALU, ALU_OPS, MODES, ST, STX, signed32
 from .known_bits import decide_by_bits
+from .over_calls import keep_over_calls
 from .placement import INVERSE, inverted, place_blocks
 from .renamed import rename_copies
 from .returned import compare_originals, sink_results
@@ -122,6 +124,6 @@ def invert_branches(code: list[Line]) -> bool:
 
 
 #: Each changes the code in place, and says whether it did; what it marks as dead, and what nothing leads to any more, is taken out behind it.
-PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, store_immediates, drop_reloads, read_originals, step_in_place,
-          rename_copies, drop_stores, drop_unread, invert_branches, constants_first, bit_tests, sink_results, compare_originals, sink, add_where_known,
-          place_blocks)
+PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, store_immediates, drop_reloads, keep_over_calls, read_originals,
+          step_in_place, rename_copies, drop_stores, drop_unread, invert_branches, constants_first, bit_tests, sink_results, compare_originals, sink,
+          add_where_known, place_blocks)
