@@ -62,7 +62,7 @@ def test_both_judge_forged_certificates_alike(here, there):
 
 
 def test_both_judge_what_is_changed_at_random_alike(here, there, honest, examples):
-    """Texts, certificates, sizes of regions and of the work area; nothing else is read or written, with each buffer at the end and at the start of its pages."""
+    """Texts, certificates, sizes of regions and of the work area; nothing else is read or written, each buffer at the end or the start of its pages."""
     assert not list(differing(here, there, changed(honest, random.Random(1), 8000)))
     assert not list(differing(here, there, changed(examples, random.Random(2), 1000)))
 

@@ -163,7 +163,7 @@ INLINE void sum(checker *c, bool minus, bool wide)
         fits = true;
     }
     if (kind != NUMBER) {
-        STOP_IF(far || lo > hi || hi > MAX_OFFSET, LPN_REFUSE_POINTER);
+        STOP_IF(far || !fits || lo > hi || hi > MAX_OFFSET, LPN_REFUSE_POINTER);
     } else if (!fits) {
         REFUSE_IF(wide, LPN_REFUSE_WIDE);
         put_number(c, UINT32_MAX);

@@ -7,8 +7,8 @@
  *     r9   its next byte to read (at)              r10  registers, words of the stack, map (reg)
  *     r11  the symbols (sym)                       r0 to r3, r12: free
  *
- * A value is a word: kind, symbol, and the offset in the upper half. A symbol is three: room, lowest, highest. An operand is what `look` finds: a value, where its
- * symbol is, its own lowest and highest. The first refusal ends the check wherever it is found: nobody returns from it. */
+ * A value is a word: kind, symbol, and the offset in the upper half. A symbol is three: room, lowest, highest. An operand is what `look` finds: a value,
+ * where its symbol is, its own lowest and highest. The first refusal ends the check wherever it is found: nobody returns from it. */
 #include "lpn_options.h"
 
 #if defined(__thumb2__) && !LPN_CERTIFICATE_IN_C
@@ -113,6 +113,7 @@
 .endm
 
 #include "certificate_values.inc"
+#include "certificate_compare.inc"
 #include "certificate_labels.inc"
 
 /* ------------------------------------------------------------------------------------ the pass

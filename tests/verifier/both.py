@@ -122,7 +122,8 @@ class There:
         answer = bytes(uc.mem_read(ANSWER, 12))
         left = (uc.reg_read(reg.UC_ARM_REG_PC) == RETURN and uc.reg_read(reg.UC_ARM_REG_SP) == STACK + self.stack
                 and stack[self.stack:] == b"\x5a" * ABOVE and answer[:4] == answer[8:] == b"\x5a" * 4
-                and all(uc.reg_read(register) == 0x1000 + n for n, register in enumerate(kept)) and bytes(uc.mem_read(work + case.room, spare)) == b"\x5a" * spare)
+                and all(uc.reg_read(register) == 0x1000 + n for n, register in enumerate(kept))
+                and bytes(uc.mem_read(work + case.room, spare)) == b"\x5a" * spare)
         if not left:
             self.why = f"not as it was found, or no end: pc {uc.reg_read(reg.UC_ARM_REG_PC):#x}"
             return Verdict(FAULT, 1)

@@ -63,6 +63,7 @@ def everything() -> list[Case]:
     forged = [case_of(pair) for pair in given if not pair.honest]
     random.Random(1).shuffle(forged)
     many = [replace(honest[0], text=text, certificate=certificate, room=8192) for text, certificate in crowded()]
+    many += [replace(case, sizes=(*case.sizes[:4], stack, case.sizes[5])) for case in honest for stack in (57, 63, 65, 72)]
     return honest + many + forged[:600] + [replace(case, room=room) for case in honest for room in range(40, 300, 4)] + forged[600:]
 
 

@@ -160,6 +160,21 @@ HONEST = {
         w4 += 0x1
         if w4 < 0x5 goto second
         exit""",
+    "two loops behind one": """
+        w3 = 0
+        w0 = 0
+    first:
+        w3 += 0x1
+        if w3 < 0x5 goto first
+        w6 = 0
+    outer:
+        w7 = 0
+    inner:
+        w7 += 0x1
+        if w7 < 0x5 goto inner
+        w6 += 0x1
+        if w6 < 0x9 goto outer
+        exit""",
     "a flag that counts": """
         w3 = 1
         w0 = 0
@@ -296,15 +311,6 @@ HONEST = {
         *(u16 *)(r1 + 0x2c) = 1
         w0 = 0
         exit""",
-    "half of a packet pointer": """
-        r2 = *(u64 *)(r1 + 0x0)
-        r3 = *(u64 *)(r1 + 0x8)
-        w2 = w2
-        *(u32 *)(r10 - 0x8) = r2
-        r4 = *(u32 *)(r10 - 0x8)
-        w3 -= w4
-        r0 = r3
-        exit""",
     "the context, further on": """
         r1 += 0x30
         r0 = *(u32 *)(r1 + 0x4)
@@ -313,6 +319,48 @@ HONEST = {
         r2 = *(u8 *)(r1 + 0x44)
         r2 <<= 24
         r0 = r2
+        exit""",
+    "further into the packet": """
+        r2 = *(u64 *)(r1 + 0x0)
+        r3 = *(u64 *)(r1 + 0x8)
+        r2 += 0x4
+        w0 = 0
+        r4 = r2
+        r4 += 0x8
+        if r4 > r3 goto out
+        *(u8 *)(r2 + 0x7) = w0
+    out:
+        exit""",
+    "what is left behind a part": """
+        r2 = *(u64 *)(r1 + 0x0)
+        r4 = *(u64 *)(r1 + 0x8)
+        r5 = *(u32 *)(r1 + 0x2c)
+        w0 = 0
+        w4 -= w2
+        if w4 < 0x10 goto out
+        w4 += -8
+        if w5 > w4 goto out
+        r4 -= r5
+        w0 = w4
+    out:
+        exit""",
+    "a difference of unknowns": """
+        r2 = *(u32 *)(r1 + 0x34)
+        r3 = *(u32 *)(r1 + 0x38)
+        r4 = *(u64 *)(r1 + 0x10)
+        w2 &= 0x1f
+        w2 += 0x10
+        w3 &= 0x7
+        w3 += 0x8
+        r2 -= r3
+        r4 += r2
+        r0 = *(u8 *)(r4 + 0x18)
+        exit""",
+    "turned round": "r2 = *(u32 *)(r1 + 0x34)\n w2 = -w2\n w0 = w2\n exit",
+    "state": """
+        r2 = *(u64 *)(r1 + 0x18)
+        *(u32 *)(r2 + 0x1c) = 1
+        r0 = *(u8 *)(r2 + 0x1f)
         exit""",
     "null": """
         r2 = *(u64 *)(r1 + 0x10)
@@ -331,6 +379,10 @@ exit
 r0 = 0
 r2 = *(u64 *)(r1 + 0x4) ; r0 = 0 ; exit
 r2 = *(u64 *)(r1 + 0x1) ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x35) ; r0 = 0 ; exit
+r2 = *(u16 *)(r1 + 0x37) ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x34) ; r0 = 0 ; exit
+*(u32 *)(r1 + 0x29) = 1 ; r0 = 0 ; exit
 *(u64 *)(r1 + 0x10) = 7 ; r0 = 0 ; exit
 r2 = *(u32 *)(r1 + 0x0) ; r0 = 0 ; exit
 r2 = *(u32 *)(r1 + 0x60) ; r0 = 0 ; exit
@@ -345,6 +397,7 @@ r2 = *(u64 *)(r1 + 0x8) ; r0 = *(u8 *)(r2 + 0x40) ; exit
 r2 = *(u64 *)(r1 + 0x0) ; r3 = *(u32 *)(r1 + 0x34) ; r2 += r3 ; r0 = *(u8 *)(r2 + 0x0) ; exit
 r2 = *(u64 *)(r1 + 0x0) ; r3 = *(u16 *)(r1 + 0x34) ; r2 += r3 ; r0 = *(u8 *)(r2 + 0x0) ; exit
 r2 = *(u64 *)(r1 + 0x10) ; r0 = *(u8 *)(r2 + 0x40) ; exit
+r2 = *(u64 *)(r1 + 0x10) ; r3 = *(u32 *)(r2 + 0x3c) ; r0 = *(u32 *)(r10 - 0x4) ; exit
 r2 = *(u64 *)(r1 + 0x10) ; r0 = *(u8 *)(r2 - 0x1) ; exit
 r2 = *(u64 *)(r1 + 0x10) ; *(u64 *)(r2 + 0x0) = r2 ; r0 = 0 ; exit
 r2 = *(u64 *)(r1 + 0x10) ; *(u64 *)(r2 + 0x2) = 1 ; r0 = 0 ; exit
@@ -364,6 +417,10 @@ r2 = *(u64 *)(r1 + 0x0) ; w2 = w2 ; r2 += 4 ; r0 = 0 ; exit
 r2 = *(u64 *)(r1 + 0x0) ; w2 += 4 ; r0 = 0 ; exit
 r2 = *(u64 *)(r1 + 0x0) ; w3 = w2 ; w2 = w3 ; r0 = r2 ; exit
 r2 = *(u64 *)(r1 + 0x10) ; r2 += 0x40000000 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x10) ; r2 += 8 ; w3 = -4 ; r2 += r3 ; r0 = *(u8 *)(r2 + 0x0) ; exit
+r2 = *(u64 *)(r1 + 0x0) ; w2 = w2 ; *(u16 *)(r10 - 0x8) = r2 ; r0 = 0 ; exit
+r2 = *(u64 *)(r1 + 0x0) ; w2 = w2 ; *(u32 *)(r10 - 0x6) = r2 ; r0 = 0 ; exit
+r2 = *(u32 *)(r1 + 0x34) ; w2 &= 7 ; *(u32 *)(r10 - 0x4) = 1 ; r4 = r10 ; r4 += -16 ; r4 += r2 ; r1 = 1 ; r2 = r10 ; r2 += -4 ; r3 = 4 ; w5 = -1 ; call 1 ; exit
 r2 = *(u64 *)(r1 + 0x20) ; r0 = *(u8 *)(r2 + 0x100) ; exit
 r2 = *(u64 *)(r1 + 0x18) ; r0 = *(u8 *)(r2 + 0x20) ; exit
 r2 = 5 ; r0 = *(u8 *)(r2 + 0x0) ; exit
