@@ -29,7 +29,7 @@ TABLE: tuple[tuple[str, str], ...] = tuple((re.compile(pattern), part) for patte
     (r":\.flash_writable", "slot in flash"),
     (r":\.text\.lpn_code_|:\.rodata\.lpn_rom|^application_\w+/containers\.o:\.(rodata|data|bss)", "containers"),
     (r"^lpn/(vm32\w*|vm|env)\.o", "engine: interpreter, helpers"),
-    (r"^lpn/(certificate|certificate_names)\.o", "engine: checker"),
+    (r"^lpn/certificate(_names|_thumb2)?\.o", "engine: checker"),
     (r"^lpn/thumb2(_clean)?\.o", "engine: translator"),
     (r"^lpn/(pack|pack_build|pack_compact|expand|image|load|names)\.o", "engine: reading packs"),
     (r"^lpn/(node|node_call|node_swap|chain|native|state|tables|buffers)\.o", "engine: running chains"),
