@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from forge_lies import lies, torn
 from forge_made import sideways
-from forge_told import told
 from forge_texts import AROUND, COMPARED, HONEST, LARGE, RESET, SIZES, WRONG
+from forge_told import told
 
 from lpn.compiler.asm import assemble
 from lpn.verifier import LPN

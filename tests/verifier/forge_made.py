@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from forge_texts import looked_at
+
 from lpn.verifier.certificate import M32, NUMBER, PKT, Given, Label, LoopRow
 
 
@@ -203,23 +205,7 @@ def sideways() -> Iterator[tuple[str, str, list[Label], list]]:
         exit""", [Label(4, 19, regs={0: number}, slots={29: Given(4)}, written=frozenset(range(48, 52))),
                   Label(13, 5, regs={0: number}, slots={29: Given(4)}, written=frozenset(range(48, 52)))], []
     word = Label(3, 19, regs={0: number, 1: Given(4)}, slots={29: zero_to(255)})
-    yield "a frame of which a word was looked at", """
-        w0 = 0
-        r2 = *(u8 *)(r1 + 0x34)
-        *(u64 *)(r10 - 0x8) = r2
-    here:
-        r3 = *(u64 *)(r10 - 0x8)
-    there:
-        r4 = *(u32 *)(r1 + 0x34)
-        if w4 > 0x7 goto out
-        r5 = *(u64 *)(r10 - 0x8)
-        if w5 > 0x7 goto bad
-    out:
-        w0 = 0
-        exit
-    bad:
-        w0 = w7
-        exit""", [word, replace(word, pc=4, cost=9), Label(8, 2)], []
+    yield "a frame of which a word was looked at", looked_at("u8", "u64"), [word, replace(word, pc=4, cost=9), Label(8, 2)], []
     yield "a pointer of which a half is gone", """
         w0 = 0
         *(u64 *)(r10 - 0x8) = r1

@@ -6,6 +6,43 @@ from lpn.verifier.certify import Sizes
 SIZES = Sizes(rodata=16, data=16, record=64, state=32, stack=64)
 
 #: Programs with certificates, one for each kind of fact.
+def counted(first: int, by: str, end: str, load: str, off: str) -> str:
+    """Reads the record where a counter says, from `first` to `end`."""
+    return f"""
+        r2 = *(u64 *)(r1 + 0x10)
+        w3 = {first}
+        w0 = 0
+    head:
+        r4 = r2
+        r4 += r3
+        r5 = *({load} *)(r4 {off})
+        w0 += w5
+        w3 += {by}
+        if w3 != {end} goto head
+        exit"""
+
+
+def looked_at(stored: str, loaded: str) -> str:
+    """A word of the stack that is read between two labels, and behind the second one."""
+    return f"""
+        w0 = 0
+        r2 = *({stored} *)(r1 + 0x34)
+        *(u64 *)(r10 - 0x8) = r2
+    here:
+        r3 = *({loaded} *)(r10 - 0x8)
+    there:
+        r4 = *(u32 *)(r1 + 0x34)
+        if w4 > 0x7 goto out
+        r5 = *({loaded} *)(r10 - 0x8)
+        if w5 > 0x7 goto bad
+    out:
+        w0 = 0
+        exit
+    bad:
+        w0 = w7
+        exit"""
+
+
 HONEST = {
     "straight": "r0 = 0\n exit",
     "branch": "w0 = 0\n r2 = *(u32 *)(r1 + 0x34)\n if w2 > 0x7 goto end\n w0 = 1\nend:\n exit",
@@ -101,54 +138,10 @@ HONEST = {
         *(u8 *)(r4 + 0x1f) = w6
     last:
         exit""",
-    "counted loop": """
-        r2 = *(u64 *)(r1 + 0x10)
-        w3 = 0
-        w0 = 0
-    head:
-        r4 = r2
-        r4 += r3
-        r5 = *(u8 *)(r4 + 0x0)
-        w0 += w5
-        w3 += 0x4
-        if w3 != 0x40 goto head
-        exit""",
-    "downwards": """
-        r2 = *(u64 *)(r1 + 0x10)
-        w3 = 16
-        w0 = 0
-    head:
-        r4 = r2
-        r4 += r3
-        r5 = *(u8 *)(r4 - 0x1)
-        w0 += w5
-        w3 += -1
-        if w3 != 0x0 goto head
-        exit""",
-    "counted from 2 by 6": """
-        r2 = *(u64 *)(r1 + 0x10)
-        w3 = 2
-        w0 = 0
-    head:
-        r4 = r2
-        r4 += r3
-        r5 = *(u16 *)(r4 + 0x0)
-        w0 += w5
-        w3 += 0x6
-        if w3 != 0x3e goto head
-        exit""",
-    "downwards by 4": """
-        r2 = *(u64 *)(r1 + 0x10)
-        w3 = 60
-        w0 = 0
-    head:
-        r4 = r2
-        r4 += r3
-        r5 = *(u8 *)(r4 + 0x0)
-        w0 += w5
-        w3 += -4
-        if w3 != 0x0 goto head
-        exit""",
+    "counted loop": counted(0, "0x4", "0x40", "u8", "+ 0x0"),
+    "downwards": counted(16, "-1", "0x0", "u8", "- 0x1"),
+    "counted from 2 by 6": counted(2, "0x6", "0x3e", "u16", "+ 0x0"),
+    "downwards by 4": counted(60, "-4", "0x0", "u8", "+ 0x0"),
     "one loop behind another": """
         w3 = 0
         w0 = 0

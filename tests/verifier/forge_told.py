@@ -5,6 +5,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import replace
 
+from forge_texts import looked_at
+
 from lpn.compiler.asm import assemble
 from lpn.verifier.certificate import CTX, M32, NUMBER, PKT, REC, Certificate, Given, Label, LoopRow, varint
 
@@ -65,23 +67,7 @@ def made() -> Iterator[tuple[str, str, list[Label], list[LoopRow]]]:
         exit""", [kept, Label(6, 15, regs={0: ANY}), replace(kept, pc=8, cost=9)], []
     for load, given in (("u8", zero_to(255)), ("u32", ANY)):        # spilled as a number with bounds, and as octets
         looked = Label(3, 19, regs={0: ANY, 1: Given(CTX)}, slots={29: given})
-        yield f"a frame of which a word of {load} was looked at", f"""
-            w0 = 0
-            r2 = *({load} *)(r1 + 0x34)
-            *(u64 *)(r10 - 0x8) = r2
-        here:
-            r3 = *(u32 *)(r10 - 0x8)
-        there:
-            r4 = *(u32 *)(r1 + 0x34)
-            if w4 > 0x7 goto out
-            r5 = *(u32 *)(r10 - 0x8)
-            if w5 > 0x7 goto bad
-        out:
-            w0 = 0
-            exit
-        bad:
-            w0 = w7
-            exit""", [looked, replace(looked, pc=4, cost=9), Label(8, 2)], []
+        yield f"a frame of which a word of {load} was looked at", looked_at(load, "u32"), [looked, replace(looked, pc=4, cost=9), Label(8, 2)], []
     yield "octets of the stack as an index into the packet", """
         r2 = *(u64 *)(r1 + 0x0)
         *(u16 *)(r10 - 0x8) = 1
