@@ -28,6 +28,8 @@ def command(json_file: Path, quick: bool, plot_file: Path | None, update_docs: b
     the same work in hand-written C, where it is found (in
     the folder LPN_PEERS, or beside the checkout) and clang is installed.
     """
+    from lpn.runtime.drawing import pyplot
+
     from . import bench_m3, bench_report as report, bench_verifier
     from .bench_frames import read_frames
     from .bench_measure import measure
@@ -42,6 +44,8 @@ def command(json_file: Path, quick: bool, plot_file: Path | None, update_docs: b
         return on_m3(frames, json_file, update_docs)
     if verifier_only:
         return analyses(json_file, update_docs)
+    if plot_file or update_docs:
+        pyplot()
     where = machine()
     with waiting("counting"):
         measured = report.Measured(measure(frames))

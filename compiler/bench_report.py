@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from lpn.runtime.drawing import pyplot
+
 from . import bench_m3_report
 from .bench_m3 import OnM3
 from .bench_measure import PAYLOADS, Comparison, Form
@@ -174,12 +176,7 @@ BARS = {"chain": ("LPN, chain of containers", "#9ecae1"), "fused": ("LPN, one co
 
 def plot(path: Path, m: Measured) -> None:
     """Instructions executed on the common frame, one group of bars a program."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise Failure("a plot needs matplotlib: pip install 'lpn[bench]'") from None
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
     figure, axes = plt.subplots(figsize=(8, 3.6), dpi=100)
     programs = m.code.programs
     named: set[str] = set()

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from functools import partial
 
 import pytest
@@ -168,3 +169,10 @@ def test_the_plot(tmp_path):
     pytest.importorskip("matplotlib")
     bench_report.plot(tmp_path / "plot.png", comparison_of(100))
     assert (tmp_path / "plot.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_plot_without_matplotlib_is_refused_before_anything_is_measured(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    told = CliRunner().invoke(bench.command, ["--plot", str(tmp_path / "plot.png"), "--json", str(tmp_path / "bench.json")])
+    assert told.exit_code == 2 and told.stderr == "Error: a plot needs matplotlib: pip install 'lpn[bench]'\n"
+    assert not list(tmp_path.iterdir())

@@ -67,4 +67,4 @@ def test_the_table_compares_with_the_first():
 def test_a_plot_without_matplotlib_is_refused_before_anything_is_measured(command, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     told = CliRunner().invoke(command.main, [str(tmp_path / "none.elf"), "--plot", str(tmp_path / "plot.png")])
-    assert told.exit_code == 1 and told.output == "Error: a plot needs matplotlib: pip install 'lpn[bench]'\n"
+    assert told.exit_code == 2 and told.output == "Error: a plot needs matplotlib: pip install 'lpn[bench]'\n"

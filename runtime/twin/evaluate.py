@@ -18,10 +18,11 @@ from typing import Any
 
 import click
 
+from lpn.runtime.drawing import pyplot
+
 from . import mac
 from .clock import SECOND, US
 from .cpu import CpuFault
-from .drawing import pyplot
 from .network import Network
 from .profile import Profile, Snapshot, watch
 from .program import Program, ProgramError, read

@@ -21,10 +21,10 @@ import unicorn
 from unicorn import arm_const as reg
 
 from lpn.lang.hooks import EVENTS
+from lpn.runtime.drawing import pyplot
 
 from .clock import SECOND, US
 from .cpu import STACKING, CpuFault
-from .drawing import pyplot
 from .evaluate import EUI64, MHZ, RECEIVE_PORT, distribution, frame
 from . import mac
 from .members import offsets

@@ -18,7 +18,8 @@ from typing import Any
 
 import click
 
-from .drawing import pyplot
+from lpn.runtime.drawing import pyplot
+
 from .memory import FLASH, FLASH_SIZE, RAM, RAM_SIZE
 from .program import ProgramError, read
 
