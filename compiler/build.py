@@ -258,16 +258,30 @@ def made_of(lines: list[tuple[int, str, int]], count: int) -> Counter[tuple[str,
 
 
 def fused_container(lowering: ProgramLowering, name: str, chain: list[ast.Module], target: Target, form: Form) -> Container:
-    """What is to be short is made in two ways, since neither is always the shorter one. Raises BuildError."""
-    made: list[Container] = []
-    ways = (True, False) if form.small and target.window else (True,)
-    for meets in ways:
+    """What is to be short is made in two ways, or three, since none is always the shortest. Raises BuildError."""
+    made: dict[tuple[bool, bool], Container] = {}               # by `meets` and `pairs`
+    wrong: Unfit | None = None
+
+    def make(meets: bool, pairs: bool) -> Lowered:
+        nonlocal wrong
+        lowered = lowering.fused(name, chain, form, meets, pairs)
         try:
-            made.append(make_container(lowering, lowering.fused(name, chain, form, meets), target, form.optimised))
-        except Unfit:
-            if meets is ways[-1] and not made:
-                raise
-    return min(made, key=lambda container: len(container.code.text))
+            made[meets, pairs] = make_container(lowering, lowered, target, form.optimised)
+        except Unfit as e:
+            wrong = e
+        return lowered
+
+    def shortest() -> tuple[bool, bool]:
+        return min(made, key=lambda way: len(made[way].code.text), default=(True, True))
+
+    if make(True, True).paired:
+        make(True, False)
+    if form.small and target.window:
+        make(False, shortest()[1])
+    if not made:
+        assert wrong is not None
+        raise wrong
+    return made[shortest()]
 
 
 def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int, needs: KeptTable | None = None) -> Container:

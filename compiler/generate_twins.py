@@ -94,7 +94,11 @@ class Twins(Plans):
         out = []
         for f, number in zip((pair.one, pair.two), pair.numbers):
             if c.number(0, 3):
-                out.append(f"var bit<8> {number.text} = first i in 0..{pair.cells.size} where ({pair.cells.name}[i] == {f.name});")
+                cond = f"{pair.cells.name}[i] == {f.name}"
+                if f is pair.two and not c.number(0, 2):        # of some it asks something else
+                    cond = f"({f.name}[0:0] == {c.number(0, 1)} ? {pair.cells.name}[i] != 0 && {pair.cells.name}[i][7:0] == {f.name}[7:0] : {cond})"
+                before = f"{f.name} != {literal(f.ty, c.value(8))} && " if not c.number(0, 3) else ""
+                out.append(f"var bit<8> {number.text} = first i in 0..{pair.cells.size} where ({before}{cond});")
             else:
                 out.append(f"var bit<8> {number.text} = {f.name}[7:0];")
         return out

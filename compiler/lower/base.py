@@ -41,6 +41,8 @@ from .timing import Timings
 from .together import SaidTogether
 from .tried import TriedInTurn
 from .twins import TwinGroups
+from .twins_searched import SearchedTwins
+from .twins_written import WrittenTwins
 from .ways import Ways
 
 
@@ -51,7 +53,7 @@ REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
 class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, Followings, SaidTogether, SharedCalls,
-               TriedInTurn, TwinGroups, AskedOnce, MadeStructs, LeftOut, Searches, Sums, Conditions, Expressions, Statements):
+               TriedInTurn, TwinGroups, WrittenTwins, SearchedTwins, AskedOnce, MadeStructs, LeftOut, Searches, Sums, Conditions, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""
@@ -87,6 +89,8 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
         self.entry_checks: list[ir.Value] = []  # pointers that must not lie beyond the packet's end
         self.may_meet = False                   # what is refused; see cursor.py
         self.refused: list[Refused] = []
+        self.may_pair = True                    # what a codec writes of two fields; see twins_written.py
+        self.paired = False
         self.parser_decl: ast.Parser | None = None
         self.ends_with: ast.Processor | None = None             # the processor behind which nothing looks at the packet
         self.tells_payload = True               # see payload.py

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import takewhile
 
 import llvmlite.ir as ir
@@ -146,7 +147,7 @@ class Codecs:
             delayed: list[tuple[ast.Group, ast.Row, ast.RowAssign]] = []
             second: ast.Group | None = None     # that was expanded with the first of two
             for i, group in enumerate(codec.groups):
-                if (twins := self.twins(codec, inst, i)) is not None:
+                if (twins := self.twins(codec, i, partial(self.said_whole, inst, codec))) is not None:
                     self.expand_twins(codec, inst, twins)
                     second = twins.second
                     continue

@@ -289,21 +289,38 @@ class Deparsers:
     def compress(self, codec: ast.Codec, inst: Instance, args: list[ast.Expr]) -> None:
         """Writes the instance in the codec's form: of each group the first row that holds."""
         with self.codec_scope(codec, inst, args):
-            for v in codec.vars:
-                self.codec_var(v)
+            self.codec_vars(codec)
             tag_octets = tag_width(codec) // 8
             self.room(tag_octets)
             tag_at = self.here() if self.walks else self.written()
             self.wrote(tag_octets, tag_octets)
             literal = sum(piece.value << tag_shift(codec, piece) for piece in codec.tag if piece.value is not None)
             tag = self.constant(tag_width(codec), as_sent(codec, literal)) if tag_octets else None
-            for group in codec.groups:
+            second: ast.Group | None = None     # that was written with the first of two
+            for i, group in enumerate(codec.groups):
+                if group is second:
+                    continue
+                if (pair := self.written_alike(codec, i)) is not None:
+                    tag = self.or_(tag, self.compress_twins(codec, inst, pair))
+                    second = pair.twins.second
+                    continue
                 bits = variable(self, BitsType(tag_width(codec)), f"{codec.name}.tag") if group.tags else None
                 self.compress_group(codec, inst, group, bits)
                 if bits is not None:
                     tag = self.or_(tag, bits.get())
             if tag is not None:
                 self.put(tag_at if self.walks else self.at(self.out, tag_at), 0, tag, little=True)
+
+    def codec_vars(self, codec: ast.Codec) -> None:
+        second: ast.CodecVar | None = None      # that was found with the first of two
+        for v, other in zip(codec.vars, [*codec.vars[1:], None]):
+            if v is second:
+                continue
+            if (pair := self.searched_alike(v, other)) is not None:
+                self.search_twins(pair)
+                second = other
+            else:
+                self.codec_var(v)
 
     def codec_var(self, v: ast.CodecVar) -> None:
         place = self.env[v]
@@ -336,20 +353,11 @@ class Deparsers:
             b.branch(done)
             b.position_at_end(done)
             return
-        for row, *others in self.in_turns(rows):
+        for together in self.in_turns(rows):
             self.at_most = before
-            if others:
-                self.try_rows(codec, inst, group, [row, *others], bits, done)
-                most = max(most, self.at_most)
-                continue
-            nxt = b.append_basic_block("next")
-            self.row_holds(inst, row, nxt)
-            self.choose_row(codec, inst, group, row, bits)
+            goes_on = self.try_in_order(codec, inst, group, together, bits, done)
             most = max(most, self.at_most)
-            b.branch(done)
-            b.position_at_end(nxt)
-            if not self.may_fail(row):
-                b.unreachable()
+            if not goes_on:
                 break
         else:
             if self.miss is not None:
@@ -359,6 +367,22 @@ class Deparsers:
         b.position_at_end(done)
         self.at_most = most
         self.rejoined()
+
+    def try_in_order(self, codec: ast.Codec, inst: Instance, group: ast.Group, rows: list[ast.Row], bits: Place | None, done: ir.Block) -> bool:
+        """Goes on where none of them holds; whether that may be."""
+        b = self.b
+        if len(rows) > 1:
+            self.try_rows(codec, inst, group, rows, bits, done)
+            return True
+        nxt = b.append_basic_block("next")
+        self.row_holds(inst, rows[0], nxt)
+        self.choose_row(codec, inst, group, rows[0], bits)
+        b.branch(done)
+        b.position_at_end(nxt)
+        if not self.may_fail(rows[0]):
+            b.unreachable()
+            return False
+        return True
 
     def choose_row(self, codec: ast.Codec, inst: Instance, group: ast.Group, row: ast.Row, bits: Place | None) -> None:
         if bits is not None:

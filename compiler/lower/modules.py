@@ -42,6 +42,7 @@ class Lowered:
     module: ir.Module
     rebuilds: bool                              # contains a deparser
     keeps: bool                                 # something in the header record
+    paired: bool = False                        # what a codec writes of two fields is one loop
 
 
 class ProgramLowering:
@@ -117,13 +118,15 @@ class ProgramLowering:
         low.finish()
         return Lowered(block.name, MIGRATION, module, False, low.keeps_record), low.old_layout.kept(low.old_layout.objects)
 
-    def fused(self, name: str, chain: list[ast.Module], form: Form, meets: bool = True) -> Lowered:
+    def fused(self, name: str, chain: list[ast.Module], form: Form, meets: bool = True, pairs: bool = True) -> Lowered:
         """The whole chain in one function; the header record lives in variables. `meets`: whether packets that are refused may meet before their ends
-        are looked at. Of a parser alone LLVM's register allocator makes more where they do not."""
+        are looked at. Of a parser alone LLVM's register allocator makes more where they do not. `pairs`: whether what a codec writes of two fields may
+        be one loop. Where LLVM knows one of them that is more."""
         module, fn, debug = self.new_function(name, chain[0].span)
         low = self.lowering(fn, debug, in_memory=False, form=form)
         low.images_in_memory |= form.in_memory
         low.may_meet = meets and bool(self.target.window)
+        low.may_pair = pairs
         low.verdict_slot = low.alloca(I32, "verdict")
         low.payload_slot = low.alloca(PKT, "payload")
         low.tells_payload = tells_payload(self.program, chain)
@@ -141,7 +144,7 @@ class ProgramLowering:
         low.b.position_at_end(done)
         low.leave(low.b.load(low.verdict_slot, typ=I32))
         low.finish()
-        return Lowered(name, FUSED, module, any(isinstance(decl, ast.Deparser) for decl in chain), low.keeps_record)
+        return Lowered(name, FUSED, module, any(isinstance(decl, ast.Deparser) for decl in chain), low.keeps_record, low.paired)
 
     def guesses(self, low: Lowering, decl: ast.Parser, fused: bool = False) -> Plan:
         """Nothing where the parser writes into the packet: the second run would read what the first one wrote; nor where it counts elements of stacks."""

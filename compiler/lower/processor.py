@@ -248,13 +248,15 @@ class Processors:
             self.mark(keeps=True)
         return result
 
-    def mark(self, keeps: bool = False) -> None:
+    def mark(self, keeps: bool = False, once: bool = False) -> None:
         """Something of its own, which is no instruction: LLVM makes one of two places only if they are the same. `keeps`: what
-        was read from memory before it stays known."""
+        was read from memory before it stays known; `once`: LLVM makes no copy of it, so that no way to it goes on behind it."""
         self.marks += 1
         place = self.b.asm(ir.FunctionType(ir.VoidType(), [I32]), "", "i", [i32(self.marks)], side_effect=True)
         if keeps and not self.forgetful:
             set.add(place.attributes, "readnone")
+        if once:
+            set.add(place.attributes, "noduplicate")
 
     def call_number(self, number: int, args: list[ir.Value]) -> ir.Value:
         types = [a.type if isinstance(a.type, ir.PointerType) else I64 for a in args]

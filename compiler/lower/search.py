@@ -5,6 +5,9 @@ cell, and the number is what is left of the offset in the end: no turn multiplie
 """
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, Val, i32
@@ -23,17 +26,24 @@ class Searches:
 
     def search(self, v: ast.CodecVar, place: Place, once: list[ast.Expr], each: list[ast.Expr]) -> None:
         """`once`, `each`: the parts of the condition that are asked before, and in each turn."""
+        self.search_where(v, place, self.one_stride(v, each), partial(self.require_all, once), partial(self.require_all, each))
+
+    def require_all(self, parts: list[ast.Expr], otherwise: ir.Block) -> None:
+        for part in parts:
+            self.require(part, otherwise)
+
+    def search_where(self, v: ast.CodecVar, place: Place, stride: int, before: Callable[[ir.Block], None], asks: Callable[[ir.Block], None]) -> None:
+        """`stride`: octets from cell to cell, if the number is a step from one to the next; `before`, `asks`: go on where what is asked holds, to
+        the block otherwise."""
         b, low, high = self.b, int(v.low.const), int(v.high.const)
         size = 1 << (high - 1).bit_length()
-        stride = self.one_stride(v, each) if low == 0 and not self.forgetful else 1
         # Where none is found, the number behind the last is what is left: it is `low`, too, if it has the low bits of that.
         same = low == 0 and high == size
         slot = self.alloca(I32, v.name)
         b.store(i32(low * stride), slot)
         place.set(self.constant(place.width, low))
         head, found, nxt, done = (b.append_basic_block(f"first.{n}") for n in ("head", "found", "next", "done"))
-        for part in once:
-            self.require(part, done)
+        before(done)
         b.branch(head)
         b.position_at_end(head)
         at = b.load(slot, typ=I32)
@@ -42,8 +52,7 @@ class Searches:
         if stride > 1:
             self.stepped[v.loop] = stride, at
         self.env[v.loop] = Value(v.loop.type, self.resize(Val(32, (b.and_(i, i32(size - 1)),)), self.width_of(v.loop.type)))
-        for part in each:
-            self.require(part, nxt)
+        asks(nxt)
         b.branch(found)
         b.position_at_end(nxt)
         at = self.opaque(b.add(at, i32(stride)))        # or LLVM makes a constant of it where none is found
@@ -64,6 +73,8 @@ class Searches:
 
     def one_stride(self, v: ast.CodecVar, each: list[ast.Expr]) -> int:
         """The octets from cell to cell of all that the number indexes; 1 if these differ, or a cell may be beyond the end."""
+        if int(v.low.const) or self.forgetful:
+            return 1
         cells = [n for n in walk(each) if isinstance(n, ast.Index) and isinstance(n.index, ast.Name) and n.index.decl is v.loop]
         found = {obj.stride if obj.count >= int(v.high.const) else 1
                  for obj in (self.state_region(n.base.decl)[0] for n in cells if isinstance(getattr(n.base, "decl", None), ast.Register))}

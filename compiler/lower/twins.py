@@ -7,7 +7,7 @@ what both have leaves the loop for the rest of the second group.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import llvmlite.ir as ir
@@ -20,31 +20,33 @@ from lpn.lang.types import StructType
 from .instance import Instance
 from .places import MadeAnew, Place, StructPlace, Value, member, variable
 
+GIVEN = MadeAnew, StructPlace                   # what a codec is given of more than one number
 FEW_TWINS = 4                                   # rows alike: fewer are not worth a loop
 TOKEN = re.compile(r'\w*"[^"]*"|\w+|[^\w\s]')      # a literal in quotes is one
 
 
 @dataclass(eq=False)
 class Twins:
-    """`names`: what the first group calls something, and the second; `keys`: of the rows that both have; `rows`: the second group's of them."""
+    """`names`: what the first group calls something, and the second; `keys`: of the rows that both have; `rows`: the second group's of them, and
+    the first group's that say the same."""
 
     first: ast.Group
     second: ast.Group
     fields: tuple[ast.Field, ast.Field]
     names: dict[str, str] = field(default_factory=dict)
     keys: set[int] = field(default_factory=set)
-    rows: set[ast.Row] = field(default_factory=set)
+    rows: dict[ast.Row, ast.Row] = field(default_factory=dict)
 
 
 class TwinGroups:
     """Mixed into `Lowering`."""
 
-    def twins(self, codec: ast.Codec, inst: Instance, index: int) -> Twins | None:
-        """That a group and the next one are."""
+    def twins(self, codec: ast.Codec, index: int, said: Callable[[ast.Group], list[ast.Field]]) -> Twins | None:
+        """That a group and the next one are. `said`: fields that rows of a group say, and that a variable can hold."""
         if self.miss is not None or not self.target.small or not self.target.window or index + 1 >= len(codec.groups):
             return None
         one, two = codec.groups[index:index + 2]
-        fields = [self.said_whole(inst, codec, group) for group in (one, two)]
+        fields = [said(group) for group in (one, two)]
         if any(len(named) != 1 or any(self.row_fields(row) != set(named) for row in group.rows) for group, named in zip((one, two), fields)):
             return None
         found = Twins(one, two, (fields[0][0], fields[1][0]))
@@ -56,7 +58,7 @@ class TwinGroups:
                 continue                        # its reason is the group's
             if other is not None and (more := renamed(row, other, names)) is not None:
                 names, found.keys = more, found.keys | keys
-                found.rows.add(other)
+                found.rows[other] = row
         found.names = {x: y for x, y in names.items() if x != y}
         return found if len(found.rows) >= FEW_TWINS and self.can_stand(codec, found) else None
 
@@ -66,13 +68,13 @@ class TwinGroups:
         (f, g), left = twins.fields, dict(twins.names)
         variables = {v.name: v.type for v in codec.vars}
         parts = [n.base for row in twins.first.rows for n in walk(row) if isinstance(n, ast.Member)]
-        if any(isinstance(n, ast.Name) and isinstance(n.decl, ast.Param) and n not in parts and isinstance(self.env[n.decl], MadeAnew)
+        if any(isinstance(n, ast.Name) and isinstance(n.decl, ast.Param) and n not in parts and isinstance(self.env[n.decl], GIVEN)
                for row in twins.first.rows for n in walk(row)):
             return False                        # a struct as a whole has all its members by their own names
         for n in (n for row in twins.first.rows for n in walk(row) if isinstance(n, (ast.Name, ast.Member)) and n.name in twins.names):
             other = twins.names[n.name]
             if isinstance(n, ast.Member):
-                given = isinstance(n.base, ast.Name) and isinstance(n.base.decl, ast.Param) and isinstance(self.env[n.base.decl], MadeAnew)
+                given = isinstance(n.base, ast.Name) and isinstance(n.base.decl, ast.Param) and isinstance(self.env[n.base.decl], GIVEN)
                 members = {s.name: s.type for s in n.base.decl.type.decl.fields} if given else {}
                 alike = given and members.get(other) == members[n.name]
             elif isinstance(n.decl, ast.CodecVar):
