@@ -19,10 +19,11 @@ SMALL = [a for a in EDGES if a <= M32]
 class Thumb2:
     """Runs bare code translated; memory as of run_raw's ctx."""
 
-    def __init__(self):
+    def __init__(self, *options: str):
         from lpn.runtime.m3.core import CODE, CODE_SIZE, Core
+        from lpn.runtime.m3.firmware import engine
         from lpn.runtime.m3.host import M3Host
-        self.core, self.code, self.code_size = Core(counting=False), CODE, CODE_SIZE
+        self.core, self.code, self.code_size = Core(engine(*options), counting=False), CODE, CODE_SIZE
         self.host = M3Host(0, 0, 0, self.core)
 
     def run(self, text: bytes, *, ctx: bytes = b"", clean: bool = False, rodata: bytes = b"", data: bytes = b"",

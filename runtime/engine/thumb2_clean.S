@@ -50,17 +50,11 @@
 #endif
 .endm
 
+#include "thumb2_begin.inc"
+
 /* ------------------------------------------------------------------------------------ all slots
- * emit(e, text): from the first on, until there is no room. Returns where the code ends. */
-    .global lpn_thumb2_emit
-FUNCTION lpn_thumb2_emit
-    push {r3-r11, lr}
-    mov r7, r1
-    mov r11, r0
-    mov r1, r0
-    ldr r9, [r0, #THUMB2_CODE]
-    ldr r10, [r0, #THUMB2_FULL]
-    ldr r8, [r0, #THUMB2_FIRST]
+ * from the first on, until there is no room. */
+begun:
     mov r0, r9
     b slot
 next:
@@ -77,118 +71,66 @@ write:
     strh r4, [r8]
     ldr r2, [r7]
     ldr r3, [r7, #4]
+    adr lr, next + 1
+#if LPN_CLEAN32_ONLY
+    and r4, r2, #7
+    tbh [pc, r4, lsl #1]
+classes:
+    .hword (to_load_address - classes) / 2, (lpn_thumb2_load - classes) / 2, (lpn_thumb2_store_const - classes) / 2, (lpn_thumb2_store_reg - classes) / 2
+    .hword (clean_alu - classes) / 2, (lpn_thumb2_jump - classes) / 2, (lpn_thumb2_jump - classes) / 2, (clean_alu - classes) / 2
+#else
     ldr r5, [r1, #THUMB2_CLASSES]
     and r4, r2, #15
-    adr lr, next + 1
     ldr pc, [r5, r4, lsl #2]
+#endif
 
 waited:
     lsls r5, r4, #16
     bmi target
+    movw r5, #THUMB2_END
     cmp r4, #THUMB2_DONE
-    bne 1f
-    sub r4, r0, r9
-    lsrs r4, #1
-    strh r4, [r8]
-    b next
-1:  movw r5, #THUMB2_END
+    beq 1f
     cmp r4, r5
     bne next
-    sub r4, r0, r9
-    lsrs r4, #1
-    strh r4, [r8]
-over:
-    pop {r3-r11, pc}
-
-target:
-    str r8, [r1, #THUMB2_SLOT]
+    cmp r0, r10
+    bhi over
+1:  sub r5, r0, r9
+    lsrs r5, #1
+    strh r5, [r8]
+    cmp r4, #THUMB2_DONE
+    beq next
     movs r5, #0
-    str r5, [r1, #THUMB2_ZERO]
+    b finish
+
+/* Others jump to it, or a function begins with it. */
+target:
+    movs r5, #0
     str r5, [r1, #THUMB2_TOLD]
+#if !LPN_CLEAN32_ONLY
+    str r5, [r1, #THUMB2_ZERO]
+#endif
     ldr r5, [r1, #THUMB2_LAST]
     cmp r5, r8
-    beq 1f
-    ubfx r2, r4, #0, #15
-    cmp r2, #0
-    beq write
+    beq begin
+arrived:
     bl arrive
     b write
-1:  mov r2, r8
-    mov r3, r7
-    bl lpn_thumb2_begin
-    mov r1, r11
-    b write
 
-/* mark_back(slot, text, count, any): the targets of jumps back. Four slots at once: class 5 or 6 and an offset below 0, or one that has none; of
- * the first ones, each. */
-    .global lpn_thumb2_mark_back
-FUNCTION lpn_thumb2_mark_back
-    push {r4-r9, lr}
-    cbz r3, 1f
-    mov r3, #-1
-1:  movs r12, #0
-2:  lsls r4, r2, #30
-    beq 3f
-    bl back
-    adds r0, #2
-    adds r1, #8
-    subs r2, #1
-    b 2b
-3:  cbz r2, 6f
-4:  ldr r4, [r1]
-    ldr r5, [r1, #8]
-    ldr r6, [r1, #16]
-    ldr r7, [r1, #24]
-    and r4, r4, r4, lsl #29
-    and r5, r5, r5, lsl #29
-    and r6, r6, r6, lsl #29
-    and r7, r7, r7, lsl #29
-    orr r8, r4, r5
-    orr r8, r6
-    orr r8, r7
-    orrs r8, r3
-    bmi 7f
-5:  adds r1, #32
-    adds r0, #8
-    subs r2, #4
-    bne 4b
-6:  pop {r4-r9, pc}
-7:  .irp reg, r4, r5, r6, r7
-    orrs \reg, r3
-    it mi
-    blmi back
-    add r12, #1
-    .endr
-    movs r4, #0
-    mov r12, r4
-    b 5b
+#if !LPN_CLEAN32_ONLY
+/* By class, without and with the bit that says: of a register. */
+    .balign 4
+classes:
+    .word to_load_address + 1, lpn_thumb2_load + 1, lpn_thumb2_store_const + 1, lpn_thumb2_store_reg + 1
+    .word clean_imm + 1, lpn_thumb2_jump + 1, lpn_thumb2_jump + 1, clean_imm + 1
+    .word to_load_address + 1, lpn_thumb2_load + 1, lpn_thumb2_store_const + 1, lpn_thumb2_store_reg + 1
+    .word clean_reg + 1, lpn_thumb2_jump + 1, lpn_thumb2_jump + 1, clean_reg + 1
+    .word to_load_address + 1, lpn_thumb2_to_load_other + 1, lpn_thumb2_store_const + 1, lpn_thumb2_store_reg + 1
+    .word lpn_thumb2_to_alu + 1, lpn_thumb2_jump + 1, lpn_thumb2_jump + 1, lpn_thumb2_to_alu + 1
+    .word to_load_address + 1, lpn_thumb2_to_load_other + 1, lpn_thumb2_store_const + 1, lpn_thumb2_store_reg + 1
+    .word lpn_thumb2_to_alu + 1, lpn_thumb2_jump + 1, lpn_thumb2_jump + 1, lpn_thumb2_to_alu + 1
+#endif
 
-/* The target of the slot r12 behind r1, if it jumps back. */
-back:
-    ldr r8, [r1, r12, lsl #3]
-    and r9, r8, #7
-    cmp r9, #5
-    it ne
-    cmpne r9, #6
-    bne 2f
-    uxtb r9, r8
-    cmp r9, #0x06
-    it ne
-    cmpne r9, #0x85
-    bne 1f
-    add r8, r1, r12, lsl #3
-    ldr r8, [r8, #4]
-    b 3f
-1:  asr r8, r8, #16
-3:  add r8, #1
-    cmp r8, #0
-    bgt 2f
-    add r8, r12
-    mov r9, #THUMB2_TARGET
-    add r8, r0, r8, lsl #1
-    strh r9, [r8]
-2:  bx lr
-
+#include "thumb2_function.inc"
 #include "thumb2_const.inc"
 #include "thumb2_memory.inc"
 #include "thumb2_imm.inc"
@@ -207,8 +149,6 @@ to_\name:
     pop {r1, pc}
 .endm
 
-    LEFT_TO load_address
-    LEFT_TO call_local
 #if !LPN_CLEAN32_ONLY
     LEFT_TO load_other
     LEFT_TO store_other
@@ -219,6 +159,7 @@ to_\name:
 
 /* ------------------------------------------------------------------------------------ what C calls, too */
 
+#if !LPN_CLEAN32_ONLY
 .macro SHARED name
     .global lpn_thumb2_\name
 FUNCTION lpn_thumb2_\name
@@ -229,9 +170,6 @@ FUNCTION lpn_thumb2_\name
 
     SHARED load_const
     SHARED add_const
-    SHARED put_long
-    SHARED arrive
-#if !LPN_CLEAN32_ONLY
     SHARED op_const
     SHARED access_mem
     SHARED alu_imm

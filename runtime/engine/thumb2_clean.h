@@ -367,14 +367,14 @@ uint16_t *jump(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
     }
     uint16_t *to = e->slot + 1 + (OP(w) == 0x06 ? (int32_t)c : OFFSET(w));
     unsigned cond = condition_of(e, w, c);
-    if ((uint32_t)(to - e->first) >= e->slots) {
+    if (to < e->first || to >= e->last) {
         return refuse(e, LPN_E_JUMP);
     }
     if (cond < AL && to == e->slot + 2 && (to[-1] & TARGET) == 0) {
         const uint32_t next = lpn_get32(text_of(e) + 8);
         if (OP(next) == 0x05 && OFFSET(next) != 0) {    /* one over a jump goes where that jump goes, when it would not be taken */
             to += OFFSET(next);
-            if ((uint32_t)(to - e->first) >= e->slots) {
+            if (to < e->first || to >= e->last) {
                 return refuse(e, LPN_E_JUMP);
             }
             cond ^= 1;
@@ -406,36 +406,6 @@ uint16_t *jump(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
         return put_branch(compare(at, e, w, c), e, to, cond);
     }
     return put_branch(half(at, 0x2800 | DST(w) << 8 | c), e, to, cond);
-}
-
-/* All slots, or as many as there is room for: the map says whether the end was reached. Returns where the code ends. */
-static uint16_t *emit(emitter *e, const uint8_t *p)
-{
-    uint16_t *at = e->code;
-    for (uint16_t *slot = e->map; at <= e->full; slot++, p += 8) {
-        const uint32_t waiting = *slot;
-        if (waiting == END) {
-            *slot = (uint16_t)offset_of(e, at);
-            break;
-        }
-        if (waiting != 0 && (waiting & TARGET) == 0) {  /* a slot before did its work, and may have noted where */
-            *slot = (uint16_t)(waiting == DONE ? offset_of(e, at) : waiting);
-            continue;
-        }
-        e->slot = slot;
-        if (waiting != 0) {             /* others jump to it, or a function begins with it */
-            e->zero = 0;
-            e->told = NULL;
-            at = slot == e->last ? begin(at, e, slot, p) : arrive(at, e, waiting & ~TARGET);
-            if (at > e->full) {
-                break;
-            }
-        }
-        *slot = (uint16_t)offset_of(e, at);
-        const uint32_t w = lpn_get32(p);
-        at = e->classes[w & 15](at, e, w, lpn_get32(p + 4));
-    }
-    return at;
 }
 
 #endif

@@ -32,7 +32,7 @@ enum { LSL, LSR, ASR };
 #define TARGET (THUMB2_TARGET + 0u)
 #define DONE (THUMB2_DONE + 0u)
 #define END (THUMB2_END + 0u)
-#define SPARE 96u                       /* halfwords: more than one slot ever takes */
+#define SPARE (THUMB2_SPARE + 0u)
 
 /* An instruction is handed on as its two words, w and the constant c. The register that an operation begins with is its destination, or what a move
  * before it put there: A(w), in bits of the offset that operations do not use. */
@@ -53,34 +53,44 @@ typedef uint16_t *one_class(uint16_t *at, emitter *e, uint32_t w, uint32_t c);
 struct emitter {                        /* what is asked most comes first: its instructions take 2 bytes */
     uint8_t tells;                      /* the register that the flags tell about, if the code still ends at `told` */
     bool wide;                          /* not clean */
-    uint8_t error;                      /* in the slot of `slot`, the last that is looked at */
     const uint16_t *told;
     uint16_t *slot;                     /* the slot's place in the map */
     uint32_t zero;                      /* eBPF registers whose upper word in memory is known to be 0 */
     uint32_t top;                       /* r10 - sp */
     uint32_t reach;                     /* slots a conditional forward branch of 2 bytes may span */
-    uint16_t *first;                    /* in the map: the function that `slot` lies in */
-    uint32_t slots;                     /* it has */
+    uint16_t *first, *last;             /* in the map: the function that `slot` lies in, and the next one */
     uint32_t far;                       /* not 0: a branch did not reach as far as was hoped */
-    one_class *const *classes;
-    uint16_t *code, *full;              /* where code begins; no slot's does behind this */
     uint32_t saved;                     /* registers the function pushes, as a mask */
-    uint16_t *last;                     /* the next function's first slot */
-    uint16_t *map;
-    bool helpers, native;               /* calls helpers; anything outside */
-    const lpn_thumb2 *job;
-    uint32_t used;                      /* registers from r4 on that the program needs */
-    uint32_t func;                      /* its number */
+    uint32_t funcs;                     /* that have begun */
+    const lpn_program *program;
     uint16_t func_at[LPN_MAX_FUNCS];    /* as the map, of each function's prologue */
+    const lpn_thumb2 *job;
+    uint16_t *map;
+#if MORE_THAN_CLEAN
+    one_class *const *classes;
+    uint16_t *code;                     /* where it begins */
+#endif
+#if !IN_THUMB2
+    uint16_t *full;                     /* no slot's code begins behind this */
+    uint8_t error;                      /* in the slot of `slot`, the last that is looked at */
+#endif
 };
 
 #if IN_THUMB2
-_Static_assert(offsetof(emitter, tells) == THUMB2_TELLS && offsetof(emitter, wide) == THUMB2_WIDE && offsetof(emitter, told) == THUMB2_TOLD
-               && offsetof(emitter, slot) == THUMB2_SLOT && offsetof(emitter, zero) == THUMB2_ZERO && offsetof(emitter, top) == THUMB2_TOP
-               && offsetof(emitter, reach) == THUMB2_REACH && offsetof(emitter, first) == THUMB2_FIRST && offsetof(emitter, slots) == THUMB2_SLOTS
-               && offsetof(emitter, far) == THUMB2_FAR && offsetof(emitter, classes) == THUMB2_CLASSES && offsetof(emitter, code) == THUMB2_CODE
-               && offsetof(emitter, full) == THUMB2_FULL && offsetof(emitter, saved) == THUMB2_SAVED && offsetof(emitter, last) == THUMB2_LAST
-               && offsetof(emitter, error) == THUMB2_ERROR && LPN_E_JUMP == THUMB2_JUMP_ERROR, "thumb2_offsets.h");
+#define AT(name, place) (offsetof(emitter, name) == THUMB2_##place)
+#define JOB_AT(name, place) (offsetof(lpn_thumb2, name) == THUMB2_JOB_##place)
+#define PROGRAM_AT(name, place) (offsetof(lpn_program, name) == THUMB2_PROGRAM_##place)
+_Static_assert(AT(tells, TELLS) && AT(wide, WIDE) && AT(told, TOLD) && AT(slot, SLOT) && AT(zero, ZERO) && AT(top, TOP)
+               && AT(reach, REACH) && AT(first, FIRST) && AT(last, LAST) && AT(far, FAR) && AT(saved, SAVED) && AT(funcs, FUNCS)
+               && AT(program, PROGRAM) && AT(func_at, FUNC_AT) && AT(job, JOB) && AT(map, MAP) && sizeof(emitter) <= THUMB2_STATE, "thumb2_offsets.h");
+#if MORE_THAN_CLEAN
+_Static_assert(AT(classes, CLASSES) && AT(code, CODE), "thumb2_offsets.h");
+#endif
+_Static_assert(JOB_AT(program, PROGRAM) && JOB_AT(clean32, CLEAN) && JOB_AT(rodata, RODATA) && JOB_AT(data, DATA) && JOB_AT(code, CODE)
+               && JOB_AT(size, SIZE) && JOB_AT(map, MAP) && PROGRAM_AT(text, TEXT) && PROGRAM_AT(count, COUNT) && PROGRAM_AT(func, FUNC)
+               && PROGRAM_AT(funcs, FUNCS) && PROGRAM_AT(marks, MARKS) && sizeof(lpn_func) == 4 && offsetof(lpn_func, frame) == 2, "thumb2_offsets.h");
+_Static_assert(LPN_MARK_ATOMIC == 1 << THUMB2_MARK_ATOMIC && LPN_MARK_HELPER == 1 << THUMB2_MARK_HELPER && LPN_MARK_BACK == 1 << THUMB2_MARK_BACK
+               && LPN_E_JUMP == THUMB2_JUMP_ERROR && LPN_E_MEMORY == THUMB2_NO_MEMORY && LPN_E_LEFT_OUT == THUMB2_LEFT_OUT, "thumb2_offsets.h");
 #endif
 
 /* Is the program one that is not 32-bit clean? */
@@ -93,12 +103,16 @@ _Static_assert(offsetof(emitter, tells) == THUMB2_TELLS && offsetof(emitter, wid
 /* The same where thumb2_clean.S has done what is clean. */
 #define STILL_WIDE(e) (IN_THUMB2 || WIDE(e))
 
+#if !IN_THUMB2
 /* No slot after this one. */
 static uint16_t *refuse(emitter *e, int error)
 {
     e->error = (uint8_t)error;
     return e->full + 1;
 }
+#endif
+
+#if MORE_THAN_CLEAN
 
 /* Halfwords before this one. */
 INLINE uint32_t offset_of(const emitter *e, const uint16_t *at)
@@ -142,12 +156,16 @@ INLINE uint16_t *keep_flags(uint16_t *at, emitter *e, const uint16_t *before)
     return at;
 }
 
+#endif
 /* Between C and thumb2_clean.S. */
 #if IN_THUMB2
-#define BETWEEN(name, ...) uint16_t *name(uint16_t *at, emitter *e, __VA_ARGS__) __asm__("lpn_thumb2_" #name)
+#define LOCAL
+#define NAMED(name) __asm__("lpn_thumb2_" #name)
 #else
-#define BETWEEN(name, ...) static uint16_t *name(uint16_t *at, emitter *e, __VA_ARGS__)
+#define LOCAL static
+#define NAMED(name)
 #endif
+#define BETWEEN(name, ...) LOCAL uint16_t *name(uint16_t *at, emitter *e, __VA_ARGS__) NAMED(name)
 #define HANDLES(name) BETWEEN(name, uint32_t w, uint32_t c)
 
 /* What thumb2_clean.S has, and thumb2_clean.h for other cores. */
@@ -155,8 +173,6 @@ BETWEEN(op_const, uint32_t insn, uint32_t v);                   /* an OP_CONST()
 BETWEEN(load_const, unsigned rd, uint32_t v);
 BETWEEN(add_const, uint32_t w, uint32_t v);                     /* dst = a + v */
 BETWEEN(access_mem, uint32_t what, uint32_t place);             /* an ACCESS() to `place` behind its register */
-BETWEEN(put_long, uint32_t cond, int32_t distance);             /* a branch of 4 bytes, so many halfwords from its own end */
-BETWEEN(arrive, uint32_t next);                                 /* everything that waits for this place, from the branch before `next` - 1 on */
 HANDLES(alu_imm);                                               /* dst = a OP constant */
 HANDLES(alu_reg);                                               /* dst = a OP register */
 HANDLES(byte_swap);
@@ -167,6 +183,8 @@ HANDLES(store_reg);
 HANDLES(clean_imm);
 HANDLES(clean_reg);
 HANDLES(jump);
+HANDLES(call_local);
+HANDLES(load_address);
 
 /* And what these leave to C: all that is not clean; */
 #if MORE_THAN_CLEAN
@@ -178,20 +196,8 @@ HANDLES(leave);                                                 /* calls, and wh
 #if !LPN_CLEAN32_ONLY
 HANDLES(alu);                                                   /* arithmetic */
 HANDLES(compare_wide);                                          /* of all 64 bits, before a branch */
-#endif
-HANDLES(call_local);
-HANDLES(load_address);
-BETWEEN(begin, uint16_t *slot, const uint8_t *p);
-
-/* Those of a slot that the table has. */
-#if IN_THUMB2
-HANDLES(to_load_address);
-HANDLES(to_load_other);
-HANDLES(to_alu);
-#else
-#define to_load_address load_address
-#define to_load_other load_other
-#define to_alu alu
+HANDLES(address_upper);                                         /* the upper word of a constant of two slots */
+LOCAL uint16_t *keep_upper(uint16_t *at, emitter *e) NAMED(keep_upper);     /* of a function that begins */
 #endif
 
 /* rd = rn OP constant; EITHER: or the operation that does the same with -v, of sums, or with ~v. */
@@ -204,6 +210,7 @@ HANDLES(to_alu);
 /* addw, subw, movw, movt: 12 bits of the constant */
 #define PLAIN(v) (((v) >> 11 & 1) << 10 | ((v) >> 8 & 7) << 28 | ((v) & 0xff) << 16)
 
+#if MORE_THAN_CLEAN
 /* By the upper half of the opcode: with three registers below 8, or two where the result is one of the operands; with any, in the upper half. */
 #define FORMS_OF(narrow, op) ((narrow) | OP_REG(op, 0, 0, 0, 0) << 16)
 static const uint32_t operations[16] = { FORMS_OF(0x1800, ADD), FORMS_OF(0x1a00, SUB), 0, 0, FORMS_OF(0x4300, ORR), FORMS_OF(0x4000, AND), 0, 0, 0, 0,
@@ -220,7 +227,6 @@ static uint16_t *move(uint16_t *at, unsigned rd, unsigned rm)
     return rd == rm ? at : half(at, 0x4600 | (rd & 8) << 4 | rm << 3 | (rd & 7));
 }
 
-#if MORE_THAN_CLEAN
 static uint16_t *compare_reg(uint16_t *at, unsigned rn, unsigned rm)
 {
     return half(at, (rn | rm) < 8 ? 0x4280 | rm << 3 | rn : 0x4500 | (rn & 8) << 4 | rm << 3 | (rn & 7));
@@ -231,10 +237,8 @@ static uint16_t *test_reg(uint16_t *at, unsigned rn, unsigned rm)
     return (rn | rm) < 8 ? half(at, 0x4200 | rm << 3 | rn) : word(at, OP_REG(AND, 1, 15, rn, rm));
 }
 
-#endif
 /* ------------------------------------------------------------------------------------- operands */
 
-#if MORE_THAN_CLEAN
 static uint16_t *end_of_frame(uint16_t *at, emitter *e, unsigned rd)
 {
     return add_const(at, e, REGISTERS(rd, SP), e->top);
@@ -249,12 +253,11 @@ static uint16_t *reg_in(uint16_t *at, emitter *e, unsigned *r, unsigned scratch)
     }
     return at;
 }
-#endif
 
 /* Where the slot's text is. */
 INLINE const uint8_t *text_of(const emitter *e)
 {
-    return e->job->program->text + 8 * (e->slot - e->map);
+    return e->program->text + 8 * (e->slot - e->map);
 }
 
 /* It is done with that one, from here on, and looks at it now. */
@@ -263,7 +266,6 @@ INLINE void take_next(emitter *e, const uint16_t *at)
     *++e->slot = (uint16_t)offset_of(e, at);
 }
 
-#if MORE_THAN_CLEAN
 /* Of a load or store: BYTE, HALF or WORD, which is moved at once. */
 INLINE unsigned unit_of(uint32_t w)
 {
