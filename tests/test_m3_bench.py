@@ -63,12 +63,12 @@ FLASH = {
     "interpreter, 64 bits, and helpers": 5880,
     "images and their check": 2777,
     "certificates": 4068,
-    "translator": 7543,
+    "translator": 6531,
     "what translated code calls": 696,
     "chains": 1134,
     "smallest: interpreter, 32 bits": 1172,
     "smallest: helpers": 540,
-    "smallest: translator": 4756,
+    "smallest: translator": 3668,
 }
 #: And of RAM: a container has 64 at most; the stack of an execution context is 512, for all containers.
 RAM = {"a loaded container": 56, "an execution context": 1408, "of it, the interpreter's run": 992}

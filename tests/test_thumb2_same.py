@@ -75,7 +75,7 @@ def random_program(draw: random.Random) -> bytes:
         off = code in (3, 9) and draw.random() < 0.3
         if draw.random() < 0.5:
             return insn(code << 4 | width, dst, 0, off, draw.choice(constants))
-        return insn(code << 4 | 8 | width, dst, register(1), draw.choice((8, 16)) if code == 11 and draw.random() < 0.2 else off)
+        return insn(code << 4 | 8 | width, dst, register(1), draw.choice((8, 16, 32) if width == 7 else (8, 16)) if code == 11 and draw.random() < 0.2 else off)
 
     def pair() -> bytes:
         """Neighbours that may become one."""
@@ -83,6 +83,7 @@ def random_program(draw: random.Random) -> bytes:
         return draw.choice((
             lambda: insn(0xBF, a, b) + insn(draw.choice((0x0F, 0x07, 0x57, 0x4C, 0x67)), a, 0, 0, 0) + insn(draw.choice((0x69, 0x79)), a, a),
             lambda: insn(draw.choice((0x64, 0x77)), a, imm=draw.randrange(1, 32)) + draw.choice((insn(0x4F, a, b), insn(0x57, a, imm=draw.choice((1, 15, 255, 6))))),
+            lambda: insn(0x0F, a, 10) + insn(0x61, a, a),
             lambda: insn(0x69, a, b, draw.choice(offsets)) + insn(0xDC, draw.choice((a, b)), imm=16) + insn(0x07, b, imm=draw.choice((1, 255, 256))),
             lambda: insn(0xBF, a, 10) + insn(0x07, a, imm=draw.choice(constants)),
             lambda: insn(draw.choice((0xDC, 0xD4, 0xD7)), a, imm=draw.choice((16, 32, 64))),

@@ -56,12 +56,13 @@
  * from the first on, until there is no room. */
 begun:
     mov r0, r9
-    b slot
+    adr r6, next + 1
+    mov r11, r6
+    subs r7, #8
+    sub r8, #2
 next:
     adds r7, #8
-    add r8, #2
-slot:
-    ldrh r4, [r8]
+    ldrh r4, [r8, #2]!
     cbnz r4, waited
 write:
     cmp r0, r10
@@ -71,17 +72,19 @@ write:
     strh r4, [r8]
     ldr r2, [r7]
     ldr r3, [r7, #4]
-    adr lr, next + 1
+    mov lr, r11
+    DST r4
+    SRC r5
 #if LPN_CLEAN32_ONLY
-    and r4, r2, #7
-    tbh [pc, r4, lsl #1]
+    and r6, r2, #7
+    tbh [pc, r6, lsl #1]
 classes:
-    .hword (to_load_address - classes) / 2, (lpn_thumb2_load - classes) / 2, (lpn_thumb2_store_const - classes) / 2, (lpn_thumb2_store_reg - classes) / 2
-    .hword (clean_alu - classes) / 2, (lpn_thumb2_jump - classes) / 2, (lpn_thumb2_jump - classes) / 2, (clean_alu - classes) / 2
+    .hword (to_load_address - classes) / 2, (to_load - classes) / 2, (to_store_const - classes) / 2, (to_store_reg - classes) / 2
+    .hword (clean_alu - classes) / 2, (to_jump - classes) / 2, (to_jump - classes) / 2, (clean_alu - classes) / 2
 #else
-    ldr r5, [r1, #THUMB2_CLASSES]
-    and r4, r2, #15
-    ldr pc, [r5, r4, lsl #2]
+    ldr r12, [r1, #THUMB2_CLASSES]
+    and r6, r2, #15
+    ldr pc, [r12, r6, lsl #2]
 #endif
 
 waited:
@@ -120,62 +123,89 @@ arrived:
 /* By class, without and with the bit that says: of a register. */
     .balign 4
 classes:
-    .word to_load_address + 1, lpn_thumb2_load + 1, lpn_thumb2_store_const + 1, lpn_thumb2_store_reg + 1
-    .word clean_imm + 1, lpn_thumb2_jump + 1, lpn_thumb2_jump + 1, clean_imm + 1
-    .word to_load_address + 1, lpn_thumb2_load + 1, lpn_thumb2_store_const + 1, lpn_thumb2_store_reg + 1
-    .word clean_reg + 1, lpn_thumb2_jump + 1, lpn_thumb2_jump + 1, clean_reg + 1
-    .word to_load_address + 1, lpn_thumb2_to_load_other + 1, lpn_thumb2_store_const + 1, lpn_thumb2_store_reg + 1
-    .word lpn_thumb2_to_alu + 1, lpn_thumb2_jump + 1, lpn_thumb2_jump + 1, lpn_thumb2_to_alu + 1
-    .word to_load_address + 1, lpn_thumb2_to_load_other + 1, lpn_thumb2_store_const + 1, lpn_thumb2_store_reg + 1
-    .word lpn_thumb2_to_alu + 1, lpn_thumb2_jump + 1, lpn_thumb2_jump + 1, lpn_thumb2_to_alu + 1
+    .irp any, to_load_address, to_load, to_store_const, to_store_reg, clean_imm, to_jump, to_jump, clean_imm
+    .word \any + 1
+    .endr
+    .irp any, to_load_address, to_load, to_store_const, to_store_reg, clean_reg, to_jump, to_jump, clean_reg
+    .word \any + 1
+    .endr
+    .rept 2
+    .irp any, to_load_address, to_load_other, to_store_const, to_store_reg, to_alu, to_jump, to_jump, to_alu
+    .word \any + 1
+    .endr
+    .endr
 #endif
 
+#include "thumb2_jump.inc"
 #include "thumb2_function.inc"
+#include "thumb2_reg.inc"
+#include "thumb2_imm.inc"
 #include "thumb2_const.inc"
 #include "thumb2_memory.inc"
-#include "thumb2_imm.inc"
-#include "thumb2_reg.inc"
-#include "thumb2_jump.inc"
 
+#if !LPN_CLEAN32_ONLY
 /* ------------------------------------------------------------------------------------ what C does, of a slot */
 
 .macro LEFT_TO name
-    .global lpn_thumb2_to_\name
-FUNCTION lpn_thumb2_to_\name
 to_\name:
     str r8, [r1, #THUMB2_SLOT]
-    push {r1, lr}
+    push {r1, r2}
     bl lpn_thumb2_\name
-    pop {r1, pc}
+    pop {r1, r2}
+    bx r11
 .endm
 
-#if !LPN_CLEAN32_ONLY
     LEFT_TO load_other
     LEFT_TO store_other
     LEFT_TO alu
     LEFT_TO leave
     LEFT_TO clear_upper
-#endif
 
 /* ------------------------------------------------------------------------------------ what C calls, too */
 
-#if !LPN_CLEAN32_ONLY
-.macro SHARED name
+.macro SHARED name, registers:vararg
     .global lpn_thumb2_\name
 FUNCTION lpn_thumb2_\name
-    push {r4-r6, lr}
-    bl \name
-    pop {r4-r6, pc}
+    push {r4-r6, r11, lr}
+    adr r11, back + 1
+    mov lr, r11
+    \registers
+    b \name
+.endm
+.macro REGISTERS
+    DST r4
+    SRC r5
+.endm
+.macro BEGUN with
+    REGISTERS
+    A \with
+    bic r2, #0xf00000
 .endm
 
-    SHARED load_const
-    SHARED add_const
-    SHARED op_const
+    SHARED load_const, mov r4, r2
+    SHARED add_const, BEGUN r5
+    SHARED alu_imm, BEGUN r5
+    SHARED alu_reg, BEGUN r6
+    SHARED byte_swap, REGISTERS
+    SHARED move_other, REGISTERS
     SHARED access_mem
-    SHARED alu_imm
-    SHARED alu_reg
-    SHARED byte_swap
-    SHARED move_other
+
+access_mem:
+    and r5, r2, #15
+    ubfx r4, r2, #4, #4
+    ubfx r6, r2, #8, #9
+    cmp r2, #0
+    blt 1f
+    cmp r6, #0x100
+    blo access
+    b access_wide
+1:  ldr r12, [r1, #THUMB2_TOLD]
+    cmp r12, r0
+    beq keep
+    b access
+    .balign 4
+back:
+    pop {r4-r6, r11, pc}
 #endif
 
 #endif

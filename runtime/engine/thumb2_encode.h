@@ -59,10 +59,10 @@ struct emitter {                        /* what is asked most comes first: its i
     uint32_t top;                       /* r10 - sp */
     uint32_t reach;                     /* slots a conditional forward branch of 2 bytes may span */
     uint16_t *first, *last;             /* in the map: the function that `slot` lies in, and the next one */
-    uint32_t far;                       /* not 0: a branch did not reach as far as was hoped */
     uint32_t saved;                     /* registers the function pushes, as a mask */
-    uint32_t funcs;                     /* that have begun */
     const lpn_program *program;
+    uint32_t far;                       /* not 0: a branch did not reach as far as was hoped */
+    uint32_t funcs;                     /* that have begun */
     uint16_t func_at[LPN_MAX_FUNCS];    /* as the map, of each function's prologue */
     const lpn_thumb2 *job;
     uint16_t *map;

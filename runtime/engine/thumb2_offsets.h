@@ -15,10 +15,10 @@
 #define THUMB2_REACH 20
 #define THUMB2_FIRST 24
 #define THUMB2_LAST 28
-#define THUMB2_FAR 32
-#define THUMB2_SAVED 36
-#define THUMB2_FUNCS 40
-#define THUMB2_PROGRAM 44
+#define THUMB2_SAVED 32
+#define THUMB2_PROGRAM 36
+#define THUMB2_FAR 40                   /* 0 in the beginning, as are all of these: */
+#define THUMB2_FUNCS 44
 #define THUMB2_FUNC_AT 48
 #define THUMB2_JOB 80
 #define THUMB2_MAP 84
