@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
-/* The translator's common ways in Thumb-2 itself, for the Cortex-M3 and later: its loop, and what 32-bit clean programs consist of. What is rare is in C
- * (thumb2.c and its parts), as are all of these for other cores; both write the same code.
+/* The translator in Thumb-2 itself, for the Cortex-M3 and later: its loop, functions, and what 32-bit clean programs consist of. What others need besides is
+ * in C (thumb2.c and its parts), as is all of this for other cores; both write the same code.
  *
- *     r0  where code goes           r7   the slot's text
- *     r1  the state (emitter)       r8   its place in the map
- *     r2  the slot's first word     r9   where the code begins
- *     r3  and its constant          r10  no slot's code begins behind this; r11: the state, too
+ *     r0  where code goes             r6   what else is asked: a condition, what a load moves, the register that an operation begins with
+ *     r1  the state (emitter)         r7   the slot's text
+ *     r2  the slot's first word       r8   its place in the map
+ *     r3  and its constant            r9   where the code begins
+ *     r4  its destination             r10  no slot's code begins behind this
+ *     r5  its source                  r11  where a slot's handler returns to: lr, too, where it begins
  *
- * r4 to r6 and r12 are free. What C calls, too, keeps r7 to r11 and does not look at them, unless a program is clean. */
+ * What writes an instruction takes registers from r4 and r5, and may change r2 to r6 and r12; some leave r4, r5 or r6, as those who need that know. What C
+ * calls, too, does not look at r7 to r10, unless a program is clean. */
 #if defined(__thumb2__)
 
 #include "thumb2_offsets.h"
