@@ -19,7 +19,6 @@ static uint32_t args_of(const emitter *e)
     return (e->program->marks & LPN_MARK_HELPER) != 0 ? 20 : 0;
 }
 
-#if !LPN_CLEAN32_ONLY
 /* Upper words: the block of the first function; what another one keeps of it. */
 uint16_t *keep_upper(uint16_t *at, emitter *e)
 {
@@ -49,7 +48,6 @@ uint16_t *address_upper(uint16_t *at, emitter *e, uint32_t w, uint32_t c)
     at = load_const(at, e, T0, high);
     return put_upper(at, e, DST(w), T0);
 }
-#endif
 
 static uint16_t *epilogue(uint16_t *at, emitter *e)
 {

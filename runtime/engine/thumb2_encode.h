@@ -192,12 +192,12 @@ BETWEEN(clear_upper, unsigned r);
 HANDLES(load_other);
 HANDLES(store_other);
 HANDLES(leave);                                                 /* calls, and what ends a function */
+HANDLES(address_upper);                                         /* the upper word of a constant of two slots */
+LOCAL uint16_t *keep_upper(uint16_t *at, emitter *e) NAMED(keep_upper);     /* those of a function that begins */
 #endif
 #if !LPN_CLEAN32_ONLY
 HANDLES(alu);                                                   /* arithmetic */
 HANDLES(compare_wide);                                          /* of all 64 bits, before a branch */
-HANDLES(address_upper);                                         /* the upper word of a constant of two slots */
-LOCAL uint16_t *keep_upper(uint16_t *at, emitter *e) NAMED(keep_upper);     /* of a function that begins */
 #endif
 
 /* rd = rn OP constant; EITHER: or the operation that does the same with -v, of sums, or with ~v. */
