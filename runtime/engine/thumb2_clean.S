@@ -93,11 +93,11 @@ classes:
 waited:
     lsls r5, r4, #16
     bmi target
-    movw r5, #THUMB2_END
     cmp r4, #THUMB2_DONE
     beq 1f
-    cmp r4, r5
-    bne next
+    adds r5, r4, #1
+    lsls r5, #16
+    bpl next                            /* not THUMB2_END, which is THUMB2_TARGET - 1 */
     cmp r0, r10
     bhi over
 1:  sub r5, r0, r9
