@@ -2,8 +2,23 @@
 /* What a program reaches outside itself, by helpers: tables, the clock, buffers, functions of the node's own. Engines check the
  * memory that it passes. */
 #include "bytes.h"
+#include "env_offsets.h"
 #include "lpn.h"
 #include "lpn_helpers.h"
+#include "vm.h"
+
+#if LPN_WHOLE                   /* all of it is in env_smallest.S */
+#define AT(type, field, offset) (offsetof(type, field) == (offset))
+_Static_assert(AT(lpn_env, tables, ENV_TABLES) && AT(lpn_env, table_count, ENV_TABLE_COUNT) && AT(lpn_env, now, ENV_NOW) && AT(lpn_env, clock, ENV_CLOCK)
+               && AT(lpn_env, trace, ENV_TRACE) && AT(lpn_env, call, ENV_CALL) && AT(lpn_env, externs, ENV_EXTERNS)
+               && AT(lpn_env, extern_count, ENV_EXTERN_COUNT) && AT(lpn_env, user, ENV_USER), "env_offsets.h");
+_Static_assert(AT(lpn_extern, name, EXTERN_NAME) && AT(lpn_extern, args, EXTERN_ARGS) && AT(lpn_extern, call, EXTERN_CALL)
+               && AT(lpn_extern, user, EXTERN_USER) && sizeof(lpn_extern) == 1 << EXTERN_BITS, "env_offsets.h");
+_Static_assert(AT(lpn_table, shape.action_data, TABLE_DATA) && AT(lpn_table, key_size, TABLE_KEY) && sizeof(lpn_table) == 1 << TABLE_BITS
+               && LPN_MAX_ACTION_DATA == MOST_DATA, "env_offsets.h");
+_Static_assert(LPN_E_HELPER == E_HELPER && LPN_E_HELPER_ARG == E_HELPER_ARG && LPN_E_EXTERN == E_EXTERN && LPN_E_LEFT_OUT == E_LEFT_OUT,
+               "env_offsets.h");
+#else
 
 /* Every packet has its record and the output buffer zeroed. Most have whole turns alone. */
 void lpn_zero(uint8_t *to, size_t n)
@@ -140,3 +155,4 @@ int lpn_extern_bind(lpn_extern *slot, const lpn_extern *offered, uint32_t count,
     }
     return LPN_E_EXTERN;
 }
+#endif

@@ -30,7 +30,7 @@
 #define LPN_CERTIFICATE_IN_C 0  /**< 1: the certificate's checker is certificate.c on every core */
 #endif
 
-/* All of these that concern the interpreter: it is vm32_smallest.S then, on cores with Thumb-2. */
+/* All of these that concern the interpreter: it is vm32_smallest.S then, on cores with Thumb-2, and helpers are env_smallest.S. */
 #define LPN_SMALLEST (LPN_CERTIFIED_ONLY && LPN_CLEAN32_ONLY && !LPN_FUSE && !LPN_CODE_ONLY)
 
 #endif
