@@ -29,7 +29,7 @@ HEADERS = ("lpn.h", "lpn_options.h", "lpn_node.h", "lpn_pack.h", "lpn_helpers.h"
            "thumb2_imm.inc", "thumb2_reg.inc", "thumb2_jump.inc", "host.h", "node_host.h", "thumb2_host.h", "plan_host.h",
            "certificate.h", "certificate_host.h", "certificate.c",
            "certificate_label.h", "certificate_step.h", "certificate_offsets.h", "certificate_values.inc", "certificate_compare.inc", "certificate_labels.inc",
-           "certificate_memory.inc", "certificate_alu.inc", "certificate_jump.inc")
+           "certificate_index.inc", "certificate_memory.inc", "certificate_alu.inc", "certificate_jump.inc")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow")
 FLAGS = ("-std=c99", "-O2", "-g", "-fPIC", "-shared", "-fno-strict-aliasing", *WARNINGS)
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")

@@ -4,7 +4,7 @@
  *
  *     r4, r5, r6  are kept by all that is called; r6 is the instruction's first word, else the caller's
  *     r7   the frame below: the checker            r8   the certificate
- *     r9   its next byte to read (at)              r10  registers, words of the stack, map (reg)
+ *     r9   varint, called by READ                  r10  registers, words of the stack, map (reg)
  *     r11  the symbols (sym)                       r0 to r3, r12: free
  *
  * A value is a word: kind, symbol, and the offset in the upper half. A symbol is three: room, lowest, highest. An operand is what `look` finds: a value,
@@ -22,45 +22,46 @@
     .text
     .balign 4                           /* tables are found by where the instruction is */
 
-/* The frame. What is used most comes first: up to 124 an instruction on it takes 2 bytes, and further up while nothing is pushed. */
+/* The frame. What is used most comes first: up to 124 an instruction on it takes 2 bytes, and further up while nothing is pushed, or it is known what. */
 #define A 0                     /* operands: what the instruction works on */
 #define B 16                    /* ... and what is compared with a label: what this says, with the room in the symbol's place */
-#define TO 32                   /* the instruction's registers */
-#define FROM 36
-#define IMM 40
-#define LOW 44                  /* bytes that are accessed */
-#define SPAN 48
-#define FRAME 52                /* where a label says of the words of the stack what they still are; 0: they may be others */
-#define MAP 56                  /* what a label's symbols stand for in this state */
-#define REFS 60                 /* of the label that is read: shared symbols end here */
-#define SYMBOLS 64              /* so many; new ones begin at FIRST, and the next one may be NEXT */
-#define FIRST 68
-#define NEXT 72
-#define SUSPECT 76              /* values from here to the map may have it */
-#define COST 80                 /* what is left to be executed from here on */
-#define SIZE 84                 /* of the certificate */
-#define ROWS 88                 /* of the loops, from number 0 on */
-#define LOOP 92
-#define INDEX 96
-#define MODE 100                /* 0: what the label says is taken over; else it is compared, and this is its slot + 1 */
-#define CLAIMED 104             /* the certificate's beginning: cost, */
-#define LABELS 108
-#define WORDS 112
-#define SHARE 116
-#define LOOPS 120
+#define LOW 32                  /* bytes that are accessed */
+#define SPAN 36
+#define FRAME 40                /* where a label says of the words of the stack what they still are; 0: they may be others */
+#define MAP 44                  /* what a label's symbols stand for in this state */
+#define REFS 48                 /* of the label that is read: shared symbols end here */
+#define SYMBOLS 52              /* so many; new ones begin at FIRST, and the next one may be NEXT */
+#define FIRST 56
+#define NEXT 60
+#define SUSPECT 64              /* values from here to the map may have it */
+#define COST 68                 /* what is left to be executed from here on */
+#define SIZE 72                 /* of the certificate */
+#define NOW 76                  /* its next byte to read */
+#define ROWS 80                 /* of the loops, from number 0 on */
+#define LOOP 84
+#define INDEX 88                /* where it is */
+#define MODE 92                 /* 0: what the label says is taken over; else it is compared, and this is its slot + 1 */
+#define CLAIMED 96              /* the certificate's beginning: cost, */
+#define LABELS 100
+#define WORDS 104
+#define SHARE 108
+#define LOOPS 112
+#define START 116
+#define PC 120
 #define LIMIT 124               /* of each kind */
-#define TABLE 188
-#define START 192
-#define PC 196
-#define COUNT 200
-#define TEXT 204
-#define ON 208                  /* control may come to the next instruction from this one */
-#define DONE 212                /* labels before the next one */
-#define SLOT 216                /* of the next label */
-#define HERE 220                /* what it says begins here */
-#define BEHIND 224              /* and the one after it there */
-#define KIND 228                /* of a sum */
-#define FRAME_SIZE 232
+#define TO 188                  /* the instruction's registers */
+#define FROM 192
+#define IMM 196
+#define TABLE 200
+#define COUNT 204
+#define TEXT 208
+#define ON 212                  /* control may come to the next instruction from this one */
+#define DONE 216                /* labels before the next one */
+#define SLOT 220                /* of the next label */
+#define HERE 224                /* what it says begins here */
+#define BEHIND 228              /* and the one after it there */
+#define KIND 232                /* of a sum */
+#define FRAME_SIZE 236
 
 #define OF_A(field) (A + (field))
 #define OF_B(field) (B + (field))
@@ -100,21 +101,28 @@
 #define ROW 3
 #define LOOP_ROW 9
 
+/* The next number of the certificate, in r0. It changes r1 to r3. */
+.macro READ
+    blx r9
+.endm
+
 .macro REFUSE name, reason
 \name:
     movs r0, #\reason
     b refuse
 .endm
 
-/* The place of symbol \number. */
+/* The place of the symbol with this number, which is in another register. */
 .macro SYMBOL place, number
-    add \place, \number, \number, lsl #1
-    add \place, r11, \place, lsl #2
+    movs \place, #12
+    muls \place, \number
+    add \place, r11
 .endm
 
 #include "certificate_values.inc"
 #include "certificate_compare.inc"
 #include "certificate_labels.inc"
+#include "certificate_index.inc"
 
 /* ------------------------------------------------------------------------------------ the pass
  * int lpn_certificate_check(const lpn_image *image, void *work, size_t size, uint32_t *at) */
@@ -126,6 +134,7 @@ lpn_certificate_check:
     sub sp, #FRAME_SIZE
     mov r7, sp
     mov r10, r1
+    adr r9, varint + 1                  /* Thumb */
     mov r4, r0
     mov r5, r2
     mov r0, sp
@@ -155,18 +164,16 @@ lpn_certificate_check:
     ldr r2, [r4, #IMAGE_RODATA_SIZE]
     ldr r3, [r4, #IMAGE_DATA_SIZE]
     stmia r0!, {r1-r3}                  /* OUT, RODATA, DATA */
-    movs r0, #0
-    mov r9, r0
 
 /* How it begins: how many numbers follow, and these. */
-    bl varint
+    READ
     subs r0, #VERSION
     mov r12, r0
     cmp r0, #FIELDS
     bhi begin_form
     add r4, sp, #CLAIMED
     b 2f
-1:  bl varint
+1:  READ
     lsrs r1, r0, #28
     bne begin_form
     stmia r4!, {r0}
@@ -174,8 +181,9 @@ lpn_certificate_check:
     bpl 1b
 
 /* The tables. */
-    mov r0, r9
+    ldr r0, [sp, #NOW]
     subs r1, r0, #4
+    add r1, r8
     str r1, [sp, #INDEX]
     ldr r1, [sp, #LABELS]
     lsrs r1, r1, #3
@@ -307,11 +315,11 @@ slot:
     ldr r1, [sp, #ON]
     cbz r1, 1f
     ldr r1, [sp, #HERE]
-    mov r9, r1
+    str r1, [sp, #NOW]
     adds r0, #1
     bl label                            /* compared */
 1:  ldr r1, [sp, #HERE]
-    mov r9, r1
+    str r1, [sp, #NOW]
     movs r0, #0
     bl label                            /* taken over */
     movs r0, #1
@@ -320,7 +328,7 @@ slot:
     adds r0, #1
     str r0, [sp, #DONE]
     ldr r1, [sp, #BEHIND]
-    mov r9, r1
+    str r1, [sp, #NOW]
     bl next_label
 fetch:
     ldr r0, [sp, #PC]
