@@ -292,7 +292,11 @@ put_plain:
     ldr r1, [r11, #OF_ROOM]             /* of symbol 0: NO_ROOM */
 put_some:
     ldr r4, [sp, #TO]
+put_there:                              /* at r4, and in the register, too */
     bl put
+set_to:
+    ldr r1, [sp, #TO]
+    str r0, [r1]
 
 /* One instruction after the other. */
 done:
