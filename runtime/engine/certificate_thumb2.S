@@ -55,7 +55,7 @@
 #define TABLE 200
 #define COUNT 204
 #define TEXT 208
-#define ON 212                  /* control may come to the next instruction from this one */
+#define ON 212                  /* control may come to the next instruction from this one: 0 or 1 */
 #define DONE 216                /* labels before the next one */
 #define SLOT 220                /* of the next label */
 #define HERE 224                /* what it says begins here */
@@ -221,8 +221,8 @@ lpn_certificate_check:
     adds r1, #FIRST_SYMBOL
     add r0, r0, r1, lsl #2
     mov r11, r0
-    sub r2, r0, r10
-    subs r3, r5, r2
+    add r5, r10
+    subs r3, r5, r0
     blo refuse_memory                   /* size < used */
     movs r2, #12
     udiv r3, r3, r2
@@ -256,19 +256,14 @@ lpn_certificate_check:
     bl next_label
     b slot
 
-begin_form:
-    REFUSE refuse_form, REFUSE_FORM
+    REFUSE refuse_label, REFUSE_LABEL
+    REFUSE refuse_cost, REFUSE_COST
     REFUSE refuse_memory, REFUSE_MEMORY
 
 /* The end: r0 says why, the caller's word where, or what it costs at most. */
-finished:
-    ldr r0, [sp, #DONE]
-    ldr r1, [sp, #LABELS]
-    cmp r0, r1
-    blo refuse_label
-    movs r0, #0
-    ldr r1, [sp, #CLAIMED]
-    b told
+begin_form:
+refuse_form:
+    movs r0, #REFUSE_FORM
 refuse:
     mov sp, r7
     ldr r1, [sp, #PC]
@@ -277,8 +272,14 @@ told:
     str r1, [r2]
     add sp, #FRAME_SIZE + 4
     pop {r4-r11, pc}
-    REFUSE refuse_label, REFUSE_LABEL
-    REFUSE refuse_cost, REFUSE_COST
+finished:
+    ldr r0, [sp, #DONE]
+    ldr r1, [sp, #LABELS]
+    cmp r0, r1
+    blo refuse_label
+    movs r0, #0
+    ldr r1, [sp, #CLAIMED]
+    b told
 
 /* What the instruction's first register becomes: any number; one in 0..r3, r2..r3; what has no room, of kind r0; with room r1. */
 put_any:
@@ -316,18 +317,17 @@ slot:
     bhs finished
     cmp r0, r1
     bne fetch
-    ldr r1, [sp, #ON]
-    cbz r1, 1f
     ldr r1, [sp, #HERE]
     str r1, [sp, #NOW]
     adds r0, #1
-    bl label                            /* compared */
-1:  ldr r1, [sp, #HERE]
-    str r1, [sp, #NOW]
-    movs r0, #0
-    bl label                            /* taken over */
-    movs r0, #1
+    ldr r1, [sp, #ON]
+    muls r0, r1
+    bl label                            /* compared, if control comes here, and then, as if it did not, taken over */
+    ldr r0, [sp, #ON]
+    movs r1, #1
+    eors r0, r1
     str r0, [sp, #ON]
+    beq slot
     ldr r0, [sp, #DONE]
     adds r0, #1
     str r0, [sp, #DONE]
