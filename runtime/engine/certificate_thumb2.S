@@ -249,10 +249,9 @@ lpn_certificate_check:
     str r0, [r10, #REG(1)]
     ldr r1, [sp, #MAP]
     movs r0, #NUMBER
-    str r0, [r1]
     str r0, [sp, #ON]
-    add r0, r0, #LENGTH << 8
-    str r0, [r1, #4]
+    add r2, r0, #LENGTH << 8
+    stmia r1!, {r0, r2}
     bl next_label
     b slot
 
