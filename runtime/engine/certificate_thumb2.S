@@ -170,12 +170,12 @@ lpn_certificate_check:
     subs r0, #VERSION
     mov r12, r0
     cmp r0, #FIELDS
-    bhi begin_form
+    bhi refuse_form
     add r4, sp, #CLAIMED
     b 2f
 1:  READ
     lsrs r1, r0, #28
-    bne begin_form
+    bne refuse_form
     stmia r4!, {r0}
 2:  subs r12, #1
     bpl 1b
@@ -202,13 +202,13 @@ lpn_certificate_check:
     str r1, [sp, #START]
     ldr r2, [sp, #SIZE]
     cmp r1, r2
-    bhi begin_form
+    bhi refuse_form
     lsls r3, r6, #2                     /* cert[row] + 1 >= limit[STACK] / 2 */
     b 4f
 3:  ldrb r2, [r8, r0]
     adds r2, #1
     cmp r2, r3
-    bhs begin_form
+    bhs refuse_form
     adds r0, #ROW
 4:  cmp r0, r1
     blo 3b
@@ -244,14 +244,13 @@ lpn_certificate_check:
     str r1, [sp, #REFS]
     ldr r1, [sp, #MAP]
     ldr r3, [sp, #CLAIMED]
-    bl begin_block
-    movs r0, #CTX
-    str r0, [r10, #REG(1)]
-    ldr r1, [sp, #MAP]
-    movs r0, #NUMBER
-    str r0, [sp, #ON]
-    add r2, r0, #LENGTH << 8
-    stmia r1!, {r0, r2}
+    bl begin_block                      /* r0 is the map then */
+    movs r1, #CTX
+    str r1, [r10, #REG(1)]
+    movs r1, #NUMBER
+    str r1, [sp, #ON]
+    add r2, r1, #LENGTH << 8
+    stmia r0!, {r1, r2}
     bl next_label
     b slot
 
@@ -260,7 +259,6 @@ lpn_certificate_check:
     REFUSE refuse_memory, REFUSE_MEMORY
 
 /* The end: r0 says why, the caller's word where, or what it costs at most. */
-begin_form:
 refuse_form:
     movs r0, #REFUSE_FORM
 refuse:
@@ -357,14 +355,13 @@ fetch:
     str r0, [sp, #COST]
     lsls r0, r6, #29
     beq wide_load
-    lsrs r0, r0, #29
-    cmp r0, #4
-    blo access
-    beq 1f
-    cmp r0, #7
-    beq 1f
-    b jump
-1:  b arithmetic
+    bpl access
+    lsls r0, r6, #1                     /* the classes 4 and 7 have the same in the two lowest bits */
+    eors r0, r6
+    lsls r0, r0, #30
+    bmi 1f
+    b arithmetic
+1:  b jump
 
 #include "certificate_memory.inc"
 #include "certificate_alu.inc"
