@@ -222,25 +222,6 @@ store_reg:
     str r0, [r2, #4]
     b next
 
-load:                               /* with a sign, unless it is one that acquires */
-    SOURCE r3
-    add r3, r3, r5, asr #16
-    lsls r0, r5, #28
-    bcs 2f
-    bmi 3f
-1:  ldr r2, [r3]
-    b set
-3:  ldrh r2, [r3]
-    tst r5, #0x40
-    it eq
-    sxtheq r2, r2
-    b set
-2:  bmi 1b
-    ldrb r2, [r3]
-    tst r5, #0x40
-    it eq
-    sxtbeq r2, r2
-    b set
 load1:
     SOURCE r3
     add r3, r3, r5, asr #16
@@ -289,12 +270,32 @@ rsh:
     lsrs r2, r2, r3
     b set
 
+load:                               /* with a sign, unless it is one that acquires */
+    SOURCE r3
+    add r3, r3, r5, asr #16
+    lsls r0, r5, #28
+    bcs 2f
+    bmi 3f
+1:  ldr r2, [r3]
+    b set
+3:  ldrh r2, [r3]
+    lsls r0, r5, #25
+    it pl
+    sxthpl r2, r2
+    b set
+2:  bmi 1b
+    ldrb r2, [r3]
+    lsls r0, r5, #25
+    it pl
+    sxtbpl r2, r2
+    b set
+
 lddw:
-    ubfx r0, r5, #12, #4
     movs r2, #0
-    cmp r0, #8
-    blo address
-    bhi data
+    lsls r0, r5, #16                    /* the second register's number: 0, 8, 9 */
+    bpl address
+    lsls r0, r0, #3
+    bmi data
 rodata:
     ldr r2, [r10, #PROGRAM_RODATA]
     b address
@@ -308,15 +309,14 @@ address:
     add r8, r8, #8
     b set
 
-/* Loads and stores among them are as others. What is fetched goes to the second register, else to nobody's. Of 8 bytes the upper four are kept in lr:
- * a register's are 0. */
+/* Loads and stores among them are as others. What is fetched goes to the second register, else to nobody's. Of 8 bytes a register's upper four are 0. */
 atomic:
     IMMEDIATE r0
     lsrs r2, r0, #9
     bcc rmw
     lsls r0, r0, #28
-    bcs store_reg
-    b load
+    bcc load
+    b store_reg
 
 call_or_exit:
     cmp r8, r4
@@ -409,10 +409,11 @@ swap:
 
 /* A local function keeps the caller's r6-r9 and gets the stack below its frame. */
 call:
-    ldr r3, [r10, #PROGRAM_TEXT]
+    mov r5, r10
+    ldr r3, [r5, #PROGRAM_TEXT]
     subs r3, r4, r3
-    ldr r0, [r10, #PROGRAM_FUNC]
-    ldrb r1, [r10, #PROGRAM_FUNCS]
+    ldr r0, [r5, #PROGRAM_FUNC]
+    ldrb r1, [r5, #PROGRAM_FUNCS]
     add r0, r0, r1, lsl #2
 1:  ldr r1, [r0, #-4]!              /* the caller: the last that begins before */
     uxth r2, r1
@@ -422,21 +423,21 @@ call:
     movs r0, #E_DEPTH
     add r3, r9, #RUN_CALL + 24 * (MAX_DEPTH - 1)
     cmp r11, r3
-    beq end
+    beq end_here
     movs r0, #E_STACK
     ldr r2, [sp, #8 * 10]
     subs r2, r2, r1
     add r3, r9, #RUN_STACK_END
     subs r3, r3, r2
-    ldrh r5, [r10, #PROGRAM_STACK]
+    ldrh r5, [r5, #PROGRAM_STACK]
     cmp r3, r5
-    bhi end
+    bhi end_here
     str r2, [sp, #8 * 10]
-    ldr r2, [sp, #8 * 6]
-    ldr r3, [sp, #8 * 7]
-    ldr r5, [sp, #8 * 8]
-    ldr r12, [sp, #8 * 9]
-    stm r11!, {r1, r2, r3, r4, r5, r12}
+    ldr r0, [sp, #8 * 6]
+    ldr r2, [sp, #8 * 7]
+    ldr r3, [sp, #8 * 8]
+    ldr r5, [sp, #8 * 9]
+    stm r11!, {r0, r1, r2, r3, r4, r5}
     b far
 exit:
     movs r0, #0
@@ -444,14 +445,14 @@ exit:
     cmp r11, r3
     beq end
     ldmdb r11!, {r0, r1, r2, r3, r5, r12}
-    str r1, [sp, #8 * 6]
+    str r0, [sp, #8 * 6]
     str r2, [sp, #8 * 7]
-    str r5, [sp, #8 * 8]
+    str r3, [sp, #8 * 8]
     str r12, [sp, #8 * 9]
-    ldr r1, [sp, #8 * 10]
-    adds r1, r1, r0
-    str r1, [sp, #8 * 10]
-    subs r0, r3, r4
+    ldr r2, [sp, #8 * 10]
+    adds r2, r2, r1
+    str r2, [sp, #8 * 10]
+    subs r0, r5, r4
     asrs r0, r0, #3
     b jump
 
@@ -461,10 +462,6 @@ rmw:
     ubfx r1, r5, #12, #4
     GET r3, r1
     ldr r12, [r2]
-    mov lr, #0
-    lsls r5, r5, #28                /* 8 bytes: the sign */
-    it mi
-    ldrmi lr, [r2, #4]
     lsrs r0, r0, #1
     it cc
     movcc r1, #SCRATCH
@@ -474,31 +471,38 @@ rmw:
     cbz r0, add_memory
     orr r3, r3, r12
     b put
+2:  cmp r0, #0x70
+    beq exchange
+    bhi compare_memory
+    eor r3, r3, r12
+    b put
 add_memory:
     adds r3, r3, r12
-    adc lr, lr, #0
-    b put
+    bcc put
+    lsls r0, r5, #28
+    bpl put
+    ldr r0, [r2, #4]
+    adds r0, #1
+    b 4f
 and_memory:
     ands r3, r3, r12
     b exchange
-2:  cmp r0, #0x70
-    bhi compare_memory
-    beq exchange
-    eor r3, r3, r12
-    b put
 compare_memory:
     movs r1, #0
     ldr r0, [sp]
-    eor r0, r0, r12
-    orrs r0, r0, lr
+    cmp r0, r12
     bne 3f
+    lsls r0, r5, #28
+    bpl put
+    ldr r0, [r2, #4]
+    cbnz r0, 3f
 exchange:
-    mov lr, #0
+    lsls r0, r5, #28                    /* 8 bytes: the sign */
+    bpl put
+    movs r0, #0
+4:  str r0, [r2, #4]
 put:
     str r3, [r2]
-    cmp r5, #0
-    it mi
-    strmi lr, [r2, #4]
 3:  mov r2, r12
     b set
     .size lpn_loop32, . - lpn_loop32
@@ -512,7 +516,7 @@ lpn_plan32:
     ldr r2, [r0, #PROGRAM_COUNT]
     ldr r0, [r0, #PROGRAM_TEXT]
     adr r5, plans
-1:  ldr r3, [r0], #8
+1:  ldmia r0!, {r3, r4}
     and r4, r3, #7
     ldrb r4, [r5, r4]               /* by the class where its operations are */
     ubfx r6, r3, #3, #5
