@@ -101,9 +101,12 @@
 #define ROW 3
 #define LOOP_ROW 9
 
-/* The next number of the certificate, in r0. It changes r1 to r3. */
-.macro READ
-    blx r9
+/* The next number of the certificate, in r0, if \condition holds. It changes r1 to r3. */
+.macro READ condition
+  .ifnb \condition
+    it \condition
+  .endif
+    blx\condition r9
 .endm
 
 .macro REFUSE name, reason
@@ -272,9 +275,8 @@ told:
 finished:
     ldr r0, [sp, #DONE]
     ldr r1, [sp, #LABELS]
-    cmp r0, r1
+    subs r0, r0, r1                     /* never more */
     blo refuse_label
-    movs r0, #0
     ldr r1, [sp, #CLAIMED]
     b told
 
@@ -331,8 +333,8 @@ slot:
     ldr r1, [sp, #BEHIND]
     str r1, [sp, #NOW]
     bl next_label
-fetch:
     ldr r0, [sp, #PC]
+fetch:
     ldr r1, [sp, #ON]
     cmp r1, #0
     beq skip
