@@ -32,7 +32,7 @@ ENGINE = Path(build.__file__).parent
 CODE, STACK, IMAGE, ANSWER, TEXT, CERTIFICATE, WORK = (0x08000000 + n * 0x1000000 for n in range(7))
 CODE_MOST = 2 * PAGE
 RETURN = CODE + CODE_MOST       #: a page of its own
-STACK_MOST, ABOVE = 424, 64     #: bytes that the checker takes of its caller's stack at most, as its calls are nested; that are its caller's
+STACK_MOST, ABOVE = 412, 64     #: bytes that the checker takes of its caller's stack at most, as its calls are nested; that are its caller's
 LOADED, FAULT = 20, -1          #: verdicts that are none of the checker's: refused by the loader, faulted
 SIZES = "rodata", "data", "record", "state", "stack", "output"
 
