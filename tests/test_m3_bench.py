@@ -62,7 +62,7 @@ FLASH = {
     "interpreter, 32 bits": 6746,
     "interpreter, 64 bits, and helpers": 5880,
     "images and their check": 2777,
-    "certificates": 3744,
+    "certificates": 3736,
     "translator": 8048,
     "what translated code calls": 696,
     "chains": 1134,
