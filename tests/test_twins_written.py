@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.forms import SMALL
@@ -113,17 +114,52 @@ def test_every_row_is_written_as_it_was(name: str, monkeypatch: pytest.MonkeyPat
     for method in ("compress_twins", "search_twins"):
         real = getattr(Lowering, method)
         monkeypatch.setattr(Lowering, method, lambda self, *args, real=real, method=method: found.append(method) or real(self, *args))
-    given = program(text)
+    checked = program(text)
     for fuse in (True, False):
         found.clear()
-        compile_program(given, fuse=fuse, level=SMALL)
+        compile_program(checked, fuse=fuse, level=SMALL)
         assert (bool(found.count("compress_twins")), bool(found.count("search_twins"))) == (loops, searches)
     run_case(Case(Program(text, {}, False), [(packet, {}) for packet in packets()]),
              (Variant("engine", True), Variant("engine", True, SMALL), Variant("engine", False, SMALL)))
-    results = [Reference(given).run(packet) for packet in packets()]
+    results = [Reference(checked).run(packet) for packet in packets()]
     assert {"TRANSMIT"} <= {r.verdict for r in results} and len({(r.out or b"")[9:11] for r in results}) > 20
     if name == "no row for some":
         assert {r.reason for r in results if r.verdict == "DROP"} == {"C.u", "C.v"}
+
+
+MORE = ["a = 0x17;", "a = 60w0x0102_0304_0506_070 ++ i;", "a = 32w1 ++ inline:32;", "where (e.a[0:0] == 1, error.NoEnd), a = e.a;",
+        "where (e.has_a, error.NoEnd), a = in_known(known[i], e.a);", "a = in_known(known[i], wide(inline(a[31:0])));", "a = e.a ^ 3;"]
+SEARCHES = [O, OTHER, OTHER.replace("(b != 7 && ", "("), OTHER.replace("known[j].prefix[31:0] == 0", "known[j].length != 0"), O.replace(" && b[7:0] != 9", "")]
+
+
+def other_end(row: str) -> str:
+    """What it says of the other field."""
+    return row.replace("a = ", "b = ").replace("has_a", "has_b").replace("e.a", "e.b").replace("[i]", "[o]").replace("++ i;", "++ o;").replace("(a[", "(b[")
+
+
+@st.composite
+def codecs(draw: st.DrawFn) -> dict[str, object]:
+    """Groups with rows alike, and rows that one of them has alone, among those."""
+    pool = [row.partition(": ")[2] for row in U[:5]] + MORE
+    rows = draw(st.lists(st.sampled_from(pool), min_size=4, max_size=7, unique=True))
+    keys = draw(st.permutations(range(16)))
+    both = [(key, row, other_end(row)) for key, row in zip(keys, rows)]
+    alone = iter(keys[len(rows):])
+    u, v = ([f"{key}: {row}" for key, *said in both for row in said[n:n + 1]] for n in (0, 1))
+    for text, group in (("a", u), ("b", v)):
+        for row in draw(st.lists(st.sampled_from([f"{text} = 40w0 ++ inline:24, where ({text}[0:0] == 1);", f"{text} = 8w0x99 ++ inline:24 ++ 32w0;", f"{text} = 2;"]),
+                                 max_size=2, unique=True)):
+            group.insert(draw(st.integers(0, len(group))), f"{next(alone)}: {row}")
+        if draw(st.integers(0, 3)):
+            group.append(f"{keys[-1]}: inline({text});")
+    order = draw(st.permutations(("u:4", "v:4")))
+    return {"u": u, "v": v, "o": draw(st.sampled_from(SEARCHES)), "tag": f"0b1, x:1, m:1, w:5, {', '.join(order)}"}
+
+
+@settings(max_examples=8)
+@given(codecs(), st.integers(0, 9))
+def test_random_groups_are_written_as_they_were(parts: dict[str, object], begin: int) -> None:
+    run_case(Case(Program(text_of(parts), {}, False), [(packet, {}) for packet in packets()[begin::9]]), (Variant("engine", True, SMALL), Variant("engine", False, SMALL)))
 
 
 def test_the_shorter_way_is_taken() -> None:
