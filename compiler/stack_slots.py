@@ -40,6 +40,9 @@ def share_stack(code: list[Line], variables: int) -> None:
     if known is None:
         return
     fixed = max(*known, variables) if known else 0
+    for off, octets in sorted({slot for line in code if (slot := slot_of(line)) is not None}, reverse=True):
+        if off < -fixed < off + octets:         # some of its bytes are
+            fixed = -off
     while narrow(code, kept(code, fixed)):
         pass
     values = kept(code, fixed)
@@ -155,7 +158,7 @@ def narrow(code: list[Line], values: list[Kept]) -> bool:
     changed = False
     for value in values:
         lines = [code[i] for i in value.lines]
-        if all(line.insn.size == 8 and line.insn.mode == MODES["MEM"] for line in lines) and all(
+        if value.high - value.low == 8 and all(line.insn.size == 8 and line.insn.mode == MODES["MEM"] for line in lines) and all(
                 line.insn.is_load or is_narrow(line, held, facts[i]) for i, line in zip(value.lines, lines)):
             for i in value.lines:
                 insn = code[i].insn

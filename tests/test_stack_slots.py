@@ -32,6 +32,10 @@ FORMS = {
                       "r0 = *(u64 *)(r10 - 8)\nif r6 < 30 goto A\nr1 = *(u64 *)(r10 - 16)\nr0 += r1\nexit", 8),
     "what has an address, and all above it": ("w6 = 7\n*(u64 *)(r10 - 8) = r6\n*(u64 *)(r10 - 16) = r6\n*(u64 *)(r10 - 32) = r6\nr1 = r10\nr1 += -16\n"
                                               "r0 = *(u64 *)(r1 + 8)\nr2 = *(u64 *)(r10 - 32)\nr0 += r2\nexit", 20),
+    "what has an address, and bytes below it in one number with it": (
+        BIG + "*(u64 *)(r10 - 16) = r6\nr1 = r10\nr1 += -12\nr0 = *(u32 *)(r1 + 0)\nr2 = *(u64 *)(r10 - 16)\nr0 += r2\nexit", 16),
+    "two numbers of 32 bits, read as parts of both": (
+        "w6 = 7\n*(u64 *)(r10 - 16) = r6\nw7 = 9\n*(u64 *)(r10 - 8) = r7\nr0 = *(u64 *)(r10 - 12)\nexit", 16),
     "r10 in another way": ("w6 = 7\n*(u64 *)(r10 - 32) = r6\nr1 = r10\nr0 = 1\nr1 += -32\nr0 = *(u64 *)(r1 + 0)\nexit", 32),
 }
 
