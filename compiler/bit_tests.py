@@ -99,6 +99,8 @@ def finish(code, i: int, at: int, test: int, temp: int, step, mask: int, live, t
         if insn.imm != 0:
             return None
         return at + 1 - i, test, signed32(mask), jump, insn.code == JNE
+    if wide:                                    # of 64 bits what was moved in 32 has no sign
+        return None
     if insn.code == JSLT and insn.imm == 0:
         return at + 1 - i, test, signed32(mask), jump, True
     if insn.code == JSGT and insn.imm == -1:

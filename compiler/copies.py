@@ -96,7 +96,7 @@ def step_in_place(code: list[Line]) -> bool:
     before, after = liveness(code)
     for i in steps:
         copy, step = code[i].insn, code[i + 1].insn
-        if step.dst != copy.dst or code[i + 1] in targets or copy.src == FRAME_POINTER:
+        if not moves(copy) or step.dst != copy.dst or code[i + 1] in targets or copy.src == FRAME_POINTER:     # it may be a step itself by now
             continue
         x, y = copy.src, copy.dst
         for j in range(i + 2, len(code)):

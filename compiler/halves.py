@@ -87,7 +87,7 @@ def shifts_of(code: list[Line], i: int, before: list[int], following: list[list[
             return []
         todo += [(j, at) for j in following[at]]
     same = all(p in left and living(left[p], before[at]) == holding for at, holding in held.items() for p in preceding[at])
-    return shifts if same else []
+    return shifts if same and 0 not in held else []         # to the first instruction comes what the container is given
 
 
 def living(registers: frozenset[int], live: int) -> frozenset[int]:

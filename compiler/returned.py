@@ -12,7 +12,7 @@ from .isa import ALU, ALU64, ALU_OPS, EXIT, JA, K, Instruction
 from .copies import moves
 from .flow import live_out, liveness, neighbours
 from .placement import INVERSE, inverted
-from .rewrite import Line, reads_writes, targets_of
+from .rewrite import Line, reads_writes, sweep, targets_of
 
 MOV = ALU_OPS["MOV"]
 CONSTANT = ALU | K | MOV, ALU64 | K | MOV
@@ -35,6 +35,7 @@ def sink_results(code: list[Line]) -> bool:
     live, (following, before) = liveness(code)[0], neighbours(code)
     found = [result for i in made if (result := returned(code, i, live, following, before)) is not None]
     move(code, found)
+    sweep(code)                                 # a jump to where a constant was made leads to what is behind it
     return share_results(code) or bool(found)
 
 

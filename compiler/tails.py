@@ -111,13 +111,17 @@ def is_free(code: list[Line], gone: int, kept: int, length: int) -> bool:
     end, other = code[gone], code[kept]
     if not end.insn.ends_block:                 # it runs on into the place
         return False
-    if gone == length or code[gone - length - 1].insn.ends_block:       # nothing runs into it: all jump to the other one
+    if not runs_in(code, gone - length):        # all jump to the other one
         return True
     return not end.insn.is_exit and not (other.insn.is_goto and other.target is end.target)
 
 
+def runs_in(code: list[Line], start: int) -> bool:
+    """Whether an instruction is reached without a jump: from the one before it, or as the first of all."""
+    return start == 0 or not code[start - 1].insn.ends_block
+
+
 def share(code: list[Line], gone: int, kept: int, length: int, jumps: dict[Line, list[Line]]) -> None:
-    runs_in = gone > length and not code[gone - length - 1].insn.ends_block
     end = code[gone]
     for jump in jumps.pop(end, ()):
         jump.target = code[kept] if end.insn.is_exit else end.target
@@ -127,5 +131,5 @@ def share(code: list[Line], gone: int, kept: int, length: int, jumps: dict[Line,
             jump.target = new
             jumps.setdefault(new, []).append(jump)
         old.dead = True
-    end.dead = not runs_in
+    end.dead = not runs_in(code, gone - length)
     end.insn, end.target = Instruction(JA), code[kept - length]

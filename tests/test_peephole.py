@@ -7,12 +7,17 @@ from hypothesis import strategies as st
 
 from lpn.compiler import peephole
 from lpn.compiler.asm import assemble
+from lpn.compiler.bit_tests import bit_tests
 from lpn.compiler.build import compile_program
+from lpn.compiler.copies import step_in_place
 from lpn.compiler.disasm import disassemble
 from lpn.compiler.elf import read_object
+from lpn.compiler.halves import narrow_swaps
 from lpn.compiler.isa import ALU_OPS, ST, decode
 from lpn.compiler.peephole import PASSES, improve
-from lpn.compiler.rewrite import read, sweep
+from lpn.compiler.returned import sink_results
+from lpn.compiler.rewrite import read, sweep, write
+from lpn.compiler.tails import merge_tails
 from lpn.runtime.raw import run_raw
 from programs import example, program
 
@@ -232,6 +237,36 @@ def test_what_reads_a_copy_reads_the_original(name):
     assert (len(text) - len(better)) // 8 == saved
     inputs = bytes([8, 1]), bytes([9, 255]), bytes([3, 0])
     assert [r0 for r0, _ in results(text, *inputs)] == [r0 for r0, _ in results(better, *inputs)]
+
+
+WRONG_BEFORE = {                                # what one pass alone, and often all of them, made another program of
+    "a step that has been made one in place": (
+        step_in_place, "r3 = *(u8 *)(r1 + 0)\nr0 = 9\nr4 = r3\nr4 += 1\nr3 = r4\nr3 += 2\nr0 = r3\nexit"),
+    "the first instructions as the end of a way": (
+        merge_tails, "if w2 == 16 goto X\nw0 = 5\nexit\nX: w2 += 1\nif w2 == 18 goto Y\nw2 = 17\nif w2 == 16 goto X\nw0 = 5\nexit\nY: w0 = 9\nexit"),
+    "no sign of 64 bits, of which 32 are moved": (
+        bit_tests, "r3 = *(u8 *)(r1 + 0)\nw0 = 1\nw3 <<= 24\nw3 s>>= 24\nif r3 s< 0 goto A\nexit\nA: w0 = 2\nexit"),
+    "nor its opposite": (
+        bit_tests, "r3 = *(u8 *)(r1 + 0)\nw0 = 1\nw3 <<= 24\nw3 s>>= 24\nif r3 s> -1 goto A\nexit\nA: w0 = 2\nexit"),
+    "what the container is given, shifted with what is swapped": (
+        narrow_swaps, "A: r2 >>= 40\nr0 += r2\nif r0 > 6 goto E\nr0 += 7\nr2 = *(u64 *)(r1 + 0)\nr2 = be64 r2\nif r0 > 6 goto A\nE: exit"),
+    "a jump to a constant that nobody returns": (
+        sink_results, "r3 = *(u8 *)(r1 + 0)\nw0 = 3\nif w2 == 16 goto Z\nw0 = 7\nexit\nZ: if w3 == 1 goto D\nif w3 == 3 goto A\n"
+                      "D: w0 = 5\nw0 = 7\nexit\nA: w0 = w3\nexit"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_BEFORE)
+def test_the_meaning_stays(name):
+    one, code = WRONG_BEFORE[name]
+    text = assemble(code)
+    lines = read(text, [])
+    one(lines)
+    sweep(lines)
+    for better in (write(lines)[0], improve(text, [])[0]):
+        for given_now in (bytes([first]) * size for first in (0, 1, 3, 128, 255) for size in (16, 17, 512)):
+            before, after = run_raw(text, ctx=given_now), run_raw(better, ctx=given_now)
+            assert (after.error, after.r0) == (before.error, before.r0) and before.error == "ok"
 
 
 LINES = st.one_of(
