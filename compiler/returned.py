@@ -63,7 +63,7 @@ def returned(code: list[Line], at: int, live: list[int], following: list[list[in
             todo += [i + 1] if line.insn.is_branch else []
         else:
             todo += following[i]
-    alone = all(set(before[i]) <= seen | {at} for i in seen if not code[i].insn.is_exit)
+    alone = 0 not in seen and all(set(before[i]) <= seen | {at} for i in seen if not code[i].insn.is_exit)
     return result if spared and alone else None
 
 

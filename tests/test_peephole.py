@@ -250,6 +250,8 @@ WRONG_BEFORE = {                                # what one pass alone, and often
         bit_tests, "r3 = *(u8 *)(r1 + 0)\nw0 = 1\nw3 <<= 24\nw3 s>>= 24\nif r3 s> -1 goto A\nexit\nA: w0 = 2\nexit"),
     "what the container is given, shifted with what is swapped": (
         narrow_swaps, "A: r2 >>= 40\nr0 += r2\nif r0 > 6 goto E\nr0 += 7\nr2 = *(u64 *)(r1 + 0)\nr2 = be64 r2\nif r0 > 6 goto A\nE: exit"),
+    "a result from before the first instruction": (
+        sink_results, "A: if w2 == 16 goto E\nw0 = 7\nw2 += -1\nif w2 > 20 goto A\nE: exit"),
     "a jump to a constant that nobody returns": (
         sink_results, "r3 = *(u8 *)(r1 + 0)\nw0 = 3\nif w2 == 16 goto Z\nw0 = 7\nexit\nZ: if w3 == 1 goto D\nif w3 == 3 goto A\n"
                       "D: w0 = 5\nw0 = 7\nexit\nA: w0 = w3\nexit"),
