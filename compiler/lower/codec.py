@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import takewhile
 
@@ -155,7 +155,7 @@ class Codecs:
                     self.expand_group(codec, inst, group)
                 self.store_said(inst, codec, group)
                 if not self.record_in_memory:   # one variable to keep instead of several
-                    self.end_units(inst, self.open_fields(codec, codec.groups[i + 1:]))
+                    self.end_units(inst, self.open_fields(codec, inst, codec.groups[i + 1:]))
                 delayed += [(group, row, item) for row in self.usual_rows(codec, group) for item in row.items
                             if isinstance(item, ast.RowAssign) and has_following(item.value)]
             if delayed and self.short and width and not guessed:          # asked anew: what is asked of a tag is one test of a bit
@@ -183,11 +183,10 @@ class Codecs:
                     if isinstance(missing, ir.Constant) and not missing.constant:
                         continue
                     with self.b.if_then(missing):
-                        self.row_store(inst, f, inst.equation(f))
-            for f in inst.header.fields():      # nothing derives the fields of a parser's own header, and `holds` asks for what they were
-                if f.equation is not None and f not in self.assigned_fields(codec) and (inst.local or f.deferred and self.may_be_asked(inst)):
-                    if not self.say_left_out(inst, f, self.bool_const(True)):
-                        self.row_store(inst, f, inst.equation(f))
+                        self.store_computed(inst, f)
+            for f in self.unsaid(codec, inst):
+                if not self.say_left_out(inst, f, self.bool_const(True)):
+                    self.store_computed(inst, f)
             self.end_units(inst, set())
             del self.expanding[inst]
         inst.set_valid(True)
@@ -203,6 +202,8 @@ class Codecs:
                     value = self.constant_equation(f)
                     if value is not None:
                         held[f].set(value)
+                elif f.deferred and u.when is not None:         # an absent one has no value, and where it appears `holds` says so
+                    inst.put(u, self.constant(u.bits, 0))
                 elif self.constant_equation(f) is not None:
                     inst.put(u, self.constant_equation(f))
                 elif inst.inst in self.laid_out and f.equation is not None and f in self.assigned_fields(codec):
@@ -218,13 +219,20 @@ class Codecs:
             held[f].clear()
         self.expanding[inst], self.ended = held, set()
 
-    def open_fields(self, codec: ast.Codec, later: list[ast.Group]) -> set[ast.Field]:
+    def unsaid(self, codec: ast.Codec, inst: Instance) -> list[ast.Field]:
+        """Fields that no row says and whose equations give them what is kept: nothing derives those of a parser's own header, and `holds` asks for what
+        they were."""
+        return [f for f in inst.header.fields() if f.equation is not None and f not in self.assigned_fields(codec)
+                and (inst.local or f.deferred and self.may_be_asked(inst))]
+
+    def open_fields(self, codec: ast.Codec, inst: Instance, later: list[ast.Group]) -> set[ast.Field]:
         """The fields that may still be assigned when these groups follow."""
         rows = [row for g in later for row in g.rows]
         rows += [row for g in codec.groups for row in g.rows if any(isinstance(x, ast.RowAssign) and has_following(x.value) for x in row.items)]
         found = set().union(*(self.row_fields(row) for row in rows))
         found |= {arm.choice.tag.decl for arm in found if isinstance(arm, ast.ChoiceArm)}
-        return found | {f for f in self.assigned_fields(codec) if f.equation is not None and not self.always_assigns(codec, f)}
+        found |= {f for f in self.assigned_fields(codec) if f.equation is not None and not self.always_assigns(codec, f)}
+        return found.union(self.unsaid(codec, inst))
 
     def end_units(self, inst: Instance, fields: set[ast.Field]) -> None:
         """Stores the units whose bit-fields are in variables, but for those that have one of these fields."""
@@ -406,6 +414,12 @@ class Codecs:
             held.set(value)
         else:
             inst.write_stored(f, value)
+
+    def store_computed(self, inst: Instance, f: ast.Field) -> None:
+        """What the equation gives; nothing to a deferred field that is absent."""
+        when = inst.layout.unit_of[f].when if f.deferred else None
+        with self.b.if_then(self.condition(when)) if when is not None else nullcontext():
+            self.row_store(inst, f, inst.computed(f))
 
     def unassigned(self, codec: ast.Codec, f: ast.Field) -> ir.Value:
         """Whether no row that was taken assigned the field."""

@@ -205,7 +205,7 @@ class Extracts:
         """What a unit that is not in the packet has if it is there later: 0, or the constant that its equation gives."""
         for f, _ in u.fields:
             value = self.constant_equation(f)
-            if value is not None and (inst.inst.field, f) in self.derived:
+            if value is not None and not f.deferred and (inst.inst.field, f) in self.derived:
                 return value if isinstance(value, Val) else self.bool_to_bits(value)
         return self.constant(u.bits, 0)
 

@@ -143,7 +143,7 @@ class Instance(Place):
                 else:
                     self.put(u, low.constant(u.bits, 0))
             for f in self.header.fields():
-                value = low.constant_equation(f)
+                value = low.constant_equation(f) if not f.deferred else None
                 if value is not None:
                     self.write_stored(f, value)
         self.set_valid(True)
@@ -263,6 +263,10 @@ class Instance(Place):
             return self.read_stored(f)
         v = self.if_present(self.layout.unit_of[f], lambda: self.equation(f), lambda: low.constant(field_width(f), 0))
         return low.truth(v) if isinstance(f.type, Bool) else v
+
+    def computed(self, f: ast.Field) -> Val | ir.Value:
+        """What the equation of a field gives, where that is there. Bools as i1."""
+        return self.lower.truth(self.equation(f)) if isinstance(f.type, Bool) else self.equation(f)
 
     def read_stored(self, f: ast.Field) -> Val | ir.Value:
         low = self.lower

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I1
+from lpn.compiler.bits import I1, Val
 from lpn.lang import ast
 from lpn.lang.derive import Derived
 from lpn.lang.effects import effects
@@ -112,18 +112,25 @@ class LeftOut:
                 self.b.store(ir.Constant(I1, 0), variable)
 
     def holds(self, inst: Instance, f: ast.Field) -> ir.Value:
-        """Whether a deferred field has the value of its equation."""
+        """Whether a deferred field has the value of its equation, or is absent."""
+        return inst.if_present(inst.layout.unit_of[f], lambda: self.equals(inst, f), lambda: self.bool_const(True))
+
+    def equals(self, inst: Instance, f: ast.Field) -> ir.Value:
         variable = self.was_left_out.get((inst.inst.field, f))
         if variable is None:
-            return self.eq(inst.read_stored(f), inst.equation(f))
+            return self.eq(self.stored_bits(inst, f), inst.equation(f))
         b = self.b
         compare, done = b.append_basic_block("compare"), b.append_basic_block("compared")
-        stored = None if self.images_in_memory else inst.read_stored(f)         # which is in no memory where it was left out
+        stored = None if self.images_in_memory else self.stored_bits(inst, f)         # which is in no memory where it was left out
         before = b.block
         b.cbranch(b.load(variable, typ=I1), done, compare)
         b.position_at_end(compare)
-        equal = self.eq(stored or inst.read_stored(f), inst.equation(f))
+        equal = self.eq(stored or self.stored_bits(inst, f), inst.equation(f))
         ends = [(ir.Constant(I1, 1), before), (equal, b.block)]
         b.branch(done)
         b.position_at_end(done)
         return self.phi(I1, ends)
+
+    def stored_bits(self, inst: Instance, f: ast.Field) -> Val:
+        v = inst.read_stored(f)
+        return v if isinstance(v, Val) else self.bool_to_bits(v)
