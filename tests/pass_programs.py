@@ -1,0 +1,217 @@
+"""Random bytecode in the shapes that the passes behind LLVM look for, nearly so: `Shapes(rng).program()` gives assembly.
+
+r1, or a copy of it in r6, leads to 24 octets; of the other registers a few are drawn, so that they meet. Blocks follow each other, branches lead ahead, in some
+programs back as well, to the first instruction, too. r9 leads where r1 or r6 does, or behind it, r8 into the stack.
+"""
+from __future__ import annotations
+
+import random
+
+WORDS = ("==", "!=", ">", ">=", "<", "<=", "s>", "s>=", "s<", "s<=", "&")
+ARITHMETIC = ("+=", "-=", "*=", "/=", "%=", "|=", "&=", "^=", "<<=", ">>=", "s>>=")
+NUMBERS = (0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 128, 255, 256, 0xffff, -1, -2, -8, 0x7fffffff, -0x80000000, 0x8000)
+PLACES = tuple((at, 8) for at in (8, 16, 24)) + tuple((at, 4) for at in (4, 8, 12, 16, 20)) + tuple((at, 2) for at in (2, 6, 8, 14)) + ((1, 1), (5, 1), (13, 1))
+ODD = (12, 8), (20, 8), (6, 4)                  # bytes of two of them
+BRANCH, OVER, HERE = "branch ", "over", "here"  # what a shape says of ways: a branch ahead, one to its own end or middle
+
+
+class Shapes:
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.registers = rng.sample((0, 2, 3, 4, 5, 7), rng.randint(2, 5))
+        self.bare = rng.random() < 0.3          # nothing is there but what the container is given
+        self.calls = not self.bare and rng.random() < 0.25
+        self.named = not self.bare and rng.random() < 0.2               # the stack has another name
+        self.base = "r1" if self.bare else "r6"
+        self.small = rng.random() < 0.6
+        self.places = rng.sample(PLACES, rng.randint(1, 6)) + [*ODD] * (rng.random() < 0.15)
+        shapes = (self.arithmetic, self.by_number, self.copy, self.half, self.constant, self.spill, self.reload, self.load, self.store, self.swap, self.halves,
+                  self.steps, self.bits, self.sign, self.numbers, self.sum, self.extended, self.pointer, self.atomic, self.result)
+        self.shapes, self.weights = shapes, [rng.choice((0, 1, 1, 3, 6)) for _ in shapes]
+        self.labels = 0
+
+    def one_of(self, *what):
+        return self.rng.choice(what)
+
+    def reg(self) -> int:
+        return self.rng.choice(self.registers)
+
+    def number(self) -> int:
+        return self.one_of(0, 1, 2, 3, 4, 5, 8) if self.small and self.rng.random() < 0.8 else self.rng.choice(NUMBERS)
+
+    def condition(self) -> str:
+        width = self.one_of("r", "w")
+        return f"{width}{self.reg()} {self.rng.choice(WORDS)} " + (f"{width}{self.reg()}" if self.rng.random() < 0.25 else str(self.number()))
+
+    # ---- shapes: instructions, or ways
+
+    def plain(self) -> list[str]:
+        return self.one_of(self.arithmetic, self.by_number, self.copy, self.half, self.constant, self.load, self.store, self.spill, self.reload)()
+
+    def arithmetic(self) -> list[str]:
+        width = self.one_of("r", "w")
+        return [f"{width}{self.reg()} {self.rng.choice(ARITHMETIC)} {width}{self.reg()}"]
+
+    def by_number(self) -> list[str]:
+        width, operation, number = self.one_of("r", "w"), self.rng.choice(ARITHMETIC), self.number()
+        if operation in ("<<=", ">>=", "s>>="):
+            number = self.one_of(1, 8, 24, 31) if width == "w" else self.one_of(1, 31, 32, 33, 40, 48, 63)
+        return [f"{width}{self.reg()} {operation} {number or 3}"]
+
+    def copy(self) -> list[str]:
+        return [f"r{self.reg()} = r{self.reg()}"]
+
+    def half(self) -> list[str]:
+        return [f"w{self.reg()} = w{self.reg()}"]
+
+    def constant(self) -> list[str]:
+        return [f"{self.one_of('r', 'w')}{self.reg()} = {self.number()}"]
+
+    def result(self) -> list[str]:
+        return [f"{self.one_of('r', 'w')}0 = {self.number()}"]
+
+    def spill(self) -> list[str]:
+        if self.named and self.rng.random() < 0.3:
+            return [f"*(u32 *)(r8 + 0) = w{self.reg()}"]
+        at, octets = self.rng.choice(self.places)
+        what = f"{'r' if octets == 8 else 'w'}{self.reg()}" if self.rng.random() < 0.85 else self.number()
+        return [f"*(u{8 * octets} *)(r10 - {at}) = {what}"]
+
+    def reload(self) -> list[str]:
+        if self.named and self.rng.random() < 0.3:
+            return [f"r{self.reg()} = *(u32 *)(r8 + {self.one_of(0, 4)})"]
+        at, octets = self.rng.choice(self.places)
+        return [f"r{self.reg()} = *({self.sign_of(octets)}{8 * octets} *)(r10 - {at})"]
+
+    def sign_of(self, octets: int) -> str:
+        return "s" if octets < 8 and self.rng.random() < 0.1 else "u"
+
+    def load(self) -> list[str]:
+        octets = self.one_of(1, 2, 4, 8)
+        return [f"r{self.reg()} = *({self.sign_of(octets)}{8 * octets} *)({self.base} + {self.one_of(0, 1, 4, 8, 12, 16)})"]
+
+    def store(self) -> list[str]:
+        octets = self.one_of(1, 2, 4, 8)
+        what = f"{'r' if octets == 8 else 'w'}{self.reg()}" if self.rng.random() < 0.7 else self.number()
+        return [f"*(u{8 * octets} *)({self.base} + {self.one_of(0, 1, 4, 8, 16)}) = {what}"]
+
+    def swap(self) -> list[str]:
+        x = y = self.reg()
+        out = [f"r{x} = {self.one_of('be64', 'be64', 'bswap64', 'be32', 'be16', 'le32', 'le64')} r{x}"]
+        if self.rng.random() < 0.4:
+            y = self.reg()
+            out.append(f"r{y} = r{x}")
+        out += [f"r{z} {self.one_of('>>=', '>>=', 's>>=')} {self.one_of(32, 40, 48, 56, 63, 33, 31)}" for z in (y, x)[:self.rng.randint(0, 2)]]
+        if self.rng.random() < 0.25:
+            out.insert(self.rng.randint(0, len(out)), BRANCH + self.condition())
+        return out
+
+    def halves(self) -> list[str]:
+        x, y = self.reg(), self.reg()
+        return self.one_of([f"r{x} <<= 32", f"r{x} >>= 32"], [f"r{y} = r{x}", f"r{y} <<= 32", f"r{y} >>= 32"], [f"r{x} <<= 32", f"r{y} = r{x}", f"r{y} >>= 32"])
+
+    def steps(self) -> list[str]:
+        x, y = self.reg(), self.reg()
+        out = [f"r{y} = r{x}", f"r{y} += {self.number()}", *(self.plain() if self.rng.random() < 0.4 else ()), f"r{x} = r{y}"]
+        again = [f"r{x} += {self.number()}", *(self.plain() if self.rng.random() < 0.3 else ()), f"r{self.one_of(0, self.reg())} = r{x}"]
+        return out + again * self.rng.randint(0, 1)
+
+    def bits(self) -> list[str]:
+        x, y = self.reg(), self.reg()
+        return [*([f"r{y} = r{x}"] if self.rng.random() < 0.7 else ()), f"{self.one_of('r', 'w')}{y} &= {self.number()}",
+                *(self.plain() if self.rng.random() < 0.3 else ()), f"{BRANCH}{self.one_of('r', 'w')}{y} {self.one_of('==', '!=')} 0"]
+
+    def sign(self) -> list[str]:
+        x, y, by = self.reg(), self.reg(), self.one_of(24, 16, 31, 1)
+        return [*([f"w{y} = w{x}"] if self.rng.random() < 0.7 else ()), f"w{y} <<= {by}", f"w{y} s>>= {by}", *(self.plain() if self.rng.random() < 0.3 else ()),
+                f"{BRANCH}{self.one_of('w', 'w', 'r')}{y} {self.one_of('s< 0', 's> -1', 's<= 0')}"]
+
+    def numbers(self) -> list[str]:
+        """Whether one is in a set of them."""
+        if len(self.registers) < 3:
+            return self.plain()
+        x, bit, mask = self.rng.sample(self.registers, 3)
+        out = [f"{BRANCH}w{x} > {self.one_of(5, 31, 40, 63, 64)}" if self.rng.random() < 0.6
+               else f"{self.one_of('r', 'w')}{x} &= {self.one_of(7, 31, 40, 63, 127)}"]
+        out += [f"{self.one_of('r', 'w')}{bit} = 1", f"r{bit} <<= r{x}"]
+        for _ in range(self.rng.randint(1, 2)):
+            tested, held = (bit, self.one_of(mask, mask, x)) if self.rng.random() < 0.5 else (self.reg(), mask)
+            some = [f"r{held} = {sum(1 << n for n in self.rng.sample(range(64), self.rng.randint(1, 5))):#x} ll"]
+            if tested != bit:
+                some.insert(self.rng.randint(0, 1), f"r{tested} = r{bit}")
+            out += [*some, f"r{tested} &= r{held}", f"{BRANCH}r{tested} {self.one_of('==', '!=')} 0"]
+        return out
+
+    def sum(self) -> list[str]:
+        x, width = self.reg(), self.one_of("r", "w")
+        return [f"{self.one_of('r', 'w')}{x} = {self.number()}", OVER + self.condition(), f"{self.one_of('r', 'w')}{x} = {self.number()}", HERE,
+                f"{width}{self.reg()} += {width}{x}"]
+
+    def extended(self) -> list[str]:
+        width = self.one_of("r", "w")
+        return [f"{width}{self.reg()} = (s{self.one_of(8, 16)}){width}{self.reg()}" if self.rng.random() < 0.8 else f"r{self.reg()} = (s32)r{self.reg()}"]
+
+    def pointer(self) -> list[str]:
+        return [f"r9 = {self.base}", *([f"r9 += {self.one_of(1, 4, 8)}"] if self.rng.random() < 0.4 else ()),
+                *(self.plain() if self.rng.random() < 0.4 else ()),
+                f"*(u8 *)(r9 + 2) = w{self.reg()}" if self.rng.random() < 0.5 else f"r{self.reg()} = *(u16 *)(r9 + 3)"]
+
+    def atomic(self) -> list[str]:
+        octets, x = self.one_of(4, 8), self.reg()
+        return [f"lock *(u{8 * octets} *)({self.base} + 8) {self.one_of('+=', '|=', '&=', '^=')} {'w' if octets == 4 else 'r'}{x}"]
+
+    def call(self) -> list[str]:
+        """`trace`; what it spoils is made anew."""
+        again = [f"r{reg} = {self.one_of('r0', 'r7', '*(u8 *)(r6 + 1)', '*(u32 *)(r6 + 8)', '7')}" for reg in range(1, 6)]
+        return [f"r1 = {self.number()}", f"r2 = r{self.reg()}", *(f"r{reg} = {reg}" for reg in (3, 4, 5)), "call 3", *again]
+
+    # ---- a program
+
+    def shape(self) -> list[str]:
+        return self.rng.choices(self.shapes, self.weights)[0]() if any(self.weights) else self.plain()
+
+    def program(self) -> str:
+        rng, count = self.rng, self.rng.randint(1, 7)
+        back, out, seen = rng.random() < 0.3, [], []
+        for at in range(count):
+            out.append(f"B{at}:")
+            body = list(rng.choice(seen)) if seen and rng.random() < 0.3 else []        # the same once more
+            for _ in range(rng.randint(0 if body else 1, 4)):
+                body += self.call() if self.calls and rng.random() < 0.12 else self.shape()
+            seen.append([line for line in body if line != HERE and not line.startswith(OVER)][-rng.randint(1, 3):])
+            if rng.random() < 0.3:
+                body += rng.choice(seen)
+            to = [f"B{rng.randint(0, count) if back and rng.random() < 0.25 else rng.randint(at + 1, count)}" for _ in body] + [f"B{at + 1}"]
+            out += self.laid(body, to)
+            end = rng.random()
+            if end < 0.5:
+                out += [f"if {self.condition()} goto {rng.choice(to)}"] * (end < 0.4) + [f"goto {rng.choice(to)}"] * (end < 0.1 or end > 0.4)
+            elif end < 0.65:
+                out += [f"w0 = {self.number()}"] * (end < 0.6) + ["exit"]
+        last = self.one_of([], [], [f"w0 = {self.number()}"], [f"r0 += r{self.reg()}"])
+        return "\n".join([*self.begin(), *out, f"B{count}:", *last, "exit"])
+
+    def begin(self) -> list[str]:
+        if self.bare:
+            return []
+        def value() -> str:
+            return self.one_of(f"*(u64 *)(r1 + {self.one_of(0, 8, 16)})", f"*(u8 *)(r1 + {self.rng.randrange(24)})", "*(u32 *)(r1 + 4)", str(self.number()))
+        given = [f"r{reg} = {value()}" for reg in (0, 2, 3, 4, 5, 7)]
+        return ["r6 = r1", *given, *(f"*(u64 *)(r10 - {at}) = r{self.reg()}" for at in (8, 16, 24)),
+                *(["r8 = r10", f"r8 += -{self.one_of(8, 12, 16, 24)}"] if self.named else ())]
+
+    def laid(self, body: list[str], to: list[str]) -> list[str]:
+        out, end = [], None
+        for line in body:
+            if line.startswith(BRANCH):
+                out.append(f"if {line.removeprefix(BRANCH)} goto {self.rng.choice(to)}")
+            elif line.startswith(OVER):
+                self.labels += 1
+                end = f"L{self.labels}"
+                out.append(f"if {line.removeprefix(OVER)} goto {end}")
+            elif line == HERE:
+                out += [f"{end}:"] if end is not None else []
+                end = None
+            else:
+                out.append(line)
+        return out + ([f"{end}:"] if end is not None else [])
