@@ -136,10 +136,13 @@ class Shapes:
         out += [f"{self.one_of('r', 'w')}{bit} = 1", f"r{bit} <<= r{x}"]
         for _ in range(self.rng.randint(1, 2)):
             tested, held = (bit, self.one_of(mask, mask, x)) if self.rng.random() < 0.5 else (self.reg(), mask)
-            some = [f"r{held} = {sum(1 << n for n in self.rng.sample(range(64), self.rng.randint(1, 5))):#x} ll"]
+            few = sum(1 << n for n in self.rng.sample(range(64), self.rng.randint(1, 5)))
+            some = [f"r{held} = {self.one_of(few, few, few ^ (1 << 64) - 1):#x} ll"]
             if tested != bit:
                 some.insert(self.rng.randint(0, 1), f"r{tested} = r{bit}")
-            out += [*some, f"r{tested} &= r{held}", f"{BRANCH}r{tested} {self.one_of('==', '!=')} 0"]
+            short = self.rng.random() < 0.15    # a mask that an instruction has room for
+            by = self.one_of(0x30, -8, 5) if short else f"r{held}"
+            out += [*some[short and tested == bit:], f"r{tested} &= {by}", f"{BRANCH}r{tested} {self.one_of('==', '!=')} 0"]
         return out
 
     def sum(self) -> list[str]:
@@ -163,7 +166,8 @@ class Shapes:
     def call(self) -> list[str]:
         """`trace`; what it spoils is made anew."""
         again = [f"r{reg} = {self.one_of('r0', 'r7', '*(u8 *)(r6 + 1)', '*(u32 *)(r6 + 8)', '7')}" for reg in range(1, 6)]
-        return [f"r1 = {self.number()}", f"r2 = r{self.reg()}", *(f"r{reg} = {reg}" for reg in (3, 4, 5)), "call 3", *again]
+        before = ["r2 = *(u8 *)(r6 + 1)", self.one_of("r0 += r2", "w3 = w2", "r2 += 1", f"{BRANCH}w2 > 2")] if self.rng.random() < 0.5 else []
+        return [*before, f"r1 = {self.number()}", f"r2 = r{self.one_of(2, self.reg())}", *(f"r{reg} = {reg}" for reg in (3, 4, 5)), "call 3", *again]
 
     # ---- a program
 
@@ -187,7 +191,7 @@ class Shapes:
             if end < 0.5:
                 out += [f"if {self.condition()} goto {rng.choice(to)}"] * (end < 0.4) + [f"goto {rng.choice(to)}"] * (end < 0.1 or end > 0.4)
             elif end < 0.65:
-                out += [f"w0 = {self.number()}"] * (end < 0.6) + ["exit"]
+                out += [f"if {self.condition()} goto {rng.choice(to)}"] * (end > 0.55) + [f"w0 = {self.one_of(1, 2, self.number())}"] * (end < 0.62) + ["exit"]
         last = self.one_of([], [], [f"w0 = {self.number()}"], [f"r0 += r{self.reg()}"])
         return "\n".join([*self.begin(), *out, f"B{count}:", *last, "exit"])
 

@@ -16,7 +16,7 @@ from lpn.compiler.tails import merge_tails
 from lpn.runtime.raw import RawResult, run_raw
 from pass_programs import Shapes
 
-FIRST, GROUPS, EACH, FUEL = 1300, 8, 60, 3000
+FIRST, GROUPS, EACH, FUEL = 600, 8, 60, 3000
 
 
 def share_all(code: list[Line]) -> bool:
