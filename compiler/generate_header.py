@@ -43,10 +43,11 @@ class Headers(Statements):
             ty = bit(8 * c.number(1, 16 if c.chance(1, 6) else 6))
             little = c.chance(1, 3)
             equation = f" = {literal(ty, c.value(ty.width))}" if c.chance(1, 5) else ""
+            deferred = bool(equation) and little        # no more is drawn: the other programs stay what they were
             when = self.header_condition(info)
             name = self.fresh("a")
-            info.fields.append(FieldInfo(name, ty, bool(equation), when=True))
-            return [f"{'le' if little else 'bit'}<{ty.width}> {name}{equation} when ({when});"]
+            info.fields.append(FieldInfo(name, ty, bool(equation), deferred, when=True))
+            return [f"{'le' if little else 'bit'}<{ty.width}> {name}{equation}{' deferred' if deferred else ''} when ({when});"]
         if kind == 5 and not (simple and info.choices):
             done = self.choice(info)
             if done:
