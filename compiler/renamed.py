@@ -67,7 +67,9 @@ def reached(code: list[Line], i: int, both: int, onward: list, live: list[int], 
 def is_narrow(code: list[Line], i: int, preceding: list[list[int]]) -> bool:
     """Whether what instruction i copies has an upper half of zeros: whether the instruction that made it, on the one way here, leaves such a one."""
     reg = code[i].insn.src
-    while i and len(preceding[i]) == 1:
+    passed: set[int] = set()
+    while i and len(preceding[i]) == 1 and i not in passed:         # a circle that nothing leads to has no beginning
+        passed.add(i)
         i = preceding[i][0]
         if not code[i].dead and reads_writes(code[i].insn)[1] >> reg & 1:
             return clears_upper_half(code[i].insn)

@@ -10,6 +10,7 @@ import pytest
 from lpn.compiler.asm import assemble
 from lpn.compiler.known_bits import decide_by_bits
 from lpn.compiler.peephole import PASSES, improve
+from lpn.compiler.renamed import rename_copies
 from lpn.compiler.rewrite import Line, read, sweep, write
 from lpn.compiler.stack_slots import share_stack, with_less_stack
 from lpn.compiler.tails import merge_tails
@@ -72,3 +73,9 @@ def test_what_nearly_fits(group: int) -> None:
                 after = ran(better, given)
                 assert (after.error, after.r0, after.ctx) == (before.error, before.r0, before.ctx), f"{name}, program {seed}\n{source}"
     assert all(found[one.__name__] for one in ALONE), {one.__name__ for one in ALONE if not found[one.__name__]}
+
+
+def test_what_nothing_leads_to_has_an_end() -> None:
+    """A circle of copies, apart from the rest: looking for what made one went round in it."""
+    text = assemble(Shapes(random.Random(1004935)).program())
+    assert changed(text, (rename_copies,)) != text
