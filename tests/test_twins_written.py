@@ -8,6 +8,7 @@ from lpn.compiler.build import compile_program
 from lpn.compiler.forms import SMALL
 from lpn.compiler.fuzz import Case, Variant, run_case
 from lpn.compiler.generate import Program
+from lpn.compiler.judge import sealed
 from lpn.compiler.lower.base import Lowering
 from lpn.lang.reference import Reference
 from programs import program
@@ -117,7 +118,8 @@ def test_every_row_is_written_as_it_was(name: str, monkeypatch: pytest.MonkeyPat
     checked = program(text)
     for fuse in (True, False):
         found.clear()
-        compile_program(checked, fuse=fuse, level=SMALL)
+        compiled = compile_program(checked, fuse=fuse, level=SMALL)
+        assert [report.message for _, report in sealed(compiled) if not report.accepted] == []
         assert (bool(found.count("compress_twins")), bool(found.count("search_twins"))) == (loops, searches)
     run_case(Case(Program(text, {}, False), [(packet, {}) for packet in packets()]),
              (Variant("engine", True), Variant("engine", True, SMALL), Variant("engine", False, SMALL)))
@@ -159,6 +161,10 @@ def codecs(draw: st.DrawFn) -> dict[str, object]:
 @settings(max_examples=8)
 @given(codecs(), st.integers(0, 9))
 def test_random_groups_are_written_as_they_were(parts: dict[str, object], begin: int) -> None:
+    """And are proved, with the first form that is made of them."""
+    for fuse in (True, False):
+        compiled = compile_program(program(text_of(parts)), fuse=fuse, level=SMALL)
+        assert [report.message for _, report in sealed(compiled) if not report.accepted] == []
     run_case(Case(Program(text_of(parts), {}, False), [(packet, {}) for packet in packets()[begin::9]]), (Variant("engine", True, SMALL), Variant("engine", False, SMALL)))
 
 

@@ -27,6 +27,7 @@ class Deparsers:
     of it while lowering; `full`: where a packet is dropped whose copy does not fit, if there is one."""
 
     walks = False
+    said_octets: ir.Value | None = None             # where a row says what it wrote, instead of moving on
     full: ir.Block | None = None
 
     def deparser(self, d: ast.Deparser, done) -> None:
@@ -95,7 +96,9 @@ class Deparsers:
         return self.b.load(self.at_slot, typ=PTR) if self.walks else self.at(self.out, self.written())
 
     def wrote(self, octets: ir.Value | int, most: int) -> None:
-        if self.walks:
+        if self.said_octets is not None:
+            self.b.store(i32(octets), self.said_octets)
+        elif self.walks:
             self.b.store(self.at(self.here(), octets), self.at_slot)
         else:
             self.b.store(self.add32(self.written(), i32(octets) if isinstance(octets, int) else octets), self.at_slot)

@@ -30,14 +30,15 @@ class Written:
     moved: int
 
 
-class Moved(Value):
-    """Bits of the second group's tag, kept where the first group's are."""
+class RowBits(Value):
+    """What of the tag says which row it is, kept where the first group's bits are: `by` so many above it. A row that writes nothing says so."""
 
-    def __init__(self, lower, bits: Place, by: int):
-        self.lower, self.bits, self.by = lower, bits, by
+    def __init__(self, lower, bits: Place, octets: ir.Value, by: int):
+        self.lower, self.bits, self.octets, self.by = lower, bits, octets, by
 
     def set(self, value: Val) -> None:
         self.bits.set(moved(self.lower, value, self.by))
+        self.lower.b.store(i32(0), self.octets)
 
 
 def moved(lower, value: Val, by: int) -> Val:
@@ -87,7 +88,8 @@ class WrittenTwins:
         """Writes both groups; the bits of the tag that say how."""
         b, twins, (f, g) = self.b, pair.twins, pair.twins.fields
         self.paired = True
-        turn, width, before = self.alloca(I32, "turn"), tag_width(codec), self.at_most
+        turn, begin, octets = (self.alloca(I32, name) for name in ("turn", "begin", "octets"))
+        start, width, before = self.here(), tag_width(codec), self.at_most
         head, written, again, last = (b.append_basic_block(f"twins.{n}") for n in ("head", "written", "again", "last"))
         bits, word = variable(self, BitsType(32), f"{codec.name}.tag"), Swapped(self, f.type, f.name)
         first = variable(self, BitsType(32), f"{codec.name}.tag")
@@ -106,6 +108,7 @@ class WrittenTwins:
                     other = names.get(name, name)
                     alike = other in given and given[other].type == given[name].type        # else the name is one of something else
                     place.fields[name].set(given[other if alike else name].get())
+            b.store(b.load(octets, typ=I32) if not mine else i32(0), begin)
             b.store(self.opaque(i32(not mine), here=True), turn)
             b.branch(head)
             b.position_at_end(again)
@@ -113,7 +116,9 @@ class WrittenTwins:
                 first.set(bits.get())
         b.position_at_end(head)
         self.mark(keeps=True, once=True)        # a turn whose answers are known begins there all the same: a loop has one entry
-        most = [0, 0]
+        # Not moved on from turn to turn, of which no verifier would know an end: where it begins is where the first turn ended.
+        b.store(self.at(start, b.load(begin, typ=I32)), self.at_slot)
+        self.said_octets, most = octets, [0, 0]
         for only, entries in groupby(pair.tried, key=lambda entry: entry[0]):
             past = None
             if only is not None:
@@ -125,7 +130,7 @@ class WrittenTwins:
             with self.standing_for(stands):
                 for _, together in entries:
                     self.at_most = before               # what walks asks for no room
-                    goes_on = self.try_in_order(codec, inst, group, together, Moved(self, bits, pair.moved) if only else bits, written)
+                    goes_on = self.try_in_order(codec, inst, group, together, RowBits(self, bits, octets, pair.moved if only else 0), written)
                     for n in (0, 1):
                         most[n] = max(most[n], self.at_most - before) if only in (None, n) else most[n]
                     if not goes_on:
@@ -146,8 +151,10 @@ class WrittenTwins:
             b.unreachable()
         b.position_at_end(written)
         self.at_most = before + sum(most)
+        self.said_octets = None
         b.cbranch(b.icmp_unsigned("==", b.load(turn, typ=I32), i32(0)), again, last)
         b.position_at_end(last)
+        b.store(self.at(self.here(), b.load(octets, typ=I32)), self.at_slot)
         return self.or_(self.resize(first.get(), width), self.resize(moved(self, bits.get(), -pair.moved), width))
 
     def turns_of(self, place: StructPlace, names: dict[str, str]) -> StructPlace:
