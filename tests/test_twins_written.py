@@ -158,7 +158,7 @@ def codecs(draw: st.DrawFn) -> dict[str, object]:
     return {"u": u, "v": v, "o": draw(st.sampled_from(SEARCHES)), "tag": f"0b1, x:1, m:1, w:5, {', '.join(order)}"}
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(codecs(), st.integers(0, 9))
 def test_random_groups_are_written_as_they_were(parts: dict[str, object], begin: int) -> None:
     """And are proved, with the first form that is made of them."""
