@@ -193,6 +193,10 @@ class Built(Told):
         ctx = self.context("deparser")                          # type: ignore[attr-defined]
         locals_: list[str] = []
         self.inout_locals(ctx, locals_)                         # type: ignore[attr-defined]
+        twins = [i for i in self.made if i.header.twins is not None and i.header.codec]
+        if twins and not c.number(0, 5):        # alone they fit a buffer, and walk along it (lower/twins_written.py)
+            emits = [self.emit(f"h.{i.name}", i, ctx) for i in twins]      # type: ignore[attr-defined]
+            return ["deparser Tx(packet pkt, in headers h) {", *indent([*locals_, *emits]), "}"]
         lines: list[str] = []
         ordered = any(i.header.payload for i in self.instances) or c.chance(1, 2)
         made = self.made if ordered else sorted(self.made, key=lambda i: c.number(0, 2 if i.header.codec else 3))

@@ -253,10 +253,6 @@ class Generator(Built):
         ctx.octets = True
         lines: list[str] = []
         self.inout_locals(ctx, lines)
-        twins = [] if self.lossless else [i for i in self.instances if i.header.twins is not None and i.header.codec and not i.size]
-        if twins and c.chance(1, 2):            # alone they fit a buffer, and walk along it (lower/twins_written.py)
-            lines += [self.emit(f"h.{i.name}", i, ctx) for i in twins]
-            return ["deparser Tx(packet pkt, in headers h) {", *indent(lines), "}"]
         for i in self.instances:
             if self.lossless:
                 lines.append(f"pkt.emit(h.{i.name});")
