@@ -95,6 +95,13 @@ def test_every_row_means_what_it_meant(name: str, monkeypatch: pytest.MonkeyPatc
     assert {Reference(given).run(packet).verdict for packet in packets()} == {"ACCEPT", "DROP"}
 
 
+def test_a_struct_that_is_a_variable_is_no_end_of_either() -> None:
+    """What is not made anew has its members by their own names."""
+    text = TEXT.format(u=" ".join(U), v=" ".join(V)).replace("bit<1> more;\n", "bit<1> more;\n        Ends e;\n", 1)
+    text = text.replace("pkt.extract(h.l);", "pkt.extract(h.l);\n            e = ends(h.l);").replace("C(ends(h.l), more)", "C(e, more)")
+    run_case(Case(Program(text, {}, False), [(packet, {}) for packet in packets()[::7]]), (Variant("engine", True, SMALL),))
+
+
 def test_a_number_may_be_called_as_a_member_is() -> None:
     """And the other one is called otherwise."""
     text = TEXT.format(u=" ".join([*U[:4], "4: a = 0x18;", U[5]]), v=" ".join([*V[:4], "4: b = 0x18;", "5: b = 0;"]))

@@ -20,7 +20,6 @@ from lpn.lang.types import StructType
 from .instance import Instance
 from .places import MadeAnew, Place, StructPlace, Value, member, variable
 
-GIVEN = MadeAnew, StructPlace                   # what a codec is given of more than one number
 FEW_TWINS = 4                                   # rows alike: fewer are not worth a loop
 TOKEN = re.compile(r'\w*"[^"]*"|\w+|[^\w\s]')      # a literal in quotes is one
 
@@ -66,15 +65,16 @@ class TwinGroups:
         """Whether all that is named differently is the field, a number of the codec, or a member of a struct that it is given; and the other
         is the same, of the same type."""
         (f, g), left = twins.fields, dict(twins.names)
+        structs = MadeAnew if self.parser_decl is not None else StructPlace             # what each turn has of its own; see `structs`, `turns_of`
         variables = {v.name: v.type for v in codec.vars}
         parts = [n.base for row in twins.first.rows for n in walk(row) if isinstance(n, ast.Member)]
-        if any(isinstance(n, ast.Name) and isinstance(n.decl, ast.Param) and n not in parts and isinstance(self.env[n.decl], GIVEN)
+        if any(isinstance(n, ast.Name) and isinstance(n.decl, ast.Param) and n not in parts and isinstance(self.env[n.decl], structs)
                for row in twins.first.rows for n in walk(row)):
             return False                        # a struct as a whole has all its members by their own names
         for n in (n for row in twins.first.rows for n in walk(row) if isinstance(n, (ast.Name, ast.Member)) and n.name in twins.names):
             other = twins.names[n.name]
             if isinstance(n, ast.Member):
-                given = isinstance(n.base, ast.Name) and isinstance(n.base.decl, ast.Param) and isinstance(self.env[n.base.decl], GIVEN)
+                given = isinstance(n.base, ast.Name) and isinstance(n.base.decl, ast.Param) and isinstance(self.env[n.base.decl], structs)
                 members = {s.name: s.type for s in n.base.decl.type.decl.fields} if given else {}
                 alike = given and members.get(other) == members[n.name]
             elif isinstance(n.decl, ast.CodecVar):
