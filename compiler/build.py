@@ -209,7 +209,7 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
     def apart(module: ast.Module) -> Container:
         one = made.get(module.name) or forms.first(
             module.name, forms_of(level, parses=isinstance(module, ast.Parser)), lambda form: make_container(
-                lowering, lowering.module(module, form), t, form.optimised))
+                lowering, lowering.module(module, form), t, form))
         if one is None and all(isinstance(why, StackError) for why in forms.whys(module.name)):
             raise too_large(module, min(forms.whys(module.name), key=lambda why: why.used), lowering.record)
         return one or forms.fail(module.name)
@@ -234,7 +234,7 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
     migrations = []
     for block in persist.migrations(program) if t.name == "lpn" else ():
         needs = lowering.migration(block)[1]
-        one = forms.first(block.name, forms_of(level), lambda form: make_container(lowering, lowering.migration(block)[0], t, form.optimised, needs))
+        one = forms.first(block.name, forms_of(level), lambda form: make_container(lowering, lowering.migration(block)[0], t, form, needs))
         containers.append(one or forms.fail(block.name))
         migrations.append(Migration(block.version, block.name, needs))
     if (same := ambiguous(persist.layout(program))) is not None:
@@ -266,7 +266,7 @@ def fused_container(lowering: ProgramLowering, name: str, chain: list[ast.Module
         nonlocal wrong
         lowered = lowering.fused(name, chain, form, meets, pairs)
         try:
-            made[meets, pairs] = make_container(lowering, lowered, target, form.optimised)
+            made[meets, pairs] = make_container(lowering, lowered, target, form)
         except Unfit as e:
             wrong = e
         return lowered
@@ -284,12 +284,12 @@ def fused_container(lowering: ProgramLowering, name: str, chain: list[ast.Module
     return made[shortest()]
 
 
-def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, level: int, needs: KeptTable | None = None) -> Container:
+def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, form: Form, needs: KeptTable | None = None) -> Container:
     """Its image has no record yet but a migration's, which is what it `needs`. Raises BuildError."""
     if (count := sum(len(block.instructions) for function in lowered.module.functions for block in function.blocks)) > MOST_OPERATIONS:
         raise SizeError(lowered.name, f"is lowered to {count} operations, and no more than {MOST_OPERATIONS} are tried for one container: "
                         "divide it into modules", times=inf)
-    ref = optimize(lowered.module, target, level, lowered.kind == Kind.FUSED)
+    ref = optimize(lowered.module, target, form.optimised, lowered.kind == Kind.FUSED, form.small and target.name == "lpn")
     ir_text = str(ref)
     if (count := slots(ref, target)) > FARTHEST:
         raise SizeError(lowered.name, f"has more than {FARTHEST} instructions, and a jump reaches no farther: divide it into modules",

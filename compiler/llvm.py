@@ -39,12 +39,14 @@ def target_machine(cpu: str) -> llvm.TargetMachine:
     return llvm.Target.from_triple("bpfel").create_target_machine(cpu=cpu, opt=2, reloc="static", codemodel="default")
 
 
-def optimize(module: ir.Module, target: Target, level: int = 2, fused: bool = False) -> llvm.ModuleRef:
-    """Parses, verifies and optimises a module for the target. `fused`: it is of a whole chain."""
+def optimize(module: ir.Module, target: Target, level: int = 2, fused: bool = False, small: bool = False) -> llvm.ModuleRef:
+    """Parses, verifies and optimises a module for the target. `fused`: it is of a whole chain; `small`: its code is to be short."""
     machine = target_machine(target.cpu)
     # What was loaded on one of two ways would be loaded on the other for who comes from both. In a chain ways have much in common that they know
     # already, each with addresses of its own: that takes copies of what is behind, and registers that there are none of.
     llvm.set_option("lpnc", f"-enable-load-pre={str(not fused).lower()}")
+    # What comes from where a test's result is known has copies of as many instructions to spare it.
+    llvm.set_option("lpnc", f"-jump-threading-threshold={4 if small else 6}")
     for function in module.functions:
         if function.blocks:                     # no copies of a block's end for the ways to it
             function.attributes.add("optsize")
@@ -58,7 +60,8 @@ def optimize(module: ir.Module, target: Target, level: int = 2, fused: bool = Fa
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(ref, builder)
     unsigned(ref, builder)
-    ref = parse(dividing(subtractions(flattened(str(ref)), target.half_register)))
+    text = subtractions(flattened(str(ref)), target.half_register)
+    ref = parse(least(text) if small or BY_CONSTANT.search(text) else text)
     ref.data_layout = str(machine.target_data)
     return ref
 
@@ -76,9 +79,10 @@ def unsigned(ref: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
 BY_CONSTANT = re.compile(r" = u(?:div|rem)(?: exact)? i\d+ [^,]+, \d")
 
 
-def dividing(text: str) -> str:
-    """What divides by a constant shall divide. The back end would multiply by what is 1 / c, to 64 bits, where it is not asked for the least code."""
-    return re.sub(r"^(attributes #\d+ = \{.*?) optsize ", r"\1 minsize optsize ", text, flags=re.MULTILINE) if BY_CONSTANT.search(text) else text
+def least(text: str) -> str:
+    """Asks the back end for the least code. Then it tests for a switch's values one after the other, not for half of them at a time; and what divides by
+    a constant divides, where it would multiply by what is 1 / c, to 64 bits."""
+    return re.sub(r"^(attributes #\d+ = \{.*?) optsize ", r"\1 minsize optsize ", text, flags=re.MULTILINE)
 
 
 def parse(text: str) -> llvm.ModuleRef:

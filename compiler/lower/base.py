@@ -28,6 +28,7 @@ from .following import Followings
 from .guess import Guesses
 from .instance import Instance
 from .left_out import LeftOut
+from .lying import LyingSums
 from .made import MadeStructs
 from .parser import Parsers
 from .places import Place
@@ -53,7 +54,7 @@ REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
 class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, Followings, SaidTogether, SharedCalls,
-               TriedInTurn, TwinGroups, WrittenTwins, SearchedTwins, AskedOnce, MadeStructs, LeftOut, Searches, Sums, Conditions, Expressions, Statements):
+               TriedInTurn, TwinGroups, WrittenTwins, SearchedTwins, AskedOnce, MadeStructs, LeftOut, Searches, LyingSums, Sums, Conditions, Expressions, Statements):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""

@@ -31,11 +31,10 @@ class Sums(Arithmetic):
 
     def _call_inet_sum(self, e: ast.Call) -> Val:
         words, upper = i32(0), i32(0)
-        payload, since = False, 0               # octets since the sums were made
-        for arg in e.args:
-            if isinstance(arg, ast.Name) and arg.decl == "payload":
-                payload = True
-                continue
+        numbers = [arg for arg in e.args if not (isinstance(arg, ast.Name) and arg.decl == "payload")]
+        payload, since = len(numbers) < len(e.args), 0          # octets since the sums were made
+        words, numbers = self.sum_lying(numbers, words)
+        for arg in numbers:
             if since >= AT_ONCE:
                 words, upper, since = *self.summed_here(words, upper), 0
             v = self.bits_of(arg)
