@@ -71,11 +71,13 @@ class LyingSums:
     def field_lying(self, inst: Instance, f: ast.Field) -> tuple[str | None, int, int] | None:
         if f in self.expanding.get(inst, ()) or not inst.open and (inst.inst.field, f) in self.derived:
             return None
+        u = inst.layout.unit_of[f]
+        if u.variable:
+            return None
         if (inst, f) in self.lazy:
             said = self.lying(self.lazy[inst, f])
             return None if said is None or said.end - said.start != field_width(f) // 8 else (said.region, said.start, said.end)
-        u = inst.layout.unit_of[f]
-        if u.variable or len(u.fields) > 1 or u.little or u in inst.aside or inst.inst.in_packet:
+        if len(u.fields) > 1 or u.little or u in inst.aside or inst.inst.in_packet:
             return None
         if inst.where == "out":
             start = self.laid_out[inst.inst]
