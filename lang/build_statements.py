@@ -95,6 +95,8 @@ class StatementBuilder(ExpressionBuilder):
         if not isinstance(first, ast.Call):
             if isinstance(first, ast.Name) and first.name in ("break", "continue"):
                 self.error(f"there is no '{first.name}'", ctx, "put what is not for every turn into an if")
+            elif isinstance(first, ast.Name) and first.name in ("accept", "reject"):
+                self.error(f"'{first.name}' ends a parser", ctx, f"write transition {first.name};")
             elif isinstance(first, ast.Member) and first.name in {*builtins.HEADER_METHODS, "count"}:
                 self.error(f"'{first.name}' is called", ctx, f"write {first.name}()")
             else:

@@ -6,18 +6,65 @@ from dataclasses import dataclass
 from antlr4 import Token
 
 OPENERS = {"{": "}", "(": ")", "[": "]"}
+OPERATORS = {"and": "&&", "or": "||"}
+LONG_TIMES = ("sec", "secs", "second", "seconds", "m", "min", "mins", "minute", "minutes", "h", "hour", "hours", "msec", "usec", "ns")
+# What begins a declaration elsewhere.
+DECLARATIONS = {
+    **dict.fromkeys(("bit", "int", "bool", "void", "fn", "func", "fun", "def"), "a function is written like this: function bit<8> f(bit<8> x) { ... }"),
+    **dict.fromkeys(("class", "record", "message", "union", "header_union"), "there are header, for what lies in the packet, and struct"),
+    **dict.fromkeys(("from", "use", "using", "include", "require"), "it is written like this: import std.ipv6;"),
+    **dict.fromkeys(("static", "let", "var"), "there are const, for what stays the same, and register"),
+    **dict.fromkeys(("V1Switch", "package", "main"), "it is written like this: protocol Hop version 1 { on radio.rx_done : Rx -> Forward -> Tx; }"),
+}
 LOOP = "a loop has a constant number of turns: for (i in 0..4) { ... }"
 
 
 @dataclass
 class Foreign:
-    """`at`: the token that is not LPN; the statement from token `start` to before `end` is left out."""
+    """`at`: the token that is not LPN. What stands from token `start` to before `end` is left out, or `words` are read in its place."""
 
     at: int
     what: str
     help: str
     start: int
     end: int
+    words: tuple[str, ...] = ()
+
+
+def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | None:
+    """What is known of the word that reading stopped at, or behind, whatever it is part of. in_state: of a parser."""
+    token, before = tokens[index], tokens[max(index - 1, 0)]
+    name, first = token.text, statement_start(tokens, index)
+    if is_number(before) and name.isalnum():
+        whole = written(tokens, index - 1, index + 1)
+        if before.stop + 1 == token.start:
+            return Foreign(index - 1, f"'{whole}' is not a number", "as in 17, 0x11, 0b1_0001, or 8w17 with its width", index, index + 1)
+        if name in LONG_TIMES:
+            return Foreign(index, f"there is no unit '{name}'", "there are us, ms and s: 1500 us, 60 s", index, index + 1)
+    if before.text == "." and is_number(token) and index > 1 and is_number(tokens[index - 2]):
+        return Foreign(index - 2, "numbers are whole", "take a smaller unit, as in 1500 us; or scale them", index - 1, index + 1)
+    if name in OPERATORS:
+        return Foreign(index, f"there is no '{name}'", f"write {OPERATORS[name]}", index, index + 1, (OPERATORS[name],))
+    if before.text == "not" and index - first > 0:
+        return Foreign(index - 1, "there is no 'not'", "write !", index - 1, index, ("!",))
+    if name == "->" and before.text.isidentifier() and index + 1 < len(tokens) and "(" not in {tokens[first].text, tokens[first + 1].text}:
+        return Foreign(index, "there is no '->'", f"write {before.text}.{tokens[index + 1].text}", index, index + 1, (".",))
+    if name == "&" and before.text in ("(", ",", "="):
+        return Foreign(index, "there are no pointers", "a parameter that is changed is out or inout", index, index + 1)
+    if before.text == "int" and name.isidentifier():
+        return Foreign(index - 1, "'int' needs a width", f"write int<32> {name}", index - 1, index, ("int", "<", "32", ">"))
+    if tokens[first].text in ("elif", "elsif", "elseif") and tokens[first - 1].text == "}":
+        return Foreign(first, f"there is no '{tokens[first].text}'", "write else if", first, first + 1, ("else", "if"))
+    then = next((at for at in range(first, index) if tokens[at].text == "then" and tokens[at - 1].text == ")"), None)
+    if then is not None:
+        return Foreign(then, "there is no 'then'", "write if (x == 1) { ... }", then, then + 1)
+    if in_state and name == "select" and index == first:
+        return Foreign(index, "a select belongs to a transition", "write transition select(...)", index, index, ("transition",))
+    return None
+
+
+def is_number(token: Token) -> bool:
+    return token.text[:1].isdigit()
 
 
 def foreign(tokens: list[Token], index: int) -> Foreign | None:

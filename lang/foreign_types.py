@@ -17,6 +17,8 @@ def written_here(name: str) -> str:
         return "a variable begins with its type: bit<8> n = ...;"
     if name in ("float", "double"):
         return "numbers are whole: bit<N>, or int<N> with a sign; scale them"
+    if name == "goto":
+        return "states of a parser go on with transition"
     for pattern, ours in ((UNSIGNED, "bit"), (SIGNED, "int"), (LITTLE, "le")):
         if found := pattern.fullmatch(name):
             return f"write {ours}<{found[found.lastindex]}>"

@@ -113,5 +113,6 @@ class Loader:
             path = folder / relative
             if path.is_file():
                 return str(path.resolve()), str(path), path
-        self.diagnostics.error(f"there is no module {dotted}", one.span, f"{here / relative} does not exist")
+        known = resources.files("lpn.stdlib").joinpath(f"{dotted}.lpn").is_file()
+        self.diagnostics.error(f"there is no module {dotted}", one.span, f"did you mean {STD}.{dotted}?" if known else f"{here / relative} does not exist")
         return None

@@ -13,7 +13,7 @@ from antlr4.error.ErrorStrategy import BailErrorStrategy
 from antlr4.ListTokenSource import ListTokenSource
 
 from .diagnostics import Diagnostics
-from .foreign import foreign, foreign_field, statement_start
+from .foreign import DECLARATIONS, foreign, foreign_field, foreign_word, statement_start
 from .grammar.LpnLexer import LpnLexer
 from .grammar.LpnParser import LpnParser
 from .source import Source, Span
@@ -59,7 +59,15 @@ FORMS = {
     "choiceItem": "choice (mode) { short: le<16>; ext: le<64>; } dst;", "codecTag": "tag 0b011, tf:2, nh:1;",
     "codecRow": "tf { 3: flow = 0; 0: inline(ecn, pad:4, flow); }", "transition": "transition select(h.ip.next_header) { UDP: udp; default: accept; }",
     "energyBudget": "radio.on <= 9 %;", "protocolItem": "on radio.rx_done : Rx -> Forward -> Tx within 4 ms;", "externDecl": "extern bit<16> sample(bit<8> channel) cost 20 in { radio, net };",
-    "enumDecl": "enum bit<2> Mode { none = 0, short = 2 }", "typedefDecl": "typedef bit<48> Mac;", "importDecl": "import std.ipv6;",
+    "enumDecl": "enum bit<2> Mode { none = 0, short = 2 }", "headerItem": "bit<8> length;", "fieldDecl": "bit<8> length;",
+    "constDecl": "const bit<16> PORT = 7;", "functionDecl": "function bit<8> f(bit<8> x) { return x + 1; }", "actionDecl": "action drop() { m.verdict = DROP; }",
+    "stateDecl": "state udp { pkt.extract(h.udp); transition accept; }", "tableDecl": "key = { h.dst : exact; } actions = { to; drop; } size = 16;",
+    "selectCase": "0x11: udp;", "handler": "every 125 ms jitter 500 us within 300 us { radio.off(); }", "typedefDecl": "typedef bit<48> Mac;", "importDecl": "import std.ipv6;",
+}
+STATEMENTS = ("if", "switch", "for", "return", "exit")
+BAD_CHARACTERS = {
+    "@": ("annotations are not part of LPN", "remove it"), "#": ("there is no preprocessor", "there are import std.ipv6; and const bit<16> PORT = 7;"),
+    "'": ("a character is not a value of LPN", "write its number, as in 0x61"),
 }
 
 
@@ -107,11 +115,12 @@ def tokenize(source: Source, diagnostics: Diagnostics) -> list[Token]:
     while True:
         token = lexer.nextToken()
         if token.type == LpnLexer.OTHER:
-            neighbour = last_bad is not None and last_bad.stop + 1 == token.start
+            quoted = last_bad is not None and last_bad.text == token.text == "'" and token.start - last_bad.stop <= 3
+            neighbour = last_bad is not None and last_bad.stop + 1 == token.start or quoted
             if not neighbour and diagnostics.errors < MAX_ERRORS:
                 character = token.text if token.text.isprintable() else f"U+{ord(token.text):04X}"
-                what = "annotations are not part of LPN" if character == "@" else f"unexpected character '{character}'"
-                diagnostics.error(what, span_of(source, token), "remove it")
+                what, hint = BAD_CHARACTERS.get(character, (f"unexpected character '{character}'", "remove it"))
+                diagnostics.error(what, span_of(source, token), hint)
             last_bad = token
         elif token.type == LpnLexer.OPEN_COMMENT:
             diagnostics.error("this comment is never closed", span_of(source, token), "end it with '*/'")
@@ -121,8 +130,9 @@ def tokenize(source: Source, diagnostics: Diagnostics) -> list[Token]:
             return tokens
         elif token.type == LpnLexer.OPEN_STRING:
             if diagnostics.errors < MAX_ERRORS:
-                diagnostics.error("a string is not a value of LPN", span_of(source, token),
-                                  'addresses are written ip6"fe80::1" or eui64"00-12-4b-00-01-02-03-04"')
+                named = bool(tokens) and tokens[-1].text == "import"
+                diagnostics.error("a module is imported by its name" if named else "a string is not a value of LPN", span_of(source, token),
+                                  "as in import std.udp;" if named else 'addresses are written ip6"fe80::1" or eui64"00-12-4b-00-01-02-03-04"')
             token.type = LpnLexer.ADDRESS
             tokens.append(token)
         else:
@@ -234,7 +244,15 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
         diagnostics.error("a case of a select has one key", span_of(source, tokens[first]),
                           f"write a range, or a case for each: {tokens[first - 2].text}: {tokens[target].text}; {tokens[first].text}: {tokens[target].text};")
         return tokens[:first] + tokens[target:]
+    if other := foreign_word(tokens, index, any(rule == "stateDecl" for rule, _ in mistake.rules)):
+        diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
+        return tokens[:other.start] + [make(TYPES.get(word, LpnParser.NUMBER), word, token) for word in other.words] + tokens[other.end:]
     start = statement_start(tokens, index)
+    within = [rule for rule, _ in mistake.rules]
+    if within[:1] == ["processorDecl"] and token.text in STATEMENTS or (
+            within[:3] == ["identifier", "varDecl", "processorItem"] and tokens[start].type == LpnParser.IDENT and token.text in (".", "=", "(", "[")):
+        diagnostics.error("statements of a processor stand in its apply block", span_of(source, tokens[start]), "write apply { ... } around them")
+        return without_statement(tokens, start)
     if tokens[start].text == "when" and tokens[start - 1].text == "}" and any(rule == "headerDecl" for rule, _ in mistake.rules):
         diagnostics.error("a word is there whenever its header is", span_of(source, tokens[start]),
                           "make it a header, which is extracted where it is there; or one field, bit<8> x when (...), and take slices of it")
@@ -408,6 +426,7 @@ def report(source: Source, tokens: list[Token], mistake: Mistake, kind: str, tex
     before = tokens[mistake.index - 1] if mistake.index else token
     here = span_of(source, token)
     noun = next((NOUNS[rule] for rule in rules if rule in NOUNS), None)
+    form = next((f"it is written like this: {FORMS[rule]}" for rule in rules[:3] if rule in FORMS), "")
     if token.text == "<" and before.type == LpnParser.IDENT and kind in ("none", "delete"):
         close = get_close_matches(before.text, ("bit", "int", "le", "varbit"), 1)
         diagnostics.error(f"there is no type '{before.text}<...>'", span_of(source, before),
@@ -419,7 +438,7 @@ def report(source: Source, tokens: list[Token], mistake: Mistake, kind: str, tex
         place = Span(source, after.end_line, after.end_column, after.end_line, after.end_column + 1)
         diagnostics.error(f"expected ';' after {noun or 'this'}", place, "add ';'")
     elif kind == "insert" and text == "name":
-        diagnostics.error(f"expected a name or a value before '{token.text}'", here)
+        diagnostics.error(f"expected a name or a value before '{token.text}'", here, form)
     elif kind == "insert" and text in CLOSERS and before.line < token.line:
         opener = tokens[unclosed(tokens, mistake.index) or 0]
         diagnostics.error(f"this '{opener.text}' is never closed", span_of(source, opener),
@@ -435,6 +454,7 @@ def report(source: Source, tokens: list[Token], mistake: Mistake, kind: str, tex
         expected = f", expected {inside}" if inside else f" in {noun}" if noun else ""
         if between(mistake):
             expected = f", expected {WORDS['program']}"
-        form = next((FORMS[rule] for rule in rules[:3] if rule in FORMS), "")
-        hint = "remove it" if kind == "delete" else f"it is written like this: {form}" if form else ""
+        hint = "remove it" if kind == "delete" else form
+        if between(mistake):
+            hint = DECLARATIONS.get(token.text, hint)
         diagnostics.error(f"unexpected '{token.text}'{expected}", here, hint)

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from lpn.lang import ast
 from lpn.lang.build import parse
 from lpn.lang.check import check
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError, Diagnostics, render, rich_text
+from lpn.lang.library import declared
 from lpn.lang.loader import load
 from lpn.lang.source import Source, Span
 from lpn.lang.syntax import FORMS
@@ -116,18 +118,25 @@ def test_an_error_in_an_imported_file_names_that_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted((Path(__file__).parent.parent / "stdlib").glob("*.lpn")), ids=lambda path: path.name)
 def test_each_file_of_the_library_checks_alone(path: Path) -> None:
-    check(load(path))
+    program = check(load(path))
+    for decl in program.main:
+        if not isinstance(decl, ast.ErrorDecl):
+            assert declared()[decl.name][1] == path.stem, decl.name     # type: ignore[union-attr]
 
 
 PLACES = {                                      # where each form stands
-    "processor P(inout headers h, inout meta m) {{ {} apply {{ }} }}": ("registerDecl", "counterDecl", "meterDecl", "bufferDecl"),
+    "processor P(inout headers h, inout meta m) {{ {} apply {{ }} }}": ("registerDecl", "counterDecl", "meterDecl", "bufferDecl", "actionDecl"),
+    "processor P(inout headers h, inout meta m) {{ table t {{ {} }} apply {{ }} }}": ("tableDecl",),
     "processor P(inout headers h, inout meta m) {{ table t {{ {} actions = {{ drop; }} }} apply {{ }} }}": ("tableKey", "tableEntry"),
-    "header H {{ {} }}": ("choiceItem",),
+    "header H {{ {} }}": ("choiceItem", "headerItem", "fieldDecl"),
     "codec C() <-> H {{ {} }}": ("codecTag", "codecRow"),
     "parser P(packet pkt, out headers h) {{ state start {{ {} }} }}": ("transition",),
+    "parser P(packet pkt, out headers h) {{ state start {{ transition select(h.a) {{ {} }} }} }}": ("selectCase",),
+    "parser P(packet pkt, out headers h) {{ state start {{ transition udp; }} {} }}": ("stateDecl",),
+    "timing T {{ {} }}": ("handler",),
     "timing T {{ energy {{ {} }} }}": ("energyBudget",),
     "protocol P version 1 {{ {} }}": ("protocolItem",),
-    "{}": ("externDecl", "enumDecl", "typedefDecl", "importDecl"),
+    "{}": ("externDecl", "enumDecl", "typedefDecl", "importDecl", "constDecl", "functionDecl"),
 }
 
 

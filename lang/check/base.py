@@ -8,6 +8,7 @@ from .. import ast, builtins
 from ..diagnostics import Diagnostics
 from ..foreign_types import written_here
 from ..instances import is_headers
+from ..library import TYPES, imported_by
 from ..source import Span
 from ..types import (Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Varbit,
                      Void)
@@ -102,8 +103,9 @@ class Base:
               notes: list[tuple[str, Span | None]] | None = None) -> None:
         self.diagnostics.error(message, where.span if isinstance(where, ast.Node) else where, *hints, notes=notes)
 
-    def warning(self, message: str, where: ast.Node | Span, *hints: str) -> None:
-        self.diagnostics.warning(message, where.span if isinstance(where, ast.Node) else where, *hints)
+    def warning(self, message: str, where: ast.Node | Span, *hints: str,
+                notes: list[tuple[str, Span | None]] | None = None) -> None:
+        self.diagnostics.warning(message, where.span if isinstance(where, ast.Node) else where, *hints, notes=notes)
 
     @contextmanager
     def inside(self, scope: Scope) -> Iterator[None]:
@@ -151,8 +153,8 @@ class Base:
                        f"declare it here too: {gone.type} {name};" if headers else "keep it in a register")     # type: ignore[attr-defined]
         elif decl is None and (self.module, name) not in self.unknown:
             self.unknown.add((self.module, name))
-            names = [one for one in self.scope.all_names() if accept(self.scope.find(one))]
-            self.error(f"there is no {what} '{name}'", where, self.member(name) or suggest(name, names) or self.elsewhere(name))
+            names = [one for one in self.scope.all_names() if accept(self.scope.find(one))] + list(builtins.NAMES) * (what == "name")
+            self.error(f"there is no {what} '{name}'", where, self.member(name) or imported_by(name) or suggest(name, names) or self.elsewhere(name))
         return decl
 
     def member(self, name: str) -> str:
@@ -219,7 +221,8 @@ class Base:
                 self.error(f"'{ref.name}' is {article(kind_of(decl))}, not a type", ref)
             else:
                 names = self.names_of(ast.Typedef, ast.Enum, ast.Struct, ast.Header)
-                self.error(f"there is no type '{ref.name}'", ref, written_here(ref.name) or suggest(ref.name, [*names, "packet", "meta"]))
+                self.error(f"there is no type '{ref.name}'", ref, written_here(ref.name) or imported_by(ref.name, *TYPES)
+                           or suggest(ref.name, [*names, "packet", "meta"]))
             return None
         if not self.ensure(decl):
             return None

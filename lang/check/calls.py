@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from .. import ast, builtins
 from ..instances import is_headers
+from ..library import imported_by
 from ..types import Bits, ErrorType, HeaderType, Integer, Packet, Stack, Type, Void
 from .base import Base, article, described, kind_of, plural
 from .object_methods import ObjectMethods
@@ -43,7 +44,8 @@ class Calls(PacketMethods, ObjectMethods, Base):
             return None
         if decl is None:
             names = self.names_of(ast.Function, ast.Extern, ast.Action)
-            self.error(f"there is no function '{callee.name}'", callee, suggest(callee.name, [*names, "inet_sum", "verify"]))
+            self.error(f"there is no function '{callee.name}'", callee,
+                       imported_by(callee.name, "function", "action") or suggest(callee.name, [*names, "inet_sum", "verify"]))
             return None
         callee.decl = decl
         if isinstance(decl, (ast.Function, ast.Extern)):

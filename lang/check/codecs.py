@@ -6,6 +6,7 @@ from itertools import product
 
 from .. import ast
 from ..instances import children, walk
+from ..library import imported_by
 from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Integer, StructType, Type, Varbit
 from .base import Base, described, plural
 from .scope import Scope, suggest
@@ -24,7 +25,7 @@ class Codecs(Base):
                 codec.header = decl
         else:
             self.error(f"there is no header '{codec.header_name}'", codec,
-                       suggest(codec.header_name, self.names_of(ast.Header)))
+                       imported_by(codec.header_name, "header") or suggest(codec.header_name, self.names_of(ast.Header)))
         self.params(codec.params, (Bits, Bool, EnumType, StructType, HeaderType), "a codec")
         for piece in codec.tag:
             piece.type = Bits(piece.width) if 1 <= piece.width <= 64 else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from .. import ast, builtins
 from ..instances import walk
 from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Varbit
-from .base import Base
+from .base import Base, plural
 from .scope import Scope
 
 
@@ -172,7 +172,7 @@ class Headers(Base):
                      and not isinstance(item.type, Varbit))
             what = self.item_name(item)
             if not plain and position % 8:
-                self.error(f"{what} does not begin at a whole byte", item, f"{8 - position % 8} bits are missing before it")
+                self.error(f"{what} does not begin at a whole byte", item, f"{missing(position)} before it")
                 return False
             if not plain and width % 8:
                 self.error(f"{what} is not whole bytes", item, f"it has {width} bits" if width else "")
@@ -181,7 +181,7 @@ class Headers(Base):
             start = item if position % 8 and start is None else start if position % 8 else None
         if position % 8:
             self.error(f"header {header.name} is not whole bytes", start or header,
-                       f"{8 - position % 8} bits are missing, beginning here")
+                       f"{missing(position)}, beginning here")
             return False
         return True
 
@@ -245,6 +245,11 @@ class Headers(Base):
                 assert field.equation is not None
                 self.error(f"the equation of '{field.name}' needs its own value", field.equation, "break the circle")
                 return
+
+
+def missing(position: int) -> str:
+    """What a whole byte would still need behind so many bits."""
+    return f"{plural(8 - position % 8, 'bit')} {'is' if position % 8 == 7 else 'are'} missing"
 
 
 def parts(item: ast.HeaderItem) -> list[ast.Field | ast.ChoiceField]:

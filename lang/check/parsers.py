@@ -104,6 +104,7 @@ class Parsers(Base):
                 type_ = None
             types.append(type_)
         default: ast.SelectCase | None = None
+        seen: dict[tuple[int, ...], ast.SelectCase] = {}
         for case in transition.cases:
             if default is not None and transition.select is not None:
                 self.warning("this case is never taken: an earlier one takes everything", case.span)
@@ -112,6 +113,9 @@ class Parsers(Base):
                 self.case_keys(case, types)
                 if all(isinstance(key, ast.DontCare) for key in case.keys):
                     default = case
+                values = tuple(key.const for key in case.keys if key.const is not None)
+                if len(values) == len(case.keys) and (first := seen.setdefault(values, case)) is not case:
+                    self.warning("this case is never taken: an earlier one has the same key", case.span, "remove one", notes=[("the first one is here", first.span)])
             self.target_state(case, states)
 
     def case_keys(self, case: ast.SelectCase, types: list[Type | None]) -> None:

@@ -31,8 +31,10 @@ class Scope:
 
 
 def suggest(name: str, names: Iterable[str]) -> str:
-    """"did you mean x?", or nothing."""
-    close = get_close_matches(name, sorted(names), 1, 0.6)
-    if not close:
-        close = [one for one in sorted(names) if one.lower() == name.lower()]
+    """"did you mean x?", or nothing. Large and small letters are alike, unless they tell two names apart."""
+    alike: dict[str, list[str]] = {}
+    for one in sorted(names):
+        alike.setdefault(one.lower(), []).append(one)
+    near = get_close_matches(name.lower(), alike, 1, 0.6)
+    close = get_close_matches(name, alike[near[0]], 1, 0) if near else []
     return f"did you mean {close[0]}?" if close else ""

@@ -1,0 +1,27 @@
+"""Where the standard library declares a name: for messages about names that no import brings."""
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+
+DECLARED = re.compile(r"(header|struct|enum|typedef|codec|const|function|register|action|timing)\b[^;={(]*?\b(\w+)(?:\[\w+\])?\s*(?:\(|\{|=|;|<->)")
+TYPES = ("header", "struct", "enum", "typedef")
+
+
+@cache
+def declared() -> dict[str, tuple[str, str]]:
+    """By name: the kind of its declaration, and the module that has it."""
+    found: dict[str, tuple[str, str]] = {}
+    for file in sorted(resources.files("lpn.stdlib").iterdir(), key=lambda one: one.name):
+        if file.name.endswith(".lpn"):
+            for line in file.read_text(encoding="utf-8").splitlines():
+                if one := DECLARED.match(line):
+                    found.setdefault(one[2], (one[1], file.name.removesuffix(".lpn")))
+    return found
+
+
+def imported_by(name: str, *kinds: str) -> str:
+    """The import that brings a declaration of one of these kinds (without any: of any); "" where the library has none."""
+    kind, module = declared().get(name, ("", ""))
+    return f"add import std.{module};" if kind and (not kinds or kind in kinds) else ""
