@@ -266,6 +266,19 @@ def test_any_octets_are_judged_or_refused(tmp_path_factory, octets):
         assert lpnc(*args).exit_code in (0, 1, 2)
 
 
+@pytest.mark.parametrize("command", ["check", "build", "verify", "disasm", "pack", "run"])
+def test_what_is_no_program_is_named(tag, tmp_path, command):
+    pack = tmp_path / "tag.lpnn"
+    if command == "verify":
+        assert lpnc("pack", tag, "-o", pack).exit_code == 0
+    else:
+        pack.write_bytes(b"LPNP\1\0")
+    more = ["--in", RECORDING] if command == "run" else []
+    for path, what in ((pack, "a pack, the form that nodes take"), (RECORDING, "a capture, not a program")):
+        result = lpnc(command, path, *more)
+        assert result.exit_code == 2 and f"{path}: this is {what}" in result.stderr and result.stderr.count("\n") == 1
+
+
 def test_object_of_another_machine():
     assert "not for eBPF" in refusal("verify", sys.executable)
 

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 STDIN = "-"
+# What is no program, by how it begins.
+PACK = "a pack, the form that nodes take: give the bundle (.lpnb) or the source (.lpn)"
+CAPTURE = "a capture, not a program"
+OTHERS = {b"LPNN": PACK, b"LPNP": PACK, b"\x0a\x0d\x0d\x0a": CAPTURE, b"\xd4\xc3\xb2\xa1": CAPTURE, b"\xa1\xb2\xc3\xd4": CAPTURE,
+          b"\x4d\x3c\xb2\xa1": CAPTURE, b"\xa1\xb2\x3c\x4d": CAPTURE}
 
 
 def read_bytes(path: str) -> bytes:
@@ -73,6 +78,8 @@ def read_input(path: str) -> Input:
     """A file, its kind told by its content; a name's suffix decides where the content is damaged. Raises Failure."""
     data = read_bytes(path)
     suffix = Path(path).suffix
+    if data[:4] in OTHERS:
+        raise Failure(f"{shown(path)}: this is {OTHERS[data[:4]]}")
     if data[:4] in (image.MAGIC, compact.MAGIC) or femto.begins(data) or suffix == ".lpnc":
         kind = "image"
     elif data[:4] == b"\x7fELF":
