@@ -157,19 +157,24 @@ def counted(items: Iterable[Any], what: str) -> Iterator[Any]:
 
 def write_files(files: dict[Path, bytes]) -> None:
     """Writes all files or none: each is complete before the first gets its name. Their folder is made if need be.
-    The one path `-` is standard output. Raises Failure."""
+    A link keeps pointing; a pipe or device is written to, not replaced. The one path `-` is standard output. Raises Failure."""
     if list(files) == [Path(STDOUT)]:
         sys.stdout.flush()
         sys.stdout.buffer.write(files[Path(STDOUT)])
         sys.stdout.buffer.flush()
         return
     ready: list[tuple[str, Path]] = []
+    others: dict[Path, bytes] = {}
     try:
         for path, data in files.items():
             folder(path.parent)
             try:
                 if path.is_dir():
                     raise IsADirectoryError(errno.EISDIR, "Is a directory")
+                if path.exists() and not path.is_file():
+                    others[path] = data
+                    continue
+                path = Path(os.path.realpath(path))
                 handle, name = tempfile.mkstemp(prefix=".lpn-", dir=path.parent)
                 ready.append((name, path))
                 with os.fdopen(handle, "wb") as stream:
@@ -184,6 +189,11 @@ def write_files(files: dict[Path, bytes]) -> None:
             except OSError as e:
                 raise Failure(f"cannot write {path}: {e.strerror or e}") from None
             ready.pop(0)
+        for path, data in others.items():
+            try:
+                path.write_bytes(data)
+            except OSError as e:
+                raise Failure(f"cannot write {path}: {e.strerror or e}") from None
     finally:
         for name, _ in ready:
             Path(name).unlink(missing_ok=True)

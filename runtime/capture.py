@@ -292,8 +292,8 @@ class Writer:
             return sys.stdout.buffer
         # A link keeps pointing; a pipe or device is written to, not replaced.
         self._target = os.path.realpath(self.path)
-        if os.path.exists(self._target) and not os.path.isfile(self._target):
-            return open(self._target, "wb")
+        if os.path.exists(self.path) and not os.path.isfile(self.path):
+            return open(self.path, "wb")
         handle, self._temporary = tempfile.mkstemp(prefix=".lpn-", suffix=".pcap", dir=os.path.dirname(self._target))
         os.fchmod(handle, _mode(self._target))
         return os.fdopen(handle, "wb")

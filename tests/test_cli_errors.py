@@ -313,6 +313,19 @@ def test_build_writes_all_files_or_none(tag, tmp_path):
     assert [p.name for p in (tmp_path / "x").iterdir()] == ["tag.map.json"]
 
 
+def test_what_is_no_plain_file_is_written_to(tag, tmp_path):
+    """Root's `-o /dev/null` took the device's place; a link lost where it leads."""
+    fifo, link = tmp_path / "fifo", tmp_path / "link"
+    os.mkfifo(fifo)
+    link.symlink_to("real")
+    reads = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    for path in (fifo, link):
+        assert lpnc("pack", tag, "-o", path).exit_code == 0
+    assert fifo.is_fifo() and link.is_symlink()
+    assert os.read(reads, 1 << 16) == (tmp_path / "real").read_bytes()
+    os.close(reads)
+
+
 # ---------------------------------------------------------------- usage
 
 @pytest.mark.parametrize("args,why", [
