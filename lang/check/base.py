@@ -107,6 +107,11 @@ class Base:
                 notes: list[tuple[str, Span | None]] | None = None) -> None:
         self.diagnostics.warning(message, where.span if isinstance(where, ast.Node) else where, *hints, notes=notes)
 
+    def unit_of(self, e: ast.Expr | None) -> None:
+        """A number that stands for a time without saying in what."""
+        if isinstance(e, ast.Int) and e.unit is None and e.value:
+            self.warning("a time without a unit is in microseconds", e, f"write {e.value} us, or {e.value} ms")
+
     @contextmanager
     def inside(self, scope: Scope) -> Iterator[None]:
         saved, self.scope = self.scope, scope

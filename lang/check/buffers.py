@@ -28,6 +28,7 @@ class Buffers(Base):
         timeout = self.constant_number(decl.timeout, "a time") if decl.timeout is not None else None
         if decl.timeout is not None and timeout is not None and not 1 <= timeout <= TIME_MAX:
             self.error(f"a time-out is 1 us to {TIME_MAX // 1_000_000} s, and this is {timeout} us", decl.timeout)
+        self.unit_of(decl.timeout)
 
     def buffer_method(self, e: ast.Call, callee: ast.Member, decl: ast.BufferDecl) -> Type | None:
         """`b.put(key, offset, size[, Tx(h)])`, `b.hold(key[, Tx(h)])`, `b.take(key)`, `b.drop(key)`."""

@@ -146,6 +146,7 @@ class Processors(Base):
         elif bursts[0] < 1:
             self.error("a meter without tokens lets nothing through", decl.args[1], "the burst is at least 1")
         else:
+            self.unit_of(decl.args[0])
             for burst, arg in zip(bursts, decl.args[1:]):
                 if burst < 0 or interval * burst >= meters.LIMIT:
                     self.error(f"{burst} tokens at {interval} us are more than the {meters.LIMIT} us that a bucket holds", arg,

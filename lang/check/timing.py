@@ -105,6 +105,7 @@ class Timings(Base):
         if not least <= value <= TIME_MAX:
             self.error(f"{what} is {least} us to {TIME_MAX // 1_000_000} s, and this is {value} us", e)
             return None
+        self.unit_of(e)
         return value
 
     # ------------------------------------------------------------ bodies
