@@ -8,10 +8,12 @@ from __future__ import annotations
 import errno
 import gc
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
+from typing import TextIO
 
 import click
 
@@ -105,10 +107,15 @@ def guard(work: Callable[[], int]) -> int:
                     raise
                 text, status = f"this is a bug in lpnc: {type(e).__name__}: {e} (LPN_DEBUG=1 shows where)", 2
             _flush_quietly()
-            say(f"lpnc: {one_line(text)}" if isinstance(text, str) else text, err=True)
+            try:
+                say(f"lpnc: {one_line(text)}" if isinstance(text, str) else text, err=True)
+            except OSError as unsaid:           # the status still says it
+                if isinstance(unsaid, BrokenPipeError):
+                    raise
+                _abandon(sys.stderr)
             return status
     except BrokenPipeError:
-        _abandon_stdout()
+        _abandon(sys.stdout)
         return PIPE_CLOSED
 
 
@@ -156,15 +163,26 @@ def _flush_quietly() -> None:
     except BrokenPipeError:
         raise
     except OSError:
-        _abandon_stdout()
+        _abandon(sys.stdout)
 
 
-def _abandon_stdout() -> None:
+def _abandon(stream: TextIO) -> None:
     """Nobody reads it any more: the interpreter's own flush at exit must not complain."""
+    name = "stdout" if stream is sys.stdout else "stderr"
     try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError):
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")
+        setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+
+
+class Closed(io.RawIOBase):
+    """Standard input that whoever started us has closed."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        raise OSError(errno.EBADF, "it is closed", "standard input")
 
 
 HELP = """The compiler of LPN: packet programs for low-power radio nodes.
@@ -192,6 +210,8 @@ def cli() -> None:
 
 def main() -> None:
     """The entry point `lpnc`."""
+    if sys.stdin is None:
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(Closed()))
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:          # closed by whoever started us
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))

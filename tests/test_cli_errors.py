@@ -334,6 +334,7 @@ def test_what_is_no_plain_file_is_written_to(tag, tmp_path):
     (["verify"], "one of FILE and --raw"), (["verify", UDP, "--raw", "00"], "one of FILE and --raw"), (["verify", "--raw", "zz"], "neither a file nor hex"),
     (["verify", "--raw", "123"], "no whole bytes"), (["run", "-", "--in", "-"], "cannot both"),
     (["run", UDP, "--in", "x", "--engine", "m4"], "there is no engine 'm4'"), (["run", UDP, "--in", "x", "--compare", "engine,x"], "there is no engine 'x'"),
+    (["run", UDP, "--in", "x", "--compare", "engine,engine"], "--compare needs another engine beside engine"),
     (["run", UDP, "--in", "x", "--node-ext", "1:2"], "not an address of 64 bits"), (["run", UDP, "--in", "x", "--node-short", "65536"], "does not fit 16 bits"),
     (["run", UDP, "--in", "x", "--out", "-", "--json"], "no room"), (["build", UDP, "--without", "Rx"], "only processors"),
     (["build", UDP, "--without", "Nobody"], "Rx -> Checksum -> Serve -> Tx"), (["build", UDP, "-o", "-", "--emit", "image"], "takes one file"),
@@ -385,11 +386,18 @@ def test_closed_standard_output(tag):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_closed_standard_input():
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m lpn.compiler.cli verify - <&-"], capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (2, b"lpnc: cannot read standard input: it is closed\n")
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 def test_full_disk(tag, frames):
     with open("/dev/full", "wb") as full:
         done = lpnc_process("run", tag, "--in", frames, stdout=full)
+        unsaid = subprocess.run([sys.executable, "-m", "lpn.compiler.cli", "verify", "/nonexistent"], stderr=full, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (2, b"lpnc: standard output: No space left on device\n")
+    assert unsaid.returncode == 2               # 1 would say that something was rejected
 
 
 def test_interrupt(tag, tmp_path):

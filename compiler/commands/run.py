@@ -198,7 +198,10 @@ def names(engine: str | None, compare: str | None) -> list[str]:
     chosen = [name.strip() for name in compare.split(",")] if compare else [engine or "engine"]
     for name in chosen:
         known(name)
-    return list(dict.fromkeys(chosen))
+    chosen = list(dict.fromkeys(chosen))
+    if compare and len(chosen) == 1:
+        raise click.UsageError(f"--compare needs another engine beside {chosen[0]}", click.get_current_context())
+    return chosen
 
 
 def check_usage(file: str, capture: str, target: str | None, as_json: bool, verbose: bool) -> None:
