@@ -89,8 +89,9 @@ class Loader:
             try:
                 text = self.texts[key] if key in self.texts else decode(path.read_bytes())
                 self.add(Source(name, text, Path(key)), key)
-            except (OSError, UnicodeDecodeError):
-                self.diagnostics.error(f"cannot read {name}", one.span)
+            except (OSError, UnicodeDecodeError) as e:
+                why = f"it is not UTF-8 text (byte {e.start})" if isinstance(e, UnicodeDecodeError) else e.strerror or e
+                self.diagnostics.error(f"cannot read {name}: {why}", one.span)
                 self.done.add(key)
 
     def find(self, one: ast.Import, importer: Source) -> tuple[str, str, Traversable] | None:
@@ -107,12 +108,12 @@ class Loader:
             hint = f"did you mean {STD}.{close[0]}?" if close else f"there are {', '.join(f'{STD}.{n}' for n in names)}"
             self.diagnostics.error(f"there is no module {dotted}", one.span, hint)
             return None
-        here = importer.path.parent if importer.path else Path()
+        here, shown = (importer.path.parent, Path(importer.name).parent) if importer.path else (Path(), Path())
         relative = Path(*one.path).with_suffix(".lpn")
-        for folder in [here, *self.search]:
+        for folder, called in [(here, shown), *((folder, folder) for folder in self.search)]:
             path = folder / relative
             if path.is_file():
-                return str(path.resolve()), str(path), path
+                return str(path.resolve()), str(called / relative), path
         known = resources.files("lpn.stdlib").joinpath(f"{dotted}.lpn").is_file()
-        self.diagnostics.error(f"there is no module {dotted}", one.span, f"did you mean {STD}.{dotted}?" if known else f"{here / relative} does not exist")
+        self.diagnostics.error(f"there is no module {dotted}", one.span, f"did you mean {STD}.{dotted}?" if known else f"{shown / relative} does not exist")
         return None

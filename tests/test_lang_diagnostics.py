@@ -93,6 +93,17 @@ def test_files_that_import_each_other(tmp_path: Path) -> None:
     assert one.notes[0][0] == " -> ".join(str(tmp_path / f"{name}.lpn") for name in "abca")
 
 
+def test_an_imported_file_is_called_as_its_importer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Imports of imports had the names that the system knows them by."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.lpn").write_text("import b;\n")
+    (tmp_path / "src/b.lpn").write_text("import c;\n")
+    (tmp_path / "src/c.lpn").write_text("const bit<8> C = 300;\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DiagnosticError, match="^src/c.lpn:1:18: error"):
+        check(load("src/a.lpn"))
+
+
 def test_imports_are_read_once_and_come_first(tmp_path: Path) -> None:
     (tmp_path / "a.lpn").write_text("import lib.b; import lib.c;\nconst bit<8> A = B + C;\n")
     (tmp_path / "lib").mkdir()
