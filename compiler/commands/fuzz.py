@@ -1,13 +1,14 @@
 """`lpnc fuzz`: random programs and packets, every engine against the reference interpreter; with --bytecode the verifier on trial."""
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ..output import Failure, Table, console, put_json, say, waiting
+from ..output import Failure, Table, console, folder, put_json, say, waiting
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -55,6 +56,10 @@ def command(seed: int | None, seconds: float | None, programs: int | None, packe
         raise click.UsageError("--in, --from and --path need --slowest")
     if slowest is not None:
         _slowest(slowest, captures, kept, seed or 0, seconds or 60.0, show_path, as_json)
+    if corpus is not None:                      # now, not after hours of which it would keep the results
+        folder(corpus)
+        if not os.access(corpus, os.W_OK):
+            raise Failure(f"cannot write into {corpus}: Permission denied")
     if bytecode:
         _bytecode(seed, seconds, programs, runs, mutants, corpus, not no_reduce, as_json)
     from ..fuzz_loop import DEFAULT_ENGINES, Corpus, Loop
