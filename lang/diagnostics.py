@@ -75,6 +75,7 @@ class Diagnostics:
 
 Piece = tuple[str, str]                         # text, style: "", "error", "warning", "note", "hint", "place", "gutter"
 TAB = " " * 4
+MOST = 50                                       # of a file that are shown
 WIDTH = 160                                     # longer source lines are cut around the place
 
 
@@ -84,16 +85,21 @@ def render(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def rich_text(diagnostics: Iterable[Diagnostic]) -> "Text":
-    """The same for a `rich` console, in colour."""
+    """The same for a `rich` console, in colour; MOST of them, errors before warnings."""
     from rich.text import Text
     styles = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan", "hint": "bold green", "place": "bold",
               "gutter": "dim"}
     text = Text()
-    for index, one in enumerate(diagnostics):
+    told = list(diagnostics)
+    if len(told) > MOST:
+        told.sort(key=lambda one: one.severity != "error")
+    for index, one in enumerate(told[:MOST]):
         if index:
             text.append("\n")
         for piece, style in pieces(one):
             text.append(piece, style=styles.get(style))
+    if len(told) > MOST:
+        text.append(f"\n... and {len(told) - MOST:,} more\n")
     return text
 
 

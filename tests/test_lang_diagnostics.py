@@ -60,6 +60,8 @@ def test_colour_says_the_same() -> None:
     source = Source("x.lpn", "const bit<8> A = 300;")
     one = Diagnostic("warning", "too large", Span(source, 1, 18, 1, 21), ["use less"], [("seen here", Span(source, 1, 1, 1, 6)), ("and somewhere", None)])
     assert rich_text([one, one]).plain.rstrip("\n") == render([one, one])
+    error = Diagnostic("error", "wrong", None)
+    assert rich_text([one] * 60 + [error]).plain.startswith("error: wrong\n") and rich_text([one] * 60 + [error]).plain.endswith("... and 11 more\n")
     assert "bold yellow" in {str(part.style) for part in rich_text([one]).spans}
 
 

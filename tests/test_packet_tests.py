@@ -266,6 +266,7 @@ FAIL_TIMED = [
     ("events { until 250 ms } expect sent hex { 01 } at 0 ms..50 ms;", "expected a frame sent as written at 0 us to 50 ms: there are 0"),
     ("events { until 250 ms } expect no run Heart.every_1;", "expected a run of Heart.every_1, never: there are 3"),
     ("events { until 250 ms } expect run Heart.every_1 DROP;", "expected a run of Heart.every_1 DROP: there are 0"),
+    ("events { until 250 ms } expect run Heart.every_1 DROP times 1;", "expected a run of Heart.every_1 DROP, once: there are 0"),
     ("events { until 250 ms } expect radio on < 99 %;", "the radio is on for 100.00 % of the time, not < 99 %"),
     ("events { until 250 ms } check number == 4;", "number is 3, not 4"),
 ]
@@ -276,6 +277,8 @@ def test_time_lines(beside):
     status, text = beside(each_a_test([steps for steps, _ in FAIL_TIMED]), "timed", "--json")
     assert status == 1
     assert [one["message"] for one in map(json.loads, text.splitlines())] == [message for _, message in FAIL_TIMED]
+    status, text = beside('test "here" { events { until 50 ms } expect run Heart.every_1 DROP at 0 ms; }', "timed")
+    assert "\n  0.000000  Heart.every_1  ACCEPT" in text, text     # the runs of the hook, whatever their verdict
 
 
 @pytest.mark.parametrize("steps, message", [

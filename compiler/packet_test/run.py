@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn, Optional
@@ -252,7 +252,8 @@ class Run:
         fitting = [each for each in alike if step.at is None or step.at[0] <= each.time <= step.at[1]]
         fitting = [each for each in fitting if step.packet is None or not self.compare(step.packet, each.frame).differences]    # type: ignore[attr-defined]
         if not (step.times.holds(len(fitting)) if step.times is not None else fitting):
-            lines = ["  ".join(row(each)).rstrip() for each in alike]
+            nearly = alike or [each for each in node.sorted_records() if of_kind(replace(step, word=""), each)]
+            lines = ["  ".join(row(each)).rstrip() for each in nearly]
             self.fail(f"expected {told(step)}: there {'is 1' if len(fitting) == 1 else f'are {len(fitting)}'}", step.span,
                       notes=(["on the time line:", *lines[:20], *["..."] * (len(lines) > 20)] if lines else ["the time line has none at any time"]))
 

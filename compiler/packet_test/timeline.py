@@ -81,5 +81,6 @@ def told(step: model.ExpectRecord) -> str:
     at = "" if step.at is None else f" at {length(step.at[0])}" + (f" to {length(step.at[1])}" if step.at[1] > step.at[0] else "")
     often = ""
     if step.times is not None:
-        often = f", {pattern_text(step.times, Bits(64, True))} times" if step.times.value or step.times.high else ", never"
+        many = pattern_text(step.times, Bits(64, True))
+        often = ", never" if not step.times.value and not step.times.high else ", once" if many == "1" else f", {many} times"
     return f"{what}{' ' + step.word if step.word else ''}{' as written' if step.packet else ''}{at}{often}"
