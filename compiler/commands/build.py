@@ -27,7 +27,7 @@ DEFAULT_FORM = {"lpn": "bundle", "femto": "image", "xdp": "obj"}
               help="What will run the containers: LPN's engine, a stock Femto-Container engine, Linux.")
 @click.option("--emit", multiple=True, callback=listed(FORMS), metavar="FORM",
               help=f"What to write: {', '.join(FORMS)} (repeatable, or with commas). Default: bundle; femto image; xdp obj.")
-@click.option("--compact", is_flag=True, help="Images and bundle in the form for the air, a third of the size; target lpn only.")
+@click.option("--compact", is_flag=True, help="Images and bundle in the form for the air, about half the size; target lpn only.")
 @compile_options
 @json_option
 def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact: bool, fuse: bool, without: tuple[str, ...], level: Level,
