@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 
@@ -27,7 +28,8 @@ def text(tmp_path_factory) -> str:
     (("a.elf", "b.elf", "--boards", "1"), "2 ELF files for 1 boards"),
     (("a.elf", "--shell", "9:help"), "there is no board 9"),
     (("a.elf", "--json", "--out", "-"), "both want standard output"),
-    (("a.elf", "--loss", "2"), "--loss"),
+    (("a.elf", "--loss", "2"), "--loss"), (("a.elf", "--loss", "nan"), "--loss"), (("a.elf", "--seconds", "inf"), "--seconds"),
+    (("a.elf", "--out", "/nonexistent/x.pcap"), "cannot write /nonexistent/x.pcap: there is no folder /nonexistent"),
 ])
 def test_usage(arguments, what):
     done = twin(*arguments)
@@ -39,3 +41,12 @@ def test_files_that_are_no_firmware(text):
     assert done.returncode == 2 and "not an ELF" in done.stderr
     host = twin(sys.executable)
     assert host.returncode == 2 and "not for an Arm Cortex-M3" in host.stderr and host.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not shutil.which("arm-none-eabi-gcc"), reason="needs arm-none-eabi-gcc")
+def test_commands_that_no_prompt_asked_for(tmp_path):
+    source, elf = tmp_path / "x.s", tmp_path / "x.elf"
+    source.write_text(".syntax unified\n.thumb\n.word 0x20004000\n.word 0x08000009\nb .\n")
+    subprocess.run(["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-nostdlib", "-Wl,-Ttext=0x08000000,--entry=0", str(source), "-o", str(elf)], check=True)
+    done = twin(str(elf), "--seconds", "0.001", "--shell", "help")
+    assert (done.returncode, done.stderr) == (0, "note: node1 has shown no prompt for 'help'\n")

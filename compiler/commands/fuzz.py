@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..output import Failure, Table, console, folder, put_json, say, waiting
+from .inputs import Real
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("fuzz")
 @click.option("--seed", type=int, help="The first program's number (default: where the corpus stopped, else 0); the same number gives the same program.")
-@click.option("--seconds", type=float, help="Stop after this time; without it and --programs: never.")
+@click.option("--seconds", type=Real(min=0), help="Stop after this time; without it and --programs: never.")
 @click.option("--programs", type=click.IntRange(min=0), help="Stop after this many programs.")
 @click.option("--packets", default=20, show_default=True, help="Packets for each program.")
 @click.option("--engine", "engines", multiple=True, type=click.Choice(["engine", "rbpf", "kernel", "m3", "thumb2", "femto"]),

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -29,6 +30,16 @@ PACK = "a pack, the form that nodes take: give the bundle (.lpnb) or the source 
 CAPTURE = "a capture, not a program"
 OTHERS = {b"LPNN": PACK, b"LPNP": PACK, b"\x0a\x0d\x0d\x0a": CAPTURE, b"\xd4\xc3\xb2\xa1": CAPTURE, b"\xa1\xb2\xc3\xd4": CAPTURE,
           b"\x4d\x3c\xb2\xa1": CAPTURE, b"\xa1\xb2\x3c\x4d": CAPTURE}
+
+
+class Real(click.FloatRange):
+    """A number of a range, as click's, that is one: `nan` is outside of no range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a number that can be meant", param, ctx)
+        return number
 
 
 def read_bytes(path: str) -> bytes:

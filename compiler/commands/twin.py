@@ -1,6 +1,7 @@
 """`lpnc twin`: firmware of real nodes on emulated boards that share one air."""
 from __future__ import annotations
 
+import os
 import re
 import sys
 from contextlib import nullcontext
@@ -9,7 +10,7 @@ from typing import Any
 import click
 
 from ..output import STDOUT, Failure, Table, count, put_json, say, waiting
-from .inputs import json_option
+from .inputs import Real, json_option
 
 SELECTED = re.compile(r"(\d+):(.*)", re.DOTALL)
 
@@ -17,13 +18,13 @@ SELECTED = re.compile(r"(\d+):(.*)", re.DOTALL)
 @click.command()
 @click.argument("elfs", metavar="ELF...", nargs=-1, required=True)
 @click.option("--boards", type=click.IntRange(1, 64), metavar="N", help="So many boards; the last ELF is used again.")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), default=3.0, show_default=True, help="Virtual time to run for.")
+@click.option("--seconds", type=Real(min=0, min_open=True), default=3.0, show_default=True, help="Virtual time to run for.")
 @click.option("--shell", "shell", multiple=True, metavar="[N:]COMMAND",
               help="Type this into board N's console (1, unless said) at its next prompt; may be given again.")
 @click.option("--frames", "capture", metavar="X.pcap", help="Put a capture's frames on the air, as far apart as recorded (`-`: standard input).")
-@click.option("--frames-at", type=click.FloatRange(min=0), default=1.0, show_default=True, metavar="S", help="The first of them, in seconds.")
+@click.option("--frames-at", type=Real(min=0), default=1.0, show_default=True, metavar="S", help="The first of them, in seconds.")
 @click.option("--out", metavar="Y.pcap", help="Write what was on the air, with FCS (`-`: standard output).")
-@click.option("--loss", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Of frames on every link, 0 to 1.")
+@click.option("--loss", type=Real(0, 1), default=0.0, show_default=True, help="Of frames on every link, 0 to 1.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For losses and for the radios' random numbers.")
 @click.option("--profile", is_flag=True, help="Instructions and cycles by layer and by function.")
 @click.option("--top", type=click.IntRange(min=0), default=20, show_default=True, metavar="N", help="So many functions, the costliest first.")
@@ -45,6 +46,8 @@ def command(elfs: tuple[str, ...], boards: int | None, seconds: float, shell: tu
     """
     if out == STDOUT and as_json:
         raise click.UsageError("--json and --out - both want standard output")
+    if out not in (None, STDOUT) and not os.path.isdir(os.path.dirname(os.path.realpath(str(out)))):
+        raise Failure(f"cannot write {out}: there is no folder {os.path.dirname(str(out))}")
     show = not (quiet or as_json or out == STDOUT)
     with waiting("loading"):
         session = prepared(elfs, boards, seed, loss, shell, capture, frames_at, profile, show)
@@ -65,6 +68,8 @@ def command(elfs: tuple[str, ...], boards: int | None, seconds: float, shell: tu
                   **({"profile": [profile_of(p) for p in session.profiles]} if profile else {})})
     elif out != STDOUT:
         report(found, frames)
+        for board, text in session.untyped():
+            say(f"note: {board} has shown no prompt for {text!r}", err=True)
         for each in session.profiles:
             show_profile(each, top)
     if fault:

@@ -47,9 +47,12 @@ class Session:
         self.network.air.told.append(self._note)
         if self.profiled:
             self.profiles = [Profile(board) for board in self.network.boards]
-        for number, commands in self.commands.items():
-            Shell(self.network.boards[number], commands, wait=SECOND // 100)
+        self._shells = [Shell(self.network.boards[number], commands, wait=SECOND // 100) for number, commands in self.commands.items()]
         self._put_on_air(self.frames)
+
+    def untyped(self) -> list[tuple[str, str]]:
+        """Commands that wait for a prompt still: (name of the board, command)."""
+        return [(shell.board.name, command) for shell in self._shells for command in shell.commands]
 
     def _note(self, t: Transmission) -> None:
         self.sent.append(Sent(t.start / US, t.name, t.psdu))
