@@ -42,17 +42,18 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         if name in LONG_TIMES:
             return Foreign(index, f"there is no unit '{name}'", "there are us, ms and s: 1500 us, 60 s", index, index + 1)
     if before.text == "." and is_number(token) and index > 1 and is_number(tokens[index - 2]):
-        return Foreign(index - 2, "numbers are whole", "take a smaller unit, as in 1500 us; or scale them", index - 1, index + 1)
+        timed = index + 1 < len(tokens) and tokens[index + 1].text in ("us", "ms", "s")
+        return Foreign(index - 2, "numbers are whole", "take a smaller unit, as in 1500 us" if timed else "", index - 1, index + 1)
     if name in OPERATORS:
         return Foreign(index, f"there is no '{name}'", f"write {OPERATORS[name]}", index, index + 1, (OPERATORS[name],))
     if before.text == "not" and index - first > 0:
         return Foreign(index - 1, "there is no 'not'", "write !", index - 1, index, ("!",))
-    if name == "->" and before.text.isidentifier() and index + 1 < len(tokens) and "(" not in {tokens[first].text, tokens[first + 1].text}:
+    if name == "->" and before.text.isidentifier() and index + 1 < len(tokens) and tokens[first].text not in ("on", "timing"):
         return Foreign(index, "there is no '->'", f"write {before.text}.{tokens[index + 1].text}", index, index + 1, (".",))
     if name == "&" and before.text in ("(", ",", "="):
         return Foreign(index, "there are no pointers", "a parameter that is changed is out or inout", index, index + 1)
-    if before.text == "int" and name.isidentifier():
-        return Foreign(index - 1, "'int' needs a width", f"write int<32> {name}", index - 1, index, ("int", "<", "32", ">"))
+    if before.text == "int" and (name.isidentifier() or name == ")"):
+        return Foreign(index - 1, "'int' needs a width", f"write int<32>{' ' + name if name != ')' else ''}", index - 1, index, ("int", "<", "32", ">"))
     if tokens[first].text in ("elif", "elsif", "elseif") and tokens[first - 1].text == "}":
         return Foreign(first, f"there is no '{tokens[first].text}'", "write else if", first, first + 1, ("else", "if"))
     then = next((at for at in range(first, index) if tokens[at].text == "then" and tokens[at - 1].text == ")"), None)

@@ -60,9 +60,11 @@ FORMS = {
     "codecRow": "tf { 3: flow = 0; 0: inline(ecn, pad:4, flow); }", "transition": "transition select(h.ip.next_header) { UDP: udp; default: accept; }",
     "energyBudget": "radio.on <= 9 %;", "protocolItem": "on radio.rx_done : Rx -> Forward -> Tx within 4 ms;", "externDecl": "extern bit<16> sample(bit<8> channel) cost 20 in { radio, net };",
     "enumDecl": "enum bit<2> Mode { none = 0, short = 2 }", "headerItem": "bit<8> length;", "fieldDecl": "bit<8> length;",
-    "constDecl": "const bit<16> PORT = 7;", "functionDecl": "function bit<8> f(bit<8> x) { return x + 1; }", "actionDecl": "action drop() { m.verdict = DROP; }",
+    "constDecl": "const bit<16> PORT = 7;", "functionDecl": "function bit<8> f(bit<8> x) { return x + 1; }",
+    "actionDecl": "action drop() { m.verdict = DROP; }",
     "stateDecl": "state udp { pkt.extract(h.udp); transition accept; }", "tableDecl": "key = { h.dst : exact; } actions = { to; drop; } size = 16;",
-    "selectCase": "0x11: udp;", "handler": "every 125 ms jitter 500 us within 300 us { radio.off(); }", "typedefDecl": "typedef bit<48> Mac;", "importDecl": "import std.ipv6;",
+    "selectCase": "0x11: udp;", "handler": "every 125 ms jitter 500 us within 300 us { radio.off(); }",
+    "typedefDecl": "typedef bit<48> Mac;", "importDecl": "import std.ipv6;",
 }
 STATEMENTS = ("if", "switch", "for", "return", "exit")
 BAD_CHARACTERS = {

@@ -45,7 +45,7 @@ class Calls(PacketMethods, ObjectMethods, Base):
         if decl is None:
             names = self.names_of(ast.Function, ast.Extern, ast.Action)
             self.error(f"there is no function '{callee.name}'", callee,
-                       imported_by(callee.name, "function", "action") or suggest(callee.name, [*names, "inet_sum", "verify"]))
+                       "write !" if callee.name == "not" else imported_by(callee.name, "function", "action") or suggest(callee.name, [*names, "inet_sum", "verify"]))
             return None
         callee.decl = decl
         if isinstance(decl, (ast.Function, ast.Extern)):

@@ -106,7 +106,8 @@ class PacketMethods(Base):
     def payload_method(self, e: ast.Call, callee: ast.Member) -> Type | None:
         callee.decl = callee.name
         if callee.name != "truncate":
-            self.error(f"payload has no method '{callee.name}'", callee, suggest(callee.name, ("truncate",)) or "there are sizeof(payload), payload[i] and payload.truncate(n)")
+            self.error(f"payload has no method '{callee.name}'", callee,
+                       suggest(callee.name, ("truncate",)) or "there are sizeof(payload), payload[i] and payload.truncate(n)")
             return None
         e.target = "truncate"
         if not isinstance(self.module, ast.Processor):

@@ -115,7 +115,8 @@ class Parsers(Base):
                     default = case
                 values = tuple(key.const for key in case.keys if key.const is not None)
                 if len(values) == len(case.keys) and (first := seen.setdefault(values, case)) is not case:
-                    self.warning("this case is never taken: an earlier one has the same key", case.span, "remove one", notes=[("the first one is here", first.span)])
+                    self.warning("this case is never taken: an earlier one has the same key", case.span, "remove one",
+                                 notes=[("the first one is here", first.span)])
             self.target_state(case, states)
 
     def case_keys(self, case: ast.SelectCase, types: list[Type | None]) -> None:
