@@ -133,3 +133,61 @@ def test_what_is_said_of_what_follows_is_copied() -> None:
     """It lies beside the others until all is known."""
     packets = [bytes.fromhex(text) for text in ("000401123456", "010401123456", "00030102030405", "01030102030405", "000401")]
     run_case(Case(Program(COPIED, {}, False), [(packet, {}) for packet in packets]), (Variant("engine", True), Variant("engine", True, SMALL)))
+
+
+READ = """
+    header A {{ {a} }}
+    header B {{ bit<32> x; bit<32> y; bit<16> own = ~inet_sum(x, y); bit<16> z; }}
+    header D(B b) {{ bit<32> p; bit<32> q; bit<32> r; {sum} bit<16> n; }}
+    codec Ca() <-> A {{ tag 0b1010101, t:1; t {{ 0: inline(a, c); 1: a = 5, c = 7; }} }}
+    codec Cb() <-> B {{ tag 0b11, t:6; t {{ 0: inline(x, y, z); 1: x = 7, z = 3, inline(y); }} }}
+    codec Cd() <-> D {{ tag 0b11, t:6; t {{ 0: inline(p, q, n), r = 99; 1: p = 7, r = 5, inline(q, n); }} }}
+    struct headers {{ A a; B b; D(b) d; }}
+    parser Rx(packet pkt, out headers h) {{
+        state start {{ transition select(pkt.lookahead<bit<8>>()) {{ 0b1010_1010 &&& 0xfe: first; default: second; }} }}
+        state first {{ pkt.extract(h.a via Ca()); transition second; }}
+        state second {{ pkt.extract(h.b via Cb()); pkt.extract(h.d via Cd()); transition accept; }}
+    }}
+    processor Work(inout headers h, inout meta m) {{ apply {{ h.b.x = h.b.x + 1; if (h.d.n == 9) {{ h.a.setInvalid(); }} }} }}
+    deparser Tx(packet pkt, in headers h) {{ {emits} }}
+    protocol Read version 1 {{ on radio.rx_done : Rx -> Work -> Tx; }}"""
+SHORT, LONG = ("bit<16> a; bit<16> c;", 4), ("bit<64> a; bit<64> c;", 16)
+SUM, EMITS = "bit<16> sum = ~inet_sum(b.x, b.y, p, payload);", ("pkt.emit(h.a);", "pkt.emit(h.b);", "pkt.emit(h.d);")
+READS = {                                       # the first header, what the last one computes, what is emitted; where headers lie
+    "of itself": (SHORT, "", EMITS, {"a": 0, "b": 4, "d": 16}),
+    "by the next one": (SHORT, SUM, EMITS, {"a": 0}),
+    "by the next one, far enough": (LONG, SUM, EMITS, {"a": 0, "b": 16, "d": 28}),
+    "by one that lies elsewhere": (SHORT, SUM, (*EMITS[:2], "pkt.emit(h.d via Cd());"), {"a": 0}),
+    "by a condition": (SHORT, "", (*EMITS[:2], "if (h.b.isValid() && h.b.x == 0x1020305) { pkt.emit(h.d); }"), {"a": 0}),
+    "by a function": (SHORT, "", (*EMITS[:2], "if (h.d.isValid() && asked(h)) { pkt.emit(h.d); }"), {"a": 0}),
+    "and emitted again": (SHORT, "", (*EMITS, EMITS[1]), {"a": 0}),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_what_is_read_when_another_was_moved_is_not_spoilt(name: str) -> None:
+    (a, octets), computed, emits, lie = READS[name]
+    text = READ.format(a=a, sum=computed, emits=" ".join(emits))
+    if "asked" in emits[-1]:
+        text = text.replace("deparser", "function bool asked(headers h) { if (h.b.isValid()) { return h.b.x == 0x1020305; } return false; }\n    deparser")
+    given = program(text)
+    found = laid_out(given, RecordLayout(given, representation(given)), list(given.hooks[0].chain))
+    assert {inst.name: at for inst, at in found.items()} == lie
+    packets = [a + b + d + n + b"rest" for a in (b"", b"\xaa" + bytes(range(50, 50 + octets)), b"\xab") for b in (b"\xc0" + bytes(range(1, 11)), b"\xc1" + bytes(4))
+               for d in (b"\xc0" + bytes(range(101, 109)), b"\xc1" + bytes(range(130, 134))) for n in (b"\0\x07", b"\0\x09")]
+    run_case(Case(Program(text, {}, False), [(packet, {}) for packet in packets]), (Variant("engine", True), Variant("engine", True, SMALL)))
+
+
+@pytest.mark.parametrize("order", [(1, 0), (0, 1)])
+def test_elements_of_a_stack_lie_elsewhere(order: tuple[int, int]) -> None:
+    """One of them was taken for the first."""
+    text = """
+        header A { bit<32> a; bit<32> b; }
+        codec Ca() <-> A { tag 0b1010101, t:1; t { 0: inline(a, b); 1: a = 5, inline(b); } }
+        struct headers { A[2] s; }
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.s.next via Ca()); pkt.extract(h.s.next via Ca()); transition accept; } }
+        processor Work(inout headers h) { apply { h.s[0].a = h.s[0].a + 1; if (h.s[0].b == 9) { h.s[0].setInvalid(); } } }
+        deparser Tx(packet pkt, in headers h) { %s }
+        protocol S version 1 { on radio.rx_done : Rx -> Work -> Tx; }""" % " ".join(f"pkt.emit(h.s[{n}]);" for n in order)
+    packets = [one + other for one in (b"\xaa" + bytes(range(1, 9)), b"\xab\0\0\0\x09") for other in (b"\xaa" + bytes(range(50, 58)), b"\xab\1\2\3\4rest")]
+    run_case(Case(Program(text, {}, False), [(packet, {}) for packet in packets]), (Variant("engine", True), Variant("engine", True, SMALL)))

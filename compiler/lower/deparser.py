@@ -173,8 +173,9 @@ class Deparsers:
                 self.store_unit(inst, u, inst.image, u.image)
         b.branch(done)
         b.position_at_end(elsewhere)
+        computed = {u: self.unit_number(inst, u) for u in inst.layout.units if self.computes(inst, u)}      # of what is written over then
         for u in inst.layout.units:
-            self.store_unit(inst, u, self.here(), u.image)
+            self.put(self.here(), u.image, computed[u] if u in computed else self.unit_number(inst, u), u.little)
         b.branch(done)
         b.position_at_end(done)
         self.wrote(octets, octets)
