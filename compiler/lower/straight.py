@@ -1,7 +1,8 @@
 """Action data that goes straight into the packet: the lookup writes it where the action would put it, and nothing is copied.
 
 Only where nobody can see that it was written on another way, too: every lookup in the table is the last thing that the chain does, one action has
-data, a field of that size, which it assigns first; and whatever else comes of the lookup drops the packet.
+data, a field of that size, which it assigns first; and whatever else comes of the lookup drops the packet. No action is given what a header says, and
+none tells it as a reason: it would be what the lookup has written.
 """
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ def field_of_data(t: ast.Table, p: ast.Processor, program: ast.Program) -> ast.E
         return None
     takers = [ref for ref in t.actions if len(ref.action.params) > len(ref.args)]
     others = [ref.action for ref in (*t.actions, t.default_action) if ref not in takers]
-    if len(takers) != 1 or not all(drops(action) for action in others):
+    given = [arg for ref in (*t.actions, t.default_action) for arg in (*ref.bound, *ref.args)]
+    if len(takers) != 1 or not all(drops(action) for action in others) or not all(map(apart, given)):
         return None
     action, first = takers[0].action, next(iter(takers[0].action.body.statements), None)
     data = action.params[len(takers[0].args):]
@@ -43,10 +45,15 @@ def drops(action: ast.Action) -> bool:
     """Whether it drops the packet and does nothing else."""
     verdict = None
     for s in action.body.statements:
-        if not (isinstance(s, ast.Assign) and isinstance(s.target, ast.Member) and isinstance(s.target.base.type, Meta)):
+        if not (isinstance(s, ast.Assign) and isinstance(s.target, ast.Member) and isinstance(s.target.base.type, Meta) and apart(s.value)):
             return False
         if s.target.name == "verdict":
             verdict = s.value
         elif s.target.name != "reason":
             return False
     return isinstance(verdict, ast.Name) and verdict.decl == "DROP"
+
+
+def apart(e: ast.Expr) -> bool:
+    """Whether a value is the same whatever headers say. A header that is given as such is the action's own to read."""
+    return not any(isinstance(n, ast.Call) or isinstance(getattr(n, "decl", None), (ast.Field, ast.ChoiceField, ast.ChoiceArm)) for n in walk(e))
