@@ -270,10 +270,9 @@ class Instance(Place):
 
     def read_stored(self, f: ast.Field) -> Val | ir.Value:
         low = self.lower
-        if (self, f) in low.lazy:
-            v = low.value(low.lazy[self, f])
-            return low.resize(v, field_width(f)) if isinstance(v, Val) else v
-        v = self.if_present(self.layout.unit_of[f], lambda: self.slice_of(f), lambda: low.constant(field_width(f), 0))
+        said = low.lazy.get((self, f))
+        v = self.if_present(self.layout.unit_of[f], lambda: self.slice_of(f) if said is None else low.resize(low.bits_of(said), field_width(f)),
+                            lambda: low.constant(field_width(f), 0))
         return low.truth(v) if isinstance(f.type, Bool) else v
 
     def slice_of(self, f: ast.Field) -> Val:
