@@ -84,7 +84,7 @@ def tested(code: list[Line], at: int, bit: int, targets: set[Line]) -> Test | No
     first, temp, mask = at, bit, None
     while at < len(code) - 1 and code[at] not in targets:
         insn = code[at].insn
-        if insn.is_lddw and mask is None and insn.dst != bit and insn.src == 0:
+        if insn.is_lddw and mask is None and insn.dst not in (bit, temp) and insn.src == 0:
             mask = insn.dst, insn.imm & ALL
         elif insn.op == ALU64 | X | MOV and insn.src == bit and insn.off == 0 and temp == bit:
             temp = insn.dst

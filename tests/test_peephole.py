@@ -18,6 +18,7 @@ from lpn.compiler.peephole import PASSES, improve
 from lpn.compiler.returned import sink_results
 from lpn.compiler.rewrite import read, sweep, write
 from lpn.compiler.tails import merge_tails
+from lpn.compiler.wide_tests import wide_tests
 from lpn.runtime.raw import run_raw
 from programs import example, program
 
@@ -255,6 +256,8 @@ WRONG_BEFORE = {                                # what one pass alone, and often
     "a jump to a constant that nobody returns": (
         sink_results, "r3 = *(u8 *)(r1 + 0)\nw0 = 3\nif w2 == 16 goto Z\nw0 = 7\nexit\nZ: if w3 == 1 goto D\nif w3 == 3 goto A\n"
                       "D: w0 = 5\nw0 = 7\nexit\nA: w0 = w3\nexit"),
+    "numbers that are made over the bit": (
+        wide_tests, "r3 = *(u8 *)(r1 + 0)\nif w3 > 40 goto A\nr1 = 1\nr1 <<= r3\nr5 = r1\nr5 = 0x100000004 ll\nr5 &= 6\nif r5 != 0 goto A\nr0 = 1\nexit\nA: r0 = 2\nexit"),
 }
 
 
