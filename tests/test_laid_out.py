@@ -142,6 +142,7 @@ READ = """
     codec Ca() <-> A {{ tag 0b1010101, t:1; t {{ 0: inline(a, c); 1: a = 5, c = 7; }} }}
     codec Cb() <-> B {{ tag 0b11, t:6; t {{ 0: inline(x, y, z); 1: x = 7, z = 3, inline(y); }} }}
     codec Cd() <-> D {{ tag 0b11, t:6; t {{ 0: inline(p, q, n), r = 99; 1: p = 7, r = 5, inline(q, n); }} }}
+    struct S {{ bit<8> b; }}
     struct headers {{ A a; B b; D(b) d; }}
     parser Rx(packet pkt, out headers h) {{
         state start {{ transition select(pkt.lookahead<bit<8>>()) {{ 0b1010_1010 &&& 0xfe: first; default: second; }} }}
@@ -160,6 +161,7 @@ READS = {                                       # the first header, what the las
     "by one that lies elsewhere": (SHORT, SUM, (*EMITS[:2], "pkt.emit(h.d via Cd());"), {"a": 0}),
     "by a condition": (SHORT, "", (*EMITS[:2], "if (h.b.isValid() && h.b.x == 0x1020305) { pkt.emit(h.d); }"), {"a": 0}),
     "by a function": (SHORT, "", (*EMITS[:2], "if (h.d.isValid() && asked(h)) { pkt.emit(h.d); }"), {"a": 0}),
+    "of a struct": (SHORT, "", (*EMITS[:2], "S s; if (s.b == 0) { pkt.emit(h.d); }"), {"a": 0, "b": 4}),
     "and emitted again": (SHORT, "", (*EMITS, EMITS[1]), {"a": 0}),
 }
 

@@ -58,7 +58,7 @@ def named(program: ast.Program, statements: list[ast.Stmt]) -> set[ast.StructFie
     bases = {n.base for n in nodes if isinstance(n, ast.Member)}
     if any(isinstance(n, ast.Name) and is_headers(n.type) and n not in bases for n in nodes):
         return set(program.headers_struct.fields)
-    return {n.decl for n in nodes if isinstance(n, ast.Member) and isinstance(n.decl, ast.StructField)}
+    return {n.decl for n in nodes if isinstance(n, ast.Member) and isinstance(n.decl, ast.StructField) and isinstance(n.decl.type, (HeaderType, Stack))}
 
 
 def read_by(program: ast.Program, fields: set[ast.StructField]) -> set[ast.StructField]:
