@@ -1,11 +1,13 @@
 """Random bytecode in the shapes that the passes behind LLVM look for, nearly so: `Shapes(rng).program()` gives assembly.
 
 r1, or a copy of it in r6, leads to 24 octets; of the other registers a few are drawn, so that they meet. Blocks follow each other, branches lead ahead, in some
-programs back as well, to the first instruction, too. r9 leads where r1 or r6 does, or behind it, r8 into the stack.
+programs back as well, to the first instruction, too. r9 leads where r1 or r6 does, or behind it, r8 into the stack. `nearly(source, rng)` is such a
+program with one thing changed where a pass did something: what fits a pass does so no longer, or what did not quite fit does.
 """
 from __future__ import annotations
 
 import random
+import re
 
 WORDS = ("==", "!=", ">", ">=", "<", "<=", "s>", "s>=", "s<", "s<=", "&")
 ARITHMETIC = ("+=", "-=", "*=", "/=", "%=", "|=", "&=", "^=", "<<=", ">>=", "s>>=")
@@ -14,10 +16,13 @@ PLACES = tuple((at, 8) for at in (8, 16, 24)) + tuple((at, 4) for at in (4, 8, 1
 ODD = (12, 8), (20, 8), (6, 4)                  # bytes of two of them
 BRANCH, OVER, HERE = "branch ", "over", "here"  # what a shape says of ways: a branch ahead, one to its own end or middle
 
+LIKED = "numbers", "ends", "sum", "ends"                # what passes rarely find elsewhere: sets of numbers, sums of what is known, ways that end alike
+
 
 class Shapes:
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
+    def __init__(self, rng: random.Random, liked: str = "") -> None:
+        """`liked`: one of LIKED, of which there is much."""
+        self.rng, self.liked, self.common = rng, liked, []
         self.registers = rng.sample((0, 2, 3, 4, 5, 7), rng.randint(2, 5))
         self.bare = rng.random() < 0.3          # nothing is there but what the container is given
         self.calls = not self.bare and rng.random() < 0.25
@@ -27,7 +32,7 @@ class Shapes:
         self.places = rng.sample(PLACES, rng.randint(1, 6)) + [*ODD] * (rng.random() < 0.15)
         shapes = (self.arithmetic, self.by_number, self.copy, self.half, self.constant, self.spill, self.reload, self.load, self.store, self.swap, self.halves,
                   self.steps, self.bits, self.sign, self.numbers, self.sum, self.extended, self.pointer, self.atomic, self.result)
-        self.shapes, self.weights = shapes, [rng.choice((0, 1, 1, 3, 6)) for _ in shapes]
+        self.shapes, self.weights = shapes, [rng.choice((0, 1, 1, 3, 6)) if one.__name__ != liked else 60 for one in shapes]
         self.labels = 0
 
     def one_of(self, *what):
@@ -147,6 +152,10 @@ class Shapes:
 
     def sum(self) -> list[str]:
         x, width = self.reg(), self.one_of("r", "w")
+        if self.liked == "sum" and self.rng.random() < 0.7:     # nobody else asks for the number
+            (asked, y), to, by = self.rng.sample([reg for reg in (0, 2, 3, 4, 5, 7) if reg != x], 2), self.one_of("r", "r", "w"), self.one_of("r", "r", "w")
+            return [f"r{x} = {self.one_of(0, 0, 0, 1)}", f"{OVER}w{asked} {self.rng.choice(WORDS)} {self.number()}", f"{to}{x} = {self.number()}", HERE,
+                    f"{by}{y} += {by}{x}", *([f"r{x} = {self.number()}"] if self.rng.random() < 0.8 else ())]
         return [f"{self.one_of('r', 'w')}{x} = {self.number()}", OVER + self.condition(), f"{self.one_of('r', 'w')}{x} = {self.number()}", HERE,
                 f"{width}{self.reg()} += {width}{x}"]
 
@@ -188,7 +197,11 @@ class Shapes:
             to = [f"B{rng.randint(0, count) if back and rng.random() < 0.25 else rng.randint(at + 1, count)}" for _ in body] + [f"B{at + 1}"]
             out += self.laid(body, to)
             end = rng.random()
-            if end < 0.5:
+            if self.liked == "ends" and rng.random() < 0.7:
+                self.common = self.common or [self.one_of(self.by_number, self.half, self.constant, self.reload)()[0] for _ in range(rng.randint(1, 4))]
+                out += self.common[rng.random() < 0.2:]
+                out += [] if at == count - 1 else [f"goto B{count}" if rng.random() < 0.8 else "exit"]
+            elif end < 0.5:
                 out += [f"if {self.condition()} goto {rng.choice(to)}"] * (end < 0.4) + [f"goto {rng.choice(to)}"] * (end < 0.1 or end > 0.4)
             elif end < 0.65:
                 out += [f"if {self.condition()} goto {rng.choice(to)}"] * (end > 0.55) + [f"w0 = {self.one_of(1, 2, self.number())}"] * (end < 0.62) + ["exit"]
@@ -219,3 +232,51 @@ class Shapes:
             else:
                 out.append(line)
         return out + ([f"{end}:"] if end is not None else [])
+
+
+# ---------------------------------------------------------------- nearly the same
+
+NUMBER, REGISTER = re.compile(r"(?<=[=&<>+-] )-?\d+\b"), re.compile(r"\b([rw])([0-57])\b")
+WRITTEN = ((" += ", " = "), (" = ", " += "), ("u32", "u64"), ("u64", "u32"), ("u8", "u16"), ("<<=", ">>="), (" >>=", " s>>="), ("be64", "be32"), ("==", "!="),
+           ("!=", "=="), (" > ", " s> "), (" < ", " <= "), ("&=", "|="), (" & ", " > "), (" r", " w"), (" w", " r"), ("r", "w"), ("w", "r"))
+
+
+def nearly(source: str, rng: random.Random, around: list[int]) -> tuple[str, int]:
+    """And the number of the instruction that is another. `around`: the numbers of some; what is changed is one of these or close to one. It may be no
+    program: an instruction that there is not, or none at the end."""
+    lines = source.split("\n")
+    labels = [line[:-1] for line in lines if line.endswith(":")]
+    code = [i for i, line in enumerate(lines) if not line.endswith(":")]
+    place = min(max(rng.choice(around) + rng.choice((0, 0, 0, 1, -1, 2, -2)), 0), len(code) - 1)
+    at, other = code[place], rng.choice(code)
+    line, reg, word, number = lines[at], rng.choice((0, 2, 3, 4, 5, 7)), rng.choice(WORDS), rng.choice((0, 1, 2, 3, 255))
+    match rng.randrange(10):
+        case 0:
+            del lines[at]
+        case 1:
+            lines.insert(at, lines[other])
+        case 2 | 3:
+            lines[at] = another(line, REGISTER, rng, lambda m: f"{m[1]}{reg}")
+        case 4:
+            lines[at] = another(line, NUMBER, rng, lambda m: str(rng.choice((0, 1, 2, 3, 4, 5, 8, 16, 24, 31, 32, -1, 255, int(m[0]) + 1))))
+        case 5:                                 # a way around what follows
+            lines.insert(at, f"if {rng.choice('rw')}{reg} {word} {number} goto {rng.choice(labels)}")
+        case 6:                                 # one more way to it
+            lines.insert(at, "M:")
+            lines.insert(other + (other >= at), f"if w{reg} {word} {number} goto M")
+        case 7 if at + 1 < len(lines):
+            lines[at:at + 2] = lines[at + 1], line
+        case 8 if "goto" in line:
+            lines[at] = f"{line.rsplit(' ', 1)[0]} {rng.choice(labels)}"
+        case _:
+            fit = [pair for pair in WRITTEN if pair[0] in line]
+            lines[at] = line.replace(*rng.choice(fit), 1) if fit else line
+    return "\n".join(lines), place
+
+
+def another(line: str, what: re.Pattern[str], rng: random.Random, by) -> str:
+    found = list(what.finditer(line.split(" goto")[0]))
+    if not found:
+        return line
+    m = rng.choice(found)
+    return line[:m.start()] + by(m) + line[m.end():]
