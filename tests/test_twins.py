@@ -10,36 +10,19 @@ from lpn.compiler.generate import Program
 from lpn.compiler.lower.base import Lowering
 from lpn.lang.reference import Reference
 from programs import program
+from twin_programs import ENDS, GROUPS
 
-TEXT = """
+TEXT = ENDS + """
     error {{ NoEnd, Odd }}
-    header L {{ bit<8> f; bit<32> p; bit<32> q; }}
-    header H {{ bit<8> k; bit<64> a; bit<64> b; bit<8> n; }}
-    struct Ends {{ bool has_a; bool has_b; bit<64> a; bit<64> b; }}
     register<bit<64>>[4] known;
-    function Ends ends(L l) {{
-        Ends e;
-        e.has_a = l.f[0:0] == 1;
-        e.has_b = l.f[1:1] == 1;
-        if (l.f[2:2] == 1) {{ e.a = 32w1 ++ l.p; }} else {{ e.a = 64w0x20 ^ (32w2 ++ l.p); }}
-        if (l.f[3:3] == 1) {{ e.b = 32w1 ++ l.q; }} else {{ e.b = 64w0x20 ^ (32w2 ++ l.q); }}
-        return e;
-    }}
     function bit<64> one(bit<4> x) {{ return 60w0 ++ x; }}
     function bit<64> two(bit<4> x) {{ return 60w7 ++ x; }}
     function bit<64> whole(Ends e) {{ return e.a ^ 7; }}
     codec C(Ends e, inout bit<1> more) <-> H {{
         tag 0b1, x:1, m:1, u:3, v:4, w:6;
         var bit<4> i = first j in 0..4 where (known[j] == a);
-        var bit<4> o = first j in 0..4 where (known[j] == b);
-        x {{ 0: i = 0, o = 0; 1: inline(i, o); }}
-        m {{ 1: more = 1, n = kind(following:8); 0: more = 0, inline(n); }}
-        u {{ {u} }}
-        v {{ {v} }}
-        w {{ 0: k = 0; 1: k = 1; 2: k = 2; 3: inline(k); }}
+        var bit<4> o = first j in 0..4 where (known[j] == b);""" + GROUPS + """
     }}
-    function bit<8> kind(bit<8> x) {{ if (x[7:4] == 3) {{ return 77; }} return x; }}
-    struct headers {{ L l; H h; }}
     parser Rx(packet pkt, out headers h) {{
         bit<1> more;
         state start {{

@@ -12,22 +12,12 @@ from lpn.compiler.judge import sealed
 from lpn.compiler.lower.base import Lowering
 from lpn.lang.reference import Reference
 from programs import program
+from twin_programs import ENDS, GROUPS
 
-TEXT = """
+TEXT = ENDS + """
     error {{ NoEnd }}
-    header L {{ bit<8> f; bit<32> p; bit<32> q; }}
-    header H {{ bit<8> k; bit<64> a; bit<64> b; bit<8> n; }}
-    struct Ends {{ bool has_a; bool has_b; bit<64> a; bit<64> b; }}
     struct Known {{ bit<64> prefix; bit<8> length; }}
     register<Known>[4] known;
-    function Ends ends(L l) {{
-        Ends e;
-        e.has_a = l.f[0:0] == 1;
-        e.has_b = l.f[1:1] == 1;
-        if (l.f[2:2] == 1) {{ e.a = 32w1 ++ l.p; }} else {{ e.a = 64w0x20 ^ (32w2 ++ l.p); }}
-        if (l.f[3:3] == 1) {{ e.b = 32w1 ++ l.q; }} else {{ e.b = 64w0x20 ^ (32w2 ++ l.q); }}
-        return e;
-    }}
     function bit<64> in_known(Known c, bit<64> low) {{
         bit<64> x = low;
         if (c.length > 8) {{ x = c.prefix[63:32] ++ low[31:0]; }}
@@ -37,16 +27,9 @@ TEXT = """
     codec C(Ends e, inout bit<1> more) <-> H {{
         tag {tag};
         {i}
-        {o}
-        x {{ 0: i = 0, o = 0; 1: inline(i, o); }}
-        m {{ 1: more = 1, n = kind(following:8); 0: more = 0, inline(n); }}
-        u {{ {u} }}
-        v {{ {v} }}
-        w {{ 0: k = 0; 1: k = 1; 2: k = 2; 3: inline(k); }}
+        {o}""" + GROUPS + """
         {y}
     }}
-    function bit<8> kind(bit<8> x) {{ if (x[7:4] == 3) {{ return 77; }} return x; }}
-    struct headers {{ L l; H h; }}
     parser Rx(packet pkt, out headers h) {{
         state start {{ pkt.extract(h.l); pkt.extract(h.h); transition accept; }}
     }}
