@@ -6,6 +6,7 @@ take it away and make it valid again, and send packets of their own on the way; 
 from __future__ import annotations
 
 from .generate import BOOL, Context, FieldInfo, HeaderInfo, InstanceInfo, Ty, Value, bit
+from .generate_plans import WRITE
 from .generate_stmt import indent
 from .generate_told import Told
 
@@ -21,7 +22,7 @@ class Built(Told):
         text += ["header H0 {", *indent([self.add(link, "{ty} {};", bit(8 * c.pick((4, 1, 2, 8)))) for _ in range(c.number(2, 4))]), "}"]
         headers = [link]
         for at in range(1, c.number(2, 3)):
-            info, lines = self.small_header(f"H{at}", at == 1 and c.number(0, 9) > 0)
+            info, lines = self.small_header(f"H{at}", at == 1 and (c.number(0, 9) > 0 or self.plan == WRITE))
             text += lines + self.codec(info, [link], self.registers)
             headers.append(info)
         if c.number(0, 2):
@@ -194,8 +195,8 @@ class Built(Told):
         locals_: list[str] = []
         self.inout_locals(ctx, locals_)                         # type: ignore[attr-defined]
         twins = [i for i in self.made if i.header.twins is not None and i.header.codec]
-        if twins and not c.number(0, 5):        # alone they fit a buffer, and walk along it (lower/twins_written.py)
-            emits = [self.emit(f"h.{i.name}", i, ctx) for i in twins]      # type: ignore[attr-defined]
+        if twins and (self.plan == WRITE or not c.number(0, 5)):                # alone they fit a buffer, and walk along it (lower/twins_written.py)
+            emits = [self.written(i, ctx) for i in twins]
             return ["deparser Tx(packet pkt, in headers h) {", *indent([*locals_, *emits]), "}"]
         lines: list[str] = []
         ordered = any(i.header.payload for i in self.instances) or c.chance(1, 2)
@@ -215,6 +216,15 @@ class Built(Told):
         plain = next((n for n, line in enumerate(lines) if not line.startswith("pkt.emit") or " via " in line), len(lines))
         lines[plain:plain] = locals_ if plain < len(lines) else []
         return ["deparser Tx(packet pkt, in headers h) {", *indent(lines), "}"]
+
+    def written(self, i: InstanceInfo, ctx: Context) -> str:
+        """What its codec is given may be made of the header in front, and of its own."""
+        given, inner = [f"h.{one.name}" for one in (self.instances[0], i)], ctx.inside()
+        plain = self.emit(given[1], i, ctx) if self.choose.chance(1, 4) else ""                 # type: ignore[attr-defined]
+        if " via " in plain:
+            return plain
+        inner.valid |= {*given}
+        return f"if ({' && '.join(f'{text}.isValid()' for text in given)}) {{ {self.packet_call('emit', given[1], i.header, inner)} }}"     # type: ignore[attr-defined]
 
     def own_deparser(self) -> list[str]:
         """Of packets that are sent on the way."""

@@ -6,7 +6,7 @@ from .generate import (BOOL, ERROR, Choose, Context, FunctionInfo, HeaderInfo, I
 from .generate_built import Built
 from .generate_library import IMPORTS, Library
 from .generate_parts import PartInfo
-from .generate_plans import AGAIN, BUILD, CIRCLES, COPY, GUESS, GUESSED, LOOKUP, MEET, SUM, TELL
+from .generate_plans import AGAIN, CIRCLES, COPY, GUESS, GUESSED, LOOKUP, MEET, SUM, TELL, TWINS, WRITE
 from .generate_stmt import indent
 
 
@@ -40,7 +40,7 @@ class Generator(Built):
         c = self.choose
         text: list[str] = []
         self.plan = "" if self.lossless else self.choose_plan()
-        self.wraps = self.plan in ("", BUILD)
+        self.wraps = self.plan in ("", *TWINS)
         self.declare_types(text)
         self.externs = not self.lossless and c.chance(1, 12)
         if self.externs:
@@ -55,20 +55,20 @@ class Generator(Built):
             made, lines = self.function([h for h in headers], self.functions, registers=changed)
             self.functions.append(made)
             text += lines
-        self.declare(headers) if self.plan != BUILD else self.declare_built(headers)
+        self.declare(headers) if self.plan not in TWINS else self.declare_built(headers)
         text.append("struct headers { " + " ".join(self.declared(i) for i in self.instances) + " }")
         chain = ["Rx"]
-        for at in range(0 if self.lossless or self.plan == BUILD or not c.chance(1, 3) else c.number(1, 2)):
+        for at in range(0 if self.lossless or self.plan in TWINS or not c.chance(1, 3) else c.number(1, 2)):
             text += self.sub_parser(at)
         text += self.meeting_parser() if self.plan == MEET else self.telling_parser() if self.plan == TELL else self.parser()
-        processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY, TELL, BUILD) else 0,
+        processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY, TELL, *TWINS) else 0,
                                                       1 if self.plan in (AGAIN, COPY) or self.plan == LOOKUP and c.number(0, 2) else 2)
-        often = 12 if self.plan in (*GUESSED, BUILD) else 4
-        deparses = bool(self.lossless or c.number(0, often)) if self.plan not in (LOOKUP, AGAIN, COPY) else self.plan != LOOKUP
+        often = 12 if self.plan in (*GUESSED, *TWINS) else 4
+        deparses = bool(self.lossless or self.plan == WRITE or c.number(0, often)) if self.plan not in (LOOKUP, AGAIN, COPY) else self.plan != LOOKUP
         timed = not self.lossless and c.chance(1, 8)
-        self.radios = timed or not self.lossless and c.chance(3 if self.plan == BUILD else 1, 8)
+        self.radios = timed or not self.lossless and c.chance(3 if self.plan in TWINS else 1, 8)
         self.sends = self.radios and deparses
-        text += self.own_deparser() if self.sends and self.plan == BUILD else []
+        text += self.own_deparser() if self.sends and self.plan in TWINS else []
         text += self.chosen_processors(processors, deparses)
         chain += [f"P{at}" for at in range(processors)]
         if self.sends and not self.completing and c.chance(1, 4):
@@ -76,7 +76,7 @@ class Generator(Built):
             text += self.bare("Lost", False)
         if deparses:
             chain.append("Tx")
-            text += self.meeting_deparser() if self.plan == MEET else self.built_deparser() if self.plan == BUILD else self.deparser()
+            text += self.meeting_deparser() if self.plan == MEET else self.built_deparser() if self.plan in TWINS else self.deparser()
         timed = timed and not self.completing
         if timed:
             text += self.timing()
@@ -128,7 +128,7 @@ class Generator(Built):
         c = self.choose
         if self.plan == MEET:
             return self.meeting_headers(text)
-        if self.plan == BUILD:
+        if self.plan in TWINS:
             return self.built_headers(text)
         headers: list[HeaderInfo] = []
         own = 3
@@ -167,7 +167,7 @@ class Generator(Built):
         text: list[str] = []
         if count:
             text += self.global_action() if c.chance(1, 5) else []
-            for at in range(0 if self.plan == BUILD or not c.chance(1, 3) else c.number(1, 2)):
+            for at in range(0 if self.plan in TWINS or not c.chance(1, 3) else c.number(1, 2)):
                 text += self.sub_processor(at)
         for at in range(count):
             kind = c.number(0, 23)
@@ -175,7 +175,7 @@ class Generator(Built):
                 text += self.telling(f"P{at}")
             elif self.plan == TELL and not at:
                 text += self.telling_all("P0")
-            elif self.plan == BUILD and (not at or c.chance(1, 2)):
+            elif self.plan in TWINS and (not at or c.chance(1, 2)):
                 text += self.building(f"P{at}")
             elif self.plan == AGAIN:
                 text += self.saying_again(f"P{at}")
@@ -289,5 +289,5 @@ class Generator(Built):
         inner = ctx.inside()
         if text in ctx.headers and self.choose.chance(1, 4):    # its codec may ask for what it is made of
             inner.valid.add(text)
-            return f"if ({text}.isValid()) {{ pkt.emit({text}{self.via(i.header, inner)}); }}"
-        return f"pkt.emit({text}{self.via(i.header, inner)});"
+            return f"if ({text}.isValid()) {{ {self.packet_call('emit', text, i.header, inner)} }}"
+        return self.packet_call("emit", text, i.header, inner)

@@ -1,19 +1,23 @@
 """Random parsers: states, what they take, and where they go on."""
 from __future__ import annotations
 
+import re
+
 from .generate import BOOL, Context, FunctionInfo, HeaderInfo, InstanceInfo, StructInfo, Ty, Value, bit, literal
 from .generate_codec import Codecs
 from .generate_ends import Ends
 from .generate_parts import Parts
-from .generate_plans import BUILD, CIRCLES, COPY, GUESS, LOOKUP, MEET
+from .generate_plans import CIRCLES, COPY, GUESS, LOOKUP, MEET, TWINS, WRITE
 from .generate_stmt import indent
+
+MADE = re.compile(r" via \w+\((mk\w+\([^()]*\))")      # a struct that a function gives
 
 
 class Parsers(Codecs, Ends, Parts):
     def parser(self) -> list[str]:
         c = self.choose
         self.module = "parser"
-        self.straight = self.plan in (GUESS, LOOKUP, COPY, BUILD) or any(i.header.codec for i in self.instances) and c.chance(1, 3)
+        self.straight = self.plan in (GUESS, LOOKUP, COPY, *TWINS) or any(i.header.codec for i in self.instances) and c.chance(1, 3)
         count = c.number(1, 4) if self.plan != CIRCLES else 4
         locals_: list[str] = []
         ctx = self.parser_context()
@@ -44,7 +48,7 @@ class Parsers(Codecs, Ends, Parts):
                     continue
                 if not self.lossless and c.chance(1, 8) and not (self.plan and i is self.instances[0]):
                     continue
-                if self.plan == BUILD and not i.header.codec and i is not self.instances[0] and c.number(0, 3):
+                if self.plan in TWINS and not i.header.codec and i is not self.instances[0] and c.number(0, 3):
                     continue                    # a processor makes it
                 body += self.parser_statements(inner) if self.plan != LOOKUP or i is not self.instances[0] else []
                 if i.size:
@@ -54,7 +58,7 @@ class Parsers(Codecs, Ends, Parts):
                     inner.valid.add(f"h.{i.name}.last")
                 else:
                     structs = any(isinstance(what, StructInfo) for _, what in i.header.codec_params)
-                    if i.header.codec and c.chance(1 if self.plan == BUILD else 6 if structs else 2, 10):     # what it fills is there before
+                    if i.header.codec and c.chance(1 if self.plan in TWINS else 6 if structs else 2, 10):     # what it fills is there before
                         body.append(f"pkt.extract(h.{i.name});")
                         inner.valid.add(f"h.{i.name}")
                     body.append(self.extract(f"h.{i.name}", i.header, inner))
@@ -106,7 +110,20 @@ class Parsers(Codecs, Ends, Parts):
         return f" via {header.codec}({', '.join(args)})" if args is not None else ""
 
     def extract(self, text: str, header: HeaderInfo, ctx: Context) -> str:
-        return f"pkt.extract({text}{self.via(header, ctx)});"
+        return self.packet_call("extract", text, header, ctx)
+
+    def packet_call(self, method: str, text: str, header: HeaderInfo, ctx: Context) -> str:
+        """Of twins the struct is a variable at times, whose members are changed, too, not what a function gives there."""
+        c = self.choose
+        via = self.via(header, ctx)
+        made = MADE.search(via) if header.twins else None
+        if made is None or c.number(0, 1 if self.plan == WRITE else 3):
+            return f"pkt.{method}({text}{via});"
+        struct, name = header.codec_params[0][1], self.fresh("q")
+        changes = []
+        for member, ty in struct.fields if c.chance(1, 2) else ():
+            changes += [f"{name}.{member} = {self.expr(ty, ctx, 1)};"] if c.chance(1, 3) else []
+        return " ".join([f"{struct.name} {name} = {made[1]};", *changes, f"pkt.{method}({text}{via.replace(made[1], name, 1)});"])
 
     def parser_statements(self, ctx: Context) -> list[str]:
         c = self.choose

@@ -14,8 +14,9 @@ CIRCLES = "circles"                             # states that lead back to other
 COPY = "copied"                                 # whole headers and varbits are assigned, and emitted (lower/instance.py)
 TELL = "told"                                   # every value that is taken or looked at, and its sign, goes into the state
 BUILD = "built"                                 # headers that codecs build, of twins mostly, are changed and sent (lower/laid_out.py, lower/twins.py)
-PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET, COPY, TELL, BUILD)
-GUESSED = (GUESS, MEET)
+WRITE = "written"                               # and these codecs write them, with nothing else in the buffer (lower/twins_written.py)
+PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET, COPY, TELL, BUILD, WRITE)
+GUESSED, TWINS = (GUESS, MEET), (BUILD, WRITE)
 
 
 class Plans(Headers):
@@ -28,8 +29,8 @@ class Plans(Headers):
     def choose_plan(self) -> str:
         c = self.choose
         if c.chance(7, 16):
-            return c.pick((*[plan for plan in PLANS if plan != BUILD], TELL))          # twice as often: it is what finds most
-        return BUILD if c.chance(1, 10) else ""  # what meets in these rarely meets in others
+            return c.pick((*[plan for plan in PLANS if plan not in TWINS], TELL))          # twice as often: it is what finds most
+        return c.pick(TWINS) if c.chance(1, 10) else ""         # what meets in these rarely meets in others
 
     def flat_header(self, name: str, most: int = 6) -> tuple[HeaderInfo, list[str]]:
         """One whose fields are always there, mostly of whole octets."""

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 
 from .generate import BOOL, Context, FieldInfo, FunctionInfo, HeaderInfo, RegisterInfo, StructInfo, Ty, Value, bit, literal
-from .generate_plans import Plans
+from .generate_plans import Plans, WRITE
 from .generate_stmt import indent
 
 ADDRESSES = ("fe80::", "ff02::", "fd00::", "fe80::", "ff05::", "fec0::", "2001:db8::", "fe80::1")
@@ -112,9 +112,11 @@ class Twins(Plans):
         first = [self.twin_row(pair, ctx) for _ in range(c.number(5, 6))] + ([f"inline({pair.one.name})"] if c.number(0, 5) else [])
         tag = self.fresh("t")
         tags = [(self.fresh("t"), 1), (self.fresh("t"), 3)] if wide == 4 and c.chance(1, 2) else [(self.fresh("t"), wide)]
-        self.tags += [(tag, 3), *tags]
+        written = self.plan == WRITE            # it asks for more: rows of both in one order
+        own = [(tag, 3), *tags]
+        self.tags[:] = [*own, *self.tags] if written and c.number(0, 3) else [*self.tags, *own]         # first, they lie in one octet
         keys = sorted(range(8), key=lambda _: c.number(0, 2)) if c.number(0, 2) else list(range(8))
-        altered = c.number(0, len(first) - 1) if c.number(0, 2) else -1          # mostly one of them, or less would be taken for twins
+        altered = c.number(0, len(first) - 1) if not c.chance(2 if written else 1, 3) else -1         # one of them, or less would be taken for twins
         second = [(key, self.twin_of(row, pair, at == altered)) for at, (key, row) in enumerate(zip(keys, first))]
         high = 8 if wide == 4 else 0
         used = {key for key, _ in second}
@@ -123,7 +125,7 @@ class Twins(Plans):
             if key not in used:
                 used.add(key)
                 second.append((key, self.renamed_row(self.twin_row(pair, ctx), pair.names)))
-        if c.chance(1, 2):
+        if c.chance(1, 8 if written else 2):
             second.sort(key=lambda _: c.number(0, 3))
         text = [f"{tag} {{", *(f"    {key}: {row};" for key, row in zip(keys, first)), "}"]
         between = [] if c.number(0, 19) else ["inline(pad:8);"]
@@ -156,7 +158,7 @@ class Twins(Plans):
                 return f"where ({cells}[{number}] != 0{reason}), {f} = {cells}[{number}] ^ (({ty}) inline({f}[15:0]))"
             case 6:
                 return f"{f} = {function}({c.pick((member, f'{cells}[{number}]'))}, inline({f}[15:0]))"
-            case 7:
+            case 7 if self.plan != WRITE or c.chance(1, 4):
                 return f"{f} = {whole}({pair.struct})"
             case 8:
                 return f"inline({f}), where ({f}[{(low := c.number(0, width - 1))}:{low}] == {c.number(0, 1)}{reason})"

@@ -11,18 +11,20 @@ from lpn.compiler.forms import MOST, SMALL, Form
 from lpn.compiler.fuzz import Failure, Refused, Variant, checked, make_case, run_case
 from lpn.compiler.generate import RandomChoose
 from lpn.compiler.generate_modules import Generator
-from lpn.compiler.generate_plans import AGAIN, BUILD, CIRCLES, COPY, GUESS, LOOKUP, MEET, PLANS, SUM, TELL
+from lpn.compiler.generate_plans import AGAIN, BUILD, CIRCLES, COPY, GUESS, LOOKUP, MEET, PLANS, SUM, TELL, TWINS, WRITE
 from lpn.compiler.lower import laid_out, modules
 from lpn.compiler.lower.base import Lowering
 from lpn.compiler.lower.circles import Circles
 from lpn.compiler.lower.modules import ProgramLowering
 from lpn.compiler.target import TARGETS
 from lpn.lang import ast
+from lpn.lang.instances import walk
+from lpn.lang.types import StructType
 
 PROGRAMS = {CIRCLES: 48}                        # of most plans 16: what is entered anew in a circle is rarer
 #: In how many of these programs the way of lowering is met at least: a search in a deparser's guess, a varbit that is summed, what a parser's guess was
 #: wrong about going on where guesses of two shapes met.
-OFTEN = {LOOKUP: 5, AGAIN: 10, GUESS: 6, SUM: 6, CIRCLES: 10, MEET: 5, COPY: 12, TELL: 12, BUILD: 5}
+OFTEN = {LOOKUP: 5, AGAIN: 10, GUESS: 6, SUM: 6, CIRCLES: 10, MEET: 5, COPY: 12, TELL: 12, BUILD: 5, WRITE: 7}
 
 
 def programs(plan: str, most: int | None = None) -> list[ast.Program]:
@@ -68,7 +70,8 @@ def met(plan: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
         LOOKUP: (Lowering, "data_place", lambda args, place: place is not None), AGAIN: (modules, "repeatable", lambda args, again: bool(again)),
         GUESS: (Lowering, "codec_var", searched), SUM: (Lowering, "sum_varbit", lambda args, sums: True), CIRCLES: (Circles, "entered", entered_anew),
         MEET: (Lowering, "go_on_with", joined), COPY: (Lowering, "copy_varbit", lambda args, done: True),
-        TELL: (Lowering, "_call_lookahead", lambda args, done: True), BUILD: (modules, "laid_out", lambda args, found: bool(found))}
+        TELL: (Lowering, "_call_lookahead", lambda args, done: True), BUILD: (modules, "laid_out", lambda args, found: bool(found)),
+        WRITE: (Lowering, "compress_twins", lambda args, tag: True)}
     watch(*ways[plan])
 
     def told() -> bool:
@@ -87,7 +90,7 @@ def test_plans_are_met(plan: str, monkeypatch: pytest.MonkeyPatch) -> None:
         lowering = ProgramLowering(program, TARGETS["lpn"], False)
         for hook in program.hooks:
             if not hook.timed:
-                lowering.fused(hook.name, hook.chain, Form(SMALL if plan == BUILD else MOST, True))
+                lowering.fused(hook.name, hook.chain, Form(SMALL if plan in TWINS else MOST, True))
         found += told()
     assert found >= OFTEN[plan], found
 
@@ -109,6 +112,20 @@ def test_what_is_built_has_twins_or_is_sent_on_the_way(monkeypatch: pytest.Monke
         lowering = ProgramLowering(program, TARGETS["lpn"], False)
         lowering.fused("radio.rx_done", program.chain, Form(SMALL, True))
     assert len(twins) >= 8 and len(spared) >= 5, (len(twins), len(spared))
+
+
+def test_what_is_written_alike_is_searched_alike_and_made_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of some programs: searches that are one loop, and codecs of twins whose struct is a variable's, of a parser and of a deparser."""
+    searched, held = set(), {"extract": set(), "emit": set()}
+    search = Lowering.search_twins
+    for program in programs(WRITE, 24):
+        monkeypatch.setattr(Lowering, "search_twins", lambda *args, program=program: searched.add(program) or search(*args))
+        ProgramLowering(program, TARGETS["lpn"], False).fused("radio.rx_done", program.chain, Form(SMALL, True))
+        for n in walk(program.chain):
+            if isinstance(n, ast.Call) and n.target in held and n.via is not None and n.via.args and isinstance(n.via.args[0], ast.Name):
+                held[n.target] |= {program} if isinstance(n.via.args[0].type, StructType) else set()
+    found = len(searched), *map(len, held.values())
+    assert all(one >= least for one, least in zip(found, (8, 6, 6))), found
 
 
 def test_many_programs_have_a_plan() -> None:
