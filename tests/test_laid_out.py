@@ -171,7 +171,8 @@ def test_what_is_read_when_another_was_moved_is_not_spoilt(name: str) -> None:
     (a, octets), computed, emits, lie = READS[name]
     text = READ.format(a=a, sum=computed, emits=" ".join(emits))
     if "asked" in emits[-1]:
-        text = text.replace("deparser", "function bool asked(headers h) { if (h.b.isValid()) { return h.b.x == 0x1020305; } return false; }\n    deparser")
+        asked = "function bool asked(headers h) { if (h.b.isValid()) { return h.b.x == 0x1020305; } return false; }"
+        text = text.replace("deparser", f"{asked}\n    deparser")
     given = program(text)
     found = laid_out(given, RecordLayout(given, representation(given)), list(given.hooks[0].chain))
     assert {inst.name: at for inst, at in found.items()} == lie
