@@ -51,7 +51,7 @@ test: setup
 bench: setup
 	@.venv/bin/lpnc bench
 
-setup: build/.python build/.cc build/.arm build/.cargo
+setup: build/.python build/.cc build/.arm build/.cargo build/.bytecode
 
 build/.python: setup.cfg pyproject.toml
 	@mkdir -p build
@@ -88,6 +88,11 @@ build/.cargo: build/.python
 	  if [ -f "$(USER_CARGO)/$$name" ] && [ ! -e "$$CARGO_HOME/$$name" ]; then \
 	    ln -s "$(USER_CARGO)/$$name" "$$CARGO_HOME/$$name"; fi; \
 	done
+	@touch $@
+
+# Every command and every process of the tests would compile all of it anew. Python looks at a source's content before it takes what was made of it.
+build/.bytecode: build/.python $(shell find lang compiler verifier runtime stdlib -name '*.py')
+	@$(PY) -m compileall -q -f -j 0 --invalidation-mode checked-hash lang compiler verifier runtime stdlib
 	@touch $@
 
 clean:
