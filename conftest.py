@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
-gc.set_threshold(200_000, 20, 100)      # as `lpnc` has it: what the tests make stays small beside what is loaded
+gc.set_threshold(1_000_000, 20, 100)    # as `lpnc` has it
 
 # The same examples in every run, so that a red build means a change and not luck. Look for new
 # ones by hand: LPN_HYPOTHESIS=search make test
@@ -25,6 +25,16 @@ settings.load_profile(os.environ.get("LPN_HYPOTHESIS", "ci"))
 LONGEST = ("test_engine_sanitize", "test_docs", "test_bench", "test_deadlines", "test_certificate_mutants", "test_verifier_wcet", "test_m3_profile",
            "test_differential", "test_certificate", "test_linked", "test_verifier_rules", "test_verifier_soundness", "test_m3_bench", "test_engine_kernel_random",
            "test_m3_isa", "test_thumb2", "test_packet_tests", "test_replace")
+
+
+# What LLVM has made of a program, it has made for all processes of the tests: those beside one another, the commands they start, those of the next run.
+BYTECODE = Path(__file__).parent / "build" / "bytecode"
+
+
+def pytest_configure(config) -> None:
+    os.environ.setdefault("LPN_BYTECODE", str(BYTECODE))
+    if not hasattr(config, "workerinput") and not os.environ.get("LPN_ENGINE"):
+        import_module("lpn.compiler.bytecode").drop_others(BYTECODE)
 
 
 def pytest_collection_modifyitems(items: list) -> None:
@@ -42,6 +52,7 @@ def pytest_collection_finish() -> None:
                 import_module("lpn." + ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"))
             except ImportError:                 # of a package that is not installed
                 pass
+    gc.freeze()                                 # all that is loaded stays: no use in looking for cycles there, again and again
 
 
 def pytest_report_header() -> list[str]:

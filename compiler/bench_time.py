@@ -15,6 +15,7 @@ from pathlib import Path
 from . import bench_peers as peers
 from .bench_frames import ROOT
 from .build import compile_program
+from .bytecode import FOLDER
 from .judge import of_compiled
 from .output import Failure
 
@@ -87,7 +88,8 @@ def program_at(source: Path):
 def build(source: Path, folder: Path, cache: str) -> None:
     """`lpnc build` in a process of its own, Python's bytecode cache in a folder of this name."""
     env = {**os.environ, "PYTHONPYCACHEPREFIX": str(folder / cache), "XDG_CACHE_HOME": str(folder / cache)}
-    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    for name in ("PYTHONDONTWRITEBYTECODE", FOLDER):
+        env.pop(name, None)
     done([sys.executable, "-m", "lpn.compiler.cli", "build", str(source), "-o", str(folder / "out")], env)
 
 

@@ -15,12 +15,12 @@ from lpn.lang.buffers import buffers
 from lpn.lang.hooks import RX_DONE, Hook
 
 from . import bundle as bundles, externs, femto
-from .elf import Object, read_object
+from .bytecode import TooFar, bytecode
+from .elf import Object
 from .forms import MOST, BuildError, Form, Forms, Level, SizeError, StackError, Unfit, forms_of
 from .image import STACK_SIZE, STATE_MAX, TEXT_MAX, Flag, Image, ImageError, Kind
 from .kept import KeptTable, Migration, ambiguous
-from .llvm import emit_assembly, emit_object, optimize, parse, slots, slots_by_line
-from .peephole import improve
+from .llvm import emit_assembly, parse, slots_by_line
 from .lower.modules import Lowered, ProgramLowering
 from .lower.processor import data_room, entry_data, table_size, tables
 from .stack import stack_used, too_large, variable_octets
@@ -289,17 +289,14 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
     if (count := sum(len(block.instructions) for function in lowered.module.functions for block in function.blocks)) > MOST_OPERATIONS:
         raise SizeError(lowered.name, f"is lowered to {count} operations, and no more than {MOST_OPERATIONS} are tried for one container: "
                         "divide it into modules", times=inf)
-    ref = optimize(lowered.module, target, form.optimised, lowered.kind == Kind.FUSED, form.small and target.name == "lpn")
-    ir_text = str(ref)
-    if (count := slots(ref, target)) > FARTHEST:
+    try:
+        made = bytecode(lowered.module, target, form.optimised, lowered.kind == Kind.FUSED, form.small and target.name == "lpn", FARTHEST)
+    except TooFar as e:
         raise SizeError(lowered.name, f"has more than {FARTHEST} instructions, and a jump reaches no farther: divide it into modules",
-                        slots_by_line(ref, target), count / TEXT_MAX)
-    obj = emit_object(ref, target)
-    code = read_object(obj, "xdp" if target.name == "xdp" else "lpn")
-    if target.name == "lpn":
-        code.text, code.lines = improve(code.text, code.lines)
-        if stack_used(code.text) > STACK_SIZE:
-            code.text, code.lines = with_less_stack(code.text, code.lines, variable_octets(ir_text))
+                        slots_by_line(e.ref, target), e.slots / TEXT_MAX) from None
+    code = made.code
+    if target.name == "lpn" and stack_used(code.text) > STACK_SIZE:
+        code.text, code.lines = with_less_stack(code.text, code.lines, variable_octets(made.ir))
     if (used := stack_used(code.text)) > STACK_SIZE:
         raise StackError(lowered.name, used)
     if target.name == "femto":
@@ -318,4 +315,4 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
                       state_hash=lowering.state.hash, state_size=lowering.state.size)
     except ImageError as e:
         raise SizeError(lowered.name, f"makes no image: {e}") from None
-    return Container(lowered, obj, ir_text, code, image, target)
+    return Container(lowered, made.object, made.ir, code, image, target)

@@ -39,8 +39,18 @@ def target_machine(cpu: str) -> llvm.TargetMachine:
     return llvm.Target.from_triple("bpfel").create_target_machine(cpu=cpu, opt=2, reloc="static", codemodel="default")
 
 
-def optimize(module: ir.Module, target: Target, level: int = 2, fused: bool = False, small: bool = False) -> llvm.ModuleRef:
-    """Parses, verifies and optimises a module for the target. `fused`: it is of a whole chain; `small`: its code is to be short."""
+def text_of(module: ir.Module, target: Target) -> str:
+    """The module as LLVM is given it."""
+    for function in module.functions:
+        if function.blocks:                     # no copies of a block's end for the ways to it
+            function.attributes.add("optsize")
+    # As if registers had 32 bits: no tables packed into 64-bit numbers, no arithmetic wider than it is written.
+    module.data_layout = str(target_machine(target.cpu).target_data).replace("n32:64", "n32")
+    return str(module)
+
+
+def optimize(text: str, target: Target, level: int = 2, fused: bool = False, small: bool = False) -> llvm.ModuleRef:
+    """Parses, verifies and optimises a module (of `text_of`) for the target. `fused`: it is of a whole chain; `small`: its code is to be short."""
     machine = target_machine(target.cpu)
     # What was loaded on one of two ways would be loaded on the other for who comes from both. In a chain ways have much in common that they know
     # already, each with addresses of its own: that takes copies of what is behind, and registers that there are none of.
@@ -49,12 +59,7 @@ def optimize(module: ir.Module, target: Target, level: int = 2, fused: bool = Fa
     llvm.set_option("lpnc", f"-jump-threading-threshold={4 if small else 6}")
     # What both ways behind a test begin with would be done before it; later more of it is found to be the same as elsewhere.
     llvm.set_option("lpnc", f"-simplifycfg-hoist-common={str(not small).lower()}")
-    for function in module.functions:
-        if function.blocks:                     # no copies of a block's end for the ways to it
-            function.attributes.add("optsize")
-    # As if registers had 32 bits: no tables packed into 64-bit numbers, no arithmetic wider than it is written.
-    module.data_layout = str(machine.target_data).replace("n32:64", "n32")
-    ref = llvm.parse_assembly(str(module))
+    ref = llvm.parse_assembly(text)
     ref.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_unrolling = False

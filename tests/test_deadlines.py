@@ -55,12 +55,18 @@ def proved(path: Path, fuse: bool):
     return compiled, *seal(compiled)
 
 
+@cache
+def timed(path: Path, fuse: bool, way: str):
+    _, units, found = proved(path, fuse)
+    return times(units, found, way, tight=not fuse)
+
+
 class Bounded:
     """A program on the core, each run compared with its bound, that of its chain followed as a whole. `way`: translated or interpreted."""
 
     def __init__(self, path: Path, fuse: bool, way: str = "thumb2") -> None:
-        compiled, units, found = proved(path, fuse)
-        self.times = times(units, found, way, tight=not fuse)
+        compiled, _, _ = proved(path, fuse)
+        self.times = timed(path, fuse, way)
         assert not self.times.unknown
         self.cost = next(each.cost for each in self.times.hooks if each.hook.event == "radio.rx_done")
         self.program = get_engine(way).load(compiled.bundle)

@@ -74,7 +74,7 @@ def test_what_is_far_too_long_is_not_optimised_less(monkeypatch: pytest.MonkeyPa
     assert tried(1.1, 2) == [2, "s", 1, 0] and tried(1.5, 2) == [2, "s"] and tried(1.5, 0) == [0, 1, 2, "s"]
     calls = []
     monkeypatch.setattr(build, "MOST_OPERATIONS", 10)
-    monkeypatch.setattr(build, "optimize", lambda *args: calls.append(args))
+    monkeypatch.setattr(build, "bytecode", lambda *args: calls.append(args))
     with pytest.raises(BuildError, match="^Rx is lowered to [0-9]+ operations, and no more than 10 are tried for one container: divide it into modules$"):
         compile_program(program(TAG))
     assert not calls
