@@ -5,6 +5,7 @@ A row has 64 entries, the lowest bit first: 0, 1, or (symbol, bit). Only the wal
 """
 from __future__ import annotations
 
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Union
 
 from . import domain as d
@@ -17,8 +18,40 @@ Row = tuple[Entry, ...]
 ZERO: Row = (0,) * 64
 
 
+class Kept(tuple):
+    """A row that a state keeps. It is asked often: its entries are gathered once."""
+
+    @cached_property
+    def roots(self) -> frozenset[int]:
+        return frozenset([entry[0] for entry in self if type(entry) is tuple])
+
+    @cached_property
+    def known(self) -> tuple[int, int]:
+        """Which entries are numbers, and those that are 1."""
+        return sum([1 << i for i, entry in enumerate(self) if type(entry) is not tuple]), sum([1 << i for i, entry in enumerate(self) if entry == 1])
+
+    @cached_property
+    def runs(self) -> tuple[tuple[int, int, int, int], ...]:
+        """The others, as many of one symbol together as lie there side by side: (symbol, first entry, first bit, as many ones)."""
+        out: list[tuple[int, int, int, int]] = []
+        for i, entry in enumerate(self):
+            if type(entry) is tuple:
+                if out and self[i - 1] == (entry[0], entry[1] - 1):
+                    root, at, bit, ones = out[-1]
+                    out[-1] = root, at, bit, ones << 1 | 1
+                else:
+                    out.append((entry[0], i, entry[1], 1))
+        return tuple(out)
+
+
+@lru_cache(1 << 10)
 def constant(n: int) -> Row:
-    return tuple(n >> i & 1 for i in range(64))
+    return tuple([n >> i & 1 for i in range(64)])
+
+
+@lru_cache(1 << 12)
+def _own(sym: int, mask: int, bits: int) -> Row:
+    return tuple([(sym, i) if mask >> i & 1 else bits >> i & 1 for i in range(64)])
 
 
 def row_of(s: State, v: Value) -> Row | None:
@@ -30,7 +63,7 @@ def row_of(s: State, v: Value) -> Row | None:
     if v.sym in s.bits:
         return s.bits[v.sym]
     n = s.vars[v.sym]
-    return tuple((v.sym, i) if n.mask >> i & 1 else n.bits >> i & 1 for i in range(64))
+    return _own(v.sym, n.mask, n.bits)
 
 
 def low(row: Row, size: int) -> Row:
@@ -69,10 +102,12 @@ def combined(name: str, a: Row, b: Row, own: int) -> Row | None:
 def keep(s: State, sym: int, row: Row) -> None:
     """Notes the bits of a new unknown, and what is known of them. Entries of its own symbol are of what that was before, in the turn before this
     one: nothing is known of them any more."""
-    row = tuple((sym, i) if type(entry) is tuple and entry[0] == sym else entry for i, entry in enumerate(row))
-    if any(type(entry) is tuple and entry[0] != sym for entry in row):
-        s.bits[sym] = row
-        if (known := _known(s, row, sym)) is not None and (n := d.meet(s.vars[sym], known)) is not None:
+    kept = Kept(row)
+    if sym in kept.roots:
+        kept = Kept([(sym, i) if type(entry) is tuple and entry[0] == sym else entry for i, entry in enumerate(row)])
+    if kept.roots - {sym}:
+        s.bits[sym] = kept
+        if (n := d.meet(s.vars[sym], _known(s, kept, sym))) is not None:
             s.vars[sym] = n
 
 
@@ -80,17 +115,15 @@ def learn(s: State, sym: int) -> bool:
     """More is known of a symbol: so it is of those whose bits it has, and of those that have bits of these. False when nothing is left."""
     n, changed = s.vars[sym], {sym}
     parts: dict[int, list[int]] = {}
-    for i, entry in enumerate(s.bits.get(sym, ())):
-        if n.mask >> i & 1:
-            continue
-        bit = n.bits >> i & 1
-        if type(entry) is not tuple:
-            if entry != bit:
-                return False
-        elif entry[0] != sym:
-            part = parts.setdefault(entry[0], [0, 0])
-            part[0] |= 1 << entry[1]
-            part[1] |= bit << entry[1]
+    if (own := s.bits.get(sym)) is not None:
+        told = ~n.mask
+        if (n.bits ^ own.known[1]) & own.known[0] & told:
+            return False
+        for root, at, bit, ones in own.runs:
+            if root != sym and (mask := told >> at & ones):
+                part = parts.setdefault(root, [0, 0])
+                part[0] |= mask << bit
+                part[1] |= (n.bits >> at & mask) << bit
     for root, (mask, bits) in parts.items():
         old = s.vars[root]
         new = d.meet(old, d.make(bits=bits, mask=d.M64 & ~mask))
@@ -100,29 +133,21 @@ def learn(s: State, sym: int) -> bool:
             s.vars[root] = new
             changed.add(root)
     for x, row in s.bits.items():
-        if x != sym and any(type(entry) is tuple and entry[0] in changed for entry in row):
-            known = _known(s, row, x)
-            if known is None or (met := d.meet(s.vars[x], known)) is None:
+        if x != sym and not changed.isdisjoint(row.roots):
+            if (met := d.meet(s.vars[x], _known(s, row, x))) is None:
                 return False
             s.vars[x] = met
     return True
 
 
-def roots(row: Row) -> set[int]:
-    return {entry[0] for entry in row if type(entry) is tuple}
-
-
-def _known(s: State, row: Row, own: int) -> d.Num | None:
-    bits = mask = 0
-    for i, entry in enumerate(row):
-        if type(entry) is not tuple:
-            bits |= entry << i
-        elif entry[0] == own:
-            mask |= 1 << i
+def _known(s: State, row: Kept, own: int) -> d.Num:
+    mask, bits = 0, row.known[1]
+    for root, at, bit, ones in row.runs:
+        if root == own:
+            mask |= ones << at
         else:
-            n = s.vars[entry[0]]
-            if n.mask >> entry[1] & 1:
-                mask |= 1 << i
-            else:
-                bits |= (n.bits >> entry[1] & 1) << i
+            n = s.vars[root]
+            unknown = n.mask >> bit & ones
+            mask |= unknown << at
+            bits |= (n.bits >> bit & ones & ~unknown) << at
     return d.make(bits=bits, mask=mask)

@@ -96,7 +96,7 @@ def _join_lines(out, states, members, new):
         if all(s.halves.get(x) == t for s in states) and same(x) and same(t[0]):
             out.halves[x] = t
     for x, row in first.bits.items():
-        if all(s.bits.get(x) == row for s in states) and same(x) and all(map(same, bits.roots(row))):
+        if all(s.bits.get(x) == row for s in states) and same(x) and all(map(same, row.roots)):
             out.bits[x] = row
     along = {y for s in states for _, y in s.lines}
     counters = [y for y in new if 0 in members[y][0] or not along.isdisjoint(members[y][0])][:MAX_LINES]

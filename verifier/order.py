@@ -85,7 +85,7 @@ def leq(a: State, b: State, local=None) -> str | None:
         if to.get(x) != (x, 0) or to.get(y, (y, 0)) != (y, 0) or a.halves.get(x) != (y, c):
             return f"low half of symbol {y}"
     for x, row in b.bits.items():
-        if a.bits.get(x) != row or any(to.get(y) != (y, 0) for y in {x} | bits.roots(row)):
+        if a.bits.get(x) != row or any(to.get(y) != (y, 0) for y in {x} | row.roots):
             return f"bits of symbol {x}"
     for ours, theirs in ((a.defs, b.defs), (a.added, b.added)):
         for x, (v, w, c) in theirs.items():

@@ -134,7 +134,7 @@ class Remembering(Machine):
         s.sums = {}
         super().change_packet(s, slot)
         self.overwrite(s, "pkt", 0, FARTHEST)
-        s.bits = {x: row for x, row in s.bits.items() if LEN not in bits.roots(row)}
+        s.bits = {x: row for x, row in s.bits.items() if LEN not in row.roots}
 
     # Octets of the packet ------------------------------------------------------------------------
     def move_pointer(self, s: State, slot: int, name: str, p: Value, n: Value) -> Value | None:

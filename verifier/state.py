@@ -277,7 +277,7 @@ class State:
         if self.filled:
             self.filled = tuple([span for span in self.filled if sym not in filled.symbols(span)])
         if self.bits:
-            self.bits = {x: row for x, row in self.bits.items() if sym != x and sym not in bits.roots(row)}
+            self.bits = {x: row for x, row in self.bits.items() if sym != x and sym not in row.roots}
         self.strides.pop(sym, None)
 
     def learn_gap(self, a: int, b: int, lo: int, hi: int, deep: bool = True) -> bool:
@@ -394,7 +394,7 @@ class State:
         if self.bits:
             self.bits = {x: row for x, row in self.bits.items() if x in live}
             for row in self.bits.values():
-                live |= bits.roots(row)
+                live |= row.roots
         if self.scaled:
             self.scaled = {x: t for x, t in self.scaled.items() if x in live and t[0] in self.vars}
             live |= {y for y, _ in self.scaled.values()}

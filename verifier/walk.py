@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from math import floor
 
-from . import domain as d, exclusive, octets
+from . import bits, domain as d, exclusive, octets
 from .cfg import Graph, Loop, Node
 from .descriptors import ContextDescriptor, HelperSpec
 from .fixpoint import Fixpoint
@@ -140,7 +140,7 @@ def _handed_over(s: State, machine: Remembering, profile: ContextDescriptor) -> 
         out.frames[0].slots[off] = size, v._replace(sym=renamed(v.sym))
     for x, row in s.bits.items():
         if x in to:
-            out.bits[to[x]] = tuple((renamed(entry[0]), entry[1]) if type(entry) is tuple else entry for entry in row)
+            out.bits[to[x]] = bits.Kept([(renamed(entry[0]), entry[1]) if type(entry) is tuple else entry for entry in row])
     for (a, b), (lo, hi) in s.diff.items():
         if a in to and b in to:
             x, y = to[a], to[b]
@@ -155,6 +155,12 @@ def _handed_over(s: State, machine: Remembering, profile: ContextDescriptor) -> 
     if cut:
         remember(out, "ctx", cut.offset, cut.width, number(0))
     return out
+
+
+@cache
+def _anywhere(wanted: frozenset[int]) -> frozenset[int]:
+    """Regions, by number, of which some octet is read."""
+    return frozenset([off // ROOM for off in wanted if off % ROOM == ANYWHERE])
 
 
 class _Walk:
@@ -310,17 +316,18 @@ class _Walk:
     @staticmethod
     def content(s: State, wanted: frozenset[int], fine: bool) -> frozenset:
         """What memory holds that is still read; numbers that are not constant, and the packet, only if `fine`."""
-        out = []
+        out, rooms, variables = [], _anywhere(wanted), s.vars
         for off, (size, v) in s.frames[0].slots.items():
-            if off >= ROOM and (off >= 3 * ROOM and not fine or off not in wanted and (size == 1 or wanted.isdisjoint(range(off, off + size)))
-                                and off // ROOM * ROOM + ANYWHERE not in wanted):
+            if off >= ROOM and (off >= 3 * ROOM and not fine or off not in wanted and off // ROOM not in rooms
+                                and (size == 1 or wanted.isdisjoint(range(off, off + size)))):
                 continue
-            if v.kind != NUMBER:
-                out.append((off, v.region))
-            elif not v.sym:
-                out.append((off, v.off & d.M64))
+            kind, region, sym, more = v
+            if kind != NUMBER:
+                out.append((off, region))
+            elif not sym:
+                out.append((off, more & d.M64))
             else:
-                n = s.num(v)
+                n = s.num(v) if more else variables[sym]
                 out.append((off, n.ulo if n.is_const else n if fine else ()))
         return frozenset(out)
 
