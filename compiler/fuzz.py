@@ -24,7 +24,7 @@ from lpn.lang.types import Array, StructType
 from lpn.runtime.engines import EngineError, EngineFull, EngineUnavailable, get_engine
 from lpn.runtime.kernel import KernelRejected
 from lpn.verifier.descriptors import PROFILES
-from lpn.verifier.verify import verify
+from lpn.verifier.verify import Report, verify
 
 from . import fuzz_time
 from .build import Compiled, compile_program
@@ -35,6 +35,7 @@ from .fuzz_reduce import reduce_text
 from .generate import Choose, Program, RandomChoose
 from .generate_modules import Generator
 from .generate_packets import Packets
+from .helpers import Helper
 from .image import Flag
 from .judge import PROVED
 from .state import scalar_width
@@ -231,13 +232,18 @@ def compile_variant(program: ast.Program, variant: Variant) -> Compiled:
     return compiled
 
 
+@lru_cache(64)
+def verified(text: bytes, target: str, rodata: int, data: int, record: int, state: int, lines: tuple, helpers: tuple[Helper, ...]) -> Report:
+    """Short code is often the fast one once more, and so is what is made again because one module of a program was refused."""
+    return verify(text, PROFILES[target], rodata=rodata, data=data, record_size=record, state_size=state, line_map=lines, helpers=helpers)
+
+
 def refused(compiled: Compiled) -> list[RefusedError]:
     """What the verifier does not accept. Of the others it says in the images whether they are 32-bit clean: engine m3 keeps 32-bit registers then."""
     out = []
     for c in compiled.containers:
-        report = verify(c.image.text, PROFILES[compiled.target.name], rodata=len(c.image.rodata), data=len(c.image.data),
-                        record_size=compiled.record_size, state_size=compiled.state.size, line_map=c.code.lines,
-                        helpers=compiled.bundle.helpers())
+        report = verified(c.image.text, compiled.target.name, len(c.image.rodata), len(c.image.data), compiled.record_size, compiled.state.size,
+                          tuple(c.code.lines), compiled.bundle.helpers())
         if not report.accepted:
             out.append(RefusedError(c.name, report))
         elif report.clean32:
