@@ -35,10 +35,10 @@ WIDE = "struct headers {{ }} parser Rx(packet pkt, out headers h) {{ state start
 def needing(monkeypatch: pytest.MonkeyPatch):
     """Lets a container need so much stack as is said of its name and form: `needing(used)`, `used(name, level)`."""
     def set_used(used) -> None:
-        def made(lowering, lowered, target, level, needs=None):
-            if (most := used(lowered.name, level)) > 512:
+        def made(lowering, lowered, target, form, needs=None):
+            if (most := used(lowered.name, form.optimised)) > 512:
                 raise StackError(lowered.name, most)
-            return make_container(lowering, lowered, target, level, needs)
+            return make_container(lowering, lowered, target, form, needs)
 
         monkeypatch.setattr(build, "make_container", made)
     return set_used
