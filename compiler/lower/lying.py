@@ -1,7 +1,7 @@
 """What a sum is of where it lies: numbers that are octets of memory one behind the other, in the packet's order, are added up in a loop.
 
-In a row four instructions add up a word, which is loaded, copied, shifted and added twice. A turn of six does the same for as many words as lie there:
-that is shorter from `IN_A_LOOP` octets on, and half as fast again.
+In a row five instructions add up a word, which is loaded, copied, shifted and added twice. A turn of six does the same for as many words as lie there:
+from `IN_A_LOOP` octets on that is shorter, and executes a fifth more.
 """
 from __future__ import annotations
 
