@@ -141,7 +141,7 @@ def test_an_analysis_is_measured():
     """Seconds and memory of one that is accepted, a line of the page; one that is refused is no measurement."""
     found = bench_verifier.timed(partial(analyse, bench_verifier.loops(1, bench_verifier.counted, 3), PROFILES["lpn"]))
     assert found.loops == 1 and found.slots > 20 and 0 < found.seconds < 5 and found.megabytes > 5
-    assert f"| one | {found.slots} | 1 | {found.seconds:.2f} | {found.megabytes} |" in bench_report.analysed_section({"one": found})
+    assert f"| one | {found.slots} | 1 | {found.seconds:.2f} | {found.megabytes:,} |" in bench_report.analysed_section({"one": found})
     with pytest.raises(bench_report.Failure, match="not accepted: rule 1 "):
         bench_verifier.timed(partial(analyse, b"", PROFILES["lpn"]))
 
