@@ -182,6 +182,11 @@ def write_files(files: dict[Path, bytes]) -> None:
                     stream.write(data)
             except OSError as e:
                 raise Failure(f"cannot write {path}: {e.strerror or e}") from None
+        for path, data in others.items():
+            try:
+                path.write_bytes(data)
+            except OSError as e:
+                raise Failure(f"cannot write {path}: {e.strerror or e}") from None
         while ready:
             name, path = ready[0]
             try:
@@ -189,11 +194,6 @@ def write_files(files: dict[Path, bytes]) -> None:
             except OSError as e:
                 raise Failure(f"cannot write {path}: {e.strerror or e}") from None
             ready.pop(0)
-        for path, data in others.items():
-            try:
-                path.write_bytes(data)
-            except OSError as e:
-                raise Failure(f"cannot write {path}: {e.strerror or e}") from None
     finally:
         for name, _ in ready:
             Path(name).unlink(missing_ok=True)

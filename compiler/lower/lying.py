@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import I32, i32
+from lpn.compiler.bits import I32
 from lpn.compiler.layout import field_width
 from lpn.compiler.state import cell_layout, is_big_endian, scalar_width
 from lpn.compiler.target import CTX_OUT
