@@ -5,7 +5,7 @@ take it away and make it valid again, and send packets of their own on the way; 
 """
 from __future__ import annotations
 
-from .generate import BOOL, Context, FieldInfo, HeaderInfo, InstanceInfo, Ty, Value, bit
+from .generate import BOOL, Context, HeaderInfo, InstanceInfo, Value, bit
 from .generate_plans import WRITE
 from .generate_stmt import indent
 from .generate_told import Told

@@ -1,23 +1,29 @@
-"""Where the standard library declares a name: for messages about names that no import brings."""
+"""The standard library's modules, and where they declare a name: for messages about names that no import brings."""
 from __future__ import annotations
 
 import re
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 DECLARED = re.compile(r"(header|struct|enum|typedef|codec|const|function|register|action|timing)\b[^;={(]*?\b(\w+)(?:\[\w+\])?\s*(?:\(|\{|=|;|<->)")
 TYPES = ("header", "struct", "enum", "typedef")
+
+
+def modules() -> dict[str, Traversable]:
+    """By name: the file of each, in their order."""
+    files = {file.name.removesuffix(".lpn"): file for file in resources.files("lpn.stdlib").iterdir() if file.name.endswith(".lpn")}
+    return dict(sorted(files.items()))
 
 
 @cache
 def declared() -> dict[str, tuple[str, str]]:
     """By name: the kind of its declaration, and the module that has it."""
     found: dict[str, tuple[str, str]] = {}
-    for file in sorted(resources.files("lpn.stdlib").iterdir(), key=lambda one: one.name):
-        if file.name.endswith(".lpn"):
-            for line in file.read_text(encoding="utf-8").splitlines():
-                if one := DECLARED.match(line):
-                    found.setdefault(one[2], (one[1], file.name.removesuffix(".lpn")))
+    for module, file in modules().items():
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if one := DECLARED.match(line):
+                found.setdefault(one[2], (one[1], module))
     return found
 
 

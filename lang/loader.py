@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from importlib.resources.abc import Traversable
 from difflib import get_close_matches
-from importlib import resources
 from pathlib import Path
 
 from . import ast
 from .build import parse
 from .diagnostics import Diagnostic, DiagnosticError, Diagnostics
+from .library import modules
 from .source import Source, Span
 
 STD = "std"                                     # `import std.udp;` is stdlib/udp.lpn
@@ -98,14 +98,11 @@ class Loader:
         """(key that names the file, name shown, readable path)."""
         dotted = ".".join(one.path)
         if one.path[0] == STD:
-            folder = resources.files("lpn.stdlib")
-            names = sorted(entry.name.removesuffix(".lpn") for entry in folder.iterdir() if entry.name.endswith(".lpn"))
-            rest = ".".join(one.path[1:])
-            if rest in names:
-                path = folder.joinpath(rest + ".lpn")
-                return str(path), f"{STD}/{rest}.lpn", path
-            close = get_close_matches(rest, names, 1)
-            hint = f"did you mean {STD}.{close[0]}?" if close else f"there are {', '.join(f'{STD}.{n}' for n in names)}"
+            found, rest = modules(), ".".join(one.path[1:])
+            if rest in found:
+                return str(found[rest]), f"{STD}/{rest}.lpn", found[rest]
+            close = get_close_matches(rest, found, 1)
+            hint = f"did you mean {STD}.{close[0]}?" if close else f"there are {', '.join(f'{STD}.{n}' for n in found)}"
             self.diagnostics.error(f"there is no module {dotted}", one.span, hint)
             return None
         here, shown = (importer.path.parent, Path(importer.name).parent) if importer.path else (Path(), Path())
@@ -114,6 +111,6 @@ class Loader:
             path = folder / relative
             if path.is_file():
                 return str(path.resolve()), str(called / relative), path
-        known = resources.files("lpn.stdlib").joinpath(f"{dotted}.lpn").is_file()
+        known = dotted in modules()
         self.diagnostics.error(f"there is no module {dotted}", one.span, f"did you mean {STD}.{dotted}?" if known else f"{shown / relative} does not exist")
         return None

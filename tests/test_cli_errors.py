@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from cli import FRAMES, RECORDING, TAG, UDP, lpnc, lpnc_process, make_capture
 from lpn.compiler.build import compile_program
 from lpn.compiler.cli import guard
+from lpn.compiler.output import Failure, write_files
 from lpn.lang.check import check
 from lpn.lang.loader import load
 from lpn.lang.source import Source
@@ -390,6 +391,14 @@ def test_closed_standard_output(tag):
 def test_closed_standard_input():
     done = subprocess.run(["bash", "-c", f"{sys.executable} -m lpn.compiler.cli verify - <&-"], capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (2, b"lpnc: cannot read standard input: it is closed\n")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_device_that_takes_nothing_leaves_no_files(tmp_path):
+    """All or none."""
+    with pytest.raises(Failure, match="^cannot write /dev/full: No space left on device$"):
+        write_files({tmp_path / "one": b"x", Path("/dev/full"): b"y"})
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")

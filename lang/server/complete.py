@@ -3,11 +3,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from importlib import resources
 
 from lsprotocol import types as lsp
 
-from .. import ast, builtins
+from .. import ast, builtins, library
 from ..check.base import kind_of
 from ..check.buffers import METHODS as BUFFER_METHODS
 from ..grammar.LpnParser import LpnParser
@@ -57,8 +56,7 @@ def modules(written: str) -> Names:
     kind = lsp.CompletionItemKind.Module
     if "." not in written:
         return [("std", kind, "the standard library")]
-    names = sorted(entry.name.removesuffix(".lpn") for entry in resources.files("lpn.stdlib").iterdir() if entry.name.endswith(".lpn"))
-    return [(name, kind, f"std.{name}") for name in names] if written.startswith("std.") else []
+    return [(name, kind, f"std.{name}") for name in library.modules()] if written.startswith("std.") else []
 
 
 def named(decls: Iterable[ast.Node]) -> Names:
