@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lpn.lang import syntax
+from lpn.lang import ast, syntax
 from lpn.lang.check import check
 from lpn.lang.derive import derived, representation
 from lpn.lang.diagnostics import DiagnosticError, render, rich_text
+from lpn.lang.instances import walk
 from lpn.lang.loader import Unreadable, load
 from lpn.lang.source import Source
 
@@ -30,11 +31,32 @@ def front_end(text: str) -> None:
         program = check(load(Source("fuzz.lpn", text)))
         derived(program)
         representation(program)
+        without = untyped(program)                  # alone: of a program pytest would show everything
+        assert not without
     except DiagnosticError as error:
         assert error.diagnostics
         assert render(error.diagnostics)
         rich_text(error.diagnostics)
         assert any(one.severity == "error" for one in error.diagnostics)
+
+
+def untyped(program: ast.Program) -> list[str]:
+    """The expressions of a checked program that have no type: none but what is no value (enums, `radio`, what is called, `default`)."""
+    out = []
+    for decl in program.decls:
+        no_value: set[object] = set()
+        for node in walk(decl):
+            if isinstance(node, ast.Call):
+                no_value.add(node.callee)
+            elif isinstance(node, ast.Member) and isinstance(node.base, ast.Name):
+                no_value.add(node.base)
+            elif isinstance(node, ast.Switch):
+                no_value.add(node.value)                    # t.apply().action_run
+            elif isinstance(node, ast.Name) and node.decl == "payload":
+                no_value.add(node)
+            if isinstance(node, ast.Expr) and node.type is None and not isinstance(node, ast.DontCare) and node not in no_value:
+                out.append(f"{node.span}: {node.span.text}")
+    return out
 
 
 @given(st.text(max_size=200))

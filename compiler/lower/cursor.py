@@ -15,6 +15,9 @@ from lpn.lang import ast
 
 Reason = str | ast.Expr                         # an automatic one by its name, or the program's
 
+#: Bits of a size in bits; what needs more is longer than any packet.
+SIZE_BITS = 16
+
 #: So many places that are refused compare for themselves: to meet costs one more register than it saves instructions.
 FEW_REFUSED = 3
 
@@ -53,8 +56,23 @@ class Cursor:
             self.bound += octets
             self.look = max(0, self.look - octets)
 
+    def octets_of(self, bits: Val) -> ir.Value:
+        """A size in bits as octets, i32; as many as no packet has, where there are more: a pointer can be moved by them."""
+        octets = self._shr(self.resize(bits, 32).limbs[0], 3)
+        if bits.width <= SIZE_BITS:
+            return octets
+        most = i32((1 << SIZE_BITS) - 1 >> 3)
+        far = self.b.icmp_unsigned(">", octets, most)
+        for limb in bits.limbs[1:]:
+            far = self.lor(far, self.b.icmp_unsigned("!=", limb, i32(0)))
+        return self.b.select(far, most, octets)
+
+    def whole_octets(self, bits: Val) -> ir.Value:
+        """Whether a size in bits is one in octets."""
+        return self.b.icmp_unsigned("==", self._and(bits.limbs[0], i32(7)), i32(0))
+
     def advance_by(self, octets: ir.Value) -> None:
-        """A run-time number of octets; the packet must hold them."""
+        """A run-time number of octets, as octets_of() gives them; the packet must hold them."""
         self.require_lookahead()
         self.b.store(self.at(self.cursor(), octets), self.cursor_slot)
         self.short_unless(self.cursor())
@@ -185,7 +203,7 @@ class Cursor:
             self.need(bits.const // 8)
             self.advance_static(bits.const // 8)
         else:
-            self.advance_by(self._shr(self.resize(bits, 32).limbs[0], 3))
+            self.advance_by(self.octets_of(bits))
 
     def _call_lookahead(self, e: ast.Call) -> Val:
         width = self.width_of(e.type)

@@ -233,8 +233,7 @@ class Extracts:
             inst.set_varbit(u, start, octets)
         fits = self.b.icmp_unsigned("<=", octets, i32(u.max_octets))
         with self.this_is(inst):
-            bits = self.resize(self.bits_of(u.varbit.sized), 32).limbs[0]
-        whole = self.b.icmp_unsigned("==", self._and(bits, i32(7)), i32(0))
+            whole = self.whole_octets(self.bits_of(u.varbit.sized))
         oversize[u.varbit] = self.land(fits, whole)
 
     def header_checks(self, inst: Instance, varbits: dict) -> None:
@@ -320,10 +319,11 @@ class Extracts:
         """`inline(data : bits)` on expand."""
         u = inst.layout.unit_of[t.target.decl]
         start = self.cursor()
-        octets = self._shr(self.resize(self.bits_of(t.bits), 32).limbs[0], 3)
+        bits = self.bits_of(t.bits)
+        octets = self.octets_of(bits)
         self.advance_by(octets)
-        self.reject_if_not(self.b.icmp_unsigned("<=", octets, i32(u.max_octets)),
-                           f"{inst.header.name}.{t.target.decl.name}", self.cursor())
+        fits = self.b.icmp_unsigned("<=", octets, i32(u.max_octets))
+        self.reject_if_not(self.land(fits, self.whole_octets(bits)), f"{inst.header.name}.{t.target.decl.name}", self.cursor())
         inst.set_varbit(u, start, octets)
 
 

@@ -121,6 +121,14 @@ class Base:
             self.scope = saved
 
     @contextmanager
+    def untold(self) -> Iterator[None]:
+        """What is wrong is found again later, and told then."""
+        told = set(self.unknown)
+        with self.diagnostics.untold():
+            yield
+        self.unknown = told
+
+    @contextmanager
     def setting(self, **values: object) -> Iterator[None]:
         """Attributes of the checker that hold while a part is checked."""
         saved = {name: getattr(self, name) for name in values}

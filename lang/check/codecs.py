@@ -222,7 +222,7 @@ class Codecs(Base):
                 part.source = self.slice(item.target, right - 1, right - bits, width, part)
                 right -= bits
             else:
-                with self.setting(row_value=True), self.diagnostics.untold():
+                with self.setting(row_value=True), self.untold():
                     type_of_part = self.expr(part)
                 bits = self.width_of(type_of_part)
                 if bits is None:

@@ -175,7 +175,7 @@ class Statements(Base):
 
     def is_element(self, one: ast.Index) -> bool:
         """Whether it names an element of a stack: of one that stands outside the loop."""
-        with self.diagnostics.untold():                 # it comes again with the loop's body
+        with self.untold():                 # it comes again with the loop's body
             return isinstance(self.expr(copy(one.base)), Stack)
 
     def _stmt_Switch(self, one: ast.Switch) -> None:
