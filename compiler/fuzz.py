@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from pathlib import Path
 
 from lpn.lang import ast, tables as control
@@ -26,7 +26,7 @@ from lpn.runtime.kernel import KernelRejected
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import Report, verify
 
-from . import fuzz_time
+from . import externs, fuzz_time
 from .build import Compiled, compile_program
 from .forms import MOST, SMALL, TOO_LONG, TOO_MANY_JUMPS, BuildError, Forms, Level, RefusedError, SizeError, accepted
 from .fuzz_bounds import Bounds, Proofs, Way, drawn, proofs_of
@@ -42,9 +42,6 @@ from .state import scalar_width
 
 META = ("iface", "rssi", "lqi", "time", "node_short", "node_ext", "node_pan", "clock")
 WIDTHS = (8, 8, 8, 32, 16, 64, 16, 32)
-#: The functions of the node that generated programs declare.
-EXTERNS = {"sample": lambda x, y: x * 31 + y & 0xFFFF}
-
 
 @dataclass(frozen=True)
 class Variant:
@@ -107,12 +104,25 @@ class Case:
         return folder / f"{name}.lpn"
 
 
+def is_case(path: Path) -> bool:
+    """Whether a program is one that was saved with its packets."""
+    try:
+        return "packets" in json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        return False
+
+
 def load_case(path: Path) -> Case:
     """A saved case: NAME.lpn with NAME.json beside it."""
     data = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     return Case(Program(path.read_text(encoding="utf-8"), data.get("tables", {}), data.get("lossless", False)),
                 [(bytes.fromhex(p["frame"]), p.get("meta", {})) for p in data["packets"]], data.get("following", ""), data.get("events", ""),
                 Way(**data.get("bounded", {})))
+
+
+def node_functions(program: ast.Program) -> dict[str, Callable[..., int]]:
+    """The node's own functions that a program declares: each number that they are given counts."""
+    return {decl.name: lambda *given: reduce(lambda so_far, one: so_far * 31 + one & 0xFFFF_FFFF, given, len(given)) for decl in externs.own(program)}
 
 
 # ---------------------------------------------------------------- making cases
@@ -131,7 +141,9 @@ def new_case(seed: int, choose: Choose) -> Case:
 def add_packets(case: Case, choose: Choose, packets: int) -> Case:
     program = checked(case.program.text)
     given = control.from_json(case.program.tables, program)
-    source = Packets(program, Reference(program, EXTERNS).state(given))
+    reference = Reference(program, node_functions(program))
+    source = Packets(reference, reference.state(given))
+    source.good += [frame for frame, _ in case.packets if frame]        # those that it comes with are damaged, too
     several = (len(program.hooks) > 1 or not program.chain) and all(hook.event != "buffer.complete" for hook in program.hooks)
     for _ in range(packets):
         meta = {name: choose.value(width) for name, width in zip(META, WIDTHS)} if choose.chance(1, 3) else {}
@@ -192,7 +204,7 @@ def show(r) -> str:
 
 def expected(program: ast.Program, case: Case) -> tuple[list, dict, list[Places]]:
     """Results, cells, and what is left of each packet."""
-    reference = Watched(program, EXTERNS)
+    reference = Watched(program, node_functions(program))
     state = reference.state(control.from_json(case.program.tables, program))
     results, left = [], []
     try:
@@ -257,6 +269,7 @@ class Loaded:
 
     def __init__(self, compiled: Compiled, engine: str, given: control.Tables):
         self.compiled, self.engine, self.given = compiled, get_engine("engine" if engine == "femto" else engine), given
+        self.externs = node_functions(compiled.program)
         self.memory = compiled.initial_state(given)
         self.hooks: dict[int | None, object] = {}
 
@@ -267,7 +280,7 @@ class Loaded:
         """The program that a hook runs; None: the chain of radio.rx_done."""
         if hook not in self.hooks:
             chosen = None if hook is None else self.compiled.bundle.hooks[hook]
-            loaded = self.hooks[hook] = self.engine.load(self.compiled.bundle, externs=EXTERNS, hook=chosen)
+            loaded = self.hooks[hook] = self.engine.load(self.compiled.bundle, externs=self.externs, hook=chosen)
             for table, entries in self.compiled.entries(self.given).items():
                 loaded.set_entries(table, entries)
         return self.hooks[hook]
@@ -357,7 +370,7 @@ def over_time(case: Case, program: ast.Program, variants: Sequence[Variant], tal
         for fuse in (False, True) if case.events else ():
             if (said := fuzz_time.run_events(case, program, fuse, tally)) is not None:
                 raise Failure("nodes differ", said)
-        if case.following and (said := fuzz_time.run_swap(case, program, checked(case.following), told, tally, EXTERNS)) is not None:
+        if case.following and (said := fuzz_time.run_swap(case, program, checked(case.following), told, tally, node_functions(program))) is not None:
             raise Failure("versions differ", said)
     except (DiagnosticError, BuildError) as error:
         raise Refused("compiler refuses", str(error)) from error

@@ -22,7 +22,7 @@ from lpn.runtime.kernel import KernelRejected
 
 from .fuzz import STOCK, VARIANTS, Case, Failure, Refused, Variant, add_packets, checked, load_case, new_case, reduce_case, run_case, run_kernel
 from .forms import MOST, SMALL
-from .generate import Program, RandomChoose
+from .generate import Choose, Program, RandomChoose
 from .output import write_files
 
 DEFAULT_ENGINES = ("engine", "rbpf", "kernel")
@@ -124,11 +124,14 @@ def variants_of(seed: int, engines: Sequence[str]) -> list[Variant]:
 
 
 class Loop:
-    """One run of the fuzzer. `progress` gets a line now and then, `told` one for each failure that is kept."""
+    """One run of the fuzzer. `progress` gets a line now and then, `told` one for each failure that is kept. `new`: the case of a number;
+    `called`: what its program is called."""
 
     def __init__(self, corpus: Corpus, engines: Sequence[str] = DEFAULT_ENGINES, packets: int = 20, reduce: bool = True,
-                 progress: Callable[[str], None] = lambda line: None, told: Callable[[str], None] = lambda line: None):
+                 progress: Callable[[str], None] = lambda line: None, told: Callable[[str], None] = lambda line: None,
+                 new: Callable[[int, Choose], Case] = new_case, called: Callable[[int], str] = "program {}".format):
         self.corpus, self.engines, self.packets, self.reduce = corpus, list(engines), packets, reduce
+        self.new, self.called = new, called
         self.progress, self.told = progress, told
         self.found: list[Found] = []
         self.tally: Counter = Counter()
@@ -146,7 +149,7 @@ class Loop:
     def program(self, seed: int) -> None:
         choose = RandomChoose(seed)
         try:
-            case = new_case(seed, choose)
+            case = self.new(seed, choose)
         except Exception as problem:
             self.failed(seed, Failure(f"generator stumbles {type(problem).__name__}", str(problem)), Case(Program("", {}, False)))
             return
@@ -187,7 +190,7 @@ class Loop:
         self.tally[f"failed: {failure.kind}"] += 1
         if sum(one.failure.kind == failure.kind for one in self.found) >= OF_A_KIND:
             return
-        self.progress(f"program {seed}: {failure.kind}: making it small")
+        self.progress(f"{self.called(seed)}: {failure.kind}: making it small")
         in_kernel = failure.kind.endswith("the kernel")
         small = reduce_case(case, failure, kernel=in_kernel) if self.reduce else case
         path = None
@@ -195,7 +198,7 @@ class Loop:
             name = "".join(c if c.isalnum() else "-" for c in failure.kind).strip("-")
             path = small.save(self.corpus.folder / "failures", f"{name}-{seed}", str(failure).splitlines()[0][:160])
         self.found.append(Found(seed, failure, small, path))
-        self.told(f"program {seed}: {str(failure).splitlines()[0][:200]}{f', saved as {path}' if path else ''}")
+        self.told(f"{self.called(seed)}: {str(failure).splitlines()[0][:200]}{f', saved as {path}' if path else ''}")
 
     # ------------------------------------------------------------ all of them
 

@@ -257,5 +257,5 @@ class Program:
     header it takes, unchanged."""
 
     text: str
-    tables: dict[str, Any]
-    lossless: bool
+    tables: dict[str, Any] = field(default_factory=dict)
+    lossless: bool = False

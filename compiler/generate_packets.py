@@ -20,9 +20,9 @@ MAX_FRAME = 300
 
 
 class Packets:
-    def __init__(self, program: ast.Program, state) -> None:
-        self.program, self.state = program, state
-        self.reference = Reference(program)
+    def __init__(self, reference: Reference, state) -> None:
+        self.reference, self.state = reference, state
+        program = reference.program
         self.good: list[bytes] = []             # frames that the parser took
         self.failed = 0                         # repairs that came to no end: the parser takes hardly anything
         self.parsers = [m for m in program.chain if isinstance(m, ast.Parser)]

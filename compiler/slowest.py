@@ -70,7 +70,8 @@ def beginnings(compiled: Compiled, hook: Hook, frames: Iterable[bytes], rng: ran
     longest = compiled.bundle.longest(hook)
     out = [Input(frame[:longest]) for frame in frames]
     if any(isinstance(module, ast.Parser) for each in program.hooks for module in each.chain if each.event == hook.event):
-        source = Packets(program, Reference(program, {}).state(None))
+        reference = Reference(program, {})
+        source = Packets(reference, reference.state(None))
         out += [Input(source.packet(RandomChoose(rng.getrandbits(32)))[:longest]) for _ in range(DRAWN)]
         rng.shuffle(out)
         out += [Input(each.frame + bytes([rng.choice((0, 1, 0xFF))]) * (longest - len(each.frame))) for each in out[:DRAWN]]

@@ -91,7 +91,8 @@ def frames_for(name: str) -> list[bytes]:
     others = [frame.data for capture in FOREIGN if corpus.here(capture) for frame, _ in islice(corpus.frames_of(capture), 100)]
     program = check(load(path))
     if program.chain:
-        drawn, source = RandomChoose(1), Packets(program, Reference(program).state(None))
+        reference = Reference(program)
+        drawn, source = RandomChoose(1), Packets(reference, reference.state(None))
         own += [source.packet(drawn) for _ in range(40)]
     return [frame for frame in own + others if len(frame) <= 127]
 

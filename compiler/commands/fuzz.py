@@ -1,29 +1,36 @@
 """`lpnc fuzz`: random programs and packets, every engine against the reference interpreter; with --bytecode the verifier on trial."""
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ..output import Failure, Table, console, folder, put_json, say, waiting
-from .inputs import Real
+from .inputs import Real, read_bytes, read_source, shown
 
 if TYPE_CHECKING:
     from rich.status import Status
 
+    from ..fuzz_changes import Originals
     from ..slowest import Slowest
     from ..slowest_path import Row
     from ..judge import Units
 
 
 @click.command("fuzz")
+@click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option("--seed", type=int, help="The first program's number (default: where the corpus stopped, else 0); the same number gives the same program.")
 @click.option("--seconds", type=Real(min=0), help="Stop after this time; without it and --programs: never.")
 @click.option("--programs", type=click.IntRange(min=0), help="Stop after this many programs.")
 @click.option("--packets", default=20, show_default=True, help="Packets for each program.")
+@click.option("--changes", type=click.IntRange(min=0), default=3, show_default=True,
+              help="With FILE: at most so many changes of a program; 0: the program as it is, with new packets.")
+@click.option("--tables", metavar="T.json", help="With FILE: register cells and table entries.")
 @click.option("--engine", "engines", multiple=True, type=click.Choice(["engine", "rbpf", "kernel", "m3", "thumb2", "femto"]),
               help="Engines to compare; default: engine, rbpf, and the kernel where it may be asked. femto: what is built for the stock Femto-Container "
               "engine, in ours.")
@@ -38,23 +45,38 @@ if TYPE_CHECKING:
               help="Search the slowest run of each hook of FILE (.lpn) on the emulated Cortex-M3, translated and interpreted, and compare it with the bound; "
               "--seconds for each hook.")
 @click.option("--in", "captures", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="With --slowest: a capture whose frames the search begins with.")
+              help="With FILE or --slowest: a capture; packets are its frames too, as they are or damaged; the search begins with them.")
 @click.option("--from", "kept", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="With --slowest: what it printed with --json before; the search begins with the inputs found then.")
 @click.option("--path", "show_path", is_flag=True, help="With --slowest: for each hook, by source line, what the bound's longest path has there beside "
               "what the slowest run found takes there, the largest difference first.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of text.")
-def command(seed: int | None, seconds: float | None, programs: int | None, packets: int, engines: tuple[str, ...],
-            corpus: Path | None, no_reduce: bool, bytecode: bool, runs: int, mutants: int, slowest: Path | None, captures: tuple[Path, ...], kept: Path | None,
-            show_path: bool, as_json: bool) -> None:
+def command(files: tuple[str, ...], seed: int | None, seconds: float | None, programs: int | None, packets: int, changes: int, tables: str | None,
+            engines: tuple[str, ...], corpus: Path | None, no_reduce: bool, bytecode: bool, runs: int, mutants: int, slowest: Path | None,
+            captures: tuple[Path, ...], kept: Path | None, show_path: bool, as_json: bool) -> None:
     """Random programs and packets: every engine against the reference interpreter, and the verifier on every container. On m3 and thumb2 no run may take
     longer than the verifier says.
 
+    \b
+      lpnc fuzz --seconds 60
+      lpnc fuzz examples/udp/udp.lpn --changes 0 --in examples/udp/captures/riot_udp.pcap --seconds 60
+      lpnc fuzz examples/*/*.lpn --corpus build/fuzz
+
+    With FILE, a program's source, the programs are that one as it is, and then with random
+    changes: expressions, operators and numbers are other ones, statements, rows and fields
+    are dropped, doubled or change places, in what it imports as well. Of several they are
+    taken in turn. A case that was saved (NAME.lpn, NAME.json beside it) comes with its
+    packets.
+
     Runs until it is interrupted or a limit is reached. Status 1: something failed."""
-    if slowest is not None and bytecode:
-        raise click.UsageError("--slowest and --bytecode exclude each other")
-    if slowest is None and (captures or kept is not None or show_path):
-        raise click.UsageError("--in, --from and --path need --slowest")
+    if (slowest is not None) + bytecode + bool(files) > 1:
+        raise click.UsageError("FILE, --slowest and --bytecode exclude each other")
+    if slowest is None and (kept is not None or show_path):
+        raise click.UsageError("--from and --path need --slowest")
+    if slowest is None and not files and captures:
+        raise click.UsageError("--in needs FILE or --slowest")
+    if tables is not None and not files:
+        raise click.UsageError("--tables needs FILE")
     if slowest is not None:
         _slowest(slowest, captures, kept, seed or 0, seconds or 60.0, show_path, as_json)
     if corpus is not None:                      # now, not after hours of which it would keep the results
@@ -75,7 +97,9 @@ def command(seed: int | None, seconds: float | None, programs: int | None, packe
         if status is not None:
             status.update(line)
 
-    loop = Loop(known, engines or DEFAULT_ENGINES, packets, not no_reduce, progress, lambda line: say(line, err=as_json))
+    originals = _originals(files, tables, captures, changes) if files else None
+    loop = Loop(known, engines or DEFAULT_ENGINES, packets, not no_reduce, progress, lambda line: say(line, err=as_json),
+                **({"new": originals, "called": originals.called} if originals is not None else {}))
     interrupted = _interrupted(status, lambda: loop.run(seed, seconds, programs))
     if as_json:
         put_json({"programs": loop.programs, "packets": loop.compared, "failures": [one.as_json() for one in loop.found],
@@ -86,6 +110,28 @@ def command(seed: int | None, seconds: float | None, programs: int | None, packe
             say(f"{number:8}  {name}")
         say(f"{loop.programs} programs, {loop.compared} packets compared, {len(loop.found)} failures kept")
     raise SystemExit(130 if interrupted else 1 if loop.found else 0)
+
+
+def _originals(files: tuple[str, ...], tables: str | None, captures: tuple[Path, ...], changes: int) -> Originals:
+    """The programs to begin with. Raises DiagnosticError, TablesError, CaptureError and Failure."""
+    from lpn.lang import tables as control
+    from lpn.runtime import capture
+
+    from ..fuzz import Case, is_case, load_case
+    from ..fuzz_changes import Originals, written
+    from ..generate import Program
+    frames: list[tuple[bytes, dict[str, int]]] = [(frame.data, {}) for each in captures for frame in capture.read(each) if frame.data]
+    cases = []
+    for file in files:
+        program = read_source(file).program()
+        case = load_case(Path(file)) if is_case(Path(file)) else Case(Program(written(program), {}))
+        if tables is not None:
+            control.load(tables, program)           # says what is wrong
+            case.program = Program(case.program.text, json.loads(read_bytes(tables)))
+        case.program = replace(case.program, text=written(program))
+        case.packets += frames
+        cases.append((shown(file), case))
+    return Originals(cases, changes)
 
 
 def _interrupted(status: Status | None, run: Callable[[], None]) -> bool:
@@ -137,7 +183,6 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
     from ..slowest import beginnings, from_found, of_alike, search, subjects
     from ..slowest_path import compare
     from ..deadlines import WAYS
-    from .inputs import read_source
     from .judge import compiled_and_sealed
     rng = random.Random(seed)
     frames = [frame.data for each in captures for frame in capture.read(each) if frame.data]

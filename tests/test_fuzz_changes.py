@@ -1,0 +1,130 @@
+"""Programs that people wrote, changed a little: the changes, what they are made of, and the engines on some of them."""
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from cli import RECORDING, lpnc
+
+from lpn.compiler.build import compile_program
+from lpn.compiler.forms import SMALL
+from lpn.compiler.fuzz import Case, Refused, Variant, add_packets, checked, is_case, load_case, run_case
+from lpn.compiler.fuzz_changes import Changer, Edit, Originals, applied, written
+from lpn.compiler.fuzz_loop import Corpus, Loop
+from lpn.compiler.generate import Program, RandomChoose
+from lpn.lang.check import check
+from lpn.lang.loader import load
+
+TESTS = Path(__file__).parent
+EXAMPLES = [TESTS.parent / "examples" / name / f"{name}.lpn" for name in ("udp", "duty", "forwarding")]
+UDP, PAYLOAD = EXAMPLES[0], TESTS / "constructs/payload.lpn"
+CASES = [*sorted((TESTS / "constructs").glob("*.lpn")), *sorted((TESTS / "regressions").glob("*.lpn"))]
+VARIANTS = (Variant("engine"), Variant("engine", True, SMALL))
+GROUPS, EACH = 2, 6
+
+
+def original(path: Path) -> tuple[str, Case]:
+    case = load_case(path) if is_case(path) else Case(Program(""))
+    return path.name, Case(Program(written(load(path)), case.program.tables), case.packets)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_a_program_in_one_text_is_the_same(path: Path) -> None:
+    whole = checked(written(load(path)))
+    made, again = (compile_program(program, level=0, listings=False) for program in (check(load(path)), whole))
+    assert [c.code.text for c in made.containers] == [c.code.text for c in again.containers] and made.state.size == again.state.size
+
+
+def test_changes_are_of_all_kinds_and_most_are_programs() -> None:
+    """The same number changes alike; three in four changes that are tried come to a program in the end."""
+    changer = Changer(original(PAYLOAD)[1].program)
+    texts = [changer.changed(RandomChoose(number), 3) for number in range(24)]
+    assert texts[:3] == [changer.changed(RandomChoose(number), 3) for number in range(3)]
+    programs = {text for text in texts if text is not None}
+    assert len(programs) >= 18 and changer.sites.text not in programs
+    for text in programs:
+        checked(text)
+    assert all((changer.sites.exprs, changer.sites.operators, changer.sites.numbers, changer.sites.lists))
+
+
+def test_edits() -> None:
+    assert applied("a + b;", [Edit(4, 5, "(c)"), Edit(2, 3, "-")]) == "a - (c);"
+    assert applied("a + b;", [Edit(0, 5, "c"), Edit(2, 3, "-")]) is None            # one lies in the other
+
+
+def test_the_first_numbers_are_the_programs_themselves() -> None:
+    cases = [original(UDP), original(CASES[0])]
+    originals = Originals(cases, 3)
+    for number, (name, case) in enumerate(cases):
+        assert originals(number, RandomChoose(number)).program.text == case.program.text
+        assert originals.called(number) == f"{name}, as it is"
+    changed = originals(2, RandomChoose(2))
+    assert changed.program.text != cases[0][1].program.text and originals.called(2) == "udp.lpn, changed as 2"
+    assert Originals(cases, 0)(2, RandomChoose(2)).program.text == cases[0][1].program.text
+    assert len(originals(3, RandomChoose(3)).packets) == min(6, len(cases[1][1].packets)) > 0
+
+
+def test_changed_programs_take_the_tables() -> None:
+    """What the control plane gives is of the program as it was; a change with which it could not be is none."""
+    path = next(path for path in CASES if load_case(path).program.tables)
+    case = original(path)[1]
+    changer = Changer(case.program)
+    for number in range(6):
+        if (text := changer.changed(RandomChoose(number), 3)) is not None:
+            add_packets(Case(Program(text, case.program.tables)), RandomChoose(number), 1)
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_engines_agree_on_changed_programs(group: int) -> None:
+    originals = Originals([original(path) for path in CASES], 3)
+    tally: Counter = Counter()
+    for number in range(len(CASES) + group, 4 * len(CASES), 4 * len(CASES) // (GROUPS * EACH)):
+        choose = RandomChoose(number)
+        case = originals(number, choose)
+        add_packets(case, choose, 6)
+        try:
+            run_case(case, VARIANTS, tally)
+        except Refused:
+            continue
+    assert tally["compared engine"] >= 6 * len(VARIANTS) * EACH // 2
+
+
+def test_a_wrong_engine_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from lpn.compiler import fuzz
+    results = fuzz.expected
+
+    def wrong(program, case):
+        out, state, left = results(program, case)
+        return [type(r)("CONSUMED") if r.verdict == "ACCEPT" else r for r in out], state, left
+
+    monkeypatch.setattr(fuzz, "expected", wrong)
+    told: list[str] = []
+    name, case = original(TESTS / "constructs/payload.lpn")
+    originals = Originals([(name, case)], 0)
+    loop = Loop(Corpus.open(tmp_path), ("engine",), packets=4, reduce=False, told=told.append, new=originals, called=originals.called)
+    loop.run(programs=1)
+    assert [one.failure.kind for one in loop.found] == ["verdict differs"] and told[0].startswith("payload.lpn, as it is: verdict differs")
+    assert is_case(loop.found[0].path)
+
+
+def test_command(tmp_path: Path) -> None:
+    done = lpnc("fuzz", str(PAYLOAD), "--changes", "1", "--in", RECORDING, "--programs", "2", "--packets", "8", "--engine", "engine",
+                "--corpus", str(tmp_path), "--json")
+    said = json.loads(done.stdout)
+    assert done.exit_code == 0 and said["programs"] == 2 and said["failures"] == [] and said["tally"]["compared engine"] >= 32
+    assert is_case(next((tmp_path / "kept").glob("*.lpn")))
+
+
+@pytest.mark.parametrize("args, said", [
+    ([str(UDP), "--bytecode"], "FILE, --slowest and --bytecode exclude each other"),
+    (["--in", RECORDING, "--seconds", "1"], "--in needs FILE or --slowest"),
+    (["--tables", "x.json", "--seconds", "1"], "--tables needs FILE"),
+    ([str(UDP), "--tables", "nowhere.json", "--seconds", "1"], "nowhere.json: No such file"),
+    ([str(UDP), "--in", str(UDP), "--seconds", "1"], "not a capture"),
+    (["nowhere.lpn", "--seconds", "1"], "cannot read nowhere.lpn"),
+])
+def test_what_is_asked_for_wrongly(args: list[str], said: str) -> None:
+    done = lpnc("fuzz", *args)
+    assert done.exit_code == 2 and said in done.stderr
