@@ -16,6 +16,7 @@ from pathlib import Path
 from lpn.lang import ast, tables as control
 from lpn.lang.check import check
 from lpn.lang.diagnostics import DiagnosticError
+from lpn.lang.hooks import BUFFER_COMPLETE
 from lpn.lang.loader import load
 from lpn.lang.reference import Reference
 from lpn.lang.reference.values import unsigned
@@ -144,11 +145,13 @@ def add_packets(case: Case, choose: Choose, packets: int) -> Case:
     reference = Reference(program, node_functions(program))
     source = Packets(reference, reference.state(given))
     source.good += [frame for frame, _ in case.packets if frame]        # those that it comes with are damaged, too
-    several = (len(program.hooks) > 1 or not program.chain) and all(hook.event != "buffer.complete" for hook in program.hooks)
+    begin = [number for number, hook in enumerate(program.hooks) if hook.event != BUFFER_COMPLETE]
+    several = (len(program.hooks) > 1 or not program.chain) and len(begin) == len(program.hooks)
+    alone = choose.pick(begin) if begin and not several and not program.chain else 0      # what is loaded for one hook has buffers of its own
     for _ in range(packets):
         meta = {name: choose.value(width) for name, width in zip(META, WIDTHS)} if choose.chance(1, 3) else {}
-        hook = choose.number(0, len(program.hooks) - 1) if several and choose.number(0, 3) else 0
-        if several and (hook or not program.chain):
+        hook = choose.number(0, len(program.hooks) - 1) if several and choose.number(0, 3) else alone
+        if hook or not program.chain:
             meta["hook"] = hook
             if program.hooks[hook].event == "radio.tx_done":
                 meta["event"] = choose.number(0, 2)

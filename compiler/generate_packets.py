@@ -14,6 +14,7 @@ from lpn.lang.reference.values import unsigned, width_of
 from lpn.lang.types import EnumType, Varbit
 
 from .generate import Choose
+from .generate_asked import is_ahead, place, wishes
 
 REPAIRS = 40
 MAX_FRAME = 300
@@ -26,6 +27,7 @@ class Packets:
         self.good: list[bytes] = []             # frames that the parser took
         self.failed = 0                         # repairs that came to no end: the parser takes hardly anything
         self.parsers = [m for m in program.chain if isinstance(m, ast.Parser)]
+        self.wishes = wishes(program)
         self.codecs = any(isinstance(decl, ast.Codec) for decl in program.decls)
 
     def packet(self, choose: Choose) -> bytes:
@@ -66,7 +68,7 @@ class Packets:
                 for _ in range(2 if turn < 6 else 8 if turn < 12 else 24):
                     filling = (filling * 1103515245 + 12345) & 0x7FFFFFFF
                     frame.append(filling >> 16 & (0xFF if filling & 0x300000 else 3))
-            elif not self.mend(frame, run, reason, choose):
+            elif not self.mend(frame, run, reason, choose) and not self.grant(frame, run, reason, choose):
                 if not frame:
                     return frame
                 filling = (filling * 1103515245 + 12345) & 0x7FFFFFFF
@@ -91,6 +93,25 @@ class Packets:
                     write(frame, instance, item, located.position, located.width, value)
                     if item.name != "_":
                         return True
+        return False
+
+    def grant(self, frame: bytearray, run: Run, reason: str, choose: Choose) -> bool:
+        """One of the things that the program asks for where it refuses a packet for this reason; now and then none."""
+        found = self.wishes.get(reason)
+        if not found or choose.chance(1, 4):
+            return False
+        wish = choose.pick(found)
+        if is_ahead(wish.what):
+            put(frame, 8 * run.packet.payload, width_of(wish.what.type), wish.number)
+            return True
+        field, shift = place(wish.what)
+        for taken in reversed(run.taken):
+            for located in taken.instance.located if field is not None and taken.codec is None else ():
+                if located.field is field:
+                    low = (1 << width_of(wish.what.type)) - 1 << shift
+                    before = unsigned(int(taken.instance.received(field)), width_of(field.type))        # type: ignore[call-overload]
+                    write(frame, taken.instance, field, located.position, located.width, before & ~low | wish.number << shift & low)
+                    return True
         return False
 
     def mend_tag(self, frame: bytearray, codec: ast.Codec, at: int, reason: str, choose: Choose) -> bool:

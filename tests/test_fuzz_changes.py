@@ -14,8 +14,11 @@ from lpn.compiler.fuzz import Case, Refused, Variant, add_packets, checked, is_c
 from lpn.compiler.fuzz_changes import Changer, Edit, Originals, applied, written
 from lpn.compiler.fuzz_loop import Corpus, Loop
 from lpn.compiler.generate import Program, RandomChoose
+from lpn.compiler.generate_packets import Packets
 from lpn.lang.check import check
 from lpn.lang.loader import load
+from lpn.lang.reference import Reference
+from lpn.lang.reference.modules import run_module
 
 TESTS = Path(__file__).parent
 EXAMPLES = [TESTS.parent / "examples" / name / f"{name}.lpn" for name in ("udp", "duty", "forwarding")]
@@ -128,3 +131,15 @@ def test_command(tmp_path: Path) -> None:
 def test_what_is_asked_for_wrongly(args: list[str], said: str) -> None:
     done = lpnc("fuzz", *args)
     assert done.exit_code == 2 and said in done.stderr
+
+
+@pytest.mark.parametrize("path, least", [(UDP, 8), (TESTS.parent / "examples/zigbee/zigbee.lpn", 12), (TESTS.parent / "examples/from_p4/source_route.lpn", 20)],
+                         ids=lambda value: getattr(value, "stem", ""))
+def test_packets_for_a_program_are_taken_by_its_parser(path: Path, least: int) -> None:
+    """Of 40 that are made of nothing but what it asks for: frame types, versions, flags, dispatch octets, a length."""
+    reference = Reference(check(load(path)))
+    packets, taken = Packets(reference, reference.state(None)), 0
+    for number in range(40):
+        run = reference.prepare(packets.packet(RandomChoose(number)), {}, packets.state)
+        taken += run_module(run, packets.parsers[0]).reason is None
+    assert taken >= least
