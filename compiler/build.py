@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from lpn.lang import ast, persist, tables as control
 from lpn.lang.buffers import buffers
-from lpn.lang.hooks import RX_DONE, Hook
+from lpn.lang.diagnostics import Diagnostic, DiagnosticError
+from lpn.lang.hooks import RX_DONE, Hook, in_order
 
 from . import bundle as bundles, externs, femto
 from .bytecode import TooFar, bytecode
@@ -182,6 +183,20 @@ def bundle_entry(t: ast.Table, e: control.Entry) -> bundles.Entry:
     return bundles.Entry(tuple(matches), e.action, entry_data(t, e).ljust(data_room(t), b"\0"), e.priority)
 
 
+def is_chain(hook: Hook) -> None:
+    """Raises DiagnosticError for modules that are no chain: without a protocol it is all of them."""
+    chain = hook.chain
+    if hook.timed or in_order(chain):
+        return
+    wrong = next(module for number, module in enumerate(chain) if not in_order(chain[:number + 1]))
+    first = {kind: next((module.name for module in chain if isinstance(module, kind)), None) for kind in (ast.Parser, ast.Deparser)}
+    names = [first[ast.Parser], *(module.name for module in chain if isinstance(module, ast.Processor)), first[ast.Deparser]]
+    said = " -> ".join(name for name in names if name is not None)
+    raise DiagnosticError([Diagnostic(
+        "error", f"a chain is a parser, then processors, then a deparser, and {' -> '.join(module.name for module in chain)} is none", wrong.span,
+        [f"without a protocol all modules are one chain, in order of declaration; say what runs: protocol App version 1 {{ on {hook.event} : {said}; }}"])])
+
+
 def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = False, level: Level = MOST, listings: bool = True,
                     forms: Forms | None = None) -> Compiled:
     """Compiles a checked program. Raises DiagnosticError for what the compiler refuses, BuildError for the rest. `listings`:
@@ -199,6 +214,8 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
     if not hooks:
         raise BuildError("the program has no parser, processor or deparser to compile" if not program.hooks else
                          f"the protocol has no chain for {RX_DONE}, and target {target} runs no other")
+    for hook in hooks:
+        is_chain(hook)
     lowering = ProgramLowering(program, t, listings)
     fits(lowering.state)
     forms = forms if forms is not None else Forms()

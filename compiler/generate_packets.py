@@ -102,7 +102,7 @@ class Packets:
             return False
         wish = choose.pick(found)
         if is_ahead(wish.what):
-            put(frame, 8 * run.packet.payload, width_of(wish.what.type), wish.number)
+            put(frame, 8 * run.packet.payload, width_of(wish.what.type), unsigned(wish.number, width_of(wish.what.type)))
             return True
         field, shift = place(wish.what)
         for taken in reversed(run.taken):

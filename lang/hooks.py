@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from . import ast
+from .instances import is_headers
 from .source import Span
+from .types import Meta, Packet, StructType
 
 #: Where hooks run: `isr` an interrupt, `radio` the radio driver's thread, `net` the network stack's thread.
 CONTEXTS = ("isr", "radio", "net")
@@ -112,12 +114,27 @@ class Promise:
     runs: list[tuple[Hook, int]]
 
 
+def is_part(module: ast.Decl) -> bool:
+    """Whether a module has parameters that only another module can give it: it cannot stand in a chain. A struct without
+    fields is none: P4 programs without metadata of their own pass one."""
+    def given(type_: object) -> bool:
+        return isinstance(type_, (Packet, Meta)) or is_headers(type_) or isinstance(type_, StructType) and not type_.decl.fields
+
+    return any(not given(param.type) for param in getattr(module, "params", []) if param.type is not None)
+
+
+def in_order(chain: list[ast.Module]) -> bool:
+    """Whether modules can be a chain: a parser, then processors, then a deparser, each optional."""
+    kinds = [type(module) for module in chain]
+    return kinds == sorted(kinds, key=MODULES.index) and kinds.count(ast.Parser) <= 1 and kinds.count(ast.Deparser) <= 1      # type: ignore[arg-type]
+
+
 def hooks_of(program: ast.Program) -> list[Hook]:
     """The hooks of the program's protocol: its chains, then the handlers of its timing blocks. Without a protocol, the
-    modules in order of declaration are the chain of `radio.rx_done`, and all timing blocks run."""
+    modules in order of declaration are the chain of `radio.rx_done`, but for those that only another module can apply, and all timing blocks run."""
     protocol = next((decl for decl in program.decls if isinstance(decl, ast.Protocol)), None)
     if protocol is None:
-        modules = [decl for decl in program.decls if isinstance(decl, MODULES) and decl not in program.applied]
+        modules = [decl for decl in program.decls if isinstance(decl, MODULES) and decl not in program.applied and not is_part(decl)]
         blocks = [decl for decl in program.decls if isinstance(decl, ast.Timing)]
         chains = [Hook(RX_DONE, modules, span=modules[0].span)] if modules else []
     else:

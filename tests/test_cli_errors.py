@@ -52,6 +52,16 @@ BUNDLE = COMPILED.bundle.to_bytes()
 
 # ---------------------------------------------------------------- sources
 
+@pytest.mark.parametrize("command", [["build"], ["verify"], ["disasm"]])
+def test_modules_that_are_no_chain_are_told_where_they_stand(tag, command):
+    """Without a protocol all modules are one chain; as it is to be, the hint says."""
+    tag.write_text(TAG.partition("protocol")[0] + "processor Late(inout headers h, inout meta m) { apply { m.port = 1; } }\n")
+    result = lpnc(*command, tag)
+    assert result.exit_code == 1 and result.stdout == ""
+    assert f"{tag}:{len(tag.read_text().splitlines())}:1: error: a chain is a parser, then processors, then a deparser" in result.stderr
+    assert "protocol App version 1 { on radio.rx_done : Rx -> Guard -> Work -> Late -> Tx; }" in result.stderr
+
+
 @pytest.mark.parametrize("command", [["check"], ["build"], ["verify"], ["disasm"], ["run", "--in", "x"]])
 @pytest.mark.parametrize("old,new,line", [("state start {", "state start", 6), ("h.tag.port + base[0]", "h.tag.kind", 21)])
 def test_source_errors_are_diagnostics(tag, tmp_path, command, old, new, line):

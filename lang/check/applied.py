@@ -12,21 +12,12 @@ from typing import Any, TypeVar
 
 from .. import ast
 from ..diagnostics import Diagnostics
-from ..instances import RESOLVED, by_reference, is_headers, walk
-from ..types import Bool, Meta, Packet, StructType
+from ..instances import RESOLVED, by_reference, walk
+from ..types import Bool, Packet
 
 Module = ast.Parser | ast.Processor | ast.Deparser
 Node = TypeVar("Node", bound=ast.Node)
 SHARED = (ast.Register, ast.Counter, ast.Meter, ast.BufferDecl, ast.ValueSet)
-
-
-def is_part(module: ast.Decl) -> bool:
-    """Whether a module has parameters that only another module can give it: it cannot stand in a chain. A struct without
-    fields is none: P4 programs without metadata of their own pass one."""
-    def given(type_: object) -> bool:
-        return isinstance(type_, (Packet, Meta)) or is_headers(type_) or isinstance(type_, StructType) and not type_.decl.fields
-
-    return any(not given(param.type) for param in getattr(module, "params", []) if param.type is not None)
 
 
 def applications(node: object) -> list[ast.Call]:

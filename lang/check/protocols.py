@@ -2,8 +2,7 @@
 from __future__ import annotations
 
 from .. import ast
-from ..hooks import BOUND, BUFFER_COMPLETE, EVENTS, MODULES, SELECTOR_MAX, hooks_of
-from .applied import is_part
+from ..hooks import BOUND, BUFFER_COMPLETE, EVENTS, MODULES, SELECTOR_MAX, hooks_of, in_order, is_part
 from .base import Base, article, kind_of, plural
 from .scope import suggest
 
@@ -79,8 +78,7 @@ class Protocols(Base):
             self.error(f"nothing is sent from {binding.event}, which is an interrupt", binding, "bind processors alone")
         if len(kinds) != len(binding.chain):
             return
-        order = sorted(kinds, key=MODULES.index)
-        if kinds != order or kinds.count(ast.Parser) > 1 or kinds.count(ast.Deparser) > 1:
+        if not in_order(binding.modules):
             self.error("a chain is a parser, then processors, then a deparser", binding,
                        "each is optional; of parsers and deparsers there is at most one")
         elif kinds and kinds[0] is ast.Deparser:
