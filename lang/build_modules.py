@@ -71,7 +71,7 @@ class ModuleBuilder(StatementBuilder):
             for other in rest:
                 if not isinstance(other, (ast.VarDecl, ast.ConstDecl)):
                     self.error("a deparser has variables and constants only", other.span, "do this in a processor before it")
-            return ast.Deparser(self.span(ctx), name, params, rest, body)
+            return ast.Deparser(self.span(ctx), name, params, ast.Block(body.span, [*rest, *body.statements]))
         return ast.Processor(self.span(ctx), name, params, rest, body)
 
     def _ApplyBlockContext(self, ctx: P.ApplyBlockContext) -> ast.Node:
@@ -79,8 +79,7 @@ class ModuleBuilder(StatementBuilder):
 
     def _DeparserDeclContext(self, ctx: P.DeparserDeclContext) -> ast.Node:
         span = self.span(ctx)
-        return ast.Deparser(span, self.name(ctx.identifier()), self.params(ctx.params()), [],
-                            ast.Block(span, self.statements(ctx.statement())))
+        return ast.Deparser(span, self.name(ctx.identifier()), self.params(ctx.params()), ast.Block(span, self.statements(ctx.statement())))
 
     # ------------------------------------------------------------ time
 

@@ -51,7 +51,7 @@ def untyped(program: ast.Program) -> list[str]:
             elif isinstance(node, ast.Member) and isinstance(node.base, ast.Name):
                 no_value.add(node.base)
             elif isinstance(node, ast.Switch):
-                no_value.add(node.value)                    # t.apply().action_run
+                no_value |= {node.value, *(label for labels, _ in node.cases for label in labels)}      # of t.apply().action_run: actions
             elif isinstance(node, ast.Name) and node.decl == "payload":
                 no_value.add(node)
             if isinstance(node, ast.Expr) and node.type is None and not isinstance(node, ast.DontCare) and node not in no_value:

@@ -48,8 +48,6 @@ class Deparsers:
         self.at_slot = self.alloca(PTR if self.walks else I32, "out.at")
         self.b.store(self.out if self.walks else i32(0), self.at_slot)
         self.bind_packet_params(d.params)
-        for local in d.locals:
-            self.statement(local)
         self.run(d.body.statements)
 
     def fits(self, d: ast.Deparser) -> bool:

@@ -69,5 +69,4 @@ class Processor(Decl):
 @dataclass(eq=False)
 class Deparser(Decl):
     params: list[Param]
-    locals: list[Node]
     body: Block

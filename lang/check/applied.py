@@ -75,7 +75,8 @@ class Copy:
                 self.bound[param] = arg
             else:
                 self.variable(param, arg)
-        for node in walk([getattr(module, "states", []), module.locals, getattr(module, "apply", None), getattr(module, "body", None)]):
+        self.own: list[ast.Node] = getattr(module, "locals", [])
+        for node in walk([getattr(module, "states", []), self.own, getattr(module, "apply", None), getattr(module, "body", None)]):
             self.declare(node)
 
     def declare(self, node: ast.Node) -> None:
@@ -119,11 +120,11 @@ class Copy:
 
     def locals(self) -> list[ast.Node]:
         """The module's variables and constants, fresh for each application."""
-        return [self.of(one) for one in self.module.locals if isinstance(one, (ast.VarDecl, ast.ConstDecl))]
+        return [self.of(one) for one in self.own if isinstance(one, (ast.VarDecl, ast.ConstDecl))]
 
     def kept(self) -> list[ast.Node]:
         """Actions and tables: of the caller's from now on."""
-        return [self.of(one) for one in self.module.locals if isinstance(one, (ast.Action, ast.Table))]
+        return [self.of(one) for one in self.own if isinstance(one, (ast.Action, ast.Table))]
 
 
 # ---------------------------------------------------------------- processors and deparsers
@@ -135,7 +136,8 @@ def replaced(node: Any, caller: Module) -> Any:
             return node
         copy = Copy(node.call)
         before = [*copy.variables, *copy.locals()]
-        caller.locals += copy.kept()
+        if isinstance(caller, ast.Processor):
+            caller.locals += copy.kept()
         body = copy.of(copy.module.apply if isinstance(copy.module, ast.Processor) else copy.module.body)
         return ast.Block(node.span, [*before, ast.Applied(node.span, body), *copy.back])
     if isinstance(node, ast.Block):

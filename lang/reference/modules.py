@@ -117,7 +117,7 @@ def run_processor(run: "Run", processor: ast.Processor) -> Outcome:
 
 def run_deparser(run: "Run", deparser: ast.Deparser) -> Outcome:
     """The headers that are emitted, in order."""
-    scope = module_scope(run, deparser.params, deparser.locals)
+    scope = module_scope(run, deparser.params, [])
     run.emitting = []
     try:
         run_body(run, deparser.body, scope)
