@@ -148,6 +148,8 @@ def add_packets(case: Case, choose: Choose, packets: int) -> Case:
     begin = [number for number, hook in enumerate(program.hooks) if hook.event != BUFFER_COMPLETE]
     several = (len(program.hooks) > 1 or not program.chain) and len(begin) == len(program.hooks)
     alone = choose.pick(begin) if begin and not several and not program.chain else 0      # what is loaded for one hook has buffers of its own
+    if not program.chain:                       # frames are for the chain of radio.rx_done unless they say otherwise
+        case.packets = [(frame, {"hook": alone, **meta}) for frame, meta in case.packets]
     for _ in range(packets):
         meta = {name: choose.value(width) for name, width in zip(META, WIDTHS)} if choose.chance(1, 3) else {}
         hook = choose.number(0, len(program.hooks) - 1) if several and choose.number(0, 3) else alone
