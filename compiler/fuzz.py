@@ -375,7 +375,9 @@ def over_time(case: Case, program: ast.Program, variants: Sequence[Variant], tal
         for fuse in (False, True) if case.events else ():
             if (said := fuzz_time.run_events(case, program, fuse, tally)) is not None:
                 raise Failure("nodes differ", said)
-        if case.following and (said := fuzz_time.run_swap(case, program, checked(case.following), told, tally, node_functions(program))) is not None:
+        following = checked(case.following) if case.following else None
+        if following is not None and program.chain and following.chain \
+                and (said := fuzz_time.run_swap(case, program, following, told, tally, node_functions)) is not None:
             raise Failure("versions differ", said)
     except (DiagnosticError, BuildError) as error:
         raise Refused("compiler refuses", str(error)) from error

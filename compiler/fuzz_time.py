@@ -5,6 +5,7 @@ Versions are compared in the reference interpreter and the engines, nodes in Pyt
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from lpn.lang import ast, tables as control
@@ -66,14 +67,16 @@ def run_events(case: Case, program: ast.Program, fuse: bool, tally: Counter) -> 
                  for decl, rows in first.items() if second[decl] != rows), None)
 
 
-def run_swap(case: Case, old: ast.Program, new: ast.Program, told, tally: Counter, externs: dict) -> str | None:
-    """The second version takes over in the middle of the packets; what an engine does not do as the reference, if anything."""
+def run_swap(case: Case, old: ast.Program, new: ast.Program, told, tally: Counter,
+             functions: Callable[[ast.Program], Mapping[str, Callable[..., int]]]) -> str | None:
+    """The second version takes over in the middle of the packets; what an engine does not do as the reference, if anything. `functions`: the node's
+    own that a program declares."""
     packets = [(frame, meta) for frame, meta in case.packets if "hook" not in meta]
     half = (len(packets) + 1) // 2
 
     def through(name: str, fuse: bool) -> tuple[list, dict]:
         versions = [make_runner(name, p, control.from_json(case.program.tables, p), fuse,
-                                compiled=compile_program(p, "lpn", fuse, listings=False) if name != "reference" else None, externs=externs)
+                                compiled=compile_program(p, "lpn", fuse, listings=False) if name != "reference" else None, externs=functions(p))
                     for p in (old, new)]
         results = [told(versions[0].run(frame, meta)) for frame, meta in packets[:half]]
         try:
