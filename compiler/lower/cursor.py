@@ -11,9 +11,12 @@ from typing import NamedTuple
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import PKT, Val, i32, is_const
+from lpn.compiler.state import scalar_width
 from lpn.lang import ast
 
 Reason = str | ast.Expr                         # an automatic one by its name, or the program's
+
+MOST_BITS = 0xFFFF                              # more than the longest packet has
 
 #: So many places that are refused compare for themselves: to meet costs one more register than it saves instructions.
 FEW_REFUSED = 3
@@ -64,6 +67,18 @@ class Cursor:
         if self.look and self.miss is None:     # what is guessed is compared with the end once
             self.short_unless(self.at(self.cursor(), self.look))
             self.bound = self.look = 0
+
+    def whole_octets(self, bits: Val, e: ast.Expr) -> ir.Value:
+        """The octets in a number of bits, as i32, `e` being what it is of. Of numbers beyond all packets one is as good as another, and a verifier wants
+        to know one that they do not exceed."""
+        if greatest(e) > MOST_BITS:
+            b, v = self.b, Val(bits.width, tuple(self.opaque(limb) for limb in bits.limbs))       # see `array_cell`
+            low = self.opaque(b.select(b.icmp_unsigned("<=", v.limbs[0], i32(MOST_BITS)), v.limbs[0], i32(MOST_BITS)), here=True)
+            if v.width > 32:
+                above = self.slice(v, v.width - 1, 32)
+                low = b.select(self.eq(above, self.constant(above.width, 0)), low, i32(MOST_BITS))
+            bits = Val(32, (low,))
+        return self._shr(self.resize(bits, 32).limbs[0], 3)
 
     def take(self, width: int) -> Val:
         self.need(width // 8)
@@ -185,7 +200,7 @@ class Cursor:
             self.need(bits.const // 8)
             self.advance_static(bits.const // 8)
         else:
-            self.advance_by(self._shr(self.resize(bits, 32).limbs[0], 3))
+            self.advance_by(self.whole_octets(bits, e.args[0]))
 
     def _call_lookahead(self, e: ast.Call) -> Val:
         width = self.width_of(e.type)
@@ -195,3 +210,16 @@ class Cursor:
 
     def _call_verify(self, e: ast.Call) -> None:
         self.check_that(e.args[0], e.args[1])
+
+
+def greatest(e: ast.Expr) -> int:
+    """No value of an unsigned expression is more."""
+    ones = (1 << scalar_width(e.type)) - 1 if e.const is None else int(e.const)
+    if e.const is None and isinstance(e, ast.Cast) and not getattr(e.operand.type, "signed", False):
+        return min(ones, greatest(e.operand))
+    if e.const is None and isinstance(e, ast.Binary) and e.op in GREATEST:
+        return min(ones, GREATEST[e.op](greatest(e.left), greatest(e.right)))
+    return ones
+
+
+GREATEST = {"*": lambda x, y: x * y, "+": lambda x, y: x + y, "<<": lambda x, y: x << min(y, 64), "&": min}

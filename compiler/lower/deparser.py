@@ -431,8 +431,9 @@ class Deparsers:
                     test(self.chosen(inst, t.target))
                     if t.bits is not None:
                         octets = inst.varbit_length(inst.layout.unit_of[t.target.decl])
-                        size = self.resize(self.bits_of(t.bits), 32).limbs[0]
-                        test(self.b.icmp_unsigned("==", size, self._shl(octets, 3)))
+                        size = self.bits_of(t.bits)
+                        width = max(size.width, 32)
+                        test(self.eq(self.resize(size, width), self.resize(Val(32, (self._shl(octets, 3),)), width)))
 
     @staticmethod
     def arm(target: ast.Expr | None) -> ast.ChoiceArm | None:

@@ -122,7 +122,7 @@ class Extracts:
         for block, answer in ((yes, True), (no, False)):
             b.position_at_end(block)
             self.bound, self.look = before
-            self.known = known_from(split, answer)
+            self.known = {(inst, known_key(split)): answer == (split.op == "==")}
             self.extract_units(inst, units, oversize)
             self.end_header(inst, oversize)
             after.append((self.bound, self.look))
@@ -231,11 +231,13 @@ class Extracts:
         self.advance_by(octets)
         if not inst.inst.in_packet:
             inst.set_varbit(u, start, octets)
-        fits = self.b.icmp_unsigned("<=", octets, i32(u.max_octets))
         with self.this_is(inst):
-            bits = self.resize(self.bits_of(u.varbit.sized), 32).limbs[0]
-        whole = self.b.icmp_unsigned("==", self._and(bits, i32(7)), i32(0))
-        oversize[u.varbit] = self.land(fits, whole)
+            oversize[u.varbit] = self.is_size(self.bits_of(u.varbit.sized), octets, u)
+
+    def is_size(self, bits: Val, octets: ir.Value, u: Unit) -> ir.Value:
+        """Whether a varbit can have so many bits, which are so many octets."""
+        fits = self.b.icmp_unsigned("<=", octets, i32(u.max_octets))
+        return self.land(fits, self.b.icmp_unsigned("==", self._and(bits.limbs[0], i32(7)), i32(0)))
 
     def header_checks(self, inst: Instance, varbits: dict) -> None:
         """Named enum values, `in`, equations and `where`, in order of declaration."""
@@ -313,17 +315,18 @@ class Extracts:
             return self.eq(self.and_(v, mask), self.and_(self.resize(self.bits_of(key.left), v.width), mask))
         if isinstance(key, ast.RangeSet):
             low, high = (self.resize(self.bits_of(x), v.width) for x in (key.low, key.high))
-            return self.land(self.less(low, v, or_equal=True), self.less(v, high, or_equal=True))
+            signed = getattr(key.low.type, "signed", False)
+            return self.land(self.less(low, v, or_equal=True, signed=signed), self.less(v, high, or_equal=True, signed=signed))
         return self.eq(v, self.resize(self.bits_of(key), v.width))
 
     def take_varbit(self, inst: Instance, t: ast.InlineTarget) -> None:
         """`inline(data : bits)` on expand."""
         u = inst.layout.unit_of[t.target.decl]
         start = self.cursor()
-        octets = self._shr(self.resize(self.bits_of(t.bits), 32).limbs[0], 3)
+        bits = self.bits_of(t.bits)
+        octets = self.whole_octets(bits, t.bits)
         self.advance_by(octets)
-        self.reject_if_not(self.b.icmp_unsigned("<=", octets, i32(u.max_octets)),
-                           f"{inst.header.name}.{t.target.decl.name}", self.cursor())
+        self.reject_if_not(self.is_size(bits, octets, u), f"{inst.header.name}.{t.target.decl.name}", self.cursor())
         inst.set_varbit(u, start, octets)
 
 
@@ -349,8 +352,3 @@ def shared_condition(header: ast.Header, layout) -> ast.Binary | None:
     if len(best) < 2 or layout.unit_of[best[0].left.decl] is not layout.units[0]:
         return None
     return best[0]
-
-
-def known_from(e: ast.Binary, answer: bool) -> dict[tuple, bool]:
-    """What the answer to a comparison says: (field, constant) to whether they are equal."""
-    return {known_key(e): answer if e.op == "==" else not answer}

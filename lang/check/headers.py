@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from .. import ast, builtins
 from ..instances import walk
 from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Varbit
-from .base import Base, plural
+from .base import Base, described, plural
 from .scope import Scope
 
 
@@ -112,8 +112,8 @@ class Headers(Base):
             self.error(f"the size of '{field.name}' is not known", field, "add sized (bits)")
         else:
             type_ = self.expr(field.sized)
-            if type_ is not None and not isinstance(type_, Bits) and field.sized.const is None:
-                self.error("a size is a number of bits", field.sized)
+            if type_ is not None and field.sized.const is None and not (isinstance(type_, Bits) and not type_.signed):
+                self.error(f"a size is bit<N>, a number of bits, and this is {described(type_)}", field.sized)
             self.settle(field.sized)
             self.looks_back(field.sized, place, places, "a size")
         if field.type.max_width % 8:
