@@ -221,19 +221,7 @@ class Headers(Base):
 
     def circles(self, header: ast.Header) -> None:
         """No equation may need its own field, also not through the header's size (a varbit's size is that of its bytes)."""
-        shape: set[ast.Field] = set()
-        for item in header.items:
-            for e in ([item.tag] if isinstance(item, ast.ChoiceField) else [item.when]
-                      if isinstance(item, ast.Field) else []):
-                shape |= mentioned(e, header)
-        needs: dict[ast.Field, set[ast.Field]] = {}
-        for field in header.fields():
-            if field.equation is not None:
-                sizes = any(isinstance(node, ast.Sizeof) and node.operand is None for node in walk(field.equation))
-                read = mentioned(field.equation, header) | (shape if sizes else set())
-                needs[field] = {one for one in read if one.equation is not None}
-                # what decides whether the field is there decides its value too
-                needs[field] |= {one for one in mentioned(field.when, header) if one.equation is not None}
+        needs = needed(header)
         for field in needs:
             reached, todo = set(), list(needs[field])
             while todo:
@@ -245,6 +233,32 @@ class Headers(Base):
                 assert field.equation is not None
                 self.error(f"the equation of '{field.name}' needs its own value", field.equation, "break the circle")
                 return
+
+
+def needed(header: ast.Header) -> dict[ast.Field, set[ast.Field]]:
+    """Of each field with an equation those with one that it needs the values of."""
+    shape: set[ast.Field] = set()
+    for item in header.items:
+        for e in ([item.tag] if isinstance(item, ast.ChoiceField) else [item.when]
+                  if isinstance(item, ast.Field) else []):
+            shape |= mentioned(e, header)
+    needs: dict[ast.Field, set[ast.Field]] = {}
+    for field in header.fields():
+        if field.equation is not None:
+            sizes = any(isinstance(node, ast.Sizeof) and node.operand is None for node in walk(field.equation))
+            read = mentioned(field.equation, header) | (shape if sizes else set())
+            needs[field] = {one for one in read if one.equation is not None}
+            # what decides whether the field is there decides its value too
+            needs[field] |= {one for one in mentioned(field.when, header) if one.equation is not None}
+    return needs
+
+
+def in_order_of_need(header: ast.Header) -> list[ast.Field]:
+    """The fields with an equation, each behind those that its own needs."""
+    needs, out = needed(header), []                         # type: ignore[var-annotated]
+    while len(out) < len(needs):
+        out += [field for field in needs if field not in out and needs[field] <= set(out)]
+    return out
 
 
 def missing(position: int) -> str:
