@@ -116,8 +116,7 @@ class Codecs:
             bound[v] = variable(self, v.type, v.name)
         with self.standing_for(bound), self.this_is(inst):
             yield
-        if self.parser_decl is not None:
-            self.copy_back(codec.params, args, bound)
+        self.copy_back(codec.params, args, bound)
 
     # ---------------------------------------------------------------- expand
 
