@@ -38,7 +38,7 @@ def key(draw: Draw, each: ast.TableKey, wanted: tuple[int, ...]) -> Any:
     number = draw(value(type_, wanted))
     if each.match == "lpm":
         length = draw(st.integers(0, width))
-        return f"{number >> width - length << width - length}/{length}"
+        return f"{number >> width - length << width - length if length else 0}/{length}"
     if each.match == "ternary":
         mask = draw(value(type_, ((1 << width) - 1,)))
         return f"{number & mask} &&& {mask}"

@@ -146,6 +146,8 @@ class Headers(Base):
             else:
                 seen[arm.name] = arm
                 arm.number = members[arm.name].number
+                if arm.number == 0 and tag.decl.when is not None:
+                    self.error(f"'{tag.decl.name}' is 0 where it is absent, and 0 is '{arm.name}'", arm, "leave the arm out, or give the member another number")
 
     def looks_back(self, e: ast.Expr, place: int, places: dict[object, int], what: str) -> None:
         """A condition that decides the layout may only look at fields located before."""
