@@ -67,10 +67,10 @@ def changes(e: Effect, instance: ast.StructField, field: ast.Field, later: set[a
             return not in_parser or e.place in mentions(field, header) or e.place is field
     if e.kind == "assign" and not in_parser and e.instance in instance.args:
         param = header.params[instance.args.index(e.instance)]
-        if any(place is e.place for place in read_of(param, field)):
+        if any(place is e.place for place in read_of(param, field.equation)) or of_own_size(field) and decides(e, instance):
             return True
     if not in_parser and needs_payload(field.equation):
-        if e.kind == "truncate":
+        if e.kind == "truncate" or any(decides(e, one) for one in later):
             return True
         if e.instance in later:
             return e.kind in ("setValid", "setInvalid", "move") or e.kind == "assign" and (
@@ -78,10 +78,10 @@ def changes(e: Effect, instance: ast.StructField, field: ast.Field, later: set[a
     return False
 
 
-def read_of(param: ast.Param, field: ast.Field) -> list[object]:
-    """The fields of a header parameter that the field's equation reads; of a choice, its arms and its tag."""
+def read_of(param: ast.Param, e: object) -> list[object]:
+    """The fields of a header parameter that an expression, or some, read; of a choice, its arms and its tag."""
     found: list[object] = []
-    for node in walk(field.equation):
+    for node in walk(e):
         if isinstance(node, ast.Member) and isinstance(node.base, ast.Name) and node.base.decl is param:
             found.append(node.decl)
             if isinstance(node.decl, ast.ChoiceField):
@@ -94,9 +94,13 @@ def mentions(field: ast.Field, header: ast.Header) -> set[object]:
     found: set[object] = set(mentioned(field.equation, header))
     members = [node for node in walk(field.equation) if isinstance(node, ast.Member)]
     found |= {member.decl for member in members if isinstance(member.decl, ast.ChoiceArm)}
-    if any(isinstance(node, ast.Sizeof) and node.operand is None for node in walk(field.equation)):
+    if of_own_size(field):
         found |= shape(header)
     return found
+
+
+def of_own_size(field: ast.Field) -> bool:
+    return any(isinstance(node, ast.Sizeof) and node.operand is None for node in walk(field.equation))
 
 
 def shape(header: ast.Header) -> set[object]:
@@ -112,6 +116,16 @@ def shape(header: ast.Header) -> set[object]:
     return found
 
 
+def decides(e: Effect, instance: ast.StructField, conditions: list[ast.Expr | None] | None = None) -> bool:
+    """Whether an effect on a header that this one looks at may change what is there of it, or how long that is; `conditions`: of these alone."""
+    if e.instance not in instance.args or e.kind not in ("assign", "setValid", "move"):
+        return False
+    header = header_of(instance)
+    asked = [x for item in header.items if isinstance(item, ast.Field) for x in (item.when, item.sized)] if conditions is None else conditions
+    read = read_of(header.params[instance.args.index(e.instance)], asked)
+    return bool(read) if e.kind != "assign" else any(place is e.place for place in read)
+
+
 def spread(struct: ast.Struct, changed: set[tuple[ast.StructField, ast.Field]]) -> None:
     """An equation that reads a changed field of its header, or of a header it is bound to, or sums one of a later header,
     changes too."""
@@ -125,7 +139,7 @@ def spread(struct: ast.Struct, changed: set[tuple[ast.StructField, ast.Field]]) 
                     continue
                 own = any((instance, one) in changed for one in mentioned(field.equation, header))
                 bound = any((arg, place) in changed for param, arg in zip(header.params, instance.args)
-                            for place in read_of(param, field))
+                            for place in read_of(param, field.equation))
                 summed = sums_payload(field.equation) and any(one in later for one, _ in changed)
                 if own or bound or summed:
                     changed.add((instance, field))
@@ -141,7 +155,7 @@ def representation(program: ast.Program) -> dict[ast.StructField, str]:
     for instance in program.headers_struct.fields:
         moved = shape(header_of(instance))
         image = instance in computed or any(
-            e.instance is instance and (e.kind in ("setValid", "move", "copied") or e.kind == "extract" and e.codec is not None
+            decides(e, instance) or e.instance is instance and (e.kind in ("setValid", "move", "copied") or e.kind == "extract" and e.codec is not None
                                         or e.kind == "assign" and (e.place in moved or isinstance(e.place, ast.ChoiceArm)
                                                                    or e.place.when is not None))    # absent, it has no place in the packet
             for e in found)

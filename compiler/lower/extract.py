@@ -7,6 +7,7 @@ from lpn.compiler.bits import PKT, Val, i32, is_const
 from lpn.compiler.layout import Unit, field_width
 from lpn.lang import ast
 from lpn.lang.check.headers import mentioned
+from lpn.lang.derive import decides
 from lpn.lang.effects import effects
 from lpn.lang.instances import walk
 from lpn.lang.types import EnumType
@@ -215,7 +216,7 @@ class Extracts:
             return False
         deciding = mentioned(u.when, inst.header)
         return inst.local or any(
-            e.kind == "copied" and e.instance is inst.inst.field or e.kind == "assign" and e.instance is inst.inst.field
+            decides(e, inst.inst.field, [u.when]) or e.kind == "copied" and e.instance is inst.inst.field or e.kind == "assign" and e.instance is inst.inst.field
             and (e.place.choice.tag.decl if isinstance(e.place, ast.ChoiceArm) else e.place) in deciding
             for e in effects(self.program))
 
