@@ -79,9 +79,12 @@ def changes(e: Effect, instance: ast.StructField, field: ast.Field, later: set[a
 
 
 def read_of(param: ast.Param, e: object) -> list[object]:
-    """The fields of a header parameter that an expression, or some, read; of a choice, its arms and its tag."""
+    """The fields of a header parameter that an expression, or some, read, or a function that is given it; of a choice, its arms and its tag."""
     found: list[object] = []
     for node in walk(e):
+        if isinstance(node, ast.Call) and isinstance(node.target, ast.Function):
+            found += [place for p, arg in zip(node.target.params, node.args) if isinstance(arg, ast.Name) and arg.decl is param
+                      for place in read_of(p, node.target.body)]
         if isinstance(node, ast.Member) and isinstance(node.base, ast.Name) and node.base.decl is param:
             found.append(node.decl)
             if isinstance(node.decl, ast.ChoiceField):
