@@ -119,14 +119,46 @@ def shape(header: ast.Header) -> set[object]:
     return found
 
 
-def decides(e: Effect, instance: ast.StructField, conditions: list[ast.Expr | None] | None = None) -> bool:
-    """Whether an effect on a header that this one looks at may change what is there of it, or how long that is; `conditions`: of these alone."""
+def decides(e: Effect, instance: ast.StructField) -> bool:
+    """Whether an effect on a header that this one looks at may change what is there of it, or how long that is."""
     if e.instance not in instance.args or e.kind not in ("assign", "setValid", "move"):
         return False
     header = header_of(instance)
-    asked = [x for item in header.items if isinstance(item, ast.Field) for x in (item.when, item.sized)] if conditions is None else conditions
-    read = read_of(header.params[instance.args.index(e.instance)], asked)
+    read = read_of(header.params[instance.args.index(e.instance)], conditions(header))
     return bool(read) if e.kind != "assign" else any(place is e.place for place in read)
+
+
+def conditions(header: ast.Header) -> list[ast.Expr]:
+    """What decides which fields of a header are there, and how long they are, but for the tags of its choices."""
+    return [e for item in header.items if isinstance(item, ast.Field) for e in (item.when, item.sized) if e is not None]
+
+
+def asked_by(instance: ast.StructField, asked: list[ast.Expr]) -> set[tuple[ast.StructField, object]]:
+    """The fields, of a header itself and of those that it looks at, that expressions of its description read."""
+    header = header_of(instance)
+    return {(instance, one) for e in asked for one in mentioned(e, header)} \
+        | {(arg, place) for param, arg in zip(header.params, instance.args) for place in read_of(param, asked)}
+
+
+def unsteady(program: ast.Program) -> set[tuple[ast.StructField, object]]:
+    """The fields and arms that may read as something else than when their header was extracted: what is assigned or computed, and what may come or
+    go."""
+    assert program.headers_struct is not None
+    out: set[tuple[ast.StructField, object]] = set(derived(program))
+    places = {one: [place for item in header_of(one).items if not isinstance(item, ast.Where)
+                    for place in (item.fields if isinstance(item, ast.Word) else item.arms if isinstance(item, ast.ChoiceField) else [item])]
+              for one in program.headers_struct.fields}
+    for e in effects(program):
+        if e.instance is not None and e.kind in ("assign", "setValid", "move"):
+            out |= {(e.instance, place) for place in (places[e.instance] if e.kind != "assign" else [e.place])}
+            out |= {(e.instance, e.place.choice.tag.decl)} if isinstance(e.place, ast.ChoiceArm) else set()
+    before = -1
+    while before < len(out):
+        before = len(out)
+        for one, found in places.items():
+            out |= {(one, place) for place in found if isinstance(place, ast.ChoiceArm) and (one, place.choice.tag.decl) in out
+                    or isinstance(place, ast.Field) and place.when is not None and asked_by(one, [place.when]) & out}
+    return out
 
 
 def spread(struct: ast.Struct, changed: set[tuple[ast.StructField, ast.Field]]) -> None:
@@ -144,7 +176,8 @@ def spread(struct: ast.Struct, changed: set[tuple[ast.StructField, ast.Field]]) 
                 bound = any((arg, place) in changed for param, arg in zip(header.params, instance.args)
                             for place in read_of(param, field.equation))
                 summed = sums_payload(field.equation) and any(one in later for one, _ in changed)
-                if own or bound or summed:
+                counted = [instance] * of_own_size(field) + (later if needs_payload(field.equation) else [])
+                if own or bound or summed or any(asked_by(one, conditions(header_of(one))) & changed for one in counted):
                     changed.add((instance, field))
                     again = True
 
@@ -153,12 +186,12 @@ def representation(program: ast.Program) -> dict[ast.StructField, str]:
     """For each field of the headers struct "packet", read and written where it lies, or "image", kept in the record."""
     if program.headers_struct is None:
         return {}
-    found, computed = effects(program), {instance for instance, _ in derived(program)}
+    found, computed, changing = effects(program), {instance for instance, _ in derived(program)}, unsteady(program)
     out = {}
     for instance in program.headers_struct.fields:
         moved = shape(header_of(instance))
-        image = instance in computed or any(
-            decides(e, instance) or e.instance is instance and (e.kind in ("setValid", "move", "copied") or e.kind == "extract" and e.codec is not None
+        image = instance in computed or bool(asked_by(instance, conditions(header_of(instance))) & changing) or any(
+            e.instance is instance and (e.kind in ("setValid", "move", "copied") or e.kind == "extract" and e.codec is not None
                                         or e.kind == "assign" and (e.place in moved or isinstance(e.place, ast.ChoiceArm)
                                                                    or e.place.when is not None))    # absent, it has no place in the packet
             for e in found)

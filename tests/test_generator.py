@@ -29,7 +29,8 @@ SPECIAL = {"row longer than the window", "argument made of headers", "argument m
            "error in a variable", "6LoWPAN", "argument that an action changes", "priority of a constant entry", "table without key",
            "variable of a processor", "enum as its bits", "whether it was sent", "header that looks at two", "stack of more than three", "migration of a processor",
            "header assigned", "varbit assigned", "error as a parameter of an action", "register of errors", "errors compared",
-           "range of a signed number", "list in a list", "call between comparisons", "lookahead of le", "lookahead of an enum", "lookahead of a signed number", "lookahead of parts of octets"}
+           "range of a signed number", "list in a list", "call between comparisons",
+           "lookahead of le", "lookahead of an enum", "lookahead of a signed number", "lookahead of parts of octets"}
 
 SEEDS = (20016, 20022, 20027, 20029, 20033, 20045, 20049, 20064, 20097, 20113, 20154, 20201, 20300, 20305, 20312)
 

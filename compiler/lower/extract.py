@@ -1,13 +1,14 @@
 """Taking a header from the packet: where its units lie, and the checks its description asks for."""
 from __future__ import annotations
 
+from functools import cached_property
+
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import PKT, Val, i32, is_const
 from lpn.compiler.layout import Unit, field_width
 from lpn.lang import ast
-from lpn.lang.check.headers import mentioned
-from lpn.lang.derive import decides
+from lpn.lang.derive import asked_by, unsteady
 from lpn.lang.effects import effects
 from lpn.lang.instances import walk
 from lpn.lang.types import EnumType
@@ -210,15 +211,17 @@ class Extracts:
                 return value if isinstance(value, Val) else self.bool_to_bits(value)
         return self.constant(u.bits, 0)
 
+    @cached_property
+    def unsteady(self) -> set:
+        """See lang/derive.py."""
+        return unsteady(self.program)
+
     def may_appear(self, inst: Instance, u: Unit) -> bool:
         """Whether a unit that was absent in the packet can be there later: its value is 0 then."""
         if u.when is None:
             return False
-        deciding = mentioned(u.when, inst.header)
-        return inst.local or any(
-            decides(e, inst.inst.field, [u.when]) or e.kind == "copied" and e.instance is inst.inst.field or e.kind == "assign" and e.instance is inst.inst.field
-            and (e.place.choice.tag.decl if isinstance(e.place, ast.ChoiceArm) else e.place) in deciding
-            for e in effects(self.program))
+        return inst.local or any(e.kind == "copied" and e.instance is inst.inst.field for e in effects(self.program)) \
+            or bool(asked_by(inst.inst.field, [u.when]) & self.unsteady)
 
     def place_run(self, inst: Instance, run: int) -> None:
         """A run of units of a header in the packet begins at the cursor."""
