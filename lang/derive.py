@@ -4,6 +4,8 @@ Both are decided once for the whole program, whatever the path; compiler and ref
 """
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from . import ast
 from .check.codecs import said_by
 from .check.headers import mentioned, needs_payload
@@ -140,24 +142,35 @@ def asked_by(instance: ast.StructField, asked: list[ast.Expr]) -> set[tuple[ast.
         | {(arg, place) for param, arg in zip(header.params, instance.args) for place in read_of(param, asked)}
 
 
-def unsteady(program: ast.Program) -> set[tuple[ast.StructField, object]]:
-    """The fields and arms that may read as something else than when their header was extracted: what is assigned or computed, and what may come or
-    go."""
+@dataclass(frozen=True)
+class Unsteady:
+    """The fields and arms that may read as something else than when their header was extracted: `changed` is assigned or computed, or comes and goes;
+    `made` is of headers that are made valid, or moved, and have all of it anew."""
+
+    changed: set[tuple[ast.StructField, object]]
+    made: set[tuple[ast.StructField, object]]
+
+    def decides(self, instance: ast.StructField, asked: list[ast.Expr]) -> bool:
+        """Whether it changes what these expressions say of a header that stays."""
+        return any(pair in self.changed or pair[0] is not instance and pair in self.made for pair in asked_by(instance, asked))
+
+
+def unsteady(program: ast.Program) -> Unsteady:
     assert program.headers_struct is not None
-    out: set[tuple[ast.StructField, object]] = set(derived(program))
     places = {one: [place for item in header_of(one).items if not isinstance(item, ast.Where)
                     for place in (item.fields if isinstance(item, ast.Word) else item.arms if isinstance(item, ast.ChoiceField) else [item])]
               for one in program.headers_struct.fields}
+    out = Unsteady(set(derived(program)), {(e.instance, place) for e in effects(program) if e.instance is not None and e.kind in ("setValid", "move")
+                                           for place in places[e.instance]})
     for e in effects(program):
-        if e.instance is not None and e.kind in ("assign", "setValid", "move"):
-            out |= {(e.instance, place) for place in (places[e.instance] if e.kind != "assign" else [e.place])}
-            out |= {(e.instance, e.place.choice.tag.decl)} if isinstance(e.place, ast.ChoiceArm) else set()
+        if e.instance is not None and e.kind == "assign":
+            out.changed.update((e.instance, place) for place in (e.place, *([e.place.choice.tag.decl] if isinstance(e.place, ast.ChoiceArm) else [])))
     before = -1
-    while before < len(out):
-        before = len(out)
+    while before < len(out.changed):
+        before = len(out.changed)
         for one, found in places.items():
-            out |= {(one, place) for place in found if isinstance(place, ast.ChoiceArm) and (one, place.choice.tag.decl) in out
-                    or isinstance(place, ast.Field) and place.when is not None and asked_by(one, [place.when]) & out}
+            out.changed.update((one, place) for place in found if isinstance(place, ast.ChoiceArm) and (one, place.choice.tag.decl) in out.changed
+                               or isinstance(place, ast.Field) and place.when is not None and out.decides(one, [place.when]))
     return out
 
 
@@ -190,7 +203,7 @@ def representation(program: ast.Program) -> dict[ast.StructField, str]:
     out = {}
     for instance in program.headers_struct.fields:
         moved = shape(header_of(instance))
-        image = instance in computed or bool(asked_by(instance, conditions(header_of(instance))) & changing) or any(
+        image = instance in computed or changing.decides(instance, conditions(header_of(instance))) or any(
             e.instance is instance and (e.kind in ("setValid", "move", "copied") or e.kind == "extract" and e.codec is not None
                                         or e.kind == "assign" and (e.place in moved or isinstance(e.place, ast.ChoiceArm)
                                                                    or e.place.when is not None))    # absent, it has no place in the packet

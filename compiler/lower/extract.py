@@ -8,7 +8,7 @@ import llvmlite.ir as ir
 from lpn.compiler.bits import PKT, Val, i32, is_const
 from lpn.compiler.layout import Unit, field_width
 from lpn.lang import ast
-from lpn.lang.derive import asked_by, unsteady
+from lpn.lang.derive import Unsteady, unsteady
 from lpn.lang.effects import effects
 from lpn.lang.instances import walk
 from lpn.lang.types import EnumType
@@ -212,8 +212,7 @@ class Extracts:
         return self.constant(u.bits, 0)
 
     @cached_property
-    def unsteady(self) -> set:
-        """See lang/derive.py."""
+    def unsteady(self) -> Unsteady:
         return unsteady(self.program)
 
     def may_appear(self, inst: Instance, u: Unit) -> bool:
@@ -221,7 +220,7 @@ class Extracts:
         if u.when is None:
             return False
         return inst.local or any(e.kind == "copied" and e.instance is inst.inst.field for e in effects(self.program)) \
-            or bool(asked_by(inst.inst.field, [u.when]) & self.unsteady)
+            or self.unsteady.decides(inst.inst.field, [u.when])
 
     def place_run(self, inst: Instance, run: int) -> None:
         """A run of units of a header in the packet begins at the cursor."""
