@@ -247,6 +247,15 @@ def literal(ty: Ty, number: int) -> str:
     return f"(({ty.name}) {ty.width}w{number})"
 
 
+def as_number(ty: Ty, bits: int) -> int:
+    """What these bits are of the type."""
+    return bits - (1 << ty.width) if ty.kind == "int" and bits >> ty.width - 1 else bits
+
+
+def most(ty: Ty) -> int:
+    return (1 << ty.width - (ty.kind == "int")) - 1
+
+
 def zero(ty: Ty) -> str:
     return literal(ty, 0)
 

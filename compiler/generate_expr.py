@@ -14,8 +14,14 @@ class Expressions:
     constants: list[Value]
     externs = False                             # whether the program declares `sample`
     errors: list[str]
+    structs: list[StructInfo]
+    plan = ""                                   # what the program is made for
 
     # ------------------------------------------------------------ types
+
+    def is_number(self, ty: Ty) -> bool:
+        """Whether sets and tables have ranges and masks of it; of signed numbers where the program is made for nothing else."""
+        return ty.kind == "bit" or ty.kind == "int" and not self.plan
 
     def width(self, most: int = 64) -> int:
         c = self.choose
@@ -162,7 +168,7 @@ class Expressions:
 
     def divisor(self, ty: Ty, ctx: Context) -> str:
         """Not a constant zero: that is refused."""
-        same = [v.text for v in ctx.readable() if v.ty == ty]
+        same = [v.text for v in ctx.readable() if v.ty == ty and not v.text.startswith("K")]
         if same and self.choose.chance(1, 2):
             return self.choose.pick(same)
         return literal(ty, max(1, self.choose.value(ty.width)))
@@ -304,8 +310,8 @@ class Expressions:
                             if r.cell is what and (ctx.state or direction != "inout")]
                 if not direction and depth > 0 and (not fit or self.choose.chance(2, 3)):
                     fit = self.makings(what, ctx, depth) or fit
-                if not direction and not any("." in name for name, _ in what.fields) and self.choose.chance(1, 6):
-                    fit = [f"{{{', '.join(self.expr(ty, ctx, depth - 1) for _, ty in what.fields)}}}"]
+                if not direction and self.is_listed(what) and self.choose.chance(1, 6):
+                    fit = [self.list_of(what, ctx, depth)]
             elif direction:
                 fit = [v.text for v in ctx.readable() if v.ty == what and v.writable and v.text not in out]
             else:
@@ -314,6 +320,20 @@ class Expressions:
                 return None
             out.append(self.choose.pick(fit))
         return out
+
+    def is_listed(self, struct: StructInfo) -> bool:
+        """Programs of a plan are of what the plan is for: lists in lists are for the others."""
+        return not self.plan or not any("." in name for name, _ in struct.fields)
+
+    def list_of(self, struct: StructInfo, ctx: Context, depth: int) -> str:
+        """A struct as a list of its members; the one in it comes last, and is a variable at times."""
+        inner = [(name, ty) for name, ty in struct.fields if "." in name]
+        members = [self.expr(ty, ctx, depth - 1) for name, ty in struct.fields if "." not in name]
+        if inner:
+            named = [name for name, info, _ in ctx.structs if info is self.structs[0]]
+            members.append(self.choose.pick(named) if named and self.choose.chance(2, 3)
+                           else f"{{{', '.join(self.expr(ty, ctx, depth - 1) for _, ty in inner)}}}")
+        return f"{{{', '.join(members)}}}"
 
     def makings(self, struct: StructInfo, ctx: Context, depth: int) -> list[str]:
         """A call that makes a struct, the last of those that are possible: it may be of the header that is at hand."""
@@ -376,4 +396,15 @@ class Expressions:
         if not values:
             return self.constant(BOOL)
         value = c.pick(values)
-        return f"({value.text} {c.pick(COMPARE[:2] if value.ty.width > 64 else COMPARE)} {self.constant(value.ty)})"
+        chained = self.call_between(values, ctx, depth) if not self.plan and c.chance(1, 2) else ""
+        return chained or f"({value.text} {c.pick(COMPARE[:2] if value.ty.width > 64 else COMPARE)} {self.constant(value.ty)})"
+
+    def call_between(self, values: list[Value], ctx: Context, depth: int) -> str:
+        """A call that may change something, between comparisons that are made alike."""
+        c = self.choose
+        calls = [f for f in ctx.callable if isinstance(f.result, Ty) and f.result.kind == "bit" and any(direction for direction, _ in f.params)]
+        text = self.call(c.pick(calls), BOOL, ctx, depth - 1) if calls else ""
+        compare, join = c.pick((("==", "&&"), ("!=", "||")))
+        few = lambda ty: literal(ty, c.value(min(ty.width, 2)))
+        ends = [f"{v.text} {compare} {few(v.ty)}" for v in (c.pick(values), c.pick(values))]
+        return f"({ends[0]} {join} {text} {c.pick(('!=', '=='))} 0 {join} {ends[1]})" if text else ""

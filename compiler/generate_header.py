@@ -1,7 +1,7 @@
 """Random headers."""
 from __future__ import annotations
 
-from .generate import BOOL, ChoiceInfo, Context, EnumInfo, FieldInfo, HeaderInfo, Ty, Value, bit, literal
+from .generate import BOOL, ChoiceInfo, Context, EnumInfo, FieldInfo, HeaderInfo, Ty, Value, as_number, bit, literal, most
 from .generate_stmt import Statements, indent
 
 
@@ -112,11 +112,12 @@ class Headers(Statements):
 
     def plain(self, info: HeaderInfo, ty: Ty) -> str:
         c = self.choose
-        if ty.kind == "bit" and c.chance(1, 8):
-            low = c.value(ty.width)
-            high = c.number(low, (1 << ty.width) - 1)
-            more = f", {c.value(ty.width)}" if c.chance(1, 2) else ""
-            some = f"{c.value(ty.width)} &&& {c.value(ty.width)}" if c.chance(1, 3) else f"{low}..{high}"
+        if self.is_number(ty) and c.chance(1, 8):
+            one = lambda: as_number(ty, c.value(ty.width))
+            low = one()
+            high = c.number(low, most(ty))
+            more = f", {one()}" if c.chance(1, 2) else ""
+            some = f"{one()} &&& {one()}" if c.chance(1, 3) else f"{low}..{high}"
             return self.add(info, f"{ty} {{}} in {{ {some}{more} }};", ty)
         if ty.kind == "bit" and c.chance(1, 10):
             return self.add(info, f"{ty} {{}} = {literal(ty, c.value(ty.width))};", ty, equation=True)

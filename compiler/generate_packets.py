@@ -154,9 +154,9 @@ class Packets:
             if item.values:
                 one = choose.pick(item.values)
                 if isinstance(one, ast.RangeSet):
-                    return int(one.low.const or 0)
+                    return unsigned(int(one.low.const or 0), width_of(item.type))
                 if isinstance(one, ast.Binary):
-                    return int(one.left.const or 0) & int(one.right.const or 0)
+                    return unsigned(int(one.left.const or 0) & int(one.right.const or 0), width_of(item.type))
                 return unsigned(int(one.const or 0), width_of(item.type))
             if isinstance(item.type, EnumType):
                 return choose.pick(item.type.decl.members).number       # type: ignore[attr-defined]

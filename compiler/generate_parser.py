@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 
-from .generate import BOOL, Context, FunctionInfo, HeaderInfo, InstanceInfo, StructInfo, Ty, Value, bit, literal
+from .generate import BOOL, Context, FunctionInfo, HeaderInfo, InstanceInfo, StructInfo, Ty, Value, as_number, bit, literal, most
 from .generate_codec import Codecs
 from .generate_ends import Ends
 from .generate_parts import Parts
@@ -206,7 +206,7 @@ class Parsers(Codecs, Ends, Parts):
                 reached.append(int(name[1:]))
             return name
 
-        values = [v for v in ctx.readable() if v.ty.kind in ("bit", "bool", "enum") and v.ty.width <= 64]
+        values = [v for v in ctx.readable() if (v.ty.kind in ("bool", "enum") or self.is_number(v.ty)) and v.ty.width <= 64]
         if not values or c.chance(1, 4):
             name = targets[0]
             if name != "accept":
@@ -248,17 +248,17 @@ class Parsers(Codecs, Ends, Parts):
         sets = [name for name, held in self.sets if held == ty]
         if sets and c.chance(1, 2):
             return c.pick(sets)
-        if ty.kind != "bit":
+        if not self.is_number(ty):
             return self.constant(ty) if c.number(0, 4) else "_"
-        small = lambda: c.value(min(ty.width, 2)) if c.chance(1, 2) else c.value(ty.width)
+        small = lambda: as_number(ty, c.value(min(ty.width, 2)) if c.chance(1, 2) else c.value(ty.width))
         match c.number(0, 6):
             case 3 if ty.width > 1:
-                return f"{small()} &&& {c.value(ty.width)}"
+                return f"{small()} &&& {as_number(ty, c.value(ty.width))}"
             case 4:
                 low = small()
-                return f"{low}..{c.number(low, (1 << ty.width) - 1)}"
+                return f"{low}..{c.number(low, most(ty))}"
             case 5:
                 return "_"
-            case 6:
+            case 6 if ty.kind == "bit":
                 return literal(ty, small())
         return str(small())

@@ -66,8 +66,8 @@ class Statements(Copies):
             if giving and c.chance(1, 2):
                 args = self.arguments(c.pick(giving[:1]), ctx, 2)
                 text = f"{struct.name} {name} = {giving[0].name}({', '.join(args)});" if args is not None else text
-            elif c.chance(1, 2) and not any("." in n for n, _ in struct.fields):
-                text = f"{struct.name} {name} = {{{', '.join(self.expr(t, ctx, 1) for _, t in struct.fields)}}};"
+            elif c.chance(1, 2) and self.is_listed(struct):
+                text = f"{struct.name} {name} = {self.list_of(struct, ctx, 2)};"
             ctx.structs.append((name, struct, True))
             return [text]
         ty = ERROR if c.chance(1, 20) else self.scalar(128 if c.chance(1, 6) else 64)
@@ -130,6 +130,8 @@ class Statements(Copies):
             return ""
         name, struct = c.pick(targets)
         sources = [text for text, one, _ in [*ctx.structs, *cells] if one is struct and text != name] + self.makings(struct, ctx, 2)
+        if not self.plan:
+            sources.append(self.list_of(struct, ctx, 2))
         return f"{name} = {c.pick(sources)};" if sources else ""
 
     def call_statement(self, ctx: Context) -> list[str]:

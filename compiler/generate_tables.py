@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .generate import BOOL, ERROR, Context, FunctionInfo, RegisterInfo, StructInfo, Ty, Value, bit
+from .generate import BOOL, ERROR, Context, FunctionInfo, RegisterInfo, StructInfo, Ty, Value, as_number, bit, most
 from .generate_plans import SUM
 from .generate_stmt import Statements, indent
 
@@ -284,8 +284,8 @@ class Tables(Statements):
         keys: list[tuple[str, Ty, str]] = []
         for _ in range(c.number(1, 2) if c.number(0, 9) else 0):
             ty = self.scalar(128 if c.chance(1, 4) else 64)
-            ty = bit(ty.width) if ty.kind == "int" else ty
-            kind = "exact" if ty.kind != "bit" else c.pick(("exact", "lpm", "ternary", "range"))
+            ty = bit(ty.width) if ty.kind == "int" and not self.is_number(ty) else ty
+            kind = "exact" if not self.is_number(ty) else c.pick(("exact", "lpm", "ternary", "range"))
             keys.append((self.expr(ty, ctx, 2), ty, kind))
         plain = [one for one in self.actions if one[0] not in self.changing]
         if not keys and plain:                  # it always runs its default action
@@ -330,18 +330,19 @@ class Tables(Statements):
 
     def table_key(self, ty, kind: str) -> str:
         c = self.choose
-        if ty.kind != "bit":
+        if ty.kind not in ("bit", "int"):
             return self.constant(ty)
-        value = self.near(ty.width)
+        bits = self.near(ty.width)
+        value = as_number(ty, bits)
         if kind != "exact" and c.chance(1, 8):
             return "_"
         if kind == "lpm" and c.number(0, 2):
             length = c.number(0, ty.width)
-            return f"{value >> ty.width - length << ty.width - length}/{length}"
+            return f"{as_number(ty, bits >> ty.width - length << ty.width - length)}/{length}"
         if kind == "ternary" and c.number(0, 2):
-            return f"{value} &&& {c.value(ty.width)}"
+            return f"{value} &&& {as_number(ty, c.value(ty.width))}"
         if kind == "range" and c.number(0, 2):
-            return f"{value}..{c.number(value, (1 << ty.width) - 1)}"
+            return f"{value}..{c.number(value, most(ty))}"
         return str(value)
 
     def given_value(self, ty: Ty) -> object:

@@ -4,6 +4,8 @@ Both are decided once for the whole program, whatever the path; compiler and ref
 """
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from . import ast
 from .check.codecs import said_by
 from .check.headers import mentioned, needs_payload
@@ -67,10 +69,10 @@ def changes(e: Effect, instance: ast.StructField, field: ast.Field, later: set[a
             return not in_parser or e.place in mentions(field, header) or e.place is field
     if e.kind == "assign" and not in_parser and e.instance in instance.args:
         param = header.params[instance.args.index(e.instance)]
-        if any(place is e.place for place in read_of(param, field)):
+        if any(place is e.place for place in read_of(param, field.equation)) or of_own_size(field) and decides(e, instance):
             return True
     if not in_parser and needs_payload(field.equation):
-        if e.kind == "truncate":
+        if e.kind == "truncate" or any(decides(e, one) for one in later):
             return True
         if e.instance in later:
             return e.kind in ("setValid", "setInvalid", "move") or e.kind == "assign" and (
@@ -78,10 +80,13 @@ def changes(e: Effect, instance: ast.StructField, field: ast.Field, later: set[a
     return False
 
 
-def read_of(param: ast.Param, field: ast.Field) -> list[object]:
-    """The fields of a header parameter that the field's equation reads; of a choice, its arms and its tag."""
+def read_of(param: ast.Param, e: object) -> list[object]:
+    """The fields of a header parameter that an expression, or some, read, or a function that is given it; of a choice, its arms and its tag."""
     found: list[object] = []
-    for node in walk(field.equation):
+    for node in walk(e):
+        if isinstance(node, ast.Call) and isinstance(node.target, ast.Function):
+            found += [place for p, arg in zip(node.target.params, node.args) if isinstance(arg, ast.Name) and arg.decl is param
+                      for place in read_of(p, node.target.body)]
         if isinstance(node, ast.Member) and isinstance(node.base, ast.Name) and node.base.decl is param:
             found.append(node.decl)
             if isinstance(node.decl, ast.ChoiceField):
@@ -94,9 +99,13 @@ def mentions(field: ast.Field, header: ast.Header) -> set[object]:
     found: set[object] = set(mentioned(field.equation, header))
     members = [node for node in walk(field.equation) if isinstance(node, ast.Member)]
     found |= {member.decl for member in members if isinstance(member.decl, ast.ChoiceArm)}
-    if any(isinstance(node, ast.Sizeof) and node.operand is None for node in walk(field.equation)):
+    if of_own_size(field):
         found |= shape(header)
     return found
+
+
+def of_own_size(field: ast.Field) -> bool:
+    return any(isinstance(node, ast.Sizeof) and node.operand is None for node in walk(field.equation))
 
 
 def shape(header: ast.Header) -> set[object]:
@@ -112,6 +121,59 @@ def shape(header: ast.Header) -> set[object]:
     return found
 
 
+def decides(e: Effect, instance: ast.StructField) -> bool:
+    """Whether an effect on a header that this one looks at may change what is there of it, or how long that is."""
+    if e.instance not in instance.args or e.kind not in ("assign", "setValid", "move"):
+        return False
+    header = header_of(instance)
+    read = read_of(header.params[instance.args.index(e.instance)], conditions(header))
+    return bool(read) if e.kind != "assign" else any(place is e.place for place in read)
+
+
+def conditions(header: ast.Header) -> list[ast.Expr]:
+    """What decides which fields of a header are there, and how long they are, but for the tags of its choices."""
+    return [e for item in header.items if isinstance(item, ast.Field) for e in (item.when, item.sized) if e is not None]
+
+
+def asked_by(instance: ast.StructField, asked: list[ast.Expr]) -> set[tuple[ast.StructField, object]]:
+    """The fields, of a header itself and of those that it looks at, that expressions of its description read."""
+    header = header_of(instance)
+    return {(instance, one) for e in asked for one in mentioned(e, header)} \
+        | {(arg, place) for param, arg in zip(header.params, instance.args) for place in read_of(param, asked)}
+
+
+@dataclass(frozen=True)
+class Unsteady:
+    """The fields and arms that may read as something else than when their header was extracted: `changed` is assigned or computed, or comes and goes;
+    `made` is of headers that are made valid, or moved, and have all of it anew."""
+
+    changed: set[tuple[ast.StructField, object]]
+    made: set[tuple[ast.StructField, object]]
+
+    def decides(self, instance: ast.StructField, asked: list[ast.Expr]) -> bool:
+        """Whether it changes what these expressions say of a header that stays."""
+        return any(pair in self.changed or pair[0] is not instance and pair in self.made for pair in asked_by(instance, asked))
+
+
+def unsteady(program: ast.Program) -> Unsteady:
+    assert program.headers_struct is not None
+    places = {one: [place for item in header_of(one).items if not isinstance(item, ast.Where)
+                    for place in (item.fields if isinstance(item, ast.Word) else item.arms if isinstance(item, ast.ChoiceField) else [item])]
+              for one in program.headers_struct.fields}
+    out = Unsteady(set(derived(program)), {(e.instance, place) for e in effects(program) if e.instance is not None and e.kind in ("setValid", "move")
+                                           for place in places[e.instance]})
+    for e in effects(program):
+        if e.instance is not None and e.kind == "assign":
+            out.changed.update((e.instance, place) for place in (e.place, *([e.place.choice.tag.decl] if isinstance(e.place, ast.ChoiceArm) else [])))
+    before = -1
+    while before < len(out.changed):
+        before = len(out.changed)
+        for one, found in places.items():
+            out.changed.update((one, place) for place in found if isinstance(place, ast.ChoiceArm) and (one, place.choice.tag.decl) in out.changed
+                               or isinstance(place, ast.Field) and place.when is not None and out.decides(one, [place.when]))
+    return out
+
+
 def spread(struct: ast.Struct, changed: set[tuple[ast.StructField, ast.Field]]) -> None:
     """An equation that reads a changed field of its header, or of a header it is bound to, or sums one of a later header,
     changes too."""
@@ -125,9 +187,10 @@ def spread(struct: ast.Struct, changed: set[tuple[ast.StructField, ast.Field]]) 
                     continue
                 own = any((instance, one) in changed for one in mentioned(field.equation, header))
                 bound = any((arg, place) in changed for param, arg in zip(header.params, instance.args)
-                            for place in read_of(param, field))
+                            for place in read_of(param, field.equation))
                 summed = sums_payload(field.equation) and any(one in later for one, _ in changed)
-                if own or bound or summed:
+                counted = [instance] * of_own_size(field) + (later if needs_payload(field.equation) else [])
+                if own or bound or summed or any(asked_by(one, conditions(header_of(one))) & changed for one in counted):
                     changed.add((instance, field))
                     again = True
 
@@ -136,11 +199,11 @@ def representation(program: ast.Program) -> dict[ast.StructField, str]:
     """For each field of the headers struct "packet", read and written where it lies, or "image", kept in the record."""
     if program.headers_struct is None:
         return {}
-    found, computed = effects(program), {instance for instance, _ in derived(program)}
+    found, computed, changing = effects(program), {instance for instance, _ in derived(program)}, unsteady(program)
     out = {}
     for instance in program.headers_struct.fields:
         moved = shape(header_of(instance))
-        image = instance in computed or any(
+        image = instance in computed or changing.decides(instance, conditions(header_of(instance))) or any(
             e.instance is instance and (e.kind in ("setValid", "move", "copied") or e.kind == "extract" and e.codec is not None
                                         or e.kind == "assign" and (e.place in moved or isinstance(e.place, ast.ChoiceArm)
                                                                    or e.place.when is not None))    # absent, it has no place in the packet

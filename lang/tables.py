@@ -39,7 +39,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Match:
-    """What one key must be. exact, lpm, ternary: `key & mask == value`; range: `low <= key <= high`."""
+    """What one key must be. exact, lpm, ternary: `key & mask == value`; range: `low <= key <= high`, of unsigned numbers (`range_number`)."""
 
     kind: str
     width: int
@@ -267,7 +267,7 @@ def _value_set(name: str, decl: ast.ValueSet, content: object) -> list[Entry]:
     for at, value in enumerate(values):
         if value in values[:at]:
             raise TablesError(f"{name}[{at}]: {_shown(content[at])} is given twice")
-    return [Entry((match("exact", key_width(decl.type), value),), 1, (), at) for at, value in enumerate(values)]
+    return [Entry((match("exact", decl.type, value),), 1, (), at) for at, value in enumerate(values)]
 
 
 def _entry(where: str, table: ast.Table, content: object, position: int, reasons: list[str]) -> Entry:
@@ -302,38 +302,56 @@ def _match(where: str, key: ast.TableKey, value: object) -> Match:
     width = key_width(type_)
     text = value if isinstance(value, str) else ""
     if text == "_" and key.match != "exact":
-        return match(key.match, width, 0, mask=0, prefix=0, low=0, high=(1 << width) - 1)
+        return match(key.match, type_, None)
     if key.match == "lpm" and "/" in text:
         text, _, length = text.rpartition("/")
         if not length.isdigit() or int(length) > width:
             raise TablesError(f"{where}: prefix length must be 0 to {width}")
-        return match("lpm", width, number(where, type_, text), prefix=int(length))
+        return match("lpm", type_, number(where, type_, text), prefix=int(length))
     if key.match == "ternary" and "&&&" in text:
         text, _, mask = text.partition("&&&")
-        return match("ternary", width, number(where, type_, text.strip()), mask=number(where, type_, mask.strip()))
+        return match("ternary", type_, number(where, type_, text.strip()), mask=number(where, type_, mask.strip()))
     if key.match == "range" and ".." in text:
         text, _, end = text.partition("..")
         low, high = number(where, type_, text.strip()), number(where, type_, end.strip())
         if low > high:
             raise TablesError(f"{where}: {text}..{end} is empty")
-        return match("range", width, low, low=low, high=high)
-    return match(key.match, width, number(where, type_, value))
+        return match("range", type_, low, high=high)
+    return match(key.match, type_, number(where, type_, value))
 
 
-def match(kind: str, width: int, value: int, mask: int | None = None, prefix: int | None = None,
-          low: int | None = None, high: int | None = None) -> Match:
-    """A Match of one value unless a mask, prefix or range is given."""
+def match(kind: str, type_: Optional[Type], value: int | None, mask: int | None = None, prefix: int | None = None, high: int | None = None) -> Match:
+    """A Match of one value unless a mask, a prefix or a range's high end is given; of all, if the value is None."""
+    width = key_width(type_)
     ones = (1 << width) - 1
-    value &= ones
     if kind == "range":
-        return Match(kind, width, value, ones, width, value if low is None else low, value if high is None else high)
+        low, end = (0, ones) if value is None else (range_number(type_, each) for each in (value, value if high is None else high))
+        return Match(kind, width, low, ones, width, low, end)
+    if value is None:
+        value, mask, prefix = 0, 0, 0
     if kind == "lpm" and prefix is None and mask is not None:
-        prefix = mask.bit_count()               # P4's way to write a prefix: value &&& mask
+        prefix = (mask & ones).bit_count()      # P4's way to write a prefix: value &&& mask
     prefix = width if prefix is None else prefix
     if kind == "lpm":
         mask = ones ^ (ones >> prefix)
-    mask = ones if mask is None else mask
+    mask = ones if mask is None else mask & ones
     return Match(kind, width, value & mask, mask, prefix if kind == "lpm" else width, 0, 0)
+
+
+def turns_sign(key: ast.TableKey) -> bool:
+    """Whether a key's sign bit is looked up the other way round: the ranges of a node are of unsigned numbers."""
+    return key.match == "range" and isinstance(key.expr.type, Bits) and key.expr.type.signed
+
+
+def range_number(type_: Optional[Type], number: int) -> int:
+    """A number of a range key as it is compared: those of `int<N>` in their order, from 0."""
+    width = key_width(type_)
+    return number + (1 << width - 1) if isinstance(type_, Bits) and type_.signed else number & (1 << width) - 1
+
+
+def key_number(key: ast.TableKey, number: int) -> int:
+    """The number that a key is looked up by."""
+    return range_number(key.expr.type, number) if turns_sign(key) else number & (1 << key_width(key.expr.type)) - 1
 
 
 def key_width(type_: Optional[Type]) -> int:
@@ -371,16 +389,16 @@ def reachable(table: ast.Table, entries: list[Entry]) -> list[Entry]:
 
 
 def _constant(key: ast.TableKey, value: ast.Expr) -> Match:
-    width = key_width(key.expr.type)
+    type_ = key.expr.type
     if isinstance(value, ast.DontCare):
-        return match(key.match, width, 0, mask=0, prefix=0, low=0, high=(1 << width) - 1)
+        return match(key.match, type_, None)
     if isinstance(value, ast.RangeSet):
-        return match(key.match, width, _const(value.low), low=_const(value.low), high=_const(value.high))
+        return match(key.match, type_, _const(value.low), high=_const(value.high))
     if isinstance(value, ast.Binary) and value.op == "&&&":
-        return match(key.match, width, _const(value.left), mask=_const(value.right))
+        return match(key.match, type_, _const(value.left), mask=_const(value.right))
     if isinstance(value, ast.Binary) and value.op == "/" and key.match == "lpm":
-        return match(key.match, width, _const(value.left), prefix=_const(value.right))
-    return match(key.match, width, _const(value))
+        return match(key.match, type_, _const(value.left), prefix=_const(value.right))
+    return match(key.match, type_, _const(value))
 
 
 def _const(expr: ast.Expr) -> int:

@@ -95,7 +95,7 @@ def test_failures_are_made_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
     monkeypatch.setattr(fuzz, "expected", wrong)
     loop = Loop(Corpus.open(tmp_path), ("engine",), packets=4)
-    loop.run(7, programs=1)
+    loop.run(10, programs=1)
     found = loop.found
     assert [f.failure.kind for f in found] == ["verdict differs"] and right is fuzz.show
     assert len(found[0].case.program.text.splitlines()) < 30 and len(found[0].case.packets) == 1

@@ -29,9 +29,10 @@ SPECIAL = {"row longer than the window", "argument made of headers", "argument m
            "error in a variable", "6LoWPAN", "argument that an action changes", "priority of a constant entry", "table without key",
            "variable of a processor", "enum as its bits", "whether it was sent", "header that looks at two", "stack of more than three", "migration of a processor",
            "header assigned", "varbit assigned", "error as a parameter of an action", "register of errors", "errors compared",
+           "range of a signed number", "list in a list", "call between comparisons",
            "lookahead of le", "lookahead of an enum", "lookahead of a signed number", "lookahead of parts of octets"}
 
-SEEDS = (20002, 20010, 20011, 20018, 20024, 20035, 20037, 20038, 20040, 20042, 20045, 20049, 20113, 20142, 20480, 20716, 20723, 21779)
+SEEDS = (20016, 20022, 20027, 20029, 20033, 20045, 20049, 20064, 20097, 20113, 20154, 20201, 20300, 20305, 20312)
 
 
 def constructs(program: ast.Program) -> set[str]:
@@ -90,6 +91,14 @@ def constructs(program: ast.Program) -> set[str]:
                 out |= {"priority of a constant entry"} if any(entry.priority is not None for entry in node.entries) else set()
             elif isinstance(node, ast.Binary) and isinstance(node.left, ast.Call) and node.left.target == "radio.send":
                 out.add("whether it was sent")
+            elif isinstance(node, ast.RangeSet):
+                out |= {"range of a signed number"} if isinstance(node.low.type, Bits) and node.low.type.signed else set()
+            elif isinstance(node, ast.ListExpr):
+                out |= {"list in a list"} if any(isinstance(one, ast.ListExpr) for one in node.elements) and isinstance(node.type, StructType) else set()
+            if isinstance(node, ast.Binary) and node.op in ("&&", "||"):
+                between = node.left.right if isinstance(node.left, ast.Binary) and node.left.op == node.op else None
+                called = between.left.target if isinstance(between, ast.Binary) and isinstance(between.left, ast.Call) else None
+                out |= {"call between comparisons"} if isinstance(called, ast.Function) and any(p.direction for p in called.params) else set()
             if isinstance(getattr(node, "type", None), Bits) and node.type.signed and node.type.width > 64:
                 out.add("signed number of more than 64 bits")
             if isinstance(node, ast.Call) and node.via is not None and any(isinstance(arg, ast.Call) for arg in node.via.args):

@@ -71,7 +71,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
         self.env: dict[object, Place] = {}
         self.this: Instance | None = None
         self.expanding: dict[Instance, dict] = {}
-        self.known: dict[tuple, bool] = {}      # comparisons that were decided on the way here
+        self.known: dict[tuple, bool] = {}      # comparisons of a header's fields that were decided on the way here
         self.instances: dict[InstanceLayout, Instance] = {}
         self.masked, self.stepped = {}, {}
         self._said: set | None = None           # (field of the headers struct, field) that codecs say

@@ -13,7 +13,7 @@ import llvmlite.ir as ir
 
 from lpn.compiler.bits import I1, I8, I32, I64, PKT, PTR, Val, i32
 from lpn.compiler.layout import InstanceLayout, Unit, field_width
-from lpn.compiler.target import CTX_OUT, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, MAX_PACKET, OUT_SIZE
+from lpn.compiler.target import CTX_CUT, CTX_OUT, CTX_PKT, CTX_PKT_END, CTX_REC, CTX_STATE, MAX_PACKET, OUT_SIZE
 from lpn.compiler.xdp import (ACTIONS, BLOCK, ETH_P_IEEE802154, ETHERNET_HEADER, ETHERTYPE_AT, MD_DATA, MD_DATA_END, SCRATCH, VERDICT, XDP_DROP, XDP_PASS,
                               Memory)
 from lpn.lang import ast
@@ -143,6 +143,8 @@ class BoundedLowering(TableSearch, BoundedLoops, Lowering):
         b.position_at_end(ours)
         for inst in self.record.instances:
             self._store(self.ctx, self.memory.record + inst.valid, 1, i32(0))
+        if any(e.kind == "truncate" for e in effects(self.program)):
+            self._store(self.ctx, CTX_CUT, 4, i32(0))           # or what was cut off the packet before would be off this one
         self.block.value_type = ir.ArrayType(I8, self.block_size)
         self.block.initializer = ir.Constant(self.block.value_type, bytearray(initial(self.program, self.memory).ljust(self.block_size, b"\0")))
         super().finish()

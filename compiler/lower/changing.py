@@ -1,4 +1,4 @@
-"""What the body of a function or an action may change of what its caller names: a struct that it is given is a copy then."""
+"""What the body of a function or an action, or an expression, may change of what its caller names: a struct that it is given is a copy then."""
 from __future__ import annotations
 
 from lpn.lang import ast

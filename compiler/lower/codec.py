@@ -12,8 +12,11 @@ from lpn.compiler.bits import Val, i32
 from lpn.compiler.layout import field_width
 from lpn.compiler.state import scalar_width
 from lpn.lang import ast
+from lpn.lang.check.headers import in_order_of_need
+from lpn.lang.instances import by_reference
 from lpn.lang.types import Bits as BitsType, Bool
 
+from .changing import may_change
 from .following import has_following, looks_behind
 from .instance import Instance
 from .made import RowSwitch
@@ -96,8 +99,9 @@ class Codecs:
     def codec_scope(self, codec: ast.Codec, inst: Instance, args: list[ast.Expr]):
         """Binds parameters; `inout` ones are copied back to the caller's place."""
         bound: dict[object, Place] = {}
-        for p, a in zip(codec.params, args):
-            if p.direction in ("out", "inout"):
+        for at, (p, a) in enumerate(zip(codec.params, args)):
+            changes = not by_reference(p.type) and any(may_change(one, part) for one in args[at + 1:] for part in (a, *getattr(a, "args", ())))
+            if p.direction in ("out", "inout") or changes:
                 bound[p] = self.copied_in(p, a)
             elif (late := self.made_late(p, a, inst)) is not None:
                 bound[p] = late
@@ -112,8 +116,7 @@ class Codecs:
             bound[v] = variable(self, v.type, v.name)
         with self.standing_for(bound), self.this_is(inst):
             yield
-        if self.parser_decl is not None:
-            self.copy_back(codec.params, args, bound)
+        self.copy_back(codec.params, args, bound)
 
     # ---------------------------------------------------------------- expand
 
@@ -175,8 +178,9 @@ class Codecs:
             for group, row, item in delayed:
                 self.run_following(inst, group, row, item)
             inst.open, self.codec_start = False, None
-            for f in self.assigned_fields(codec):
-                if f.equation is not None and not self.always_assigns(codec, f):
+            said, unsaid = self.assigned_fields(codec), self.unsaid(codec, inst)
+            for f in in_order_of_need(inst.header):
+                if f in said and not self.always_assigns(codec, f):
                     missing = self.unassigned(codec, f)
                     if self.say_left_out(inst, f, missing):
                         continue
@@ -184,8 +188,7 @@ class Codecs:
                         continue
                     with self.b.if_then(missing):
                         self.store_computed(inst, f)
-            for f in self.unsaid(codec, inst):
-                if not self.say_left_out(inst, f, self.bool_const(True)):
+                elif f in unsaid and not self.say_left_out(inst, f, self.bool_const(True)):
                     self.store_computed(inst, f)
             self.end_units(inst, set())
             del self.expanding[inst]

@@ -7,6 +7,7 @@ import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, Val
 from lpn.lang import ast
+from lpn.lang.instances import walk
 from lpn.lang.types import Bits as BitsType
 
 
@@ -32,8 +33,8 @@ class Conditions:
         b = self.b
         if e.const is not None:
             b.branch(yes if e.const else no)
-        elif self.known and known_key(e) in self.known:
-            b.branch(yes if self.known[known_key(e)] == (e.op == "==") else no)
+        elif self.known and (known := self.known.get((self.this, known_key(e)))) is not None:
+            b.branch(yes if known == (e.op == "==") else no)
         elif isinstance(e, ast.Unary) and e.op == "!":
             self.branch(e.operand, no, yes)
         elif isinstance(e, ast.Binary) and e.op in ("&&", "||"):
@@ -60,10 +61,19 @@ class Conditions:
 
     def together(self, parts: list[ast.Expr], op: str) -> list[list[ast.Expr]]:
         """Parts of a chain of `&&` or `||`, those that compare bit-fields of one unit with constants in one list: one test of the unit."""
-        out: dict[object, list[ast.Expr]] = {}
+        out: list[list[ast.Expr]] = []
+        units: dict[tuple, list[ast.Expr]] = {}             # of these a list goes on: nothing was called since
         for part in parts:
-            out.setdefault(self.unit_compared(part, op) or part, []).append(part)
-        return list(out.values())
+            unit = self.unit_compared(part, op)
+            if unit in units:
+                units[unit].append(part)
+                continue
+            out.append([part])
+            if unit is not None:
+                units[unit] = out[-1]
+            elif any(isinstance(n, ast.Call) and n.target != "isValid" for n in walk(part)):
+                units.clear()
+        return out
 
     def unit_compared(self, e: ast.Expr, op: str) -> tuple | None:
         """(instance, unit) of `field == constant`, of a bit-field that is always there; `op`: which comparison it must be."""

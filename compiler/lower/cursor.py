@@ -11,12 +11,12 @@ from typing import NamedTuple
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import PKT, Val, i32, is_const
+from lpn.compiler.state import scalar_width
 from lpn.lang import ast
 
 Reason = str | ast.Expr                         # an automatic one by its name, or the program's
 
-#: Bits of a size in bits; what needs more is longer than any packet.
-SIZE_BITS = 16
+MOST_BITS = 0xFFFF                              # more than the longest packet has
 
 #: So many places that are refused compare for themselves: to meet costs one more register than it saves instructions.
 FEW_REFUSED = 3
@@ -56,23 +56,8 @@ class Cursor:
             self.bound += octets
             self.look = max(0, self.look - octets)
 
-    def octets_of(self, bits: Val) -> ir.Value:
-        """A size in bits as octets, i32; as many as no packet has, where there are more: a pointer can be moved by them."""
-        octets = self._shr(self.resize(bits, 32).limbs[0], 3)
-        if bits.width <= SIZE_BITS:
-            return octets
-        most = i32((1 << SIZE_BITS) - 1 >> 3)
-        far = self.b.icmp_unsigned(">", octets, most)
-        for limb in bits.limbs[1:]:
-            far = self.lor(far, self.b.icmp_unsigned("!=", limb, i32(0)))
-        return self.b.select(far, most, octets)
-
-    def whole_octets(self, bits: Val) -> ir.Value:
-        """Whether a size in bits is one in octets."""
-        return self.b.icmp_unsigned("==", self._and(bits.limbs[0], i32(7)), i32(0))
-
     def advance_by(self, octets: ir.Value) -> None:
-        """A run-time number of octets, as octets_of() gives them; the packet must hold them."""
+        """A run-time number of octets; the packet must hold them."""
         self.require_lookahead()
         self.b.store(self.at(self.cursor(), octets), self.cursor_slot)
         self.short_unless(self.cursor())
@@ -82,6 +67,18 @@ class Cursor:
         if self.look and self.miss is None:     # what is guessed is compared with the end once
             self.short_unless(self.at(self.cursor(), self.look))
             self.bound = self.look = 0
+
+    def whole_octets(self, bits: Val, e: ast.Expr) -> ir.Value:
+        """The octets in a number of bits, as i32, `e` being what it is of. Of numbers beyond all packets one is as good as another, and a verifier wants
+        to know one that they do not exceed."""
+        if greatest(e) > MOST_BITS:
+            b, v = self.b, Val(bits.width, tuple(self.opaque(limb) for limb in bits.limbs))       # see `array_cell`
+            low = self.opaque(b.select(b.icmp_unsigned("<=", v.limbs[0], i32(MOST_BITS)), v.limbs[0], i32(MOST_BITS)), here=True)
+            if v.width > 32:
+                above = self.slice(v, v.width - 1, 32)
+                low = b.select(self.eq(above, self.constant(above.width, 0)), low, i32(MOST_BITS))
+            bits = Val(32, (low,))
+        return self._shr(self.resize(bits, 32).limbs[0], 3)
 
     def take(self, width: int) -> Val:
         self.need(width // 8)
@@ -203,7 +200,7 @@ class Cursor:
             self.need(bits.const // 8)
             self.advance_static(bits.const // 8)
         else:
-            self.advance_by(self.octets_of(bits))
+            self.advance_by(self.whole_octets(bits, e.args[0]))
 
     def _call_lookahead(self, e: ast.Call) -> Val:
         width = self.width_of(e.type)
@@ -213,3 +210,16 @@ class Cursor:
 
     def _call_verify(self, e: ast.Call) -> None:
         self.check_that(e.args[0], e.args[1])
+
+
+def greatest(e: ast.Expr) -> int:
+    """No value of an unsigned expression is more."""
+    ones = (1 << scalar_width(e.type)) - 1 if e.const is None else int(e.const)
+    if e.const is None and isinstance(e, ast.Cast) and not getattr(e.operand.type, "signed", False):
+        return min(ones, greatest(e.operand))
+    if e.const is None and isinstance(e, ast.Binary) and e.op in GREATEST:
+        return min(ones, GREATEST[e.op](greatest(e.left), greatest(e.right)))
+    return ones
+
+
+GREATEST = {"*": lambda x, y: x * y, "+": lambda x, y: x + y, "<<": lambda x, y: x << min(y, 64), "&": min}

@@ -13,8 +13,9 @@ from lpn.compiler.target import MAX_PACKET, NODE_SLOTS, VERDICTS
 from lpn.lang import ast, meters
 from lpn.lang.types import Array, Bits as BitsType, Bool, HeaderType, Stack, StructType
 
+from .changing import may_change
 from .instance import Instance
-from .places import ContextSlot, Place, Scalar, StateCell, StructPlace, Value, member
+from .places import ContextSlot, Place, Scalar, StateCell, StructPlace, Value, as_it_is, member
 
 
 class Expressions(Quotients):
@@ -253,7 +254,7 @@ class Expressions(Quotients):
         chosen = [part.decl for part in (e.then, e.otherwise) if isinstance(part, ast.Name)]
         place = self.env.get(name.decl) if isinstance(name, ast.Name) and name.decl in chosen else None
         v = place.get() if place is not None else None
-        if not isinstance(v, Val) or v.const is not None or len(v.limbs) > 1:
+        if not isinstance(v, Val) or v.const is not None or len(v.limbs) > 1 or may_change(e, name):
             yield
             return
         self.env[name.decl] = Value(name.type, Val(v.width, (self.opaque(v.limbs[0]),)))
@@ -281,8 +282,7 @@ class Expressions(Quotients):
     def _expr_ListExpr(self, e: ast.ListExpr):
         if not isinstance(e.type, StructType):
             raise self.unsupported(e, "a list here")
-        said = [(f, self.value(x)) for f, x in zip(e.type.decl.fields, e.elements)]
-        return StructPlace(e.type, {f.name: v if isinstance(v, Place) else Value(f.type, v) for f, v in said})
+        return StructPlace(e.type, {f.name: as_it_is(f.type, self.value(x)) for f, x in zip(e.type.decl.fields, e.elements)})
 
     # ---- codec rows
 

@@ -1,12 +1,14 @@
 """Taking a header from the packet: where its units lie, and the checks its description asks for."""
 from __future__ import annotations
 
+from functools import cached_property
+
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import PKT, Val, i32, is_const
 from lpn.compiler.layout import Unit, field_width
 from lpn.lang import ast
-from lpn.lang.check.headers import mentioned
+from lpn.lang.derive import Unsteady, unsteady
 from lpn.lang.effects import effects
 from lpn.lang.instances import walk
 from lpn.lang.types import EnumType
@@ -122,7 +124,7 @@ class Extracts:
         for block, answer in ((yes, True), (no, False)):
             b.position_at_end(block)
             self.bound, self.look = before
-            self.known = known_from(split, answer)
+            self.known = {(inst, known_key(split)): answer == (split.op == "==")}
             self.extract_units(inst, units, oversize)
             self.end_header(inst, oversize)
             after.append((self.bound, self.look))
@@ -209,15 +211,16 @@ class Extracts:
                 return value if isinstance(value, Val) else self.bool_to_bits(value)
         return self.constant(u.bits, 0)
 
+    @cached_property
+    def unsteady(self) -> Unsteady:
+        return unsteady(self.program)
+
     def may_appear(self, inst: Instance, u: Unit) -> bool:
         """Whether a unit that was absent in the packet can be there later: its value is 0 then."""
         if u.when is None:
             return False
-        deciding = mentioned(u.when, inst.header)
-        return inst.local or any(
-            e.kind == "copied" and e.instance is inst.inst.field or e.kind == "assign" and e.instance is inst.inst.field
-            and (e.place.choice.tag.decl if isinstance(e.place, ast.ChoiceArm) else e.place) in deciding
-            for e in effects(self.program))
+        return inst.local or any(e.kind == "copied" and e.instance is inst.inst.field for e in effects(self.program)) \
+            or self.unsteady.decides(inst.inst.field, [u.when])
 
     def place_run(self, inst: Instance, run: int) -> None:
         """A run of units of a header in the packet begins at the cursor."""
@@ -231,10 +234,13 @@ class Extracts:
         self.advance_by(octets)
         if not inst.inst.in_packet:
             inst.set_varbit(u, start, octets)
-        fits = self.b.icmp_unsigned("<=", octets, i32(u.max_octets))
         with self.this_is(inst):
-            whole = self.whole_octets(self.bits_of(u.varbit.sized))
-        oversize[u.varbit] = self.land(fits, whole)
+            oversize[u.varbit] = self.is_size(self.bits_of(u.varbit.sized), octets, u)
+
+    def is_size(self, bits: Val, octets: ir.Value, u: Unit) -> ir.Value:
+        """Whether a varbit can have so many bits, which are so many octets."""
+        fits = self.b.icmp_unsigned("<=", octets, i32(u.max_octets))
+        return self.land(fits, self.b.icmp_unsigned("==", self._and(bits.limbs[0], i32(7)), i32(0)))
 
     def header_checks(self, inst: Instance, varbits: dict) -> None:
         """Named enum values, `in`, equations and `where`, in order of declaration."""
@@ -312,7 +318,8 @@ class Extracts:
             return self.eq(self.and_(v, mask), self.and_(self.resize(self.bits_of(key.left), v.width), mask))
         if isinstance(key, ast.RangeSet):
             low, high = (self.resize(self.bits_of(x), v.width) for x in (key.low, key.high))
-            return self.land(self.less(low, v, or_equal=True), self.less(v, high, or_equal=True))
+            signed = getattr(key.low.type, "signed", False)
+            return self.land(self.less(low, v, or_equal=True, signed=signed), self.less(v, high, or_equal=True, signed=signed))
         return self.eq(v, self.resize(self.bits_of(key), v.width))
 
     def take_varbit(self, inst: Instance, t: ast.InlineTarget) -> None:
@@ -320,10 +327,9 @@ class Extracts:
         u = inst.layout.unit_of[t.target.decl]
         start = self.cursor()
         bits = self.bits_of(t.bits)
-        octets = self.octets_of(bits)
+        octets = self.whole_octets(bits, t.bits)
         self.advance_by(octets)
-        fits = self.b.icmp_unsigned("<=", octets, i32(u.max_octets))
-        self.reject_if_not(self.land(fits, self.whole_octets(bits)), f"{inst.header.name}.{t.target.decl.name}", self.cursor())
+        self.reject_if_not(self.is_size(bits, octets, u), f"{inst.header.name}.{t.target.decl.name}", self.cursor())
         inst.set_varbit(u, start, octets)
 
 
@@ -349,8 +355,3 @@ def shared_condition(header: ast.Header, layout) -> ast.Binary | None:
     if len(best) < 2 or layout.unit_of[best[0].left.decl] is not layout.units[0]:
         return None
     return best[0]
-
-
-def known_from(e: ast.Binary, answer: bool) -> dict[tuple, bool]:
-    """What the answer to a comparison says: (field, constant) to whether they are equal."""
-    return {known_key(e): answer if e.op == "==" else not answer}

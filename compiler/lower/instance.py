@@ -204,7 +204,7 @@ class Instance(Place):
         """The size that `sized` gives, in octets."""
         low = self.lower
         with low.this_is(self):
-            return low.octets_of(low.bits_of(u.varbit.sized))
+            return low.whole_octets(low.bits_of(u.varbit.sized), u.varbit.sized)
 
     def octets(self, u: Unit) -> ir.Value:
         """The unit's size now, as i32."""

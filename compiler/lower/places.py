@@ -211,3 +211,10 @@ def member(place: Place, name: str) -> Place:
     if isinstance(place, MadeAnew):
         return member(place.get(), name)
     raise TypeError(f"{type(place).__name__} has no member {name}")
+
+
+def as_it_is(type_: Type, value) -> Place:
+    """What a place of this type holds now, whatever is assigned to it later. `value`: as of `get`."""
+    if not isinstance(type_, StructType):
+        return Value(type_, value)
+    return StructPlace(type_, {f.name: as_it_is(f.type, member(value, f.name).get()) for f in type_.decl.fields})

@@ -161,11 +161,15 @@ class Processors:
     def found_entry(self, t: ast.Table) -> tuple[ir.Value, ir.Value]:
         """(the entry's action, 0 for a miss; where its data is), for the key of now."""
         place = self.key_in_packet(t)
-        return self.entry_at(t, *place) if place is not None else self.entry_of(t, [self.bits_of(k.expr) for k in t.keys])
+        return self.entry_at(t, *place) if place is not None else self.entry_of(t, [self.key_bits(k) for k in t.keys])
 
     def key_in_packet(self, t: ast.Table) -> tuple[ir.Value, int] | None:
         """(where it is, octets), if the key is one field that lies in the packet as the table has it."""
-        return self.octets_in_packet(t.keys[0].expr) if len(t.keys) == 1 else None
+        return self.octets_in_packet(t.keys[0].expr) if len(t.keys) == 1 and not control.turns_sign(t.keys[0]) else None
+
+    def key_bits(self, key: ast.TableKey) -> Val:
+        v = self.bits_of(key.expr)
+        return self.xor(v, self.constant(v.width, 1 << v.width - 1)) if control.turns_sign(key) else v
 
     def octets_in_packet(self, e: ast.Expr) -> tuple[ir.Value, int] | None:
         """(where it is, octets), if it is a field that lies in the packet in whole octets, big-endian."""

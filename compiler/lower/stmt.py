@@ -232,7 +232,7 @@ class Statements:
     def bound_params(self, params: list[ast.Param], args: list, body: ast.Block) -> dict[ast.Param, Place]:
         """What parameters stand for in `body`. args: as of `call_body`."""
         bound: dict[ast.Param, Place] = {}
-        for p, a in zip(params, args):
+        for at, (p, a) in enumerate(zip(params, args)):
             if not isinstance(a, ast.Expr):
                 bound[p] = Value(p.type, a)
             elif is_headers(p.type):
@@ -242,7 +242,8 @@ class Statements:
             elif p.direction in ("out", "inout"):
                 bound[p] = self.copied_in(p, a)
             elif isinstance(p.type, StructType):
-                bound[p] = self.copied_in(p, a) if may_change(body, a) else self.place(a)      # `in` parameters are not assigned
+                changes = any(may_change(one, a) for one in (body, *args[at + 1:]))
+                bound[p] = self.copied_in(p, a) if changes else self.place(a)           # `in` parameters are not assigned
             else:
                 bound[p] = Value(p.type, self.value(a))
         return bound

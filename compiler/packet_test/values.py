@@ -124,7 +124,7 @@ class Values:
             if key.match == "exact":
                 self.diagnostics.error("an exact key is one value", pattern.span)
                 return None
-            return control.match(key.match, width, 0, mask=0, prefix=0, low=0, high=(1 << width) - 1)
+            return control.match(key.match, type_, None)
         value = self.number(pattern.value, type_)
         if value is None:
             return None
@@ -134,14 +134,14 @@ class Values:
                 return None
         if pattern.mask is not None:
             mask = self.number(pattern.mask, type_)
-            return None if mask is None else control.match("ternary", width, value, mask=mask)
+            return None if mask is None else control.match("ternary", type_, value, mask=mask)
         if pattern.high is not None:
             high = self.number(pattern.high, type_)
-            return None if high is None else control.match("range", width, value, low=value, high=high)
+            return None if high is None else control.match("range", type_, value, high=high)
         if pattern.prefix is not None:
             length = pattern.prefix.value
             if not isinstance(length, int) or pattern.prefix.kind != "number" or not 0 <= length <= width:
                 self.diagnostics.error(f"a prefix has 0 to {width} bits", pattern.prefix.span)
                 return None
-            return control.match("lpm", width, value, prefix=length)
-        return control.match(key.match, width, value)
+            return control.match("lpm", type_, value, prefix=length)
+        return control.match(key.match, type_, value)

@@ -35,14 +35,14 @@ def key(draw: Draw, each: ast.TableKey, wanted: tuple[int, ...]) -> Any:
         return draw(value(type_, wanted))
     if draw(st.integers(0, 7)) == 7:
         return "_"
-    number = draw(likely(width, wanted))
+    number = draw(value(type_, wanted))
     if each.match == "lpm":
         length = draw(st.integers(0, width))
-        return f"{number >> width - length << width - length}/{length}"
+        return f"{number >> width - length << width - length if length else 0}/{length}"
     if each.match == "ternary":
-        mask = draw(likely(width, ((1 << width) - 1,)))
+        mask = draw(value(type_, ((1 << width) - 1,)))
         return f"{number & mask} &&& {mask}"
-    return f"{number}..{draw(st.integers(number, (1 << width) - 1))}"
+    return f"{number}..{draw(st.integers(number, (1 << width - getattr(type_, 'signed', False)) - 1))}"
 
 
 def entries(table: ast.Table, wanted: Interest, most: int = 6) -> st.SearchStrategy[list[dict[str, Any]]]:

@@ -254,8 +254,8 @@ class Codecs(Base):
         type_ = self.row_target(target.target)
         if target.bits is not None:
             bits = self.expr(target.bits)
-            if bits is not None and not isinstance(bits, (Bits, Integer)):
-                self.error(f"a size is a number of bits, and this is {described(bits)}", target.bits)
+            if bits is not None and not (isinstance(bits, Integer) or isinstance(bits, Bits) and not bits.signed):
+                self.error(f"a size is bit<N>, a number of bits, and this is {described(bits)}", target.bits)
                 return None
             self.settle(target.bits)
         if type_ is None:

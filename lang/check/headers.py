@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from .. import ast, builtins
 from ..instances import walk
 from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Varbit
-from .base import Base, plural
+from .base import Base, described, plural
 from .scope import Scope
 
 
@@ -112,8 +112,8 @@ class Headers(Base):
             self.error(f"the size of '{field.name}' is not known", field, "add sized (bits)")
         else:
             type_ = self.expr(field.sized)
-            if type_ is not None and not isinstance(type_, Bits) and field.sized.const is None:
-                self.error("a size is a number of bits", field.sized)
+            if type_ is not None and field.sized.const is None and not (isinstance(type_, Bits) and not type_.signed):
+                self.error(f"a size is bit<N>, a number of bits, and this is {described(type_)}", field.sized)
             self.settle(field.sized)
             self.looks_back(field.sized, place, places, "a size")
         if field.type.max_width % 8:
@@ -146,6 +146,8 @@ class Headers(Base):
             else:
                 seen[arm.name] = arm
                 arm.number = members[arm.name].number
+                if arm.number == 0 and tag.decl.when is not None:
+                    self.error(f"'{tag.decl.name}' is 0 where it is absent, and 0 is '{arm.name}'", arm, "leave the arm out, or give the member another number")
 
     def looks_back(self, e: ast.Expr, place: int, places: dict[object, int], what: str) -> None:
         """A condition that decides the layout may only look at fields located before."""
@@ -221,19 +223,7 @@ class Headers(Base):
 
     def circles(self, header: ast.Header) -> None:
         """No equation may need its own field, also not through the header's size (a varbit's size is that of its bytes)."""
-        shape: set[ast.Field] = set()
-        for item in header.items:
-            for e in ([item.tag] if isinstance(item, ast.ChoiceField) else [item.when]
-                      if isinstance(item, ast.Field) else []):
-                shape |= mentioned(e, header)
-        needs: dict[ast.Field, set[ast.Field]] = {}
-        for field in header.fields():
-            if field.equation is not None:
-                sizes = any(isinstance(node, ast.Sizeof) and node.operand is None for node in walk(field.equation))
-                read = mentioned(field.equation, header) | (shape if sizes else set())
-                needs[field] = {one for one in read if one.equation is not None}
-                # what decides whether the field is there decides its value too
-                needs[field] |= {one for one in mentioned(field.when, header) if one.equation is not None}
+        needs = needed(header)
         for field in needs:
             reached, todo = set(), list(needs[field])
             while todo:
@@ -245,6 +235,32 @@ class Headers(Base):
                 assert field.equation is not None
                 self.error(f"the equation of '{field.name}' needs its own value", field.equation, "break the circle")
                 return
+
+
+def needed(header: ast.Header) -> dict[ast.Field, set[ast.Field]]:
+    """Of each field with an equation those with one that it needs the values of."""
+    shape: set[ast.Field] = set()
+    for item in header.items:
+        for e in ([item.tag] if isinstance(item, ast.ChoiceField) else [item.when]
+                  if isinstance(item, ast.Field) else []):
+            shape |= mentioned(e, header)
+    needs: dict[ast.Field, set[ast.Field]] = {}
+    for field in header.fields():
+        if field.equation is not None:
+            sizes = any(isinstance(node, ast.Sizeof) and node.operand is None for node in walk(field.equation))
+            read = mentioned(field.equation, header) | (shape if sizes else set())
+            needs[field] = {one for one in read if one.equation is not None}
+            # what decides whether the field is there decides its value too
+            needs[field] |= {one for one in mentioned(field.when, header) if one.equation is not None}
+    return needs
+
+
+def in_order_of_need(header: ast.Header) -> list[ast.Field]:
+    """The fields with an equation, each behind those that its own needs."""
+    needs, out = needed(header), []                         # type: ignore[var-annotated]
+    while len(out) < len(needs):
+        out += [field for field in needs if field not in out and needs[field] <= set(out)]
+    return out
 
 
 def missing(position: int) -> str:

@@ -51,8 +51,8 @@ class PacketMethods(Base):
         type_ = self.expr(bits)
         if type_ is None:
             return None
-        if not isinstance(type_, (Bits, Integer)):
-            self.error(f"advance takes a number of bits, and this is {described(type_)}", bits)
+        if not (isinstance(type_, Integer) or isinstance(type_, Bits) and not type_.signed):
+            self.error(f"advance takes bit<N>, a number of bits, and this is {described(type_)}", bits)
             return None
         if bits.const is not None and (bits.const < 0 or bits.const % 8):
             self.error(f"the packet is read in whole bytes, and {bits.const} bits are not", bits, "use a multiple of 8")

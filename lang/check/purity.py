@@ -1,8 +1,9 @@
 """Only processors change state: functions that write registers or count cannot be called from anywhere else; those that look
-at the payload, not from descriptions."""
+at the payload, not from descriptions. What changes something does not say which place is read and then assigned,
+and what can change not what is there of a header."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from .. import ast, builtins
 from ..buffers import CALLS
@@ -27,6 +28,19 @@ def purity(program: ast.Program, diagnostics: Diagnostics) -> None:
             if name is not None:
                 writers[function] = name
                 again = True
+    for place in named_twice(program):
+        for call in walk(place):
+            if isinstance(call, ast.Call) and (isinstance(call.target, ast.Extern) or call.target in writers
+                                               or isinstance(call.target, ast.Function) and any(p.direction in ("out", "inout") for p in call.target.params)):
+                diagnostics.error(f"what '{call.target.name}' gives says which place is read and then assigned: it would be called twice", call.span,
+                                  "keep its result in a variable first")
+    for decl in program.decls:
+        for item in decl.items if isinstance(decl, ast.Header) else ():
+            for e in (item.when, item.sized) if isinstance(item, ast.Field) else ():
+                register = next((node for node in reached(e) if isinstance(node, ast.Name) and isinstance(node.decl, ast.Register)), None)
+                if e is not None and register is not None:
+                    diagnostics.error(f"what is there of '{decl.name}' depends on register '{register.name}', which can change", e.span,
+                                      "only earlier fields are known here")
     readers = those_with(functions, reads_payload)
     copiers = those_with(functions, assigns_whole)
     for decl in program.decls:
@@ -42,6 +56,25 @@ def purity(program: ast.Program, diagnostics: Diagnostics) -> None:
                 if isinstance(node, ast.Call) and isinstance(node.target, (ast.Function, ast.Extern)) and changes(node, writers):
                     diagnostics.error(f"'{node.target.name}' changes {changes(node, writers)}, and {PLACES[type(decl)]} changes no state",
                                       node.span, "change it in a processor")
+
+
+def named_twice(program: ast.Program) -> Iterator[ast.Expr]:
+    """Places that are evaluated to be read, and again to be assigned: of which a part is assigned, or that are given to be changed."""
+    for node in walk(program.decls):
+        if isinstance(node, ast.Assign) and isinstance(node.target, ast.Slice):
+            yield node.target
+        elif isinstance(node, ast.Call) and isinstance(node.target, (ast.Function, ast.Action)):
+            yield from (arg for p, arg in zip(node.target.params, node.args) if p.direction == "inout")
+        elif isinstance(node, ast.ActionRef) and node.action is not None:
+            yield from (arg for p, arg in zip(node.action.params, node.args) if p.direction == "inout")
+
+
+def reached(e: object) -> Iterator[ast.Node]:
+    """The nodes of an expression, and of the functions that it calls."""
+    for node in walk(e):
+        yield node
+        if isinstance(node, ast.Call) and isinstance(node.target, ast.Function):
+            yield from reached(node.target.body)
 
 
 def those_with(functions: list[ast.Function], what: Callable[[ast.Node], bool]) -> set[ast.Function]:

@@ -7,6 +7,7 @@ from ..instances import Instance, header_of, instances, named_field, walk
 from ..types import HeaderType, Stack
 from .headers import mentioned, needs_payload
 from .parsers import successors
+from .purity import reached
 
 
 def sums_payload(e: object) -> bool:
@@ -104,13 +105,13 @@ def reads_a_sum(header: ast.Header, later: Instance) -> bool:
         more = {field for field in header.fields() if field not in summed and mentioned(field.equation, header) & summed}
         summed |= more
         again = bool(more)
-    return any(isinstance(node, ast.Member) and node.decl in summed for node in walk(later.header.items))
+    return any(isinstance(node, ast.Member) and node.decl in summed for node in reached(later.header.items))
 
 
 def size_circles(program: ast.Program, diagnostics: Diagnostics) -> None:
     """Refuses a computed length of which a later header's size is made: each would need the other first. As long as nothing
     changes, a length stays what was received, and may be looked at."""
-    from ..derive import derived                # it needs this file
+    from ..derive import derived, read_of       # it needs this file
     if program.headers_struct is None:
         return
     computed, fields = derived(program), program.headers_struct.fields
@@ -121,7 +122,9 @@ def size_circles(program: ast.Program, diagnostics: Diagnostics) -> None:
                 continue
             param = header_of(later).params[later.args.index(one)]
             for node in walk([part for item in header_of(later).items if isinstance(item, ast.Field) for part in (item.when, item.sized)]):
-                if isinstance(node, ast.Member) and node.decl in counted and isinstance(node.base, ast.Name) and node.base.decl is param:
-                    diagnostics.error(f"the size of '{later.name}' depends on '{one.name}.{node.name}', which is computed here and counts it", node.span,
-                                      f"the program changes what '{one.name}.{node.name}' depends on: break the circle")
+                place = next((place for place in read_of(param, node) if place in counted), None) if isinstance(node, (ast.Member, ast.Call)) else None
+                if place is not None:
+                    name = f"{one.name}.{place.name}"       # type: ignore[attr-defined]
+                    diagnostics.error(f"the size of '{later.name}' depends on '{name}', which is computed here and counts it", node.span,
+                                      f"the program changes what '{name}' depends on: break the circle")
                     return

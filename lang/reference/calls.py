@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from .. import ast, builtins, meters
 from ..buffers import CALLS, emitted, key_values, of_call
 from ..instances import by_reference
-from ..tables import lookup
+from ..tables import key_number, lookup
 from ..types import Void
 from .headers import Instance, as_value, swap
 from .scope import Scope
@@ -79,7 +79,7 @@ class Calls:
 
     def apply(self, table: ast.Table, scope: Scope) -> object:
         """`t.apply()`: the first entry that fits runs its action, else the default action."""
-        keys = [unsigned(self.run.number(key.expr, scope), width_of(key.expr.type)) for key in table.keys]
+        keys = [key_number(key, self.run.number(key.expr, scope)) for key in table.keys]
         entry = lookup(table, self.run.state.entries[table.shared or table], keys)
         chosen, bound, given = table.default_action, [], []                 # type: ignore[var-annotated]
         if entry is not None:

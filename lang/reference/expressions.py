@@ -8,7 +8,7 @@ from ..tables import lookup
 from ..types import Array, Varbit
 from .headers import ChoiceValue, Instance
 from .scope import Scope
-from .values import (NotSupported, StackValue, Struct, arithmetic, cast, inet_sum, unsigned, width_of, wrap, zero)
+from .values import (NotSupported, StackValue, Struct, arithmetic, cast, copy, inet_sum, unsigned, width_of, wrap, zero)
 
 if TYPE_CHECKING:
     from .run import Run
@@ -141,7 +141,7 @@ class Expressions:
         value = zero(expr.type)
         assert isinstance(value, Struct), "a list is a struct's value here"
         for name, element in zip(value.fields, expr.elements, strict=True):
-            value.fields[name] = self.evaluate(element, scope)
+            value.fields[name] = copy(self.evaluate(element, scope))
         return value
 
     # ------------------------------------------------------------ sizes, sums, codecs

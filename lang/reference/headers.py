@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Iterator, Union
 
 from .. import ast
+from ..check.headers import in_order_of_need
 from ..types import EnumType, Type, Varbit
 from .packet import Packet, Reader, Writer
 from .values import Rejected, unsigned, width_of, wrap, zero
@@ -236,10 +237,10 @@ class Instance:
         return item.equation is None or item.deferred or value == self.equation(item)
 
     def complete(self, assigned: set[ast.Field]) -> None:
-        """After `expand`: fields with an equation that no row assigned take the equation's value."""
+        """After `expand`: fields with an equation that no row assigned take the equation's value, what it needs first."""
         self.valid = True
-        for item in self.header.fields():
-            if item.equation is not None and item not in assigned and self.present(item):
+        for item in in_order_of_need(self.header):
+            if item not in assigned and self.present(item):
                 self.stored[item] = self.equation(item)
 
 
