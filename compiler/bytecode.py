@@ -7,7 +7,6 @@ nothing stale is ever taken.
 from __future__ import annotations
 
 import os
-import tempfile
 import zlib
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ import cbor2
 import llvmlite
 import llvmlite.binding as llvm
 import llvmlite.ir as ir
+
+from lpn.lang.files import Scratch
 
 from .elf import Object, read_object
 from .llvm import emit_object, optimize, slots, text_of
@@ -119,10 +120,12 @@ def write(folder: Path, key: bytes, made: Bytecode) -> None:
     path = path_of(folder, key)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(zlib.compress(cbor2.dumps([made.ir, made.slots, made.object, made.text, made.rodata, made.data, made.lines]), 1))
-        os.replace(scratch, path)
+        scratch = Scratch(path)
+        try:
+            scratch.stream.write(zlib.compress(cbor2.dumps([made.ir, made.slots, made.object, made.text, made.rodata, made.data, made.lines]), 1))
+            scratch.keep()
+        finally:
+            scratch.discard()
     except OSError:
         pass
 

@@ -122,16 +122,16 @@ def judged(units: Units) -> list[tuple[Unit, Report]]:
     return [(unit, report) for unit, report, _ in analysed(units)]
 
 
-def analysed(units: Units) -> list[tuple[Unit, Report, Analysis | None]]:
+def analysed(units: Units, whole: bool = False) -> list[tuple[Unit, Report, Analysis | None]]:
     with waiting("verifying"):
         found = [(unit, *unit.analyse()) for unit in units.items]
         for unit, report, analysis in found:
-            certificate_of(unit, report, analysis)
+            certificate_of(unit, report, analysis, whole)
         return found
 
 
-def certificate_of(unit: Unit, report: Report, analysis: Analysis | None) -> None:
-    """Rule 37 for the certificate an image brings; one for an image that has none, or why not."""
+def certificate_of(unit: Unit, report: Report, analysis: Analysis | None, whole: bool = False) -> None:
+    """Rule 37 for the certificate an image brings; one for an image that has none, or why not. `whole`: it may address all of the output, not what the proof found alone."""
     if not report.accepted or unit.profile != "lpn" or unit.image is None:
         return
     try:
@@ -140,7 +140,7 @@ def certificate_of(unit: Unit, report: Report, analysis: Analysis | None) -> Non
             if why is not None:
                 report.accepted, report.rule, report.message = False, 37, f"rule 37 (certificate): {why}"
         elif unit.fresh:
-            unit.out_size = report.output
+            unit.out_size = OUT_SIZE if whole else report.output
             unit.certificate = certify(unit.text, report, analysis, unit.sizes(report.stack))
     except NoCertificate as e:
         unit.uncertified = e.with_traceback(None)
@@ -152,15 +152,13 @@ def sealed(result: Compiled) -> list[tuple[Container, Report]]:
 
 
 def seal(result: Compiled) -> tuple[Units, list[tuple[Unit, Report, Analysis | None]]]:
-    """As `sealed`, with what the proofs rest on. A container that has a certificate only without the ways that its proof excludes is made so."""
+    """As `sealed`, with what the proofs rest on. A container that has a certificate only in another way is made so."""
     units = of_compiled(result)
     found = analysed(units)
     for i, (container, (unit, _, analysis)) in enumerate(zip(result.containers, found)):
-        if isinstance(unit.uncertified, NotFollowed) and analysis is not None and (code := without_excluded(container.code, analysis)) is not None:
-            other = replace(container, code=code, image=replace(container.image, text=code.text))
-            [better] = analysed(Units([unit_of(result, other)], units.sources))
-            if better[0].certificate:
-                result.containers[i], units.items[i], found[i] = other, better[0], better
+        if isinstance(unit.uncertified, NotFollowed) and analysis is not None and (other := certified_otherwise(result, container, analysis, units.sources)):
+            result.containers[i], found[i] = other
+            units.items[i] = found[i][0]
     result.reports = {unit.name: report for unit, report, _ in found}
     for container, (unit, report, _) in zip(result.containers, found):
         if report.accepted:
@@ -168,3 +166,16 @@ def seal(result: Compiled) -> tuple[Units, list[tuple[Unit, Report, Analysis | N
             container.image = replace(container.image, flags=flags, stack_used=report.stack, out_size=unit.out_size, certificate=unit.certificate)
     result.reseal()
     return units, found
+
+
+def certified_otherwise(result: Compiled, container: Container, analysis: Analysis,
+                        sources: dict[str, list[str]]) -> tuple[Container, tuple[Unit, Report, Analysis | None]] | None:
+    """Without the ways that the proof excludes; with all of the output, which costs time: how far it goes may rest on what the checker does not know, such as how long a
+    varbit is."""
+    codes = [container.code, *(code for ends in (True, False) if (code := without_excluded(container.code, analysis, ends)) is not None)]
+    for whole, code in [*((False, code) for code in codes[1:]), *((True, code) for code in codes)]:
+        other = replace(container, code=code, image=replace(container.image, text=code.text))
+        [better] = analysed(Units([unit_of(result, other)], sources), whole)
+        if better[0].certificate:
+            return other, better
+    return None

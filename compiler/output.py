@@ -3,9 +3,7 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from lpn.lang.files import Scratch, replaced_by
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -163,40 +163,40 @@ def write_files(files: dict[Path, bytes]) -> None:
         sys.stdout.buffer.write(files[Path(STDOUT)])
         sys.stdout.buffer.flush()
         return
-    ready: list[tuple[str, Path]] = []
+    ready: list[Scratch] = []
     others: dict[Path, bytes] = {}
     try:
         for path, data in files.items():
             folder(path.parent)
-            try:
+            with refused(path):
                 if path.is_dir():
                     raise IsADirectoryError(errno.EISDIR, "Is a directory")
-                if path.exists() and not path.is_file():
+                target = replaced_by(path)
+                if target is None:
                     others[path] = data
                     continue
-                path = Path(os.path.realpath(path))
-                handle, name = tempfile.mkstemp(prefix=".lpn-", dir=path.parent)
-                ready.append((name, path))
-                with os.fdopen(handle, "wb") as stream:
-                    os.fchmod(handle, _mode(path))
-                    stream.write(data)
-            except OSError as e:
-                raise Failure(f"cannot write {path}: {e.strerror or e}") from None
+                path = target
+            with refused(path):
+                ready.append(Scratch(path))
+                ready[-1].stream.write(data)
+                ready[-1].stream.close()
         for path, data in others.items():
-            try:
+            with refused(path):
                 path.write_bytes(data)
-            except OSError as e:
-                raise Failure(f"cannot write {path}: {e.strerror or e}") from None
-        while ready:
-            name, path = ready[0]
-            try:
-                os.replace(name, path)
-            except OSError as e:
-                raise Failure(f"cannot write {path}: {e.strerror or e}") from None
-            ready.pop(0)
+        for one in ready:
+            with refused(one.target):
+                one.keep()
     finally:
-        for name, _ in ready:
-            Path(name).unlink(missing_ok=True)
+        for one in ready:
+            one.discard()
+
+
+@contextmanager
+def refused(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as e:
+        raise Failure(f"cannot write {path}: {e.strerror or e}") from None
 
 
 def folder(path: Path) -> None:
@@ -207,13 +207,3 @@ def folder(path: Path) -> None:
         raise Failure(f"cannot write into {path}: it is not a folder") from None
     except OSError as e:
         raise Failure(f"cannot make the folder {path}: {e.strerror or e}") from None
-
-
-def _mode(path: Path) -> int:
-    """The permissions of the file to be replaced, or those of a new one."""
-    try:
-        return path.stat().st_mode & 0o7777
-    except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask

@@ -109,8 +109,12 @@ def foreign(tokens: list[Token], index: int) -> Foreign | None:
 
 
 def foreign_field(tokens: list[Token], index: int) -> Foreign | None:
-    """What is known of the field of a struct or header that reading stopped in, at token `index`: its elements or its length, as in C."""
+    """What is known of the field of a struct or header that reading stopped in, at token `index`: its elements or its length, as in C; a tag that is no field."""
     start = statement_start(tokens, index)
+    if tokens[start].text == "choice" and tokens[start + 1].text == "(" and tokens[index].text == "{" and not tokens[index - 2].text == "(":
+        arms = statement_end(tokens, index)
+        return Foreign(start + 2, "the tag of a choice is a field of the header", f"ask for each field: bit<8> x when ({written(tokens, start + 2, index - 1)} == 1);",
+                       start, statement_end(tokens, arms))
     token, name = tokens[index].text, tokens[index - 1].text if index else ""
     if token not in ("[", "(") or index - start < 2 or not name.isidentifier() or not (tokens[index - 2].text == ">" or tokens[index - 2].text.isidentifier()):
         return None
@@ -124,6 +128,19 @@ def foreign_field(tokens: list[Token], index: int) -> Foreign | None:
         return Foreign(index, "how many elements there are stands behind the type", f"write {type_}[{written(tokens, index + 1, close)}] {name};", start, end)
     return Foreign(index, "a field has no elements", f"headers make stacks, H[4] {name}; octets of any number are a varbit: varbit<32> {name} sized (8 * (bit<16>) n);",
                    start, end)
+
+
+def result_behind(tokens: list[Token], index: int) -> tuple[int, int, int] | None:
+    """Of the function whose head reading stopped in, at token `index`, where its name stands, the parenthesis that closes its parameters, and its body: the type of its
+    result stands between these, behind `->` or `:`, or there is none."""
+    name = statement_start(tokens, index) + 1
+    if index <= name or tokens[name - 1].text != "function" or not tokens[name].text.isidentifier() or tokens[name + 1].text != "(":
+        return None
+    close = next((at for at in range(name, len(tokens)) if tokens[at].text in (")", "{", "}", ";")), index)
+    body = next((at for at in range(close, len(tokens)) if tokens[at].text in ("{", "}", ";")), close)
+    if tokens[close].text != ")" or tokens[body].text != "{" or body != close + 1 and (tokens[close + 1].text not in ("->", ":") or body == close + 2):
+        return None
+    return name, close, body
 
 
 def place_start(tokens: list[Token], end: int) -> int:

@@ -13,7 +13,7 @@ from antlr4.error.ErrorStrategy import BailErrorStrategy
 from antlr4.ListTokenSource import ListTokenSource
 
 from .diagnostics import Diagnostics
-from .foreign import DECLARATIONS, foreign, foreign_field, foreign_word, statement_start
+from .foreign import DECLARATIONS, foreign, foreign_field, foreign_word, result_behind, statement_start, written
 from .grammar.LpnLexer import LpnLexer
 from .grammar.LpnParser import LpnParser
 from .source import Source, Span
@@ -246,6 +246,12 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
         diagnostics.error("a case of a select has one key", span_of(source, tokens[first]),
                           f"write a range, or a case for each: {tokens[first - 2].text}: {tokens[target].text}; {tokens[first].text}: {tokens[target].text};")
         return tokens[:first] + tokens[target:]
+    if (function := result_behind(tokens, index)) is not None:
+        name, close, body = function
+        result = tokens[close + 2:body] or [make(TYPES["void"], "void", tokens[name])]
+        diagnostics.error("the type of a function's result stands before its name", span_of(source, tokens[name if body == close + 1 else close + 1]),
+                          f"write function {written(tokens, close + 2, body) or 'void'} {written(tokens, name, close + 1)} {{ ... }}")
+        return [*tokens[:name], *result, *tokens[name:close + 1], *tokens[body:]]
     if other := foreign_word(tokens, index, any(rule == "stateDecl" for rule, _ in mistake.rules)):
         diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
         return tokens[:other.start] + [make(TYPES.get(word, LpnParser.NUMBER), word, token) for word in other.words] + tokens[other.end:]

@@ -9,10 +9,8 @@ in silence. Formats: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
 from __future__ import annotations
 
 import itertools
-import os
 import struct
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +19,7 @@ from typing import BinaryIO
 
 from dpkt import dpkt, pcap, pcapng
 
+from lpn.lang.files import Scratch, replaced_by
 from lpn.runtime import linktype as links
 
 # The largest record that libpcap and Wireshark write: a longer one is a damaged length.
@@ -276,7 +275,7 @@ class Writer:
 
     def __init__(self, path: str | Path, linktype: int = links.IEEE802154_NOFCS) -> None:
         self.path, self.linktype, self.count = path, linktype, 0
-        self._temporary: str | None = None
+        self._scratch: Scratch | None = None
 
     def __enter__(self) -> Writer:
         try:
@@ -290,13 +289,11 @@ class Writer:
     def _open(self) -> BinaryIO:
         if str(self.path) == "-":
             return sys.stdout.buffer
-        # A link keeps pointing; a pipe or device is written to, not replaced.
-        self._target = os.path.realpath(self.path)
-        if os.path.exists(self.path) and not os.path.isfile(self.path):
+        target = replaced_by(self.path)
+        if target is None:
             return open(self.path, "wb")
-        handle, self._temporary = tempfile.mkstemp(prefix=".lpn-", suffix=".pcap", dir=os.path.dirname(self._target))
-        os.fchmod(handle, _mode(self._target))
-        return os.fdopen(handle, "wb")
+        self._scratch = Scratch(target)
+        return self._scratch.stream
 
     def add(self, data: bytes, time_us: int = 0) -> None:
         """Append one frame or datagram, stamped with microseconds since 1970."""
@@ -325,9 +322,8 @@ class Writer:
                 self._stream.flush()
                 return
             self._stream.close()
-            if kind is None and self._temporary:
-                os.replace(self._temporary, self._target)
-                self._temporary = None
+            if kind is None and self._scratch:
+                self._scratch.keep()
         except OSError as error:
             if kind is None:
                 raise self._error(error) from error
@@ -335,23 +331,12 @@ class Writer:
             self._discard()
 
     def _discard(self) -> None:
-        if self._temporary:
-            Path(self._temporary).unlink(missing_ok=True)
-            self._temporary = None
+        if self._scratch:
+            self._scratch.discard()
 
     def _error(self, error: OSError) -> CaptureError:
         where = "standard output" if str(self.path) == "-" else self.path
         return CaptureError(f"{where}: {error.strerror or error}")
-
-
-def _mode(path: str) -> int:
-    """The permissions of the file to be replaced, or what `open` would give a new one."""
-    try:
-        return os.stat(path).st_mode & 0o7777
-    except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
 
 
 def write(path: str | Path, frames: Iterable[Frame], linktype: int = links.IEEE802154_NOFCS) -> int:

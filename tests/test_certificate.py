@@ -240,7 +240,7 @@ def test_what_only_the_search_knew_counts_no_loop():
     from lpn.compiler.commands.inputs import checked
     from lpn.compiler.judge import of_compiled
     program = checked(Path(__file__).parent / "constructs" / "long-loops-and-ways.lpn")
-    [unit] = [each for each in of_compiled(compile_program(program, level=0)).items if each.name == "Tx"]
+    [unit] = [each for each in of_compiled(compile_program(program)).items if each.name == "Tx"]
     report, analysis = unit.analyse()
     assert any(analysis.made[head].keys() - s.vars.keys() for head, s in analysis.invariants.items() if head in analysis.bounds and head in analysis.made)
     assert certificate_of(unit.text, report, analysis, unit.sizes(report.stack)).loops

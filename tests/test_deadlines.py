@@ -172,10 +172,10 @@ protocol N {{ on radio.rx_done : P -> Q within {within}; }}
 
 def test_a_deadline_that_may_be_missed_is_refused(tmp_path):
     path = tmp_path / "late.lpn"
-    path.write_text(PROGRAM.format(within="75 us"))
+    path.write_text(PROGRAM.format(within="30 us"))
     result = lpnc("verify", path)
     assert result.exit_code == 1
-    assert "rule 36 (deadline): radio.rx_done: takes up to " in result.output and "its deadline is 75 us" in result.output
+    assert "rule 36 (deadline): radio.rx_done: takes up to " in result.output and "its deadline is 30 us" in result.output
     assert "for (i in 0..200)" in result.output and "1 deadline not proved" in result.output
     rows = objects(lpnc("verify", path, "--json").stdout)
     assert [row["hooks"][0]["met"] for row in rows] == [False, False]

@@ -15,11 +15,13 @@ from lpn.compiler.elf import Object
 from lpn.compiler.excluded import without_excluded
 from lpn.compiler.forms import LEVELS
 from lpn.compiler.fuzz import Refused, Variant, make_case, run_case
+from lpn.compiler.image import OUT_SIZE
 from lpn.compiler.judge import of_compiled, seal, unit_of
 from lpn.verifier.certify_labels import NotFollowed
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import analyse
 
+BEHIND_A_SUM = Path(__file__).parent / "regressions" / "an-option-behind-a-sum.lpn"
 OPTIONS = Path(__file__).parent / "regressions" / "options-up-to-the-end.lpn"
 FORMS = {
     "never": ("w2 = 3\nif w2 > 5 goto A\nw0 = 1\nexit\nA: w0 = 2\nexit", 1),
@@ -58,10 +60,19 @@ def test_a_loop_that_nobody_enters_costs_no_certificate(level):
     assert compiled.bundle.modules == (container.image,) and units.items == [unit]
 
 
+@pytest.mark.parametrize("name", ("1", "2", "s"))
+def test_a_test_that_ends_the_run_may_be_needed(name):
+    """So may all of the output: how much is copied there the checker learns from that test alone."""
+    compiled = compile_program(checked(BEHIND_A_SUM), fuse=True, level=LEVELS[name])
+    [(unit, report, _)] = seal(compiled)[1]
+    assert unit.certificate and report.accepted and report.output < unit.out_size == compiled.containers[0].image.out_size == OUT_SIZE
+    assert without_excluded(compiled.containers[0].code, analyse(unit.text, PROFILES["lpn"], record_size=unit.record_size)[1]) is not None
+
+
 def test_what_has_a_certificate_is_left_as_it_is(monkeypatch):
     """So is what has none because of something else."""
     asked = []
-    monkeypatch.setattr("lpn.compiler.judge.without_excluded", lambda code, analysis: asked.append(code))
+    monkeypatch.setattr("lpn.compiler.judge.without_excluded", lambda code, analysis, ends: asked.append(code))
     folder = OPTIONS.parent.parent / "constructs"
     for name in ("loops-the-packet-bounds", "signed-numbers", "codec-of-a-choice"):
         assert not any(isinstance(unit.uncertified, NotFollowed) for unit, _, _ in seal(compile_program(checked(folder / f"{name}.lpn")))[1])

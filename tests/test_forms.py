@@ -25,6 +25,7 @@ from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import MAX_STEPS, Report, verify
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+CELLS = Path(__file__).parent / "constructs" / "loops-over-cells.lpn"
 ELEMENTS = Path(__file__).parent / "forms" / "elements-in-elements.lpn"
 MANY_RUNS = Path(__file__).parent / "regressions" / "many-runs-fused.lpn"
 WIDE = "struct headers {{ }} parser Rx(packet pkt, out headers h) {{ state start {{ transition accept; }} }} processor P(inout headers h, inout meta m) {{ " \
@@ -111,6 +112,15 @@ processor Work(inout headers h, inout meta m) { apply { h.z.a = h.x.a; } }
 deparser Tx(packet pkt, in headers h) { pkt.emit(h.z); }
 protocol Ahead version 1 { on radio.rx_done : Rx -> Work -> Tx; }
 """
+
+
+def test_short_code_keeps_loops() -> None:
+    """Where fast code writes them out. What a loop counts with is an index that needs no bounds of its own."""
+    sizes = {level: {c.name: c.instructions for c in compile_program(checked(CELLS), level=level).containers} for level in (MOST, SMALL)}
+    assert sizes[SMALL]["Book"] < 0.5 * sizes[MOST]["Book"]
+    loop = "register<bit<32>>[200] r; processor P(inout meta m) { apply { for (i in 0..200) { r[i] = r[i] + 1; } } }"
+    [one] = compile_program(program(loop)).containers
+    assert one.instructions <= 14
 
 
 def test_a_parser_that_is_refused_reads_less_far_ahead(monkeypatch) -> None:

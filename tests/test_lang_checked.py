@@ -53,6 +53,12 @@ def test_examples_are_fully_annotated(path: Path) -> None:
     assert unannotated(check(load(path))) == []
 
 
+@pytest.mark.parametrize("path", [*EXAMPLES, *sorted(ROOT.glob("stdlib/*.lpn"))], ids=lambda path: path.name)
+def test_nothing_is_to_be_warned_of(path: Path) -> None:
+    """In what comes with the language: loops that are written out hide nothing."""
+    assert not check(load(path)).warnings
+
+
 PROGRAM = """
 import std.udp;
 enum bit<4> E { a, b = 7, c }

@@ -87,9 +87,9 @@ header H { bit<16> kind; bit<8> low; bit<8> high; bit<32> address; bit<16> port;
 struct headers { H h; }
 parser P(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
 processor Q(inout headers h, inout meta m) {
-    register<bit<8>>[100] seen;
+    register<bit<8>>[200] seen;
     action to(bit<16> port) { m.port = port; }
-    action slow() { for (i in 0..100) { h.h.low = h.h.low + seen[i]; } }
+    action slow() { for (i in 0..200) { h.h.low = h.h.low + seen[i]; } }
     table fixed {
         key = { h.h.kind : exact; h.h.address : ternary; h.h.port : range; }
         actions = { to; slow; }

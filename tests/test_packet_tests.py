@@ -306,6 +306,11 @@ def test_time_lines_that_differ_fail(beside, monkeypatch):
 
 # ---------------------------------------------------------------- what is wrong in a file
 
+def test_a_member_is_called_by_its_enum(beside) -> None:
+    status, text = beside('test "a" { send { body { seq = ack } }; }', "more")
+    assert status == 1 and "there is no value 'ack'" in text and "members are called by their enum: Kind.ack" in text, text
+
+
 @pytest.mark.parametrize("line, message", [
     ("sand hex { 00 };", "15: a step is expected, not 'sand' | did you mean send?"),
     ("send hex { 0 };", "26: '0' is not an octet |"),

@@ -62,3 +62,16 @@ def test_all_stacks_may_be_counted(path: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(stacks, "MOST_COPIES", 0)
     case = load_case(HERE / f"{path}.lpn")
     run_case(case, (Variant("engine"), Variant("engine", True), Variant("rbpf")))
+
+
+def test_validity_is_copied_as_an_octet() -> None:
+    """Where elements move up: a load and a store each, and no test of what is 0 or 1."""
+    text = """
+        header H {{ bit<8> a; }}
+        struct headers {{ H[{n}] h; }}
+        parser Rx(packet pkt, out headers h) {{ state start {{ pkt.extract(h.h.next); transition select(h.h.last.a) {{ 0: accept; default: start; }} }} }}
+        processor P(inout headers h, inout meta m) {{ apply {{ h.h.pop_front(1); }} }}
+        protocol Moves version 1 {{ on radio.rx_done : Rx -> P; }}
+    """
+    few, many = (next(c.instructions for c in compile_program(program(text.format(n=n))).containers if c.name == "P") for n in (4, 12))
+    assert many - few < 8 * 5                   # the octet of the header, too

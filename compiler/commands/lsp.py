@@ -22,9 +22,13 @@ def command(stdio: bool) -> int:
         raise Failure("the language server needs the package pygls: pip install 'lpn[lsp]'")
     if sys.stdin.isatty():
         say("lpnc lsp: an editor starts this and speaks with it; docs/editor.md says how (ctrl-C ends it)", err=True)
+    from lpn.lang.server.messages import MessageError, Messages
     from lpn.lang.server.server import server
     # The protocol has standard output for itself, and closes it: whatever is printed goes where it does no harm.
     stream = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     sys.stdout = sys.stderr
-    server.start_io(stdout=stream)
+    try:
+        server.start_io(Messages(sys.stdin.buffer), stream)
+    except MessageError as e:
+        raise Failure(f"{e}; the language server ends") from None
     return 0

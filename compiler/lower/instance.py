@@ -53,6 +53,8 @@ class Instance(Place):
         trusted: offsets beyond the packet are refused before the module does anything."""
         low, b = self.lower, self.lower.b
         flag = b.load(low.at(low.rec, self.inst.valid), typ=I8, align=1)
+        # All who write it write 0 or 1: where it is copied, to another element of a stack, say, no branch makes it one of them.
+        flag.set_metadata("range", low.b.module.add_metadata([ir.Constant(I8, 0), ir.Constant(I8, 2)]))
         b.store(b.icmp_unsigned("!=", flag, ir.Constant(I8, 0)), self.valid_slot)
         for slot, offset in zip(self.base_slots, self.inst.bases):
             at = b.zext(b.load(low.at(low.rec, offset), typ=I16, align=2), I32)

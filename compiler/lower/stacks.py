@@ -17,7 +17,7 @@ from lpn.lang import ast
 from lpn.lang.instances import walk
 
 from .circles import reachable
-from .stmt import unrolled
+from .stmt import fills_stack
 from .ways import Way
 
 MOST_COPIES = 256                               # of a parser's states, for how full stacks are
@@ -87,7 +87,7 @@ def taken_by(s: ast.Stmt) -> set[Full]:
         return taken([s.then]) | (taken([s.otherwise]) if s.otherwise is not None else {()})
     if isinstance(s, ast.Switch):
         return {()}.union(*(taken([block]) for _, block in s.cases if block is not None))
-    if isinstance(s, ast.For) and unrolled(s):
+    if isinstance(s, ast.For) and fills_stack(s):
         return taken([s.body] * (int(s.high.const) - int(s.low.const)))
     return {tuple(sorted(Counter(takes(s)).items()))}
 

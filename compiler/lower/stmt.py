@@ -14,14 +14,15 @@ from .changing import may_change
 from .places import Place, Value, variable
 
 UNROLL_TURNS, UNROLL_NODES = 64, 1500           # beyond either a loop stays one
+UNROLL_SMALL = 64                               # nodes, where code is to be short
 
 
-def unrolled(s: ast.For) -> bool:
+def unrolled(s: ast.For, small: bool) -> bool:
     """Whether a loop is written out turn by turn: then the number of the turn is a constant in it."""
     turns = int(s.high.const) - int(s.low.const)
     if turns > UNROLL_TURNS:
         return False
-    return turns < 2 or turns * sum(1 for _ in walk(s.body)) <= UNROLL_NODES or fills_stack(s)
+    return turns < 2 or turns * sum(1 for _ in walk(s.body)) <= (UNROLL_SMALL if small else UNROLL_NODES) or fills_stack(s)
 
 
 def fills_stack(s: ast.For) -> bool:
@@ -122,7 +123,7 @@ class Statements:
         b.position_at_end(done)
 
     def _stmt_For(self, s: ast.For) -> None:
-        if not unrolled(s):
+        if not unrolled(s, self.target.small):
             self.loop(s, lambda: self.statement(s.body))
             return
         for i in range(int(s.low.const), int(s.high.const)):
@@ -142,7 +143,7 @@ class Statements:
         b.branch(turn)
         b.position_at_end(turn)
         i = b.load(slot, typ=I32)
-        self.env[s.var] = Value(s.var.type, Val(32, (i,)))
+        self.env[s.var], self.masked[s.var] = Value(s.var.type, Val(32, (i,))), int(s.high.const)
         body()
         if not b.block.is_terminated:
             self.loop_edge()

@@ -55,7 +55,7 @@ class Ways:
         if isinstance(s, ast.Switch):
             chain = self.chained(s)
             return [self.way()] if chain is None else self.step(chain, self.way())
-        if isinstance(s, ast.For) and unrolled(s):
+        if isinstance(s, ast.For) and unrolled(s, self.target.small):
             ways = [way]
             for i in range(int(s.low.const), int(s.high.const)):
                 self.env[s.var] = Value(s.var.type, self.constant(32, i))

@@ -74,8 +74,9 @@ class Values:
         elif name in self.constants:
             constant = self.constants[name]
             return int(wrap(constant.value.const, constant.type))
+        owners = [f"{each}.{name}" for each, decl in self.enums.items() if any(one.name == name for one in decl.members)]
         near = get_close_matches(name, [*members, *self.constants], 1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(members)}" if members else "write a number or a constant of the program"
+        hint = f"members are called by their enum: {' or '.join(owners)}" if owners else f"did you mean {near[0]}?" if near else f"there are {', '.join(members)}" if members else "write a number or a constant of the program"
         self.diagnostics.error(f"there is no value {shown(name)}", value.span, hint)
         return None
 

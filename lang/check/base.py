@@ -155,6 +155,13 @@ class Base:
             return
         scope.names[name] = decl
 
+    def declare_variable(self, name: str, decl: ast.Node) -> None:
+        """As `declare`; told if the name means something else around."""
+        hidden = self.scope.parent.find(name) if self.scope.parent is not None and name not in self.scope.names else None
+        if isinstance(hidden, ast.Node) and hidden.span != decl.span:           # the same: the variable of a loop that is written out
+            self.warning(f"'{name}' hides the {kind_of(hidden)} of that name", decl, "rename one of the two", notes=[("that one is here", hidden.span)])
+        self.declare(name, decl)
+
     def find(self, name: str, where: ast.Node, what: str = "name",
              accept: Callable[[object], bool] = lambda decl: True) -> object | None:
         """The declaration of a name; unknown names are told, once in a module, with the nearest that would do."""

@@ -421,6 +421,9 @@ class Expressions(Base):
             return self.parts_of_key(e, [e.left, e.right], want, place, "a mask")
         if isinstance(e, ast.RangeSet):
             e.type = want
+            if any(isinstance(end, ast.Binary) and end.op == "&&&" for end in (e.low, e.high)):
+                self.error("a key is a range or has a mask, not both", e, "write value &&& mask; for a range of some of the bits select over a slice")
+                return False
             good = self.parts_of_key(e, [e.low, e.high], want, place, "a range")
             if good and e.low.const is not None and e.high.const is not None and e.low.const > e.high.const:
                 self.error("this range is empty", e, "write low..high; both belong to it")

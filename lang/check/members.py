@@ -192,7 +192,8 @@ class Members(Base):
         if type_ is None:
             return False
         if not isinstance(type_, (Bits, Integer)) or isinstance(type_, Bits) and type_.signed:
-            self.error(f"an index is bit<N>, and this is {described(type_)}", e)
+            hint = f"cast it, ({self.representation(type_)}) ..." if isinstance(type_, EnumType) else ""
+            self.error(f"an index is bit<N>, and this is {described(type_)}", e, hint)
             return False
         if e.const is not None and e.const < 0:
             self.error("an index is not negative", e)

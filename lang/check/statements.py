@@ -48,7 +48,7 @@ class Statements(Base):
             if self.value(one.init, one.type, f"'{one.name}'") and isinstance(one.type, (HeaderType, Stack)):
                 self.error("a header variable begins invalid", one.init, "extract into it, or assign it later")
         self.variable_type(one)
-        self.declare(one.name, one)
+        self.declare_variable(one.name, one)
 
     def variable_type(self, one: ast.VarDecl) -> None:
         match one.type:
@@ -83,7 +83,7 @@ class Statements(Base):
 
     def _stmt_ConstDecl(self, one: ast.ConstDecl) -> None:
         self.const(one)
-        self.declare(one.name, one)
+        self.declare_variable(one.name, one)
 
     def const(self, one: ast.Const | ast.ConstDecl) -> None:
         one.type = self.type_of(one.type_ref)
@@ -166,7 +166,7 @@ class Statements(Base):
                 turns = 1                               # enough to check the rest
             write_turns(one, int(low or 0), turns)
         with self.inside(Scope(self.scope)):
-            self.declare(one.name, one.var)
+            self.declare_variable(one.name, one.var)
             self.statement(one.body)
         self.turns, self.copies = before
         if turns > MAX_STACK_TURNS and any(isinstance(node, ast.Member) and node.decl == "next" for node in walk(one.body)):
