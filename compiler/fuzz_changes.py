@@ -182,13 +182,13 @@ class Originals:
     def __call__(self, number: int, choose: Choose) -> Case:
         at = number % len(self.cases)
         case = self.cases[at][1]
-        text, following = case.program.text, ""
+        text, following = case.program.text, case.following
         if number >= len(self.cases) and self.most:
             if at not in self.changers:
                 self.changers[at] = Changer(case.program)
             text = self.changers[at].changed(choose, self.most) or text
-            if choose.chance(1, 4):             # another version of it takes over in the middle of the packets
-                following = self.changers[at].changed(choose, self.most) or ""
+            # another version of it takes over in the middle of the packets
+            following = self.changers[at].changed(choose, self.most) or "" if choose.chance(1, 4) else ""
         packets = [choose.pick(case.packets) for _ in range(min(KEPT, len(case.packets)))]
         return replace(case, program=replace(case.program, text=text, lossless=False), packets=packets, following=following, bounded=drawn(choose))
 
