@@ -12,8 +12,8 @@ lowered for everything.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import llvmlite.ir as ir
@@ -104,6 +104,13 @@ class Guesses(Meetings):
         """Where headers that are named from here on live: in the record, or in variables until `publish`, if they fit there."""
         self.record_in_memory = self.images_in_memory = in_memory or self.guessed_in_memory
         self.instances = {}
+
+    @contextmanager
+    def one_way(self) -> Iterator[None]:
+        """What is done on one way of a guess leaves the others in it as they are."""
+        before = self.miss, self.record_in_memory, self.images_in_memory, self.instances
+        yield
+        self.miss, self.record_in_memory, self.images_in_memory, self.instances = before
 
     def publish(self) -> None:
         """What a guess held in variables goes into the record, which is all zeros: a wrong guess has left nothing there."""

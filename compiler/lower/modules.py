@@ -91,9 +91,10 @@ class ProgramLowering:
 
     def parser(self, low: Lowering, decl: ast.Parser, accept) -> None:
         def publish() -> None:
-            low.end_guess()
-            low.publish()
-            accept()
+            with low.one_way():                 # another way may end as guessed, too
+                low.end_guess()
+                low.publish()
+                accept()
 
         def lower() -> None:
             if not low.guess or low.miss is None:           # what several guesses find meets in the same headers
