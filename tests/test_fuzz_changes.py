@@ -143,3 +143,11 @@ def test_packets_for_a_program_are_taken_by_its_parser(path: Path, least: int) -
         run = reference.prepare(packets.packet(RandomChoose(number)), {}, packets.state)
         taken += run_module(run, packets.parsers[0]).reason is None
     assert taken >= least
+
+
+@pytest.mark.parametrize("said", ['{"packets": 5}', '{"packets": [1]}', '{"packets": [{"frame": "zz"}]}', '{"packets": [{}]}'])
+def test_a_saved_case_that_is_none_is_named(said: str, tmp_path: Path) -> None:
+    (tmp_path / "a.lpn").write_text(PAYLOAD.read_text())
+    (tmp_path / "a.json").write_text(said)
+    done = lpnc("fuzz", str(tmp_path / "a.lpn"), "--programs", "1")
+    assert done.exit_code == 2 and "a.json: not the packets of a saved case" in done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -124,11 +123,14 @@ def _originals(files: tuple[str, ...], tables: str | None, captures: tuple[Path,
     cases = []
     for file in files:
         program = read_source(file).program()
-        case = load_case(Path(file)) if is_case(Path(file)) else Case(Program(written(program), {}))
+        try:
+            case = load_case(Path(file)) if is_case(Path(file)) else Case(Program(""))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise Failure(f"{Path(file).with_suffix('.json')}: not the packets of a saved case") from None
         if tables is not None:
             control.load(tables, program)           # says what is wrong
-            case.program = Program(case.program.text, json.loads(read_bytes(tables)))
-        case.program = replace(case.program, text=written(program))
+            case.program.tables = json.loads(read_bytes(tables))
+        case.program.text = written(program)
         case.packets += frames
         cases.append((shown(file), case))
     return Originals(cases, changes)
