@@ -86,7 +86,7 @@ def make(text: str, target: Target, level: int, fused: bool, small: bool, farthe
     obj = emit_object(ref, target)
     code = read_object(obj, "xdp" if target.name == "xdp" else "lpn")
     if target.name == "lpn":
-        code.text, code.lines = improve(code.text, code.lines)
+        code.text, code.lines = improve(code.text, code.lines, small)
     return Bytecode(optimised, count, obj, code.text, code.rodata, code.data, tuple(code.lines))
 
 

@@ -15,7 +15,7 @@
 - what one of two ways needs is made on that way (sinking.py);
 - what is added is added where it is known which number it is (added.py);
 - a block stands behind the jump to it (placement.py);
-- ways that end alike share their end (tails.py).
+- ways that end alike share their end (tails.py), and where code is to be short, the comparison in front of it (ends.py).
 """
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from .added import add_where_known
 from .bit_tests import bit_tests, constants_first
 from .copies import read_originals, step_in_place
 from .decided import decide_branches
+from .ends import shorten_ends
 from .flow import live_out
 from .halves import clear_upper_halves, narrow_swaps
 from .isa import ALU, ALU_OPS, MODES, ST, STX, signed32
@@ -43,8 +44,8 @@ MOV = ALU_OPS["MOV"]
 ROUNDS = 12
 
 
-def improve(text: bytes, lines: list[tuple[int, str, int]]) -> tuple[bytes, list[tuple[int, str, int]]]:
-    """Text and its source lines, improved. The meaning does not change; offsets of jumps stay within 16 bits."""
+def improve(text: bytes, lines: list[tuple[int, str, int]], small: bool = False) -> tuple[bytes, list[tuple[int, str, int]]]:
+    """Text and its source lines, improved; `small`: to be short. The meaning does not change; offsets of jumps stay within 16 bits."""
     code = read(text, lines)
     if decide_by_bits(code):
         sweep(code)
@@ -60,6 +61,9 @@ def improve(text: bytes, lines: list[tuple[int, str, int]]) -> tuple[bytes, list
         if len(code) == before:
             break
     merge_tails(code)
+    if small:
+        shorten_ends(code)
+        merge_tails(code)
     return write(code)
 
 

@@ -1,0 +1,133 @@
+"""Short code where a way ends: one comparison with the packet's end for two ways, a result made in front of the branch that returns it.
+
+Both cost an instruction on one way, and are for code that is to be short. What a header says decides where the packet has to go on to: LLVM compares
+on both ways, `if C goto T; t = b; t += m; if t > e goto S; ...; T: t = b; t += n; if t > e goto S`. A register that neither way needs takes
+the one number or the other, and is compared once. And `if C goto S`, where S is `w0 = n; exit` for this branch alone, is `w0 = n; if C goto E`,
+where E is some other `exit`.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from .flow import liveness
+from .isa import ALU, ALU64, ALU_OPS, JMP, JMP_OPS, Instruction
+from .rewrite import Line, reads_writes, sweep
+
+MOV, ADD, REGISTER = ALU_OPS["MOV"], ALU_OPS["ADD"], 8
+#: Comparisons of a place with the packet's end: whether the place is the first register, and whether it jumps where the packet is too short.
+COMPARISONS = {JMP_OPS["JGT"]: (True, True), JMP_OPS["JLE"]: (True, False), JMP_OPS["JLT"]: (False, True), JMP_OPS["JGE"]: (False, False)}
+SPOILED = range(6)                              # registers that nobody expects to be kept
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Three instructions: whether `base` and `octets` more lie behind `end`; where they lead if so, and if not. `at`: the first one's index."""
+
+    at: int
+    place: int
+    base: int
+    octets: int
+    end: int
+    short: Line
+    enough: Line
+
+    def same(self, other: Comparison) -> bool:
+        return (self.base, self.end, self.short, self.enough) == (other.base, other.end, other.short, other.enough)
+
+
+def shorten_ends(code: list[Line]) -> None:
+    while compare_once(code) or result_first(code):
+        sweep(code)
+
+
+def comparison(code: list[Line], at: int) -> Comparison | None:
+    if at + 3 >= len(code):
+        return None
+    copy, add, branch = (line.insn for line in code[at:at + 3])
+    if not (copy.op == ALU64 | MOV | REGISTER and not copy.off and add.op == ALU64 | ADD and add.dst == copy.dst
+            and branch.is_branch and branch.cls == JMP and branch.uses_reg and branch.code in COMPARISONS):
+        return None
+    first, jumps = COMPARISONS[branch.code]
+    place, end = (branch.dst, branch.src) if first else (branch.src, branch.dst)
+    target, on = code[at + 2].target, behind(code, at + 3)
+    if place != copy.dst or end == place or target is None:
+        return None
+    return Comparison(at, place, copy.src, add.imm, end, *((target, on) if jumps else (on, target)))
+
+
+def behind(code: list[Line], at: int) -> Line:
+    """Where control goes from there."""
+    line = code[at]
+    return line.target if line.insn.is_goto and line.target is not None else line
+
+
+def compare_once(code: list[Line]) -> bool:
+    ways = Counter(line.target for line in code if line.target is not None)
+    index = {line: i for i, line in enumerate(code)}
+    before, _ = liveness(code)
+    for i, branch in enumerate(code):
+        if not branch.insn.is_branch:
+            continue
+        on, to = comparison(code, i + 1), comparison(code, index[branch.target])
+        if on is None or to is None or not on.same(to) or not alone(code, ways, on, to):
+            continue
+        needed = before[on.at] | before[to.at] | reads_writes(branch.insn)[0]
+        if any(before[index[line]] >> way.place & 1 for way in (on, to) for line in (way.short, way.enough)):
+            continue
+        free = next((reg for reg in SPOILED if not needed >> reg & 1), None)
+        if free is None:
+            continue
+        number, other, compare = (code[on.at + k] for k in range(3))
+        number.insn = Instruction(ALU64 | MOV, free, imm=on.octets)
+        other.insn = Instruction(ALU64 | ADD | REGISTER, free, on.base)
+        compare.insn = replace(compare.insn, **{"dst" if compare.insn.dst == on.place else "src": free})
+        branch.target = other
+        for line in code[to.at:to.at + 3]:
+            line.dead = True
+        in_front(code, i, Line(Instruction(ALU64 | MOV, free, imm=to.octets), None, code[to.at + 1].source))
+        return True
+    return False
+
+
+def alone(code: list[Line], ways: Counter, on: Comparison, to: Comparison) -> bool:
+    """Whether nobody else comes to these comparisons; and the second one goes on by a jump, or is followed by what the first one jumps to."""
+    apart = all(ways[code[way.at + k]] == (way is to and k == 0) for way in (on, to) for k in range(3))
+    return apart and to.at > on.at + 2 and code[to.at - 1].insn.ends_block
+
+
+def in_front(code: list[Line], at: int, line: Line) -> None:
+    """Puts an instruction in front of another one: who jumps to that jumps to it."""
+    old = code[at]
+    for each in code:
+        if each.target is old:
+            each.target = line
+    code.insert(at, line)
+
+
+def result_first(code: list[Line]) -> bool:
+    ways = Counter(line.target for line in code if line.target is not None)
+    index = {line: i for i, line in enumerate(code)}
+    before, _ = liveness(code)
+    for i, branch in enumerate(code):
+        if not branch.insn.is_branch or ways[branch.target] != 1:
+            continue
+        at = index[branch.target]
+        result, end = code[at], code[at + 1] if at + 1 < len(code) else None
+        if end is None or not (gives(result) and end.insn.is_exit and at > i + 1 and code[at - 1].insn.ends_block) \
+                or (before[i + 1] | reads_writes(branch.insn)[0]) & 1:
+            continue
+        other = next((line for line in code if line.insn.is_exit and line is not end), None)
+        if other is None:
+            continue
+        branch.target = other
+        result.dead = True
+        end.dead = not ways[end]
+        in_front(code, i, Line(result.insn, None, result.source))
+        return True
+    return False
+
+
+def gives(line: Line) -> bool:
+    """Whether this makes a constant the result."""
+    return line.insn.op in (ALU | MOV, ALU64 | MOV) and line.insn.dst == 0
