@@ -93,7 +93,7 @@ def own_forms(name: str, frames: Frames) -> dict[str, Form]:
     program, forms = program_of(name), {}
     for form, fuse, level, modules in (("fused", True, MOST, None), ("fused, -Os", True, SMALL, None), ("chain", False, MOST, None),
                                        ("parser alone", False, MOST, 1)):
-        if modules and name != "decompress" or level == SMALL and name == "forward":        # where nothing is guessed both are the same
+        if modules and name != "decompress":
             continue
         build = compile_program(program, fuse=fuse, level=level)
         judgements = sealed(build)[:modules]

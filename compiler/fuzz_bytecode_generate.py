@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .fuzz_bytecode_flow import Flow
 from .fuzz_bytecode_words import LOADS, NUMBER, UNKNOWN
+from .helpers import which
 
 # Helpers a generated program calls: the project's first three, and two that make a pointer or null, and another packet.
 FIND, CHANGE = 40, 41
@@ -33,11 +34,11 @@ class Writer(Flow):
             where, n = self.choose(((f"r10\n r2 += -{at}", 8), ("r9", 16), ("r7", self.room or 1)))
             if n == 8:
                 self.out(f"*(u64 *)(r10 - {at}) = {self.constant()}")
-            to = self.choose(("r9", f"r10\n r4 += -{at + 8}"))
+            to = self.choose(("r9", f"r10\n r3 += -{at + 8}"))
             if to != "r9":
                 self.out(f"*(u64 *)(r10 - {at + 8}) = 5")
                 self.slot()
-            self.out("w1 = 0", f"r2 = {where}", f"w3 = {self.near(min(n, 16))}", f"r4 = {to}", "w5 = 8", "call 1")
+            self.out(f"w1 = {which(0, self.near(min(n, 16)), 8)}", f"r2 = {where}", f"r3 = {to}", "call 1")
             if to != "r9" and self.chance(2):
                 self.out(f"r3 = *(u64 *)(r10 - {at + 8})")
         elif what == "f":

@@ -23,9 +23,29 @@ class Arg(IntEnum):
     NONE = 0        #: not an argument: nothing is read
     SCALAR = 1      #: any number
     CONST = 2       #: a number known when the program is verified
-    MEM_READ = 3    #: pointer to initialised memory; the next argument is its length in bytes
+    MEM_READ = 3    #: pointer to initialised memory, of as many bytes as argument 1 says (`which`)
     MEM_WRITE = 4   #: pointer to writable memory, perhaps not initialised; wholly written by the call
-    SIZE = 5        #: length in bytes of the memory the argument before points to, a constant
+
+
+#: Where argument 1, a constant, says how many bytes the memory has that argument 2 and 3 point to: the first bit, and how many. Below is which
+#: table or buffer is meant.
+SIZE_BITS = {2: (8, 8), 3: (16, 16)}
+
+
+def which(number: int, *sizes: int) -> int:
+    """Argument 1 of a helper that takes memory: the number of a table or buffer, and how many bytes arguments 2 and 3 point to."""
+    return number | sum(size << SIZE_BITS[at][0] for at, size in enumerate(sizes, 2))
+
+
+def size_said(first: int, at: int) -> int:
+    """Bytes that argument `at` points to, as argument 1 says."""
+    bit, bits = SIZE_BITS[at]
+    return first >> bit & (1 << bits) - 1
+
+
+def number_said(first: int) -> int:
+    """The table or buffer."""
+    return first & 0xff
 
 
 class Ret(IntEnum):
@@ -60,11 +80,11 @@ class Helper:
 
 
 HELPERS: tuple[Helper, ...] = (
-    Helper(1, "lookup", (Arg.CONST, Arg.MEM_READ, Arg.SIZE, Arg.MEM_WRITE, Arg.SIZE), Ret.U32,
+    Helper(1, "lookup", (Arg.CONST, Arg.MEM_READ, Arg.MEM_WRITE), Ret.U32,
            ("net", "radio"), 2000,
-           "Look the key up in table r1. 0: no entry matches, the action data is zeroed; n > 0: the number "
-           "of the entry's action, its data (zero-padded) is copied to r4. r3 must be the table's key "
-           "length and r5 at least its action data length.", apart=True),
+           "Look the key at r2 up in a table. 0: no entry matches, the action data is zeroed; n > 0: the number of the entry's "
+           "action, its data (zero-padded) is copied to r3. r1: the table, in bits 8 to 15 its key's length, above them the room at "
+           "r3, at least its action data's length.", apart=True),
     Helper(2, "clock_us", (), Ret.U32, CONTEXTS, 100,
            "The node's clock in microseconds, modulo 2**32.", declared=True, apart=True),
     Helper(3, "trace", (Arg.SCALAR, Arg.SCALAR), Ret.ZERO, CONTEXTS, 100,
@@ -85,17 +105,17 @@ HELPERS: tuple[Helper, ...] = (
     Helper(11, "net_send", (Arg.SCALAR, Arg.SCALAR, Arg.SCALAR), Ret.U32, ("radio", "net"), 8000,
            "Give the network stack the packet out[0..r1) ++ packet[r2..r2+r3), copied at once. 0: taken; 1: it is "
            "busy, the packet is lost."),
-    Helper(12, "buffer_put", (Arg.CONST, Arg.MEM_READ, Arg.SIZE, Arg.MEM_READ, Arg.SIZE), Ret.U32, ("radio", "net"), 900,
-           "Store a piece in the entry of buffer r1 that has the key at r2. r4: five words, the piece's offset, the "
-           "size of the whole (0: not known yet), n, from and length: the piece is out[0..n) ++ "
-           "packet[from..from+length). Returns enum lpn_put."),
-    Helper(13, "buffer_hold", (Arg.CONST, Arg.MEM_READ, Arg.SIZE, Arg.MEM_READ, Arg.SIZE), Ret.U32, ("radio", "net"), 700,
+    Helper(12, "buffer_put", (Arg.CONST, Arg.MEM_READ, Arg.MEM_READ), Ret.U32, ("radio", "net"), 900,
+           "Store a piece in the entry of a buffer that has the key at r2. r1: the buffer, and the sizes as for lookup. r3: five "
+           "words, the piece's offset, the size of the whole (0: not known yet), n, from and length: the piece is out[0..n) "
+           "++ packet[from..from+length). Returns enum lpn_put."),
+    Helper(13, "buffer_hold", (Arg.CONST, Arg.MEM_READ, Arg.MEM_READ), Ret.U32, ("radio", "net"), 700,
            "Keep a whole packet, given as to buffer_put, under a key until it is taken. Returns enum lpn_put."),
-    Helper(14, "buffer_take", (Arg.CONST, Arg.MEM_READ, Arg.SIZE), Ret.U32, ("radio", "net"), 300,
+    Helper(14, "buffer_take", (Arg.CONST, Arg.MEM_READ), Ret.U32, ("radio", "net"), 300,
            "Give the oldest packet held under the key to the buffer's chain. 1: it runs next; 0: there is none, or "
            "another one runs next."),
-    Helper(15, "buffer_drop", (Arg.CONST, Arg.MEM_READ, Arg.SIZE), Ret.U32, ("radio", "net"), 200,
-           "Forget what buffer r1 has under the key. Returns how many entries."),
+    Helper(15, "buffer_drop", (Arg.CONST, Arg.MEM_READ), Ret.U32, ("radio", "net"), 200,
+           "Forget what a buffer has under the key. Returns how many entries."),
 )
 
 #: Numbers of the node's own functions, bound by name when a bundle is loaded. They take numbers, and give one.
@@ -120,6 +140,10 @@ def render_header(helpers: tuple[Helper, ...] = HELPERS) -> str:
         "",
         "/** What an argument register must hold. */",
         *(f"#define LPN_ARG_{a.name} {a.value}" for a in Arg),
+        "",
+        "/** Argument 1 of a helper that takes memory: which table or buffer, and how many bytes arguments 2 and 3 point to. */",
+        f"#define LPN_WHICH(r1) ((r1) & {number_said(-1):#x}u)",
+        *(f"#define LPN_SIZE{at}(r1) ((r1) >> {bit} & {(1 << bits) - 1:#x}u)" for at, (bit, bits) in SIZE_BITS.items()),
         "",
     ]
     for h in helpers:

@@ -14,7 +14,7 @@ from enum import IntEnum, IntFlag
 from .target import OUT_SIZE
 
 MAGIC = b"LPN1"
-VERSION = 1
+VERSION = 2                     #: 1: helpers took sizes in registers of their own
 HEADER_SIZE = 64
 INSN_SIZE = 8
 STACK_SIZE = 512
@@ -130,7 +130,7 @@ class Image:
         if version != VERSION:
             raise ImageError("unsupported version", f"version {version}, this reads {VERSION}")
         if header_size != HEADER_SIZE:
-            raise ImageError("length mismatch", f"header size {header_size}, version 1 has {HEADER_SIZE}")
+            raise ImageError("length mismatch", f"header size {header_size}, version {VERSION} has {HEADER_SIZE}")
         if total > MAX_IMAGE:
             raise ImageError("too large", f"{total} bytes, the limit is {MAX_IMAGE}")
         if len(raw) < total:
@@ -150,7 +150,7 @@ class Image:
             raise ImageError("bad profile", f"profile {profile}")
         _check_flags(flags, n_cert, kind)
         if reserved:
-            raise ImageError("reserved field set", "the header's reserved fields are zero in version 1")
+            raise ImageError("reserved field set", "the header's reserved fields are zero")
         _check_text(n_text)
         _check_stack(stack)
         _check_output(spare)

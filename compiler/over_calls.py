@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .flow import liveness, neighbours
-from .helpers import HELPERS, Arg
+from .helpers import HELPERS, Arg, size_said
 from .isa import ALU, ALU64, ALU_OPS, MODES, Instruction
 from .renamed import swapped
 from .rewrite import Line, reads_writes
@@ -78,10 +78,10 @@ def spares(code: list[Line], call: int, load: Instruction, preceding: list) -> b
         return False
     for number, kind in enumerate(args, 1):
         if kind == Arg.MEM_WRITE:
-            pointer, octets = given(code, call, number, preceding), given(code, call, number + 1, preceding)
-            if pointer is None or octets is None or pointer.op != ALU64 | MOV | REGISTER or pointer.off or pointer.src != load.src:
+            pointer, first = given(code, call, number, preceding), given(code, call, 1, preceding)
+            if pointer is None or first is None or pointer.op != ALU64 | MOV | REGISTER or pointer.off or pointer.src != load.src:
                 return False
-            if octets.uses_reg or not 0 <= octets.imm <= load.off:
+            if first.uses_reg or size_said(first.imm, number) > load.off:
                 return False
     return True
 

@@ -12,6 +12,7 @@ from itertools import islice, product
 from typing import Any
 
 from .bundle_parts import Buffer, in_words
+from .helpers import number_said, size_said
 from .target import WINDOW
 
 PUT, HOLD, TAKE, DROP = range(4)                #: as enum lpn_buffer_call
@@ -79,11 +80,12 @@ class Buffers:
         def called(uc: Any, address: int, size: int, data: Any) -> None:
             view, what, r, now = (uc.reg_read(getattr(reg, f"UC_ARM_REG_R{i}")) for i in range(4))
             if not self.memory:
-                first = word(word(view + 12))
-                self.memory = [word(first + 20 * i + 12) for i in range(len(buffers))]
-            number, key, length, request = (word(r + 8 * i) for i in range(4))
+                rows = word(word(view + 12))
+                self.memory = [word(rows + 20 * i + 12) for i in range(len(buffers))]
+            first, key, request = (word(r + 8 * i) for i in range(3))
+            number = number_said(first)
             piece = [word(request + 4 * i) for i in range(5)] if what in (PUT, HOLD) else [0] * 5
-            self.asked[number] = Asked(number, what, core.read(key, length), now, piece[0], piece[1], piece[2] + piece[4])
+            self.asked[number] = Asked(number, what, core.read(key, size_said(first, 2)), now, piece[0], piece[1], piece[2] + piece[4])
         at = core.firmware.symbols["lpn_buffers_call"]
         core.uc.hook_add(UC_HOOK_CODE, called, None, at, at)
 

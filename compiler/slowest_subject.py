@@ -18,7 +18,7 @@ from .build import Compiled
 from .bundle import Entry, KeyField, Table
 from .deadlines import HookTime, Times, times
 from .judge import Unit, Units, seal
-from .helpers import BY_NAME
+from .helpers import BY_NAME, number_said, size_said
 from .slowest_buffers import Buffers
 
 Proved = tuple[Units, list[tuple[Unit, Report, Analysis | None]]]
@@ -313,9 +313,9 @@ class Subject:
         from unicorn import arm_const as reg
 
         def noted(at: int, word: int) -> None:
-            r = self.core.read(at, 3 * word)
-            table, key, length = (int.from_bytes(r[i:i + word], "little") for i in range(0, 3 * word, word))
-            self.keys[table] = self.core.read(key, length)
+            r = self.core.read(at, 2 * word)
+            first, key = (int.from_bytes(r[i:i + word], "little") for i in range(0, 2 * word, word))
+            self.keys[number_said(first)] = self.core.read(key, size_said(first, 2))
 
         def called(uc: Any, address: int, size: int, data: Any) -> None:
             if uc.reg_read(reg.UC_ARM_REG_R2) == LOOKUP:

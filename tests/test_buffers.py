@@ -16,7 +16,7 @@ from lpn.compiler.bundle import Bundle, BundleError
 from lpn.compiler.bundle_parts import Buffer
 from lpn.compiler.commands.engines import missing
 from lpn.compiler.judge import judged, of_compiled
-from lpn.compiler.helpers import BY_NAME
+from lpn.compiler.helpers import BY_NAME, which
 from lpn.compiler.runner import as_result, make_runner
 from lpn.compiler.slowest_buffers import Buffers, entry
 from lpn.lang.builtins import PUT_RESULTS
@@ -242,7 +242,7 @@ def test_arguments_are_checked_at_run_time() -> None:
 
     def put(*words: int, number: int = 0, key_size: int = 2, size: int = 20, helper: int = 12) -> str:
         request = host.ffi.new("uint32_t[]", words or [0, 8, 0, 0, 8])
-        got = host.lib.lpn_host_call(host.handle, helper, [number, address(key), key_size, address(request), size])
+        got = host.lib.lpn_host_call(host.handle, helper, [which(number, key_size, size), address(key), address(request), 0, 0])
         return host.error_name(got >> 32) if got >> 32 else str(got)
 
     bad = "bad helper argument"
@@ -301,7 +301,7 @@ class Called:
     def cycles(self, name: str, last: int, length: int, head: int = 0, offset: int = 0, total: int = 0) -> int:
         self.core.write(self.keys, (b"\1" * (self.key - 1) + bytes([last])).ljust(64, b"\0"))
         self.core.write(self.request, struct.pack("<5I", offset, total, head, 0, length))
-        self.core.write(self.registers, struct.pack("<5Q", 0, self.keys, self.key, self.request, 20))
+        self.core.write(self.registers, struct.pack("<5Q", which(0, self.key, 20), self.keys, self.request, 0, 0))
         self.core.forget()
         self.core.call("lpn_host_call", self.host.handle, BY_NAME[name].number, self.registers)
         return self.core.count().flash_cycles

@@ -238,9 +238,9 @@ def test_bad_tables(tag, frames, tmp_path, text, why):
 
 def test_image_of_another_version(tmp_path):
     path = tmp_path / "x.lpnc"
-    path.write_bytes(IMAGE[:4] + b"\2\0" + IMAGE[6:])
-    assert refusal("verify", path) == f"{path}: unsupported version: version 2, this reads 1"
-    assert refusal("disasm", path) == f"{path}: unsupported version: version 2, this reads 1"
+    path.write_bytes(IMAGE[:4] + b"\1\0" + IMAGE[6:])
+    assert refusal("verify", path) == f"{path}: unsupported version: version 1, this reads 2"
+    assert refusal("disasm", path) == f"{path}: unsupported version: version 1, this reads 2"
 
 
 @given(st.integers(0, 8 * len(IMAGE) - 1))

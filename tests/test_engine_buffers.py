@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lpn.compiler.helpers import BY_NAME
+from lpn.compiler.helpers import BY_NAME, which
 from lpn.compiler.kept import Kept, KeptTable
 from lpn.lang.reference.entries import COMPLETE, Buffer, Entry
 from lpn.runtime.engine.native import NativeHost
@@ -40,7 +40,7 @@ class Both:
         ffi, at = self.host.ffi, ffi_bytes(self.host.ffi, key)
         request = ffi.new("uint32_t[]", words or [0])
         got = self.host.lib.lpn_host_call(self.host.handle, BY_NAME[helper].number,
-                                          [0, self.address(at), len(key), self.address(request), 4 * len(words)])
+                                          [which(0, len(key), 4 * len(words)), self.address(at), self.address(request), 0, 0])
         assert got >> 32 == 0, self.host.error_name(got >> 32)
         return got
 

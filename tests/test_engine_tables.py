@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lpn.compiler.bundle import Entry, KeyField, Table
-from lpn.compiler.helpers import BY_NAME
+from lpn.compiler.helpers import BY_NAME, which
 from lpn.runtime.engine.native import NativeHost
 from lpn.runtime.engines import EngineError, entry_bytes
 
@@ -14,7 +14,7 @@ def lookup(host: NativeHost, table: Table, key: bytes) -> tuple[int, bytes]:
     """(action, data) for a key; the action is 0 on a miss."""
     data = host.ffi.new("uint8_t[]", table.action_data_bytes + 3)
     given = host.ffi.new("uint8_t[]", key)
-    registers = [table.index, int(host.ffi.cast("uintptr_t", given)), len(key), int(host.ffi.cast("uintptr_t", data)), len(data)]
+    registers = [which(table.index, len(key), len(data)), int(host.ffi.cast("uintptr_t", given)), int(host.ffi.cast("uintptr_t", data)), 0, 0]
     got = host.lib.lpn_host_call(host.handle, BY_NAME["lookup"].number, registers)
     assert got >> 32 == 0
     raw = bytes(host.ffi.buffer(data))

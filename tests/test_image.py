@@ -60,7 +60,7 @@ REFUSED = {
     "nothing": (b"", "bad magic"),
     "other magic": (b"rBPF" + GOOD[4:], "bad magic"),
     "header cut": (GOOD[:HEADER_SIZE - 1], "truncated"),
-    "version": (patched(4, b"\2\0"), "unsupported version"),
+    "version": (patched(4, b"\1\0"), "unsupported version"),
     "header size": (patched(6, b"\x48\0"), "length mismatch"),
     "cut": (GOOD[:-1], "truncated"),
     "longer": (GOOD + b"\0", "length mismatch"),

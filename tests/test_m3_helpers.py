@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from lpn.compiler.helpers import BY_NAME, HELPERS
+from lpn.compiler.helpers import BY_NAME, HELPERS, which
 from lpn.runtime.engines import EngineUnavailable, get_engine
 
 try:
@@ -138,7 +138,7 @@ def test_lookups(forms, table):
         for key in (KEYS, KEYS + key_size):
             for index, keys, room in ((0, key_size, data_size), (0, key_size, data_size + 5), (0, key_size, 256), (0, key_size, 257), (1, key_size, data_size),
                                       (0, key_size + 1, data_size), (0, key_size, data_size - 1 if data_size else 300)):
-                words = index, key, keys, where, room
+                words = which(index, keys, room), key, where, 0, 0
                 found = call(forms, BY_NAME["lookup"].number, *words)
                 assert both(forms, "lpn_env_lookup", ENV, ARGUMENTS, VALUE, words=words, wide=False) == found
                 assert call(forms, BY_NAME["lookup"].number, *words, there=False)[0] != 0

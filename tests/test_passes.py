@@ -46,6 +46,7 @@ def forms(text: bytes, rng: random.Random) -> Iterator[tuple[str, bytes]]:
     yield " ".join(one.__name__ for one in some), changed(text, some)
     better = improve(text, [])
     yield "all", better[0]
+    yield "all, short", improve(text, [], small=True)[0]
     yield "all, and the stack", with_less_stack(*better, 0)[0]
 
 

@@ -82,5 +82,5 @@ def test_bounds_do_not_wrap(run):
 
 def test_helpers_get_checked_pointers():
     """lookup with a key at an address that is nowhere."""
-    text = assemble("mov %r1, 0\nlddw %r2, 0x10\nmov %r3, 4\nmov %r4, %r10\nadd %r4, -8\nmov %r5, 8\ncall helper 1\nexit")
+    text = assemble("mov %r1, 0x80400\nlddw %r2, 0x10\nmov %r3, %r10\nadd %r3, -8\ncall helper 1\nexit")
     assert run_raw(text).error == "helper argument out of bounds"

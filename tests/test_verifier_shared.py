@@ -38,7 +38,7 @@ REST = "r5 = r9\nr5 -= r7\nr8 -= r9\n"                             # what is beh
 WHOLE = "r5 = 0\nr8 -= r7\n"                                       # all of it, the option too
 LENGTH = "r5 = 1\nr8 = r4\n"                                       # the option itself
 PUT = ("*(u32 *)(r10 - 32) = 0\n*(u32 *)(r10 - 28) = 0\n*(u32 *)(r10 - 24) = 0\n*(u32 *)(r10 - 20) = w5\n*(u32 *)(r10 - 16) = w8\n*(u32 *)(r10 - 8) = 0\n"
-       "w1 = 0\nr2 = r10\nr2 += -8\nw3 = 4\nr4 = r10\nr4 += -32\nw5 = 20\ncall 12\nr0 = 0\nB: exit")
+       "w1 = 0x140400\nr2 = r10\nr2 += -8\nr3 = r10\nr3 += -32\ncall 12\nr0 = 0\nB: exit")
 
 
 def put_cost(octets_given: int, per_unit: int) -> int:

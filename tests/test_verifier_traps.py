@@ -6,7 +6,7 @@ from lpn.verifier import LPN, HelperSpec, verify
 
 START = "r6 = r1\nr7 = *(u64 *)(r6 + 0)\nr8 = *(u64 *)(r6 + 8)\nr9 = *(u64 *)(r6 + 16)\nw0 = 0\n"
 HELPERS = [HelperSpec(1, "fill", (("write", 8),), "zero"), HelperSpec(2, "pull", (), "zero", changes_packet=True), HelperSpec(3, "find", (), ("nullable", "rec", 8)),
-           HelperSpec(4, "all", (("region", "rec"),), "zero"), HelperSpec(5, "look", ("const", "read", "size", "write", "size"), "u32")]
+           HelperSpec(4, "all", (("region", "rec"),), "zero"), HelperSpec(5, "look", ("const", "read", "write"), "u32")]
 BAD = "r0 = *(u8 *)(r9 + 64)\n"                       # one past the record
 
 # name, rule that must be named, program
@@ -135,8 +135,8 @@ TRAPS = [
     ("the start of a region, moved", 31, "r1 = r9\nr1 += 8\ncall 4\nexit"),
     ("the start of a region, moved by an unknown number", 31, "r1 = r9\nr2 = *(u8 *)(r9 + 0)\nr1 += r2\ncall 4\nexit"),
     ("the start of a region, perhaps null", 31, "call 3\nr1 = r0\ncall 4\nexit"),
-    ("a size that is not written", 31, "w1 = 0\nr2 = r9\nr4 = r9\nw5 = 8\ncall 5\nexit"),
-    ("an address as a size", 31, "w1 = 0\nr2 = r9\nr3 = r9\nr4 = r9\nw5 = 8\ncall 5\nexit"),
+    ("a size that is not known", 31, "r1 = *(u16 *)(r9 + 0)\nw1 <<= 8\nr2 = r9\nr3 = r9\ncall 5\nexit"),
+    ("an address as a size", 31, "r1 = r9\nr2 = r9\nr3 = r9\ncall 5\nexit"),
     ("a pointer moved far below its region", 23, "r9 += -131073\nr9 += 131073\nr0 = *(u8 *)(r9 + 0)\nexit"),
     ("a pointer moved far behind its region", 23, "r9 += 131073\nr9 += -131073\nr0 = *(u8 *)(r9 + 0)\nexit"),
     ("a 64-bit difference that wrapped upwards is negative", 22,

@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 from ..compiler import isa
+from ..compiler.helpers import size_said
 from ..compiler.isa import Instruction
 from . import domain as d
 from .descriptors import HelperSpec
-from .memory import OFFSET_LIMIT, Memory
+from .memory import Memory
 from .state import CLOBBER, LEN, NULLABLE, NUMBER, POINTER, STALE_POINTER, State, Value, number, stack_bits
 
 PUTS = "buffer_put", "buffer_hold"                    # helpers that are given five words: offset, size, octets of the output, place and octets of the packet
@@ -54,9 +55,6 @@ class Calls(Memory):
             first = s.regs[1]
             if self.checking and first is not None and first.kind == NUMBER and s.num(first).is_const:
                 self.constants.setdefault(slot, set()).add(s.num(first).ulo)
-            fifth = s.regs[5]
-            if self.checking and fifth is not None and fifth.kind == NUMBER:
-                self.rooms[slot] = max(self.rooms.get(slot, 0), s.num(fifth).uhi)
             if self.checking and spec.name in PUTS:
                 self.heads[slot] = max(self.heads.get(slot, 0), self.head_of(s))
             if spec.changes_packet:
@@ -73,13 +71,13 @@ class Calls(Memory):
             self.note_clean(s, slot, 0)
 
     def head_of(self, s: State) -> int:
-        """The third word that r4 points to, at most; the helper refuses more than the output has (lpn.h)."""
+        """The third word that r3 points to, at most; the helper refuses more than the output has (lpn.h)."""
         most, word = self.regions["out"].size, self.word_of(s, 2)
         return min(most, s.num(word).uhi) if word is not None else most
 
     def word_of(self, s: State, i: int) -> Value | None:
-        """Of the words that r4 points to one, a number; None where it is not known."""
-        at = s.regs[4]
+        """Of the words that r3 points to one, a number; None where it is not known."""
+        at = s.regs[3]
         if at is None or at.kind != POINTER or not at.region.startswith("stack") or at.sym:
             return None
         held = self.frame_of(s, at).slots.get(at.off + 4 * i)
@@ -92,7 +90,7 @@ class Calls(Memory):
             v = self.read(s, reg, slot)
             if v is None:
                 continue
-            if kind in ("scalar", "const", "size"):
+            if kind in ("scalar", "const"):
                 if v.kind != NUMBER:
                     self.fail(25 if kind == "scalar" else 31, slot, f"{name} is a {v.kind}, a number is wanted", "give a number",
                               f"the node would learn where {v.region or 'memory'} lies" if kind == "scalar" else "")
@@ -104,18 +102,15 @@ class Calls(Memory):
                 if v.kind != POINTER or v.region != kind[1] or v.sym or v.off:
                     self.fail(31, slot, f"{name} must be the start of {kind[1]}", "load it from the context and do not move it")
                 continue
-            write, size = kind == "write", None
             if isinstance(kind, tuple):
                 write, size = kind[0] == "write", kind[1]
-            elif reg < 5 and s.regs[reg + 1] is not None and s.regs[reg + 1].kind == NUMBER:
-                n = s.num(s.regs[reg + 1])
-                size = n.ulo if n.is_const else None
-            if size is None:
-                self.fail(31, slot, f"the size of {name} must be a constant", "give the same number on every path")
-            elif size == 0:
+            else:
+                write, first = kind == "write", s.regs[1]
+                if first is None or first.kind != NUMBER or not s.num(first).is_const:
+                    continue                          # said already: argument 1 is a constant
+                size = size_said(s.num(first).ulo, reg)
+            if size == 0:
                 continue
-            elif size > OFFSET_LIMIT:
-                self.fail(31, slot, f"{name} has {size} bytes", f"at most {OFFSET_LIMIT} are possible")
             elif v.kind != POINTER:
                 self.fail(31, slot, f"{name} must be a pointer to {size} bytes, it is a {v.kind}", "give the address of a buffer")
             elif write:

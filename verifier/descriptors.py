@@ -87,8 +87,7 @@ PROFILES = {"lpn": LPN, "xdp": XDP, "femto": FEMTO}
 class HelperSpec:
     """A helper as the verifier sees it.
 
-    `args`, for r1.. in order: `scalar`, `const`, `size` (bytes of the buffer before it, a constant), `read` and `write` (a buffer, its
-    size follows), ("read", n) and ("write", n) (n bytes), ("region", name) (a pointer to the start of it).
+    `args`, for r1.. in order: `scalar`, `const`, `read` and `write` (a buffer, whose size argument 1 says: compiler/helpers.py), ("read", n) and ("write", n) (n bytes), ("region", name) (a pointer to the start of it).
     `ret`: `zero`, `u32`, `scalar`, or ("nullable", region, size)."""
     number: int
     name: str
@@ -98,7 +97,7 @@ class HelperSpec:
     changes_packet: bool = False
 
 
-_ARGS = {"NONE": None, "SCALAR": "scalar", "CONST": "const", "MEM_READ": "read", "MEM_WRITE": "write", "SIZE": "size"}
+_ARGS = {"NONE": None, "SCALAR": "scalar", "CONST": "const", "MEM_READ": "read", "MEM_WRITE": "write"}
 _RETS = {"ZERO": "zero", "U32": "u32"}
 
 

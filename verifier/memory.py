@@ -119,7 +119,8 @@ class Memory:
             rule = 18 if at.sym else 17
             first = lo if lo < -self.profile.stack else hi
             self.fail(rule, slot, f"{count(size)} at r10 + ({spread(lo, hi)}) are not within the {self.profile.stack} bytes below r10",
-                      "mask or compare the index first" if at.sym else f"use places from r10 - {self.profile.stack} to r10 - {size}",
+                      "mask or compare the index first" if at.sym else f"ask for {self.profile.stack} bytes at most" if size > self.profile.stack
+                      else f"use places from r10 - {self.profile.stack} to r10 - {size}",
                       f"this {verb} {count(size)} at {below(first)}, {'below' if first < -self.profile.stack else 'which reach above'} the stack")
         elif self.checking:
             self.stack_used[at.region] = max(self.stack_used.get(at.region, 0), -lo)

@@ -28,7 +28,6 @@ class Machine(Arithmetic, Calls, Branches):
         self.touched: dict[int, set[str]] = {}        # slot of a memory access -> regions; see wcet.py
         self.aligned: dict[int, int] = {}             # and what its address is a multiple of: 1, 2 or 4
         self.constants: dict[int, set[int]] = {}      # slot of a helper call -> values of r1, where known
-        self.rooms: dict[int, int] = {}               # and what r5 is at most, where it is a number
         self.heads: dict[int, int] = {}               # of what a buffer is given, octets of the output at most
         self.symbols: dict[tuple, int] = {}
         self.failed: dict[int, tuple[int, str, str, str]] = {}      # slot -> what was broken there when it was met last

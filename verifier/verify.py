@@ -64,7 +64,6 @@ class Analysis:
     touched: dict[int, set[str]]                      # slot of a memory access -> regions
     aligned: dict[int, int]                           # and what its address is a multiple of: 1, 2 or 4
     constants: dict[int, set[int]]                    # slot of a helper call -> values of r1, where known
-    rooms: dict[int, int]                             # and what r5 is at most, where it is a number
     heads: dict[int, int]                             # of what a buffer is given, octets of the output at most
     cuts: bool                                        # may the packet be cut off?
     out: dict[tuple[cfg.Node, int], State | None]     # what leaves along an edge
@@ -134,7 +133,7 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     report.output = min(-(-machine.output // TURN) * TURN, out_size)
     report.clean32, report.wide = not machine.wide_slots, sorted(machine.wide_slots)
     report.helpers = sorted({i.imm for i in graph.insns.values() if i.is_call and not i.is_local_call})
-    return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.aligned, machine.constants, machine.rooms, machine.heads,
+    return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.aligned, machine.constants, machine.heads,
                             machine.cuts, fix.out, fix.made_at)
 
 

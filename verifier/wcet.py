@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from ..compiler.helpers import number_said, size_said, which
 from .at_once import Blocks
 from .cfg import Node
 from .cost import MAX_ACTION_DATA, Cost, CostError, Costs, TableSize
@@ -63,9 +64,10 @@ class Weights:
         analysis = self.analysis
         name, declared = self.helpers[analysis.graph.insns[slot].imm]
         given = self.buffers if name.startswith("buffer_") else self.tables
-        room = min(analysis.rooms.get(slot, MAX_ACTION_DATA), MAX_ACTION_DATA)
         piece = analysis.heads.get(slot, MAX_PACKET) + octets
-        return self.costs.helper(name, declared, [replace(given[i], room=room, piece=piece) for i in analysis.constants.get(slot, given) if i in given])
+        firsts = analysis.constants.get(slot, [which(i, 0, MAX_ACTION_DATA) for i in given])
+        return self.costs.helper(name, declared, [replace(given[number_said(first)], room=min(size_said(first, 3), MAX_ACTION_DATA), piece=piece)
+                                                  for first in firsts if number_said(first) in given])
 
     def by_octets(self, slot: int) -> Owed:
         """What a buffer's call costs more for octets of the packet than without any, at most."""

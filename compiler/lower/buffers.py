@@ -4,6 +4,7 @@ from __future__ import annotations
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I8, Val, i32
+from lpn.compiler.helpers import which
 from lpn.lang import ast
 from lpn.lang.buffers import buffers, emitted, key_values, of_call
 
@@ -30,7 +31,7 @@ class Buffers:
         """Calls the helper. `where`: offset and size of what is stored: the headers that a deparser emits, then the payload."""
         number = [decl for _, decl in buffers(self.program)].index(of_call(e))
         key, octets = self.buffer_key(e)
-        args = [i32(number), key, i32(octets)]
+        args = [i32(which(number, octets)), key]
         if where is not None:
             self.only_here(e, helper)
             front, part = emitted(e), self.payload_part
@@ -39,7 +40,7 @@ class Buffers:
             request = self.alloca(ir.ArrayType(I8, WORD * len(words)), "request", align=8)
             for at, word in enumerate(words):       # opaque: LLVM would store two constants as one of 64 bits
                 self._store(request, WORD * at, WORD, self.opaque(word) if isinstance(word, ir.Constant) else word)
-            args += [request, i32(WORD * len(words))]
+            args = [i32(which(number, octets, WORD * len(words))), key, request]
         return self.resize(Val(32, (self.outside(e, helper, args),)), 8)
 
     def buffer_key(self, e: ast.Call) -> tuple[ir.Value, int]:

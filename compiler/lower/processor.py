@@ -5,7 +5,7 @@ import llvmlite.ir as ir
 
 from lpn.compiler.bits import I8, I32, I64, Val, i32
 from lpn.compiler.externs import helper_number, result_width
-from lpn.compiler.helpers import BY_NAME, BY_NUMBER, Arg
+from lpn.compiler.helpers import BY_NAME, BY_NUMBER, Arg, which
 from lpn.compiler.state import scalar_width
 from lpn.compiler.target import CTX_CUT, META_SLOTS, VERDICTS
 from lpn.lang import ast
@@ -196,7 +196,7 @@ class Processors:
     def entry_at(self, t: ast.Table, key: ir.Value, octets: int) -> tuple[ir.Value, ir.Value]:
         """The same, for a key of so many octets in memory."""
         data = self.data_place(t) or self.lookup_memory()[1]
-        return self.call_helper("lookup", [i32(self.table_index(t)), key, i32(octets), data, i32(data_room(t))]), data
+        return self.call_helper("lookup", [i32(which(self.table_index(t), octets, data_room(t))), key, data]), data
 
     def data_place(self, t: ast.Table) -> ir.Value | None:
         """Where in the packet an entry's data may be written at once."""

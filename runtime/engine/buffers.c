@@ -5,6 +5,7 @@
  * where a piece began), the content, and room for the window behind it. Everything starts at a multiple of 8. */
 #include "bytes.h"
 #include "lpn.h"
+#include "lpn_helpers.h"
 
 enum { FREE, PARTIAL, HELD, BUSY };             /* what an entry is; BUSY: its hook runs, or is about to */
 
@@ -268,10 +269,11 @@ static uint32_t drop(lpn_buffer *b, const uint8_t *key)
 int lpn_buffers_call(const lpn_view *view, enum lpn_buffer_call what, const uint64_t *r, uint32_t now, uint32_t *value)
 {
     lpn_buffers *buffers = view->buffers;
-    if (buffers == NULL || r[0] >= buffers->count || r[2] != buffers->buffer[r[0]].key_size) {
+    const uint32_t which = (uint32_t)r[0];
+    if (buffers == NULL || r[0] >> 32 != 0 || LPN_WHICH(which) >= buffers->count || LPN_SIZE2(which) != buffers->buffer[LPN_WHICH(which)].key_size) {
         return LPN_E_HELPER_ARG;
     }
-    lpn_buffer *b = &buffers->buffer[r[0]];
+    lpn_buffer *b = &buffers->buffer[LPN_WHICH(which)];
     const uint8_t *key = lpn_pointer(r[1]);
     lpn_buffer_sweep(b, now);
     if (what == LPN_BUFFER_TAKE || what == LPN_BUFFER_DROP) {
@@ -279,7 +281,7 @@ int lpn_buffers_call(const lpn_view *view, enum lpn_buffer_call what, const uint
         return LPN_OK;
     }
     request q;
-    if (r[4] != LPN_REQUEST_SIZE || !read_request(view, lpn_pointer(r[3]), &q)) {
+    if (LPN_SIZE3(which) != LPN_REQUEST_SIZE || !read_request(view, lpn_pointer(r[2]), &q)) {
         return LPN_E_HELPER_ARG;
     }
     *value = what == LPN_BUFFER_PUT ? put(view, b, key, &q, now) : hold(view, b, key, &q, now);

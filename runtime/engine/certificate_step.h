@@ -368,20 +368,21 @@ static void call(checker *c)
     const uint32_t number = (uint32_t)c->imm;
     STOP_IF(number - 1 >= sizeof kinds / sizeof *kinds - 1 || c->src != 0, LPN_REFUSE_UNSUPPORTED);
     value *v = &c->reg[1];
+    uint32_t which = 0;
     for (unsigned left = kinds[number]; left != 0; left >>= 3, v++) {      /* of none a buffer is written before another one is read */
         const unsigned kind = left & 7;
         const bool write = kind == LPN_ARG_MEM_WRITE;
+        look(c, &c->a, v);
         if (!write && kind != LPN_ARG_MEM_READ) {
-            look(c, &c->a, v);
-            REFUSE_IF(v->kind != NUMBER || (kind != LPN_ARG_SCALAR && c->a.is.lo != c->a.is.hi), LPN_REFUSE_HELPER);
+            REFUSE_IF(v->kind != NUMBER || (kind == LPN_ARG_CONST && c->a.is.lo != c->a.is.hi), LPN_REFUSE_HELPER);
+            which = c->a.is.lo;
             continue;
         }
-        look(c, &c->b, v + 1);
-        look(c, &c->a, v);
-        if (reach(c, 0, c->b.is.lo, write) && v->kind == STACK) {
+        const uint32_t size = v == &c->reg[2] ? LPN_SIZE2(which) : LPN_SIZE3(which);
+        if (reach(c, 0, size, write) && v->kind == STACK) {
             REFUSE_IF(!write && !numbers(c, TEST), LPN_REFUSE_UNWRITTEN);
             if (write) {
-                overwrite(c, c->b.is.lo);
+                overwrite(c, size);
             }
         }
     }

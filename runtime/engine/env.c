@@ -62,24 +62,33 @@ void lpn_zero(uint8_t *to, size_t n)
 int lpn_env_lookup(const lpn_env *env, const uintptr_t *r, uint32_t *action)
 {
     *action = 0;
-    if (env == NULL || r[0] >= env->table_count) {
+    const uint32_t which = (uint32_t)r[0], room = LPN_SIZE3(which);
+    if (env == NULL || LPN_WHICH(which) >= env->table_count) {
         return LPN_E_HELPER_ARG;
     }
-    const lpn_table *t = &env->tables[r[0]];
-    uint8_t *data = lpn_pointer(r[3]);
-    if (r[2] != t->key_size || r[4] < t->shape.action_data || r[4] > LPN_MAX_ACTION_DATA) {
+    const lpn_table *t = &env->tables[LPN_WHICH(which)];
+    uint8_t *data = lpn_pointer(r[2]);
+    if (LPN_SIZE2(which) != t->key_size || room < t->shape.action_data || room > LPN_MAX_ACTION_DATA) {
         return LPN_E_HELPER_ARG;
     }
     const uint8_t *found;
     *action = lpn_table_lookup(t, lpn_pointer(r[1]), &found);
     size_t n = *action ? t->shape.action_data : 0;
     lpn_copy(data, found, n);
-    lpn_zero(data + n, r[4] - n);
+    lpn_zero(data + n, room - n);
     return LPN_OK;
 }
 #endif
 #if defined(__GNUC__) && !defined(__clang__) && defined(__arm__)
 #pragma GCC pop_options
+#endif
+
+#if !LPN_NO_TABLES
+static APART int look_up(const lpn_env *env, const uint64_t *r, uint32_t *value)
+{
+    const uintptr_t args[] = { (uintptr_t)r[0], (uintptr_t)r[1], (uintptr_t)r[2] };
+    return r[0] >> 32 != 0 ? LPN_E_HELPER_ARG : lpn_env_lookup(env, args, value);
+}
 #endif
 
 /* A function of the node's own. */
@@ -105,20 +114,12 @@ int lpn_env_call(const lpn_env *env, const lpn_view *view, uint32_t number, cons
 {
     *value = 0;
     switch (number) {
-    case LPN_HELPER_LOOKUP: {
+    case LPN_HELPER_LOOKUP:
 #if LPN_NO_TABLES
         return LPN_E_LEFT_OUT;
 #else
-        uintptr_t args[5];
-        if (r[0] >> 32 != 0) {
-            return LPN_E_HELPER_ARG;
-        }
-        for (unsigned i = 0; i < 5; i++) {
-            args[i] = (uintptr_t)r[i];
-        }
-        return lpn_env_lookup(env, args, value);
+        return look_up(env, r, value);
 #endif
-    }
     case LPN_HELPER_CLOCK_US:
         *value = clock_of(env);
         return LPN_OK;

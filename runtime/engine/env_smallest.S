@@ -155,19 +155,23 @@ lookup:
 lpn_env_lookup:
     push {r1-r7, lr}
     mov r4, r2
-    ldm r1, {r1-r3, r6, r7}
+    ldm r1, {r1-r3}
     movs r5, #0
     str r5, [r4]
-lookup:                             /* r1: which table, r2 and r3: the key, r6 and r7: where the data goes, and how much room it has */
+lookup:                             /* r1: which table, and sizes (LPN_SIZE2, LPN_SIZE3), r2: the key, r3: where the data goes */
     cbz r0, 6f
     ldr r5, [r0, #ENV_TABLE_COUNT]
-    cmp r1, r5
+    uxtb r6, r1
+    cmp r6, r5
     bhs 6f
     ldr r0, [r0, #ENV_TABLES]
-    add r0, r0, r1, lsl #TABLE_BITS
+    add r0, r0, r6, lsl #TABLE_BITS
     ldrh r5, [r0, #TABLE_KEY]
-    cmp r3, r5
+    ubfx r6, r1, #8, #8
+    cmp r6, r5
     bne 6f
+    lsrs r7, r1, #16                    /* the room */
+    mov r6, r3
     ldrh r5, [r0, #TABLE_DATA]
     cmp r7, r5
     blo 6f

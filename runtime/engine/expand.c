@@ -87,7 +87,7 @@ int lpn_image_expand(uint8_t *buffer, uint32_t length, uint32_t size)
         field(&x, (int)(mask & 1), 1);
     }
     buffer[3] = '1';
-    buffer[4] = 1;
+    buffer[4] = LPN_IMAGE_VERSION;
     buffer[6] = HEADER_SIZE;
     for (uint32_t done; !x.bad && (done = (uint32_t)(x.out - buffer) - HEADER_SIZE) < lpn_get32(buffer + 20);) {
         step(&x, done);

@@ -144,7 +144,7 @@ int lpn_image_check(const uint8_t *bytes, size_t size, bool summed)
     if (size < HEADER_SIZE) {
         return LPN_E_TRUNCATED;
     }
-    if (lpn_get16(bytes + 4) != 1) {
+    if (lpn_get16(bytes + 4) != LPN_IMAGE_VERSION) {
         return LPN_E_VERSION;
     }
     if (lpn_get16(bytes + 6) != HEADER_SIZE) {

@@ -30,6 +30,7 @@
 #define LPN_FIRST_REGION 3
 #define LPN_MAX_CHAIN 8         /**< containers in a chain */
 #define LPN_MAX_IMAGE (1u << 20)
+#define LPN_IMAGE_VERSION 2u    ///< compiler/image.py
 
 /** X(code, name): every error the engine reports. Names are part of the interface. */
 #define LPN_ERRORS(X) \

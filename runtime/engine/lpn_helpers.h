@@ -9,11 +9,15 @@
 #define LPN_ARG_CONST 2
 #define LPN_ARG_MEM_READ 3
 #define LPN_ARG_MEM_WRITE 4
-#define LPN_ARG_SIZE 5
 
-/** Look the key up in table r1. 0: no entry matches, the action data is zeroed; n > 0: the number
- *  of the entry's action, its data (zero-padded) is copied to r4. r3 must be the table's key length
- *  and r5 at least its action data length. */
+/** Argument 1 of a helper that takes memory: which table or buffer, and how many bytes arguments 2 and 3 point to. */
+#define LPN_WHICH(r1) ((r1) & 0xffu)
+#define LPN_SIZE2(r1) ((r1) >> 8 & 0xffu)
+#define LPN_SIZE3(r1) ((r1) >> 16 & 0xffffu)
+
+/** Look the key at r2 up in a table. 0: no entry matches, the action data is zeroed; n > 0: the
+ *  number of the entry's action, its data (zero-padded) is copied to r3. r1: the table, in bits 8
+ *  to 15 its key's length, above them the room at r3, at least its action data's length. */
 #define LPN_HELPER_LOOKUP 1
 /** The node's clock in microseconds, modulo 2**32. */
 #define LPN_HELPER_CLOCK_US 2
@@ -38,9 +42,9 @@
 /** Give the network stack the packet out[0..r1) ++ packet[r2..r2+r3), copied at once. 0: taken; 1:
  *  it is busy, the packet is lost. */
 #define LPN_HELPER_NET_SEND 11
-/** Store a piece in the entry of buffer r1 that has the key at r2. r4: five words, the piece's
- *  offset, the size of the whole (0: not known yet), n, from and length: the piece is out[0..n) ++
- *  packet[from..from+length). Returns enum lpn_put. */
+/** Store a piece in the entry of a buffer that has the key at r2. r1: the buffer, and the sizes as
+ *  for lookup. r3: five words, the piece's offset, the size of the whole (0: not known yet), n,
+ *  from and length: the piece is out[0..n) ++ packet[from..from+length). Returns enum lpn_put. */
 #define LPN_HELPER_BUFFER_PUT 12
 /** Keep a whole packet, given as to buffer_put, under a key until it is taken. Returns enum
  *  lpn_put. */
@@ -48,7 +52,7 @@
 /** Give the oldest packet held under the key to the buffer's chain. 1: it runs next; 0: there is
  *  none, or another one runs next. */
 #define LPN_HELPER_BUFFER_TAKE 14
-/** Forget what buffer r1 has under the key. Returns how many entries. */
+/** Forget what a buffer has under the key. Returns how many entries. */
 #define LPN_HELPER_BUFFER_DROP 15
 #define LPN_HELPER_MAX 15
 /** A bit for each helper that is not allowed in context isr. */
@@ -59,7 +63,7 @@
 
 /** X(number, name, kind of r1, r2, r3, r4, r5) for each helper. */
 #define LPN_HELPERS(X) \
-    X(1, lookup, LPN_ARG_CONST, LPN_ARG_MEM_READ, LPN_ARG_SIZE, LPN_ARG_MEM_WRITE, LPN_ARG_SIZE) \
+    X(1, lookup, LPN_ARG_CONST, LPN_ARG_MEM_READ, LPN_ARG_MEM_WRITE, LPN_ARG_NONE, LPN_ARG_NONE) \
     X(2, clock_us, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE) \
     X(3, trace, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE) \
     X(4, timer_start, LPN_ARG_CONST, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE) \
@@ -70,9 +74,9 @@
     X(9, radio_power, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE) \
     X(10, radio_send, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE) \
     X(11, net_send, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_NONE, LPN_ARG_NONE) \
-    X(12, buffer_put, LPN_ARG_CONST, LPN_ARG_MEM_READ, LPN_ARG_SIZE, LPN_ARG_MEM_READ, LPN_ARG_SIZE) \
-    X(13, buffer_hold, LPN_ARG_CONST, LPN_ARG_MEM_READ, LPN_ARG_SIZE, LPN_ARG_MEM_READ, LPN_ARG_SIZE) \
-    X(14, buffer_take, LPN_ARG_CONST, LPN_ARG_MEM_READ, LPN_ARG_SIZE, LPN_ARG_NONE, LPN_ARG_NONE) \
-    X(15, buffer_drop, LPN_ARG_CONST, LPN_ARG_MEM_READ, LPN_ARG_SIZE, LPN_ARG_NONE, LPN_ARG_NONE)
+    X(12, buffer_put, LPN_ARG_CONST, LPN_ARG_MEM_READ, LPN_ARG_MEM_READ, LPN_ARG_NONE, LPN_ARG_NONE) \
+    X(13, buffer_hold, LPN_ARG_CONST, LPN_ARG_MEM_READ, LPN_ARG_MEM_READ, LPN_ARG_NONE, LPN_ARG_NONE) \
+    X(14, buffer_take, LPN_ARG_CONST, LPN_ARG_MEM_READ, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE) \
+    X(15, buffer_drop, LPN_ARG_CONST, LPN_ARG_MEM_READ, LPN_ARG_NONE, LPN_ARG_NONE, LPN_ARG_NONE)
 
 #endif

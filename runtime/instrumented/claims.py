@@ -23,7 +23,7 @@ from .build import library
 REGIONS = {"pkt": 0, "ctx": 1, "rec": 2, "state": 3, "out": 4, "rodata": 5, "data": 6, "entry": 7}
 STACK, FRAMES = 16, 9
 KINDS = {NUMBER: 1, POINTER: 2, LOW_HALF: 3, NULLABLE: 4}
-ARGS = {"scalar": 1, "const": 2, "size": 3, "read": 4, "write": 5, "region": 6}
+ARGS = {"scalar": 1, "const": 2, "read": 3, "write": 4, "region": 5}
 RETS = {"zero": 0, "u32": 1, "scalar": 2}
 FIRST_LOCAL = 2                                 # numbers of symbols: 0 is zero, 1 the packet's length
 

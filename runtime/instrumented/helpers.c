@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "inside.h"
+#include "../engine/lpn_helpers.h"
 
 static void change_packet(it_machine *m)
 {
@@ -44,7 +45,7 @@ int it_call_helper(it_machine *m, uint32_t number)
                 continue;
             if (m->kind[r] == IT_NONE)
                 return it_fail(m, F_UNINITIALISED, r, 0, 0);
-            if (arg <= IT_ARG_SIZE) {
+            if (arg <= IT_ARG_CONST) {
                 if (m->kind[r] != IT_NUM)
                     return it_fail(m, F_LEAK, r, number, 0);
                 continue;
@@ -54,7 +55,7 @@ int it_call_helper(it_machine *m, uint32_t number)
                     return it_fail(m, F_HELPER, r, number, 0);
                 continue;
             }
-            uint64_t size = h->sizes[r - 1] ? h->sizes[r - 1] : m->reg[r + 1];
+            uint64_t size = h->sizes[r - 1] ? h->sizes[r - 1] : r == 2 ? LPN_SIZE2((uint32_t)m->reg[1]) : LPN_SIZE3((uint32_t)m->reg[1]);
             if (!size || pass != (arg == IT_ARG_WRITE))
                 continue;
             uint32_t at;

@@ -266,8 +266,8 @@ class Interpreter:
             for entries, (hit, room) in itertools.product(beyond_it, {0: ((False, 0), (False, 256)), 7: ((True, 64),), 256: ((True, 256),)}[data]):
                 table = replace(searched(shape, entries, data, hit and entries > 0), index=index)
                 host.set_entries(table, table.entries)
-                *fill, name, pointer, move, size, out, place, octets, call = assemble_program(looking_up(shape, room).removesuffix(EMPTY))
-                unit = [replace(name, imm=index), pointer, move, size, out, place, octets, call]
+                *fill, name, pointer, move, out, place, call = assemble_program(looking_up(shape, room).removesuffix(EMPTY))
+                unit = [replace(name, imm=name.imm + index), pointer, move, out, place, call]
                 took = self.each(unit, fill, host=host) - self.each(unit[:-1], fill)
                 key = TableSize(entries, sum(size for _, size in shape), len(shape), kinds=shape, data=data, room=room)
                 least.append(took.fewest)

@@ -14,7 +14,7 @@ from math import ceil
 from lpn.compiler.asm import assemble
 from lpn.compiler.bundle import Bundle, Entry, Hook, KeyField, Table
 from lpn.compiler.bundle_parts import Buffer
-from lpn.compiler.helpers import HELPERS
+from lpn.compiler.helpers import HELPERS, which
 from lpn.compiler.image import OUT_SIZE, Flag, Image, Kind
 from lpn.compiler.isa import ALU64, Instruction, encode
 from lpn.compiler.output import write_files
@@ -100,7 +100,7 @@ def looking_up(shape: Shape, room: int) -> str:
     key_bytes = sum(size for _, size in shape)
     size = (key_bytes + 7) // 8 * 8
     stores = "".join(f"*(u64 *)(r10 - {at}) = -1\n" for at in range(8, size + 1, 8))
-    return f"{stores}w1 = 0\nr2 = r10\nr2 += -{size}\nw3 = {key_bytes}\nr4 = r10\nr4 += -{size + 256}\nw5 = {room}\ncall 1\n{EMPTY}"
+    return f"{stores}w1 = {which(0, key_bytes, room)}\nr2 = r10\nr2 += -{size}\nr3 = r10\nr3 += -{size + 256}\ncall 1\n{EMPTY}"
 
 
 def lookup(shape: Shape, entries: int, data: int = 0, room: int | None = None, hit: bool = False) -> int:

@@ -14,7 +14,7 @@ from math import ceil
 from lpn.compiler.asm import assemble
 from lpn.compiler.bundle import Bundle, Hook
 from lpn.compiler.bundle_parts import Buffer
-from lpn.compiler.helpers import BY_NAME
+from lpn.compiler.helpers import BY_NAME, which
 from lpn.compiler.image import Flag, Image, Kind
 from lpn.compiler.slowest_buffers import DROP, HOLD, PUT, TAKE, Buffers
 from lpn.runtime.engines import DEFAULT_FUEL
@@ -97,7 +97,7 @@ class Measurement:
         words = [offset, case.size, case.head, 0, case.length]
         return "\n".join([*(f"*(u64 *)(r10 - {at}) = -1" for at in range(32, STACK + 1, 8)),
                           *(f"*(u32 *)(r10 - {24 - 4 * i}) = {n}" for i, n in enumerate(words)),
-                          f"w1 = 0\nr2 = r10\nr2 += -{STACK}\nw3 = {case.key}\nr4 = r10\nr4 += -24\nw5 = 20\n{call}", EMPTY])
+                          f"w1 = {which(0, case.key, 20)}\nr2 = r10\nr2 += -{STACK}\nr3 = r10\nr3 += -24\n{call}", EMPTY])
 
     def call(self, name: str, way: int, case: Case) -> Linked:
         """The helper's call, as the chain takes longer with it."""

@@ -190,13 +190,11 @@ def sideways() -> Iterator[tuple[str, str, list[Label], list]]:
         *(u32 *)(r10 - 0x10) = 0
         goto here
     here:
-        r1 = 1
+        r1 = 0x80401
         r2 = r10
         r2 += -16
-        r3 = 4
-        r4 = r10
-        r4 += -8
-        r5 = 8
+        r3 = r10
+        r3 += -8
         call 1
         goto there
     there:

@@ -166,13 +166,11 @@ def made() -> Iterator[tuple[str, str, list[Label], list[LoopRow]]]:
     yield "more room than there can be", "w0 = 0\nexit\nr2 += -4\n*(u32 *)(r2 + 0x7fff) = w0\nexit", [
         Label(2, 9, regs={0: ANY, 2: Given(PKT, 8, 100, room=32767)})], []
     yield "a helper's buffers of no octets", """
-        r1 = 1
+        r1 = 0x1
         r2 = r10
         r2 += -4
-        r3 = 0
-        r4 = r10
-        r4 += -16
-        r5 = 0
+        r3 = r10
+        r3 += -16
         call 1
         exit""", [], []
     yield "a context that is said to be elsewhere", "w0 = 0\nexit\nr0 = *(u32 *)(r1 + 0x30)\nexit", [Label(2, 9, regs={1: Given(CTX, 4, 4)})], []

@@ -5,6 +5,8 @@ r0-r5 work. Most pieces are right, some are one off, so that both verdicts and t
 """
 from __future__ import annotations
 
+from lpn.compiler.helpers import which
+
 WORK = [0, 1, 2, 3, 4, 5]
 SIZES = [(1, "u8"), (2, "u16"), (4, "u32")]
 
@@ -292,9 +294,9 @@ class Writer:
 
     def helper(self):
         self.out(self.choose(["call 2", "w1 = 5\n w2 = 6\n call 3",
-                              "*(u32 *)(r10 - 24) = 7\n w1 = 0\n r2 = r10\n r2 += -24\n w3 = 4\n r4 = r10\n r4 += -16\n w5 = 8\n call 1\n "
+                              "*(u32 *)(r10 - 24) = 7\n w1 = 0x80400\n r2 = r10\n r2 += -24\n r3 = r10\n r3 += -16\n call 1\n "
                               "r1 = *(u32 *)(r10 - 16)",
-                              f"w1 = 0\n r2 = r7\n w3 = {self.choose([4, 16, 60])}\n r4 = r9\n w5 = 4\n call 1"]))
+                              f"w1 = {which(0, self.choose([4, 16, 60]), 4)}\n r2 = r7\n r3 = r9\n call 1"]))
         self.cursors = [7]
         for r in range(1, 6):
             if self.choose([0, 1, 1, 1, 1, 1, 1, 1]):

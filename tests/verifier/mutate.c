@@ -81,7 +81,7 @@ static const it_field fields[] = {
 #undef FIELD
 };
 static const uint8_t args[] = { [LPN_ARG_NONE] = IT_ARG_NONE, [LPN_ARG_SCALAR] = IT_ARG_SCALAR, [LPN_ARG_CONST] = IT_ARG_CONST,
-                                [LPN_ARG_MEM_READ] = IT_ARG_READ, [LPN_ARG_MEM_WRITE] = IT_ARG_WRITE, [LPN_ARG_SIZE] = IT_ARG_SIZE };
+                                [LPN_ARG_MEM_READ] = IT_ARG_READ, [LPN_ARG_MEM_WRITE] = IT_ARG_WRITE };
 static const uint8_t helper_args[][6] = {
 #define HELPER(n, name, a, b, c, d, e) { n, a, b, c, d, e },
     LPN_HELPERS(HELPER)
