@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from . import ast
 from .check.codecs import said_by
 from .check.headers import mentioned, needs_payload
-from .check.sums import sums_payload
+from .check.sums import extracted_again, sums_payload
 from .effects import Effect, effects
 from .instances import header_of, walk
 from .types import HeaderType, Varbit
@@ -145,7 +145,7 @@ def asked_by(instance: ast.StructField, asked: list[ast.Expr]) -> set[tuple[ast.
 @dataclass(frozen=True)
 class Unsteady:
     """The fields and arms that may read as something else than when their header was extracted: `changed` is assigned or computed, or comes and goes;
-    `made` is of headers that are made valid, or moved, and have all of it anew."""
+    `made` is of headers that are made valid, moved, or extracted again, and have all of it anew."""
 
     changed: set[tuple[ast.StructField, object]]
     made: set[tuple[ast.StructField, object]]
@@ -160,8 +160,8 @@ def unsteady(program: ast.Program) -> Unsteady:
     places = {one: [place for item in header_of(one).items if not isinstance(item, ast.Where)
                     for place in (item.fields if isinstance(item, ast.Word) else item.arms if isinstance(item, ast.ChoiceField) else [item])]
               for one in program.headers_struct.fields}
-    out = Unsteady(set(derived(program)), {(e.instance, place) for e in effects(program) if e.instance is not None and e.kind in ("setValid", "move")
-                                           for place in places[e.instance]})
+    anew = extracted_again(program) | {e.instance for e in effects(program) if e.instance is not None and e.kind in ("setValid", "move")}
+    out = Unsteady(set(derived(program)), {(one, place) for one in anew for place in places[one]})
     for e in effects(program):
         if e.instance is not None and e.kind == "assign":
             out.changed.update((e.instance, place) for place in (e.place, *([e.place.choice.tag.decl] if isinstance(e.place, ast.ChoiceArm) else [])))
