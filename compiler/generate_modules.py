@@ -6,7 +6,7 @@ from .generate import (BOOL, ERROR, Choose, Context, FunctionInfo, HeaderInfo, I
 from .generate_built import Built
 from .generate_library import IMPORTS, Library
 from .generate_parts import PartInfo
-from .generate_plans import AGAIN, CIRCLES, COPY, GUESS, GUESSED, LOOKUP, MEET, SUM, TELL, TWINS, WRITE
+from .generate_plans import AGAIN, CIRCLES, COPY, GUESS, GUESSED, LOOKUP, MEET, NEED, SUM, TELL, TWINS, WRITE
 from .generate_stmt import indent
 
 
@@ -132,15 +132,19 @@ class Generator(Built):
             return self.built_headers(text)
         headers: list[HeaderInfo] = []
         own = 3
-        if not self.lossless and self.plan not in (LOOKUP, SUM, TELL) and c.chance(1, 3 if self.plan == GUESS else 16):
+        if not self.lossless and self.plan not in (LOOKUP, SUM, TELL, NEED) and c.chance(1, 3 if self.plan == GUESS else 16):
             headers, own = self.of_library(text), 1
-        for at in range(c.number(2 if self.plan == SUM else 1, own)):
+        for at in range(c.number(2 if self.plan in (SUM, NEED) else 1, own)):
             above = [h for h in headers if not h.params]
             params = [(headers[0], "up")] if above and above[0] is headers[0] and c.chance(1, 3) else []
             if params and c.chance(1, 2):
                 params.append((c.pick(above), "over"))
             simple = (c.chance(2, 5) or self.plan == GUESS and not any(h.codec for h in headers)) and not self.lossless
-            if self.plan == COPY and not at:
+            if self.plan == NEED:
+                params = params or [(above[0], "up")] if above and c.number(0, 3) else []
+                simple = not self.lossless and bool(c.number(0, 2))
+                info, lines = self.needing_header(f"H{at}", params, simple)
+            elif self.plan == COPY and not at:
                 params, simple = [], False
                 info, lines = self.noted_header("H0")
             elif self.plan == TELL:
