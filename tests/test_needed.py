@@ -17,6 +17,8 @@ AGAIN = chain("K k; B(k) b; K l; B(l) c;", """
 K, B = "header K { bit<8> k; }", "header B(K up) { bit<8> c = up.k + 1; bit<8> n = (bit<8>) sizeof(this); bit<8> more when (up.k == 0); }"
 TAKEN = "state start { pkt.extract(h.k); pkt.extract(h.b); transition accept; }"
 GONE = chain("K k; B(k) b;", TAKEN, "pkt.emit(h.b);", f"{K} {B}", "apply { h.k.setInvalid(); }")
+GONE_OF_ELEMENTS = chain("K k; B(k)[2] s;", "state start { pkt.extract(h.k); pkt.extract(h.s.next); pkt.extract(h.s.next); transition accept; }", "pkt.emit(h.s);",
+                         f"{K} {B}", "apply { h.s.pop_front(1); h.k.setInvalid(); }")
 NEVER_THERE = chain("K k; B(k) b;", "state start { transition select(pkt.lookahead<bit<8>>()) { 7: accept; default: k; } } state k { pkt.extract(h.k); transition accept; }",
                     "pkt.emit(h.k); pkt.emit(h.b);", f"{K} {B}", "apply { h.b.setValid(); }")
 OF_ALL_KINDS = chain("K k; B(k) b;", TAKEN, "pkt.emit(h.b);", """
@@ -29,6 +31,7 @@ OF_ALL_KINDS = chain("K k; B(k) b;", TAKEN, "pkt.emit(h.b);", """
 
 CASES = {"what is looked at is extracted again, in a circle of states and in a loop": (AGAIN, "01a0b00201c0d00277 01a0b00302c0d0e00177 01a0b001a1b10202c0d0e002"),
          "what is looked at is made invalid": (GONE, "050602 01020277 000103dd"),
+         "what the elements of a stack look at is made invalid": (GONE_OF_ELEMENTS, "0506020602 000103dd0103ee"),
          "what is looked at was never there": (NEVER_THERE, "0702030405 0102 00"),
          "fields, arms, sizes and what functions read of what is gone": (OF_ALL_KINDS, "0101034402030405 00010344020304 0001440200030405 0302aabb112233fe00aa")}
 

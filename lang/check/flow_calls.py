@@ -77,7 +77,7 @@ class FlowCalls(FlowValues):
         for field in struct.fields if struct is not None else ():
             if appears and (key[0] is field or of_param(key, field)):
                 self.program.unseen.update(arg for arg in looked_at(field) if of_param(key, field) or not all((arg, None) in one.valid for one in paths))
-            elif not appears and isinstance(field.type, HeaderType):
+            elif not appears:                     # of a stack an element may be valid
                 self.program.unseen.update(arg for arg in looked_at(field) if of_param(key, arg) or key[0] is arg
                                            and not all((field, None) in one.invalid for one in paths))
 
