@@ -230,6 +230,8 @@ class _Reader:
             token = _Token(match[0], Span(self.source, number, match.start() + 1, number, match.end() + 1))
             if token.quoted and (len(token.text) < 2 or not token.text.endswith('"')):
                 raise _Wrong("this text has no end", token.span, 'close it with "')
+            if "\0" in token.text:              # no file's name has it, either
+                raise _Wrong("unexpected character U+0000", token.span, "remove it")
             yield token
 
     def line(self, line: _Line) -> None:

@@ -142,6 +142,8 @@ def test_captures_play_at_their_own_times_without_what_is_damaged(capture):
     ("every 5 ms", "1:1", "there is no event 'every'"),
     ("capture nothing.pcap", "1:9", "nothing.pcap: No such file or directory"),
     ("air nothing.pcap#1", "1:5", "nothing.pcap: No such file or directory"),
+    ("capture no\0thing.pcap", "1:9", "unexpected character U+0000"),
+    ("replace no\0thing.lpn", "1:9", "unexpected character U+0000"),
 ])
 def test_mistakes_have_a_place_and_are_told_once(text, place, message):
     with pytest.raises(EventsError) as e:
