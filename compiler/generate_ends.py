@@ -143,6 +143,35 @@ class Ends(Tables):
         body.append(f"m.verdict = {c.pick(('TRANSMIT', 'ACCEPT'))};")
         return [f"processor {name}(inout headers h, inout meta m) {{", *indent([*lines, "apply {", *indent(body), "}"]), "}"]
 
+    def coming_and_going(self, name: str) -> list[str]:
+        """Headers become valid, invalid, others and of other values, those that others look at first of all; how long they are then is told."""
+        c = self.choose
+        ctx = self.context("processor")                         # type: ignore[attr-defined]
+        ctx.state = ctx.assigns_headers = ctx.payload = ctx.copies = True
+        self.meta_values(ctx)
+        self.counters, self.actions, self.applied, self.meters, self.buffers, self.in_action = [], [], [], [], [], False
+        looked_at = [f"h.{arg}" for i in self.instances for arg in i.args]      # type: ignore[attr-defined]
+        body: list[str] = []
+        for _ in range(c.number(2, 5)):
+            text = c.pick(looked_at) if looked_at and c.number(0, 2) else c.pick(list(ctx.headers))
+            match c.number(0, 4):
+                case 0:
+                    done = [f"{text}.setInvalid();"]
+                case 1:
+                    done = [f"{text}.setValid();"]
+                case 2 if copied := self.copied_header(ctx):
+                    done = [copied]
+                case _:
+                    inside = ctx.inside()
+                    inside.valid.add(text)
+                    places = [v for v in ctx.headers[text].values(text, True) if v.writable and "?" not in v.text]
+                    place = c.pick(places) if places else None
+                    done = [] if place is None else [f"if ({text}.isValid()) {{ {place.text} = {self.expr(place.ty, inside, 1)}; }}"]
+            body += [f"if ({self.expr(Ty('bool', 1), ctx, 1)}) {{", *indent(done), "}"] if c.chance(1, 2) else done
+            body.append(f"m.port = m.port * 7 + sizeof({c.pick(list(ctx.headers))});")
+        body.append(f"m.verdict = {c.pick(('TRANSMIT', 'ACCEPT', 'DELIVER'))};")
+        return [f"processor {name}(inout headers h, inout meta m) {{", *indent(["apply {", *indent(body), "}"]), "}"]
+
     def copying(self, name: str) -> list[str]:
         """Headers become others, and their varbits; what they are then is told, and changed now and then."""
         c = self.choose

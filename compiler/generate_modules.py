@@ -6,7 +6,7 @@ from .generate import (BOOL, ERROR, Choose, Context, FunctionInfo, HeaderInfo, I
 from .generate_built import Built
 from .generate_library import IMPORTS, Library
 from .generate_parts import PartInfo
-from .generate_plans import AGAIN, CIRCLES, COPY, GUESS, GUESSED, LOOKUP, MEET, SUM, TELL, TWINS, WRITE
+from .generate_plans import AGAIN, CIRCLES, COPY, GUESS, GUESSED, LOOKUP, MEET, NEED, SUM, TELL, TWINS, WRITE
 from .generate_stmt import indent
 
 
@@ -61,7 +61,7 @@ class Generator(Built):
         for at in range(0 if self.lossless or self.plan in TWINS or not c.chance(1, 3) else c.number(1, 2)):
             text += self.sub_parser(at)
         text += self.meeting_parser() if self.plan == MEET else self.telling_parser() if self.plan == TELL else self.parser()
-        processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY, TELL, *TWINS) else 0,
+        processors = 0 if self.lossless else c.number(1 if self.plan in (LOOKUP, AGAIN, SUM, COPY, TELL, NEED, *TWINS) else 0,
                                                       1 if self.plan in (AGAIN, COPY) or self.plan == LOOKUP and c.number(0, 2) else 2)
         often = 12 if self.plan in (*GUESSED, *TWINS) else 4
         deparses = bool(self.lossless or self.plan == WRITE or c.number(0, often)) if self.plan not in (LOOKUP, AGAIN, COPY) else self.plan != LOOKUP
@@ -132,15 +132,19 @@ class Generator(Built):
             return self.built_headers(text)
         headers: list[HeaderInfo] = []
         own = 3
-        if not self.lossless and self.plan not in (LOOKUP, SUM, TELL) and c.chance(1, 3 if self.plan == GUESS else 16):
+        if not self.lossless and self.plan not in (LOOKUP, SUM, TELL, NEED) and c.chance(1, 3 if self.plan == GUESS else 16):
             headers, own = self.of_library(text), 1
-        for at in range(c.number(2 if self.plan == SUM else 1, own)):
+        for at in range(c.number(2 if self.plan in (SUM, NEED) else 1, own)):
             above = [h for h in headers if not h.params]
             params = [(headers[0], "up")] if above and above[0] is headers[0] and c.chance(1, 3) else []
             if params and c.chance(1, 2):
                 params.append((c.pick(above), "over"))
             simple = (c.chance(2, 5) or self.plan == GUESS and not any(h.codec for h in headers)) and not self.lossless
-            if self.plan == COPY and not at:
+            if self.plan == NEED:
+                params = params or [(c.pick(above), "up")] if above and c.number(0, 3) else []
+                simple = not self.lossless and bool(c.number(0, 2))
+                info, lines = self.needing_header(f"H{at}", params, simple)
+            elif self.plan == COPY and not at:
                 params, simple = [], False
                 info, lines = self.noted_header("H0")
             elif self.plan == TELL:
@@ -181,6 +185,8 @@ class Generator(Built):
                 text += self.saying_again(f"P{at}")
             elif self.plan == COPY:
                 text += self.copying(f"P{at}")
+            elif self.plan == NEED and (not at or c.chance(1, 2)):
+                text += self.coming_and_going(f"P{at}")
             elif self.plan == LOOKUP and at == count - 1:
                 text += self.last_lookup(f"P{at}", first=True)
             elif kind == 21 and at == count - 1 and not deparses or kind == 22:

@@ -108,7 +108,7 @@ class Packets:
         for taken in reversed(run.taken):
             for located in taken.instance.located if field is not None and taken.codec is None else ():
                 if located.field is field:
-                    low = (1 << width_of(wish.what.type)) - 1 << shift
+                    low = ((1 << width_of(wish.what.type)) - 1 << shift) & (1 << width_of(field.type)) - 1
                     before = unsigned(int(taken.instance.received(field)), width_of(field.type))        # type: ignore[call-overload]
                     write(frame, taken.instance, field, located.position, located.width, before & ~low | wish.number << shift & low)
                     return True

@@ -2,7 +2,7 @@
 chance in one program of hundreds."""
 from __future__ import annotations
 
-from .generate import Choose, FieldInfo, HeaderInfo, RegisterInfo, bit
+from .generate import BOOL, Choose, Context, FieldInfo, HeaderInfo, RegisterInfo, Value, bit
 from .generate_header import Headers
 
 LOOKUP = "action data in the packet"            # the chain ends with a lookup whose key and data lie in the packet (lower/straight.py)
@@ -15,7 +15,8 @@ COPY = "copied"                                 # whole headers and varbits are 
 TELL = "told"                                   # every value that is taken or looked at, and its sign, goes into the state
 BUILD = "built"                                 # headers that codecs build, of twins mostly, are changed and sent (lower/laid_out.py, lower/twins.py)
 WRITE = "written"                               # and these codecs write them, with nothing else in the buffer (lower/twins_written.py)
-PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET, COPY, TELL, BUILD, WRITE)
+NEED = "needed"                                 # equations need each other, conditions what is computed or of another header; codecs say some of it
+PLANS = (LOOKUP, AGAIN, GUESS, SUM, CIRCLES, MEET, COPY, TELL, BUILD, WRITE, NEED)
 GUESSED, TWINS = (GUESS, MEET), (BUILD, WRITE)
 
 
@@ -73,6 +74,48 @@ class Plans(Headers):
         info.payload = info.sums = True
         info.fields.append(FieldInfo(sum_, bit(16), True, deferred=True))
         return info, [*lines[:-1], f"    bit<16> {sum_} = {c.pick(('~', ''))}inet_sum({args}) deferred;", lines[-1]]
+
+    def needing_header(self, name: str, params: list[tuple[HeaderInfo, str]], simple: bool) -> tuple[HeaderInfo, list[str]]:
+        """Its equations name each other's fields, whichever comes first, and what is there of it is decided by what they compute, and by the headers
+        that it looks at."""
+        c = self.choose
+        info = HeaderInfo(name, params=params)
+        self.free = []
+        lines = [self.plain(info, bit(8)) for _ in range(c.number(1, 2))]
+        lines += self.bits(info) if c.chance(1, 3) else []
+        computed: list[str] = []
+        for _ in range(c.number(2, 3)):
+            computed.append(self.needing(info, f" = {self.expr(bit(8), self.all_of(info), 2)}", c.chance(1, 3)))
+        for line in computed:
+            lines.insert(c.number(0, len(lines)), line)
+        for _ in range(c.number(1, 3)):
+            ctx = self.all_of(info)
+            value = c.pick([v for v in ctx.values if v.ty.kind == "bit"])
+            if c.chance(1, 6) and not (simple and info.varbits) and 2 <= value.ty.width <= 16:
+                note = self.fresh("d")
+                info.varbits[note] = 24
+                lines.append(f"varbit<24> {note} sized (8 * (bit<16>) {value.text}[1:0]);")
+                continue
+            at = c.number(0, min(value.ty.width, 8) - 1)
+            condition = f"{value.text}[{at}:{at}] == {c.number(0, 1)}"
+            if c.chance(1, 3):
+                condition = f"{condition} {c.pick(('&&', '||'))} {self.expr(BOOL, ctx, 1)}"
+            equation = f" = {self.expr(bit(8), ctx, 1)}" if c.chance(1, 3) else ""
+            lines.append(self.needing(info, equation, bool(equation) and c.chance(1, 2), f" when ({condition})"))
+        if c.chance(1, 3):                      # nothing that decides its size needs this
+            lines.insert(c.number(0, len(lines)), self.add(info, f"bit<8> {{}} = (bit<8>) (sizeof(this) {c.pick('+-*')} {c.number(0, 4)});", bit(8), free=False,
+                                                           equation=True))
+        text = ", ".join(f"{h.name} {n}" for h, n in params)
+        return info, [f"header {name}{f'({text})' if params else ''} {{", *("    " + line for line in lines), "}"]
+
+    def all_of(self, info: HeaderInfo) -> Context:
+        """What an equation or a condition can name: fields that are always there, what is computed, what the header looks at."""
+        values = [*self.free, *(Value(f.name, f.ty) for f in info.fields if f.equation and not f.when)]
+        return Context("header", values=[*values, *(Value(f"{name}.{f.name}", f.ty) for header, name in info.params for f in header.fields if not f.when)])
+
+    def needing(self, info: HeaderInfo, equation: str, deferred: bool, when: str = "") -> str:
+        return self.add(info, f"bit<8> {{}}{equation}{' deferred' if deferred else ''}{when};", bit(8), free=False, equation=bool(equation),
+                        deferred=deferred, when=bool(when))
 
     def odd_header(self, name: str) -> tuple[HeaderInfo, list[str]]:
         """Of parts that may be absent or of any size, one behind the other: what follows lies at an odd place now and then."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from . import ast
 from .check.codecs import said_by
 from .check.headers import mentioned, needs_payload
-from .check.sums import sums_payload
+from .check.sums import extracted_again, sums_payload
 from .effects import Effect, effects
 from .instances import header_of, walk
 from .types import HeaderType, Varbit
@@ -67,9 +67,11 @@ def changes(e: Effect, instance: ast.StructField, field: ast.Field, later: set[a
             return True
         if e.kind == "assign":
             return not in_parser or e.place in mentions(field, header) or e.place is field
+    if not in_parser and of_own_size(field) and decides(e, instance):
+        return True
     if e.kind == "assign" and not in_parser and e.instance in instance.args:
         param = header.params[instance.args.index(e.instance)]
-        if any(place is e.place for place in read_of(param, field.equation)) or of_own_size(field) and decides(e, instance):
+        if any(place is e.place for place in read_of(param, field.equation)):
             return True
     if not in_parser and needs_payload(field.equation):
         if e.kind == "truncate" or any(decides(e, one) for one in later):
@@ -123,7 +125,7 @@ def shape(header: ast.Header) -> set[object]:
 
 def decides(e: Effect, instance: ast.StructField) -> bool:
     """Whether an effect on a header that this one looks at may change what is there of it, or how long that is."""
-    if e.instance not in instance.args or e.kind not in ("assign", "setValid", "move"):
+    if e.instance not in instance.args or e.kind not in ("assign", "setValid", "setInvalid", "move"):
         return False
     header = header_of(instance)
     read = read_of(header.params[instance.args.index(e.instance)], conditions(header))
@@ -145,7 +147,7 @@ def asked_by(instance: ast.StructField, asked: list[ast.Expr]) -> set[tuple[ast.
 @dataclass(frozen=True)
 class Unsteady:
     """The fields and arms that may read as something else than when their header was extracted: `changed` is assigned or computed, or comes and goes;
-    `made` is of headers that are made valid, or moved, and have all of it anew."""
+    `made` is of headers that are made valid or invalid, moved, or extracted again: all of it is another's then."""
 
     changed: set[tuple[ast.StructField, object]]
     made: set[tuple[ast.StructField, object]]
@@ -160,8 +162,8 @@ def unsteady(program: ast.Program) -> Unsteady:
     places = {one: [place for item in header_of(one).items if not isinstance(item, ast.Where)
                     for place in (item.fields if isinstance(item, ast.Word) else item.arms if isinstance(item, ast.ChoiceField) else [item])]
               for one in program.headers_struct.fields}
-    out = Unsteady(set(derived(program)), {(e.instance, place) for e in effects(program) if e.instance is not None and e.kind in ("setValid", "move")
-                                           for place in places[e.instance]})
+    anew = extracted_again(program) | {e.instance for e in effects(program) if e.instance is not None and e.kind in ("setValid", "setInvalid", "move")}
+    out = Unsteady(set(derived(program)), {(one, place) for one in anew for place in places[one]})
     for e in effects(program):
         if e.instance is not None and e.kind == "assign":
             out.changed.update((e.instance, place) for place in (e.place, *([e.place.choice.tag.decl] if isinstance(e.place, ast.ChoiceArm) else [])))

@@ -19,6 +19,7 @@ from typing import Iterator, Optional, Sequence, Union
 
 from . import ast
 from .builtins import NO_ERROR
+from .limits import MAX_PRIORITY
 from .types import Array, Bits, Bool, EnumType, ErrorType, StructType, Type
 
 Stateful = Union[ast.Register, ast.Counter, ast.Meter, ast.BufferDecl, ast.Table, ast.ValueSet]
@@ -89,6 +90,8 @@ def from_text(text: str, program: ast.Program) -> Tables:
         value = json.loads(text, object_pairs_hook=_unique)
     except (json.JSONDecodeError, RecursionError) as error:
         raise TablesError(f"not JSON: {error}") from error
+    except ValueError as error:                 # Python's limit
+        raise TablesError("a number has too many digits") from error
     return from_json(value, program)
 
 
@@ -283,8 +286,8 @@ def _entry(where: str, table: ast.Table, content: object, position: int, reasons
     names = [each.name for each in table.actions]
     if name not in names:
         raise TablesError(f"{where}: {_shown(name)} is not one of the table's actions {', '.join(names)}")
-    if not isinstance(priority, int) or isinstance(priority, bool) or not 0 <= priority < 1 << 32:
-        raise TablesError(f"{where}: priority must be a number from 0")
+    if not isinstance(priority, int) or isinstance(priority, bool) or not 0 <= priority <= MAX_PRIORITY:
+        raise TablesError(f"{where}: priority must be 0 to {MAX_PRIORITY}")
     ref = table.actions[names.index(name)]
     assert ref.action is not None
     params = ref.action.params[len(ref.args):]
@@ -305,7 +308,7 @@ def _match(where: str, key: ast.TableKey, value: object) -> Match:
         return match(key.match, type_, None)
     if key.match == "lpm" and "/" in text:
         text, _, length = text.rpartition("/")
-        if not length.isdigit() or int(length) > width:
+        if not re.fullmatch("[0-9]{1,3}", length) or int(length) > width:
             raise TablesError(f"{where}: prefix length must be 0 to {width}")
         return match("lpm", type_, number(where, type_, text), prefix=int(length))
     if key.match == "ternary" and "&&&" in text:

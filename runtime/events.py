@@ -33,7 +33,8 @@ REST = 1_000_000                #: us that a run goes on behind the last event w
 _TOKEN = re.compile(r'(?P<comment>(?:^|(?<=\s))//.*)|(?P<text>"[^"]*"?)|(?P<brace>[{}])|(?P<word>[^\s{}"]+)')
 _OCTETS = re.compile(r"(?:[0-9a-fA-F]{2})+")
 _UNITS = {"us": 1, "ms": 1000, "s": 1_000_000, "min": 60_000_000}
-_TIME = re.compile(r"(\+?)(\d+(?:\.\d+)?)(us|ms|s|min)?")
+_DIGITS = "[0-9]{1,20}"           # more than a time or a count has
+_TIME = re.compile(rf"(\+?)({_DIGITS}(?:\.{_DIGITS})?)(us|ms|s|min)?")
 
 #: Numbers that a line may give by name: (lowest, highest).
 _RANGES = {"rssi": (-128, 127), "lqi": (0, 255), "port": (0, 65535), "layer": (0, 2**32 - 1), "selector": (0, 2**32 - 1),
@@ -229,6 +230,8 @@ class _Reader:
             token = _Token(match[0], Span(self.source, number, match.start() + 1, number, match.end() + 1))
             if token.quoted and (len(token.text) < 2 or not token.text.endswith('"')):
                 raise _Wrong("this text has no end", token.span, 'close it with "')
+            if "\0" in token.text:              # no file's name has it, either
+                raise _Wrong("unexpected character U+0000", token.span, "remove it")
             yield token
 
     def line(self, line: _Line) -> None:
@@ -291,7 +294,7 @@ class _Reader:
             data = bytes.fromhex(token.text)
             while (more := line.peek()) is not None and _OCTETS.fullmatch(more.text):
                 data += bytes.fromhex(line.next("octets").text)
-        elif (match := re.fullmatch(r"(.+)#(\d+)", token.text)) is not None:
+        elif (match := re.fullmatch(rf"(.+)#({_DIGITS})", token.text)) is not None:
             frames = self.frames(match[1], token.span)
             number = int(match[2])
             if not 1 <= number <= len(frames):
@@ -372,7 +375,7 @@ class _Reader:
         frames = self.frames(token.text.strip('"'), token.span)
         part = line.peek()
         if part is not None:
-            match = re.fullmatch(r"(\d+)\.\.(\d+)", part.text)
+            match = re.fullmatch(rf"({_DIGITS})\.\.({_DIGITS})", part.text)
             if match is None or not 1 <= int(match[1]) <= int(match[2]) <= len(frames):
                 raise _Wrong(f"{part.text} is no part of {token.text}", part.span, f"such as 1..{len(frames)}, all its frames")
             frames = frames[int(match[1]) - 1:int(match[2])]
@@ -394,7 +397,7 @@ class _Reader:
     def repeat(self, line: _Line, command: _Token) -> None:
         self.outside(command)
         number = line.next("a number")
-        if not number.text.isdigit() or not 1 <= int(number.text) <= MAX_EVENTS:
+        if not re.fullmatch(_DIGITS, number.text) or not 1 <= int(number.text) <= MAX_EVENTS:
             raise _Wrong(f"{number.text} is no number of times", number.span, f"it is 1 to {MAX_EVENTS:,}")
         line.one_of("word", ("every",))
         every = line.time("time")[0]

@@ -132,12 +132,18 @@ def test_captures_play_at_their_own_times_without_what_is_damaged(capture):
     ("repeat 2 every 5 ms {\n air 00", "1:1", "this block has no end"),
     ("}", "1:1", "there is no block to close"),
     ("repeat 0 every 5 ms {\n}", "1:8", "0 is no number of times"),
+    ("repeat ² every 5 ms {\n}", "1:8", "² is no number of times"),
+    (f"repeat {'9' * 5000} every 5 ms {{\n}}", "1:8", f"{'9' * 5000} is no number of times"),
+    (f"+{'9' * 5000} us air 00", "1:1", f"+{'9' * 5000} is no time"),
+    (f"air x.pcap#{'9' * 5000}", "1:5", f"x.pcap#{'9' * 5000} is no frame"),
     ("repeat 2 every 5 ms {\nuntil 5 s\n}", "2:1", "'until' cannot be repeated"),
     ("repeat 2 every 5 ms {\nrepeat 2 every 1 ms {\n}\n", "2:1", "'repeat' cannot be repeated"),
     ("repeat 1000000 every 5 ms {\nair 00\nair 00\n}\n", "1:1", "there are more than 1,000,000 events"),
     ("every 5 ms", "1:1", "there is no event 'every'"),
     ("capture nothing.pcap", "1:9", "nothing.pcap: No such file or directory"),
     ("air nothing.pcap#1", "1:5", "nothing.pcap: No such file or directory"),
+    ("capture no\0thing.pcap", "1:9", "unexpected character U+0000"),
+    ("replace no\0thing.lpn", "1:9", "unexpected character U+0000"),
 ])
 def test_mistakes_have_a_place_and_are_told_once(text, place, message):
     with pytest.raises(EventsError) as e:

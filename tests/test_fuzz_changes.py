@@ -151,3 +151,12 @@ def test_a_saved_case_that_is_none_is_named(said: str, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(said)
     done = lpnc("fuzz", str(tmp_path / "a.lpn"), "--programs", "1")
     assert done.exit_code == 2 and "a.json: not the packets of a saved case" in done.stderr
+
+
+def test_what_a_field_cannot_hold_is_not_written_into_it() -> None:
+    program = checked("""header H { bit<8> a; } struct headers { H h; }
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); verify((bit<16>) h.h.a == 300, error.NoMatch); transition accept; } }
+        protocol X version 1 { on radio.rx_done : Rx; }""")
+    reference = Reference(program)
+    packets = Packets(reference, reference.state(None))
+    assert any(packets.packet(RandomChoose(number))[:1] == bytes([300 & 0xFF]) for number in range(40))

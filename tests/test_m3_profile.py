@@ -76,6 +76,7 @@ def test_tables_and_listing():
     out = lpnc("profile", UDP, "--in", RECORDING, "--limit", "3", "--listing", "--top", "3").stdout
     assert "part of the engine" in out and "udp.lpn:" in out and "(between modules)" in out
     assert any(line.rstrip().endswith("exit") and "%" in line for line in out.splitlines())
+    assert "; (no line)" in out and ":0\n" not in out          # what a container begins with
 
 
 def test_errors(tmp_path):

@@ -328,6 +328,7 @@ def test_a_member_is_called_by_its_enum(beside) -> None:
     ("send hex { 00 }; expect DROP BadKnd;", "32: there is no reason 'BadKnd' | did you mean BadKind?"),
     ("send hex { 00 }; expect DELIVER 70000;", "47: 70000 does not fit bit<16>"),
     ("send hex { 00 }; expect { no tag };", "44: only a parser knows that a header is not there |"),
+    ("table t { priority = 65536: 1 : to(2); }", "36: priorities are 0 to 65535"),
     ("check bas[0] == 1;", "21: there is no register or counter 'bas' | did you mean Work.base?"),
     ("check base == 1;", "21: 'base' has cells 0 to 1 | write base[0]"),
     ("check base[0] = 1;", "29: one of == != < <= > >= is expected, not '='"),

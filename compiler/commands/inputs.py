@@ -155,7 +155,7 @@ def source_map(path: str) -> dict[str, Lines]:
         item = json.loads(map_path(path).read_text(encoding="utf-8"))
         return {name: [(int(slot), str(file), int(line)) for slot, file, line in rows]
                 for name, rows in item["modules"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         say(f"lpnc: {map_path(path)} is not a source map, going on without", err=True)
         return {}
 

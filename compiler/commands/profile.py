@@ -98,8 +98,8 @@ def command(file: str, capture: str, tables_file: str | None, fcs: str, node_sho
     show("part of the engine", {name: c for name, c in found.parts.items()}, found.frames, everything)
     show("module", {**modules, "(between modules)": found.slots[NOWHERE]}, found.frames, everything, executed=True)
     chosen = dict(ranked(lines)[:top])
-    show("source line", {f"{file}:{line}": c for (file, line), c in chosen.items()}, found.frames, everything, executed=True,
-         quote={f"{file}:{line}": quoted(units.sources, file, line) for file, line in chosen})
+    show("source line", {called(at): c for at, c in chosen.items()}, found.frames, everything, executed=True,
+         quote={called(at): quoted(units.sources, *at) for at in chosen})
     if listing:
         for unit in units.items:
             annotated(unit, where[unit.name], found, code, everything)
@@ -128,6 +128,10 @@ class Places:
     def line(self, slot: int) -> tuple[str, int]:
         at = bisect_right(self.slots, slot) - 1
         return self.rows[at][1:] if at >= 0 else ("", 0)
+
+
+def called(line: tuple[str, int]) -> str:
+    return f"{line[0]}:{line[1]}" if line[1] else "(no line)"        # a container's first instructions
 
 
 def cost(c: Any) -> dict[str, int]:
@@ -170,7 +174,7 @@ def annotated(unit: Unit, places: Places, found: Any, code: dict, everything: in
     for slot, text in places.text.items():
         line = places.line(slot)
         if line != before:
-            say(f"; {line[0]}:{line[1]}")
+            say(f"; {called(line)}")
             before = line
         say(f"{figures(found.slots.get((unit.name, slot)))} {slot:6}:  {text}")
         thumb(slot)

@@ -1,7 +1,7 @@
 """Expressions: one method a node of `lang/ast/`. Bits become `Val`, bool an i1, structs and headers a `Place`."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import llvmlite.ir as ir
@@ -94,9 +94,9 @@ class Expressions(Quotients):
                 return self.instance(decl, None) if isinstance(decl.type, HeaderType) else decl
             return member(self.place(e.base), e.name)
         if isinstance(decl, ast.Field):
-            return self.field_value(self.place(e.base), decl)
+            return self.if_seen(e.base, lambda inst: self.field_value(inst, decl))
         if isinstance(decl, ast.ChoiceArm):
-            return self.place(e.base.base).read_arm(decl) if isinstance(e.base, ast.Member) else self.this.read_arm(decl)
+            return self.if_seen(e.base.base, lambda inst: inst.read_arm(decl)) if isinstance(e.base, ast.Member) else self.this.read_arm(decl)
         if isinstance(decl, ast.EnumMember):
             return self.constant(self.width_of(e.type), decl.number)
         if isinstance(decl, ast.ErrorMember):
@@ -110,6 +110,20 @@ class Expressions(Quotients):
         if isinstance(decl, str):
             return self.builtin_member(e)
         raise self.unsupported(e, f"'.{e.name}' here")
+
+    def if_seen(self, base: ast.Expr, read: Callable[[Instance], object]):
+        """What is read of a header. One that another looks at may be invalid: then that is 0."""
+        inst = self.place(base)
+        value = read(inst)
+        if not self.may_be_unseen(base, inst):
+            return value
+        value = value.get() if isinstance(value, Place) else value
+        if isinstance(value, Val):
+            return self.select(inst.valid(), value, self.constant(value.width, 0))
+        return self.land(inst.valid(), value)
+
+    def may_be_unseen(self, base: ast.Expr, inst: Instance) -> bool:
+        return isinstance(base, ast.Name) and not inst.local and inst.inst.field in self.program.unseen
 
     def builtin_member(self, e: ast.Member):
         base = e.base.decl if isinstance(e.base, ast.Name) else None
@@ -302,7 +316,10 @@ class Expressions(Quotients):
             return self.resize(Val(32, (self.payload_size(),)), 16)
         if isinstance(operand, (ast.Name, ast.Member)) and isinstance(operand.decl, ast.Field):
             inst = self.this if isinstance(operand, ast.Name) else self.place(operand.base)
-            return self.resize(Val(32, (inst.octets(inst.layout.unit_of[operand.decl]),)), 16)
+            octets = inst.octets(inst.layout.unit_of[operand.decl])
+            if isinstance(operand, ast.Member) and self.may_be_unseen(operand.base, inst):
+                octets = self.pick(inst.valid(), octets, i32(0))
+            return self.resize(Val(32, (octets,)), 16)
         named = self.place(operand)
         total = i32(0)
         for inst in [named] if isinstance(named, Instance) else self.elements(named):

@@ -63,7 +63,8 @@ class LyingSums:
         """Where the octets of a number are that is nowhere else."""
         decl = getattr(e, "decl", None)
         if isinstance(decl, ast.Field):
-            place = self.field_lying(self.place(e.base) if isinstance(e, ast.Member) else self.this, decl)
+            inst = self.place(e.base) if isinstance(e, ast.Member) else self.this
+            place = self.field_lying(inst, decl) if inst is self.this or not self.may_be_unseen(e.base, inst) else None
         else:
             place = self.state_lying(e)
         return place if place is None else Lying(*place, [e])

@@ -6,6 +6,7 @@ from typing import Callable
 
 from lpn.lang.builtins import VERDICTS
 from lpn.lang.diagnostics import Diagnostics
+from lpn.lang.limits import MAX_PRIORITY
 from lpn.lang.source import Source, Span
 
 from . import model
@@ -244,6 +245,8 @@ class Parser(PacketParser):
             token = self.number("a number")
             assert isinstance(token.value, int)
             priority = token.value
+            if priority > MAX_PRIORITY:
+                self.diagnostics.error(f"priorities are 0 to {MAX_PRIORITY}", token.span)
             self.mark(":", "behind the priority")
         keys = []
         if self.take("("):

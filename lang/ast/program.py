@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Optional, Union
 
-from .declarations import Decl, ErrorDecl, Import, Param, Struct
+from .declarations import Decl, ErrorDecl, Import, Param, Struct, StructField
 from .expressions import Expr, Node
 from .modules import Deparser, Parser, Processor
 from .objects import BufferDecl
@@ -90,6 +90,7 @@ class Program(Node):
     promises: list["Promise"] = field(default_factory=list)     # energy budgets that hold
     reasons: list[str] = field(default_factory=list)       # drop reasons by number; [0] is "" (none)
     summed: set = field(default_factory=set)               # ((StructField, index), (the same)): the second may follow the first, which sums it
+    unseen: set[StructField] = field(default_factory=set)  # headers that may be invalid where one is valid that looks at them
     warnings: list = field(default_factory=list)           # diagnostics that did not stop the checker
 
     @property

@@ -255,7 +255,11 @@ class Flow(FlowCalls):
             return self.forget_target(target, paths)
         if isinstance(target.type, HeaderType):
             to, of = self.key_of(target), self.key_of(one.value)
-            return paths if to is None or of is None or to == of else frozenset(known.copy(to, of) for known in paths)
+            if to is None or of is None or to == of:
+                return paths
+            for appears in (True, False):
+                self.unseen(to, paths, appears)
+            return frozenset(known.copy(to, of) for known in paths)
         if isinstance(target, ast.Member) and isinstance(target.decl, ast.ChoiceArm):
             arm = target.decl
             assert isinstance(target.base, ast.Member) and arm.choice is not None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from .. import ast, builtins
 from ..buffers import CALLS, emitted, key_values
 from ..diagnostics import Diagnostics
-from ..instances import walk
+from ..instances import header_of, walk
 from ..types import HeaderType, Stack
 from .facts import NOWHERE, Key, Known, Paths, Values, join
 from .flow_values import FlowValues, show, some
@@ -60,6 +60,8 @@ class FlowCalls(FlowValues):
         key = self.key_of(base)
         if key is None:
             return paths
+        if method in ("setValid", "setInvalid"):
+            self.unseen(key, paths, appears=method == "setValid")
         if method == "setValid":
             return frozenset(one if key in one.valid else one.make_valid(key) for one in paths)
         if method == "setInvalid":
@@ -69,20 +71,26 @@ class FlowCalls(FlowValues):
             self.bound(base, paths, deferred=True)
         return paths
 
+    def unseen(self, key: Key, paths: Paths, appears: bool) -> None:
+        """A header becomes valid, or may be invalid from here on: notes which headers are then looked at that are not there."""
+        struct = self.program.headers_struct
+        for field in struct.fields if struct is not None else ():
+            if appears and (key[0] is field or of_param(key, field)):
+                self.program.unseen.update(arg for arg in looked_at(field) if of_param(key, field) or not all((arg, None) in one.valid for one in paths))
+            elif not appears:                     # of a stack an element may be valid
+                self.program.unseen.update(arg for arg in looked_at(field) if of_param(key, arg) or key[0] is arg
+                                           and not all((field, None) in one.invalid for one in paths))
+
     def bound(self, e: ast.Expr, paths: Paths, deferred: bool) -> None:
         """The headers that a header's description looks at must be there when it is evaluated."""
         field = e.decl if isinstance(e, ast.Member) else None
         if not isinstance(field, ast.StructField) or not isinstance(field.type, HeaderType):
             return
-        header = field.type.decl
-        assert isinstance(header, ast.Header)
-        for param, arg in zip(header.params, field.args):
-            read = [one for one in walk(header.items) if isinstance(one, ast.Name) and one.decl is param]
-            key = (arg, None)
-            if read and not all(key in one.valid for one in paths):
+        for arg in looked_at(field):
+            if not all((arg, None) in one.valid for one in paths):
                 own = show(e)
                 other = f"{own.rpartition('.')[0]}.{arg.name}"
-                never = all(key in one.invalid for one in paths)
+                never = all((arg, None) in one.invalid for one in paths)
                 self.diagnostics.error(f"'{own}' looks at '{other}', which {'is' if never else 'may'} not {'' if never else 'be '}valid here", e.span,
                                        f"extract '{other}' before it" if not deferred else f"test it first: if ({other}.isValid()) {{ ... }}")
 
@@ -239,6 +247,17 @@ class FlowCalls(FlowValues):
             if param.direction != "out":
                 paths = self.eval(arg, paths)
         return self.given_back(params, args, self.act(ref.action, paths))
+
+
+def looked_at(field: ast.StructField) -> list[ast.StructField]:
+    """The headers that the description of a header reads."""
+    header = header_of(field)
+    return [arg for param, arg in zip(header.params, field.args) if any(isinstance(one, ast.Name) and one.decl is param for one in walk(header.items))]
+
+
+def of_param(key: Key, field: ast.StructField) -> bool:
+    """Whether a function's parameter may stand for the header."""
+    return isinstance(key[0], ast.Param) and header_of(field) is getattr(key[0].type, "decl", None)
 
 
 def _forget_params(one: Known, action: ast.Action) -> Known:

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from .. import ast
 from ..instances import header_of, is_headers, named_field, walk
+from ..limits import MAX_ENTRIES
 from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type
-from .base import MAX_COUNT, Base, described, plural
+from .base import Base, described, plural
 from .emits import one_behind_the_other
 from .headers import needs_payload
 from .scope import Scope, suggest
@@ -149,8 +150,8 @@ class Parsers(Base):
             self.error(f"a value set holds numbers, enums or bools, and this is {one.type}", one.cell)
             one.type = None
         size = self.constant_number(one.size, "a size")
-        if size is not None and not 1 <= size <= MAX_COUNT:
-            self.error(f"sizes are 1 to {MAX_COUNT}", one.size)
+        if size is not None and not 1 <= size <= MAX_ENTRIES:
+            self.error(f"sizes are 1 to {MAX_ENTRIES}", one.size)
         value = ast.Name(one.span, one.name, one)
         value.type = one.type
         hit = ast.ActionRef(one.span, self.no_action.name, [], self.no_action)

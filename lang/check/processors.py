@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from .. import ast, meters
 from ..instances import by_reference, is_headers, written_alike
+from ..limits import MAX_ENTRIES, MAX_PRIORITY
 from ..types import (Array, Bits, Bool, EnumType, ErrorType, HeaderType, Meta, Packet, Stack, StructType, Type, Varbit, Void)
 from . import fold
 from .base import MAX_COUNT, Base, described, plural
@@ -235,8 +236,8 @@ class Processors(Base):
             self.error(f"table '{table.name}' has no actions", table.span, "add actions = { ...; }")
         if table.size is not None:
             size = self.constant_number(table.size, "a size")
-            if size is not None and not 1 <= size <= MAX_COUNT:
-                self.error(f"sizes are 1 to {MAX_COUNT}", table.size)
+            if size is not None and not 1 <= size <= MAX_ENTRIES:
+                self.error(f"sizes are 1 to {MAX_ENTRIES}", table.size)
             elif size is not None and len(table.entries) > size:
                 self.error(f"the table has {len(table.entries)} entries, and its size is {size}", table.entries[size].span)
         if table.default_action is not None:
@@ -298,6 +299,8 @@ class Processors(Base):
         for key, value in zip(table.keys, entry.keys):
             if key.expr.type is not None:
                 self.entry_key(key, value)
+        if entry.priority is not None and entry.priority > MAX_PRIORITY:
+            self.error(f"priorities are 0 to {MAX_PRIORITY}, and this is {entry.priority}", entry.span)
         self.chosen_action(entry.action, table, names, "entry")
 
     def entry_key(self, key: ast.TableKey, value: ast.Expr) -> None:

@@ -50,17 +50,29 @@ def together(program: ast.Program) -> set[frozenset[ast.StructField]]:
     for parser in program.decls:
         if not isinstance(parser, ast.Parser):
             continue
-        taken = {state: extracted(state) for state in parser.states}
+        taken = {state: set(extracted(state.statements)) for state in parser.states}
         for state in parser.states:
             later = {field for each in reachable(state) for field in taken[each]}
             met |= {frozenset((one, other)) for one in taken[state] for other in later}
     return met
 
 
-def extracted(state: ast.State) -> set[ast.StructField]:
-    fields = {named_field(node.args[0]) for node in walk(state.statements)
-              if isinstance(node, ast.Call) and node.target == "extract" and node.args}
-    return {field for field in fields if field is not None}
+def extracted(body: object) -> list[ast.StructField]:
+    """The fields of the headers struct that statements extract, each as often as they say it."""
+    fields = [named_field(node.args[0]) for node in walk(body) if isinstance(node, ast.Call) and node.target == "extract" and node.args]
+    return [field for field in fields if field is not None]
+
+
+def extracted_again(program: ast.Program) -> set[ast.StructField]:
+    """The fields that a parser may extract when it has extracted them before: in the same state, or in one that led there."""
+    again: set[ast.StructField] = set()
+    for parser in program.modules:
+        for state in parser.states if isinstance(parser, ast.Parser) else ():
+            own = extracted(state.statements)
+            turns = [field for loop in walk(state.statements) if isinstance(loop, ast.For) for field in extracted(loop)]
+            later = {field for one in successors(state) for each in reachable(one) for field in extracted(each.statements)}
+            again |= {field for field in own if own.count(field) > 1 or field in turns or field in later}
+    return again
 
 
 def reachable(state: ast.State) -> set[ast.State]:
