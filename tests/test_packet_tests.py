@@ -219,6 +219,11 @@ def test_octets_that_differ_are_marked_and_named(beside):
   sent 11 octets: 020201856100029e9c6162"""
 
 
+def test_a_cell_that_is_not_as_expected_comes_with_what_became_of_the_packet(beside):
+    assert shown(beside('test "it" { send hex { 00 0007 }; check base[0] == 1; }')) == "  sent 3 octets: 000007\n  which became DROP BadKind"
+    assert "sent" not in beside('test "it" { check base[0] == 1; }')[1]
+
+
 def test_what_is_not_in_the_packet_as_it_is_has_no_offset(beside):
     outcome = beside(BEGIN + 'test "it" { send whole; expect TRANSMIT via Rx { link { extra = 1, peer.long = 2 } no items[0] items[1] { } }; }', "more")
     assert shown(outcome) == """\
