@@ -8,6 +8,7 @@ from functools import cache
 import llvmlite.binding as llvm
 import llvmlite.ir as ir
 
+from .cells import hidden
 from .distances import subtractions
 from .spaces import flattened
 from .target import Target
@@ -67,7 +68,7 @@ def optimize(text: str, target: Target, level: int = 2, fused: bool = False, sma
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(ref, builder)
     unsigned(ref, builder)
-    text = subtractions(flattened(str(ref)), target.half_register)
+    text = hidden(subtractions(flattened(str(ref)), target.half_register), target.half_register)
     ref = parse(least(text) if small or BY_CONSTANT.search(text) else text)
     ref.data_layout = str(machine.target_data)
     return ref

@@ -142,7 +142,7 @@ def test_more_state_than_a_node_has(tmp_path):
 
 @pytest.mark.parametrize("args,why", [
     (["run", UDP, "--in", RECORDING, "--out", "-", "--out-linktype", "99999999999"], "99999999999 is not in the range 0<=x<=65535"),
-    (["fuzz", "--programs", "-1"], "-1 is not in the range x>=0"), (["fuzz", "--path"], "--from and --path need --slowest"),
+    (["fuzz", "--programs", "-1"], "-1 is not in the range x>=0"), (["fuzz", "--path"], "--path needs --slowest"),
     (["fuzz", "--programs", "0", "--corpus", "/dev/null/x"], "/dev/null"),
     (["fuzz", "--slowest", UDP, "--bytecode"], "--slowest and --bytecode exclude each other")])
 def test_options_that_cannot_be_meant(args, why):

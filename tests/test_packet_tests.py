@@ -27,6 +27,7 @@ header Item { bit<8> id; }
 header Body { word le<16> { Kind kind; bit<12> seq; } bit<8> size = sizeof(payload)[7:0]; bit<16> sum = ~inet_sum(seq_of(kind), payload) deferred; }
 function bit<16> seq_of(Kind k) { return (bit<16>) ((bit<4>) k); }
 const bit<16> PORT = 0x1234;
+const bit<2> OTHER = 2;
 struct Peer { bit<16> address; int<8> level; }
 register<Peer>[4] peers;
 struct headers { Link link; Item[3] items; Body body; }
@@ -109,6 +110,7 @@ PASS = [
     'send { tag { kind = 3 } }; expect TRANSMIT unchanged; expect hex { 03 ... }; expect hex { 02/fe 00{2} }; expect { tag { kind = 2..3 } };',
     'send { hex { 03 00 } "\\x00" }; expect TRANSMIT via Rx { tag { kind = 3 } payload hex { } };',
     'send hex { 02 }; expect DROP PacketTooShort;',
+    'send hex { 03 00{2} (01 ("a"){2} 02{2} /* and */ (03 4*){0}){3} }; expect hex { 03 0000 (01 6161 0202){2} (** 6* ** ** **){1} }; expect hex { 03 (**){4} (**){13} };',
 ]
 PASS_MORE = [
     'send whole; expect TRANSMIT { link { mode = short, peer.short = 258 } items[0] { id = 0x85 } body { kind = data, seq = 7 } payload "ab" };',
@@ -121,6 +123,8 @@ PASS_MORE = [
     "wait 20 ms; send whole; check last == 20000; wait 1 s; send whole; check last == 1020 ms;",
     "node { short = 0x77 } send whole; check peers[1].address == 0x77; check peers[1].level == -3; check peers[1].level < 0;",
     "set peers[2] = { address = PORT, level = -1 }; check peers[2].address == PORT; set peers[2].address = 9; check peers[2].level == -1;",
+    "set peers[OTHER] = { level = -1 }; check peers[2].level == -1; set peers[Kind.data].address = 7; check peers[OTHER].address == 0; send whole; "
+    "expect via Rx { items[0] { id = 0x85 } no items[OTHER] }; expect { link { } items[Mode.none] { id = 0x85 } body { } };",
     "send whole with { body { sum = 1 } }; expect DROP Route.drop;",
     "table ports { (data, 6) : to(PORT); } send whole; expect DELIVER PORT;",
     "table ports { priority = 9: (data, _) : back(); priority = 1: (data, 4 &&& 0xc) : to(3); } send whole; expect DELIVER 3;",
@@ -213,6 +217,11 @@ def test_octets_that_differ_are_marked_and_named(beside):
   got          0  02 02 01 85 71    00 02 9e 9c 61 62
                         ^^    ^^                      ^^
   sent 11 octets: 020201856100029e9c6162"""
+
+
+def test_a_cell_that_is_not_as_expected_comes_with_what_became_of_the_packet(beside):
+    assert shown(beside('test "it" { send hex { 00 0007 }; check base[0] == 1; }')) == "  sent 3 octets: 000007\n  which became DROP BadKind"
+    assert "sent" not in beside('test "it" { check base[0] == 1; }')[1]
 
 
 def test_what_is_not_in_the_packet_as_it_is_has_no_offset(beside):
@@ -314,6 +323,16 @@ def test_a_member_is_called_by_its_enum(beside) -> None:
 @pytest.mark.parametrize("line, message", [
     ("sand hex { 00 };", "15: a step is expected, not 'sand' | did you mean send?"),
     ("send hex { 0 };", "26: '0' is not an octet |"),
+    ("send hex { 0102{3} };", "26: one octet is repeated, or a group | write (0102){3}, or 01 02{3}"),
+    ("send hex { 03 } ; expect hex { ****{3} };", "46: one octet is repeated, or a group | write (****){3}, or ** **{3}"),
+    ("send hex { 01 (02 03 };", "29: this group is never closed | end it with ')' and how often: (00 01){8}"),
+    ("send hex { 01 02) };", "31: ')' is not an octet |"),
+    ("send hex { 01 02){3} };", "31: '){3}' is not an octet |"),
+    ("send hex { ((00{4096}){4096}){4096} };", "24: more than 4,096 octets"),
+    ("send hex { 00 }; expect hex { (00 ...){2} };", "52: nothing can follow `...` |"),
+    ("check base[NO] == 1;", "26: there is no value 'NO' | write a number or a constant of the program"),
+    ("check base[] == 1;", "26: an index is expected, not ']' | a number, or a constant's name"),
+    ("set base[true] = 1;", "24: this is no value of type bit<32>"),
     ("send hex { ** };", "20: a packet that is sent has no octets left open |"),
     ("send { tga { } };", "22: there is no header 'tga' | did you mean tag?"),
     ("send { tag { kid = 1 } };", "28: there is no field of Tag 'kid' | did you mean kind?"),

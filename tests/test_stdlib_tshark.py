@@ -102,10 +102,10 @@ def values_of(reference: Reference, frame: bytes) -> dict[str, dict[str, int]]:
     return out
 
 
-def compare(kinds: dict[str, tuple[list, dict[str, str]]], link_type: int, always: list[str]) -> dict[str, list]:
+def compare(kinds: dict[str, tuple[list, dict[str, str]]], link_type: int, always: list[str], options: tuple[str, ...] = ()) -> dict[str, list]:
     """By kind, each frame with its fields as described and as tshark finds them: tshark starts once for all."""
     names = list(dict.fromkeys([*always, *(name for _, named in kinds.values() for name in named.values())]))
-    found = iter(fields([frame for frames, _ in kinds.values() for frame, _ in frames], link_type, names))
+    found = iter(fields([frame for frames, _ in kinds.values() for frame, _ in frames], link_type, names, options))
     return {kind: [(frame, values, next(found)) for frame, values in frames] for kind, (frames, _) in kinds.items()}
 
 
@@ -187,6 +187,40 @@ MAC |= {
     "TSCH hopping": ("tsch", {"end": "HeaderIe", "mlme": "PayloadIe", "ie": "LongIe", "x": "TschHopping"},
                      NESTED | {"mlme": {"length": 3, "group": 1}, "ie": {"length": 1, "id": 9}}, {"sequence": "wpan.tsch.hopping_sequence_id"}),
 }
+SIXTOP = {"mac": {"frame_type": 1, "security": 0, "ie_present": 1, "seq_suppression": 0, "version": 2, "dst_mode": 2, "src_mode": 2, "pan_compression": 1},
+          "end": {"length": 0, "id": 0x7E}}
+SIXP_CELLS = {"metadata": "wpan.6top_metadata", "transmit": "wpan.6top_cell_option_tx", "receive": "wpan.6top_cell_option_rx",
+              "shared": "wpan.6top_cell_option_shared"}
+
+
+@lru_cache
+def sub_id() -> int:
+    """Of 6top, as this tshark has it: RFC 8480's, or that of the draft."""
+    if TSHARK is None:
+        return 0x01
+    ask = bytes.fromhex("41aa00000000000000003f05a80100070000")
+    [found] = fields([ask], IEEE802154_NOFCS, ["wpan.frame_type", "wpan.6top_code"])
+    return 0x01 if found["wpan.6top_code"] else 0xC9
+
+
+def sixtop(length: int, **fixed: dict[str, int]) -> dict[str, dict[str, int]]:
+    """What is fixed of a 6P message whose IE has so many octets."""
+    return SIXTOP | {"ie": {"length": length, "group": 5}, "sub": {"subtype": sub_id()}} | fixed
+
+
+SIXP = {"end": "HeaderIe", "ie": "PayloadIe", "sub": "IetfIe", "p": "SixpHeader"}
+MAC |= {
+    "6P": ("sixtop", {"end": "HeaderIe", "ie": "PayloadIe", "sub": "IetfIe", "x": "SixpHeader"}, sixtop(5), {
+        "version": "wpan.6top_version", "type": "wpan.6top_type", "code": "wpan.6top_code", "sfid": "wpan.6top_sfid", "seq": "wpan.6top_seqnum"}),
+    "6P ADD": ("sixtop", SIXP | {"x": "SixpCellsRequest", "cell": "SixpCell"}, sixtop(13, p={"type": 0, "code": 1}), SIXP_CELLS | {"count": "wpan.6top_num_cells"}),
+    "6P cell": ("sixtop", SIXP | {"x": "SixpCell"}, sixtop(9, p={"type": 1, "code": 0}), {
+        "slot_offset": "wpan.6top_cell_slot_offset", "channel_offset": "wpan.6top_channel_offset"}),
+    "6P COUNT": ("sixtop", SIXP | {"x": "SixpCountRequest"}, sixtop(8, p={"type": 0, "code": 4}), SIXP_CELLS),
+    "6P count": ("sixtop", SIXP | {"x": "SixpCount"}, sixtop(7, p={"type": 1, "code": 0}), {"cells": "wpan.6top_total_num_cells"}),
+    "6P LIST": ("sixtop", SIXP | {"x": "SixpListRequest"}, sixtop(13, p={"type": 0, "code": 5}), SIXP_CELLS | {
+        "offset": "wpan.6top_offset", "max_count": "wpan.6top_max_num_cells"}),
+    "6P CLEAR": ("sixtop", SIXP | {"x": "SixpPlainRequest"}, sixtop(7, p={"type": 0, "code": 7}), {"metadata": "wpan.6top_metadata"}),
+}
 
 
 @lru_cache
@@ -200,3 +234,30 @@ def test_mac_frames(kind):
     for frame, values, found in mac_frames()[kind]:
         assert found["wpan.frame_type"][:1] == [values["mac"]["frame_type"]], frame.hex()
         same(frame, values["x"], found, MAC[kind][3])
+
+
+# ---------------------------------------------------------------- 6LoWPAN routing headers
+
+LOWPAN = {"mac": {"frame_type": 1, "security": 0, "ie_present": 0, "seq_suppression": 0, "version": 1, "dst_mode": 2, "src_mode": 2, "pan_compression": 1,
+                  "dst_pan": 0x23}, "page": {"page": 1}}
+RPI = {"down": "6lowpan.6loRH.bitO", "rank_error": "6lowpan.6loRH.bitR", "forwarding_error": "6lowpan.6loRH.bitF",
+       "instance_elided": "6lowpan.6loRH.bitI", "rank_compressed": "6lowpan.6loRH.bitK", "type": "6lowpan.rhtype"}
+LORH: dict[str, tuple[str, dict[str, int], dict[str, str]]] = {
+    "RPI": ("RpiLorh", {"instance_elided": 0, "rank_compressed": 0}, RPI | {"instance": "6lowpan.rpl.instance", "sender_rank": "6lowpan.sender.rank"}),
+    "RPI, I and K": ("RpiLorh", {"instance_elided": 1, "rank_compressed": 1}, RPI | {"sender_rank_high": "6lowpan.sender.rank"}),
+    "SRH": ("SrhLorh", {}, {"size": "6lowpan.HopNuevo", "type": "6lowpan.rhtype"}),
+    "IP-in-IP": ("IpInIpLorh", {"length": 1}, {"length": "6lowpan.rhElength", "type": "6lowpan.rhtype", "hop_limit": "6lowpan.rhhop.limit"}),
+}
+
+
+@lru_cache
+def routed() -> dict[str, list]:
+    return compare({kind: (made({"mac": "Mhr", "page": "Paging", "x": header}, "sixlorh sixlowpan", LOWPAN | {"x": fixed}), named)
+                    for kind, (header, fixed, named) in LORH.items()}, IEEE802154_NOFCS, ["6lowpan.pagenb"], ("-d", "wpan.panid==0x23,6lowpan"))
+
+
+@pytest.mark.parametrize("kind", LORH)
+def test_routing_headers(kind):
+    for frame, values, found in routed()[kind]:
+        assert found["6lowpan.pagenb"] == [1], frame.hex()
+        same(frame, values["x"], found, LORH[kind][2])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from ..output import Failure, Table, console, folder, put_json, say, waiting
 from .inputs import Real, read_bytes, read_source, shown
@@ -19,6 +20,16 @@ if TYPE_CHECKING:
     from ..slowest import Slowest
     from ..slowest_path import Row
     from ..judge import Units
+
+
+#: What is fuzzed: generated programs, those given and their changes, one for its slowest run, the verifier.
+PROGRAMS, FILE, SLOWEST, BYTECODE = "", "FILE", "--slowest", "--bytecode"
+#: Options that not all of these take.
+TAKEN_BY = {
+    "changes": (FILE,), "tables": (FILE,), "captures": (FILE, SLOWEST), "kept": (SLOWEST,), "show_path": (SLOWEST,), "runs": (BYTECODE,), "mutants": (BYTECODE,),
+    "packets": (PROGRAMS, FILE), "engines": (PROGRAMS, FILE), "programs": (PROGRAMS, FILE, BYTECODE), "corpus": (PROGRAMS, FILE, BYTECODE),
+    "no_reduce": (PROGRAMS, FILE, BYTECODE),
+}
 
 
 @click.command("fuzz")
@@ -68,14 +79,10 @@ def command(files: tuple[str, ...], seed: int | None, seconds: float | None, pro
     packets.
 
     Runs until it is interrupted or a limit is reached. Status 1: something failed."""
-    if (slowest is not None) + bytecode + bool(files) > 1:
+    kinds = [name for name, asked in ((FILE, files), (SLOWEST, slowest is not None), (BYTECODE, bytecode)) if asked]
+    if len(kinds) > 1:
         raise click.UsageError("FILE, --slowest and --bytecode exclude each other")
-    if slowest is None and (kept is not None or show_path):
-        raise click.UsageError("--from and --path need --slowest")
-    if slowest is None and not files and captures:
-        raise click.UsageError("--in needs FILE or --slowest")
-    if tables is not None and not files:
-        raise click.UsageError("--tables needs FILE")
+    _refuse_idle(kinds[0] if kinds else PROGRAMS)
     if slowest is not None:
         _slowest(slowest, captures, kept, seed or 0, seconds or 60.0, show_path, as_json)
     if corpus is not None:                      # now, not after hours of which it would keep the results
@@ -109,6 +116,15 @@ def command(files: tuple[str, ...], seed: int | None, seconds: float | None, pro
             say(f"{number:8}  {name}")
         say(f"{loop.programs} programs, {loop.compared} packets compared, {len(loop.found)} failures kept")
     raise SystemExit(130 if interrupted else 1 if loop.found else 0)
+
+
+def _refuse_idle(kind: str) -> None:
+    """Options that would do nothing."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        takers = TAKEN_BY.get(str(option.name), (kind,))
+        if kind not in takers and context.get_parameter_source(str(option.name)) == ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{option.opts[-1]} means nothing with {kind}" if PROGRAMS in takers else f"{option.opts[-1]} needs {' or '.join(takers)}")
 
 
 def _originals(files: tuple[str, ...], tables: str | None, captures: tuple[Path, ...], changes: int) -> Originals:

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 
 import llvmlite.ir as ir
 
-from lpn.compiler.bits import Val, i32, is_const
+from lpn.compiler.bits import I32, Val, i32, is_const
+from lpn.compiler.cells import CELL
 from lpn.compiler.quotients import Quotients
 from lpn.compiler.state import ERROR_WIDTH, StateObject, scalar_width
 from lpn.compiler.target import MAX_PACKET, NODE_SLOTS, VERDICTS
@@ -198,17 +199,28 @@ class Expressions(Quotients):
             return StateCell(self, obj.cell, self.at(region, self.b.add(at, i32(obj.offset))))
         inside, i = None, v.limbs[0]
         if self.index_limit(index, v) > obj.count:
-            # opaque, or LLVM compares what the index was made from; and again, or it drops the choice where the result is
+            # opaque, or LLVM compares what the index was made from; and `cell_number`, or it drops the choice where the result is
             # not used: in both cases the offset has no bound that a verifier knows
             v = Val(v.width, tuple(self.opaque(limb) for limb in v.limbs))
             low = self.resize(v, min(v.width, 32))          # of a wide number what is compared alone has a bound
             inside = self.less(low, self.constant(low.width, obj.count))
-            i = self.opaque(self.b.select(inside, v.limbs[0], i32(0)), here=True)
+            i = self.cell_number(self.b.select(inside, v.limbs[0], i32(0)))
             if v.width > 32:
                 above = self.slice(v, v.width - 1, 32)
                 inside = self.land(inside, self.eq(above, self.constant(above.width, 0)))
         at = self.b.add(self.b.mul(i, i32(obj.stride)), i32(obj.offset))
         return StateCell(self, obj.cell, self.at(region, at), inside)
+
+    def cell_number(self, index: ir.Value) -> ir.Value:
+        """An index that is in range, as an opaque number that LLVM knows again: cells of one index have one address (compiler/cells.py)."""
+        if self.forgetful:
+            return self.opaque(index, here=True)
+        declared = self.fn.module.globals.get(CELL)
+        if declared is None:
+            declared = ir.Function(self.fn.module, ir.FunctionType(I32, [I32]), CELL)
+            declared.attributes.add("readnone")
+            declared.attributes.add("nounwind")
+        return self.b.call(declared, [index])
 
     # ---- operators
 

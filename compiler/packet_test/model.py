@@ -82,11 +82,12 @@ class HeaderItem(Node):
     """`mac { ... }`, `ext[1] { ... }`, `no udp`: a header of the program's headers, or of a type (`HeaderIe { ... }`)."""
 
     name: str
-    index: Optional[int]
+    cell: Optional[Value]
     fields: list[FieldItem]
     absent: bool = False
     header: Optional[ast.Header] = None         # resolved
     instance: Optional[ast.StructField] = None  # resolved; None: named by its type
+    index: Optional[int] = None                 # resolved: of an element
 
     @property
     def label(self) -> str:
@@ -136,10 +137,11 @@ class StatePath(Node):
     """`Serve.echoed`, `contexts[0].length`: an object of the program's state, or part of it."""
 
     name: str
-    index: Optional[int]
+    cell: Optional[Value]
     path: str
     decl: Union[ast.Register, ast.Counter, ast.Meter, None] = None     # resolved
     type: object = None                         # resolved: of what is named
+    index: Optional[int] = None                 # resolved: of a cell
 
     @property
     def text(self) -> str:

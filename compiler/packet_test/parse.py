@@ -204,15 +204,10 @@ class Parser(PacketParser):
 
     def state_path(self) -> model.StatePath:
         name, span = self.qualified("a register or counter")
-        index, path = None, ""
-        if self.take("["):
-            token = self.number("an index")
-            assert isinstance(token.value, int)
-            index = token.value
-            self.mark("]", "behind the index")
+        cell, path = self.index(), ""
         if self.take("."):
             path, _ = self.qualified("a field")
-        return model.StatePath(self.since(span), name, index, path)
+        return model.StatePath(self.since(span), name, cell, path)
 
     def set_cell(self, begin: Span) -> model.SetCell:
         place = self.state_path()

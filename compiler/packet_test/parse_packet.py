@@ -66,13 +66,19 @@ class PacketParser(Cursor):
 
     def header(self, absent: bool) -> model.HeaderItem:
         begin = self.name("a header")
-        index = None
-        if self.take("["):
-            index = self.number("an index").value
-            assert isinstance(index, int)
-            self.mark("]", "behind the index")
+        cell = self.index()
         span = self.since(begin.span)
-        return model.HeaderItem(span, begin.text, index, [] if absent else self.fields(), absent)
+        return model.HeaderItem(span, begin.text, cell, [] if absent else self.fields(), absent)
+
+    def index(self) -> model.Value | None:
+        """`[2]` or `[LAST]`, if it is there."""
+        if not self.take("["):
+            return None
+        if self.here.kind not in ("number", "name"):
+            raise self.fail("an index", "a number, or a constant's name")
+        value = self.value()
+        self.mark("]", "behind the index")
+        return value
 
     def fields(self) -> list[model.FieldItem]:
         out = []

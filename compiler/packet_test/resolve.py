@@ -21,6 +21,7 @@ from .words import shown
 SETTINGS = {"node": {"short": "node_short", "ext": "node_ext", "pan": "node_pan"},
             "meta": {"iface": "iface", "rssi": "rssi", "lqi": "lqi"}}
 SIGNED = Bits(8, True)
+INDEX = Bits(32)
 
 
 @lru_cache(maxsize=8)
@@ -141,7 +142,7 @@ class Resolver:
         name, path = place.name, place.path
         known = [each for each, _ in control.stateful(self.program)]
         found = self.stateful(name)
-        while not found and "." in name and place.index is None:
+        while not found and "." in name and place.cell is None:
             name, _, last = name.rpartition(".")
             path = f"{last}.{path}" if path else last
             found = self.stateful(name)
@@ -155,11 +156,11 @@ class Resolver:
         place.decl, place.path = found[0], path
         type_: Type | None = place.decl.type
         if isinstance(type_, Array):
-            if place.index is None or place.index >= type_.size:
-                self.error(f"{shown(name)} has cells 0 to {type_.size - 1}", place.span, f"write {name}[0]")
+            place.index = self.index(place.cell, type_.size, f"{shown(name)} has cells", f"write {name}[0]", place.span)
+            if place.index is None:
                 return False
             type_ = type_.cell
-        elif place.index is not None:
+        elif place.cell is not None:
             self.error(f"{shown(name)} has one cell", place.span, "leave the index out")
             return False
         for part in path.split(".") if path else []:
@@ -170,6 +171,14 @@ class Resolver:
             type_ = fields[part].type
         place.type = type_
         return True
+
+    def index(self, cell: model.Value | None, size: int, what: str, hint: str, span: Span) -> int | None:
+        """The number of a cell or an element, which a constant may name; None, and an error, if there is no such."""
+        number = self.values.number(cell, INDEX) if cell is not None else size
+        if number is None or number < size:
+            return number
+        self.error(f"{what} 0 to {size - 1}", span, hint)
+        return None
 
     def stateful(self, name: str) -> list[ast.Register | ast.Counter | ast.Meter]:
         both = list(control.stateful(self.program))
@@ -299,12 +308,11 @@ class Resolver:
             type_ = item.instance.type
             if isinstance(type_, Stack):
                 item.header = type_.header.decl
-                if item.index is None or item.index >= type_.size:
-                    self.error(f"{item.name} is a stack of headers 0 to {type_.size - 1}", item.span, f"write {item.name}[0]")
+                item.index = self.index(item.cell, type_.size, f"{item.name} is a stack of headers", f"write {item.name}[0]", item.span)
             else:
                 assert isinstance(type_, HeaderType)
                 item.header = type_.decl
-                if item.index is not None:
+                if item.cell is not None:
                     self.error(f"{item.name} is one header", item.span, "leave the index out")
         elif item.name in types and not via:
             item.header = types[item.name]

@@ -324,7 +324,8 @@ class Run:
             if not right:
                 where = f" in {name}" if len(set(numbers.values())) > 1 else ""
                 is_not = f"not {pattern_text(step.wanted, type_)}" if step.op == "==" else f"not {step.op} {pattern_text(step.wanted, type_)}"
-                self.fail(f"{place.text} is {value_text(number, type_)}{where}, {is_not}", step.span)
+                became = [f"which became {outcome(self.result)}"] if self.result is not None else []
+                self.fail(f"{place.text} is {value_text(number, type_)}{where}, {is_not}", step.span, notes=[*self.about_sent(), *became] if became else [])
 
     # ------------------------------------------------------------ notes
 

@@ -22,7 +22,7 @@ TOKEN = re.compile(r"""
 OCTET = re.compile(r"""
       (?P<space>[ \t\r\n\f]+) | (?P<comment>//[^\n]*|/\*.*?\*/) | (?P<text>"(?:[^"\\\n]|\\.)*")
     | (?P<octets>(?:[0-9a-fA-F*]{2})+)(?P<more>/[0-9a-fA-F]{2}|\{[0-9]{1,4}\})? | (?P<rest>\.\.\.) | (?P<close>\})
-    | (?P<other>[^\s{}]+|.)""", re.X | re.S)
+    | (?P<group>\() | \)\{(?P<times>[0-9]{1,4})\} | (?P<other>[^\s{}()]+|.)""", re.X | re.S)
 ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", '"': '"', "\\": "\\"}
 
 
@@ -182,6 +182,7 @@ class Words:
     def octets(self, start: int) -> tuple[Octets, int]:
         """The block whose `{` is at `start`, and where the text goes on."""
         pairs: list[tuple[int, int]] = []
+        groups: list[tuple[int, int]] = []      # where one begins: in the text, in `pairs`
         at, open_ = start + 1, False
         while at < len(self.text):
             match = OCTET.match(self.text, at)
@@ -201,11 +202,18 @@ class Words:
                 pairs += [(byte, 0xFF) for byte in self.plain(match["text"], span)]
             elif match["octets"]:
                 pairs += self.pairs(match["octets"], match["more"] or "", span)
+            elif match["group"]:
+                groups.append((begin, len(pairs)))
+            elif match["times"] and groups:
+                _, first = groups.pop()
+                pairs[first:] = repeated(pairs[first:], int(match["times"]))
             else:
                 self.diagnostics.error(f"{shown(match.group())} is not an octet", span,
-                                       "octets are two hex digits each, `*` for a digit that may be any; 40/f0 has a mask, 00{8} is repeated")
+                                       "octets are two hex digits each, `*` for a digit that may be any; 40/f0 has a mask, 00{8} and (00 01){8} are repeated")
         else:
             self.diagnostics.error("this hex block is never closed", self.span(start, start + 1), "end it with '}'")
+        for begin, _ in groups:
+            self.diagnostics.error("this group is never closed", self.span(begin, begin + 1), "end it with ')' and how often: (00 01){8}")
         if len(pairs) > MAX_OCTETS:
             self.diagnostics.error(f"more than {MAX_OCTETS:,} octets", self.span(start, start + 1))
             del pairs[MAX_OCTETS:]
@@ -221,9 +229,16 @@ class Words:
             if value & ~mask:
                 self.diagnostics.error(f"{value:02x} has bits outside of its mask {mask:02x}", span, f"write {value & mask:02x}/{mask:02x}")
             out[-1] = (value & mask, mask)
+        elif more and len(out) > 1:
+            self.diagnostics.error("one octet is repeated, or a group", span, f"write ({digits}){more}, or {digits[:-2]} {digits[-2:]}{more}")
         elif more:
-            out[-1:] = out[-1:] * min(int(more[1:-1]), MAX_OCTETS)
+            out = repeated(out, int(more[1:-1]))
         return out
+
+
+def repeated(pairs: list[tuple[int, int]], times: int) -> list[tuple[int, int]]:
+    """So often, or as often as there is room for, and once more."""
+    return pairs * min(times, MAX_OCTETS // max(len(pairs), 1) + 1)
 
 
 def shown(text: str) -> str:

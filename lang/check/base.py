@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from .. import ast, builtins
 from ..diagnostics import Diagnostics
 from ..foreign_types import written_here
-from ..instances import is_headers
+from ..instances import is_headers, walk
 from ..library import TYPES, imported_by
 from ..source import Span
-from ..types import (Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Varbit,
+from ..types import (Bits, Bool, ChoiceType, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Varbit,
                      Void)
 from . import fold
 from .scope import Scope, suggest
@@ -174,7 +174,8 @@ class Base:
         elif decl is None and (self.module, name) not in self.unknown:
             self.unknown.add((self.module, name))
             names = [one for one in self.scope.all_names() if accept(self.scope.find(one))] + list(builtins.NAMES) * (what == "name")
-            self.error(f"there is no {what} '{name}'", where, self.member(name) or imported_by(name) or suggest(name, names) or self.elsewhere(name))
+            self.error(f"there is no {what} '{name}'", where, self.member(name) or imported_by(name) or self.in_a_state(name) or suggest(name, names)
+                       or self.elsewhere(name))
         return decl
 
     def member(self, name: str) -> str:
@@ -183,6 +184,13 @@ class Base:
             return f"errors are called with their word: error.{name}"
         enums = [f"{decl.name}.{name}" for decl in self.program.decls if isinstance(decl, ast.Enum) and any(one.name == name for one in decl.members)]
         return f"members are called by their enum: {' or '.join(enums)}" if enums else ""
+
+    def in_a_state(self, name: str) -> str:
+        """Which other state of the parser declares it."""
+        for state in self.module.states if isinstance(self.module, ast.Parser) else []:
+            if any(isinstance(one, ast.VarDecl) and one.name == name for one in state.statements):
+                return f"it belongs to state '{state.name}': what another one needs of it is kept in a variable of the parser"
+        return ""
 
     def elsewhere(self, name: str) -> str:
         """Where a name is known that is not known here."""
@@ -342,6 +350,14 @@ class Base:
         if expr.const is not None:
             expr.const = fold.wrap(int(expr.const), type_)
 
+    def counts_bits(self, e: ast.Expr) -> None:
+        """Warns of a product in a number of bits that its type is too narrow for; one of 16 bits is enough for any packet."""
+        for one in walk(e):
+            if isinstance(one, ast.Binary) and one.op == "*" and isinstance(one.type, Bits) and one.type.width < 16:
+                for by, what in ((one.left, one.right), (one.right, one.left)):
+                    if by.const is not None and what.const is None and int(by.const) * greatest(what) >> one.type.width:
+                        self.warning(f"this product is {one.type}: it wraps at {1 << one.type.width}", one, f"cast first: {by.span.text} * (bit<16>) ...")
+
     # ------------------------------------------------------------ fitting a value to its place
 
     def convert(self, expr: ast.Expr, want: Type | None, place: str) -> bool:
@@ -379,7 +395,9 @@ class Base:
 
     def mismatch(self, expr: ast.Expr, have: Type, want: Type, place: str) -> None:
         hint = ""
-        if isinstance(have, Bits) and isinstance(want, Bits):
+        if isinstance(have, ChoiceType):
+            hint = f"name its arm, as in {expr.span.text}.{have.decl.arms[0].name}"
+        elif isinstance(have, Bits) and isinstance(want, Bits):
             written = expr.span.text if isinstance(expr, (ast.Name, ast.Member, ast.Index)) else "..."
             hint = f"widths never change silently: cast it, ({want}) {written}"
             if have.width > want.width and not want.signed:
@@ -398,7 +416,17 @@ class Base:
 
 
 def described(type_: Type) -> str:
-    return "a number" if isinstance(type_, Integer) else str(type_)
+    return "a number" if isinstance(type_, Integer) else f"choice '{type_}'" if isinstance(type_, ChoiceType) else str(type_)
+
+
+def greatest(e: ast.Expr) -> int:
+    """The greatest value of a number: of a field that is one of some values, the greatest of these."""
+    values = e.decl.values if isinstance(e, (ast.Name, ast.Member)) and isinstance(e.decl, ast.Field) else None
+    bounds = [one.high.const if isinstance(one, ast.RangeSet) else one.const for one in values or []]
+    if bounds and None not in bounds:
+        return max(int(bound) for bound in bounds if bound is not None)
+    most = (1 << e.type.width) - 1 if isinstance(e.type, Bits) else 0
+    return min(most, greatest(e.operand)) if isinstance(e, ast.Cast) and isinstance(e.operand.type, Bits) else most
 
 
 def number(value: int) -> str:

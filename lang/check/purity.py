@@ -30,9 +30,9 @@ def purity(program: ast.Program, diagnostics: Diagnostics) -> None:
                 again = True
     for place in named_twice(program):
         for call in walk(place):
-            if isinstance(call, ast.Call) and (isinstance(call.target, ast.Extern) or call.target in writers
+            if isinstance(call, ast.Call) and (isinstance(call.target, ast.Table) or changes(call, writers) is not None
                                                or isinstance(call.target, ast.Function) and any(p.direction in ("out", "inout") for p in call.target.params)):
-                diagnostics.error(f"what '{call.target.name}' gives says which place is read and then assigned: it would be called twice", call.span,
+                diagnostics.error(f"what '{called(call)}' gives says which place is read and then assigned: it would be called twice", call.span,
                                   "keep its result in a variable first")
     for decl in program.decls:
         for item in decl.items if isinstance(decl, ast.Header) else ():
@@ -59,14 +59,24 @@ def purity(program: ast.Program, diagnostics: Diagnostics) -> None:
 
 
 def named_twice(program: ast.Program) -> Iterator[ast.Expr]:
-    """Places that are evaluated to be read, and again to be assigned: of which a part is assigned, or that are given to be changed."""
-    for node in walk(program.decls):
-        if isinstance(node, ast.Assign) and isinstance(node.target, ast.Slice):
+    """Places that are evaluated to be read, and again to be assigned: of which a part is assigned, or that are given to be changed. A module that
+    is applied has been written out: what it is given stands in a variable's declaration and in an assignment."""
+    nodes = list(walk(program.decls))
+    copied_in = {id(node.init) for node in nodes if isinstance(node, ast.VarDecl)}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and (isinstance(node.target, ast.Slice) or id(node.target) in copied_in):
             yield node.target
         elif isinstance(node, ast.Call) and isinstance(node.target, (ast.Function, ast.Action)):
             yield from (arg for p, arg in zip(node.target.params, node.args) if p.direction == "inout")
         elif isinstance(node, ast.ActionRef) and node.action is not None:
             yield from (arg for p, arg in zip(node.action.params, node.args) if p.direction == "inout")
+
+
+def called(call: ast.Call) -> str:
+    """As it is written."""
+    if isinstance(call.callee, ast.Member) and isinstance(call.callee.base, ast.Name):
+        return f"{call.callee.base.name}.{call.callee.name}"
+    return call.callee.name
 
 
 def reached(e: object) -> Iterator[ast.Node]:
