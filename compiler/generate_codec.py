@@ -19,7 +19,8 @@ class Codecs(Twins):
         if pair is not None:
             params, makers = [self.twin_param(pair, info, ctx), *params], [*before, *makers]
         tagged = {choice.tag for choice in info.choices}
-        said = [f for f in info.fields if (not f.equation or c.chance(2 if self.plan == NEED else 1, 4)) and f.name not in tagged and not (pair and f in info.twins)]
+        said = [f for f in info.fields
+                if (not f.equation or c.chance(2 if self.plan == NEED else 1, 4)) and f.name not in tagged and not (pair and f in info.twins)]
         self.computed = {f.name for f in said if f.equation}    # what need not be said
         known = list(ctx.values)
         fields = {f.name: Value(f.name, f.ty) for f in info.fields}

@@ -30,8 +30,13 @@ class Plans(Headers):
     def choose_plan(self) -> str:
         c = self.choose
         if c.chance(7, 16):
-            return c.pick((*[plan for plan in PLANS if plan not in TWINS], TELL))          # twice as often: it is what finds most
-        return c.pick(TWINS) if c.chance(1, 10) else ""         # what meets in these rarely meets in others
+            return c.pick((*[plan for plan in PLANS if plan not in (*TWINS, NEED)], TELL))          # twice as often: it is what finds most
+        match c.number(0, 9):
+            case 9:
+                return c.pick(TWINS)            # what meets in these rarely meets in others
+            case 8:
+                return NEED
+        return ""
 
     def flat_header(self, name: str, most: int = 6) -> tuple[HeaderInfo, list[str]]:
         """One whose fields are always there, mostly of whole octets."""
@@ -103,8 +108,8 @@ class Plans(Headers):
             equation = f" = {self.expr(bit(8), ctx, 1)}" if c.chance(1, 3) else ""
             lines.append(self.needing(info, equation, bool(equation) and c.chance(1, 2), f" when ({condition})"))
         if c.chance(1, 3):                      # nothing that decides its size needs this
-            lines.insert(c.number(0, len(lines)), self.add(info, f"bit<8> {{}} = (bit<8>) (sizeof(this) {c.pick('+-*')} {c.number(0, 4)});", bit(8), free=False,
-                                                           equation=True))
+            size = f"bit<8> {{}} = (bit<8>) (sizeof(this) {c.pick('+-*')} {c.number(0, 4)});"
+            lines.insert(c.number(0, len(lines)), self.add(info, size, bit(8), free=False, equation=True))
         text = ", ".join(f"{h.name} {n}" for h, n in params)
         return info, [f"header {name}{f'({text})' if params else ''} {{", *("    " + line for line in lines), "}"]
 

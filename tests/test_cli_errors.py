@@ -295,6 +295,19 @@ def test_object_of_another_machine():
     assert "not for eBPF" in refusal("verify", sys.executable)
 
 
+def test_what_a_processor_made_sure_of_is_missed_without_it(tmp_path, frames):
+    path = tmp_path / "x.lpn"
+    path.write_text("""header K { bit<8> k; }
+        struct headers { K k; }
+        parser Rx(packet pkt, out headers h) { state start { transition accept; } }
+        processor Make(inout headers h) { apply { h.k.setValid(); } }
+        processor Use(inout headers h, inout meta m) { apply { m.port = (bit<16>) h.k.k; m.verdict = DELIVER; } }
+        protocol X version 1 { on radio.rx_done : Rx -> Make -> Use; }""")
+    assert lpnc("run", path, "--in", frames, "--without", "Use").exit_code == 0
+    result = lpnc("run", path, "--in", frames, "--without", "Make")
+    assert result.exit_code == 1 and "x.lpn:5:83: error: 'h.k' is not valid here" in result.stderr
+
+
 def test_what_a_bundle_cannot_do(tmp_path, frames):
     path = tmp_path / "x.lpnb"
     path.write_bytes(BUNDLE)

@@ -17,23 +17,29 @@ AGAIN = chain("K k; B(k) b; K l; B(l) c;", """
 K, B = "header K { bit<8> k; }", "header B(K up) { bit<8> c = up.k + 1; bit<8> n = (bit<8>) sizeof(this); bit<8> more when (up.k == 0); }"
 TAKEN = "state start { pkt.extract(h.k); pkt.extract(h.b); transition accept; }"
 GONE = chain("K k; B(k) b;", TAKEN, "pkt.emit(h.b);", f"{K} {B}", "apply { h.k.setInvalid(); }")
-GONE_OF_ELEMENTS = chain("K k; B(k)[2] s;", "state start { pkt.extract(h.k); pkt.extract(h.s.next); pkt.extract(h.s.next); transition accept; }", "pkt.emit(h.s);",
-                         f"{K} {B}", "apply { h.s.pop_front(1); h.k.setInvalid(); }")
-NEVER_THERE = chain("K k; B(k) b;", "state start { transition select(pkt.lookahead<bit<8>>()) { 7: accept; default: k; } } state k { pkt.extract(h.k); transition accept; }",
-                    "pkt.emit(h.k); pkt.emit(h.b);", f"{K} {B}", "apply { h.b.setValid(); }")
+GONE_OF_ELEMENTS = chain("K k; B(k)[2] s;", "state start { pkt.extract(h.k); pkt.extract(h.s.next); pkt.extract(h.s.next); transition accept; }",
+                         "pkt.emit(h.s);", f"{K} {B}", "apply { h.s.pop_front(1); h.k.setInvalid(); }")
+NEVER_THERE = chain("K k; B(k) b;", """
+    state start { transition select(pkt.lookahead<bit<8>>()) { 7: accept; default: k; } }
+    state k { pkt.extract(h.k); transition accept; }""",
+    "pkt.emit(h.k); pkt.emit(h.b);", f"{K} {B}", "apply { h.b.setValid(); }")
 OF_ALL_KINDS = chain("K k; B(k) b;", TAKEN, "pkt.emit(h.b);", """
     enum bit<8> T { one = 1, two = 2 }
     header K { bit<8> n; T t; choice (t) { one: bit<8>; two: bit<16>; } c; varbit<32> v sized (8 * (bit<16>) n[1:0]); }
     function bit<8> first(K k) { return k.n ^ 5; }
     function void away(out K k) { k.setInvalid(); }
-    header B(K up) { bit<8> a; bit<8> o when (up.t == T.one && up.c.one == 3); bit<8> p when (first(up) == 5); bit<16> l = sizeof(up.v) + sizeof(up) deferred; }""",
+    header B(K up) {
+        bit<8> a; bit<8> o when (up.t == T.one && up.c.one == 3); bit<8> p when (first(up) == 5);
+        bit<16> l = sizeof(up.v) + sizeof(up) deferred; }""",
     "apply { h.b.a = 1; m.port = sizeof(h.b); away(h.k); m.port = m.port + 256 * sizeof(h.b); m.verdict = DELIVER; }")
 
-CASES = {"what is looked at is extracted again, in a circle of states and in a loop": (AGAIN, "01a0b00201c0d00277 01a0b00302c0d0e00177 01a0b001a1b10202c0d0e002"),
+CASES = {"what is looked at is extracted again, in a circle of states and in a loop":
+         (AGAIN, "01a0b00201c0d00277 01a0b00302c0d0e00177 01a0b001a1b10202c0d0e002"),
          "what is looked at is made invalid": (GONE, "050602 01020277 000103dd"),
          "what the elements of a stack look at is made invalid": (GONE_OF_ELEMENTS, "0506020602 000103dd0103ee"),
          "what is looked at was never there": (NEVER_THERE, "0702030405 0102 00"),
-         "fields, arms, sizes and what functions read of what is gone": (OF_ALL_KINDS, "0101034402030405 00010344020304 0001440200030405 0302aabb112233fe00aa")}
+         "fields, arms, sizes and what functions read of what is gone":
+         (OF_ALL_KINDS, "0101034402030405 00010344020304 0001440200030405 0302aabb112233fe00aa")}
 
 
 @pytest.mark.parametrize("text, packets", CASES.values(), ids=CASES)

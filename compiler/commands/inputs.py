@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from lpn.lang import ast
-from lpn.lang.check import check
+from lpn.lang.check import check, check_chains
 from lpn.lang.loader import decode, load
 from lpn.lang.source import Source
 
@@ -118,7 +118,8 @@ def checked(source: Source | Path, without: Iterable[str] = ()) -> ast.Program:
 
 
 def leave_out(program: ast.Program, without: Iterable[str]) -> None:
-    """Takes processors out of all chains: the others keep their meaning, as a processor only reads and changes headers."""
+    """Takes processors out of all chains: the others keep their meaning, as a processor only reads and changes headers. Raises DiagnosticError where
+    they read what only a processor that is out made valid."""
     for name in without:
         found = [m for hook in program.hooks if not hook.timed for m in hook.chain if m.name == name]
         if not found:
@@ -129,6 +130,8 @@ def leave_out(program: ast.Program, without: Iterable[str]) -> None:
         for hook in program.hooks:
             hook.chain = [m for m in hook.chain if m is not found[0]]
         program.hooks = [hook for hook in program.hooks if hook.chain]
+    if without:
+        check_chains(program)
 
 
 def warnings(program: ast.Program) -> None:

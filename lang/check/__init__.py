@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .. import ast, builtins
-from ..diagnostics import Diagnostic, DiagnosticError
+from ..diagnostics import Diagnostic, DiagnosticError, Diagnostics
 from ..source import Span
 from ..types import Void
 from .applied import write_out
@@ -119,3 +119,13 @@ def check(program: ast.Program) -> ast.Program:
     checker.diagnostics.raise_errors()
     program.warnings = checker.diagnostics.items
     return program
+
+
+def check_chains(program: ast.Program) -> None:
+    """Checks the chains of a checked program anew, of which modules were taken out: what these made sure of nobody does now. Raises DiagnosticError."""
+    diagnostics = Diagnostics()
+    program.unseen.clear()
+    flow = Flow(program, diagnostics)
+    for hook in program.hooks:
+        flow.chain(hook.chain)
+    diagnostics.raise_errors()
