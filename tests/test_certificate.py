@@ -246,10 +246,11 @@ def test_what_only_the_search_knew_counts_no_loop():
     assert certificate_of(unit.text, report, analysis, unit.sizes(report.stack)).loops
 
 
-@pytest.mark.parametrize("name, fuse", [("copy-that-does-not-fit", False), ("copy-that-does-not-fit", True), ("offset-with-a-sign", True)])
+@pytest.mark.parametrize("name, fuse", [("copy-that-does-not-fit", False), ("copy-that-does-not-fit", True), ("offset-with-a-sign", True),
+                                        ("advance-by-what-is-left", False), ("advance-by-what-is-left", True)])
 def test_what_is_compiled_has_one(name, fuse):
     """Behind a multiple of four octets none of the last word's fit: the verifier knows, the checker sees the ways and their unknowns. An offset
-    that LLVM makes of another one has no sign."""
+    that LLVM makes of another one has no sign. What is left of a number of octets has a bound."""
     from lpn.compiler.build import compile_program
     from lpn.compiler.commands.inputs import checked
     from lpn.compiler.judge import of_compiled

@@ -82,6 +82,20 @@ ASKS = {
                 transition accept;
             }
         }""",
+    "a header of a state that comes later": """
+        header Item { bit<8> then; }
+        struct headers { Item first; }
+        parser Rx(packet pkt, out headers h) {
+            bit<8> kind;
+            state start { pkt.extract(h.first); kind = h.first.then; transition next; }
+            state next max 4 { transition select(kind) { 59: accept; 0..3: item; } }
+            state item {
+                Item one;
+                pkt.extract(one);
+                kind = one.then;
+                transition next;
+            }
+        }""",
     "what a function makes of a header": """
         error { Large }
         header Number { bit<8> info in { 0..27 }; bit<32> four when (info == 26); }

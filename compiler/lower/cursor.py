@@ -13,6 +13,8 @@ import llvmlite.ir as ir
 from lpn.compiler.bits import PKT, Val, i32, is_const
 from lpn.compiler.state import scalar_width
 from lpn.lang import ast
+from lpn.lang.instances import walk
+from lpn.lang.types import Bits
 
 Reason = str | ast.Expr                         # an automatic one by its name, or the program's
 
@@ -78,7 +80,8 @@ class Cursor:
                 above = self.slice(v, v.width - 1, 32)
                 low = b.select(self.eq(above, self.constant(above.width, 0)), low, i32(MOST_BITS))
             bits = Val(32, (low,))
-        return self._shr(self.resize(bits, 32).limbs[0], 3)
+        octets = self._shr(self.resize(bits, 32).limbs[0], 3)
+        return self._and(self.opaque(octets), i32(MOST_BITS >> 3)) if is_kept(e) and not is_const(octets) else octets
 
     def take(self, width: int) -> Val:
         self.need(width // 8)
@@ -220,6 +223,12 @@ def greatest(e: ast.Expr) -> int:
     if e.const is None and isinstance(e, ast.Binary) and e.op in GREATEST:
         return min(ones, GREATEST[e.op](greatest(e.left), greatest(e.right)))
     return ones
+
+
+def is_kept(e: ast.Expr) -> bool:
+    """Whether a number is made of variables: LLVM leaves out the mask that bounds it where it knows more of them than a verifier does, as behind a
+    comparison of two."""
+    return any(isinstance(n, ast.Name) and n.const is None and isinstance(n.decl, ast.VarDecl) and isinstance(n.decl.type, Bits) for n in walk(e))
 
 
 GREATEST = {"*": lambda x, y: x * y, "+": lambda x, y: x + y, "<<": lambda x, y: x << min(y, 64), "&": min}

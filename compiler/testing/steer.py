@@ -265,7 +265,7 @@ class WalkingRun(LenientRun):
         expr = uncast(expr)
         if isinstance(expr, ast.Member) and isinstance(expr.decl, (ast.Field, ast.ChoiceArm)):
             base = expr.base if isinstance(expr.decl, ast.Field) else getattr(expr.base, "base", None)
-            instance = self.evaluate(base, scope) if base is not None else None
+            instance = self.evaluate(base, scope) if base is not None and self.seen(base, scope) else None
             start = max((taken.start for taken in self.taken if taken.instance is instance), default=None)
             return None if start is None else (start, expr.decl)
         if isinstance(expr.type, HeaderType):               # all of it: what a function is given
@@ -278,6 +278,10 @@ class WalkingRun(LenientRun):
                 return self.origin(counted, scope)
             return max(found, key=lambda one: one[0], default=None)
         return None
+
+    def seen(self, expr: ast.Expr, scope: Scope) -> bool:
+        """Whether the header it names is there already: a state's own comes with the first visit."""
+        return not isinstance(expr, ast.Name) or not isinstance(expr.decl, ast.VarDecl) or scope.holder(expr.decl) is not None
 
     def counted_from(self, name: ast.Name, scope: Scope) -> tuple[ast.Member | None, str]:
         """The field taken last among those a variable is, or that numbers are added to or taken from; which of the two it is."""
