@@ -91,7 +91,7 @@ def compare_once(code: list[Line]) -> bool:
 
 
 def alone(code: list[Line], ways: Counter, on: Comparison, to: Comparison) -> bool:
-    """Whether nobody else comes to these comparisons; and the second one goes on by a jump, or is followed by what the first one jumps to."""
+    """Whether nobody else comes to these comparisons, nor into them: to the first from in front of it, to the second by the branch."""
     apart = all(ways[code[way.at + k]] == (way is to and k == 0) for way in (on, to) for k in range(3))
     return apart and to.at > on.at + 2 and code[to.at - 1].insn.ends_block
 
