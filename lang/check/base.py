@@ -396,7 +396,7 @@ class Base:
     def mismatch(self, expr: ast.Expr, have: Type, want: Type, place: str) -> None:
         hint = ""
         if isinstance(have, ChoiceType):
-            hint = f"name its arm, as in {expr.span.text}.{have.decl.arms[0].name}"
+            hint = f"name its arm, as in {expr.span.text}.{have.decl.arms[0].name}" if have.decl.arms else ""
         elif isinstance(have, Bits) and isinstance(want, Bits):
             written = expr.span.text if isinstance(expr, (ast.Name, ast.Member, ast.Index)) else "..."
             hint = f"widths never change silently: cast it, ({want}) {written}"

@@ -115,8 +115,8 @@ class Statements(Base):
     def copied(self, one: ast.Assign, type_: HeaderType | Varbit) -> None:
         """`h.a = h.b;` of headers of one type, `h.a.data = h.b.data;` of varbits: what the one has becomes that of the other."""
         if isinstance(one.value, ast.ListExpr):
-            self.error("a list stands only for a struct's value", one.value,
-                       "a varbit is assigned another one" if isinstance(type_, Varbit) else f"assign its fields one by one, as in {one.target.span.text}.{type_.decl.fields()[0].name} = ...")
+            hint = "a varbit is assigned another one" if isinstance(type_, Varbit) else f"assign its fields one by one, as in {one.target.span.text}.x = ..."
+            self.error("a list stands only for a struct's value", one.value, hint)
             return
         with self.setting(varbit_allowed=True):
             given = self.expr(one.value)
