@@ -4,7 +4,8 @@ from __future__ import annotations
 import pytest
 from programs import chain
 
-from lpn.compiler.fuzz import Case, Variant, run_case
+from lpn.compiler.build import compile_program
+from lpn.compiler.fuzz import Case, Variant, checked, refused, run_case
 from lpn.compiler.generate import Program
 
 ENGINES = (Variant("engine"), Variant("engine", True))
@@ -45,3 +46,9 @@ CASES = {"what is looked at is extracted again, in a circle of states and in a l
 @pytest.mark.parametrize("text, packets", CASES.values(), ids=CASES)
 def test_engines_agree(text: str, packets: str) -> None:
     run_case(Case(Program(text, {}, False), [(bytes.fromhex(packet), {}) for packet in packets.split()]), ENGINES)
+
+
+def test_octets_that_another_header_decides_are_counted_so_that_the_verifier_follows() -> None:
+    text = chain("K k; B(k) a; B(k) b;", "state start { transition accept; }", "pkt.emit(h.a); pkt.emit(h.b);",
+                 f"{K} header B(K up) {{ bit<8> a; bit<8> c = a when (up.k[0:0] == 1); }}", "apply { h.b.setValid(); }")
+    assert refused(compile_program(checked(text), listings=False)) == []

@@ -113,15 +113,22 @@ class Expressions(Quotients):
         raise self.unsupported(e, f"'.{e.name}' here")
 
     def if_seen(self, base: ast.Expr, read: Callable[[Instance], object]):
-        """What is read of a header. One that another looks at may be invalid: then that is 0."""
-        inst = self.place(base)
-        value = read(inst)
+        """What is read of a header. One that another looks at may be invalid: then that is 0. It is a branch, as LLVM would count octets by what is
+        chosen in ways that the verifier cannot follow."""
+        inst, b = self.place(base), self.b
         if not self.may_be_unseen(base, inst):
-            return value
+            return read(inst)
+        seen, unseen, done = (b.append_basic_block(name) for name in ("seen", "unseen", "read"))
+        b.cbranch(inst.valid(), seen, unseen)
+        b.position_at_end(seen)
+        value = read(inst)
         value = value.get() if isinstance(value, Place) else value
-        if isinstance(value, Val):
-            return self.select(inst.valid(), value, self.constant(value.width, 0))
-        return self.land(inst.valid(), value)
+        ends = [(value, b.block), (self.constant(value.width, 0) if isinstance(value, Val) else self.bool_const(False), unseen)]
+        b.branch(done)
+        b.position_at_end(unseen)
+        b.branch(done)
+        b.position_at_end(done)
+        return self.join(ends)
 
     def may_be_unseen(self, base: ast.Expr, inst: Instance) -> bool:
         return isinstance(base, ast.Name) and not inst.local and inst.inst.field in self.program.unseen
