@@ -6,6 +6,7 @@ import pytest
 from engine_isa import EXIT, insn, lddw, mov
 
 from lpn.compiler.bundle import Bundle, Entry, Hook, KeyField, Table
+from lpn.compiler.helpers import which
 from lpn.compiler.image import Flag, Image, Kind
 from lpn.runtime.engines import EngineError, get_engine
 from lpn.runtime.memory import CONTEXT
@@ -189,7 +190,7 @@ def test_clock_is_the_contexts():
 
 def test_table_entries_change_between_packets():
     """The packet's first byte is the key, the action's data byte the port."""
-    text = insn(0x79, 2, 1, 0) + mov(1, 0) + mov(3, 1) + insn(0xBF, 4, 10) + insn(0x07, 4, imm=-8) + mov(5, 1) \
+    text = insn(0x79, 2, 1, 0) + mov(1, which(0, 1, 1)) + insn(0xBF, 3, 10) + insn(0x07, 3, imm=-8) \
         + insn(0x85, imm=1) + insn(0x71, 0, 10, -8) + insn(0x67, 0, imm=16) + insn(0x47, 0, imm=2) + EXIT
     table = Table("ports", 0, (KeyField(8, "exact"),), 1, 4, (Entry(((1,),), 1, b"\x11"),))
     program = load(image("a", Kind.PROCESSOR, text), tables=(table,))

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lpn.compiler.bundle import Entry, KeyField, Table
+from lpn.compiler.helpers import which
 from lpn.runtime.engine.native import NativeHost
 from lpn.runtime.memory import CONTEXT
 from lpn.runtime.raw import run_raw
@@ -105,8 +106,8 @@ def lookup(table=0, key="stack", key_size=2, data="stack", data_size=4) -> bytes
         "edge": lambda reg: insn(0xBF, reg, 10) + insn(0x07, reg, imm=-1),
         "null": lambda reg: mov(reg, 0),
     }
-    return (lddw(1, table) + places[key](2) + lddw(3, key_size) + places[data](4) + lddw(5, data_size)
-            + insn(0x85, imm=1) + insn(0x61, 6, 10, -32) + insn(0x67, 6, imm=32) + insn(0x4F, 0, 6) + EXIT)
+    return (lddw(1, which(table, key_size, data_size)) + places[key](2) + places[data](3)
+            + insn(0x85, imm=1) + insn(0x61, 6, 10, -24) + insn(0x67, 6, imm=32) + insn(0x4F, 0, 6) + EXIT)
 
 
 @pytest.fixture
@@ -122,16 +123,16 @@ def test_lookup_hit(host):
 
 
 def test_lookup_miss_zeroes_the_data(host):
-    text = insn(0x7A, 10, 0, -32, -1) + lookup(key="rodata")
+    text = insn(0x7A, 10, 0, -24, -1) + lookup(key="rodata")
     result = run_raw(text, rodata=b"\0\1", host=host)
     assert result.r0 == 0
 
 
 @pytest.mark.parametrize("change,error", [
     ({"table": 1}, "bad helper argument"), ({"table": 2**32}, "bad helper argument"),
-    ({"key_size": 1}, "bad helper argument"), ({"key_size": 2**32 + 2}, "helper argument out of bounds"),
+    ({"key_size": 1}, "bad helper argument"), ({"key_size": 255}, "helper argument out of bounds"),
     ({"key_size": 3}, "bad helper argument"), ({"data_size": 3}, "bad helper argument"),
-    ({"data_size": 2**63}, "helper argument out of bounds"), ({"key": "edge"}, "helper argument out of bounds"),
+    ({"data_size": 2**16 - 1}, "helper argument out of bounds"), ({"key": "edge"}, "helper argument out of bounds"),
     ({"key": "null"}, "helper argument out of bounds"), ({"data": "null"}, "helper argument out of bounds"),
     ({"data": "edge"}, "helper argument out of bounds"), ({"data": "rodata"}, "helper argument out of bounds"),
     ({"key_size": 0, "key": "null"}, "bad helper argument"),

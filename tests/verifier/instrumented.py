@@ -8,6 +8,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
+from lpn.compiler.helpers import size_said
+
 M64, M32 = (1 << 64) - 1, (1 << 32) - 1
 
 
@@ -265,8 +267,8 @@ class Machine:
     def helper(self, pc, number, r, tag, get):
         """clock_us, trace and lookup of the project's table."""
         if number == 1:
-            for reg, size_reg, write in ((2, 3, False), (4, 5, True)):
-                size = get(size_reg)
+            for reg, write in ((2, False), (3, True)):
+                size = size_said(get(1), reg)
                 if not size:
                     continue
                 m, at = self.find(get(reg), size, write, pc) if size != 8 else self._unaligned(get(reg), write, pc)
