@@ -99,13 +99,12 @@ def clang(names: tuple[str, ...], folder: Path) -> None:
 
 
 def llc() -> str | None:
-    """The llc beside that clang."""
-    import shutil
+    """The llc beside that clang: an older one does not read what it writes."""
     compiler = Path(peers.clang())
     for path in (compiler.with_name(compiler.name.replace("clang", "llc")), compiler.resolve().with_name("llc")):
         if path.exists():
             return str(path)
-    return shutil.which("llc")
+    return None
 
 
 def clang_llc(names: tuple[str, ...], folder: Path) -> None:
