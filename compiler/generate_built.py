@@ -85,7 +85,7 @@ class Built(Told):
         ctx = self.context("processor")                         # type: ignore[attr-defined]
         ctx.state = ctx.assigns_headers = ctx.payload = ctx.octets = ctx.copies = True
         self.meta_values(ctx)
-        self.counters, self.actions, self.applied, self.meters, self.buffers, self.in_action = [], [], [], [], [], False
+        self.declares_nothing(in_action=False)
         kept = self.register(ctx.registers, "r")                # type: ignore[attr-defined]
         body: list[str] = []
         for _ in range(c.number(2, 6)):

@@ -29,7 +29,7 @@ class Ends(Tables):
         self.meta_values(ctx)
         ctx.valid = {where}
         ctx.assigns_headers = ctx.payload = True
-        self.counters, self.actions, self.applied, self.meters, self.buffers, self.in_action = [], [], [], [], [], True
+        self.declares_nothing(in_action=True)
         more = [line for _ in range(c.number(0, 2)) for line in self.assignment(ctx)]
         near = self.nearly = c.chance(1, 2)
         between = (self.assignment(ctx) if c.chance(1, 2) else [self.seen(where, field)]) if near and c.chance(1, 3) else []
@@ -106,7 +106,7 @@ class Ends(Tables):
         ctx = self.context("processor")                         # type: ignore[attr-defined]
         ctx.state = ctx.assigns_headers = ctx.payload = True
         self.meta_values(ctx)
-        self.counters, self.actions, self.applied, self.meters, self.buffers, self.in_action = [], [], [], [], [], True
+        self.declares_nothing(in_action=True)
         lines = [self.register(ctx.registers, "r") for _ in range(c.number(0, 1))]              # type: ignore[attr-defined]
         plain = [v for r in ctx.registers if not r.size and isinstance(r.cell, Ty) for v in [Context("", registers=[r]).readable()[0]]]
         body: list[str] = []
@@ -149,7 +149,7 @@ class Ends(Tables):
         ctx = self.context("processor")                         # type: ignore[attr-defined]
         ctx.state = ctx.assigns_headers = ctx.payload = ctx.copies = True
         self.meta_values(ctx)
-        self.counters, self.actions, self.applied, self.meters, self.buffers, self.in_action = [], [], [], [], [], False
+        self.declares_nothing(in_action=False)
         looked_at = [f"h.{arg}" for i in self.instances for arg in i.args]      # type: ignore[attr-defined]
         body: list[str] = []
         for _ in range(c.number(2, 5)):
@@ -178,7 +178,7 @@ class Ends(Tables):
         ctx = self.context("processor")                         # type: ignore[attr-defined]
         ctx.state = ctx.assigns_headers = ctx.payload = ctx.copies = True
         self.meta_values(ctx)
-        self.counters, self.actions, self.applied, self.meters, self.buffers, self.in_action = [], [], [], [], [], False
+        self.declares_nothing(in_action=False)
         body: list[str] = []
         for _ in range(c.number(2, 5)):
             copied = self.copied_varbit(ctx) if c.chance(2, 3) else ""

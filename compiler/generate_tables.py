@@ -16,6 +16,10 @@ class Tables(Statements):
     listed: dict[str, list[str]] = {}           # the actions of each table
     changing: dict[str, Ty] = {}                # actions whose first parameter they change, and its type
 
+    def declares_nothing(self, in_action: bool) -> None:
+        """Of the processor that is made: it has no counter, action, applied module, meter or buffer."""
+        self.counters, self.actions, self.applied, self.meters, self.buffers, self.in_action = [], [], [], [], [], in_action
+
     def processor(self, name: str, number: int, inner: bool = False) -> list[str]:
         """`inner`: one that others apply: it applies none, and completes no buffer."""
         c = self.choose
