@@ -82,10 +82,8 @@ class Built(Told):
 
     def building(self, name: str) -> list[str]:
         c = self.choose
-        ctx = self.context("processor")                         # type: ignore[attr-defined]
-        ctx.state = ctx.assigns_headers = ctx.payload = ctx.octets = ctx.copies = True
-        self.meta_values(ctx)
-        self.declares_nothing(in_action=False)
+        ctx = self.changing_headers()
+        ctx.octets = True
         kept = self.register(ctx.registers, "r")                # type: ignore[attr-defined]
         body: list[str] = []
         for _ in range(c.number(2, 6)):

@@ -143,13 +143,18 @@ class Ends(Tables):
         body.append(f"m.verdict = {c.pick(('TRANSMIT', 'ACCEPT'))};")
         return [f"processor {name}(inout headers h, inout meta m) {{", *indent([*lines, "apply {", *indent(body), "}"]), "}"]
 
-    def coming_and_going(self, name: str) -> list[str]:
-        """Headers become valid, invalid, others and of other values, those that others look at first of all; how long they are then is told."""
-        c = self.choose
+    def changing_headers(self) -> Context:
+        """Of a processor that declares nothing, and changes headers."""
         ctx = self.context("processor")                         # type: ignore[attr-defined]
         ctx.state = ctx.assigns_headers = ctx.payload = ctx.copies = True
         self.meta_values(ctx)
         self.declares_nothing(in_action=False)
+        return ctx
+
+    def coming_and_going(self, name: str) -> list[str]:
+        """Headers become valid, invalid, others and of other values, those that others look at first of all; how long they are then is told."""
+        c = self.choose
+        ctx = self.changing_headers()
         looked_at = [f"h.{arg}" for i in self.instances for arg in i.args]      # type: ignore[attr-defined]
         body: list[str] = []
         for _ in range(c.number(2, 5)):
@@ -175,10 +180,7 @@ class Ends(Tables):
     def copying(self, name: str) -> list[str]:
         """Headers become others, and their varbits; what they are then is told, and changed now and then."""
         c = self.choose
-        ctx = self.context("processor")                         # type: ignore[attr-defined]
-        ctx.state = ctx.assigns_headers = ctx.payload = ctx.copies = True
-        self.meta_values(ctx)
-        self.declares_nothing(in_action=False)
+        ctx = self.changing_headers()
         body: list[str] = []
         for _ in range(c.number(2, 5)):
             copied = self.copied_varbit(ctx) if c.chance(2, 3) else ""

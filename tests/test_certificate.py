@@ -12,7 +12,8 @@ import cffi
 import pytest
 
 from lpn.compiler.asm import assemble
-from lpn.compiler.helpers import HELPERS, Arg
+from lpn.compiler.helpers import HELPERS, SIZE_BITS, Arg, number_said, size_said, which
+from lpn.lang.limits import MAX_ACTION_DATA, MAX_KEY_BYTES, MAX_TABLES
 from lpn.runtime.engine import build
 from lpn.verifier import LPN, context_table
 from lpn.verifier.certificate import M32, NUMBER, Certificate, Given, Label
@@ -36,6 +37,16 @@ def test_no_helper_writes_a_buffer_before_it_reads_one():
     """The checker goes through a call's arguments once: what is written there counts as written for what is read behind it."""
     for helper in HELPERS:
         assert Arg.MEM_WRITE not in helper.args or Arg.MEM_READ not in helper.args[helper.args.index(Arg.MEM_WRITE):], helper.name
+
+
+def test_one_argument_says_how_much_memory_the_others_point_to():
+    """Every helper that takes memory begins with that constant, and all that a program may have fits into it."""
+    for helper in HELPERS:
+        places = [at for at, kind in enumerate(helper.args, 1) if kind in (Arg.MEM_READ, Arg.MEM_WRITE)]
+        assert not places or helper.args[0] == Arg.CONST and set(places) <= SIZE_BITS.keys(), helper.name
+    most = which(MAX_TABLES - 1, MAX_KEY_BYTES, MAX_ACTION_DATA)
+    assert (number_said(most), size_said(most, 2), size_said(most, 3)) == (MAX_TABLES - 1, MAX_KEY_BYTES, MAX_ACTION_DATA)
+    assert most < 1 << 31
 
 
 @pytest.fixture(scope="module")
