@@ -258,10 +258,11 @@ def test_what_only_the_search_knew_counts_no_loop():
 
 
 @pytest.mark.parametrize("name, fuse", [("copy-that-does-not-fit", False), ("copy-that-does-not-fit", True), ("offset-with-a-sign", True),
-                                        ("advance-by-what-is-left", False), ("advance-by-what-is-left", True)])
+                                        ("advance-by-what-is-left", False), ("advance-by-what-is-left", True),
+                                        ("circle-entered-behind-its-head", False)])
 def test_what_is_compiled_has_one(name, fuse):
     """Behind a multiple of four octets none of the last word's fit: the verifier knows, the checker sees the ways and their unknowns. An offset
-    that LLVM makes of another one has no sign. What is left of a number of octets has a bound."""
+    that LLVM makes of another one has no sign. What is left of a number of octets has a bound. The turns of a circle of states are visits of one."""
     from lpn.compiler.build import compile_program
     from lpn.compiler.commands.inputs import checked
     from lpn.compiler.judge import of_compiled

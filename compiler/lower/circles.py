@@ -1,7 +1,8 @@
 """Circles of states, and by which of their states they are entered.
 
 A loop of eBPF has one entry. Where the transitions of a parser lead into a circle at several places, each of these has blocks of its own for the
-states of the circle: `entered` tells them apart. What takes an element of a stack leads to other blocks, and so to no circle, unless the stack is
+states of the circle: `entered` tells them apart. A circle with others in it is entered by a state that has a `max`: its visits are the turns, which a node
+can count. What takes an element of a stack leads to other blocks, and so to no circle, unless the stack is
 one of those that are `counted` (stacks.py).
 """
 from __future__ import annotations
@@ -12,6 +13,9 @@ from lpn.lang import ast
 from lpn.lang.instances import walk
 
 
+Entered = tuple[ast.State | None, ...]
+
+
 class Circles:
     """Of one parser, with what was found of them: each transition asks for those around the state that it leads to."""
 
@@ -19,15 +23,23 @@ class Circles:
         self.following = {state: following(state, counted) for state in states}
         self.found: dict[tuple[ast.State, frozenset[ast.State]], set[ast.State]] = {}
 
-    def entered(self, state: ast.State, before: tuple[ast.State, ...]) -> tuple[ast.State, ...]:
-        """The states by which the circles around `state` are entered, the outermost circle first; `before`: those of the state that leads to it."""
+    def entered(self, state: ast.State, before: Entered) -> Entered:
+        """The states by which the circles around `state` are entered, the outermost circle first; `before`: those of the state that leads to it. None last:
+        the next circle is entered further on, by a state that counts its turns."""
         found: list[ast.State] = []
         while circle := self.around(state, frozenset(found)):
-            known = before[len(found)] if len(found) < len(before) else state
-            found.append(known if known in circle else state)
-            if found[-1] is state:
+            known = before[len(found)] if len(found) < len(before) else None
+            if known not in circle:
+                if state.max is None and self.has_circles(circle, {*found, state}) and not self.has_circles(circle, {*found, *counting(circle)}):
+                    return *found, None
+                known = state
+            found.append(known)
+            if known is state:
                 break
         return tuple(found)
+
+    def has_circles(self, states: Iterable[ast.State], without: set[ast.State]) -> bool:
+        return any(self.around(state, frozenset(without)) for state in states if state not in without)
 
     def around(self, state: ast.State, without: frozenset[ast.State]) -> set[ast.State]:
         """The states that lie on circles with `state` none of which goes through the others; empty if there is no such circle."""
@@ -46,6 +58,11 @@ class Circles:
                     found.add(one)
                     todo.append(one)
         return found
+
+
+def counting(states: Iterable[ast.State]) -> list[ast.State]:
+    """Those that count their visits."""
+    return [state for state in states if state.max is not None]
 
 
 def following(state: ast.State, counted: Container) -> list[ast.State]:

@@ -10,7 +10,7 @@ from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.types import HeaderType
 
-from .circles import Circles, goes_round, reachable
+from .circles import Circles, Entered, goes_round, reachable
 from .guess import usual_case
 from .instance import Instance
 from .shapes import Shape
@@ -33,7 +33,7 @@ class Parsers:
         self.state_blocks: dict[tuple, tuple[ir.Block, int]] = {}
         self.latches: dict[tuple, ir.Block] = {}            # of the blocks that are lowered
         self.lowered: ast.State | None = None
-        self.entered: tuple[ast.State, ...] = ()            # around the state that is lowered: by which states they were entered
+        self.entered: Entered = ()            # around the state that is lowered: by which states they were entered
         self.stacks_before: dict[ast.StructField, int] = {}         # how full the stacks were when it began, without those that are counted
         self.visit_slots: dict[ast.State, ir.Value] = {}
         self.ahead = {state: ahead(state) for state in p.states}        # the stacks that make blocks differ
