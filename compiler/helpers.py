@@ -23,8 +23,8 @@ class Arg(IntEnum):
     NONE = 0        #: not an argument: nothing is read
     SCALAR = 1      #: any number
     CONST = 2       #: a number known when the program is verified
-    MEM_READ = 3    #: pointer to initialised memory, of as many bytes as argument 1 says (`which`)
-    MEM_WRITE = 4   #: pointer to writable memory, perhaps not initialised; wholly written by the call
+    MEM_READ = 4    #: pointer to initialised memory, of as many bytes as argument 1 says (`which`)
+    MEM_WRITE = 5   #: pointer to writable memory, perhaps not initialised; wholly written by the call
 
 
 #: Where argument 1, a constant, says how many bytes the memory has that argument 2 and 3 point to: the first bit, and how many. Below is which

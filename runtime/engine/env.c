@@ -68,7 +68,7 @@ int lpn_env_lookup(const lpn_env *env, const uintptr_t *r, uint32_t *action)
     }
     const lpn_table *t = &env->tables[LPN_WHICH(which)];
     uint8_t *data = lpn_pointer(r[2]);
-    if (LPN_SIZE2(which) != t->key_size || room < t->shape.action_data || room > LPN_MAX_ACTION_DATA) {
+    if (room > LPN_MAX_ACTION_DATA || LPN_SIZE2(which) != t->key_size || room < t->shape.action_data) {
         return LPN_E_HELPER_ARG;
     }
     const uint8_t *found;
@@ -84,7 +84,7 @@ int lpn_env_lookup(const lpn_env *env, const uintptr_t *r, uint32_t *action)
 #endif
 
 #if !LPN_NO_TABLES
-static APART int look_up(const lpn_env *env, const uint64_t *r, uint32_t *value)
+static int look_up(const lpn_env *env, const uint64_t *r, uint32_t *value)
 {
     const uintptr_t args[] = { (uintptr_t)r[0], (uintptr_t)r[1], (uintptr_t)r[2] };
     return r[0] >> 32 != 0 ? LPN_E_HELPER_ARG : lpn_env_lookup(env, args, value);

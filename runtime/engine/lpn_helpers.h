@@ -7,8 +7,8 @@
 #define LPN_ARG_NONE 0
 #define LPN_ARG_SCALAR 1
 #define LPN_ARG_CONST 2
-#define LPN_ARG_MEM_READ 3
-#define LPN_ARG_MEM_WRITE 4
+#define LPN_ARG_MEM_READ 4
+#define LPN_ARG_MEM_WRITE 5
 
 /** Argument 1 of a helper that takes memory: which table or buffer, and how many bytes arguments 2 and 3 point to. */
 #define LPN_WHICH(r1) ((r1) & 0xffu)

@@ -141,13 +141,13 @@ void lpn_atomic(uint64_t *r, unsigned dst, unsigned src, int32_t op, uint8_t *p,
 
 int lpn_call_helper(lpn_run *run, uint32_t number, uint64_t *r, bool trusted)
 {
-    /* Of each argument two bits: it is an address (argument 1 says of how much), and is written through. */
+    /* Of arguments 2 and 3, which alone may be addresses (argument 1 says of how much), two bits each: it is one, and is written through. */
 #define AT(i, kind) ((kind) == LPN_ARG_MEM_READ ? 1 << 2 * (i) : (kind) == LPN_ARG_MEM_WRITE ? 3 << 2 * (i) : 0)
-#define ROW(n, name, a, b, c, d, e) [n] = AT(0, a) | AT(1, b) | AT(2, c) | AT(3, d) | AT(4, e),
-    static const uint16_t memory[LPN_HELPER_MAX + 1] = { LPN_HELPERS(ROW) };
+#define ROW(n, name, a, b, c, d, e) [n] = AT(0, b) | AT(1, c),
+    static const uint8_t memory[LPN_HELPER_MAX + 1] = { LPN_HELPERS(ROW) };
 #undef ROW
 #undef AT
-    for (unsigned i = 1, at = !(trusted || (LPN_CERTIFIED_ONLY && LPN_CLEAN32_ONLY)) && number <= LPN_HELPER_MAX ? memory[number] : 0; at != 0; i++, at >>= 2) {
+    for (unsigned i = 2, at = !(trusted || (LPN_CERTIFIED_ONLY && LPN_CLEAN32_ONLY)) && number <= LPN_HELPER_MAX ? memory[number] : 0; at != 0; i++, at >>= 2) {
         const uint32_t size = i == 2 ? LPN_SIZE2((uint32_t)r[1]) : LPN_SIZE3((uint32_t)r[1]);
         if ((at & 1) != 0 && size != 0 && region_of(run, r[i], size, (at & 2) != 0 ? LPN_READ | LPN_WRITE : LPN_READ) == NULL) {
             return LPN_E_HELPER_MEM;
