@@ -216,7 +216,7 @@ def by_hand(folder: Path, name: str, frames: Frames, frame: Frame) -> Spent:
 TEXT: dict[str, tuple[str, ...]] = {
     "interpreter, 32 bits": ("vm32.c", "vm32_plan.c", "vm32_thumb2.S", "vm32_smallest.S"),
     "interpreter, 64 bits, and helpers": ("vm.c", "env.c", "env_smallest.S"),
-    "images and their check": ("image.c", "load.c"),
+    "images and their check": ("image.c", "load.c", "load_thumb2.S"),
     "certificates": ("certificate.c", "certificate_thumb2.S"),
     "translator": ("thumb2.c", "thumb2_clean.S"),
     "what translated code calls": ("native.c",),

@@ -445,6 +445,19 @@ uint32_t lpn_host_traces(lpn_host *host, uint64_t *pairs, uint32_t room)
     return n;
 }
 
+int lpn_host_load(const uint8_t *text, size_t size, uint32_t *told)
+{
+    lpn_program program = { 0 };
+    lpn_func func[LPN_MAX_FUNCS];
+    const int error = lpn_load(&program, func, text, size, told);
+    told[1] = program.marks;
+    told[2] = program.funcs;
+    for (uint32_t i = 0; i < program.funcs; i++) {
+        told[3 + i] = (uint32_t)func[i].frame << 16 | func[i].entry;
+    }
+    return error;
+}
+
 void lpn_host_raw(const uint8_t *text, size_t size, const lpn_host_region *regions, uint32_t count,
                   const uint8_t *rodata, uint32_t rodata_size, uint8_t *data, uint32_t data_size, uint64_t r1,
                   uint64_t r2, uint32_t fuel, uint32_t modes, lpn_host *host,

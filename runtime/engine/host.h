@@ -40,6 +40,9 @@ uint32_t lpn_crc32(uint32_t crc, const uint8_t *bytes, size_t size);
 /* Parse an image only. Returns an error of lpn.h. */
 int lpn_host_parse(const uint8_t *image, size_t size);
 
+/* What lpn_load says of a text. `told`, 3 + LPN_MAX_FUNCS words: the slot, marks, how many functions, and each one's frame above its entry. Returns its error. */
+int lpn_host_load(const uint8_t *text, size_t size, uint32_t *told);
+
 /* What a node does with a compact image. */
 uint32_t lpn_compact_length(const uint8_t *bytes);
 int lpn_image_expand(uint8_t *buffer, uint32_t length, uint32_t size);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /* The check before the first run: after it the interpreter cannot meet an instruction it does not know, a
  * register that does not exist, or a program counter outside the text. Encodings: RFC 9669 sections 3 to 5. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__arm__)
-#pragma GCC optimize("no-tree-tail-merge", "no-if-conversion2", "no-cse-follow-jumps", "no-forward-propagate", "no-if-conversion", \
-                     "no-move-loop-invariants")                         /* 0.7 cycles a slot less, and less code */
-#endif
 #include "bytes.h"
+#include "load_offsets.h"
 #include "lpn.h"
 #include "lpn_helpers.h"
+
+#if defined(__thumb2__) && defined(__GNUC__)
+#define IN_THUMB2 1             /* check_function is in load_thumb2.S */
+#endif
 
 typedef struct { uint8_t op, dst, src; int16_t off; int32_t imm; } insn;
 
@@ -38,15 +39,6 @@ enum { FORMS(NUMBER) FORM_COUNT };
 #define USES(form, uses) uses,
 static const uint8_t uses_of[] = { FORMS(USES) };
 
-/* What a form allows. Of an instruction's first word: 4 bits of dst and 4 of src are in their limits when this, added to them, does not
- * carry out of them; the bits of the offset that are zero. And of the immediate. */
-typedef struct { uint32_t word, imm; } limit;
-#define MOST(n) (15u - (n))
-#define LIMITS(form, uses) { \
-    MOST((uses) & W_DST ? 9u : (uses) & R_DST ? 10u : 0u) << 8 | MOST((uses) & SRC_CODE ? 15u : (uses) & R_SRC ? 10u : 0u) << 12 \
-    | ((uses) & OFF ? 0 : 0xffff0000u), (uses) & IMM ? 0 : ~0u },
-#define CARRIES 0x11000u
-
 /* The form by opcode, where nothing else matters. */
 #define CODE(op) ((op) >> 4)
 #define ALU_FORM(op) \
@@ -66,9 +58,25 @@ typedef struct { uint32_t word, imm; } limit;
 #define FORMS4(op) FORM(op), FORM((op) + 1), FORM((op) + 2), FORM((op) + 3)
 #define FORMS16(op) FORMS4(op), FORMS4((op) + 4), FORMS4((op) + 8), FORMS4((op) + 12)
 #define FORMS64(op) FORMS16(op), FORMS16((op) + 16), FORMS16((op) + 32), FORMS16((op) + 48)
-typedef struct { uint8_t form[256]; limit limits[FORM_COUNT]; } tables;
-static const tables table = {
-    { FORMS64(0), FORMS64(64), FORMS64(128), FORMS64(192) }, { FORMS(LIMITS) } };
+#define ALL_FORMS { FORMS64(0), FORMS64(64), FORMS64(128), FORMS64(192) }
+
+#ifdef IN_THUMB2
+/* What a form does not allow: bits for dst in the lower half, for src in the upper one; and what must be zero: the offset where the lower half says so, the
+ * immediate where the sign does. */
+typedef struct { uint32_t not, zero; } limit;
+#define BEYOND(n) (0xffffu << (n) << 1 & 0xffffu)
+#define LIMITS(form, uses) { \
+    BEYOND((uses) & W_DST ? 9 : (uses) & R_DST ? 10 : 0) | BEYOND((uses) & SRC_CODE ? 15 : (uses) & R_SRC ? 10 : 0) << 16, \
+    ((uses) & OFF ? 0 : 0xffffu) | ((uses) & IMM ? 0 : 1u << 31) },
+typedef struct { uint8_t form[256]; limit limits[FORM_COUNT]; } forms;
+const forms lpn_forms = { ALL_FORMS, { FORMS(LIMITS) } };
+_Static_assert(offsetof(forms, limits) == LIMITS_AT && F_SWAP == SWAP && F_BAD == BAD_FORM && LPN_STACK_SIZE == BOTTOM && LPN_MARK_BACK == MARK_BACK
+               && offsetof(lpn_program, text) == PROGRAM_TEXT && offsetof(lpn_program, count) == PROGRAM_TEXT + 4
+               && offsetof(lpn_program, marks) == PROGRAM_MARKS && offsetof(lpn_func, entry) == FUNC_ENTRY && offsetof(lpn_func, frame) == FUNC_FRAME
+               && sizeof(lpn_func) == 4, "load_offsets.h");
+#else
+static const struct { uint8_t form[256]; } lpn_forms = { ALL_FORMS };
+#endif
 
 static unsigned atomic_form(const insn *i)
 {
@@ -103,12 +111,12 @@ static APART unsigned uses(const insn *i)
         if (i->off != 0 && (((code == 3 || code == 9) && i->off == 1)           /* signed division and modulo */
                             || (code == 11 && (i->op & 8)                       /* move with sign extension */
                                 && (i->off == 8 || i->off == 16 || (i->off == 32 && class == 7))))) {
-            return uses_of[table.form[i->op]] | OFF;
+            return uses_of[lpn_forms.form[i->op]] | OFF;
         }
     } else if (class == 3 && MODE(i->op) == 0xc0) {
         return atomic_form(i);
     }
-    return uses_of[table.form[i->op]];
+    return uses_of[lpn_forms.form[i->op]];
 }
 
 static int check_fields(const insn *i, unsigned form)
@@ -185,8 +193,8 @@ static int check_control(lpn_program *program, uint32_t pc, const insn *i)
     }
     const int32_t distance = i->op == 0x06 || i->op == 0x85 ? i->imm : i->off;
     const uint32_t to = pc + 1 + (uint32_t)distance;
-    if (i->op != 0x85) {            /* one by a constant may jump back; of others it is known */
-        program->marks |= i->op == 0x06 ? LPN_MARK_FAR | LPN_MARK_BACK : 0;
+    if (i->op != 0x85) {            /* one by a constant may jump back */
+        program->marks |= i->op == 0x06 ? LPN_MARK_FAR | LPN_MARK_BACK : distance < 0 ? LPN_MARK_BACK : 0;
         return starts(program, to) ? LPN_OK : LPN_E_JUMP;
     }
     if (i->src == 0) {
@@ -199,8 +207,9 @@ static int check_control(lpn_program *program, uint32_t pc, const insn *i)
     return starts(program, to) ? add_func(program, to) : LPN_E_JUMP;
 }
 
-/* An instruction whose form does not say all, or in which something is wrong. */
-static APART int check_closely(lpn_program *program, uint32_t pc)
+/* An instruction by itself, and in its text. */
+int lpn_check_closely(lpn_program *program, uint32_t pc);
+int lpn_check_closely(lpn_program *program, uint32_t pc)
 {
     const insn i = fetch(program->text, pc);
     const int error = check_fields(&i, uses(&i));
@@ -210,18 +219,22 @@ static APART int check_closely(lpn_program *program, uint32_t pc)
     if (is_lddw(i.op)) {
         return check_lddw(program, pc, &i);
     }
-    if ((i.op & 7) == 3) {
+    if ((i.op & 7) == 3 && MODE(i.op) == 0xc0) {
         program->marks |= (uint16_t)(LPN_MARK_ATOMIC | 1u << i.src);     /* which it may write */
     }
     return check_control(program, pc, &i);
 }
 
+/* All instructions of a function, up to slot `last`. The registers that they have as their first: in the upper half of `*used`. */
+int lpn_check_function(lpn_program *program, lpn_func *f, uint32_t last, uint32_t *used, uint32_t *pc);
+
+#ifndef IN_THUMB2
 /* How much stack each function uses: the lowest address it forms from r10 by constants, as compilers do. A
  * callee's r10 starts below that. Stack reached in other ways than these may overlap a callee's, which can only
  * spoil the container's own values: accesses stay checked against the stack as a whole.
  *
  * The instruction at p, one of whose registers is `known`. `below`: their distances to r10. Returns which are known behind it. */
-static APART uint32_t follow(lpn_func *f, int32_t *below, uint32_t known, const uint8_t *p)
+static uint32_t follow(lpn_func *f, int32_t *below, uint32_t known, const uint8_t *p)
 {
     const uint32_t w = lpn_get32(p), op = w & 0xff, class = op & 7, dst = w >> 8 & 15, src = w >> 12 & 15;
     int32_t low = 0, result = 0;
@@ -258,63 +271,31 @@ static APART uint32_t follow(lpn_func *f, int32_t *below, uint32_t known, const 
     return known;
 }
 
-/* What in these words goes beyond what the form allows; 0: nothing. */
-static inline uint32_t beyond(const limit *most, uint32_t w, uint32_t imm)
+int lpn_check_function(lpn_program *program, lpn_func *f, uint32_t last, uint32_t *used, uint32_t *pc)
 {
-    const uint32_t word = most->word;
-    return (((w + word) ^ w ^ word) & CARRIES) | (w & word) >> 16 | (imm & most->imm);
-}
-
-/* All instructions of a function, up to slot `last`. The registers that they have as their first: in the upper half of `*used`. */
-static int check_function(lpn_program *program, lpn_func *f, uint32_t last, uint32_t *used, uint32_t *pc)
-{
-    const tables *t = &table;
     int32_t below[16];
     uint32_t known = *used | 1u << 10;
-    const uint8_t *const text = program->text, *const end = text + 8 * (size_t)last, *p = text + 8 * (size_t)f->entry;
     below[10] = 0;
-    LPN_HIDE(t);                        /* or gcc loads it each time */
-    for (;;) {
-        const uint32_t w = lpn_get32(p), imm = lpn_get32(p + 4), dst = w >> 8 & 15;
-        known |= 0x10000u << dst;
-        if (((known >> dst | known >> (w >> 12 & 15)) & 1) != 0) {      /* whether or not it is right */
+    for (uint32_t at = f->entry; at < last; at++) {
+        const uint8_t *p = program->text + 8 * (size_t)at;
+        const uint32_t w = lpn_get32(p);
+        known |= 0x10000u << (w >> 8 & 15);
+        if (((known >> (w >> 8 & 15) | known >> (w >> 12 & 15)) & 1) != 0) {        /* whether or not it is right */
             known = follow(f, below, known, p);
         }
-        const unsigned form = t->form[w & 0xff];
-        const uint32_t wrong = beyond(&t->limits[form], w, imm);
-        if ((wrong | (form + 8 - F_SWAP) / 8) == 0) {       /* one of those before F_SWAP, of which there are 8 at most */
-next:                                       /* here, as gcc leaves it: what is usual jumps once */
-            p += 8;
-            if (p != end) {
-                continue;
-            }
-            break;
-        }
-        if (form > F_SWAP && form < F_BAD) {
-            const uint32_t to = (uint32_t)(p + 8 - text) + 8 * (uint32_t)((int32_t)w >> 16);
-            if ((int32_t)w < 0) {
-                program->marks |= LPN_MARK_BACK;
-            }
-            if (wrong == 0 && to / 8 < program->count && text[to] != 0) {       /* as starts() */
-                goto next;
-            }
-        }
-        if (form == F_SWAP && wrong == 0 && swaps(imm)) {
-            goto next;
-        }
-        *pc = (uint32_t)(p - text) / 8;
-        const int error = check_closely(program, *pc);
+        *pc = at;
+        const int error = lpn_check_closely(program, at);
         if (error != LPN_OK) {
             return error;
         }
         if (is_lddw(w)) {
-            p += 8;
+            at++;
         }
-        goto next;
     }
     *used = known & 0xffff0000;
     return LPN_OK;
 }
+#endif
 
 /* All functions that are known. */
 static int check_all(lpn_program *program, uint32_t *pc)
@@ -323,7 +304,7 @@ static int check_all(lpn_program *program, uint32_t *pc)
     for (uint32_t i = 0, funcs = program->funcs; i < funcs; i++) {
         lpn_func *f = &program->func[i];
         f->frame = 0;
-        const int error = check_function(program, f, i + 1 < funcs ? f[1].entry : program->count, &used, pc);
+        const int error = lpn_check_function(program, f, i + 1 < funcs ? f[1].entry : program->count, &used, pc);
         if (error != LPN_OK) {
             return error;
         }

@@ -21,7 +21,7 @@ TARGET = ("-mcpu=cortex-m3", "-mthumb")
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow")
 FLAGS = (*TARGET, "-std=gnu99", "-g", "-ffreestanding", "-fno-strict-aliasing", "-fno-tree-loop-distribute-patterns")
 HOSTS_ONLY = ("node_host.c", "plan_host.c", "certificate_host.c")  #: one needs a real heap, the others are for who writes certificates and bounds
-ASSEMBLER = ("vm32_thumb2.S", "vm32_smallest.S", "env_smallest.S", "thumb2_clean.S", "certificate_thumb2.S")    #: what the engine has in Thumb-2 itself
+ASSEMBLER = ("load_thumb2.S", "vm32_thumb2.S", "vm32_smallest.S", "env_smallest.S", "thumb2_clean.S", "certificate_thumb2.S")    #: what the engine has in Thumb-2 itself
 #: Functions that begin a line of the flash (flash.LINE), wherever they are linked: the first two say so.
 LINES = ("lpn_loop32",)
 LINK = ("-nostdlib", "-Wl,--entry=0", "-Wl,--fatal-warnings")
