@@ -44,7 +44,7 @@ def test_a_map_is_read():
 
 
 @pytest.mark.parametrize("name,part", [
-    ("lpn/lpn_flash.o:.flash_writable._pages", "slot in flash"), ("lpn/vm32_thumb2.o:.text", "engine: interpreter, helpers"), ("lpn/thumb2_clean.o:.text", "engine: translator"), ("lpn/certificate_thumb2.o:.text", "engine: checker"), ("lpn/pack_build.o:.text.get", "engine: reading packs"), ("lpn/lpn_radio.o:.bss._rx", "module: radio, thread"),
+    ("lpn/lpn_flash.o:.flash_writable._pages", "slot in flash"), ("lpn/vm32_thumb2.o:.text", "engine: interpreter, helpers"), ("lpn/thumb2_clean.o:.text", "engine: translator"), ("lpn/certificate_thumb2.o:.text", "engine: checker"), ("lpn/pack_build.o:.text.get", "engine: reading packs"), ("lpn/load_thumb2.o:.text", "engine: reading packs"), ("lpn/lpn_radio.o:.bss._rx", "module: radio, thread"),
     ("gnrc_netif/gnrc_netif.o:.text.x", "MAC"), ("gnrc_ipv6_nib/nib.o:.text.x", "IPv6, neighbours"), ("gnrc_sixlowpan_iphc/x.o:.text", "6LoWPAN"),
     ("gnrc_udp/gnrc_udp.o:.text", "UDP"), ("gnrc_pktbuf_static/x.o:.bss", "packet buffer, dispatch"), ("core/sched.o:.text", "kernel, board"),
     ("libgcc.a:_udivmoddi4.o:.text", "libraries"), ("application_lpn_measure/containers.o:.text.lpn_code_Rx", "containers"),

@@ -2,12 +2,12 @@
 /* The check before the first run: after it the interpreter cannot meet an instruction it does not know, a
  * register that does not exist, or a program counter outside the text. Encodings: RFC 9669 sections 3 to 5. */
 #include "bytes.h"
-#include "load_offsets.h"
 #include "lpn.h"
 #include "lpn_helpers.h"
 
 #if defined(__thumb2__) && defined(__GNUC__)
-#define IN_THUMB2 1             /* check_function is in load_thumb2.S */
+#include "load_offsets.h"
+#define IN_THUMB2 1             /* lpn_check_function is in load_thumb2.S */
 #endif
 
 typedef struct { uint8_t op, dst, src; int16_t off; int32_t imm; } insn;

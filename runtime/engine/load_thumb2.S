@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
-/* check_function of load.c in Thumb-2 itself, for the Cortex-M3 and later: what is usual is judged by a table, in some thirty cycles an instruction. What its
+/* lpn_check_function of load.c in Thumb-2 itself, for the Cortex-M3 and later: what is usual is judged by a table, in some thirty cycles an instruction. What its
  * form does not say all about is load.c's to judge (lpn_check_closely). Other cores have the C; both say the same (tests/test_load_same.py).
  *
  *     r0  the next instruction        r6  dst              r12  the instruction's form
