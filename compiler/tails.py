@@ -6,7 +6,7 @@ return.
 """
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 
 from .flow import in_circles
@@ -36,9 +36,11 @@ def merge_once(code: list[Line]) -> None:
             jumps.setdefault(line.target, []).append(line)
     changed: set[int] = set()
     circle = in_circles(code)
+    turning = Counter(circle)
+    loops = [one if turning[one] > 1 else None for one in circle]
     keys: Keys = {}
     for ends in ways_to_one_place(code, circle):
-        for length, a, b in sorted(alike_pairs(code, ends, keys), key=lambda pair: -pair[0]):
+        for length, a, b in sorted(alike_pairs(code, ends, loops, keys), key=lambda pair: -pair[0]):
             for gone, kept in ((a, b), (b, a)):
                 span = {*range(gone - length, gone + 1), *range(kept - length, kept + 1)}
                 if len(span) == 2 * length + 2 and not span & changed and is_free(code, gone, kept, length):
@@ -67,7 +69,7 @@ def ways_to_one_place(code: list[Line], circle: list[int]) -> Iterator[list[int]
                 yield [i for i, found in zip(ends, inside) if found == answer]
 
 
-def alike_pairs(code: list[Line], ends: list[int], keys: Keys) -> Iterator[tuple[int, int, int]]:
+def alike_pairs(code: list[Line], ends: list[int], loops: list[int | None], keys: Keys) -> Iterator[tuple[int, int, int]]:
     """Ends with as many instructions alike before them, at least one."""
     left: dict[tuple | None, deque[int]] = {}   # by what their last instruction is
     for end in ends:
@@ -78,13 +80,15 @@ def alike_pairs(code: list[Line], ends: list[int], keys: Keys) -> Iterator[tuple
         if others:
             others.popleft()                    # itself
         for b in others:
-            yield alike(code, a, b, keys), a, b
+            if length := alike(code, a, b, loops, keys):
+                yield length, a, b
 
 
-def alike(code: list[Line], a: int, b: int, keys: Keys) -> int:
-    """How many instructions before a and b are the same."""
+def alike(code: list[Line], a: int, b: int, loops: list[int | None], keys: Keys) -> int:
+    """How many instructions before a and b are the same. Those of a loop are not those of another, or of none: it would be entered there, too."""
     n, most = 0, min(a, b)
-    while n < most and (what := shared_by(code[a - n - 1], keys)) is not None and what == shared_by(code[b - n - 1], keys):
+    while (n < most and loops[a - n - 1] == loops[b - n - 1] and (what := shared_by(code[a - n - 1], keys)) is not None
+           and what == shared_by(code[b - n - 1], keys)):
         n += 1
     return n
 

@@ -20,6 +20,8 @@ from lpn.compiler.rewrite import read, sweep, write
 from lpn.compiler.tails import merge_tails
 from lpn.compiler.wide_tests import wide_tests
 from lpn.runtime.raw import run_raw
+from lpn.verifier.descriptors import PROFILES
+from lpn.verifier.verify import verify
 from programs import example, program
 
 BEGIN = "r1 = 0x1122334455667788 ll\nr2 = r1\nr3 = 7\nr3 *= 1\n"      # r3 is tested, and nobody knows what a product is
@@ -272,6 +274,17 @@ def test_the_meaning_stays(name):
         for given_now in (bytes([first]) * size for first in (0, 1, 3, 128, 255) for size in (16, 17, 512)):
             before, after = run_raw(text, ctx=given_now), run_raw(better, ctx=given_now)
             assert (after.error, after.r0) == (before.error, before.r0) and before.error == "ok"
+
+
+def test_a_loop_keeps_its_one_entry():
+    """What leads into it, or ends, and what leads round it, or ends, are alike; if they were one, the loop would be entered there and where another way leads."""
+    text = assemble("call 2\nw6 = w0\ncall 2\nw7 = w0\ncall 2\nif w0 == 1 goto O\nif w6 <= 9 goto L\nw0 = 1\nexit\n"
+                    "O: if w6 > 8 goto E\nL: w6 += 1\nif w7 != w6 goto T\nE: w0 = 3\nexit\nT: if w6 <= 9 goto L\nw0 = 1\nexit")
+    assert verify(text, PROFILES["lpn"]).accepted
+    lines = read(text, [])
+    merge_tails(lines)
+    better = write(lines)[0]
+    assert verify(better, PROFILES["lpn"]).accepted
 
 
 LINES = st.one_of(
