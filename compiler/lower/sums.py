@@ -240,15 +240,15 @@ class HeaderSum:
                 v = low.resize(v, (v.width + after + 15) // 16 * 16)
                 words, upper = low.add_number(words, upper, low.shift(v, low.constant(32, after), left=True))
             at += u.octets
-        self.add(words, upper)
+        self.add(words, upper, at <= 2)
 
-    def add(self, words: ir.Value, upper: ir.Value) -> None:
-        """Keeps the new totals, or, of sums that may begin at an odd octet, adds them as they count there."""
+    def add(self, words: ir.Value, upper: ir.Value, short: bool = False) -> None:
+        """Keeps the new totals, or, of sums that may begin at an odd octet, adds them as they count there. `short`: they are of one 16-bit word."""
         low, b = self.low, self.low.b
         if self.odd is None:
             self.keep(words, upper)
             return
-        total = low.folded(words, upper)
+        total = words if short else low.folded(words, upper)
         odd = b.icmp_unsigned("!=", b.load(self.odd, typ=I32), i32(0))
         so_far, upper = self.totals()
         self.keep(low.add32(so_far, b.select(odd, low._swap(total, 2), total)), upper)
@@ -291,7 +291,7 @@ class HeaderSum:
         v = low.shift(low.resize(v, v.width + 8 * (at & 1)), low.constant(32, 8 * (at & 1)), left=True)
         for i, limb in enumerate(v.limbs):
             words, upper = low.add_word(words, upper, limb, v.width // 8 - WORD * i)
-        self.add(words, upper)
+        self.add(words, upper, octets <= 2)
         if self.odd is not None:
             self.count(i32(octets))
 
