@@ -36,6 +36,8 @@ _LOG_SIZE = 1 << 20
 _ATTR_SIZE = 144        #: of union bpf_attr here: zero beyond what is filled in, so older kernels take it
 
 _libc = ctypes.CDLL(None, use_errno=True)
+INTERRUPTED = errno.EAGAIN, errno.EINTR         # of the verifier: by a signal
+ATTEMPTS = 5                                    # as libbpf's
 
 
 class KernelRejected(EngineError):
@@ -68,13 +70,13 @@ def _bpf(command: int, attr: bytearray) -> int:
         raise EngineUnavailable(f"engine kernel needs Linux's bpf(2); this is {platform.system()} on "
                                 f"{platform.machine()}")
     raw = (ctypes.c_char * len(attr)).from_buffer(attr)
-    for _ in range(5):      # EAGAIN: the verifier was interrupted by a signal
+    for _ in range(ATTEMPTS):
         ctypes.set_errno(0)
         result = _libc.syscall(ctypes.c_long(number), ctypes.c_int(command), raw, ctypes.c_uint(len(attr)))
         if result >= 0:
             return result
         error = ctypes.get_errno()
-        if error not in (errno.EAGAIN, errno.EINTR):
+        if error not in INTERRUPTED:
             break
     if error == errno.ENOSYS:
         raise EngineUnavailable("engine kernel needs bpf(2), which this kernel does not have")
@@ -198,6 +200,8 @@ def load_xdp(text: bytes, *, maps: Mapping[int, ArrayMap] | None = None,
         try:
             return XdpProgram(load(1, log))
         except OSError as e:
+            if e.errno in INTERRUPTED:          # it has not said no: what the log ends with is where it was
+                raise EngineError(f"signals interrupted the kernel's verifier {ATTEMPTS} times") from None
             raise KernelRejected(log.value.decode(errors="replace"), e.errno) from None
 
 

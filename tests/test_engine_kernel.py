@@ -141,6 +141,21 @@ def test_no_permission_is_unavailable(monkeypatch, error, text):
         kernel.check_available()
 
 
+def test_a_verifier_that_is_interrupted_has_not_rejected(monkeypatch):
+    class Libc:
+        calls = 0
+
+        def syscall(self, *_):
+            self.calls += 1
+            ctypes.set_errno(errno.EAGAIN)
+            return -1
+
+    monkeypatch.setattr(kernel, "_libc", libc := Libc())
+    with pytest.raises(EngineError, match="^signals interrupted the kernel's verifier 5 times$") as raised:
+        kernel.load_xdp(EXIT)
+    assert not isinstance(raised.value, kernel.KernelRejected) and libc.calls == 2 * 5
+
+
 def test_other_systems_are_unavailable(monkeypatch):
     monkeypatch.setattr(kernel.platform, "machine", lambda: "pdp11")
     with pytest.raises(EngineUnavailable, match="pdp11"):
