@@ -220,7 +220,9 @@ class Parsers(Base):
             return
         for call, other_call in one_behind_the_other(deparser.body):
             field, other = named_field(call.args[0]), named_field(other_call.args[0])
-            if field is None or other is None or struct.fields.index(other) >= struct.fields.index(field):
+            if field is None or other is None or field not in struct.fields or other not in struct.fields:
+                continue                        # another struct is refused where it is a parameter
+            if struct.fields.index(other) >= struct.fields.index(field):
                 continue
             for one, one_call in ((field, call), (other, other_call)):
                 equation = payload_on_wire(one, one_call)
