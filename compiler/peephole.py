@@ -5,7 +5,7 @@
 - whether a number is one of several is no question of 64 bits (wide_tests.py);
 - `x <<= 32; x >>= 32` becomes `wx = wx`, and `be64 x; x >>= 40` is `be32 x; wx >>= 8` (halves.py);
 - a constant that is stored needs no register (BPF_ST), and what nobody reads is not made;
-- a jump to a jump goes where that goes, a jump to `exit` is `exit`;
+- a jump to a jump goes where that goes, a jump to `exit` is `exit`, one to what is next anyway is none;
 - what a register holds is not reloaded, and what nobody reloads is not spilled (spills.py);
 - what a helper has not written is not loaded again behind it (over_calls.py);
 - what reads a copy reads the original (copies.py);
@@ -77,11 +77,10 @@ def thread_jumps(code: list[Line]) -> bool:
             while line.target.insn.is_goto and line.target not in seen:
                 seen.add(line.target)
                 line.target, changed = line.target.target, True
-        if line.insn.is_goto:
-            if line.target.insn.is_exit:
-                line.insn, line.target, changed = line.target.insn, None, True
-            elif i + 1 < len(code) and line.target is code[i + 1]:
-                line.dead = changed = True
+        if line.insn.is_goto and line.target.insn.is_exit:
+            line.insn, line.target, changed = line.target.insn, None, True
+        elif i + 1 < len(code) and line.target is code[i + 1]:
+            line.dead = changed = True          # of a branch: both its ways are one
     return changed
 
 

@@ -79,6 +79,12 @@ def test_swaps(name):
     assert ("be64" not in shown and "bswap64" not in shown) == narrowed
 
 
+def test_a_branch_to_what_is_next_anyway():
+    """Both its ways are one: nothing is asked, and what was loaded for it is not loaded."""
+    text = assemble("r3 = *(u8 *)(r1 + 0)\nr4 = *(u8 *)(r1 + 1)\nif w3 & 1 goto A\nA: r0 = r4\nexit")
+    assert [line.split("  ")[-1].strip() for line in disassemble(improve(text, [])[0])] == ["r0 = *(u8 *)(r1 + 0x1)", "exit"]
+
+
 STORES = {
     "one": ("w1 = 5\n*(u32 *)(r10 - 8) = w1\nr0 = *(u32 *)(r10 - 8)\nexit", 1, 0),
     "two": ("w1 = -1\n*(u16 *)(r10 - 8) = w1\n*(u8 *)(r10 - 5) = w1\nr0 = *(u32 *)(r10 - 8)\nexit", 2, 0),
