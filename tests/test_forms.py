@@ -22,7 +22,7 @@ from lpn.compiler.runner import make_runner
 from lpn.lang.diagnostics import DiagnosticError
 from lpn.runtime.engines import EngineError
 from lpn.verifier.descriptors import PROFILES
-from lpn.verifier.verify import MAX_STEPS, Report, verify
+from lpn.verifier.verify import Report, verify
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 CELLS = Path(__file__).parent / "constructs" / "loops-over-cells.lpn"
@@ -247,9 +247,15 @@ def test_loops_that_are_too_long_are_not_tried_again() -> None:
         assert len(tried) == times and made.taken == {"M": Form(2)}
 
 
-def test_circles_of_states_that_are_too_many_for_one_container() -> None:
-    """Information elements in information elements, cells among them: 27 loops, up to four in each other, and with the modules behind the parser more than
-    the verifier follows."""
+@pytest.fixture
+def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verifier follows the modules of `ELEMENTS` (the parser in 6,000 steps), and not its chain (36,000)."""
+    for limit, steps in (("MAX_STEPS", 20_000), ("STEPS_A_SLOT", 1)):
+        monkeypatch.setattr(sys.modules[Report.__module__], limit, steps)
+
+
+def test_circles_of_states_that_are_too_many_for_one_container(few_steps: None) -> None:
+    """Information elements in information elements, cells among them, and the modules behind the parser."""
     case = Case(Program(ELEMENTS.read_text(), {}, False))
     tally: Counter = Counter()
     run_case(add_packets(case, RandomChoose(1), 30), (Variant("engine", True),), tally)
@@ -257,7 +263,7 @@ def test_circles_of_states_that_are_too_many_for_one_container() -> None:
     assert [name for name in tally if name.startswith("other form: is not fused: as one container it is refused by rule 38")]
 
 
-def test_what_runs_is_what_build_makes(tmp_path: Path) -> None:
+def test_what_runs_is_what_build_makes(tmp_path: Path, few_steps: None) -> None:
     """A chain that the verifier does not take as one container runs as its modules, in each command, with the note that `build` gives."""
     note = "note: Ies.radio.rx_done is not fused: as one container it is refused by rule 38"
     copy = tmp_path / "ies.lpn"
@@ -279,9 +285,10 @@ def test_translated_code_is_of_proved_containers_only(monkeypatch: pytest.Monkey
 def test_a_long_parser_may_take_more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """With more cells there are more loops, one behind the other: what the analysis takes is a share of the text."""
     monkeypatch.setattr(stacks, "MOST_COPIES", 1 << 20)
+    monkeypatch.setattr(sys.modules[Report.__module__], "MAX_STEPS", 20_000)
     parser = compile_program(program(ELEMENTS.read_text().replace("Cell[6]", "Cell[20]"))).containers[0].image
     sizes = {"record_size": parser.record_size, "state_size": parser.state_size}
-    report = verify(parser.text, PROFILES["lpn"], **sizes, max_steps=MAX_STEPS)
+    report = verify(parser.text, PROFILES["lpn"], **sizes, max_steps=20_000)
     assert report.rule == 38 and verify(parser.text, PROFILES["lpn"], **sizes).accepted
 
 

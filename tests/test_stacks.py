@@ -40,9 +40,9 @@ def parser_of(**sizes: int) -> ast.Parser:
 def test_as_few_stacks_are_counted_as_do_the_longest_first() -> None:
     def counted(**sizes: int) -> set[str]:
         return {f.name for f in counted_stacks(parser_of(**sizes))}
-    assert counted(links=2, prefixes=2, others=2) == set()
-    assert counted(links=2, prefixes=2, others=8) == {"others"}
-    assert counted(links=1, prefixes=6, others=14) == {"others", "prefixes"}
+    assert counted(links=1, prefixes=1, others=1) == set()
+    assert counted(links=2, prefixes=1, others=2) == {"links"}
+    assert counted(links=1, prefixes=2, others=4) == {"others", "prefixes"}
     assert counted(links=32, prefixes=32, others=32) == {"links", "prefixes", "others"}
 
 
@@ -50,6 +50,12 @@ def test_what_ways_through_a_state_take() -> None:
     ways = {s.name: taken(s.statements) for s in parser_of(links=1, prefixes=1, others=1).states}
     assert ways["option"] == {()} and ways["link"] == {(("links", 1),)}
     assert ways["prefix"] == {(("prefixes", 1),), (("others", 1), ("prefixes", 1))}
+
+
+def test_short_stacks_that_multiply_make_no_long_container() -> None:
+    """As two kinds of options in any order do: 25 ways to be full, and a copy of every state for each was 1,849 slots."""
+    [rx] = compile_program(program(OPTIONS.format(links=4, prefixes=4, others=1))).containers
+    assert rx.instructions < 350
 
 
 def test_long_stacks_make_no_long_container() -> None:

@@ -20,7 +20,7 @@ from .circles import reachable
 from .stmt import fills_stack
 from .ways import Way
 
-MOST_COPIES = 256                               # of a parser's states, for how full stacks are
+MOST_COPIES = 64                                # of a parser's states, for how full stacks are
 Full = tuple[tuple[str, int], ...]              # so many elements in the stack of that name; none in others
 
 
