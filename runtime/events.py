@@ -74,6 +74,13 @@ class _Token:
     def quoted(self) -> bool:
         return self.text.startswith('"')
 
+    @property
+    def octets(self) -> bytes | None:
+        """Of hex digits or text in quotes."""
+        if self.quoted:
+            return self.text[1:-1].encode()
+        return bytes.fromhex(self.text) if _OCTETS.fullmatch(self.text) else None
+
 
 class _Wrong(Exception):
     """One mistake; the line is given up."""
@@ -286,14 +293,13 @@ class _Reader:
     # ------------------------------------------------------------ what happens
 
     def frame(self, line: _Line, most: int = MAX_PACKET) -> bytes:
-        """Hex digits in whole octets, `file.pcap#number`, or text in quotes."""
+        """Hex digits in whole octets and text in quotes, as many as there are, or `file.pcap#number`."""
         token = line.next("a frame")
-        if token.quoted:
-            data = token.text[1:-1].encode()
-        elif _OCTETS.fullmatch(token.text):
-            data = bytes.fromhex(token.text)
-            while (more := line.peek()) is not None and _OCTETS.fullmatch(more.text):
-                data += bytes.fromhex(line.next("octets").text)
+        data = token.octets
+        if data is not None:
+            while (more := line.peek()) is not None and more.octets is not None:
+                data += more.octets
+                line.next("octets")
         elif (match := re.fullmatch(rf"(.+)#({_DIGITS})", token.text)) is not None:
             frames = self.frames(match[1], token.span)
             number = int(match[2])
@@ -402,6 +408,8 @@ class _Reader:
         line.one_of("word", ("every",))
         every = line.time("time")[0]
         line.one_of("word", ("{",))
+        if (more := line.peek()) is not None:
+            raise _Wrong("what is repeated begins on the next line", more.span, "each event on a line of its own, and behind the last one a line with }")
         self.block = _Block(command.span, self.now, int(number.text), every)
         self.now = 0
 

@@ -272,7 +272,8 @@ PASS_TIMED = [
 ]
 FAIL_TIMED = [
     ("events { until 250 ms } expect sent times 4;", "expected a frame sent, 4 times: there are 3"),
-    ("events { until 250 ms } expect sent hex { 01 } at 0 ms..50 ms;", "expected a frame sent as written at 0 us to 50 ms: there are 0"),
+    ("events { until 250 ms } expect sent hex { 01 } at 0 ms..50 ms;",
+     "expected a frame sent as written at 0 us to 50 ms: there are 0, and that of 0.000192 differs"),
     ("events { until 250 ms } expect no run Heart.every_1;", "expected a run of Heart.every_1, never: there are 3"),
     ("events { until 250 ms } expect run Heart.every_1 DROP;", "expected a run of Heart.every_1 DROP: there are 0"),
     ("events { until 250 ms } expect run Heart.every_1 DROP times 1;", "expected a run of Heart.every_1 DROP, once: there are 0"),
@@ -288,6 +289,8 @@ def test_time_lines(beside):
     assert [one["message"] for one in map(json.loads, text.splitlines())] == [message for _, message in FAIL_TIMED]
     status, text = beside('test "here" { events { until 50 ms } expect run Heart.every_1 DROP at 0 ms; }', "timed")
     assert "\n  0.000000  Heart.every_1  ACCEPT" in text, text     # the runs of the hook, whatever their verdict
+    status, text = beside('test "here" { events { until 250 ms } expect sent { beat { number = 9 } } at 100 ms..200 ms; }', "timed")
+    assert "there are 0, and that of 0.100192 differs" in text and "beat.number  9         1" in text, text
 
 
 @pytest.mark.parametrize("steps, message", [

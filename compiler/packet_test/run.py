@@ -17,7 +17,7 @@ from lpn.lang.source import Source, Span
 from lpn.lang.types import Bits, Type
 from lpn.runtime.engines import EngineError, EngineUnavailable, Result
 from lpn.runtime.node import Node, NodeError
-from lpn.runtime.timeline import row
+from lpn.runtime.timeline import Record, clock, row
 
 from ..build import Compiled
 from ..forms import MOST, Level
@@ -254,8 +254,19 @@ class Run:
         if not (step.times.holds(len(fitting)) if step.times is not None else fitting):
             nearly = alike or [each for each in node.sorted_records() if of_kind(replace(step, word=""), each)]
             lines = ["  ".join(row(each)).rstrip() for each in nearly]
-            self.fail(f"expected {told(step)}: there {'is 1' if len(fitting) == 1 else f'are {len(fitting)}'}", step.span,
+            when, found = (None if fitting else self.nearest(step, alike)) or (None, Comparison(b""))
+            there = f"there {'is 1' if len(fitting) == 1 else f'are {len(fitting)}'}" + ("" if when is None else f", and that of {clock(when)} differs")
+            self.fail(f"expected {told(step)}: {there}", step.span,
+                      differences=found.differences, expected=found.expected, got=None if when is None else found.got, marks=found.marks,
                       notes=(["on the time line:", *lines[:20], *["..."] * (len(lines) > 20)] if lines else ["the time line has none at any time"]))
+
+    def nearest(self, step: model.ExpectRecord, alike: Sequence[Record]) -> tuple[int, Comparison] | None:
+        """The time of the frame that differs least from the one that is expected, of those at its time if there are any, and how."""
+        if step.packet is None:
+            return None
+        timely = [each for each in alike if step.at is None or step.at[0] <= each.time <= step.at[1]]
+        found = [(each.time, self.compare(step.packet, each.frame)) for each in timely or alike]     # type: ignore[attr-defined]
+        return min((one for one in found if one[1].differences), key=lambda one: len(one[1].differences), default=None)
 
     def radio(self, step: model.ExpectRadio) -> None:
         node = next(iter(self.nodes.values()))
