@@ -29,6 +29,14 @@ KINDS = {
 }
 
 
+def shared(block: object, name: str) -> str:
+    """How others come to what has this name in a processor or timing block; empty where nothing has it."""
+    for one in block.locals if isinstance(block, (ast.Timing, ast.Processor)) else []:
+        if getattr(one, "name", None) == name:
+            return "apply that one, a table is not shared" if isinstance(one, ast.Table) else "declare it at top level to share it"
+    return ""
+
+
 def kind_of(decl: object) -> str:
     return KINDS.get(type(decl), "name")
 
@@ -174,8 +182,8 @@ class Base:
         elif decl is None and (self.module, name) not in self.unknown:
             self.unknown.add((self.module, name))
             names = [one for one in self.scope.all_names() if accept(self.scope.find(one))] + list(builtins.NAMES) * (what == "name")
-            self.error(f"there is no {what} '{name}'", where, self.member(name) or imported_by(name) or self.in_a_state(name) or suggest(name, names)
-                       or self.elsewhere(name))
+            self.error(f"there is no {what} '{name}'", where, self.member(name) or imported_by(name) or self.in_a_state(name) or self.elsewhere(name)
+                       or suggest(name, names))
         return decl
 
     def member(self, name: str) -> str:
@@ -195,8 +203,8 @@ class Base:
     def elsewhere(self, name: str) -> str:
         """Where a name is known that is not known here."""
         for block in self.program.decls:
-            if isinstance(block, (ast.Timing, ast.Processor)) and any(getattr(one, "name", None) == name for one in block.locals):
-                return f"it belongs to {kind_of(block)} '{block.name}': declare it at top level to share it"
+            if how := shared(block, name):
+                return f"it belongs to {kind_of(block)} '{block.name}': {how}"      # type: ignore[attr-defined]
         return ""
 
     def names_of(self, *kinds: type) -> list[str]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .. import ast, builtins
 from ..types import Array, Bits, Bool, ChoiceType, EnumType, ErrorType, Frame, HeaderType, Integer, Meta, Stack, StructType, Type, Varbit
-from .base import Base, described, kind_of
+from .base import Base, described, kind_of, shared
 from .scope import suggest
 
 
@@ -19,6 +19,9 @@ class Members(Base):
                 return self.node_member(e, e.base)
             if isinstance(known, ast.Enum):
                 return self.enum_member(e, e.base, known)
+            if how := shared(known, e.name):
+                self.error(f"'{e.name}' belongs to {kind_of(known)} '{e.base.name}'", e, how)
+                return None
         if isinstance(e.base, ast.Call):
             return self.result_member(e)
         base = self.expr(e.base)
