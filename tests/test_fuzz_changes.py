@@ -113,10 +113,10 @@ def test_a_wrong_engine_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_command(tmp_path: Path) -> None:
-    done = lpnc("fuzz", str(PAYLOAD), "--changes", "1", "--in", RECORDING, "--programs", "2", "--packets", "8", "--engine", "engine",
+    done = lpnc("fuzz", str(PAYLOAD), "--changes", "1", "--in", RECORDING, "--programs", "2", "--packets", "8", "--engine", "engine,thumb2",
                 "--corpus", str(tmp_path), "--json")
     said = json.loads(done.stdout)
-    assert done.exit_code == 0 and said["programs"] == 2 and said["failures"] == [] and said["tally"]["compared engine"] >= 32
+    assert done.exit_code == 0 and said["programs"] == 2 and said["failures"] == [] and said["tally"]["compared engine"] >= 32 and said["tally"]["compared thumb2"]
     assert is_case(next((tmp_path / "kept").glob("*.lpn")))
 
 
@@ -128,6 +128,7 @@ def test_command(tmp_path: Path) -> None:
     (["--bytecode", "--changes", "3", "--seconds", "1"], "--changes needs FILE"),
     (["--bytecode", "--engine", "rbpf", "--seconds", "1"], "--engine means nothing with --bytecode"),
     (["--bytecode", "--in", RECORDING, "--seconds", "1"], "--in needs FILE or --slowest"),
+    (["--engine", "engine,qemu", "--seconds", "1"], "'qemu' is not one of engine, rbpf, kernel, m3, thumb2, femto"),
     (["--mutants", "1", "--seconds", "1"], "--mutants needs --bytecode"),
     ([str(UDP), "--runs", "1", "--seconds", "1"], "--runs needs --bytecode"),
     (["--slowest", str(UDP), "--programs", "1"], "--programs means nothing with --slowest"),

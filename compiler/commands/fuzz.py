@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ..output import Failure, Table, console, folder, put_json, say, waiting
-from .inputs import Real, read_bytes, read_source, shown
+from .inputs import Real, listed, read_bytes, read_source, shown
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..judge import Units
 
 
+ENGINES = ("engine", "rbpf", "kernel", "m3", "thumb2", "femto")
 #: What is fuzzed: generated programs, those given and their changes, one for its slowest run, the verifier.
 PROGRAMS, FILE, SLOWEST, BYTECODE = "", "FILE", "--slowest", "--bytecode"
 #: Options that not all of these take.
@@ -41,9 +42,9 @@ TAKEN_BY = {
 @click.option("--changes", type=click.IntRange(min=0), default=3, show_default=True,
               help="With FILE: at most so many changes of a program; 0: the program as it is, with new packets.")
 @click.option("--tables", metavar="T.json", help="With FILE: register cells and table entries.")
-@click.option("--engine", "engines", multiple=True, type=click.Choice(["engine", "rbpf", "kernel", "m3", "thumb2", "femto"]),
-              help="Engines to compare; default: engine, rbpf, and the kernel where it may be asked. femto: what is built for the stock Femto-Container "
-              "engine, in ours.")
+@click.option("--engine", "engines", multiple=True, metavar="NAME", callback=listed(ENGINES),
+              help=f"Engines to compare, of {', '.join(ENGINES)} (repeatable, or with commas); default: engine, rbpf, and the kernel where it may be asked. "
+              "femto: what is built for the stock Femto-Container engine, in ours.")
 @click.option("--corpus", type=click.Path(file_okay=False, path_type=Path),
               help="A folder: failures are saved in it, made small, and programs that show something new; the next run goes on from there.")
 @click.option("--no-reduce", is_flag=True, help="Save failures as they are.")
