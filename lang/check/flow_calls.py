@@ -16,6 +16,7 @@ class FlowCalls(FlowValues):
         super().__init__(program, diagnostics)
         self.summaries: dict[ast.Function, dict[ast.Param, bool]] = {}
         self.accepts: dict[ast.SelectCase, Paths] = {}      # where the last parser ended, and what was known there
+        self.looked_up: ast.Table | None = None             # while its keys are made
         self.sent: set[ast.Deparser] = set()                # deparsers that a send has put in line
         self.returned: list[Paths] = []
         self.exited: list[Paths] = []
@@ -231,8 +232,10 @@ class FlowCalls(FlowValues):
 
     def runs(self, table: ast.Table, paths: Paths) -> list[tuple[ast.Action | None, Paths]]:
         """What is known after each action that a hit can run, and, last, after the default action."""
+        self.looked_up = table
         for key in table.keys:
             paths = self.eval(key.expr, paths)
+        self.looked_up = None
         out = [(ref.action, self.run_action(ref, paths)) for ref in table.actions]
         default = table.default_action
         return [*out, (default.action, self.run_action(default, paths)) if default is not None else (None, paths)]

@@ -71,6 +71,8 @@ class FlowValues:
             hint = f"make it valid first: {name}.setValid();"
         elif never:
             hint = "no path to here extracts it or makes it valid"
+        elif self.looked_up is not None:
+            hint = f"test it where '{self.looked_up.name}' is applied, or in the key: {name}.isValid() ? ... : 0"
         elif assigning:
             hint += f", or make it valid: {name}.setValid();"
         notes = [("the parser accepts here without it", case.span) for case, reached in self.accepts.items()
