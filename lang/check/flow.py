@@ -128,6 +128,8 @@ class Flow(FlowCalls):
                 if case.target == "accept":
                     accepted = join(accepted, reached)
                     self.accepts[case] = reached
+                elif case.reason is not None:
+                    self.eval(case.reason, reached)
                 elif case.state is not None:
                     old = entry.get(case.state, NOWHERE)
                     new = join(old, reached)
@@ -249,10 +251,6 @@ class Flow(FlowCalls):
 
     def assign(self, one: ast.Assign, paths: Paths) -> Paths:
         target = one.target
-        while isinstance(target, ast.Slice):
-            target = target.base
-        if target is not one.target:
-            return self.forget_target(target, paths)
         if isinstance(target.type, HeaderType):
             to, of = self.key_of(target), self.key_of(one.value)
             if to is None or of is None or to == of:
@@ -260,19 +258,9 @@ class Flow(FlowCalls):
             for appears in (True, False):
                 self.unseen(to, paths, appears)
             return frozenset(known.copy(to, of) for known in paths)
-        if isinstance(target, ast.Member) and isinstance(target.decl, ast.ChoiceArm):
-            arm = target.decl
-            assert isinstance(target.base, ast.Member) and arm.choice is not None
-            key = self.key_of(target.base.base)
-            if key is None:
-                return paths
-            paths = self.needs_valid(target.base.base, key, paths, assigning=True)
-            chosen = Values(frozenset([arm.number]))
-            return frozenset(known.set((*key, arm.choice.tag.decl), chosen) for known in paths)
-        if isinstance(target, ast.Member) and isinstance(target.decl, ast.Field):
-            key = self.key_of(target.base)
-            if key is not None:
-                paths = self.needs_valid(target.base, key, paths, assigning=True)
+        paths = self.place(target, paths)
+        if isinstance(target, ast.Slice) or isinstance(target, ast.Member) and isinstance(target.decl, ast.ChoiceArm):
+            return self.assigned(target, paths)
         path = self.path_of(target)
         return self.store(path, one.value, paths) if path is not None else paths
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from .. import ast, builtins
 from ..buffers import CALLS, emitted, key_values
 from ..diagnostics import Diagnostics
-from ..instances import header_of, walk
+from ..instances import header_of, is_headers, walk
 from ..types import HeaderType, Stack
 from .facts import NOWHERE, Key, Known, Paths, Values, join
 from .flow_values import FlowValues, show, some
@@ -45,7 +45,9 @@ class FlowCalls(FlowValues):
         if target == "emit":
             return self.emit(e, paths)
         if target == "verify":
-            return self.decide(e.args[0], paths)[0]
+            holds, fails = self.decide(e.args[0], paths)
+            self.eval(e.args[1], fails)
+            return holds
         if target in builtins.SENDS:
             return self.send(e.args[0], e.args[1:], paths)
         if target in CALLS:
@@ -180,11 +182,7 @@ class FlowCalls(FlowValues):
                     if key is not None:
                         paths = frozenset(one.forget(key) for one in paths)
                 else:
-                    if isinstance(arg, ast.Member) and isinstance(arg.decl, ast.Field):
-                        key = self.key_of(arg.base)
-                        if key is not None:
-                            paths = self.needs_valid(arg.base, key, paths, assigning=True)
-                    paths = self.forget_target(arg, paths)
+                    paths = self.assigned(arg, self.place(arg, paths))
         return paths
 
     # ------------------------------------------------------------ functions, actions, tables
@@ -199,7 +197,15 @@ class FlowCalls(FlowValues):
                     paths = frozenset(one.make_valid(key) for one in paths)
                 else:
                     paths = frozenset(Known(one.valid - {key}, one.invalid - {key}, one.filled, one.values) for one in paths)
-        return paths
+        return self.through(function, paths) if any(is_headers(param.type) for param in function.params) else paths
+
+    def through(self, function: ast.Function, paths: Paths) -> Paths:
+        """After a function that was given all headers, which may have changed which of them are valid. Its body is judged where it is described."""
+        paths = frozenset(_forget_params(one, function) for one in paths)
+        self.returned.append(NOWHERE)
+        self.exited.append(NOWHERE)
+        with self.diagnostics.untold():
+            return join(self.execute(function.body, paths), self.returned.pop(), self.exited.pop())
 
     def summary(self, function: ast.Function) -> dict[ast.Param, bool]:
         """Judges a function's body once. Which header parameters are surely valid when it returns."""
@@ -263,7 +269,7 @@ def of_param(key: Key, field: ast.StructField) -> bool:
     return isinstance(key[0], ast.Param) and header_of(field) is getattr(key[0].type, "decl", None)
 
 
-def _forget_params(one: Known, action: ast.Action) -> Known:
-    for param in action.params:
+def _forget_params(one: Known, called: ast.Action | ast.Function) -> Known:
+    for param in called.params:
         one = one.forget((param, "var"))
     return one

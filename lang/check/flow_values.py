@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from .. import ast
 from ..diagnostics import Diagnostics
-from ..types import Bool, EnumType, HeaderType, Meta, Stack
+from ..types import Bits, Bool, EnumType, HeaderType, Meta, Stack
 from .facts import NOWHERE, Key, Known, Path, Paths, Values, join
 
 
@@ -117,6 +117,8 @@ class FlowValues:
                 return self.eval(e.index, self.eval(e.base, paths))
             case ast.Member():
                 return self.member(e, paths)
+            case ast.Sizeof(operand=ast.Member(decl=ast.Field()) as operand):
+                return self.member(operand, paths)
             case ast.Call():
                 return self.call(e, paths)
             case ast.ListExpr():
@@ -187,7 +189,7 @@ class FlowValues:
         """Paths on which a value is one of `values`, and on which it is none."""
         path = self.path_of(e)
         if path is None:
-            if isinstance(e, ast.Cast) and isinstance(e.operand.type, (EnumType, Bool)):
+            if isinstance(e, ast.Cast) and keeps_number(e):
                 return self.compare(e.operand, values, paths)
             return paths, paths
         universe: list[int] | None = None
@@ -230,20 +232,51 @@ class FlowValues:
         path = self.path_of(value)
         return one.about(path) if path is not None else Values()
 
-    def forget_target(self, e: ast.Expr, paths: Paths) -> Paths:
+    def place(self, e: ast.Expr, paths: Paths) -> Paths:
+        """Judges a place that is assigned: the header that it lies in, and what its indices read."""
+        match e:
+            case ast.Slice():
+                return self.place(e.base, paths)
+            case ast.Index():
+                return self.eval(e.index, self.place(e.base, paths))
+            case ast.Member(decl=ast.Field() | ast.ChoiceArm()):
+                header = e.base.base if isinstance(e.decl, ast.ChoiceArm) and isinstance(e.base, ast.Member) else e.base
+                key = self.key_of(header)
+                return paths if key is None else self.needs_valid(header, key, paths, assigning=True)
+            case ast.Member():
+                return self.place(e.base, paths)
+        return paths
+
+    def assigned(self, e: ast.Expr, paths: Paths) -> Paths:
+        """After a place, or a part of it, was assigned something of which nothing is known: the tag of an arm names the arm."""
+        while isinstance(e, ast.Slice):
+            e = e.base
         path = self.path_of(e)
         if path is not None:
             return frozenset(one.forget(path) for one in paths)
         if isinstance(e, ast.Member) and isinstance(e.decl, ast.ChoiceArm) and isinstance(e.base, ast.Member) and e.decl.choice is not None:
             key = self.key_of(e.base.base)
             if key is not None:
-                return frozenset(one.forget((*key, e.decl.choice.tag.decl)) for one in paths)
+                named = Values(frozenset([e.decl.number]))
+                return frozenset(one.set((*key, e.decl.choice.tag.decl), named) for one in paths)
         return paths
 
 
 def some(paths: Iterable[Known | None]) -> Paths:
     """Those that are paths."""
     return frozenset(one for one in paths if one is not None)
+
+
+def keeps_number(e: ast.Cast) -> bool:
+    """Whether a cast is of a bool or an enum, to bits that have room for each of its values."""
+    match e.operand.type:
+        case Bool():
+            width = 1
+        case EnumType(decl=ast.Enum(base=ast.TypeRef(type=Bits(width=width)))):
+            pass
+        case _:
+            return False
+    return isinstance(e.type, Bits) and not e.type.signed and e.type.width >= width
 
 
 def show(e: ast.Expr) -> str:
