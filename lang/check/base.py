@@ -59,6 +59,7 @@ class Base:
     key: Callable[[ast.Expr, Type | None, str], bool]
     is_constant: Callable[[ast.Expr, str], bool]
     index: Callable[[ast.Expr], bool]
+    in_range: Callable[[ast.Expr, int], bool]
     target: Callable[[ast.Expr], Type | None]
     not_assignable: Callable[[ast.Expr], tuple[str, ...] | None]
     no_extras: Callable[[ast.Call], bool]

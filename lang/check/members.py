@@ -172,12 +172,8 @@ class Members(Base):
         if base is None or not good:
             return None
         size = base.size if isinstance(base, (Stack, Array)) else None
-        if size is not None and e.index.const is not None and not 0 <= e.index.const < size:
-            if not self.unreached:
-                self.error(f"index {e.index.const} is out of range", e.index,
-                           f"the last of {size} is {size - 1}" + (": end the loop earlier, or test its variable first" if self.copies > 1 else ""))
-                return None
-            self.beyond += 1
+        if size is not None and not self.in_range(e.index, size):
+            return None
         if isinstance(base, Stack):
             if e.index.const is None:
                 self.error("the index of a header stack must be a constant", e.index,
@@ -189,6 +185,17 @@ class Members(Base):
         self.error(f"{described(base)} has no elements", e, f"for bits write [{e.index.const}:{e.index.const}]"
                    if isinstance(base, Bits) else "")
         return None
+
+    def in_range(self, index: ast.Expr, size: int) -> bool:
+        """A constant index names one of so many elements, or is never reached."""
+        if index.const is None or index.const < size:
+            return True
+        if not self.unreached:
+            self.error(f"index {index.const} is out of range", index,
+                       f"the last of {size} is {size - 1}" + (": end the loop earlier, or test its variable first" if self.copies > 1 else ""))
+            return False
+        self.beyond += 1
+        return True
 
     def index(self, e: ast.Expr) -> bool:
         type_ = self.expr(e)

@@ -67,10 +67,5 @@ class ObjectMethods(Base):
         return Bits(8)
 
     def cell_index(self, e: ast.Expr, array: Array) -> bool:
-        """An index; a constant one is within the array."""
-        if not self.index(e):
-            return False
-        if e.const is not None and e.const >= array.size:
-            self.error(f"index {e.const} is out of range", e, f"the last of {array.size} is {array.size - 1}")
-            return False
-        return True
+        """An index; a constant one names a cell."""
+        return self.index(e) and self.in_range(e, array.size)
