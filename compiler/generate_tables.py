@@ -387,8 +387,9 @@ class Tables(Statements):
         args: list[object] = []
         args += [self.given_value(ty) for _, ty in params]
         entry: dict[str, object] = {"key": out, "action": action, "args": args}
-        if c.chance(1, 3):
-            entry["priority"] = c.number(0, 5)
+        priority = c.number(0, 5) if c.chance(1, 3) else None
+        if priority is not None and any(kind in ("ternary", "range") for _, _, kind in keys):
+            entry["priority"] = priority
         return entry
 
 

@@ -288,6 +288,8 @@ def _entry(where: str, table: ast.Table, content: object, position: int, reasons
         raise TablesError(f"{where}: {_shown(name)} is not one of the table's actions {', '.join(names)}")
     if not isinstance(priority, int) or isinstance(priority, bool) or not 0 <= priority <= MAX_PRIORITY:
         raise TablesError(f"{where}: priority must be 0 to {MAX_PRIORITY}")
+    if "priority" in content and not table.prioritized:
+        raise TablesError(f"{where}: entries of exact and lpm keys have no priority; leave it out")
     ref = table.actions[names.index(name)]
     assert ref.action is not None
     params = ref.action.params[len(ref.args):]
@@ -412,7 +414,7 @@ def _const(expr: ast.Expr) -> int:
 def ordered(table: ast.Table, entries: list[Entry]) -> list[Entry]:
     """Entries in the order in which a lookup tries them: by priority where a key is ternary or range, else the
     longest prefixes first; then as given."""
-    if any(key.match in ("ternary", "range") for key in table.keys):
+    if table.prioritized:
         return sorted(entries, key=lambda entry: entry.priority)
     return sorted(entries, key=lambda entry: -sum(match.prefix for match in entry.matches if match.kind == "lpm"))
 

@@ -49,6 +49,7 @@ processor Route(inout headers h, inout meta m) {
         actions = { to; back; }
         size = 4;
     }
+    table kinds { key = { h.body.kind : exact; } actions = { to; back; } }
     apply {
         seen.count();
         last = m.time;
@@ -321,6 +322,11 @@ def test_time_lines_that_differ_fail(beside, monkeypatch):
 def test_a_member_is_called_by_its_enum(beside) -> None:
     status, text = beside('test "a" { send { body { seq = ack } }; }', "more")
     assert status == 1 and "there is no value 'ack'" in text and "members are called by their enum: Kind.ack" in text, text
+
+
+def test_entries_of_exact_keys_have_no_priority(beside) -> None:
+    status, text = beside('test "a" { table kinds { priority = 1: data : to(2); } }', "more")
+    assert status == 1 and "entries of exact and lpm keys have no priority" in text and "help: leave it out" in text, text
 
 
 @pytest.mark.parametrize("line, message", [

@@ -99,6 +99,7 @@ def test_entries_follow_the_constant_ones():
      "routes[0]: unknown 'prio' (an entry has key, action, args, priority)"),
     ({"routes": [{"key": [1, 1], "action": "drop", "priority": -1}]}, "routes[0]: priority must be 0 to 65535"),
     ({"filters": [{"key": ["_", "_"], "action": "drop", "priority": 65536}]}, "filters[0]: priority must be 0 to 65535"),
+    ({"routes": [{"key": [1, 1], "action": "drop", "priority": 1}]}, "routes[0]: entries of exact and lpm keys have no priority; leave it out"),
     ({"routes": [{"key": ["1/²", 1], "action": "drop"}]}, "routes[0].key[0]: prefix length must be 0 to 16"),
     ({"routes": [{"key": [f"1/{'9' * 5000}", 1], "action": "drop"}]}, "routes[0].key[0]: prefix length must be 0 to 16"),
     ({"routes": [{"key": [1, 1], "action": "drop"}] * 3}, "routes: 4 entries, the table's size is 3"),

@@ -240,6 +240,8 @@ class Resolver:
         if item.action not in names:
             self.unknown("action of this table", item.action, item.span, names)
             return None
+        if item.priority is not None and not table.prioritized:
+            self.error("entries of exact and lpm keys have no priority", item.span, "leave it out")
         ref = table.actions[names.index(item.action)]
         assert ref.action is not None
         params = ref.action.params[len(ref.args):]

@@ -102,3 +102,8 @@ class Table(Decl):
 
 # ---- parser, processor, deparser
     shared: Optional["Table"] = None            # checked: of a copy in a module that applies the table's: whose entries it has
+
+    @property
+    def prioritized(self) -> bool:
+        """Whether priorities say which of the entries that fit is taken; else it is the one with the longest prefix, if any."""
+        return any(key.match in ("ternary", "range") for key in self.keys)

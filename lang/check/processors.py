@@ -301,6 +301,9 @@ class Processors(Base):
                 self.entry_key(key, value)
         if entry.priority is not None and entry.priority > MAX_PRIORITY:
             self.error(f"priorities are 0 to {MAX_PRIORITY}, and this is {entry.priority}", entry.span)
+        elif entry.priority is not None and not table.prioritized:
+            self.error("entries of exact and lpm keys have no priority", entry.span,
+                       "leave it out: the longest prefix is taken, and of entries with the same key the first")
         self.chosen_action(entry.action, table, names, "entry")
 
     def entry_key(self, key: ast.TableKey, value: ast.Expr) -> None:
