@@ -254,7 +254,11 @@ int lpn_attach(unsigned slot, bool replace, lpn_status_t *status);
 /** @brief Stop what runs. */
 int lpn_detach(lpn_status_t *status);
 
-/** @brief Take a processor out of all chains of the pack that runs, or put it back; its state stays. */
+/**
+ * @brief   Take a processor out of all chains of the pack that runs, or put it back; its state stays
+ *
+ * Whether the others need what it made sure of is not judged here: `lpnc build --without` does. They stay safe in any case.
+ */
 int lpn_module_set(const char *name, bool attached, lpn_status_t *status);
 
 /** @brief Is module @p index out of the chains of what runs? */
