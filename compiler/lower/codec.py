@@ -166,13 +166,14 @@ class Codecs:
                 for piece in {name.decl for group, *_ in delayed for name in group.tags}:
                     shift = tag_shift(codec, piece)
                     self.env[piece] = Value(piece.type, self.slice(again, shift + piece.width - 1, shift))
+            asked = [*codec.params, *(piece for piece in codec.tag if piece.value is None)]
             try:
-                met = self.meet_behind(args, {piece: self.env[piece] for piece in codec.tag if piece.value is None} | self.expanding[inst])
+                met = self.meet_behind(args, {name: self.env[name] for name in asked} | self.expanding[inst])
             except Elsewhere:                   # what is lowered next is not inside this header
                 inst.open, self.codec_start = False, None
                 del self.expanding[inst]
                 raise
-            self.env.update((piece, met[piece]) for piece in codec.tag if piece.value is None)
+            self.env.update((name, met[name]) for name in asked)
             if inst.inst in self.laid_out:
                 self.mark()                     # what lies there is read there, or LLVM would keep it in registers, too
             for group, row, item in delayed:

@@ -33,7 +33,7 @@ class Arrived:
 
     block: ir.Block
     env: Env
-    bound: Env                                  #: the codec's parameters
+    bound: Env                                  #: the codec's parameters, and behind its rows what else it has
     at: ir.Value                                #: where the packet is read, or written
     headers: list[Instance]                     #: that were extracted
     known: dict[Instance, Known | None]
@@ -86,7 +86,7 @@ class Meetings:
 
     def meet_behind(self, args: list[ast.Expr], inside: Env) -> Env:
         """Behind the rows of the codec where guesses meet: a brief one ends here, and everything else goes on with what was as guessed.
-        `inside`: what the codec has beside its parameters."""
+        `inside`: all that the codec has."""
         meeting = self.meeting_point
         if args is not meeting.args or not meeting.brief:
             return inside
