@@ -76,6 +76,9 @@ class Statements(Base):
         elif self.program.headers_struct is not struct:
             self.error("a program has one struct of headers", one,
                        notes=[("the other one is here", self.program.headers_struct.span)])
+        if self.turns > 1:
+            self.error("a handler fills in one packet", one, f"declare it before the loop: {one.name}.x.setInvalid() takes a header out")
+            return
         old = self.filled_in.setdefault(self.handler, one)
         if old is not one:
             self.error("a handler fills in one packet", one, f"use '{old.name}' again: {old.name}.x.setInvalid() takes a header out",

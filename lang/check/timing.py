@@ -140,7 +140,7 @@ class Timings(Base):
         visible = self.scope
         while visible.parent is not self.globals and visible.parent is not None:
             visible = visible.parent
-        with self.setting(hidden=(*self.hidden, self.scope)), self.inside(visible):
+        with self.setting(hidden=(*self.hidden, self.scope), turns=1), self.inside(visible):
             self.handler_body(one.handler)
 
     def frame_member(self, e: ast.Member) -> Type | None:
