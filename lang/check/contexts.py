@@ -9,7 +9,7 @@ from ..hooks import ALLOWED, CONTEXTS, Hook
 from ..instances import children
 from ..types import Array, Bits, StructType, Type
 from .base import plural
-from .statements import root_name
+from .statements import written_registers
 
 Cells = ast.Register | ast.Counter | ast.Meter
 WORD = 32                                       # bits that one instruction reads or writes
@@ -26,8 +26,7 @@ def contexts(program: ast.Program, diagnostics: Diagnostics) -> None:
                 if told is not None and hook.context not in told[1] and node not in refused:
                     refused.add(node)
                     refuse(node, *told, hook, module, diagnostics)
-                use = used(node, hook)
-                if use is not None:
+                for use in used(node, hook):
                     uses.setdefault(use.cells, []).append(use)
     for cells, several in uses.items():
         shared(cells, several, diagnostics)
@@ -112,18 +111,15 @@ class Use:
         return self.hook.context == "isr"
 
 
-def used(node: ast.Node, hook: Hook) -> Use | None:
-    if isinstance(node, ast.Assign):
-        root = root_name(node.target)
-        if root is not None and isinstance(root.decl, ast.Register):
-            return Use(root.decl, True, node, hook)
+def used(node: ast.Node, hook: Hook) -> list[Use]:
+    found = [Use(register, True, node, hook) for register in written_registers(node)]
     if isinstance(node, ast.Call) and node.target in ("count", "execute") and isinstance(node.callee, ast.Member):
         base = node.callee.base
         if isinstance(base, ast.Name) and isinstance(base.decl, (ast.Counter, ast.Meter)):
-            return Use(base.decl, True, node, hook)
+            found.append(Use(base.decl, True, node, hook))
     if isinstance(node, ast.Name) and isinstance(node.decl, ast.Register):
-        return Use(node.decl, False, node, hook)
-    return None
+        found.append(Use(node.decl, False, node, hook))
+    return found
 
 
 def shared(cells: Cells, uses: list[Use], diagnostics: Diagnostics) -> None:

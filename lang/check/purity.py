@@ -10,7 +10,7 @@ from ..buffers import CALLS
 from ..diagnostics import Diagnostics
 from ..instances import walk
 from ..types import HeaderType, Varbit
-from .statements import root_name
+from .statements import written_registers
 
 PLACES = {ast.Header: "a header's description", ast.Codec: "a codec", ast.Parser: "a parser", ast.Deparser: "a deparser"}
 
@@ -53,8 +53,9 @@ def purity(program: ast.Program, diagnostics: Diagnostics) -> None:
                 if isinstance(node, ast.Call) and node.target in copiers:
                     diagnostics.error(f"'{node.target.name}' assigns a whole header or a varbit, and is called in {PLACES[type(decl)]}", node.span,
                                       "call it in a processor")
-                if isinstance(node, ast.Call) and isinstance(node.target, (ast.Function, ast.Extern)) and changes(node, writers):
-                    diagnostics.error(f"'{node.target.name}' changes {changes(node, writers)}, and {PLACES[type(decl)]} changes no state",
+                target = node.target if isinstance(node, ast.Call) else node.codec if isinstance(node, ast.Via) else None
+                if isinstance(target, (ast.Function, ast.Extern, ast.Codec)) and changes(node, writers):
+                    diagnostics.error(f"'{target.name}' changes {changes(node, writers)}, and {PLACES[type(decl)]} changes no state",
                                       node.span, "change it in a processor")
 
 
@@ -111,11 +112,9 @@ def assigns_whole(node: ast.Node) -> bool:
 
 def changes(node: ast.Node, writers: dict[ast.Function, str]) -> str | None:
     """The state that a statement or call changes, in words."""
-    if isinstance(node, ast.Assign):
-        root = root_name(node.target)
-        if root is not None and isinstance(root.decl, ast.Register):
-            return f"register '{root.name}'"
-    elif isinstance(node, ast.Call):
+    for register in written_registers(node):
+        return f"register '{register.name}'"
+    if isinstance(node, ast.Call):
         if node.target == "count" and isinstance(node.callee, ast.Member) and isinstance(node.callee.base, ast.Name):
             return f"counter '{node.callee.base.name}'"
         if node.target in CALLS and isinstance(node.callee, ast.Member) and isinstance(node.callee.base, ast.Name):

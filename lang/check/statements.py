@@ -109,8 +109,9 @@ class Statements(Base):
         if type_ is None or not good:
             return
         self.verdict(one)
-        if isinstance(type_, (Stack, Packet, Meta)):
-            self.error(f"{type_} is not assigned as a whole", one, "assign its elements, in a loop" if isinstance(type_, Stack) else "assign its fields")
+        if isinstance(type_, (Stack, Packet, Meta)) or is_headers(type_):
+            self.error(f"{type_} is not assigned as a whole", one, "assign its elements, in a loop" if isinstance(type_, Stack)
+                       else "assign its headers" if is_headers(type_) else "assign its fields")
         root = root_name(one.target)
         if isinstance(self.module, (ast.Parser, ast.Deparser)) and root is not None and isinstance(root.decl, ast.Register):
             self.error(f"a {type(self.module).__name__.lower()} writes no registers", one, "write it in a processor")
@@ -135,7 +136,13 @@ class Statements(Base):
             self.error("a parser assigns no whole headers and no varbits", one, "assign in a processor: here they come from the packet, by extract")
 
     def verdict(self, one: ast.Assign) -> None:
-        if isinstance(one.target, ast.Member) and one.target.decl == "verdict" and isinstance(one.target.base.type, Meta):
+        target = one.target
+        while isinstance(target, ast.Slice):
+            target = target.base
+        if isinstance(target, ast.Member) and target.decl == "verdict" and isinstance(target.base.type, Meta):
+            if target is not one.target:
+                self.error("a verdict has no parts", one.target, f"assign one of {', '.join(builtins.VERDICTS)}")
+                return
             for choice in self.branches(one.value):
                 if choice.const is None or choice.const not in builtins.VERDICTS.values():
                     self.error(f"a verdict is one of {', '.join(builtins.VERDICTS)}", choice)
@@ -283,6 +290,25 @@ def root_name(e: ast.Expr) -> ast.Name | None:
     while isinstance(e, (ast.Member, ast.Index, ast.Slice)):
         e = e.base
     return e if isinstance(e, ast.Name) else None
+
+
+def given_back(node: ast.Node) -> list[ast.Expr]:
+    """The places that a call, an action of a table or a codec is given for parameters that come back."""
+    if isinstance(node, ast.Call) and isinstance(node.target, (ast.Function, ast.Action)):
+        params, args = node.target.params, node.args
+    elif isinstance(node, ast.ActionRef) and node.action is not None:
+        params, args = node.action.params, node.bound + node.args
+    elif isinstance(node, ast.Via) and node.codec is not None:
+        params, args = node.codec.params, node.args
+    else:
+        return []
+    return [arg for param, arg in zip(params, args) if param.direction in ("out", "inout")]
+
+
+def written_registers(node: ast.Node) -> list[ast.Register]:
+    """The registers that a statement or a call assigns."""
+    places = [node.target] if isinstance(node, ast.Assign) else given_back(node)
+    return [root.decl for root in map(root_name, places) if root is not None and isinstance(root.decl, ast.Register)]
 
 
 def always_leaves(one: ast.Stmt | None) -> bool:
