@@ -22,6 +22,7 @@ from ..hooks import Hook, Promise, number
 from ..instances import children, walk
 from ..source import Span
 from .contexts import reached
+from .emits import may_reject
 from .timing import shown
 
 #: A frame that is sent: turnaround, then SHR, PHR and aMaxPhyPacketSize octets at 250 kbit/s, then macAckWaitDuration of
@@ -35,12 +36,13 @@ WAYS = 256                                      # paths that are told apart
 @dataclass(frozen=True)
 class Way:
     """A path so far. `on`: where the radio was switched on, if it is on; `pending`: the `after` blocks started on it that use
-    the radio; `was_on`: it was on at some time; `off`: where it was switched off last."""
+    the radio; `was_on`: it was on at some time; `off`: where it was switched off last; `failed`: the call that ended it, as its deparser rejected."""
 
     on: ast.Node | None = None
     pending: frozenset[ast.After] = frozenset()
     was_on: ast.Node | None = None
     off: ast.Node | None = None
+    failed: ast.Call | None = None
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,8 @@ class Handlers:
                     raise
         if not bounds:
             raise Refused(f"a path of '{self.root.name}' leaves the radio on", way.on,
-                          "switch it off on every path, or start an after that does: after 10 ms { radio.off(); }")
+                          "switch it off on every path, or start an after that does: after 10 ms { radio.off(); }",
+                          *[(f"the run ends here if '{way.failed.callee.name}' cannot emit", way.failed.span)] if way.failed is not None else [])
         return min(bounds)[2]
 
 
@@ -270,6 +273,9 @@ class Paths:
             self.left.append(set())
             ways = self.run(call.target.body, ways)
             ways = ways | self.left.pop()
+        for sent in call.args:
+            if isinstance(sent, ast.Call) and isinstance(sent.target, ast.Deparser) and may_reject(sent.target):
+                self.left[0] |= {replace(way, failed=sent) for way in ways}
         return ways
 
 
