@@ -133,6 +133,9 @@ class Headers(Base):
                        "declare enum bit<N> Mode { ... } and a field of it")
             return
         self.looks_back(tag, place, places, "the tag of a choice")
+        if tag.decl.equation is not None:
+            self.error(f"'{tag.decl.name}' has an equation and is the tag of a choice: assigning an arm sets it", tag,
+                       "say which values it may have, as in `in { ... }`, or ask for them in a `where`", notes=[("the equation is here", tag.decl.equation.span)])
         members = {member.name: member for member in type_.decl.members}
         seen: dict[str, ast.ChoiceArm] = {}
         if not choice.arms:
