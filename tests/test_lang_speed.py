@@ -117,6 +117,17 @@ def test_a_thousand_lines_take_less_than_a_second() -> None:
     assert calls(lambda: check(load(source))) < 4_500_000
 
 
+def test_functions_that_are_given_all_headers_are_followed_once() -> None:
+    """Each calls the one before twice: what a call leaves valid is found out once, not for every way to it."""
+    functions = "".join(f"function void f{n}(inout headers h) {{ f{n - 1}(h); f{n - 1}(h); }}\n" for n in range(1, 16))
+    source = Source("nested.lpn", f"""header H {{ bit<8> a; }} struct headers {{ H h; }}
+function void f0(inout headers h) {{ h.h.setValid(); }}
+{functions}processor P(inout headers h) {{ apply {{ f15(h); h.h.a = 1; }} }}
+""")
+    check(load(source))
+    assert calls(lambda: check(load(source))) < 500_000
+
+
 def test_help_loads_neither_front_end_nor_compiler() -> None:
     script = ("import sys; from lpn.compiler.cli import cli\n"
               "try: cli(['--help'])\n"

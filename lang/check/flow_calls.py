@@ -15,6 +15,7 @@ class FlowCalls(FlowValues):
     def __init__(self, program: ast.Program, diagnostics: Diagnostics):
         super().__init__(program, diagnostics)
         self.summaries: dict[ast.Function, dict[ast.Param, bool]] = {}
+        self.ends: dict[tuple[ast.Function, Paths], Paths] = {}         # of functions that are given all headers
         self.accepts: dict[ast.SelectCase, Paths] = {}      # where the last parser ended, and what was known there
         self.looked_up: ast.Table | None = None             # while its keys are made
         self.sent: set[ast.Deparser] = set()                # deparsers that a send has put in line
@@ -202,10 +203,12 @@ class FlowCalls(FlowValues):
     def through(self, function: ast.Function, paths: Paths) -> Paths:
         """After a function that was given all headers, which may have changed which of them are valid. Its body is judged where it is described."""
         paths = frozenset(_forget_params(one, function) for one in paths)
-        self.returned.append(NOWHERE)
-        self.exited.append(NOWHERE)
-        with self.diagnostics.untold():
-            return join(self.execute(function.body, paths), self.returned.pop(), self.exited.pop())
+        if (function, paths) not in self.ends:
+            self.returned.append(NOWHERE)
+            self.exited.append(NOWHERE)
+            with self.diagnostics.untold():
+                self.ends[function, paths] = join(self.execute(function.body, paths), self.returned.pop(), self.exited.pop())
+        return self.ends[function, paths]
 
     def summary(self, function: ast.Function) -> dict[ast.Param, bool]:
         """Judges a function's body once. Which header parameters are surely valid when it returns."""
