@@ -6,5 +6,6 @@ MAX_KEY_FIELDS = 8          #: LPN_MAX_KEY_FIELDS
 MAX_KEY_BYTES = 64          #: LPN_MAX_KEY_BYTES; of a table's fields together, and of a buffer's
 MAX_ACTIONS = 256           #: of a table
 MAX_ACTION_DATA = 256       #: LPN_MAX_ACTION_DATA; what an entry gives to one
+OUT_SIZE = 256              #: LPN_OUT_SIZE; octets that a deparser emits: more are dropped as PacketTooLong
 MAX_ENTRIES = 0xFFFF        #: of a table; lpn.h counts them in 16 bits
 MAX_PRIORITY = 0xFFFF       #: of an entry; the same

@@ -4,10 +4,10 @@ from __future__ import annotations
 from .. import ast
 from ..hooks import number
 from ..instances import walk
+from ..limits import OUT_SIZE
 from ..tables import key_width
 from ..types import Stack, Varbit
 
-MOST_OCTETS = 256                               # that a deparser emits; more are dropped as PacketTooLong
 Calls = list[ast.Call]
 Pairs = list[tuple[ast.Call, ast.Call]]
 
@@ -51,7 +51,7 @@ def may_reject(deparser: ast.Deparser) -> bool:
     for loop in walk(deparser.body):
         if isinstance(loop, ast.For) and not loop.written:
             emits += [call for call in walk(loop.body) if call in emits] * (number(loop.high) - number(loop.low) - 1)
-    return sum(map(most_octets, emits)) > MOST_OCTETS or any(call.via is not None and not always_fits(call.via.codec) for call in emits)
+    return sum(map(most_octets, emits)) > OUT_SIZE or any(call.via is not None and not always_fits(call.via.codec) for call in emits)
 
 
 def most_octets(emit: ast.Call) -> int:

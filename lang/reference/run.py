@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from .. import ast
+from ..limits import OUT_SIZE
 from ..types import HeaderType, Stack, Type
 from .entries import Entry
 from .calls import Calls
@@ -20,9 +21,6 @@ from .statements import Statements
 from .values import NotSupported, Rejected, StackValue, Struct
 
 Derived = Callable[[ast.Node, ast.Field], bool]
-
-# Where a deparser writes, in every engine: more headers than this are refused.
-OUT_SIZE = 256
 
 
 @dataclass
