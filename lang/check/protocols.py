@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .. import ast
+from ..builtins import RADIO_RESULTS
 from ..hooks import BOUND, BUFFER_COMPLETE, EVENTS, MODULES, SELECTOR_MAX, hooks_of, in_order, is_part
 from .base import Base, article, kind_of, plural
 from .scope import suggest
@@ -56,6 +57,8 @@ class Protocols(Base):
             if value is not None and not 0 <= value <= SELECTOR_MAX:
                 self.error(f"a {what} is 0 to {SELECTOR_MAX}", arg)
                 value = None
+            elif value is not None and what == "result" and value not in RADIO_RESULTS.values():
+                self.error(f"a result is OK, BUSY or NOACK, and this is {value}: it never starts", arg)
             numbers.append(value)
         return None if None in numbers else tuple(int(one or 0) for one in numbers)
 
