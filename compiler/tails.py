@@ -39,7 +39,7 @@ def merge_once(code: list[Line]) -> None:
     turning = Counter(circle)
     loops = [one if turning[one] > 1 else None for one in circle]
     keys: Keys = {}
-    for ends in ways_to_one_place(code, circle):
+    for ends in ways_to_one_place(code):
         for length, a, b in sorted(alike_pairs(code, ends, loops, keys), key=lambda pair: -pair[0]):
             for gone, kept in ((a, b), (b, a)):
                 span = {*range(gone - length, gone + 1), *range(kept - length, kept + 1)}
@@ -50,9 +50,8 @@ def merge_once(code: list[Line]) -> None:
                     break
 
 
-def ways_to_one_place(code: list[Line], circle: list[int]) -> Iterator[list[int]]:
-    """Of each place with several ways to it the indices behind their last instructions: of the jump there, or the return, or of the place itself.
-    Those from inside a loop are apart from those into it."""
+def ways_to_one_place(code: list[Line]) -> Iterator[list[int]]:
+    """Of each place with several ways to it the indices behind their last instructions: of the jump there, or the return, or of the place itself."""
     index = {line: i for i, line in enumerate(code)}
     found: dict[Line | None, list[int]] = {}
     for i, line in enumerate(code):
@@ -60,13 +59,10 @@ def ways_to_one_place(code: list[Line], circle: list[int]) -> Iterator[list[int]
             found.setdefault(line.target, []).append(i)
     for place, ends in found.items():
         at = index[place] if place is not None else 0
-        inside = [place is not None and circle[i] == circle[at] for i in ends]
         if at and not code[at - 1].insn.ends_block:
             ends.append(at)
-            inside.append(circle[at - 1] == circle[at])
-        for answer in (False, True):
-            if inside.count(answer) > 1:
-                yield [i for i, found in zip(ends, inside) if found == answer]
+        if len(ends) > 1:
+            yield ends
 
 
 def alike_pairs(code: list[Line], ends: list[int], loops: list[int | None], keys: Keys) -> Iterator[tuple[int, int, int]]:

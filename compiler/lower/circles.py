@@ -2,8 +2,7 @@
 
 A loop of eBPF has one entry. Where the transitions of a parser lead into a circle at several places, each of these has blocks of its own for the
 states of the circle: `entered` tells them apart. A circle with others in it is entered by a state that has a `max`: its visits are the turns, which a node
-can count. What takes an element of a stack leads to other blocks, and so to no circle, unless the stack is
-one of those that are `counted` (stacks.py).
+can count. What takes an element of a stack leads to other blocks, and so to no circle, unless the stack is one of those that are `counted` (stacks.py).
 """
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Parsers:
         self.state_blocks: dict[tuple, tuple[ir.Block, int]] = {}
         self.latches: dict[tuple, ir.Block] = {}            # of the blocks that are lowered
         self.lowered: ast.State | None = None
-        self.entered: Entered = ()            # around the state that is lowered: by which states they were entered
+        self.entered: Entered = ()                          # around the state that is lowered: by which states they were entered
         self.stacks_before: dict[ast.StructField, int] = {}         # how full the stacks were when it began, without those that are counted
         self.visit_slots: dict[ast.State, ir.Value] = {}
         self.ahead = {state: ahead(state) for state in p.states}        # the stacks that make blocks differ
