@@ -256,8 +256,16 @@ class Parts(Tables):
             body += self.statement(ctx, depth)
         if depth and c.chance(1, 3):
             inner = Context("timing", registers=list(ctx.registers), functions=list(ctx.functions), state=True)
-            body += [f"after {c.number(1, 900)} us {{", *indent(self.handler(inner, 0)), "}"]
+            body += [f"after {self.delay(ctx)} {{", *indent(self.handler(inner, 0)), "}"]
         return body
+
+    def delay(self, ctx: Context) -> str:
+        """A constant, or what a run computes, with and without a bound."""
+        c = self.choose
+        if not c.chance(1, 2):
+            return f"{c.number(1, 900)} us"
+        most = f" max {c.number(1, 900)} us" if c.chance(2, 3) else ""
+        return f"({self.expr(bit(32), ctx, 1)} ^ node.clock) % {c.number(2, 2000)}{most}"
 
     def radio(self, ctx: Context) -> list[str]:
         """What only processors and handlers do."""

@@ -86,7 +86,8 @@ class StatementBuilder(ExpressionBuilder):
         return ast.Exit(self.span(ctx))
 
     def _AfterStatementContext(self, ctx: P.AfterStatementContext) -> ast.Stmt:
-        return ast.After(self.span(ctx), self.expr(ctx.expr()), self.block(ctx.block()))
+        delay, *most = map(self.expr, ctx.expr())
+        return ast.After(self.span(ctx), delay, most[0] if most else None, self.block(ctx.block()))
 
     def _ExprStatementContext(self, ctx: P.ExprStatementContext) -> ast.Stmt:
         first, *value = [self.expr(one) for one in ctx.expr()]

@@ -173,6 +173,11 @@ def handled(handler: ast.Handler) -> Hook:
     return hook
 
 
+def longest(after: ast.After) -> int:
+    """Microseconds that an `after` waits at most; what a run computes counts as this where it is more."""
+    return number(after.delay if after.delay.const is not None else after.most) or TIME_MAX
+
+
 def number(e: ast.Expr | None) -> int:
     """The value of a constant that may be left out."""
     return int(e.const or 0) if e is not None else 0

@@ -64,6 +64,8 @@ struct headers { H h; }
 deparser Tx(packet pkt, in headers h) { pkt.emit(h.h); }
 function void listen() { radio.on(); }
 function bit<8> ask() { radio.off(); return radio.cca(); }
+function bit<32> some() { return (bit<32>) radio.cca(); }
+function bit<32> quick() { radio.on(); return (bit<32>) radio.cca(); }
 """
 WITHIN, JITTER = 700, 400
 
@@ -80,7 +82,9 @@ def statements(depth: int) -> st.SearchStrategy[str]:
         st.builds("if (radio.cca() == BUSY || ask() == CLEAR) {{ {} }}".format, body),
         st.builds("switch (radio.cca()) {{ CLEAR: {{ {} }} default: {{ {} }} }}".format, body, body),
         st.builds("for (i in 0..{}) {{ {} }}".format, st.integers(0, 2), body),
-        st.builds("after {} us {{ headers h; h.h.setValid(); {} }}".format, st.integers(1, 5_000), body))
+        st.builds("after {} us {{ headers h; h.h.setValid(); {} }}".format, st.integers(1, 5_000), body),
+        st.builds("after {}() {} max {} us {{ headers h; h.h.setValid(); {} radio.off(); {} }}".format, st.sampled_from(["some", "quick"]),
+                  st.sampled_from(["", "* 2000", "+ 1"]), st.integers(1, 5_000), body, body))
 
 
 def bodies(depth: int) -> st.SearchStrategy[str]:

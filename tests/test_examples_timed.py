@@ -45,9 +45,16 @@ def test_a_sleeping_sink_hears_who_strobes():
 
 def test_a_sensor_strobes_until_it_is_heard():
     sensor = Played("duty_cycle", "sensor.events", "sensor.json")
-    assert [record.result for record in sensor.sent] == 19 * ["NOACK"] + ["OK"]
-    assert len({record.frame for record in sensor.sent}) == 1
-    assert (sensor.value("told"), sensor.value("unheard"), sensor.value("busy")) == (1, 0, 1)
+    assert [record.result for record in sensor.sent] == 19 * ["NOACK"] + ["OK"] + 2 * ["NOACK"] + ["OK"]
+    assert [record.frame[-3] for record in sensor.sent] == 20 * [1] + 3 * [2]
+    assert (sensor.value("told"), sensor.value("unheard"), sensor.value("busy")) == (2, 0, 1)
+
+
+def test_a_sensor_waits_until_the_sink_looks():
+    """Once a copy was heard, the next reading's first one begins up to GUARD before a whole number of intervals later."""
+    sensor = Played("duty_cycle", "sensor.events", "sensor.json")
+    heard, next_one = (record.time for record in sensor.sent[19:21])
+    assert 121_000 <= (next_one - heard) % 125_000 < 125_000
 
 
 @pytest.mark.skipif(TSHARK is None, reason=ABSENT)

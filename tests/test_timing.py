@@ -226,3 +226,33 @@ def test_the_emulated_core_agrees(name):
         got = one.run(frame, {"event": 2, "time": 9})
         assert (got.verdict, got.reason, got.port, got.out, got.effects) == (want.verdict, want.reason, want.port, want.out, want.effects)
         raw = one.state()
+
+
+WAITS = """
+timing T {
+    register<bit<8>> ran;
+    on radio.rx_done(frame) {
+        after frame.time { ran = 1; }
+        after frame.time max 700 us { ran = 2; }
+        after frame.time == 5 ? 32w9 : frame.time * 2 max 1 s { ran = 3; }
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["engine", "rbpf", "m3", "thumb2"])
+@pytest.mark.parametrize("level", [0, 2, "s"])
+def test_a_computed_delay_has_an_end(name, level):
+    """What is more than `max` counts as `max`; without it, as the longest time there is. 0 is no wait."""
+    checked = program(WAITS)
+    [index] = [i for i, hook in enumerate(checked.hooks) if hook.event == "radio.rx_done"]
+    bundle = compile_program(checked, level=level).bundle
+    try:
+        one = get_engine(name).load(bundle, hook=bundle.hooks[index])
+    except EngineUnavailable as e:
+        pytest.skip(str(e))
+    for time in (0, 1, 5, 350, 699, 700, 701, 500_000, 500_001, 2**31 - 1, 2**31, 2**31 + 3, 2**32 - 1):
+        doubled = 9 if time == 5 else time * 2 % 2**32
+        want = tuple(("timer_start", i, us) for i, us in zip(range(index + 1, index + 4), (min(time, 2**31 - 1), min(time, 700), min(doubled, 1_000_000))))
+        assert Reference(checked).run(b"", {"time": time}, None, checked.hooks[index]).effects == want
+        assert one.run(b"", {"time": time}).effects == want

@@ -7,6 +7,7 @@ from lpn.compiler.bits import I32, PKT, Val, i32
 from lpn.compiler.target import CTX_OUT, CTX_PKT, EVENT_SLOT, MAX_PACKET, META_SLOTS
 from lpn.lang import ast
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError
+from lpn.lang.hooks import longest
 from lpn.lang.types import Bits as BitsType, Frame
 
 from .places import ContextSlot, Place, StructPlace
@@ -51,7 +52,9 @@ class Timings:
     def _stmt_After(self, s: ast.After) -> None:
         """Starts the timer of the hook that the body is."""
         index = next(i for i, hook in enumerate(self.program.hooks) if s.handler in hook.chain)
-        self.outside(s, "timer_start", [i32(index), i32(int(s.delay.const))])
+        most = i32(longest(s))
+        delay = self.least(self.bits_of(s.delay).limbs[0], most) if s.delay.const is None else most
+        self.outside(s, "timer_start", [i32(index), delay])
 
     # ---------------------------------------------------------------- the radio
 

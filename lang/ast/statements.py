@@ -101,8 +101,9 @@ class Applied(Stmt):
 
 @dataclass(eq=False)
 class After(Stmt):
-    """In a handler: `after 10 ms { ... }`. handler (checked): the body as a handler of its own."""
+    """In a handler: `after 10 ms { ... }`, `after wait max 10 ms { ... }`. handler (checked): the body as a handler of its own."""
 
     delay: Expr
+    most: Expr | None
     body: Block
     handler: Optional["Handler"] = None

@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from .. import ast
 from ..diagnostics import Diagnostics
-from ..hooks import Hook, Promise, number
+from ..hooks import Hook, Promise, longest, number
 from ..instances import children, walk
 from ..source import Span
 from .contexts import reached
@@ -174,7 +174,10 @@ class Handlers:
             until = self.switched_off(way)
             rest.discard(until)
             after = self.cost(until.handler, way.on)                        # type: ignore[arg-type]
-            us += number(until.delay) + self.jitter + after.us
+            if until.delay.const is None and until.most is None:
+                raise Refused("how long this waits is not known", until.delay, "the radio is on meanwhile: say how long at most, as in after wait max 10 ms { ... }",
+                              ("it is switched on here", way.on.span))
+            us += longest(until) + self.jitter + after.us
             off = after.off
         us += sum(max(self.started(after, None), self.started(after, after)) for after in rest)
         return Cost(us, way.was_on or next((self.cost(one.handler, None).on for one in rest if one.handler is not None), None), off)
@@ -194,7 +197,7 @@ class Handlers:
         bounds: list[tuple[int, int, ast.After]] = []
         for place, after in enumerate(sorted(way.pending, key=lambda one: (one.span.line, one.span.column))):
             try:
-                bounds.append((number(after.delay) + self.cost(after.handler, way.on).us, place, after))     # type: ignore[arg-type]
+                bounds.append((longest(after) + self.cost(after.handler, way.on).us, place, after))     # type: ignore[arg-type]
             except Refused as e:
                 if "deadline" in e.hint:
                     raise
@@ -235,6 +238,7 @@ class Paths:
                 self.left[-1] |= self.expression(node.value, ways)
                 return set()
             case ast.After():
+                ways = self.expression(node.delay, ways)
                 if any(isinstance(one, ast.Call) and one.target in (RADIO_ON, RADIO_OFF, RADIO_SEND) for one in below(node)):
                     ways = {replace(way, pending=way.pending | {node}) for way in ways}
             case ast.Assign():
@@ -320,8 +324,10 @@ def reached_function(function: ast.Function) -> Iterator[ast.Node]:
 def sends(node: object) -> int:
     """Frames that a run gives to the radio at most, without what its `after` blocks send."""
     match node:
-        case None | ast.After():
+        case None:
             return 0
+        case ast.After():
+            return sends(node.delay)
         case ast.If():
             return sends(node.cond) + max(sends(node.then), sends(node.otherwise))
         case ast.Switch():

@@ -232,6 +232,8 @@ class Flow(FlowCalls):
                 return NOWHERE
             case ast.ExprStmt():
                 return self.eval(one.call, paths)
+            case ast.After():
+                return self.eval(one.delay, paths)
             case ast.Applied():
                 self.returned.append(NOWHERE)
                 end = self.execute(one.body, paths)

@@ -129,7 +129,7 @@ class Timings(Base):
 
     def _stmt_After(self, one: ast.After) -> None:
         """The body runs later, as a handler of its own: it sees the block, and nothing of the handler around."""
-        self.time(one.delay, "a delay")
+        self.delay(one)
         outer, timing = self.handler, self.module
         if outer is None or not isinstance(timing, ast.Timing) or self.function is not None:
             self.error("'after' is for the handlers of a timing block", one, "move it into a timing block")
@@ -142,6 +142,18 @@ class Timings(Base):
             visible = visible.parent
         with self.setting(hidden=(*self.hidden, self.scope), turns=1), self.inside(visible):
             self.handler_body(one.handler)
+
+    def delay(self, one: ast.After) -> None:
+        """A constant time, or a number of microseconds that a run computes, of which `max` says how many they are at most."""
+        self.expr(one.delay, Bits(32))
+        constant = one.delay.const is not None
+        if constant:
+            self.time(one.delay, "a delay")
+        else:
+            self.convert(one.delay, Bits(32), "a delay")
+        self.time(one.most, "the longest delay")
+        if constant and one.most is not None:
+            self.error("max is for a delay that is computed, and this one is a constant", one.most, "leave out max")
 
     def frame_member(self, e: ast.Member) -> Type | None:
         """A member of the `frame` that a handler is given: only what is known when it runs."""

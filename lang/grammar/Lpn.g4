@@ -142,7 +142,7 @@ statement
     | 'switch' '(' expr ')' '{' switchCase* '}'             # switchStatement
     | 'return' expr? ';'                                    # returnStatement
     | 'exit' ';'                                            # exitStatement
-    | 'after' expr block                                    # afterStatement
+    | 'after' expr ('max' expr)? block                      # afterStatement
     | expr ('=' expr)? ';'                                  # exprStatement
     | ';'                                                   # emptyStatement
     ;

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import ast
+from ..hooks import longest
 from ..outside import SENDS, Answer, Effect, all_clear
 from .packet import Packet
 from .scope import Scope
@@ -49,7 +50,7 @@ class Outside:
     def timer(self, after: ast.After, scope: Scope) -> None:
         hooks = self.run.program.hooks
         index = next(i for i, hook in enumerate(hooks) if after.handler in hook.chain)
-        self.do("timer_start", index, self.run.number(after.delay, scope))
+        self.do("timer_start", index, min(self.run.number(after.delay, scope), longest(after)))
 
     def frame(self, expr: ast.Call, scope: Scope) -> bytes:
         """What the deparser emits, then the payload, or the part of it that is named; what lies beyond it is not there."""
