@@ -69,6 +69,10 @@ class Bundle:
         return next((hook.chain for hook in self.hooks if hook.event == RX_DONE
                      and self.module(hook.chain[0]).kind != Kind.TIMING), ())
 
+    def parses(self, hook: Hook) -> bool:
+        """Whether it is a chain that an event brings octets to."""
+        return hook.event in EVENTS and EVENTS[hook.event].packet and self.module(hook.chain[0]).kind != Kind.TIMING
+
     def completing(self) -> dict[int, Hook]:
         """By the number of a buffer, the hook that runs over what it completes."""
         return {hook.selector[0]: hook for hook in self.hooks if hook.event == BUFFER_COMPLETE}

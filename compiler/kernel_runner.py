@@ -17,7 +17,7 @@ from .isa import LDDW, decode, slot_indices
 from .lower.bounded import memory_of
 from .lower.bounded_tables import Rows
 from .lower.processor import tables
-from .runner import Cells, Runner, compiled_cells
+from .runner import ONE_CHAIN, Cells, Runner, compiled_cells
 from .target import CTX_CUT, CTX_OUT_LEN, CTX_PAYLOAD, MAX_PACKET
 
 
@@ -86,7 +86,9 @@ class KernelRunner(Runner):
         memory[at:at + len(content)] = content
         self.map.update(bytes(memory))
 
-    def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
+    def run(self, frame: bytes, meta: Mapping[str, int] | None = None, hook: int | None = None) -> Result:
+        if hook is not None:
+            raise EngineError(ONE_CHAIN)
         if len(frame) > MAX_PACKET:
             raise EngineError(f"a frame of {len(frame)} bytes, at most {MAX_PACKET} are possible")
         memory = bytearray(self.map.lookup())

@@ -23,6 +23,7 @@ Cells = dict[object, list[dict[str, int]]]
 
 ENGINES = ("engine", "reference", "rbpf", "m3", "thumb2", "kernel")
 BYTECODE = ("engine", "rbpf", "m3", "thumb2")   # of these, what runs images of target lpn
+ONE_CHAIN = "the kernel runs the chain of radio.rx_done, and no other one"
 NO_CHAIN = "the protocol has no chain for radio.rx_done, which is what frames of a capture take"
 
 
@@ -30,8 +31,8 @@ class Runner(ABC):
     """A program loaded into an engine, its state kept from frame to frame."""
 
     @abstractmethod
-    def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
-        """One frame through the chain; state changes stay."""
+    def run(self, frame: bytes, meta: Mapping[str, int] | None = None, hook: int | None = None) -> Result:
+        """One frame through the chain of `program.hooks[hook]`, by default the runner's own; state changes stay."""
 
     def cells(self) -> Cells:
         """Registers and counters as they are."""
@@ -58,13 +59,14 @@ def as_result(r: ReferenceResult) -> Result:
 class ReferenceRunner(Runner):
     """The reference interpreter: the typed program itself."""
 
-    def __init__(self, program: ast.Program, given: control.Tables | None, externs: Externs | None = None):
+    def __init__(self, program: ast.Program, given: control.Tables | None, externs: Externs | None = None, hook: int | None = None):
         bound([decl.name for decl in own(program)], externs)
-        self.reference, self.given = Reference(program, externs), given
+        self.reference, self.given, self.hook = Reference(program, externs), given, hook
         self.state = self.reference.state(given)
 
-    def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
-        r = self.reference.run(frame, dict(meta or {}), self.state)
+    def run(self, frame: bytes, meta: Mapping[str, int] | None = None, hook: int | None = None) -> Result:
+        hook = self.hook if hook is None else hook
+        r = self.reference.run(frame, dict(meta or {}), self.state, None if hook is None else self.reference.program.hooks[hook])
         return as_result(r)
 
     def cells(self) -> Cells:
@@ -90,7 +92,8 @@ class LoadedRunner(Runner):
 
     program: Program
 
-    def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
+    def run(self, frame: bytes, meta: Mapping[str, int] | None = None, hook: int | None = None) -> Result:
+        assert hook is None, "a bundle that is loaded has one chain"
         return self.program.run(frame, meta)
 
     def replace(self, old: Runner) -> Plan:
@@ -99,14 +102,34 @@ class LoadedRunner(Runner):
 
 
 class BytecodeRunner(LoadedRunner):
-    """An engine that executes the compiled containers."""
+    """An engine that executes the compiled containers. Each chain that runs is loaded for itself; the state goes from one to the next."""
 
-    def __init__(self, name: str, compiled: Compiled, given: control.Tables | None, externs: Externs | None = None):
-        self.compiled = compiled
-        self.program = get_engine(name).load(compiled.bundle, externs=externs)
+    def __init__(self, name: str, compiled: Compiled, given: control.Tables | None, externs: Externs | None = None, hook: int | None = None):
+        self.compiled, self.engine, self.externs, self.hook = compiled, get_engine(name), externs, hook
+        self.entries = compiled.entries(given)
+        self.loaded: dict[int | None, Program] = {}
+        self.program = self.at(hook)
         self.program.set_state(compiled.initial_state(given))
-        for table, entries in compiled.entries(given).items():
-            self.program.set_entries(table, entries)
+
+    def at(self, hook: int | None) -> Program:
+        """What runs the chain of a hook; None: of radio.rx_done."""
+        if hook not in self.loaded:
+            bundle = self.compiled.bundle
+            one = self.loaded[hook] = self.engine.load(bundle, externs=self.externs, hook=None if hook is None else bundle.hooks[hook])
+            for table, entries in self.entries.items():
+                one.set_entries(table, entries)
+        return self.loaded[hook]
+
+    def run(self, frame: bytes, meta: Mapping[str, int] | None = None, hook: int | None = None) -> Result:
+        one = self.at(self.hook if hook is None else hook)
+        if one is self.program:
+            return one.run(frame, meta)
+        if self.compiled.bundle.buffers:
+            raise EngineError("what is kept in buffers would not reach another chain here: a node has them in common (events)")
+        one.set_state(self.program.state())
+        result = one.run(frame, meta)
+        self.program.set_state(one.state())
+        return result
 
     def cells(self) -> Cells:
         return compiled_cells(self.compiled, self.program.state())
@@ -117,7 +140,9 @@ class BytecodeRunner(LoadedRunner):
         self.program.set_state(bytes(state))
 
     def set_entries(self, table: ast.Table, entries: list[control.Entry]) -> None:
-        self.program.set_entries(table.name, [bundle_entry(table, entry) for entry in entries])
+        self.entries[table.name] = [bundle_entry(table, entry) for entry in entries]
+        for one in self.loaded.values():
+            one.set_entries(table.name, self.entries[table.name])
 
 
 def reference_cells(state: State) -> Cells:
@@ -147,15 +172,18 @@ def compiled_cells(compiled: Compiled, state: bytes) -> Cells:
 
 
 def make_runner(name: str, program: ast.Program, given: control.Tables | None = None, fuse: bool = False,
-                level: Level = MOST, compiled: Compiled | None = None, externs: Externs | None = None) -> Runner:
-    """A runner on engine `name`. `externs`: functions for those that the program declares of the node.
+                level: Level = MOST, compiled: Compiled | None = None, externs: Externs | None = None, hook: int | None = None) -> Runner:
+    """A runner on engine `name`. `externs`: functions for those that the program declares of the node. `hook`: whose chain takes
+    frames that are for no other one, by its number; by default that of radio.rx_done.
 
     Raises EngineError, EngineUnavailable, DiagnosticError or BuildError."""
-    if program.hooks and not program.chain:
+    if hook is None and program.hooks and not program.chain:
         raise EngineError(NO_CHAIN)
     if name == "reference":
-        return ReferenceRunner(program, given, externs)
+        return ReferenceRunner(program, given, externs, hook)
     if name == "kernel":
+        if hook is not None:
+            raise EngineError(ONE_CHAIN)
         from .kernel_runner import KernelRunner
         return KernelRunner(compile_program(program, "xdp", True, level), given)
     compiled = compiled or compile_program(program, "lpn", fuse, level)
@@ -164,4 +192,4 @@ def make_runner(name: str, program: ast.Program, given: control.Tables | None = 
     for each, report in compiled.reports.items():
         if name == "thumb2" and not report.accepted:            # translated code checks nothing
             raise EngineError(f"{each} is refused by {report.message}; thumb2 runs nothing that is not proved")
-    return BytecodeRunner(name, compiled, given, externs)
+    return BytecodeRunner(name, compiled, given, externs, hook)

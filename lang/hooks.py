@@ -5,7 +5,9 @@ order that every engine and every bundle has them.
 """
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from . import ast
 from .instances import is_headers
@@ -27,6 +29,13 @@ ALLOWED: dict[str, tuple[str, ...]] = {
 RX_DONE, BUFFER_COMPLETE = "radio.rx_done", "buffer.complete"
 LONGEST_FRAME = 127                             # IEEE 802.15.4, aMaxPhyPacketSize
 MODULES = (ast.Parser, ast.Processor, ast.Deparser)
+
+
+class Occasion(Protocol):
+    """What a hook is for; those of a bundle are one, too."""
+
+    event: str
+    selector: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -100,7 +109,12 @@ class Hook:
     @property
     def name(self) -> str:
         """`radio.rx_done`, `net.rx.41.7`: what a fused container is called after."""
-        return ".".join([self.event, *map(str, self.selector)])
+        return name_of(self)
+
+    @property
+    def parses(self) -> bool:
+        """Whether it is a chain that an event brings octets to."""
+        return not self.timed and self.event in EVENTS and EVENTS[self.event].packet
 
 
 @dataclass(frozen=True)
@@ -142,6 +156,47 @@ def hooks_of(program: ast.Program) -> list[Hook]:
         chains = [bound(binding) for binding in protocol.bindings if binding.event in BOUND and binding.modules]
         chains += [completed(binding, program) for binding in protocol.bindings if binding.buffer is not None and binding.modules]
     return chains + [hook for block in blocks for hook in handlers_of(block)]
+
+
+def name_of(hook: Occasion) -> str:
+    """`net.tx.41`: the event with its numbers."""
+    return ".".join([hook.event, *map(str, hook.selector)])
+
+
+def wants(hook: Occasion, event: str, selector: Sequence[int]) -> bool:
+    """Whether an occurrence of an event is one that the hook takes."""
+    given = (*selector, 0, 0)
+    return hook.event == event and tuple(hook.selector) == given[:len(hook.selector)]
+
+
+def taker(hooks: Mapping[int, Occasion], event: str, selector: Sequence[int]) -> int | None:
+    """The chain that takes the packet, by its number: of those that want the event, the one that names it most exactly."""
+    found = [number for number, hook in hooks.items() if wants(hook, event, selector)]
+    return max(found, key=lambda number: (len(hooks[number].selector), -number), default=None)
+
+
+class NoTaker(Exception):
+    """No chain takes a packet: what is wrong, and what there is."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(f"{message}: {hint}" if hint else message)
+        self.message, self.hint = message, hint
+
+
+def called(hooks: Mapping[int, Occasion], name: str) -> int:
+    """The number of the chain that takes a packet of an event which is called like `net.tx.41`, with its numbers behind it. Raises NoTaker."""
+    event, selector = name, []
+    while event not in EVENTS and (last := event.rpartition(".")[2]).isdecimal() and len(last) <= len(str(SELECTOR_MAX)):
+        event = event.rpartition(".")[0]
+        selector.insert(0, int(last))
+    found = taker(hooks, event, selector)
+    if found is None:
+        names = [name_of(hook) for hook in hooks.values()]
+        raise NoTaker(f"no chain takes {name!r}", f"chains take {', '.join(names)}" if names else "")
+    known = EVENTS[event].selectors
+    if len(selector) > len(known):
+        raise NoTaker(f"{event} has {'no number' if not known else '1 number' if len(known) == 1 else f'{len(known)} numbers'}", ", ".join(known))
+    return found
 
 
 def bound(binding: ast.Binding) -> Hook:

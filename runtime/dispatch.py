@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from lpn.compiler.bundle import Hook
-from lpn.lang.hooks import CONTEXTS, EVENTS, PERIODIC
+from lpn.lang.hooks import CONTEXTS, EVENTS, PERIODIC, name_of, taker, wants
 
 from .engines import MAX_PACKET
 
@@ -238,14 +238,10 @@ class ModelDispatch(Dispatch):
     # ------------------------------------------------------------ events
 
     def _wants(self, index: int, event: Event) -> bool:
-        hook = self.hooks[index]
-        given = (*event.selector, 0, 0)
-        return hook.event == event.event and tuple(hook.selector) == given[:len(hook.selector)]
+        return wants(self.hooks[index], event.event, event.selector)
 
     def _chain(self, event: Event) -> int | None:
-        """The chain that takes the packet: of those that want the event, the one that names it most exactly."""
-        found = [i for i in range(len(self.hooks)) if self._wants(i, event) and not self.timing[i]]
-        return max(found, key=lambda i: (len(self.hooks[i].selector), -i), default=None)
+        return taker({i: hook for i, hook in enumerate(self.hooks) if not self.timing[i]}, event.event, event.selector)
 
     def _mark(self, index: int, event: Event) -> bool:
         state = self._states[index]
@@ -386,4 +382,4 @@ class ModelDispatch(Dispatch):
 
 def hook_names(hooks: Sequence[Hook], timing: Callable[[str], bool]) -> list[str]:
     """What hooks are called: a timing block's handler by its container, a chain by its event and selector."""
-    return [hook.chain[0] if timing(hook.chain[0]) else ".".join([hook.event, *map(str, hook.selector)]) for hook in hooks]
+    return [hook.chain[0] if timing(hook.chain[0]) else name_of(hook) for hook in hooks]

@@ -259,6 +259,22 @@ def test_run_bundle_is_run_source(tag, bundle, frames):
     assert lpnc("run", bundle, "--in", frames, "--json").stdout == lpnc("run", tag, "--in", frames, "--json").stdout
 
 
+@pytest.mark.parametrize("hook", ["app.tx.5683", "net.tx.41.6"])
+def test_another_chain_takes_the_frames(tag, frames, hook):
+    """The one that takes such a packet; sources, bundles and the profile know hooks by the same names."""
+    received = objects(lpnc("run", tag, "--in", frames, "--json").stdout)
+    tag.write_text(TAG.replace("protocol", "// protocol") + """
+processor Other(inout meta m) { apply { m.port = 9; m.verdict = DELIVER; } }
+protocol P version 1 { on app.tx(5683) : Rx -> Guard -> Work -> Tx; on net.tx(41) : Rx -> Guard -> Work -> Tx; on app.tx : Rx -> Other; }
+""")
+    rows = objects(lpnc("run", tag, "--in", frames, "--hook", hook, "--json", "--compare", "engine,reference").stdout)
+    assert [{name: value for name, value in row.items() if name in received[0]} for row in rows] == received
+    assert {row["port"] for row in objects(lpnc("run", tag, "--in", frames, "--hook", "app.tx", "--json").stdout)} == {9, None}
+    assert lpnc("build", tag, "-o", tag.parent).exit_code == 0
+    assert objects(lpnc("run", tag.with_suffix(".lpnb"), "--in", frames, "--hook", hook, "--json").stdout) == received
+    assert "tag: Tag" in lpnc("run", tag, "--in", frames, "--hook", hook, "-v").stdout
+
+
 def test_run_reference_has_no_instructions(tag, frames):
     rows = objects(lpnc("run", tag, "--in", frames, "--json", "--engine", "reference").stdout)
     assert [row["reason"] for row in rows] == REASONS

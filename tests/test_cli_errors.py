@@ -125,6 +125,19 @@ def test_no_chain_for_received_frames(tmp_path):
     assert "no chain for radio.rx_done" in refusal("profile", source, "--in", capture, status=1)
 
 
+def test_no_chain_of_that_name(tmp_path):
+    source, capture = tmp_path / "net.lpn", RECORDING
+    source.write_text("parser Rx(packet pkt) { state start { transition accept; } }\nprotocol P version 1 { on net.tx(41) : Rx; }\n")
+    assert lpnc("build", source, "-o", tmp_path).exit_code == 0
+    for file, command in ((source, "run"), (source, "profile"), (tmp_path / "net.lpnb", "run")):
+        assert "which is what frames of a capture take; there is --hook net.tx.41" in refusal(command, file, "--in", capture, status=1)
+        assert "no chain takes 'net.tx.42': chains take net.tx.41" in refusal(command, file, "--in", capture, "--hook", "net.tx.42", status=1)
+        assert "net.tx has 2 numbers: layer, selector" in refusal(command, file, "--in", capture, "--hook", "net.tx.41.1.1", status=1)
+    assert "no chain takes 'every'" in refusal("run", source, "--in", capture, "--hook", "every", status=1)
+    assert "--hook belongs to --in" in refusal("run", source, "--events", capture, "--hook", "net.tx.41")
+    assert "the kernel runs the chain of radio.rx_done, and no other one" in refusal("run", source, "--in", capture, "--hook", "net.tx.41", "--engine", "kernel", status=1)
+
+
 def test_a_file_whose_name_is_no_text(tmp_path):
     path = os.fsencode(tmp_path) + b"/\xff.lpn"
     Path(os.fsdecode(path)).write_text(TAG)

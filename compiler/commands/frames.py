@@ -5,7 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import click
+
 from lpn.lang import ast, tables as control
+from lpn.lang.hooks import NoTaker, Occasion, called, name_of
 from lpn.runtime.capture import Frame, read
 from lpn.runtime.engines import Result, get_engine
 from lpn.runtime.linktype import RAW_IP
@@ -14,8 +17,11 @@ from ..build import Compiled
 from ..bundle import Bundle
 from ..forms import MOST, Level
 from ..output import Failure, count, waiting
-from ..runner import ENGINES, LoadedRunner, Runner, make_runner
+from ..runner import ENGINES, NO_CHAIN, LoadedRunner, Runner, make_runner
+from .inputs import shown
 from .packets import is_datagram
+
+hook_option = click.option("--hook", metavar="HOOK", help="Whose chain takes the frames, as net.tx.41 or app.tx.5683. Default: radio.rx_done.")
 
 #: Reasons of frames that never reach the program, as on a node: its radio drops what has a wrong FCS, and what is not a
 #: whole 802.15.4 frame (cut short by the sniffer, say) is none.
@@ -54,24 +60,41 @@ def meaning(r: Result) -> tuple:
 class BundleRunner(LoadedRunner):
     """A bundle as it is, without its program."""
 
-    def __init__(self, name: str, bundle: Bundle):
-        self.program = get_engine(name).load(bundle)
+    def __init__(self, name: str, bundle: Bundle, hook: int | None):
+        self.program = get_engine(name).load(bundle, hook=None if hook is None else bundle.hooks[hook])
 
 
 def runner(name: str, program: ast.Program, given: control.Tables | None = None, compiled: Compiled | None = None,
-           level: Level = MOST) -> Runner:
-    """A program in an engine; the engine may have to be built first."""
+           level: Level = MOST, hook: int | None = None) -> Runner:
+    """A program in an engine; the engine may have to be built first. `hook`: the number of the one whose chain runs; None: radio.rx_done."""
     known(name)
     with waiting(f"preparing engine {name}"):
-        return make_runner(name, program, given, level=level, compiled=compiled)
+        return make_runner(name, program, given, level=level, compiled=compiled, hook=hook)
 
 
-def bundle_runner(name: str, bundle: Bundle) -> Runner:
+def bundle_runner(name: str, bundle: Bundle, hook: int | None = None) -> Runner:
     known(name)
     if name not in ("engine", "rbpf", "m3"):
         raise Failure(f"a bundle cannot run in engine {name}: give the program's source (.lpn)")
     with waiting(f"preparing engine {name}"):
-        return BundleRunner(name, bundle)
+        return BundleRunner(name, bundle, hook)
+
+
+def chosen(file: str, hook: str | None, program: ast.Program) -> int | None:
+    """The number of the hook whose chain takes the frames; None: that of radio.rx_done."""
+    return taken_by(file, hook, {i: one for i, one in enumerate(program.hooks) if one.parses}, bool(program.chain or not program.hooks))
+
+
+def taken_by(file: str, hook: str | None, hooks: Mapping[int, Occasion], received: bool) -> int | None:
+    """The same of hooks that take packets; `received`: there is one of radio.rx_done."""
+    if hook is None:
+        if not received:
+            raise Failure(f"{shown(file)}: {NO_CHAIN}; " + (f"there is --hook {name_of(next(iter(hooks.values())))}" if hooks else "other hooks run with --events"), 1)
+        return None
+    try:
+        return called(hooks, hook)
+    except NoTaker as e:
+        raise Failure(f"{shown(file)}: {e}", 1) from None
 
 
 def known(name: str) -> None:

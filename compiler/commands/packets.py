@@ -14,17 +14,17 @@ UDP, TCP = 17, 6
 
 
 class Describer:
-    """Describes frames of one program: of each header that has a source and a destination, these; the innermost addresses
-    and the ports are kept. The program's state is not changed."""
+    """Describes frames of one chain of a program: of each header that has a source and a destination, these; the innermost addresses
+    and the ports are kept. The program's state is not changed. `hook`: the number of the chain's hook; None: radio.rx_done."""
 
-    def __init__(self, program: ast.Program, state: State | None = None):
+    def __init__(self, program: ast.Program, state: State | None = None, hook: int | None = None):
         self.reference = Reference(program)
-        self.state = state
+        self.state, self.hook = state, None if hook is None else program.hooks[hook]
 
     def describe(self, frame: bytes, meta: Mapping[str, int]) -> str:
         run = self.reference.prepare(frame, dict(meta), self.state)
         try:
-            for module in self.reference.program.chain:
+            for module in self.hook.chain if self.hook is not None else self.reference.program.chain:
                 if isinstance(module, ast.Parser) and run_module(run, module).reason:
                     break
         except NotSupported:

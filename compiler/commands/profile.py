@@ -14,8 +14,8 @@ from ..forms import Level
 from ..isa import decode, slot_indices
 from ..judge import Lines, Unit, of_compiled
 from ..output import Failure, Table, count, counted, put_json, say, waiting
-from ..runner import NO_CHAIN, Runner
-from .frames import outcomes
+from ..runner import Runner
+from .frames import chosen, hook_option, outcomes
 from .inputs import compile_options, json_option, read_source, shown, warnings
 from .judge import compiled_and_sealed
 from .run import Number
@@ -25,6 +25,7 @@ from .run import Number
 @click.argument("file")
 @click.option("--in", "capture", required=True, metavar="X.pcap", help="The frames: pcap or pcapng (`-`: standard input).")
 @click.option("--tables", "tables_file", metavar="T.json", help="Register cells and table entries.")
+@hook_option
 @click.option("--fcs", type=click.Choice(FCS_MODES), default="auto", show_default=True, help="What ends the frames of link types 195 and 215.")
 @click.option("--node-short", type=Number(16), default=0, help="The node's short address.")
 @click.option("--node-ext", type=Number(64), default=0, help="The node's EUI-64.")
@@ -36,7 +37,7 @@ from .run import Number
               help="The interpreter, or translated code; its listing has the Thumb code, too.")
 @compile_options
 @json_option
-def command(file: str, capture: str, tables_file: str | None, fcs: str, node_short: int, node_ext: int, node_pan: int,
+def command(file: str, capture: str, tables_file: str | None, hook: str | None, fcs: str, node_short: int, node_ext: int, node_pan: int,
             limit: int | None, top: int, listing: bool, engine: str, fuse: bool, without: tuple[str, ...], level: Level, as_json: bool) -> int:
     """Thumb instructions and cycles of FILE (.lpn) on a capture's frames: by part of
     the engine, by module, by source line, by eBPF instruction.
@@ -62,12 +63,11 @@ def command(file: str, capture: str, tables_file: str | None, fcs: str, node_sho
     given = read_source(file)
     program = given.program(without)
     warnings(program)
-    if program.hooks and not program.chain:
-        raise Failure(f"{shown(file)}: {NO_CHAIN}", 1)
+    number = chosen(file, hook, program)
     tables = control.load(tables_file, program) if tables_file else None
     made = compiled_and_sealed(program, "lpn", fuse, level).compiled
     with waiting("loading"):
-        profiled = Profiled(made.bundle) if engine == "m3" else ProfiledCode(made.bundle)
+        profiled = (Profiled if engine == "m3" else ProfiledCode)(made.bundle, hook=None if number is None else made.bundle.hooks[number])
         profiled.set_state(made.initial_state(tables))
         for table, entries in made.entries(tables).items():
             profiled.set_entries(table, entries)
@@ -97,9 +97,9 @@ def command(file: str, capture: str, tables_file: str | None, fcs: str, node_sho
         f"Thumb instructions each, of the mean\n")
     show("part of the engine", {name: c for name, c in found.parts.items()}, found.frames, everything)
     show("module", {**modules, "(between modules)": found.slots[NOWHERE]}, found.frames, everything, executed=True)
-    chosen = dict(ranked(lines)[:top])
-    show("source line", {called(at): c for at, c in chosen.items()}, found.frames, everything, executed=True,
-         quote={called(at): quoted(units.sources, *at) for at in chosen})
+    first = dict(ranked(lines)[:top])
+    show("source line", {called(at): c for at, c in first.items()}, found.frames, everything, executed=True,
+         quote={called(at): quoted(units.sources, *at) for at in first})
     if listing:
         for unit in units.items:
             annotated(unit, where[unit.name], found, code, everything)
@@ -112,7 +112,7 @@ class Frames(Runner):
     def __init__(self, program: Any):
         self.program = program
 
-    def run(self, frame: bytes, meta: Any = None):
+    def run(self, frame: bytes, meta: Any = None, hook: int | None = None):
         return self.program.run(frame, meta)
 
 

@@ -15,8 +15,8 @@ from lpn.runtime.engines import EngineError, Result
 from ..bundle import Bundle
 from ..forms import Level
 from ..output import STDOUT, Failure, Table, counted, put_json, say
-from ..runner import BYTECODE, NO_CHAIN, Runner
-from .frames import Outcome, Totals, bundle_runner, known, outcomes, runner
+from ..runner import BYTECODE, Runner
+from .frames import Outcome, Totals, bundle_runner, chosen, hook_option, known, outcomes, runner, taken_by
 from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
 from .judge import made_to_run
 from .packets import Describer, describe_datagram, is_datagram
@@ -54,6 +54,7 @@ class Number(click.ParamType):
 @click.option("--tables", "tables_file", metavar="T.json", help="Register cells and table entries.")
 @click.option("--engine", default=None, metavar="NAME", help="engine (default), reference, rbpf, m3, thumb2, kernel: see lpnc engines.")
 @click.option("--compare", metavar="A,B,...", help="Run in several engines; exit status 1 if they differ.")
+@hook_option
 @click.option("--fcs", type=click.Choice(FCS_MODES), default="auto", show_default=True,
               help="What ends the frames of link types 195 and 215.")
 @click.option("--node-short", type=Number(16), default=0, help="The node's short address.")
@@ -69,7 +70,7 @@ class Number(click.ParamType):
 @compile_options
 @json_option
 def command(file: str, capture: str | None, events: str | None, target: str | None, out_linktype: int | None, tables_file: str | None, engine: str | None,
-            compare: str | None, fcs: str, node_short: int, node_ext: int, node_pan: int, limit: int | None, successor: str | None,
+            compare: str | None, hook: str | None, fcs: str, node_short: int, node_ext: int, node_pan: int, limit: int | None, successor: str | None,
             at: int | None, trace: str | None, seed: int, insn_time: int | None, verbose: bool,
             fuse: bool, without: tuple[str, ...], level: Level, as_json: bool) -> int:
     """Run the frames of a capture through FILE, a source (.lpn) or a bundle (.lpnb); or events on a node.
@@ -117,9 +118,9 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
     if (successor is None) != (at is None):
         raise click.UsageError("--then and --at belong together", click.get_current_context())
     node = {"node_short": node_short, "node_ext": node_ext, "node_pan": node_pan}
-    program, tables, runners = prepared(file, engines, tables_file, fuse, without, level, verbose)
-    following = prepared(successor, engines, tables_file, fuse, without, level, verbose) if successor is not None else None
-    view = Json() if as_json else Silent() if target == STDOUT else Drawn(program, tables) if verbose else Rows(program, tables)
+    program, tables, number, runners = prepared(file, engines, tables_file, hook, fuse, without, level, verbose)
+    following = prepared(successor, engines, tables_file, hook, fuse, without, level, verbose) if successor is not None else None
+    view = Json() if as_json else Silent() if target == STDOUT else Drawn(program, tables, number) if verbose else Rows(program, tables, number)
     view.engines = engines
     totals, rebuilt = Totals(), []
     try:
@@ -147,7 +148,7 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
 def on_a_node(file: str, events: str | None, options: Options) -> int:
     if events is None:
         raise click.UsageError("what is to happen? give --in X.pcap or --events EVENTS", click.get_current_context())
-    usage("capture", "out_linktype", "fcs", "limit", "successor", "at", "verbose", needs="--in, not --events")
+    usage("capture", "out_linktype", "hook", "fcs", "limit", "successor", "at", "verbose", needs="--in, not --events")
     return run_events(file, events, options)
 
 
@@ -160,32 +161,33 @@ def usage(*parameters: str, needs: str) -> None:
                                    "--in and --events exclude each other", context)
 
 
-Prepared = tuple[ast.Program | None, control.Tables | None, list[Runner]]
+#: A source's program and tables; the number of the hook whose chain runs, None: radio.rx_done; and its runners.
+Prepared = tuple[ast.Program | None, control.Tables | None, int | None, list[Runner]]
 
 
-def prepared(file: str, engines: list[str], tables_file: str | None, fuse: bool, without: tuple[str, ...], level: Level, verbose: bool) -> Prepared:
-    """A source or bundle in each engine."""
+def prepared(file: str, engines: list[str], tables_file: str | None, hook: str | None, fuse: bool, without: tuple[str, ...], level: Level,
+             verbose: bool) -> Prepared:
+    """A source or bundle in each engine. `hook`: whose chain runs; None: that of radio.rx_done."""
     given = read_input(file)
     if given.kind != "source":
-        return None, None, bundle_runners(given, engines, bool(tables_file or verbose or fuse or without))
+        return None, None, None, bundle_runners(given, engines, hook, bool(tables_file or verbose or fuse or without))
     program = given.program(without)
     warnings(program)
-    if program.hooks and not program.chain:
-        raise Failure(f"{shown(file)}: {NO_CHAIN}; other hooks run with --events", 1)
+    number = chosen(file, hook, program)
     tables = control.load(tables_file, program) if tables_file else None
     made = made_to_run(program, engines, fuse, level) if set(BYTECODE) & set(engines) else None
-    return program, tables, [runner(name, program, tables, made, level) for name in engines]
+    return program, tables, number, [runner(name, program, tables, made, level, number) for name in engines]
 
 
 def take_over(runners: list[Runner], following: Prepared, view: Silent, file: str | None, at: int) -> None:
     """From the next frame on, the other program runs: `runners` becomes its."""
-    program, tables, successors = following
+    program, tables, number, successors = following
     try:
         plans = [new.replace(old) for new, old in zip(successors, runners, strict=True)]
     except EngineError as e:
         raise Failure(f"{shown(str(file))} cannot take over at frame {at}: {e}", 1) from None
     runners[:] = successors
-    view.replaced(program, tables)
+    view.replaced(program, tables, number)
     done = [f"keeps {', '.join(plans[0].kept) or 'nothing'}", *(f"runs {migration.name}" for migration in plans[0].migrations)]
     done += [f"begins {name} anew, which had another type and no migration reads" for name in plans[0].anew]
     say(f"frame {at}: {shown(str(file))} takes over, {', '.join(done)}", err=True)
@@ -221,15 +223,14 @@ def check_usage(file: str, capture: str, target: str | None, as_json: bool, verb
             raise Failure(f"{target} is the capture that is read")
 
 
-def bundle_runners(given, engines: list[str], more: bool) -> list[Runner]:
+def bundle_runners(given, engines: list[str], hook: str | None, more: bool) -> list[Runner]:
     if given.kind != "bundle":
         raise Failure(f"{shown(given.path)}: an {given.kind} alone cannot run: give the bundle (.lpnb) or the source (.lpn)")
     if more:
         raise Failure(f"{shown(given.path)}: --tables, --verbose, --fuse and --without need the program's source (.lpn)")
     bundle = given.decode(Bundle.from_bytes)
-    if not bundle.chain:
-        raise Failure(f"{shown(given.path)}: {NO_CHAIN}; other hooks run with --events", 1)
-    return [bundle_runner(name, bundle) for name in engines]
+    number = taken_by(given.path, hook, {i: one for i, one in enumerate(bundle.hooks) if bundle.parses(one)}, bool(bundle.chain))
+    return [bundle_runner(name, bundle, number) for name in engines]
 
 
 # ---------------------------------------------------------------- showing
@@ -251,7 +252,7 @@ class Silent:
     def wrote(self, text: str) -> None:
         pass
 
-    def replaced(self, program: ast.Program | None, tables: control.Tables | None) -> None:
+    def replaced(self, program: ast.Program | None, tables: control.Tables | None, hook: int | None) -> None:
         """Another program runs from the next frame on."""
 
 
@@ -275,13 +276,13 @@ def result_json(r: Result) -> dict:
 class Rows(Silent):
     """A table with one row a frame, then the totals."""
 
-    def __init__(self, program: ast.Program | None, tables: control.Tables | None):
-        self.replaced(program, tables)
+    def __init__(self, program: ast.Program | None, tables: control.Tables | None, hook: int | None):
+        self.replaced(program, tables, hook)
         self.table = Table([">frame", ">time", ">bytes", "verdict", "reason", ">port", ">insns", "packet"])
         self.first: int | None = None
 
-    def replaced(self, program: ast.Program | None, tables: control.Tables | None) -> None:
-        self.describer = Describer(program) if program else None
+    def replaced(self, program: ast.Program | None, tables: control.Tables | None, hook: int | None) -> None:
+        self.describer = Describer(program, hook=hook) if program else None
         self.state = self.describer.reference.state(tables) if self.describer else None
         if self.describer:
             self.describer.state = self.state
@@ -340,7 +341,7 @@ class Drawn(Rows):
                 say(f"  completed: {one.verdict} {one.reason or ''}".rstrip() + (f", rebuilt: {one.out.hex()}" if one.out is not None else ""))
         assert self.describer is not None       # --verbose needs a source
         explain = self.describer.reference.explain
-        text = explain(outcome.frame.data, dict(outcome.meta), self.state) if outcome.reached else outcome.obstacle
+        text = explain(outcome.frame.data, dict(outcome.meta), self.state, self.describer.hook) if outcome.reached else outcome.obstacle
         for line in text.splitlines():
             say(f"  {line}")
         say()

@@ -186,7 +186,12 @@ class Wait(Node):
 
 @dataclass(eq=False)
 class Send(Node):
+    """`send PACKET;`, `send PACKET to net.tx.7;`"""
+
     packet: Packet
+    to: str = ""
+    to_span: Optional[Span] = None
+    hook: Optional[int] = None                  # resolved: whose chain takes it; None: that of radio.rx_done
 
 
 @dataclass(eq=False)

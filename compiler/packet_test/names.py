@@ -42,17 +42,17 @@ class NamingReference(Reference):
 class Scribe(ReferenceRunner):
     """Raises NotSupported only where it is an engine of the test (`strict`)."""
 
-    def __init__(self, program: ast.Program, strict: bool) -> None:
-        super().__init__(program, None)
+    def __init__(self, program: ast.Program, strict: bool, hook: int | None = None) -> None:
+        super().__init__(program, None, hook=hook)
         self.reference: NamingReference = NamingReference(program)
         self.strict, self.labels, self.lost = strict, [], False
 
-    def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result | None:        # type: ignore[override]
+    def run(self, frame: bytes, meta: Mapping[str, int] | None = None, hook: int | None = None) -> Result | None:        # type: ignore[override]
         """None from where on the reference cannot follow the program."""
         if self.lost:
             return None
         try:
-            result = super().run(frame, meta)
+            result = super().run(frame, meta, hook)
         except NotSupported:
             if self.strict:
                 raise

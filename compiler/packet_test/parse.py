@@ -114,8 +114,11 @@ class Parser(PacketParser):
     # ------------------------------------------------------------ steps
 
     def send(self, begin: Span) -> model.Send:
-        packet = self.packet(sending=True)
-        return model.Send(self.since(begin), packet)
+        out = model.Send(begin, self.packet(sending=True))
+        if self.take("to"):
+            out.to, out.to_span = self.qualified("a hook's name", numbers=True)
+        out.span = self.since(begin)
+        return out
 
     def events(self, begin: Span) -> model.Events:
         if self.here.kind == "block":

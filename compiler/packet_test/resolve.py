@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lpn.lang import ast, tables as control
 from lpn.lang.builtins import META, NODE
+from lpn.lang.hooks import NoTaker, called
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError, Diagnostics
 from lpn.lang.loader import read_file
 from lpn.lang.source import Span
@@ -72,6 +73,7 @@ class Resolver:
     def step(self, step: model.Step) -> None:
         if isinstance(step, model.Send):
             self.packet(step.packet, sending=True)
+            self.taker(step)
         elif isinstance(step, model.Expect):
             self.expect(step)
         elif isinstance(step, model.Check):
@@ -99,6 +101,23 @@ class Resolver:
                 step.tables = control.load(self.file_at(step.path), self.program)
             except control.TablesError as e:
                 self.error(str(e), step.span)
+
+    def taker(self, step: model.Send) -> None:
+        """Whose chain takes the packet."""
+        hooks = {number: hook for number, hook in enumerate(self.program.hooks) if hook.parses}
+        if not step.to:
+            if not self.program.chain:
+                example = next((hook.name for hook in hooks.values()), "")
+                self.error("the program has no chain for received frames", step.span,
+                           f"say which one takes it, as in send ... to {example};" if example else "what starts its hooks is in events { ... }")
+            return
+        try:
+            step.hook = called(hooks, step.to)
+        except NoTaker as e:
+            self.error(e.message, step.to_span, e.hint)
+            return
+        if self.program.hooks[step.hook].chain == self.program.chain:
+            step.hook = None
 
     def expect(self, step: model.Expect) -> None:
         if step.reason and not step.reason.startswith("engine:") and step.reason not in self.program.reasons[1:]:

@@ -101,20 +101,25 @@ class Suite:
         """Fresh ones; the scribe is the reference's."""
         if self.compiled is None and set(self.engines) & set(BYTECODE):
             self.compiled = made_to_run(self.program, self.engines, self.fuse, self.level)
-        if not self.program.chain:
+        if not self.program.chain and self.first is None:
             return {name: NoChain() for name in self.engines}
-        return {name: scribe if name == "reference" else make_runner(name, self.program, None, compiled=self.compiled)
+        return {name: scribe if name == "reference" else make_runner(name, self.program, None, compiled=self.compiled, hook=self.first)
                 for name in self.engines}
+
+    @property
+    def first(self) -> Optional[int]:
+        """The first hook that takes packets, of a program without a chain for received frames."""
+        return None if self.program.chain else next((number for number, hook in enumerate(self.program.hooks) if hook.parses), None)
 
 
 class NoChain(Runner):
-    """Stands for a program that takes no received frames: it can only live through events."""
+    """Stands for a program that takes no packets: it can only live through events."""
 
-    def run(self, frame: bytes, meta: Mapping[str, int] | None = None) -> Result:
-        raise EngineError("the program has no chain for received frames: use events { ... }")
+    def run(self, frame: bytes, meta: Mapping[str, int] | None = None, hook: int | None = None) -> Result:
+        raise EngineError("no chain of the program takes packets: use events { ... }")
 
     def cells(self) -> Cells:
-        raise EngineError("the program has no chain for received frames: its state is there behind events { ... }")
+        raise EngineError("no chain of the program takes packets: its state is there behind events { ... }")
 
     def set_cell(self, cell: control.Cell) -> None:
         pass                                    # its nodes begin with it
@@ -128,11 +133,11 @@ class Run:
 
     def __init__(self, suite: Suite, test: model.Test) -> None:
         self.suite, self.test, self.program = suite, test, suite.program
-        self.scribe = Scribe(suite.program, "reference" in suite.engines)
+        self.scribe = Scribe(suite.program, "reference" in suite.engines, suite.first)
         self.runners = suite.runners(self.scribe)
         self.meta: dict[str, int] = {}
         self.now = 0
-        self.sent = b""
+        self.sent, self.hook = b"", suite.first
         self.used: dict[str, int] = {}          # the meta of the packet that was sent last
         self.result: Optional[Result] = None
         self.given = control.Tables()           # what was set so far
@@ -202,11 +207,12 @@ class Run:
         packet = step.packet
         if packet.kind == "named":
             packet = combined(packet, self.suite.file.packets)
+        self.hook = step.hook
         self.used = {**packet.meta, **self.meta, "time": now, "clock": now}
         self.sent = build(packet, self.program, self.scribe.state, self.used, self.suite.file.packets)
-        results = {name: runner.run(self.sent, self.used) for name, runner in self.runners.items()}
+        results = {name: runner.run(self.sent, self.used, step.hook) for name, runner in self.runners.items()}
         if self.scribe not in self.runners.values():
-            self.scribe.run(self.sent, self.used)
+            self.scribe.run(self.sent, self.used, step.hook)
         first, self.result = next(iter(results.items()))
         for name, other in results.items():
             self.agree(step, first, self.result, name, other)
@@ -279,7 +285,7 @@ class Run:
         return cells_of(self.nodes[name], self.suite.compiled) if name in self.nodes else self.runners[name].cells()
 
     def agree_on_state(self) -> None:
-        if len(self.runners) < 2 or not (self.nodes or self.program.chain):
+        if len(self.runners) < 2 or not (self.nodes or self.program.chain or self.suite.first is not None):
             return
         (first, mine), *others = ((name, self.cells(name)) for name in self.nodes or self.runners)
         names = {decl: name for name, decl in control.declared(self.program)}
@@ -346,7 +352,8 @@ class Run:
     def as_parsed(self) -> list[str]:
         """The packet as the parser sees it; how a verdict came about is mostly there."""
         try:
-            drawn = self.scribe.reference.explain(self.sent, self.used, self.scribe.state).splitlines()
+            hook = None if self.hook is None else self.program.hooks[self.hook]
+            drawn = self.scribe.reference.explain(self.sent, self.used, self.scribe.state, hook).splitlines()
         except NotSupported:
             return []
         return drawn if len(drawn) <= 60 else [*drawn[:20], "...", *drawn[-40:]]

@@ -121,11 +121,11 @@ class Reference:
             run.statements.body(migration.decl.body.statements, Scope())
         return state, chosen
 
-    def explain(self, frame: bytes, meta: Optional[dict] = None, state: Optional[State] = None) -> str:
-        """The packet drawn in text, as the parser sees it: each header's fields with place and value. Nothing changes."""
+    def explain(self, frame: bytes, meta: Optional[dict] = None, state: Optional[State] = None, hook: Optional[Hook] = None) -> str:
+        """The packet drawn in text, as the parser of the hook's chain sees it: each header's fields with place and value. Nothing changes."""
         run = self.prepare(frame, meta, state)
         reason = None
-        for module in self.program.chain:
+        for module in hook.chain if hook is not None else self.program.chain:
             if isinstance(module, ast.Parser) and reason is None:
                 reason = run_module(run, module).reason
         return draw(run, reason)
