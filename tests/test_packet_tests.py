@@ -332,7 +332,7 @@ def test_engines_that_differ_fail(beside, monkeypatch):
     def wrong(name, *args, **more):
         runner = real(name, *args, **more)
         run = runner.run
-        runner.run = lambda frame, meta=None: type(r := run(frame, meta))(r.verdict, r.reason, r.port and r.port + 1, r.out, r.insns)
+        runner.run = lambda frame, meta=None, hook=None: type(r := run(frame, meta, hook))(r.verdict, r.reason, r.port and r.port + 1, r.out, r.insns)
         return runner
     monkeypatch.setattr(runs, "make_runner", wrong)
     status, text = beside('test "it" { send hex { 02 0007 }; expect DELIVER; }')
