@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from .flow import Facts, backward, followers, forward
+from .flow import Facts, backward, forward, jumps
 from .isa import ALU64, ALU_OPS, K, MODES, SIZES, STX, X
 from .rewrite import Line, read, write
 from .spills import Held, slot_of, takes_address
@@ -112,18 +112,19 @@ def kept(code: list[Line], fixed: int) -> list[Kept]:
 
 def reaching(code: list[Line], steps: list[tuple[int, int]]) -> list[int]:
     """What may hold before each instruction; `steps`: what an instruction ends, what it begins, as bit sets."""
-    following = followers(code)
-    before, known = [0] * len(code), bytearray(len(code))
-    todo = [0]
-    known[0] = 1
-    while todo:
-        i = todo.pop()
-        after = before[i] & ~steps[i][0] | steps[i][1]
-        for j in following[i]:
-            met = before[j] | after
-            if met != before[j] or not known[j]:
-                before[j], known[j] = met, 1
-                todo.append(j)
+    ways, before = jumps(code), [0] * len(code)
+    again = True
+    while again:                                # in order, and once more where a jump back brought something new
+        again, held = False, 0
+        for i, (way, (ends, begins)) in enumerate(zip(ways, steps)):
+            before[i] = held = before[i] | held
+            held = held & ~ends | begins
+            if way is not None:
+                to, on = way
+                if to is not None and before[to] | held != before[to]:
+                    before[to] |= held
+                    again |= to <= i
+                held = held if on else 0
     return before
 
 
