@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from itertools import count
+from itertools import count, islice
 
 import pytest
 
@@ -28,14 +28,8 @@ OFTEN = {LOOKUP: 5, AGAIN: 10, GUESS: 6, SUM: 6, CIRCLES: 10, MEET: 5, COPY: 12,
 
 
 def programs(plan: str, most: int | None = None) -> list[ast.Program]:
-    found: list[ast.Program] = []
-    for seed in count(36000):
-        generator = Generator(RandomChoose(seed))
-        text = generator.program().text
-        if generator.plan == plan:
-            found.append(checked(text))
-            if len(found) == (most or PROGRAMS.get(plan, 16)):
-                return found
+    seeds = (seed for seed in count(36000) if Generator(RandomChoose(seed)).choose_plan() == plan)       # what a program begins with
+    return [checked(Generator(RandomChoose(seed)).program().text) for seed in islice(seeds, most or PROGRAMS.get(plan, 16))]
 
 
 def met(plan: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
