@@ -16,7 +16,7 @@ from pathlib import Path
 from lpn.lang import ast, tables as control
 from lpn.lang.check import check
 from lpn.lang.diagnostics import DiagnosticError
-from lpn.lang.hooks import BUFFER_COMPLETE
+from lpn.lang.hooks import BUFFER_COMPLETE, EVENTS
 from lpn.lang.loader import load
 from lpn.lang.reference import Reference
 from lpn.lang.reference.values import unsigned
@@ -155,8 +155,8 @@ def add_packets(case: Case, choose: Choose, packets: int) -> Case:
         hook = choose.number(0, len(program.hooks) - 1) if several and choose.number(0, 3) else alone
         if hook or not program.chain:
             meta["hook"] = hook
-            if program.hooks[hook].event == "radio.tx_done":
-                meta["event"] = choose.number(0, 2)
+            if outcomes := EVENTS[program.hooks[hook].event].outcomes:
+                meta["event"] = choose.number(0, len(outcomes) - 1)
         takes = any(isinstance(module, ast.Parser) for module in program.hooks[hook].chain)
         case.packets.append((source.packet(choose) if takes else b"", meta))
     if packets and choose.chance(1, 2 if any(hook.timed for hook in program.hooks) else 24) and "extern" not in case.program.text:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, replace
 
 from lpn.lang import ast
+from lpn.lang.hooks import EVENTS
 from lpn.lang.reference import Reference
 from .build import Compiled
 from .bundle import Entry, Hook
@@ -39,7 +40,6 @@ POLISHED = 4                                    #: of the slowest run's neighbou
 DRAWN = 12                                      #: packets drawn along the parser to begin with
 LOOKED_AT = 160                                 #: octets of a frame where a compared octet is looked for
 PROGRESS_EVERY = 2.0
-EVENTS = {"radio.tx_done": 3}                   #: how many outcomes an event can have
 
 
 @dataclass
@@ -163,7 +163,7 @@ class Search:
         self.polished = 0                               # neighbours of the slowest one that the core ran
         self.asked: set[tuple] = set()                  # compared numbers that were tried
         self.began, self.shown = time.monotonic(), 0.0
-        self.events = EVENTS.get(subject.hook.event, 0)
+        self.events = len(EVENTS[subject.hook.event].outcomes)
         self.shapes = Shapes(subject.compiled.program, subject.parser)
 
     def part(self) -> float:

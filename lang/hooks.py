@@ -28,6 +28,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
 
 RX_DONE, BUFFER_COMPLETE = "radio.rx_done", "buffer.complete"
 LONGEST_FRAME = 127                             # IEEE 802.15.4, aMaxPhyPacketSize
+TX_RESULTS = ("OK", "BUSY", "NOACK")            # of radio.tx_done, by their numbers
 MODULES = (ast.Parser, ast.Processor, ast.Deparser)
 
 
@@ -43,7 +44,7 @@ class Event:
     """`selectors`: what numbers a hook may name to take only some occurrences; each of them, or none, or the first ones.
     `bound`: a protocol names it before a chain; what it does not name comes from a timing block or a buffer.
     `packet`: there are bytes to parse, else the packet is empty; `longest`: octets, where the event says how many. `handled`: a timing block has handlers for it, which may
-    name `gives`: "frame", with the members that are known, or "result"."""
+    name `gives`: "frame", with the members that are known, or "result". `outcomes`: what its one number stands for, if it is one of a few."""
 
     context: str
     selectors: tuple[str, ...] = ()
@@ -53,6 +54,7 @@ class Event:
     gives: str = ""
     members: tuple[str, ...] = ()
     longest: int | None = None
+    outcomes: tuple[str, ...] = ()
 
 
 EVENTS: dict[str, Event] = {
@@ -60,7 +62,7 @@ EVENTS: dict[str, Event] = {
     "radio.rx_done": Event("radio", packet=True, handled=True, gives="frame", members=("time", "rssi", "lqi", "length"),
                            longest=LONGEST_FRAME),
     "radio.tx_start": Event("isr", handled=True),
-    "radio.tx_done": Event("radio", ("result",), handled=True, gives="result"),
+    "radio.tx_done": Event("radio", ("result",), handled=True, gives="result", outcomes=TX_RESULTS),
     "radio.ack_timeout": Event("radio", handled=True),
     "net.rx": Event("net", ("layer", "selector"), packet=True),
     "net.tx": Event("net", ("layer", "selector"), packet=True),

@@ -21,10 +21,6 @@ WORD = 0xFFFF_FFFF
 MAX_DELAY = (1 << 31) - 1       #: microseconds
 MAX_COMPLETIONS = 8             #: LPN_MAX_CHAIN: runs that one run can start through buffers
 
-#: Numbers of radio.tx_done, in order.
-TX_RESULTS = ("OK", "BUSY", "NOACK")
-
-
 #: In counts of drops: all reasons that are the engine's own.
 ENGINE_REASON = "engine"
 

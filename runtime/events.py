@@ -16,10 +16,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from lpn.lang.diagnostics import DiagnosticError, Diagnostics
-from lpn.lang.hooks import EVENTS
+from lpn.lang.hooks import EVENTS, TX_RESULTS
 from lpn.lang.source import Source, Span
 from lpn.runtime.capture import CaptureError, Frame, read
-from lpn.runtime.dispatch import TX_RESULTS
 from lpn.runtime.linktype import IEEE802154_NOFCS
 from lpn.runtime.node import Node
 from lpn.runtime.radio import FOREVER, TxPlan
@@ -331,15 +330,15 @@ class _Reader:
     def event(self, line: _Line, command: _Token) -> None:
         """An event of the language as it is, whatever the radio does."""
         name, event = command.text, EVENTS[command.text]
-        if name == "radio.tx_done":
-            selector: tuple[int, ...] = (TX_RESULTS.index(line.one_of("result", TX_RESULTS)),)
+        if event.outcomes:
+            selector: tuple[int, ...] = (event.outcomes.index(line.one_of("result", event.outcomes)),)
             given: dict[str, int] = {}
         else:
             names = (*event.selectors, *(("rssi", "lqi") if name.startswith("radio.rx") else ()))
             given = line.named(*names)
             selector = ()
         frame = self.frame(line) if event.packet else None
-        if name != "radio.tx_done":
+        if not event.outcomes:
             given |= line.named(*(n for n in names if n not in given))
             missing = [n for n in event.selectors if n not in given]
             if missing:

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace as dataclass_replace
 from itertools import count
 
 from lpn.compiler.bundle import Bundle, Entry
+from lpn.lang.hooks import TX_RESULTS
 from lpn.runtime import radio as air
-from lpn.runtime.dispatch import TX_RESULTS, WORD, Dispatch, Event, Run, Stats, elapsed
+from lpn.runtime.dispatch import WORD, Dispatch, Event, Run, Stats, elapsed
 from lpn.runtime.engines import Externs
 from lpn.runtime.radio import Heard, Radio, Sending, TxPlan
 from lpn.runtime.timeline import Effect, Given, Overrun, Ran, Received, Record, Replaced, Sent, clock, length

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from .. import ast
-from ..builtins import RADIO_RESULTS
 from ..hooks import BOUND, BUFFER_COMPLETE, EVENTS, MODULES, SELECTOR_MAX, hooks_of, in_order, is_part
 from .base import Base, article, kind_of, plural
 from .scope import suggest
@@ -45,7 +44,8 @@ class Protocols(Base):
 
     def selector(self, binding: ast.Binding) -> tuple[int, ...] | None:
         """The numbers in `on net.rx(41, 7) : ...`: which occurrences start the chain."""
-        names = EVENTS[binding.event].selectors if binding.event in BOUND else None
+        event = EVENTS[binding.event] if binding.event in BOUND else None
+        names = event.selectors if event is not None else None
         if names is not None and len(binding.args) > len(names):
             takes = f"{plural(len(names), 'number')}: {', '.join(names)}" if names else "no numbers"
             self.error(f"{binding.event} takes {takes}", binding.args[len(names)])
@@ -57,8 +57,8 @@ class Protocols(Base):
             if value is not None and not 0 <= value <= SELECTOR_MAX:
                 self.error(f"a {what} is 0 to {SELECTOR_MAX}", arg)
                 value = None
-            elif value is not None and what == "result" and value not in RADIO_RESULTS.values():
-                self.error(f"a result is OK, BUSY or NOACK, and this is {value}: it never starts", arg)
+            elif value is not None and event is not None and event.outcomes and value >= len(event.outcomes):
+                self.error(f"a {what} is {', '.join(event.outcomes[:-1])} or {event.outcomes[-1]}, and this is {value}: it never starts", arg)
             numbers.append(value)
         return None if None in numbers else tuple(int(one or 0) for one in numbers)
 
