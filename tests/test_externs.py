@@ -1,6 +1,8 @@
 """Helpers of the engine that a program declares: what must agree with the helper table, and functions of the node's own."""
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from lpn.compiler import externs
@@ -82,6 +84,16 @@ def test_an_exception_comes_back(engine: str) -> None:
     runner = make_runner(engine, program(TEXT), externs={"note": fails, **others})
     with pytest.raises(ValueError, match="no such place"):
         runner.run(bytes(7))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_control_c_comes_back(engine: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """It was printed and lost where C calls."""
+    others = {"mix": lambda *_: 0, "flag": lambda: 0, "colour": lambda _: 0, "more": lambda: 0}
+    runner = make_runner(engine, program(TEXT), externs={"note": lambda _: signal.raise_signal(signal.SIGINT), **others})
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(bytes(7))
+    assert capfd.readouterr().err == ""
 
 
 def test_the_c_binding_compares_names_and_numbers() -> None:

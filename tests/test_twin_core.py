@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -81,6 +82,18 @@ def test_sleep_until_a_timer(program):
     assert run.exceptions == [16 + 28]
     assert 1000 <= run[4] <= 1012
     assert 0.99 < run.cpu.slept / (1000 * US) <= 1.0
+
+
+def test_control_c_ends_a_run(program, capfd):
+    """It came while C ran, was told in a function that C calls, and was printed there; the run went on, or the firmware stopped in an exception 3."""
+    run = Run(program, "sleeps", 1)
+    run.cpu.layer_of = lambda address: signal.raise_signal(signal.SIGINT) or 0
+    with pytest.raises(KeyboardInterrupt):
+        run.board.run(1500 * US)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler and capfd.readouterr().err == ""
+    del run.cpu.layer_of
+    run.board.run(1500 * US)
+    assert run.exceptions == [16 + 28]
 
 
 def test_wfi_with_interrupts_masked(program):

@@ -45,7 +45,7 @@ class NativeHost:
         if raw == self.ffi.NULL:
             raise EngineError("out of memory")
         self.handle = self.ffi.gc(raw, self.lib.lpn_host_free)
-        self.raised: Exception | None = None
+        self.raised: BaseException | None = None
         self._keep: list[Any] = []              # what C holds a pointer to
 
     def check(self, error: int, what: str) -> None:
@@ -60,20 +60,20 @@ class NativeHost:
         """Give the node's own functions to the bundle's externs, by name."""
         for extern, function in zip(bundle.externs, bound([e.name for e in bundle.externs], externs)):
             name = self.ffi.new("char[]", extern.name.encode())
-            call = self.ffi.callback("uint32_t(void *, const uint32_t *)", self.caller(function, len(extern.params)))
+            call = self.ffi.callback("uint32_t(void *, const uint32_t *)", self.caller(function, len(extern.params)), onerror=self._failed)
             self._keep += [name, call]
             self.check(self.lib.lpn_host_offer(self.handle, name, len(extern.params), call, self.ffi.NULL), f"extern {extern.name}")
             self.check(self.lib.lpn_host_bind(self.handle, name, len(name) - 1, len(extern.params)), f"extern {extern.name}")
 
     def caller(self, function: Callable[..., int | None], count: int) -> Callable[[Any, Any], int]:
-        """What C calls. An exception waits until the run is over: none goes through C."""
+        """What C calls."""
         def call(_: Any, args: Any) -> int:
-            try:
-                return int(function(*(args[i] for i in range(count))) or 0) & 0xFFFF_FFFF
-            except Exception as e:              # noqa: BLE001
-                self.raised = self.raised or e
-                return 0
+            return int(function(*(args[i] for i in range(count))) or 0) & 0xFFFF_FFFF
         return call
+
+    def _failed(self, _kind: type, error: BaseException, _trace: object) -> None:
+        """What a function raised that C called, an interrupt too, waits until the run is over: nothing goes through C. C gets 0."""
+        self.raised = self.raised or error
 
     def outside(self, outside: Outside) -> None:
         """Let `outside` do the helpers that reach beyond the chain's memory."""
@@ -86,10 +86,8 @@ class NativeHost:
                 return wrong
             except KeyError:
                 return missing
-            except Exception as e:              # noqa: BLE001
-                self.raised = self.raised or e
             return 0
-        kept = self.ffi.callback("int(void *, uint32_t, const uint64_t *, uint32_t *)", call)
+        kept = self.ffi.callback("int(void *, uint32_t, const uint64_t *, uint32_t *)", call, onerror=self._failed)
         self._keep.append(kept)
         self.lib.lpn_host_outside(self.handle, kept)
 

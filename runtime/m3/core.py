@@ -22,6 +22,7 @@ from lpn.runtime.engine.build import BuildError
 from lpn.runtime.engines import EngineError, EngineUnavailable
 
 from .firmware import Firmware, engine
+from .interrupts import Held
 
 try:
     import unicorn
@@ -169,6 +170,7 @@ class Core:
         self.code = code_of(self.firmware)
         self.uc = uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
         uc.ctl_set_cpu_model(reg.UC_CPU_ARM_CORTEX_M3)
+        self._held = Held(uc)
         both = unicorn.UC_PROT_READ | unicorn.UC_PROT_WRITE
         uc.mem_map(FLASH, FLASH_SIZE, unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC)
         uc.mem_map(STATIC, STATIC_SIZE, both)
@@ -249,7 +251,8 @@ class Core:
         self._accesses.open = self._open
         self._blocks[:] = [0] if self._open else []
         try:
-            uc.emu_start((function if isinstance(function, int) else symbols[function]) | 1, RETURN)
+            with self._held:
+                uc.emu_start((function if isinstance(function, int) else symbols[function]) | 1, RETURN)
         except unicorn.UcError as e:
             self.forget()
             what = self._wild or str(e).split(" (")[0].lower()

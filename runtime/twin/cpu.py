@@ -16,6 +16,7 @@ import unicorn
 from unicorn import arm_const as reg
 
 from lpn.runtime.m3 import hooks
+from lpn.runtime.m3.interrupts import Held
 
 from . import blocks, native
 from .clock import Queue
@@ -70,6 +71,7 @@ class Cpu:
         for address, content in self.program.flash:
             uc.mem_write(address, content)
             uc.mem_write(address - FLASH, content)
+        self._held = Held(uc)
         uc.hook_add(unicorn.UC_HOOK_INTR, self._request)
         uc.hook_add(unicorn.UC_HOOK_MEM_INVALID, self._note_wild)
         self._make_clock()
@@ -169,7 +171,8 @@ class Cpu:
 
     def _emulate(self) -> None:
         try:
-            self.uc.emu_start(self.pc | 1, 0xFFFFFFFF)
+            with self._held:
+                self.uc.emu_start(self.pc | 1, 0xFFFFFFFF)
         except unicorn.UcError as e:
             if self.pc < EXC_RETURN - 1:
                 raise CpuFault(f"the firmware faults in {self.program.place(self.pc)}: {self._wild or str(e).split(' (')[0].lower()}"
