@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 FARTHEST = (1 << 15) - 1                        # slots that a jump passes (RFC 9669, section 3.1: a signed 16-bit offset)
 MOST_OPERATIONS = 1 << 19                       # of LLVM's, before it optimises: some ten become one instruction, and it takes minutes for more
 
+NOTHING = "the program has no parser, processor or deparser to compile"
+
 
 @dataclass
 class Container:
@@ -212,7 +214,7 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
     if t.name == "xdp":                         # one program, for frames that come in; it has no header record to share
         fuse, hooks = True, [hook for hook in hooks if hook.event == RX_DONE]
     if not hooks:
-        raise BuildError("the program has no parser, processor or deparser to compile" if not program.hooks else
+        raise BuildError(NOTHING if not program.hooks else
                          f"the protocol has no chain for {RX_DONE}, and target {target} runs no other")
     for hook in hooks:
         is_chain(hook)

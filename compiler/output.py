@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import sys
 import threading
 import time
@@ -189,6 +190,21 @@ def write_files(files: dict[Path, bytes]) -> None:
     finally:
         for one in ready:
             one.discard()
+
+
+def check_target(target: str | None, *read: tuple[str, str | None], makes_folder: bool = False) -> None:
+    """Failure where a file cannot be written, or would take the place of one that is read (`read`: what it is, its path): known before the work is
+    done. `makes_folder`: its folder is made."""
+    if target is None or target == STDOUT:
+        return
+    folder_of = os.path.dirname(os.path.realpath(target))
+    if not makes_folder and not os.path.isdir(folder_of):
+        raise Failure(f"cannot write {target}: there is no folder {os.path.dirname(target)}")
+    if os.path.isdir(target):
+        raise Failure(f"cannot write {target}: Is a directory")
+    for what, path in read:
+        if path is not None and os.path.isfile(target) and os.path.isfile(path) and os.path.samefile(target, path):
+            raise Failure(f"{target} is the {what} that is read")
 
 
 @contextmanager

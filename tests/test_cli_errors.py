@@ -201,7 +201,8 @@ def test_a_chain_longer_than_a_node_binds_is_one_container(tmp_path):
 
 def test_no_modules_to_compile(tmp_path):
     (tmp_path / "empty.lpn").write_text("")
-    assert refusal("build", tmp_path / "empty.lpn", status=1).endswith("empty.lpn: the program has no parser, processor or deparser to compile")
+    for args in (["build"], ["fuzz", "--programs", "1"]):
+        assert refusal(*args, tmp_path / "empty.lpn", status=1).endswith("empty.lpn: the program has no parser, processor or deparser to compile")
 
 
 # ---------------------------------------------------------------- captures and tables
@@ -341,6 +342,25 @@ def test_output_folder_that_is_missing(tag, frames, tmp_path):
 def test_output_that_is_a_folder_or_the_input(tag, frames, tmp_path):
     assert "Is a directory" in refusal("run", tag, "--in", frames, "--out", tmp_path)
     assert "is the capture that is read" in refusal("run", tag, "--in", frames, "--out", frames)
+
+
+def test_no_output_takes_the_place_of_an_input(tag, frames, tmp_path):
+    """`pack -o FILE` and `--out FILE` wrote over the program, what `--out` cannot write was told when all had run."""
+    content = {"tables.json": "{}", "x.events": "until 1 s\n", "tag.test": 'test "a" { }\n'}
+    for name, text in content.items():
+        (tmp_path / name).write_text(text)
+    tables, events, test = (tmp_path / name for name in content)
+    before = {path: path.read_bytes() for path in (tag, frames, tables, events, test)}
+    (tmp_path / "folder").mkdir()
+    missing = tmp_path / "no" / "y.pcap"
+    run, node = ("run", tag, "--in", frames, "--tables", tables), ("run", tag, "--events", events, "--tables", tables)
+    for args, option, targets in ((run, "--out", (tag, tables)), (node, "--out", (tag, events, tables)), (node, "--trace", (tag, events, tables)),
+                                  (("pack", tag, "--tables", tables), "-o", (tag, tables)), (("test", test), "--junit", (test,)), (("test", tag), "--junit", (tag,))):
+        for target in targets:
+            assert refusal(*args, option, target).endswith("that is read")
+        assert refusal(*args, option, tmp_path / "folder").endswith("folder: Is a directory")
+    assert refusal(*node, "--out", missing) == f"cannot write {missing}: there is no folder {missing.parent}"
+    assert {path: path.read_bytes() for path in before} == before
     assert "it is not a folder" in refusal("build", tag, "-o", frames)
 
 

@@ -208,6 +208,20 @@ def test_json_and_what_is_sent(tmp_path):
     assert rows[sent[1]["cause"]]["kind"] in ("ran", "sent", "received")
 
 
+def test_an_address_of_the_command_line_counts_before_that_of_the_events(tmp_path):
+    """0 too: it was taken for none."""
+    (tmp_path / "x.lpn").write_text("""header H { bit<16> from; }
+struct headers { H h; }
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.h); }
+timing T { every 10 ms { headers h; h.h.setValid(); h.h.from = node.short; net.send(Tx(h)); } }
+protocol P version 1 { timing : T; }
+""")
+    (tmp_path / "x.events").write_text("node short=2\nuntil 15 ms\n")
+    for given, sent in (((), "0002"), (("--node-short", 5), "0005"), (("--node-short", 0), "0000")):
+        shown = lpnc("run", tmp_path / "x.lpn", "--events", tmp_path / "x.events", *given).output
+        assert sent in shown, shown
+
+
 def test_a_bundle_runs_as_its_source_does(tmp_path):
     assert lpnc("build", DUTY, "-o", tmp_path).exit_code == 0
     assert lpnc("run", tmp_path / "duty.lpnb", "--events", EVENTS).stdout == lpnc("run", DUTY, "--events", EVENTS).stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +35,13 @@ def text(tmp_path_factory) -> str:
 def test_usage(arguments, what):
     done = twin(*arguments)
     assert done.returncode == 2 and what in done.stderr and "Traceback" not in done.stderr
+
+
+def test_no_output_takes_the_place_of_an_input(text):
+    """The run's capture was refused only when all of it had run; the firmware was written over."""
+    assert twin(text, "--out", text).stderr == f"lpnc: {text} is the firmware that is read\n"
+    folder = str(Path(text).parent)
+    assert twin(text, "--out", folder).stderr == f"lpnc: cannot write {folder}: Is a directory\n"
 
 
 def test_files_that_are_no_firmware(text):

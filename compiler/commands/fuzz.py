@@ -133,6 +133,7 @@ def _originals(files: tuple[str, ...], tables: str | None, captures: tuple[Path,
     from lpn.lang import tables as control
     from lpn.runtime import capture
 
+    from ..build import NOTHING
     from ..fuzz import Case, is_case, load_case
     from ..fuzz_changes import Originals, written
     from ..generate import Program
@@ -140,6 +141,8 @@ def _originals(files: tuple[str, ...], tables: str | None, captures: tuple[Path,
     cases = []
     for file in files:
         program = read_source(file).program()
+        if not program.hooks:
+            raise Failure(f"{shown(file)}: {NOTHING}", 1)
         try:
             case = load_case(Path(file)) if is_case(Path(file)) else Case(Program(""))
         except (ValueError, KeyError, TypeError, AttributeError):

@@ -13,7 +13,7 @@ from lpn.runtime.pack import pack
 from ..bundle import Bundle, BundleError
 from ..forms import Level
 from ..image import Flag, Image
-from ..output import STDOUT, Failure, count, put_json, say, write_files
+from ..output import STDOUT, Failure, check_target, count, put_json, say, write_files
 from .build import missed
 from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
 from .judge import compiled_and_sealed, show_rejection
@@ -50,6 +50,7 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
         raise click.UsageError("--code and --compact exclude each other: code stays in flash, where nothing is expanded")
     if as_c and (code or compact or as_hex is not None):
         raise click.UsageError("--linked is C source with code in it: --code, --compact and --hex are for packs")
+    check_target(out, ("program", file), ("tables file", tables), makes_folder=True)
     given = read_input(file)
     if given.kind == "bundle":
         if tables or fuse or without:

@@ -1,7 +1,6 @@
 """`lpnc run`: a capture's frames through a program; a node that events happen to is run_events.py's."""
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -14,7 +13,7 @@ from lpn.runtime.engines import EngineError, Result
 
 from ..bundle import Bundle
 from ..forms import Level
-from ..output import STDOUT, Failure, Table, counted, put_json, say
+from ..output import STDOUT, Failure, Table, check_target, counted, put_json, say
 from ..runner import BYTECODE, Runner
 from .frames import Outcome, Totals, bundle_runner, chosen, hook_option, known, outcomes, runner, taken_by
 from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
@@ -57,9 +56,9 @@ class Number(click.ParamType):
 @hook_option
 @click.option("--fcs", type=click.Choice(FCS_MODES), default="auto", show_default=True,
               help="What ends the frames of link types 195 and 215.")
-@click.option("--node-short", type=Number(16), default=0, help="The node's short address.")
-@click.option("--node-ext", type=Number(64), default=0, help="The node's EUI-64.")
-@click.option("--node-pan", type=Number(16), default=0, help="The node's PAN.")
+@click.option("--node-short", type=Number(16), help="The node's short address.")
+@click.option("--node-ext", type=Number(64), help="The node's EUI-64.")
+@click.option("--node-pan", type=Number(16), help="The node's PAN.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first so many frames.")
 @click.option("--then", "successor", metavar="FILE", help="Another version that takes FILE's place, with what that keeps (see --at).")
 @click.option("--at", type=click.IntRange(min=1), metavar="N", help="The first frame that --then runs.")
@@ -70,7 +69,8 @@ class Number(click.ParamType):
 @compile_options
 @json_option
 def command(file: str, capture: str | None, events: str | None, target: str | None, out_linktype: int | None, tables_file: str | None, engine: str | None,
-            compare: str | None, hook: str | None, fcs: str, node_short: int, node_ext: int, node_pan: int, limit: int | None, successor: str | None,
+            compare: str | None, hook: str | None, fcs: str, node_short: int | None, node_ext: int | None, node_pan: int | None, limit: int | None,
+            successor: str | None,
             at: int | None, trace: str | None, seed: int, insn_time: int | None, verbose: bool,
             fuse: bool, without: tuple[str, ...], level: Level, as_json: bool) -> int:
     """Run the frames of a capture through FILE, a source (.lpn) or a bundle (.lpnb); or events on a node.
@@ -107,17 +107,16 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
     may stand beside it; with --compare instructions take no time.
     """
     engines = names(engine, compare)
+    node = {name: value for name, value in (("node_short", node_short), ("node_ext", node_ext), ("node_pan", node_pan)) if value is not None}
     if events is not None or capture is None:
         return on_a_node(file, events, Options(
-            engines, {name: value for name, value in (("node_short", node_short), ("node_ext", node_ext), ("node_pan", node_pan)) if value},
-            tables_file, target, trace, seed, insn_time, fuse, without, level, as_json))
+            engines, node, tables_file, target, trace, seed, insn_time, fuse, without, level, as_json))
     usage("trace", "seed", "insn_time", needs="--events")
     if target is None:
         usage("out_linktype", needs="--out")
-    check_usage(file, capture, target, as_json, verbose)
+    check_usage(file, successor, capture, tables_file, target, as_json, verbose)
     if (successor is None) != (at is None):
         raise click.UsageError("--then and --at belong together", click.get_current_context())
-    node = {"node_short": node_short, "node_ext": node_ext, "node_pan": node_pan}
     program, tables, number, runners = prepared(file, engines, tables_file, hook, fuse, without, level, verbose)
     following = prepared(successor, engines, tables_file, hook, fuse, without, level, verbose) if successor is not None else None
     view = Json() if as_json else Silent() if target == STDOUT else Drawn(program, tables, number) if verbose else Rows(program, tables, number)
@@ -206,21 +205,14 @@ def names(engine: str | None, compare: str | None) -> list[str]:
     return chosen
 
 
-def check_usage(file: str, capture: str, target: str | None, as_json: bool, verbose: bool) -> None:
+def check_usage(file: str, successor: str | None, capture: str, tables_file: str | None, target: str | None, as_json: bool, verbose: bool) -> None:
     """What can be known before anything runs."""
     context = click.get_current_context()
     if file == STDIN and capture == STDIN:
         raise click.UsageError("the program and the capture cannot both be on standard input", context)
     if target == STDOUT and (as_json or verbose):
         raise click.UsageError("--out - leaves no room for --json or --verbose on standard output", context)
-    if target not in (None, STDOUT):
-        folder = os.path.dirname(os.path.realpath(str(target)))
-        if not os.path.isdir(folder):
-            raise Failure(f"cannot write {target}: there is no folder {os.path.dirname(str(target))}")
-        if os.path.isdir(str(target)):
-            raise Failure(f"cannot write {target}: Is a directory")
-        if os.path.exists(str(target)) and os.path.exists(capture) and os.path.samefile(str(target), capture):
-            raise Failure(f"{target} is the capture that is read")
+    check_target(target, ("capture", capture), ("program", file), ("program", successor), ("tables file", tables_file))
 
 
 def bundle_runners(given, engines: list[str], hook: str | None, more: bool) -> list[Runner]:

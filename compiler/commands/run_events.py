@@ -22,7 +22,7 @@ from lpn.runtime.timeline import Overrun, Ran, Record, Sent, clock, length, mean
 from ..build import Compiled, protocol_name
 from ..bundle import Bundle
 from ..forms import MOST, Level
-from ..output import STDOUT, Failure, Table, count, put_json, say, waiting, write_files
+from ..output import STDOUT, Failure, Table, check_target, count, put_json, say, waiting, write_files
 from .frames import amounts
 from .inputs import STDIN, Input, read_bytes, read_input, shown, warnings
 from .judge import made_to_run
@@ -94,6 +94,8 @@ def check_usage(file: str, events: str, options: Options) -> None:
         raise click.UsageError("--out - leaves no room for anything else on standard output", context)
     if options.trace == STDOUT and options.as_json:
         raise click.UsageError("--trace - leaves no room for --json on standard output", context)
+    for target in (options.out, options.trace):
+        check_target(target, ("program", file), ("events file", events), ("tables file", options.tables), makes_folder=target is options.trace)
 
 
 def read_script(path: str) -> Script:

@@ -12,7 +12,7 @@ from lpn.lang.loader import Unreadable
 
 from ..build import BuildError
 from ..forms import Level
-from ..output import Failure, count, put_json, say, waiting, write_files
+from ..output import Failure, check_target, count, put_json, say, waiting, write_files
 from ..packet_test.run import Outcome, Suite
 from ..packet_test.show import render as render_failure, text as failure_text
 from .check import object_of
@@ -69,9 +69,10 @@ def command(paths: tuple[str, ...], engines: tuple[str, ...], fuse: bool, level:
     chosen = list(dict.fromkeys(name.strip() for one in engines for name in one.split(","))) or ["engine", "reference"]
     for name in chosen:
         known(name)
-    reports = []
+    reports, found = [], files(paths)
+    check_target(junit, *(("test file", str(path)) for path in found), *(("program", path) for path in paths), makes_folder=True)
     with waiting("testing"):
-        for path in files(paths):
+        for path in found:
             reports.append(report := tested(path, chosen, fuse, level, words))
             if as_json:
                 put_report(report, chosen)

@@ -1,7 +1,6 @@
 """`lpnc twin`: firmware of real nodes on emulated boards that share one air."""
 from __future__ import annotations
 
-import os
 import re
 import sys
 from contextlib import nullcontext
@@ -9,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..output import STDOUT, Failure, Table, count, put_json, say, waiting
+from ..output import STDOUT, Failure, Table, check_target, count, put_json, say, waiting
 from .inputs import Real, json_option
 
 SELECTED = re.compile(r"(\d+):(.*)", re.DOTALL)
@@ -46,8 +45,7 @@ def command(elfs: tuple[str, ...], boards: int | None, seconds: float, shell: tu
     """
     if out == STDOUT and as_json:
         raise click.UsageError("--json and --out - both want standard output")
-    if out not in (None, STDOUT) and not os.path.isdir(os.path.dirname(os.path.realpath(str(out)))):
-        raise Failure(f"cannot write {out}: there is no folder {os.path.dirname(str(out))}")
+    check_target(out, ("capture", capture), *(("firmware", elf) for elf in elfs))
     show = not (quiet or as_json or out == STDOUT)
     with waiting("loading"):
         session = prepared(elfs, boards, seed, loss, shell, capture, frames_at, profile, show)
