@@ -140,6 +140,8 @@ def explain(e: Exception):
         loaded = sys.modules.get(module)
         if loaded is not None and isinstance(e, getattr(loaded, name, ())):
             return str(e), status
+    if isinstance(e, MemoryError):
+        return "there is not enough memory", 2
     if isinstance(e, OSError):
         where = e.filename or ("standard output" if e.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO) else "")
         return f"{where}{': ' * bool(where)}{e.strerror or e}", 2

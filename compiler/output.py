@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PATIENCE = 1.0                                  # seconds before something that takes long says so
+LEAST_FOLDED = 20                               # columns of a terminal that a table's last column is folded into
 STDOUT = "-"
 
 
@@ -38,6 +39,12 @@ def console(err: bool = False) -> Console:
     made = Console(file=sys.stderr if err else sys.stdout, highlight=False, markup=False, emoji=False)
     made.on_broken_pipe = _broken_pipe          # type: ignore[method-assign]
     return made
+
+
+def coloured() -> bool:
+    """Whether standard output takes colours."""
+    out = console()
+    return out.color_system is not None and not out.no_color
 
 
 def _broken_pipe() -> None:
@@ -84,17 +91,26 @@ class Table:
             sys.stdout.writelines(line + "\n" for line in self.lines())
             return
         from rich.table import Table as Rich
+        widths = self.widths()
+        before = sum(widths[:-1]) + 2 * len(widths[:-1])
+        if out.width < before + min(widths[-1], LEAST_FOLDED):
+            out.size = before + widths[-1], out.height      # the terminal breaks the lines, and no number loses digits
         table = Rich(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold underline")
-        for column in self.columns:             # on a narrow terminal the last column is folded
+        for column in self.columns:             # where the others leave room for it the last column is folded
             table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold",
                              no_wrap=column is not self.columns[-1])
         for cells, style in self.rows:
             table.add_row(*map(_text, cells), style=style or None)
         out.print(table)
 
+    def heads(self) -> list[str]:
+        return [c.lstrip(">") for c in self.columns]
+
+    def widths(self) -> list[int]:
+        return [max(map(len, [head, *(cells[i] for cells, _ in self.rows)])) for i, head in enumerate(self.heads())]
+
     def lines(self) -> Iterator[str]:
-        heads = [c.lstrip(">") for c in self.columns]
-        widths = [max(map(len, [head, *(cells[i] for cells, _ in self.rows)])) for i, head in enumerate(heads)]
+        heads, widths = self.heads(), self.widths()
         for cells in [heads, *(cells for cells, _ in self.rows)]:
             yield "  ".join(cell.rjust(width) if column.startswith(">") else cell.ljust(width)
                             for cell, width, column in zip(cells, widths, self.columns)).rstrip()

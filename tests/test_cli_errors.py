@@ -412,6 +412,11 @@ def test_a_bug_of_ours_is_one_line(monkeypatch, capsys):
         guard(bug)
 
 
+def test_too_little_memory_is_no_bug(capsys):
+    assert guard(lambda: len(bytearray(1 << 62))) == 2
+    assert capsys.readouterr().err == "lpnc: there is not enough memory\n"
+
+
 # ---------------------------------------------------------------- as a process
 
 def test_process_plain_text_and_errors(tag, frames):
@@ -481,8 +486,8 @@ def test_interrupt(tag, tmp_path):
     assert not (tmp_path / "o.pcap").exists()
 
 
-def on_terminal(args: list[str], **env: str) -> str:
-    """What a command prints on a terminal 100 columns wide."""
+def on_terminal(args: list[str], columns: int = 100, **env: str) -> str:
+    """What a command prints on a terminal."""
     import fcntl
     import pty
     import termios
@@ -490,7 +495,7 @@ def on_terminal(args: list[str], **env: str) -> str:
         master, slave = pty.openpty()
     except OSError as e:
         pytest.skip(f"no terminal can be made here: {e}")
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     process = subprocess.Popen([sys.executable, "-m", "lpn.compiler.cli", *args], stdin=slave, stdout=slave, stderr=slave,
                                env={k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")} | {"TERM": "xterm-256color"} | env)
     os.close(slave)
@@ -514,3 +519,22 @@ def test_colours_on_a_terminal_only(tag, frames):
     assert "\x1b[3" in shown and "DELIVER" in shown
     assert "\x1b[3" not in on_terminal(args, NO_COLOR="1")
     assert "\x1b[" in on_terminal(["check", "/nonexistent.lpn"])
+
+
+def test_a_table_loses_nothing_on_a_narrow_terminal(tag, frames):
+    """Of 80 columns `verify` left out whether a deadline is met, and cut numbers and verdicts; on fewer 1,265 cycles were 1,26."""
+    for args in (["verify", UDP], ["run", str(Path(UDP).parents[1] / "duty" / "duty.lpn"), "--events", str(Path(UDP).parents[1] / "duty" / "duty.events")]):
+        plain = lpnc(*args).stdout
+        for columns in (20, 80):
+            shown = on_terminal([str(each) for each in args], columns, TERM="dumb")
+            assert sorted(shown.split()) == sorted(plain.split())
+    shown = on_terminal(["run", str(tag), "--in", str(frames)], 80, TERM="dumb")
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_dumb_terminal_gets_no_colours(tag):
+    tag.write_text(TAG + "const bit<8>   UNTIDY = 1 ;\n")
+    assert "\x1b" in on_terminal(["fmt", "--diff", str(tag)])
+    for env in ({"TERM": "dumb"}, {"NO_COLOR": "1"}):
+        shown = on_terminal(["fmt", "--diff", str(tag)], **env)
+        assert "UNTIDY" in shown and "\x1b" not in shown

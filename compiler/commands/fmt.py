@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import sys
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from lpn.lang.format import format_source
 from lpn.lang.loader import decode, read_file
 from lpn.lang.source import Source
 
-from ..output import STDOUT, Failure, count, put_json, say, write_files
+from ..output import STDOUT, Failure, coloured, count, put_json, say, write_files
 from .inputs import STDIN, json_option, read_bytes, shown
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}           # of a diff's lines, on a terminal
@@ -78,7 +77,7 @@ def put(path: str, old: str, new: str, check: bool, diff: bool, as_json: bool) -
     if diff and not as_json:
         name = shown(path)
         for line in difflib.unified_diff(lines(old), lines(new), name, name):
-            click.echo(click.style(line, fg=COLOURS.get(line[0])), nl=False, color=False if "NO_COLOR" in os.environ else None)
+            click.echo(click.style(line, fg=COLOURS.get(line[0])), nl=False, color=coloured())
     elif check and old != new and not as_json:
         say(f"{shown(path)} would change")
     if check or diff:
