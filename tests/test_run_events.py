@@ -219,7 +219,7 @@ protocol P version 1 { timing : T; }
     (tmp_path / "x.events").write_text("node short=2\nuntil 15 ms\n")
     for given, sent in (((), "0002"), (("--node-short", 5), "0005"), (("--node-short", 0), "0000")):
         assert lpnc("run", tmp_path / "x.lpn", "--events", tmp_path / "x.events", "--json", "--out", tmp_path / "y.pcap", *given).exit_code == 0
-        assert [frame.data.hex() for frame in read(tmp_path / "y.pcap")] == [sent]
+        assert [frame.data.hex() for frame in read(tmp_path / "y.pcap")] == [sent, sent]
 
 
 def test_a_bundle_runs_as_its_source_does(tmp_path):
