@@ -11,6 +11,9 @@ from .packet_methods import PacketMethods
 from .scope import suggest
 
 NO_ACTION = "NoAction"
+#: What is written where something else is called as a function.
+INSTEAD = {"not": "write !", "reject": "a state ends with transition reject(error.X), and verify(cond, error.X) rejects within it",
+           "accept": "a state ends with transition accept"}
 
 
 class Calls(PacketMethods, ObjectMethods, Base):
@@ -45,7 +48,7 @@ class Calls(PacketMethods, ObjectMethods, Base):
         if decl is None:
             names = self.names_of(ast.Function, ast.Extern, ast.Action)
             self.error(f"there is no function '{callee.name}'", callee,
-                       "write !" if callee.name == "not" else imported_by(callee.name, "function", "action") or suggest(callee.name, [*names, "inet_sum", "verify"]))
+                       INSTEAD.get(callee.name) or imported_by(callee.name, "function", "action") or suggest(callee.name, [*names, "inet_sum", "verify"]))
             return None
         callee.decl = decl
         if isinstance(decl, (ast.Function, ast.Extern)):

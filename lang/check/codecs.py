@@ -132,7 +132,9 @@ class Codecs(Base):
 
     def keys(self, group: ast.Group, row: ast.Row, taken: dict[tuple[int, ...], ast.Row]) -> None:
         if len(row.keys) != len(group.tags):
-            self.error(f"this row has {plural(len(row.keys), 'key')}, and the group has {plural(len(group.tags), 'tag variable')}", row.span if not row.keys else row.keys[0].span.to(row.keys[-1].span))
+            one_each = ", ".join(str(i) for i in range(len(group.tags)))
+            self.error(f"this row has {plural(len(row.keys), 'key')}, and the group has {plural(len(group.tags), 'tag variable')}",
+                       row.span if not row.keys else row.keys[0].span.to(row.keys[-1].span), f"write a number for each, as in {one_each}: ...")
             return
         values: list[list[int]] = []
         for name, key in zip(group.tags, row.keys):
