@@ -349,17 +349,9 @@ def best_edit(tokens: list[Token], index: int, item: int, name: bool) -> tuple[s
     tries.append(("insert", "name"))
     best, best_reach = None, 0
     end = min(len(tokens) - 1, index + AHEAD)
-    for kind, text in dict.fromkeys(tries):
-        if text == "name" and kind == "insert":
-            new = [make(LpnParser.IDENT, "name", token)]
-        elif kind == "insert":
-            new = [make(TYPES[text], text, token)]
-        elif kind == "replace":
-            new = [make(TYPES[text], text, token)]
-        elif kind == "name":
-            new = [make(LpnParser.IDENT, text, token)]
-        else:
-            new = []
+    for kind, text, *more in [*dict.fromkeys(tries), *cut_short(tokens, index)]:
+        texts = [] if kind == "delete" else [text, *more]
+        new = [make(LpnParser.IDENT if kind == "name" or one == "name" else TYPES[one], one, token) for one in texts]
         keep = index if kind == "insert" else index + 1
         reach = how_far(tokens[item:index] + new + tokens[keep:end] + [tokens[-1]], index - item + len(new)) + keep - index
         if reach > best_reach:
@@ -367,6 +359,23 @@ def best_edit(tokens: list[Token], index: int, item: int, name: bool) -> tuple[s
         if reach >= 12 and kind == "name" or reach >= WHOLE:
             break
     return best if best_reach >= 3 else None
+
+
+def cut_short(tokens: list[Token], index: int) -> list[tuple[str, ...]]:
+    """What is put in where an expression ends too soon, so that the rest of its statement is not taken for part of it: the value that is missing,
+    the other side of a `?`, and the brackets that are open."""
+    if tokens[index].text not in (";", ")", "]", ","):
+        return []
+    start = next((i + 1 for i in range(index - 1, -1, -1) if tokens[i].text in (";", "{", "}")), 0)
+    opened: list[str] = []
+    for token in tokens[start:index]:
+        if token.text in ("(", "["):
+            opened.append(token.text)
+        elif opened and token.text == OPENERS[opened[-1]]:
+            opened.pop()
+    closers = [OPENERS[text] for text in reversed(opened)] if tokens[index].text == ";" else []
+    ways = [["name"], [], *([[":", "name"], ["name", ":", "name"]] if any(token.text == "?" for token in tokens[start:index]) else [])]
+    return [("insert", *way, *closers) for way in ways if len(way) + len(closers) > 1]
 
 
 def how_far(tokens: list[Token], index: int) -> int:
