@@ -237,7 +237,7 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
     if token.text in CLOSERS and opened is None:
         diagnostics.error(f"nothing is open that this '{token.text}' could close", span_of(source, token), "remove it")
         return tokens[:index] + tokens[index + 1:]
-    if token.text == "transition" and any(rule == "stateDecl" for rule, _ in mistake.rules):
+    if token.text == "transition" and tokens[index - 1].text in (";", "{", "}") and any(rule == "stateDecl" for rule, _ in mistake.rules):
         diagnostics.error("a state has one transition, at its end", span_of(source, token),
                           "choose in that one: transition select(a == b) { true: here; false: there; }")
         return without_statement(tokens, index)
