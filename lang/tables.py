@@ -76,7 +76,7 @@ class Tables:
 def load(path: str | Path, program: ast.Program) -> Tables:
     """Read a tables file. Raises TablesError, the file's name in front."""
     try:
-        return from_text(Path(path).read_text(encoding="utf-8"), program)
+        return from_text(Path(path).read_text(encoding="utf-8-sig"), program)
     except OSError as error:
         raise TablesError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

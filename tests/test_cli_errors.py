@@ -248,6 +248,14 @@ def test_bad_tables(tag, frames, tmp_path, text, why):
     assert line.startswith(f"{tmp_path}/t.json: ") and why in line
 
 
+def test_a_byte_order_mark_is_no_text(tag, frames, tmp_path):
+    """As editors write it: sources and tests had it already, tables and events were refused for it."""
+    for path, text in ((tag, TAG), (tmp_path / "t.json", '{"base": {"1": 1}}'), (tmp_path / "x.events", "node short=2\r\nuntil 1 s\r\n")):
+        path.write_text(text, encoding="utf-8-sig", newline="")
+    for given in (("--in", frames), ("--events", tmp_path / "x.events")):
+        assert lpnc("run", tag, *given, "--tables", tmp_path / "t.json").exit_code == 0
+
+
 # ---------------------------------------------------------------- images and bundles
 
 def test_image_of_another_version(tmp_path):

@@ -9,6 +9,7 @@ from typing import TypeVar
 import click
 
 from lpn.lang import ast, tables as control
+from lpn.lang.loader import decode
 from lpn.runtime.capture import Writer
 from lpn.runtime.engine.node_native import NativeDispatch
 from lpn.runtime.engines import EngineError
@@ -100,7 +101,7 @@ def check_usage(file: str, events: str, options: Options) -> None:
 
 def read_script(path: str) -> Script:
     try:
-        text = read_bytes(path).decode("utf-8")
+        text = decode(read_bytes(path))
     except UnicodeDecodeError as e:
         raise Failure(f"cannot read {shown(path)}: it is not UTF-8 text (byte {e.start})") from None
     return read_events(text, "<stdin>" if path == STDIN else path, None if path == STDIN else Path(path).parent)
