@@ -18,6 +18,7 @@ from typing import TextIO
 import click
 
 from .output import Failure, one_line, say
+from .start import INTERRUPTED
 
 COMMANDS = {
     "check": "Parse and type-check programs.",
@@ -37,7 +38,7 @@ COMMANDS = {
 }
 #: Commands that are not in `commands`: they are modules of the compiler, or of the language.
 OWN_MODULES = {"bench": "lpn.compiler.bench"}
-INTERRUPTED, PIPE_CLOSED = 130, 141             # as a shell reports SIGINT and SIGPIPE
+PIPE_CLOSED = 141                               # as a shell reports SIGPIPE
 
 
 def module_of(name: str) -> str | None:
@@ -211,7 +212,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """The entry point `lpnc`."""
+    """What start.py runs."""
     if sys.stdin is None:
         sys.stdin = io.TextIOWrapper(io.BufferedReader(Closed()))
     for name in ("stdout", "stderr"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import shutil
 import signal
@@ -492,6 +493,17 @@ def test_interrupt(tag, tmp_path):
     os.close(stream)
     assert process.returncode == 130 and b"Traceback" not in errors
     assert not (tmp_path / "o.pcap").exists()
+
+
+def test_interrupt_while_loading(tmp_path):
+    """A traceback of the modules that were being imported."""
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n")
+    config = configparser.ConfigParser()
+    config.read(Path(__file__).parents[1] / "setup.cfg")
+    module, _, main = config["options.entry_points"]["console_scripts"].split("=")[1].strip().partition(":")
+    done = subprocess.run([sys.executable, "-c", f"from {module} import {main} as main; main()", "check", UDP], capture_output=True, check=False,
+                          timeout=60, env=os.environ | {"PYTHONPATH": str(tmp_path)})
+    assert (done.returncode, done.stderr) == (130, b"")
 
 
 def on_terminal(args: list[str], columns: int = 100, **env: str) -> str:
