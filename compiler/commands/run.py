@@ -70,9 +70,8 @@ class Number(click.ParamType):
 @json_option
 def command(file: str, capture: str | None, events: str | None, target: str | None, out_linktype: int | None, tables_file: str | None, engine: str | None,
             compare: str | None, hook: str | None, fcs: str, node_short: int | None, node_ext: int | None, node_pan: int | None, limit: int | None,
-            successor: str | None,
-            at: int | None, trace: str | None, seed: int, insn_time: int | None, verbose: bool,
-            fuse: bool, without: tuple[str, ...], level: Level, as_json: bool) -> int:
+            successor: str | None, at: int | None, trace: str | None, seed: int, insn_time: int | None, verbose: bool, fuse: bool,
+            without: tuple[str, ...], level: Level, as_json: bool) -> int:
     """Run the frames of a capture through FILE, a source (.lpn) or a bundle (.lpnb); or events on a node.
 
     \b
@@ -81,6 +80,7 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
       lpnc run udp.lpn --in x.pcap --compare engine,reference,rbpf
       lpnc run decompress.lpn --tables contexts.json --in x.pcap --out y.pcap
       lpnc run v1.lpn --in x.pcap --then v2.lpn --at 100
+      lpnc run sender.lpn --in datagrams.pcap --hook app.tx.5683
       lpnc run node.lpn --events day.events --trace day.json
 
     With --json one object per frame: frame (from 1), verdict, reason, port,
