@@ -10,7 +10,6 @@ from pathlib import Path
 
 import cffi
 import pytest
-from programs import program
 
 from lpn.compiler.asm import assemble
 from lpn.compiler.helpers import HELPERS, SIZE_BITS, Arg, number_said, size_said, which
@@ -249,10 +248,10 @@ def test_one_that_would_be_too_large_is_none():
 def test_what_only_the_search_knew_counts_no_loop():
     """A place that differed at a loop's head during the search, and does not under the invariant: looking for the counter stumbled over it."""
     from lpn.compiler.build import compile_program
+    from lpn.compiler.commands.inputs import checked
     from lpn.compiler.judge import of_compiled
-    text = (Path(__file__).parent / "constructs" / "long-loops-and-ways.lpn").read_text()
-    checked = program(text.replace("E[4] e", "E[3] e"))      # of four, a stack is a loop, and the place is gone
-    [unit] = [each for each in of_compiled(compile_program(checked)).items if each.name == "Tx"]
+    program = checked(Path(__file__).parent / "constructs" / "long-loops-and-ways.lpn")
+    [unit] = [each for each in of_compiled(compile_program(program)).items if each.name == "Tx"]
     report, analysis = unit.analyse()
     assert any(analysis.made[head].keys() - s.vars.keys() for head, s in analysis.invariants.items() if head in analysis.bounds and head in analysis.made)
     assert certificate_of(unit.text, report, analysis, unit.sizes(report.stack)).loops
