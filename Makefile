@@ -36,7 +36,7 @@ endef
 
 help:
 	@echo "make demo    compile, verify and run the UDP example on a capture"
-	@echo "make test    the tests (deterministic); LPN_TESTS=all make test tries more examples"
+	@echo "make test    all tests (deterministic)"
 	@echo "make bench   measure; writes build/bench.json"
 	@echo "make setup   only what the others need: .venv, tools"
 	@echo "make clean   remove everything that was made here"

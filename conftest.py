@@ -21,20 +21,6 @@ settings.register_profile("search", database=None, deadline=None, max_examples=5
 settings.load_profile(os.environ.get("LPN_HYPOTHESIS", "ci"))
 
 
-#: Of the examples of a test, so many are tried: all of them by `LPN_TESTS=all make test`. What runs in a sanitizer takes several times as long, and is tried without it, too.
-ALL = os.environ.get("LPN_TESTS") == "all" or os.environ.get("LPN_HYPOTHESIS", "ci") != "ci"
-SHARE = 1 if ALL else 4 if os.environ.get("LPN_ENGINE") else 2
-
-
-def fewer(item) -> None:
-    """Takes its share of a test's examples. Hypothesis keeps what `@settings` says there; were it to keep it elsewhere, all of them would be tried."""
-    test = getattr(item, "obj", None)
-    test = getattr(test, "__func__", test)
-    given = getattr(test, "_hypothesis_internal_use_settings", None)
-    if given is not None:
-        test._hypothesis_internal_use_settings = settings(given, max_examples=-(-given.max_examples // SHARE))
-
-
 # Files whose tests take longest, begun first: two processes that share the files end together then. The Makefile asks for this order.
 LONGEST = ("test_differential", "test_deadlines", "test_engine_sanitize", "test_docs", "test_examples", "test_excluded", "test_forms", "test_generator_plans",
            "test_certificate_same", "test_bench", "test_cli", "test_certificate_mutants", "test_verifier_wcet", "test_m3_profile", "test_femto", "test_certificate",
@@ -53,8 +39,6 @@ def pytest_configure(config) -> None:
 
 
 def pytest_collection_modifyitems(items: list) -> None:
-    for one in items:
-        fewer(one)
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 

@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from amount import some
 from cli import RECORDING, lpnc
 
 from lpn.compiler.build import compile_program
@@ -26,7 +25,7 @@ EXAMPLES = [TESTS.parent / "examples" / name / f"{name}.lpn" for name in ("udp",
 UDP, PAYLOAD = EXAMPLES[0], TESTS / "constructs/payload.lpn"
 CASES = [*sorted((TESTS / "constructs").glob("*.lpn")), *sorted((TESTS / "regressions").glob("*.lpn"))]
 VARIANTS = (Variant("engine"), Variant("engine", True, SMALL))
-GROUPS, EACH = 2, some(6)
+GROUPS, EACH = 2, 6
 
 
 def original(path: Path) -> tuple[str, Case]:
