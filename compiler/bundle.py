@@ -71,7 +71,7 @@ class Bundle:
 
     def parses(self, hook: Hook) -> bool:
         """Whether it is a chain that an event brings octets to."""
-        return hook.event in EVENTS and EVENTS[hook.event].packet and self.module(hook.chain[0]).kind != Kind.TIMING
+        return EVENTS[hook.event].packet and self.module(hook.chain[0]).kind != Kind.TIMING
 
     def completing(self) -> dict[int, Hook]:
         """By the number of a buffer, the hook that runs over what it completes."""

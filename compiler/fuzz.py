@@ -22,13 +22,14 @@ from lpn.lang.reference import Reference
 from lpn.lang.reference.values import unsigned
 from lpn.lang.source import Source
 from lpn.lang.types import Array, StructType
-from lpn.runtime.engines import EngineError, EngineFull, EngineUnavailable, get_engine
+from lpn.runtime.engines import Engine, EngineError, EngineFull, EngineUnavailable, get_engine
 from lpn.runtime.kernel import KernelRejected
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import Report, verify
 
 from . import externs, fuzz_time
 from .build import Compiled, compile_program
+from .chains import Chains
 from .forms import MOST, SMALL, TOO_LONG, TOO_MANY_JUMPS, BuildError, Forms, Level, RefusedError, SizeError, accepted
 from .fuzz_bounds import Bounds, Proofs, Way, drawn, proofs_of
 from .fuzz_packet import Places, Watched, differs
@@ -269,34 +270,20 @@ def refused(compiled: Compiled) -> list[RefusedError]:
     return out
 
 
-class Loaded:
-    """A compiled program in an engine, one loaded program for each hook; the state goes from one to the next."""
+class Loaded(Chains):
+    """A compiled program in an engine, for the packets of a case, whose meta may name the hook."""
 
     def __init__(self, compiled: Compiled, engine: str, given: control.Tables):
-        self.compiled, self.engine, self.given = compiled, get_engine("engine" if engine == "femto" else engine), given
-        self.externs = node_functions(compiled.program)
-        self.memory = compiled.initial_state(given)
-        self.hooks: dict[int | None, object] = {}
+        first = None if compiled.program.chain else 0
+        super().__init__(compiled, self.called(engine), given, node_functions(compiled.program), first)
 
-    def state(self) -> bytes:
-        return self.memory
+    def called(self, engine: str) -> Engine:
+        """The engine of a variant."""
+        return get_engine("engine" if engine == "femto" else engine)
 
-    def at(self, hook: int | None):
-        """The program that a hook runs; None: the chain of radio.rx_done."""
-        if hook not in self.hooks:
-            chosen = None if hook is None else self.compiled.bundle.hooks[hook]
-            loaded = self.hooks[hook] = self.engine.load(self.compiled.bundle, externs=self.externs, hook=chosen)
-            for table, entries in self.compiled.entries(self.given).items():
-                loaded.set_entries(table, entries)
-        return self.hooks[hook]
-
-    def run(self, frame: bytes, meta: dict[str, int]):
+    def run(self, frame: bytes, meta: dict[str, int]):                      # type: ignore[override]
         hook, meta = split_meta(meta)
-        loaded = self.at(hook)
-        loaded.set_state(self.memory)
-        got = loaded.run(frame, meta)
-        self.memory = loaded.state()
-        return got
+        return super().run(frame, meta, hook)
 
 
 def told(r) -> tuple:
@@ -336,7 +323,6 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
                 proofs[key] = proofs_of(built[key], case.bounded)
             bounds = Bounds(built[key], variant.engine, case.bounded, proofs[key]) if variant.engine in PROVED else None
             loaded = Loaded(built[key], variant.engine, given)
-            loaded.at(None if program.chain else 0)
         except Refused as error:
             if "supported" in str(error) and variant.level == MOST and variant.target == "lpn":
                 raise

@@ -13,6 +13,7 @@ from lpn.runtime.engines import EngineError, Externs, Program, Result, bound, ge
 from lpn.runtime.replace import replace
 
 from .build import Compiled, bundle_entry, compile_program
+from .chains import Chains
 from .externs import own
 from .forms import MOST, Level
 from .judge import PROVED, sealed
@@ -66,7 +67,7 @@ class ReferenceRunner(Runner):
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None, hook: int | None = None) -> Result:
         hook = self.hook if hook is None else hook
-        r = self.reference.run(frame, dict(meta or {}), self.state, None if hook is None else self.reference.program.hooks[hook])
+        r = self.reference.run(frame, dict(meta or {}), self.state, self.reference.program.hook(hook))
         return as_result(r)
 
     def cells(self) -> Cells:
@@ -90,7 +91,7 @@ class ReferenceRunner(Runner):
 class LoadedRunner(Runner):
     """A bundle loaded into an engine."""
 
-    program: Program
+    program: Program                            # what has the state
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None, hook: int | None = None) -> Result:
         assert hook is None, "a bundle that is loaded has one chain"
@@ -102,34 +103,21 @@ class LoadedRunner(Runner):
 
 
 class BytecodeRunner(LoadedRunner):
-    """An engine that executes the compiled containers. Each chain that runs is loaded for itself; the state goes from one to the next."""
+    """An engine that executes the compiled containers."""
 
     def __init__(self, name: str, compiled: Compiled, given: control.Tables | None, externs: Externs | None = None, hook: int | None = None):
-        self.compiled, self.engine, self.externs, self.hook = compiled, get_engine(name), externs, hook
-        self.entries = compiled.entries(given)
-        self.loaded: dict[int | None, Program] = {}
-        self.program = self.at(hook)
-        self.program.set_state(compiled.initial_state(given))
+        self.compiled, self.hook = compiled, hook
+        self.chains = Chains(compiled, get_engine(name), given, externs, hook)
 
-    def at(self, hook: int | None) -> Program:
-        """What runs the chain of a hook; None: of radio.rx_done."""
-        if hook not in self.loaded:
-            bundle = self.compiled.bundle
-            one = self.loaded[hook] = self.engine.load(bundle, externs=self.externs, hook=None if hook is None else bundle.hooks[hook])
-            for table, entries in self.entries.items():
-                one.set_entries(table, entries)
-        return self.loaded[hook]
+    @property
+    def program(self) -> Program:               # type: ignore[override]
+        return self.chains.holder
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None, hook: int | None = None) -> Result:
-        one = self.at(self.hook if hook is None else hook)
-        if one is self.program:
-            return one.run(frame, meta)
-        if self.compiled.bundle.buffers:
+        hook = self.hook if hook is None else hook
+        if hook != self.hook and self.compiled.bundle.buffers:
             raise EngineError("what is kept in buffers would not reach another chain here: a node has them in common (events)")
-        one.set_state(self.program.state())
-        result = one.run(frame, meta)
-        self.program.set_state(one.state())
-        return result
+        return self.chains.run(frame, meta, hook)
 
     def cells(self) -> Cells:
         return compiled_cells(self.compiled, self.program.state())
@@ -140,9 +128,7 @@ class BytecodeRunner(LoadedRunner):
         self.program.set_state(bytes(state))
 
     def set_entries(self, table: ast.Table, entries: list[control.Entry]) -> None:
-        self.entries[table.name] = [bundle_entry(table, entry) for entry in entries]
-        for one in self.loaded.values():
-            one.set_entries(table.name, self.entries[table.name])
+        self.chains.set_entries(table.name, [bundle_entry(table, entry) for entry in entries])
 
 
 def reference_cells(state: State) -> Cells:

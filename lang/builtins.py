@@ -7,8 +7,9 @@ from .types import Bits, Bool, ErrorType, Type, Void
 VERDICTS = {"ACCEPT": 0, "DROP": 1, "DELIVER": 2, "TRANSMIT": 3, "CONSUMED": 4}
 VERDICT_TYPE = Bits(8)
 
-# Results of radio.cca() and of radio.tx_done.
-RADIO_RESULTS = {"CLEAR": 0, "BUSY": 1, "OK": 0, "NOACK": 2}
+# Results of radio.tx_done, by their numbers; and of radio.cca(), too.
+TX_RESULTS = ("OK", "BUSY", "NOACK")
+RADIO_RESULTS = {"CLEAR": 0, **{name: number for number, name in enumerate(TX_RESULTS)}}
 
 # What a meter says of a packet (RFC 2697).
 COLOURS = {"GREEN": 0, "YELLOW": 1, "RED": 2}

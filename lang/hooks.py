@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from . import ast
+from .builtins import TX_RESULTS
 from .instances import is_headers
 from .source import Span
 from .types import Meta, Packet, StructType
@@ -28,7 +29,6 @@ ALLOWED: dict[str, tuple[str, ...]] = {
 
 RX_DONE, BUFFER_COMPLETE = "radio.rx_done", "buffer.complete"
 LONGEST_FRAME = 127                             # IEEE 802.15.4, aMaxPhyPacketSize
-TX_RESULTS = ("OK", "BUSY", "NOACK")            # of radio.tx_done, by their numbers
 MODULES = (ast.Parser, ast.Processor, ast.Deparser)
 
 
@@ -116,7 +116,7 @@ class Hook:
     @property
     def parses(self) -> bool:
         """Whether it is a chain that an event brings octets to."""
-        return not self.timed and self.event in EVENTS and EVENTS[self.event].packet
+        return not self.timed and EVENTS[self.event].packet
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from lpn.lang.diagnostics import DiagnosticError, Diagnostics
-from lpn.lang.hooks import EVENTS, TX_RESULTS
+from lpn.lang.builtins import TX_RESULTS
+from lpn.lang.hooks import EVENTS
 from lpn.lang.source import Source, Span
 from lpn.runtime.capture import CaptureError, Frame, read
 from lpn.runtime.linktype import IEEE802154_NOFCS

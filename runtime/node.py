@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace as dataclass_replace
 from itertools import count
 
 from lpn.compiler.bundle import Bundle, Entry
-from lpn.lang.hooks import TX_RESULTS
+from lpn.lang.builtins import TX_RESULTS
 from lpn.runtime import radio as air
 from lpn.runtime.dispatch import WORD, Dispatch, Event, Run, Stats, elapsed
 from lpn.runtime.engines import Externs

@@ -82,7 +82,7 @@ def bundle_runner(name: str, bundle: Bundle, hook: int | None = None) -> Runner:
 
 def chosen(file: str, hook: str | None, program: ast.Program) -> int | None:
     """The number of the hook whose chain takes the frames; None: that of radio.rx_done."""
-    return taken_by(file, hook, {i: one for i, one in enumerate(program.hooks) if one.parses}, bool(program.chain or not program.hooks))
+    return taken_by(file, hook, program.takers, bool(program.chain or not program.hooks))
 
 
 def taken_by(file: str, hook: str | None, hooks: Mapping[int, Occasion], received: bool) -> int | None:

@@ -19,12 +19,12 @@ class Describer:
 
     def __init__(self, program: ast.Program, state: State | None = None, hook: int | None = None):
         self.reference = Reference(program)
-        self.state, self.hook = state, None if hook is None else program.hooks[hook]
+        self.state, self.hook = state, program.hook(hook)
 
     def describe(self, frame: bytes, meta: Mapping[str, int]) -> str:
         run = self.reference.prepare(frame, dict(meta), self.state)
         try:
-            for module in self.hook.chain if self.hook is not None else self.reference.program.chain:
+            for module in self.reference.program.chain_of(self.hook):
                 if isinstance(module, ast.Parser) and run_module(run, module).reason:
                     break
         except NotSupported:

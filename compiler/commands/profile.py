@@ -16,7 +16,7 @@ from ..judge import Lines, Unit, of_compiled
 from ..output import Failure, Table, count, counted, put_json, say, waiting
 from ..runner import Runner
 from .frames import chosen, hook_option, outcomes
-from .inputs import compile_options, json_option, read_source, shown, warnings
+from .inputs import compile_options, json_option, read_source, warnings
 from .judge import compiled_and_sealed
 from .run import Number
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from lpn.lang import ast, tables as control
 from lpn.lang.builtins import META, NODE
-from lpn.lang.hooks import NoTaker, called
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError, Diagnostics
+from lpn.lang.hooks import NoTaker, called
 from lpn.lang.loader import read_file
 from lpn.lang.source import Span
 from lpn.lang.types import Array, Bits, HeaderType, Stack, StructType, Type
@@ -104,7 +104,7 @@ class Resolver:
 
     def taker(self, step: model.Send) -> None:
         """Whose chain takes the packet."""
-        hooks = {number: hook for number, hook in enumerate(self.program.hooks) if hook.parses}
+        hooks = self.program.takers
         if not step.to:
             if not self.program.chain:
                 example = next((hook.name for hook in hooks.values()), "")

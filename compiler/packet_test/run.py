@@ -109,7 +109,7 @@ class Suite:
     @property
     def first(self) -> Optional[int]:
         """The first hook that takes packets, of a program without a chain for received frames."""
-        return None if self.program.chain else next((number for number, hook in enumerate(self.program.hooks) if hook.parses), None)
+        return None if self.program.chain else next(iter(self.program.takers), None)
 
 
 class NoChain(Runner):
@@ -352,8 +352,7 @@ class Run:
     def as_parsed(self) -> list[str]:
         """The packet as the parser sees it; how a verdict came about is mostly there."""
         try:
-            hook = None if self.hook is None else self.program.hooks[self.hook]
-            drawn = self.scribe.reference.explain(self.sent, self.used, self.scribe.state, hook).splitlines()
+            drawn = self.scribe.reference.explain(self.sent, self.used, self.scribe.state, self.program.hook(self.hook)).splitlines()
         except NotSupported:
             return []
         return drawn if len(drawn) <= 60 else [*drawn[:20], "...", *drawn[-40:]]

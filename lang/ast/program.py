@@ -98,6 +98,19 @@ class Program(Node):
         """The modules that a received frame takes, in order: the chain of `radio.rx_done`."""
         return next((hook.chain for hook in self.hooks if hook.event == "radio.rx_done" and not hook.timed), [])
 
+    def chain_of(self, hook: Optional["Hook"]) -> list[Module]:
+        """The modules of a hook's chain; None: of `radio.rx_done`."""
+        return self.chain if hook is None else hook.chain
+
+    def hook(self, number: Optional[int]) -> Optional["Hook"]:
+        """The hook of that number; None stands for that of `radio.rx_done`, whether it has one or not."""
+        return None if number is None else self.hooks[number]
+
+    @property
+    def takers(self) -> dict[int, "Hook"]:
+        """By their numbers, the hooks that give packets to a chain."""
+        return {number: hook for number, hook in enumerate(self.hooks) if hook.parses}
+
     @property
     def modules(self) -> list[Module]:
         """The modules of all hooks, each once, in the order in which hooks name them."""

@@ -67,8 +67,7 @@ class Reference:
         changed. `meta`: iface, rssi, lqi, time, of `radio.tx_done` event, and of the node node_short, node_ext, node_pan,
         clock; what is missing is 0. `answer`: what the radio and the stack answer."""
         state = state if state is not None else self.state()
-        chain = hook.chain if hook is not None else self.program.chain
-        result, completed = self.run_chain(chain, frame, meta, state, answer)
+        result, completed = self.run_chain(self.program.chain_of(hook), frame, meta, state, answer)
         followed: list[Result] = []
         while completed is not None:
             decl, entry = completed
@@ -125,7 +124,7 @@ class Reference:
         """The packet drawn in text, as the parser of the hook's chain sees it: each header's fields with place and value. Nothing changes."""
         run = self.prepare(frame, meta, state)
         reason = None
-        for module in hook.chain if hook is not None else self.program.chain:
+        for module in self.program.chain_of(hook):
             if isinstance(module, ast.Parser) and reason is None:
                 reason = run_module(run, module).reason
         return draw(run, reason)
