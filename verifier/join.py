@@ -60,6 +60,7 @@ def join(states: list[State], name, head: bool, keep=frozenset(), known: dict[in
             out.strides[sym] = stride
             variables[sym] = congruent(n, stride) or n
     _join_diffs(out, states, members, changed, places, head)
+    _join_ends(out, states, places.cursors)
     _join_lines(out, states, members, places.made if head else [])
     if any([s.filled for s in states]) or changed and _written_apart(states):
         out.filled = filled.joined(out, states, members, changed, guesses)
@@ -306,6 +307,17 @@ def _both_diffs(out: State, s: State, t: State, own: set[int]) -> None:
         na, nb = outer[a], outer[b]
         if lo > nb.slo - na.shi or hi < nb.shi - na.slo:
             out.diff[pair] = lo, hi
+
+
+def _join_ends(out: State, states: list[State], cursors: set[int]) -> None:
+    """Cursors that each way knows to be before the packet's end, if only by what it knows of both: with longer packets a cursor is further behind."""
+    length = out.vars[LEN].slo
+    for x in cursors:
+        if x == LEN or out.vars[x].shi <= length or (LEN, x) in out.diff or len(out.diff) >= MAX_DIFFS:
+            continue
+        gaps = [s.gap(LEN, x) for s in states]
+        if (most := max([hi for _, hi in gaps])) <= 0:
+            out.diff[LEN, x] = min([lo for lo, _ in gaps]), most
 
 
 def widen(old: State, new: State, fresh: frozenset, steps: Callable[[int], list[int]], longest: int, apart: bool = False) -> None:

@@ -22,6 +22,7 @@ class Places(NamedTuple):
     members: dict[int, tuple[tuple, tuple]]           # new or kept symbol -> (syms, offsets): it is sym_i + off_i in state i
     made: list[int]                                   # new symbols
     in_packet: set[int]                               # of these, those of places in the packet
+    cursors: set[int]                                 # of places in the packet that are the same on all ways
 
 
 def joined_places(of: tuple[list, list], name) -> Places:
@@ -30,6 +31,7 @@ def joined_places(of: tuple[list, list], name) -> Places:
     zeros = no_constants(count)
     classes: dict[tuple, tuple[int, tuple]] = {}      # (syms, relative offsets) -> (new symbol, its offsets)
     in_packet: set[int] = set()
+    cursors: set[int] = set()
     members: dict[int, tuple[tuple, tuple]] = {}
 
     def same(sym):
@@ -45,6 +47,8 @@ def joined_places(of: tuple[list, list], name) -> Places:
         if values.count(first) == count:              # most places
             if first is not None and first[2]:
                 same(first[2])
+                if first[1] == "pkt":
+                    cursors.add(first[2])
             return first
         if None in values:
             return None
@@ -93,4 +97,4 @@ def joined_places(of: tuple[list, list], name) -> Places:
                 if v[0] != NUMBER and off not in slots:
                     written &= ~stack_bits(off, size)
         joined.append(Frame(slots, written, saved))
-    return Places(of, regs, joined, members, [sym for sym, _ in classes.values()], in_packet)
+    return Places(of, regs, joined, members, [sym for sym, _ in classes.values()], in_packet, cursors)
