@@ -26,6 +26,7 @@ from .expr import Expressions
 from .extract import Extracts
 from .following import Followings
 from .guess import Guesses
+from .in_turn import InTurn
 from .instance import Instance
 from .left_out import LeftOut
 from .lying import LyingSums
@@ -54,7 +55,8 @@ REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
 class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, Followings, SaidTogether, SharedCalls,
-               TriedInTurn, TwinGroups, WrittenTwins, SearchedTwins, AskedOnce, MadeStructs, LeftOut, Searches, LyingSums, Sums, Conditions, Expressions, Statements):
+               TriedInTurn, TwinGroups, WrittenTwins, SearchedTwins, AskedOnce, MadeStructs, LeftOut, Searches, LyingSums, Sums, Conditions, Expressions, Statements,
+               InTurn):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""
@@ -264,7 +266,8 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
         """Where the image of a header lies that is not in variables."""
         if inst in self.laid_out:
             return self.at_entry(lambda: self.at(self.context_pointer(CTX_OUT), self.laid_out[inst]))
-        return self.at_entry(lambda: self.at(self.rec, inst.image)) if self.images_in_memory and not local else None
+        in_memory = self.images_in_memory or inst.field in self.recorded
+        return self.at_entry(lambda: self.at(self.rec, inst.image)) if in_memory and not local else None
 
     def elements(self, f: ast.StructField) -> list[Instance]:
         """A stack's."""

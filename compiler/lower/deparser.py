@@ -108,6 +108,9 @@ class Deparsers:
         target = e.args[0]
         t = target.type
         if isinstance(t, Stack):
+            if e.via is None and self.is_loop(target.decl):
+                self.emit_in_turn(target.decl, e)
+                return
             for inst in self.elements(target.decl):
                 self.emit_if_valid(inst, e)
             return
@@ -181,6 +184,9 @@ class Deparsers:
     def emit_plain(self, inst: Instance) -> None:
         """Units as they are stored, derived fields computed. A unit that may be absent is written all the same and then
         not counted: the next one overwrites it."""
+        if inst.lies_whole:
+            self.copy(*inst.whole(), inst.layout.max_octets)
+            return
         run: list[Unit] = []
         for u in inst.layout.units:
             if not u.variable:
@@ -259,7 +265,8 @@ class Deparsers:
         self.store(self.at(self.out, to), 0, self.load(p, 0, 32, True), True)
         b.store(b.add(i, i32(COPY_STEP)), done_slot)
         nxt = b.load(done_slot, typ=I32)
-        b.cbranch(b.icmp_unsigned("<", nxt, i32(OUT_SIZE)), head, out)
+        # One turn more where there may be more octets than the buffer has: what begins with it has filled it, and is refused then.
+        b.cbranch(b.icmp_unsigned("<", nxt, i32(OUT_SIZE if most <= OUT_SIZE else OUT_SIZE + COPY_STEP)), head, out)
         b.position_at_end(out)
         # opaque, or LLVM tests instead what the number was made from, and no verifier knows what that says of it
         b.store(self.opaque(b.add(start, octets)), self.at_slot)

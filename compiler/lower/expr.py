@@ -8,6 +8,7 @@ import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, Val, i32, is_const
 from lpn.compiler.cells import CELL
+from lpn.compiler.layout import InstanceLayout
 from lpn.compiler.quotients import Quotients
 from lpn.compiler.state import ERROR_WIDTH, StateObject, scalar_width
 from lpn.compiler.target import MAX_PACKET, NODE_SLOTS, VERDICTS
@@ -340,21 +341,37 @@ class Expressions(Quotients):
                 octets = self.pick(inst.valid(), octets, i32(0))
             return self.resize(Val(32, (octets,)), 16)
         named = self.place(operand)
-        total = i32(0)
-        for inst in [named] if isinstance(named, Instance) else self.elements(named):
-            total = self.add32(total, self.pick(inst.valid(), inst.size(), i32(0)))
-        return self.resize(Val(32, (total,)), 16)
+        if isinstance(named, Instance):
+            octets = self.pick(named.valid(), named.size(), i32(0))
+        else:
+            octets = self.sizes(self.record.by_field[named], i32(0))
+        return self.resize(Val(32, (octets,)), 16)
 
     def payload_size(self) -> ir.Value:
         """Octets that follow `this` header: the valid instances after it and the rest of the packet (i32)."""
         total = self.payload_octets()
         if self.this is not None and not self.this.local:
-            for inst in self.record.after(self.this.inst):
-                x = self.instance(inst.field, inst.index)
-                valid = x.valid()
-                if not is_const(valid, 0):
-                    total = self.add32(total, self.pick(valid, x.size(), i32(0)))
+            total = self.sizes(self.record.after(self.this.inst), total)
         return total
+
+    def sizes(self, instances: list[InstanceLayout], total: ir.Value) -> ir.Value:
+        """With the octets of these, those that are valid."""
+        for one in self.each(instances):
+            if isinstance(one, Instance):
+                valid = one.valid()
+                if not is_const(valid, 0):
+                    total = self.add32(total, self.pick(valid, one.size(), i32(0)))
+                continue
+            slot = self.alloca(I32, "sizes")
+            self.b.store(total, slot)
+            self.in_turns_of(one, lambda element: self.add_size(element, slot))
+            total = self.b.load(slot, typ=I32)
+        return total
+
+    def add_size(self, inst: Instance, total: ir.Value) -> None:
+        """To a variable, of a header that is valid."""
+        with self.b.if_then(inst.valid()):
+            self.b.store(self.b.add(self.b.load(total, typ=I32), inst.size()), total)
 
     # ---- calls that yield values
 

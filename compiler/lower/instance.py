@@ -14,13 +14,15 @@ from .places import Place, Scalar
 
 
 class Instance(Place):
-    """`lower.this_is(instance)` makes bare field names mean this instance's."""
+    """`lower.this_is(instance)` makes bare field names mean this instance's. `stays`: it is always the same header."""
+
+    stays = True
 
     def __init__(self, lower, inst: InstanceLayout, local: bool = False):
         self.lower, self.inst = lower, inst
         self.layout, self.header = inst.layout, inst.header
         self.local = local                      # a parser's own header: not in the record
-        self.in_record = lower.record_in_memory and not local   # else in variables
+        self.in_record = (lower.record_in_memory or inst.field in lower.recorded) and not local     # else in variables alone
         self.open = False                       # being extracted: fields read as they came from the wire
         self.known: tuple[int, int] | None = None       # (mask, value): bits of the first unit that are known here
         self.valid_slot = lower.alloca(I1, f"{inst.name}.valid")
@@ -45,7 +47,7 @@ class Instance(Place):
                 if u.varbit:
                     self.varbit_slots[u] = (lower.alloca(PKT, f"{inst.name}.{u.varbit.name}"),
                                             lower.alloca(I32, f"{inst.name}.{u.varbit.name}.len"))
-        if self.in_record and lower.parser_decl is None:
+        if lower.record_in_memory and not local and lower.parser_decl is None:
             lower.at_entry(self.load_from_record)
 
     def load_from_record(self) -> None:
@@ -121,7 +123,7 @@ class Instance(Place):
         for run, base in enumerate(other.base_slots):
             self.set_base(run, low.b.load(base, typ=PKT))
         for u in units if self.image is not None else ():
-            if u in self.varbit_slots:
+            if u in self.varbit_slots or u in other.varbit_slots:
                 self.set_varbit(u, *other.varbit(u))
                 continue
             if u in self.aside or u in other.aside:
@@ -217,12 +219,29 @@ class Instance(Place):
             return low.by_number(tag, arms, i32(0))
         return self.if_present(u, lambda: self.varbit_length(u) if u.varbit else i32(u.octets), lambda: i32(0))
 
+    @property
+    def lies_whole(self) -> bool:
+        """Whether it is sent as it lies in the packet, and copied as one, as a varbit of it would be anyway: where other parts may be absent, too, or code
+        is to be short."""
+        low, units = self.lower, self.layout.units
+        if not self.inst.in_packet or self.open or low.target.name != "lpn" or not any(u.varbit for u in units):
+            return False
+        return low.target.small or sum(u.variable for u in units) > 1
+
     def size(self) -> ir.Value:
         """The header's size now, uncompressed, whatever its validity."""
+        if self.lies_whole:
+            return self.whole()[1]
         total = i32(0)
         for u in self.layout.units:
             total = self.lower.add32(total, self.octets(u))
         return total
+
+    def whole(self) -> tuple[ir.Value, ir.Value]:
+        """(pointer to the first octet, octets as i32) of a header in the packet."""
+        low, last = self.lower, self.layout.units[-1]
+        (first, _), (base, offset) = self.pointer(self.layout.units[0]), self.pointer(last)
+        return first, low.add32(low.distance(first, base), low.add32(i32(offset), self.octets(last)))
 
     # ---- fields
 

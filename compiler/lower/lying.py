@@ -70,7 +70,7 @@ class LyingSums:
         return place if place is None else Lying(*place, [e])
 
     def field_lying(self, inst: Instance, f: ast.Field) -> tuple[str | None, int, int] | None:
-        if f in self.expanding.get(inst, ()) or not inst.open and (inst.inst.field, f) in self.derived:
+        if not inst.stays or f in self.expanding.get(inst, ()) or not inst.open and (inst.inst.field, f) in self.derived:
             return None
         u = inst.layout.unit_of[f]
         if u.variable:

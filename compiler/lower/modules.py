@@ -22,6 +22,7 @@ from .base import Lowering
 from .bounded import BoundedLowering, copied
 from .debug import DebugInfo
 from .guess import Plan, brief, is_short, parser_guesses
+from .in_turn import in_turn
 from .laid_out import laid_out
 from .left_out import left_out
 from .payload import tells_payload
@@ -64,11 +65,15 @@ class ProgramLowering:
         fn.args[0].add_attribute("noalias")
         return module, fn, DebugInfo(module, fn, span) if self.listings else None
 
-    def lowering(self, fn: ir.Function, debug: DebugInfo | None, in_memory: bool, form: Form | None = None) -> Lowering:
+    def lowering(self, fn: ir.Function, debug: DebugInfo | None, in_memory: bool, form: Form | None = None,
+                 chain: list[ast.Module] | None = None) -> Lowering:
         kind, target = {"lpn": Lowering, "femto": StockLowering, "xdp": BoundedLowering}[self.target.name], self.target
         if form is not None:
             target = replace(target, window=min(target.window, NEAR) if form.near else target.window, small=form.small)
         low = kind(self.program, self.record, self.state, self.derived, target, fn, in_memory, debug)
+        if target.name == "lpn" and target.small:
+            low.stacks_in_turn = in_turn(self.program, self.record, self.derived, chain)
+            low.recorded = low.stacks_in_turn if chain is not None else frozenset()
         if debug is not None:
             low.b.debug_metadata = debug.start
         return low
@@ -124,7 +129,7 @@ class ProgramLowering:
         are looked at. Of a parser alone LLVM's register allocator makes more where they do not. `pairs`: whether what a codec writes of two fields may
         be one loop. Where LLVM knows one of them that is more."""
         module, fn, debug = self.new_function(name, chain[0].span)
-        low = self.lowering(fn, debug, in_memory=False, form=form)
+        low = self.lowering(fn, debug, in_memory=False, form=form, chain=chain)
         low.images_in_memory |= form.in_memory
         low.may_meet = meets and bool(self.target.window)
         low.may_pair = pairs

@@ -11,7 +11,7 @@ import llvmlite.ir as ir
 
 from lpn.compiler.arithmetic import Arithmetic
 from lpn.compiler.bits import I32, PKT, Val, i32, is_const
-from lpn.compiler.layout import Unit, field_width
+from lpn.compiler.layout import HeaderLayout, Unit, field_width
 from lpn.compiler.target import MAX_PACKET
 from lpn.lang import ast
 
@@ -81,13 +81,13 @@ class Sums(Arithmetic):
         later = []
         if self.this is not None and not self.this.local:
             one = self.this.inst
-            later = [self.instance(i.field, i.index) for i in self.record.after(one)
+            later = [i for i in self.record.after(one)
                      if ((one.field, one.index), (i.field, i.index)) in self.program.summed]
         if not later:
             return self.sum_packet(self.payload_pointer(), words, upper)
         total = HeaderSum(self, words, upper)
-        for inst in later:
-            total.header(inst)
+        for one in self.each(later):
+            total.header(one) if isinstance(one, Instance) else total.elements(one)
         return total.rest()
 
     def sum_packet(self, start: ir.Value, words: ir.Value, upper: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -190,15 +190,33 @@ class HeaderSum:
         self.low.b.store(words, self.words)
         self.low.b.store(upper, self.upper)
 
+    def elements(self, f: ast.StructField) -> None:
+        """Adds those of a stack that are valid, in a loop."""
+        self.may_be_odd(self.low.record.by_field[f][0].layout)
+        self.low.in_turns_of(f, self.header)
+
+    def may_be_odd(self, layout: HeaderLayout) -> None:
+        """A header comes that may have an odd number of octets, if it may."""
+        if self.odd is None and not has_even_size(layout):
+            self.odd = self.low.alloca(I32, "headers.odd")
+            self.low.b.store(i32(0), self.odd)
+
     def header(self, inst: Instance) -> None:
         """Adds the header if it is valid."""
         low, b = self.low, self.low.b
-        if self.odd is None and not has_even_size(inst):
-            self.odd = low.alloca(I32, "headers.odd")
-            b.store(i32(0), self.odd)
+        self.may_be_odd(inst.layout)
         valid, done = b.append_basic_block("sum.header"), b.append_basic_block("sum.next")
         b.cbranch(inst.valid(), valid, done)
         b.position_at_end(valid)
+        if inst.lies_whole:
+            self.octets(*inst.whole(), inst.layout.max_octets)
+        else:
+            self.parts(inst)
+        b.branch(done)
+        b.position_at_end(done)
+
+    def parts(self, inst: Instance) -> None:
+        """One after the other."""
         at = 0                                  # octets since the last that are not counted in `odd`
         for piece in pieces(inst):
             if not piece[0].variable:
@@ -212,8 +230,11 @@ class HeaderSum:
                 self.variable(inst, piece[0], 0)
         if self.odd is not None:
             self.count(i32(at & 1))
-        b.branch(done)
-        b.position_at_end(done)
+
+    def octets(self, source: ir.Value, octets: ir.Value, most: int) -> None:
+        """Of the packet, any number of them."""
+        self.add(*self.low.sum_varbit(source, octets, most, i32(0), i32(0)))
+        self.count(octets)
 
     def count(self, octets: ir.Value) -> None:
         """So many octets came, of which only the lowest bit is of interest."""
@@ -273,9 +294,7 @@ class HeaderSum:
                 low.branch(u.when, there, done)
         b.position_at_end(there)
         if u.varbit:
-            source, octets = inst.varbit(u)
-            self.add(*low.sum_varbit(source, octets, u.max_octets, i32(0), i32(0)))
-            self.count(octets)
+            self.octets(*inst.varbit(u), u.max_octets)
         else:
             self.units(inst, [u], at)
             if self.odd is not None:
@@ -315,11 +334,11 @@ def pieces(inst: Instance) -> list[list[Unit]]:
     return out
 
 
-def has_even_size(inst: Instance) -> bool:
-    """Whether the header has an even number of octets whatever is there."""
-    for u in inst.layout.units:
+def has_even_size(layout: HeaderLayout) -> bool:
+    """Whether a header has an even number of octets whatever is there."""
+    for u in layout.units:
         if u.varbit or u.when is not None and u.octets % 2:
             return False
         if u.choice is not None and any(field_width(arm) % 16 for arm in u.choice.arms):
             return False
-    return sum(u.octets for u in inst.layout.units if not u.variable) % 2 == 0
+    return sum(u.octets for u in layout.units if not u.variable) % 2 == 0
