@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 gc.set_threshold(1_000_000, 20, 100)    # as `lpnc` has it
@@ -54,6 +56,14 @@ def pytest_collection_finish() -> None:
             except ImportError:                 # of a package that is not installed
                 pass
     gc.freeze()                                 # all that is loaded stays: no use in looking for cycles there, again and again
+
+
+@pytest.fixture
+def control_c():
+    """It interrupts as in a terminal, even where a shell's `&` has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def pytest_report_header() -> list[str]:

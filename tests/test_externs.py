@@ -86,6 +86,7 @@ def test_an_exception_comes_back(engine: str) -> None:
         runner.run(bytes(7))
 
 
+@pytest.mark.usefixtures("control_c")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_control_c_comes_back(engine: str, capfd: pytest.CaptureFixture[str]) -> None:
     """It was printed and lost where C calls."""

@@ -84,6 +84,7 @@ def test_sleep_until_a_timer(program):
     assert 0.99 < run.cpu.slept / (1000 * US) <= 1.0
 
 
+@pytest.mark.usefixtures("control_c")
 def test_control_c_ends_a_run(program, capfd):
     """It came while C ran, was told in a function that C calls, and was printed there; the run went on, or the firmware stopped in an exception 3."""
     run = Run(program, "sleeps", 1)
