@@ -241,6 +241,14 @@ def test_buffers_are_filled_as_their_helpers_take_longest():
     assert found.cycles >= last and not found.exceeded and found.ratio < 1.6
 
 
+@pytest.mark.parametrize("name, example", [("coap_sensor", "coap_sensor/coap_sensor"), ("forwarding", "forwarding/forwarding")])
+def test_bounds_are_near_what_was_found(name, example):
+    """Within 1.3 of the slowest runs that searches found before, and no run is above. `forwarding`: its tables are full of what is nearly looked up."""
+    hooks = json.loads(lpnc("fuzz", "--slowest", f"examples/{example}.lpn", "--from", f"tests/slowest/{name}.json", "--seconds", "0", "--json").stdout)["hooks"]
+    assert {each["on"] for each in hooks} == {"thumb2", "m3"}
+    assert all(1 <= each["bound"] / each["cycles"] <= 1.3 for each in hooks), hooks
+
+
 def test_a_search_begins_with_what_another_one_found():
     given = Input(b"\xb5", {"lqi": 7}, b"\1", 3)
     text = json.dumps({"hooks": [{"hook": "radio.rx_done: P -> Q", "on": "thumb2", "bound": 9, "cycles": 8, "runs": 1, "input": given.as_json()}]})

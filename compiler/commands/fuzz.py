@@ -54,7 +54,7 @@ TAKEN_BY = {
 @click.option("--mutants", default=4, show_default=True, help="With --bytecode: small changes of each program that are tried too.")
 @click.option("--slowest", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="Search the slowest run of each hook of FILE (.lpn) on the emulated Cortex-M3, translated and interpreted, and compare it with the bound; "
-              "--seconds for each hook.")
+              "--seconds for each hook; 0: no more than it begins with.")
 @click.option("--in", "captures", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="With FILE or --slowest: a capture; packets are its frames too, as they are or damaged; the search begins with them.")
 @click.option("--from", "kept", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
@@ -85,7 +85,7 @@ def command(files: tuple[str, ...], seed: int | None, seconds: float | None, pro
         raise click.UsageError("FILE, --slowest and --bytecode exclude each other")
     _refuse_idle(kinds[0] if kinds else PROGRAMS)
     if slowest is not None:
-        _slowest(slowest, captures, kept, seed or 0, seconds or 60.0, show_path, as_json)
+        _slowest(slowest, captures, kept, seed or 0, 60.0 if seconds is None else seconds, show_path, as_json)
     if corpus is not None:                      # now, not after hours of which it would keep the results
         folder(corpus)
         if not os.access(corpus, os.W_OK):
@@ -221,7 +221,8 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
             start = [*of_alike(pair[0].hook, pair[0].longest, before), *beginnings(made, pair[0].hook, frames, rng)]
             for way, subject in zip(WAYS, pair):
                 with waiting(f"searching the slowest run of {'->'.join(subject.hook.chain)}, {WAYS[way]}"):
-                    one = search(subject, start, rng, seconds=seconds if way == "thumb2" else seconds / 4)
+                    limit = {"seconds": seconds if way == "thumb2" else seconds / 4} if seconds else {"runs": len(start)}
+                    one = search(subject, start, rng, **limit)
                 start = [one.input, *one.slow, *start]  # what is slow as code is slow to interpret
                 rows = compare(subject, one, lines) if show_path and not one.exceeded else []
                 found.append((way, one, rows))
