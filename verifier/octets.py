@@ -8,8 +8,10 @@ what a loop takes that turns as often as an unknown says is added up only where 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .state import State, Value
@@ -22,13 +24,19 @@ Sum = tuple[frozenset[int], int]                      # (members, k): at least s
 NOTHING: frozenset[int] = frozenset()
 
 
-class Owed(NamedTuple):
+@dataclass(frozen=True)
+class Owed:
     """Cycles owed for an unknown: `fixed` + `rate` for each of it, `most` at most. `visits`: the loops' numbers, by how much each turn moves, and
     how far they go beyond the unknown."""
     rate: Fraction
     fixed: Fraction
     most: Fraction
     visits: tuple[tuple[object, int, int], ...]
+
+    @cached_property
+    def enough(self) -> int:
+        """From where on it is `most`; 0 where nothing is owed for more of it."""
+        return -((self.fixed - self.most) // self.rate) if self.rate else 0
 
     def and_more(self, other: Owed) -> Owed:
         """Both are owed."""
@@ -40,7 +48,7 @@ class Owed(NamedTuple):
                     self.visits + tuple(each for each in other.visits if each not in self.visits))
 
     def of(self, x: int | Fraction) -> Fraction:
-        return min(self.fixed + self.rate * x, self.most)
+        return self.most if self.rate and x >= self.enough else min(self.fixed + self.rate * x, self.most)
 
 
 # Sums --------------------------------------------------------------------------------------------
@@ -204,38 +212,47 @@ def join_owed(out: State, states: list[State], members: dict[int, tuple[tuple, t
             if x is None:
                 settled += most_of(s, sym)
                 continue
-            owed = owed._replace(fixed=max(Fraction(0), owed.fixed - owed.rate * members[x][1][i]))    # else another state would owe less than nothing
+            owed = replace(owed, fixed=max(Fraction(0), owed.fixed - owed.rate * members[x][1][i]))    # else another state would owe less than nothing
             out.owed[x] = out.owed[x].either(owed) if x in out.owed else owed
         left = max(left, settled)
     out.settled = left
 
 
-def owing(s: State) -> tuple[Fraction, dict[object, int]]:
-    """What is owed at most, in all, and how often each loop's turn is a part of it: as much as fits into the packet, for what costs most first; or first into
-    another place or number that is bounded and has some of the unknowns in it, and of the others as much as fits into the packet, where that is less."""
-    least = _owing(s, (LEN,))
-    for place, (members, _) in s.sums.items():
-        if place != LEN and not members.isdisjoint(s.owed):
-            least = min(least, _owing(s, (place, LEN)), key=lambda each: each[0])
-    return least
+def in_all(s: State) -> int | Fraction:
+    """What is owed at most: as much as fits into the packet, for what costs most first; or first into another place or number that is bounded and has
+    some of the unknowns in it, and of the others as much as fits into the packet, where that is less."""
+    return _least(s)[0]
 
 
-def _owing(s: State, places: tuple[int, ...]) -> tuple[Fraction, dict[object, int]]:
+def owing(s: State) -> tuple[int | Fraction, dict[object, int]]:
+    """The same, and how often each loop's turn is a part of it."""
+    total, most = _least(s)
+    return total, {visit: max(0, int(x + past)) // step for owed, x in most for visit, step, past in owed.visits}
+
+
+def _least(s: State) -> tuple[int | Fraction, list[tuple[Owed, int]]]:
+    """The total, and of what is owed how much of the unknown there is."""
+    owed = sorted(s.owed.items(), key=lambda item: -item[1].rate)
+    others = [place for place, (members, _) in s.sums.items() if place != LEN and not members.isdisjoint(s.owed)]
+    return min([_owing(s, owed, places) for places in ((LEN,), *((place, LEN) for place in others))], key=lambda each: each[0])
+
+
+def _owing(s: State, left: list[tuple[int, Owed]], places: tuple[int, ...]) -> tuple[int | Fraction, list[tuple[Owed, int]]]:
     """Each unknown is counted in the first place that has it: what all take is no more than what those of each place take at most."""
-    total, turns, left = s.settled, {}, sorted(s.owed.items(), key=lambda item: -item[1].rate)
-    for place in (*places, None):
-        members, k = s.sums.get(place, (NOTHING, 0)) if place is not None else (NOTHING, 0)
-        room = s.bounds(place)[1] - k - sum(s.vars[x].slo for x in members if x in s.vars) if members else 0
+    total, most = s.settled, []
+    for place in places:
+        members, k = s.sums.get(place, (NOTHING, 0))
+        if members.isdisjoint([x for x, _ in left]):
+            continue
+        room = s.bounds(place)[1] - k - sum([s.vars[x].slo for x in members if x in s.vars])
         for x, owed in left:
-            if place is not None and x not in members:
-                continue
-            low, high = s.bounds(x)
             if x in members:
-                useful = max(0, -((owed.fixed - owed.most) // owed.rate) - low) if owed.rate else 0
-                more = max(0, min(high - low, room, useful))
+                low, high = s.bounds(x)
+                more = max(0, min(high - low, room, owed.enough - low)) if owed.rate else 0
                 room -= more
-                high = low + more
-            total += owed.of(high)
-            turns.update({visit: max(0, int(high + past)) // step for visit, step, past in owed.visits})
+                most.append((owed, low + more))
         left = [each for each in left if each[0] not in members]
-    return total, turns
+    most += [(owed, s.bounds(x)[1]) for x, owed in left]
+    for owed, x in most:
+        total += owed.of(x)
+    return total, most

@@ -50,7 +50,7 @@ class Way:
     @cached_property
     def all(self) -> int:
         """What it took at most, with what is owed."""
-        return self.cycles + floor(octets.owing(self.state)[0]) if self.state.owed or self.state.settled else self.cycles
+        return self.cycles + floor(octets.in_all(self.state)) if self.state.owed or self.state.settled else self.cycles
 
 
 @dataclass(frozen=True)
@@ -163,6 +163,12 @@ def _anywhere(wanted: frozenset[int]) -> frozenset[int]:
     return frozenset([off // ROOM for off in wanted if off % ROOM == ANYWHERE])
 
 
+@cache
+def _reading(wanted: frozenset[int]) -> dict[int, frozenset[int]]:
+    """By size where memory of that size holds some octet that is read."""
+    return {size: frozenset([off - i for off in wanted for i in range(size)]) for size in (1, 2, 4, 8)}
+
+
 class _Walk:
     """Through one container, the chain's module number `place`. `most`: ways apart at a block, and at a loop; `steps`: what is left
     of them, shared by a chain; `behind`: octets of memory that the modules behind it read."""
@@ -225,7 +231,7 @@ class _Walk:
             extra = self.weights.by_octets(slot)
             if extra.rate and all(n.sym in s.vars for s in ways):
                 less, visit = less + floor(extra.most), object()
-                owed = extra._replace(fixed=extra.fixed + extra.rate * n.off, visits=((visit, 1, 0),))
+                owed = replace(extra, fixed=extra.fixed + extra.rate * n.off, visits=((visit, 1, 0),))
                 for s in ways:
                     octets.owe(s, n.sym, owed)
                 trace = trace, Given(visit, node, slot, lambda x, owed=owed: floor(owed.most - owed.of(x))), 1
@@ -316,18 +322,15 @@ class _Walk:
     @staticmethod
     def content(s: State, wanted: frozenset[int], fine: bool) -> frozenset:
         """What memory holds that is still read; numbers that are not constant, and the packet, only if `fine`."""
-        out, rooms, variables = [], _anywhere(wanted), s.vars
-        for off, (size, v) in s.frames[0].slots.items():
-            if off >= ROOM and (off >= 3 * ROOM and not fine or off not in wanted and off // ROOM not in rooms
-                                and (size == 1 or wanted.isdisjoint(range(off, off + size)))):
-                continue
-            kind, region, sym, more = v
-            if kind != NUMBER:
-                out.append((off, region))
-            elif not sym:
-                out.append((off, more & d.M64))
-            else:
-                n = s.num(v) if more else variables[sym]
+        rooms, variables, read = _anywhere(wanted), s.vars, _reading(wanted)
+        held = [(off, v) for off, (size, v) in s.frames[0].slots.items()
+                if off < ROOM or (fine or off < 3 * ROOM) and (off in read[size] or rooms and off // ROOM in rooms)]
+        out: list[tuple] = [(off, v[3] & d.M64) for off, v in held if not v[2] and v[0] == NUMBER]      # most of them
+        for off, v in held:
+            if v[0] != NUMBER:
+                out.append((off, v[1]))
+            elif v[2]:
+                n = s.num(v) if v[3] else variables[v[2]]
                 out.append((off, n.ulo if n.is_const else n if fine else ()))
         return frozenset(out)
 
