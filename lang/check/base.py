@@ -420,6 +420,8 @@ class Base:
             hint = f"widths never change silently: cast it, ({want}) {written}"
             if have.width > want.width and not want.signed:
                 hint += f", or take the bits you mean, {written}[{want.width - 1}:0]"
+        elif isinstance(want, Bool) and isinstance(have, HeaderType):
+            hint = f"ask whether it is there: {expr.span.text}.isValid()"
         elif isinstance(want, Bool) and isinstance(have, (Bits, Integer)):
             hint = "compare it, as in x == 1"
         elif isinstance(have, Bool) and isinstance(want, Bits):
