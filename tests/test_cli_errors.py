@@ -468,6 +468,14 @@ def test_closed_standard_output(tag):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize("command", ["build {} -o - --emit bundle", "pack {} -o -", "fmt -", "run {} --in {}.pcap --out -"])
+def test_closed_standard_output_takes_no_file(tag, command):
+    """What was asked for is not there: status 0 said that it was."""
+    make_capture(Path(f"{tag}.pcap"))
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m lpn.compiler.cli {command.format(tag, tag)} < {tag} >&-"], capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (2, b"lpnc: cannot write standard output: it is closed\n")
+
+
 def test_closed_standard_input():
     done = subprocess.run(["bash", "-c", f"{sys.executable} -m lpn.compiler.cli verify - <&-"], capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (2, b"lpnc: cannot read standard input: it is closed\n")
