@@ -176,6 +176,7 @@ def write_files(files: dict[Path, bytes]) -> None:
     """Writes all files or none: each is complete before the first gets its name. Their folder is made if need be.
     A link keeps pointing; a pipe or device is written to, not replaced. The one path `-` is standard output. Raises Failure."""
     if list(files) == [Path(STDOUT)]:
+        check_target(STDOUT)
         sys.stdout.flush()
         sys.stdout.buffer.write(files[Path(STDOUT)])
         sys.stdout.buffer.flush()
@@ -211,6 +212,8 @@ def write_files(files: dict[Path, bytes]) -> None:
 def check_target(target: str | None, *read: tuple[str, str | None], makes_folder: bool = False) -> None:
     """Failure where a file cannot be written, or would take the place of one that is read (`read`: what it is, its path): known before the work is
     done. `makes_folder`: its folder is made."""
+    if target == STDOUT and getattr(sys.stdout, "name", None) == os.devnull:    # what `main` puts in its place
+        raise Failure("cannot write standard output: it is closed")
     if target is None or target == STDOUT:
         return
     folder_of = os.path.dirname(os.path.realpath(target))

@@ -95,7 +95,7 @@ class StatementBuilder(ExpressionBuilder):
             return ast.Assign(self.span(ctx), first, value[0])
         if not isinstance(first, ast.Call):
             if isinstance(first, ast.Name) and first.name in ("break", "continue"):
-                self.error(f"there is no '{first.name}'", ctx, "put what is not for every turn into an if")
+                self.error(f"there is no '{first.name}'", ctx, "a case ends with its block; put what is not for every turn of a loop into an if")
             elif isinstance(first, ast.Name) and first.name in ("accept", "reject"):
                 self.error(f"'{first.name}' ends a parser", ctx, f"write transition {first.name};")
             elif isinstance(first, ast.Member) and first.name in {*builtins.HEADER_METHODS, "count"}:

@@ -33,7 +33,9 @@ class Foreign:
 
 def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | None:
     """What is known of the word that reading stopped at, or behind, whatever it is part of. in_state: of a parser."""
-    token, before = tokens[index], tokens[max(index - 1, 0)]
+    if index == 0:
+        return None
+    token, before = tokens[index], tokens[index - 1]
     name, first = token.text, statement_start(tokens, index)
     if is_number(before) and name.isalnum():
         whole = written(tokens, index - 1, index + 1)
@@ -84,6 +86,8 @@ def foreign(tokens: list[Token], index: int) -> Foreign | None:
         return one
     if first == "for" and index - start <= 5 and tokens[start + 1].text == "(" and tokens[start + 3].text != "in":
         return told(start, "a loop is not written like this", LOOP)
+    if first == "for" and before == ".." and token in (";", ")"):
+        return told(index, "this loop has no end", LOOP)
     if first == "case" and index == start + 1:
         return Foreign(start, "a case has no word in front of it", "write 1: { ... }", start, start + 1)
     inside = [each.text for each in tokens[start:index]]
@@ -106,6 +110,20 @@ def foreign(tokens: list[Token], index: int) -> Foreign | None:
         sign = "+" if before == "++" else "-"
         return told(index - 1, f"there is no '{sign}{sign}' of a variable", f"write {target} = {target} {sign} 1")
     return None
+
+
+def foreign_variable(tokens: list[Token], index: int) -> str:
+    """What a variable outside of all modules is in LPN, which begins at token `index`; "" if that is none."""
+    first = tokens[index].text
+    if first not in ("bit", "int", "bool") and not first[:1].isupper():        # a type; else a misspelt word
+        return ""
+    end = next((at for at in range(index, len(tokens)) if tokens[at].text in ("(", "{", "}", ";", "=")), index)
+    if end - index < 2 or tokens[end].text not in (";", "=") or not tokens[end - 1].text.isidentifier():
+        return ""
+    name, (type_, *size) = tokens[end - 1].text, written(tokens, index, end - 1).split("[", 1)
+    register = f"register<{type_}>{''.join('[' + one for one in size)} {name};"
+    return f"a value that stays is a register: {register}" if tokens[end].text == ";" else \
+        f"a value that never changes is a constant: const {type_} {name} = ...; one that stays is a register: {register}"
 
 
 def foreign_field(tokens: list[Token], index: int) -> Foreign | None:

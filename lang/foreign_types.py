@@ -7,7 +7,7 @@ UNSIGNED = re.compile(r"(?:__)?(?:u|uint)(8|16|32|64|128)(?:_t)?|(?:__)?be(16|32
 SIGNED = re.compile(r"(?:__)?(?:s|i|int)(8|16|32|64|128)(?:_t)?")
 LITTLE = re.compile(r"(?:__)?le(16|32|64)")
 WORDS = {"char": "bit<8>", "byte": "bit<8>", "short": "int<16>", "unsigned": "bit<32>", "uint": "bit<32>", "long": "int<32>", "size_t": "bit<16>",
-         "boolean": "bool", "_Bool": "bool"}
+         "boolean": "bool", "_Bool": "bool", "counter": "counter<bit<32>>", "register": "register<bit<32>>"}
 UNTYPED = ("var", "let", "auto")
 
 

@@ -19,6 +19,10 @@ class Unreadable(DiagnosticError):
     """The file itself cannot be read; nothing is known about the program."""
 
 
+#: Files beside a program that are no programs: what they are, and who takes them.
+NO_PROGRAM = {".test": ("what a program does with packets", "lpnc test {}"), ".events": ("what happens to a node", "lpnc run X.lpn --events {}")}
+
+
 def load(main: str | Path | Source, search: Iterable[str | Path] = (), texts: Mapping[str, str] | None = None) -> ast.Program:
     """The program of a `.lpn` file (or of a Source, say of standard input).
 
@@ -26,13 +30,21 @@ def load(main: str | Path | Source, search: Iterable[str | Path] = (), texts: Ma
     instead of an imported file (an editor's unsaved text). Raises DiagnosticError with
     everything that is wrong with the syntax of any file, Unreadable if `main` cannot be read.
     """
-    source = main if isinstance(main, Source) else read_file(Path(main), str(main))
+    source = main if isinstance(main, Source) else read_program(Path(main), str(main))
     loader = Loader([Path(folder) for folder in search], texts or {})
     imports = loader.add(source, str(source.path.resolve()) if source.path else source.name)
     loader.diagnostics.raise_errors()
     whole = Span(source, 1, 1, len(source.lines), len(source.lines[-1]) + 1)
     own = [decl for decl in loader.decls if decl.span.source is source]
     return ast.Program(whole, imports, loader.decls, loader.sources, own)
+
+
+def read_program(path: Path, name: str) -> Source:
+    """The source of a program; raises Unreadable, and says so of a file that is another one's."""
+    if path.suffix in NO_PROGRAM:
+        what, command = NO_PROGRAM[path.suffix]
+        raise Unreadable([Diagnostic("error", f"{name} is no program, it says {what}: {command.format(name)}", None)])
+    return read_file(path, name)
 
 
 def read_file(path: Path, name: str) -> Source:

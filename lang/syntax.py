@@ -13,7 +13,7 @@ from antlr4.error.ErrorStrategy import BailErrorStrategy
 from antlr4.ListTokenSource import ListTokenSource
 
 from .diagnostics import Diagnostics
-from .foreign import DECLARATIONS, foreign, foreign_field, foreign_word, result_behind, statement_start, written
+from .foreign import DECLARATIONS, foreign, foreign_field, foreign_variable, foreign_word, result_behind, statement_start, written
 from .grammar.LpnLexer import LpnLexer
 from .grammar.LpnParser import LpnParser
 from .source import Source, Span
@@ -473,5 +473,5 @@ def report(source: Source, tokens: list[Token], mistake: Mistake, kind: str, tex
             expected = f", expected {WORDS['program']}"
         hint = "remove it" if kind == "delete" else form
         if between(mistake):
-            hint = DECLARATIONS.get(token.text, hint)
+            hint = foreign_variable(tokens, mistake.index) or DECLARATIONS.get(token.text, hint)
         diagnostics.error(f"unexpected '{token.text}'{expected}", here, hint)

@@ -453,9 +453,27 @@ def test_nobody_reads(tag, tmp_path, command):
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.parametrize("command", [["check"], ["fmt", "--check"], ["verify"], ["run", "--in", "x.pcap"]], ids=lambda each: each[0])
+def test_files_beside_a_program_are_no_programs(tmp_path, command):
+    """They were read as programs: an error for each string in them."""
+    for name, text, told in (("x.test", 'test "it" { send hex { 00 }; }', "lpnc test {}"), ("x.events", '10 ms air "hello"', "lpnc run X.lpn --events {}")):
+        (tmp_path / name).write_text(text)
+        done = lpnc_process(*command, tmp_path / name, text=True)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and f"{name} is no program, " in done.stderr
+        assert done.stderr.endswith(told.format(tmp_path / name) + "\n")
+
+
 def test_closed_standard_output(tag):
     done = subprocess.run(["bash", "-c", f"{sys.executable} -m lpn.compiler.cli check {tag} >&-"], capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("command", ["build {} -o - --emit bundle", "pack {} -o -", "fmt -", "run {} --in {}.pcap --out -"])
+def test_closed_standard_output_takes_no_file(tag, command):
+    """What was asked for is not there: status 0 said that it was."""
+    make_capture(Path(f"{tag}.pcap"))
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m lpn.compiler.cli {command.format(tag, tag)} < {tag} >&-"], capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (2, b"lpnc: cannot write standard output: it is closed\n")
 
 
 def test_closed_standard_input():

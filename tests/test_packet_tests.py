@@ -184,6 +184,18 @@ def test_fails(beside):
     assert [(one["status"], one["message"]) for one in map(json.loads, text.splitlines())] == [("failed", message) for _, message in FAIL]
 
 
+def test_a_bool_is_called_so_and_a_whole_frame_is_shown(beside, tmp_path):
+    (tmp_path / "bool.lpn").write_text("""header H { bit<8> a; }
+        struct headers { H h; }
+        register<bool> known;
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+        processor P(inout headers h, inout meta m) { apply { known = h.h.a == 1; } }""")
+    status, text = beside('program "bool.lpn"; test "it" { send hex { 01 00{125} 77 }; check known == false; }')
+    assert status == 1 and "known is true, not false" in text and f"sent 127 octets: 01{'00' * 125}77\n" in text
+    status, text = beside('program "bool.lpn"; test "it" { send hex { 00{127} 77 }; check known == true; }')
+    assert status == 1 and "known is false, not true" in text and f"sent 128 octets: {'00' * 127}...\n" in text
+
+
 def shown(outcome: tuple[int, str]) -> str:
     """What is printed between the line of the test and the totals."""
     assert outcome[0] == 1

@@ -9,7 +9,7 @@ import click
 
 from lpn.lang.diagnostics import DiagnosticError, rich_text
 from lpn.lang.format import format_source
-from lpn.lang.loader import decode, read_file
+from lpn.lang.loader import decode, read_program
 from lpn.lang.source import Source
 
 from ..output import STDOUT, Failure, coloured, count, put_json, say, write_files
@@ -68,7 +68,7 @@ def formatted(path: str) -> tuple[str, str]:
         except UnicodeDecodeError as e:
             raise Failure(f"cannot read standard input: it is not UTF-8 text (byte {e.start})") from None
     else:
-        source = read_file(Path(path), path)
+        source = read_program(Path(path), path)
     return source.text, format_source(source)
 
 

@@ -13,7 +13,7 @@ from lpn.lang.reference.headers import ChoiceValue, Instance
 from lpn.lang.reference.modules import run_module
 from lpn.lang.reference.run import Run
 from lpn.lang.reference.values import Rejected, unsigned, width_of
-from lpn.lang.types import Bits, Type, Varbit
+from lpn.lang.types import Bits, Bool, Type, Varbit
 
 from . import model
 from .make import instance_of, there
@@ -245,6 +245,8 @@ def expected_octets(out: Comparison) -> list[Pair]:
 def value_text(value: object, type_: Type | None) -> str:
     if isinstance(value, bytes):
         return value.hex(" ") or "no octets"
+    if isinstance(type_, Bool):
+        return "true" if value else "false"
     if isinstance(type_, Bits) and type_.width < 64:
         return str(value) if -10 < int(value) < 10 else f"{value} ({int(value):#x})"     # type: ignore[call-overload]
     return shown_value(value, type_)

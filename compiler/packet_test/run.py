@@ -33,6 +33,7 @@ from .show import Failure
 from .timeline import NODES, cells_of, difference, live, of_kind, told
 
 WORD = 0xFFFF_FFFF
+SHOWN = 127                                     # octets of what was sent: a whole frame
 COMPARE: dict[str, Callable[[int, int], bool]] = {
     "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b}
 
@@ -347,7 +348,7 @@ class Run:
     # ------------------------------------------------------------ notes
 
     def about_sent(self) -> list[str]:
-        return [f"sent {len(self.sent)} octets: {self.sent.hex() if len(self.sent) <= 64 else self.sent[:64].hex() + '...'}"]
+        return [f"sent {len(self.sent)} octets: {self.sent[:SHOWN].hex()}{'...' if self.sent[SHOWN:] else ''}"]
 
     def as_parsed(self) -> list[str]:
         """The packet as the parser sees it; how a verdict came about is mostly there."""

@@ -41,6 +41,13 @@ def kind_of(decl: object) -> str:
     return KINDS.get(type(decl), "name")
 
 
+def root_name(e: ast.Expr) -> ast.Name | None:
+    """The variable that a place belongs to."""
+    while isinstance(e, (ast.Member, ast.Index, ast.Slice)):
+        e = e.base
+    return e if isinstance(e, ast.Name) else None
+
+
 def plural(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
@@ -99,6 +106,8 @@ class Base:
         # where the checker is: the module or description around, and what it allows
         self.module: ast.Node | None = None
         self.unknown: set[tuple[ast.Node | None, str]] = set()         # names that are declared nowhere, and in which module that was told
+        self.told_kept: set[object] = set()                 # parameters of which was told that they cannot be assigned
+        self.hook_refused = False                           # a binding names no hook that there is
         self.header: ast.Header | None = None               # `this`
         self.codec: ast.Codec | None = None
         self.row_value = False                              # inside the value of a row's assignment
@@ -411,6 +420,8 @@ class Base:
             hint = f"widths never change silently: cast it, ({want}) {written}"
             if have.width > want.width and not want.signed:
                 hint += f", or take the bits you mean, {written}[{want.width - 1}:0]"
+        elif isinstance(want, Bool) and isinstance(have, HeaderType):
+            hint = f"ask whether it is there: {expr.span.text}.isValid()"
         elif isinstance(want, Bool) and isinstance(have, (Bits, Integer)):
             hint = "compare it, as in x == 1"
         elif isinstance(have, Bool) and isinstance(want, Bits):

@@ -114,7 +114,7 @@ class Buffers(Base):
             number = numbers[decl]
             first = number not in used
             used.add(number)
-            if number not in bound and first:
+            if number not in bound and first and not self.hook_refused:     # else that binding may be the one
                 self.error(f"no chain takes what buffer '{decl.name}' completes", call, f"bind one in the protocol: on {decl.name}.complete : ...;")
             elif number in bound and hook.context and bound[number].context != hook.context:
                 self.error(f"buffer '{decl.name}' is completed in context {hook.context}, and in {bound[number].context}", call,

@@ -13,7 +13,10 @@ from .scope import suggest
 NO_ACTION = "NoAction"
 #: What is written where something else is called as a function.
 INSTEAD = {"not": "write !", "reject": "a state ends with transition reject(error.X), and verify(cond, error.X) rejects within it",
-           "accept": "a state ends with transition accept"}
+           "accept": "a state ends with transition accept", "drop": "set m.verdict = DROP and m.reason",
+           **dict.fromkeys(("len", "length", "size"), "octets are counted by sizeof(...)"),
+           **dict.fromkeys(("now", "time", "clock", "millis", "micros"), "the node's clock is node.clock, in microseconds"),
+           **dict.fromkeys(("extract", "emit", "advance"), "it is a method of the packet: pkt.extract(h.x), pkt.emit(h.x)")}
 
 
 class Calls(PacketMethods, ObjectMethods, Base):
@@ -161,7 +164,8 @@ class Calls(PacketMethods, ObjectMethods, Base):
             methods = builtins.HEADER_METHODS if isinstance(type_, HeaderType) else builtins.STACK_METHODS
         if callee.name not in methods:
             what = f"header {type_}" if isinstance(type_, HeaderType) else described(type_)
-            self.error(f"{what} has no method '{callee.name}'", callee, suggest(callee.name, methods))
+            hint = f"write pkt.{callee.name}({base.span.text})" if methods and callee.name in ("extract", "emit") else suggest(callee.name, methods)
+            self.error(f"{what} has no method '{callee.name}'", callee, hint or (f"it has {', '.join(methods)}" if methods else ""))
             return None
         e.target = callee.name
         return self.header_method(e, base, type_, *methods[callee.name])
@@ -171,7 +175,7 @@ class Calls(PacketMethods, ObjectMethods, Base):
         callee.decl = callee.name
         kind = kind_of(module)
         if callee.name != "apply":
-            self.error(f"{article(kind)} has no method '{callee.name}'", callee, suggest(callee.name, ("apply",)))
+            self.error(f"{article(kind)} has no method '{callee.name}'", callee, suggest(callee.name, ("apply",)) or "it has apply")
             return None
         if not self.no_extras(e):
             return None
@@ -197,9 +201,7 @@ class Calls(PacketMethods, ObjectMethods, Base):
             self.error(f"{name}() takes {count or 'no'} argument{'s' if count != 1 else ''}", e)
             return None
         if name in ("setValid", "setInvalid", "push_front", "pop_front"):
-            why = self.not_assignable(base)
-            if why is not None:
-                self.error(why[0], base, *why[1:])
+            if self.kept(base):
                 return None
         if name == "holds" and isinstance(type_, HeaderType) and not any(f.deferred for f in type_.decl.fields()):
             self.error(f"header {type_} has no deferred equation that could hold", e,

@@ -111,7 +111,7 @@ class Expressions(Base):
             case ast.Field():
                 if isinstance(decl.type, Varbit) and not self.varbit_allowed:
                     self.error(f"'{decl.name}' is a varbit: its bytes are not a value", e,
-                               f"sizeof({decl.name}) is its size")
+                               f"sizeof({decl.name}) is its size; octets that are looked at are a stack of headers of one octet")
                     return None
                 return decl.type
             case ast.ChoiceField():

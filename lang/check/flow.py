@@ -15,8 +15,8 @@ from ..types import Bool, HeaderType
 from .codecs import arm_of
 from .facts import NOWHERE, Known, Path, Paths, Values, join, merge
 from .flow_calls import FlowCalls
+from .flow_values import VERDICT
 
-VERDICT: Path = ("meta", "var", "verdict")
 ENDED = frozenset((1, 2, 4))                    # DROP, DELIVER, CONSUMED: later modules do not run
 TURNS = 8                                       # over a loop, before what changes in it is forgotten
 
@@ -45,6 +45,9 @@ class Flow(FlowCalls):
             elif isinstance(decl, ast.Timing):
                 for one in handlers_of(decl):
                     self.chain(one.chain)
+        for span in (span for span, accept in self.verdicts.values() if accept):
+            self.diagnostics.warning("m.verdict is ACCEPT here: a processor begins with it, whatever the one before it decided", span,
+                                     "ask for it in the processor that assigns it, or keep it in a register")
 
     def chain(self, modules: list[ast.Module]) -> Paths:
         """Judges modules in the order in which they run. What the parser found."""

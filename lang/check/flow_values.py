@@ -5,15 +5,18 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from .. import ast
-from ..diagnostics import Diagnostics
+from ..diagnostics import Diagnostics, Span
 from ..types import Bits, Bool, EnumType, HeaderType, Meta, Stack
 from .facts import NOWHERE, Key, Known, Path, Paths, Values, join
+
+VERDICT: Path = ("meta", "var", "verdict")
 
 
 class FlowValues:
     def __init__(self, program: ast.Program, diagnostics: Diagnostics):
         self.program, self.diagnostics = program, diagnostics
         self.this: Key | None = None                        # the header being described
+        self.verdicts: dict[tuple[int, int, int], tuple[Span, bool]] = {}       # where m.verdict is compared, and whether it is ACCEPT on every path
 
     call: Callable[[ast.Call, Paths], Paths]                # of `FlowCalls`
     apply: Callable[[ast.Table, Paths], tuple[Paths, Paths]]
@@ -197,6 +200,10 @@ class FlowValues:
             universe = [0, 1]
         elif isinstance(e.type, EnumType):
             universe = [member.number for member in e.type.decl.members]
+        if path == VERDICT:
+            accept = all(one.about(path).only == frozenset([0]) for one in paths)
+            place = (id(e.span.source), e.span.line, e.span.column)             # of all turns of a loop
+            self.verdicts[place] = (e.span, accept and self.verdicts.get(place, (e.span, True))[1])
         true, false = set(), set()
         for one in paths:
             known = one.about(path)

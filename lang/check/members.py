@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .. import ast, builtins
 from ..types import Array, Bits, Bool, ChoiceType, EnumType, ErrorType, Frame, HeaderType, Integer, Meta, Stack, StructType, Type, Varbit
-from .base import Base, described, kind_of, shared
+from .base import Base, described, kind_of, root_name, shared
 from .scope import suggest
 
 
@@ -122,11 +122,15 @@ class Members(Base):
                 if not isinstance(item, ast.Field):
                     return ChoiceType(item)
                 if isinstance(item.type, Varbit) and not self.varbit_allowed:
-                    self.error(f"'{e.name}' is a varbit: its bytes are not a value", e, "sizeof(...) is its size")
+                    self.error(f"'{e.name}' is a varbit: its bytes are not a value", e,
+                               "sizeof(...) is its size; octets that are looked at are a stack of headers of one octet")
                     return None
                 return item.type
         if e.name in builtins.HEADER_METHODS:
             self.error(f"'{e.name}' is called", e, f"write {e.name}()")
+            return None
+        if e.name in ("valid", "is_valid"):
+            self.error(f"header {header.name} has no '{e.name}'", e, f"write {e.base.span.text}.isValid()")
             return None
         self.no_member(e, f"header {header.name}", names)
         return None
@@ -218,11 +222,17 @@ class Members(Base):
         type_ = self.expr(e)
         if type_ is None:
             return None
+        return None if self.kept(e) else type_
+
+    def kept(self, e: ast.Expr) -> bool:
+        """Whether this cannot be assigned, and tells why: of a parameter once."""
         why = self.not_assignable(e)
-        if why is not None:
+        root = root_name(e)
+        if why is not None and (root is None or root.decl not in self.told_kept):
             self.error(why[0], e, *why[1:])
-            return None
-        return type_
+        if why is not None and root is not None and isinstance(root.decl, ast.Param):
+            self.told_kept.add(root.decl)
+        return why is not None
 
     def not_assignable(self, e: ast.Expr) -> tuple[str, ...] | None:
         """Why an expression cannot be assigned (message, hint), or None."""
@@ -269,7 +279,7 @@ class Members(Base):
         if isinstance(decl, ast.Param):
             if decl.direction in ("out", "inout"):
                 return None
-            if isinstance(self.function, ast.Action) and decl.direction == "":
+            if isinstance(self.function, ast.Action) and decl in self.function.params and decl.direction == "":
                 return (f"parameter '{decl.name}' of an action is given by the table and cannot be assigned",
                         "copy it to a variable")
             word = "inout" if isinstance(decl.type, (StructType, HeaderType, Meta)) else "inout, or copy it to a variable"

@@ -15,7 +15,7 @@ class ObjectMethods(Base):
         methods = {ast.Table: ("apply",), ast.Counter: ("count",), ast.Meter: ("execute",),
                    ast.BufferDecl: ("put", "hold", "take", "drop"), ast.Register: ()}[type(decl)]
         if callee.name not in methods:
-            hint = suggest(callee.name, methods)
+            hint = suggest(callee.name, methods) or f"it has {', '.join(methods)}"
             if isinstance(decl, ast.Register):
                 hint = f"a register is read by its name and written by assignment: {decl.name} = {decl.name} + 1"
             self.error(f"{article(kind_of(decl))} has no method '{callee.name}'", callee, hint)

@@ -10,8 +10,9 @@ from .scope import suggest
 class PacketMethods(Base):
     def packet_method(self, e: ast.Call, callee: ast.Member) -> Type | None:
         name = callee.name
-        if name not in ("extract", "emit", "advance", "lookahead"):
-            self.error(f"packet has no method '{name}'", callee, suggest(name, ("extract", "emit", "advance", "lookahead")))
+        methods = ("extract", "emit", "advance", "lookahead")
+        if name not in methods:
+            self.error(f"packet has no method '{name}'", callee, suggest(name, methods) or f"it has {', '.join(methods)}")
             return None
         e.target = name
         home = ast.Deparser if name == "emit" else ast.Parser
@@ -79,11 +80,8 @@ class PacketMethods(Base):
         if not isinstance(type_, HeaderType):
             self.error(f"{name} is for headers, and this is {described(type_)}", header)
             return None
-        if name == "extract":
-            why = self.not_assignable(header)
-            if why is not None:
-                self.error(why[0], header, *why[1:])
-                return None
+        if name == "extract" and self.kept(header):
+            return None
         if e.via is not None and not self.via(e.via, type_):
             return None
         return Void()

@@ -56,6 +56,7 @@ class Parsers(Base):
         if param.direction not in wanted:
             self.error(f"the headers of a {type(module).__name__.lower()} are {wanted[-1] if len(wanted) > 1 else wanted[0]}" if not isinstance(module, ast.Parser)
                        else "the headers of a parser are out", param, f"write {'out' if isinstance(module, ast.Parser) else wanted[-1]} {param.type} {param.name}")
+            param.direction = wanted[-1] if not isinstance(module, ast.Parser) else wanted[0]       # its uses are right then
 
     # ------------------------------------------------------------ parser
 

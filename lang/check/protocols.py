@@ -10,7 +10,9 @@ from .scope import suggest
 class Protocols(Base):
     def hook(self, event: str, where: ast.Node) -> bool:
         if event not in BOUND:
-            self.error(f"there is no hook '{event}'", where, suggest(event, BOUND) or f"there are {', '.join(BOUND)}")
+            name = event.partition(".")[0]
+            buffer = f"what buffer '{name}' completes is taken by {name}.complete" if isinstance(self.globals.find(name), ast.BufferDecl) else ""
+            self.error(f"there is no hook '{event}'", where, buffer or suggest(event, BOUND) or f"there are {', '.join(BOUND)}")
         return event in BOUND
 
     def protocol_body(self, protocol: ast.Protocol) -> None:
@@ -26,6 +28,7 @@ class Protocols(Base):
             else:
                 known = self.hook(binding.event, binding)
                 selector = self.selector(binding)
+            self.hook_refused |= not known
             self.time(binding.within, "a deadline")
             self.binding(binding)
             event = binding.event if binding.buffer is None else BUFFER_COMPLETE

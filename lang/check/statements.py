@@ -5,8 +5,8 @@ from .. import ast, builtins
 from ..buffers import CALLS
 from ..instances import is_headers, walk
 from ..types import Array, Bits, EnumType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Varbit, Void
-from .base import Base, described
-from .scope import Scope
+from .base import Base, described, root_name
+from .scope import Scope, suggest
 from .turns import copy, indices, write_turns
 
 MAX_TURNS = 1 << 16                             # of a loop with the loops in it
@@ -105,8 +105,11 @@ class Statements(Base):
         if isinstance(type_, (HeaderType, Varbit)):
             self.copied(one, type_)
             return
-        good = self.value(one.value, type_, "what is assigned") if type_ is not None else self.expr(one.value)
-        if type_ is None or not good:
+        if type_ is None:                       # told; of a list nobody knows then what it should be
+            for value in one.value.elements if isinstance(one.value, ast.ListExpr) else [one.value]:
+                self.expr(value)
+            return
+        if not self.value(one.value, type_, "what is assigned"):
             return
         self.verdict(one)
         if isinstance(type_, (Stack, Packet, Meta)) or is_headers(type_):
@@ -199,7 +202,9 @@ class Statements(Base):
             self.settle(one.value)
             type_ = one.value.type
         if type_ is not None and not isinstance(type_, (Bits, EnumType)):
-            self.error(f"switch is over numbers and enums, and this is {described(type_)}", one.value)
+            applied = isinstance(one.value, ast.Call) and isinstance(one.value.target, ast.Table)
+            self.error(f"switch is over numbers and enums, and this is {described(type_)}", one.value,
+                       f"write {one.value.span.text}.action_run" if applied else "")
             type_ = None
         seen: dict[object, ast.Expr] = {}
         for labels, block in one.cases:
@@ -233,7 +238,9 @@ class Statements(Base):
             if isinstance(label, ast.Name) and ref.name == label.name:
                 label.decl = ref.action
                 return ref.name
-        self.error(f"this is no action of table '{table.name}'", label)
+        names = [ref.name for ref in table.actions]
+        self.error(f"this is no action of table '{table.name}'", label,
+                   isinstance(label, ast.Name) and suggest(label.name, names) or f"it has {', '.join(names)}")
         return None
 
     def _stmt_Return(self, one: ast.Return) -> None:
@@ -283,13 +290,6 @@ class Statements(Base):
 def effects(call: ast.Call) -> bool:
     """Whether a call changes an argument."""
     return isinstance(call.target, ast.Function) and any(p.direction in ("out", "inout") for p in call.target.params)
-
-
-def root_name(e: ast.Expr) -> ast.Name | None:
-    """The variable that a place belongs to."""
-    while isinstance(e, (ast.Member, ast.Index, ast.Slice)):
-        e = e.base
-    return e if isinstance(e, ast.Name) else None
 
 
 def given_back(node: ast.Node) -> list[ast.Expr]:
