@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 Key = tuple[object, object]                     # a header: (field of the headers struct, variable or parameter; index or None)
 Path = tuple[object, ...]                       # a value: (*key, field) of a header, (declaration, "var", field, ...) of a variable
 
-MAX_PATHS = 32
+MAX_PATHS = 64                                  # more are merged
 MAX_VALUES = 64                                 # a longer list of values is forgotten
 
 
