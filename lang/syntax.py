@@ -472,6 +472,8 @@ def report(source: Source, tokens: list[Token], mistake: Mistake, kind: str, tex
         if between(mistake):
             expected = f", expected {WORDS['program']}"
         hint = "remove it" if kind == "delete" else form
+        if token.text == "=" and rules[:1] == ["registerDecl"]:
+            hint = f'it begins as 0; other values are given with --tables: {{"{before.text}": 1}}'
         if between(mistake):
             hint = foreign_variable(tokens, mistake.index) or DECLARATIONS.get(token.text, hint)
         diagnostics.error(f"unexpected '{token.text}'{expected}", here, hint)
