@@ -18,6 +18,11 @@ INSTEAD = {"not": "write !", "reject": "a state ends with transition reject(erro
            **dict.fromkeys(("now", "time", "clock", "millis", "micros"), "the node's clock is node.clock, in microseconds"),
            **dict.fromkeys(("extract", "emit", "advance"), "it is a method of the packet: pkt.extract(h.x), pkt.emit(h.x)")}
 
+#: What is done with something else than functions, where it is written like a call of one; {}: its name.
+DONE_WITH = {ast.Deparser: "what it makes of headers is sent, radio.send({0}(h)), or given to a buffer behind the key, b.hold(key, {0}(h))",
+             ast.Parser: "a parser is applied by another one: {}.apply(pkt, ...)", ast.Processor: "a processor is applied by another one: {}.apply(...)",
+             ast.Counter: "write {}.count()", ast.Meter: "write {}.execute()"}
+
 
 class Calls(PacketMethods, ObjectMethods, Base):
     def _Call(self, e: ast.Call, want: Type | None) -> Type | None:
@@ -68,7 +73,7 @@ class Calls(PacketMethods, ObjectMethods, Base):
         if isinstance(decl, ast.Table):
             self.error("a table is applied", e, f"write {decl.name}.apply()")
             return None
-        self.error(f"'{callee.name}' is {article(kind_of(decl))} and cannot be called", callee)
+        self.error(f"'{callee.name}' is {article(kind_of(decl))} and cannot be called", callee, DONE_WITH.get(type(decl), "").format(callee.name))
         return None
 
     def arguments(self, e: ast.Node, params: list[ast.Param], args: list[ast.Expr], what: str) -> bool:
