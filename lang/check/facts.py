@@ -109,12 +109,12 @@ class Known:
         return next((values for one, values in self.values if one == path), Values())
 
     def set(self, path: Path, values: Values) -> "Known":
-        kept = frozenset(one for one in self.values if one[0] != path)
+        kept = frozenset([one for one in self.values if one[0] != path])
         return replace(self, values=kept if values.says_nothing else kept | {(path, values)})
 
     def forget(self, start: Path) -> "Known":
         """Without what is known of a variable, a header's fields (start: its key), or anything in them."""
-        kept = frozenset(one for one in self.values if one[0][:len(start)] != start)
+        kept = frozenset([one for one in self.values if one[0][:len(start)] != start])
         return self if len(kept) == len(self.values) else replace(self, values=kept)
 
 
@@ -156,4 +156,4 @@ def merge(paths: list[Known]) -> Known:
         values = {path: known.or_else(others[path]) for path, known in values.items() if path in others}
     return Known(valid, invalid, tuple((stack, low, high) for stack,
                                        (low, high) in sorted(filled.items(), key=lambda item: id(item[0]))),
-                 frozenset((path, known) for path, known in values.items() if not known.says_nothing))
+                 frozenset([(path, known) for path, known in values.items() if not known.says_nothing]))
