@@ -280,7 +280,7 @@ class Search:
                     group = self.new[self.rng.choice(list(self.new))] if self.new and self.rng.random() < 0.3 else self.slow
                     given = self.rng.choice(group)[2]
                     self.attempt(self.changed(given, others))
-        for _, hit in stages:                               # of a search that ended before them
+        for _, hit in stages if not self.found.exceeded else ():    # of a search that ended before them
             self.subject.miss(self.found.input, hit)
             self.measure((0, self.found.runs, self.found.input))
         for one in self.slow:

@@ -105,6 +105,6 @@ ADDED = "h.options.push_front(1); h.options[0].setValid(); h.options[0].delta = 
 
 @pytest.mark.parametrize("made, fuse, most", [("", False, 1360), ("", True, 2420), (ADDED, False, 1390), (ADDED, True, 2520)])
 def test_a_sender_of_options_is_short(made: str, fuse: bool, most: int) -> None:
-    """Slots of the deparser, or of the chain: each option takes 310 where they are written out, here all take what one takes."""
+    """Slots of the deparser, or of the chain: each option takes more than 200 where they are written out, here all take what one takes."""
     containers = compile_program(program(SENDER % made), fuse=fuse, level=SMALL).containers
     assert containers[-1].instructions <= most

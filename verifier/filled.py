@@ -256,21 +256,16 @@ def joined(out: State, states: list[State], members: dict[int, tuple[tuple, tupl
     `before`: what was found when ways met here last."""
     before = tuple([span for span in before if all([sym in members for sym in symbols(span)])])
     kept: list[Span] = []
-    for span in islice(_different(chain(before, _guesses(out, states, members, changed))), TRIED):
-        if _plain(out, span) or len(kept) >= MAX_SPANS:
+    tried: set[Span] = set()
+    for span in chain(before, _guesses(out, states, members, changed)):     # where many ways meet that wrote much, there are a million
+        if span in tried:
             continue
-        if all(_holds(s, i, span, members) for i, s in enumerate(states)):
+        if len(tried) == TRIED or len(kept) == MAX_SPANS:
+            break
+        tried.add(span)
+        if not _plain(out, span) and all(_holds(s, i, span, members) for i, s in enumerate(states)):
             kept.append(span)
     return tuple(sorted(_needed(out, kept)))
-
-
-def _different(spans: Iterable[Span]) -> Iterator[Span]:
-    """Each once. Where many ways meet that wrote much, there are a million guesses: no more are made than are tried."""
-    seen: set[Span] = set()
-    for span in spans:
-        if span not in seen:
-            seen.add(span)
-            yield span
 
 
 def _needed(s: State, spans: list[Span]) -> list[Span]:
