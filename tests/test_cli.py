@@ -390,6 +390,22 @@ def test_lines_name_files_of_the_same_name_apart():
     assert f"; {UDP}:49  if (!h.udp.holds())" in text and "; std/checksum.lpn:" in text and "; udp.lpn:" not in text
 
 
+def test_behind_a_call_lines_are_the_callers_again(tmp_path):
+    (tmp_path / "x.lpn").write_text("""header H { bit<8> a; bit<16> b; }
+struct headers { H h; }
+register<bit<16>>[8] cells;
+function bit<8> twice(bit<8> x) {
+    return x * 2;
+}
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+processor P(inout headers h, inout meta m) {
+    apply { h.h.b = cells[twice(h.h.a)]; }
+}
+""")
+    _, inside, behind = lpnc("disasm", tmp_path / "x.lpn", "--module", "P").stdout.rpartition("return x * 2;")
+    assert inside and "x.lpn:9  apply { h.h.b" in behind
+
+
 def test_engines():
     found = {row["engine"]: row for row in objects(lpnc("engines", "--json").stdout)}
     assert found["reference"]["available"] and found["engine"]["available"]

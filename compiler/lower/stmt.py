@@ -219,7 +219,7 @@ class Statements:
     def call_body(self, params: list[ast.Param], args: list, body: ast.Block, result) -> None:
         """Inlines `body` with its parameters bound: headers by reference, the rest by value; what is `out` or `inout` is
         copied back at the end, in order. args: expressions, or values that are ready (action data)."""
-        bound = self.bound_params(params, args, body)
+        bound, called_at = self.bound_params(params, args, body), self.b.debug_metadata
         with self.standing_for(bound):
             done = self.b.append_basic_block("return")
             self.returns.append((result, done))
@@ -228,6 +228,7 @@ class Statements:
                 self.b.branch(done)
             self.returns.pop()
             self.b.position_at_end(done)
+        self.b.debug_metadata = called_at       # what follows belongs to the caller's line again
         self.copy_back(params, args, bound)
 
     def bound_params(self, params: list[ast.Param], args: list, body: ast.Block) -> dict[ast.Param, Place]:
