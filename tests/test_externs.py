@@ -1,9 +1,12 @@
 """Helpers of the engine that a program declares: what must agree with the helper table, and functions of the node's own."""
 from __future__ import annotations
 
+import json
 import signal
+from pathlib import Path
 
 import pytest
+from cli import lpnc
 
 from lpn.compiler import externs
 from lpn.compiler.build import BuildError, compile_program
@@ -15,6 +18,7 @@ from lpn.lang.check import check
 from lpn.lang.diagnostics import DiagnosticError
 from lpn.lang.loader import load
 from lpn.lang.source import Source
+from lpn.runtime.capture import Writer
 from lpn.runtime.engines import EngineError
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import verify
@@ -152,3 +156,88 @@ def test_declarations_agree_with_the_table(text: str) -> None:
 def test_there_are_so_many_numbers() -> None:
     with pytest.raises(DiagnosticError, match="at most 128 functions"):
         program("".join(f"extern void f{i}() cost 1 in {{ net }};\n" for i in range(129)))
+
+
+# ---------------------------------------------------------------- in the commands
+
+NODE = """extern bit<16> warmth() cost 100 in { radio };
+extern void note(bit<8> a) cost 20 in { radio };
+header H { bit<16> a; }
+struct headers { H h; }
+register<bit<16>> last;
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+processor P(inout headers h, inout meta m) { apply { note(1); h.h.a = warmth(); m.verdict = TRANSMIT; } }
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.h); }
+timing T { every 1 s { last = warmth(); } }
+protocol Node version 1 { on radio.rx_done : Rx -> P -> Tx; timing : T; }
+"""
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    (tmp_path / "node.lpn").write_text(NODE)
+    (tmp_path / "node.events").write_text("until 1500 ms\n100 ms air 0000\n")
+    with Writer(tmp_path / "x.pcap") as capture:
+        capture.add(b"\0\0")
+    return tmp_path / "node.lpn"
+
+
+@pytest.mark.parametrize("engines", ["engine,reference,rbpf", "reference,m3,thumb2"])
+def test_run_is_told_what_they_answer(node: Path, engines: str) -> None:
+    result = lpnc("run", node, "--in", node.with_name("x.pcap"), "--extern", "warmth=0xfffe", "--compare", engines, "--json")
+    assert json.loads(result.stdout.splitlines()[0])["out"] == "fffe" and result.exit_code == 0
+
+
+def test_run_on_a_node_is_told_too(node: Path) -> None:
+    result = lpnc("run", node, "--events", node.with_name("node.events"), "--extern", "warmth=0xfffe", "--compare", "engine,reference")
+    assert "radio.send fffe" in result.stdout and "agree in all" in result.stdout
+
+
+def test_a_bundle_is_told_too(node: Path) -> None:
+    assert lpnc("build", node, "-o", node.parent).exit_code == 0
+    bundle = node.with_suffix(".lpnb")
+    assert '"out": "0007"' in lpnc("run", bundle, "--in", node.with_name("x.pcap"), "--extern", "warmth=7", "--json").stdout
+    assert "radio.send 0007" in lpnc("run", bundle, "--events", node.with_name("node.events"), "--extern", "warmth=7").stdout
+
+
+def test_profile_is_told_too(node: Path) -> None:
+    assert "1 packet" in lpnc("profile", node, "--in", node.with_name("x.pcap"), "--extern", "warmth=7").stdout
+
+
+@pytest.mark.parametrize("answers, message", [
+    ([], "warmth() is a function of the node's own: say what it answers, as in --extern warmth=1"),
+    (["warmth=-1"], "--extern warmth=-1: the answer has 16 bits"),
+    (["warmth=1", "warm=1"], "the program declares no function 'warm' of the node's own; there is note, warmth"),
+    (["warmth"], "'warmth' is no function and what it answers")])
+@pytest.mark.parametrize("what", ["--in", "--events"])
+def test_what_is_answered_is_known_and_fits(node: Path, what: str, answers: list[str], message: str) -> None:
+    file = node.with_name("x.pcap" if what == "--in" else "node.events")
+    result = lpnc("run", node, what, file, *(word for answer in answers for word in ("--extern", answer)))
+    assert message in result.stderr and result.exit_code == 2
+
+
+def test_packet_tests_say_what_they_answer(node: Path) -> None:
+    node.with_suffix(".test").write_text("""extern warmth = 0xfffb;
+test "once" {
+    send hex { 00 00 };
+    expect TRANSMIT hex { ff fb };
+    extern warmth = 300;
+    send hex { 00 00 };
+    expect TRANSMIT hex { 01 2c };
+}
+test "again" { send hex { 00 00 }; expect TRANSMIT { h { a = 0xfffb } }; }
+test "on a node" { extern warmth = 9; events "node.events"; expect sent hex { 00 09 }; check last == 9; }
+""")
+    result = lpnc("test", node, "--engine", "engine,reference,rbpf,m3,thumb2")
+    assert "all passed" in result.stdout, result.stdout
+
+
+@pytest.mark.parametrize("step, message", [
+    ("extern warm = 1;", "there is no function of the node's own 'warm'"),
+    ("extern warmth = 65536;", "65536 does not fit bit<16>"),
+    ("extern note = 1;", "note() answers nothing"),
+    ("extern warmth 1;", "'=' in front of what it answers is expected")])
+def test_mistakes_in_packet_tests(node: Path, step: str, message: str) -> None:
+    node.with_suffix(".test").write_text(step + "\n")
+    result = lpnc("test", node)
+    assert message in result.stdout + result.stderr and result.exit_code == 1

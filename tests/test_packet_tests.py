@@ -324,7 +324,7 @@ def test_mistakes_about_time_lines(beside, steps, message):
 def test_time_lines_that_differ_fail(beside, monkeypatch):
     real = timeline.reference_node
     slow = {"radio": Radio(True), "costs": Costs(0, command_us=3)}
-    monkeypatch.setattr(timeline, "reference_node", lambda program, given, address, **options: real(program, given, address, **options | slow))
+    monkeypatch.setattr(timeline, "reference_node", lambda program, given, address, externs, **options: real(program, given, address, externs, **options | slow))
     status, text = beside('test "it" { events { until 50 ms } }', "timed")
     assert status == 1 and "engine and reference differ in record" in text
 

@@ -2,19 +2,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import click
 
 from lpn.lang import ast, tables as control
 from lpn.lang.hooks import NoTaker, Occasion, called, name_of
 from lpn.runtime.capture import Frame, read
-from lpn.runtime.engines import Result, get_engine
+from lpn.runtime.engines import Externs, Result, get_engine
 from lpn.runtime.linktype import RAW_IP
 
 from ..build import Compiled
-from ..bundle import Bundle
+from ..bundle import Bundle, Extern
 from ..forms import MOST, Level
 from ..output import Failure, count, waiting
 from ..runner import ENGINES, NO_CHAIN, LoadedRunner, Runner, make_runner
@@ -22,6 +23,52 @@ from .inputs import shown
 from .packets import is_datagram
 
 hook_option = click.option("--hook", metavar="HOOK", help="Whose chain takes the frames, as net.tx.41 or app.tx.5683. Default: radio.rx_done.")
+
+#: What functions of the node's own answer: (name, number).
+Answers = tuple[tuple[str, int], ...]
+
+
+class Answer(click.ParamType):
+    """What a function of the node's own answers: its name and a number."""
+
+    name = "NAME=N"
+
+    def convert(self, value, param, ctx):
+        function, equals, number = str(value).partition("=")
+        try:
+            return function.strip(), int(number, 0)
+        except ValueError:
+            self.fail(f"{value!r} is no function and what it answers, as battery=2900", param, ctx)
+
+
+extern_option = click.option("--extern", "answers", multiple=True, type=Answer(), help="What a function of the node's own answers (repeatable).")
+
+
+def functions(declared: Iterable[Extern], answers: Answers) -> Externs:
+    """The node's own functions, each with the answer that is given for it. Raises Failure where one has none, or one that does not fit."""
+    given, out = dict(answers), {}
+    for extern in declared:
+        number = given.get(extern.name, None if extern.result else 0)
+        if number is None:
+            raise Failure(f"{extern.name}() is a function of the node's own: say what it answers, as in --extern {extern.name}=1")
+        if not 0 <= number < 1 << extern.result:
+            raise Failure(f"--extern {extern.name}={number}: the answer has {extern.result} bits")
+        out[extern.name] = partial(constant, number)
+    return out
+
+
+def constant(number: int, *given: int) -> int:
+    """What a function does that answers the same to everything."""
+    return number
+
+
+def all_known(answers: Answers, *declared: Iterable[Extern]) -> None:
+    """Failure where an answer is for a function that none of the programs declares."""
+    names = sorted({extern.name for each in declared for extern in each})
+    for name, _ in answers:
+        if name not in names:
+            raise Failure(f"--extern: the program declares no function {name!r} of the node's own; there is {', '.join(names) or 'none'}")
+
 
 #: Reasons of frames that never reach the program, as on a node: its radio drops what has a wrong FCS, and what is not a
 #: whole 802.15.4 frame (cut short by the sniffer, say) is none.
@@ -60,24 +107,24 @@ def meaning(r: Result) -> tuple:
 class BundleRunner(LoadedRunner):
     """A bundle as it is, without its program."""
 
-    def __init__(self, name: str, bundle: Bundle, hook: int | None):
-        self.program = get_engine(name).load(bundle, hook=None if hook is None else bundle.hooks[hook])
+    def __init__(self, name: str, bundle: Bundle, hook: int | None, externs: Externs | None = None):
+        self.program = get_engine(name).load(bundle, externs=externs, hook=None if hook is None else bundle.hooks[hook])
 
 
 def runner(name: str, program: ast.Program, given: control.Tables | None = None, compiled: Compiled | None = None,
-           level: Level = MOST, hook: int | None = None) -> Runner:
+           level: Level = MOST, hook: int | None = None, externs: Externs | None = None) -> Runner:
     """A program in an engine; the engine may have to be built first. `hook`: the number of the one whose chain runs; None: radio.rx_done."""
     known(name)
     with waiting(f"preparing engine {name}"):
-        return make_runner(name, program, given, level=level, compiled=compiled, hook=hook)
+        return make_runner(name, program, given, level=level, compiled=compiled, externs=externs, hook=hook)
 
 
-def bundle_runner(name: str, bundle: Bundle, hook: int | None = None) -> Runner:
+def bundle_runner(name: str, bundle: Bundle, hook: int | None = None, externs: Externs | None = None) -> Runner:
     known(name)
     if name not in ("engine", "rbpf", "m3"):
         raise Failure(f"a bundle cannot run in engine {name}: give the program's source (.lpn)")
     with waiting(f"preparing engine {name}"):
-        return BundleRunner(name, bundle, hook)
+        return BundleRunner(name, bundle, hook, externs)
 
 
 def chosen(file: str, hook: str | None, program: ast.Program) -> int | None:

@@ -10,12 +10,13 @@ from lpn.lang import tables as control
 from lpn.runtime.capture import FCS_MODES
 
 from ..disasm import format_instruction
+from ..externs import manifest
 from ..forms import Level
 from ..isa import decode, slot_indices
 from ..judge import Lines, Unit, of_compiled
 from ..output import Failure, Table, count, counted, put_json, say, waiting
 from ..runner import Runner
-from .frames import chosen, hook_option, outcomes
+from .frames import Answers, all_known, chosen, extern_option, functions, hook_option, outcomes
 from .inputs import compile_options, json_option, read_source, warnings
 from .judge import compiled_and_sealed
 from .run import Number
@@ -25,6 +26,7 @@ from .run import Number
 @click.argument("file")
 @click.option("--in", "capture", required=True, metavar="X.pcap", help="The frames: pcap or pcapng (`-`: standard input).")
 @click.option("--tables", "tables_file", metavar="T.json", help="Register cells and table entries.")
+@extern_option
 @hook_option
 @click.option("--fcs", type=click.Choice(FCS_MODES), default="auto", show_default=True, help="What ends the frames of link types 195 and 215.")
 @click.option("--node-short", type=Number(16), default=0, help="The node's short address.")
@@ -37,8 +39,8 @@ from .run import Number
               help="The interpreter, or translated code; its listing has the Thumb code, too.")
 @compile_options
 @json_option
-def command(file: str, capture: str, tables_file: str | None, hook: str | None, fcs: str, node_short: int, node_ext: int, node_pan: int,
-            limit: int | None, top: int, listing: bool, engine: str, fuse: bool, without: tuple[str, ...], level: Level, as_json: bool) -> int:
+def command(file: str, capture: str, tables_file: str | None, answers: Answers, hook: str | None, fcs: str, node_short: int, node_ext: int,
+            node_pan: int, limit: int | None, top: int, listing: bool, engine: str, fuse: bool, without: tuple[str, ...], level: Level, as_json: bool) -> int:
     """Thumb instructions and cycles of FILE (.lpn) on a capture's frames: by part of
     the engine, by module, by source line, by eBPF instruction.
 
@@ -65,9 +67,12 @@ def command(file: str, capture: str, tables_file: str | None, hook: str | None, 
     warnings(program)
     number = chosen(file, hook, program)
     tables = control.load(tables_file, program) if tables_file else None
+    declared = manifest(program)
+    externs = functions(declared, answers)
+    all_known(answers, declared)
     made = compiled_and_sealed(program, "lpn", fuse, level).compiled
     with waiting("loading"):
-        profiled = (Profiled if engine == "m3" else ProfiledCode)(made.bundle, hook=None if number is None else made.bundle.hooks[number])
+        profiled = (Profiled if engine == "m3" else ProfiledCode)(made.bundle, externs=externs, hook=None if number is None else made.bundle.hooks[number])
         profiled.set_state(made.initial_state(tables))
         for table, entries in made.entries(tables).items():
             profiled.set_entries(table, entries)

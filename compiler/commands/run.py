@@ -11,11 +11,12 @@ from lpn.runtime import linktype as links
 from lpn.runtime.capture import FCS_MODES, Writer
 from lpn.runtime.engines import EngineError, Result
 
-from ..bundle import Bundle
+from ..bundle import Bundle, Extern
+from ..externs import manifest
 from ..forms import Level
 from ..output import STDOUT, Failure, Table, check_target, counted, put_json, say
 from ..runner import BYTECODE, Runner
-from .frames import Outcome, Totals, bundle_runner, chosen, hook_option, known, outcomes, runner, taken_by
+from .frames import Answers, Outcome, Totals, all_known, bundle_runner, chosen, extern_option, functions, hook_option, known, outcomes, runner, taken_by
 from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
 from .judge import made_to_run
 from .packets import Describer, describe_datagram, is_datagram
@@ -53,6 +54,7 @@ class Number(click.ParamType):
 @click.option("--tables", "tables_file", metavar="T.json", help="Register cells and table entries.")
 @click.option("--engine", default=None, metavar="NAME", help="engine (default), reference, rbpf, m3, thumb2, kernel: see lpnc engines.")
 @click.option("--compare", metavar="A,B,...", help="Run in several engines; exit status 1 if they differ.")
+@extern_option
 @hook_option
 @click.option("--fcs", type=click.Choice(FCS_MODES), default="auto", show_default=True,
               help="What ends the frames of link types 195 and 215.")
@@ -69,7 +71,7 @@ class Number(click.ParamType):
 @compile_options
 @json_option
 def command(file: str, capture: str | None, events: str | None, target: str | None, out_linktype: int | None, tables_file: str | None, engine: str | None,
-            compare: str | None, hook: str | None, fcs: str, node_short: int | None, node_ext: int | None, node_pan: int | None, limit: int | None,
+            compare: str | None, answers: Answers, hook: str | None, fcs: str, node_short: int | None, node_ext: int | None, node_pan: int | None, limit: int | None,
             successor: str | None, at: int | None, trace: str | None, seed: int, insn_time: int | None, verbose: bool, fuse: bool,
             without: tuple[str, ...], level: Level, as_json: bool) -> int:
     """Run the frames of a capture through FILE, a source (.lpn) or a bundle (.lpnb); or events on a node.
@@ -103,22 +105,24 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
 
     With --events a node runs on a virtual clock: its hooks, timers and radio. Shown
     is what ran when, and what it did. Only the options for it, --out (what was
-    sent), --tables, --engine and --compare (engine, reference), --node-* and --json
-    may stand beside it; with --compare instructions take no time.
+    sent), --tables, --extern, --engine and --compare (engine, reference), --node-*
+    and --json may stand beside it; with --compare instructions take no time.
     """
     engines = names(engine, compare)
     node = {name: value for name, value in (("node_short", node_short), ("node_ext", node_ext), ("node_pan", node_pan)) if value is not None}
     if events is not None or capture is None:
         return on_a_node(file, events, Options(
-            engines, node, tables_file, target, trace, seed, insn_time, fuse, without, level, as_json))
+            engines, node, tables_file, target, trace, seed, insn_time, fuse, without, level, as_json, answers))
     usage("trace", "seed", "insn_time", needs="--events")
     if target is None:
         usage("out_linktype", needs="--out")
     check_usage(file, successor, capture, tables_file, target, as_json, verbose)
     if (successor is None) != (at is None):
         raise click.UsageError("--then and --at belong together", click.get_current_context())
-    program, tables, number, runners = prepared(file, engines, tables_file, hook, fuse, without, level, verbose)
-    following = prepared(successor, engines, tables_file, hook, fuse, without, level, verbose) if successor is not None else None
+    declared: list[tuple[Extern, ...]] = []
+    program, tables, number, runners = prepared(file, engines, tables_file, hook, fuse, without, level, verbose, answers, declared)
+    following = prepared(successor, engines, tables_file, hook, fuse, without, level, verbose, answers, declared) if successor is not None else None
+    all_known(answers, *declared)
     view = Json() if as_json else Silent() if target == STDOUT else Drawn(program, tables, number) if verbose else Rows(program, tables, number)
     view.engines = engines
     totals, rebuilt = Totals(), []
@@ -165,17 +169,19 @@ Prepared = tuple[ast.Program | None, control.Tables | None, int | None, list[Run
 
 
 def prepared(file: str, engines: list[str], tables_file: str | None, hook: str | None, fuse: bool, without: tuple[str, ...], level: Level,
-             verbose: bool) -> Prepared:
-    """A source or bundle in each engine. `hook`: whose chain runs; None: that of radio.rx_done."""
+             verbose: bool, answers: Answers, declared: list[tuple[Extern, ...]]) -> Prepared:
+    """A source or bundle in each engine. `hook`: whose chain runs; None: that of radio.rx_done. `declared` gets the functions of the node's own."""
     given = read_input(file)
     if given.kind != "source":
-        return None, None, None, bundle_runners(given, engines, hook, bool(tables_file or verbose or fuse or without))
+        return None, None, None, bundle_runners(given, engines, hook, bool(tables_file or verbose or fuse or without), answers, declared)
     program = given.program(without)
     warnings(program)
     number = chosen(file, hook, program)
     tables = control.load(tables_file, program) if tables_file else None
+    declared.append(manifest(program))
+    externs = functions(declared[-1], answers)
     made = made_to_run(program, engines, fuse, level) if set(BYTECODE) & set(engines) else None
-    return program, tables, number, [runner(name, program, tables, made, level, number) for name in engines]
+    return program, tables, number, [runner(name, program, tables, made, level, number, externs) for name in engines]
 
 
 def take_over(runners: list[Runner], following: Prepared, view: Silent, file: str | None, at: int) -> None:
@@ -215,14 +221,17 @@ def check_usage(file: str, successor: str | None, capture: str, tables_file: str
     check_target(target, ("capture", capture), ("program", file), ("program", successor), ("tables file", tables_file))
 
 
-def bundle_runners(given, engines: list[str], hook: str | None, more: bool) -> list[Runner]:
+def bundle_runners(given, engines: list[str], hook: str | None, more: bool, answers: Answers,
+                   declared: list[tuple[Extern, ...]]) -> list[Runner]:
     if given.kind != "bundle":
         raise Failure(f"{shown(given.path)}: an {given.kind} alone cannot run: give the bundle (.lpnb) or the source (.lpn)")
     if more:
         raise Failure(f"{shown(given.path)}: --tables, --verbose, --fuse and --without need the program's source (.lpn)")
     bundle = given.decode(Bundle.from_bytes)
     number = taken_by(given.path, hook, {i: one for i, one in enumerate(bundle.hooks) if bundle.parses(one)}, bool(bundle.chain))
-    return [bundle_runner(name, bundle, number) for name in engines]
+    declared.append(bundle.externs)
+    externs = functions(bundle.externs, answers)
+    return [bundle_runner(name, bundle, number, externs) for name in engines]
 
 
 # ---------------------------------------------------------------- showing

@@ -125,6 +125,16 @@ class Settings(Node):
 
 
 @dataclass(eq=False)
+class Answer(Node):
+    """`extern battery = 2900;`: from now on, what a function of the node's own answers."""
+
+    name: str
+    name_span: Span
+    pattern: Pattern
+    number: int = 0                             # resolved
+
+
+@dataclass(eq=False)
 class TablesFile(Node):
     """`tables "contexts.json";`"""
 
@@ -246,7 +256,7 @@ class ExpectRadio(Node):
     percent: int
 
 
-Step = Union[Settings, TablesFile, SetCell, Entries, Wait, Send, Expect, Check, Events, ExpectRecord, ExpectRadio]
+Step = Union[Settings, Answer, TablesFile, SetCell, Entries, Wait, Send, Expect, Check, Events, ExpectRecord, ExpectRadio]
 
 
 @dataclass(eq=False)

@@ -8,7 +8,7 @@ from lpn.lang.reference import NotSupported, Reference
 from lpn.lang.reference.headers import ChoiceValue, Instance
 from lpn.lang.reference.run import Run
 from lpn.lang.reference.values import width_of
-from lpn.runtime.engines import Result
+from lpn.runtime.engines import Externs, Result
 
 from ..runner import ReferenceRunner
 
@@ -42,9 +42,9 @@ class NamingReference(Reference):
 class Scribe(ReferenceRunner):
     """Raises NotSupported only where it is an engine of the test (`strict`)."""
 
-    def __init__(self, program: ast.Program, strict: bool, hook: int | None = None) -> None:
-        super().__init__(program, None, hook=hook)
-        self.reference: NamingReference = NamingReference(program)
+    def __init__(self, program: ast.Program, strict: bool, externs: Externs | None = None, hook: int | None = None) -> None:
+        super().__init__(program, None, externs, hook)
+        self.reference: NamingReference = NamingReference(program, externs)
         self.strict, self.labels, self.lost = strict, [], False
 
     def run(self, frame: bytes, meta: Mapping[str, int] | None = None, hook: int | None = None) -> Result | None:        # type: ignore[override]

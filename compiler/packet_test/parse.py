@@ -14,7 +14,7 @@ from .cursor import Mistake
 from .parse_packet import PacketParser
 from .words import Token, Words, shown
 
-STEPS = ("send", "events", "expect", "check", "set", "table", "tables", "node", "meta", "wait")
+STEPS = ("send", "events", "expect", "check", "set", "table", "tables", "node", "meta", "extern", "wait")
 RECORDS = ("run", "overrun", "sent", "heard", "missed", "collided")
 RESULTS = ("OK", "BUSY", "NOACK")
 TOP = ("test", "packet", "program")
@@ -33,7 +33,7 @@ class Parser(PacketParser):
         self.source = source
         self.steps: dict[str, Callable[[Span], model.Step]] = {
             "send": self.send, "events": self.events, "expect": self.expect, "check": self.check, "set": self.set_cell, "table": self.entries,
-            "tables": self.tables_file, "node": self.settings, "meta": self.settings, "wait": self.wait}
+            "tables": self.tables_file, "node": self.settings, "meta": self.settings, "extern": self.answer, "wait": self.wait}
 
     def file(self) -> model.File:
         file = model.File(self.source)
@@ -196,6 +196,12 @@ class Parser(PacketParser):
         elif out.verdict is None:
             raise self.fail("a verdict or a packet", f"there are {', '.join(VERDICTS)}; hex {{ ... }}, {{ headers }}, no packet")
         return out
+
+    def answer(self, begin: Span) -> model.Answer:
+        name = self.name("a function of the node's own")
+        self.mark("=", "in front of what it answers")
+        pattern = self.pattern()
+        return model.Answer(self.since(begin), name.text, name.span, pattern)
 
     def check(self, begin: Span) -> model.Check:
         place = self.state_path()

@@ -11,10 +11,11 @@ from lpn.lang.diagnostics import Diagnostic, DiagnosticError, Diagnostics
 from lpn.lang.hooks import NoTaker, called
 from lpn.lang.loader import read_file
 from lpn.lang.source import Span
-from lpn.lang.types import Array, Bits, HeaderType, Stack, StructType, Type
+from lpn.lang.types import Array, Bits, HeaderType, Stack, StructType, Type, Void
 from lpn.runtime.capture import CaptureError, Frame, read
 from lpn.runtime.events import read_events
 
+from ..externs import own
 from . import model
 from .values import Values
 from .words import shown
@@ -83,6 +84,8 @@ class Resolver:
                     self.error(f"'{step.op}' compares with one number", step.pattern.span)
         elif isinstance(step, model.Settings):
             self.settings(step)
+        elif isinstance(step, model.Answer):
+            self.answer(step)
         elif isinstance(step, model.SetCell):
             self.set_cell(step)
         elif isinstance(step, model.Entries):
@@ -138,6 +141,15 @@ class Resolver:
             number = self.values.one(item.pattern, SIGNED if signed else types[item.name])
             if number is not None:
                 step.meta[names[item.name]] = number
+
+    def answer(self, step: model.Answer) -> None:
+        functions = {decl.name: decl for decl in own(self.program)}
+        if step.name not in functions:
+            self.unknown("function of the node's own", step.name, step.name_span, list(functions))
+        elif isinstance(type_ := functions[step.name].return_type.type, Void):
+            self.error(f"{step.name}() answers nothing", step.name_span)
+        else:
+            step.number = self.values.one(step.pattern, type_) or 0
 
     def events(self, step: model.Events) -> None:
         """Reads the script; its mistakes have their own places."""

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import NoReturn, Optional
 
@@ -15,11 +16,12 @@ from lpn.lang.loader import load, read_file
 from lpn.lang.reference import NotSupported
 from lpn.lang.source import Source, Span
 from lpn.lang.types import Bits, Type
-from lpn.runtime.engines import EngineError, EngineUnavailable, Result
+from lpn.runtime.engines import EngineError, EngineUnavailable, Externs, Result
 from lpn.runtime.node import Node, NodeError
 from lpn.runtime.timeline import Record, clock, row
 
 from ..build import Compiled
+from ..externs import own
 from ..forms import MOST, Level
 from ..judge import made_to_run
 from ..runner import BYTECODE, ENGINES, Cells, Runner, make_runner
@@ -98,13 +100,13 @@ class Suite:
             failure = e.failure
         return Outcome(test, failure, time.monotonic() - start)
 
-    def runners(self, scribe: Scribe) -> dict[str, Runner]:
+    def runners(self, scribe: Scribe, externs: Externs) -> dict[str, Runner]:
         """Fresh ones; the scribe is the reference's."""
         if self.compiled is None and set(self.engines) & set(BYTECODE):
             self.compiled = made_to_run(self.program, self.engines, self.fuse, self.level)
         if not self.program.chain and self.first is None:
             return {name: NoChain() for name in self.engines}
-        return {name: scribe if name == "reference" else make_runner(name, self.program, None, compiled=self.compiled, hook=self.first)
+        return {name: scribe if name == "reference" else make_runner(name, self.program, None, compiled=self.compiled, externs=externs, hook=self.first)
                 for name in self.engines}
 
     @property
@@ -134,8 +136,10 @@ class Run:
 
     def __init__(self, suite: Suite, test: model.Test) -> None:
         self.suite, self.test, self.program = suite, test, suite.program
-        self.scribe = Scribe(suite.program, "reference" in suite.engines, suite.first)
-        self.runners = suite.runners(self.scribe)
+        self.answers: dict[str, int] = {}       # of the node's own functions, where they were said
+        self.externs = {decl.name: partial(self.answer, decl.name) for decl in own(suite.program)}
+        self.scribe = Scribe(suite.program, "reference" in suite.engines, self.externs, suite.first)
+        self.runners = suite.runners(self.scribe, self.externs)
         self.meta: dict[str, int] = {}
         self.now = 0
         self.sent, self.hook = b"", suite.first
@@ -156,6 +160,10 @@ class Run:
             raise
         except (EngineError, NotSupported) as e:
             self.fail(str(e), at)
+
+    def answer(self, name: str, *given: int) -> int:
+        """What a function of the node's own answers now."""
+        return self.answers.get(name, 0)
 
     def fail(self, message: str, span: Span, **more) -> NoReturn:
         raise Failed(Failure(f"{self.test.name}: {message}", span, **more))
@@ -181,6 +189,8 @@ class Run:
             self.radio(step)
         elif isinstance(step, model.Settings):
             self.meta.update(step.meta)
+        elif isinstance(step, model.Answer):
+            self.answers[step.name] = step.number
         elif isinstance(step, model.Wait):
             self.now += step.time
         elif isinstance(step, model.SetCell) and step.cell is not None:
@@ -241,7 +251,7 @@ class Run:
         if not names:
             self.fail(f"a node runs in {' and '.join(NODES)} only", step.span)
         try:
-            self.nodes = live(self.program, self.suite.compiled, step.script, names, self.given, self.meta)
+            self.nodes = live(self.program, self.suite.compiled, step.script, names, self.given, self.meta, self.externs)
         except NodeError as e:
             self.fail(str(e), step.span)
         found = difference(self.nodes)

@@ -7,6 +7,7 @@ from typing import Any
 from lpn.lang import ast, tables as control
 from lpn.lang.types import Bits
 from lpn.runtime.engine.node_native import NativeDispatch
+from lpn.runtime.engines import Externs
 from lpn.runtime.events import Script
 from lpn.runtime.node import Costs, Node, native_node
 from lpn.runtime.node_reference import ReferenceDispatch, ReferenceExecutor, reference_node
@@ -22,7 +23,7 @@ NODES = ("engine", "reference")                 # the engines that run nodes
 
 
 def live(program: ast.Program, compiled: Compiled | None, script: Script, engines: Iterable[str], given: control.Tables | None = None,
-         address: Mapping[str, int] | None = None) -> dict[str, Node]:
+         address: Mapping[str, int] | None = None, externs: Externs | None = None) -> dict[str, Node]:
     """A node for each engine, behind the script's last event. Instructions take no time, as only one engine counts them.
     `address`: node_short, ...; they count more than the script's. Raises NodeError, EngineError."""
     own = {**script.node, **{key: value for key, value in (address or {}).items() if key.startswith("node_")}}
@@ -30,10 +31,11 @@ def live(program: ast.Program, compiled: Compiled | None, script: Script, engine
     for name in engines:
         options: dict[str, Any] = {"radio": Radio(script.radio_on), "costs": Costs(0), "start": script.clock}
         if name == "reference":
-            node = reference_node(program, given, own, **options)
+            node = reference_node(program, given, own, externs, **options)
         else:
             assert compiled is not None
-            node = native_node(compiled.bundle, own, state=compiled.initial_state(given), entries=compiled.entries(given), **options)
+            node = native_node(compiled.bundle, own, state=compiled.initial_state(given), entries=compiled.entries(given),
+                               externs=externs, **options)
         script.apply(node)
         node.run(script.until)
         out[name] = node

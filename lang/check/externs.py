@@ -16,7 +16,7 @@ class Externs(Base):
     def resolve_Extern(self, decl: ast.Extern) -> None:
         result = self.type_of(decl.return_type)
         if result is not None and not isinstance(result, Void) and not passes(result):
-            self.error(f"a helper of the engine cannot return {result}", decl.return_type, "it returns up to 32 bits, a bool, an enum, or void")
+            self.error(f"a helper of the engine cannot return {result}", decl.return_type, "it returns bit<1> to bit<32>, a bool, an enum, or void")
             decl.return_type.type = None
         self.params(decl.params, (Bits, Bool, EnumType), "an extern")
         for param in decl.params:
