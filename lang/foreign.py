@@ -16,6 +16,9 @@ DECLARATIONS = {
     **dict.fromkeys(("static", "let", "var"), "there are const, for what stays the same, and register"),
     **dict.fromkeys(("V1Switch", "package", "main"), "it is written like this: protocol Hop version 1 { on radio.rx_done : Rx -> Forward -> Tx; }"),
 }
+TYPE_WORDS = ("bit", "int", "bool", "le", "error")
+#: What is declared outside of modules alone.
+OUTSIDE = ("function", "header", "struct", "enum", "typedef", "codec", "extern", "import", "protocol")
 LOOP = "a loop has a constant number of turns: for (i in 0..4) { ... }"
 
 
@@ -50,8 +53,8 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         return Foreign(index, f"there is no '{name}'", f"write {OPERATORS[name]}", index, index + 1, (OPERATORS[name],))
     if before.text == "not" and index - first > 0:
         return Foreign(index - 1, "there is no 'not'", "write !", index - 1, index, ("!",))
-    if name == "->" and before.text.isidentifier() and index + 1 < len(tokens) and tokens[first].text not in ("on", "timing"):
-        return Foreign(index, "there is no '->'", f"write {before.text}.{tokens[index + 1].text}", index, index + 1, (".",))
+    if name == "->" and (before.text.isidentifier() or before.text == "]") and index + 1 < len(tokens) and tokens[first].text not in ("on", "timing"):
+        return Foreign(index, "there is no '->'", f"write {written(tokens, place_start(tokens, index), index)}.{tokens[index + 1].text}", index, index + 1, (".",))
     if name == "&" and before.text in ("(", ",", "="):
         return Foreign(index, "there are no pointers", "a parameter that is changed is out or inout", index, index + 1)
     if before.text == "int" and (name.isidentifier() or name == ")"):
@@ -61,8 +64,99 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
     then = next((at for at in range(first, index) if tokens[at].text == "then" and tokens[at - 1].text == ")"), None)
     if then is not None:
         return Foreign(then, "there is no 'then'", "write if (x == 1) { ... }", then, then + 1)
+    after = tokens[index + 1] if index + 1 < len(tokens) else token
+    if name == "=" and after.text == ">" and token.stop + 1 == after.start:
+        return Foreign(index, "there is no '=>'", "what a key leads to stands behind ':', as in 1: udp;", index, index + 2, (":",))
+    if name == "as" and index > first and (before.text.isidentifier() or before.text in (")", "]")):
+        end = type_end(tokens, index + 1)
+        return Foreign(index, "there is no 'as'", f"a cast stands in front: ({written(tokens, index + 1, end)}) x", index, end)
+    if name == "=" and before.text == ".." and before.stop + 1 == token.start:
+        return Foreign(index, "there is no '..='", "a range's high end is left out: 0..8 is 0 to 7", index, index + 1)
+    if tokens[first].text in ("wait", "sleep", "delay", "pause") and index == first + 1 and is_number(token):
+        return Foreign(first, f"there is no '{tokens[first].text}'", "nothing waits: what comes later stands in after 10 ms { ... }", first, statement_end(tokens, first))
+    if tokens[first].text == "after" and before.text in ("us", "ms", "s") and name.isidentifier() and name != "max":
+        return Foreign(index, "what runs then stands in braces", f"write {written(tokens, first, index)} {{ ... }}", first, statement_end(tokens, index))
+    if name == "jitter" and tokens[first].text == "every" and any(one.text == "within" for one in tokens[first:index]):
+        end = next((at for at in range(index, len(tokens)) if tokens[at].text in ("{", ";", "}")), index)
+        return Foreign(index, "jitter stands in front of within", "write every T jitter J within D { ... }", index, end)
+    if name == "else" and after.text == ":":
+        return Foreign(index, "there is no 'else' among cases", "what is for all others is default: ...", index, index + 1, ("default",))
+    if tokens[first].text == "transition" and name == "if":
+        return Foreign(index, "a transition has no condition", "write transition select(a == b) { true: here; false: there; }", index, statement_end(tokens, index) - 1)
+    if tokens[first].text == "transition" and name == "{" and index > first + 2 and tokens[first + 2].text == "(":
+        return Foreign(first + 1, f"there is no '{tokens[first + 1].text}' in a transition", "write transition select(...) { ... }", first + 1, first + 2, ("select",))
     if in_state and name == "select" and index == first:
         return Foreign(index, "a select belongs to a transition", "write transition select(...)", index, index, ("transition",))
+    return None
+
+
+def type_end(tokens: list[Token], start: int) -> int:
+    """Behind the type that begins there."""
+    sized = tokens[start + 1].text == "<" if start + 1 < len(tokens) else False
+    return next((at + 1 for at in range(start, len(tokens)) if tokens[at].text == ">"), start + 1) if sized else start + 1
+
+
+def foreign_part(tokens: list[Token], index: int, rules: list[str]) -> Foreign | None:
+    """What is known of the part of a codec or a module that reading stopped in, at token `index`; `rules`: what was being read, the innermost first."""
+    if not index or not rules:
+        return None
+    return foreign_codec(tokens, index, rules) if "codecDecl" in rules else inside_module(tokens, index, rules)
+
+
+def foreign_codec(tokens: list[Token], index: int, rules: list[str]) -> Foreign | None:
+    token, before, start = tokens[index].text, tokens[index - 1].text, statement_start(tokens, index)
+    if tokens[start].text == "codec" and token in ("{", "->", "<-", "<", "=", ":", "(", "for"):
+        behind = token == "(" and before != tokens[start + 1].text
+        what = "the parameters of a codec stand behind its name" if behind else "the header of a codec stands behind '<->'"
+        return Foreign(index, what, "write codec C(bit<8> a) <-> H { ... }", start, statement_end(tokens, start))
+    if rules[0] == "codecDecl" and token in TYPE_WORDS and before in (";", "{", "}"):
+        return Foreign(index, "a variable of a codec begins with var", f"write var {written(tokens, index, statement_end(tokens, index))}", index, index, ("var",))
+    if before == "tag" and token in TYPE_WORDS:
+        return Foreign(index, "the bits of a tag have no type", "it is written like this: tag 0b011, tf:2, nh:1;", index - 1, statement_end(tokens, index))
+    if "codecVar" in rules and token == "if":
+        return Foreign(index, "the condition of `first` stands behind 'where'", "write first i in 0..4 where (...)", index, index + 1, ("where",))
+    if before == "case":
+        return Foreign(index - 1, "a row has no word in front of its key", f"write {token}: ...", index - 1, index)
+    if token == "default" and rules[0] in ("codecGroup", "codecRow"):
+        return Foreign(index, "a row's keys are numbers: compressing writes them", "write one row for each value", index, statement_end(tokens, index))
+    if before == "pad" and token == ":":
+        return Foreign(index - 1, "padding is in line", f"write inline(pad:{tokens[index + 1].text})", index - 1, index + 2, ("inline", "(", "pad", ":", tokens[index + 1].text, ")"))
+    item = row_item(tokens, index)
+    if tokens[item + 1].text == "==" and tokens[item].text.isidentifier() and item + 1 <= index and tokens[item - 1].text in (",", ":"):
+        return Foreign(item + 1, "a row says what a field is with '='", f"write {tokens[item].text} = ...", item + 1, item + 2, ("=",))
+    if tokens[item - 1].text == ";" and (token == "=" and index == item + 1 or token in (",", ";") and tokens[item].text in ("inline", "where")):
+        return Foreign(item - 1, "what a row says is separated by ','", "a row ends with ';', and behind it comes the next one's key", item - 1, item, (",",))
+    return None
+
+
+def row_item(tokens: list[Token], index: int) -> int:
+    """Where the item of a row begins that token `index` is in."""
+    depth = 0
+    for at in range(index - 1, -1, -1):
+        text = tokens[at].text
+        depth += (text in (")", "]")) - (text in ("(", "["))
+        if depth <= 0 and text in (",", ";", ":", "{", "}") and not (text == ":" and tokens[at - 1].text in ("inline", "pad")):
+            return at + 1
+    return 0
+
+
+def inside_module(tokens: list[Token], index: int, rules: list[str]) -> Foreign | None:
+    """What is known of the item of a parser, processor or timing block that reading stopped in: one that stands outside of modules, or is written otherwise."""
+    token, before, start = tokens[index].text, tokens[index - 1].text, statement_start(tokens, index)
+    if token in OUTSIDE and index == start and rules[0] in ("processorDecl", "parserDecl", "timingDecl", "deparserDecl"):
+        also = "; in a processor it may be an action" if token == "function" and rules[0] == "processorDecl" else ""
+        return Foreign(index, f"'{token}' is declared outside of modules", f"move it there{also}", start, statement_end(tokens, start))
+    if token in TYPE_WORDS and before == "(" and "handler" in rules and "block" not in rules:
+        close = next((at for at in range(index, len(tokens)) if tokens[at].text in (")", "{", ";")), index)
+        return Foreign(index, "what an event tells has a name and no type", f"write ({tokens[close - 1].text})", index, close - 1)
+    if tokens[start].text == "state" and token == "(" and index == start + 2:
+        close = next((at for at in range(index, len(tokens)) if tokens[at].text in (")", "{", "}", ";")), index)
+        return Foreign(index, "a state takes nothing", f"write state {before} {{ ... }}, or state {before} max 9 {{ ... }} where it is entered nine times at most",
+                       index, close + (tokens[close].text == ")"))
+    if tokens[start].text == "void" and token == "(" and index == start + 2 and "processorItem" in rules:
+        return Foreign(start, "an action begins with its word", f"write action {before}(...) {{ ... }}", start, start + 1, ("action",))
+    if "param" in rules and token in (")", ",") and tokens[index - 2].text in ("(", ",") and before.isidentifier():
+        return Foreign(index - 1, f"parameter '{before}' has no type", f"as in bit<8> {before}", index - 1, index, ("bit", "<", "8", ">", before))
     return None
 
 
@@ -75,6 +169,10 @@ def foreign(tokens: list[Token], index: int) -> Foreign | None:
     start = statement_start(tokens, index)
     first = tokens[start].text
     before, token = tokens[index - 1].text if index else "", tokens[index].text
+    if first in ("let", "var", "auto") and token in (":", "="):
+        name = tokens[start + 1].text if tokens[start + 1].text != "mut" else tokens[start + 2].text
+        type_ = written(tokens, index + 1, type_end(tokens, index + 1)) if token == ":" else "bit<8>"
+        return Foreign(start, "a variable begins with its type", f"write {type_} {name} = ...;", start, statement_end(tokens, start))
 
     def told(at: int, what: str, help: str) -> Foreign:
         return Foreign(at, what, help, start, statement_end(tokens, start))
@@ -92,7 +190,11 @@ def foreign(tokens: list[Token], index: int) -> Foreign | None:
         return Foreign(start, "a case has no word in front of it", "write 1: { ... }", start, start + 1)
     inside = [each.text for each in tokens[start:index]]
     if token == "=" and ":" in inside and "?" not in inside:
-        return told(start + inside.index(":"), "what a case does stands in braces", f"write {written(tokens, start, start + inside.index(':'))}: {{ ... }}")
+        depth, end = 0, index                           # to the brace that closes the switch: cases behind it may be written alike
+        while tokens[end].type != Token.EOF and (depth or tokens[end].text != "}"):
+            depth += (tokens[end].text == "{") - (tokens[end].text == "}")
+            end += 1
+        return Foreign(start + inside.index(":"), "what a case does stands in braces", f"write {written(tokens, start, start + inside.index(':'))}: {{ ... }}", start, end)
     if token == "[" and index - start > 1 and before.isidentifier() and (tokens[index - 2].text == ">" or tokens[index - 2].text.isidentifier()):
         return told(index, "a variable has no elements", f"a register has, register<bit<8>>[4] {before}; and so has a stack of headers")
     operator = tokens[index - 1] if index else tokens[0]
@@ -134,6 +236,13 @@ def foreign_field(tokens: list[Token], index: int) -> Foreign | None:
         return Foreign(start + 2, "the tag of a choice is a field of the header", f"ask for each field: bit<8> x when ({written(tokens, start + 2, index - 1)} == 1);",
                        start, statement_end(tokens, arms))
     token, name = tokens[index].text, tokens[index - 1].text if index else ""
+    if token == "if" and index > start + 1:
+        return Foreign(index, "a field that may be absent has 'when' behind it", "write when (...)", index, index + 1, ("when",))
+    if token == "{" and tokens[start].text == "le":
+        return Foreign(start, "a little-endian number that has fields is a word", f"write word {written(tokens, start, index)} {{ ... }}", start, start, ("word",))
+    if token == "(" and name == "in":
+        close = next((at for at in range(index, len(tokens)) if tokens[at].text in (")", ";", "}")), index)
+        return Foreign(index, "the values of a field stand in braces", f"write in {{ {written(tokens, index + 1, close)} }}", index - 1, close + 1)
     if token not in ("[", "(") or index - start < 2 or not name.isidentifier() or not (tokens[index - 2].text == ">" or tokens[index - 2].text.isidentifier()):
         return None
     end, type_ = statement_end(tokens, start), written(tokens, start, index - 1)

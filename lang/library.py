@@ -7,6 +7,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 DECLARED = re.compile(r"(header|struct|enum|typedef|codec|const|function|register|action|timing)\b[^;={(]*?\b(\w+)(?:\[\w+\])?\s*(?:\(|\{|=|;|<->)")
+ERRORS = re.compile(r"error\s*\{([^}]*)\}")
 TYPES = ("header", "struct", "enum", "typedef")
 
 
@@ -25,6 +26,13 @@ def declared() -> dict[str, tuple[str, str]]:
             if one := DECLARED.match(line):
                 found.setdefault(one[2], (one[1], module))
     return found
+
+
+@cache
+def errors() -> dict[str, str]:
+    """By name: the module that has an error."""
+    return {name.strip(): module for module, file in modules().items() for line in file.read_text(encoding="utf-8").splitlines()
+            if (one := ERRORS.match(line)) for name in one[1].split(",")}
 
 
 def imported_by(name: str, *kinds: str) -> str:

@@ -13,7 +13,7 @@ from antlr4.error.ErrorStrategy import BailErrorStrategy
 from antlr4.ListTokenSource import ListTokenSource
 
 from .diagnostics import Diagnostics
-from .foreign import DECLARATIONS, foreign, foreign_field, foreign_variable, foreign_word, result_behind, statement_start, written
+from .foreign import DECLARATIONS, foreign, foreign_field, foreign_part, foreign_variable, foreign_word, result_behind, statement_start, written
 from .grammar.LpnLexer import LpnLexer
 from .grammar.LpnParser import LpnParser
 from .source import Source, Span
@@ -66,6 +66,7 @@ FORMS = {
     "selectCase": "0x11: udp;", "handler": "every 125 ms jitter 500 us within 300 us { radio.off(); }",
     "typedefDecl": "typedef bit<48> Mac;", "importDecl": "import std.ipv6;",
 }
+HANDLERS = ("every", "on", "slot")
 STATEMENTS = ("if", "switch", "for", "return", "exit")
 BAD_CHARACTERS = {
     "@": ("annotations are not part of LPN", "remove it"), "#": ("there is no preprocessor", "there are import std.ipv6; and const bit<16> PORT = 7;"),
@@ -214,6 +215,11 @@ def make(kind: int, text: str, like: Token) -> Token:
     return token
 
 
+def kind_of(word: str) -> int:
+    """The kind of a token that is put in."""
+    return TYPES.get(word, LpnParser.IDENT if word.isidentifier() else LpnParser.NUMBER)
+
+
 def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Diagnostics) -> list[Token] | None:
     """Reports the mistake and returns tokens without it; None if what follows cannot be trusted."""
     index = mistake.index
@@ -252,11 +258,11 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
         diagnostics.error("the type of a function's result stands before its name", span_of(source, tokens[name if body == close + 1 else close + 1]),
                           f"write function {written(tokens, close + 2, body) or 'void'} {written(tokens, name, close + 1)} {{ ... }}")
         return [*tokens[:name], *result, *tokens[name:close + 1], *tokens[body:]]
-    if other := foreign_word(tokens, index, any(rule == "stateDecl" for rule, _ in mistake.rules)):
-        diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
-        return tokens[:other.start] + [make(TYPES.get(word, LpnParser.NUMBER), word, token) for word in other.words] + tokens[other.end:]
     start = statement_start(tokens, index)
     within = [rule for rule, _ in mistake.rules]
+    if other := foreign_word(tokens, index, "stateDecl" in within) or foreign_part(tokens, index, within):
+        diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
+        return tokens[:other.start] + [make(kind_of(word), word, token) for word in other.words] + tokens[other.end:]
     if within[:1] == ["processorDecl"] and token.text in STATEMENTS or (
             within[:3] == ["identifier", "varDecl", "processorItem"] and tokens[start].type == LpnParser.IDENT and token.text in (".", "=", "(", "[")):
         diagnostics.error("statements of a processor stand in its apply block", span_of(source, tokens[start]), "write apply { ... } around them")
@@ -265,12 +271,12 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
         diagnostics.error("a word is there whenever its header is", span_of(source, tokens[start]),
                           "make it a header, which is extracted where it is there; or one field, bit<8> x when (...), and take slices of it")
         return tokens[:start] + tokens[next(i for i in range(index, len(tokens)) if tokens[i].text == ";" or tokens[i].type == Token.EOF):]
-    if any(rule in ("block", "statement", "stateDecl", "deparserDecl", "switchCase") for rule, _ in mistake.rules) and (other := foreign(tokens, index)):
+    if any(rule in ("block", "statement", "stateDecl", "deparserDecl", "switchCase") for rule in within) and (other := foreign(tokens, index)):
         diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
         return tokens[:other.start] + tokens[other.end:]
-    if any(rule in ("structField", "fieldDecl") for rule, _ in mistake.rules) and (other := foreign_field(tokens, index)):
+    if any(rule in ("structField", "fieldDecl", "headerItem", "headerDecl") for rule in within) and (other := foreign_field(tokens, index)):
         diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
-        return tokens[:other.start] + tokens[other.end:]
+        return tokens[:other.start] + [make(kind_of(word), word, token) for word in other.words] + tokens[other.end:]
     item = next((start for rule, start in mistake.rules if rule == "item"), index)
     edit = best_edit(tokens, index, item, bool(mistake.rules) and mistake.rules[0][0] not in WORDS)
     if edit is not None:
@@ -310,6 +316,8 @@ def never_closed(tokens: list[Token], index: int) -> tuple[int, int] | None:
     at_end = tokens[index].type == Token.EOF
     new = index if at_end else next((i for i in range(max(index - SOFT, 1), index + 1) if begins(tokens, i)), None)
     if new is None:
+        new = next_handler(tokens, index)
+    if new is None:
         return None
     stack: list[int] = []
     for at, token in enumerate(tokens[:new]):
@@ -320,6 +328,15 @@ def never_closed(tokens: list[Token], index: int) -> tuple[int, int] | None:
             if token.text == "}" and tokens[at - 1].line < token.line and token.column < indent(tokens, opener):
                 return opener, at                           # it stands where one further out is closed
     return (stack[-1], new) if not at_end and stack and all(tokens[at].text == "{" for at in stack) else None
+
+
+def next_handler(tokens: list[Token], index: int) -> int | None:
+    """Where, by how it is written, the next handler of a timing block begins, inside one whose brace is missing."""
+    start, opened = statement_start(tokens, index), unclosed(tokens, index)
+    while opened is not None and (behind := statement_start(tokens, opened)) < opened and tokens[behind].text not in HANDLERS:
+        opened = unclosed(tokens, opened)
+    fits = opened is not None and start > opened and tokens[start].text in HANDLERS and tokens[start - 1].line < tokens[start].line
+    return start if fits and tokens[start].column <= indent(tokens, opened) else None      # type: ignore[arg-type]
 
 
 def indent(tokens: list[Token], index: int) -> int:

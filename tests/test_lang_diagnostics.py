@@ -21,6 +21,19 @@ def told(text: str) -> str:
     return str(caught.value)
 
 
+def test_a_handler_is_not_told_of_the_parser():
+    """No parser runs before it: where one accepts says nothing of the headers that it has."""
+    with pytest.raises(DiagnosticError) as error:
+        check(load(Source("x.lpn", """header H { bit<8> a; }
+struct headers { H h; H g; }
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.h); }
+timing T { register<bit<8>> n; every 1 s { headers h; if (n == 1) { h.g.setValid(); } n = h.g.a; radio.send(Tx(h)); } }
+protocol P version 1 { on radio.rx_done : Rx; timing : T; }""")))
+    [one] = error.value.diagnostics
+    assert one.message == "'h.g' may not be valid here" and not one.notes
+
+
 def test_a_diagnostic_shows_place_line_and_what_to_do() -> None:
     assert told("const bit<8> A = 1;\n\tconst bit<8> B = A + 16w2;\n") == (
         "x.lpn:2:19: error: the operands of '+' have different types, bit<8> and bit<16>\n"

@@ -12,6 +12,7 @@ from .statements import After, Block
 
 if TYPE_CHECKING:
     from ..hooks import Hook, Promise
+    from ..source import Span
 
 
 @dataclass(eq=False)
@@ -69,6 +70,7 @@ class Protocol(Decl):
     version: Optional[Expr]
     bindings: list[Binding]
     timing: list[str]
+    timing_spans: list[Span]
     blocks: list[Timing] = field(default_factory=list)     # checked
 
 

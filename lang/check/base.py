@@ -19,6 +19,10 @@ MAX_WIDTH = 128
 MAX_ARITHMETIC = 64
 MAX_COUNT = 1 << 16                             # elements of a stack or cells of a register
 
+#: What stands for nothing in other languages, and what is asked here.
+HEADERS = ("h", "hdr", "hdrs", "headers", "header")         # what the headers of a packet are usually called
+NOTHING = dict.fromkeys(("null", "NULL", "nullptr", "nil", "None"), "a header is asked whether it is there: h.x.isValid()")
+
 KINDS = {
     ast.Const: "constant", ast.ConstDecl: "constant", ast.Typedef: "type", ast.Enum: "enum", ast.Struct: "struct", ast.Header: "header",
     ast.Codec: "codec", ast.Function: "function", ast.Extern: "extern", ast.Register: "register", ast.Counter: "counter",
@@ -106,6 +110,7 @@ class Base:
         # where the checker is: the module or description around, and what it allows
         self.module: ast.Node | None = None
         self.unknown: set[tuple[ast.Node | None, str]] = set()         # names that are declared nowhere, and in which module that was told
+        self.twice: set[str] = set()                        # names of several declarations: what they mean is not known
         self.told_kept: set[object] = set()                 # parameters of which was told that they cannot be assigned
         self.hook_refused = False                           # a binding names no hook that there is
         self.header: ast.Header | None = None               # `this`
@@ -167,6 +172,7 @@ class Base:
         if old is not None and isinstance(old, ast.Node):
             self.error(f"'{name}' is declared twice", decl, "rename one of the two",
                        notes=[("the first one is here", old.span)])
+            self.twice.add(name)
             return
         if scope is self.globals and name in builtins.NAMES:
             self.error(f"'{name}' is a name of the language", decl, "choose another name")
@@ -180,7 +186,7 @@ class Base:
             self.warning(f"'{name}' hides the {kind_of(hidden)} of that name", decl, "rename one of the two", notes=[("that one is here", hidden.span)])
         self.declare(name, decl)
 
-    def find(self, name: str, where: ast.Node, what: str = "name",
+    def find(self, name: str, where: ast.Node | Span, what: str = "name",
              accept: Callable[[object], bool] = lambda decl: True) -> object | None:
         """The declaration of a name; unknown names are told, once in a module, with the nearest that would do."""
         decl = self.scope.find(name)
@@ -193,8 +199,18 @@ class Base:
             self.unknown.add((self.module, name))
             names = [one for one in self.scope.all_names() if accept(self.scope.find(one))] + list(builtins.NAMES) * (what == "name")
             self.error(f"there is no {what} '{name}'", where, self.member(name) or imported_by(name) or self.in_a_state(name) or self.elsewhere(name)
-                       or suggest(name, names))
+                       or self.header_called(name) or NOTHING.get(name) or suggest(name, names))
         return decl
+
+    def header_called(self, name: str) -> str:
+        """How a header of the module's own is called, and where a handler has headers and what its event tells."""
+        if isinstance(self.module, ast.Timing):
+            return "headers of a packet of the handler's own are declared in it: headers h;" if name in HEADERS else \
+                f"what the event tells is named behind it, as in on radio.{'tx_done' if name == 'result' else 'rx_done'}({name})" if name in ("result", "frame") else ""
+        for param in getattr(self.module, "params", []):
+            if is_headers(param.type) and (name in HEADERS or any(one.name == name for one in param.type.decl.fields)):
+                return f"did you mean {param.name}{'.' + name if name not in HEADERS else ''}?"
+        return ""
 
     def member(self, name: str) -> str:
         """What a name is called that belongs to an enum or is an error."""
@@ -297,10 +313,10 @@ class Base:
 
     def stack_type(self, ref: ast.TypeRef, element: Type) -> Type | None:
         assert ref.size is not None
-        size = self.constant_number(ref.size, "a size")
         if not isinstance(element, HeaderType):
-            self.error("only headers make stacks", ref, "for an array of values use register<T>[n]")
+            self.error("only headers make stacks", ref, "for an array of values use register<T>[n]; octets of any number in a header are a varbit")
             return None
+        size = self.constant_number(ref.size, "a size")
         if size is None:
             return None
         if not 1 <= size <= 256:

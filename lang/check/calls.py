@@ -14,6 +14,8 @@ NO_ACTION = "NoAction"
 #: What is written where something else is called as a function.
 INSTEAD = {"not": "write !", "reject": "a state ends with transition reject(error.X), and verify(cond, error.X) rejects within it",
            "accept": "a state ends with transition accept", "drop": "set m.verdict = DROP and m.reason",
+           **dict.fromkeys(("assert", "require", "ensure"), "a parser rejects with verify(cond, error.X); a processor sets m.verdict = DROP"),
+           **dict.fromkeys(("sleep", "delay", "wait", "usleep", "msleep"), "nothing waits: what comes later stands in after 10 ms { ... }"),
            **dict.fromkeys(("len", "length", "size"), "octets are counted by sizeof(...)"),
            **dict.fromkeys(("now", "time", "clock", "millis", "micros"), "the node's clock is node.clock, in microseconds"),
            **dict.fromkeys(("extract", "emit", "advance"), "it is a method of the packet: pkt.extract(h.x), pkt.emit(h.x)")}
@@ -21,7 +23,8 @@ INSTEAD = {"not": "write !", "reject": "a state ends with transition reject(erro
 #: What is done with something else than functions, where it is written like a call of one; {}: its name.
 DONE_WITH = {ast.Deparser: "what it makes of headers is sent, radio.send({0}(h)), or given to a buffer behind the key, b.hold(key, {0}(h))",
              ast.Parser: "a parser is applied by another one: {}.apply(pkt, ...)", ast.Processor: "a processor is applied by another one: {}.apply(...)",
-             ast.Counter: "write {}.count()", ast.Meter: "write {}.execute()"}
+             ast.Counter: "write {}.count()", ast.Meter: "write {}.execute()",
+             ast.Codec: "a codec is named where the packet is read or written: pkt.extract(h.x via {0}(...)), pkt.emit(h.x via {0}(...))"}
 
 
 class Calls(PacketMethods, ObjectMethods, Base):

@@ -297,7 +297,7 @@ class Codecs(Base):
         with self.setting(row_value=False):
             type_ = self.expr(e.source)
         if isinstance(type_, Integer):
-            self.error("the width of what is in line must be known", e.source)
+            self.error("the width of what is in line must be known", e.source, f"{e.source.span.text} bits of the field are inline:{e.source.span.text}")
             return None
         if type_ is not None and not isinstance(type_, (Bits, Bool, EnumType)):
             self.error(f"{described(type_)} cannot be in line here", e.source)

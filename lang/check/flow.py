@@ -52,6 +52,7 @@ class Flow(FlowCalls):
     def chain(self, modules: list[ast.Module]) -> Paths:
         """Judges modules in the order in which they run. What the parser found."""
         parsed = after = self.nothing_valid()
+        self.accepts = {}                                   # no parser runs before a handler
         for module in modules:
             if isinstance(module, ast.Parser):
                 parsed = after = self.parser(module) or self.nothing_valid()

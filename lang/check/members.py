@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .. import ast, builtins
+from ..library import errors
 from ..types import Array, Bits, Bool, ChoiceType, EnumType, ErrorType, Frame, HeaderType, Integer, Meta, Stack, StructType, Type, Varbit
 from .base import Base, described, kind_of, root_name, shared
 from .scope import suggest
@@ -54,7 +55,7 @@ class Members(Base):
     def error_member(self, e: ast.Member, base: ast.Name) -> Type | None:
         member = self.errors.get(e.name)
         if member is None:
-            hint = suggest(e.name, self.errors) or f"declare it: error {{ {e.name} }}"
+            hint = (f"add import std.{errors()[e.name]};" if e.name in errors() else "") or suggest(e.name, self.errors) or f"declare it: error {{ {e.name} }}"
             self.error(f"there is no error '{e.name}'", e, hint)
             return None
         e.decl, e.const = member, member.number

@@ -17,7 +17,8 @@ class ObjectMethods(Base):
         if callee.name not in methods:
             hint = suggest(callee.name, methods) or f"it has {', '.join(methods)}"
             if isinstance(decl, ast.Register):
-                hint = f"a register is read by its name and written by assignment: {decl.name} = {decl.name} + 1"
+                cell = decl.name + "[i]" * isinstance(decl.type, Array)
+                hint = f"a register is read by its name and written by assignment: {cell} = {cell} + 1"
             self.error(f"{article(kind_of(decl))} has no method '{callee.name}'", callee, hint)
             return None
         if isinstance(decl, ast.Table):

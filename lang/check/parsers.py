@@ -169,6 +169,9 @@ class Parsers(Base):
             self.error(f"there is no state '{case.target}'", case.span, suggest(case.target, [*states, *FINAL]))
 
     def reachable(self, parser: ast.Parser, states: dict[str, ast.State]) -> None:
+        if any(state.transition is None or any(case.state is None and case.target not in FINAL for case in state.transition.cases)
+               for state in parser.states):
+            return                                          # where it goes is not known, and was told
         seen: set[ast.State] = set()
         todo = [states["start"]] if "start" in states else list(states.values())
         while todo:

@@ -36,14 +36,14 @@ class Protocols(Base):
             if first is not binding:
                 self.error(f"{binding.event} starts two chains", binding, "join them: a chain has any number of processors",
                            notes=[("the first one is here", first.span)])
-        for name in protocol.timing:
-            decl = self.find(name, protocol, "timing block", lambda decl: isinstance(decl, ast.Timing))
+        for name, place in zip(protocol.timing, protocol.timing_spans):
+            decl = self.find(name, place, "timing block", lambda decl: isinstance(decl, ast.Timing))
             if decl in protocol.blocks:
-                self.error(f"timing block '{name}' is bound twice", protocol, "name it once")
+                self.error(f"timing block '{name}' is bound twice", place, "name it once")
             elif isinstance(decl, ast.Timing):
                 protocol.blocks.append(decl)
-            elif decl is not None:
-                self.error(f"'{name}' is {article(kind_of(decl))}, not a timing block", protocol)
+            elif decl is not None and name not in self.twice:
+                self.error(f"'{name}' is {article(kind_of(decl))}, not a timing block", place)
 
     def selector(self, binding: ast.Binding) -> tuple[int, ...] | None:
         """The numbers in `on net.rx(41, 7) : ...`: which occurrences start the chain."""
@@ -75,7 +75,7 @@ class Protocols(Base):
                 if is_part(decl):
                     self.error(f"{kind_of(decl)} '{name}' has parameters that a chain does not give", binding,
                                f"apply it in another {kind_of(decl)}: {name}.apply(...)")
-            elif decl is not None:
+            elif decl is not None and name not in self.twice:
                 self.error(f"'{name}' is {article(kind_of(decl))}, not a parser, processor or deparser", binding)
         kinds = [type(module) for module in binding.modules]
         if ast.Parser in kinds and binding.event in BOUND and not EVENTS[binding.event].packet:

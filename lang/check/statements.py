@@ -105,6 +105,8 @@ class Statements(Base):
         if isinstance(type_, (HeaderType, Varbit)):
             self.copied(one, type_)
             return
+        if type_ is None and isinstance(one.target, ast.Name) and isinstance(one.target.decl, ast.Counter):
+            return                              # told; the value of `c = c + 1` is the same mistake
         if type_ is None:                       # told; of a list nobody knows then what it should be
             for value in one.value.elements if isinstance(one.value, ast.ListExpr) else [one.value]:
                 self.expr(value)
