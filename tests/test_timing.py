@@ -15,7 +15,9 @@ from lpn.compiler.image import Kind
 from lpn.lang.diagnostics import DiagnosticError
 from lpn.lang.hooks import ALLOWED, CONTEXTS
 from lpn.lang.reference import Reference
+from lpn.lang.source import Source
 from lpn.runtime.engines import EngineUnavailable, get_engine
+from lpn.runtime.timeline import Sent
 
 NODE = """
 header A { bit<8> kind; bit<8> seq; }
@@ -256,3 +258,41 @@ def test_a_computed_delay_has_an_end(name, level):
         want = tuple(("timer_start", i, us) for i, us in zip(range(index + 1, index + 4), (min(time, 2**31 - 1), min(time, 700), min(doubled, 1_000_000))))
         assert Reference(checked).run(b"", {"time": time}, None, checked.hooks[index]).effects == want
         assert one.run(b"", {"time": time}).effects == want
+
+
+# ---------------------------------------------------------------- the packet of a handler's own
+
+MANY = """header Kind { bit<8> kind; }
+header Tlv { bit<8> n; varbit<2040> value sized (8 * (bit<16>) n); }
+header Sum { bit<16> sum = ~inet_sum(payload); }
+struct headers { Kind kind; Sum sum; Tlv[3] tlv; Kind more; }
+register<bit<8>> n;
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.kind); pkt.extract(h.tlv.next); transition accept; } }
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.kind); pkt.emit(h.tlv); pkt.emit(h.more); }
+timing T {
+    every 1 s within 1 ms {
+        headers h;
+        h.kind.setValid();
+        h.kind.kind = n;
+        if (n == 1) { h.more.setValid(); h.more.kind = 7; }
+        radio.send(Tx(h));
+        n = n + 1;
+    }
+}
+protocol Many version 1 { on radio.rx_done : Rx -> Tx; timing : T; }
+"""
+
+
+def test_what_a_handler_never_makes_valid_is_not_emitted():
+    """The record is empty at its beginning: nothing is asked of headers that only a parser's packets have."""
+    result = compile_program(program(MANY))
+    slots = {each.name: len(each.image.text) // 8 for each in result.containers}
+    assert slots["T.every_1"] <= 40 < 100 < slots["Tx"], slots
+
+
+def test_nodes_agree_on_what_a_handler_sends():
+    from lpn.testing import protocol
+    p = protocol(Source("many.lpn", MANY))
+    node, *_ = p.live("until 2500 ms").values()
+    assert [each.frame.hex() for each in node.sorted_records() if isinstance(each, Sent)] == ["00", "0107", "02"]
+    p.nodes_agree("until 2500 ms")

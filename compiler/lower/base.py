@@ -95,6 +95,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
         self.may_pair = True                    # what a codec writes of two fields; see twins_written.py
         self.paired = False
         self.parser_decl: ast.Parser | None = None
+        self.handles = False                    # a handler's body: no header is valid at its beginning
         self.ends_with: ast.Processor | None = None             # the processor behind which nothing looks at the packet
         self.tells_payload = True               # see payload.py
         self.payload_slot: ir.Value | None = None           # fused: where the parser left off

@@ -48,7 +48,14 @@ class Instance(Place):
                     self.varbit_slots[u] = (lower.alloca(PKT, f"{inst.name}.{u.varbit.name}"),
                                             lower.alloca(I32, f"{inst.name}.{u.varbit.name}.len"))
         if lower.record_in_memory and not local and lower.parser_decl is None:
-            lower.at_entry(self.load_from_record)
+            lower.at_entry(self.begin_absent if lower.handles else self.load_from_record)
+
+    def begin_absent(self) -> None:
+        """At the entry of a handler, whose packet is empty: what it does not make valid is not emitted, counted or summed."""
+        low = self.lower
+        low.b.store(ir.Constant(I1, 0), self.valid_slot)
+        for slot in self.base_slots:
+            low.b.store(low.pkt, slot)
 
     def load_from_record(self) -> None:
         """At the entry of a module that is not the parser: the record says what is valid and where it lies. It is not

@@ -31,6 +31,7 @@ class Timings:
 
     def handler(self, h: ast.Handler, done) -> None:
         """A handler's body; its packet's payload is empty, whatever the event brings."""
+        self.handles = True
         self.payload_part = (self.end, self.end)
         for param in h.values:
             self.env[param] = self.frame_place(param.type) if isinstance(param.type, Frame) \
