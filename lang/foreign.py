@@ -100,6 +100,10 @@ def foreign_part(tokens: list[Token], index: int, rules: list[str]) -> Foreign |
     """What is known of the part of a codec or a module that reading stopped in, at token `index`; `rules`: what was being read, the innermost first."""
     if not index or not rules:
         return None
+    if "tableEntry" in rules and tokens[index].text == "," and (colon := next((at for at in range(index, statement_end(tokens, index)) if tokens[at].text == ":"), 0)):
+        start = row_item(tokens, index)
+        keys = written(tokens, start, colon)
+        return Foreign(index, "several keys stand in parentheses", f"write ({keys}) : ...", start, statement_end(tokens, index))
     return foreign_codec(tokens, index, rules) if "codecDecl" in rules else inside_module(tokens, index, rules)
 
 
@@ -220,9 +224,10 @@ def foreign_variable(tokens: list[Token], index: int) -> str:
     if first not in ("bit", "int", "bool") and not first[:1].isupper():        # a type; else a misspelt word
         return ""
     end = next((at for at in range(index, len(tokens)) if tokens[at].text in ("(", "{", "}", ";", "=")), index)
-    if end - index < 2 or tokens[end].text not in (";", "=") or not tokens[end - 1].text.isidentifier():
+    behind = next((at for at in range(index + 2, end) if tokens[at].text == "[" and tokens[at - 1].text.isidentifier()), end)        # as in C
+    if behind - index < 2 or tokens[end].text not in (";", "=") or not tokens[behind - 1].text.isidentifier():
         return ""
-    name, (type_, *size) = tokens[end - 1].text, written(tokens, index, end - 1).split("[", 1)
+    name, (type_, *size) = tokens[behind - 1].text, (written(tokens, index, behind - 1) + written(tokens, behind, end)).split("[", 1)
     register = f"register<{type_}>{''.join('[' + one for one in size)} {name};"
     return f"a value that stays is a register: {register}" if tokens[end].text == ";" else \
         f"a value that never changes is a constant: const {type_} {name} = ...; one that stays is a register: {register}"

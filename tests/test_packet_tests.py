@@ -336,6 +336,11 @@ def test_a_member_is_called_by_its_enum(beside) -> None:
     assert status == 1 and "there is no value 'ack'" in text and "members are called by their enum: Kind.ack" in text, text
 
 
+def test_several_keys_stand_in_parentheses(beside) -> None:
+    status, text = beside('test "a" { table kinds { 1, 2 : to(2); } }', "more")
+    assert status == 1 and "':' and an action is expected, not ','" in text and "help: several keys stand in parentheses: (7, 1) : to(3);" in text, text
+
+
 def test_entries_of_exact_keys_have_no_priority(beside) -> None:
     status, text = beside('test "a" { table kinds { priority = 1: data : to(2); } }', "more")
     assert status == 1 and "entries of exact and lpm keys have no priority" in text and "help: leave it out" in text, text

@@ -260,6 +260,8 @@ class Parser(PacketParser):
             self.mark(")", "behind the keys")
         else:
             keys.append(self.pattern(key=True))
+            if self.sees(","):
+                raise self.fail("':' and an action", "several keys stand in parentheses: (7, 1) : to(3);")
         self.mark(":", "and an action")
         action, _ = self.qualified("an action")
         args = []
