@@ -56,7 +56,7 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
     if name == "->" and (before.text.isidentifier() or before.text == "]") and index + 1 < len(tokens) and tokens[first].text not in ("on", "timing"):
         return Foreign(index, "there is no '->'", f"write {written(tokens, place_start(tokens, index), index)}.{tokens[index + 1].text}", index, index + 1, (".",))
     if name == "&" and before.text in ("(", ",", "="):
-        return Foreign(index, "there are no pointers", "a parameter that is changed is out or inout", index, index + 1)
+        return Foreign(index, "there are no pointers", "a parameter that is changed is out or inout", index, index + 1 + (tokens[index + 1].text == "mut"))
     if before.text == "int" and (name.isidentifier() or name == ")"):
         return Foreign(index - 1, "'int' needs a width", f"write int<32>{' ' + name if name != ')' else ''}", index - 1, index, ("int", "<", "32", ">"))
     if tokens[first].text in ("elif", "elsif", "elseif") and tokens[first - 1].text == "}":
@@ -70,6 +70,13 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
     if name == "as" and index > first and (before.text.isidentifier() or before.text in (")", "]")):
         end = type_end(tokens, index + 1)
         return Foreign(index, "there is no 'as'", f"a cast stands in front: ({written(tokens, index + 1, end)}) x", index, end)
+    if before.text == "return" and name == "if":
+        return Foreign(index, "an if is no value", "write return c ? a : b;", index, statement_end(tokens, index) - 1, ("0",))
+    if name == ":" and tokens[first].text == "const" and index == first + 2 or name == "=" and tokens[first].text == "const" and index == first + 2:
+        type_ = written(tokens, index + 1, type_end(tokens, index + 1)) if name == ":" else "bit<8>"
+        return Foreign(index - 1, "the type of a constant stands before its name", f"write const {type_} {before.text} = ...;", first, statement_end(tokens, index))
+    if tokens[first].text == "static" and index == first + 1:
+        return Foreign(first, "there is no 'static'", "what stays is a register: register<bit<8>> x;", first, statement_end(tokens, index))
     if name == "=" and before.text == ".." and before.stop + 1 == token.start:
         return Foreign(index, "there is no '..='", "a range's high end is left out: 0..8 is 0 to 7", index, index + 1)
     if tokens[first].text in ("wait", "sleep", "delay", "pause") and index == first + 1 and is_number(token):
@@ -100,11 +107,19 @@ def foreign_part(tokens: list[Token], index: int, rules: list[str]) -> Foreign |
     """What is known of the part of a codec or a module that reading stopped in, at token `index`; `rules`: what was being read, the innermost first."""
     if not index or not rules:
         return None
+    if rules[0] in ("errorDecl", "enumDecl") and tokens[index].text == ";":
+        return Foreign(index, "names are separated by ','", f"write {before_and(tokens, index)}", index, index + 1, (",",))
     if "tableEntry" in rules and tokens[index].text == "," and (colon := next((at for at in range(index, statement_end(tokens, index)) if tokens[at].text == ":"), 0)):
         start = row_item(tokens, index)
         keys = written(tokens, start, colon)
         return Foreign(index, "several keys stand in parentheses", f"write ({keys}) : ...", start, statement_end(tokens, index))
     return foreign_codec(tokens, index, rules) if "codecDecl" in rules else inside_module(tokens, index, rules)
+
+
+def before_and(tokens: list[Token], index: int) -> str:
+    """What stands before and behind a separator that should be a comma."""
+    behind = tokens[index + 1].text
+    return tokens[index - 1].text + (f", {behind}" if behind.isidentifier() else "")
 
 
 def foreign_codec(tokens: list[Token], index: int, rules: list[str]) -> Foreign | None:
@@ -124,7 +139,8 @@ def foreign_codec(tokens: list[Token], index: int, rules: list[str]) -> Foreign 
     if token == "default" and rules[0] in ("codecGroup", "codecRow"):
         return Foreign(index, "a row's keys are numbers: compressing writes them", "write one row for each value", index, statement_end(tokens, index))
     if before == "pad" and token == ":":
-        return Foreign(index - 1, "padding is in line", f"write inline(pad:{tokens[index + 1].text})", index - 1, index + 2, ("inline", "(", "pad", ":", tokens[index + 1].text, ")"))
+        bits = tokens[index + 1].text
+        return Foreign(index - 1, "padding is in line", f"write inline(pad:{bits})", index - 1, index + 2, ("inline", "(", "pad", ":", bits, ")"))
     item = row_item(tokens, index)
     if tokens[item + 1].text == "==" and tokens[item].text.isidentifier() and item + 1 <= index and tokens[item - 1].text in (",", ":"):
         return Foreign(item + 1, "a row says what a field is with '='", f"write {tokens[item].text} = ...", item + 1, item + 2, ("=",))
@@ -193,6 +209,10 @@ def foreign(tokens: list[Token], index: int) -> Foreign | None:
     if first == "case" and index == start + 1:
         return Foreign(start, "a case has no word in front of it", "write 1: { ... }", start, start + 1)
     inside = [each.text for each in tokens[start:index]]
+    at = start if token == "{" else statement_start(tokens, start - 1)          # of the assignment that a `{ .x = ... }` is in
+    if token == "{" and "=" in inside and before[:1].isupper() or token == "." and before in ("{", ",") and any(one.text == "=" for one in tokens[at:start]):
+        end = statement_end(tokens, at)
+        return Foreign(index, "a struct's value names no fields", "it is a list, in their order: { a, b }", at, end + (tokens[end].text == ";"))
     if token == "=" and ":" in inside and "?" not in inside:
         depth, end = 0, index                           # to the brace that closes the switch: cases behind it may be written alike
         while tokens[end].type != Token.EOF and (depth or tokens[end].text != "}"):
@@ -245,6 +265,11 @@ def foreign_field(tokens: list[Token], index: int) -> Foreign | None:
         return Foreign(index, "a field that may be absent has 'when' behind it", "write when (...)", index, index + 1, ("when",))
     if token == "{" and tokens[start].text == "le":
         return Foreign(start, "a little-endian number that has fields is a word", f"write word {written(tokens, start, index)} {{ ... }}", start, start, ("word",))
+    if tokens[start].text == "verify" and tokens[start + 1].text == "(":
+        end = statement_end(tokens, start)
+        return Foreign(start, "a condition on a header's fields begins with where", f"write where {written(tokens, start + 1, end)}", start, end)
+    if is_number(tokens[index]) and name == "in":
+        return Foreign(index, "the values of a field stand in braces", f"write in {{ {token} }}", index - 1, index + 1)
     if token == "(" and name == "in":
         close = next((at for at in range(index, len(tokens)) if tokens[at].text in (")", ";", "}")), index)
         return Foreign(index, "the values of a field stand in braces", f"write in {{ {written(tokens, index + 1, close)} }}", index - 1, close + 1)

@@ -173,6 +173,8 @@ class Calls(PacketMethods, ObjectMethods, Base):
         if callee.name not in methods:
             what = f"header {type_}" if isinstance(type_, HeaderType) else described(type_)
             hint = f"write pkt.{callee.name}({base.span.text})" if methods and callee.name in ("extract", "emit") else suggest(callee.name, methods)
+            if isinstance(function := self.scope.find(callee.name), ast.Function):
+                hint = f"write {callee.name}({callee.base.span.text}{', ...' if len(function.params) > 1 else ''})"
             self.error(f"{what} has no method '{callee.name}'", callee, hint or (f"it has {', '.join(methods)}" if methods else ""))
             return None
         e.target = callee.name

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .. import ast, builtins
-from ..types import (Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Stack, StructType, Type, Varbit)
+from ..types import (Array, Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Stack, StructType, Type, Varbit)
 from . import fold
 from .base import MAX_ARITHMETIC, MAX_WIDTH, Base, described
 
@@ -49,7 +49,8 @@ class Expressions(Base):
         return None
 
     def _Tuple(self, e: ast.Tuple, want: Type | None) -> Type | None:
-        self.error("a tuple stands only in the cases of a select or the entries of a table", e)
+        hint = "a struct's value is a list, in the order of its fields: { a, b }" if isinstance(want, StructType) else ""
+        self.error("a tuple stands only in the cases of a select or the entries of a table", e, hint)
         return None
 
     def _RangeSet(self, e: ast.RangeSet, want: Type | None) -> Type | None:
@@ -121,7 +122,7 @@ class Expressions(Base):
                 self.ensure(decl)
                 return decl.type
             case ast.Counter():
-                self.error(f"counter '{decl.name}' is not a value", e, f"count with {decl.name}.count()")
+                self.error(f"counter '{decl.name}' is not a value", e, f"count with {decl.name}.count({'i' if isinstance(decl.type, Array) else ''})")
             case ast.Enum():
                 self.error(f"enum '{decl.name}' is not a value", e,
                            f"name a member, as in {decl.name}.{decl.members[0].name}")

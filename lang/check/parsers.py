@@ -185,6 +185,8 @@ class Parsers(Base):
 
     def bounded(self, parser: ast.Parser) -> None:
         """Every circle of states has a `max`, fills a stack, or takes at least an octet of the packet."""
+        if any(param.type is None for param in parser.params):
+            return                                          # what is taken of the packet is not known, and was told
         free = [state for state in parser.states if state.max is None and not fills_stack(state) and not takes_octets(state)]
         color: dict[ast.State, int] = {}
 
