@@ -347,6 +347,8 @@ def test_entries_of_exact_keys_have_no_priority(beside) -> None:
 
 
 @pytest.mark.parametrize("line, message", [
+    ("expect DELIVERED 7;", "22: a verdict is expected, not 'DELIVERED' | did you mean DELIVER?"),
+    ("send hex 00 01;", "24: '{' and octets is expected, not '00' | octets stand in braces: hex { 41 88 05 }"),
     ("sand hex { 00 };", "15: a step is expected, not 'sand' | did you mean send?"),
     ("send hex { 0 };", "26: '0' is not an octet |"),
     ("send hex { 0102{3} };", "26: one octet is repeated, or a group | write (0102){3}, or 01 02{3}"),

@@ -186,6 +186,8 @@ class Parser(PacketParser):
                 out.port = self.pattern()
         elif token.kind == "name" and token.text.upper() in VERDICTS:
             raise self.fail("a verdict", f"did you mean {token.text.upper()}?")
+        elif token.kind == "name" and self.tokens[self.at + 1].kind == "number" and (near := get_close_matches(token.text.upper(), VERDICTS, 1)):
+            raise self.fail("a verdict", f"did you mean {near[0]}?")        # a packet's name has no number behind it
         out.span = self.since(begin)
         if self.sees("no") and self.tokens[self.at + 1].text == "packet":
             self.next()

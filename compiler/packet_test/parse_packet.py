@@ -29,6 +29,8 @@ class PacketParser(Cursor):
         if self.sees("{"):
             pieces = self.pieces(sending)
             return model.Packet(self.since(token.span), "fields", pieces)
+        if self.take("hex"):
+            raise self.fail("'{' and octets", "octets stand in braces: hex { 41 88 05 }")
         if token.kind == "name":
             self.next()
             pieces = self.pieces(sending) if self.take("with") else []
