@@ -336,6 +336,15 @@ def test_a_member_is_called_by_its_enum(beside) -> None:
     assert status == 1 and "there is no value 'ack'" in text and "members are called by their enum: Kind.ack" in text, text
 
 
+def test_a_struct_is_checked_field_by_field(tmp_path) -> None:
+    (tmp_path / "s.lpn").write_text("""header H { bit<8> a; } struct headers { H h; } struct S { bit<8> x; bit<8> y; } register<S>[2] cells;
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+        processor P(inout headers h, inout meta m) { apply { cells[0].x = 1; } }""")
+    (tmp_path / "s.test").write_text('test "a" { check cells[1] == 1; }')
+    said = lpnc("test", tmp_path / "s.lpn").output
+    assert "s.test:1:18: error: cells[1] is a struct" in said and "help: name a field, as in cells[1].x" in said, said
+
+
 def test_several_keys_stand_in_parentheses(beside) -> None:
     status, text = beside('test "a" { table kinds { 1, 2 : to(2); } }', "more")
     assert status == 1 and "':' and an action is expected, not ','" in text and "help: several keys stand in parentheses: (7, 1) : to(3);" in text, text

@@ -78,7 +78,10 @@ class Resolver:
         elif isinstance(step, model.Expect):
             self.expect(step)
         elif isinstance(step, model.Check):
-            if self.place(step.place):
+            found = self.place(step.place)
+            if found and isinstance(step.place.type, StructType):
+                self.error(f"{step.place.text} is a struct", step.place.span, f"name a field, as in {step.place.text}.{step.place.type.decl.fields[0].name}")
+            elif found:
                 step.wanted = self.values.numbers(step.pattern, step.place.type)
                 if step.op not in ("==", "!=") and (step.pattern.mask or step.pattern.high or step.pattern.value is None):
                     self.error(f"'{step.op}' compares with one number", step.pattern.span)
