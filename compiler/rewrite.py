@@ -4,7 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from .isa import ALU, ALU_OPS, EXIT, JA, JA32, MODES, STX, Instruction, decode, encode
+from .helpers import BY_NUMBER
+from .isa import ALU, ALU_OPS, CALL, CALL_HELPER, EXIT, JA, JA32, MODES, STX, Instruction, decode, encode
 
 LEAVING = (EXIT, JA, JA32)                      # nothing comes behind it but what jumps there
 
@@ -88,7 +89,9 @@ def targets_of(code: list[Line]) -> set[Line]:
 
 
 def reads_writes(insn: Instruction) -> tuple[int, int]:
-    """Registers read and written, as bit sets; a call reads r1-r5 and spoils r0-r5."""
+    """Registers read and written, as bit sets; a call reads its arguments, r1-r5 if it is not known which, and spoils r0-r5."""
+    if insn.op == CALL and insn.src == CALL_HELPER and (helper := BY_NUMBER.get(insn.imm)) is not None:
+        return (1 << 1 + len(helper.args)) - 2, 0b111111
     return effects(insn.op, insn.dst, insn.src)
 
 
@@ -116,7 +119,7 @@ def effects(op: int, to: int, of: int) -> tuple[int, int]:
         return dst | src | 1, src | 1
     if insn.is_store:
         return dst | (src if insn.cls == STX else 0), 0
-    reads = src if insn.uses_reg else 0
+    reads = src if insn.uses_reg and insn.code != ALU_OPS["END"] else 0         # of a swap that bit says which way
     if insn.code != ALU_OPS["MOV"]:
         reads |= dst
     return reads, dst

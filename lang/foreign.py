@@ -253,6 +253,22 @@ def foreign_variable(tokens: list[Token], index: int) -> str:
         f"a value that never changes is a constant: const {type_} {name} = ...; one that stays is a register: {register}"
 
 
+def foreign_choice(tokens: list[Token], index: int) -> Foreign | None:
+    """What is known of the choice that reading stopped in, at token `index`: its name or its arms stand as in a struct or union of C."""
+    start = statement_start(tokens, index)
+    words = [each.text for each in tokens[start:start + 6]]
+    if words[:2] == ["choice", "("] and words[3:4] == [")"] and words[5:] == ["{"] and words[4].isidentifier():
+        arms = statement_end(tokens, start)
+        return Foreign(start + 4, "the name of a choice stands behind its arms", f"write {written(tokens, start, start + 4)} {{ ... }} {words[4]};",
+                       start, arms + (tokens[arms].text == ";"))
+    begin = next((at + 1 for at in range(start - 1, -1, -1) if tokens[at].text in ("{", "}")), start)
+    name = next((at for at in range(start, len(tokens)) if tokens[at].text in (";", "{", "}")), index) - 1
+    if begin < 6 or tokens[begin - 5].text != "choice" or tokens[begin - 1].text != "{" or name <= start or not tokens[name].text.isidentifier():
+        return None
+    close = next((at for at in range(begin, len(tokens)) if tokens[at].text in ("{", "}")), begin)
+    return Foreign(start, "an arm's name stands before its type", f"write {tokens[name].text}: {written(tokens, start, name)};", begin, close)
+
+
 def foreign_field(tokens: list[Token], index: int) -> Foreign | None:
     """What is known of the field of a struct or header that reading stopped in, at token `index`: its elements or its length, as in C; a tag that is no field."""
     start = statement_start(tokens, index)

@@ -13,7 +13,8 @@ from antlr4.error.ErrorStrategy import BailErrorStrategy
 from antlr4.ListTokenSource import ListTokenSource
 
 from .diagnostics import Diagnostics
-from .foreign import DECLARATIONS, foreign, foreign_field, foreign_part, foreign_variable, foreign_word, result_behind, statement_start, written
+from .foreign import (DECLARATIONS, foreign, foreign_choice, foreign_field, foreign_part, foreign_variable, foreign_word, result_behind,
+                      statement_start, written)
 from .grammar.LpnLexer import LpnLexer
 from .grammar.LpnParser import LpnParser
 from .source import Source, Span
@@ -272,6 +273,9 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
                           "make it a header, which is extracted where it is there; or one field, bit<8> x when (...), and take slices of it")
         return tokens[:start] + tokens[next(i for i in range(index, len(tokens)) if tokens[i].text == ";" or tokens[i].type == Token.EOF):]
     if any(rule in ("block", "statement", "stateDecl", "deparserDecl", "switchCase") for rule in within) and (other := foreign(tokens, index)):
+        diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
+        return tokens[:other.start] + tokens[other.end:]
+    if any(rule in ("choiceItem", "choiceArm", "fieldDecl") for rule in within) and (other := foreign_choice(tokens, index)):
         diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
         return tokens[:other.start] + tokens[other.end:]
     if any(rule in ("structField", "fieldDecl", "headerItem", "headerDecl") for rule in within) and (other := foreign_field(tokens, index)):

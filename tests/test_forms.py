@@ -26,6 +26,7 @@ from lpn.verifier.verify import Report, verify
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 CELLS = Path(__file__).parent / "constructs" / "loops-over-cells.lpn"
+CUT_PAYLOAD = Path(__file__).parent / "forms" / "octet-of-a-cut-payload.lpn"
 ELEMENTS = Path(__file__).parent / "forms" / "elements-in-elements.lpn"
 MANY_RUNS = Path(__file__).parent / "regressions" / "many-runs-fused.lpn"
 WIDE = "struct headers {{ }} parser Rx(packet pkt, out headers h) {{ state start {{ transition accept; }} }} processor P(inout headers h, inout meta m) {{ " \
@@ -201,6 +202,13 @@ def test_more_variables_than_there_is_stack_are_refused_by_the_language() -> Non
 def test_what_fits_is_taken_as_it_is() -> None:
     made = compile_program(program(TAG), fuse=True)
     assert made.fused and not made.notes and len(made.containers) == 1
+
+
+@pytest.mark.parametrize("level", [1, 2, SMALL])
+def test_an_octet_of_a_cut_payload_is_read_in_the_form_asked_for(level: Level) -> None:
+    case, tally = Case(Program(CUT_PAYLOAD.read_text(), {}, False)), Counter()
+    run_case(add_packets(case, RandomChoose(1), 5), (Variant("engine", False, level),), tally)
+    assert tally["compared engine"] == 5 and not [name for name in tally if name.startswith("other form")]
 
 
 def test_a_form_that_the_verifier_refuses_is_not_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from lpn.compiler.halves import narrow_swaps
 from lpn.compiler.isa import ALU_OPS, ST, decode
 from lpn.compiler.peephole import PASSES, improve
 from lpn.compiler.returned import sink_results
-from lpn.compiler.rewrite import read, sweep, write
+from lpn.compiler.rewrite import read, reads_writes, sweep, write
 from lpn.compiler.tails import merge_tails
 from lpn.compiler.wide_tests import wide_tests
 from lpn.runtime.raw import run_raw
@@ -393,6 +393,37 @@ def test_other_shifts_stay(code):
     better, _ = improve(text, [])
     assert run_raw(better).r0 == run_raw(text).r0
     assert any("<<=" in line for line in disassemble(better))
+
+
+TWINS = "r6 = {n}\nr6 *= 1\nr5 = 5\nr4 = 4\n*(u64 *)(r10 - 8) = r6\n{twin}\nif w2 > 40 goto OUT\n{x}\nr1 = 1\nr1 <<= r3\nr4 = 0x100000024 ll\nr1 &= r4\n{between}\n" \
+        "if r1 != 0 goto A\nr0 = r2\nr0 += r5\nr0 ^= {told}\nexit\nA: r0 = r2\nr0 *= r5\nr0 ^= {told}\nexit\nOUT: r0 = 9\nexit"
+TWIN, X = "w2 = w6\nw2 &= 255", "r3 = r6\nr3 &= 255"
+
+
+@pytest.mark.parametrize(("twin", "x", "between", "told", "gone"), [
+    (TWIN, X, "", "r2", True), ("r2 = r6\nr2 &= 255", "w3 = w6\nw3 &= 255", "", "r2", True),
+    (TWIN, X, "r4 = *(u64 *)(r10 - 8)", "r4", True), (TWIN, X, "r3 = 7", "r3", True), (TWIN, X, "r5 = r3\nr5 += 1", "r3", True),
+    (TWIN, X, "", "r4", False), (TWIN, X, "r2 = 9", "r2", False), (TWIN, X, "r1 += 1", "r2", False), (TWIN, X, "r5 = r1", "r2", False), (TWIN, X, "r5 = r4", "r2", False),
+    (TWIN, X, "r5 += 1\n" * 5, "r2", False), (TWIN, X, "*(u64 *)(r10 - 8) = r5", "r2", False),
+    (TWIN, "r6 += 1\n" + X, "", "r2", False), (TWIN, "w2 = 3\n" + X, "", "r2", False), (TWIN + "\nw2 += 1", X, "", "r2", False),
+    (TWIN, "r3 = r6\nr3 &= 127", "", "r2", False), ("w2 = w6\nw2 &= -1", "r3 = r6\nr3 &= -1", "", "r2", False), ("r2 = (s8)r6\nr2 &= 511", "r3 = r6\nr3 &= 511", "", "r2", False),
+    ("w2 = w5\nw2 &= 255", X, "", "r2", False), (TWIN, "r3 = r6\nr3 += 255", "", "r2", False)])
+def test_a_number_may_have_two_registers(twin: str, x: str, between: str, told: str, gone: bool) -> None:
+    """LLVM compares its lower half with the most that the set has, and shifts by all of it; and loads what comes next before it jumps."""
+    for n in (2, 3, 5, 32, 40, 41, 0x102, 0x123, -1):
+        text = assemble(TWINS.format(n=n, twin=twin, x=x, between=between, told=told))
+        lines = read(text, [])
+        wide_tests(lines)
+        sweep(lines)
+        better = write(lines)[0]
+        assert (run_raw(better).error, run_raw(better).r0) == (run_raw(text).error, run_raw(text).r0), n
+        assert any("<<=" in line for line in disassemble(better)) != gone
+
+
+def test_what_an_instruction_reads() -> None:
+    """A byte swap has no second operand, though a bit says that it is a register; a helper reads its arguments, and who is not known may read five."""
+    read_by = {code: reads_writes(decode(assemble(code))[0]) for code in ("r5 = be16 r5", "r5 = bswap32 r5", "r5 = -r5", "r5 = r0", "r5 += r0", "call 1", "call 2", "call 4", "call 999")}
+    assert list(read_by.values()) == [(0x20, 0x20), (0x20, 0x20), (0x20, 0x20), (1, 0x20), (0x21, 0x20), (0x0e, 0x3f), (0, 0x3f), (0x06, 0x3f), (0x3e, 0x3f)]
 
 
 def test_numbers_beyond_31_have_a_known_time() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..compiler import isa
 from .cfg import Graph, Node
 
-MOV = isa.ALU_OPS["MOV"]
+MOV, END = isa.ALU_OPS["MOV"], isa.ALU_OPS["END"]
 
 
 def relevant(graph: Graph) -> dict[Node, tuple[int, ...]]:
@@ -41,5 +41,5 @@ def _before(insn: isa.Instruction, after: int) -> int:
     if insn.is_store:
         return after | (src if insn.cls == isa.STX else 0)
     if insn.is_alu and after & dst:
-        return (after & ~dst if insn.code == MOV else after) | (src if insn.uses_reg else 0)
+        return (after & ~dst if insn.code == MOV else after) | (src if insn.uses_reg and insn.code != END else 0)
     return after

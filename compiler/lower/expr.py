@@ -171,7 +171,10 @@ class Expressions(Quotients):
 
         for cond in conds:
             more(cond)
-            i = i if isinstance(i, ir.Constant) else self.opaque(i, here=True)      # each test is a branch of its own
+            if isinstance(i, ir.Constant):                                          # each test is a branch of its own
+                start = self.opaque(start, here=True, keeps=True)
+            else:
+                i = self.opaque(i, here=True)
         place = self.payload_at(start, i)
         more(b.icmp_unsigned("<=", self.at(place, 1), self.end))
         ends.append((self.load(place, 0, 8), b.block))

@@ -11,6 +11,19 @@ ORDER = ("<", "<=", ">", ">=")
 LOGIC = ("&", "|", "^")
 
 
+def truth(e: ast.Expr) -> bool | None:
+    """What a condition is whenever it is anything, though part of it is known to a run alone: `x == 1 && false` is false. None: not known."""
+    if e.const is not None:
+        return bool(e.const)
+    if isinstance(e, ast.Unary) and e.op == "!":
+        inner = truth(e.operand)
+        return None if inner is None else not inner
+    if isinstance(e, ast.Binary) and e.op in ("&&", "||"):
+        sides, decides = (truth(e.left), truth(e.right)), e.op == "||"
+        return decides if decides in sides else None if None in sides else not decides
+    return None
+
+
 class Expressions(Base):
     def expr(self, e: ast.Expr, want: Type | None = None) -> Type | None:
         """Types an expression. want: what its place asks for, where a list or a number without width needs to know;
@@ -160,15 +173,15 @@ class Expressions(Base):
     def _Binary(self, e: ast.Binary, want: Type | None) -> Type | None:
         if e.op in ("&&", "||"):
             good, before = [self.value(e.left, Bool(), f"an operand of '{e.op}'")], self.beyond
-            decided = e.left.const is not None and bool(e.left.const) == (e.op == "||")
+            decided = truth(e.left) == (e.op == "||")
             with self.setting(unreached=self.unreached or decided):
                 good.append(self.value(e.right, Bool(), f"an operand of '{e.op}'"))
             if self.left_out(before, decided):
-                e.right = ast.BoolLit(e.right.span, bool(e.left.const))
-                e.right.type, e.right.const = Bool(), e.left.const
+                e.right = ast.BoolLit(e.right.span, e.op == "||")
+                e.right.type, e.right.const = Bool(), e.op == "||"
             result: Type | None = Bool() if all(good) else None
-            if decided:
-                e.const = bool(e.left.const)
+            if decided and e.left.const is not None:
+                e.const = e.left.const
                 return result
         elif e.op == "&&&":
             self.error("a mask stands only where values are matched", e, "write (x & mask) == value")
@@ -299,10 +312,10 @@ class Expressions(Base):
 
     def _Conditional(self, e: ast.Conditional, want: Type | None) -> Type | None:
         self.condition(e.cond)
-        before, chosen = self.beyond, e.cond.const
-        with self.setting(unreached=self.unreached or chosen is not None and not chosen):
+        before, chosen = self.beyond, truth(e.cond)
+        with self.setting(unreached=self.unreached or chosen is False):
             then = self.expr(e.then, want)
-        with self.setting(unreached=self.unreached or bool(chosen)):
+        with self.setting(unreached=self.unreached or chosen is True):
             otherwise = self.expr(e.otherwise, want)
         if self.left_out(before, chosen is not None):
             e.then = e.otherwise = e.then if chosen else e.otherwise

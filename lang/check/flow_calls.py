@@ -95,8 +95,8 @@ class FlowCalls(FlowValues):
                 own = show(e)
                 other = f"{own.rpartition('.')[0]}.{arg.name}"
                 never = all((arg, None) in one.invalid for one in paths)
-                self.diagnostics.error(f"'{own}' looks at '{other}', which {'is' if never else 'may'} not {'' if never else 'be '}valid here", e.span,
-                                       f"extract '{other}' before it" if not deferred else f"test it first: if ({other}.isValid()) {{ ... }}")
+                self.tell(f"'{own}' looks at '{other}', which {'is' if never else 'may'} not {'' if never else 'be '}valid here", e,
+                          f"extract '{other}' before it" if not deferred else f"test it first: if ({other}.isValid()) {{ ... }}")
 
     def extract(self, e: ast.Call, paths: Paths) -> Paths:
         header = e.args[0]

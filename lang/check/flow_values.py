@@ -1,7 +1,7 @@
 """The path-dependent rules in expressions; see `flow.py`."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from .. import ast
@@ -11,12 +11,19 @@ from .facts import NOWHERE, Key, Known, Path, Paths, Values, join
 
 VERDICT: Path = ("meta", "var", "verdict")
 
+Place = tuple[int, int, int, int, int]
+
+
+def place_of(e: ast.Expr) -> Place:
+    return id(e.span.source), e.span.line, e.span.column, e.span.end_line, e.span.end_column
+
 
 class FlowValues:
     def __init__(self, program: ast.Program, diagnostics: Diagnostics):
         self.program, self.diagnostics = program, diagnostics
         self.this: Key | None = None                        # the header being described
-        self.verdicts: dict[tuple[int, int, int], tuple[Span, bool]] = {}       # where m.verdict is compared, and whether it is ACCEPT on every path
+        self.told: set[Place] = set()                       # where a message stands: of a loop that is written out it is the first turn's
+        self.verdicts: dict[Place, tuple[Span, bool]] = {}       # where m.verdict is compared, and whether it is ACCEPT on every path
 
     call: Callable[[ast.Call, Paths], Paths]                # of `FlowCalls`
     apply: Callable[[ast.Table, Paths], tuple[Paths, Paths]]
@@ -63,24 +70,29 @@ class FlowValues:
 
     # ------------------------------------------------------------ telling
 
+    def tell(self, message: str, e: ast.Expr, hint: str, notes: Sequence[tuple[str, Span | None]] = ()) -> None:
+        if place_of(e) not in self.told:
+            self.told.add(place_of(e))
+            self.diagnostics.error(message, e.span, hint, notes=list(notes))
+
     def needs_valid(self, e: ast.Expr, key: Key, paths: Paths, assigning: bool = False) -> Paths:
         """Tells if the header may be missing. Returns the paths with the header valid: one message is enough."""
         if not paths or self.this is not None and key == self.this or all(key in one.valid for one in paths):
             return paths
-        name = show(e)
+        name, written = show(e), show(e, written=True)
         never = all(key in one.invalid for one in paths)
-        hint = f"test it first: if ({name}.isValid()) {{ ... }}"
+        hint = f"test it first: if ({written}.isValid()) {{ ... }}"
         if never and assigning:
-            hint = f"make it valid first: {name}.setValid();"
+            hint = f"make it valid first: {written}.setValid();"
         elif never:
             hint = "no path to here extracts it or makes it valid"
         elif self.looked_up is not None:
-            hint = f"test it where '{self.looked_up.name}' is applied, or in the key: {name}.isValid() ? ... : 0"
+            hint = f"test it where '{self.looked_up.name}' is applied, or in the key: {written}.isValid() ? ... : 0"
         elif assigning:
-            hint += f", or make it valid: {name}.setValid();"
+            hint += f", or make it valid: {written}.setValid();"
         notes = [("the parser accepts here without it", case.span) for case, reached in self.accepts.items()
                  if not never and any(key in one.invalid for one in reached)][:1]
-        self.diagnostics.error(f"'{name}' {'is' if never else 'may'} not {'' if never else 'be '}valid here", e.span, hint, notes=notes)
+        self.tell(f"'{name}' {'is' if never else 'may'} not {'' if never else 'be '}valid here", e, hint, notes)
         present = some(known.is_valid(key) for known in paths)
         return present or frozenset(one.make_valid(key) for one in paths)
 
@@ -91,10 +103,10 @@ class FlowValues:
         if key is None or all(one.about((*key, tag.decl)).only == frozenset([arm.number]) for one in paths):
             return
         assert isinstance(e.base, (ast.Member, ast.Name)) and isinstance(tag.type, EnumType)
-        owner = f"{show(e.base.base)}." if isinstance(e.base, ast.Member) else ""
+        owner, written = (f"{show(e.base.base, way)}." if isinstance(e.base, ast.Member) else "" for way in (False, True))
         member = f"{tag.type}.{arm.name}"
-        self.diagnostics.error(f"'{show(e)}' is read where {owner}{tag.name} is not known to be {member}", e.span,
-                               f"test it first: if ({owner}{tag.name} == {member}) {{ ... }}")
+        self.tell(f"'{show(e)}' is read where {owner}{tag.name} is not known to be {member}", e,
+                  f"test it first: if ({written}{tag.name} == {member}) {{ ... }}")
 
     # ------------------------------------------------------------ expressions
 
@@ -202,7 +214,7 @@ class FlowValues:
             universe = [member.number for member in e.type.decl.members]
         if path == VERDICT:
             accept = all(one.about(path).only == frozenset([0]) for one in paths)
-            place = (id(e.span.source), e.span.line, e.span.column)             # of all turns of a loop
+            place = place_of(e)                                                 # of all turns of a loop
             self.verdicts[place] = (e.span, accept and self.verdicts.get(place, (e.span, True))[1])
         true, false = set(), set()
         for one in paths:
@@ -286,15 +298,23 @@ def keeps_number(e: ast.Cast) -> bool:
     return isinstance(e.type, Bits) and not e.type.signed and e.type.width >= width
 
 
-def show(e: ast.Expr) -> str:
-    """A header expression as it is written."""
+def show(e: ast.Expr, written: bool = False) -> str:
+    """A header expression with its indices as numbers, or as they are `written`, where that is a name or a sum."""
     match e:
         case ast.Name():
             return e.name
         case ast.Member():
-            return f"{show(e.base)}.{e.name}"
+            return f"{show(e.base, written)}.{e.name}"
         case ast.Index():
-            return f"{show(e.base)}[{e.index.const if e.index.const is not None else '...'}]"
+            return f"{show(e.base, written)}[{show_index(e.index) if written else '...' if e.index.const is None else e.index.const}]"
         case ast.Call():
-            return f"{show(e.callee)}(...)"
+            return f"{show(e.callee, written)}(...)"
     return "this"
+
+
+def show_index(e: ast.Expr) -> str:
+    if isinstance(e, ast.Name):
+        return e.name
+    if isinstance(e, ast.Binary) and all(isinstance(side, (ast.Name, ast.Int)) for side in (e.left, e.right)):
+        return f"{show_index(e.left)} {e.op} {show_index(e.right)}"
+    return "..." if e.const is None else str(e.const)

@@ -6,6 +6,7 @@ from ..buffers import CALLS
 from ..instances import is_headers, walk
 from ..types import Array, Bits, EnumType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Varbit, Void
 from .base import Base, described, root_name
+from .expressions import truth
 from .scope import Scope, suggest
 from .turns import copy, indices, write_turns
 
@@ -156,7 +157,7 @@ class Statements(Base):
         self.condition(one.cond)
         for name, branch, taken in (("then", one.then, True), ("otherwise", one.otherwise, False)):
             if branch is not None:
-                before, never = self.beyond, one.cond.const is not None and bool(one.cond.const) != taken
+                before, never = self.beyond, truth(one.cond) == (not taken)
                 with self.inside(Scope(self.scope)), self.setting(unreached=self.unreached or never):
                     self.statement(branch)
                 if self.left_out(before, never):
