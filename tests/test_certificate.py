@@ -15,7 +15,7 @@ from lpn.compiler.asm import assemble
 from lpn.compiler.helpers import HELPERS, SIZE_BITS, Arg, number_said, size_said, which
 from lpn.lang.limits import MAX_ACTION_DATA, MAX_KEY_BYTES, MAX_TABLES
 from lpn.runtime.engine import build
-from lpn.verifier import LPN, context_table
+from lpn.verifier import LPN, context_table, fixpoint
 from lpn.verifier.certificate import M32, NUMBER, Certificate, Given, Label
 from lpn.verifier.certify import NoCertificate, Sizes, certificate_of
 from lpn.verifier.verify import analyse
@@ -245,11 +245,13 @@ def test_one_that_would_be_too_large_is_none():
         certificate_of(text, report, analysis, Sizes(record=RECORD))
 
 
-def test_what_only_the_search_knew_counts_no_loop():
-    """A place that differed at a loop's head during the search, and does not under the invariant: looking for the counter stumbled over it."""
+def test_what_only_the_search_knew_counts_no_loop(monkeypatch):
+    """A place that differed at a loop's head during the search, and does not under the invariant: looking for the counter stumbled over it. It is one
+    of the stack that nobody reads again, so all of the stack is kept here."""
     from lpn.compiler.build import compile_program
     from lpn.compiler.commands.inputs import checked
     from lpn.compiler.judge import of_compiled
+    monkeypatch.setattr(fixpoint, "live_stack", lambda graph: None)
     program = checked(Path(__file__).parent / "constructs" / "long-loops-and-ways.lpn")
     [unit] = [each for each in of_compiled(compile_program(program)).items if each.name == "Tx"]
     report, analysis = unit.analyse()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from .certificate import BOTTOM, FIRST, KINDS, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Certificate, Given, Label, LoopRow, ones
 from .cfg import Loop, Node
 from .descriptors import OUT_SIZE
+from .liveness import live_at
 from .state import LEN, LOW_HALF, NUMBER as A_NUMBER, POINTER, State, Value, stack_bits
 from .verify import Analysis
 
@@ -107,22 +108,6 @@ class Counter:
     plain_shift: int = 0                              # what is added to make it unsigned alone
 
 
-def live_at(analysis: Analysis, use: Mapping[Node, tuple[int, int]]) -> dict[Node, int]:
-    """For each node the bits of what is read behind its beginning before it is written. `use`: what a node reads first, what it writes."""
-    live = {node: 0 for node in analysis.graph.nodes}
-    changed = True
-    while changed:
-        changed = False
-        for node in reversed(analysis.graph.nodes):
-            behind = 0
-            for succ, _ in node.succs:
-                behind |= live[succ]
-            new = use[node][0] | behind & ~use[node][1]
-            if new != live[node]:
-                live[node], changed = new, True
-    return live
-
-
 def live_registers(analysis: Analysis, helpers: Mapping[int, int]) -> dict[Node, int]:
     """For each node a bit for each register that is read before it is written. `helpers`: arguments by number."""
     use: dict[Node, tuple[int, int]] = {}
@@ -148,7 +133,7 @@ def live_registers(analysis: Analysis, helpers: Mapping[int, int]) -> dict[Node,
             used |= reads & ~written
             written |= writes
         use[node] = used, written
-    return live_at(analysis, use)
+    return live_at(analysis.graph, use)
 
 
 def live_stack(analysis: Analysis, surely: bool = False) -> dict[Node, int]:
@@ -165,7 +150,7 @@ def live_stack(analysis: Analysis, surely: bool = False) -> dict[Node, int]:
             elif i.is_store and i.dst == 10:
                 written |= stack_bits(i.off, i.size)
         use[node] = used, written
-    return live_at(analysis, use)
+    return live_at(analysis.graph, use)
 
 
 class Projection:

@@ -14,11 +14,12 @@ from ..compiler.isa import JMP_OPS
 from . import domain as d, filled
 from .cfg import Graph, Loop, Node
 from .join import join, widen
+from .liveness import live_stack
 from .loops import region_order
 from .order import leq
 from .places import Places
 from .rules import Violation
-from .state import State, entry_state
+from .state import State, entry_state, stack_bits
 from .transfer import Machine
 
 WIDEN_AFTER, GIVE_UP_AFTER, NARROWINGS = 2, 60, 2
@@ -28,7 +29,9 @@ GROWN_AFTER = 6                                       # turns of a search, behin
 
 
 class Fixpoint:
-    def __init__(self, graph: Graph, machine: Machine, max_steps: int, max_facts: int):
+    """`forgetful`: what the stack holds and nobody reads again is not kept."""
+
+    def __init__(self, graph: Graph, machine: Machine, max_steps: int, max_facts: int, forgetful: bool = True):
         self.graph, self.machine = graph, machine
         self.invariant: dict[Node, State] = {}
         self.out: dict[tuple[Node, int], State | None] = {}   # what leaves along an edge; None: never taken
@@ -47,6 +50,7 @@ class Fixpoint:
         self.places: dict[Node, dict[int, Places]] = {}       # what joins said of places
         self.orders: dict[Loop, list[Node | Loop]] = {}       # of what is in a loop
         self.seen: dict[Node, list[State | None]] = {}        # node -> what came in when it was visited last
+        self.live = live_stack(graph) if forgetful else None  # node -> bytes of the stack that may be read
 
     def _thresholds(self) -> list[list[int]]:
         """Bounds worth trying, ever fewer: constants the program compares with, sizes of regions, of the packet and of words.
@@ -162,9 +166,15 @@ class Fixpoint:
                             "make the program smaller or its loops simpler",
                             f"with {len(self.graph.nodes)} blocks and {len(self.graph.loops)} loops, slot {node.first} was reached when they were used up")
         out = self._executed(node, before.copy())
-        for s in out:
-            if s is not None and s.filled:
+        for (succ, _), s in zip(node.succs, out):
+            if s is None:
+                continue
+            if s.filled:
                 filled.settle(s)
+            if self.live is not None:
+                slots, live = s.frames[0].slots, self.live[succ]
+                for off in [off for off, (size, _) in slots.items() if off < 0 and not stack_bits(off, size) & live]:   # others are of other memory
+                    del slots[off]
         return out
 
     def _executed(self, node: Node, s: State) -> list[State | None]:

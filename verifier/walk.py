@@ -180,7 +180,7 @@ class _Walk:
         self.graph: Graph = analysis.graph
         self.live, self.bounds = analysis.live, analysis.bounds
         self.machine = Remembering(module.profile, module.helpers)
-        self.fix = Fixpoint(self.graph, self.machine, 1 << 60, 1 << 60)
+        self.fix = Fixpoint(self.graph, self.machine, 1 << 60, 1 << 60, forgetful=False)      # what was spilled once tells ways apart
         self.relevant = relevant(self.graph)
         self.read = self.read_later(behind)
         self.counted: set[int] = set()
