@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from lpn.compiler.asm import assemble
 from lpn.compiler.copies import COPIES
+from lpn.compiler.helpers import BY_NUMBER
 from lpn.compiler.peephole import improve
 from lpn.compiler.renamed import rename_copies
 from lpn.compiler.rewrite import Line, read, sweep, write
@@ -31,9 +32,10 @@ CASES = {                                       # code, copies that are left
     "what is returned, on two ways": ("r6 = r3\nif w3 == 1 goto A\nr0 = r6\nexit\nA: r0 = 2\nexit", 1),
     "stored": ("r6 = r1\n*(u8 *)(r6 + 1) = r3\n*(u8 *)(r6 + 2) = 5\nr0 = *(u16 *)(r6 + 1)\nexit", 0),
     "what a call returns": ("r6 = 5\nif w3 == 1 goto A\ncall 3\nr6 = r0\ngoto B\nA: r6 = 9\nB: r0 = 1\nr0 += r6\nexit", 1),
-    "over a call": ("r6 = r3\nr0 = r6\nr6 = 5\nif w0 == 9 goto A\ncall 3\nA: r0 += r6\nexit", 1),
+    "over a call": ("r2 = *(u8 *)(r1 + 0)\nr6 = r2\nr0 = r6\nr6 = 5\nif w0 == 9 goto A\ncall 3\nA: r0 += r6\nexit", 1),
+    "over a call that is not given it": ("r6 = r3\nr0 = r6\nr6 = 5\nif w0 == 9 goto A\ncall 3\nA: r0 += r6\nexit", 0),
     "where the stack is": ("r8 = r10\nr8 += -8\n*(u64 *)(r8 + 0) = 3\nr0 = *(u64 *)(r8 + 0)\nexit", 1),
-    "turned round": ("r6 = r3\nr6 = be16 r6\nr6 = -r6\nr0 = r6\nr0 += r4\nexit", 1),
+    "turned round": ("r6 = r3\nr6 = be16 r6\nr6 = -r6\nr0 = r6\nr0 += r4\nexit", 0),
 }
 INPUTS = bytes([1, 2, 3, 4, 5, 6, 7, 250]), bytes([9, 0, 0, 0, 1, 0, 0, 0]), bytes(8)
 
@@ -72,16 +74,16 @@ def lines_of(code: str) -> list[Line]:
 
 
 def with_spoiling_calls(text: bytes) -> bytes:
-    """Calls leave nothing in r1-r5, and add what they are given to words of the stack, which are part of what is returned: an engine may do the first,
+    """Calls leave nothing in r1-r5, and add their arguments to words of the stack, which are part of what is returned: an engine may do the first,
     and a helper tells the second."""
     first: dict[Line, Line] = {}
     out = lines_of("".join(f"*(u64 *)(r10 - {64 + 8 * reg}) = 0\n" for reg in range(2, 6)) + "exit")[:-1]
     for line in read(text, []):
         new = [line]
         if line.insn.is_call:
-            given_now = "".join(f"lock *(u64 *)(r10 - {64 + 8 * reg}) += r{reg}\n" for reg in range(2, 6))
+            given_now = "".join(f"lock *(u64 *)(r10 - {64 + 8 * reg}) += r{reg}\n" for reg in range(2, 1 + len(BY_NUMBER[line.insn.imm].args)))
             before, after = lines_of(given_now + "exit")[:-1], lines_of("".join(f"r{reg} = {1000 + reg}\n" for reg in range(1, 6)) + "exit")[:-1]
-            new = [*before, line, *after]
+            new = [*before, *([line] if line.insn.imm == 3 else lines_of("r0 = 0\nexit")[:-1]), *after]        # a bare engine has no radio
         elif line.insn.is_exit:
             new = lines_of("".join(f"r0 *= 31\nr1 = *(u64 *)(r10 - {64 + 8 * reg})\nr0 += r1\n" for reg in range(2, 6)) + "exit")
         first[line] = new[0]
@@ -101,7 +103,7 @@ LINES = st.one_of(
     st.builds("if w{} & 1 goto +{}".format, REGISTER, st.integers(0, 6)), st.builds("goto +{}".format, st.integers(0, 4)), st.just("exit"),
     st.builds("w9 += 1\nif w9 < 4 goto -{}".format, st.integers(2, 8)), st.builds("r{0} = 7\nr{1} = r{0}".format, REGISTER, REGISTER),
     st.just("r8 = r1\ncall 3\nr1 = r8\nw3 = 1\nw4 = 2\nw5 = 3"),
-    st.builds("r8 = r1\nr2 = r{}\nr3 = r{}\nr4 = r{}\ncall 3\nr1 = r8\nw3 = 1\nw4 = 2\nw5 = 3".format, REGISTER, REGISTER, REGISTER),
+    st.builds("r8 = r1\nr2 = r{}\nr3 = r{}\nr4 = r{}\ncall 10\nr1 = r8\nw3 = 1\nw4 = 2\nw5 = 3".format, REGISTER, REGISTER, REGISTER),
     st.builds("*(u64 *)(r10 - {}) = r{}".format, st.sampled_from((8, 16, 12)), REGISTER), st.builds("r{} = *(u{} *)(r10 - 16)".format, REGISTER, st.sampled_from((8, 32, 64))),
     st.builds("r{0} = r10\n*(u32 *)(r{0} - 12) = {1}\nw{0} = w9".format, REGISTER, st.integers(0, 3)))
 BEFORE = ["*(u64 *)(r10 - 8) = 3", "*(u64 *)(r10 - 16) = 4", "w9 = 0", "w0 = 1", "w6 = 2", "w7 = 5", *BEGIN.split("\n")[:3], "w4 &= 255", "w0 += w3", "w6 += w4"]
