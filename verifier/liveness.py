@@ -5,7 +5,7 @@ where it says. A mistake here can lose a program, not soundness: what is forgott
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ..compiler import isa
 from .cfg import Graph, Node
@@ -15,20 +15,25 @@ MOV, END = isa.ALU_OPS["MOV"], isa.ALU_OPS["END"]
 FRAME, ARGUMENTS, CLOBBERED, ALL = 1 << 10, 0b111110, 0b111111, (1 << 512) - 1
 
 
-def live_at(graph: Graph, use: Mapping[Node, tuple[int, int]]) -> dict[Node, int]:
-    """For each node the bits of what is read behind its beginning before it is written. `use`: what a node reads first, what it writes."""
-    live = {node: 0 for node in graph.nodes}
+def backward(graph: Graph, before: Callable[[Node, int], int]) -> dict[Node, int]:
+    """For each node the bits that hold at its beginning: `before` says it of a node and what holds behind it, at the beginning of any that follows."""
+    held = {node: 0 for node in graph.nodes}
     changed = True
     while changed:
         changed = False
         for node in reversed(graph.nodes):
             behind = 0
             for succ, _ in node.succs:
-                behind |= live[succ]
-            new = use[node][0] | behind & ~use[node][1]
-            if new != live[node]:
-                live[node], changed = new, True
-    return live
+                behind |= held[succ]
+            new = before(node, behind)
+            if new != held[node]:
+                held[node], changed = new, True
+    return held
+
+
+def live_at(graph: Graph, use: Mapping[Node, tuple[int, int]]) -> dict[Node, int]:
+    """For each node the bits of what is read behind its beginning before it is written. `use`: what a node reads first, what it writes."""
+    return backward(graph, lambda node, behind: use[node][0] | behind & ~use[node][1])
 
 
 def live_stack(graph: Graph) -> dict[Node, int] | None:

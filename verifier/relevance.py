@@ -3,25 +3,18 @@ from __future__ import annotations
 
 from ..compiler import isa
 from .cfg import Graph, Node
+from .liveness import backward
 
 MOV, END = isa.ALU_OPS["MOV"], isa.ALU_OPS["END"]
 
 
 def relevant(graph: Graph) -> dict[Node, tuple[int, ...]]:
     """Of each block the registers, at its beginning."""
-    live = {node: 0 for node in graph.nodes}
-    changed = True
-    while changed:
-        changed = False
-        for node in reversed(graph.nodes):
-            registers = 0
-            for succ, _ in node.succs:
-                registers |= live[succ]
-            for _, insn in reversed(node.code):
-                registers = _before(insn, registers)
-            if registers != live[node]:
-                live[node], changed = registers, True
-    return {node: tuple(r for r in range(10) if registers >> r & 1) for node, registers in live.items()}
+    def at_beginning(node: Node, registers: int) -> int:
+        for _, insn in reversed(node.code):
+            registers = _before(insn, registers)
+        return registers
+    return {node: tuple(r for r in range(10) if registers >> r & 1) for node, registers in backward(graph, at_beginning).items()}
 
 
 def _before(insn: isa.Instruction, after: int) -> int:
