@@ -2,9 +2,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 import click
 
@@ -15,7 +14,7 @@ from lpn.runtime.engines import Externs, Result, get_engine
 from lpn.runtime.linktype import RAW_IP
 
 from ..build import Compiled
-from ..bundle import Bundle, Extern
+from ..bundle import Bundle
 from ..forms import MOST, Level
 from ..output import Failure, count, waiting
 from ..runner import ENGINES, NO_CHAIN, LoadedRunner, Runner, make_runner
@@ -23,52 +22,6 @@ from .inputs import shown
 from .packets import is_datagram
 
 hook_option = click.option("--hook", metavar="HOOK", help="Whose chain takes the frames, as net.tx.41 or app.tx.5683. Default: radio.rx_done.")
-
-#: What functions of the node's own answer: (name, number).
-Answers = tuple[tuple[str, int], ...]
-
-
-class Answer(click.ParamType):
-    """What a function of the node's own answers: its name and a number."""
-
-    name = "NAME=N"
-
-    def convert(self, value, param, ctx):
-        function, equals, number = str(value).partition("=")
-        try:
-            return function.strip(), int(number, 0)
-        except ValueError:
-            self.fail(f"{value!r} is no function and what it answers, as battery=2900", param, ctx)
-
-
-extern_option = click.option("--extern", "answers", multiple=True, type=Answer(), help="What a function of the node's own answers (repeatable).")
-
-
-def functions(declared: Iterable[Extern], answers: Answers) -> Externs:
-    """The node's own functions, each with the answer that is given for it. Raises Failure where one has none, or one that does not fit."""
-    given, out = dict(answers), {}
-    for extern in declared:
-        number = given.get(extern.name, None if extern.result else 0)
-        if number is None:
-            raise Failure(f"{extern.name}() is a function of the node's own: say what it answers, as in --extern {extern.name}=1")
-        if not 0 <= number < 1 << extern.result:
-            raise Failure(f"--extern {extern.name}={number}: the answer has {extern.result} bits")
-        out[extern.name] = partial(constant, number)
-    return out
-
-
-def constant(number: int, *given: int) -> int:
-    """What a function does that answers the same to everything."""
-    return number
-
-
-def all_known(answers: Answers, *declared: Iterable[Extern]) -> None:
-    """Failure where an answer is for a function that none of the programs declares."""
-    names = sorted({extern.name for each in declared for extern in each})
-    for name, _ in answers:
-        if name not in names:
-            raise Failure(f"--extern: the program declares no function {name!r} of the node's own; there is {', '.join(names) or 'none'}")
-
 
 #: Reasons of frames that never reach the program, as on a node: its radio drops what has a wrong FCS, and what is not a
 #: whole 802.15.4 frame (cut short by the sniffer, say) is none.

@@ -16,7 +16,8 @@ from ..isa import decode, slot_indices
 from ..judge import Lines, Unit, of_compiled
 from ..output import Failure, Table, count, counted, put_json, say, waiting
 from ..runner import Runner
-from .frames import Answers, all_known, chosen, extern_option, functions, hook_option, outcomes
+from .externs import Answers, extern_option
+from .frames import chosen, hook_option, outcomes
 from .inputs import compile_options, json_option, read_source, warnings
 from .judge import compiled_and_sealed
 from .run import Number
@@ -67,9 +68,8 @@ def command(file: str, capture: str, tables_file: str | None, answers: Answers, 
     warnings(program)
     number = chosen(file, hook, program)
     tables = control.load(tables_file, program) if tables_file else None
-    declared = manifest(program)
-    externs = functions(declared, answers)
-    all_known(answers, declared)
+    externs = answers.of(manifest(program))
+    answers.all_known()
     made = compiled_and_sealed(program, "lpn", fuse, level).compiled
     with waiting("loading"):
         profiled = (Profiled if engine == "m3" else ProfiledCode)(made.bundle, externs=externs, hook=None if number is None else made.bundle.hooks[number])

@@ -11,12 +11,13 @@ from lpn.runtime import linktype as links
 from lpn.runtime.capture import FCS_MODES, Writer
 from lpn.runtime.engines import EngineError, Result
 
-from ..bundle import Bundle, Extern
+from ..bundle import Bundle
 from ..externs import manifest
 from ..forms import Level
 from ..output import STDOUT, Failure, Table, check_target, counted, put_json, say
 from ..runner import BYTECODE, Runner
-from .frames import Answers, Outcome, Totals, all_known, bundle_runner, chosen, extern_option, functions, hook_option, known, outcomes, runner, taken_by
+from .externs import Answers, extern_option
+from .frames import Outcome, Totals, bundle_runner, chosen, hook_option, known, outcomes, runner, taken_by
 from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
 from .judge import made_to_run
 from .packets import Describer, describe_datagram, is_datagram
@@ -119,10 +120,9 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
     check_usage(file, successor, capture, tables_file, target, as_json, verbose)
     if (successor is None) != (at is None):
         raise click.UsageError("--then and --at belong together", click.get_current_context())
-    declared: list[tuple[Extern, ...]] = []
-    program, tables, number, runners = prepared(file, engines, tables_file, hook, fuse, without, level, verbose, answers, declared)
-    following = prepared(successor, engines, tables_file, hook, fuse, without, level, verbose, answers, declared) if successor is not None else None
-    all_known(answers, *declared)
+    program, tables, number, runners = prepared(file, engines, tables_file, hook, fuse, without, level, verbose, answers)
+    following = prepared(successor, engines, tables_file, hook, fuse, without, level, verbose, answers) if successor is not None else None
+    answers.all_known()
     view = Json() if as_json else Silent() if target == STDOUT else Drawn(program, tables, number) if verbose else Rows(program, tables, number)
     view.engines = engines
     totals, rebuilt = Totals(), []
@@ -169,17 +169,16 @@ Prepared = tuple[ast.Program | None, control.Tables | None, int | None, list[Run
 
 
 def prepared(file: str, engines: list[str], tables_file: str | None, hook: str | None, fuse: bool, without: tuple[str, ...], level: Level,
-             verbose: bool, answers: Answers, declared: list[tuple[Extern, ...]]) -> Prepared:
-    """A source or bundle in each engine. `hook`: whose chain runs; None: that of radio.rx_done. `declared` gets the functions of the node's own."""
+             verbose: bool, answers: Answers) -> Prepared:
+    """A source or bundle in each engine. `hook`: whose chain runs; None: that of radio.rx_done."""
     given = read_input(file)
     if given.kind != "source":
-        return None, None, None, bundle_runners(given, engines, hook, bool(tables_file or verbose or fuse or without), answers, declared)
+        return None, None, None, bundle_runners(given, engines, hook, bool(tables_file or verbose or fuse or without), answers)
     program = given.program(without)
     warnings(program)
     number = chosen(file, hook, program)
     tables = control.load(tables_file, program) if tables_file else None
-    declared.append(manifest(program))
-    externs = functions(declared[-1], answers)
+    externs = answers.of(manifest(program))
     made = made_to_run(program, engines, fuse, level) if set(BYTECODE) & set(engines) else None
     return program, tables, number, [runner(name, program, tables, made, level, number, externs) for name in engines]
 
@@ -221,16 +220,14 @@ def check_usage(file: str, successor: str | None, capture: str, tables_file: str
     check_target(target, ("capture", capture), ("program", file), ("program", successor), ("tables file", tables_file))
 
 
-def bundle_runners(given, engines: list[str], hook: str | None, more: bool, answers: Answers,
-                   declared: list[tuple[Extern, ...]]) -> list[Runner]:
+def bundle_runners(given, engines: list[str], hook: str | None, more: bool, answers: Answers) -> list[Runner]:
     if given.kind != "bundle":
         raise Failure(f"{shown(given.path)}: an {given.kind} alone cannot run: give the bundle (.lpnb) or the source (.lpn)")
     if more:
         raise Failure(f"{shown(given.path)}: --tables, --verbose, --fuse and --without need the program's source (.lpn)")
     bundle = given.decode(Bundle.from_bytes)
     number = taken_by(given.path, hook, {i: one for i, one in enumerate(bundle.hooks) if bundle.parses(one)}, bool(bundle.chain))
-    declared.append(bundle.externs)
-    externs = functions(bundle.externs, answers)
+    externs = answers.of(bundle.externs)
     return [bundle_runner(name, bundle, number, externs) for name in engines]
 
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,11 +21,12 @@ from lpn.runtime.radio import Radio
 from lpn.runtime.timeline import Overrun, Ran, Record, Sent, clock, length, meaning, plain, row
 
 from ..build import Compiled, protocol_name
-from ..bundle import Bundle, Extern
+from ..bundle import Bundle
 from ..externs import manifest
 from ..forms import MOST, Level
 from ..output import STDOUT, Failure, Table, check_target, count, put_json, say, waiting, write_files
-from .frames import Answers, all_known, amounts, functions
+from .externs import Answers
+from .frames import amounts
 from .inputs import STDIN, Input, read_bytes, read_input, shown, warnings
 from .judge import made_to_run
 
@@ -48,7 +49,7 @@ class Options:
     without: tuple[str, ...] = ()
     level: Level = MOST
     as_json: bool = False
-    answers: Answers = ()
+    answers: Answers = field(default_factory=Answers)
 
     @property
     def quiet(self) -> bool:
@@ -63,7 +64,7 @@ def run_events(file: str, events: str, options: Options) -> int:
     script = read_script(events)
     program, makers = loaded(given, options)
     successors = [(time, path, loaded(read_input(str(path)), options)) for time, path in script.replacements]
-    all_known(options.answers, *(versions[0].externs for versions in (makers, *(following for _, _, (_, following) in successors))))
+    options.answers.all_known()
     nodes = []
     with waiting("running"):
         for i, make in enumerate(makers):
@@ -126,7 +127,6 @@ class Version:
 
     node: Callable[[Script], Node]
     swap: Callable[[Node], None]
-    externs: tuple[Extern, ...]                 # functions of the node's own
 
 
 def loaded(given: Input, options: Options) -> tuple[ast.Program | None, list[Version]]:
@@ -144,25 +144,23 @@ def loaded(given: Input, options: Options) -> tuple[ast.Program | None, list[Ver
             raise Failure(f"{shown(given.path)}: --tables, --fuse, --without and engine reference need the program's source (.lpn)")
         bundle = given.decode(Bundle.from_bytes)
         something(bundle.hooks, given)
-        own = functions(bundle.externs, options.answers)
+        own = options.answers.of(bundle.externs)
         return None, [Version(lambda script: native_node(bundle, address(script), externs=own, **settings(script)),
-                              lambda node: dispatch(node, NativeDispatch).swap(bundle, externs=own), bundle.externs)]
+                              lambda node: dispatch(node, NativeDispatch).swap(bundle, externs=own))]
     if given.kind != "source":
         raise Failure(f"{shown(given.path)}: an {given.kind} alone cannot run: give the bundle (.lpnb) or the source (.lpn)")
     program = given.program(options.without)
     warnings(program)
     something(program.hooks, given)
     tables = control.load(options.tables, program) if options.tables else None
-
-    declared = manifest(program)
-    externs = functions(declared, options.answers)
+    externs = options.answers.of(manifest(program))
 
     def native(made: Compiled) -> Version:
         given = {"state": made.initial_state(tables), "entries": made.entries(tables), "externs": externs}
         return Version(lambda script: native_node(made.bundle, address(script), **given, **settings(script)),
-                       lambda node: dispatch(node, NativeDispatch).swap(made.bundle, **given), declared)
+                       lambda node: dispatch(node, NativeDispatch).swap(made.bundle, **given))
     reference = Version(lambda script: reference_node(program, tables, address(script), externs, **settings(script)),
-                        lambda node: dispatch(node, ReferenceDispatch).replace(program, tables, externs), declared)
+                        lambda node: dispatch(node, ReferenceDispatch).replace(program, tables, externs))
     return program, [native(made_to_run(program, [engine], options.fuse, options.level)) if engine == "engine" else reference
                      for engine in options.engines]
 
