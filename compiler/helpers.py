@@ -118,8 +118,8 @@ HELPERS: tuple[Helper, ...] = (
            "Forget what a buffer has under the key. Returns how many entries."),
 )
 
-#: Numbers of the node's own functions, bound by name when a bundle is loaded. They take numbers, and give one.
-FIRST_OWN, LAST_OWN = 128, 255
+#: Numbers of the node's own functions, bound by name when a bundle is loaded. They are given numbers in all of r1 to r5, 0 where they take none, and give one.
+FIRST_OWN, LAST_OWN, OWN_ARGS = 128, 255, 5
 
 BY_NUMBER: dict[int, Helper] = {h.number: h for h in HELPERS}
 BY_NAME: dict[str, Helper] = {h.name: h for h in HELPERS}

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from cli import lpnc
 from lpn.compiler import externs
 from lpn.compiler.build import BuildError, compile_program
 from lpn.compiler.bundle import Bundle
+from lpn.compiler.fuzz import Case, Variant, run_case
+from lpn.compiler.generate import Program
 from lpn.compiler.helpers import BY_NAME
+from lpn.compiler.judge import sealed
 from lpn.compiler.runner import make_runner
 from lpn.lang import ast
 from lpn.lang.check import check
@@ -69,6 +73,25 @@ def test_functions_of_the_node(engine: str, fuse: bool) -> None:
     result = runner.run(bytes([1, 0, 9, 0, 0, 0, 0]), {"clock": 0x01020304})
     assert (result.verdict, result.out) == ("ACCEPT", bytes([0xE1, 0, 9, 1, 2, 3, 4]))
     assert got == [(1,), (1, 0x1234, 1, 2, 0xFFFFFFFF)]
+
+
+@pytest.mark.parametrize("fuse", [False, True])
+def test_what_calls_them_has_a_certificate(fuse: bool) -> None:
+    """It ran with checks before: the checker on the node does not know how many numbers a function takes, so it is given five."""
+    made = compile_program(program(TEXT), fuse=fuse)
+    sealed(made)
+    assert all(image.certificate for image in made.bundle.modules)
+
+
+def test_calls_take_no_longer_than_is_proved() -> None:
+    """Many of them, that do nothing: their time is that of getting there."""
+    pytest.importorskip("unicorn")
+    calls = "note(h.h.a); h.h.a = mix(h.h.a, h.h.b, true, Color.red, h.h.time); if (flag()) { h.h.b = 0; } h.h.b = h.h.b + (bit<16>) (bit<4>) colour(Color.red); "
+    text = TEXT.replace("note(h.h.a);", 20 * calls) + "protocol Q version 1 { on radio.rx_done : Rx -> P -> Tx; }\n"
+    tally: Counter[str] = Counter()
+    case = Case(Program(text), [(bytes(range(n, n + 7)), {}) for n in range(20)])
+    run_case(case, [Variant(engine, fuse) for engine in ("m3", "thumb2") for fuse in (False, True)], tally)
+    assert tally["bounded"] == 80, tally
 
 
 @pytest.mark.parametrize("engine", ENGINES)

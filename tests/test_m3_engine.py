@@ -87,11 +87,13 @@ def test_a_missing_compiler_is_said(monkeypatch):
         firmware.engine.cache_clear()
 
 
+@pytest.mark.parametrize("engine", ["m3", "thumb2"])
 @pytest.mark.parametrize("fuse", [False, True])
-def test_functions_of_the_node(fuse):
-    externs.test_functions_of_the_node("m3", fuse)
+def test_functions_of_the_node(engine, fuse):
+    externs.test_functions_of_the_node(engine, fuse)
 
 
-def test_functions_of_the_node_that_fail():
-    externs.test_unknown_functions_are_refused_by_name("m3")
-    externs.test_an_exception_comes_back("m3")
+@pytest.mark.parametrize("engine", ["m3", "thumb2"])
+def test_functions_of_the_node_that_fail(engine):
+    externs.test_unknown_functions_are_refused_by_name(engine)
+    externs.test_an_exception_comes_back(engine)

@@ -358,18 +358,23 @@ static void branch(checker *c)
 
 /* ------------------------------------------------------------------------------------------- helpers */
 
+/* What each takes: three bits an argument, r1's lowest. */
+#define KINDS(a, b, c, d, e) ((a) | (b) << 3 | (c) << 6 | (d) << 9 | (e) << 12)
+enum { OWN_KINDS = KINDS(LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_SCALAR, LPN_ARG_SCALAR) };
+
 static void call(checker *c)
 {
     static const uint16_t kinds[] = {
-#define KINDS_OF(n, name, a, b, c, d, e) [n] = (a) | (b) << 3 | (c) << 6 | (d) << 9 | (e) << 12,
+#define KINDS_OF(n, name, a, b, c, d, e) [n] = KINDS(a, b, c, d, e),
         LPN_HELPERS(KINDS_OF)
 #undef KINDS_OF
     };
     const uint32_t number = (uint32_t)c->imm;
-    STOP_IF(number - 1 >= sizeof kinds / sizeof *kinds - 1 || c->src != 0, LPN_REFUSE_UNSUPPORTED);
+    const bool own = number - LPN_HELPER_OWN <= LPN_HELPER_OWN_MAX - LPN_HELPER_OWN;     /* it is given five numbers */
+    STOP_IF((!own && number - 1 >= sizeof kinds / sizeof *kinds - 1) || c->src != 0, LPN_REFUSE_UNSUPPORTED);
     value *v = &c->reg[1];
     uint32_t which = 0;
-    for (unsigned left = kinds[number]; left != 0; left >>= 3, v++) {      /* of none a buffer is written before another one is read */
+    for (unsigned left = own ? OWN_KINDS : kinds[number]; left != 0; left >>= 3, v++) {     /* of none a buffer is written before another one is read */
         const unsigned kind = left & 7;
         const bool write = kind == LPN_ARG_MEM_WRITE;
         look(c, &c->a, v);

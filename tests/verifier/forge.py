@@ -62,6 +62,15 @@ def pairs() -> Iterator[Pair]:
     text, certificate = plain("r2 = *(u64 *)(r1 + 0x20)\n*(u8 *)(r2 + 0x3f) = 1\nr0 = 0\nexit")
     for output, ok in ((64, True), (63, False), (0, False)):
         yield Pair(f"octet 63 of an output of {output}", text, certificate.to_bytes(), ok, replace(SIZES, output=output))
+    given = [f"r{reg} = 0" for reg in range(1, 6)]          # all that a function of the node's own may take
+    for number, ok in ((0, False), (16, False), (127, False), (128, True), (255, True), (256, False), (1 << 31 | 128, False)):
+        text, certificate = plain("\n".join([*given, "call 0", "exit"]))
+        called = text[:5 * 8 + 4] + struct.pack("<I", number) + text[6 * 8:]
+        yield Pair(f"call of {number}", called, certificate.to_bytes(), ok)
+    for reg in range(1, 6):
+        for what, instead in (("nothing", []), ("a pointer", [f"r{reg} = r10"])):
+            text, certificate = plain("\n".join(["r1 = 0", "call 2", *given[:reg - 1], *instead, *given[reg:], "call 128", "exit"]))
+            yield Pair(f"wrong: {what} as argument {reg} of the node's own", text, certificate.to_bytes())
     for i, line in enumerate(COMPARED.strip().splitlines()):      # both ways lead to the same label
         text = assemble(line.replace(" ; ", "\n") + "\nend:\n r0 = 0\n exit")
         yield Pair(f"wrong comparison {i}: {line}", text, Certificate(2, 60, [Label(len(text) // 8 - 2, 2)], []).to_bytes())
