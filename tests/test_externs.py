@@ -229,6 +229,7 @@ def test_profile_is_told_too(node: Path) -> None:
 
 @pytest.mark.parametrize("answers, message", [
     ([], "warmth() is a function of the node's own: say what it answers, as in --extern warmth=1"),
+    (["warm=1"], "warmth() is a function of the node's own: say what it answers, as in --extern warmth=1; it declares no warm()"),
     (["warmth=-1"], "--extern warmth=-1: the answer has 16 bits"),
     (["warmth=1", "warm=1"], "the program declares no function 'warm' of the node's own; there is note, warmth"),
     (["warmth"], "'warmth' is no function and what it answers")])

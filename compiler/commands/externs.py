@@ -21,11 +21,13 @@ class Answers:
     def of(self, declared: Iterable[Extern]) -> Externs:
         """A program's functions, each with its answer. Raises Failure where one has none, or one that does not fit."""
         out = {}
+        declared = list(declared)
+        self.declared |= {extern.name for extern in declared}
         for extern in declared:
-            self.declared.add(extern.name)
             number = self.given.get(extern.name, None if extern.result else 0)
             if number is None:
-                raise Failure(f"{extern.name}() is a function of the node's own: say what it answers, as in --extern {extern.name}=1")
+                others = [f"it declares no {name}()" for name in self.given if name not in self.declared]
+                raise Failure("; ".join([f"{extern.name}() is a function of the node's own: say what it answers, as in --extern {extern.name}=1", *others]))
             if not 0 <= number < 1 << extern.result:
                 raise Failure(f"--extern {extern.name}={number}: the answer has {extern.result} bits")
             out[extern.name] = partial(constant, number)
