@@ -4,7 +4,7 @@
 - `t = x; t &= m; if t != 0 goto A` becomes `if x & m goto A` (bit_tests.py);
 - whether a number is one of several is no question of 64 bits (wide_tests.py);
 - `x <<= 32; x >>= 32` becomes `wx = wx`, and `be64 x; x >>= 40` is `be32 x; wx >>= 8` (halves.py);
-- a constant that is stored needs no register (BPF_ST), and what nobody reads is not made;
+- a constant that is stored needs no register (BPF_ST), not even one of 64 bits, and what nobody reads is not made;
 - a jump to a jump goes where that goes, a jump to `exit` is `exit`, one to what is next anyway is none;
 - what a register holds is not reloaded, and what nobody reloads is not spilled (spills.py);
 - what a helper has not written is not loaded again behind it (over_calls.py);
@@ -28,7 +28,7 @@ from .decided import decide_branches
 from .ends import shorten_ends
 from .flow import live_out
 from .halves import clear_upper_halves, narrow_swaps
-from .isa import ALU, ALU_OPS, MODES, ST, STX, signed32
+from .isa import ALU, ALU_OPS, FRAME_POINTER, LDDW, LDDW_IMM64, MODES, SIZES, ST, STX, Instruction, signed32
 from .known_bits import decide_by_bits
 from .over_calls import keep_over_calls
 from .placement import INVERSE, inverted, place_blocks
@@ -85,17 +85,25 @@ def thread_jumps(code: list[Line]) -> bool:
 
 
 def store_immediates(code: list[Line]) -> bool:
-    """A constant that is stored needs no register (BPF_ST). Constants are followed as far as there is one way to an instruction."""
+    """A constant that is stored needs no register (BPF_ST), and one of 64 bits that nobody reads whole again is stored in two halves. Constants are
+    followed as far as there is one way to an instruction."""
     targets, changed = targets_of(code), False
     known: dict[int, int] = {}
+    out: list[Line] = []
     for line in code:
         insn = line.insn
+        out.append(line)
         if known:
             if line in targets:
                 known.clear()
             value = known.get(insn.src) if insn.cls == STX and insn.mode == MODES["MEM"] else None
             if value is not None and (insn.size < 8 or value == signed32(value)):       # it would be extended with its sign
                 line.insn = insn = replace(insn, op=insn.op & ~7 | ST, src=0, imm=signed32(value))
+                changed = True
+            elif value is not None and not read_whole(code, insn):
+                word = replace(insn, op=ST | MODES["MEM"] | SIZES["W"], src=0)
+                line.insn = insn = replace(word, imm=signed32(value))
+                out.append(Line(replace(word, off=word.off + 4, imm=signed32(value >> 32)), None, line.source))
                 changed = True
             if insn.ends_block:
                 known.clear()
@@ -104,7 +112,16 @@ def store_immediates(code: list[Line]) -> bool:
                 del known[reg]
         if insn.is_alu and insn.code == MOV and not insn.uses_reg:
             known[insn.dst] = insn.imm & 0xFFFFFFFF if insn.cls == ALU else insn.imm
+        elif insn.op == LDDW and insn.src == LDDW_IMM64:
+            known[insn.dst] = insn.imm - (insn.imm >> 63 << 64)         # which is said without a sign
+    code[:] = out
     return changed
+
+
+def read_whole(code: list[Line], store: Instruction) -> bool:
+    """Whether eight bytes are loaded at once from where this stores them on the stack, or the second half's offset has no room."""
+    return store.off + 4 >= 1 << 15 or store.dst == FRAME_POINTER and any(
+        line.insn.is_load and line.insn.size == 8 and line.insn.src == FRAME_POINTER and line.insn.off == store.off for line in code)
 
 
 def drop_unread(code: list[Line]) -> bool:
