@@ -241,7 +241,7 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
             diagnostics.error(f"the file ends in the middle of {noun}", span_of(source, after),
                               "finish it; most declarations end with ';' or '}'")
         return None
-    if token.text in CLOSERS and opened is None:
+    if token.text in CLOSERS and (opened is None or token.text == ")" and tokens[opened].text == "{" and not brought_back(tokens, index)):
         diagnostics.error(f"nothing is open that this '{token.text}' could close", span_of(source, token), "remove it")
         return tokens[:index] + tokens[index + 1:]
     if token.text == "transition" and tokens[index - 1].text in (";", "{", "}") and any(rule == "stateDecl" for rule, _ in mistake.rules):
@@ -282,7 +282,7 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
         diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
         return tokens[:other.start] + [make(kind_of(word), word, token) for word in other.words] + tokens[other.end:]
     item = next((start for rule, start in mistake.rules if rule == "item"), index)
-    edit = best_edit(tokens, index, item, bool(mistake.rules) and mistake.rules[0][0] not in WORDS)
+    edit = best_edit(tokens, index, item, bool(mistake.rules) and (mistake.rules[0][0] not in WORDS or mistake.rules[0][0] == "enumDecl"))
     if edit is not None:
         kind, text, repaired = edit
         report(source, tokens, mistake, kind, text, diagnostics)
@@ -301,6 +301,13 @@ def keys_in_a_row(tokens: list[Token], mistake: Mistake) -> tuple[int, int] | No
     while target + 1 < len(tokens) and tokens[target + 1].text == ":":
         target += 2
     return first, target
+
+
+def brought_back(tokens: list[Token], index: int) -> bool:
+    """Whether the statement that a `)` is in may have lost its `(`: one that begins with a word which has one behind it, or with a call."""
+    start = statement_start(tokens, index)
+    words = [token.text for token in tokens[start:index]]
+    return words[:1] != [] and (words[0] in (*STATEMENTS, "transition", "verify") or "(" not in words and "=" not in words)
 
 
 def unclosed(tokens: list[Token], index: int) -> int | None:

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from .. import ast, builtins
-from ..types import Bits, EnumType, HeaderType, Integer, Stack, Type, Void
+from ..instances import is_headers
+from ..types import Bits, EnumType, HeaderType, Integer, Stack, StructType, Type, Void
 from .base import Base, article, described, kind_of
 from .scope import suggest
 
@@ -28,7 +29,10 @@ class PacketMethods(Base):
         if name == "lookahead":
             return self.lookahead(e)
         if len(e.args) != 1:
-            self.error(f"{name} takes one argument", e, {"advance": "the number of bits"}.get(name, "the header"))
+            codec = len(e.args) == 2 and (called := e.args[1].callee if isinstance(e.args[1], ast.Call) else e.args[1]) \
+                and isinstance(called, ast.Name) and isinstance(self.scope.find(called.name), ast.Codec)
+            self.error(f"{name} takes one argument", e, {"advance": "the number of bits"}.get(name, "the header")
+                       if not codec else f"a codec stands behind 'via': pkt.{name}({e.args[0].span.text} via {e.args[1].span.text})")
             return None
         if name == "advance":
             return self.advance(e)
@@ -78,7 +82,11 @@ class PacketMethods(Base):
         if isinstance(type_, Stack):
             type_ = type_.header
         if not isinstance(type_, HeaderType):
-            self.error(f"{name} is for headers, and this is {described(type_)}", header)
+            inside = [field.name for field in type_.decl.fields] if isinstance(type_, StructType) and is_headers(type_) else []
+            one = f"pkt.{name}({header.span.text}.{{}})"
+            hint = (f"extract one of its headers: {one.format(inside[0])}" if name == "extract" else
+                    f"emit its headers one by one: {'; '.join(one.format(each) for each in inside[:2])}; ...") if inside else ""
+            self.error(f"{name} is for headers, and this is {'the struct of all of them' if inside else described(type_)}", header, hint)
             return None
         if name == "extract" and self.kept(header):
             return None
