@@ -115,6 +115,7 @@ class Base:
         self.module: ast.Node | None = None
         self.unknown: set[tuple[ast.Node | None, str]] = set()         # names that are declared nowhere, and in which module that was told
         self.twice: set[str] = set()                        # names of several declarations: what they mean is not known
+        self.sent: set[object] = set()                      # deparsers that packets are sent or kept through
         self.told_one: set[object] = set()                  # registers of which was told that they have no elements
         self.told_kept: set[object] = set()                 # parameters of which was told that they cannot be assigned
         self.hook_refused = False                           # a binding names no hook that there is

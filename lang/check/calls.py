@@ -280,5 +280,6 @@ class Calls(PacketMethods, ObjectMethods, Base):
         if not isinstance(headers, ast.Name) or type_ is not None and not is_headers(type_):
             self.error(f"deparser {decl.name} takes the headers", e, f"write {decl.name}(h)")
             return False
+        self.sent.add(decl)
         e.callee.decl, e.target, e.type = decl, decl, Void()                # type: ignore[attr-defined]
         return type_ is not None
