@@ -19,6 +19,7 @@ MAX_WIDTH = 128
 MAX_ARITHMETIC = 64
 MAX_COUNT = 1 << 16                             # elements of a stack or cells of a register
 
+METAS = ("m", "meta", "metadata", "md", "standard_metadata")
 HEADERS = ("h", "hdr", "hdrs", "headers", "header")         # what the headers of a packet are usually called
 #: What stands for nothing, or for true and false, in other languages, and what is written here.
 NOTHING = dict.fromkeys(("null", "NULL", "nullptr", "nil", "None"), "a header is asked whether it is there: h.x.isValid()")
@@ -209,13 +210,17 @@ class Base:
         return decl
 
     def header_called(self, name: str) -> str:
-        """How a header of the module's own is called, and where a handler has headers and what its event tells."""
+        """How a header of the module's own or its meta is called, and where a handler has headers and what its event tells."""
+        if isinstance(self.module, ast.Timing) and name in METAS:
+            return "a handler has no packet, and so no meta: no verdict, no port; the clock is node.clock"
         if isinstance(self.module, ast.Timing):
             return "headers of a packet of the handler's own are declared in it: headers h;" if name in HEADERS else \
                 f"what the event tells is named behind it, as in on radio.{'tx_done' if name == 'result' else 'rx_done'}({name})" if name in ("result", "frame") else ""
         for param in getattr(self.module, "params", []):
             if is_headers(param.type) and (name in HEADERS or any(one.name == name for one in param.type.decl.fields)):
                 return f"did you mean {param.name}{'.' + name if name not in HEADERS else ''}?"
+            if isinstance(param.type, Meta) and name in METAS:
+                return f"did you mean {param.name}?"
         return ""
 
     def member(self, name: str) -> str:

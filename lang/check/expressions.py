@@ -347,6 +347,9 @@ class Expressions(Base):
         return then
 
     def _Slice(self, e: ast.Slice, want: Type | None) -> Type | None:
+        if isinstance(e.base, ast.Name) and e.base.name == builtins.PAYLOAD and self.scope.find(e.base.name) is None:
+            self.error("payload has octets, and no slices", e, "join those that are meant: payload[i] ++ payload[i + 1]")
+            return None
         base = self.expr(e.base)
         hi, lo = self.constant_number(e.hi, "a slice's bound"), self.constant_number(e.lo, "a slice's bound")
         if base is None or hi is None or lo is None:
