@@ -19,11 +19,11 @@ MAX_WIDTH = 128
 MAX_ARITHMETIC = 64
 MAX_COUNT = 1 << 16                             # elements of a stack or cells of a register
 
-METAS = ("m", "meta", "metadata", "md", "standard_metadata")
 HEADERS = ("h", "hdr", "hdrs", "headers", "header")         # what the headers of a packet are usually called
+METAS = ("m", "meta", "metadata", "md", "standard_metadata")      # and their meta
 #: What stands for nothing, or for true and false, in other languages, and what is written here.
-NOTHING = dict.fromkeys(("null", "NULL", "nullptr", "nil", "None"), "a header is asked whether it is there: h.x.isValid()")
-NOTHING |= {"True": "write true", "False": "write false", "TRUE": "write true", "FALSE": "write false"}
+NOTHING = {**dict.fromkeys(("null", "NULL", "nullptr", "nil", "None"), "a header is asked whether it is there: h.x.isValid()"),
+           **dict.fromkeys(("True", "TRUE"), "write true"), **dict.fromkeys(("False", "FALSE"), "write false")}
 
 #: What the answer of a method is compared with where it went well.
 ANSWERS = {"send": "OK", "cca": "CLEAR", "execute": "GREEN", "put": "COMPLETE", "hold": "STORED"}

@@ -29,14 +29,19 @@ class PacketMethods(Base):
         if name == "lookahead":
             return self.lookahead(e)
         if len(e.args) != 1:
-            codec = len(e.args) == 2 and (called := e.args[1].callee if isinstance(e.args[1], ast.Call) else e.args[1]) \
-                and isinstance(called, ast.Name) and isinstance(self.scope.find(called.name), ast.Codec)
-            self.error(f"{name} takes one argument", e, {"advance": "the number of bits"}.get(name, "the header")
-                       if not codec else f"a codec stands behind 'via': pkt.{name}({e.args[0].span.text} via {e.args[1].span.text})")
+            self.error(f"{name} takes one argument", e, {"advance": "the number of bits"}.get(name) or self.codec_argument(e, name) or "the header")
             return None
         if name == "advance":
             return self.advance(e)
         return self.extract(e, name)
+
+    def codec_argument(self, e: ast.Call, name: str) -> str:
+        """How a codec is named, where it is given like an argument."""
+        given = e.args[1] if len(e.args) == 2 else None
+        codec = given.callee if isinstance(given, ast.Call) else given
+        if given is None or not isinstance(codec, ast.Name) or not isinstance(self.scope.find(codec.name), ast.Codec):
+            return ""
+        return f"a codec stands behind 'via': pkt.{name}({e.args[0].span.text} via {given.span.text})"
 
     def lookahead(self, e: ast.Call) -> Type | None:
         if e.args or len(e.type_args) != 1:
