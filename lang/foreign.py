@@ -232,8 +232,8 @@ def is_number(token: Token) -> bool:
     return token.text[:1].isdigit()
 
 
-def foreign(tokens: list[Token], index: int) -> Foreign | None:
-    """What is known of the statement that reading stopped in, at token `index`."""
+def foreign(tokens: list[Token], index: int, in_select: bool) -> Foreign | None:
+    """What is known of the statement that reading stopped in, at token `index`. in_select: in a case of a select, which leads to a state."""
     start = statement_start(tokens, index)
     first = tokens[start].text
     before, token = tokens[index - 1].text if index else "", tokens[index].text
@@ -264,7 +264,7 @@ def foreign(tokens: list[Token], index: int) -> Foreign | None:
     if token == "{" and "=" in inside and before[:1].isupper() or token == "." and before in ("{", ",") and any(one.text == "=" for one in tokens[at:start]):
         end = statement_end(tokens, at)
         return Foreign(index, "a struct's value names no fields", "it is a list, in their order: { a, b }", at, end + (tokens[end].text == ";"))
-    if token in ("=", ";", ",") and "?" not in inside and (colon := label_end(tokens, start)) is not None and colon < index:
+    if token in ("=", ";", ",") and not in_select and "?" not in inside and (colon := label_end(tokens, start)) is not None and colon < index:
         return Foreign(colon, "what a case does stands in braces", f"write {written(tokens, start, colon)}: {{ ... }}", start, block_end(tokens, index))
     if token == "[" and before == ">" and tokens[start].text in TYPE_WORDS:
         return told(index, "a variable has no elements", f"a register has, register<{written(tokens, start, index)}>[4] x; and so has a stack of headers")

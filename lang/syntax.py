@@ -272,7 +272,8 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
         diagnostics.error("a word is there whenever its header is", span_of(source, tokens[start]),
                           "make it a header, which is extracted where it is there; or one field, bit<8> x when (...), and take slices of it")
         return tokens[:start] + tokens[next(i for i in range(index, len(tokens)) if tokens[i].text == ";" or tokens[i].type == Token.EOF):]
-    if any(rule in ("block", "statement", "stateDecl", "deparserDecl", "switchCase") for rule in within) and (other := foreign(tokens, index)):
+    if any(rule in ("block", "statement", "stateDecl", "deparserDecl", "switchCase") for rule in within) \
+            and (other := foreign(tokens, index, "selectCase" in within)):
         diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
         return tokens[:other.start] + tokens[other.end:]
     if any(rule in ("choiceItem", "choiceArm", "fieldDecl") for rule in within) and (other := foreign_choice(tokens, index)):
