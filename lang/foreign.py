@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from antlr4 import Token
 
+from .foreign_types import written_here
+
 OPENERS = {"{": "}", "(": ")", "[": "]"}
 OPERATORS = {"and": "&&", "or": "||"}
 LONG_TIMES = ("sec", "secs", "second", "seconds", "m", "min", "mins", "minute", "minutes", "h", "hour", "hours", "msec", "usec", "ns")
@@ -66,6 +68,9 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         return Foreign(then, "there is no 'then'", "write if (x == 1) { ... }", then, then + 1)
     after = tokens[index + 1] if index + 1 < len(tokens) else token
     if name == "=" and after.text == ">" and token.stop + 1 == after.start:
+        does = tokens[index + 2:index + 4]
+        if len(does) == 2 and does[0].text.isidentifier() and does[0].text != "reject" and does[1].text in ("(", ".", "[", "="):
+            return Foreign(index, "what a case does stands in braces", f"write {written(tokens, first, index)}: {{ ... }}", first, block_end(tokens, index))
         return Foreign(index, "there is no '=>'", "what a key leads to stands behind ':', as in 1: udp;", index, index + 2, (":",))
     if name == "as" and index > first and (before.text.isidentifier() or before.text in (")", "]")):
         end = type_end(tokens, index + 1)
@@ -92,9 +97,34 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         return Foreign(index, "a transition has no condition", "write transition select(a == b) { true: here; false: there; }", index, statement_end(tokens, index) - 1)
     if tokens[first].text == "transition" and name == "{" and index > first + 2 and tokens[first + 2].text == "(":
         return Foreign(first + 1, f"there is no '{tokens[first + 1].text}' in a transition", "write transition select(...) { ... }", first + 1, first + 2, ("select",))
+    if tokens[first].text == "transition" and before.text == "transition" and name == "switch":
+        return Foreign(index, "there is no 'switch' in a transition", "write transition select(...) { ... }", index, index + 1, ("select",))
     if in_state and name == "select" and index == first:
         return Foreign(index, "a select belongs to a transition", "write transition select(...)", index, index, ("transition",))
-    return None
+    if name in ("bit", "int") and index > first and before.text != "<" and [one.text for one in tokens[index + 1:index + 5:2]] == ["<", ">"] \
+            and tokens[index + 4].text == "(":
+        type_ = written(tokens, index, index + 4)
+        return Foreign(index, "a cast stands in parentheses, in front of its value", f"write ({type_}) x", index, index + 4,
+                       ("(", *(one.text for one in tokens[index:index + 4]), ")"))
+    if name in ("struct", "enum", "union") and before.text == "typedef":
+        end = statement_end(tokens, index)
+        return Foreign(index, f"a {name}'s name stands in front of its fields" if name != "enum" else "an enum's name stands in front of its members",
+                       f"write {name} {tokens[end].text} {{ ... }}", index - 1, end + 2)
+    if tokens[first].text == "meter" and name == "(" and index == first + 2:
+        return Foreign(first, "a meter has a type, of what it counts in", f"write meter<bit<16>> {before.text}(...);", first, statement_end(tokens, first))
+    return without_parentheses(tokens, index)
+
+
+def without_parentheses(tokens: list[Token], index: int) -> Foreign | None:
+    """What stands behind `if`, `switch`, `for` or `select` as in Rust, Go or Python."""
+    word, end = tokens[index - 1].text, next((at for at in range(index, len(tokens)) if tokens[at].text in ("{", ";", "}")), index)
+    inside = [one.text for one in tokens[index:end]]
+    if word not in ("if", "switch", "for", "select") or inside[:1] == ["("] or tokens[end].text != "{" or inside.count("(") != inside.count(")"):
+        return None
+    if word == "for" and ".." not in inside:
+        return Foreign(index - 1, "a loop is not written like this", LOOP, index - 1, statement_end(tokens, index))
+    form = f"{'transition select' if word == 'select' else word} ({written(tokens, index, end)})".replace("select (", "select(")
+    return Foreign(index, f"what stands behind '{word}' is in parentheses", f"write {form} {{ ... }}", index, end, ("(", *inside, ")"))
 
 
 def type_end(tokens: list[Token], start: int) -> int:
@@ -109,6 +139,18 @@ def foreign_part(tokens: list[Token], index: int, rules: list[str]) -> Foreign |
         return None
     if rules[0] in ("errorDecl", "enumDecl") and tokens[index].text == ";":
         return Foreign(index, "names are separated by ','", f"write {before_and(tokens, index)}", index, index + 1, (",",))
+    first = statement_start(tokens, index)
+    if tokens[first].text == "key" and tokens[index - 1].text == "=" and index == first + 2 and tokens[index].text != "{":
+        end = next((at for at in range(index, len(tokens)) if tokens[at].text in (";", "}")), index)
+        return Foreign(index, "the keys of a table stand in braces", f"write key = {{ {written(tokens, index, end)}; }}", index, end,
+                       ("{", *(one.text for one in tokens[index:end]), ";", "}"))
+    if tokens[index].text == "," and "tableEntry" in rules and tokens[index - 1].text == ")" and ":" in [one.text for one in tokens[first:index]]:
+        return Foreign(index, "an entry of a table ends with ';'", "write ';' instead of ','", index, index + 1, (";",))
+    if tokens[index].text == "," and "tableProperty" in rules and "tableEntry" not in rules and "tableKey" not in rules:
+        close = block_end(tokens, index)
+        names = [one.text for one in tokens[index:close] if one.text != ","]
+        return Foreign(index, "each action of a table ends with ';'", f"write actions = {{ {tokens[index - 1].text}; {names[0] if names else 'drop'}; }}", index, close,
+                       (*(";" if one.text == "," else one.text for one in tokens[index:close]), *([";"] if tokens[close - 1].text not in (",", ";") else [])))
     if "tableEntry" in rules and tokens[index].text == "," and (colon := next((at for at in range(index, statement_end(tokens, index)) if tokens[at].text == ":"), 0)):
         start = row_item(tokens, index)
         keys = written(tokens, start, colon)
@@ -141,7 +183,13 @@ def foreign_codec(tokens: list[Token], index: int, rules: list[str]) -> Foreign 
     if before == "pad" and token == ":":
         bits = tokens[index + 1].text
         return Foreign(index - 1, "padding is in line", f"write inline(pad:{bits})", index - 1, index + 2, ("inline", "(", "pad", ":", bits, ")"))
+    if token == "=" and index > 1 and tokens[index - 2].text == "var":
+        return Foreign(index - 2, "a variable of a codec has a type", f"write var bit<8> {before} = ...;", index - 2, statement_end(tokens, index))
+    if before == "inline" and token.isidentifier():
+        return Foreign(index, "what is in line stands in parentheses", f"write inline({token})", index, index + 1, ("(", token, ")"))
     item = row_item(tokens, index)
+    if token == ";" and item == index - 1 and before.isidentifier() and tokens[item - 1].text in (";", "{", "}"):
+        return Foreign(item, "a row says where a field comes from", f"write inline({before}); or {before} = ...;", item, index + 1)
     if tokens[item + 1].text == "==" and tokens[item].text.isidentifier() and item + 1 <= index and tokens[item - 1].text in (",", ":"):
         return Foreign(item + 1, "a row says what a field is with '='", f"write {tokens[item].text} = ...", item + 1, item + 2, ("=",))
     if tokens[item - 1].text == ";" and (token == "=" and index == item + 1 or token in (",", ";") and tokens[item].text in ("inline", "where")):
@@ -184,8 +232,8 @@ def is_number(token: Token) -> bool:
     return token.text[:1].isdigit()
 
 
-def foreign(tokens: list[Token], index: int) -> Foreign | None:
-    """What is known of the statement that reading stopped in, at token `index`."""
+def foreign(tokens: list[Token], index: int, in_select: bool) -> Foreign | None:
+    """What is known of the statement that reading stopped in, at token `index`. in_select: in a case of a select, which leads to a state."""
     start = statement_start(tokens, index)
     first = tokens[start].text
     before, token = tokens[index - 1].text if index else "", tokens[index].text
@@ -206,19 +254,20 @@ def foreign(tokens: list[Token], index: int) -> Foreign | None:
         return told(start, "a loop is not written like this", LOOP)
     if first == "for" and before == ".." and token in (";", ")"):
         return told(index, "this loop has no end", LOOP)
-    if first == "case" and index == start + 1:
-        return Foreign(start, "a case has no word in front of it", "write 1: { ... }", start, start + 1)
     inside = [each.text for each in tokens[start:index]]
+    if first == "case" and index == start + 1:
+        colon = label_end(tokens, index)
+        if colon is None or tokens[colon + 1].text == "{" or tokens[colon + 1].text == "case":
+            return Foreign(start, "a case has no word in front of it", "write 1: { ... }", start, start + 1)
+        return Foreign(start, "what a case does stands in braces", f"write {written(tokens, index, colon)}: {{ ... }}", start, block_end(tokens, colon))
     at = start if token == "{" else statement_start(tokens, start - 1)          # of the assignment that a `{ .x = ... }` is in
     if token == "{" and "=" in inside and before[:1].isupper() or token == "." and before in ("{", ",") and any(one.text == "=" for one in tokens[at:start]):
         end = statement_end(tokens, at)
         return Foreign(index, "a struct's value names no fields", "it is a list, in their order: { a, b }", at, end + (tokens[end].text == ";"))
-    if token == "=" and ":" in inside and "?" not in inside:
-        depth, end = 0, index                           # to the brace that closes the switch: cases behind it may be written alike
-        while tokens[end].type != Token.EOF and (depth or tokens[end].text != "}"):
-            depth += (tokens[end].text == "{") - (tokens[end].text == "}")
-            end += 1
-        return Foreign(start + inside.index(":"), "what a case does stands in braces", f"write {written(tokens, start, start + inside.index(':'))}: {{ ... }}", start, end)
+    if token in ("=", ";", ",") and not in_select and "?" not in inside and (colon := label_end(tokens, start)) is not None and colon < index:
+        return Foreign(colon, "what a case does stands in braces", f"write {written(tokens, start, colon)}: {{ ... }}", start, block_end(tokens, index))
+    if token == "[" and before == ">" and tokens[start].text in TYPE_WORDS:
+        return told(index, "a variable has no elements", f"a register has, register<{written(tokens, start, index)}>[4] x; and so has a stack of headers")
     if token == "[" and index - start > 1 and before.isidentifier() and (tokens[index - 2].text == ">" or tokens[index - 2].text.isidentifier()):
         return told(index, "a variable has no elements", f"a register has, register<bit<8>>[4] {before}; and so has a stack of headers")
     operator = tokens[index - 1] if index else tokens[0]
@@ -236,6 +285,28 @@ def foreign(tokens: list[Token], index: int) -> Foreign | None:
         sign = "+" if before == "++" else "-"
         return told(index - 1, f"there is no '{sign}{sign}' of a variable", f"write {target} = {target} {sign} 1")
     return None
+
+
+def label_end(tokens: list[Token], start: int) -> int | None:
+    """The colon behind what begins there, outside of brackets, where that is no more than the rest of a statement."""
+    depth = 0
+    for at in range(start, len(tokens)):
+        text = tokens[at].text
+        if text == ":" and not depth:
+            return at
+        if text in (";", "{", "}", "?"):
+            return None
+        depth += (text in ("(", "[")) - (text in (")", "]"))
+    return None
+
+
+def block_end(tokens: list[Token], start: int) -> int:
+    """The brace that closes the block which token `start` is in."""
+    depth, end = 0, start
+    while tokens[end].type != Token.EOF and (depth or tokens[end].text != "}"):
+        depth += (tokens[end].text == "{") - (tokens[end].text == "}")
+        end += 1
+    return end
 
 
 def foreign_variable(tokens: list[Token], index: int) -> str:
@@ -277,6 +348,14 @@ def foreign_field(tokens: list[Token], index: int) -> Foreign | None:
         return Foreign(start + 2, "the tag of a choice is a field of the header", f"ask for each field: bit<8> x when ({written(tokens, start + 2, index - 1)} == 1);",
                        start, statement_end(tokens, arms))
     token, name = tokens[index].text, tokens[index - 1].text if index else ""
+    if token == "," and name.isidentifier() and index - start > 1 and (other := tokens[index + 1].text).isidentifier() \
+            and tokens[index + 2].text in (",", ";"):
+        type_ = written(tokens, start, index - 1)
+        return Foreign(index, "each field has its type", f"write {type_} {name}; {type_} {other};", index, statement_end(tokens, index) - 1)
+    if token == ":" and name.isidentifier() and index == start + 1 and tokens[index + 1].text.isidentifier():
+        type_ = written(tokens, index + 1, type_end(tokens, index + 1))
+        return Foreign(index, "the type of a field stands before its name", f"write {written_here(type_).removeprefix('write ') or type_} {name};", start,
+                       block_end(tokens, index))
     if token == "if" and index > start + 1:
         return Foreign(index, "a field that may be absent has 'when' behind it", "write when (...)", index, index + 1, ("when",))
     if token == "{" and tokens[start].text == "le":

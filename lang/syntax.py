@@ -241,7 +241,7 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
             diagnostics.error(f"the file ends in the middle of {noun}", span_of(source, after),
                               "finish it; most declarations end with ';' or '}'")
         return None
-    if token.text in CLOSERS and opened is None:
+    if token.text in CLOSERS and (opened is None or token.text == ")" and tokens[opened].text == "{" and not brought_back(tokens, index)):
         diagnostics.error(f"nothing is open that this '{token.text}' could close", span_of(source, token), "remove it")
         return tokens[:index] + tokens[index + 1:]
     if token.text == "transition" and tokens[index - 1].text in (";", "{", "}") and any(rule == "stateDecl" for rule, _ in mistake.rules):
@@ -272,7 +272,8 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
         diagnostics.error("a word is there whenever its header is", span_of(source, tokens[start]),
                           "make it a header, which is extracted where it is there; or one field, bit<8> x when (...), and take slices of it")
         return tokens[:start] + tokens[next(i for i in range(index, len(tokens)) if tokens[i].text == ";" or tokens[i].type == Token.EOF):]
-    if any(rule in ("block", "statement", "stateDecl", "deparserDecl", "switchCase") for rule in within) and (other := foreign(tokens, index)):
+    if any(rule in ("block", "statement", "stateDecl", "deparserDecl", "switchCase") for rule in within) \
+            and (other := foreign(tokens, index, "selectCase" in within)):
         diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
         return tokens[:other.start] + tokens[other.end:]
     if any(rule in ("choiceItem", "choiceArm", "fieldDecl") for rule in within) and (other := foreign_choice(tokens, index)):
@@ -282,7 +283,7 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
         diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
         return tokens[:other.start] + [make(kind_of(word), word, token) for word in other.words] + tokens[other.end:]
     item = next((start for rule, start in mistake.rules if rule == "item"), index)
-    edit = best_edit(tokens, index, item, bool(mistake.rules) and mistake.rules[0][0] not in WORDS)
+    edit = best_edit(tokens, index, item, bool(mistake.rules) and (mistake.rules[0][0] not in WORDS or mistake.rules[0][0] == "enumDecl"))
     if edit is not None:
         kind, text, repaired = edit
         report(source, tokens, mistake, kind, text, diagnostics)
@@ -301,6 +302,13 @@ def keys_in_a_row(tokens: list[Token], mistake: Mistake) -> tuple[int, int] | No
     while target + 1 < len(tokens) and tokens[target + 1].text == ":":
         target += 2
     return first, target
+
+
+def brought_back(tokens: list[Token], index: int) -> bool:
+    """Whether the statement that a `)` is in may have lost its `(`: one that begins with a word which has one behind it, or with a call."""
+    start = statement_start(tokens, index)
+    words = [token.text for token in tokens[start:index]]
+    return words[:1] != [] and (words[0] in (*STATEMENTS, "transition", "verify") or "(" not in words and "=" not in words)
 
 
 def unclosed(tokens: list[Token], index: int) -> int | None:

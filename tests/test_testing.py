@@ -200,6 +200,13 @@ def test_a_state_that_differs_is_told(monkeypatch):
         TAGS.engines_agree(b"\2\0\7")
 
 
+def test_a_name_that_nothing_has_is_told():
+    with pytest.raises(ValueError, match="there is no 'short' beside a packet: there are .*node_short"):
+        protocol(ROOT / "examples/udp/udp.lpn", node={"short": 2})
+    with pytest.raises(ValueError, match="there is no 'rsi'"):
+        TAGS.run(b"", meta={"rsi": 200})
+
+
 def test_drops_are_told():
     TAGS.never_drops(b"\2\0\7")
     TAGS.never_drops(b"\0\0\7", {"BadKind"})

@@ -22,7 +22,7 @@ from lpn.lang.reference.draw import values
 from lpn.lang.reference.modules import run_module
 from lpn.lang.reference.run import Run
 from lpn.lang.source import Source
-from lpn.runtime.engines import Result
+from lpn.runtime.engines import META_BITS, Result
 from lpn.runtime.events import read_events
 from lpn.runtime.node import Node
 from lpn.verifier.descriptors import PROFILES
@@ -65,11 +65,19 @@ def _checked_file(path: Path, changed: int) -> ast.Program:
     return check(load(path))
 
 
+def known(beside: Mapping[str, int]) -> dict[str, int]:
+    """What is given beside a packet. Raises ValueError for a name that nothing has: it would be left out in silence."""
+    for name in beside:
+        if name not in META_BITS:
+            raise ValueError(f"there is no '{name}' beside a packet: there are {', '.join(META_BITS)}")
+    return dict(beside)
+
+
 class Protocol:
     """Strategies (packets, tables, circumstances), runs, and properties of one program."""
 
     def __init__(self, program: ast.Program, tables: Mapping[str, Any] | None = None, node: Mapping[str, int] | None = None) -> None:
-        self.program, self.node = program, dict(node or {})
+        self.program, self.node = program, known(node or {})
         self.tables = control.from_json(dict(tables), program) if tables else None
         self.reference = Reference(program)
         self._compiled: dict[bool, Compiled] = {}
@@ -174,7 +182,7 @@ class Protocol:
     def run(self, packet: bytes, engine: str = "engine", meta: Mapping[str, int] | None = None, fuse: bool = False,
             tables: Mapping[str, Any] | None = None) -> Result:
         """One packet on fresh state."""
-        return self.runner(engine, fuse, tables).run(packet, {**self.node, **(meta or {})})
+        return self.runner(engine, fuse, tables).run(packet, known({**self.node, **(meta or {})}))
 
     def live(self, events: str, engines: Sequence[str] = DEFAULT_ENGINES, tables: Mapping[str, Any] | None = None) -> dict[str, Node]:
         """A node on a virtual clock in each engine, behind the events; `sorted_records()` is its time line."""
@@ -203,7 +211,7 @@ class Protocol:
         runners = {name: self.runner(name, fuse, tables) for name in engines}
         first, *others = engines
         for one in several(packet):
-            results = {name: meaning(runner.run(one, {**self.node, **(meta or {})})) for name, runner in runners.items()}
+            results = {name: meaning(runner.run(one, known({**self.node, **(meta or {})}))) for name, runner in runners.items()}
             for name in others:
                 if results[name] != results[first]:
                     self.explain(one, meta, tables)
@@ -230,7 +238,7 @@ class Protocol:
         """No fault of the engine: no access outside, no instruction budget used up, no bad verdict."""
         runner = self.runner(engine, tables=tables)
         for one in several(packet):
-            result = runner.run(one, {**self.node, **(meta or {})})
+            result = runner.run(one, known({**self.node, **(meta or {})}))
             if result.fault or (result.reason or "").startswith("engine:"):
                 raise AssertionError(f"packet {one.hex()}: {result.fault or result.reason}")
 
@@ -240,7 +248,7 @@ class Protocol:
         and counters stay in their ranges (`state`: by name, each number of theirs)."""
         runner, bound = self.runner("engine", fuse, tables), self.most_instructions(fuse)
         for one in several(packet):
-            result = runner.run(one, {**self.node, **(meta or {})})
+            result = runner.run(one, known({**self.node, **(meta or {})}))
             if result.insns is not None and result.insns > bound:
                 raise AssertionError(f"packet {one.hex()} takes {result.insns:,} instructions, the verifier's bound is {bound:,}")
             if longest is not None and result.out is not None and len(result.out) > longest:
@@ -319,7 +327,7 @@ class Protocol:
     def explain(self, packet: bytes, meta: Mapping[str, int] | None, tables: Mapping[str, Any] | None) -> None:
         """Draws the packet into Hypothesis's report of a failure."""
         try:
-            note(self.reference.explain(packet, {**self.node, **(meta or {})}, self.state(tables)))
+            note(self.reference.explain(packet, known({**self.node, **(meta or {})}), self.state(tables)))
         except Exception:                       # noqa: BLE001  outside of a test, or nothing to draw: the failure itself is told
             pass
 

@@ -38,7 +38,8 @@ def write_out(program: ast.Program, diagnostics: Diagnostics) -> None:
             if target in [*path, module]:
                 circle = [*path, module][[*path, module].index(target):] + [target]
                 diagnostics.error(f"'{target.name}' applies itself: {' -> '.join(one.name for one in circle)}", call.span,
-                                  "every program ends: bound a state with max, and go round it")
+                                  "every program ends: " + ("bound a state with max, and go round it" if isinstance(target, ast.Parser)
+                                                            else "what is done several times stands in for (i in 0..4) { ... }"))
                 done.update([*path, module])
                 return
             visit(target, [*path, module])

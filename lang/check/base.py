@@ -19,9 +19,14 @@ MAX_WIDTH = 128
 MAX_ARITHMETIC = 64
 MAX_COUNT = 1 << 16                             # elements of a stack or cells of a register
 
-#: What stands for nothing in other languages, and what is asked here.
 HEADERS = ("h", "hdr", "hdrs", "headers", "header")         # what the headers of a packet are usually called
-NOTHING = dict.fromkeys(("null", "NULL", "nullptr", "nil", "None"), "a header is asked whether it is there: h.x.isValid()")
+METAS = ("m", "meta", "metadata", "md", "standard_metadata")      # and their meta
+#: What stands for nothing, or for true and false, in other languages, and what is written here.
+NOTHING = {**dict.fromkeys(("null", "NULL", "nullptr", "nil", "None"), "a header is asked whether it is there: h.x.isValid()"),
+           **dict.fromkeys(("True", "TRUE"), "write true"), **dict.fromkeys(("False", "FALSE"), "write false")}
+
+#: What the answer of a method is compared with where it went well.
+ANSWERS = {"send": "OK", "cca": "CLEAR", "execute": "GREEN", "put": "COMPLETE", "hold": "STORED"}
 
 KINDS = {
     ast.Const: "constant", ast.ConstDecl: "constant", ast.Typedef: "type", ast.Enum: "enum", ast.Struct: "struct", ast.Header: "header",
@@ -111,6 +116,8 @@ class Base:
         self.module: ast.Node | None = None
         self.unknown: set[tuple[ast.Node | None, str]] = set()         # names that are declared nowhere, and in which module that was told
         self.twice: set[str] = set()                        # names of several declarations: what they mean is not known
+        self.sent: set[object] = set()                      # deparsers that packets are sent or kept through
+        self.told_one: set[object] = set()                  # registers of which was told that they have no elements
         self.told_kept: set[object] = set()                 # parameters of which was told that they cannot be assigned
         self.hook_refused = False                           # a binding names no hook that there is
         self.header: ast.Header | None = None               # `this`
@@ -203,13 +210,17 @@ class Base:
         return decl
 
     def header_called(self, name: str) -> str:
-        """How a header of the module's own is called, and where a handler has headers and what its event tells."""
+        """How a header of the module's own or its meta is called, and where a handler has headers and what its event tells."""
+        if isinstance(self.module, ast.Timing) and name in METAS:
+            return "a handler has no packet, and so no meta: no verdict, no port; the clock is node.clock"
         if isinstance(self.module, ast.Timing):
             return "headers of a packet of the handler's own are declared in it: headers h;" if name in HEADERS else \
                 f"what the event tells is named behind it, as in on radio.{'tx_done' if name == 'result' else 'rx_done'}({name})" if name in ("result", "frame") else ""
         for param in getattr(self.module, "params", []):
             if is_headers(param.type) and (name in HEADERS or any(one.name == name for one in param.type.decl.fields)):
                 return f"did you mean {param.name}{'.' + name if name not in HEADERS else ''}?"
+            if isinstance(param.type, Meta) and name in METAS:
+                return f"did you mean {param.name}?"
         return ""
 
     def member(self, name: str) -> str:
@@ -434,12 +445,18 @@ class Base:
         elif isinstance(have, Bits) and isinstance(want, Bits):
             written = expr.span.text if isinstance(expr, (ast.Name, ast.Member, ast.Index)) else "..."
             hint = f"widths never change silently: cast it, ({want}) {written}"
+            if have.width < want.width and (grown := growing(expr)) is not None:
+                hint = f"widths never change silently: cast before bits are lost, ({want}) {grown.left.span.text} {grown.op} ..."
             if have.width > want.width and not want.signed:
                 hint += f", or take the bits you mean, {written}[{want.width - 1}:0]"
         elif isinstance(want, Bool) and isinstance(have, HeaderType):
             hint = f"ask whether it is there: {expr.span.text}.isValid()"
+        elif isinstance(want, Bool) and isinstance(expr, ast.Int) and expr.value in (0, 1):
+            hint = f"write {'true' if expr.value else 'false'}"
         elif isinstance(want, Bool) and isinstance(have, (Bits, Integer)):
-            hint = "compare it, as in x == 1"
+            hint = f"compare it, as in x == {answer_of(expr) or 1}"
+        elif isinstance(want, Bool) and isinstance(expr, ast.Call) and isinstance(expr.target, ast.Table):
+            hint = f"ask for its result: {expr.span.text}.hit"
         elif isinstance(have, Bool) and isinstance(want, Bits):
             hint = "choose a number, as in cond ? 1 : 0" if want.width > 1 else "cast it, (bit<1>) ..., or write cond ? 1 : 0"
         elif isinstance(want, EnumType):
@@ -453,6 +470,20 @@ class Base:
 
 def described(type_: Type) -> str:
     return "a number" if isinstance(type_, Integer) else f"choice '{type_}'" if isinstance(type_, ChoiceType) else str(type_)
+
+
+def growing(expr: ast.Expr) -> ast.Binary | None:
+    """The operation in an expression whose result may have more bits than it has room for: a cast of the whole comes too late for it."""
+    if isinstance(expr, ast.Binary) and expr.const is None:
+        return expr if expr.op in ("+", "*", "<<") else growing(expr.left) or growing(expr.right) if expr.op in ("|", "^", "&") else None
+    return None
+
+
+def answer_of(expr: ast.Expr) -> str:
+    """What a call is compared with, where its answers have names."""
+    if not isinstance(expr, ast.Call) or not isinstance(expr.callee, ast.Member):
+        return ""
+    return ANSWERS.get(expr.callee.name, "") if isinstance(expr.callee.decl, str) else ""
 
 
 def greatest(e: ast.Expr) -> int:

@@ -18,6 +18,10 @@ INSTEAD = {"not": "write !", "reject": "a state ends with transition reject(erro
            **dict.fromkeys(("sleep", "delay", "wait", "usleep", "msleep"), "nothing waits: what comes later stands in after 10 ms { ... }"),
            **dict.fromkeys(("len", "length", "size"), "octets are counted by sizeof(...)"),
            **dict.fromkeys(("now", "time", "clock", "millis", "micros"), "the node's clock is node.clock, in microseconds"),
+           "min": "write a < b ? a : b", "max": "write a > b ? a : b", "abs": "write x < 0 ? -x : x", "truncate": "write payload.truncate(n)",
+           "send": "write radio.send(Tx(h)), or net.send(Tx(h))",
+           **dict.fromkeys(("ntohs", "htons", "ntohl", "htonl", "bswap", "be16toh", "htobe16"), "a field says how it lies in the packet: bit<16>, or le<16>"),
+           **dict.fromkeys(("rand", "random", "rand16", "random16"), "keep the state of a generator in a register, as csma_delay of std.csma does"),
            **dict.fromkeys(("extract", "emit", "advance"), "it is a method of the packet: pkt.extract(h.x), pkt.emit(h.x)")}
 
 #: What is done with something else than functions, where it is written like a call of one; {}: its name.
@@ -276,5 +280,6 @@ class Calls(PacketMethods, ObjectMethods, Base):
         if not isinstance(headers, ast.Name) or type_ is not None and not is_headers(type_):
             self.error(f"deparser {decl.name} takes the headers", e, f"write {decl.name}(h)")
             return False
+        self.sent.add(decl)
         e.callee.decl, e.target, e.type = decl, decl, Void()                # type: ignore[attr-defined]
         return type_ is not None

@@ -143,7 +143,8 @@ class Expressions(Base):
                 return decl.type
             case _:
                 from .base import article, kind_of
-                self.error(f"'{e.name}' is {article(kind_of(decl))}, not a value", e)
+                self.error(f"'{e.name}' is {article(kind_of(decl))}, not a value", e,
+                           f"apply it, and ask what came of it: {e.name}.apply().hit" if isinstance(decl, ast.Table) else "")
         return None
 
     varbit_allowed = False
@@ -290,6 +291,11 @@ class Expressions(Base):
             self.error(f"values wider than {MAX_ARITHMETIC} bits are shifted by constants only", e)
             return None
         self.settle(e.right)
+        written = isinstance(e.right, ast.Int) or isinstance(e.right, ast.Name) and isinstance(e.right.decl, ast.Const)
+        if isinstance(left, Bits) and written and e.right.const is not None and e.right.const >= left.width and not left.signed and e.left.const is None:
+            wide = Bits(left.width + int(e.right.const))
+            self.warning(f"a {left} shifted by {e.right.const} is always 0", e,
+                         f"cast it before: ({wide}) {e.left.span.text} << {e.right.const}" if e.op == "<<" and wide.width <= MAX_ARITHMETIC else "")
         return left
 
     def concatenation(self, e: ast.Binary) -> Type | None:
@@ -341,6 +347,9 @@ class Expressions(Base):
         return then
 
     def _Slice(self, e: ast.Slice, want: Type | None) -> Type | None:
+        if isinstance(e.base, ast.Name) and e.base.name == builtins.PAYLOAD and self.scope.find(e.base.name) is None:
+            self.error("payload has octets, and no slices", e, "join those that are meant: payload[i] ++ payload[i + 1]")
+            return None
         base = self.expr(e.base)
         hi, lo = self.constant_number(e.hi, "a slice's bound"), self.constant_number(e.lo, "a slice's bound")
         if base is None or hi is None or lo is None:

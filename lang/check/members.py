@@ -187,6 +187,11 @@ class Members(Base):
             return base.header
         if isinstance(base, Array):
             return base.cell
+        if isinstance(e.base, ast.Name) and isinstance(e.base.decl, ast.Register) and not (isinstance(base, Bits) and e.index.const is not None):
+            if e.base.decl not in self.told_one:            # of a register once: it is named in many places
+                self.told_one.add(e.base.decl)
+                self.error(f"register '{e.base.name}' is one value, and has no elements", e, f"declare how many: register<{described(base)}>[8] {e.base.name};")
+            return None
         self.error(f"{described(base)} has no elements", e, f"for bits write [{e.index.const}:{e.index.const}]"
                    if isinstance(base, Bits) else "")
         return None

@@ -33,7 +33,7 @@ class ObjectMethods(Base):
         e.target = callee.name
         self.ensure(decl)
         if isinstance(decl, ast.Counter):
-            return self.count(e, decl)
+            return self.count(e, decl) if decl.type is not None else None
         if isinstance(decl, ast.Meter):
             return self.execute(e, decl)
         assert isinstance(decl, ast.BufferDecl)

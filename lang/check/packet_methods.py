@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from .. import ast, builtins
-from ..types import Bits, EnumType, HeaderType, Integer, Stack, Type, Void
+from ..instances import is_headers
+from ..types import Bits, EnumType, HeaderType, Integer, Stack, StructType, Type, Void
 from .base import Base, article, described, kind_of
 from .scope import suggest
 
@@ -28,11 +29,19 @@ class PacketMethods(Base):
         if name == "lookahead":
             return self.lookahead(e)
         if len(e.args) != 1:
-            self.error(f"{name} takes one argument", e, {"advance": "the number of bits"}.get(name, "the header"))
+            self.error(f"{name} takes one argument", e, {"advance": "the number of bits"}.get(name) or self.codec_argument(e, name) or "the header")
             return None
         if name == "advance":
             return self.advance(e)
         return self.extract(e, name)
+
+    def codec_argument(self, e: ast.Call, name: str) -> str:
+        """How a codec is named, where it is given like an argument."""
+        given = e.args[1] if len(e.args) == 2 else None
+        codec = given.callee if isinstance(given, ast.Call) else given
+        if given is None or not isinstance(codec, ast.Name) or not isinstance(self.scope.find(codec.name), ast.Codec):
+            return ""
+        return f"a codec stands behind 'via': pkt.{name}({e.args[0].span.text} via {given.span.text})"
 
     def lookahead(self, e: ast.Call) -> Type | None:
         if e.args or len(e.type_args) != 1:
@@ -78,7 +87,11 @@ class PacketMethods(Base):
         if isinstance(type_, Stack):
             type_ = type_.header
         if not isinstance(type_, HeaderType):
-            self.error(f"{name} is for headers, and this is {described(type_)}", header)
+            inside = [field.name for field in type_.decl.fields] if isinstance(type_, StructType) and is_headers(type_) else []
+            one = f"pkt.{name}({header.span.text}.{{}})"
+            hint = (f"extract one of its headers: {one.format(inside[0])}" if name == "extract" else
+                    f"emit its headers one by one: {'; '.join(one.format(each) for each in inside[:2])}; ...") if inside else ""
+            self.error(f"{name} is for headers, and this is {'the struct of all of them' if inside else described(type_)}", header, hint)
             return None
         if name == "extract" and self.kept(header):
             return None

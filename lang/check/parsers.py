@@ -263,6 +263,8 @@ def takes_octets(state: ast.State) -> bool:
             continue
         if call.target == "advance" and (call.args[0].const or 0) >= 8:
             return True
+        if call.target == "extract" and not isinstance(call.args[0].type, HeaderType):
+            return True                                     # what should be taken was told to be wrong
         if call.target == "extract" and isinstance(call.args[0].type, HeaderType):
             codec = call.via.codec if call.via is not None else None
             if call.via is None and least_bits(call.args[0].type.decl) >= 8 or codec is not None and sum(one.width for one in codec.tag) >= 8:

@@ -97,4 +97,23 @@ class Protocols(Base):
             self.error(f"there is a second protocol, '{extra.name}'", extra.span,
                        notes=[("the first one is here", protocols[0].span)])
         self.program.hooks = hooks_of(self.program)
+        if protocols and not self.diagnostics.errors:
+            self.never_run(protocols[0])
         self.set_buffers()
+
+    def never_run(self, protocol: ast.Protocol) -> None:
+        """Warns of what the protocol's own file declares and nothing runs; a module that does nothing may stand there for its name."""
+        run = {*protocol.blocks, *self.program.applied, *self.sent, *(module for binding in protocol.bindings for module in binding.modules)}
+        for decl in self.program.decls:
+            if not isinstance(decl, (*MODULES, ast.Timing)) or decl in run or decl.span.source is not protocol.span.source:
+                continue
+            if isinstance(decl, ast.Processor) and not decl.apply.statements:
+                continue
+            if isinstance(decl, ast.Timing):
+                hint = f"bind it: timing : {decl.name};"
+            elif is_part(decl):
+                hint = f"apply it: {decl.name}.apply(...)"
+            else:
+                chain = {ast.Parser: f"{decl.name} -> P", ast.Processor: f"Rx -> {decl.name}", ast.Deparser: f"Rx -> P -> {decl.name}"}[type(decl)]
+                hint = f"put it into a chain, as in on radio.rx_done : {chain};"
+            self.warning(f"{kind_of(decl)} '{decl.name}' never runs", decl, hint)
