@@ -27,7 +27,7 @@ from .output import write_files
 
 DEFAULT_ENGINES = ("engine", "rbpf", "kernel")
 OF_A_KIND = 4                                   # failures that are kept: they may have different causes
-COLLECT_EVERY = 20                              # programs: collecting garbage takes a fifth of the time if Python decides
+COLLECT_EVERY = 4                               # programs: an emulated core takes 10 MB until then; collecting takes a fifth of the time if Python decides
 PROGRESS_EVERY, SAVE_EVERY = 2.0, 60.0          # seconds
 
 
