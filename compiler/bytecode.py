@@ -22,8 +22,9 @@ import llvmlite.ir as ir
 from lpn.lang.files import Scratch
 
 from .elf import Object, read_object
-from .llvm import emit_object, optimize, slots, text_of
+from .llvm import emit_object, optimize, parse, slots, text_of
 from .peephole import improve
+from .swaps import hidden_swaps, wide_swaps
 from .target import Target
 
 FOLDER = "LPN_BYTECODE"
@@ -80,6 +81,18 @@ def bytecode(module: ir.Module, target: Target, level: int, fused: bool, small: 
 
 def make(text: str, target: Target, level: int, fused: bool, small: bool, farthest: int) -> Bytecode:
     ref = optimize(text, target, level, fused, small)
+    made = translated(ref, target, small, farthest)
+    if target.name == "lpn" and wide_swaps(made.text):
+        apart = parse(hidden_swaps(made.ir, target.half_register))
+        apart.data_layout = ref.data_layout
+        other = translated(apart, target, small, farthest)
+        if not wide_swaps(other.text):
+            return other
+    return made
+
+
+def translated(ref: llvm.ModuleRef, target: Target, small: bool, farthest: int) -> Bytecode:
+    """What LLVM has optimised, as bytecode. Raises TooFar."""
     optimised = str(ref)
     if (count := slots(ref, target)) > farthest:
         raise TooFar(ref, count)
