@@ -25,6 +25,16 @@ from lpn.verifier.verify import verify
 from programs import example, program
 
 BEGIN = "r1 = 0x1122334455667788 ll\nr2 = r1\nr3 = 7\nr3 *= 1\n"      # r3 is tested, and nobody knows what a product is
+
+
+def improved(code: str) -> tuple[bytes, bytes, list[str]]:
+    """What is behind BEGIN, as it was and improved, which gives the same, and the instructions of that."""
+    text = assemble(BEGIN + code)
+    better, _ = improve(text, [])
+    assert run_raw(better).r0 == run_raw(text).r0
+    return text, better, [line.split("  ")[-1].strip() for line in disassemble(better)]
+
+
 FORMS = {
     "alone": ("r1 <<= 32\nr1 >>= 32\nr0 = r1\nexit", ["w0 = w0"]),
     "of a copy": ("r3 = r1\nr3 <<= 32\nr3 >>= 32\nr0 = r3\nr0 += r1\nexit", ["w0 = w1"]),
@@ -41,10 +51,7 @@ FORMS = {
 @pytest.mark.parametrize("name", FORMS)
 def test_upper_halves(name):
     code, moves = FORMS[name]
-    text = assemble(BEGIN + code)
-    better, _ = improve(text, [])
-    assert run_raw(better).r0 == run_raw(text).r0
-    shown = [line.split("  ")[-1].strip() for line in disassemble(better)]
+    text, better, shown = improved(code)
     assert [line for line in shown if line in ("w0 = w0", "w0 = w1", "w1 = w1", "w3 = w1")] == moves
     assert len(better) < len(text) or not moves
 
@@ -69,10 +76,7 @@ STORED = {
 def test_constants_are_stored(name):
     """One of 64 bits needs no register either: with one a container was not 32-bit clean, and had no certificate."""
     code, said = STORED[name]
-    text = assemble(BEGIN + code)
-    better, _ = improve(text, [])
-    assert run_raw(better).r0 == run_raw(text).r0
-    shown = [line.split("  ")[-1].strip() for line in disassemble(better)]
+    text, better, shown = improved(code)
     assert [line for line in said if line not in shown] == [], shown
     assert len(better) <= len(text)
 
