@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -85,9 +86,10 @@ def make(text: str, target: Target, level: int, fused: bool, small: bool, farthe
     if target.name == "lpn" and wide_swaps(made.text):
         apart = parse(hidden_swaps(made.ir, target.half_register))
         apart.data_layout = ref.data_layout
-        other = translated(apart, target, small, farthest)
-        if not wide_swaps(other.text):
-            return other
+        with suppress(TooFar):
+            other = translated(apart, target, small, farthest)
+            if not wide_swaps(other.text):
+                return other
     return made
 
 

@@ -100,7 +100,7 @@ def store_immediates(code: list[Line]) -> bool:
             if value is not None and (insn.size < 8 or value == signed32(value)):       # it would be extended with its sign
                 line.insn = insn = replace(insn, op=insn.op & ~7 | ST, src=0, imm=signed32(value))
                 changed = True
-            elif value is not None and not read_whole(code, insn):
+            elif value is not None and not stays_whole(code, insn):
                 word = replace(insn, op=ST | MODES["MEM"] | SIZES["W"], src=0)
                 line.insn = insn = replace(word, imm=signed32(value))
                 out.append(Line(replace(word, off=word.off + 4, imm=signed32(value >> 32)), None, line.source))
@@ -118,8 +118,8 @@ def store_immediates(code: list[Line]) -> bool:
     return changed
 
 
-def read_whole(code: list[Line], store: Instruction) -> bool:
-    """Whether eight bytes are loaded at once from where this stores them on the stack, or the second half's offset has no room."""
+def stays_whole(code: list[Line], store: Instruction) -> bool:
+    """Whether a store of eight bytes is none of two halves: they are loaded at once from there on the stack, or the second half's offset has no room."""
     return store.off + 4 >= 1 << 15 or store.dst == FRAME_POINTER and any(
         line.insn.is_load and line.insn.size == 8 and line.insn.src == FRAME_POINTER and line.insn.off == store.off for line in code)
 

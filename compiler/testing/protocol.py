@@ -179,10 +179,14 @@ class Protocol:
         compiled = self.compiled(fuse) if engine not in ("reference", "kernel") else None
         return make_runner(engine, self.program, given, fuse, compiled=compiled)
 
+    def beside(self, meta: Mapping[str, int] | None) -> dict[str, int]:
+        """What a packet comes with: the node's addresses, and what is given for it."""
+        return known({**self.node, **(meta or {})})
+
     def run(self, packet: bytes, engine: str = "engine", meta: Mapping[str, int] | None = None, fuse: bool = False,
             tables: Mapping[str, Any] | None = None) -> Result:
         """One packet on fresh state."""
-        return self.runner(engine, fuse, tables).run(packet, known({**self.node, **(meta or {})}))
+        return self.runner(engine, fuse, tables).run(packet, self.beside(meta))
 
     def live(self, events: str, engines: Sequence[str] = DEFAULT_ENGINES, tables: Mapping[str, Any] | None = None) -> dict[str, Node]:
         """A node on a virtual clock in each engine, behind the events; `sorted_records()` is its time line."""
@@ -211,7 +215,7 @@ class Protocol:
         runners = {name: self.runner(name, fuse, tables) for name in engines}
         first, *others = engines
         for one in several(packet):
-            results = {name: meaning(runner.run(one, known({**self.node, **(meta or {})}))) for name, runner in runners.items()}
+            results = {name: meaning(runner.run(one, self.beside(meta))) for name, runner in runners.items()}
             for name in others:
                 if results[name] != results[first]:
                     self.explain(one, meta, tables)
@@ -238,7 +242,7 @@ class Protocol:
         """No fault of the engine: no access outside, no instruction budget used up, no bad verdict."""
         runner = self.runner(engine, tables=tables)
         for one in several(packet):
-            result = runner.run(one, known({**self.node, **(meta or {})}))
+            result = runner.run(one, self.beside(meta))
             if result.fault or (result.reason or "").startswith("engine:"):
                 raise AssertionError(f"packet {one.hex()}: {result.fault or result.reason}")
 
@@ -248,7 +252,7 @@ class Protocol:
         and counters stay in their ranges (`state`: by name, each number of theirs)."""
         runner, bound = self.runner("engine", fuse, tables), self.most_instructions(fuse)
         for one in several(packet):
-            result = runner.run(one, known({**self.node, **(meta or {})}))
+            result = runner.run(one, self.beside(meta))
             if result.insns is not None and result.insns > bound:
                 raise AssertionError(f"packet {one.hex()} takes {result.insns:,} instructions, the verifier's bound is {bound:,}")
             if longest is not None and result.out is not None and len(result.out) > longest:
@@ -327,7 +331,7 @@ class Protocol:
     def explain(self, packet: bytes, meta: Mapping[str, int] | None, tables: Mapping[str, Any] | None) -> None:
         """Draws the packet into Hypothesis's report of a failure."""
         try:
-            note(self.reference.explain(packet, known({**self.node, **(meta or {})}), self.state(tables)))
+            note(self.reference.explain(packet, self.beside(meta), self.state(tables)))
         except Exception:                       # noqa: BLE001  outside of a test, or nothing to draw: the failure itself is told
             pass
 
