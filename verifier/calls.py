@@ -28,6 +28,8 @@ class Calls(Memory):
                 self.fail(21, slot, "an atomic operation on the context", "use it on the state")
             if at.region == "pkt":
                 self.fail(22, slot, "an atomic operation on the packet", "use it on the state")
+            if self.profile.align_atomic:
+                self.check_alignment(s, at, insn.size, insn.size, slot, f"changes {insn.size} bytes", "use a place that is aligned to its size")
             if at.region.startswith("stack"):
                 lo, hi = s.offsets(at)
                 if -self.profile.stack <= lo and hi + insn.size <= 0:

@@ -5,11 +5,13 @@ facts in it. A node is a block in the context of its call chain.
 """
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from ..compiler import isa
 from ..compiler.isa import Instruction
 from .descriptors import ContextDescriptor
+from .frames import Frames, frames
 from .rules import Violation
 
 MAX_DEPTH = 8
@@ -148,7 +150,7 @@ class Node:
     """A basic block within a call chain. `succs`: (node, "next" | "taken"), in that order."""
     id: int
     code: list[tuple[int, Instruction]]
-    depth: int
+    chain: tuple[int, ...]                            # the functions that are running, by their entries; the first one's is 0
     succs: list[tuple[Node, str]] = field(default_factory=list)
     preds: list[Node] = field(default_factory=list)
     loop: Loop | None = None                          # the innermost one it lies in
@@ -161,6 +163,10 @@ class Node:
     @property
     def last(self) -> tuple[int, Instruction]:
         return self.code[-1]
+
+    @property
+    def depth(self) -> int:
+        return len(self.chain) - 1
 
     def __repr__(self):
         return f"node {self.id} (slots {self.first}..{self.last[0]})"
@@ -182,6 +188,7 @@ class Loop:
 @dataclass(eq=False, slots=True)
 class Graph:
     insns: dict[int, Instruction]
+    frames: Frames
     nodes: list[Node]                                 # in reverse post-order, the entry first
     loops: list[Loop]                                 # outer before inner
 
@@ -202,8 +209,8 @@ def _after(slot: int, insn: Instruction) -> list[tuple[int, str]]:
     return out
 
 
-def _functions(insns: dict[int, Instruction]) -> dict[int, set[int]]:
-    """Entry slot -> slots reachable inside it. Raises Violation for rules 9, 10, 32."""
+def _functions(insns: dict[int, Instruction]) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
+    """Entry slot -> slots reachable inside it, and -> entries of what it calls. Raises Violation for rules 8, 9, 10, 32."""
     entries, out, calls = [0], {}, {}
     while entries:
         entry = entries.pop()
@@ -225,6 +232,7 @@ def _functions(insns: dict[int, Instruction]) -> dict[int, set[int]]:
                 todo.append(target)
         out[entry], calls[entry] = seen, called
         entries += [target for _, target in called]
+    _apart(insns, out)
     reached = set().union(*out.values())
     for slot in insns:
         if slot not in reached:
@@ -250,7 +258,25 @@ def _functions(insns: dict[int, Instruction]) -> dict[int, set[int]]:
     if height(0, (0,)) >= MAX_DEPTH:
         raise Violation(32, None, f"calls are {heights[0] + 1} functions deep, the limit is {MAX_DEPTH}",
                         "call fewer functions from one another", "the engine has room for no more frames")
-    return out
+    return out, {entry: {target for _, target in called} for entry, called in calls.items()}
+
+
+def _apart(insns: dict[int, Instruction], functions: dict[int, set[int]]) -> None:
+    """A function is left by exit alone, and entered by calls: it ends where the next one begins."""
+    entries = sorted(functions)
+    for entry in entries:
+        at = bisect_right(entries, entry)
+        end = entries[at] if at < len(entries) else max(insns) + 1
+        for slot in sorted(slot for slot in functions[entry] if entry <= slot < end):
+            for target, kind in _after(slot, insns[slot]):
+                if entry <= target < end:
+                    continue
+                other = entries[bisect_right(entries, target) - 1]
+                if kind == "next":
+                    raise Violation(9, slot, f"control falls into the function at slot {other} behind this instruction",
+                                    "end every path of a function with exit", "that function would run on the stack of this one")
+                raise Violation(8, slot, f"the target, slot {target}, is in another function, the one at slot {other}",
+                                "jump inside the function, or call the other one", "that function would run on the stack of this one")
 
 
 def _blocks(insns: dict[int, Instruction], slots: set[int], entry: int):
@@ -278,12 +304,12 @@ def _blocks(insns: dict[int, Instruction], slots: set[int], entry: int):
 def build(text: bytes, profile: ContextDescriptor) -> Graph:
     """The graph of a text section, with loops. Raises Violation (rules 1-11, 32, 33, 38)."""
     insns = check_text(text, profile)
-    functions = _functions(insns)
+    functions, calls = _functions(insns)
     blocks = {entry: _blocks(insns, slots, entry) for entry, slots in functions.items()}
     nodes: list[Node] = []
     size = 0
 
-    def inline(entry: int, depth: int) -> tuple[Node, list[Node]]:
+    def inline(entry: int, chain: tuple[int, ...]) -> tuple[Node, list[Node]]:
         """The callee's entry node and its exit nodes."""
         nonlocal size
         made, exits = {}, []
@@ -292,14 +318,14 @@ def build(text: bytes, profile: ContextDescriptor) -> Graph:
             if size > MAX_EXPANDED:
                 raise Violation(38, None, f"more than {MAX_EXPANDED} instructions after inlining local calls", "call large functions from fewer places",
                                 "each call is analysed with what its caller knows, so each needs a copy")
-            made[start] = Node(len(nodes), code, depth)
+            made[start] = Node(len(nodes), code, chain)
             nodes.append(made[start])
         for node in list(made.values()):
             slot, insn = node.last
             if insn.is_exit:
                 exits.append(node)
             elif insn.is_local_call:
-                callee, returns = inline(insn.target(slot), depth + 1)
+                callee, returns = inline(insn.target(slot), (*chain, insn.target(slot)))
                 node.succs.append((callee, "next"))
                 for last in returns:
                     last.succs.append((made[slot + 1], "next"))
@@ -307,8 +333,8 @@ def build(text: bytes, profile: ContextDescriptor) -> Graph:
                 node.succs = [(made[target], kind) for target, kind in _after(slot, insn)]
         return made[entry], exits
 
-    entry, _ = inline(0, 0)
-    graph = Graph(insns, _reverse_post_order(entry), [])
+    entry, _ = inline(0, (0,))
+    graph = Graph(insns, frames(insns, calls, profile.target), _reverse_post_order(entry), [])
     for node in graph.nodes:
         for succ, _ in node.succs:
             succ.preds.append(node)

@@ -47,6 +47,7 @@ class ContextDescriptor:
     stack: int = STACK
     max_text: int = 16384                             # slots
     align8: int = 1                                   # rule 27: alignment an 8-byte access needs
+    align_atomic: bool = False                        # and an atomic one: of its size
     branch_budget: int | None = None                  # rule 35
     contexts: tuple[str, ...] = ()                    # rule 31: where helpers must be allowed; () asks nothing
 
@@ -78,7 +79,7 @@ FEMTO = ContextDescriptor("femto", "femto", 96, _LPN_FIELDS, _LPN_REGIONS, align
 XDP = ContextDescriptor("xdp", "xdp", 24, (
     Field(0, 4, "data", "pkt"), Field(4, 4, "data_end", "pkt_end"), Field(12, 4, "ingress_ifindex"),
     Field(16, 4, "rx_queue_index")), {"rodata": Region(0, write=False), "data": Region(0)},
-    max_packet=0xFFFF, window=0, whole=True)
+    max_packet=0xFFFF, window=0, whole=True, align_atomic=True)
 
 PROFILES = {"lpn": LPN, "xdp": XDP, "femto": FEMTO}
 

@@ -47,7 +47,7 @@ class Memory:
             if not raw:
                 self.aligned[slot] = min(self.aligned.get(slot, WORD), self._alignment(s, at))
         if size == 8 and not raw:
-            self._check_alignment(s, at, slot, verb)
+            self.check_alignment(s, at, size, self.profile.align8, slot, f"{verb} 8 bytes", "access two words of 4 bytes")
         if at.region == "pkt":
             self._check_packet(s, at, size, slot, write)
         elif at.region.startswith("stack"):
@@ -68,14 +68,13 @@ class Memory:
         odd = n.bits | n.mask | self._base(at) | WORD
         return odd & -odd
 
-    def _check_alignment(self, s: State, at: Value, slot: int, verb: str) -> None:
-        need, align = self.profile.align8, self._base(at)
-        n = s.num(at)
+    def check_alignment(self, s: State, at: Value, size: int, need: int, slot: int, does: str, instead: str) -> None:
+        align, n = self._base(at), s.num(at)
         if align % need or (n.bits | n.mask) & (need - 1):
-            first = (n.slo if n.is_const else next((n.slo + i for i in range(need) if n.slo + i in n and (n.slo + i) % need), n.slo)) % (1 << 32)
-            self.fail(27, slot, f"{verb} 8 bytes of {at.region} that need not be {need}-aligned", "access two words of 4 bytes",
-                      f"this {verb} {extent(first, 8)} of {at.region}, which begins at any address" if align % need else
-                      f"this {verb} {extent(first, 8)} of {at.region}")
+            first = n.slo if n.is_const else next((n.slo + i for i in range(need) if n.slo + i in n and (n.slo + i) % need), n.slo)
+            where = f"{count(size)} at {below(first)}" if at.region.startswith("stack") else f"{extent(first % (1 << 32), size)} of {at.region}"
+            self.fail(27, slot, f"{does} of {at.region} that need not be {need}-aligned", instead,
+                      f"this {does.split()[0]} {where}" + (", which begins at any address" if align % need else ""))
 
     def _check_packet(self, s: State, at: Value, size: int, slot: int, write: bool) -> None:
         lo, hi = s.offsets(at)
@@ -123,7 +122,12 @@ class Memory:
                       else f"use places from r10 - {self.profile.stack} to r10 - {size}",
                       f"this {verb} {count(size)} at {below(first)}, {'below' if first < -self.profile.stack else 'which reach above'} the stack")
         elif self.checking:
-            self.stack_used[at.region] = max(self.stack_used.get(at.region, 0), -lo)
+            owner = self.node.chain[int(at.region.removeprefix("stack"))]
+            if -lo > self.kept.get(owner, -lo):
+                self.fail(17, slot, f"{count(size)} at r10 + ({spread(lo, hi)}) are not kept while another function is called, "
+                          f"{count(self.kept[owner])} below r10 are: as many as addresses made of r10 and constants reach",
+                          "add the lowest offset to r10 as a constant", "the called function would write over what lies there")
+            self.stack_used[owner] = max(self.stack_used.get(owner, 0), -lo)
 
     def _check_region(self, s: State, at: Value, size: int, slot: int, write: bool) -> None:
         region = self.regions[at.region]

@@ -22,8 +22,8 @@ _TABLE = """
  5 frame pointer     | r10 is never written.
  6 lddw              | lddw has its second slot, zero but for the immediate.
  7 lddw jump         | No jump leads into the second slot of lddw.
- 8 jump target       | Jumps and calls lead to instructions inside the text.
- 9 fall off          | Control never falls off the end of the text.
+ 8 jump target       | Calls lead to instructions inside the text, jumps to those of their own function.
+ 9 fall off          | Control never falls off the end of the text or of a function.
 10 dead code         | Every instruction can be reached from the entry.
 11 miscompiled form  | No form the target is known to execute wrongly.
 12 sections          | Sections are disjoint and the text is read-only.
@@ -41,12 +41,12 @@ _TABLE = """
 24 pointer comparison| Pointers of different regions are not compared, and none is truncated.
 25 pointer leak      | Pointers are kept in registers and on the stack, nowhere else.
 26 nullable          | A pointer that may be null is tested before use.
-27 alignment         | 8-byte accesses are 4-aligned where the target needs it.
+27 alignment         | 8-byte accesses are 4-aligned, and atomic ones aligned to their size, where the target needs it.
 28 divisor           | Divisors are proven not to be zero.
 29 shift             | Shift counts are proven to be below the width.
 30 halves            | Facts of the low 32 bits never bound the 64-bit value.
 31 helper            | Helpers are known and allowed in this context, their arguments typed and their buffers in range.
-32 call depth        | Calls do not recurse and are at most 8 deep.
+32 call depth        | Calls do not recurse, are at most 8 deep, and call no more functions than the engine has room for.
 33 loop              | Every loop has one entry and a counter that bounds it.
 34 total             | Trip counts multiplied across nesting stay below the limit.
 35 branch budget     | Taken branches stay below the stock engine's limit.

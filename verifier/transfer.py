@@ -23,7 +23,8 @@ class Machine(Arithmetic, Calls, Branches):
         self.checking = False
         self.wide_slots: set[int] = set()             # instructions that need more than 32 bits of a register
         self.output = 0                               # octets of the output that accesses reach, or that are said to be there
-        self.stack_used: dict[str, int] = {}          # by region name of the frame; see verify.py for the sum
+        self.kept: dict[int, int] = {}                # of functions that call others: bytes of stack that the engine keeps for each
+        self.stack_used: dict[int, int] = {}          # by function
         self.cuts = False                             # the context's field that cuts the packet off may be written
         self.touched: dict[int, set[str]] = {}        # slot of a memory access -> regions; see wcet.py
         self.aligned: dict[int, int] = {}             # and what its address is a multiple of: 1, 2 or 4

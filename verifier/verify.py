@@ -107,14 +107,15 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
         graph = cfg.build(text, profile)
         report.insns = len(graph.insns)
         machine = Machine(profile, _helpers(helpers))
+        machine.kept = graph.frames.kept
         fix = Fixpoint(graph, machine, max(MAX_STEPS, STEPS_A_SLOT * report.slots) if max_steps is None else max_steps, max_facts)
         with _no_collector():
             fix.run()
             fix.check()
-        report.stack = sum((used + 7) // 8 * 8 for used in machine.stack_used.values())
+        frames = graph.frames.deepest(machine.stack_used)
+        report.stack = sum(frames)
         if report.stack > profile.stack:
-            frames = " + ".join(str((used + 7) // 8 * 8) for _, used in sorted(machine.stack_used.items()))
-            raise Violation(17, None, f"the frames of nested calls take {report.stack} bytes of the stack's {profile.stack}: {frames}",
+            raise Violation(17, None, f"the frames of nested calls take {report.stack} bytes of the stack's {profile.stack}: {' + '.join(map(str, frames))}",
                             "use less stack in one of the functions, or call them one after the other",
                             f"the deepest call would write {report.stack - profile.stack} bytes below the stack")
         bounds = _bounds(report, fix, machine)

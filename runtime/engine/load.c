@@ -229,9 +229,10 @@ int lpn_check_closely(lpn_program *program, uint32_t pc)
 int lpn_check_function(lpn_program *program, lpn_func *f, uint32_t last, uint32_t *used, uint32_t *pc);
 
 #ifndef IN_THUMB2
-/* How much stack each function uses: the lowest address it forms from r10 by constants, as compilers do. A
- * callee's r10 starts below that. Stack reached in other ways than these may overlap a callee's, which can only
- * spoil the container's own values: accesses stay checked against the stack as a whole.
+/* How much stack each function uses: the lowest address it forms from r10 by constants, as compilers do; an index that is
+ * added goes up from there. A callee's r10 starts below that. Stack reached in other ways than these may overlap a callee's,
+ * which can only spoil the container's own values: accesses stay checked against the stack as a whole, and the verifier
+ * (verifier/frames.py) accepts no container that does so.
  *
  * The instruction at p, one of whose registers is `known`. `below`: their distances to r10. Returns which are known behind it. */
 static uint32_t follow(lpn_func *f, int32_t *below, uint32_t known, const uint8_t *p)
@@ -248,6 +249,9 @@ static uint32_t follow(lpn_func *f, int32_t *below, uint32_t known, const uint8_
     } else if (op == 0xbf) {
         gives = w >> 16 == 0 ? known >> src & 1 : 0;
         result = below[src];
+    } else if (op == 0x0f) {
+        gives = known >> dst & 1;
+        result = below[dst];
     } else if ((op == 0x07 || op == 0x17) && (known >> dst & 1) != 0) {
         const int32_t imm = (int32_t)lpn_get32(p + 4);
         /* what is further away than the stack is long lies below it, or nowhere */

@@ -187,6 +187,8 @@ down:
     uxtb r2, r4
     cmp r2, #0xbf
     beq 6f
+    cmp r2, #0x0f                       /* plus an index: known as before, or not */
+    beq judged
     bic r2, r2, #0x10
     cmp r2, #0x07
     bne forget

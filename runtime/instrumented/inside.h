@@ -77,7 +77,6 @@ struct it_machine {
     uint32_t length;
     struct frame frame[IT_FRAMES];
     uint64_t rubbish[IT_FRAMES];        /* what lies in a frame that is entered comes from this */
-    uint32_t used[IT_FRAMES];
     uint32_t depth, pc, next, node, step, stack;
     int clean;
     uint64_t random;

@@ -82,13 +82,21 @@ static void new_frame(it_machine *m)
     m->region_of[10] = (uint8_t)(IT_STACK + m->depth);
 }
 
+/* What the functions that are running have used of the stack, when the last one is left. */
+static void add_up(it_machine *m)
+{
+    uint32_t sum = 0;
+    for (uint32_t d = 0; d <= m->depth; d++)
+        sum += m->frame[d].deepest;
+    if (sum > m->stack)
+        m->stack = sum;
+}
+
 static int leave(it_machine *m)
 {
     struct frame *f = &m->frame[m->depth];
     uint32_t gone = IT_STACK + m->depth;
-    m->stack += (f->deepest > m->used[m->depth] ? f->deepest - m->used[m->depth] : 0);
-    if (f->deepest > m->used[m->depth])
-        m->used[m->depth] = f->deepest;
+    add_up(m);
     m->depth--;
     for (int i = 0; i < 4; i++) {
         m->reg[6 + i] = f->saved[i];
@@ -133,11 +141,9 @@ static int ended(it_machine *m)
     it_result *out = m->out;
     if (m->kind[0] != IT_NUM)
         return it_fail(m, m->kind[0] ? F_LEAK : F_UNINITIALISED, 0, 0, 0);
-    uint32_t deepest = m->frame[0].deepest > m->used[0] ? m->frame[0].deepest : m->used[0];
-    for (uint32_t i = 1; i < IT_FRAMES; i++)
-        deepest += m->used[i];
+    add_up(m);
     out->r0 = m->reg[0];
-    out->stack = deepest;
+    out->stack = m->stack;
     out->clean32 = (uint32_t)m->clean;
     if (!p->claims)
         return 0;
@@ -160,7 +166,6 @@ int it_run(it_machine *m, const it_program *p, uint64_t place, uint64_t seed, it
     m->out = out;
     memset(out, 0, sizeof *out);
     memset(m->kind, 0, sizeof m->kind);
-    memset(m->used, 0, sizeof m->used);
     lay_out(m, p, place);
     m->random = seed;
     m->depth = 0;

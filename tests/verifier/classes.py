@@ -2,7 +2,7 @@
 
 CLASSES = {
     "structure": [
-        "empty", "fall-through", "jump past the end", "jump before the start", "jump far", "jump into lddw", "truncated lddw", "malformed lddw",
+        "empty", "fall-through", "jump past the end", "jump out of a function", "jump before the start", "jump far", "jump into lddw", "truncated lddw", "malformed lddw",
         "register 11", "register 15", "r10 written by a move", "r10 written by arithmetic", "r10 written by lddw", "r10 written by a load",
         "r10 written by an atomic", "reserved fields", "unknown opcodes", "dead code", "legacy loads", "callx"],
     "initialisation": [
@@ -16,6 +16,6 @@ CLASSES = {
     "termination": [
         "self", "mutual", "no progress", "data-dependent", "step over !=", "reset counter", "irreducible", "32-bit wrap", "10^8", "nested 10^9"],
     "calls": [
-        "helper id", "context", "argument types", "buffers short", "buffers uninitialised", "stale packet pointers", "recursion", "summed stacks"],
+        "helper id", "context", "argument types", "buffers short", "buffers uninitialised", "stale packet pointers", "recursion", "functions", "summed stacks"],
 }
 ALL = [f"{group}/{name}" for group, names in CLASSES.items() for name in names]

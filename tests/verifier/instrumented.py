@@ -96,7 +96,7 @@ class Machine:
         tag = [False] * 11
         r[1], tag[1] = self.regions["ctx"].base, True
         r[10], tag[10] = self.new_frame(0), True
-        pc, insns, branches, frames, deepest, clean = 0, 0, 0, [], {}, True
+        pc, insns, branches, frames, deepest, most, clean = 0, 0, 0, [], {}, 0, True
 
         def get(i):
             if r[i] is None:
@@ -179,10 +179,12 @@ class Machine:
             elif op in (0x05, 0x06):
                 nxt, branches = pc + 1 + (off if op == 5 else imm), branches + 1
             elif op == 0x95:
+                most = max(most, sum(deepest.values()))
+                deepest.pop(self.regions[f"stack{len(frames)}"].base, None)
                 if not frames:
                     if tag[0]:
                         raise Fault(f"{pc}: an address is returned")
-                    return Result(get(0), insns, branches, sum(deepest.values()), clean)
+                    return Result(get(0), insns, branches, most, clean)
                 del self.regions[f"stack{len(frames)}"]
                 back, saved, tags = frames.pop()
                 r[6:11], tag[6:11] = saved, tags
