@@ -14,7 +14,8 @@ from .rules import Violation
 
 MAX_FUNCTIONS = 16                                    # of a container, LPN_MAX_FUNCS
 STACK = 512
-MOV64, ADD64, ADD64_INDEX, SUB64 = 0xBF, 0x07, 0x0F, 0x17
+MOV64, ADD64, SUB64 = 0xBF, 0x07, 0x17
+INDEXED = 0x0F, 0x1F                                  # plus, minus a register
 LOAD_ACQUIRE = 0x100
 
 
@@ -56,7 +57,7 @@ def frames(insns: dict[int, Instruction], calls: dict[int, set[int]], target: st
 
 
 def frame(code: Iterable[tuple[int, Instruction]]) -> int:
-    """Bytes below r10 that the engine takes a function for using: registers are followed as the instructions lie, an index goes up."""
+    """Bytes below r10 that the engine takes a function for using: registers are followed as the instructions lie, an index changes nothing."""
     below, lowest = {10: 0}, 0                        # registers whose distance to r10 is known
     for _, insn in code:
         low, gives = 0, None
@@ -66,7 +67,7 @@ def frame(code: Iterable[tuple[int, Instruction]]) -> int:
             low = below.get(insn.src if insn.is_load else insn.dst, -insn.off) + insn.off
         elif insn.op == MOV64:
             gives = below.get(insn.src) if not insn.off else None
-        elif insn.op == ADD64_INDEX:
+        elif insn.op in INDEXED:
             gives = below.get(insn.dst)
         elif insn.op in (ADD64, SUB64) and insn.dst in below:
             step = insn.imm if insn.op == ADD64 else -insn.imm

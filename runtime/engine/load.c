@@ -249,7 +249,7 @@ static uint32_t follow(lpn_func *f, int32_t *below, uint32_t known, const uint8_
     } else if (op == 0xbf) {
         gives = w >> 16 == 0 ? known >> src & 1 : 0;
         result = below[src];
-    } else if (op == 0x0f) {
+    } else if (op == 0x0f || op == 0x1f) {
         gives = known >> dst & 1;
         result = below[dst];
     } else if ((op == 0x07 || op == 0x17) && (known >> dst & 1) != 0) {

@@ -168,12 +168,12 @@ down:
     it gt
     strhgt r2, [r3, #FUNC_FRAME]
     mov r9, #0x10000
-4:  and r2, r4, #7
-    cmp r2, #2
-    blo forget
+4:  lsls r2, r4, #30                    /* loads; stores of constants; stores and atomics, or sums */
+    bpl forget
+    lsls r2, r2, #1
     beq judged
-    cmp r2, #4
-    bhs 7f
+    lsls r2, r4, #29
+    bmi 7f
     uxtb r2, r4                         /* what an atomic one loads (load-acquire) */
     cmp r2, #0xc0
     blo judged
@@ -187,33 +187,31 @@ down:
     uxtb r2, r4
     cmp r2, #0xbf
     beq 6f
-    cmp r2, #0x0f                       /* plus an index: known as before, or not */
-    beq judged
     bic r2, r2, #0x10
     cmp r2, #0x07
-    bne forget
+    bne 9f
     lsr r2, r1, r6                      /* plus, minus a constant */
     lsls r2, r2, #31
     bpl forget
-    lsls r2, r4, #27
     add r3, r5, #2 * BOTTOM
     cmp r3, #4 * BOTTOM
     bhi 8f
     ldr r7, [sp, r6, lsl #2]
-    cmp r2, #0
-    ite lt
-    sublt r7, r5
-    addge r7, r5
+    lsls r2, r4, #27
+    ite mi
+    submi r7, r5
+    addpl r7, r5
     mov r2, r7
     b down
 7:  add r2, r7, #BOTTOM
     cmp r2, #BOTTOM
     bhi forget
     b remember
-8:  movs r7, #1                         /* further away than the stack is long: below it, or nowhere */
+8:  movs r7, #3                         /* further away than the stack is long: below it, or nowhere */
+    lsls r2, r4, #27
     eors r2, r5
     bpl forget
-    mvn r2, #0xff0                      /* as far as any */
+    lsls r2, r7, #30                    /* as far as any */
     b down
 
 6:  lsrs r2, r4, #16                    /* a copy */
@@ -228,6 +226,8 @@ remember:
     lsls r2, r6
     orrs r1, r2
     b judged
+9:  cmp r2, #0x0f                       /* plus, minus an index: known as before, or not */
+    beq judged
 forget:
     movs r2, #1
     lsls r2, r6
