@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from .rules import Violation
 
-TEXT, READ_ONLY = "text", {"text", "rodata", "certificate"}
+TEXT, CODE = "text", "code"                           # all of what runs; what functions of it are taken from
+READ_ONLY = {TEXT, CODE, "rodata", "certificate"}
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ def check_sections(sections: Iterable[Section], text: bytes) -> None:
     for s in found:
         if s.writable and s.name in READ_ONLY:
             raise Violation(12, None, f"section {s} is writable", "mark it read-only",
-                            "the container could change its own instructions after they were verified" if s.name == TEXT else
+                            "the container could change its own instructions after they were verified" if s.name in (TEXT, CODE) else
                             "constants that the proof relies on could change")
         if s.name == TEXT and s.size != len(text):
             raise Violation(12, None, f"section {s} has {s.size} bytes, the text that runs has {len(text)}", "load the whole section",

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from elftools.elf.elffile import ELFFile
 
 from lpn.lang import ast
-from lpn.verifier.sections import TEXT, Section
+from lpn.verifier.sections import CODE, TEXT, Section
 from lpn.verifier.verify import Report, line_of, render
 
 from .. import femto, judge
 from ..build import BuildError, Compiled, compile_program
 from ..bundle import Bundle
 from ..compact import read_image
-from ..elf import read_object
+from ..elf import DAMAGE, ElfError, Program, programs, read_object
 from ..forms import MOST, Level
 from ..judge import Sealed, Unit, Units, of_compiled, of_image
 from ..output import Failure, console, say, waiting
@@ -48,27 +48,35 @@ def of_input(given: Input, target: str | None = None, fuse: bool = False, withou
 
 
 def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
-    """Each section with code of an eBPF ELF object; those called `xdp` meet the kernel's context unless `target` differs."""
-    elf = ELFFile(io.BytesIO(given.data))
-    if elf["e_machine"] != "EM_BPF":
-        raise Failure(f"{shown(given.path)}: an ELF file for {elf['e_machine']}, not for eBPF")
+    """Each program of an eBPF ELF object; those of a section called `xdp` meet the kernel's context unless `target` differs."""
     units = []
-    for section in elf.iter_sections():
-        if section["sh_type"] == "SHT_PROGBITS" and section["sh_flags"] & 4 and section["sh_size"]:
-            code = read_object(given.data, section.name)
-            profile = target or ("xdp" if section.name.startswith("xdp") else "lpn")
-            units.append(Unit(section.name, code.text, profile, "object", len(code.rodata), len(code.data),
+    try:
+        elf = ELFFile(io.BytesIO(given.data))
+        if elf["e_machine"] != "EM_BPF":
+            raise Failure(f"{shown(given.path)}: an ELF file for {elf['e_machine']}, not for eBPF")
+        for program in programs(elf):
+            code = read_object(given.data, program.section, program.function)
+            profile = target or ("xdp" if program.section.startswith("xdp") else "lpn")
+            units.append(Unit(program.function or program.section, code.text, profile, "object", len(code.rodata), len(code.data),
                               sizes.get("record_size", 0), sizes.get("state_size", 0), code.lines,
-                              sections=of_elf(elf, section.name)))
+                              sections=of_elf(elf, program)))
+    except ElfError as e:
+        raise Failure(f"{shown(given.path)}: {e}", 1) from None
+    except DAMAGE as e:
+        raise Failure(f"{shown(given.path)}: this object is damaged: {e or type(e).__name__}") from None
     if not units:
         raise Failure(f"{shown(given.path)}: this object has no code")
     return Units(units, source_texts(unit.lines for unit in units))
 
 
-def of_elf(elf: ELFFile, text: str) -> list[Section]:
-    """Where the object's code and data lie in its file, and what it wants written: the section `text` is the container's."""
-    return [Section(TEXT if s.name == text else s.name.lstrip(".").split(".")[0] or "nameless", s["sh_offset"], s["sh_size"], bool(s["sh_flags"] & 1))
-            for s in elf.iter_sections() if s["sh_type"] == "SHT_PROGBITS" and s["sh_flags"] & 2]
+def of_elf(elf: ELFFile, program: Program) -> list[Section]:
+    """Where the object's code and data lie in its file, and what it wants written."""
+    def name(section) -> str:
+        if section["sh_flags"] & 4:
+            return TEXT if section.name == program.section and program.function is None else CODE
+        return section.name.lstrip(".").split(".")[0] or "nameless"
+    return [Section(name(s), s["sh_offset"], s["sh_size"], bool(s["sh_flags"] & 1)) for s in elf.iter_sections()
+            if s["sh_type"] == "SHT_PROGBITS" and s["sh_flags"] & 2]
 
 
 def compiled(program: ast.Program, target: str = "lpn", fuse: bool = False, level: Level = MOST) -> Compiled:

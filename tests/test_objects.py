@@ -1,0 +1,112 @@
+"""eBPF objects as compilers write them: each global function is a program, and what it calls lies behind it."""
+from __future__ import annotations
+
+import io
+import random
+import struct
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import pytest
+from cli import lpnc
+from elftools.elf.elffile import ELFFile
+
+from lpn.compiler.elf import ElfError, Program, programs, read_object
+from lpn.compiler.isa import decode, slot_indices
+from lpn.compiler.llvm import emit_object, target_machine
+from lpn.compiler.target import TARGETS
+from lpn.runtime.raw import run_raw
+
+IR = """
+target triple = "bpf"
+@table = internal constant [4 x i32] [i32 7, i32 11, i32 13, i32 17], align 4
+
+define internal i32 @twice(i32 %x) noinline {{ %r = add i32 %x, %x
+  ret i32 %r }}
+define i32 @more(i32 %x) noinline {{ %t = call i32 @twice(i32 %x)
+  %r = add i32 %t, 1
+  ret i32 %r }}
+define i32 @one(ptr %ctx) {section} {{ %v = load i32, ptr %ctx
+  %t = call i32 @more(i32 %v)
+  ret i32 %t }}
+define i32 @two(ptr %ctx) {section} {{ %v = load i32, ptr %ctx
+  %k = and i32 %v, 3
+  %at = getelementptr [4 x i32], ptr @table, i32 0, i32 %k
+  %e = load i32, ptr %at
+  %t = call i32 @twice(i32 %e)
+  ret i32 %t }}
+define i32 @alone(ptr %ctx) section "tc" {{ ret i32 5 }}
+"""
+
+
+def made(section: str) -> bytes:
+    target_machine("v3")
+    return emit_object(llvm.parse_assembly(IR.format(section=section)), TARGETS["lpn"])
+
+
+def result(data: bytes, program: Program, number: int) -> int | None:
+    code = read_object(data, program.section, program.function)
+    return run_raw(code.text, ctx=number.to_bytes(8, "little"), rodata=code.rodata).r0
+
+
+@pytest.fixture(scope="module")
+def both() -> bytes:
+    return made('section "xdp"')
+
+
+def test_each_function_of_a_section_is_a_program(both) -> None:
+    found = programs(ELFFile(io.BytesIO(both)))
+    assert found == [Program("xdp", "one"), Program("xdp", "two"), Program("tc")]
+    for number in (0, 1, 2, 3, 1000):
+        assert [result(both, program, number) for program in found] == [2 * number + 1, 2 * (7, 11, 13, 17)[number & 3], 5]
+
+
+def test_text_has_what_others_call() -> None:
+    """Where it stands alone, functions that nobody calls are the programs: here all but `more`, which is global, too."""
+    data = made("")
+    assert programs(ELFFile(io.BytesIO(data))) == [Program("tc")]
+    only = emit_object(llvm.parse_assembly(IR.format(section="").replace('section "tc"', "")), TARGETS["lpn"])
+    found = programs(ELFFile(io.BytesIO(only)))
+    assert found == [Program(".text", name) for name in ("one", "two", "alone")]
+    assert [result(only, program, 2) for program in found] == [5, 26, 5]
+
+
+def test_calls_lead_where_functions_begin(both) -> None:
+    """Each is there once, in the order in which it is called."""
+    code = decode(read_object(both, "xdp", "one").text)
+    calls = [(slot, insn.target(slot)) for slot, insn in zip(slot_indices(code), code) if insn.is_local_call]
+    ends = [slot for slot, insn in zip(slot_indices(code), code) if insn.is_exit]
+    assert [target for _, target in calls] == [end + 1 for end in ends[:2]] and len(ends) == 3
+
+
+def test_what_is_not_there_is_said(both) -> None:
+    with pytest.raises(ElfError, match="section 'xdp' has no function 'three'"):
+        read_object(both, "xdp", "three")
+    with pytest.raises(ElfError, match="the object has no section 'kprobe'"):
+        read_object(both, "kprobe")
+    lacking = emit_object(llvm.parse_assembly('target triple = "bpf"\ndeclare i32 @gone(i32)\n'
+                                              'define i32 @f(i32 %x) section "xdp" { %r = call i32 @gone(i32 %x)\n ret i32 %r }'), TARGETS["lpn"])
+    with pytest.raises(ElfError, match="'gone' is called and not in the object"):
+        read_object(lacking, "xdp")
+
+
+def test_programs_are_judged_one_by_one(both, tmp_path: Path) -> None:
+    (tmp_path / "two.o").write_bytes(both)
+    told = lpnc("verify", tmp_path / "two.o", "--profile", "lpn")
+    rows = [line.split()[:2] for line in told.stdout.splitlines()]
+    assert ["alone", "accepted"] in rows or ["tc", "accepted"] in rows
+    assert told.exit_code in (0, 1) and ["one", "rejected:"] in rows          # a context is no number
+
+
+def test_damaged_objects_break_nothing(both, tmp_path: Path) -> None:
+    path, draw = tmp_path / "damaged.o", random.Random(1)
+    for _ in range(300):
+        data = bytearray(both)
+        for _ in range(draw.choice((1, 1, 2, 5))):
+            at = draw.randrange(len(data) - 8)
+            if draw.random() < 0.5:
+                data[at] = draw.randrange(256)
+            else:
+                struct.pack_into("<I", data, at, draw.choice((0, 1, 0xFFFFFFFF, 0x7FFFFFFF, len(data), draw.randrange(1 << 32))))
+        path.write_bytes(data[:draw.choice((len(data), draw.randrange(len(data))))])
+        assert lpnc("verify", path).exit_code in (0, 1, 2)
