@@ -57,7 +57,7 @@ class Case:
     def judge(self) -> tuple[Report, Analysis | None]:
         sizes = dict(self.sizes)
         return analyse(self.text, self.descriptor, rodata=sizes.get("rodata", 0), data=sizes.get("data", 0), record_size=sizes.get("rec", 0),
-                       state_size=sizes.get("state", 0), helpers=helpers(), max_insns=MAX_INSNS)
+                       state_size=sizes.get("state", 0), helpers=helpers(), max_insns=MAX_INSNS, apart=True)
 
     def source(self, why: str = "") -> str:
         """As assembly, with what is needed to judge it again."""

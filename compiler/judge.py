@@ -45,6 +45,7 @@ class Unit:
     out_size: int = OUT_SIZE                    # the same; of one compiled just now, what was found
     deparses: bool = True                       # it may end with a deparser
     fresh: bool = False                         # compiled just now: its certificate is yet to be written
+    foreign: bool = False                       # of another compiler: what needs ways told apart is accepted, too
     uncertified: NoCertificate | None = None    # why there is none
     note: str | None = None                     # what is not in the form that was asked for, and why
 
@@ -58,7 +59,7 @@ class Unit:
     def analyse(self) -> tuple[Report, Analysis | None]:
         return analyse(self.text, PROFILES[self.profile], rodata=self.rodata, data=self.data, record_size=self.record_size,
                        state_size=self.state_size, out_size=self.out_size, line_map=self.lines, contexts=self.contexts, helpers=self.helpers,
-                       sections=self.sections)
+                       sections=self.sections, apart=self.foreign)
 
 
 @dataclass

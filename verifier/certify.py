@@ -29,6 +29,8 @@ def certificate_of(text: bytes, report: Report, analysis: Analysis | None, sizes
 def certified(text: bytes, report: Report, analysis: Analysis | None, sizes: Sizes) -> tuple[Certificate, bytes]:
     if analysis is None:
         raise NoCertificate("it was not accepted")
+    if analysis.graph.splits:
+        raise NoCertificate("ways that meet in it had to be told apart to prove it")
     if not report.clean32:
         raise NoCertificate(f"slot {report.wide[0]} may need more than 32 bits of a register", report.wide[0])
     if (slot := next((slot for slot, insn in analysis.graph.insns.items() if insn.is_local_call), None)) is not None:

@@ -6,6 +6,7 @@ facts in it. A node is a block in the context of its call chain.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..compiler import isa
@@ -191,6 +192,7 @@ class Graph:
     frames: Frames
     nodes: list[Node]                                 # in reverse post-order, the entry first
     loops: list[Loop]                                 # outer before inner
+    splits: list[int]                                 # nodes that have a copy for each way to them
 
     @property
     def expanded(self) -> int:
@@ -301,8 +303,9 @@ def _blocks(insns: dict[int, Instruction], slots: set[int], entry: int):
     return out
 
 
-def build(text: bytes, profile: ContextDescriptor) -> Graph:
-    """The graph of a text section, with loops. Raises Violation (rules 1-11, 32, 33, 38)."""
+def build(text: bytes, profile: ContextDescriptor, splits: Sequence[int] = ()) -> Graph:
+    """The graph of a text section, with loops. Raises Violation (rules 1-11, 32, 33, 38). `splits`: nodes that have a copy for each way to them (apart.py), in the
+    order in which they are copied."""
     insns = check_text(text, profile)
     functions, calls = _functions(insns)
     blocks = {entry: _blocks(insns, slots, entry) for entry, slots in functions.items()}
@@ -334,12 +337,24 @@ def build(text: bytes, profile: ContextDescriptor) -> Graph:
         return made[entry], exits
 
     entry, _ = inline(0, (0,))
-    graph = Graph(insns, frames(insns, calls, profile.target), _reverse_post_order(entry), [])
+    for number in splits:
+        split(nodes, number)
+    graph = Graph(insns, frames(insns, calls, profile.target), _reverse_post_order(entry), [], list(splits))
     for node in graph.nodes:
         for succ, _ in node.succs:
             succ.preds.append(node)
     _find_loops(graph)
     return graph
+
+
+def split(nodes: list[Node], number: int) -> None:
+    """The node of that number is copied for each edge that leads to it but the first; copies are appended. Predecessors and loops are not known yet."""
+    node = nodes[number]
+    edges = [(n, i) for n in nodes for i, (succ, _) in enumerate(n.succs) if succ is node]
+    for before, i in edges[1:]:
+        copy = Node(len(nodes), node.code, node.chain, list(node.succs))
+        before.succs[i] = copy, before.succs[i][1]
+        nodes.append(copy)
 
 
 # Loops -------------------------------------------------------------------------------------------

@@ -3,11 +3,13 @@ from __future__ import annotations
 
 import gc
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 
 from . import cfg, witness
+from .apart import MORE, ROUNDS, more
+from .apart import RULES as OF_DATA
 from .descriptors import OUT_SIZE, TURN, ContextDescriptor, helper_specs
 from .endless import explain
 from .fixpoint import Fixpoint
@@ -96,19 +98,45 @@ def lines_of(line_map) -> Callable:
 
 def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
             state_size: int = 0, out_size: int = OUT_SIZE, helpers=None, line_map=None, contexts: tuple[str, ...] = (), sections: Iterable[Section] = (),
-            max_insns: int = MAX_INSNS, max_steps: int | None = None, max_facts: int = MAX_FACTS) -> tuple[Report, Analysis | None]:
-    """As `verify`, with the invariants when the container is accepted."""
+            max_insns: int = MAX_INSNS, max_steps: int | None = None, max_facts: int = MAX_FACTS, apart: bool = False) -> tuple[Report, Analysis | None]:
+    """As `verify`, with the invariants when the container is accepted. `apart`: ways that meet are told apart where that makes it provable; such a
+    container has no certificate."""
     profile = replace(profile, contexts=tuple(contexts) or profile.contexts)
     profile = profile.with_sizes(rodata=rodata, data=data, rec=record_size, state=state_size, out=out_size)
+    steps = max(MAX_STEPS, STEPS_A_SLOT * (len(text) // 8)) if max_steps is None else max_steps
+
+    def attempt(splits: Sequence[int], left: int) -> tuple[Report, Analysis | None, cfg.Graph | None]:
+        return _attempt(text, profile, out_size, helpers, line_map, sections, max_insns, left, max_facts, splits)
+
+    splits: list[int] = []
+    report, analysis, graph = attempt(splits, steps)
+    room = MORE + graph.expanded if graph is not None else 0
+    for turn in range(ROUNDS if apart else 0):
+        steps -= report.analysis_steps
+        if report.accepted or report.rule not in OF_DATA or report.insn is None or steps <= 0:
+            break
+        found = more(graph, report.insn, 1 << turn, room - graph.expanded)
+        if not found:
+            break
+        splits += found
+        again = attempt(splits, steps)
+        if again[0].rule == 38:
+            break
+        report, analysis, graph = again
+    return report, analysis
+
+
+def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, line_map, sections: Iterable[Section], max_insns: int, max_steps: int,
+             max_facts: int, splits: Sequence[int]) -> tuple[Report, Analysis | None, cfg.Graph | None]:
     report = Report(False, slots=len(text) // 8)
-    fix = None
+    fix = graph = None
     try:
         check_sections(sections, text)
-        graph = cfg.build(text, profile)
+        graph = cfg.build(text, profile, splits)
         report.insns = len(graph.insns)
         machine = Machine(profile, _helpers(helpers))
         machine.kept = graph.frames.kept
-        fix = Fixpoint(graph, machine, max(MAX_STEPS, STEPS_A_SLOT * report.slots) if max_steps is None else max_steps, max_facts)
+        fix = Fixpoint(graph, machine, max_steps, max_facts)
         with _no_collector():
             fix.run()
             fix.check()
@@ -129,13 +157,13 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
             lines = [*map(lines_of(line_map), way.path)]
             report.lines = [line for i, line in enumerate(lines) if line is not None and (not i or line != lines[i - 1])]
         report.analysis_steps = fix.steps if fix else 0
-        return report, None
+        return report, None, graph
     report.accepted, report.analysis_steps, report.analysis_facts = True, fix.steps, fix.facts
     report.output = min(-(-machine.output // TURN) * TURN, out_size)
     report.clean32, report.wide = not machine.wide_slots, sorted(machine.wide_slots)
     report.helpers = sorted({i.imm for i in graph.insns.values() if i.is_call and not i.is_local_call})
     return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.aligned, machine.constants, machine.heads,
-                            machine.cuts, fix.out, fix.made_at)
+                            machine.cuts, fix.out, fix.made_at), graph
 
 
 @contextmanager
@@ -197,14 +225,16 @@ def _product(loops: list[Bound]) -> str:
 
 def verify(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
            state_size: int = 0, out_size: int = OUT_SIZE, helpers=None, line_map=None, contexts: tuple[str, ...] = (),
-           sections: Iterable[Section] = (), max_insns: int = MAX_INSNS, max_steps: int | None = None, max_facts: int = MAX_FACTS) -> Report:
+           sections: Iterable[Section] = (), max_insns: int = MAX_INSNS, max_steps: int | None = None, max_facts: int = MAX_FACTS,
+           apart: bool = False) -> Report:
     """Judge a text section under a context descriptor.
 
     `rodata`, `data`, `record_size`, `state_size`, `out_size`: sizes of these regions in bytes. `helpers`: rows of compiler/helpers.py
     (the default) or HelperSpec. `line_map`: rows (slot, file, line) in any order. `contexts`: where the container runs (rule 31). `sections`: of the file it is from (rule 12).
-    `max_insns`: most executed instructions (rule 34); `max_steps` (None: as the text is long), `max_facts`: effort and memory (rule 38)."""
+    `max_insns`: most executed instructions (rule 34); `max_steps` (None: as the text is long), `max_facts`: effort and memory (rule 38). `apart`: ways that meet are
+    told apart where that makes it provable."""
     return analyse(text, profile, rodata=rodata, data=data, record_size=record_size, state_size=state_size, out_size=out_size,
-                   helpers=helpers, line_map=line_map, contexts=contexts, sections=sections, max_insns=max_insns, max_steps=max_steps, max_facts=max_facts)[0]
+                   helpers=helpers, line_map=line_map, contexts=contexts, sections=sections, max_insns=max_insns, max_steps=max_steps, max_facts=max_facts, apart=apart)[0]
 
 
 def render(report: Report, color: bool = False, source: dict[str, list[str]] | None = None, name: str = "container") -> str:

@@ -36,7 +36,7 @@ def of_input(given: Input, target: str | None = None, fuse: bool = False, withou
     if femto.begins(given.data):
         name = given.stem
         return Units([Unit(name, given.decode(femto.text_of), target or "femto", "stock image", record_size=(sizes or {}).get("record_size", 0),
-                           state_size=(sizes or {}).get("state_size", 0), lines=maps.get(name, []))], source_texts(maps.values()))
+                           state_size=(sizes or {}).get("state_size", 0), lines=maps.get(name, []), foreign=True)], source_texts(maps.values()))
     if given.kind == "image":
         image = given.decode(read_image)
         items, bundle = [of_image(image, maps.get(image.name, []), profile)], None
@@ -59,7 +59,7 @@ def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
             profile = target or ("xdp" if program.section.startswith("xdp") else "lpn")
             units.append(Unit(program.function or program.section, code.text, profile, "object", len(code.rodata), len(code.data),
                               sizes.get("record_size", 0), sizes.get("state_size", 0), code.lines,
-                              sections=of_elf(elf, program)))
+                              sections=of_elf(elf, program), foreign=True))
     except ElfError as e:
         raise Failure(f"{shown(given.path)}: {e}", 1) from None
     except DAMAGE as e:

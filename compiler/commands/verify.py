@@ -62,7 +62,7 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
     found: list[tuple[Unit, Report, Analysis | None]] = []
     if raw is not None:
         units = Units([Unit("raw", raw_bytes(raw), profile or "lpn", rodata=rodata_size, data=data_size, record_size=record_size,
-                            state_size=state_size)], {})
+                            state_size=state_size, foreign=True)], {})
     elif (given := read_input(str(file))).kind == "source":
         done = compiled_and_sealed(given.program(without), profile or "lpn", fuse, level)
         units, found = done.units, done.found

@@ -1,0 +1,94 @@
+"""Ways that meet and part again are told apart: more is provable, and nothing that is wrong."""
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from lpn.compiler.asm import assemble
+from lpn.compiler.fuzz_bytecode import Case, attempt
+from lpn.compiler.fuzz_bytecode_words import SIZES
+from lpn.runtime.instrumented.claims import Runner
+from lpn.verifier import LPN, XDP, verify
+from lpn.verifier.apart import MORE
+from lpn.verifier.certify import NoCertificate, Sizes, certify
+from lpn.verifier.verify import analyse
+
+HEAD = "r2 = *(u32 *)(r1 + 0)\nr3 = *(u32 *)(r1 + 4)\n"
+#: name -> program; the second one has the mistake that the first one has not.
+PAIRS = {
+    "what a comparison gave": (
+        "r4 = r2\nr4 += 2\nr0 = 0\nif r4 > r3 goto no\ngoto on\nno: r0 = -22\non: if w0 != 0 goto end\nr5 = *(u8 *)(r2 + 1)\nend: r0 = 0\nexit",
+        "r4 = r2\nr4 += 2\nr0 = 0\nif r4 > r3 goto no\ngoto on\nno: r0 = -22\non: if w0 == 0 goto end\nr5 = *(u8 *)(r2 + 1)\nend: r0 = 0\nexit"),
+    "a pointer or nothing": (
+        "r4 = r2\nr4 += 20\nr1 = 0\nif r4 > r3 goto on\nr1 = r2\non: if r4 > r3 goto end\nr5 = *(u16 *)(r1 + 9)\nend: r0 = 0\nexit",
+        "r4 = r2\nr4 += 20\nr1 = 0\nif r4 > r3 goto on\nr1 = r2\non: if r4 < r3 goto end\nr5 = *(u16 *)(r1 + 9)\nend: r0 = 0\nexit"),
+    "three ways, in a loop": (
+        "w7 = 0\nL: r4 = r2\nr4 += 4\nw0 = 0\nif r4 > r3 goto no\nr5 = *(u8 *)(r2 + 0)\nif r5 == 9 goto no\ngoto on\nno: w0 = 1\non: w7 += 1\nif w0 != 0 goto next\nr5 = *(u8 *)(r2 + 3)\n"
+        "next: if w7 < 5 goto L\nr0 = 0\nexit",
+        "w7 = 0\nL: r4 = r2\nr4 += 4\nw0 = 0\nif r4 > r3 goto no\nr5 = *(u8 *)(r2 + 0)\nif r5 == 9 goto no\ngoto on\nno: w0 = 1\non: w7 += 1\nif w0 != 0 goto next\nr5 = *(u8 *)(r2 + 4)\n"
+        "next: if w7 < 5 goto L\nr0 = 0\nexit"),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_what_ways_know_is_provable(name: str) -> None:
+    right, wrong = (assemble(HEAD + body) for body in PAIRS[name])
+    assert not verify(right, XDP).accepted and verify(right, XDP, apart=True).accepted
+    assert not verify(wrong, XDP, apart=True).accepted
+
+
+def test_what_is_told_is_of_the_way_that_is_wrong() -> None:
+    """Together it is a pointer or nothing; apart, it is one that leads too far."""
+    text = assemble(HEAD + PAIRS["a pointer or nothing"][0].replace("r1 + 9", "r1 + 19"))
+    assert verify(text, XDP).rule == 13
+    assert verify(text, XDP, apart=True).message == ("rule 19 (packet bounds): slot 8: reads 2 bytes at packet offset 19; the cursor may be 1 byte beyond the proven 20 bytes; "
+                                                     "compare pkt + 21 with pkt_end first")
+
+
+def test_the_effort_is_bounded() -> None:
+    """Forty comparisons in a row that nobody asks again: copies stay few, steps within the limit."""
+    body = "".join(f"if r3 s> {i} goto A{i}\nw0 += {i}\nA{i}: w0 += 1\n" for i in range(40))
+    text = assemble(f"r2 = *(u64 *)(r1 + 0)\nr3 = *(u32 *)(r1 + 52)\nw0 = 0\n{body}r5 = *(u8 *)(r2 + 200)\nexit")
+    once, apart = verify(text, LPN), verify(text, LPN, apart=True)
+    assert not apart.accepted and apart.message == once.message and apart.analysis_steps <= 2 * once.analysis_steps
+    report, analysis = analyse(assemble(HEAD + PAIRS["what a comparison gave"][0]), XDP, apart=True)
+    assert analysis.graph.splits and analysis.graph.expanded <= report.insns + MORE
+
+
+def test_there_is_no_certificate() -> None:
+    text = assemble("r2 = *(u64 *)(r1 + 0)\nr3 = *(u64 *)(r1 + 8)\n" + PAIRS["what a comparison gave"][0].replace("+ 1)", "+ 99)").replace("r4 += 2", "r4 += 100"))
+    report, analysis = analyse(text, LPN, apart=True)
+    assert report.accepted and analysis.graph.splits
+    with pytest.raises(NoCertificate, match="told apart"):
+        certify(text, report, analysis, Sizes())
+
+
+def program(draw: random.Random) -> str:
+    """Lengths are compared with the packet's end, what came out is kept as a number or a pointer, and asked again behind the place where ways meet. Some ask wrongly."""
+    lines = [HEAD + "r6 = *(u32 *)(r1 + 12)\nw7 = 0\nr1 = 0\nr8 = 0"]
+    for i in range(draw.randrange(1, 4)):
+        size, taken, refused = draw.choice((1, 2, 4, 8, 20)), draw.choice((0, 1, 7)), draw.choice((-22, 1, 2, 100))
+        work = draw.choices(("w7 += 1", "w7 ^= 3", "r7 &= r6", "r9 = r7\nr9 <<= 3"), k=draw.randrange(4))
+        lines += [f"r4 = r2\nr4 += {size}", *([f"if r6 > {draw.randrange(9)} goto no{i}"] * draw.randrange(2)), f"if r4 > r3 goto no{i}"]
+        reached = draw.choice((size - 1, size - 1, size - 1, 0, size))
+        if draw.random() < 0.6:
+            lines += [f"w0 = {taken}", *([f"r5 = *(u8 *)(r2 + 0)\nif r5 == {draw.randrange(9)} goto no{i}"] * draw.randrange(2)), f"goto on{i}", f"no{i}: w0 = {refused}",
+                      f"on{i}: w7 += 1", *work, f"if w0 {draw.choice(('!=', '!=', '=='))} {draw.choice((taken, taken, refused))} goto end{i}", f"r5 = *(u8 *)(r2 + {reached})"]
+        else:
+            lines += ["r8 = r2", f"goto on{i}", f"no{i}: r8 = 0", f"on{i}: w7 += 1", *work, f"if r8 {draw.choice(('==', '==', '!='))} 0 goto end{i}", f"r5 = *(u8 *)(r8 + {reached})"]
+        lines.append(f"end{i}: r5 = 0")
+    return "\n".join([*lines, "r0 = 0", "exit"])
+
+
+def test_what_is_claimed_then_is_true() -> None:
+    """Programs that are accepted in this way alone run with every claim looked at; and of those with mistakes some are refused."""
+    runner, split, refused = Runner(), 0, 0
+    for seed in range(300):
+        case = Case(assemble(program(random.Random(seed))), "xdp", tuple(SIZES["xdp"].items()), "asked again")
+        report, analysis = case.judge()
+        refused += not report.accepted
+        if report.accepted and analysis.graph.splits:
+            split += 1
+            assert attempt(case, runner, seed, 200)[1] is None, case.source()
+    assert split > 40 and refused > 40

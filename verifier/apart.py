@@ -1,0 +1,43 @@
+"""Ways that meet and part again by what they were: told apart where the proof needs it.
+
+    if (p + 2 > end) r = -22; else r = 0;        two ways meet here, and what the first comparison taught is forgotten
+    if (r == 0) use(p[1]);                       and here they part again
+
+A block where ways meet is given one copy for each of them (cfg.py, `split`). That is the same program, only longer; which blocks, is guessed here: those that
+lie nearest before what could not be proved.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .cfg import Graph, Node
+
+ROUNDS = 6                                            # of telling apart more
+LONGEST = 24                                          # instructions of a block that is copied
+MORE = 512                                            # instructions that copies have in all
+RULES = range(13, 31)                                 # what is known of data: more ways may be known better
+
+
+def nearest(graph: Graph, slot: int) -> Iterator[Node]:
+    """Where ways meet on the way to an instruction, the nearest first."""
+    heads = {loop.head for loop in graph.loops}
+    todo = [node for node in graph.nodes if any(at == slot for at, _ in node.code)]
+    seen = set(todo)
+    for node in todo:
+        if len(node.preds) > 1 and node not in heads and len(node.code) <= LONGEST:
+            yield node
+        for before in node.preds:
+            if before not in seen:
+                seen.add(before)
+                todo.append(before)
+
+
+def more(graph: Graph, slot: int, most: int, room: int) -> list[int]:
+    """Numbers of at most so many nodes to copy, the nearest ones, as long as there is room for the copies."""
+    out: list[int] = []
+    for node in nearest(graph, slot):
+        room -= (len(node.preds) - 1) * len(node.code)
+        if room < 0 or len(out) == most:
+            break
+        out.append(node.id)
+    return out
