@@ -42,12 +42,13 @@ def helpers() -> tuple[HelperSpec, ...]:
 
 @dataclass(frozen=True)
 class Case:
-    """`sizes`: of the regions, by name. `origin`: how it came about."""
+    """`sizes`: of the regions, by name. `origin`: how it came about. `apart`: ways that meet may be told apart (verifier/apart.py)."""
 
     text: bytes
     profile: str
     sizes: tuple[tuple[str, int], ...]
     origin: str = ""
+    apart: bool = False
 
     @cached_property
     def descriptor(self) -> ContextDescriptor:
@@ -57,7 +58,7 @@ class Case:
     def judge(self) -> tuple[Report, Analysis | None]:
         sizes = dict(self.sizes)
         return analyse(self.text, self.descriptor, rodata=sizes.get("rodata", 0), data=sizes.get("data", 0), record_size=sizes.get("rec", 0),
-                       state_size=sizes.get("state", 0), helpers=helpers(), max_insns=MAX_INSNS, apart=True)
+                       state_size=sizes.get("state", 0), helpers=helpers(), max_insns=MAX_INSNS, apart=self.apart)
 
     def source(self, why: str = "") -> str:
         """As assembly, with what is needed to judge it again."""

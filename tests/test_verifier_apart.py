@@ -85,7 +85,7 @@ def test_what_is_claimed_then_is_true() -> None:
     """Programs that are accepted in this way alone run with every claim looked at; and of those with mistakes some are refused."""
     runner, split, refused = Runner(), 0, 0
     for seed in range(300):
-        case = Case(assemble(program(random.Random(seed))), "xdp", tuple(SIZES["xdp"].items()), "asked again")
+        case = Case(assemble(program(random.Random(seed))), "xdp", tuple(SIZES["xdp"].items()), "asked again", apart=True)
         report, analysis = case.judge()
         refused += not report.accepted
         if report.accepted and analysis.graph.splits:
