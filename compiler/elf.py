@@ -106,7 +106,7 @@ class _Linker:
         self.elf = elf
         self.functions = {f.place: f for f in functions}
         self.rodata, self.rodata_at = _gather(elf, ".rodata")
-        self.data, self.data_at = _gather(elf, ".data")
+        self.data, self.data_at = _gather(elf, ".data", ".bss")
         self.relocated: dict[tuple[int, int], tuple[int, Symbol]] = {}        # (section, offset) -> type, symbol
         symbols = elf.get_section_by_name(".symtab")
         for section in elf.iter_sections():
@@ -174,11 +174,11 @@ class _Linker:
         return bytes(text)
 
 
-def _gather(elf: ELFFile, prefix: str) -> tuple[bytes, dict[int, int]]:
-    """All sections of that name, one behind the other at multiples of 8, and where each begins."""
+def _gather(elf: ELFFile, *names: str) -> tuple[bytes, dict[int, int]]:
+    """All sections of these names, one behind the other at multiples of 8, and where each begins."""
     out, where = bytearray(), {}
     for i, s in enumerate(elf.iter_sections()):
-        if s.name == prefix or s.name.startswith(prefix + "."):
+        if any(s.name == name or s.name.startswith(name + ".") for name in names):
             out += bytes(-len(out) % 8)
             where[i] = len(out)
             out += s.data()

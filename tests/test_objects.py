@@ -37,6 +37,20 @@ define i32 @two(ptr %ctx) {section} {{ %v = load i32, ptr %ctx
   ret i32 %t }}
 define i32 @alone(ptr %ctx) section "tc" {{ ret i32 5 }}
 """
+COUNTS = """
+target triple = "bpf"
+@base = internal global i32 40, align 4
+@turns = internal global i32 0, align 4
+define internal void @turn(i32 %by) noinline { %n = load i32, ptr @turns
+  %m = add i32 %n, %by
+  store i32 %m, ptr @turns
+  ret void }
+define i32 @only(ptr %ctx) section "xdp" { call void @turn(i32 2)
+  %b = load i32, ptr @base
+  %n = load i32, ptr @turns
+  %r = add i32 %b, %n
+  ret i32 %r }
+"""
 
 
 def made(section: str) -> bytes:
@@ -77,6 +91,17 @@ def test_calls_lead_where_functions_begin(both) -> None:
     calls = [(slot, insn.target(slot)) for slot, insn in zip(slot_indices(code), code) if insn.is_local_call]
     ends = [slot for slot, insn in zip(slot_indices(code), code) if insn.is_exit]
     assert [target for _, target in calls] == [end + 1 for end in ends[:2]] and len(ends) == 3
+
+
+def test_a_section_of_one_function_calls_others_and_has_variables(tmp_path: Path) -> None:
+    """Those that begin as 0 (.bss) lie behind the others; the text is more than its section."""
+    data = emit_object(llvm.parse_assembly(COUNTS), TARGETS["lpn"])
+    assert programs(ELFFile(io.BytesIO(data))) == [Program("xdp")]
+    code = read_object(data, "xdp")
+    ran = run_raw(code.text, ctx=bytes(8), data=code.data)
+    assert (ran.r0, code.data[:4], ran.data) == (42, (40).to_bytes(4, "little"), (40).to_bytes(8, "little") + (2).to_bytes(4, "little"))
+    (tmp_path / "only.o").write_bytes(data)
+    assert lpnc("verify", tmp_path / "only.o").exit_code == 0
 
 
 def test_what_is_not_there_is_said(both) -> None:

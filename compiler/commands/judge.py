@@ -59,7 +59,7 @@ def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
             profile = target or ("xdp" if program.section.startswith("xdp") else "lpn")
             units.append(Unit(program.function or program.section, code.text, profile, "object", len(code.rodata), len(code.data),
                               sizes.get("record_size", 0), sizes.get("state_size", 0), code.lines,
-                              sections=of_elf(elf, program), foreign=True))
+                              sections=of_elf(elf, program, len(code.text)), foreign=True))
     except ElfError as e:
         raise Failure(f"{shown(given.path)}: {e}", 1) from None
     except DAMAGE as e:
@@ -69,11 +69,11 @@ def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
     return Units(units, source_texts(unit.lines for unit in units))
 
 
-def of_elf(elf: ELFFile, program: Program) -> list[Section]:
-    """Where the object's code and data lie in its file, and what it wants written."""
+def of_elf(elf: ELFFile, program: Program, size: int) -> list[Section]:
+    """Where the object's code and data lie in its file, and what it wants written. `size`: of the program's text, which may be one section, or parts of several."""
     def name(section) -> str:
         if section["sh_flags"] & 4:
-            return TEXT if section.name == program.section and program.function is None else CODE
+            return TEXT if section.name == program.section and section["sh_size"] == size else CODE
         return section.name.lstrip(".").split(".")[0] or "nameless"
     return [Section(name(s), s["sh_offset"], s["sh_size"], bool(s["sh_flags"] & 1)) for s in elf.iter_sections()
             if s["sh_type"] == "SHT_PROGBITS" and s["sh_flags"] & 2]
