@@ -395,13 +395,18 @@ class Base:
         if expr.const is not None:
             expr.const = fold.wrap(int(expr.const), type_)
 
-    def counts_bits(self, e: ast.Expr) -> None:
-        """Warns of a product in a number of bits that its type is too narrow for; one of 16 bits is enough for any packet."""
+    def counts_bits(self, e: ast.Expr, enough: int = 16) -> None:
+        """Warns of a product, or a sum with a constant, in a number of bits that its type is too narrow for; `enough`: bits that are not,
+        as 16 for any packet."""
         for one in walk(e):
-            if isinstance(one, ast.Binary) and one.op == "*" and isinstance(one.type, Bits) and one.type.width < 16:
+            if isinstance(one, ast.Binary) and one.op in ("*", "+") and isinstance(one.type, Bits) and one.type.width < enough:
                 for by, what in ((one.left, one.right), (one.right, one.left)):
-                    if by.const is not None and what.const is None and int(by.const) * greatest(what) >> one.type.width:
-                        self.warning(f"this product is {one.type}: it wraps at {1 << one.type.width}", one, f"cast first: {by.span.text} * (bit<16>) ...")
+                    if by.const is None or what.const is not None:
+                        continue
+                    most = int(by.const) * greatest(what) if one.op == "*" else int(by.const) + greatest(what)
+                    if most >> one.type.width:
+                        self.warning(f"this {'product' if one.op == '*' else 'sum'} is {one.type}: it wraps at {1 << one.type.width}", one,
+                                     f"cast first: {by.span.text} {one.op} (bit<16>) ...")
 
     # ------------------------------------------------------------ fitting a value to its place
 
