@@ -6,6 +6,9 @@ from ..types import (Array, Bits, Bool, EnumType, ErrorType, HeaderType, Integer
 from . import fold
 from .base import MAX_ARITHMETIC, MAX_WIDTH, Base, described
 
+#: What is done with what is no value.
+NO_VALUE = {ast.Table: "apply it, and ask what came of it: {0}.apply().hit", ast.Header: "name one that is there: h.x, or {0} x; in a state of a parser",
+            ast.BufferDecl: "what it keeps is the packet of the chain on {0}.complete", ast.Action: "an action is called: {0}(...)"}
 COMPARE = ("==", "!=", "<", "<=", ">", ">=")
 ORDER = ("<", "<=", ">", ">=")
 LOGIC = ("&", "|", "^")
@@ -103,7 +106,7 @@ class Expressions(Base):
             e.decl = e.name
             self.error("payload is not a value", e, "there are sizeof(payload), payload[i], and inet_sum(..., payload)")
         elif e.name in (builtins.NODE_NAME, "error", "radio", "net"):
-            self.error(f"'{e.name}' is not a value", e, "name one of its members")
+            self.error(f"'{e.name}' is not a value", e, "what it has is called, as in radio.channel(20)" if e.name == "radio" else "name one of its members")
         elif e.name == "this":
             self.error("'this' is not a value", e, "sizeof(this) is the size of the header")
         else:
@@ -124,8 +127,7 @@ class Expressions(Base):
                            "assign a variable in its rows: var bit<N> x")
             case ast.Field():
                 if isinstance(decl.type, Varbit) and not self.varbit_allowed:
-                    self.error(f"'{decl.name}' is a varbit: its bytes are not a value", e,
-                               f"sizeof({decl.name}) is its size; octets that are looked at are a stack of headers of one octet")
+                    self.no_varbit(decl, e, f"sizeof({decl.name}) is its size; octets that are looked at are a stack of headers of one octet")
                     return None
                 return decl.type
             case ast.ChoiceField():
@@ -143,8 +145,7 @@ class Expressions(Base):
                 return decl.type
             case _:
                 from .base import article, kind_of
-                self.error(f"'{e.name}' is {article(kind_of(decl))}, not a value", e,
-                           f"apply it, and ask what came of it: {e.name}.apply().hit" if isinstance(decl, ast.Table) else "")
+                self.error(f"'{e.name}' is {article(kind_of(decl))}, not a value", e, NO_VALUE.get(type(decl), "").format(e.name))
         return None
 
     varbit_allowed = False
@@ -208,7 +209,10 @@ class Expressions(Base):
 
     def binary(self, e: ast.Binary) -> Type | None:
         """Operators whose operands have one type."""
-        left, right = self.expr(e.left), self.expr(e.right)
+        with self.setting(choices=self.expected(e.right)):
+            left = self.expr(e.left)
+        with self.setting(choices=self.expected(e.left)):
+            right = self.expr(e.right)
         if left is None or right is None:
             return None
         operands = self.unify(e, left, right)
