@@ -71,7 +71,7 @@ HANDLERS = ("every", "on", "slot")
 STATEMENTS = ("if", "switch", "for", "return", "exit")
 PRINTS = ("printf", "print", "println", "log", "log_msg", "puts", "DEBUG", "LOG_DEBUG")
 BAD_CHARACTERS = {
-    "@": ("annotations are not part of LPN", "remove it"), "#": ("there is no preprocessor", "there are import std.ipv6; and const bit<16> PORT = 7;"),
+    "@": ("annotations are not part of LPN", "remove it"), "#": ("there is no preprocessor", "there are import std.ipv6; and const bit<16> PORT = 7; a comment begins with //"),
     "'": ("a character is not a value of LPN", "write its number, as in 0x61"),
 }
 

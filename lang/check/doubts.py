@@ -77,6 +77,10 @@ def decided(e: ast.Binary, diagnostics: Diagnostics) -> None:
         told = f"{type_} is never less than {low}"
     elif bound == high and op in (">", "<="):
         told = f"{type_} is never more than {number(high)}"
+    elif isinstance(what, ast.Binary) and what.op == "-" and bound == low == 0:
+        diagnostics.warning("a difference wraps: it is 0 where both are the same, and else more", e.span,
+                            f"compare its parts, {what.left.span.text} {op} {what.right.span.text}, or where numbers begin anew, with half of their range")
+        return
     else:
         return
     signed = isinstance(what, ast.Binary) and what.op == "-" and not low

@@ -263,6 +263,8 @@ class Expressions(Base):
             assert isinstance(enum, EnumType)
             member = enum.decl.members[0].name if enum.decl.members else "x"
             hint = f"compare with a member, as in {enum}.{member}, or cast"
+        elif isinstance(e.left, ast.Binary) and e.left.op in COMPARE and e.op in COMPARE and isinstance(left, Bool):
+            hint = f"each is a comparison of its own: {e.left.span.text} && {e.left.right.span.text} {e.op} {e.right.span.text}"
         elif isinstance(left, Bool) != isinstance(right, Bool):
             hint = "compare the number first, as in x == 1"
         self.error(f"the operands of '{e.op}' have different types, {described(left)} and {described(right)}", e, hint)
