@@ -78,7 +78,8 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         return Foreign(index, "there is no 'as'", f"a cast stands in front: ({written(tokens, index + 1, end)}) x", index, end)
     if before.text == "return" and name == "if":
         return Foreign(index, "an if is no value", "write return c ? a : b;", index, statement_end(tokens, index) - 1, ("0",))
-    if name == "if" and index > first + 1 and (tokens[first].text == "return" or any(one.text == "=" for one in tokens[first:index])) and tokens[first].text != "var" and before.text not in (";", "{", "}"):
+    valued = tokens[first].text == "return" or tokens[first].text != "var" and any(one.text == "=" for one in tokens[first:index])
+    if name == "if" and valued and index > first + 1 and before.text not in (";", "{", "}"):
         return Foreign(index, "an if is no value", "write c ? a : b", index, statement_end(tokens, index) - 1)
     if name == ":" and tokens[first].text == "const" and index == first + 2 or name == "=" and tokens[first].text == "const" and index == first + 2:
         type_ = written(tokens, index + 1, type_end(tokens, index + 1)) if name == ":" else "bit<8>"
@@ -98,12 +99,12 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         end = next((at for at in range(index, len(tokens)) if tokens[at].text in ("{", ";", "}", "max")), index)
         return Foreign(index, "what runs after a time has no jitter", "write after T { ... }, or after e max T { ... }; every has a jitter", index, end)
     if tokens[first].text == "slot" and index == first + 2 and is_number(before) and name in ("within", "jitter", "{"):
-        return Foreign(index, "a slot is one of a slotframe", f"write slot {before.text} of 101 {{ ... }}", index, index, ("of", str(int(before.text, 0) + 1)))
+        return Foreign(index, "a slot is one of a slotframe", f"write slot {before.text} of 101 {{ ... }}", index, index, ("of", str(int(before.text) + 1 if before.text.isdigit() else 101)))
     if before.text == "persistent" and name in ("counter", "meter", "buffer", "table"):
         return Foreign(index, f"a {name} begins anew in the next version", "a register can be persistent, and count", index - 1, index)
     if name in COMPARED and in_state and before.text in ("{", ";") and index + 1 < len(tokens) and is_number(tokens[index + 1]):
         bound = tokens[index + 1].text
-        below = f"0..{int(bound, 0) - (name == '<')}" if name in ("<", "<=") and bound.isdigit() else bound if name == "==" else "low..high, or default for all others"
+        below = f"0..{int(bound) - (name == '<')}" if name in ("<", "<=") and bound.isdigit() else bound if name == "==" else "low..high, or default for all others"
         return Foreign(index, "a case is a value, a mask or a range", f"write {below}", index, index + 1)
     if name == "*" and in_state and before.text in ("(", ",", "{", ";"):
         return Foreign(index, "there is no '*' among cases", "what takes everything is _", index, index + 1, ("_",))
@@ -118,8 +119,8 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         return Foreign(index, "jitter stands in front of within", "write every T jitter J within D { ... }", index, end)
     if name == "else" and after.text == ":":
         return Foreign(index, "there is no 'else' among cases", "what is for all others is default: ...", index, index + 1, ("default",))
-    if tokens[first].text == "transition" and name in ("?", *COMPARED, "(", ".", "&&", "||") and (ask := next((at for at in range(first, statement_end(tokens, first)) if tokens[at].text == "?"), 0)) \
-            and (other := label_end(tokens, ask + 1)):
+    ask = next((at for at in range(first, statement_end(tokens, first)) if tokens[at].text == "?"), 0) if tokens[first].text == "transition" else 0
+    if ask and name in ("?", *COMPARED, "(", ".", "&&", "||") and (other := label_end(tokens, ask + 1)):
         condition, there = written(tokens, first + 1, ask), (written(tokens, ask + 1, other), written(tokens, other + 1, statement_end(tokens, other) - 1))
         return Foreign(ask, "a transition has no condition", f"write transition select({condition}) {{ true: {there[0]}; false: {there[1]}; }}",
                        first + 1, statement_end(tokens, first) - 1, ("accept",))
@@ -156,7 +157,8 @@ def without_type(tokens: list[Token], first: int, index: int) -> Foreign:
     name = tokens[end - 2].text if tokens[end - 2].text.isidentifier() else tokens[first + 1].text if tokens[first + 1].text.isidentifier() else "x"
     size = next((one.text for one in tokens[index:end] if is_number(one) or one.text.isidentifier() and one.text != name), "") if tokens[index].text in ("[", "(") else ""
     type_ = "bit<32>" if word == "counter" else "bit<16>"
-    return Foreign(first, f"a {word} has a type, of what it {'counts in' if word == 'counter' else 'holds'}", f"write {word}<{type_}>{f'[{size}]' if size else ''} {name};", first, end)
+    return Foreign(first, f"a {word} has a type, of what it {'counts in' if word == 'counter' else 'holds'}",
+                   f"write {word}<{type_}>{f'[{size}]' if size else ''} {name};", first, end)
 
 
 def without_parentheses(tokens: list[Token], index: int) -> Foreign | None:
@@ -206,12 +208,13 @@ def foreign_part(tokens: list[Token], index: int, rules: list[str]) -> Foreign |
         start = row_item(tokens, index)
         keys = written(tokens, start, colon)
         return Foreign(index, "several keys stand in parentheses", f"write ({keys}) : ...", start, statement_end(tokens, index))
-    if tokens[index].text == "," and "selectCase" in rules and row_item(tokens, index) == index - 1 and tokens[index - 2].text != ":" and (colon := next((at for at in range(index, statement_end(tokens, index)) if tokens[at].text == ":"), 0)):
-        start = row_item(tokens, index)
-        keys, target = written(tokens, start, colon), tokens[colon + 1].text
+    alone = "selectCase" in rules and row_item(tokens, index) == index - 1 and tokens[index - 2].text != ":"
+    if tokens[index].text == "," and alone and (colon := next((at for at in range(index, statement_end(tokens, index)) if tokens[at].text == ":"), 0)):
+        start, target = index - 1, tokens[colon + 1].text
         if commas(tokens, start):
-            return Foreign(index, "several keys stand in parentheses", f"write ({keys}): {target};", start, statement_end(tokens, index))
-        return Foreign(index, "a case of a select has one key", f"write a range, or a case for each: {tokens[start].text}: {target}; {tokens[index + 1].text}: {target};", index, colon)
+            return Foreign(index, "several keys stand in parentheses", f"write ({written(tokens, start, colon)}): {target};", start, statement_end(tokens, index))
+        return Foreign(index, "a case of a select has one key",
+                       f"write a range, or a case for each: {tokens[start].text}: {target}; {tokens[index + 1].text}: {target};", index, colon)
     if tokens[index].text == "," and "switchCase" in rules and (is_number(tokens[index + 1]) or tokens[index + 1].text.isidentifier()):
         return Foreign(index, "each value of a case has a ':' behind it", f"write {tokens[index - 1].text}: {tokens[index + 1].text}: {{ ... }}", index, index + 1, (":",))
     return foreign_codec(tokens, index, rules) if "codecDecl" in rules else inside_module(tokens, index, rules)
@@ -436,7 +439,8 @@ def foreign_field(tokens: list[Token], index: int) -> Foreign | None:
         close = next((at for at in range(index, len(tokens)) if tokens[at].text == ")" and tokens[at + 1].text not in (")", "&&", "||", "==", "!=")), index)
         field = close + 1 + (tokens[close + 1].text == "{")
         end = statement_end(tokens, start)
-        return Foreign(index, "a field that may be absent has 'when' behind it", f"write {written(tokens, field, statement_end(tokens, field) - 1)} when {written(tokens, start + 1, close + 1)};", start, end)
+        return Foreign(index, "a field that may be absent has 'when' behind it",
+                       f"write {written(tokens, field, statement_end(tokens, field) - 1)} when {written(tokens, start + 1, close + 1)};", start, end)
     if tokens[start].text == "be" and token == "<" and index == start + 1:
         return Foreign(start, "a number is big-endian where nothing else is said", f"write bit{written(tokens, index, index + 3)}", start, index, ("bit",))
     if token == "]" and name == "[" and tokens[index - 2].text.isidentifier():
