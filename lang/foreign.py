@@ -9,7 +9,8 @@ from .foreign_types import written_here
 
 OPENERS = {"{": "}", "(": ")", "[": "]"}
 OPERATORS = {"and": "&&", "or": "||"}
-LONG_TIMES = ("sec", "secs", "second", "seconds", "m", "min", "mins", "minute", "minutes", "h", "hour", "hours", "msec", "usec", "ns")
+COMPARED = ("<", "<=", ">", ">=", "==", "!=")
+LONG_TIMES = ("Hz", "hz", "kHz", "sec", "secs", "second", "seconds", "m", "min", "mins", "minute", "minutes", "h", "hour", "hours", "msec", "usec", "ns")
 # What begins a declaration elsewhere.
 DECLARATIONS = {
     **dict.fromkeys(("bit", "int", "bool", "void", "fn", "func", "fun", "def"), "a function is written like this: function bit<8> f(bit<8> x) { ... }"),
@@ -77,13 +78,38 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         return Foreign(index, "there is no 'as'", f"a cast stands in front: ({written(tokens, index + 1, end)}) x", index, end)
     if before.text == "return" and name == "if":
         return Foreign(index, "an if is no value", "write return c ? a : b;", index, statement_end(tokens, index) - 1, ("0",))
+    valued = tokens[first].text == "return" or tokens[first].text != "var" and any(one.text == "=" for one in tokens[first:index])
+    if name == "if" and valued and index > first + 1 and before.text not in (";", "{", "}"):
+        return Foreign(index, "an if is no value", "write c ? a : b", index, statement_end(tokens, index) - 1)
     if name == ":" and tokens[first].text == "const" and index == first + 2 or name == "=" and tokens[first].text == "const" and index == first + 2:
         type_ = written(tokens, index + 1, type_end(tokens, index + 1)) if name == ":" else "bit<8>"
         return Foreign(index - 1, "the type of a constant stands before its name", f"write const {type_} {before.text} = ...;", first, statement_end(tokens, index))
     if tokens[first].text == "static" and index == first + 1:
         return Foreign(first, "there is no 'static'", "what stays is a register: register<bit<8>> x;", first, statement_end(tokens, index))
-    if name == "=" and before.text == ".." and before.stop + 1 == token.start:
-        return Foreign(index, "there is no '..='", "a range's high end is left out: 0..8 is 0 to 7", index, index + 1)
+    if name in ("=", ".") and before.text == ".." and before.stop + 1 == token.start:
+        ends = "a range's high end is left out: 0..8 is 0 to 7" if tokens[first].text == "for" else "both ends of a range belong to it: 0..8 is 0 to 8"
+        return Foreign(index, f"there is no '..{name}'", ends, index, index + 1)
+    colon = index - 1 if before.text == ":" else index
+    if name == ":" and tokens[colon + 1].text == ":" and tokens[colon].stop + 1 == tokens[colon + 1].start and tokens[colon - 1].text.isidentifier() \
+            and tokens[first].text not in ("use", "import"):
+        return Foreign(colon, "there is no '::'", f"write {tokens[colon - 1].text}.{tokens[colon + 2].text}", colon, colon + 2, (".",))
+    if tokens[first].text == "every" and (share := next((at for at in range(first, index) if tokens[at].text == "%"), None)) is not None:
+        return Foreign(share, "jitter and within are times", "as in every 125 ms jitter 500 us within 300 us { ... }", share, share + 1, ("us",))
+    if name == "jitter" and tokens[first].text == "after":
+        end = next((at for at in range(index, len(tokens)) if tokens[at].text in ("{", ";", "}", "max")), index)
+        return Foreign(index, "what runs after a time has no jitter", "write after T { ... }, or after e max T { ... }; every has a jitter", index, end)
+    if tokens[first].text == "slot" and index == first + 2 and is_number(before) and name in ("within", "jitter", "{"):
+        return Foreign(index, "a slot is one of a slotframe", f"write slot {before.text} of 101 {{ ... }}", index, index, ("of", str(int(before.text) + 1 if before.text.isdigit() else 101)))
+    if before.text == "persistent" and name in ("counter", "meter", "buffer", "table"):
+        return Foreign(index, f"a {name} begins anew in the next version", "a register can be persistent, and count", index - 1, index)
+    if name in COMPARED and in_state and before.text in ("{", ";") and index + 1 < len(tokens) and is_number(tokens[index + 1]):
+        bound = tokens[index + 1].text
+        below = f"0..{int(bound) - (name == '<')}" if name in ("<", "<=") and bound.isdigit() else bound if name == "==" else "low..high, or default for all others"
+        return Foreign(index, "a case is a value, a mask or a range", f"write {below}", index, index + 1)
+    if name == "*" and in_state and before.text in ("(", ",", "{", ";"):
+        return Foreign(index, "there is no '*' among cases", "what takes everything is _", index, index + 1, ("_",))
+    if before.text == "new" and tokens[index - 2].text == "=":
+        return Foreign(index - 1, "there is no 'new'", "a variable begins with zeros: Peer p;", index - 2, statement_end(tokens, index) - 1)
     if tokens[first].text in ("wait", "sleep", "delay", "pause") and index == first + 1 and is_number(token):
         return Foreign(first, f"there is no '{tokens[first].text}'", "nothing waits: what comes later stands in after 10 ms { ... }", first, statement_end(tokens, first))
     if tokens[first].text == "after" and before.text in ("us", "ms", "s") and name.isidentifier() and name != "max":
@@ -93,6 +119,11 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         return Foreign(index, "jitter stands in front of within", "write every T jitter J within D { ... }", index, end)
     if name == "else" and after.text == ":":
         return Foreign(index, "there is no 'else' among cases", "what is for all others is default: ...", index, index + 1, ("default",))
+    ask = next((at for at in range(first, statement_end(tokens, first)) if tokens[at].text == "?"), 0) if tokens[first].text == "transition" else 0
+    if ask and name in ("?", *COMPARED, "(", ".", "&&", "||") and (other := label_end(tokens, ask + 1)):
+        condition, there = written(tokens, first + 1, ask), (written(tokens, ask + 1, other), written(tokens, other + 1, statement_end(tokens, other) - 1))
+        return Foreign(ask, "a transition has no condition", f"write transition select({condition}) {{ true: {there[0]}; false: {there[1]}; }}",
+                       first + 1, statement_end(tokens, first) - 1, ("accept",))
     if tokens[first].text == "transition" and name == "if":
         return Foreign(index, "a transition has no condition", "write transition select(a == b) { true: here; false: there; }", index, statement_end(tokens, index) - 1)
     if tokens[first].text == "transition" and name == "{" and index > first + 2 and tokens[first + 2].text == "(":
@@ -110,9 +141,24 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         end = statement_end(tokens, index)
         return Foreign(index, f"a {name}'s name stands in front of its fields" if name != "enum" else "an enum's name stands in front of its members",
                        f"write {name} {tokens[end].text} {{ ... }}", index - 1, end + 2)
+    if tokens[first].text in ("counter", "register") and index <= first + 2 and name in ("[", "(", ";") or tokens[first].text == "register" and index == first + 1:
+        return without_type(tokens, first, index)
+    if tokens[first].text in ("counter", "register") and name == "[" and before.text.isidentifier() and tokens[index - 2].text == ">":
+        return Foreign(index, "how many cells there are stands behind the type",
+                       f"write {written(tokens, first, index - 1)}{written(tokens, index, statement_end(tokens, index) - 1)} {before.text};", first, statement_end(tokens, first))
     if tokens[first].text == "meter" and name == "(" and index == first + 2:
         return Foreign(first, "a meter has a type, of what it counts in", f"write meter<bit<16>> {before.text}(...);", first, statement_end(tokens, first))
     return without_parentheses(tokens, index)
+
+
+def without_type(tokens: list[Token], first: int, index: int) -> Foreign:
+    """A counter or register that does not say of what, as in P4 or C."""
+    word, end = tokens[first].text, statement_end(tokens, first)
+    name = tokens[end - 2].text if tokens[end - 2].text.isidentifier() else tokens[first + 1].text if tokens[first + 1].text.isidentifier() else "x"
+    size = next((one.text for one in tokens[index:end] if is_number(one) or one.text.isidentifier() and one.text != name), "") if tokens[index].text in ("[", "(") else ""
+    type_ = "bit<32>" if word == "counter" else "bit<16>"
+    return Foreign(first, f"a {word} has a type, of what it {'counts in' if word == 'counter' else 'holds'}",
+                   f"write {word}<{type_}>{f'[{size}]' if size else ''} {name};", first, end)
 
 
 def without_parentheses(tokens: list[Token], index: int) -> Foreign | None:
@@ -122,9 +168,16 @@ def without_parentheses(tokens: list[Token], index: int) -> Foreign | None:
     if word not in ("if", "switch", "for", "select") or inside[:1] == ["("] or tokens[end].text != "{" or inside.count("(") != inside.count(")"):
         return None
     if word == "for" and ".." not in inside:
-        return Foreign(index - 1, "a loop is not written like this", LOOP, index - 1, statement_end(tokens, index))
+        ended = indented_end(tokens, index - 1) if ":" in inside else statement_end(tokens, index)
+        return Foreign(index - 1, "a loop is not written like this", LOOP, index - 1, ended)
     form = f"{'transition select' if word == 'select' else word} ({written(tokens, index, end)})".replace("select (", "select(")
     return Foreign(index, f"what stands behind '{word}' is in parentheses", f"write {form} {{ ... }}", index, end, ("(", *inside, ")"))
+
+
+def indented_end(tokens: list[Token], start: int) -> int:
+    """Behind what stands further to the right than the statement, as in Python, and behind a brace that closes it."""
+    end = next((at for at in range(start + 1, len(tokens) - 1) if tokens[at].line > tokens[start].line and tokens[at].column <= tokens[start].column), len(tokens) - 1)
+    return end + (tokens[end].text == "}" and tokens[end].column == tokens[start].column)
 
 
 def type_end(tokens: list[Token], start: int) -> int:
@@ -155,7 +208,23 @@ def foreign_part(tokens: list[Token], index: int, rules: list[str]) -> Foreign |
         start = row_item(tokens, index)
         keys = written(tokens, start, colon)
         return Foreign(index, "several keys stand in parentheses", f"write ({keys}) : ...", start, statement_end(tokens, index))
+    alone = "selectCase" in rules and row_item(tokens, index) == index - 1 and tokens[index - 2].text != ":"
+    if tokens[index].text == "," and alone and (colon := next((at for at in range(index, statement_end(tokens, index)) if tokens[at].text == ":"), 0)):
+        start, target = index - 1, tokens[colon + 1].text
+        if commas(tokens, start):
+            return Foreign(index, "several keys stand in parentheses", f"write ({written(tokens, start, colon)}): {target};", start, statement_end(tokens, index))
+        return Foreign(index, "a case of a select has one key",
+                       f"write a range, or a case for each: {tokens[start].text}: {target}; {tokens[index + 1].text}: {target};", index, colon)
+    if tokens[index].text == "," and "switchCase" in rules and (is_number(tokens[index + 1]) or tokens[index + 1].text.isidentifier()):
+        return Foreign(index, "each value of a case has a ':' behind it", f"write {tokens[index - 1].text}: {tokens[index + 1].text}: {{ ... }}", index, index + 1, (":",))
     return foreign_codec(tokens, index, rules) if "codecDecl" in rules else inside_module(tokens, index, rules)
+
+
+def commas(tokens: list[Token], index: int) -> bool:
+    """Whether the select that token `index` is in is over several values."""
+    begin = next((at for at in range(index, 0, -1) if tokens[at].text == "select"), index)
+    end = next((at for at in range(begin, index) if tokens[at].text == "{"), begin)
+    return any(one.text == "," for one in tokens[begin:end])
 
 
 def before_and(tokens: list[Token], index: int) -> str:
@@ -260,6 +329,10 @@ def foreign(tokens: list[Token], index: int, in_select: bool) -> Foreign | None:
         if colon is None or tokens[colon + 1].text == "{" or tokens[colon + 1].text == "case":
             return Foreign(start, "a case has no word in front of it", "write 1: { ... }", start, start + 1)
         return Foreign(start, "what a case does stands in braces", f"write {written(tokens, index, colon)}: {{ ... }}", start, block_end(tokens, colon))
+    if token == ":" and before.isidentifier() and tokens[index - 2].text in ("{", ",") and any(one.text == "=" for one in tokens[statement_start(tokens, start - 1):index]):
+        at = statement_start(tokens, start - 1)
+        end = statement_end(tokens, at)
+        return Foreign(index, "a struct's value names no fields", "it is a list, in their order: { a, b }", at, end + (tokens[end].text == ";"))
     at = start if token == "{" else statement_start(tokens, start - 1)          # of the assignment that a `{ .x = ... }` is in
     if token == "{" and "=" in inside and before[:1].isupper() or token == "." and before in ("{", ",") and any(one.text == "=" for one in tokens[at:start]):
         end = statement_end(tokens, at)
@@ -275,6 +348,10 @@ def foreign(tokens: list[Token], index: int, in_select: bool) -> Foreign | None:
     target = written(tokens, begin, index - 1)
     joined = (token == "=" and before in ("+", "-", "*", "/", "%", "&", "|", "^", "<<") or token == ">=" and before == ">") \
         and operator.stop + 1 == tokens[index].start
+    counted = tokens[begin].text if joined and before == "+" or token == ";" and before == "++" else ""
+    if counted and any(one.text == "counter" and any(name.text == counted for name in tokens[at:statement_end(tokens, at)]) for at, one in enumerate(tokens[:begin])):
+        place = written(tokens, begin + 2, index - 2) if tokens[begin + 1].text == "[" else ""
+        return told(index - 1, "a counter counts by its method", f"write {counted}.count({place});")
     if target and (joined or token == ";" and (before == "++" or before == "-" and tokens[index - 2].text == "-")):
         if joined:
             end = statement_end(tokens, index) - 1
@@ -356,6 +433,18 @@ def foreign_field(tokens: list[Token], index: int) -> Foreign | None:
         type_ = written(tokens, index + 1, type_end(tokens, index + 1))
         return Foreign(index, "the type of a field stands before its name", f"write {written_here(type_).removeprefix('write ') or type_} {name};", start,
                        block_end(tokens, index))
+    if token == ":" and name.isidentifier() and index > start + 1 and is_number(tokens[index + 1]) and tokens[index + 2].text == ";":
+        return Foreign(index, "how many bits a field has stands in its type", f"write bit<{tokens[index + 1].text}> {name};", index, index + 2)
+    if token == "if" and index == start and tokens[start + 1].text == "(":
+        close = next((at for at in range(index, len(tokens)) if tokens[at].text == ")" and tokens[at + 1].text not in (")", "&&", "||", "==", "!=")), index)
+        field = close + 1 + (tokens[close + 1].text == "{")
+        end = statement_end(tokens, start)
+        return Foreign(index, "a field that may be absent has 'when' behind it",
+                       f"write {written(tokens, field, statement_end(tokens, field) - 1)} when {written(tokens, start + 1, close + 1)};", start, end)
+    if tokens[start].text == "be" and token == "<" and index == start + 1:
+        return Foreign(start, "a number is big-endian where nothing else is said", f"write bit{written(tokens, index, index + 3)}", start, index, ("bit",))
+    if token == "]" and name == "[" and tokens[index - 2].text.isidentifier():
+        return Foreign(index, "a stack says how many elements it may have", f"write {tokens[index - 2].text}[4] {tokens[index + 1].text};", index, index, ("64",))
     if token == "if" and index > start + 1:
         return Foreign(index, "a field that may be absent has 'when' behind it", "write when (...)", index, index + 1, ("when",))
     if token == "{" and tokens[start].text == "le":
@@ -364,9 +453,10 @@ def foreign_field(tokens: list[Token], index: int) -> Foreign | None:
         end = statement_end(tokens, start)
         return Foreign(start, "a condition on a header's fields begins with where", f"write where {written(tokens, start + 1, end)}", start, end)
     if is_number(tokens[index]) and name == "in":
-        return Foreign(index, "the values of a field stand in braces", f"write in {{ {token} }}", index - 1, index + 1)
-    if token == "(" and name == "in":
-        close = next((at for at in range(index, len(tokens)) if tokens[at].text in (")", ";", "}")), index)
+        end = next((at for at in range(index, len(tokens)) if tokens[at].text in (";", "}", "when")), index)
+        return Foreign(index, "the values of a field stand in braces", f"write in {{ {written(tokens, index, end)} }}", index - 1, end)
+    if token in ("(", "[") and name == "in":
+        close = next((at for at in range(index, len(tokens)) if tokens[at].text in (OPENERS[token], ";", "}")), index)
         return Foreign(index, "the values of a field stand in braces", f"write in {{ {written(tokens, index + 1, close)} }}", index - 1, close + 1)
     if token not in ("[", "(") or index - start < 2 or not name.isidentifier() or not (tokens[index - 2].text == ">" or tokens[index - 2].text.isidentifier()):
         return None

@@ -69,8 +69,9 @@ FORMS = {
 }
 HANDLERS = ("every", "on", "slot")
 STATEMENTS = ("if", "switch", "for", "return", "exit")
+PRINTS = ("printf", "print", "println", "log", "log_msg", "puts", "DEBUG", "LOG_DEBUG")
 BAD_CHARACTERS = {
-    "@": ("annotations are not part of LPN", "remove it"), "#": ("there is no preprocessor", "there are import std.ipv6; and const bit<16> PORT = 7;"),
+    "@": ("annotations are not part of LPN", "remove it"), "#": ("there is no preprocessor", "there are import std.ipv6; and const bit<16> PORT = 7; a comment begins with //"),
     "'": ("a character is not a value of LPN", "write its number, as in 0x61"),
 }
 
@@ -134,15 +135,25 @@ def tokenize(source: Source, diagnostics: Diagnostics) -> list[Token]:
             return tokens
         elif token.type == LpnLexer.OPEN_STRING:
             if diagnostics.errors < MAX_ERRORS:
-                named = bool(tokens) and tokens[-1].text == "import"
-                diagnostics.error("a module is imported by its name" if named else "a string is not a value of LPN", span_of(source, token),
-                                  "as in import std.udp;" if named else 'addresses are written ip6"fe80::1" or eui64"00-12-4b-00-01-02-03-04"')
+                what, hint = of_string(tokens)
+                diagnostics.error(what, span_of(source, token), hint)
             token.type = LpnLexer.ADDRESS
             tokens.append(token)
         else:
             tokens.append(token)
         if token.type == Token.EOF:
             return tokens
+
+
+def of_string(before: list[Token]) -> tuple[str, str]:
+    """What is wrong with a string behind these tokens, and what to do."""
+    words = [token.text for token in before[-3:]]
+    if words[-1:] == ["import"]:
+        return "a module is imported by its name", "as in import std.udp;"
+    printed = next((word for word in words if word in PRINTS), None)
+    if printed is not None and words[-1] == "(":
+        return f"there is no '{printed}'", "counters count, and lpnc run --verbose shows each packet; a node is told numbers: extern void trace(bit<32> what, bit<32> value);"
+    return "a string is not a value of LPN", 'addresses are written ip6"fe80::1" or eui64"00-12-4b-00-01-02-03-04"'
 
 
 def read(tokens: list[Token]) -> LpnParser.ProgramContext:
@@ -177,7 +188,11 @@ def parse_tree(source: Source, diagnostics: Diagnostics) -> LpnParser.ProgramCon
         except Mistake as mistake:
             told = diagnostics.errors
             mended = mend(source, tokens, mistake, diagnostics)
-            if mended is None or not told < diagnostics.errors < MAX_ERRORS:          # what is told again would be for ever
+            if mended is None or diagnostics.errors >= MAX_ERRORS:
+                return None
+            named = mended[mistake.index:mistake.index + 1]
+            again = not named or named[0].type == tokens[mistake.index].type or named[0].type != LpnParser.IDENT
+            if diagnostics.errors == told and again:        # what is told again would be for ever; each word is made a name once
                 return None
             tokens = mended
         except RecursionError:
@@ -478,7 +493,9 @@ def report(source: Source, tokens: list[Token], mistake: Mistake, kind: str, tex
         diagnostics.error(f"there is no type '{before.text}<...>'", span_of(source, before),
                           f"did you mean {close[0]}<...>?" if close else "there are bit<N>, int<N>, le<N> and varbit<N>")
     elif kind == "name":
-        diagnostics.error(f"'{text}' is a word of the language and cannot be a name here", here, "choose another name")
+        message = f"'{text}' is a word of the language and cannot be a name here"
+        if all(one.message != message for one in diagnostics.items):        # where it is used, it is the same mistake
+            diagnostics.error(message, here, "choose another name")
     elif kind == "insert" and text == ";":
         after = span_of(source, before)
         place = Span(source, after.end_line, after.end_column, after.end_line, after.end_column + 1)

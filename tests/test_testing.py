@@ -207,6 +207,26 @@ def test_a_name_that_nothing_has_is_told():
         TAGS.run(b"", meta={"rsi": 200})
 
 
+SENSOR = Source("sensor.lpn", """
+extern bit<16> battery(bit<8> cell) cost 400 in { radio, net };
+header H { bit<8> cell; bit<16> level; }
+struct headers { H h; }
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+processor P(inout headers h, inout meta m) { apply { h.h.level = battery(h.h.cell); m.verdict = TRANSMIT; } }
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.h); }
+""")
+
+
+def test_functions_of_the_node_answer():
+    for externs, level in (({}, "0000"), ({"battery": 2900}, "0b54"), ({"battery": lambda cell: 7 * cell}, "000e")):
+        p = protocol(SENSOR, externs=externs)
+        for fuse in (False, True):
+            assert p.run(b"\2\0\0", fuse=fuse).out == p.run(b"\2\0\0", "reference").out == bytes.fromhex("02" + level)
+        p.engines_agree([b"\1\0\0", b"\2\0\0"])
+    with pytest.raises(ValueError, match="no function 'batery' of the node's own: there are battery"):
+        protocol(SENSOR, externs={"batery": 1})
+
+
 def test_drops_are_told():
     TAGS.never_drops(b"\2\0\7")
     TAGS.never_drops(b"\0\0\7", {"BadKind"})

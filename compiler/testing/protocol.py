@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import note, strategies as st
 
 from lpn.compiler.build import Compiled
+from lpn.compiler.externs import own
 from lpn.compiler.judge import made_to_run
 from lpn.compiler.packet_test.timeline import cells_of, difference, live
 from lpn.compiler.runner import Runner, make_runner
@@ -40,18 +41,19 @@ DEFAULT_ENGINES = ("engine", "reference")
 
 
 def protocol(program: str | Path | Source | ast.Program, tables: Mapping[str, Any] | None = None,
-             node: Mapping[str, int] | None = None) -> "Protocol":
+             node: Mapping[str, int] | None = None, externs: Mapping[str, int | Callable[..., int | None]] | None = None) -> "Protocol":
     """A program under test.
 
     `program`: the path of a `.lpn` file, seen from the calling file's folder or else from the current one; or a Source, or a
     checked program. `tables`: the content of a tables file, given before each run. `node`: node_short, node_ext, node_pan.
+    `externs`: of functions of the node's own, what they answer, or a function of their arguments that does; 0 where nothing is said.
     Raises DiagnosticError where the program is none.
     """
     if isinstance(program, (str, Path)):
         caller = Path(sys._getframe(1).f_globals.get("__file__", "")).parent
         beside = caller / program
         program = beside if beside.is_file() else Path(program)
-    return Protocol(program if isinstance(program, ast.Program) else checked(program), tables, node)
+    return Protocol(program if isinstance(program, ast.Program) else checked(program), tables, node, externs)
 
 
 def checked(program: Source | Path) -> ast.Program:
@@ -73,13 +75,24 @@ def known(beside: Mapping[str, int]) -> dict[str, int]:
     return dict(beside)
 
 
+def answering(program: ast.Program, externs: Mapping[str, int | Callable[..., int | None]]) -> dict[str, Callable[..., int | None]]:
+    """The node's own functions that a program declares. Raises ValueError for an answer of one that it does not."""
+    names = [decl.name for decl in own(program)]
+    for name in externs:
+        if name not in names:
+            raise ValueError(f"the program has no function '{name}' of the node's own: there {'are ' + ', '.join(names) if names else 'is none'}")
+    return {name: given if callable(given := externs.get(name, 0)) else lambda *_, answer=given: answer for name in names}
+
+
 class Protocol:
     """Strategies (packets, tables, circumstances), runs, and properties of one program."""
 
-    def __init__(self, program: ast.Program, tables: Mapping[str, Any] | None = None, node: Mapping[str, int] | None = None) -> None:
+    def __init__(self, program: ast.Program, tables: Mapping[str, Any] | None = None, node: Mapping[str, int] | None = None,
+                 externs: Mapping[str, int | Callable[..., int | None]] | None = None) -> None:
         self.program, self.node = program, known(node or {})
+        self.externs = answering(program, externs or {})
         self.tables = control.from_json(dict(tables), program) if tables else None
-        self.reference = Reference(program)
+        self.reference = Reference(program, self.externs)
         self._compiled: dict[bool, Compiled] = {}
         self._bounds: dict[bool, int] = {}
 
@@ -177,7 +190,7 @@ class Protocol:
         """A fresh runner: its state is kept from packet to packet."""
         given = control.from_json(dict(tables), self.program) if tables else self.tables
         compiled = self.compiled(fuse) if engine not in ("reference", "kernel") else None
-        return make_runner(engine, self.program, given, fuse, compiled=compiled)
+        return make_runner(engine, self.program, given, fuse, compiled=compiled, externs=self.externs)
 
     def beside(self, meta: Mapping[str, int] | None) -> dict[str, int]:
         """What a packet comes with: the node's addresses, and what is given for it."""
@@ -192,7 +205,7 @@ class Protocol:
         """A node on a virtual clock in each engine, behind the events; `sorted_records()` is its time line."""
         given = control.from_json(dict(tables), self.program) if tables else self.tables
         compiled = self.compiled() if "engine" in engines else None
-        return live(self.program, compiled, read_events(events, "events"), engines, given, self.node)
+        return live(self.program, compiled, read_events(events, "events"), engines, given, self.node, self.externs)
 
     # ------------------------------------------------------------ properties
 

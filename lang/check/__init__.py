@@ -16,6 +16,7 @@ from .buffers import Buffers
 from .calls import NO_ACTION, Calls
 from .codecs import Codecs
 from .contexts import contexts
+from .doubts import doubts
 from .expressions import Expressions
 from .energy import energy
 from .externs import Externs
@@ -92,6 +93,7 @@ def check(program: ast.Program) -> ast.Program:
     try:
         checker.run()
         if not checker.diagnostics.errors:
+            doubts(program, checker.diagnostics)
             recursion(program, checker.diagnostics)
             write_out(program, checker.diagnostics)
             for decl in program.decls:

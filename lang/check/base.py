@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from .. import ast, builtins
 from ..diagnostics import Diagnostics
 from ..foreign_types import written_here
+from ..hooks import EVENTS
 from ..instances import is_headers, walk
 from ..library import TYPES, imported_by
 from ..source import Span
@@ -27,6 +28,9 @@ NOTHING = {**dict.fromkeys(("null", "NULL", "nullptr", "nil", "None"), "a header
 
 #: What the answer of a method is compared with where it went well.
 ANSWERS = {"send": "OK", "cca": "CLEAR", "execute": "GREEN", "put": "COMPLETE", "hold": "STORED"}
+
+#: The names of a method's answers.
+GIVES = {"cca": ("CLEAR", "BUSY"), "execute": tuple(builtins.COLOURS), "put": tuple(builtins.PUT_RESULTS), **dict.fromkeys(("send",), ("OK", "BUSY"))}
 
 KINDS = {
     ast.Const: "constant", ast.ConstDecl: "constant", ast.Typedef: "type", ast.Enum: "enum", ast.Struct: "struct", ast.Header: "header",
@@ -119,6 +123,10 @@ class Base:
         self.sent: set[object] = set()                      # deparsers that packets are sent or kept through
         self.told_one: set[object] = set()                  # registers of which was told that they have no elements
         self.told_kept: set[object] = set()                 # parameters of which was told that they cannot be assigned
+        self.told_varbits: set[object] = set()              # varbits of which was told that they are no values
+        self.misused: set[object] = set()                   # what was asked for a method that it has not
+        self.told_structs: set[object] = set()              # headers of which was told that they should be structs
+        self.choices: tuple[str, ...] = ()                  # the names of which one stands here, where a name is not known
         self.hook_refused = False                           # a binding names no hook that there is
         self.header: ast.Header | None = None               # `this`
         self.codec: ast.Codec | None = None
@@ -141,6 +149,8 @@ class Base:
         """A number that stands for a time without saying in what."""
         if isinstance(e, ast.Int) and e.unit is None and e.value:
             self.warning("a time without a unit is in microseconds", e, f"write {e.value} us, or {e.value} ms")
+        elif isinstance(e, ast.Name) and isinstance(e.decl, (ast.Const, ast.ConstDecl)):
+            self.unit_of(e.decl.value)
 
     @contextmanager
     def inside(self, scope: Scope) -> Iterator[None]:
@@ -205,9 +215,27 @@ class Base:
         elif decl is None and (self.module, name) not in self.unknown:
             self.unknown.add((self.module, name))
             names = [one for one in self.scope.all_names() if accept(self.scope.find(one))] + list(builtins.NAMES) * (what == "name")
-            self.error(f"there is no {what} '{name}'", where, self.member(name) or imported_by(name) or self.in_a_state(name) or self.elsewhere(name)
+            self.error(f"there is no {what} '{name}'", where, self.one_of_these(name) or self.member(name) or imported_by(name) or self.in_a_state(name) or self.elsewhere(name)
                        or self.header_called(name) or NOTHING.get(name) or suggest(name, names))
         return decl
+
+    def one_of_these(self, name: str) -> str:
+        """Where an answer or a verdict is compared or assigned, which there are."""
+        near = suggest(name, [one for one in self.choices if one.lower() == name.lower() or abs(len(one) - len(name)) < 2 and one.lower()[:6] == name.lower()[:6]])
+        return near or f"there are {', '.join(self.choices)}" if self.choices else ""
+
+    def expected(self, e: ast.Expr) -> tuple[str, ...]:
+        """The names that go with a value: those of a method's answers, of what became of a frame, of a verdict."""
+        if isinstance(e, ast.Call) and isinstance(e.callee, ast.Member):
+            return GIVES.get(e.callee.name, ())
+        if isinstance(e, ast.Member) and e.name == "verdict":
+            return tuple(builtins.VERDICTS)
+        return tuple(builtins.TX_RESULTS) if isinstance(e, ast.Name) and self.handler is not None and e.name == "result" else ()
+
+    def no_varbit(self, decl: ast.Field, e: ast.Expr, hint: str) -> None:
+        if decl not in self.told_varbits:
+            self.told_varbits.add(decl)
+            self.error(f"'{decl.name}' is a varbit: its bytes are not a value", e, hint)
 
     def header_called(self, name: str) -> str:
         """How a header of the module's own or its meta is called, and where a handler has headers and what its event tells."""
@@ -215,13 +243,19 @@ class Base:
             return "a handler has no packet, and so no meta: no verdict, no port; the clock is node.clock"
         if isinstance(self.module, ast.Timing):
             return "headers of a packet of the handler's own are declared in it: headers h;" if name in HEADERS else \
-                f"what the event tells is named behind it, as in on radio.{'tx_done' if name == 'result' else 'rx_done'}({name})" if name in ("result", "frame") else ""
+                f"what the event tells is named behind it, as in on {self.event(name)}({name})" if name in ("result", "frame") else ""
         for param in getattr(self.module, "params", []):
             if is_headers(param.type) and (name in HEADERS or any(one.name == name for one in param.type.decl.fields)):
                 return f"did you mean {param.name}{'.' + name if name not in HEADERS else ''}?"
             if isinstance(param.type, Meta) and name in METAS:
                 return f"did you mean {param.name}?"
         return ""
+
+    def event(self, name: str) -> str:
+        """The event of the handler, if it tells that; else one that does."""
+        event = EVENTS.get(getattr(self.handler, "event", None) or "")
+        return self.handler.event or "" if event is not None and event.gives == name and self.handler is not None else \
+            "radio.tx_done" if name == "result" else "radio.rx_done"
 
     def member(self, name: str) -> str:
         """What a name is called that belongs to an enum or is an error."""
@@ -395,13 +429,18 @@ class Base:
         if expr.const is not None:
             expr.const = fold.wrap(int(expr.const), type_)
 
-    def counts_bits(self, e: ast.Expr) -> None:
-        """Warns of a product in a number of bits that its type is too narrow for; one of 16 bits is enough for any packet."""
+    def counts_bits(self, e: ast.Expr, enough: int = 16) -> None:
+        """Warns of a product, or a sum with a constant, in a number of bits that its type is too narrow for; `enough`: bits that are not,
+        as 16 for any packet."""
         for one in walk(e):
-            if isinstance(one, ast.Binary) and one.op == "*" and isinstance(one.type, Bits) and one.type.width < 16:
+            if isinstance(one, ast.Binary) and one.op in ("*", "+") and isinstance(one.type, Bits) and one.type.width < enough:
                 for by, what in ((one.left, one.right), (one.right, one.left)):
-                    if by.const is not None and what.const is None and int(by.const) * greatest(what) >> one.type.width:
-                        self.warning(f"this product is {one.type}: it wraps at {1 << one.type.width}", one, f"cast first: {by.span.text} * (bit<16>) ...")
+                    if by.const is None or what.const is not None:
+                        continue
+                    most = int(by.const) * greatest(what) if one.op == "*" else int(by.const) + greatest(what)
+                    if most >> one.type.width:
+                        self.warning(f"this {'product' if one.op == '*' else 'sum'} is {one.type}: it wraps at {1 << one.type.width}", one,
+                                     f"cast first: {by.span.text} {one.op} (bit<16>) ...")
 
     # ------------------------------------------------------------ fitting a value to its place
 

@@ -6,7 +6,7 @@ from ..buffers import buffers, completions, give_contexts, key_values, named
 from ..hooks import BUFFER_COMPLETE, TIME_MAX
 from ..limits import MAX_KEY_BYTES
 from ..types import Bits, Bool, EnumType, Integer, Type
-from .base import Base, article, described, kind_of, plural
+from .base import HEADERS, Base, article, described, kind_of, plural
 from .contexts import reached
 from .scope import suggest
 
@@ -38,6 +38,9 @@ class Buffers(Base):
             return None
         params = METHODS[name]
         more = 1 if name in ("put", "hold") else 0
+        if self.several_keys(e, len(params), bool(more)):
+            self.misused.add(decl)
+            return None
         if not len(params) <= len(e.args) <= len(params) + more:
             shape = ", ".join(params)
             self.error(f"{name} takes {plural(len(params), 'argument')}: {shape}" + (", and perhaps the headers in front of the payload" if more else ""),
@@ -52,6 +55,18 @@ class Buffers(Base):
         if len(e.args) > len(params):
             good &= self.emitted(e.args[-1], name)
         return Bits(8) if good else None
+
+    def several_keys(self, e: ast.Call, wants: int, more: bool) -> bool:
+        """Tells of values of a key that are given like arguments; behind all of them may be what a deparser makes, or headers that should be that."""
+        last = e.args[-1] if e.args else None
+        made = more and (isinstance(last, ast.Call) or isinstance(last, ast.Name) and last.name in HEADERS)
+        keys = len(e.args) - made - wants + 1
+        if keys < 2 or any(isinstance(arg, (ast.Call, ast.Tuple)) for arg in e.args[:keys]):
+            return False
+        written = [arg.span.text for arg in e.args]
+        written[:keys] = [f"({', '.join(written[:keys])})"]
+        self.error("a key of several values stands in parentheses", e, f"write {e.callee.span.text}({', '.join(written)})")
+        return True
 
     def buffer_key(self, e: ast.Call, decl: ast.BufferDecl) -> bool:
         widths: list[int] = []
@@ -120,6 +135,6 @@ class Buffers(Base):
                 self.error(f"buffer '{decl.name}' is completed in context {hook.context}, and in {bound[number].context}", call,
                            "a chain runs in one context: give each a buffer of its own")
         for number, hook in bound.items():
-            if number not in used:
+            if number not in used and every[number][1] not in self.misused:
                 self.error(f"nothing completes buffer '{every[number][1].name}'", hook.span or program.span, "put into it, or take from it")
                 hook.context = "net"

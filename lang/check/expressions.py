@@ -6,6 +6,9 @@ from ..types import (Array, Bits, Bool, EnumType, ErrorType, HeaderType, Integer
 from . import fold
 from .base import MAX_ARITHMETIC, MAX_WIDTH, Base, described
 
+#: What is done with what is no value.
+NO_VALUE = {ast.Table: "apply it, and ask what came of it: {0}.apply().hit", ast.Header: "name one that is there: h.x, or {0} x; in a state of a parser",
+            ast.BufferDecl: "what it keeps is the packet of the chain on {0}.complete", ast.Action: "an action is called: {0}(...)"}
 COMPARE = ("==", "!=", "<", "<=", ">", ">=")
 ORDER = ("<", "<=", ">", ">=")
 LOGIC = ("&", "|", "^")
@@ -103,7 +106,7 @@ class Expressions(Base):
             e.decl = e.name
             self.error("payload is not a value", e, "there are sizeof(payload), payload[i], and inet_sum(..., payload)")
         elif e.name in (builtins.NODE_NAME, "error", "radio", "net"):
-            self.error(f"'{e.name}' is not a value", e, "name one of its members")
+            self.error(f"'{e.name}' is not a value", e, "what it has is called, as in radio.channel(20)" if e.name == "radio" else "name one of its members")
         elif e.name == "this":
             self.error("'this' is not a value", e, "sizeof(this) is the size of the header")
         else:
@@ -124,8 +127,7 @@ class Expressions(Base):
                            "assign a variable in its rows: var bit<N> x")
             case ast.Field():
                 if isinstance(decl.type, Varbit) and not self.varbit_allowed:
-                    self.error(f"'{decl.name}' is a varbit: its bytes are not a value", e,
-                               f"sizeof({decl.name}) is its size; octets that are looked at are a stack of headers of one octet")
+                    self.no_varbit(decl, e, f"sizeof({decl.name}) is its size; octets that are looked at are a stack of headers of one octet")
                     return None
                 return decl.type
             case ast.ChoiceField():
@@ -143,8 +145,7 @@ class Expressions(Base):
                 return decl.type
             case _:
                 from .base import article, kind_of
-                self.error(f"'{e.name}' is {article(kind_of(decl))}, not a value", e,
-                           f"apply it, and ask what came of it: {e.name}.apply().hit" if isinstance(decl, ast.Table) else "")
+                self.error(f"'{e.name}' is {article(kind_of(decl))}, not a value", e, NO_VALUE.get(type(decl), "").format(e.name))
         return None
 
     varbit_allowed = False
@@ -208,7 +209,10 @@ class Expressions(Base):
 
     def binary(self, e: ast.Binary) -> Type | None:
         """Operators whose operands have one type."""
-        left, right = self.expr(e.left), self.expr(e.right)
+        with self.setting(choices=self.expected(e.right)):
+            left = self.expr(e.left)
+        with self.setting(choices=self.expected(e.left)):
+            right = self.expr(e.right)
         if left is None or right is None:
             return None
         operands = self.unify(e, left, right)
@@ -259,6 +263,8 @@ class Expressions(Base):
             assert isinstance(enum, EnumType)
             member = enum.decl.members[0].name if enum.decl.members else "x"
             hint = f"compare with a member, as in {enum}.{member}, or cast"
+        elif isinstance(e.left, ast.Binary) and e.left.op in COMPARE and e.op in COMPARE and isinstance(left, Bool):
+            hint = f"each is a comparison of its own: {e.left.span.text} && {e.left.right.span.text} {e.op} {e.right.span.text}"
         elif isinstance(left, Bool) != isinstance(right, Bool):
             hint = "compare the number first, as in x == 1"
         self.error(f"the operands of '{e.op}' have different types, {described(left)} and {described(right)}", e, hint)
@@ -291,6 +297,8 @@ class Expressions(Base):
             self.error(f"values wider than {MAX_ARITHMETIC} bits are shifted by constants only", e)
             return None
         self.settle(e.right)
+        if isinstance(left, Bits):
+            self.counts_bits(e.right, left.width.bit_length())
         written = isinstance(e.right, ast.Int) or isinstance(e.right, ast.Name) and isinstance(e.right.decl, ast.Const)
         if isinstance(left, Bits) and written and e.right.const is not None and e.right.const >= left.width and not left.signed and e.left.const is None:
             wide = Bits(left.width + int(e.right.const))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from .. import ast, builtins
 from ..instances import walk
-from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Varbit
+from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Stack, Varbit
 from .base import Base, described, plural
 from .scope import Scope
 
@@ -38,8 +38,11 @@ class Headers(Base):
         field.header = header
         field.type = self.type_of(field.type_ref, little=word is None)
         if field.type is not None and not isinstance(field.type, (Bits, Bool, EnumType, Varbit)):
-            self.error(f"a field cannot be {field.type}", field,
-                       "fields are bit<N>, int<N>, le<N>, varbit<N>, bool and enums")
+            if not isinstance(field.type, (HeaderType, Stack)):
+                self.error(f"a field cannot be {field.type}", field, "fields are bit<N>, int<N>, le<N>, varbit<N>, bool and enums")
+            elif header not in self.told_structs:
+                self.told_structs.add(header)
+                self.error(f"a header has fields, and '{field.name}' is a header", field, f"what holds headers is a struct: struct {header.name} {{ ... }}")
             field.type = None
         if word is None and field.type_ref.name == "le" and isinstance(field.type, Bits):
             field.little = True

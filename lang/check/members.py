@@ -123,8 +123,7 @@ class Members(Base):
                 if not isinstance(item, ast.Field):
                     return ChoiceType(item)
                 if isinstance(item.type, Varbit) and not self.varbit_allowed:
-                    self.error(f"'{e.name}' is a varbit: its bytes are not a value", e,
-                               "sizeof(...) is its size; octets that are looked at are a stack of headers of one octet")
+                    self.no_varbit(item, e, "sizeof(...) is its size; octets that are looked at are a stack of headers of one octet")
                     return None
                 return item.type
         if e.name in builtins.HEADER_METHODS:

@@ -15,6 +15,7 @@ class ObjectMethods(Base):
         methods = {ast.Table: ("apply",), ast.Counter: ("count",), ast.Meter: ("execute",),
                    ast.BufferDecl: ("put", "hold", "take", "drop"), ast.Register: ()}[type(decl)]
         if callee.name not in methods:
+            self.misused.add(decl)
             hint = suggest(callee.name, methods) or f"it has {', '.join(methods)}"
             if isinstance(decl, ast.Register):
                 cell = decl.name + "[i]" * isinstance(decl.type, Array)

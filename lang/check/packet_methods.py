@@ -91,6 +91,7 @@ class PacketMethods(Base):
             one = f"pkt.{name}({header.span.text}.{{}})"
             hint = (f"extract one of its headers: {one.format(inside[0])}" if name == "extract" else
                     f"emit its headers one by one: {'; '.join(one.format(each) for each in inside[:2])}; ...") if inside else ""
+            hint = hint or ("what is emitted is a header's: declare one with this field" if name == "emit" and isinstance(type_, (Bits, Integer)) else "")
             self.error(f"{name} is for headers, and this is {'the struct of all of them' if inside else described(type_)}", header, hint)
             return None
         if name == "extract" and self.kept(header):

@@ -11,6 +11,7 @@ from .headers import needs_payload
 from .scope import Scope, suggest
 
 FINAL = ("accept", "reject")
+EVERYTHING = (1 << 128) - 1
 
 
 class Parsers(Base):
@@ -106,7 +107,7 @@ class Parsers(Base):
                 type_ = None
             types.append(type_)
         default: ast.SelectCase | None = None
-        seen: dict[tuple[int, ...], ast.SelectCase] = {}
+        seen: list[tuple[ast.SelectCase, list[Taken]]] = []
         for case in transition.cases:
             if default is not None and transition.select is not None:
                 self.warning("this case is never taken: an earlier one takes everything", case.span)
@@ -115,10 +116,14 @@ class Parsers(Base):
                 self.case_keys(case, types)
                 if all(isinstance(key, ast.DontCare) for key in case.keys):
                     default = case
-                values = tuple(key.const for key in case.keys if key.const is not None)
-                if len(values) == len(case.keys) and (first := seen.setdefault(values, case)) is not case:
-                    self.warning("this case is never taken: an earlier one has the same key", case.span, "remove one",
-                                 notes=[("the first one is here", first.span)])
+                taken = list(map(taken_by, case.keys))
+                first = next((one for one, before in seen if len(before) == len(taken) and all(map(takes_all, before, taken))), None)
+                if first is not None and default is None:
+                    same = all(one.const is not None for one in case.keys) and [one.const for one in first.keys] == [one.const for one in case.keys]
+                    self.warning(f"this case is never taken: an earlier one {'has the same key' if same else 'takes all of it'}", case.span,
+                                 "remove one" if same else "put it before that one", notes=[("the first one is here" if same else "that one is here", first.span)])
+                elif default is None:
+                    seen.append((case, taken))
             self.target_state(case, states)
 
     def case_keys(self, case: ast.SelectCase, types: list[Type | None]) -> None:
@@ -237,6 +242,36 @@ class Parsers(Base):
                                other_call,
                                f"'{equation.name}' of {header_of(one).name} is computed from what the struct declares after '{one.name}': keep one order")
                     return
+
+
+#: The values that a key takes: from the first to the second number, of which the bits of the third are those of the fourth. None: not known.
+Taken = tuple[int, int, int, int] | None
+
+
+def taken_by(key: ast.Expr) -> Taken:
+    if isinstance(key, ast.DontCare):
+        return 0, EVERYTHING, 0, 0
+    if isinstance(key, ast.RangeSet) and key.low.const is not None and key.high.const is not None and 0 <= key.low.const <= key.high.const:
+        low, high = int(key.low.const), int(key.high.const)
+        alike = EVERYTHING & -1 << (low ^ high).bit_length()
+        return low, high, alike, low & alike
+    if isinstance(key, ast.Binary) and key.op == "&&&" and key.left.const is not None and isinstance(key.type, Bits):
+        inside = (1 << key.type.width) - 1
+        mask = int(key.right.const or 0) & inside
+        value = int(key.left.const) & mask
+        return value, value | inside & ~mask, mask | EVERYTHING & ~inside, value
+    if key.const is not None:
+        value = int(key.const) & EVERYTHING
+        return value, value, EVERYTHING, value
+    return None
+
+
+def takes_all(one: Taken, other: Taken) -> bool:
+    """Whether a key takes all that another one does."""
+    if one is None or other is None:
+        return False
+    low, high, mask, bits = one
+    return low <= other[0] and other[1] <= high and not mask & ~other[2] and other[3] & mask == bits
 
 
 def payload_on_wire(field: ast.StructField, call: ast.Call) -> ast.Field | None:

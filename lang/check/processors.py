@@ -32,8 +32,8 @@ class Processors(Base):
             base = None
         names: dict[str, ast.EnumMember] = {}
         numbers: dict[int, ast.EnumMember] = {}
-        following = 0
-        for member in decl.members:
+        following, told = 0, False              # one number that is wrong makes those behind it wrong
+        for place, member in enumerate(decl.members):
             if member.name in names:
                 self.error(f"'{member.name}' is here twice", member,
                            notes=[("the first one is here", names[member.name].span)])
@@ -43,13 +43,16 @@ class Processors(Base):
                     self.error("a member's value must be a constant", member.value)
                     continue
                 following = int(member.value.const)
-            elif isinstance(base, Bits) and not fold.fits(following, base):
+            elif isinstance(base, Bits) and not told and not fold.fits(following, base):
+                told = True
                 self.error(f"'{member.name}' would be {following}, which does not fit {base}", member,
                            "give the enum more bits")
+                decl.base.type = Bits((following + len(decl.members) - place - 1).bit_length())      # what its headers need
             member.number = following
             if following in numbers:
                 self.error(f"'{member.name}' has the value of '{numbers[following].name}', {following}", member,
                            notes=[("that one is here", numbers[following].span)])
+                member.number = following = max(numbers) + 1
             numbers.setdefault(following, member)
             following += 1
 

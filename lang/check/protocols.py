@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from .. import ast
 from ..hooks import BOUND, BUFFER_COMPLETE, EVENTS, MODULES, SELECTOR_MAX, hooks_of, in_order, is_part
+from ..types import HeaderType
 from .base import Base, article, kind_of, plural
 from .scope import suggest
 
@@ -26,6 +27,11 @@ class Protocols(Base):
                 selector = self.buffer_binding(binding)
                 known = selector is not None
             else:
+                timed = next((name for name in binding.chain if isinstance(self.globals.find(name), ast.Timing)), None)
+                if timed is not None:           # what it begins with is in its handlers
+                    self.error(f"'{timed}' is a timing block, and no part of a chain", binding, f"write timing : {timed};")
+                    self.hook_refused = True
+                    continue
                 known = self.hook(binding.event, binding)
                 selector = self.selector(binding)
             self.hook_refused |= not known
@@ -72,7 +78,7 @@ class Protocols(Base):
                 if decl in binding.modules:
                     self.error(f"{kind_of(decl)} '{name}' is in the chain twice", binding)
                 binding.modules.append(decl)
-                if is_part(decl):
+                if is_part(decl) and not any(isinstance(param.type, HeaderType) and param.type.decl in self.told_structs for param in decl.params):
                     self.error(f"{kind_of(decl)} '{name}' has parameters that a chain does not give", binding,
                                f"apply it in another {kind_of(decl)}: {name}.apply(...)")
             elif decl is not None and name not in self.twice:

@@ -100,6 +100,13 @@ class Statements(Base):
     def _stmt_Assign(self, one: ast.Assign) -> None:
         with self.setting(varbit_allowed=True):
             type_ = self.target(one.target)
+        if self.expected(one.target):
+            with self.setting(choices=self.expected(one.target)):
+                self.assigned(one, type_)
+        else:
+            self.assigned(one, type_)
+
+    def assigned(self, one: ast.Assign, type_: Type | None) -> None:
         if isinstance(type_, Array):
             self.error(f"{type_} is not assigned as a whole", one.target, "assign one cell, as in r[0] = ...")
             return
@@ -166,7 +173,7 @@ class Statements(Base):
     def _stmt_For(self, one: ast.For) -> None:
         low, high = self.constant_number(one.low, "a loop's bound"), self.constant_number(one.high, "a loop's bound")
         where = one.low.span.to(one.high.span)
-        turns = high - low if low is not None and high is not None else 0
+        turns = high - low if low is not None and high is not None else 1     # else its variable is taken for a constant
         if turns < 0:
             self.error("a loop counts up", where, "write low..high; high itself is left out")
         elif turns > MAX_TURNS:
@@ -216,7 +223,7 @@ class Statements(Base):
                     key: object = "default"
                 elif table is not None:
                     key = self.action_label(label, table)
-                elif type_ is None or not (self.value(label, type_, "a case") and self.is_constant(label, "a case")):
+                elif type_ is None or not (self.label(label, type_, one.value) and self.is_constant(label, "a case")):
                     continue
                 else:
                     key = label.const
@@ -226,6 +233,10 @@ class Statements(Base):
                 seen.setdefault(key, label)
             if block is not None:
                 self.block(block)
+
+    def label(self, label: ast.Expr, type_: Type, value: ast.Expr) -> bool:
+        with self.setting(choices=self.expected(value)):
+            return self.value(label, type_, "a case")
 
     def action_run(self, value: ast.Expr) -> ast.Table | None:
         """The table of `switch (t.apply().action_run)`."""
@@ -255,7 +266,8 @@ class Statements(Base):
                        "write transition accept; or reject" if isinstance(self.module, ast.Parser) else "")
         elif isinstance(self.returns, Void):
             if one.value is not None:
-                self.error("nothing is returned here", one.value, "write return;")
+                verdict = isinstance(one.value, ast.Name) and one.value.name in builtins.VERDICTS and isinstance(self.module, ast.Processor)
+                self.error("nothing is returned here", one.value, f"write m.verdict = {one.value.span.text}; return;" if verdict else "write return;")
         elif one.value is None:
             self.error(f"a value of {self.returns} is returned here", one, "write return value;")
         else:
@@ -263,7 +275,7 @@ class Statements(Base):
 
     def _stmt_Exit(self, one: ast.Exit) -> None:
         if not isinstance(self.module, ast.Processor) and not isinstance(self.function, ast.Action):
-            self.error("exit is for processors", one)
+            self.error("exit is for processors", one, "write return;" if self.function is not None or self.handler is not None else "")
 
     def _stmt_ExprStmt(self, one: ast.ExprStmt) -> None:
         type_ = self.expr(one.call)

@@ -1,0 +1,315 @@
+"""What a program says that is hardly what was meant: warnings of what other languages write alike, and what would be wrong without a word."""
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from .. import ast, builtins
+from ..diagnostics import Diagnostics
+from ..instances import named_field, walk
+from ..types import Array, Bits, EnumType, StructType
+from .base import number, root_name
+from .expressions import ORDER
+from .statements import always_leaves
+
+DROP = builtins.VERDICTS["DROP"]
+CLOCKS = ("clock", "time")                      # of the node; of the meta and of a frame
+TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def doubts(program: ast.Program, diagnostics: Diagnostics) -> None:
+    """Looks through a program that was found right, before what it applies is written out."""
+    found: defaultdict[type, list[Any]] = defaultdict(list)
+    for node in walk(program.decls):
+        found[type(node)].append(node)
+    for e in found[ast.Binary]:
+        if e.op in ORDER:
+            decided(e, diagnostics)
+            clocks(e, diagnostics)
+        elif e.op in ("==", "!=") and e.const is None:
+            for side in (e.left, e.right):
+                joined(side, diagnostics, "compare with each: x == 1 || x == 2")
+    for key in [key for case in found[ast.SelectCase] for key in case.keys]:
+        joined(key, diagnostics, "each value is a case of its own; a range is written 0..3")
+        masked(key, diagnostics)
+    for label in [label for switch in found[ast.Switch] for labels, _ in switch.cases for label in labels]:
+        joined(label, diagnostics, "write {}: {{ ... }}")
+    for value in [value for field in found[ast.Field] for value in field.values or []]:
+        joined(value, diagnostics, "the values are separated by ','")
+        masked(value, diagnostics)
+    octets = Octets(found)
+    for field in found[ast.Field]:
+        if field.sized is not None and octets.broken(field.sized):
+            diagnostics.warning("a size is in bits, and this need not be whole octets", field.sized.span,
+                                f"where it counts octets, write sized (8 * (bit<16>) {in_turn(field.sized)})")
+    for call in found[ast.Call]:
+        if call.target == "advance" and octets.broken(call.args[0]):
+            diagnostics.warning("advance takes bits, and these need not be whole octets", call.args[0].span,
+                                f"where it counts octets, write advance(8 * (bit<16>) {in_turn(call.args[0])})")
+    for loop in found[ast.For]:
+        past_the_end(loop, diagnostics)
+    if found[ast.Register]:
+        for block in [one.apply for one in found[ast.Processor]] + [one.body for kind in (ast.Function, ast.Action, ast.Handler) for one in found[kind]]:
+            copies(block, diagnostics)
+    applied = {call.target for call in found[ast.Call]}
+    for processor in found[ast.Processor]:
+        if processor not in applied:            # who applies it may drop
+            reasons_alone(processor, diagnostics)
+    never_emitted(program, found[ast.Call], diagnostics)
+
+
+def in_turn(e: ast.Expr) -> str:
+    """As it stands, in parentheses where something else is put in front of it."""
+    return e.span.text if isinstance(e, (ast.Name, ast.Member, ast.Index, ast.Call)) else f"({e.span.text})"
+
+
+# ---------------------------------------------------------------- comparisons
+
+def decided(e: ast.Binary, diagnostics: Diagnostics) -> None:
+    """`x < 0` of a number without a sign: a comparison with the end of a type's range."""
+    what, by, op = (e.left, e.right, e.op) if e.right.const is not None else (e.right, e.left, TURNED[e.op])
+    if what.const is not None or by.const is None or not isinstance(what.type, Bits) or any(isinstance(one, ast.Name) for one in walk(by)):
+        return
+    type_, bound = what.type, int(by.const)
+    low, high = (-(1 << type_.width - 1) if type_.signed else 0), (1 << type_.width - type_.signed) - 1
+    if bound == low and op in ("<", ">="):
+        told = f"{type_} is never less than {low}"
+    elif bound == high and op in (">", "<="):
+        told = f"{type_} is never more than {number(high)}"
+    elif isinstance(what, ast.Binary) and what.op == "-" and bound == low == 0:
+        diagnostics.warning("a difference wraps: it is 0 where both are the same, and else more", e.span,
+                            f"compare its parts, {what.left.span.text} {op} {what.right.span.text}, or where numbers begin anew, with half of their range")
+        return
+    else:
+        return
+    signed = isinstance(what, ast.Binary) and what.op == "-" and not low
+    diagnostics.warning(f"this is always {'true' if '=' in op else 'false'}: {told}", e.span,
+                        f"a difference wraps: compare its parts, {what.left.span.text} {op} {what.right.span.text}" if signed else "")     # type: ignore[attr-defined]
+
+
+def clocks(e: ast.Binary, diagnostics: Diagnostics) -> None:
+    """`node.clock > then`: which of two times is the later one is not known from the numbers."""
+    if e.left.const is not None or e.right.const is not None:
+        return
+    for now, then in ((e.left, e.right), (e.right, e.left)):
+        if is_clock(now) and not isinstance(then, ast.Cast):
+            since = root(then)
+            passed = f"{now.span.text} - {since.span.text} < {'60 s' if since is then else '...'}"
+            diagnostics.warning("the clock begins anew after 71 minutes: the later time may be the smaller number", e.span,
+                                f"compare how much has passed, as in {passed}")
+            return
+
+
+def is_clock(e: ast.Expr) -> bool:
+    return isinstance(e, ast.Member) and e.name in CLOCKS and isinstance(e.decl, str) and e.type == Bits(32)
+
+
+def root(e: ast.Expr) -> ast.Expr:
+    """The time that something is added to."""
+    return next((side for side in (e.left, e.right) if side.const is None), e) if isinstance(e, ast.Binary) else e
+
+
+# ---------------------------------------------------------------- values that are matched
+
+def joined(e: ast.Expr, diagnostics: Diagnostics, help: str) -> None:
+    """`1 | 2` is 3, where Rust and others mean one or the other; `0xf0 & 0xf0` is no mask. Flags that have names are joined."""
+    if not isinstance(e, ast.Binary) or e.op not in ("|", "&") or e.const is None:
+        return
+    leaves = [one for one in walk(e) if not isinstance(one, ast.Binary)]
+    if all(isinstance(one, ast.Int) or isinstance(one, ast.Name) and isinstance(one.decl, str) for one in leaves):
+        texts = [one.span.text for one in leaves]
+        mask = f"a value and its mask are written {e.left.span.text} &&& {e.right.span.text}"
+        diagnostics.warning(f"'{e.op}' makes one number of these, {hex(int(e.const)) if texts[0].startswith('0x') else e.const}", e.span,
+                            mask if e.op == "&" else help.format(": ".join(texts)))
+
+
+def masked(e: ast.Expr, diagnostics: Diagnostics) -> None:
+    """`0xff &&& 0xf0`, which 0xf0 fits too."""
+    if not isinstance(e, ast.Binary) or e.op != "&&&":
+        return
+    value, mask = int(e.left.const or 0), int(e.right.const or 0)
+    if value > 0 and value & ~mask:
+        diagnostics.warning(f"{e.left.span.text} has bits that the mask leaves out", e.span, f"write {value & mask:#x} &&& {e.right.span.text}, or a mask that has them")
+
+
+# ---------------------------------------------------------------- octets
+
+class Octets:
+    """Whether numbers of bits are whole octets, as far as it can be told: numbers out of the packet may be any."""
+
+    def __init__(self, found: Mapping[type, list[Any]]) -> None:
+        self.given: dict[object, list[ast.Expr]] = {}
+        for one in found[ast.Assign]:
+            if isinstance(one.target, ast.Name):
+                self.given.setdefault(one.target.decl, []).append(one.value)
+        for one in found[ast.VarDecl]:
+            if one.init is not None:
+                self.given.setdefault(one, []).append(one.init)
+        self.active: set[object] = set()
+
+    def broken(self, e: ast.Expr) -> bool:
+        return self.factor(e) % 8 != 0
+
+    def factor(self, e: ast.Expr) -> int:
+        """A power of two, at most 8, that divides the number; 8 where nothing is known."""
+        if e.const is not None:
+            value = int(e.const)
+            return min(value & -value, 8) if value else 8
+        match e:
+            case ast.Cast():
+                return self.factor(e.operand)
+            case ast.Binary(op="*"):
+                return min(self.factor(e.left) * self.factor(e.right), 8)
+            case ast.Binary(op="<<"):
+                return min(self.factor(e.left) << min(int(e.right.const), 3), 8) if e.right.const is not None else self.factor(e.left)
+            case ast.Binary(op="+" | "-" | "|" | "^"):
+                return min(self.factor(e.left), self.factor(e.right))
+            case ast.Binary(op="&"):
+                return max(self.factor(e.left), self.factor(e.right))
+            case ast.Binary(op="++"):
+                return self.factor(e.right)
+            case ast.Conditional():
+                return min(self.factor(e.then), self.factor(e.otherwise))
+            case ast.Sizeof():
+                return 1
+            case ast.Call() if isinstance(e.target, ast.Function):
+                return min((self.factor(one.value) for one in walk(e.target.body) if isinstance(one, ast.Return) and one.value is not None), default=8)
+            case ast.Name() | ast.Member() if isinstance(e.decl, ast.Field):
+                return self.field(e.decl)
+            case ast.Name() if isinstance(e.decl, ast.VarDecl) and e.decl not in self.active:
+                self.active.add(e.decl)
+                least = min(map(self.factor, self.given.get(e.decl, [])), default=8)
+                self.active.discard(e.decl)
+                return least
+        return 8
+
+    def field(self, field: ast.Field) -> int:
+        """Of a field that is one of some values, what divides all of these."""
+        if field.equation is not None:
+            return 8
+        if isinstance(field.type, EnumType):
+            return min((self.power(member.number) for member in field.type.decl.members), default=1)
+        if field.values is None or any(value.const is None for value in field.values):
+            return 1
+        return min((self.power(int(value.const or 0)) for value in field.values), default=1)
+
+    @staticmethod
+    def power(value: int) -> int:
+        return min(value & -value, 8) if value else 8
+
+
+# ---------------------------------------------------------------- loops and copies
+
+def past_the_end(loop: ast.For, diagnostics: Diagnostics) -> None:
+    """A loop over more than an array has, where nothing in it asks how far it is."""
+    if loop.written or loop.high.const is None or loop.low.const is None or loop.high.const <= loop.low.const:
+        return
+    asked = (ast.If, ast.Conditional, ast.Switch)
+    conditions = [node.cond if not isinstance(node, ast.Switch) else node.value for node in walk(loop.body) if isinstance(node, asked)]
+    conditions += [node.left for node in walk(loop.body) if isinstance(node, ast.Binary) and node.op in ("&&", "||")]
+    compared = [node for node in walk(conditions) if isinstance(node, ast.Binary)]
+    if any(isinstance(side, (ast.Name, ast.Cast)) and the_variable(side, loop) for node in compared for side in (node.left, node.right)):
+        return
+    last = int(loop.high.const) - 1
+    for node in walk(loop.body):
+        if isinstance(node, ast.Index) and isinstance(node.base.type, Array) and the_variable(node.index, loop) and last >= node.base.type.size:
+            diagnostics.warning(f"'{loop.name}' goes up to {last}, and the last of {node.base.type.size} is {node.base.type.size - 1}", node.index.span,
+                                f"behind it reading gives 0, and writing does nothing: for ({loop.name} in {loop.low.span.text}..{node.base.type.size})")
+            return
+
+
+def the_variable(e: ast.Expr, loop: ast.For) -> bool:
+    while isinstance(e, ast.Cast):
+        e = e.operand
+    return isinstance(e, ast.Name) and e.decl is loop.var
+
+
+def copies(body: ast.Node, diagnostics: Diagnostics) -> None:
+    """A variable that is a cell's copy, of which fields are assigned and nothing is read any more: in Python, or with a pointer, that would change the cell."""
+    nodes = list(walk(body))
+    variables = [node for node in nodes if isinstance(node, ast.VarDecl) and isinstance(node.type, StructType) and node.init is not None
+                 and (cell := root_name(node.init)) is not None and isinstance(cell.decl, ast.Register)]
+    if not variables:
+        return
+    places = {id(node): place for place, node in enumerate(nodes)}
+    targets = {id(root_name(node.target)) for node in nodes if isinstance(node, ast.Assign)}
+    loops = [(places[id(node)], places[id(node)] + sum(1 for _ in walk(node))) for node in nodes if isinstance(node, ast.For)]
+    for variable in variables:
+        written = [one for one in nodes if isinstance(one, ast.Assign) and isinstance(one.target, ast.Member)
+                   and (of := root_name(one.target)) is not None and of.decl is variable]
+        read = [places[id(one)] for one in nodes if isinstance(one, ast.Name) and one.decl is variable and id(one) not in targets]
+        if not written:
+            continue
+        last = places[id(written[-1])]
+        turn = min((begin for begin, end in loops if begin <= last < end and not begin <= places[id(variable)] < end), default=last)
+        if all(place < turn for place in read):
+            cell = variable.init.span.text                                  # type: ignore[union-attr]
+            diagnostics.warning(f"'{variable.name}' is a copy, and what is assigned to it here is never read", written[-1].span,
+                                f"assign to the cell, {written[-1].target.span.text.replace(variable.name, cell, 1)} = ..., or write {cell} = {variable.name}; in the end",
+                                notes=[("it is copied here", variable.span)])
+
+
+# ---------------------------------------------------------------- verdicts and headers without an effect
+
+def reasons_alone(processor: ast.Processor, diagnostics: Diagnostics) -> None:
+    """`m.reason = ...` where nothing before or behind it sets the verdict that it is the reason of."""
+    def visit(block: ast.Node | None, before: bool, behind: bool) -> None:
+        statements = block.statements if isinstance(block, ast.Block) else [block] if block is not None else []
+        behind = behind and not any(map(always_leaves, statements))
+        for place, one in enumerate(statements):
+            sooner = before or any(map(dropped_behind, statements[:place]))
+            later = behind or any(map(drops, statements[place + 1:]))
+            match one:
+                case ast.Assign(target=ast.Member(decl="reason")) if not sooner and not later:
+                    diagnostics.warning("this reason is never looked at: the packet is not dropped", one.span, "set m.verdict = DROP too")
+                case ast.If():
+                    visit(one.then, sooner, later)
+                    visit(one.otherwise, sooner, later)
+                case ast.For():
+                    visit(one.body, sooner or drops(one.body), later)
+                case ast.Switch():
+                    for _, inner in one.cases:
+                        visit(inner, sooner, later)
+                case ast.Block():
+                    visit(one, sooner, later)
+
+    visit(processor.apply, False, False)
+
+
+def drops(node: ast.Node) -> bool:
+    """Whether a statement may set the verdict to DROP, or has a part that may."""
+    for one in walk(node):
+        if isinstance(one, ast.Assign) and isinstance(one.target, ast.Member) and one.target.decl == "verdict" and one.value.const in (None, DROP):
+            return True
+        if isinstance(one, ast.Call) and isinstance(one.target, (ast.Action, ast.Table, ast.Processor)):
+            return True
+    return False
+
+
+def dropped_behind(node: ast.Node | None) -> bool:
+    """Whether a statement may have set the verdict to DROP where the run goes on behind it."""
+    match node:
+        case None:
+            return False
+        case ast.Block():
+            return not always_leaves(node) and any(map(dropped_behind, node.statements))
+        case ast.If():
+            return drops(node.cond) or dropped_behind(node.then) or dropped_behind(node.otherwise)
+        case ast.Switch():
+            return drops(node.value) or any(dropped_behind(block) for _, block in node.cases)
+    return drops(node)
+
+
+def never_emitted(program: ast.Program, calls: list[ast.Call], diagnostics: Diagnostics) -> None:
+    """Headers that a chain makes valid, and that no deparser of the program emits."""
+    emitted = {named_field(call.args[0]) for call in calls if call.target == "emit"}
+    if None in emitted:                         # that of a deparser which others apply
+        return
+    for hook in program.hooks:
+        deparser = next((module for module in hook.chain if isinstance(module, ast.Deparser)), None)
+        for node in walk([module for module in hook.chain if isinstance(module, ast.Processor)]) if deparser is not None else ():
+            if isinstance(node, ast.Call) and node.target == "setValid" and isinstance(node.callee, ast.Member):
+                header = node.callee.base
+                if named_field(header) not in (None, *emitted):
+                    diagnostics.warning(f"no deparser emits '{header.span.text}'", node.span, f"emit it in {deparser.name}: pkt.emit({header.span.text})")
