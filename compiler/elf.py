@@ -16,6 +16,7 @@ R_BPF_64_64, R_BPF_64_ABS64, R_BPF_64_32 = 1, 2, 10     # LLVM's BPF relocations
 SRC_RODATA, SRC_DATA = 8, 9                     # pseudo source registers of `lddw` (docs/image.md)
 CALL, LOCAL = 0x85, 1                           # opcode of a call, source register of one of a local function
 CODE = 4                                        # SHF_EXECINSTR
+MOST_DATA = 1 << 20                             # bytes of a section
 
 
 class ElfError(Exception):
@@ -45,14 +46,14 @@ def programs(elf: ELFFile) -> list[Program]:
     """The programs of an object, as libbpf finds them: global functions of a section are programs, `.text` has what they call; alone it has those that nobody calls."""
     sections = [(i, s) for i, s in enumerate(elf.iter_sections()) if s["sh_type"] == "SHT_PROGBITS" and s["sh_flags"] & CODE and s["sh_size"]]
     functions = _functions(elf)
-    out = []
+    linker, out = _Linker(elf, functions), []
     for i, section in sections:
         own = [f for f in functions if f.section == i]
         entries = [f for f in own if f.public]
         if section.name == ".text":
             if len(sections) > 1:
                 continue
-            called = {place for f in own for place in _Linker(elf, functions).calls(f)}
+            called = {place for f in own for place in linker.calls(f)}
             entries = [f for f in entries if f.place not in called]
         if len(own) < 2 or not entries:
             out.append(Program(section.name))
@@ -179,6 +180,8 @@ def _gather(elf: ELFFile, *names: str) -> tuple[bytes, dict[int, int]]:
     out, where = bytearray(), {}
     for i, s in enumerate(elf.iter_sections()):
         if any(s.name == name or s.name.startswith(name + ".") for name in names):
+            if s["sh_size"] > MOST_DATA:
+                raise ElfError(f"section {s.name} has {s['sh_size']} bytes, more than any node has")
             out += bytes(-len(out) % 8)
             where[i] = len(out)
             out += s.data()

@@ -96,10 +96,15 @@ def test_calls_lead_where_functions_begin(both) -> None:
 def test_a_section_of_one_function_calls_others_and_has_variables(tmp_path: Path) -> None:
     """Those that begin as 0 (.bss) lie behind the others; the text is more than its section."""
     data = emit_object(llvm.parse_assembly(COUNTS), TARGETS["lpn"])
-    assert programs(ELFFile(io.BytesIO(data))) == [Program("xdp")]
+    elf = ELFFile(io.BytesIO(data))
+    assert programs(elf) == [Program("xdp")]
     code = read_object(data, "xdp")
     ran = run_raw(code.text, ctx=bytes(8), data=code.data)
     assert (ran.r0, code.data[:4], ran.data) == (42, (40).to_bytes(4, "little"), (40).to_bytes(8, "little") + (2).to_bytes(4, "little"))
+    at = next(i for i, s in enumerate(elf.iter_sections()) if s.name == ".bss")
+    struct.pack_into("<Q", damaged := bytearray(data), elf["e_shoff"] + at * elf["e_shentsize"] + 32, 1 << 60)
+    with pytest.raises(ElfError, match=r"section .bss has 1152921504606846976 bytes, more than any node has"):
+        read_object(bytes(damaged), "xdp")
     (tmp_path / "only.o").write_bytes(data)
     assert lpnc("verify", tmp_path / "only.o").exit_code == 0
 
