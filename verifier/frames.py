@@ -13,7 +13,7 @@ from ..compiler.isa import Instruction
 from .descriptors import STACK
 from .rules import Violation
 
-MAX_FUNCTIONS = 16                                    # of a container, LPN_MAX_FUNCS
+MAX_FUNCTIONS = 16                                    # of a container, its own code one of them (LPN_MAX_FUNCS)
 MOV64, ADD64, SUB64 = 0xBF, 0x07, 0x17
 INDEXED = 0x0F, 0x1F                                  # plus, minus a register
 LOAD_ACQUIRE = 0x100

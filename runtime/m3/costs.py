@@ -31,6 +31,7 @@ from lpn.runtime.variants import OPTIONS as VARIANTS, SMALLEST, table_of
 from lpn.verifier.certify import Sizes, certify
 from lpn.verifier.cost import FOLDER, Cost, CostTable, TableSize, in_pieces, load
 from lpn.verifier.descriptors import LPN
+from lpn.verifier.frames import MAX_FUNCTIONS
 from lpn.verifier.verify import analyse
 
 from .core import Count
@@ -45,7 +46,6 @@ from .timing import UNALIGNED
 
 MODES = {"m3_interpreter": CLEAN32, "m3_certified": CLEAN32 | CERTIFIED, table_of(SMALLEST): CLEAN32 | CERTIFIED, "m3_wide": 0}
 OPTIONS = {table_of(variant): options for variant, options in VARIANTS.items()}
-MAX_FUNCTIONS = 16              #: of a container, its own code one of them (LPN_MAX_FUNCS)
 ENGINE = "thumb2"               #: the table of the engine around translated code (measure.py), which is measured before
 #: Keys that lookups are measured with.
 SHAPES = ((("exact", 4),), (("exact", 16),), (("lpm", 4),), (("lpm", 16),), (("ternary", 1),),
