@@ -113,14 +113,14 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     room = MORE + graph.expanded if graph is not None else 0
     for turn in range(ROUNDS if apart else 0):
         steps -= report.analysis_steps
-        if report.accepted or report.rule not in OF_DATA or report.insn is None or steps <= 0:
+        if report.rule not in OF_DATA or report.insn is None or steps <= 0:
             break
         found = more(graph, report.insn, 1 << turn, room - graph.expanded)
         if not found:
             break
         splits += found
         again = attempt(splits, steps)
-        if again[0].rule == 38:
+        if not again[0].accepted and again[0].rule not in OF_DATA:      # too much effort: what was found before is told
             break
         report, analysis, graph = again
     return report, analysis
