@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "verifier"))
-from faults import FAULTS                                          # noqa: E402
+from faults import planted                                         # noqa: E402
 from found import FOUND                                            # noqa: E402
 
 from lpn.compiler import fuzz_bytecode, fuzz_bytecode_loop         # noqa: E402
@@ -41,24 +41,21 @@ def test_compiled_containers_are_among_them(runner):
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_a_planted_mistake_is_found(runner, monkeypatch, name):
+def test_a_planted_mistake_is_found(runner, name):
     """Each by a program whose number is known, so that it takes no time; programs change when the generator does, then it is searched."""
-    FAULTS[name](monkeypatch)
     seed, size = FOUND[name]
     tries = [(seed, size), *((n, size) for n in range(400))]
-    for seed, size in tries:
-        if attempt(generated(seed, size), runner, seed, 100)[1] is not None:
-            return
-    raise AssertionError("nothing was found")
+    with planted(name):
+        assert any(attempt(generated(seed, size), runner, seed, 100)[1] is not None for seed, size in tries), "nothing was found"
 
 
-def test_a_failure_is_made_small(runner, monkeypatch):
-    FAULTS["one_byte_more_of_a_region"](monkeypatch)
+def test_a_failure_is_made_small(runner):
     source = "r6 = r1\nr9 = *(u64 *)(r6 + 16)\nr2 = *(u32 *)(r6 + 44)\nr3 = 7\nr3 += r2\nif r3 > 100 goto +1\nr2 &= 1\nr2 = *(u8 *)(r9 + 64)\nr0 = 0\nexit"
     case = Case(assemble(source), "lpn", (("rec", 64), ("state", 32)))
-    fault = attempt(case, runner, 1, 20)[1]
-    small = smaller(case, runner, fault, 1, 20)
-    assert len(linked(small.text)) <= 5 and attempt(small, runner, 1, 20)[1].what == fault.what
+    with planted("one_byte_more_of_a_region"):
+        fault = attempt(case, runner, 1, 20)[1]
+        small = smaller(case, runner, fault, 1, 20)
+        assert len(linked(small.text)) <= 5 and attempt(small, runner, 1, 20)[1].what == fault.what
 
 
 def test_a_saved_program_is_the_same_program(tmp_path):
@@ -96,9 +93,8 @@ def test_the_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
         fuzz_bytecode_loop.Corpus.open(tmp_path)
 
 
-def test_a_failure_is_saved_and_tried_again(tmp_path, monkeypatch):
-    with monkeypatch.context() as during:
-        FAULTS["jumps_are_not_counted"](during)
+def test_a_failure_is_saved_and_tried_again(tmp_path):
+    with planted("jumps_are_not_counted"):
         loop = fuzz_bytecode_loop.Loop(fuzz_bytecode_loop.Corpus.open(tmp_path), runs=10, mutants=0)
         loop.run(0, programs=2)
         assert loop.found and loop.found[0].path.is_file() and "more jumps" in loop.found[0].what

@@ -6,6 +6,10 @@ facts taken for 64-bit ones, a join that keeps one side, a clobber or a stale co
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
 
 from lpn.verifier import comparisons, domain as d, fixpoint, loops, memory, state, transfer
 
@@ -16,6 +20,24 @@ FAULTS = {}
 def fault(function):
     FAULTS[function.__name__] = function
     return function
+
+
+@contextmanager
+def planted(name: str) -> Iterator[None]:
+    """The verifier with this mistake; what was remembered before does not hide it, and what it left is not believed behind it."""
+    forget()
+    with pytest.MonkeyPatch.context() as patch:
+        FAULTS[name](patch)
+        yield
+    forget()
+
+
+def forget() -> None:
+    """What the verifier's functions remember."""
+    for module in [module for name, module in sys.modules.items() if name.startswith("lpn.verifier")]:
+        for thing in list(vars(module).values()):
+            if hasattr(thing, "cache_clear"):
+                thing.cache_clear()
 
 
 def _op(patch, name, wrong):

@@ -33,6 +33,7 @@ import laws                                                            # noqa: E
 import mutations                                                       # noqa: E402
 import operations                                                      # noqa: E402
 import state_laws                                                      # noqa: E402
+from faults import forget                                                  # noqa: E402
 from mutations import Mutant                                           # noqa: E402
 
 from lpn import verifier                                               # noqa: E402
@@ -40,7 +41,7 @@ from lpn.compiler import fuzz_bytecode                                 # noqa: E
 from lpn.compiler.asm import assemble                                  # noqa: E402
 from lpn.compiler.fuzz_bytecode import family                          # noqa: E402
 from lpn.runtime.instrumented.claims import Claims, Runner             # noqa: E402
-from lpn.verifier import LPN, analyse, domain                          # noqa: E402
+from lpn.verifier import LPN, analyse                                  # noqa: E402
 
 FOLDER = Path(verifier.__file__).parent
 PROOF = ("cfg", "sections", "transfer", "memory", "arithmetic", "calls", "branches", "state", "domain", "order", "fixpoint", "loops", "verify", "filled")
@@ -194,19 +195,12 @@ def applied(mutant: Mutant) -> Iterator[None]:
     function = mutations.plain(function)
     before = function.__code__
     function.__code__ = mutant.code
-    _forget()
+    forget()
     try:
         yield
     finally:
         function.__code__ = before
-        _forget()
-
-
-def _forget() -> None:
-    """What numbers gave before."""
-    for thing in vars(domain).values():
-        if hasattr(thing, "cache_clear"):
-            thing.cache_clear()
+        forget()
 
 
 @dataclass
