@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.dwarf.constants import DW_LNE_set_address
+from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import Symbol
@@ -15,7 +16,6 @@ from elftools.elf.sections import Symbol
 R_BPF_64_64, R_BPF_64_ABS64, R_BPF_64_32 = 1, 2, 10     # LLVM's BPF relocations: lddw of an address, an address in debug sections, a call
 SRC_RODATA, SRC_DATA = 8, 9                     # pseudo source registers of `lddw` (docs/image.md)
 CALL, LOCAL = 0x85, 1                           # opcode of a call, source register of one of a local function
-CODE = 4                                        # SHF_EXECINSTR
 MOST_DATA = 1 << 20                             # bytes of a section
 
 
@@ -44,7 +44,7 @@ class Program:
 
 def programs(elf: ELFFile) -> list[Program]:
     """The programs of an object, as libbpf finds them: global functions of a section are programs, `.text` has what they call; alone it has those that nobody calls."""
-    sections = [(i, s) for i, s in enumerate(elf.iter_sections()) if s["sh_type"] == "SHT_PROGBITS" and s["sh_flags"] & CODE and s["sh_size"]]
+    sections = [(i, s) for i, s in enumerate(elf.iter_sections()) if s["sh_type"] == "SHT_PROGBITS" and s["sh_flags"] & SH_FLAGS.SHF_EXECINSTR and s["sh_size"]]
     functions = _functions(elf)
     linker, out = _Linker(elf, functions), []
     for i, section in sections:

@@ -15,7 +15,7 @@ from .cfg import Graph, Node
 ROUNDS = 6                                            # of telling apart more
 LONGEST = 24                                          # instructions of a block that is copied
 MORE = 512                                            # instructions that copies have in all
-RULES = range(13, 31)                                 # what is known of data: more ways may be known better
+OF_DATA = range(13, 31)                               # what is known of data: more ways may be known better
 
 
 def nearest(graph: Graph, slot: int) -> Iterator[Node]:

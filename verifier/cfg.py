@@ -234,7 +234,7 @@ def _functions(insns: dict[int, Instruction]) -> tuple[dict[int, set[int]], dict
                 todo.append(target)
         out[entry], calls[entry] = seen, called
         entries += [target for _, target in called]
-    _apart(insns, out)
+    _disjoint(insns, out)
     reached = set().union(*out.values())
     for slot in insns:
         if slot not in reached:
@@ -263,7 +263,7 @@ def _functions(insns: dict[int, Instruction]) -> tuple[dict[int, set[int]], dict
     return out, {entry: {target for _, target in called} for entry, called in calls.items()}
 
 
-def _apart(insns: dict[int, Instruction], functions: dict[int, set[int]]) -> None:
+def _disjoint(insns: dict[int, Instruction], functions: dict[int, set[int]]) -> None:
     """A function is left by exit alone, and entered by calls: it ends where the next one begins."""
     entries = sorted(functions)
     for entry in entries:

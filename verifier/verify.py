@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 
 from . import cfg, witness
-from .apart import MORE, ROUNDS, more
-from .apart import RULES as OF_DATA
+from .apart import MORE, OF_DATA, ROUNDS, more
 from .descriptors import OUT_SIZE, TURN, ContextDescriptor, helper_specs
 from .endless import explain
 from .fixpoint import Fixpoint

@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
 from lpn.lang import ast
@@ -72,11 +73,11 @@ def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
 def of_elf(elf: ELFFile, program: Program, size: int) -> list[Section]:
     """Where the object's code and data lie in its file, and what it wants written. `size`: of the program's text, which may be one section, or parts of several."""
     def name(section) -> str:
-        if section["sh_flags"] & 4:
+        if section["sh_flags"] & SH_FLAGS.SHF_EXECINSTR:
             return TEXT if section.name == program.section and section["sh_size"] == size else CODE
         return section.name.lstrip(".").split(".")[0] or "nameless"
-    return [Section(name(s), s["sh_offset"], s["sh_size"], bool(s["sh_flags"] & 1)) for s in elf.iter_sections()
-            if s["sh_type"] == "SHT_PROGBITS" and s["sh_flags"] & 2]
+    return [Section(name(s), s["sh_offset"], s["sh_size"], bool(s["sh_flags"] & SH_FLAGS.SHF_WRITE)) for s in elf.iter_sections()
+            if s["sh_type"] == "SHT_PROGBITS" and s["sh_flags"] & SH_FLAGS.SHF_ALLOC]
 
 
 def compiled(program: ast.Program, target: str = "lpn", fuse: bool = False, level: Level = MOST) -> Compiled:
