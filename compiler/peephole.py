@@ -4,7 +4,7 @@
 - `t = x; t &= m; if t != 0 goto A` becomes `if x & m goto A` (bit_tests.py);
 - whether a number is one of several is no question of 64 bits (wide_tests.py);
 - `x <<= 32; x >>= 32` becomes `wx = wx`, and `be64 x; x >>= 40` is `be32 x; wx >>= 8` (halves.py);
-- a constant that is stored needs no register (BPF_ST), not even one of 64 bits, and what nobody reads is not made;
+- a constant that is stored or divided by needs no register (BPF_ST), not even one of 64 bits, and what nobody reads is not made;
 - a jump to a jump goes where that goes, a jump to `exit` is `exit`, one to what is next anyway is none;
 - what a register holds is not reloaded, and what nobody reloads is not spilled (spills.py);
 - what a helper has not written is not loaded again behind it (over_calls.py);
@@ -28,7 +28,7 @@ from .decided import decide_branches
 from .ends import shorten_ends
 from .flow import live_out
 from .halves import clear_upper_halves, narrow_swaps
-from .isa import ALU, ALU_OPS, FRAME_POINTER, LDDW, LDDW_IMM64, MODES, SIZES, ST, STX, Instruction, signed32
+from .isa import ALU, ALU_OPS, FRAME_POINTER, LDDW, LDDW_IMM64, MODES, SIZES, ST, STX, Instruction, X, signed32
 from .known_bits import decide_by_bits
 from .over_calls import keep_over_calls
 from .placement import INVERSE, inverted, place_blocks
@@ -40,7 +40,7 @@ from .spills import drop_reloads, drop_stores
 from .tails import merge_tails
 from .wide_tests import wide_tests
 
-MOV = ALU_OPS["MOV"]
+MOV, DIV, MOD = (ALU_OPS[name] for name in ("MOV", "DIV", "MOD"))
 ROUNDS = 12
 
 
@@ -84,9 +84,9 @@ def thread_jumps(code: list[Line]) -> bool:
     return changed
 
 
-def store_immediates(code: list[Line]) -> bool:
-    """A constant that is stored needs no register (BPF_ST), and one of 64 bits that nobody reads whole again is stored in two halves. Constants are
-    followed as far as there is one way to an instruction."""
+def use_immediates(code: list[Line]) -> bool:
+    """A constant that is stored needs no register (BPF_ST), and one of 64 bits that nobody reads whole again is stored in two halves; nor does one
+    that something is divided by. Constants are followed as far as there is one way to an instruction."""
     targets, changed = targets_of(code), False
     known: dict[int, int] = {}
     out: list[Line] = []
@@ -104,6 +104,10 @@ def store_immediates(code: list[Line]) -> bool:
                 word = replace(insn, op=ST | MODES["MEM"] | SIZES["W"], src=0)
                 line.insn = insn = replace(word, imm=signed32(value))
                 out.append(Line(replace(word, off=word.off + 4, imm=signed32(value >> 32)), None, line.source))
+                changed = True
+            by = known.get(insn.src) if insn.is_alu and insn.uses_reg and insn.code in (DIV, MOD) else None
+            if by and signed32(by) and (insn.cls == ALU or by == signed32(by)):
+                line.insn = insn = replace(insn, op=insn.op & ~X, src=0, imm=signed32(by))
                 changed = True
             if insn.ends_block:
                 known.clear()
@@ -144,6 +148,6 @@ def invert_branches(code: list[Line]) -> bool:
 
 
 #: Each changes the code in place, and says whether it did; what it marks as dead, and what nothing leads to any more, is taken out behind it.
-PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, store_immediates, drop_reloads, keep_over_calls, read_originals,
+PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, use_immediates, drop_reloads, keep_over_calls, read_originals,
           step_in_place, rename_copies, drop_stores, drop_unread, invert_branches, constants_first, bit_tests, sink_results, compare_originals, sink,
           add_where_known, place_blocks)

@@ -141,6 +141,27 @@ def test_stores_of_constants(name):
     assert sum(i.is_alu and i.code == ALU_OPS["MOV"] and not i.uses_reg and i.dst < 2 for i in insns) == moves
 
 
+DIVISORS = {
+    "a remainder": ("w0 = w3\nw0 <<= 13\nw4 = 0xffff\nw0 %= w4\nexit", ["w0 %= 0xffff"]),
+    "a quotient of 64 bits": ("r0 = r3\nr0 <<= 40\nr4 = 1000\nr0 /= r4\nexit", ["r0 /= 0x3e8"]),
+    "with a sign": ("r0 = r3\nr0 -= 99\nr4 = -7\nr0 s/= r4\nexit", ["r0 s/= -0x7"]),
+    "one that its sign would change": ("r0 = r3\nr0 <<= 40\nw4 = 0x80000000\nr0 %= r4\nexit", ["r0 %= r4"]),
+    "one whose lower half is 0": ("w0 = w3\nr4 = 0x500000000 ll\nw0 /= w4\nexit", ["w0 /= w4"]),
+    "0": ("w0 = w3\nw4 = 0\nw0 %= w4\nexit", []),
+    "either of two": ("w0 = 200\nw4 = 3\nif w3 == 1 goto B\nw4 = 5\nB: w0 %= w4\nexit", ["w0 %= w4"]),
+}
+
+
+@pytest.mark.parametrize("name", DIVISORS)
+def test_a_constant_is_divided_by_without_a_register(name):
+    code, said = DIVISORS[name]
+    text, better, shown = improved("r3 = *(u8 *)(r1 + 0)\n" + code)
+    assert [line for line in said if line not in shown] == [], shown
+    assert len(better) <= len(text)
+    for first in (0, 1, 3, 99, 128, 255):
+        assert run_raw(better, ctx=bytes([first]) * 16).r0 == run_raw(text, ctx=bytes([first]) * 16).r0
+
+
 def results(text: bytes, *others: bytes) -> list[tuple[int, int]]:
     """(r0, instructions executed) for each byte in memory."""
     found = [run_raw(text, ctx=given) for given in others]

@@ -7,7 +7,7 @@ from programs import chain, program
 from strategies import numbers, valid
 
 from lpn.compiler.build import compile_program
-from lpn.compiler.fuzz import Case, Variant, run_case
+from lpn.compiler.fuzz import VARIANTS, Case, Variant, run_case
 from lpn.compiler.generate import Program
 from lpn.compiler.isa import decode
 from lpn.lang.reference import Reference
@@ -77,3 +77,26 @@ def test_one_word_is_not_folded(arm, folds):
         return sum(insn.op in (0x74, 0x77) and insn.imm == 16 for insn in decode(made))
 
     assert (shifts(f"{arm} z when (x[1:1] == 1);") - shifts("") >= 2) == folds
+
+
+CONGRUENT = {                                   # equations of a checksum, and which of the two it can be
+    "as it is": ("~inet_sum(kind ++ n, payload)", {0, 0xFFFF}),
+    "with a number": ("~inet_sum(kind ++ n, 16w17, payload)", {0}),
+    "never zero": ("not_zero(~inet_sum(kind ++ n, payload))", {0xFFFF}),
+    "never zero, with a number": ("not_zero(~inet_sum(kind ++ n, 16w17, payload))", {0xFFFF}),
+    "no complement": ("inet_sum(kind ++ n, 16w0xffee, payload)", {0xFFFF}),
+}
+
+
+@pytest.mark.parametrize("form", CONGRUENT)
+def test_zero_and_all_ones_are_told_apart(form):
+    """Both are 0 modulo 0xffff. A sum is 0 only where all octets are (RFC 1071), and UDP says its complement's 0 as 0xffff."""
+    equation, expected = CONGRUENT[form]
+    types = SUMMED.replace("~inet_sum(kind ++ n, payload)", equation)
+    text = "import std.checksum;\n" + chain("S s;", EXTRACT.format(""), "pkt.emit(h.s);", types, f"apply {{ {TURNED} }}")
+    payloads = [bytes(2), b"", b"\xff\xff", b"\xff\xee", b"\xff\xed", b"\xff\xef", b"\x00\x11", b"\x00\x10", b"\xff", b"\xff\xfe\x00\x01",
+                b"\xff\xff" * 700, b"\xff\xff" * 700 + b"\xff\xee", bytes(900), b"\xff\xee" + bytes(901)]
+    cases = [(bytes([head >> 8, head & 0xFF]) + bytes(2) + payload, {}) for head in (0xFF00, 0xFEFF, 0xFF01, 0xFEEE) for payload in payloads]
+    made = {int.from_bytes(Reference(program(text)).run(frame).out[2:4], "big") for frame, _ in cases}
+    assert made & {0, 0xFFFF} == expected and len(made) > 4
+    run_case(Case(Program(text, {}, False), cases), VARIANTS)

@@ -79,6 +79,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
         self._said: set | None = None           # (field of the headers struct, field) that codecs say
         self.apart = False                      # state is read where another path reads the packet: LLVM is not to make it one load
         self.returns: list = []
+        self.totals, self.complements = {}, {}  # what sums that were folded are of, and complements of them; see sums.py
         self.marks = 0                          # places that LLVM must not take for one
         self.may_be_left_out, self.was_left_out = set(), {}     # fused: see left_out.py
         self.lookup_places: tuple | None = None # keys, action data

@@ -83,7 +83,7 @@ class BoundedLowering(TableSearch, BoundedLoops, Lowering):
     """`Lowering` of one fused chain into an XDP program."""
 
     forgetful = True                            # the kernel is to forget what a register held
-    sums_in_loops = False
+    sums_in_loops = divides = False
 
     def __init__(self, program, record, state_layout, derived, target, fn, record_in_memory, debug=None):
         self.memory = memory_of(program, record.size, state_layout.size)

@@ -242,7 +242,7 @@ class Expressions(Quotients):
         if e.op == "!":
             return self.lnot(self.condition(e.operand))
         v = self.bits_of(e.operand)
-        return self.not_(v) if e.op == "~" else self.neg(v)
+        return self.complement(v) if e.op == "~" else self.neg(v)
 
     def _expr_Binary(self, e: ast.Binary):
         op = e.op
@@ -281,8 +281,19 @@ class Expressions(Quotients):
             return self.value(e.then if e.cond.const else e.otherwise)
         if isinstance(e.type, (StructType, HeaderType, Stack)):
             raise self.unsupported(e, "'?:' of structs or headers")
+        if (v := self.zero_left_out(e)) is not None:
+            return v
         with self.steady_choice(e):
             return self.choose(e.cond, lambda: self.pinned(e, e.then), lambda: self.pinned(e, e.otherwise))
+
+    def zero_left_out(self, e: ast.Conditional) -> Val | None:
+        """`x == 0 ? 0xffff : x` of the complement of a sum."""
+        cond, name = e.cond, e.otherwise
+        if (not isinstance(cond, ast.Binary) or cond.op != "==" or cond.right.const != 0 or e.then.const != 0xFFFF or self.width_of(e.type) != 16
+                or not isinstance(name, ast.Name) or not isinstance(cond.left, ast.Name) or cond.left.decl is not name.decl or name.decl not in self.env):
+            return None
+        v = self.env[name.decl].get()
+        return self.not_zero(v) if isinstance(v, Val) and v.const is None else None
 
     @contextmanager
     def steady_choice(self, e: ast.Conditional) -> Iterator[None]:

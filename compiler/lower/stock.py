@@ -15,7 +15,7 @@ WORD = 4
 class StockLowering(Pieces, Lowering):
     """`Lowering` with few jumps. Numbers of octets are of 64 bits here: those of 32 would be extended for each comparison."""
 
-    sum_step, sums_in_loops = 32, False
+    sum_step, sums_in_loops, divides = 32, False, False
 
     def copy(self, source: ir.Value, octets: ir.Value, most: int) -> None:
         """Sixteen octets a turn, then half as many as long as there are any; nothing is written that is not counted."""

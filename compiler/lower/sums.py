@@ -24,6 +24,8 @@ AT_ONCE = 48                                    # octets of a header whose terms
 class Sums(Arithmetic):
     """Mixed into `Lowering`."""
 
+    divides = True                              # the target's: a division takes no longer than folding a sum
+
     @property
     def sum_step(self) -> int:
         """Octets of the packet in a turn, a power of two."""
@@ -33,16 +35,43 @@ class Sums(Arithmetic):
         words, upper = i32(0), i32(0)
         numbers = [arg for arg in e.args if not (isinstance(arg, ast.Name) and arg.decl == "payload")]
         payload, since = len(numbers) < len(e.args), 0          # octets since the sums were made
-        words, numbers = self.sum_lying(numbers, words)
+        lying, numbers = self.lying_of(numbers)
+        certain = False                         # that they are not all zero
         for arg in numbers:
             if since >= AT_ONCE:
                 words, upper, since = *self.summed_here(words, upper), 0
             v = self.bits_of(arg)
             since += v.width // 8
+            certain |= bool(v.const)
             words, upper = self.add_number(words, upper, v)
+        if lying:                               # behind the numbers: the loop begins with what they are
+            words, upper = self.sum_lying(lying, self.lower_halves(words, upper)), i32(0)
         if payload:
             words, upper = self.sum_payload(words, upper)
-        return self.from_i32(16, self._swap(self.folded(words, upper), 2))
+        total = self.lower_halves(words, upper)
+        if not self.divides or is_const(total):
+            return self.from_i32(16, self._swap(self.folded(total), 2))
+        # What is folded is congruent modulo 2^16 - 1, and 0 only where the total is (RFC 1071, 1).
+        folded = self.add32(self.residue(self.b.sub(total, i32(1))), i32(1)) if certain else self.folded(total)
+        v = self.from_i32(16, self._swap(folded, 2))
+        self.totals[v.limbs[0]] = total
+        return v
+
+    def complement(self, v: Val) -> Val:
+        """What `~` makes of a number; of a sum it is remembered whose complement this is."""
+        out = self.not_(v)
+        if v.limbs[0] in self.totals:
+            self.complements[out.limbs[0]] = self.totals[v.limbs[0]]
+        return out
+
+    def not_zero(self, v: Val) -> Val | None:
+        """The complement of a sum, or 0xffff where that is 0 (RFC 768): of neither sum that is congruent to 0 it is 0. None of anything else."""
+        total = self.complements.get(v.limbs[0])
+        return None if total is None else self.from_i32(16, self._swap(self.b.sub(i32(0xFFFF), self.residue(total)), 2))
+
+    def residue(self, total: ir.Value) -> ir.Value:
+        """A sum modulo 2^16 - 1. Where code is to be fast LLVM would multiply by a constant's reciprocal, to 64 bits."""
+        return self.b.urem(total, i32(0xFFFF) if self.target.small else self.opaque(i32(0xFFFF), here=True))
 
     def add_number(self, words: ir.Value, upper: ir.Value, v: Val) -> tuple[ir.Value, ir.Value]:
         """A number in network order, of whole 16-bit words."""
@@ -67,9 +96,8 @@ class Sums(Arithmetic):
         """The two sums as one, of halves of words."""
         return words if is_const(upper, 0) else self.add32(self.b.sub(words, self._shl(upper, 16)), upper)
 
-    def folded(self, words: ir.Value, upper: ir.Value) -> ir.Value:
-        """The two sums as one of 16 bits."""
-        total = self.lower_halves(words, upper)
+    def folded(self, total: ir.Value) -> ir.Value:
+        """A sum of halves of words as one of 16 bits."""
         for _ in range(2):
             total = self.add32(self._and(total, i32(0xFFFF)), self._shr(total, 16))
         return total
@@ -269,7 +297,7 @@ class HeaderSum:
         if self.odd is None:
             self.keep(words, upper)
             return
-        total = words if short else low.folded(words, upper)
+        total = words if short else low.folded(low.lower_halves(words, upper))
         odd = b.icmp_unsigned("!=", b.load(self.odd, typ=I32), i32(0))
         so_far, upper = self.totals()
         self.keep(low.add32(so_far, b.select(odd, low._swap(total, 2), total)), upper)

@@ -54,6 +54,7 @@ _Static_assert(offsetof(lpn_vm32, reads) == VM32_READS && offsetof(lpn_vm32, wri
 /* What is left of the budget, in bytes of instructions, this one included. */
 #define LEFT() ((int32_t)(vm->limit - (uint32_t)(uintptr_t)ip))
 
+#if !LPN_PLANNED
 /* By 0: 0. */
 static uint32_t divide(uint32_t a, uint32_t b, bool is_signed)
 {
@@ -62,6 +63,7 @@ static uint32_t divide(uint32_t a, uint32_t b, bool is_signed)
     }
     return is_signed ? (uint32_t)((int32_t)a / (int32_t)b) : a / b;
 }
+#endif
 
 static uint32_t sign_extend(uint32_t v, int32_t bits)
 {
@@ -164,7 +166,7 @@ static int call_or_exit(lpn_vm32 *vm, const uint8_t *ip)
 SHARED int lpn_step32(lpn_vm32 *vm)
 {
     const uint8_t *const ip = vm->ip;
-    const uint32_t op = ip[0], class = op & 7, s = S, imm = IMM, b = op & 8 ? s : imm;
+    const uint32_t op = ip[0], class = op & 7, s = S, imm = IMM;
     uint32_t *const d = &D, a = *d;
     const int32_t off = OFF;
     if (class == 5 || class == 6) {
@@ -173,13 +175,17 @@ SHARED int lpn_step32(lpn_vm32 *vm)
     vm->ip = ip + 8;
     if (class == 4 || class == 7) {
         const uint32_t code = op >> 4;
-        if (code == 13) {               /* 64 bits of a clean register: only 0 stays clean */
-            a = imm == 16 ? lpn_swap16(a) : imm == 32 ? lpn_swap32(a) : 0;
-        } else if (code == 11) {
+        if (code == 11) {
             a = sign_extend(s, off);
-        } else {
-            const uint32_t quotient = divide(a, b, off != 0);
+#if !LPN_PLANNED
+        } else if (code != 13) {
+            const uint32_t b = op & 8 ? s : imm, quotient = divide(a, b, off != 0);
             a = code == 3 ? quotient : a - quotient * b;
+        } else if (imm < 64) {
+            a = imm == 16 ? lpn_swap16(a) : lpn_swap32(a);
+#endif
+        } else {                        /* 64 bits of a clean register: only 0 stays clean */
+            a = 0;
         }
     } else if (class == 0) {
         const unsigned base = op == 0xd8 ? 8 : op == 0xb8 ? 9 : ip[1] >> 4;

@@ -19,7 +19,7 @@
 #define LPN_VM32_ONES(X) \
     X(slow) \
     X(add_imm) X(add_reg) X(sub_imm) X(sub_reg) X(mul_imm) X(mul_reg) X(or_imm) X(or_reg) X(and_imm) X(and_reg) \
-    X(lsh_imm) X(lsh_reg) X(rsh_imm) X(rsh_reg) X(xor_imm) X(xor_reg) X(mov_imm) X(mov_reg) X(arsh_imm) X(arsh_reg) \
+    X(lsh_imm) X(lsh_reg) X(rsh_imm) X(rsh_reg) X(xor_imm) X(xor_reg) X(mov_imm) X(mov_reg) X(arsh_imm) X(arsh_reg) X(div_imm) X(div_reg) \
     X(jeq_imm) X(jeq_reg) X(jgt_imm) X(jgt_reg) X(jge_imm) X(jge_reg) X(jset_imm) X(jset_reg) X(jne_imm) X(jne_reg) \
     X(jsgt_imm) X(jsgt_reg) X(jsge_imm) X(jsge_reg) X(jlt_imm) X(jlt_reg) X(jle_imm) X(jle_reg) X(jslt_imm) X(jslt_reg) \
     X(jsle_imm) X(jsle_reg) X(jeq_zero) X(jne_zero) X(ja) X(leave) \

@@ -19,7 +19,7 @@ enum { LPN_VM32_ACCESSES(NAME) };
 #define BOTH(name) OP_##name##_imm, OP_##name##_reg
 #define NONE OP_slow, OP_slow
 static const uint8_t handlers[2][32] = {
-    { BOTH(add), BOTH(sub), BOTH(mul), NONE, BOTH(or), BOTH(and), BOTH(lsh), BOTH(rsh), OP_neg, OP_slow, NONE, BOTH(xor), BOTH(mov), BOTH(arsh),
+    { BOTH(add), BOTH(sub), BOTH(mul), BOTH(div), BOTH(or), BOTH(and), BOTH(lsh), BOTH(rsh), OP_neg, OP_slow, BOTH(div), BOTH(xor), BOTH(mov), BOTH(arsh),
       OP_to_le, OP_swap },
     { OP_ja, OP_slow, BOTH(jeq), BOTH(jgt), BOTH(jge), BOTH(jset), BOTH(jne), BOTH(jsgt), BOTH(jsge), NONE, OP_leave, OP_slow, BOTH(jlt), BOTH(jle),
       BOTH(jslt), BOTH(jsle) },

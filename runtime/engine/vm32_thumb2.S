@@ -405,9 +405,29 @@ to_le:
     ldr r3, [r4, #4]
     ldr r2, [r6, r1, lsl #2]
     cmp r3, #16
-    bne 1f
+    bne set
     uxth r2, r2
-1:  FETCH
+    b set
+/* A division by 0 gives 0, a remainder what was to be divided; with an offset, both are signed. */
+div_reg:
+    SRC r3
+    ldr r3, [r6, r3, lsl #2]
+    b 1f
+div_imm:
+    ldr r3, [r4, #4]
+1:  DST r1
+    ldr r2, [r6, r1, lsl #2]
+    lsrs r0, r5, #17                /* 0; and the offset, which is 0 or 1 */
+    cbz r3, 2f
+    ite cc
+    udivcc r0, r2, r3
+    sdivcs r0, r2, r3
+2:  lsls r5, r5, #25                /* opcode 0x9.: a remainder */
+    ite cs
+    mlscs r2, r0, r3, r2
+    movcc r2, r0
+set:
+    FETCH
     str r2, [r6, r1, lsl #2]
     GO
 swap:
@@ -429,6 +449,7 @@ lddw:
     FETCH 2
     str r3, [r6, r1, lsl #2]
     GO
+    nop                             /* as above */
 
     LOAD load1, 1, ldrb
     LOAD load2, 2, ldrh
