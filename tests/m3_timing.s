@@ -74,6 +74,13 @@ function literal            @ a load from flash
     ldr r0, =0x12345678
     bx lr
     .ltorg
+function quotient_in_it_block @ of r0 by r1: unsigned unless r2
+    cmp r2, #0
+    ite eq
+    udiveq r3, r0, r1
+    sdivne r3, r0, r1
+    bx lr
+
 function literal_in_it_block
     cmp r1, #5
     it ls

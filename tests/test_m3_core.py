@@ -50,6 +50,8 @@ RETURNS = 1 + REFILL
     ("quotient", (7, 9), 2, 2 + RETURNS),
     ("quotient", (0xFFFFFFFF, 1), 2, 12 + RETURNS),
     ("quotient", (5, 0), 2, 2 + RETURNS),
+    ("quotient_in_it_block", (0xFFFFFFFF, 1, 0), 5, 2 + 12 + 1 + RETURNS),
+    ("quotient_in_it_block", (0xFFFFFFFF, 1, 1), 5, 2 + 1 + 3 + RETURNS),
     ("not_taken", (), 3, 2 + RETURNS),
     ("taken", (), 3, 2 + REFILL + RETURNS),
     ("to_the_next", (), 4, 3 + REFILL + RETURNS),

@@ -37,6 +37,7 @@ class Sums(Arithmetic):
         payload, since = len(numbers) < len(e.args), 0          # octets since the sums were made
         lying, numbers = self.lying_of(numbers)
         certain = False                         # that they are not all zero
+        words = self.sum_lying(lying, words)
         for arg in numbers:
             if since >= AT_ONCE:
                 words, upper, since = *self.summed_here(words, upper), 0
@@ -44,8 +45,6 @@ class Sums(Arithmetic):
             since += v.width // 8
             certain |= bool(v.const)
             words, upper = self.add_number(words, upper, v)
-        if lying:                               # behind the numbers: the loop begins with what they are
-            words, upper = self.sum_lying(lying, self.lower_halves(words, upper)), i32(0)
         if payload:
             words, upper = self.sum_payload(words, upper)
         total = self.lower_halves(words, upper)

@@ -162,17 +162,19 @@ class Recorder(Core):
         insn = self.code.at[address]
         if self._slot_of:
             self._attribute(address)
-        extra = operand_cycles(insn, *(self.register(r) for r in insn.operands)) if insn.operands else 0
-        self._add(insn, 1, static_cycles(insn, None if jumped else last) + extra)
+        self._add(insn, 1, static_cycles(insn, None if jumped else last) + self._by_operands(insn))
         self._last = insn
         if insn.conditions:                     # those behind it are not reported
             runs = {run.address for run in self.code.executed(address, uc.reg_read(reg.UC_ARM_REG_XPSR))}
             at = address + insn.size
             for _ in insn.conditions:
                 behind = self.code.at[at]
-                self._add(behind, 1, static_cycles(behind, None) if at in runs else 1)
+                self._add(behind, 1, static_cycles(behind, None) + self._by_operands(behind) if at in runs else 1)
                 at += behind.size
                 self._last = behind
+
+    def _by_operands(self, insn: Insn) -> int:
+        return operand_cycles(insn, *(self.register(r) for r in insn.operands)) if insn.operands else 0
 
     def _attribute(self, address: int) -> None:
         """Whose instruction this is, where containers are translated."""
