@@ -314,7 +314,7 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
         raise SizeError(lowered.name, f"has more than {FARTHEST} instructions, and a jump reaches no farther: divide it into modules",
                         slots_by_line(e.ref, target), e.slots / TEXT_MAX) from None
     code = made.code
-    if target.name == "lpn" and stack_used(code.text) > STACK_SIZE:
+    if target.name == "lpn" and stack_used(code.text):
         code.text, code.lines = with_less_stack(code.text, code.lines, variable_octets(made.ir))
     if (used := stack_used(code.text)) > STACK_SIZE:
         raise StackError(lowered.name, used)

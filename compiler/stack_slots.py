@@ -1,7 +1,7 @@
 """Where on the stack a container keeps what: values that are never needed at the same time share their bytes, and a number of 32 bits takes four.
 
-LLVM gives whatever was once in a 64-bit register eight bytes, and each variable that it did not optimise away bytes of its own. This is for
-containers that would need more stack than there is. Which instructions there are does not change, only where they store and load.
+LLVM gives whatever was once in a 64-bit register eight bytes, and each variable that it did not optimise away bytes of its own. Which instructions there
+are does not change, only where they store and load, and how much: four bytes are stored in fewer cycles.
 """
 from __future__ import annotations
 

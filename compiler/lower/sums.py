@@ -69,8 +69,11 @@ class Sums(Arithmetic):
         return None if total is None else self.from_i32(16, self._swap(self.b.sub(i32(0xFFFF), self.residue(total)), 2))
 
     def residue(self, total: ir.Value) -> ir.Value:
-        """A sum modulo 2^16 - 1. Where code is to be fast LLVM would multiply by a constant's reciprocal, to 64 bits."""
-        return self.b.urem(total, i32(0xFFFF) if self.target.small else self.opaque(i32(0xFFFF), here=True))
+        """A sum modulo 2^16 - 1."""
+        b = self.b
+        if self.target.small:
+            return b.urem(self.opaque(total, here=True), i32(0xFFFF))
+        return b.urem(total, self.opaque(i32(0xFFFF), here=True))          # LLVM would multiply by a constant's reciprocal, to 64 bits
 
     def add_number(self, words: ir.Value, upper: ir.Value, v: Val) -> tuple[ir.Value, ir.Value]:
         """A number in network order, of whole 16-bit words."""
