@@ -39,17 +39,13 @@ class LyingSums:
 
     sums_in_loops = True                        # the target's
 
-    def lying_of(self, args: Sequence[ast.Expr]) -> tuple[list[Lying], list[ast.Expr]]:
-        """What of a sum lies in memory, and what else there is."""
+    def sum_lying(self, args: Sequence[ast.Expr], words: ir.Value) -> tuple[ir.Value, list[ast.Expr]]:
+        """Adds what lies in memory to `words`, a sum of half words. And what remains to be added."""
         pieces = [piece for piece in self.lying_pieces(args) if piece.end - piece.start >= IN_A_LOOP]
-        done = [e for piece in pieces for e in piece.args]
-        return pieces, [e for e in args if all(e is not d for d in done)]
-
-    def sum_lying(self, pieces: Sequence[Lying], words: ir.Value) -> ir.Value:
-        """Adds what lies in memory to `words`, a sum of half words."""
         for piece in pieces:
             words = self.sum_memory(piece, words)
-        return words
+        done = [e for piece in pieces for e in piece.args]
+        return words, [e for e in args if all(e is not d for d in done)]
 
     def lying_pieces(self, args: Sequence[ast.Expr]) -> list[Lying]:
         out: list[Lying] = []

@@ -35,9 +35,8 @@ class Sums(Arithmetic):
         words, upper = i32(0), i32(0)
         numbers = [arg for arg in e.args if not (isinstance(arg, ast.Name) and arg.decl == "payload")]
         payload, since = len(numbers) < len(e.args), 0          # octets since the sums were made
-        lying, numbers = self.lying_of(numbers)
+        words, numbers = self.sum_lying(numbers, words)
         certain = False                         # that they are not all zero
-        words = self.sum_lying(lying, words)
         for arg in numbers:
             if since >= AT_ONCE:
                 words, upper, since = *self.summed_here(words, upper), 0
