@@ -79,9 +79,11 @@ def beginnings(compiled: Compiled, hook: Hook, frames: Iterable[bytes], rng: ran
 
 
 def summed(given: Input, compared: Compared, places: Iterable[int]) -> Iterator[Input]:
-    """Inputs in which two octets, at one of `places`, make a checksum that was compared the one that it was compared with."""
+    """Inputs in which two octets, at one of `places`, make a checksum that was compared the one that it was compared with; first where it stands itself."""
     if compared.bits or not 0xFF < max(compared.left, compared.right) <= 0xFFFF:
         return
+    itself = {number.to_bytes(2, order) for number in (compared.left, compared.right) for order in ("big", "little")}     # type: ignore[arg-type]
+    places = sorted(places, key=lambda place: given.frame[place:place + 2] not in itself)
     more = compared.left - compared.right
     differ = compared.left ^ compared.right             # a sum is compared with its complement
     for place in places:
@@ -218,7 +220,7 @@ class Search:
                 self.asked.add(key)
                 made += solved(given, compared, self.subject.arrays)
                 sums += summed(given, compared, range(len(given.frame) - 1))
-        for each in made[:SOLVED] + sums[:SOLVED]:
+        for each in sums[:SOLVED] + made[:SOLVED]:      # of inputs that go one way the first is kept: one that says where its sum was made right
             if self.going():
                 each.frame = each.frame[:self.subject.longest]
                 self.attempt(each)
