@@ -9,7 +9,7 @@ from strategies import numbers, valid
 from lpn.compiler.build import compile_program
 from lpn.compiler.fuzz import VARIANTS, Case, Variant, run_case
 from lpn.compiler.generate import Program
-from lpn.compiler.isa import ALU_OPS, decode
+from lpn.compiler.isa import decode
 from lpn.lang.reference import Reference
 from lpn.lang.reference.values import inet_sum
 
@@ -70,13 +70,13 @@ def test_what_follows_is_summed(shape, change):
 @pytest.mark.parametrize("arm, folds", [("bit<8>", False), ("bit<16>", False), ("le<16>", False), ("bit<24>", True)])
 def test_one_word_is_not_folded(arm, folds):
     """Where it may begin at an odd octet its own octets are exchanged: of more than one word that is done to 16 bits."""
-    def folded(field: str) -> int:
+    def shifts(field: str) -> int:
         types = f"header A {{ bit<8> x; bit<8> y when (x[0:0] == 1); {field} }}"
         text = chain("S s; A a;", EXTRACT.format("pkt.extract(h.a);"), "pkt.emit(h.s); pkt.emit(h.a);", f"{SUMMED} {types}", f"apply {{ {TURNED} h.a.x = 1; }}")
         made = compile_program(program(text)).containers[-1].code.text
-        return sum(insn.is_alu and insn.code == ALU_OPS["MOD"] for insn in decode(made))
+        return sum(insn.op in (0x74, 0x77) and insn.imm == 16 for insn in decode(made))
 
-    assert folded(f"{arm} z when (x[1:1] == 1);") - folded("") == folds
+    assert (shifts(f"{arm} z when (x[1:1] == 1);") - shifts("") >= 2) == folds
 
 
 CONGRUENT = {                                   # equations of a checksum, and which of the two it can be

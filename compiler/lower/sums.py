@@ -301,8 +301,7 @@ class HeaderSum:
         if self.odd is None:
             self.keep(words, upper)
             return
-        fold = low.folded_by_shifts if low.target.small else low.folded         # header after header that is shorter, a test less
-        total = words if short else fold(low.lower_halves(words, upper))
+        total = words if short else low.folded_by_shifts(low.lower_halves(words, upper))       # header after header a division may take longer
         odd = b.icmp_unsigned("!=", b.load(self.odd, typ=I32), i32(0))
         so_far, upper = self.totals()
         self.keep(low.add32(so_far, b.select(odd, low._swap(total, 2), total)), upper)
