@@ -258,6 +258,12 @@ def test_a_search_begins_with_what_another_one_found():
             from_found(wrong)
 
 
+def test_what_is_no_text_is_refused_by_name(tmp_path):
+    (tmp_path / "r.json").write_bytes(b"\x96\xff")
+    refused = lpnc("fuzz", "--slowest", "examples/udp/udp.lpn", "--from", tmp_path / "r.json")
+    assert refused.exit_code == 2 and f"{tmp_path / 'r.json'}: not what lpnc fuzz --slowest --json prints" in refused.stderr
+
+
 def test_hooks_that_take_the_same_packets_share_what_was_found():
     """Their own first; a frame is cut to what the hook may meet."""
     hooks = {hook_name(each): each for each in compile_program(check(load(Source("kept.lpn", KEPT.replace(
