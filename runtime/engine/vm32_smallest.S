@@ -366,18 +366,8 @@ arsh:
     asrs r2, r2, r3
     b set
 
-/* A division by 0 gives 0, a remainder what was to be divided; with an offset, both are signed. */
 div:
-    movs r0, #0
-    cbz r3, 1f
-    asrs r0, r5, #16
-    ite eq
-    udiveq r0, r2, r3
-    sdivne r0, r2, r3
-1:  lsls r5, r5, #25                /* opcode 0x9.: a remainder */
-    ite cs
-    mlscs r2, r0, r3, r2
-    movcc r2, r0
+#include "vm32_divide.inc"
     b set
 /* A move with an offset extends the sign. */
 extend:

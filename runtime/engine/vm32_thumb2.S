@@ -408,7 +408,6 @@ to_le:
     bne set
     uxth r2, r2
     b set
-/* A division by 0 gives 0, a remainder what was to be divided; with an offset, both are signed. */
 div_reg:
     SRC r3
     ldr r3, [r6, r3, lsl #2]
@@ -417,15 +416,7 @@ div_imm:
     ldr r3, [r4, #4]
 1:  DST r1
     ldr r2, [r6, r1, lsl #2]
-    lsrs r0, r5, #17                /* 0; and the offset, which is 0 or 1 */
-    cbz r3, 2f
-    ite cc
-    udivcc r0, r2, r3
-    sdivcs r0, r2, r3
-2:  lsls r5, r5, #25                /* opcode 0x9.: a remainder */
-    ite cs
-    mlscs r2, r0, r3, r2
-    movcc r2, r0
+#include "vm32_divide.inc"
 set:
     FETCH
     str r2, [r6, r1, lsl #2]
