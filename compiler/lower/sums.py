@@ -49,14 +49,20 @@ class Sums(Arithmetic):
         total = self.lower_halves(words, upper)
         v = self.from_i32(16, self._swap(self.folded(total, certain), 2))
         if self.divides and v.const is None:
-            self.totals[v.limbs[0]] = total
+            self.totals[v.limbs[0]] = total, certain
         return v
 
     def complement(self, v: Val) -> Val:
-        """What `~` makes of a number; of a sum it is remembered whose complement this is."""
-        out = self.not_(v)
-        if v.limbs[0] in self.totals:
-            self.complements[out.limbs[0]] = self.totals[v.limbs[0]]
+        """What `~` makes of a number. Of a sum it is what the total's own complement, 2^32 - 1 - total, leaves modulo 2^16 - 1, which divides 2^32 - 1,
+        unless the total is 0; and it is remembered whose complement this is."""
+        if v.limbs[0] not in self.totals:
+            return self.not_(v)
+        total, certain = self.totals[v.limbs[0]]
+        rest = self.residue(self._xor(total, i32(-1)))
+        if not certain:
+            rest = self.pick(self.b.icmp_unsigned("==", total, i32(0)), i32(0xFFFF), rest)
+        out = self.from_i32(16, self._swap(rest, 2))
+        self.complements[out.limbs[0]] = total
         return out
 
     def not_zero(self, v: Val) -> Val | None:
