@@ -11,6 +11,7 @@
 - what reads a copy reads the original (copies.py);
 - a copy whose original nobody needs is the original (renamed.py);
 - what is known is not asked (decided.py), nor what the bits of a number tell (known_bits.py);
+- bits that nobody reads are not cleared (needed_bits.py);
 - a result is made where it is returned (returned.py);
 - what one of two ways needs is made on that way (sinking.py);
 - what is added is added where it is known which number it is (added.py);
@@ -30,6 +31,7 @@ from .flow import live_out
 from .halves import clear_upper_halves, narrow_swaps
 from .isa import ALU, ALU_OPS, FRAME_POINTER, LDDW, LDDW_IMM64, MODES, SIZES, ST, STX, Instruction, X, signed32
 from .known_bits import decide_by_bits
+from .needed_bits import drop_masks
 from .over_calls import keep_over_calls
 from .placement import INVERSE, inverted, place_blocks
 from .renamed import rename_copies
@@ -148,6 +150,6 @@ def invert_branches(code: list[Line]) -> bool:
 
 
 #: Each changes the code in place, and says whether it did; what it marks as dead, and what nothing leads to any more, is taken out behind it.
-PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, use_immediates, drop_reloads, keep_over_calls, read_originals,
+PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, use_immediates, drop_masks, drop_reloads, keep_over_calls, read_originals,
           step_in_place, rename_copies, drop_stores, drop_unread, invert_branches, constants_first, bit_tests, sink_results, compare_originals, sink,
           add_where_known, place_blocks)

@@ -492,3 +492,27 @@ def test_numbers_beyond_31_have_a_known_time() -> None:
         protocol E version 1 { on radio.rx_done : Rx -> P within 1 ms; }"""
     for container in compile_program(program(text)).containers:
         assert not any("<<=" in line for line in disassemble(container.image.text))
+
+
+MASKED = {                                      # behind r1 of which all bits are set somewhere: how many of the masks stay
+    "a smaller mask": ("w1 &= 0xffff\nw1 &= 0x1fff\nr0 = r1\nexit", 1),
+    "a smaller mask of all bits": ("w1 &= 0xffff\nr1 &= 0x1fff\nr0 = r1\nexit", 1),
+    "another mask": ("w1 &= 0xff0\nw1 &= 0xf0f\nr0 = r1\nexit", 2),
+    "of half, and all of it is read": ("w1 &= -1\nr1 &= -2\nr0 = r1\nexit", 1),
+    "stored": ("w1 &= 0xffff\n*(u16 *)(r10 - 8) = r1\nr0 = *(u16 *)(r10 - 8)\nexit", 0),
+    "stored whole": ("w1 &= 0xffff\n*(u32 *)(r10 - 8) = r1\nr0 = *(u32 *)(r10 - 8)\nexit", 1),
+    "swapped": ("w1 &= 0xffff\nr1 = be16 r1\nr0 = r1\nexit", 0),
+    "swapped whole": ("w1 &= 0xffff\nr1 = be32 r1\nr0 = r1\nexit", 1),
+    "two ways": ("r1 &= 0xffff\nif r3 == 9 goto B\nw1 &= 0xff\nr0 = r1\nexit\nB: w1 &= 0x1fff\nr0 = r1\nr0 += 1\nexit", 2),
+    "two ways, one of which reads it": ("r1 &= 0xffff\nif r3 != 9 goto B\nw1 &= 0xff\nr0 = r1\nexit\nB: r0 = r1\nr0 += r3\nexit", 2),
+    "one way writes it": ("w1 &= 0xffff\nif r3 == 9 goto B\nr1 = r3\nB: w1 &= 0xfff\nr0 = r1\nexit", 1),
+    "an atomic operation": ("*(u64 *)(r10 - 8) = r3\nw1 &= 0xff\nlock *(u64 *)(r10 - 8) += r1\nr0 = *(u64 *)(r10 - 8)\nexit", 1),
+    "in a circle": ("r0 = 0\nA: w1 &= 0xffff\nw1 &= 0xfff\nr0 += r1\nr1 += 0xf123\nr3 += -1\nif r3 != 0 goto A\nexit", 1),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_bits_that_nobody_reads_are_not_cleared(name: str) -> None:
+    text, stay = MASKED[name]
+    _, _, shown = improved(text)
+    assert sum("&=" in line for line in shown) == stay
