@@ -72,11 +72,11 @@ class Bounds:
     @staticmethod
     def outside(time: HookTime, got: Result, tally: Counter) -> str | None:
         """What a run took that was too long or too short for its hook."""
-        if time.cost is None or got.cycles is None or got.flash_cycles is None:
+        if time.cost is None or got.cycles is None or got.most_cycles is None:
             return None
         tally["bounded" if got.buffer is None else "bounded behind a buffer"] += 1
-        if got.flash_cycles > time.cost.most:
-            return f"{time.name} takes {got.flash_cycles:,} cycles, and at most {time.cost.most:,} are proved"
+        if got.most_cycles > time.cost.most:
+            return f"{time.name} takes {got.most_cycles:,} cycles, and at most {time.cost.most:,} are proved"
         if got.cycles < time.cost.fewest:
             return f"{time.name} takes {got.cycles:,} cycles, and at least {time.cost.fewest:,} are proved"
         return None

@@ -240,12 +240,13 @@ class Subject:
                 self.fill(self.tables[number], near_misses(self.tables[number], key, hit))
 
     def run(self, given: Input) -> int:
-        """Cycles, with the flash's wait states, buffers filled as they take longest; what the platform does, which is not emulated, as it is declared."""
+        """Cycles, with the flash's wait states, the engine linked and buffers filled as they take longest; what the platform does, which is not
+        emulated, as it is declared."""
         self.ways.clear()
 
         def once() -> int:
             result = self.play(self.program, given)
-            return result.flash_cycles + sum(BY_NAME[effect[0]].cost_cycles for effect in result.effects)
+            return result.most_cycles + sum(BY_NAME[effect[0]].cost_cycles for effect in result.effects)
         return max(self.buffers.fillings(once)) if self.buffers is not None else once()
 
     def play(self, program: Program, given: Input) -> Result:

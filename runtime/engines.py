@@ -59,6 +59,7 @@ class Result:
     thumb: int | None = None    #: engine m3: Thumb instructions executed by the whole chain
     cycles: int | None = None   #: engine m3: their time on a Cortex-M3, memory without wait states
     flash_cycles: int | None = None     #: engine m3: the same with the wait states of an STM32F103 at 72 MHz
+    most_cycles: int | None = None      #: engine m3: the same, each of the engine's functions linked where it waits most
     completed: tuple[Result, ...] = ()          #: of the chains that buffers started, in order
     buffer: int | None = None   #: of such a chain: the number of the buffer
 

@@ -304,7 +304,7 @@ class Called:
         self.core.write(self.registers, struct.pack("<5Q", which(0, self.key, 20), self.keys, self.request, 0, 0))
         self.core.forget()
         self.core.call("lpn_host_call", self.host.handle, BY_NAME[name].number, self.registers)
-        return self.core.count().flash_cycles
+        return self.core.count().most_cycles
 
     def bound(self, name: str, piece: int) -> int:
         """With the way from a container to the helper, for which that from outside stands."""

@@ -14,6 +14,7 @@ except EngineUnavailable as e:
 from lpn.runtime.m3 import firmware
 from lpn.runtime.m3.core import CODE, HEAP, RETURN, STACK_END, Core, Count, Fault
 from lpn.runtime.m3.host import M3Host
+from lpn.runtime.m3.linked import PLACES
 from lpn.runtime.m3.timing import REFILL, holds
 
 SOURCE = Path(__file__).parent / "m3_timing.s"
@@ -76,6 +77,17 @@ def test_wait_states(core):
     assert run(core, "peek", HEAP).waits == 2
     # two instructions a line, a line every three cycles: one cycle lost a line, but for the first
     assert run(core, "wide").waits == 2 + 1 + 3
+
+
+def test_functions_linked_where_they_wait_most():
+    """Each in the place where it waits most, which is another one for the two; wherever they are linked, that many cycles are known."""
+    placed = {}
+    for a in PLACES:
+        for b in PLACES:
+            flags = (f"-Wa,--defsym,A={a}", f"-Wa,--defsym,B={b}")
+            placed[a, b] = run(Core(firmware.read(firmware.build("placed", [SOURCE.parent / "m3_placed.s"], flags=flags))), "outer", 7)
+    assert {count.most_cycles for count in placed.values()} == {max(count.flash_cycles for count in placed.values())}
+    assert len({count.flash_cycles for count in placed.values()}) > 2 and len({count.cycles for count in placed.values()}) == 1
 
 
 @pytest.mark.parametrize("argument,want", [(1, 17), (9, 17)])

@@ -54,18 +54,23 @@ class Fault(EngineError):
 
 @dataclass(frozen=True)
 class Count:
-    """What was executed. `waits`: cycles more with the flash's wait states."""
+    """What was executed. `waits`: cycles more with the flash's wait states; `most_waits`: each function linked where it waits most."""
 
     thumb: int = 0
     cycles: int = 0
     waits: int = 0
+    most_waits: int = 0
 
     @property
     def flash_cycles(self) -> int:
         return self.cycles + self.waits
 
+    @property
+    def most_cycles(self) -> int:
+        return self.cycles + self.most_waits
+
     def __add__(self, other: Count) -> Count:
-        return Count(self.thumb + other.thumb, self.cycles + other.cycles, self.waits + other.waits)
+        return Count(self.thumb + other.thumb, self.cycles + other.cycles, self.waits + other.waits, self.most_waits + other.most_waits)
 
 
 def check_available() -> None:
@@ -88,6 +93,9 @@ def _missing() -> str:
     return ""
 
 
+Timed = tuple[list[Insn], Count, tuple[int, ...]]
+
+
 class Code:
     """A firmware's instructions, decoded once."""
 
@@ -96,7 +104,7 @@ class Code:
         for start, end in firmware.code:
             for insn in decode(content(firmware, start, end - start), start, md):
                 self.at[insn.address] = insn
-        self._times: dict[tuple, tuple[list[Insn], Count]] = {}
+        self._times: dict[tuple, Timed] = {}
 
     def and_more(self, address: int, code: bytes) -> Code:
         """These instructions, and others that a program put into memory: nothing but instructions, without gaps."""
@@ -132,14 +140,14 @@ class Code:
         """The last instruction of a block, given as address * 65536 + bytes."""
         return self.block(block >> 16, block & 0xFFFF)[-1]
 
-    def time(self, start: int, size: int, jumped: bool, before: Insn | None) -> tuple[list[Insn], Count]:
-        """A block's conditional instructions, and its time: without operands, conditional ones as if executed."""
+    def time(self, start: int, size: int, jumped: bool, before: Insn | None) -> Timed:
+        """A block's conditional instructions, and its time: without operands, conditional ones as if executed; its waits at each of PLACES."""
         key = start, size, jumped, before.address if before else None
         known = self._times.get(key)
         if known is None:
             insns = self.block(start, size)
-            time = Count(len(insns), straight_cycles(insns, before), fetch_waits(insns, jumped, before))
-            known = self._times[key] = [insn for insn in insns if insn.conditional], time
+            waits = tuple(fetch_waits(insns, jumped, before, shift) for shift in PLACES)
+            known = self._times[key] = [insn for insn in insns if insn.conditional], Count(len(insns), straight_cycles(insns, before), waits[0]), waits
         return known
 
 
@@ -365,8 +373,8 @@ class Core:
             if start >= STATIC or target is None:
                 fixed += times * (most_refill(target) if target else MOST_REFILL) * refilled
                 continue
-            function = self._function(start)
-            if function in self.firmware.lines:
+            function = self._anywhere(start)
+            if function is None:
                 fixed += times * (most_waits(insns, jumped) + most_refill(target) * refilled)
                 continue
             here = functions.setdefault(function, [0] * len(PLACES))
@@ -378,10 +386,11 @@ class Core:
         """Was this block jumped to from that one? It may also lie behind it."""
         return before == 0 or (before >> 16) + (before & 0xFFFF) != start or before & 0xFFFF > 0 and self.code.last(before).always
 
-    def _function(self, address: int) -> int:
-        """Where the function begins that has this instruction of the firmware."""
+    def _anywhere(self, address: int) -> int | None:
+        """Where the function begins that has this instruction of the firmware, if it may be linked at any even address."""
         starts = self.firmware.starts
-        return starts[max(0, bisect.bisect_right(starts, address) - 1)]
+        function = starts[max(0, bisect.bisect_right(starts, address) - 1)]
+        return None if function in self.firmware.lines else function
 
     def forget(self) -> None:
         """Count anew from here on."""
@@ -393,6 +402,7 @@ class Core:
     def count(self) -> Count:
         """What was executed since the last call or `forget`; the first instruction's own fetch is the caller's."""
         total, passed = Count(cycles=self._operands + self._accesses.cycles, waits=WAIT * self._accesses.loads), Counter()
+        functions: dict[int, list[int]] = {}        # by address, waits at each place
         for (before, block), times in self._entries.items():
             start, size = block >> 16, block & 0xFFFF
             jumped = self._jumped(before, start)
@@ -400,13 +410,17 @@ class Core:
             insns: list[Insn] = []
             time = Count()
             if size:
-                insns, time = self.code.time(start, size, jumped, None if jumped else self.code.last(before))
+                insns, time, waits = self.code.time(start, size, jumped, None if jumped else self.code.last(before))
+                if start < STATIC and (function := self._anywhere(start)) is not None:
+                    here = functions.setdefault(function, [0] * len(PLACES))
+                    for place, wait in enumerate(waits):
+                        here[place] += times * wait
             total += Count(times * time.thumb, times * (time.cycles + refill), times * time.waits)
             for insn in insns:
                 passed[insn] += times
         skipped = sum((insn.cycles - 1) * (times - self._executed[insn.address]) for insn, times in passed.items())
         self.forget()
-        return Count(total.thumb, total.cycles - skipped, total.waits)
+        return Count(total.thumb, total.cycles - skipped, total.waits, total.waits + sum(max(waits) - waits[0] for waits in functions.values()))
 
 
 def leave_it_block(uc: Any) -> None:

@@ -112,7 +112,7 @@ class M3Program(Program):
             packet=packet,
             fault=f"module {self._modules[chain][r.module].name}, instruction {r.pc}: {error}" if r.error else None,
             traces=host.traces(),
-            thumb=count.thumb, cycles=count.cycles, flash_cycles=count.flash_cycles,
+            thumb=count.thumb, cycles=count.cycles, flash_cycles=count.flash_cycles, most_cycles=count.most_cycles,
             effects=tuple(self.outside.effects[before:]),
         )
 
