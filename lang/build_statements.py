@@ -6,7 +6,7 @@ from typing import Any, Callable
 from antlr4 import ParserRuleContext
 
 from . import ast, builtins
-from .build_expr import ExpressionBuilder, TooDeep
+from .build_expr import MAX_DEPTH, ExpressionBuilder, TooDeep
 from .diagnostics import Diagnostics
 from .grammar.LpnParser import LpnParser as P
 from .source import Source
@@ -43,7 +43,7 @@ class StatementBuilder(ExpressionBuilder):
 
     def statement(self, ctx: P.StatementContext) -> ast.Stmt:
         self.depth += 1
-        if self.depth > 100:
+        if self.depth > MAX_DEPTH:
             raise TooDeep(self.span(ctx))
         try:
             return self.node(ctx)

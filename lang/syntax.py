@@ -12,6 +12,7 @@ from antlr4.error.Errors import ParseCancellationException, RecognitionException
 from antlr4.error.ErrorStrategy import BailErrorStrategy
 from antlr4.ListTokenSource import ListTokenSource
 
+from .build_expr import MAX_DEPTH
 from .diagnostics import Diagnostics
 from .foreign import (DECLARATIONS, foreign, foreign_choice, foreign_field, foreign_part, foreign_variable, foreign_word, result_behind,
                       statement_start, written)
@@ -23,11 +24,13 @@ MAX_ERRORS = 20
 AHEAD = 80                                      # tokens behind a mistake that a repair is tried on
 SOFT = 4                                        # tokens that can be read of a declaration as something else
 WHOLE = 1 << 20                                 # how far a text without mistake is read
+MAX_BRACKETS = 3 * MAX_DEPTH                    # in each other: more than an expression and the statements around it have that are not nested too deeply
 OPENERS = {"{": "}", "(": ")", "[": "]"}
 CLOSERS = {close: open_ for open_, close in OPENERS.items()}
 # What a declaration may begin with.
 BEGINS = LpnParser.atn.nextTokens(LpnParser.atn.ruleToStartState[LpnParser.RULE_item])
 TYPES = {text.strip("'"): number for number, text in enumerate(LpnParser.literalNames)}
+OPENING, CLOSING = ({TYPES[text] for text in texts} for texts in (OPENERS, CLOSERS))
 
 # Rules whose text can be dropped as a whole, and what a missing `;` is said to follow.
 NOUNS = {
@@ -181,6 +184,9 @@ def parse_tree(source: Source, diagnostics: Diagnostics) -> LpnParser.ProgramCon
     if diagnostics.errors > before:
         # The places of what was left out are holes: only what is wrong without doubt is told.
         return None
+    if deepest_bracket(tokens)[0] > MAX_BRACKETS:           # a mistake in such a text takes minutes to mend
+        too_deep(source, tokens, diagnostics)
+        return None
     while True:
         try:
             tree = read(tokens)
@@ -196,20 +202,30 @@ def parse_tree(source: Source, diagnostics: Diagnostics) -> LpnParser.ProgramCon
                 return None
             tokens = mended
         except RecursionError:
-            diagnostics.error("this is nested too deeply", deepest(source, tokens), "split it: name the parts")
+            too_deep(source, tokens, diagnostics)
             return None
+
+
+def too_deep(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> None:
+    diagnostics.error("this is nested too deeply", deepest(source, tokens), "split it: name the parts")
+
+
+def deepest_bracket(tokens: list[Token]) -> tuple[int, Token]:
+    """How many brackets are open in each other at most, and where first."""
+    depth, best, where = 0, 0, tokens[0]
+    for token in tokens:
+        if token.type in OPENING:
+            depth += 1
+            if depth > best:
+                best, where = depth, token
+        elif token.type in CLOSING:
+            depth -= 1
+    return best, where
 
 
 def deepest(source: Source, tokens: list[Token]) -> Span:
     """The first of the most deeply nested brackets, else the longest statement's start."""
-    depth, best, where = 0, 0, tokens[0]
-    for token in tokens:
-        if token.text in OPENERS:
-            depth += 1
-            if depth > best:
-                best, where = depth, token
-        elif token.text in CLOSERS:
-            depth -= 1
+    best, where = deepest_bracket(tokens)
     if best < 30:
         run, longest = 0, 0
         start = tokens[0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lpn.lang import ast, syntax
 from lpn.lang.check import check
 from lpn.lang.derive import derived, representation
-from lpn.lang.diagnostics import DiagnosticError, render, rich_text
+from lpn.lang.diagnostics import DiagnosticError, Diagnostics, render, rich_text
 from lpn.lang.instances import walk
 from lpn.lang.loader import Unreadable, load
 from lpn.lang.source import Source
@@ -166,6 +166,24 @@ DEPTH = {
 @pytest.mark.parametrize("depth", [30, 120, 2000])
 def test_deep_nesting(shape: str, depth: int) -> None:
     front_end(DEPTH[shape](depth))
+
+
+@pytest.mark.parametrize("shape", ["types", "blocks", "open blocks", "parentheses", "calls"])
+def test_brackets_in_each_other_are_refused_before_they_are_read(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where more are open than the deepest right text has, whatever else is wrong: what can be wrong in so many places takes minutes to find."""
+    monkeypatch.setattr("lpn.lang.syntax.read", None)
+    with pytest.raises(DiagnosticError, match="nested too deeply") as said:
+        check(load(Source("deep.lpn", DEPTH[shape](400))))
+    assert len(said.value.diagnostics) == 1
+
+
+@pytest.mark.parametrize("statements, calls, brackets", [(97, 1, 197), (49, 49, 149), (1, 97, 101)])
+def test_the_deepest_text_has_fewer_brackets(statements: int, calls: int, brackets: int) -> None:
+    """Two for a statement, one for a call, and those of the declaration."""
+    inside = "switch (x) { 1: { " * statements + "x = " + "f(" * calls + "x" + ")" * calls + ";" + "}}" * statements
+    source = Source("deep.lpn", f"function bit<8> f(bit<8> x) {{ return x; }} processor P() {{ apply {{ bit<8> x; {inside} }} }}")
+    assert syntax.deepest_bracket(syntax.tokenize(source, Diagnostics()))[0] == brackets < syntax.MAX_BRACKETS
+    check(load(source))
 
 
 def test_unreadable(tmp_path: Path) -> None:
