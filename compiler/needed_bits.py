@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from .flow import followers
 from .isa import ALU, ALU_OPS, STX, Instruction
+from .known_bits import ALL, HALF
 from .rewrite import Line, reads_writes
 
 AND, END = ALU_OPS["AND"], ALU_OPS["END"]
-HALF, ALL = (1 << 32) - 1, (1 << 64) - 1
 FARTHEST = 40                                   # instructions that are looked at for one mask
 
 
@@ -35,14 +35,14 @@ def is_needed(code: list[Line], i: int, bits: int, following: list[tuple[int, ..
         seen.add(j)
         insn = code[j].insn
         reads, writes = reads_writes(insn)
-        if len(seen) > FARTHEST or reads >> reg & 1 and bits & read(insn, reg):
+        if len(seen) > FARTHEST or reads >> reg & 1 and bits & bits_read(insn, reg):
             return True
         if not writes >> reg & 1:
             todo += following[j]
     return False
 
 
-def read(insn: Instruction, reg: int) -> int:
+def bits_read(insn: Instruction, reg: int) -> int:
     """The bits of the register that this instruction, which reads it, may need."""
     if insn.is_alu and insn.dst == reg and not insn.uses_reg and insn.code == AND:
         return mask(insn)

@@ -11,8 +11,8 @@ from . import ast
 from .diagnostics import Diagnostics
 from .grammar.LpnParser import LpnParser as P
 from .source import Source, Span
+from .syntax import MAX_DEPTH
 
-MAX_DEPTH = 100                                 # of expressions and of statements in each other
 UNITS = {"us": 1, "ms": 1000, "s": 1_000_000}
 WIDTHED = re.compile(r"([0-9]+)([ws])(.+)")
 

@@ -6,10 +6,11 @@ from typing import Any, Callable
 from antlr4 import ParserRuleContext
 
 from . import ast, builtins
-from .build_expr import MAX_DEPTH, ExpressionBuilder, TooDeep
+from .build_expr import ExpressionBuilder, TooDeep
 from .diagnostics import Diagnostics
 from .grammar.LpnParser import LpnParser as P
 from .source import Source
+from .syntax import MAX_DEPTH
 
 
 class StatementBuilder(ExpressionBuilder):

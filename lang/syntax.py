@@ -12,7 +12,6 @@ from antlr4.error.Errors import ParseCancellationException, RecognitionException
 from antlr4.error.ErrorStrategy import BailErrorStrategy
 from antlr4.ListTokenSource import ListTokenSource
 
-from .build_expr import MAX_DEPTH
 from .diagnostics import Diagnostics
 from .foreign import (DECLARATIONS, foreign, foreign_choice, foreign_field, foreign_part, foreign_variable, foreign_word, result_behind,
                       statement_start, written)
@@ -24,7 +23,8 @@ MAX_ERRORS = 20
 AHEAD = 80                                      # tokens behind a mistake that a repair is tried on
 SOFT = 4                                        # tokens that can be read of a declaration as something else
 WHOLE = 1 << 20                                 # how far a text without mistake is read
-MAX_BRACKETS = 3 * MAX_DEPTH                    # in each other: more than an expression and the statements around it have that are not nested too deeply
+MAX_DEPTH = 100                                 # of expressions and of statements in each other
+MAX_BRACKETS = 3 * MAX_DEPTH                    # the same: two of a statement, one of an expression, and some around them
 OPENERS = {"{": "}", "(": ")", "[": "]"}
 CLOSERS = {close: open_ for open_, close in OPENERS.items()}
 # What a declaration may begin with.

@@ -93,6 +93,7 @@ def _missing() -> str:
     return ""
 
 
+#: Of a block: its conditional instructions, its time, its waits at each of PLACES.
 Timed = tuple[list[Insn], Count, tuple[int, ...]]
 
 
@@ -141,7 +142,7 @@ class Code:
         return self.block(block >> 16, block & 0xFFFF)[-1]
 
     def time(self, start: int, size: int, jumped: bool, before: Insn | None) -> Timed:
-        """A block's conditional instructions, and its time: without operands, conditional ones as if executed; its waits at each of PLACES."""
+        """Of a block; its time is without operands, and conditional instructions count as executed."""
         key = start, size, jumped, before.address if before else None
         known = self._times.get(key)
         if known is None:
