@@ -494,7 +494,7 @@ def test_numbers_beyond_31_have_a_known_time() -> None:
         assert not any("<<=" in line for line in disassemble(container.image.text))
 
 
-MASKED = {                                      # behind r1 of which all bits are set somewhere: how many of the masks stay
+MASKED = {                                      # what is done with a number of 64 bits, and how many of its masks stay
     "a smaller mask": ("w1 &= 0xffff\nw1 &= 0x1fff\nr0 = r1\nexit", 1),
     "a smaller mask of all bits": ("w1 &= 0xffff\nr1 &= 0x1fff\nr0 = r1\nexit", 1),
     "another mask": ("w1 &= 0xff0\nw1 &= 0xf0f\nr0 = r1\nexit", 2),
