@@ -3,14 +3,17 @@
     if (p + 2 > end) r = -22; else r = 0;        two ways meet here, and what the first comparison taught is forgotten
     if (r == 0) use(p[1]);                       and here they part again
 
+    while (i < 4) { r = ...; i++; }             the first turn meets the others here, so a loop that is always entered seems to be one that need not be
+    return r;
+
 A block where ways meet is given one copy for each of them (cfg.py, `split`). That is the same program, only longer; which blocks, is guessed here: those that
-lie nearest before what could not be proved.
+lie nearest before what could not be proved. Of a loop's head the copies ask before the first turn and behind each: the loop begins with what its head led to.
 """
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .cfg import Graph, Node
+from .cfg import Graph, Loop, Node
 
 ROUNDS = 6                                            # of telling apart more
 LONGEST = 24                                          # instructions of a block that is copied
@@ -18,13 +21,19 @@ MORE = 512                                            # instructions that copies
 OF_DATA = range(13, 31)                               # what is known of data: more ways may be known better
 
 
+def turns(loop: Loop) -> bool:
+    """Can the loop begin with what its head leads to? Not if that is two blocks of it, the head itself or the head of another loop."""
+    begins = [succ for succ, _ in loop.head.succs if succ in loop.body]
+    return len(begins) == 1 and begins[0] is not loop.head and begins[0].loop is loop
+
+
 def nearest(graph: Graph, slot: int) -> Iterator[Node]:
     """Where ways meet on the way to an instruction, the nearest first."""
-    heads = {loop.head for loop in graph.loops}
+    kept = {loop.head for loop in graph.loops if not turns(loop)}
     todo = [node for node in graph.nodes if any(at == slot for at, _ in node.code)]
     seen = set(todo)
     for node in todo:
-        if len(node.preds) > 1 and node not in heads and len(node.code) <= LONGEST:
+        if len(node.preds) > 1 and node not in kept and len(node.code) <= LONGEST:
             yield node
         for before in node.preds:
             if before not in seen:
