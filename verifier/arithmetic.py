@@ -199,8 +199,8 @@ class Arithmetic(Memory):
             return None
         if name == "SUB" and NUMBER not in kinds:
             if a.region != b.region:
-                self.fail(24, slot, f"pointers to {a.region} and {b.region} are subtracted", "subtract pointers of one region",
-                          f"the result depends on where {a.region} and {b.region} lie in memory")
+                self.fail(24, slot, f"pointers to {a.named} and {b.named} are subtracted", "subtract pointers of one region",
+                          f"the result depends on where {a.named} and {b.named} lie in memory")
                 return None
             if wide and LOW_HALF not in kinds or not wide:
                 return self.pointer_difference(s, slot, a, b, wide)
@@ -215,11 +215,11 @@ class Arithmetic(Memory):
                     moved = self.move_pointer(s, slot, name, half._replace(kind=POINTER), other)
                     return moved and moved._replace(kind=LOW_HALF)
             self.fail(24, slot, "32-bit arithmetic truncates a pointer", "only the difference of two pointers may be taken in 32 bits",
-                      f"the result depends on where {a.region or b.region} lies in memory")
+                      f"the result depends on where {a.named or b.named} lies in memory")
             return None
         if name not in ("ADD", "SUB") or (name == "ADD" and a.kind == b.kind) or (name == "SUB" and b.kind == POINTER):
             self.fail(23, slot, f"{name} is no operation on a pointer", "add or subtract a bounded number",
-                      f"the result would point anywhere, or show where {(a if a.kind == POINTER else b).region} lies")
+                      f"the result would point anywhere, or show where {(a if a.kind == POINTER else b).named} lies")
             return None
         pointer, n = (a, b) if a.kind == POINTER else (b, a)
         return self.move_pointer(s, slot, name, pointer, n)
@@ -237,8 +237,8 @@ class Arithmetic(Memory):
                           "clear the upper half after the comparison",
                           f"when the number is {(big := known.ulo32 | 1 << 32):#x}, its lower half is {known.ulo32}, and the pointer moves by {big}"
                           if (known.ulo32 | 1 << 32) in known else "")
-            self.fail(23, slot, f"the pointer to {p.region} would move to offset {spread(lo, hi)}: the number is {known}",
-                      "bound it first", _moves(known, lo, hi, p.region))
+            self.fail(23, slot, f"the pointer to {p.named} would move to offset {spread(lo, hi)}: the number is {known}",
+                      "bound it first", _moves(known, lo, hi, p.named))
             if nhi - nlo > 1 << 40 or phi - plo > 1 << 40:
                 return None
         if name == "ADD" and (not n.sym or not p.sym):

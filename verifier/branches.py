@@ -41,18 +41,18 @@ class Branches(Memory):
             for v in (a, b):
                 lo, hi = s.offsets(v)
                 if lo < -OFFSET_LIMIT or hi > OFFSET_LIMIT:
-                    self.fail(23, slot, f"a pointer to {v.region} at offset {spread(lo, hi)} is compared", "bound it first")
+                    self.fail(23, slot, f"a pointer to {v.named} at offset {spread(lo, hi)} is compared", "bound it first")
             taken = s.copy()
             return [s if self._compare(s, comparisons.NEGATED[name], a, b) else None,
                     taken if self._compare(taken, name, a, b) else None]
         if kinds == {POINTER} and a.region != b.region:
-            detail, example = f"pointers to {a.region} and {b.region} are compared", f"the outcome depends on where {a.region} and {b.region} lie in memory"
+            detail, example = f"pointers to {a.named} and {b.named} are compared", f"the outcome depends on where {a.named} and {b.named} lie in memory"
         elif NULLABLE in kinds:
             self.fail(26, slot, "a pointer that may be null is compared with something else", "compare it with 0 first")
             return [s, s.copy()]
         else:
             detail = f"a {a.kind} is compared with a {b.kind}" + ("" if wide else " in 32 bits")
-            example = f"the outcome depends on where {a.region or b.region or 'memory'} lies in memory"
+            example = f"the outcome depends on where {a.named or b.named or 'memory'} lies in memory"
         self.fail(24, slot, detail, "compare pointers of one region in 64 bits, or numbers", example)
         return [s, s.copy()]
 

@@ -95,7 +95,7 @@ class Calls(Memory):
             if kind in ("scalar", "const"):
                 if v.kind != NUMBER:
                     self.fail(25 if kind == "scalar" else 31, slot, f"{name} is a {v.kind}, a number is wanted", "give a number",
-                              f"the node would learn where {v.region or 'memory'} lies" if kind == "scalar" else "")
+                              f"the node would learn where {v.named or 'memory'} lies" if kind == "scalar" else "")
                 elif kind != "scalar" and not s.num(v).is_const:
                     self.fail(31, slot, f"{name} must be a constant, it is {s.num(v)}", "give the same number on every path",
                               f"it could be {s.num(v).ulo} or {s.num(v).uhi}")

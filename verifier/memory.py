@@ -73,7 +73,7 @@ class Memory:
         if align % need or (n.bits | n.mask) & (need - 1):
             first = n.slo if n.is_const else next((n.slo + i for i in range(need) if n.slo + i in n and (n.slo + i) % need), n.slo)
             where = f"{count(size)} at {below(first)}" if at.region.startswith("stack") else f"{extent(first % (1 << 32), size)} of {at.region}"
-            self.fail(27, slot, f"{does} of {at.region} that need not be {need}-aligned", instead,
+            self.fail(27, slot, f"{does} of {at.named} that need not be {need}-aligned", instead,
                       f"this {does.split()[0]} {where}" + (", which begins at any address" if align % need else ""))
 
     def _check_packet(self, s: State, at: Value, size: int, slot: int, write: bool) -> None:
@@ -237,7 +237,7 @@ class Memory:
         for off, (size, v) in frame.slots.items():
             if v.kind != NUMBER and off < hi and lo < off + size:
                 self.fail(25, slot, f"reads bytes of the pointer spilled at r10 - {-off}", f"reload all {size} bytes",
-                          f"the number read would be part of an address of {v.region or 'memory'}")
+                          f"the number read would be part of an address of {v.named or 'memory'}")
 
     # Stores --------------------------------------------------------------------------------------
     def store(self, s: State, reg: int, off: int, size: int, value: Value | None, slot: int) -> None:
@@ -249,7 +249,7 @@ class Memory:
             return
         if value.kind != NUMBER:
             self.fail(25, slot, f"a {value.kind} is stored to {at.region}", "store numbers only",
-                      f"whoever reads {at.region} later learns where {value.region or 'memory'} lies")
+                      f"whoever reads {at.named} later learns where {value.named or 'memory'} lies")
         if at.region == "ctx":
             self._store_context(at, size, slot)
             if self.checking and (field := self.profile.field_at(at.off)) is not None and field.name == "out_len":

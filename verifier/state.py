@@ -36,6 +36,14 @@ class Value(NamedTuple):
     sym: int
     off: int
 
+    @property
+    def named(self) -> str | None:
+        """The region, as messages say it; None: there is none."""
+        if self.region is None or not self.region.startswith("stack"):
+            return self.region
+        depth = int(self.region.removeprefix("stack"))
+        return f"the stack of a function called {depth} deep" if depth else "the stack"
+
 
 CLOBBER, STALE_POINTER, MIXTURE = (Value(kind, None, 0, 0) for kind in (CLOBBERED, STALE, MIXED))
 

@@ -168,6 +168,6 @@ class Machine(Arithmetic, Calls, Branches):
         if v is not None and v.kind == BROKEN:
             self.read(s, 0, slot)
         elif v is None or v.kind != NUMBER:
-            what = "not set on every path" if v is None else f"a {v.kind} to {v.region}" if v.region else "clobbered"
+            what = "not set on every path" if v is None else f"a {v.kind} to {v.named}" if v.region else "clobbered"
             self.fail(14, slot, f"r0 is {what} at exit", "return a number",
-                      "the verdict would be whatever is left in r0" if v is None else f"the verdict would show where {v.region} lies" if v.region else "")
+                      "the verdict would be whatever is left in r0" if v is None else f"the verdict would show where {v.named} lies" if v.region else "")
