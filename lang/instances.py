@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from typing import Optional
 
 from . import ast
 from .types import HeaderType, Meta, Stack, StructType
@@ -69,13 +70,15 @@ def walk(node: object) -> Iterator[ast.Node]:
     todo = [node]
     while todo:
         one = todo.pop()
-        if isinstance(one, ast.Node):
-            yield one
-            kind = type(one)
-            parts = [getattr(one, name) for name in (CHILDREN[kind] if kind in CHILDREN else children(kind))]
-            todo += [part for part in reversed(parts) if isinstance(part, (ast.Node, list, tuple))]
-        elif isinstance(one, (list, tuple)):
-            todo += reversed(one)
+        kind = type(one)
+        if kind is list or kind is tuple:
+            todo += one[::-1]                               # type: ignore[index]
+        elif kind in CHILDREN or isinstance(one, ast.Node):
+            yield one                                       # type: ignore[misc]
+            for name in (CHILDREN[kind] if kind in CHILDREN else children(kind))[::-1]:
+                part = getattr(one, name)
+                if part is not None and part != []:
+                    todo += part[::-1] if type(part) is list else (part,)
 
 
 def written_alike(one: ast.Expr, other: ast.Expr) -> bool:
@@ -90,6 +93,8 @@ RESOLVED = {"span", "type", "const", "decl", "target_decl", "codec", "header", "
 
 def children(kind: type) -> tuple[str, ...]:
     """The fields of a node class that hold its parts."""
+    if kind in CHILDREN:
+        return CHILDREN[kind]
     skip = set(RESOLVED)
     if kind is ast.Call:
         skip.add("target")
@@ -105,5 +110,10 @@ def children(kind: type) -> tuple[str, ...]:
         skip.add("blocks")
     if kind is ast.Program:
         skip |= {"main", "hooks", "promises", "headers_struct", "summed", "applied"}
-    CHILDREN[kind] = tuple(one.name for one in fields(kind) if one.name not in skip)
+    CHILDREN[kind] = tuple(one.name for one in fields(kind) if one.name not in skip and not plain(one.type))
     return CHILDREN[kind]
+
+
+def plain(type_: object) -> bool:
+    """Whether a field of that type has no nodes: a number or a text, several of them, or none."""
+    return type_ in (str, int, bool, Optional[str], Optional[int], list[str], Optional[list[int]])

@@ -21,12 +21,14 @@ from .source import Source, Span
 
 MAX_ERRORS = 20
 AHEAD = 80                                      # tokens behind a mistake that a repair is tried on
+SURE = 12                                       # tokens that are read behind a repair that is taken for what was meant
 SOFT = 4                                        # tokens that can be read of a declaration as something else
 WHOLE = 1 << 20                                 # how far a text without mistake is read
 MAX_DEPTH = 100                                 # of expressions and of statements in each other
 MAX_BRACKETS = 3 * MAX_DEPTH                    # the same: two of a statement, one of an expression, and some around them
 OPENERS = {"{": "}", "(": ")", "[": "]"}
 CLOSERS = {close: open_ for open_, close in OPENERS.items()}
+BRACKETS = {*OPENERS, *CLOSERS}
 # What a declaration may begin with.
 BEGINS = LpnParser.atn.nextTokens(LpnParser.atn.ruleToStartState[LpnParser.RULE_item])
 TYPES = {text.strip("'"): number for number, text in enumerate(LpnParser.literalNames)}
@@ -313,8 +315,7 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
     if any(rule in ("structField", "fieldDecl", "headerItem", "headerDecl") for rule in within) and (other := foreign_field(tokens, index)):
         diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
         return tokens[:other.start] + [make(kind_of(word), word, token) for word in other.words] + tokens[other.end:]
-    item = next((start for rule, start in mistake.rules if rule == "item"), index)
-    edit = best_edit(tokens, index, item, bool(mistake.rules) and (mistake.rules[0][0] not in WORDS or mistake.rules[0][0] == "enumDecl"))
+    edit = best_edit(tokens, index, leading(tokens, mistake), bool(mistake.rules) and (mistake.rules[0][0] not in WORDS or mistake.rules[0][0] == "enumDecl"))
     if edit is not None:
         kind, text, repaired = edit
         report(source, tokens, mistake, kind, text, diagnostics)
@@ -387,9 +388,24 @@ def indent(tokens: list[Token], index: int) -> int:
     return next(tokens[i].column for i in range(index, -1, -1) if not i or tokens[i - 1].line < tokens[i].line)
 
 
-def best_edit(tokens: list[Token], index: int, item: int, name: bool) -> tuple[str, str, list[Token]] | None:
-    """The change of one token at the mistake that lets the reader get furthest: (kind, text, new tokens). item: where the
-    declaration begins; name: a name can stand here."""
+def leading(tokens: list[Token], mistake: Mistake) -> list[Token]:
+    """What leads to the mistake: its declaration's tokens before it, without the parts that are finished, if that ends in the same mistake."""
+    index = mistake.index
+    item = next((start for rule, start in mistake.rules if rule == "item"), index)
+    kept = set(range(item, index))
+    for (rule, start), (_, around) in zip(mistake.rules, mistake.rules[1:]):
+        opener = unclosed(tokens, start) if rule in DROPPABLE and item < start else None
+        if opener is not None and opener >= around:
+            kept.difference_update(range(opener + 1, start))
+    short = [tokens[i] for i in sorted(kept)]
+    stopped = stops([*short, *tokens[index:index + SOFT], tokens[-1]])
+    same = stopped is not None and stopped.index == len(short) and [rule for rule, _ in stopped.rules] == [rule for rule, _ in mistake.rules]
+    return short if same else tokens[item:index]
+
+
+def best_edit(tokens: list[Token], index: int, before: list[Token], name: bool) -> tuple[str, str, list[Token]] | None:
+    """The change of one token at the mistake that lets the reader get furthest: (kind, text, new tokens). before: what leads to it, from the
+    beginning of a declaration on; name: a name can stand here."""
     token = tokens[index]
     lone = token.text in (";", ",", ":", "=") or token.type == LpnParser.IDENT or token.type == LpnParser.NUMBER
     fresh_line = index > 0 and tokens[index - 1].line < token.line or token.text in CLOSERS
@@ -399,7 +415,7 @@ def best_edit(tokens: list[Token], index: int, item: int, name: bool) -> tuple[s
         tries.append(("name", token.text))
     if fresh_line:
         tries.append(("insert", ";"))
-    if token.text not in OPENERS and token.text not in CLOSERS:
+    if token.text not in BRACKETS:
         tries.append(("delete", token.text))
     if token.text == "=":
         tries.append(("replace", "=="))
@@ -407,16 +423,20 @@ def best_edit(tokens: list[Token], index: int, item: int, name: bool) -> tuple[s
         tries += [("replace", text) for text in (";", ",", ":", "=") if text != token.text]
     tries += [("insert", text) for text in insertions]
     tries.append(("insert", "name"))
+    if token.text in BRACKETS:
+        tries.append(("delete", token.text))
     best, best_reach = None, 0
     end = min(len(tokens) - 1, index + AHEAD)
     for kind, text, *more in [*dict.fromkeys(tries), *cut_short(tokens, index)]:
         texts = [] if kind == "delete" else [text, *more]
         new = [make(LpnParser.IDENT if kind == "name" or one == "name" else TYPES[one], one, token) for one in texts]
         keep = index if kind == "insert" else index + 1
-        reach = how_far(tokens[item:index] + new + tokens[keep:end] + [tokens[-1]], index - item + len(new)) + keep - index
+        reach = how_far(before + new + tokens[keep:end] + [tokens[-1]], len(before) + len(new)) + keep - index
+        if kind == "delete" and text in BRACKETS and reach < SURE:
+            continue                                        # brackets may well be right, and what is around them wrong
         if reach > best_reach:
             best, best_reach = (kind, text, tokens[:index] + new + tokens[keep:]), reach
-        if reach >= 12 and kind == "name" or reach >= WHOLE:
+        if reach >= SURE and kind == "name" or reach >= WHOLE:
             break
     return best if best_reach >= 3 else None
 
@@ -441,12 +461,19 @@ def cut_short(tokens: list[Token], index: int) -> list[tuple[str, ...]]:
 def how_far(tokens: list[Token], index: int) -> int:
     """How many tokens from `index` on are read before the next mistake."""
     try:
-        read(tokens)
-        return WHOLE
-    except Mistake as mistake:
-        return mistake.index - index
+        mistake = stops(tokens)
+        return WHOLE if mistake is None else mistake.index - index
     except RecursionError:
         return 0
+
+
+def stops(tokens: list[Token]) -> Mistake | None:
+    """The first mistake."""
+    try:
+        read(tokens)
+    except Mistake as mistake:
+        return mistake
+    return None
 
 
 def drop_item(tokens: list[Token], mistake: Mistake) -> list[Token]:

@@ -138,6 +138,33 @@ def test_reading_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         check(load(Source("fuzz.lpn", UNCLOSED)))
 
 
+@pytest.mark.parametrize("right, wrong", [
+    ("dst = LINK_LOCAL ++ l2.dst;", "dst = LINK_LOCAL ++ } l2.dst;"), ("dst = LINK_LOCAL ++ l2.dst;", "dst = LINK_LOCAL ++ l2.dst };"),
+    ("pkt.extract(h.broadcast);", "pkt.extract(h.broadcast { );"), ("pkt.extract(h.broadcast);", "pkt.extract(h.broadcast } );"), ("pkt.extract(h.broadcast);", "pkt.extract(h.broadcast)] ;"),
+])
+def test_a_bracket_too_many_is_one_mistake(right: str, wrong: str) -> None:
+    text = next(text for text in PROGRAMS if right in text)
+    diagnostics, bracket = Diagnostics(), next(each for each in "{}]" if wrong.count(each) > right.count(each))
+    assert syntax.parse_tree(Source("x.lpn", text.replace(right, wrong, 1)), diagnostics) is None
+    [one] = diagnostics.items
+    place = text.index(right) + wrong.index(bracket)
+    assert one.message.startswith(f"unexpected '{bracket}'") and one.hints == ["remove it"]
+    assert (one.span.line, one.span.column) == (text.count("\n", 0, place) + 1, place - text.rindex("\n", 0, place))
+
+
+@pytest.mark.parametrize("part, mistake", [("const bit<8> A{} = {};\n", "const bit<8> B = ;"), ("    bit<8> a{};\n", "    bit<8> ;")])
+def test_finished_parts_are_read_once_for_a_mistake(part: str, mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands before it in its own declaration is not read for each way to mend it."""
+    parts = "".join(part.replace("{}", str(n)) for n in range(1000))
+    text = f"header H {{\n{parts}{mistake}\n}}" if "a{}" in part else parts + mistake
+    read, lengths = syntax.read, []
+    monkeypatch.setattr(syntax, "read", lambda tokens: (lengths.append(len(tokens)), read(tokens))[1])
+    diagnostics = Diagnostics()
+    assert syntax.parse_tree(Source("x.lpn", text), diagnostics) is None
+    assert len(diagnostics.items) == 1 and len(lengths) > 5
+    assert sum(length > 1000 for length in lengths) <= 2, lengths           # to find it, and what is behind it
+
+
 DEPTH = {
     "parentheses": lambda n: "const bit<8> X = " + "(" * n + "1" + ")" * n + ";",
     "sums": lambda n: "const bit<8> X = " + "1+" * n + "1;",
