@@ -398,7 +398,10 @@ def leading(tokens: list[Token], mistake: Mistake) -> list[Token]:
         if opener is not None and opener >= around:
             kept.difference_update(range(opener + 1, start))
     short = [tokens[i] for i in sorted(kept)]
-    stopped = stops([*short, *tokens[index:index + SOFT], tokens[-1]])
+    try:
+        stopped = stops([*short, *tokens[index:index + SOFT], tokens[-1]])
+    except RecursionError:                                  # as deep as the text that was just read, from a few calls further down
+        return tokens[item:index]
     same = stopped is not None and stopped.index == len(short) and [rule for rule, _ in stopped.rules] == [rule for rule, _ in mistake.rules]
     return short if same else tokens[item:index]
 
