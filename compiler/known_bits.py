@@ -1,4 +1,4 @@
-"""Tests whose answer the bits of a number tell, and masks that clear nothing.
+"""Tests whose answer the bits of a number tell, masks that clear nothing, and what is added to a place and known.
 
 LLVM asks for the bits of a value where it is made, and not through the ways that meet before it: of a header's first word, put together field by
 field on several ways, it asks later which form each field has. Here each register, and each place of the stack that only r10 names, has the bits that
@@ -8,13 +8,14 @@ for the last octet says to the checker of certificates, which follows bounds and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from .flow import jumps
-from .isa import ALU, ALU64, ALU_OPS, FRAME_POINTER, JA, JMP32, JMP_OPS, MODES, REGISTERS, STX, Instruction
+from .isa import ALU, ALU64, ALU_OPS, FRAME_POINTER, JA, JMP32, JMP_OPS, MODES, REGISTERS, STX, Instruction, X, signed32
 from .rewrite import Line, reads_writes
 from .spills import Slot, slot_of, takes_address
 
-MOV, AND, OR, XOR, LSH, RSH, END, DIV, MOD = (ALU_OPS[n] for n in ("MOV", "AND", "OR", "XOR", "LSH", "RSH", "END", "DIV", "MOD"))
+ADD, MOV, AND, OR, XOR, LSH, RSH, END, DIV, MOD = (ALU_OPS[n] for n in ("ADD", "MOV", "AND", "OR", "XOR", "LSH", "RSH", "END", "DIV", "MOD"))
 JEQ, JNE, JSET, JGT, JGE, JLT, JLE = (JMP_OPS[n] for n in ("JEQ", "JNE", "JSET", "JGT", "JGE", "JLT", "JLE"))
 HALF, ALL = (1 << 32) - 1, (1 << 64) - 1
 UPPER = ALL ^ HALF
@@ -189,7 +190,7 @@ def one_bit(number: int) -> bool:
 
 
 def decide_by_bits(code: list[Line]) -> bool:
-    """Such branches are left out, or are jumps; such masks are left out. What is divided by is asked whether it is 0: the checker of certificates is to see it."""
+    """Such branches are left out, or are jumps; such masks are left out; what is added is said as a constant. What is divided by is asked whether it is 0: the checker of certificates is to see it."""
     changed, divides = False, any(line.insn.is_alu and line.insn.uses_reg and line.insn.code in (DIV, MOD) for line in code)
     for line, known in facts(code):
         insn = line.insn
@@ -199,7 +200,14 @@ def decide_by_bits(code: list[Line]) -> bool:
             kept = constant(insn.imm)[1] & (HALF if insn.cls == ALU else ALL)
             if known.registers[insn.dst][0] & ~known.registers[insn.dst][1] & ~kept == ALL & ~kept:
                 line.dead = changed = True
+        elif insn.cls == ALU64 and insn.code == ADD and insn.uses_reg and (number := whole(known.registers[insn.src])) is not None:
+            line.insn, line.dead, changed = replace(insn, op=insn.op & ~X, src=0, imm=number), number == 0, True
     return changed
+
+
+def whole(x: Bits) -> int | None:
+    """The number that a register's bits are, if they are all known and it can stand in an instruction."""
+    return signed32(x[1]) if x[0] == ALL and signed32(x[1]) & ALL == x[1] else None
 
 
 def facts(code: list[Line]) -> Iterator[tuple[Line, Known]]:

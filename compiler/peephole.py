@@ -6,6 +6,7 @@
 - `x <<= 32; x >>= 32` becomes `wx = wx`, and `be64 x; x >>= 40` is `be32 x; wx >>= 8` (halves.py);
 - a constant that is stored or divided by needs no register (BPF_ST), not even one of 64 bits, and what nobody reads is not made;
 - a jump to a jump goes where that goes, a jump to `exit` is `exit`, one to what is next anyway is none;
+- two constants that are added one behind the other are one;
 - what a register holds is not reloaded, and what nobody reloads is not spilled (spills.py);
 - what a helper has not written is not loaded again behind it (over_calls.py);
 - what reads a copy reads the original (copies.py);
@@ -42,7 +43,7 @@ from .spills import drop_reloads, drop_stores
 from .tails import merge_tails
 from .wide_tests import wide_tests
 
-MOV, DIV, MOD = (ALU_OPS[name] for name in ("MOV", "DIV", "MOD"))
+ADD, MOV, DIV, MOD = (ALU_OPS[name] for name in ("ADD", "MOV", "DIV", "MOD"))
 ROUNDS = 12
 
 
@@ -124,6 +125,17 @@ def use_immediates(code: list[Line]) -> bool:
     return changed
 
 
+def join_sums(code: list[Line]) -> bool:
+    """Two constants that are added one behind the other are one."""
+    targets, changed = targets_of(code), False
+    for line, nxt in zip(code, code[1:]):
+        one, two = line.insn, nxt.insn
+        if two.is_alu and two.code == ADD and not two.uses_reg and (one.op, one.dst) == (two.op, two.dst) and nxt not in targets \
+                and (two.cls == ALU or one.imm + two.imm == signed32(one.imm + two.imm)):
+            line.dead, nxt.insn, changed = True, replace(two, imm=signed32(one.imm + two.imm)), True
+    return changed
+
+
 def stays_whole(code: list[Line], store: Instruction) -> bool:
     """Whether a store of eight bytes is none of two halves: they are loaded at once from there on the stack, or the second half's offset has no room."""
     return store.off + 4 >= 1 << 15 or store.dst == FRAME_POINTER and any(
@@ -150,6 +162,6 @@ def invert_branches(code: list[Line]) -> bool:
 
 
 #: Each changes the code in place, and says whether it did; what it marks as dead, and what nothing leads to any more, is taken out behind it.
-PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, use_immediates, drop_masks, drop_reloads, keep_over_calls, read_originals,
+PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, use_immediates, join_sums, drop_masks, drop_reloads, keep_over_calls, read_originals,
           step_in_place, rename_copies, drop_stores, drop_unread, invert_branches, constants_first, bit_tests, sink_results, compare_originals, sink,
           add_where_known, place_blocks)

@@ -34,11 +34,6 @@ class Target:
         """The constraint of an opaque place that an i32 goes in and out of."""
         return "=r,0" if self.cpu == "v2" else "=w,0"
 
-    @property
-    def guesses(self) -> bool:
-        """Whether the usual packet is lowered on its own (lower/guess.py): what that reads ahead is in the window, and it is code a second time."""
-        return bool(self.window) and not self.small
-
 
 TARGETS = {
     "lpn": Target("lpn", "v3", WINDOW),

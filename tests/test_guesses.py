@@ -2,14 +2,18 @@
 length of them, and every way to fill a flow, beside the reference."""
 from __future__ import annotations
 
+import ipaddress
+from functools import cache
+
 import pytest
+from hypothesis import given as drawn, settings, strategies as st
 
 from lpn.compiler.bench_frames import FOLDER, read_frames
-from lpn.compiler.build import compile_program
+from lpn.compiler.build import Compiled, compile_program
 from lpn.compiler.forms import MOST, SMALL, Level
 from lpn.compiler.lower.again import repeatable
 from lpn.compiler.runner import make_runner
-from lpn.lang import tables as control
+from lpn.lang import ast, tables as control
 from lpn.lang.check import check
 from lpn.lang.loader import load
 
@@ -62,6 +66,36 @@ def test_flows_close_to_the_usual(fuse: bool, level: Level) -> None:
             given = control.from_json(content, program)
             got, want = (make_runner(name, program, given, compiled=compiled).run(body) for name in ("engine", "reference"))
             assert (got.verdict, got.reason, got.out) == (want.verdict, want.reason, want.out), (change, body)
+
+
+PREFIXES = ["fe80::", "2001:db8::", "fd00:1:2:3::", "fd00:1:2:4::", "2001:db8:0:1::", "::", "fe80:0:0:1::", "ff02::", "ff05::", "ff3e:40:2001:db8::", "ff0e:0:0:1::"]
+LAST = [0, 1, 0x1A, 0xFF_FE00_0002, 0xFF_FE00_0001, 0xFF_FF00_0002, 0x1_0000_0001, 0x2_0003_0004_0005, 0x0222_3344_5566_7788, 0x0102_0304_0506_0708, 0x1234_5678]
+ADDRESSES = st.builds(lambda prefix, last: str(ipaddress.IPv6Address(int(ipaddress.IPv6Address(prefix)) | last)), st.sampled_from(PREFIXES), st.sampled_from(LAST))
+LINKS = st.sampled_from([0x0022_3344_5566_7788, 0x0302_0304_0506_0708, 2, 1])
+PORTS = st.sampled_from([0xF0B0, 0xF0BF, 0xF000, 0xF0FF, 5683, 0xF0B])
+ANY_FLOW = st.fixed_dictionaries({}, optional={
+    "dscp": st.integers(0, 63), "ecn": st.integers(0, 3), "label": st.sampled_from([0, 1, 0xFFFFF]), "hop_limit": st.sampled_from([0, 1, 2, 64, 255]),
+    "src": ADDRESSES, "dst": ADDRESSES, "src_port": PORTS, "dst_port": PORTS, "ext_src": st.booleans(), "ext_dst": st.booleans(), "mac_src": LINKS, "mac_dst": LINKS})
+
+
+@settings(max_examples=150)
+@drawn(ANY_FLOW, st.binary(max_size=20))
+def test_any_flow_is_sent_as_it_is_meant(change: dict, body: bytes) -> None:
+    """By all forms, each once: what two addresses have in common is one code for both where it is short."""
+    content = FRAMES.given("udp_tx", FRAMES.of("udp_tx")[0])
+    content["flow"] = {**content["flow"], **change}
+    program, forms = sender()
+    given = control.from_json(content, program)
+    want = make_runner("reference", program, given, compiled=forms[0]).run(body)
+    for compiled in forms:
+        got = make_runner("engine", program, given, compiled=compiled).run(body)
+        assert (got.verdict, got.reason, got.out) == (want.verdict, want.reason, want.out)
+
+
+@cache
+def sender() -> tuple[ast.Program, list[Compiled]]:
+    program = check(load(FOLDER / "udp_tx.lpn"))
+    return program, [compile_program(program, "lpn", fuse, level) for fuse, level in FORMS.values()]
 
 
 def test_what_is_said_again() -> None:

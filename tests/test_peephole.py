@@ -120,7 +120,7 @@ def test_a_branch_to_what_is_next_anyway():
 STORES = {
     "one": ("w1 = 5\n*(u32 *)(r10 - 8) = w1\nr0 = *(u32 *)(r10 - 8)\nexit", 1, 0),
     "two": ("w1 = -1\n*(u16 *)(r10 - 8) = w1\n*(u8 *)(r10 - 5) = w1\nr0 = *(u32 *)(r10 - 8)\nexit", 2, 0),
-    "still used": ("r1 = -7\n*(u32 *)(r10 - 8) = w1\nr0 = *(u32 *)(r10 - 8)\nr0 += r1\nexit", 1, 1),
+    "still used": ("r1 = -7\n*(u32 *)(r10 - 8) = w1\nr0 = *(u32 *)(r10 - 8)\nr0 ^= r1\nexit", 1, 1),
     "of 64 bits": ("w1 = -1\n*(u64 *)(r10 - 8) = r1\nr0 = *(u64 *)(r10 - 8)\nexit", 0, 1),
     "of 64 bits without a sign": ("w1 = 7\n*(u64 *)(r10 - 8) = r1\nr0 = *(u64 *)(r10 - 8)\nexit", 1, 0),
     "of 64 bits with it": ("r1 = -1\n*(u64 *)(r10 - 8) = r1\nr0 = *(u64 *)(r10 - 8)\nexit", 1, 0),
@@ -166,6 +166,32 @@ def results(text: bytes, *others: bytes) -> list[tuple[int, int]]:
     """(r0, instructions executed) for each byte in memory."""
     found = [run_raw(text, ctx=given) for given in others]
     return [(r.r0, r.insns) for r in found]
+
+
+ADDED = {                                       # code, sums that are left
+    "one behind the other": ("r4 = r3\nr4 += 2\nr4 += 1\nr4 += 4\nr0 = r4\nexit", ["r0 += 0x7"]),
+    "less and more": ("r0 = r3\nr0 += -2\nr0 += 1\nexit", ["r0 += -0x1"]),
+    "of 32 bits": ("w0 = w3\nw0 += 0x7fffffff\nw0 += 2\nexit", ["w0 += -0x7fffffff"]),
+    "more than stands in an instruction": ("r0 = r3\nr0 += 0x7fffffff\nr0 += 2\nexit", ["r0 += 0x7fffffff", "r0 += 0x2"]),
+    "of two widths": ("r0 = r3\nw0 += 1\nr0 += 2\nexit", ["w0 += 0x1", "r0 += 0x2"]),
+    "of two registers": ("r0 = r3\nr0 += 1\nr3 += 2\nr0 ^= r3\nexit", ["r0 += 0x1", "r3 += 0x2"]),
+    "where ways meet": ("r0 = r3\nif w3 == 8 goto A\nr0 += 1\nA: r0 += 2\nexit", ["r0 += 0x1", "r0 += 0x2"]),
+    "a register whose number is known": ("r4 = 3\nif w3 == 8 goto A\nw5 = 4\nr0 = r5\nA: r0 += r4\nexit", ["r0 += 0x3"]),
+    "one that is 0": ("w4 = 0\nr0 = r3\nr0 += r4\nexit", []),
+    "one with its upper half": ("r4 = 3\nr4 <<= 32\nr0 = r3\nr0 += r4\nexit", ["r0 += r4"]),
+    "one of two numbers": ("r4 = 3\nr0 = 9\nif w3 == 8 goto A\nr4 = 4\nr0 = r3\nA: r0 += r4\nexit", ["r0 += r4"]),
+}
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_constants_are_added_at_once(name: str) -> None:
+    code, left = ADDED[name]
+    text = assemble("r3 = *(u8 *)(r1 + 0)\nr0 = 5\n" + code)
+    better, _ = improve(text, [])
+    shown = [line.split("  ")[-1].strip() for line in disassemble(better)]
+    assert [line for line in shown if " += " in line] == left
+    inputs = bytes([8]), bytes([9]), bytes([3])
+    assert [r0 for r0, _ in results(text, *inputs)] == [r0 for r0, _ in results(better, *inputs)]
 
 
 def test_results_are_made_where_they_are_returned():
@@ -215,7 +241,7 @@ def test_the_copy_of_a_result_is_not_tested():
 
 SPILLED = {
     "reloaded into itself": ("*(u64 *)(r10 - 8) = r3\nw0 = 1\nr3 = *(u64 *)(r10 - 8)\nr0 += r3\nexit", 2),
-    "put back": ("*(u64 *)(r10 - 8) = r3\nw3 = 1\nr4 = *(u64 *)(r10 - 8)\n*(u64 *)(r10 - 8) = r4\nr0 = *(u64 *)(r10 - 8)\nr0 += r3\nr0 += r4\nexit", 2),
+    "put back": ("*(u64 *)(r10 - 8) = r3\nw3 = 1\nr4 = *(u64 *)(r10 - 8)\n*(u64 *)(r10 - 8) = r4\nr0 = *(u64 *)(r10 - 8)\nr0 ^= r3\nr0 += r4\nexit", 2),
     "on one way": ("*(u64 *)(r10 - 8) = r3\nif w3 == 8 goto A\nw3 = 5\nA: w0 += w3\nr3 = *(u64 *)(r10 - 8)\nr0 += r3\nexit", 0),
     "changed by half": ("*(u64 *)(r10 - 8) = r3\n*(u32 *)(r10 - 4) = w3\nr3 = *(u64 *)(r10 - 8)\nr0 = r3\nexit", 0),
     "of 32 bits": ("*(u32 *)(r10 - 8) = w3\nr3 = *(u32 *)(r10 - 8)\nr0 = r3\nexit", 2),

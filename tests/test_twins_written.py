@@ -4,12 +4,16 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from lpn.compiler.bench_frames import FOLDER
 from lpn.compiler.build import compile_program
 from lpn.compiler.forms import SMALL
 from lpn.compiler.fuzz import Case, Variant, run_case
 from lpn.compiler.generate import Program
 from lpn.compiler.judge import sealed
 from lpn.compiler.lower.base import Lowering
+from lpn.compiler.lower.one_of_two import OneOfTwo
+from lpn.lang.check import check
+from lpn.lang.loader import load
 from lpn.lang.reference import Reference
 from programs import program
 from twin_programs import ENDS, GROUPS
@@ -156,3 +160,14 @@ def test_the_shorter_way_is_taken() -> None:
     text = text_of({}).replace("apply {", "apply { h.h.a = 32w0xfe80 ++ h.l.p;")
     [one] = compile_program(program(text), fuse=True, level=SMALL).containers
     assert not one.lowered.paired
+
+
+@pytest.mark.parametrize("fuse", [True, False])
+def test_what_lies_in_registers_is_read_there(fuse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sender's addresses are, where one container is the chain; in the header record they are copied from it."""
+    found: list[bool] = []
+    real = OneOfTwo.__init__
+    monkeypatch.setattr(OneOfTwo, "__init__", lambda self, *args: real(self, *args) or found.append(self.lies))
+    compiled = compile_program(check(load(FOLDER / "udp_tx.lpn")), fuse=fuse, level=SMALL)
+    assert [report.message for _, report in sealed(compiled) if not report.accepted] == []
+    assert found and set(found) == {fuse}

@@ -13,7 +13,7 @@ from lpn.lang.types import Bits as BitsType, Stack
 from .codec import group_reason, inline_octets, inline_pieces, tag_shift, tag_width
 from .conditions import operands
 from .following import has_following
-from .guess import Plan, deparser_guesses
+from .guess import deparser_guesses
 from .instance import Instance
 from .places import Place, variable
 from .search import mentions
@@ -40,7 +40,7 @@ class Deparsers:
             done()
 
         self.out_pointer = self.context_pointer(CTX_OUT) if self.laid_out else self.late_pointer(CTX_OUT)
-        self.usual_first(deparser_guesses(d, self.record) if self.target.guesses else Plan(), lower)
+        self.usual_first(self.worth_it(deparser_guesses(d, self.record)), lower)
 
     def deparse(self, d: ast.Deparser) -> None:
         """Writes what the deparser emits to the output buffer, which `out_pointer` is the begin of."""
@@ -319,6 +319,7 @@ class Deparsers:
                     tag = self.or_(tag, bits.get())
             if tag is not None:
                 self.put(tag_at if self.walks else self.at(self.out, tag_at), 0, tag, little=True)
+            self.meet_behind(args, {p: self.env[p] for p in codec.params if p.direction in ("out", "inout")})
 
     def codec_vars(self, codec: ast.Codec) -> None:
         second: ast.CodecVar | None = None      # that was found with the first of two

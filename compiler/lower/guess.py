@@ -80,6 +80,15 @@ class Guesses(Meetings):
             self.not_met(anew)
         self.meeting_point = outer
 
+    def worth_it(self, plan: Plan) -> Plan:
+        """What of a plan is guessed in this form: nothing where each access is tested by itself. Of a chain that is to be short code, what one codec says, and
+        what follows is the same for all; nothing where guesses do not meet at one."""
+        if not self.target.window:
+            return Plan()
+        if not self.target.small:
+            return plan
+        return replace(plan, shapes=1, brief=True) if plan.meeting is not None and not self.record_in_memory else Plan()
+
     def kept_back(self, unusual: Arrived, guessed: int) -> Arrived:
         """What was not as guessed behind the meeting has nothing but the headers in front of it, which have one of so many shapes."""
         self.b.position_at_end(unusual.block)
@@ -204,11 +213,6 @@ def parser_guesses(p: ast.Parser, record: RecordLayout) -> Plan:
         if any(circles.around(state, frozenset()) for state in seen if plan.meeting in walk(state.statements)):
             return Plan(1)                      # what comes to the codec from a guess would be one more entry of a loop
     return plan
-
-
-def brief(plan: Plan) -> Plan:
-    """For short code: guessed is what one codec expands, and what follows is the same for all; nothing where guesses do not meet at one."""
-    return replace(plan, shapes=1, brief=True) if plan.meeting is not None else Plan()
 
 
 def deparser_guesses(d: ast.Deparser, record: RecordLayout) -> Plan:

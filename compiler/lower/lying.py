@@ -1,7 +1,8 @@
 """What a sum is of where it lies: numbers that are octets of memory one behind the other, in the packet's order, are added up in a loop.
 
-In a row five instructions add up a word, which is loaded, copied, shifted and added twice. A turn of six does the same for as many words as lie there:
-from `IN_A_LOOP` octets on that is shorter, and executes a fifth more.
+In a row five instructions add up a word, which is loaded, copied, shifted and added twice. A turn of ten does the same for as many pairs of words as lie
+there: from `IN_A_LOOP` octets on that is shorter, and executes as much. In a parser, where a sum is only made of what a sender has left out, and in a
+module that is a container of its own a turn adds one word, and is shorter still.
 """
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from lpn.lang.types import Bits as BitsType
 
 from .instance import Instance
 
-IN_A_LOOP = 16                                  # its places and its turn take ten instructions
-TURN = 4                                        # octets
+IN_A_LOOP = 16
+TURN, SHORT_TURN = 8, 4                         # octets
 
 
 @dataclass
@@ -104,11 +105,15 @@ class LyingSums:
         width = scalar_width(cell) if isinstance(cell, BitsType) else 0
         return ("state", at, at + width // 8) if is_big_endian(width) and width % 32 == 0 else None
 
+    def region_begin(self, region: str | None) -> ir.Value:
+        return {"state": lambda: self.state, "out": lambda: self.context_pointer(CTX_OUT), None: lambda: self.rec}[region]()
+
     def sum_memory(self, piece: Lying, words: ir.Value) -> ir.Value:
-        """Adds half words of memory, `TURN` octets a turn, to a sum of such."""
+        """Adds half words of memory, so many octets a turn, to a sum of such."""
         b = self.b
-        base = {"state": lambda: self.state, "out": lambda: self.context_pointer(CTX_OUT), None: lambda: self.rec}[piece.region]()
-        octets = (piece.end - piece.start) // TURN * TURN
+        base = self.region_begin(piece.region)
+        turn = SHORT_TURN if self.parser_decl is not None or self.record_in_memory else TURN
+        octets = (piece.end - piece.start) // turn * turn
         ahead, total = self.alloca(base.type, "sum.ahead"), self.alloca(I32, "sum")
         b.store(words, total)
         b.store(self.at(base, piece.start), ahead)
@@ -118,9 +123,9 @@ class LyingSums:
         b.position_at_end(head)
         p = b.load(ahead, typ=base.type)
         with self.region(piece.region):
-            for at in range(0, TURN, 2):
+            for at in range(0, turn, 2):
                 b.store(b.add(b.load(total, typ=I32), self._load(p, at, 2)), total)
-        nxt = self.at(p, TURN)
+        nxt = self.at(p, turn)
         b.store(nxt, ahead)
         b.cbranch(b.icmp_unsigned("<", nxt, end), head, done)
         b.position_at_end(done)

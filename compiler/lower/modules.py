@@ -21,7 +21,7 @@ from .again import repeatable
 from .base import Lowering
 from .bounded import BoundedLowering, copied
 from .debug import DebugInfo
-from .guess import Plan, brief, is_short, parser_guesses
+from .guess import Plan, is_short, parser_guesses
 from .in_turn import in_turn
 from .laid_out import laid_out
 from .left_out import left_out
@@ -152,14 +152,10 @@ class ProgramLowering:
         low.finish()
         return Lowered(name, FUSED, module, any(isinstance(decl, ast.Deparser) for decl in chain), low.keeps_record, low.paired)
 
-    def guesses(self, low: Lowering, decl: ast.Parser, fused: bool = False) -> Plan:
+    def guesses(self, low: Lowering, decl: ast.Parser) -> Plan:
         """Nothing where the parser writes into the packet: the second run would read what the first one wrote; nor where it counts elements of stacks."""
         writes = any(e.kind == "assign" and e.module is decl and e.instance is not None for e in effects(self.program))
-        if writes or counted_stacks(decl) or not low.target.window:
-            return Plan()
-        if low.target.small:
-            return brief(parser_guesses(decl, self.record)) if fused else Plan()
-        return parser_guesses(decl, self.record)
+        return Plan() if writes or counted_stacks(decl) else low.worth_it(parser_guesses(decl, self.record))
 
     def fused_parsers(self, low: Lowering, decl: ast.Parser, rest: list[ast.Module], done: ir.Block) -> None:
         """The parser, for each guess with a short rest of the chain of its own. Ends where the rest begins for everything else."""
@@ -178,7 +174,7 @@ class ProgramLowering:
                 self.fused_rest(low, rest, done)
                 low.cut_slot = None
 
-        low.usual_first(self.guesses(low, decl, fused=True), lower)
+        low.usual_first(self.guesses(low, decl), lower)
         low.b.position_at_end(after)
         low.module_ended()
 

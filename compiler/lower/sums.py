@@ -157,11 +157,14 @@ class Sums(Arithmetic):
         b.store(self.at(self.opaque(b.load(ahead, typ=PKT)), -step), q)        # or the loop would keep both places
         while step > 1:
             step //= 2
-            p = b.load(q, typ=PKT)
+            p = self.at(b.load(q, typ=PKT), step)
+            if step == 1:                       # nothing comes behind it: one place is enough
+                p = self.opaque(p)
             tail, done = b.append_basic_block("sum.tail"), b.append_basic_block("sum.end")
-            self.while_payload(self.at(p, step), limit, tail, done)
-            add(p, 0, step)
-            b.store(self.at(p, step), q)
+            self.while_payload(p, limit, tail, done)
+            add(p, -step, step)
+            if step > 1:
+                b.store(p, q)
             b.branch(done)
             b.position_at_end(done)
         return b.load(total, typ=I32), i32(0)

@@ -16,7 +16,8 @@ from lpn.lang.instances import walk
 from lpn.lang.types import Bits as BitsType
 
 from .conditions import operands
-from .places import Swapped, variable
+from .one_of_two import OneOfTwo
+from .places import variable
 from .search import mentions
 from .twins import TOKEN
 
@@ -56,25 +57,27 @@ class SearchedTwins:
         b, (v, w), (f, g) = self.b, pair.searches, pair.fields
         self.paired = True
         turn, differs = self.alloca(I32, "turn"), self.alloca(I32, "differs")
-        word, number = Swapped(self, f.type, f.name), variable(self, v.type, v.name)
+        word, number = OneOfTwo(self, self.this, pair.fields), variable(self, v.type, v.name)
         head, again, loop, done = (b.append_basic_block(f"searches.{n}") for n in ("head", "again", "loop", "done"))
         begins = [b.append_basic_block(f"searches.{n}") for n in ("first", "second")]
         for x in pair.searches:
             self.env[x].set(self.constant(self.env[x].width, int(x.low.const)))
-        b.store(self.opaque(i32(0), here=True), turn)
-        b.branch(head)
-        b.position_at_end(again)
-        b.store(self.opaque(i32(1), here=True), turn)
-        b.branch(head)
+        for n, block in enumerate((b.block, again)):
+            b.position_at_end(block)
+            if word.lies:
+                word.be(n)
+            b.store(self.opaque(i32(n), here=True), turn)
+            b.branch(head)
         b.position_at_end(head)
         self.mark(keeps=True, once=True)        # a turn that is known to find nothing begins there all the same: a loop has one entry
         b.cbranch(b.icmp_unsigned("==", b.load(turn, typ=I32), i32(0)), *begins)
-        for block, once, field, otherwise in zip(begins, pair.once, pair.fields, (again, done)):
+        for n, (block, once, otherwise) in enumerate(zip(begins, pair.once, (again, done))):
             b.position_at_end(block)
             self.require_all(once, otherwise)
-            word.set(self.this.read(field))
+            if not word.lies:
+                word.be(n)
             b.store(i32(0), differs)
-            if pair.other is not None and block is begins[1]:
+            if pair.other is not None and n:
                 other = b.append_basic_block("searches.other")
                 self.branch(pair.other[0], other, loop)
                 b.position_at_end(other)

@@ -16,7 +16,8 @@ from lpn.lang.types import Bits as BitsType
 
 from .codec import group_reason, tag_shift, tag_width
 from .instance import Instance
-from .places import Place, StructPlace, Swapped, Value, variable
+from .one_of_two import OneOfTwo
+from .places import Place, StructPlace, Value, variable
 from .twins import Twins
 
 
@@ -91,7 +92,7 @@ class WrittenTwins:
         turn, begin, octets = (self.alloca(I32, name) for name in ("turn", "begin", "octets"))
         start, width, before = self.here(), tag_width(codec), self.at_most
         head, written, again, last = (b.append_basic_block(f"twins.{n}") for n in ("head", "written", "again", "last"))
-        bits, word = variable(self, BitsType(32), f"{codec.name}.tag"), Swapped(self, f.type, f.name)
+        bits, word = variable(self, BitsType(32), f"{codec.name}.tag"), OneOfTwo(self, inst, twins.fields)
         first = variable(self, BitsType(32), f"{codec.name}.tag")
         variables = {v.name: v for v in codec.vars}
         numbers = {v: variable(self, v.type, v.name) for v in codec.vars if twins.names.get(v.name) in variables}
@@ -99,7 +100,7 @@ class WrittenTwins:
         structs = {p: self.turns_of(self.env[p], twins.names) for p in codec.params
                    if isinstance(self.env[p], StructPlace) and any(s.name in twins.names for s in p.type.decl.fields)}
         for mine, names in ((True, {}), (False, twins.names)):
-            word.set(inst.read(f if mine else g))
+            word.be(not mine)
             for v, place in numbers.items():
                 place.set(self.env[v if mine else variables[twins.names[v.name]]].get())
             for p, place in structs.items():
