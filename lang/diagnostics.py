@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Diagnostic:
-    """severity: "error" or "warning". hints: what to do. notes: other places that matter, each with a sentence."""
+    """severity: "error" or "warning". hints: what to do. notes: other places that matter, each with a sentence. `unused`: the place does nothing."""
 
     severity: str
     message: str
     span: Span | None
     hints: list[str] = field(default_factory=list)
     notes: list[tuple[str, Span | None]] = field(default_factory=list)
+    unused: bool = False
 
     def __str__(self) -> str:
         return render([self])
@@ -47,8 +48,8 @@ class Diagnostics:
         self._add(Diagnostic("error", message, span, [hint for hint in hints if hint], notes or []))
 
     def warning(self, message: str, span: Span | None, *hints: str,
-                notes: list[tuple[str, Span | None]] | None = None) -> None:
-        self._add(Diagnostic("warning", message, span, [hint for hint in hints if hint], notes or []))
+                notes: list[tuple[str, Span | None]] | None = None, unused: bool = False) -> None:
+        self._add(Diagnostic("warning", message, span, [hint for hint in hints if hint], notes or [], unused))
 
     def _add(self, new: Diagnostic) -> None:
         if not any(old.message == new.message and old.span == new.span for old in self.items):

@@ -68,7 +68,7 @@ class Loader:
         self.diagnostics = Diagnostics()
         self.decls: list = []
         self.sources: list[Source] = []
-        self.done: set[str] = set()
+        self.done: dict[str, ast.Imported | None] = {}        # None: it cannot be read
         self.open: list[tuple[str, str]] = []               # files being read: (key, name shown)
 
     def add(self, source: Source, key: str) -> list[ast.Import]:
@@ -78,7 +78,7 @@ class Loader:
         for one in imports:
             self.follow(one, source)
         self.open.pop()
-        self.done.add(key)
+        self.done[key] = ast.Imported(imports, decls)
         self.sources.append(source)
         self.decls += decls
         return imports
@@ -104,7 +104,8 @@ class Loader:
             except (OSError, UnicodeDecodeError) as e:
                 why = f"it is not UTF-8 text (byte {e.start})" if isinstance(e, UnicodeDecodeError) else e.strerror or e
                 self.diagnostics.error(f"cannot read {name}: {why}", one.span)
-                self.done.add(key)
+                self.done[key] = None
+        one.module = self.done.get(key)
 
     def find(self, one: ast.Import, importer: Source) -> tuple[str, str, Traversable] | None:
         """(key that names the file, name shown, readable path)."""

@@ -352,8 +352,19 @@ def test_formatting(session: Session, tmp_path: Path) -> None:
     session(work)
 
 
+def test_what_is_never_used_is_faded(session: Session, tmp_path: Path) -> None:
+    text = "const bit<8> MOST = 1;\n" + TAG
+
+    async def work(editor: Editor) -> None:
+        _, found = await editor.open(tmp_path / "tag.lpn", text)
+        [one] = found
+        assert (one.message, one.severity, [*(one.tags or ())]) == ("constant 'MOST' is never used", lsp.DiagnosticSeverity.Warning, [lsp.DiagnosticTag.Unnecessary])
+        assert cut(text, one.range) == "const bit<8> MOST = 1;"
+    session(work)
+
+
 def test_rename(session: Session, tmp_path: Path) -> None:
-    text = 'const bit<64> LAST = 1; // "\U0001f4e1"\n' + TAG.replace("tag.kind", "tag.sort").replace("kind", "sort")
+    text = 'const bit<64> _LAST = 1; // "\U0001f4e1"\n' + TAG.replace("tag.kind", "tag.sort").replace("kind", "sort")
     text = text.replace("apply { if", "apply { /* \U0001f4e1 */ if")
 
     async def work(editor: Editor) -> None:

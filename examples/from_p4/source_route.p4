@@ -32,8 +32,6 @@ struct headers {
 
 struct metadata { }
 
-error { NoHops }
-
 parser RouteParser(packet_in packet, out headers hdr, inout metadata meta, inout standard_metadata_t standard_metadata) {
     state start {
         packet.extract(hdr.ethernet);

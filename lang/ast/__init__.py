@@ -9,7 +9,7 @@ from .expressions import (
     InlinePiece, Following, RangeSet, DontCare, Tuple, ListExpr)
 from .statements import Stmt, Block, VarDecl, ConstDecl, Assign, If, For, Switch, Return, Exit, ExprStmt, Applied, After
 from .declarations import (
-    Decl, Import, Const, Typedef, EnumMember, Enum, ErrorMember, ErrorDecl, StructField, Struct, Param, Function, Extern)
+    Decl, Import, Imported, Const, Typedef, EnumMember, Enum, ErrorMember, ErrorDecl, StructField, Struct, Param, Function, Extern)
 from .headers import Field, Word, ChoiceArm, ChoiceField, Where, HeaderItem, Header
 from .codecs import TagBits, CodecVar, RowInline, InlineTarget, RowAssign, RowWhere, RowItem, Row, Group, Codec
 from .objects import Register, Counter, Meter, Migrate, BufferDecl, Action, TableKey, ActionRef, TableEntry, Table

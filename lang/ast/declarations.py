@@ -19,6 +19,15 @@ class Import(Node):
     """`import std.udp;`"""
 
     path: list[str]
+    module: Optional[Imported] = None             # loaded
+
+
+@dataclass(eq=False)
+class Imported:
+    """A file that is imported, with its own declarations."""
+
+    imports: list[Import]
+    decls: list[Node]
 
 
 @dataclass(eq=False)

@@ -34,6 +34,7 @@ from .reasons import reasons
 from .statements import Statements
 from .timing import Timings
 from .sums import size_circles, summed_headers
+from .unused import unused
 
 
 class Checker(Expressions, Members, Calls, Headers, Codecs, Parsers, Processors, Protocols, Timings, Externs,
@@ -89,11 +90,12 @@ def check(program: ast.Program) -> ast.Program:
 
     Warnings are left in `program.warnings`.
     """
-    checker = Checker(program)
+    checker, idle = Checker(program), Diagnostics()
     try:
         checker.run()
         if not checker.diagnostics.errors:
             doubts(program, checker.diagnostics)
+            unused(program, idle)
             recursion(program, checker.diagnostics)
             write_out(program, checker.diagnostics)
             for decl in program.decls:
@@ -111,6 +113,8 @@ def check(program: ast.Program) -> ast.Program:
             size_circles(program, checker.diagnostics)
         if not checker.diagnostics.errors:
             energy(program, checker.diagnostics)
+        if not checker.diagnostics.errors:
+            checker.diagnostics.items += idle.items
     except RecursionError:
         where = checker.active[0].span if checker.active else program.span
         raise DiagnosticError([Diagnostic("error", "this program is nested too deeply", where,

@@ -93,7 +93,8 @@ def diagnostic(one: Diagnostic, analysis: Analysis, uri: str) -> lsp.Diagnostic:
     whole = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
     range_ = range_of(span) if span is not None else whole
     related += [lsp.DiagnosticRelatedInformation(lsp.Location(uri, range_), f"help: {hint}") for hint in one.hints]
-    return lsp.Diagnostic(range_, message, SEVERITIES[one.severity], source="lpn", related_information=related or None)
+    tags = [lsp.DiagnosticTag.Unnecessary] if one.unused else None          # editors show it faded
+    return lsp.Diagnostic(range_, message, SEVERITIES[one.severity], source="lpn", tags=tags, related_information=related or None)
 
 
 def import_of(analysis: Analysis, source: Source) -> Span | None:
