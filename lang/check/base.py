@@ -38,7 +38,7 @@ KINDS = {
     ast.Meter: "meter", ast.BufferDecl: "buffer", ast.Action: "action", ast.Table: "table", ast.Parser: "parser",
     ast.Processor: "processor", ast.Deparser: "deparser", ast.Timing: "timing block", ast.Protocol: "protocol",
     ast.VarDecl: "variable", ast.Param: "parameter", ast.Field: "field", ast.ChoiceField: "choice", ast.State: "state",
-    ast.CodecVar: "variable", ast.TagBits: "tag variable", ast.ValueSet: "value set",
+    ast.CodecVar: "variable", ast.TagBits: "tag variable", ast.ValueSet: "value set", ast.ErrorMember: "error",
 }
 
 

@@ -30,9 +30,8 @@ def unused(program: ast.Program, diagnostics: Diagnostics) -> None:
     lists = {id(node.table) for node in nodes if isinstance(node, ast.ValueSet)}      # a value set has a table of its name
     for node in nodes:
         if isinstance(node, NAMED) and written[node.name] == 1 and not node.name.startswith("_") and not kept(node) and id(node) not in lists:
-            diagnostics.warning(f"{'error' if isinstance(node, ast.ErrorMember) else kind_of(node)} '{node.name}' is never used", node.span, "remove it", unused=True)
-    for decl in program.main:
-        variables(decl, diagnostics)
+            diagnostics.warning(f"{kind_of(node)} '{node.name}' is never used", node.span, "remove it", unused=True)
+    variables(nodes, diagnostics)
     imports(program, set(written), diagnostics)
 
 
@@ -41,9 +40,8 @@ def kept(decl: ast.Node) -> bool:
     return isinstance(decl, ast.Register) and decl.persistent
 
 
-def variables(decl: ast.Node, diagnostics: Diagnostics) -> None:
+def variables(nodes: list[ast.Node], diagnostics: Diagnostics) -> None:
     """Those that nothing reads. What is assigned to a part of one reads nothing of it."""
-    nodes = list(walk(decl))
     targets = {id(root_name(node.target)) for node in nodes if isinstance(node, ast.Assign)}
     read = {id(node.decl) for node in nodes if isinstance(node, ast.Name) and id(node) not in targets}
     for node in nodes:
