@@ -142,8 +142,8 @@ class Base:
         self.diagnostics.error(message, where.span if isinstance(where, ast.Node) else where, *hints, notes=notes)
 
     def warning(self, message: str, where: ast.Node | Span, *hints: str,
-                notes: list[tuple[str, Span | None]] | None = None) -> None:
-        self.diagnostics.warning(message, where.span if isinstance(where, ast.Node) else where, *hints, notes=notes)
+                notes: list[tuple[str, Span | None]] | None = None, unused: bool = False) -> None:
+        self.diagnostics.warning(message, where.span if isinstance(where, ast.Node) else where, *hints, notes=notes, unused=unused)
 
     def unit_of(self, e: ast.Expr | None) -> None:
         """A number that stands for a time without saying in what."""

@@ -110,7 +110,7 @@ class Parsers(Base):
         seen: list[tuple[ast.SelectCase, list[Taken]]] = []
         for case in transition.cases:
             if default is not None and transition.select is not None:
-                self.warning("this case is never taken: an earlier one takes everything", case.span)
+                self.warning("this case is never taken: an earlier one takes everything", case.span, unused=True)
                 default = None
             if transition.select is not None:
                 self.case_keys(case, types)
@@ -121,7 +121,7 @@ class Parsers(Base):
                 if first is not None and default is None:
                     same = all(one.const is not None for one in case.keys) and [one.const for one in first.keys] == [one.const for one in case.keys]
                     self.warning(f"this case is never taken: an earlier one {'has the same key' if same else 'takes all of it'}", case.span,
-                                 "remove one" if same else "put it before that one", notes=[("the first one is here" if same else "that one is here", first.span)])
+                                 "remove one" if same else "put it before that one", notes=[("the first one is here" if same else "that one is here", first.span)], unused=True)
                 elif default is None:
                     seen.append((case, taken))
             self.target_state(case, states)
@@ -186,7 +186,7 @@ class Parsers(Base):
                 todo += successors(state)
         for state in parser.states:
             if state not in seen and states.get(state.name) is state:
-                self.warning(f"state '{state.name}' is never reached", state.span, "remove it, or go there")
+                self.warning(f"state '{state.name}' is never reached", state.span, "remove it, or go there", unused=True)
 
     def bounded(self, parser: ast.Parser) -> None:
         """Every circle of states has a `max`, fills a stack, or takes at least an octet of the packet."""

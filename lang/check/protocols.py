@@ -122,4 +122,4 @@ class Protocols(Base):
             else:
                 chain = {ast.Parser: f"{decl.name} -> P", ast.Processor: f"Rx -> {decl.name}", ast.Deparser: f"Rx -> P -> {decl.name}"}[type(decl)]
                 hint = f"put it into a chain, as in on radio.rx_done : {chain};"
-            self.warning(f"{kind_of(decl)} '{decl.name}' never runs", decl, hint)
+            self.warning(f"{kind_of(decl)} '{decl.name}' never runs", decl, hint, unused=True)

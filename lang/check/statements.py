@@ -32,7 +32,7 @@ class Statements(Base):
         for place, one in enumerate(body):
             self.statement(one)
             if always_leaves(one) and place + 1 < len(body):
-                self.warning("this is never reached", body[place + 1])
+                self.warning("this is never reached", body[place + 1], unused=True)
                 for rest in body[place + 1:]:
                     self.statement(rest)
                 return
