@@ -5,10 +5,13 @@ take it away and make it valid again, and send packets of their own on the way; 
 """
 from __future__ import annotations
 
+import ipaddress
+
 from .generate import BOOL, Context, HeaderInfo, InstanceInfo, Value, bit
 from .generate_plans import WRITE
 from .generate_stmt import indent
 from .generate_told import Told
+from .generate_twins import ADDRESSES
 
 
 class Built(Told):
@@ -82,6 +85,9 @@ class Built(Told):
 
     def building(self, name: str) -> list[str]:
         c = self.choose
+        twins = [i for i in self.made if i.header.twins is not None and i.header.codec]
+        if self.plan == WRITE and twins and c.chance(1, 4):
+            return self.said_by_registers(name, twins[0])
         ctx = self.changing_headers()
         ctx.octets = True
         kept = self.register(ctx.registers, "r")                # type: ignore[attr-defined]
@@ -113,6 +119,18 @@ class Built(Told):
         if c.number(0, 2):
             body.append(f"m.verdict = {c.pick(('TRANSMIT', 'ACCEPT', 'DELIVER'))};")
         return [f"processor {name}(inout headers h, inout meta m) {{", *indent([kept, "apply {", *indent(body), "}"]), "}"]
+
+    def said_by_registers(self, name: str, i: InstanceInfo) -> list[str]:
+        """Two fields that are what registers say, which nothing changes: where they are written they are read there (lower/one_of_two.py)."""
+        c = self.choose
+        cells, lines = [], []
+        for f in i.header.twins:
+            cells.append(self.fresh("r"))
+            lines.append(f"register<{f.ty}> {cells[-1]};")
+            number = int(ipaddress.IPv6Address(c.pick(ADDRESSES))) >> 128 - f.ty.width
+            self.given[cells[-1]] = number | c.value(f.ty.width // 2) if c.number(0, 3) else c.value(f.ty.width)
+        body = [f"h.{i.name}.setValid();", *(f"h.{i.name}.{f.name} = {cell};" for f, cell in zip(i.header.twins, cells)), "m.verdict = TRANSMIT;"]
+        return [f"processor {name}(inout headers h, inout meta m) {{", *indent([*lines, "apply {", *indent(body), "}"]), "}"]
 
     def fields_written(self, text: str, info: HeaderInfo, ctx: Context, count: int) -> list[str]:
         """Of a header that is valid there. Some of them twice, some in part."""

@@ -171,3 +171,4 @@ def test_what_lies_in_registers_is_read_there(fuse: bool, monkeypatch: pytest.Mo
     compiled = compile_program(check(load(FOLDER / "udp_tx.lpn")), fuse=fuse, level=SMALL)
     assert [report.message for _, report in sealed(compiled) if not report.accepted] == []
     assert found and set(found) == {fuse}
+    assert all(image.certificate for image in compiled.bundle.modules)

@@ -4,6 +4,7 @@ Not in the header record: LLVM takes everything that is written for something th
 """
 from __future__ import annotations
 
+from lpn.compiler.bits import I32, i32
 from lpn.lang import ast
 
 from .instance import Instance
@@ -23,20 +24,19 @@ class OneOfTwo(Value):
         else:
             [self.region] = regions
             self.begin = lower.region_begin(self.region)
-            self.at = lower.alloca(self.begin.type, fields[0].name)
+            self.at = lower.alloca(I32, fields[0].name)
 
     def be(self, number: int) -> None:
-        """The second one only behind the first: LLVM is to keep one pointer, and not two."""
-        low, b = self.lower, self.lower.b
-        if not self.lies:
+        """Says where it lies anew, and does not move on: no verifier would know an end of that."""
+        low = self.lower
+        if self.lies:
+            low.b.store(i32(self.pieces[number][1]), self.at)
+        else:
             self.copy.set(self.inst.read(self.fields[number]))
-            return
-        first, second = (start for _, start, _ in self.pieces)
-        b.store(low.at(b.load(self.at, typ=self.begin.type), second - first) if number else low.at(self.begin, first), self.at)
 
     def get(self):
         low = self.lower
         if not self.lies:
             return self.copy.get()
         with low.region(self.region):
-            return low.load(low.b.load(self.at, typ=self.begin.type), 0, self.type.width)
+            return low.load(low.at(self.begin, low.b.load(self.at, typ=I32)), 0, self.type.width)
