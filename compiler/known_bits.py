@@ -190,7 +190,8 @@ def one_bit(number: int) -> bool:
 
 
 def decide_by_bits(code: list[Line]) -> bool:
-    """Such branches are left out, or are jumps; such masks are left out; what is added is said as a constant. What is divided by is asked whether it is 0: the checker of certificates is to see it."""
+    """Such branches are left out, or are jumps; such masks are left out; what is added is said as a constant. What is divided by is asked whether it is 0:
+    the checker of certificates is to see it."""
     changed, divides = False, any(line.insn.is_alu and line.insn.uses_reg and line.insn.code in (DIV, MOD) for line in code)
     for line, known in facts(code):
         insn = line.insn

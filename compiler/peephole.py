@@ -162,6 +162,6 @@ def invert_branches(code: list[Line]) -> bool:
 
 
 #: Each changes the code in place, and says whether it did; what it marks as dead, and what nothing leads to any more, is taken out behind it.
-PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, use_immediates, join_sums, drop_masks, drop_reloads, keep_over_calls, read_originals,
-          step_in_place, rename_copies, drop_stores, drop_unread, invert_branches, constants_first, bit_tests, sink_results, compare_originals, sink,
-          add_where_known, place_blocks)
+PASSES = (thread_jumps, wide_tests, decide_branches, clear_upper_halves, narrow_swaps, use_immediates, join_sums, drop_masks, drop_reloads, keep_over_calls,
+          read_originals, step_in_place, rename_copies, drop_stores, drop_unread, invert_branches, constants_first, bit_tests, sink_results, compare_originals,
+          sink, add_where_known, place_blocks)

@@ -64,7 +64,7 @@ class SearchedTwins:
             self.env[x].set(self.constant(self.env[x].width, int(x.low.const)))
         for n, block in enumerate((b.block, again)):
             b.position_at_end(block)
-            if word.lies:
+            if word.lies:                       # one of two numbers, in whichever turn: what is copied waits until it is asked for
                 word.be(n)
             b.store(self.opaque(i32(n), here=True), turn)
             b.branch(head)
