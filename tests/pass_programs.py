@@ -12,6 +12,7 @@ import re
 WORDS = ("==", "!=", ">", ">=", "<", "<=", "s>", "s>=", "s<", "s<=", "&")
 ARITHMETIC = ("+=", "-=", "*=", "/=", "%=", "|=", "&=", "^=", "<<=", ">>=", "s>>=")
 NUMBERS = (0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 128, 255, 256, 0xffff, -1, -2, -8, 0x7fffffff, -0x80000000, 0x8000)
+TWICE = {*NUMBERS} - {0, 1, 2, 3, 4, 8}          # what is added once more behind that
 PLACES = tuple((at, 8) for at in (8, 16, 24)) + tuple((at, 4) for at in (4, 8, 12, 16, 20)) + tuple((at, 2) for at in (2, 6, 8, 14)) + ((1, 1), (5, 1), (13, 1))
 ODD = (12, 8), (20, 8), (6, 4)                  # bytes of two of them
 BRANCH, OVER, HERE = "branch ", "over", "here"  # what a shape says of ways: a branch ahead, one to its own end or middle
@@ -61,7 +62,8 @@ class Shapes:
         width, operation, number = self.one_of("r", "w"), self.rng.choice(ARITHMETIC), self.number()
         if operation in ("<<=", ">>=", "s>>="):
             number = self.one_of(1, 8, 24, 31) if width == "w" else self.one_of(1, 31, 32, 33, 40, 48, 63)
-        return [f"{width}{self.reg()} {operation} {number or 3}"]
+        line = f"{width}{self.reg()} {operation} {number or 3}"
+        return [line, line] if operation == "+=" and number in TWICE else [line]
 
     def copy(self) -> list[str]:
         return [f"r{self.reg()} = r{self.reg()}"]

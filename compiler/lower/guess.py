@@ -7,8 +7,8 @@ general lowering begins, anew, or, from the first codec on, to where that comes 
 or of a parser that writes nothing into the packet, is one that a second run does not repeat. What a guess extracts it holds in variables,
 whatever the form: the record stays as it was until the guess is known to be right.
 
-Of a chain that is to be short code a guess is brief: it is of one shape, and ends behind the rows of the first codec, where it joins what is
-lowered for everything.
+Of a chain that is to be short code one guess is made, and it is brief: it is of one shape, and ends behind the rows of the first codec, where it joins
+what is lowered for everything.
 """
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ class Plan:
 
 class Guesses(Meetings):
     """Mixed into `Lowering`. `miss`: while something is guessed, where packets go that are otherwise; `guess`: which of the
-    shapes that headers usually have."""
+    shapes that headers usually have; `has_guessed`: whether short code has."""
 
     miss: ir.Block | None = None
+    has_guessed = False
     guess = 0
     touched: dict[Instance, None]               # what a guess has changed of headers
 
@@ -57,6 +58,7 @@ class Guesses(Meetings):
         says `end_guess`."""
         around, outer = self.touched, self.meeting_point        # a deparser's guesses lie within those of its parser
         meeting = self.meeting_point = Meeting(plan.meeting.via.args if plan.meeting is not None else None, plan.brief)
+        self.has_guessed |= plan.shapes > 0
         anew = None
         for self.guess in range(plan.shapes):
             anew = self.miss = self.b.append_basic_block("unusual")
@@ -81,13 +83,15 @@ class Guesses(Meetings):
         self.meeting_point = outer
 
     def worth_it(self, plan: Plan) -> Plan:
-        """What of a plan is guessed in this form: nothing where each access is tested by itself. Of a chain that is to be short code, what one codec says, and
-        what follows is the same for all; nothing where guesses do not meet at one."""
+        """What of a plan is guessed in this form: nothing where each access is tested by itself. Of a chain that is to be short code, what one codec says, once,
+        and what follows is the same for all; nothing where guesses do not meet at one."""
         if not self.target.window:
             return Plan()
         if not self.target.small:
             return plan
-        return replace(plan, shapes=1, brief=True) if plan.meeting is not None and not self.record_in_memory else Plan()
+        if plan.meeting is None or self.record_in_memory or self.has_guessed:
+            return Plan()
+        return replace(plan, shapes=1, brief=True)
 
     def kept_back(self, unusual: Arrived, guessed: int) -> Arrived:
         """What was not as guessed behind the meeting has nothing but the headers in front of it, which have one of so many shapes."""
