@@ -20,8 +20,7 @@ from lpn.lang.types import Bits as BitsType
 
 from .instance import Instance
 
-IN_A_LOOP = 16
-TURN, SHORT_TURN = 8, 4                         # octets
+IN_A_LOOP, TURN, SHORT_TURN = 16, 8, 4          # octets
 
 
 @dataclass
@@ -106,6 +105,7 @@ class LyingSums:
         return ("state", at, at + width // 8) if is_big_endian(width) and width % 32 == 0 else None
 
     def region_begin(self, region: str | None) -> ir.Value:
+        """Where octet 0 of a region lies; None: of the header record."""
         return {"state": lambda: self.state, "out": lambda: self.context_pointer(CTX_OUT), None: lambda: self.rec}[region]()
 
     def sum_memory(self, piece: Lying, words: ir.Value) -> ir.Value:

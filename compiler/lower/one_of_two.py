@@ -19,12 +19,12 @@ class OneOfTwo(Value):
         self.pieces = [lower.field_lying(inst, f) for f in fields]
         regions = {piece and piece[0] for piece in self.pieces}
         self.lies = len(regions) == 1 and None not in regions
-        if not self.lies:
-            self.copy = Swapped(lower, self.type, fields[0].name)
-        else:
+        if self.lies:
             [self.region] = regions
             self.begin = lower.region_begin(self.region)
             self.at = lower.alloca(I32, fields[0].name)
+        else:
+            self.copy = Swapped(lower, self.type, fields[0].name)
 
     def be(self, number: int) -> None:
         """Says where it lies anew, and does not move on: no verifier would know an end of that."""

@@ -121,7 +121,8 @@ class Parsers(Base):
                 if first is not None and default is None:
                     same = all(one.const is not None for one in case.keys) and [one.const for one in first.keys] == [one.const for one in case.keys]
                     self.warning(f"this case is never taken: an earlier one {'has the same key' if same else 'takes all of it'}", case.span,
-                                 "remove one" if same else "put it before that one", notes=[("the first one is here" if same else "that one is here", first.span)], unused=True)
+                                 "remove one" if same else "put it before that one", unused=True,
+                                 notes=[("the first one is here" if same else "that one is here", first.span)])
                 elif default is None:
                     seen.append((case, taken))
             self.target_state(case, states)
