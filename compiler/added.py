@@ -1,14 +1,15 @@
-"""What is added is added where it is known which number it is.
+"""What is added, or stored, is so where it is known which number it is.
 
 Rows take different numbers of octets, and LLVM makes one addition of a number chosen before: each way to the addition gives the number a
-register. Where they all do, each adds its number itself, and nothing where that is 0.
+register. Where they all do, each adds its number itself, and nothing where that is 0; and so they store it.
 """
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 from .flow import liveness
-from .isa import ALU, ALU64, ALU_OPS, Instruction
+from .isa import ALU, ALU64, ALU_OPS, MODES, ST, STX, Instruction
 from .rewrite import Line, reads_writes
 
 ADD, MOV = ALU_OPS["ADD"], ALU_OPS["MOV"]
@@ -19,7 +20,7 @@ def add_where_known(code: list[Line]) -> bool:
     for i, line in enumerate(code):
         if line.target is not None:
             jumps[line.target].append(i)
-    additions = [i for i, line in enumerate(code) if i and line in jumps and is_addition(line.insn)]
+    additions = [i for i, line in enumerate(code) if i and line in jumps and (is_addition(line.insn) or is_kept(line.insn))]
     if not additions:
         return False
     before, after = liveness(code)
@@ -36,6 +37,9 @@ def add_where_known(code: list[Line]) -> bool:
             numbers.append(number)
         else:
             for number in numbers:
+                if insn.is_store:
+                    number.insn = replace(insn, op=insn.op & ~7 | ST, src=0, imm=number.insn.imm)
+                    continue
                 number.insn = Instruction(insn.op & ~8, insn.dst, 0, 0, number.insn.imm)
                 number.dead |= number.insn.imm == 0 and insn.cls == ALU64       # one of 32 bits takes the upper half away
             line.dead = changed = True
@@ -45,6 +49,10 @@ def add_where_known(code: list[Line]) -> bool:
 
 def is_addition(insn: Instruction) -> bool:
     return insn.is_alu and insn.code == ADD and insn.uses_reg and insn.dst != insn.src
+
+
+def is_kept(insn: Instruction) -> bool:
+    return insn.cls == STX and insn.mode == MODES["MEM"] and insn.size < 8 and insn.dst != insn.src
 
 
 def number_given(code: list[Line], at: int, addition: Instruction, jumps: dict[Line, list[int]]) -> Line | None:
@@ -57,8 +65,10 @@ def number_given(code: list[Line], at: int, addition: Instruction, jumps: dict[L
             return None
         reads, writes = reads_writes(insn)
         if insn.is_alu and insn.code == MOV and not insn.uses_reg and insn.dst == addition.src:
+            if addition.is_store:               # of its lower octets
+                return line if not line.dead else None
             return line if not line.dead and (insn.cls == ALU64 or insn.imm >= 0) and (addition.cls == ALU64 or insn.cls == ALU) else None
-        if (reads | writes) & touched or line in jumps or at and code[at - 1].insn.ends_block:
+        if (reads | writes) & touched or line in jumps or at and code[at - 1].insn.ends_block or addition.is_store and (insn.is_load or insn.is_store or insn.is_call):
             return None
         at -= 1
     return None

@@ -20,14 +20,24 @@ def constants_first(code: list[Line]) -> bool:
         if not (test.is_branch and not test.uses_reg and is_apart(insn, test.dst)) or code[i] in targets or code[i + 1] in targets:
             continue
         reads, writes = reads_writes(insn)
-        at = i
-        while at > 0 and code[at - 1] not in targets and code[at - 1].insn.is_alu and code[at - 1].insn.dst == test.dst \
-                and not reads_writes(code[at - 1].insn)[0] & writes:
+        at = to = i                             # what is passed, and the first of the value's last steps
+        while at > 0 and code[at - 1] not in targets and code[at - 1].insn.is_alu and not conflict(code[at - 1].insn, reads, writes):
             at -= 1
+            if code[at].insn.dst == test.dst:
+                to = at
+            elif code[at].insn.code != MOV:
+                break
+        at = to
         if at < i:
             code.insert(at, code.pop(i))
             changed = True
     return changed
+
+
+def conflict(insn: Instruction, reads: int, writes: int) -> bool:
+    """Whether an instruction must not change places with one that reads and writes these registers."""
+    its_reads, its_writes = reads_writes(insn)
+    return bool(its_reads & writes or its_writes & (reads | writes))
 
 
 def is_apart(insn: Instruction, tested: int) -> bool:

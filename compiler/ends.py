@@ -4,6 +4,9 @@ Both cost an instruction on one way, and are for code that is to be short. What 
 on both ways, `if C goto T; t = b; t += m; if t > e goto S; ...; T: t = b; t += n; if t > e goto S`. A register that neither way needs takes
 the one number or the other, and is compared once. And `if C goto S`, where S is `w0 = n; exit` for this branch alone, is `w0 = n; if C goto E`,
 where E is some other `exit`.
+
+That the packet ends too early is asked once where it is asked twice: `if C goto A; S; A: w0 = n; if C goto E; S`, S being `w0 = m; exit`, is
+`w0 = n; if C goto E; S`.
 """
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ class Comparison:
 
 
 def shorten_ends(code: list[Line]) -> None:
-    while compare_once(code) or result_first(code):
+    while compare_once(code) or result_first(code) or ask_once(code):
         sweep(code)
 
 
@@ -125,6 +128,23 @@ def result_first(code: list[Line]) -> bool:
         end.dead = not ways[end]
         in_front(code, i, Line(result.insn, None, result.source))
         return True
+    return False
+
+
+def ask_once(code: list[Line]) -> bool:
+    ways = Counter(line.target for line in code if line.target is not None)
+    for first, result, end, other, again, same, leaves in zip(*(code[n:] for n in range(7))):
+        if first.target is other and again.insn.is_branch and (again.insn.op, again.insn.dst, again.insn.src, again.insn.imm) == (
+                first.insn.op, first.insn.dst, first.insn.src, first.insn.imm) and again.target.insn.is_exit and gives(result) and gives(other) \
+                and end.insn.is_exit and leaves.insn.is_exit and same.insn == result.insn and ways[other] == 1 and not reads_writes(first.insn)[0] & 1:
+            at = code.index(first)
+            for line in code:
+                if line.target in (first, same):
+                    line.target = other if line.target is first else result
+            code[at:at + 5] = [other, again, result, end]
+            same.dead = leaves.dead = True      # unless it is gone to
+            leaves.dead = not ways[leaves]
+            return True
     return False
 
 

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from .flow import jumps
 from .isa import ALU, ALU64, ALU_OPS, FRAME_POINTER, JA, JMP32, JMP_OPS, MODES, REGISTERS, STX, Instruction, X, signed32
-from .rewrite import Line, reads_writes
+from .ranges import range_tests, test_ends
+from .rewrite import Line, reads_writes, sweep
 from .spills import Slot, slot_of, takes_address
 
 ADD, MOV, AND, OR, XOR, LSH, RSH, END, DIV, MOD = (ALU_OPS[n] for n in ("ADD", "MOV", "AND", "OR", "XOR", "LSH", "RSH", "END", "DIV", "MOD"))
@@ -192,6 +193,7 @@ def one_bit(number: int) -> bool:
 def decide_by_bits(code: list[Line]) -> bool:
     """Such branches are left out, or are jumps; such masks are left out; what is added is said as a constant. What is divided by is asked whether it is 0:
     the checker of certificates is to see it."""
+    ranges, more = range_tests(code), {}
     changed, divides = False, any(line.insn.is_alu and line.insn.uses_reg and line.insn.code in (DIV, MOD) for line in code)
     for line, known in facts(code):
         insn = line.insn
@@ -203,7 +205,23 @@ def decide_by_bits(code: list[Line]) -> bool:
                 line.dead = changed = True
         elif insn.cls == ALU64 and insn.code == ADD and insn.uses_reg and (number := whole(known.registers[insn.src])) is not None:
             line.insn, line.dead, changed = replace(insn, op=insn.op & ~X, src=0, imm=number), number == 0, True
+        elif line in ranges:
+            found = ranges[line]
+            known_bits, value = known.registers[found.reg]
+            more[found.branch] = test_ends(found, (value | ~known_bits) & HALF)
+            changed |= line.dead
+    if any(more.values()):
+        code[:] = [each for line in code for each in ((more[line], line) if more.get(line) else (line,))]
     return changed
+
+
+def drop_constants(code: list[Line]) -> None:
+    """Of registers that have them already. Late: before, others find what is made for one way only."""
+    for line, known in facts(code):
+        insn = line.insn
+        if insn.is_alu and insn.code == MOV and not insn.uses_reg and known.registers[insn.dst] == low(constant(insn.imm), 4 if insn.cls == ALU else 8):
+            line.dead = True
+    sweep(code)
 
 
 def whole(x: Bits) -> int | None:

@@ -15,15 +15,16 @@
 - bits that nobody reads are not cleared (needed_bits.py);
 - a result is made where it is returned (returned.py);
 - what one of two ways needs is made on that way (sinking.py);
-- what is added is added where it is known which number it is (added.py);
+- what is added, or stored, is so where it is known which number it is (added.py);
 - a block stands behind the jump to it (placement.py);
-- ways that end alike share their end (tails.py), and where code is to be short, the comparison in front of it (ends.py).
+- ways that begin alike share their begin (begins.py), those that end alike their end (tails.py), and where code is to be short, the comparison in front of it (ends.py).
 """
 from __future__ import annotations
 
 from dataclasses import replace
 
 from .added import add_where_known
+from .begins import merge_begins
 from .bit_tests import bit_tests, constants_first
 from .copies import read_originals, step_in_place
 from .decided import decide_branches
@@ -31,15 +32,17 @@ from .ends import shorten_ends
 from .flow import live_out
 from .halves import clear_upper_halves, narrow_swaps
 from .isa import ALU, ALU_OPS, FRAME_POINTER, LDDW, LDDW_IMM64, MODES, SIZES, ST, STX, Instruction, X, signed32
-from .known_bits import decide_by_bits
+from .known_bits import decide_by_bits, drop_constants
 from .needed_bits import drop_masks
+from .one_of_two import make_once
 from .over_calls import keep_over_calls
-from .placement import INVERSE, inverted, place_blocks
+from .placement import INVERSE, inverted, place_beside, place_blocks
 from .renamed import rename_copies
 from .returned import compare_originals, sink_results
 from .rewrite import Line, read, reads_writes, sweep, targets_of, write
 from .sinking import sink
 from .spills import drop_reloads, drop_stores
+from .stored import store_once
 from .tails import merge_tails
 from .wide_tests import wide_tests
 
@@ -63,10 +66,17 @@ def improve(text: bytes, lines: list[tuple[int, str, int]], small: bool = False)
                 break
         if len(code) == before:
             break
+    drop_constants(code)
+    if small:
+        make_once(code)
+        store_once(code)
+        place_beside(code)
     merge_tails(code)
     if small:
         shorten_ends(code)
         merge_tails(code)
+    merge_begins(code)
+    merge_tails(code)
     return write(code)
 
 

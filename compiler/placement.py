@@ -4,6 +4,7 @@ LLVM has laid blocks out before the passes here made some of them smaller and ot
 """
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from .isa import JMP_OPS, Instruction
@@ -15,6 +16,32 @@ INVERSE = {JMP_OPS[a]: JMP_OPS[b] for pair in (("JEQ", "JNE"), ("JGT", "JLE"), (
 
 def inverted(branch: Instruction) -> Instruction:
     return replace(branch, op=branch.op & 0x0F | INVERSE[branch.code])
+
+
+def place_beside(code: list[Line]) -> None:
+    """For short code: what a branch alone leads to, and what comes back to behind it, stands there, and no jump leads back. Who goes there has usually
+    more to do than others."""
+    while beside(code):
+        pass
+
+
+def beside(code: list[Line]) -> bool:
+    ways = Counter(line.target for line in code if line.target is not None)
+    index = {line: i for i, line in enumerate(code)}
+    for i, branch in enumerate(code):
+        if not branch.insn.is_branch or branch.insn.code not in INVERSE or ways[branch.target] != 1:
+            continue
+        on, to = code[i + 1], index[branch.target]
+        end = next(k for k in range(to, len(code)) if code[k].insn.ends_block)
+        if not code[end].insn.is_goto or code[end].target is not on or code[end] in ways or to == i + 1 or not code[to - 1].insn.ends_block or to <= i <= end:
+            continue
+        block = code[to:end]
+        branch.insn, branch.target = inverted(branch.insn), on
+        del code[to:end + 1]
+        at = code.index(branch) + 1
+        code[at:at] = block
+        return True
+    return False
 
 
 def place_blocks(code: list[Line]) -> bool:

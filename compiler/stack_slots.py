@@ -1,7 +1,8 @@
 """Where on the stack a container keeps what: values that are never needed at the same time share their bytes, and a number of 32 bits takes four.
 
 LLVM gives whatever was once in a 64-bit register eight bytes, and each variable that it did not optimise away bytes of its own. Which instructions there
-are does not change, only where they store and load, and how much: four bytes are stored in fewer cycles.
+are does not change, only where they store and load, and how much: four bytes are stored in fewer cycles. And what is loaded from them has an upper half
+of zeros: a copy of its lower half is a copy.
 """
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from .flow import Facts, backward, forward, jumps
 from .isa import ALU64, ALU_OPS, K, MODES, SIZES, STX, X
-from .rewrite import Line, read, write
+from .renamed import rename_copies
+from .rewrite import Line, read, sweep, write
 from .spills import Held, slot_of, takes_address
 
 MOVE, ADD = ALU64 | X | ALU_OPS["MOV"], ALU64 | K | ALU_OPS["ADD"]
@@ -30,6 +32,8 @@ class Kept:
 def with_less_stack(text: bytes, lines: list[tuple[int, str, int]], variables: int) -> tuple[bytes, list[tuple[int, str, int]]]:
     code = read(text, lines)
     share_stack(code, variables)
+    if rename_copies(code):
+        sweep(code)
     return write(code)
 
 

@@ -98,11 +98,11 @@ def test_the_form_asked_for_is_the_first(level: Level) -> None:
 
 @pytest.mark.parametrize("name, fuse, smaller", [("udp", True, 1.1), ("udp", False, 1.2), ("coap_sensor", False, 1.1), ("zigbee", True, 1)])
 def test_short_code_is_shorter_where_the_usual_packet_has_code_of_its_own(name: str, fuse: bool, smaller: float) -> None:
-    """And nearly the same where it has not: ends alone are shorter (ends.py)."""
+    """And nearly the same where it has not: only what two ways have in common is shorter (ends.py, placement.py)."""
     program = checked(EXAMPLES / name / f"{name}.lpn")
     fast, short = ([c.code.text for c in compile_program(program, fuse=fuse, level=level).containers] for level in (MOST, SMALL))
     assert len(b"".join(fast)) >= len(b"".join(short)) * smaller
-    assert smaller > 1 or len(b"".join(fast)) - len(b"".join(short)) <= 3 * 8
+    assert smaller > 1 or len(b"".join(fast)) - len(b"".join(short)) <= 5 * 8
 
 
 AHEAD = """

@@ -1,0 +1,127 @@
+"""What short code has once, and not on each of two ways; the meaning stays."""
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from lpn.compiler.asm import AsmError, assemble
+from lpn.compiler.begins import merge_begins
+from lpn.compiler.known_bits import decide_by_bits, drop_constants
+from lpn.compiler.one_of_two import make_once
+from lpn.compiler.peephole import improve
+from lpn.compiler.placement import place_beside
+from lpn.compiler.rewrite import LEAVING, read, sweep, write
+from lpn.compiler.stored import store_once
+from lpn.runtime.raw import run_raw
+from pass_programs import nearly
+
+BEGIN = "r6 = 1000\nr2 = *(u16 *)(r1 + 0)\nr7 = r2\nr2 &= 7\nr3 = 5\nr4 = 9\n"
+TWO = "r3 = r6\nr3 += 3\n{}if r2 == 3 goto T\nL: r0 = r3\n{}exit\nT: r3 = r6\nr3 += 5\n{}goto {}"
+STORE, LOAD = "*(u64 *)(r10 - 8) = r3\n", "r4 = *(u64 *)(r10 - 8)\nr0 += r4\n"
+MET = "r3 = r7\n*(u64 *)(r10 - 8) = r3\n{}if r2 == 3 goto L\nr3 += 2\n*(u64 *)(r10 - 8) = r3\nL: r4 = *(u64 *)(r10 - 8)\nr0 = r4\nr0 += r3\nexit"
+SIDE = "if r2 {} 3 goto T\nL: r0 = r3\nr0 += r4\nexit\nT: r3 += 7\nr4 = 1\ngoto {}"
+CASES = {                                       # a pass, code, slots less
+    "one of two numbers": (make_once, TWO.format("", "", "", "L"), 2),
+    "what is done with it": (make_once, TWO.format(STORE, LOAD, STORE, "L"), 3),
+    "not what is done otherwise": (make_once, TWO.format(STORE, LOAD, STORE.replace("r3", "r4"), "L"), 0),
+    "not of another place": (make_once, TWO.format("", "", "", "L").replace("T: r3 = r6", "T: r3 = r7"), 0),
+    "not where more is asked of it": (make_once, TWO.format("", "", "", "L").replace("if r2", "if r3"), 0),
+    "not where others come to it": (make_once, "if r2 == 1 goto T\n" + TWO.format("", "", "", "L"), 0),
+    "not where others come to the branch": (make_once, "if r2 == 1 goto B\n" + TWO.format("", "", "", "L").replace("if r2 == 3", "B: if r2 == 3"), 0),
+    "not where it goes elsewhere": (make_once, TWO.format("", "", "", "M").replace("exit\n", "M: r0 = r4\nexit\n"), 0),
+    "where others come to the first": (make_once, "if r2 == 1 goto A\nr6 = 7\nA: " + TWO.format("", "", "", "L"), 2),
+    "not a number that comes to another": (make_once, TWO.format("", "", "", "L").replace("r3 += 5", "r3 -= 5"), 0),
+    "not where one branches": (make_once, "if r7 > 4 goto A\nr3 = r6\nr3 += 3\nif r2 == 3 goto T\nL: r0 = r3\nexit\nA: r0 = 1\nexit\n"
+                               "T: if r7 > 4 goto L\nr3 = r6\nr3 += 5\ngoto L", 0),
+    "a store where ways meet": (store_once, MET.format(""), 1),
+    "not of another register": (store_once, MET.format("").replace("= r3\nL:", "= r4\nL:"), 0),
+    "not of one that is changed": (store_once, MET.format("r3 += 1\n"), 0),
+    "not what is read before": (store_once, MET.format("r5 = *(u64 *)(r10 - 8)\nr7 += r5\n").replace("r0 += r3", "r0 += r7"), 0),
+    "not of another slot": (store_once, MET.format("").replace("r10 - 8) = r3\nL:", "r10 - 16) = r3\nL:"), 0),
+    "a way that comes back": (place_beside, SIDE.format("==", "L"), 1),
+    "not one that goes on elsewhere": (place_beside, SIDE.format("==", "M").replace("r0 += r4", "M: r0 += r4"), 0),
+    "not of a test that has no opposite": (place_beside, SIDE.format("&", "L"), 0),
+    "not of two": (place_beside, "if r2 == 1 goto T\n" + SIDE.format("==", "L"), 0),
+    "not what runs into it": (place_beside, SIDE.format("==", "L").replace("exit\n", "r0 += 1\nif r7 == 1 goto U\n").replace("goto L", "goto L\nU: exit"), 0),
+    "the same first": (merge_begins, "if r2 == 3 goto T\nr3 = r6\nr0 = r3\nexit\nT: r3 = r6\nr0 = r3\nr0 += 1\nexit", 2),
+    "not what is asked": (merge_begins, "if r2 == 3 goto T\nr2 = r6\nr0 = r2\nexit\nT: r2 = r6\nr2 += 1\nr0 = r2\nexit", 0),
+    "not what is there for others": (merge_begins, "if r7 == 4 goto T\nif r2 == 3 goto T\nr3 = r6\nr0 = r3\nexit\nT: r3 = r6\nr0 = r3\nr0 += 1\nexit", 0),
+    "not a place in memory": (merge_begins, "if r2 == 3 goto T\nr3 = *(u8 *)(r1 + 0)\nr0 = r3\nexit\nT: r3 = *(u8 *)(r1 + 0)\nr0 = r3\nr0 += 1\nexit", 0),
+    "not a branch, which leads elsewhere": (merge_begins, "if r2 == 3 goto T\nif r7 > 4 goto A\nr0 = 1\nexit\nT: if r7 > 4 goto B\nr0 = 2\nexit\n"
+                                            "A: r0 = 3\nexit\nB: r0 = 4\nexit", 0),
+    "a constant that is there": (drop_constants, "w5 = 0\nif r2 == 3 goto T\nw5 = 0\nr0 = r5\nexit\nT: r0 = 1\nr0 += r5\nexit", 1),
+    "not where it may be another": (drop_constants, "w5 = 0\nif r2 == 3 goto T\nw5 = 1\nT: w5 = 0\nr0 = r5\nexit", 0),
+    "not of another width": (drop_constants, "r5 = -1\nif r2 == 3 goto T\nw5 = -1\nT: r0 = r5\nexit", 0),
+}
+INPUTS = [value.to_bytes(2, "little") for value in (0, 1, 2, 3, 4, 5, 7, 9, 11, 500, 65535)]
+
+
+def ran(text: bytes) -> list[tuple]:
+    return [(result.error, result.r0, result.ctx) for one in INPUTS for result in (run_raw(text, ctx=one, fuel=3000),)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_once(name: str) -> None:
+    one, code, less = CASES[name]
+    text = assemble(BEGIN + code)
+    lines = read(text, [])
+    sweep(lines)
+    one(lines)
+    sweep(lines)
+    better, _ = write(lines)
+    assert (len(text) - len(better)) // 8 == less
+    for shorter in (better, improve(text, [], small=True)[0]):
+        assert ran(shorter) == ran(text)
+
+
+@pytest.mark.parametrize("one", dict.fromkeys(one for one, _, _ in CASES.values()), ids=lambda one: one.__name__)
+def test_what_is_nearly_the_same(one) -> None:
+    """One or two things are changed in what is done: it means what it meant, whether or not it is still done."""
+    done: Counter[bool] = Counter()
+    for seed in range(250):
+        rng = random.Random(seed)
+        source = (BEGIN + rng.choice([code for which, code, less in CASES.values() if which is one and less])).replace(": ", ":\n")
+        try:
+            for _ in range(rng.randint(1, 2)):
+                source, _ = nearly(source, rng, [*range(6, 16)])
+            lines = read(assemble(source), [])
+        except (AsmError, IndexError, KeyError):                # no program
+            continue
+        sweep(lines)
+        if lines[-1].insn.op not in LEAVING:    # no program either
+            continue
+        text, _ = write(lines)
+        one(lines)
+        sweep(lines)
+        better, _ = write(lines)
+        done[len(better) < len(text)] += 1
+        for before, after in zip(ran(text), ran(better)):
+            assert before[0] != "ok" or after == before, f"program {seed}\n{source}"
+    assert min(done[False], done[True]) > 10, done
+
+
+@pytest.mark.parametrize("mask", (3, 7, 15, 255))
+def test_ranges(mask: int) -> None:
+    """Whether a number is one of some that follow each other, of all numbers that its bits allow."""
+    shorter = 0
+    for first in (1, 2, 3, mask - 2, mask - 1, mask):
+        for count in (1, 2, 3, mask):
+            for test in ("<", "<=", ">", ">="):
+                for copy in ("w5 = w3\n", ""):
+                    for between in ("", "r4 = 1\n", "w3 += 1\n"):
+                        asked = "w5" if copy else "w3"
+                        if not copy and "w3" in between:
+                            continue
+                        text = assemble(f"r3 = *(u8 *)(r1 + 0)\nr4 = 0\nw3 &= {mask}\n{copy}{asked} += -{first}\n{between}if {asked} {test} {count} goto A\n"
+                                        "r0 = r4\nexit\nA: r0 = 2\nr0 += r4\n" + ("r0 += r3\n" if copy else "") + "exit")
+                        lines = read(text, [])
+                        decide_by_bits(lines)
+                        sweep(lines)
+                        better, _ = write(lines)
+                        shorter += len(better) < len(text)
+                        for value in range(mask + 1):
+                            given = bytes([value, 0])
+                            assert run_raw(better, ctx=given).r0 == run_raw(text, ctx=given).r0, (first, count, test, copy, between)
+    assert shorter > 30
