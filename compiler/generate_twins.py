@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from .generate import BOOL, Context, FieldInfo, FunctionInfo, HeaderInfo, RegisterInfo, StructInfo, Ty, Value, bit, literal
+from .generate import BOOL, Context, FieldInfo, FunctionInfo, HeaderInfo, RegisterInfo, StructInfo, Ty, Value, bit, literal, zero
 from .generate_plans import Plans, WRITE
 from .generate_stmt import indent
 
 ADDRESSES = ("fe80::", "ff02::", "fd00::", "fe80::", "ff05::", "fec0::", "2001:db8::", "fe80::1")
 NAME = re.compile(r'\w*"[^"]*"|\w+')
+NUMBER = re.compile(r"\D+")
 
 
 @dataclass
@@ -28,6 +29,17 @@ class Pair:
     cells: RegisterInfo | None = None
     struct: str = ""
     others: dict[str, str] = field(default_factory=dict)
+
+
+def halved(lines: list[str], struct: StructInfo, names: list[str], link: HeaderInfo) -> list[str]:
+    """A function that makes a struct, and says of its second and fourth members what it says of the first and the third, of another field of the header."""
+    pairs = [(f.name, g.name) for at, f in enumerate(link.fields) for g in link.fields[at + 1:] if f.ty == g.ty]
+    called = {names[0]: names[1], names[2]: names[3], **dict(pairs[:1])}
+    made = lines[1].split()[-1].rstrip(";")
+    zeros = {name: zero(ty) for name, ty in struct.fields}     # it reads none of them, or it would be no half
+    first, _, third, _ = (re.sub(rf"\b{made}\.(\w+)\b(?! = )", lambda m: f"({zeros[m[1]]})", line) for line in lines[2:6])
+    second, fourth = (NAME.sub(lambda m: called.get(m[0], m[0]), line) for line in (first, third))
+    return [*lines[:2], first, second, third, fourth, *lines[6:]]
 
 
 class Twins(Plans):
@@ -54,7 +66,8 @@ class Twins(Plans):
         types = (BOOL, BOOL, ty, ty)
         struct = StructInfo(self.fresh("S"), tuple(zip(names, types)))
         lines = [f"struct {struct.name} {{ {' '.join(f'{t} {n};' for n, t in struct.fields)} }}"]
-        lines += self.maker(struct, [link])                     # type: ignore[attr-defined]
+        made = self.maker(struct, [link])                       # type: ignore[attr-defined]
+        lines += halved(made, struct, names, link) if int(NUMBER.sub("", names[0])) % 2 else made
         self.structs.append(struct)
         pair.names |= {names[0]: names[1], names[2]: names[3]}
         pair.struct = self.fresh("q")

@@ -56,8 +56,6 @@ def optimize(text: str, target: Target, level: int = 2, fused: bool = False, sma
     # What was loaded on one of two ways would be loaded on the other for who comes from both. In a chain ways have much in common that they know
     # already, each with addresses of its own: that takes copies of what is behind, and registers that there are none of.
     llvm.set_option("lpnc", f"-enable-load-pre={str(not fused).lower()}")
-    # Who comes from where a test's result is known has copies of as many instructions to be spared it.
-    llvm.set_option("lpnc", f"-jump-threading-threshold={4 if small else 6}")
     # What both ways behind a test begin with would be done before it; later more of it is found to be the same as elsewhere.
     llvm.set_option("lpnc", f"-simplifycfg-hoist-common={str(not small).lower()}")
     ref = llvm.parse_assembly(text)

@@ -53,7 +53,29 @@ CASES = {                                       # rows of both groups, how many 
 }
 
 
-def packets() -> list[bytes]:
+HEADERS = {                                     # of the two ends: fields, choices; what is said of either, by their names
+    "fields": ("header L {{ bit<4> z; bit<1> d; bit<1> c; bit<1> y; bit<1> x; bit<32> p; bit<32> q; }}",
+               "e.has_{0} = l.{1} == 1; if (l.{2} == 1) {{{{ e.{0} = 32w1 ++ l.{3}; }}}} else {{{{ e.{0} = 64w0x20 ^ (32w2 ++ l.{3}); }}}}"),
+    "choices": ("enum bit<1> K {{ s = 0, l = 1 }} header L {{ bit<4> z; K d; K c; bit<1> y; bit<1> x; choice (c) {{ s: le<16>; l: bit<32>; }} p; "
+                "choice (d) {{ s: le<16>; l: bit<32>; }} q; }}",
+                "e.has_{0} = l.{1} == 1; if (l.{2} == K.l) {{{{ e.{0} = 32w1 ++ l.{3}.l; }}}} else {{{{ e.{0} = 48w2 ++ l.{3}.s; }}}}"),
+    "what is there or not": ("header L {{ bit<4> z; bit<1> d; bit<1> c; bit<1> y; bit<1> x; bit<16> p when (c == 1); le<16> o; bit<16> q when (d == 1); }}",
+                             "e.has_{0} = l.{1} == 1; if (l.{2} == 1) {{{{ e.{0} = l.o ++ 32w1 ++ l.{3}; }}}} else {{{{ e.{0} = 48w7 ++ l.o; }}}}"),
+}
+FIRST, SECOND = ("a", "x", "c", "p"), ("b", "y", "d", "q")
+SIDES = {                                       # the second half, whether it is one
+    "the other one": (SECOND, "", True), "behind all else": (SECOND, "e.a = e.a; ", False), "which reads the first": (SECOND, "e.b = e.a; ", False),
+    "of one field of the first": (("b", "y", "d", "p"), "", True), "of the first's flag": (("b", "y", "c", "q"), "", True),
+}
+
+
+def sizes(kind: str, f: int) -> int:
+    """Octets of the header behind its first one."""
+    big = (f >> 2 & 1) + (f >> 3 & 1)
+    return {"fields": 8, "choices": 4 + 2 * big, "what is there or not": 2 + 2 * big}[kind]
+
+
+def packets(kind: str = "fields") -> list[bytes]:
     """Every pair of rows, with both ends, one, or none; cut short."""
     out = []
     for u in range(8):
@@ -61,7 +83,7 @@ def packets() -> list[bytes]:
             for f in (0x0f, 0x03, 0x05, 0x02):
                 for x, m, w in ((0, 1, 1), (1, 0, 3)) if f == 0x0f else ((0, 1, 0),):
                     tag = 1 << 15 | x << 14 | m << 13 | u << 10 | v << 6 | w
-                    out.append(bytes([f]) + bytes(range(1, 9)) + tag.to_bytes(2, "big") + bytes((0x31, *range(100, 130))))
+                    out.append(bytes([f]) + bytes(range(1, 1 + sizes(kind, f))) + tag.to_bytes(2, "big") + bytes((0x31, *range(100, 130))))
     return out + [frame[:n] for frame in out[::37] for n in range(9, 34, 3)]
 
 
@@ -92,3 +114,19 @@ def test_a_number_may_be_called_as_a_member_is() -> None:
         assert old in text
         text = text.replace(old, new)
     run_case(Case(Program(text, {}, False), [(packet, {}) for packet in packets()[::7]]), (Variant("engine", True, SMALL),))
+
+
+@pytest.mark.parametrize("kind, side", [(kind, side) for kind in HEADERS for side in SIDES if kind != "choices" or " of " not in f" {side}"])
+def test_a_struct_has_two_halves(kind: str, side: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a function says of one end is lowered once where it says the same of the other, of other fields."""
+    header, said = HEADERS[kind]
+    second, more, is_half = SIDES[side]
+    begin, end = ENDS.index("header L"), ENDS.index("header H")
+    text = ENDS[:begin] + header + ENDS[end:]
+    begin, end = text.index("e.has_a ="), text.index("return e;")
+    text = text[:begin] + said.format(*FIRST) + " " + said.format(*second) + " " + more + text[end:] + TEXT.removeprefix(ENDS)
+    text, found, made = text.format(u=" ".join(U), v=" ".join(V)), [], Lowering.made_half
+    monkeypatch.setattr(Lowering, "made_half", lambda *args: found.append(made(*args)) or found[-1])
+    compile_program(program(text), fuse=True, level=SMALL)
+    assert found and all((one is not None) == is_half for one in found)
+    run_case(Case(Program(text, {}, False), [(packet, {}) for packet in packets(kind)]), (Variant("engine", True, SMALL),))

@@ -1,10 +1,12 @@
-"""Rows of a group that begin with the same condition ask it once, before it is looked which of them the packet has.
+"""Rows of a group that begin with the same conditions ask them once, before it is looked which of them the packet has.
 
-That a context is set is asked first by each row that makes an address of one. LLVM would ask it in each row.
+That a context is set is asked first by each row that makes an address of one, and that the link has an address by each that takes it from there. LLVM
+would ask it in each row.
 """
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 
 import llvmlite.ir as ir
 
@@ -12,14 +14,13 @@ from lpn.compiler.bits import Val
 from lpn.lang import ast
 from lpn.lang.instances import written_alike
 
-from .made import RowSwitch
+from .made import MadeForRows, RowSwitch
 
 
 @dataclass(eq=False)
 class AskedFirst:
-    """The condition that several rows begin with. It is asked in `block`, from which `switch` leads on to them."""
+    """A condition that several rows have among their first ones. It is asked in `block`, from which `switch` leads on."""
 
-    where: ast.RowWhere
     block: ir.Block
     switch: RowSwitch
 
@@ -27,35 +28,51 @@ class AskedFirst:
 class AskedOnce:
     """Mixed into `Lowering`."""
 
-    def asked_first(self, codec: ast.Codec, group: ast.Group, rows: list[ast.Row], key: Val) -> dict[ast.Row, AskedFirst]:
-        """Those of rows that are lowered together. A guess asks what its row asks. The builder stays where it is."""
+    def asked_first(self, codec: ast.Codec, group: ast.Group, rows: list[ast.Row], key: Val, made: MadeForRows | None) -> dict[ast.Row, list[AskedFirst]]:
+        """By row, what it asks together with others, in its order. A guess asks what its row asks. The builder stays where it is."""
         b, here = self.b, self.b.block
-        out: dict[ast.Row, AskedFirst] = {}
-        for together in rows_that_ask(rows) if self.miss is None else []:
+        out: dict[ast.Row, list[AskedFirst]] = {}
+        for where, together in asked_together(rows) if self.miss is None else []:
             block, none = b.append_basic_block(f"{codec.name}.where"), b.append_basic_block("no_row")
             b.position_at_end(none)
             b.unreachable()
             b.position_at_end(block)
-            where = together[0].items[0]
-            with self.at_row():
+            known = {made.param: made.place} if made is not None and set(together) <= set(made.rows) else {}
+            with self.at_row(), self.standing_for(known):
                 self.row_where(where, codec, group)
-            out |= dict.fromkeys(together, AskedFirst(where, block, RowSwitch(b, key, none)))
+            asked = AskedFirst(block, RowSwitch(b, key, none))
+            for row in together:
+                out.setdefault(row, []).append(asked)
         b.position_at_end(here)
         return out
 
 
-def rows_that_ask(rows: list[ast.Row]) -> list[list[ast.Row]]:
-    """Rows, two or more together, that begin with the same condition."""
-    found: list[list[ast.Row]] = []
+def asked_together(rows: list[ast.Row]) -> list[tuple[ast.RowWhere, list[ast.Row]]]:
+    """Conditions that two or more rows have among their first ones, with these rows. All rows ask them in this order, and nothing before or between them."""
+    found: list[tuple[ast.RowWhere, list[ast.Row]]] = []
     for row in rows:
-        first = row.items[0] if row.items else None
-        if isinstance(first, ast.RowWhere):
-            together = next((others for others in found if alike(others[0].items[0], first)), None)
-            if together is None:
-                found.append([row])
-            else:
-                together.append(row)
-    return [others for others in found if len(others) > 1]
+        last = -1
+        for where in first_asked(row):
+            at = next((i for i, (other, _) in enumerate(found) if alike(other, where)), len(found))
+            if at <= last:
+                break
+            if at == len(found):
+                found.append((where, []))
+            found[at][1].append(row)
+            last = at
+    while any(len(together) == 1 for _, together in found):
+        at = next(i for i, (_, together) in enumerate(found) if len(together) == 1)
+        [alone] = found.pop(at)[1]
+        for _, together in found[at:]:          # what it asks behind that, it asks by itself
+            if alone in together:
+                together.remove(alone)
+        found = [one for one in found if one[1]]
+    return found
+
+
+def first_asked(row: ast.Row) -> list[ast.RowWhere]:
+    """The conditions that a row begins with."""
+    return [*takewhile(lambda item: isinstance(item, ast.RowWhere), row.items)]
 
 
 def alike(one: ast.RowWhere, other: ast.RowWhere) -> bool:

@@ -26,11 +26,13 @@ from .expr import Expressions
 from .extract import Extracts
 from .following import Followings
 from .guess import Guesses
+from .of_turn import Halves
 from .in_turn import InTurn
 from .instance import Instance
 from .left_out import LeftOut
 from .lying import LyingSums
 from .made import MadeStructs
+from .numbered import NumberedRows
 from .parser import Parsers
 from .places import Place
 from .processor import Processors
@@ -55,8 +57,8 @@ REGIONS = ("packet", "state", "out")            # that are told apart for LLVM
 
 
 class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extracts, Processors, Deparsers, Codecs, Followings, SaidTogether, SharedCalls,
-               TriedInTurn, TwinGroups, WrittenTwins, SearchedTwins, AskedOnce, MadeStructs, LeftOut, Searches, LyingSums, Sums, Conditions, Expressions, Statements,
-               InTurn):
+               NumberedRows, TriedInTurn, Halves, TwinGroups, WrittenTwins, SearchedTwins, AskedOnce, MadeStructs, LeftOut, Searches, LyingSums, Sums, Conditions,
+               Expressions, Statements, InTurn):
     """Lowers modules into one LLVM function `(ctx) -> i32` (verdict | argument << 16).
 
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""

@@ -21,6 +21,7 @@ from .following import has_following, looks_behind
 from .instance import Instance
 from .made import RowSwitch
 from .meeting import Elsewhere
+from .numbered import numbers
 from .places import Place, Scalar, Swapped, Value, variable
 from .shared import SharedCall
 
@@ -151,7 +152,7 @@ class Codecs:
             second: ast.Group | None = None     # that was expanded with the first of two
             for i, group in enumerate(codec.groups):
                 if (twins := self.twins(codec, i, partial(self.said_whole, inst, codec))) is not None:
-                    self.expand_twins(codec, inst, twins)
+                    self.expand_twins(codec, inst, twins, tag)
                     second = twins.second
                     continue
                 if group is not second:
@@ -276,24 +277,35 @@ class Codecs:
         weight = 1 << 14
         shared = self.shared_calls([row for row, _ in rows])
         made = self.made_for(codec, [row for row, _ in rows], key, default)
-        asked = self.asked_first(codec, group, [row for row, _ in rows], key)
+        asked = self.asked_first(codec, group, [row for row, _ in rows], key, made)
+        table = numbers(rows) if self.short else None
+        numbered: ir.Block | None = None
         for row, keys in rows:
+            if table is not None and row in table.rows:
+                numbered = numbered or b.append_basic_block(f"{codec.name}.numbers")
+                switch.add(keys, numbered, weight)
+                worst, worst_look = max(worst, bound), max(worst_look, look)
+                weight = max(weight // 4, 1)
+                continue
             block = b.append_basic_block(f"{codec.name}.row")
             at = switch
-            for step in (made if made is not None and row in made.rows else None, asked.get(row)):
-                if step is not None:
-                    at.add(keys, step.block, weight)
-                    at = step.switch
+            for step in ([made] if made is not None and row in made.rows else []) + asked.get(row, []):
+                at.add(keys, step.block, weight)
+                at = step.switch
             at.add(keys, block, weight)
             weight = max(weight // 4, 1)        # rows stand in the order in which a compressor tries them: best first
             b.position_at_end(block)
             self.bound, self.look = bound, look
             call = shared.get(row)
             with self.in_row(made, row):
-                self.expand_row(codec, inst, group, row, call, row in asked)
+                self.expand_row(codec, inst, group, row, call, len(asked.get(row, [])))
             worst, worst_look = max(worst, self.bound), max(worst_look, self.look)
             b.branch(done if call is None else call.block)
         self.bound, self.look = worst, worst_look
+        if table is not None:
+            b.position_at_end(numbered)
+            self.row_assign(inst, table.target, self.number(table, key))
+            b.branch(done)
         for call in dict.fromkeys(shared.values()):
             b.position_at_end(call.block)
             self.row_assign(inst, call.target, self.make_call(call))
@@ -345,8 +357,8 @@ class Codecs:
         self.row_base, self.row_bit = saved
 
     def expand_row(self, codec: ast.Codec, inst: Instance, group: ast.Group, row: ast.Row, shared: SharedCall | None = None,
-                   asked: bool = False) -> None:
-        """`shared`: what the row's last item goes on to; `asked`: its first one has been asked."""
+                   asked: int = 0) -> None:
+        """`shared`: what the row's last item goes on to; `asked`: so many of its items have been asked."""
         self.need_row(inline_octets(row))
         with self.at_row():
             self.expand_items(codec, inst, group, row, row.items[asked:], shared)

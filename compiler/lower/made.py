@@ -53,7 +53,7 @@ class MadeStructs:
         """What a codec's parameter stands for whose argument is worth making late: one that what the codec fills does not change."""
         late = (self.parser_decl is not None and self.miss is None and makes_struct(e)
                 and all(isinstance(a.type, HeaderType) and self.place(a) is not filled for a in e.args))
-        return MadeAnew(p.type, lambda: self.place(e)) if late else None
+        return MadeAnew(p.type, lambda: self.place(e), e) if late else None
 
     def made_for(self, codec: ast.Codec, rows: list[ast.Row], key: Val, default: ir.Block) -> MadeForRows | None:
         """For two or more of the rows. The builder stays where it is."""
@@ -65,6 +65,9 @@ class MadeStructs:
                 b.position_at_end(block)
                 place = self.env[p].get()
                 made = MadeForRows(p, reading, place, block, RowSwitch(b, key, default))
+                if self.short and isinstance(place, StructPlace):
+                    b.position_before(here.terminator)
+                    place.clear()
                 b.position_at_end(here)
                 return made
         return None

@@ -7,6 +7,7 @@ import llvmlite.ir as ir
 
 from lpn.compiler.bits import I1, I32, Val, limb_count
 from lpn.compiler.state import cell_layout, is_big_endian, scalar_octets, scalar_width
+from lpn.lang import ast
 from lpn.lang.types import Bool, StructType, Type
 
 
@@ -116,10 +117,10 @@ class StructPlace(Place):
 
 
 class MadeAnew(Place):
-    """A struct that a function makes each time one of its members is read: what is not read is not made."""
+    """A struct that a function makes each time one of its members is read: what is not read is not made. `call`: of that function."""
 
-    def __init__(self, type_: StructType, make: Callable[[], Place]):
-        self.type, self.get = type_, make
+    def __init__(self, type_: StructType, make: Callable[[], Place], call: ast.Call | None = None):
+        self.type, self.get, self.call = type_, make, call
 
 
 class ValueAnew(Value):

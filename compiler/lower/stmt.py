@@ -219,7 +219,13 @@ class Statements:
     def call_body(self, params: list[ast.Param], args: list, body: ast.Block, result) -> None:
         """Inlines `body` with its parameters bound: headers by reference, the rest by value; what is `out` or `inout` is
         copied back at the end, in order. args: expressions, or values that are ready (action data)."""
-        bound, called_at = self.bound_params(params, args, body), self.b.debug_metadata
+        bound = self.bound_params(params, args, body)
+        self.run_body(bound, body, result)
+        self.copy_back(params, args, bound)
+
+    def run_body(self, bound: Mapping[object, Place], body: ast.Block, result) -> None:
+        """Inlines `body`, whose parameters stand for these places."""
+        called_at = self.b.debug_metadata
         with self.standing_for(bound):
             done = self.b.append_basic_block("return")
             self.returns.append((result, done))
@@ -229,7 +235,6 @@ class Statements:
             self.returns.pop()
             self.b.position_at_end(done)
         self.b.debug_metadata = called_at       # what follows belongs to the caller's line again
-        self.copy_back(params, args, bound)
 
     def bound_params(self, params: list[ast.Param], args: list, body: ast.Block) -> dict[ast.Param, Place]:
         """What parameters stand for in `body`. args: as of `call_body`."""

@@ -16,7 +16,7 @@ from lpn.lang import ast
 from lpn.lang.instances import is_headers, walk
 from lpn.lang.types import Bits
 
-from .asked import rows_that_ask
+from .asked import alike, first_asked
 from .instance import Instance
 from .places import Place
 from .shared import SharedCall, rows_alike
@@ -42,15 +42,17 @@ class TriedInTurn:
         begins = [b.append_basic_block("row.asks") for _ in rows]
         head, nxt, found, none = (b.append_basic_block(f"row.{n}") for n in ("turn", "next", "found", "none"))
         b.store(i32(0), slot)
-        asked = rows_that_ask(rows) == [rows]
-        self.items_hold(inst, rows[0].items[:asked], none)
+        asked = [where for where in first_asked(rows[0]) if all(any(alike(where, other) for other in first_asked(row)) for row in rows)]
+        self.items_hold(inst, asked, none)
         limbs = self.leading_holds(call, none)
         b.branch(head)
         b.position_at_end(head)
         self.by_turn(slot, begins)
         for row, block in zip(rows, begins):
             b.position_at_end(block)
-            self.items_hold(inst, row.items[asked:-1], nxt)
+            first = first_asked(row)
+            own = [where for where in first if not any(alike(where, other) for other in asked)]
+            self.items_hold(inst, own + row.items[len(first):-1], nxt)
             self.give_args(call, row)
             b.branch(call.block)
         b.position_at_end(call.block)

@@ -6,8 +6,7 @@ what both have leaves the loop for the rest of the second group.
 """
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import llvmlite.ir as ir
@@ -17,11 +16,12 @@ from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.types import StructType
 
+from .alike import TOKEN, renamed
+from .codec import inline_octets, tag_shift
 from .instance import Instance
 from .places import MadeAnew, Place, StructPlace, Value, member, variable
 
 FEW_TWINS = 4                                   # rows alike: fewer are not worth a loop
-TOKEN = re.compile(r'\w*"[^"]*"|\w+|[^\w\s]')      # a literal in quotes is one
 
 
 @dataclass(eq=False)
@@ -55,7 +55,7 @@ class TwinGroups:
             other = next((r for r in two.rows if self.row_keys(two, r) == keys), None)
             if any(isinstance(item, ast.RowWhere) and item.reason is None for item in row.items):
                 continue                        # its reason is the group's
-            if other is not None and (more := renamed(row, other, names)) is not None:
+            if other is not None and (more := renamed(tokens(row), tokens(other), names)) is not None:
                 names, found.keys = more, found.keys | keys
                 found.rows[other] = row
         found.names = {x: y for x, y in names.items() if x != y}
@@ -86,7 +86,7 @@ class TwinGroups:
             left.pop(n.name, None)
         return not left                         # what is no name of these, such as a function's or a type's
 
-    def expand_twins(self, codec: ast.Codec, inst: Instance, twins: Twins) -> None:
+    def expand_twins(self, codec: ast.Codec, inst: Instance, twins: Twins, tag: Val) -> None:
         b, held, (f, g) = self.b, self.expanding[inst], twins.fields
         turn, key = self.alloca(I32, "turn"), self.alloca(I32, "key")
         head, again, rest, last, done = (b.append_basic_block(f"twins.{n}") for n in ("head", "again", "rest", "last", "done"))
@@ -107,7 +107,8 @@ class TwinGroups:
             stands[name.decl] = Value(name.decl.type, self.slice(asked, width + name.decl.width - 1, width))
         with self.standing_for(stands):
             self.expand_group(codec, inst, twins.first)
-        bound = self.bound
+        # The last turn begins where the packet has been compared with its end.
+        bound = min(self.bound, max(inline_octets(row) for row in twins.first.rows))
         following = self.opaque(b.add(b.load(turn, typ=I32), i32(1)), here=True)
         b.store(following, turn)
         b.cbranch(b.icmp_unsigned("<", following, i32(2)), again, last)
@@ -117,20 +118,26 @@ class TwinGroups:
         for v, place in numbers.items():
             place.set(self.env[variables[twins.names[v.name]]].get())
         self.prove_cursor()
-        other = self.group_key(twins.second)
-        b.store(other.limbs[0], key)
-        for k in sorted(set(range(1 << other.width)) - twins.keys):
-            ok = b.append_basic_block("twins.key")
-            b.cbranch(b.icmp_unsigned("==", other.limbs[0], i32(k)), rest, ok)
-            b.position_at_end(ok)
-        b.branch(head)
-        b.position_at_end(rest)
-        self.expand_group(codec, inst, twins.second, twins.rows)
+        with self.standing_for(self.tag_anew(codec, twins.second, tag)):
+            other = self.group_key(twins.second)
+            b.store(other.limbs[0], key)
+            for k in sorted(set(range(1 << other.width)) - twins.keys):
+                ok = b.append_basic_block("twins.key")
+                b.cbranch(b.icmp_unsigned("==", other.limbs[0], i32(k)), rest, ok)
+                b.position_at_end(ok)
+            b.branch(head)
+            b.position_at_end(rest)
+            self.expand_group(codec, inst, twins.second, twins.rows)
         b.branch(done)
         b.position_at_end(last)
         b.branch(done)
         b.position_at_end(done)
         self.bound = max(bound, self.bound)
+
+    def tag_anew(self, codec: ast.Codec, group: ast.Group, tag: Val) -> dict[ast.TagBits, Value]:
+        """Its bits of a group. What they were before takes a register until here."""
+        anew, shifts = self.apart_of(tag), {name.decl: tag_shift(codec, name.decl) for name in group.tags}
+        return {piece: Value(piece.type, self.slice(anew, shift + piece.width - 1, shift)) for piece, shift in shifts.items()}
 
     def structs(self, codec: ast.Codec, twins: Twins, turn: ir.Value) -> dict[ast.Param, MadeAnew]:
         """What the codec is given, by the names of the first group, whichever turn it is."""
@@ -139,34 +146,22 @@ class TwinGroups:
 
     def of_turn(self, type_: StructType, anew: Place, names: dict[str, str], turn: ir.Value) -> StructPlace:
         b, types = self.b, {s.name: s.type for s in type_.decl.fields}
+        first = b.icmp_unsigned("==", b.load(turn, typ=I32), i32(0))
+        named = {x: y for x, y in names.items() if x in types and types.get(y) == types[x]}
+        if (made := self.made_half(anew.call, named, first)) is not None:
+            return made
         place = StructPlace.variable(self, type_, "of.turn")
         one, two, done = (b.append_basic_block(f"twins.{n}") for n in ("first", "second", "made"))
-        b.cbranch(b.icmp_unsigned("==", b.load(turn, typ=I32), i32(0)), one, two)
-        for block, called in ((one, dict.fromkeys(names)), (two, names)):
+        b.cbranch(first, one, two)
+        for block, called in ((one, {}), (two, named)):
             b.position_at_end(block)
             made = anew.get()
             for name, part in place.fields.items():
-                other = called.get(name)
-                alike = other in place.fields and types[other] == types[name]           # else the name is one of something else
-                part.set(member(made, other if alike else name).get())
+                part.set(member(made, called.get(name, name)).get())
             b.branch(done)
         b.position_at_end(done)
         return place
 
 
-def renamed(one: ast.Row, other: ast.Row, names: dict[str, str]) -> dict[str, str] | None:
-    """What things are called in the other row, beside what is known of that; None if more than names differ."""
-    texts = [list(tokens(row)) for row in (one, other)]
-    if len(texts[0]) != len(texts[1]):
-        return None
-    found = dict(names)
-    for x, y in zip(*texts):
-        if x != y and not (x.isidentifier() and y.isidentifier()) or found.setdefault(x, y) != y:
-            return None
-    return found
-
-
-def tokens(row: ast.Row) -> Iterator[str]:
-    for item in row.items:
-        yield from TOKEN.findall(item.span.text)
-        yield ";"
+def tokens(row: ast.Row) -> list[str]:
+    return [token for item in row.items for token in (*TOKEN.findall(item.span.text), ";")]

@@ -19,7 +19,7 @@ from .conditions import operands
 from .one_of_two import OneOfTwo
 from .places import variable
 from .search import mentions
-from .twins import TOKEN
+from .alike import TOKEN
 
 
 @dataclass(eq=False)
