@@ -19,6 +19,7 @@ from .forms import MOST, SMALL
 from .judge import sealed
 
 PROGRAMS = ("decompress", "udp_rx", "udp_tx", "forward")
+UNSUMMED = "decompress_unsummed"                # an elided checksum is left 0, as by the C
 PAYLOADS = (10, 64)
 #: Forms of the hand-written C: compiler flags.
 C_FORMS = {"C": (), "C, 32-bit clean": ("-DLPN_CLEAN32",)}
@@ -89,12 +90,15 @@ def program_of(name: str) -> ast.Program:
 
 
 def own_forms(name: str, frames: Frames) -> dict[str, Form]:
-    """Fused, for speed and for size, as a chain, and where C stops at the header record: the chain's parser alone."""
-    program, forms = program_of(name), {}
-    for form, fuse, level, modules in (("fused", True, MOST, None), ("fused, -Os", True, SMALL, None), ("chain", False, MOST, None),
-                                       ("parser alone", False, MOST, 1)):
-        if modules and name != "decompress":
+    """Fused, for speed and for size, as a chain. Of `decompress`, as its C: with an elided checksum left alone, and where that stops at the header
+    record the chain's parser alone."""
+    forms = {}
+    for form, fuse, level, modules, file in (("fused", True, MOST, None, name), ("fused, -Os", True, SMALL, None, name),
+                                             ("fused, -Os, no sum", True, SMALL, None, UNSUMMED), ("chain", False, MOST, None, name),
+                                             ("parser alone", False, MOST, 1, name)):
+        if (modules or file is UNSUMMED) and name != "decompress":
             continue
+        program = program_of(file)
         build = compile_program(program, fuse=fuse, level=level)
         judgements = sealed(build)[:modules]
         for container, report in judgements:

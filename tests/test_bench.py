@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -10,6 +11,8 @@ from click.testing import CliRunner
 
 from lpn.compiler import bench, bench_m3_report, bench_measure, bench_peers, bench_report, bench_verifier
 from lpn.compiler.bench_frames import ROOT, read_frames
+from lpn.compiler.build import compile_program
+from lpn.compiler.forms import SMALL
 from lpn.runtime.engines import EngineError
 from lpn.verifier import PROFILES, analyse
 
@@ -34,18 +37,19 @@ def test_all_forms_of_all_programs(comparison):
 
 #: Instruction slots, then executed on each frame. Counts may only fall.
 BUDGET = {
-    ("decompress", "fused"): (800, (83, 83, 215, 236, 80, 210)),
-    ("decompress", "fused, -Os"): (575, (82, 183, 198, 223, 78, 199)),
-    ("decompress", "chain"): (1054, (155, 155, 286, 289, 152, 255)),
-    ("udp_rx", "fused"): (853, (112, 112, 225, 248, 109, 210)),
-    ("udp_rx", "fused, -Os"): (590, (138, 190, 218, 233, 136, 209)),
-    ("udp_rx", "chain"): (1126, (188, 188, 319, 322, 185, 288)),
-    ("udp_tx", "fused"): (1001, (171, 177, 294, 396, 174, 568)),
-    ("udp_tx", "fused, -Os"): (680, (198, 321, 319, 490, 202, 708)),
-    ("udp_tx", "chain"): (1272, (316, 325, 443, 524, 320, 699)),
+    ("decompress", "fused"): (787, (82, 82, 211, 223, 79, 205)),
+    ("decompress", "fused, -Os"): (504, (81, 168, 181, 202, 77, 188)),
+    ("decompress", "fused, -Os, no sum"): (472, (82, 169, 182, 203, 78, 189)),
+    ("decompress", "chain"): (1046, (155, 155, 281, 278, 152, 255)),
+    ("udp_rx", "fused"): (839, (112, 112, 219, 239, 109, 206)),
+    ("udp_rx", "fused, -Os"): (580, (134, 188, 207, 222, 132, 207)),
+    ("udp_rx", "chain"): (1101, (188, 188, 310, 309, 185, 287)),
+    ("udp_tx", "fused"): (999, (171, 177, 294, 395, 174, 567)),
+    ("udp_tx", "fused, -Os"): (676, (198, 321, 319, 490, 202, 708)),
+    ("udp_tx", "chain"): (1269, (316, 324, 443, 523, 320, 698)),
     ("forward", "fused"): (34, (21,)),
     ("forward", "fused, -Os"): (31, (22,)),
-    ("forward", "chain"): (73, (57,)),
+    ("forward", "chain"): (72, (56,)),
 }
 
 
@@ -64,11 +68,31 @@ def test_less_than_the_c_on_the_common_frame(comparison):
 
 
 def test_short_code_is_less_than_the_c_too(comparison):
-    """One form is both: four fifths of what the C executes on the common frame and, but where the C leaves an elided checksum alone, no larger than it."""
+    """One form is both: four fifths of what the C executes on the common frame, and no larger. It does the same work: of the first program's that leaves an
+    elided checksum alone."""
     for name in ("decompress", "udp_rx", "udp_tx", "forward"):
-        assert comparison.programs[name]["fused, -Os"].common() * 5 <= bench_peers.PUBLISHED[name][1][0] * 4
-    for name in ("udp_rx", "udp_tx", "forward"):
-        assert comparison.programs[name]["fused, -Os"].instructions <= bench_peers.PUBLISHED[name][0]
+        form = comparison.programs[name]["fused, -Os, no sum" if name == "decompress" else "fused, -Os"]
+        assert form.common() * 5 <= bench_peers.PUBLISHED[name][1][0] * 4
+        assert form.instructions <= bench_peers.PUBLISHED[name][0]
+
+
+@pytest.mark.parametrize("frame", FRAMES.of("decompress", 10), ids=lambda f: f.name)
+def test_an_elided_checksum_is_left_alone_as_by_the_c(frame, tmp_path):
+    """LOWPAN_NHC stands in front of ports, and these in front of a checksum of two octets; its bit 2 says that there is none."""
+    inline = {0xf0: 4, 0xf1: 3, 0xf2: 3, 0xf3: 1}
+    at = next(i for i in range(frame.offset - 7, frame.offset) if inline.get(frame.data[i]) == frame.offset - i - 3)
+    data = bytearray(frame.data)
+    data[at] |= 4
+    del data[frame.offset - 2:frame.offset]
+    elided = replace(frame, data=bytes(data), header=frame.header[:-2] + b"\0\0", offset=frame.offset - 2)
+    program = bench_measure.program_of(bench_measure.UNSUMMED)
+    build = compile_program(program, fuse=True, level=SMALL)
+    assert bench_measure.run("decompress", program, build, build.bundle, FRAMES, elided, "fused") > 0
+    try:
+        code = bench_peers.build("decompress", tmp_path)
+    except bench_peers.Absent:
+        return
+    assert bench_peers.run("decompress", code, FRAMES, elided) > 0
 
 
 def test_counts_are_exact(comparison):
