@@ -33,8 +33,8 @@ from .flow import live_out
 from .halves import clear_upper_halves, narrow_swaps
 from .isa import ALU, ALU_OPS, FRAME_POINTER, LDDW, LDDW_IMM64, MODES, SIZES, ST, STX, Instruction, X, signed32
 from .known_bits import decide_by_bits, drop_constants
+from .made_once import make_once
 from .needed_bits import drop_masks
-from .one_of_two import make_once
 from .over_calls import keep_over_calls
 from .placement import INVERSE, inverted, place_beside, place_blocks
 from .renamed import rename_copies

@@ -9,7 +9,7 @@ import pytest
 from lpn.compiler.asm import AsmError, assemble
 from lpn.compiler.begins import merge_begins
 from lpn.compiler.known_bits import decide_by_bits, drop_constants
-from lpn.compiler.one_of_two import make_once
+from lpn.compiler.made_once import make_once
 from lpn.compiler.peephole import improve
 from lpn.compiler.placement import place_beside
 from lpn.compiler.rewrite import LEAVING, read, sweep, write
