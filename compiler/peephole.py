@@ -17,7 +17,8 @@
 - what one of two ways needs is made on that way (sinking.py);
 - what is added, or stored, is so where it is known which number it is (added.py);
 - a block stands behind the jump to it (placement.py);
-- ways that begin alike share their begin (begins.py), those that end alike their end (tails.py), and where code is to be short, the comparison in front of it (ends.py).
+- ways that begin alike share their begin (begins.py), those that end alike their end (tails.py);
+- and where code is to be short, the comparison in front of it (ends.py), a place that is one of two (made_once.py), a store where they meet (stored.py).
 """
 from __future__ import annotations
 
