@@ -180,7 +180,8 @@ class Bits:
         result = self.b.asm(ir.FunctionType(v.type, [v.type]), "", self.half_register if v.type == I32 else "=r,0", [v], side_effect=here)
         if not self.forgetful and (keeps or not here):
             set.add(result.attributes, "readnone")
-            set.add(result.attributes, "willreturn")        # or what nobody asks for stays
+            if self.target.small:
+                set.add(result.attributes, "willreturn")    # or what nobody asks for stays
         return result
 
     # ---- comparison (i1)

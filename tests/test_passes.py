@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from lpn.compiler.asm import AsmError, assemble
-from lpn.compiler.begins import merge_begins
 from lpn.compiler.known_bits import decide_by_bits, drop_constants
 from lpn.compiler.peephole import PASSES, improve
-from lpn.compiler.placement import place_beside
 from lpn.compiler.renamed import rename_copies
 from lpn.compiler.rewrite import Line, read, sweep, write
 from lpn.compiler.stack_slots import share_stack, with_less_stack
@@ -29,7 +27,7 @@ def share_all(code: list[Line]) -> bool:
     return False
 
 
-ALONE = (*PASSES, decide_by_bits, drop_constants, place_beside, merge_begins, merge_tails, share_all)
+ALONE = (*PASSES, decide_by_bits, drop_constants, merge_tails, share_all)
 
 
 def changed(text: bytes, passes: tuple[Callable[[list[Line]], object], ...]) -> bytes:
