@@ -68,7 +68,9 @@ def number_given(code: list[Line], at: int, addition: Instruction, jumps: dict[L
             if addition.is_store:               # of its lower octets
                 return line if not line.dead else None
             return line if not line.dead and (insn.cls == ALU64 or insn.imm >= 0) and (addition.cls == ALU64 or insn.cls == ALU) else None
-        if (reads | writes) & touched or line in jumps or at and code[at - 1].insn.ends_block or addition.is_store and (insn.is_load or insn.is_store or insn.is_call):
+        if (reads | writes) & touched or line in jumps or at and code[at - 1].insn.ends_block:
+            return None
+        if addition.is_store and (insn.is_load or insn.is_store or insn.is_atomic or insn.is_call):      # a store does not pass what reaches memory
             return None
         at -= 1
     return None

@@ -15,11 +15,11 @@ from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.types import Bits as BitsType
 
+from .alike import TOKEN
 from .conditions import operands
 from .one_of_two import OneOfTwo
 from .places import variable
 from .search import mentions
-from .alike import TOKEN
 
 
 @dataclass(eq=False)
