@@ -64,13 +64,13 @@ def _same(a: str, b: str) -> None:
         raise ValueError(f"operands must agree: {a} and {b}")
 
 
-@_form(rf"\.raw ([0-9a-f]{{16}})")
+@_form(r"\.raw ([0-9a-f]{16})")
 def _raw(m):
     op, regs, off, imm = SLOT.unpack(bytes.fromhex(m[1]))
     return _Raw(op, regs & 15, regs >> 4, off, imm)
 
 
-@_form(rf"\.raw ([0-9a-f]{{32}})")
+@_form(r"\.raw ([0-9a-f]{32})")
 def _raw_pair(m):
     op, regs, off, imm = SLOT.unpack(bytes.fromhex(m[1][:16]))
     high = SLOT.unpack(bytes.fromhex(m[1][16:]))[3]

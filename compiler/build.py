@@ -24,8 +24,8 @@ from .kept import KeptTable, Migration, ambiguous
 from .llvm import emit_assembly, parse, slots_by_line
 from .lower.modules import Lowered, ProgramLowering
 from .lower.processor import data_room, entry_data, table_size, tables
+from .passes.stack_slots import with_less_stack
 from .stack import stack_used, too_large, variable_octets
-from .stack_slots import with_less_stack
 from .state import StateLayout, scalar_width
 from .target import TARGETS, Target
 

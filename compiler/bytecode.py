@@ -24,7 +24,7 @@ from lpn.lang.files import Scratch
 
 from .elf import Object, read_object
 from .llvm import emit_object, optimize, parse, slots, text_of
-from .peephole import improve
+from .passes.peephole import improve
 from .swaps import hidden_swaps, wide_swaps
 from .target import Target
 
@@ -111,7 +111,8 @@ def translated(ref: llvm.ModuleRef, target: Target, small: bool, farthest: int) 
 def compiler() -> str:
     """A name for all that has a part in what is made."""
     h = sha256(repr((llvmlite.__version__, llvm.llvm_version_info)).encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    folder = Path(__file__).parent
+    for path in sorted([*folder.glob("*.py"), *folder.glob("passes/*.py")]):
         content = path.read_bytes()
         h.update(path.name.encode() + len(content).to_bytes(8, "little") + content)
     return h.hexdigest()[:16]

@@ -36,14 +36,12 @@ COMMANDS = {
     "twin": "Run firmware on emulated IoT-LAB M3 boards.",
     "bench": "Measure the compiler and the engines.",
 }
-#: Commands that are not in `commands`: they are modules of the compiler, or of the language.
-OWN_MODULES = {"bench": "lpn.compiler.bench"}
 PIPE_CLOSED = 141                               # as a shell reports SIGPIPE
 
 
 def module_of(name: str) -> str | None:
     """The module of a command, if there is one; it is not imported."""
-    module = OWN_MODULES.get(name, f"lpn.compiler.commands.{name}")
+    module = f"lpn.compiler.commands.{name}"
     return module if name in COMMANDS and find_spec(module) else None
 
 

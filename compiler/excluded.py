@@ -14,8 +14,8 @@ from lpn.verifier.verify import Analysis
 
 from .elf import Object
 from .isa import JA, Instruction, slot_indices
-from .peephole import improve
-from .rewrite import read, sweep, write
+from .passes.peephole import improve
+from .passes.rewrite import read, sweep, write
 
 
 def only_ends(node: Node) -> bool:

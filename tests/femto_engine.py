@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import struct
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path

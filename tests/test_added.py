@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import pytest
 
-from lpn.compiler.added import add_where_known
 from lpn.compiler.asm import assemble
-from lpn.compiler.peephole import improve
-from lpn.compiler.rewrite import read, sweep, write
+from lpn.compiler.passes.added import add_where_known
+from lpn.compiler.passes.peephole import improve
+from lpn.compiler.passes.rewrite import read, sweep, write
 from lpn.runtime.raw import run_raw
 
 BEGIN = "r3 = *(u8 *)(r1 + 0)\nr4 = *(u8 *)(r1 + 1)\nr5 = *(u8 *)(r1 + 2)\nr0 = 9\n"

@@ -9,9 +9,10 @@ from functools import partial
 import pytest
 from click.testing import CliRunner
 
-from lpn.compiler import bench, bench_m3_report, bench_measure, bench_peers, bench_report, bench_verifier
-from lpn.compiler.bench_frames import ROOT, read_frames
+from lpn.compiler.bench import m3_report as bench_m3_report, measure as bench_measure, peers as bench_peers, report as bench_report, verifier as bench_verifier
+from lpn.compiler.bench.frames import ROOT, read_frames
 from lpn.compiler.build import compile_program
+from lpn.compiler.commands import bench
 from lpn.compiler.forms import SMALL
 from lpn.runtime.engines import EngineError
 from lpn.verifier import PROFILES, analyse

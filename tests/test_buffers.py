@@ -15,10 +15,10 @@ from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Bundle, BundleError
 from lpn.compiler.bundle_parts import Buffer
 from lpn.compiler.commands.engines import missing
-from lpn.compiler.judge import judged, of_compiled
 from lpn.compiler.helpers import BY_NAME, which
+from lpn.compiler.judge import judged, of_compiled
 from lpn.compiler.runner import as_result, make_runner
-from lpn.compiler.slowest_buffers import Buffers, entry
+from lpn.compiler.slowest.buffers import Buffers, entry
 from lpn.lang.builtins import PUT_RESULTS
 from lpn.lang.check import check
 from lpn.lang.loader import load

@@ -94,10 +94,12 @@ def test_each_file_of_the_compiler_counts(monkeypatch, tmp_path):
         monkeypatch.setattr(bytecode, "__file__", str(tmp_path / "bytecode.py"))
         return bytecode.compiler.__wrapped__()
 
-    for source in Path(bytecode.__file__).parent.glob("*.py"):
-        (tmp_path / source.name).write_bytes(source.read_bytes())
+    folder = Path(bytecode.__file__).parent
+    (tmp_path / "passes").mkdir()
+    for source in [*folder.glob("*.py"), *folder.glob("passes/*.py")]:
+        (tmp_path / source.relative_to(folder)).write_bytes(source.read_bytes())
     names = [name()]
-    for change in ("peephole.py", "llvm.py", "more.py"):
+    for change in ("passes/peephole.py", "llvm.py", "more.py"):
         with (tmp_path / change).open("a") as file:
             file.write("\n")
         names.append(name())

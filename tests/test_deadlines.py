@@ -17,8 +17,8 @@ from lpn.compiler import deadlines
 from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Buffer
 from lpn.compiler.deadlines import times
-from lpn.compiler.fuzz import Loaded, Variant, checked, compile_variant, load_case
-from lpn.compiler.fuzz_bounds import Bounds, Way
+from lpn.compiler.fuzz.bounds import Bounds, Way
+from lpn.compiler.fuzz.differential import Loaded, Variant, checked, compile_variant, load_case
 from lpn.compiler.image import Kind
 from lpn.compiler.judge import seal
 from lpn.lang import tables as control

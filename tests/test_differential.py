@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from lpn.compiler.build import compile_program, stack_used
-from lpn.compiler.fuzz import Failure, Refused, Variant, checked, load_case, make_case, run_case, run_kernel
-from lpn.compiler.fuzz_loop import Corpus, Loop
-from lpn.compiler.generate import RandomChoose
-from lpn.compiler.generate_modules import Generator
+from lpn.compiler.fuzz.differential import Failure, Refused, Variant, checked, load_case, make_case, run_case, run_kernel
+from lpn.compiler.fuzz.loop import Corpus, Loop
+from lpn.compiler.generate.base import RandomChoose
+from lpn.compiler.generate.modules import Generator
 from lpn.runtime.engines import EngineUnavailable
 from lpn.runtime.kernel import KernelRejected
 
@@ -85,19 +85,19 @@ def test_saved_cases_come_back(tmp_path: Path) -> None:
 
 def test_failures_are_made_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An engine that is wrong about one verdict is found, and the program that shows it is short."""
-    from lpn.compiler import fuzz
-    right = fuzz.show
-    results = fuzz.expected
+    from lpn.compiler.fuzz import differential
+    right = differential.show
+    results = differential.expected
 
     def wrong(program, case):
         out, state, left = results(program, case)
         return [type(r)("CONSUMED") if r.verdict == "ACCEPT" else r for r in out], state, left
 
-    monkeypatch.setattr(fuzz, "expected", wrong)
+    monkeypatch.setattr(differential, "expected", wrong)
     loop = Loop(Corpus.open(tmp_path), ("engine",), packets=4)
     loop.run(10, programs=1)
     found = loop.found
-    assert [f.failure.kind for f in found] == ["verdict differs"] and right is fuzz.show
+    assert [f.failure.kind for f in found] == ["verdict differs"] and right is differential.show
     assert len(found[0].case.program.text.splitlines()) < 30 and len(found[0].case.packets) == 1
     assert load_case(found[0].path).program.text.endswith(found[0].case.program.text)
 

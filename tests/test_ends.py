@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from lpn.compiler.asm import AsmError, assemble
-from lpn.compiler.ends import shorten_ends
-from lpn.compiler.peephole import improve
-from lpn.compiler.rewrite import read, sweep, write
+from lpn.compiler.passes.ends import shorten_ends
+from lpn.compiler.passes.peephole import improve
+from lpn.compiler.passes.rewrite import read, sweep, write
 from lpn.runtime.raw import RawResult, run_raw
 from pass_programs import nearly
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from lpn.compiler import fuzz
 from lpn.compiler.asm import assemble
 from lpn.compiler.build import Compiled, compile_program
 from lpn.compiler.commands.inputs import checked
@@ -14,7 +13,8 @@ from lpn.compiler.disasm import disassemble
 from lpn.compiler.elf import Object
 from lpn.compiler.excluded import without_excluded
 from lpn.compiler.forms import LEVELS
-from lpn.compiler.fuzz import Refused, Variant, make_case, run_case
+from lpn.compiler.fuzz import differential
+from lpn.compiler.fuzz.differential import Refused, Variant, make_case, run_case
 from lpn.compiler.image import OUT_SIZE
 from lpn.compiler.judge import of_compiled, seal, unit_of
 from lpn.verifier.certify_labels import NotFollowed
@@ -84,7 +84,7 @@ def test_what_is_left_does_the_same(group, monkeypatch):
     """Random programs without all that their proofs exclude: they do what the reference does. Of few the verifier does not accept what is left, since
     what a branch taught it is gone with the branch: these stay as they are."""
     made, kept = [], []
-    compile_variant = fuzz.compile_variant
+    compile_variant = differential.compile_variant
 
     def without(program, variant: Variant) -> Compiled:
         compiled = compile_variant(program, variant)
@@ -96,9 +96,9 @@ def test_what_is_left_does_the_same(group, monkeypatch):
                     made.append(container.name)
                 else:
                     kept.append(container.name)
-        assert not fuzz.refused(compiled)
+        assert not differential.refused(compiled)
         return compiled
-    monkeypatch.setattr(fuzz, "compile_variant", without)
+    monkeypatch.setattr(differential, "compile_variant", without)
     for seed in range(4000 + 8 * group, 4008 + 8 * group):
         try:
             run_case(make_case(seed, 8), (Variant("engine"), Variant("engine", True)))

@@ -12,8 +12,8 @@ from cli import lpnc
 from lpn.compiler import externs
 from lpn.compiler.build import BuildError, compile_program
 from lpn.compiler.bundle import Bundle
-from lpn.compiler.fuzz import Case, Variant, run_case
-from lpn.compiler.generate import Program
+from lpn.compiler.fuzz.differential import Case, Variant, run_case
+from lpn.compiler.generate.base import Program
 from lpn.compiler.helpers import BY_NAME
 from lpn.compiler.judge import sealed
 from lpn.compiler.runner import make_runner

@@ -15,12 +15,13 @@ from femto_cases import DEFECTS, MENDED, NOT_LOADED, RETURN_77, modelled, sequen
 from femto_engine import MANY, OLD, StockEngine, StockVm, needs_engine, outcome
 from hypothesis import assume, given, settings
 
-from lpn.compiler import femto, fuzz
+from lpn.compiler import femto
 from lpn.compiler.build import compile_program
 from lpn.compiler.forms import SMALL
-from lpn.compiler.fuzz import Refused, Variant, load_case, make_case, run_case
-from lpn.compiler.generate import RandomChoose
-from lpn.compiler.generate_packets import Packets
+from lpn.compiler.fuzz import differential
+from lpn.compiler.fuzz.differential import Refused, Variant, load_case, make_case, run_case
+from lpn.compiler.generate.base import RandomChoose
+from lpn.compiler.generate.packets import Packets
 from lpn.compiler.judge import sealed
 from lpn.compiler.runner import BytecodeRunner, compiled_cells, make_runner
 from lpn.lang import tables as control
@@ -43,16 +44,16 @@ M64 = (1 << 64) - 1
 @pytest.fixture
 def stock(monkeypatch):
     """Variant `femto` of the fuzzer runs in the stock engine."""
-    class InTheirs(fuzz.Loaded):
+    class InTheirs(differential.Loaded):
         def called(self, engine):
             return StockEngine()
 
-    monkeypatch.setattr(fuzz, "Loaded", InTheirs)
+    monkeypatch.setattr(differential, "Loaded", InTheirs)
 
 
 def judged(case, variants) -> int:
     """How many runs of the stock engine agreed with the reference: verdict, reason, port, packets, effects, state. What the target has no room for is none."""
-    tally: fuzz.Counter = fuzz.Counter()
+    tally: differential.Counter = differential.Counter()
     try:
         run_case(case, variants, tally)
     except Refused:
@@ -114,9 +115,9 @@ def test_examples(name, fuse, record_property):
     ours, reference = BytecodeRunner("engine", compiled, given), make_runner("reference", program, given)
     frames = frames_for(name)
     for frame in frames:
-        want = fuzz.told(reference.run(frame, META))
-        assert fuzz.told(ours.run(frame, META)) == want
-        assert fuzz.told(theirs.run(frame, META)) == want, frame.hex()
+        want = differential.told(reference.run(frame, META))
+        assert differential.told(ours.run(frame, META)) == want
+        assert differential.told(theirs.run(frame, META)) == want, frame.hex()
     assert theirs.state() == ours.program.state() and compiled_cells(compiled, theirs.state()) == reference.cells()
     assert not within or theirs.taken <= max(report.max_branches for report in reports) <= 200
     record_property("runs", len(frames))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from cli import TAG, lpnc
 from lpn.compiler.build import compile_program
-from lpn.compiler.generate import RandomChoose
-from lpn.compiler.generate_modules import Generator
+from lpn.compiler.generate.base import RandomChoose
+from lpn.compiler.generate.modules import Generator
 from lpn.lang import ast
 from lpn.lang.build import parse
 from lpn.lang.check import check

@@ -14,8 +14,8 @@ from lpn.compiler import build, femto, judge, stack
 from lpn.compiler.build import compile_program, make_container
 from lpn.compiler.commands.inputs import checked
 from lpn.compiler.forms import LEVELS, MOST, SMALL, BuildError, Form, Forms, Level, RefusedError, SizeError, StackError, accepted, forms_of
-from lpn.compiler.fuzz import Case, Variant, add_packets, run_case
-from lpn.compiler.generate import Program, RandomChoose
+from lpn.compiler.fuzz.differential import Case, Variant, add_packets, run_case
+from lpn.compiler.generate.base import Program, RandomChoose
 from lpn.compiler.image import STACK_SIZE, TEXT_MAX
 from lpn.compiler.lower import stacks
 from lpn.compiler.runner import make_runner

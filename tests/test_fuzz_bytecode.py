@@ -10,11 +10,12 @@ sys.path.insert(0, str(Path(__file__).parent / "verifier"))
 from faults import planted                                         # noqa: E402
 from found import FOUND                                            # noqa: E402
 
-from lpn.compiler import fuzz_bytecode, fuzz_bytecode_loop         # noqa: E402
 from lpn.compiler.asm import assemble                              # noqa: E402
-from lpn.compiler.fuzz_bytecode import Case, Tally, attempt, family, generated, load_case, smaller   # noqa: E402
-from lpn.compiler.fuzz_bytecode_mutate import assembled, linked, mutate, shrink   # noqa: E402
-from lpn.compiler.generate import Program                          # noqa: E402
+from lpn.compiler.fuzz_bytecode import trial         # noqa: E402
+from lpn.compiler.fuzz_bytecode.loop import Corpus, Loop         # noqa: E402
+from lpn.compiler.fuzz_bytecode.mutate import assembled, linked, mutate, shrink   # noqa: E402
+from lpn.compiler.fuzz_bytecode.trial import Case, Tally, attempt, family, generated, load_case, smaller   # noqa: E402
+from lpn.compiler.generate.base import Program                          # noqa: E402
 from lpn.runtime.instrumented.claims import Runner                 # noqa: E402
 
 
@@ -84,28 +85,28 @@ def test_shrinking_keeps_what_matters():
 
 def test_the_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     for expected in (3, 6):
-        corpus = fuzz_bytecode_loop.Corpus.open(tmp_path)
-        fuzz_bytecode_loop.Loop(corpus, runs=10, mutants=0).run(programs=3)
+        corpus = Corpus.open(tmp_path)
+        Loop(corpus, runs=10, mutants=0).run(programs=3)
         state = json.loads((tmp_path / "bytecode.json").read_text())
         assert state["next_seed"] == expected and sum(state["tally"]["tried"].values()) == expected
     (tmp_path / "bytecode.json").write_text("[]")
     with pytest.raises(ValueError, match="not a state"):
-        fuzz_bytecode_loop.Corpus.open(tmp_path)
+        Corpus.open(tmp_path)
 
 
 def test_a_failure_is_saved_and_tried_again(tmp_path):
     with planted("jumps_are_not_counted"):
-        loop = fuzz_bytecode_loop.Loop(fuzz_bytecode_loop.Corpus.open(tmp_path), runs=10, mutants=0)
+        loop = Loop(Corpus.open(tmp_path), runs=10, mutants=0)
         loop.run(0, programs=2)
         assert loop.found and loop.found[0].path.is_file() and "more jumps" in loop.found[0].what
-    loop = fuzz_bytecode_loop.Loop(corpus := fuzz_bytecode_loop.Corpus.open(tmp_path), runs=10, mutants=0)
+    loop = Loop(corpus := Corpus.open(tmp_path), runs=10, mutants=0)
     loop.run(programs=0, again=corpus.cases())
     assert loop.tally.tried["saved"] >= 1 and not loop.found
 
 
 def test_a_verifier_that_stumbles_is_a_failure(monkeypatch):
-    monkeypatch.setattr(fuzz_bytecode.Case, "judge", lambda self: 1 // 0)
-    loop = fuzz_bytecode_loop.Loop(fuzz_bytecode_loop.Corpus(None), runs=10, mutants=0, reduce=False)
+    monkeypatch.setattr(trial.Case, "judge", lambda self: 1 // 0)
+    loop = Loop(Corpus(None), runs=10, mutants=0, reduce=False)
     loop.run(0, programs=1)
     assert "stumbles: ZeroDivisionError" in loop.found[0].what
 
@@ -113,17 +114,17 @@ def test_a_verifier_that_stumbles_is_a_failure(monkeypatch):
 @pytest.mark.parametrize("reduce", [False, True])
 def test_a_compiler_that_stumbles_is_a_failure(monkeypatch, tmp_path, reduce):
     """It is told once for each program, the program is saved, and the run goes on."""
-    fuzz_bytecode.compiled.cache_clear()
+    trial.compiled.cache_clear()
     monkeypatch.setattr("lpn.compiler.build.compile_program", lambda *args, **kwargs: 1 // 0)
-    monkeypatch.setattr("lpn.compiler.fuzz.compile_program", lambda *args, **kwargs: 1 // 0)
-    monkeypatch.setattr("lpn.compiler.fuzz.reduce_case", lambda case, failure, variants: replace(case, program=Program("error { A }", {}, False)))
+    monkeypatch.setattr("lpn.compiler.fuzz.differential.compile_program", lambda *args, **kwargs: 1 // 0)
+    monkeypatch.setattr("lpn.compiler.fuzz.differential.reduce_case", lambda case, failure, variants: replace(case, program=Program("error { A }", {}, False)))
     told = []
-    loop = fuzz_bytecode_loop.Loop(fuzz_bytecode_loop.Corpus.open(tmp_path), runs=10, mutants=0, reduce=reduce, told=told.append)
+    loop = Loop(Corpus.open(tmp_path), runs=10, mutants=0, reduce=reduce, told=told.append)
     loop.run(6, programs=11)
     assert [(one.seed, one.what.partition(" by")[0]) for one in loop.found] == [(7, "the compiler stumbles: ZeroDivisionError: integer division or modulo")]
     assert len(told) == 1 and loop.families == 11 and loop.found[0].path.suffix == ".lpn"
     assert (loop.found[0].program == "error { A }") == reduce and loop.found[0].program in loop.found[0].path.read_text()
-    fuzz_bytecode.compiled.cache_clear()
+    trial.compiled.cache_clear()
 
 
 def test_what_a_run_leaves_is_not_read_again(runner):

@@ -10,11 +10,11 @@ from cli import RECORDING, lpnc
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.forms import SMALL
-from lpn.compiler.fuzz import Case, Refused, Variant, add_packets, checked, is_case, load_case, run_case
-from lpn.compiler.fuzz_changes import Changer, Edit, Originals, applied, written
-from lpn.compiler.fuzz_loop import Corpus, Loop
-from lpn.compiler.generate import Program, RandomChoose
-from lpn.compiler.generate_packets import Packets
+from lpn.compiler.fuzz.changes import Changer, Edit, Originals, applied, written
+from lpn.compiler.fuzz.differential import Case, Refused, Variant, add_packets, checked, is_case, load_case, run_case
+from lpn.compiler.fuzz.loop import Corpus, Loop
+from lpn.compiler.generate.base import Program, RandomChoose
+from lpn.compiler.generate.packets import Packets
 from lpn.lang.check import check
 from lpn.lang.loader import load
 from lpn.lang.reference import Reference
@@ -95,14 +95,14 @@ def test_engines_agree_on_changed_programs(group: int) -> None:
 
 
 def test_a_wrong_engine_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from lpn.compiler import fuzz
-    results = fuzz.expected
+    from lpn.compiler.fuzz import differential
+    results = differential.expected
 
     def wrong(program, case):
         out, state, left = results(program, case)
         return [type(r)("CONSUMED") if r.verdict == "ACCEPT" else r for r in out], state, left
 
-    monkeypatch.setattr(fuzz, "expected", wrong)
+    monkeypatch.setattr(differential, "expected", wrong)
     told: list[str] = []
     name, case = original(TESTS / "constructs/payload.lpn")
     originals = Originals([(name, case)], 0)

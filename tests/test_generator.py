@@ -4,9 +4,9 @@ from __future__ import annotations
 import inspect
 import re
 
-from lpn.compiler.fuzz import checked
-from lpn.compiler.generate import RandomChoose
-from lpn.compiler.generate_modules import Generator
+from lpn.compiler.fuzz.differential import checked
+from lpn.compiler.generate.base import RandomChoose
+from lpn.compiler.generate.modules import Generator
 from lpn.compiler.layout import HeaderLayout
 from lpn.compiler.lower.codec import inline_octets
 from lpn.compiler.lower.shared import rows_alike

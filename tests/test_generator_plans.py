@@ -1,4 +1,4 @@
-"""What some generated programs are made for (compiler/generate_plans.py) is what is lowered in them."""
+"""What some generated programs are made for (compiler/generate/plans.py) is what is lowered in them."""
 from __future__ import annotations
 
 from collections import Counter
@@ -8,10 +8,10 @@ from itertools import count, islice
 import pytest
 
 from lpn.compiler.forms import MOST, SMALL, Form
-from lpn.compiler.fuzz import Failure, Refused, Variant, checked, make_case, run_case
-from lpn.compiler.generate import RandomChoose
-from lpn.compiler.generate_modules import Generator
-from lpn.compiler.generate_plans import AGAIN, BUILD, CIRCLES, COPY, GUESS, LOOKUP, MEET, NEED, PLANS, SUM, TELL, TWINS, WRITE
+from lpn.compiler.fuzz.differential import Failure, Refused, Variant, checked, make_case, run_case
+from lpn.compiler.generate.base import RandomChoose
+from lpn.compiler.generate.modules import Generator
+from lpn.compiler.generate.plans import AGAIN, BUILD, CIRCLES, COPY, GUESS, LOOKUP, MEET, NEED, PLANS, SUM, TELL, TWINS, WRITE
 from lpn.compiler.lower import laid_out, modules
 from lpn.compiler.lower.base import Lowering
 from lpn.compiler.lower.circles import Circles

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from hypothesis import given as drawn, settings, strategies as st
 
-from lpn.compiler.bench_frames import FOLDER, read_frames
+from lpn.compiler.bench.frames import FOLDER, read_frames
 from lpn.compiler.build import Compiled, compile_program
 from lpn.compiler.forms import MOST, SMALL, Level
 from lpn.compiler.lower.again import repeatable

@@ -6,8 +6,8 @@ from programs import chain, program
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.forms import SMALL
-from lpn.compiler.fuzz import Case, Variant, run_case
-from lpn.compiler.generate import Program
+from lpn.compiler.fuzz.differential import Case, Variant, run_case
+from lpn.compiler.generate.base import Program
 
 VARIANTS = (Variant("engine"), Variant("engine", True), Variant("engine", False, SMALL), Variant("engine", True, SMALL), Variant("rbpf", False, SMALL))
 SUMMED = """

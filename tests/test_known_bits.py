@@ -6,9 +6,9 @@ import random
 import pytest
 
 from lpn.compiler.asm import assemble
-from lpn.compiler.known_bits import Known, decide_by_bits, facts
-from lpn.compiler.peephole import improve
-from lpn.compiler.rewrite import read, sweep, write
+from lpn.compiler.passes.known_bits import Known, decide_by_bits, facts
+from lpn.compiler.passes.peephole import improve
+from lpn.compiler.passes.rewrite import read, sweep, write
 from lpn.runtime.raw import run_raw
 
 BEGIN = "r3 = *(u8 *)(r1 + 0)\nr4 = *(u8 *)(r1 + 1)\nr5 = *(u8 *)(r1 + 2)\nw0 = 9\n"

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import pytest
 
-from lpn.compiler.bench_frames import FOLDER, read_frames
+from lpn.compiler.bench.frames import FOLDER, read_frames
 from lpn.compiler.build import compile_program
 from lpn.compiler.forms import SMALL
-from lpn.compiler.fuzz import Case, Variant, run_case
-from lpn.compiler.generate import Program
+from lpn.compiler.fuzz.differential import Case, Variant, run_case
+from lpn.compiler.generate.base import Program
 from lpn.compiler.layout import RecordLayout
 from lpn.compiler.lower.laid_out import laid_out
 from lpn.compiler.runner import make_runner

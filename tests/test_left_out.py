@@ -5,8 +5,8 @@ import pytest
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.disasm import disassemble
-from lpn.compiler.fuzz import Case, Variant, run_case
-from lpn.compiler.generate import Program
+from lpn.compiler.fuzz.differential import Case, Variant, run_case
+from lpn.compiler.generate.base import Program
 from lpn.compiler.lower.left_out import left_out
 from lpn.lang.derive import derived
 from lpn.lang.reference import Reference

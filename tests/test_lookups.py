@@ -121,7 +121,7 @@ def test_constant_entries_stay_and_are_counted_as_they_are():
 def test_the_search_finds_a_key_that_constant_entries_match():
     """Three fields at once: no change by chance makes them right."""
     try:
-        from lpn.compiler.slowest import Input, search, subjects
+        from lpn.compiler.slowest.search import Input, search, subjects
         [subject] = subjects(program(), random.Random(0))
     except EngineUnavailable as e:
         pytest.skip(str(e))

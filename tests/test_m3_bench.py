@@ -9,8 +9,8 @@ try:
 except EngineUnavailable as e:
     pytest.skip(str(e), allow_module_level=True)
 
-from lpn.compiler import bench_m3, bench_m3_report
-from lpn.compiler.bench_frames import read_frames
+from lpn.compiler.bench import m3 as bench_m3, m3_report as bench_m3_report
+from lpn.compiler.bench.frames import read_frames
 from lpn.runtime.variants import OPTIONS, SMALLEST
 
 #: At most so many times native C: checked, certified.
@@ -84,7 +84,7 @@ def test_the_engine_stays_small():
 
 
 def test_loading_stays_cheap():
-    from lpn.compiler.bench_measure import program_of
+    from lpn.compiler.bench.measure import program_of
     from lpn.compiler.build import compile_program
     from lpn.compiler.judge import sealed
     build = compile_program(program_of("forward"), fuse=False)
@@ -100,7 +100,7 @@ def test_loading_stays_cheap():
 
 def test_the_way_around_a_container_stays_short():
     """A frame's cycles from its arrival to the verdict, interpreted and translated. Native C, without tables and set-up, takes 202 and 76."""
-    from lpn.compiler.bench_measure import program_of
+    from lpn.compiler.bench.measure import program_of
     from lpn.compiler.build import compile_program
     from lpn.compiler.judge import sealed
     frames = read_frames()

@@ -8,7 +8,7 @@ import test_externs as externs
 from cli import RECORDING as CAPTURE, UDP, lpnc
 from test_engine_chain import *  # noqa: F403
 
-from lpn.compiler import fuzz
+from lpn.compiler.fuzz import differential
 from lpn.runtime.engines import EngineUnavailable, get_engine
 
 try:
@@ -63,8 +63,8 @@ def test_bundles(tmp_path):
 @pytest.mark.parametrize("seed", range(2000, 2012))
 def test_random_programs(seed):
     try:
-        fuzz.run_case(fuzz.make_case(seed, 6), (fuzz.Variant("m3"), fuzz.Variant("m3", True)))
-    except fuzz.Refused:
+        differential.run_case(differential.make_case(seed, 6), (differential.Variant("m3"), differential.Variant("m3", True)))
+    except differential.Refused:
         pytest.skip("the compiler cannot do this yet")
 
 

@@ -5,8 +5,8 @@ import pytest
 from programs import chain
 
 from lpn.compiler.build import compile_program
-from lpn.compiler.fuzz import Case, Variant, checked, refused, run_case
-from lpn.compiler.generate import Program
+from lpn.compiler.fuzz.differential import Case, Variant, checked, refused, run_case
+from lpn.compiler.generate.base import Program
 
 ENGINES = (Variant("engine"), Variant("engine", True))
 AGAIN = chain("K k; B(k) b; K l; B(l) c;", """

@@ -4,9 +4,9 @@ from __future__ import annotations
 import pytest
 
 from lpn.compiler.asm import assemble
-from lpn.compiler.over_calls import keep_over_calls
-from lpn.compiler.peephole import improve
-from lpn.compiler.rewrite import read, write
+from lpn.compiler.passes.over_calls import keep_over_calls
+from lpn.compiler.passes.peephole import improve
+from lpn.compiler.passes.rewrite import read, write
 from lpn.runtime.raw import run_raw
 
 BEGIN = "r6 = r1\n"

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from lpn.compiler.asm import AsmError, assemble
-from lpn.compiler.known_bits import decide_by_bits, drop_constants
-from lpn.compiler.peephole import PASSES, improve
-from lpn.compiler.renamed import rename_copies
-from lpn.compiler.rewrite import Line, read, sweep, write
-from lpn.compiler.stack_slots import share_stack, with_less_stack
-from lpn.compiler.tails import merge_tails
+from lpn.compiler.passes.known_bits import decide_by_bits, drop_constants
+from lpn.compiler.passes.peephole import PASSES, improve
+from lpn.compiler.passes.renamed import rename_copies
+from lpn.compiler.passes.rewrite import Line, read, sweep, write
+from lpn.compiler.passes.stack_slots import share_stack, with_less_stack
+from lpn.compiler.passes.tails import merge_tails
 from lpn.runtime.raw import RawResult, run_raw
 from pass_programs import LIKED, Shapes, nearly
 

@@ -5,20 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lpn.compiler import peephole
 from lpn.compiler.asm import assemble
-from lpn.compiler.bit_tests import bit_tests
 from lpn.compiler.build import compile_program
-from lpn.compiler.copies import step_in_place
 from lpn.compiler.disasm import disassemble
 from lpn.compiler.elf import read_object
-from lpn.compiler.halves import narrow_swaps
 from lpn.compiler.isa import ALU_OPS, ST, decode
-from lpn.compiler.peephole import PASSES, improve
-from lpn.compiler.returned import sink_results
-from lpn.compiler.rewrite import read, reads_writes, sweep, write
-from lpn.compiler.tails import merge_tails
-from lpn.compiler.wide_tests import wide_tests
+from lpn.compiler.passes import peephole
+from lpn.compiler.passes.bit_tests import bit_tests
+from lpn.compiler.passes.copies import step_in_place
+from lpn.compiler.passes.halves import narrow_swaps
+from lpn.compiler.passes.peephole import PASSES, improve
+from lpn.compiler.passes.returned import sink_results
+from lpn.compiler.passes.rewrite import read, reads_writes, sweep, write
+from lpn.compiler.passes.tails import merge_tails
+from lpn.compiler.passes.wide_tests import wide_tests
 from lpn.runtime.raw import run_raw
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import verify

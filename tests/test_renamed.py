@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lpn.compiler.asm import assemble
-from lpn.compiler.copies import COPIES
 from lpn.compiler.helpers import BY_NUMBER
-from lpn.compiler.peephole import improve
-from lpn.compiler.renamed import rename_copies
-from lpn.compiler.rewrite import Line, read, sweep, write
+from lpn.compiler.passes.copies import COPIES
+from lpn.compiler.passes.peephole import improve
+from lpn.compiler.passes.renamed import rename_copies
+from lpn.compiler.passes.rewrite import Line, read, sweep, write
 from lpn.runtime.raw import run_raw
 
 BEGIN = "r3 = *(u8 *)(r1 + 0)\nr4 = *(u32 *)(r1 + 4)\nr5 = *(u64 *)(r1 + 0)\n"

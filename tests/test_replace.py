@@ -11,10 +11,10 @@ from cli import lpnc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lpn.compiler.bundle import Bundle, BundleError
 from lpn.compiler.build import compile_program
+from lpn.compiler.bundle import Bundle, BundleError
 from lpn.compiler.commands.engines import missing
-from lpn.compiler.fuzz import cells, compiled_cells
+from lpn.compiler.fuzz.differential import cells, compiled_cells
 from lpn.compiler.kept import Kept, KeptTable
 from lpn.compiler.runner import make_runner
 from lpn.lang import ast

@@ -8,7 +8,6 @@ import time
 import zlib
 from pathlib import Path
 
-import pytest
 from riot_network import build, join, line, needs_riot, network
 from test_riot_network import (  # noqa: F401 (gnrc and lpn are fixtures)
     PEER, ROUTES, compressed, gnrc, got, lpn, numbers, ok, pack, send_own, udp)

@@ -7,8 +7,8 @@ from hypothesis import given, settings, strategies as st
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.disasm import disassemble
-from lpn.compiler.fuzz import Case, Variant, checked, run_case
-from lpn.compiler.generate import Program
+from lpn.compiler.fuzz.differential import Case, Variant, checked, run_case
+from lpn.compiler.generate.base import Program
 from lpn.compiler.lower.search import reciprocal
 
 CONDITIONS = ["cells[i].a == x", "cells[i].a == x && other[i] != 3", "cells[i].b[7:0] == x && mix(cells[i], y) == y", "x != 5 && cells[i].a == x",

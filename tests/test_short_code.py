@@ -7,13 +7,13 @@ from collections import Counter
 import pytest
 
 from lpn.compiler.asm import AsmError, assemble
-from lpn.compiler.begins import merge_begins
-from lpn.compiler.known_bits import decide_by_bits, drop_constants
-from lpn.compiler.made_once import make_once
-from lpn.compiler.peephole import improve
-from lpn.compiler.placement import place_beside
-from lpn.compiler.rewrite import LEAVING, read, sweep, write
-from lpn.compiler.stored import store_once
+from lpn.compiler.passes.begins import merge_begins
+from lpn.compiler.passes.known_bits import decide_by_bits, drop_constants
+from lpn.compiler.passes.made_once import make_once
+from lpn.compiler.passes.peephole import improve
+from lpn.compiler.passes.placement import place_beside
+from lpn.compiler.passes.rewrite import LEAVING, read, sweep, write
+from lpn.compiler.passes.stored import store_once
 from lpn.runtime.raw import run_raw
 from pass_programs import nearly
 
@@ -74,6 +74,25 @@ def test_once(name: str) -> None:
     assert (len(text) - len(better)) // 8 == less
     for shorter in (better, improve(text, [], small=True)[0]):
         assert ran(shorter) == ran(text)
+
+
+LESS = "r4 = *(u16 *)(r1 + 0)\nr4 -= 1\n*(u16 *)(r1 + 0) = r4\n"
+FIRST = {                                       # who jumps to the first instruction is not the only one to come there
+    make_once: "T: r3 = r1\nr3 += 5\ngoto L\nA: r3 = r1\nr3 += 3\nif r4 == 3 goto T\nL: {}r0 = r3\nr0 -= r1\nif r4 > 2 goto A\nexit",
+    place_beside: "T: r3 = 7\nr5 = 1\ngoto L\nA: if r4 == 3 goto T\nL: {}r0 = r3\nr0 += r5\nif r4 > 2 goto A\nexit",
+    merge_begins: "T: r3 = 7\n{}r5 = r3\nif r4 > 3 goto T\nr3 = 7\nr0 = r3\nr0 += r5\nexit",
+}
+
+
+@pytest.mark.parametrize("one", FIRST, ids=lambda one: one.__name__)
+def test_what_stands_first_is_come_to(one) -> None:
+    text = assemble(FIRST[one].format(LESS))
+    lines = read(text, [])
+    one(lines)
+    sweep(lines)
+    assert write(lines)[0] == text
+    ways = list(zip(ran(text), ran(improve(text, [], small=True)[0])))
+    assert all(one == other for one, other in ways if one[0] == "ok") and any(one[0] == "ok" for one, _ in ways)
 
 
 @pytest.mark.parametrize("one", dict.fromkeys(one for one, _, _ in CASES.values()), ids=lambda one: one.__name__)

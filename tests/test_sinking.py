@@ -6,10 +6,10 @@ import random
 import pytest
 
 from lpn.compiler.asm import assemble
-from lpn.compiler.flow import liveness
-from lpn.compiler.peephole import improve
-from lpn.compiler.rewrite import read, sweep, write
-from lpn.compiler.sinking import sink
+from lpn.compiler.passes.flow import liveness
+from lpn.compiler.passes.peephole import improve
+from lpn.compiler.passes.rewrite import read, sweep, write
+from lpn.compiler.passes.sinking import sink
 from lpn.runtime.raw import run_raw
 
 BEGIN = "r3 = *(u8 *)(r1 + 0)\nr4 = *(u8 *)(r1 + 1)\nr5 = *(u8 *)(r1 + 2)\nw0 = 9\n*(u64 *)(r10 - 8) = r4\n"

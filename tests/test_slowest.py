@@ -22,10 +22,10 @@ try:
 except EngineUnavailable as e:
     pytest.skip(str(e), allow_module_level=True)
 
-from lpn.compiler.slowest import Input, Slowest, Subject, from_found, hook_name, of_alike, search, solved, subjects   # noqa: E402
-from lpn.compiler.slowest_path import Row, beside, compare   # noqa: E402
-from lpn.compiler.slowest_changes import Shapes, balanced, changed, words   # noqa: E402
-from lpn.compiler.slowest_subject import Compared, full, near_misses   # noqa: E402
+from lpn.compiler.slowest.changes import Shapes, balanced, changed, words   # noqa: E402
+from lpn.compiler.slowest.path import Row, beside, compare   # noqa: E402
+from lpn.compiler.slowest.search import Input, Slowest, Subject, from_found, hook_name, of_alike, search, solved, subjects   # noqa: E402
+from lpn.compiler.slowest.subject import Compared, full, near_misses   # noqa: E402
 
 #: Few instructions around a loop that the packet's first octet turns on: the search must find the octet.
 LOOP = """
@@ -64,7 +64,7 @@ def test_a_bound_that_is_exceeded_ends_the_search():
 
 def test_what_a_search_begins_with_runs_on_the_core(monkeypatch):
     """Also where the instructions of this machine say that another one is slower, and no more than that one is kept."""
-    from lpn.compiler import slowest
+    from lpn.compiler.slowest import search as slowest
     monkeypatch.setattr(slowest, "KEPT", 1)
     subject = only(LOOP)
     estimate = subject.estimate

@@ -11,9 +11,9 @@ from lpn.compiler import build
 from lpn.compiler.asm import assemble
 from lpn.compiler.build import compile_program
 from lpn.compiler.forms import MOST, SMALL, Level
-from lpn.compiler.fuzz import Variant, load_case, run_case
+from lpn.compiler.fuzz.differential import Variant, load_case, run_case
+from lpn.compiler.passes.stack_slots import with_less_stack
 from lpn.compiler.stack import stack_used, variable_octets
-from lpn.compiler.stack_slots import with_less_stack
 from lpn.lang.check import check
 from lpn.lang.loader import load
 from lpn.runtime.raw import run_raw

@@ -7,7 +7,7 @@ import pytest
 from programs import program
 
 from lpn.compiler.build import compile_program
-from lpn.compiler.fuzz import Variant, load_case, run_case
+from lpn.compiler.fuzz.differential import Variant, load_case, run_case
 from lpn.compiler.lower import stacks
 from lpn.compiler.lower.stacks import counted_stacks, taken
 from lpn.lang import ast

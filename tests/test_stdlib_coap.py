@@ -9,8 +9,8 @@ from hypothesis import given, settings, strategies as st
 from judge import ABSENT, TSHARK, number
 from programs import chain, program
 
-from lpn.compiler.fuzz import Case, Variant, run_case
-from lpn.compiler.generate import Program
+from lpn.compiler.fuzz.differential import Case, Variant, run_case
+from lpn.compiler.generate.base import Program
 from lpn.lang.reference import Reference
 from lpn.lang.reference.modules import run_module
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings, strategies as st
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.disasm import disassemble
-from lpn.compiler.fuzz import Case, Variant, checked, run_case
-from lpn.compiler.generate import Program
+from lpn.compiler.fuzz.differential import Case, Variant, checked, run_case
+from lpn.compiler.generate.base import Program
 
 FIELDS = {"a": 48, "b": 16, "c": 24, "d": 8, "e": 32}
 WAYS = ["m.verdict = DROP;", "m.reason = error.No; m.verdict = DROP;", "m.verdict = TRANSMIT;", "m.verdict = DELIVER;", "", "m.verdict = DROP; exit;",

@@ -7,8 +7,8 @@ from programs import chain, program
 from strategies import numbers, valid
 
 from lpn.compiler.build import compile_program
-from lpn.compiler.fuzz import VARIANTS, Case, Variant, run_case
-from lpn.compiler.generate import Program
+from lpn.compiler.fuzz.differential import VARIANTS, Case, Variant, run_case
+from lpn.compiler.generate.base import Program
 from lpn.compiler.isa import decode
 from lpn.lang.reference import Reference
 from lpn.lang.reference.values import inet_sum

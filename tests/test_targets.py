@@ -14,7 +14,7 @@ from xdp_ours import InOurEngine
 
 from lpn.compiler.build import Compiled
 from lpn.compiler.forms import MOST, SMALL
-from lpn.compiler.fuzz import Case, Failure, Loaded, Refused, Variant, checked, compile_variant, compiled_cells, expected, load_case, make_case
+from lpn.compiler.fuzz.differential import Case, Failure, Loaded, Refused, Variant, checked, compile_variant, compiled_cells, expected, load_case, make_case
 from lpn.compiler.isa import decode
 from lpn.lang import tables as control
 from lpn.verifier.descriptors import FEMTO

@@ -5,8 +5,8 @@ import pytest
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.forms import SMALL
-from lpn.compiler.fuzz import Case, Variant, run_case
-from lpn.compiler.generate import Program
+from lpn.compiler.fuzz.differential import Case, Variant, run_case
+from lpn.compiler.generate.base import Program
 from lpn.compiler.lower.base import Lowering
 from lpn.lang.reference import Reference
 from programs import program

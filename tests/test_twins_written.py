@@ -4,11 +4,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from lpn.compiler.bench_frames import FOLDER
+from lpn.compiler.bench.frames import FOLDER
 from lpn.compiler.build import compile_program
 from lpn.compiler.forms import SMALL
-from lpn.compiler.fuzz import Case, Variant, run_case
-from lpn.compiler.generate import Program
+from lpn.compiler.fuzz.differential import Case, Variant, run_case
+from lpn.compiler.generate.base import Program
 from lpn.compiler.judge import sealed
 from lpn.compiler.lower.base import Lowering
 from lpn.compiler.lower.one_of_two import OneOfTwo

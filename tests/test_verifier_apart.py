@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from lpn.compiler.asm import assemble
-from lpn.compiler.fuzz_bytecode import Case, attempt
-from lpn.compiler.fuzz_bytecode_words import SIZES
+from lpn.compiler.fuzz_bytecode.trial import Case, attempt
+from lpn.compiler.fuzz_bytecode.words import SIZES
 from lpn.runtime.instrumented.claims import Runner
 from lpn.verifier import LPN, XDP, verify
 from lpn.verifier.apart import MORE

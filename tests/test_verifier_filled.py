@@ -13,7 +13,7 @@ import faults_filled                                               # noqa: E402,
 from found import FOUND_FILLED                                     # noqa: E402
 
 from lpn.compiler.asm import assemble                              # noqa: E402
-from lpn.compiler.fuzz_bytecode import attempt, generated          # noqa: E402
+from lpn.compiler.fuzz_bytecode.trial import attempt, generated          # noqa: E402
 from lpn.runtime.instrumented.claims import Claims, Runner         # noqa: E402
 from lpn.verifier import LPN, XDP, analyse, verify                 # noqa: E402
 

@@ -12,7 +12,7 @@ from test_load_same import here, with_addresses, with_opcodes
 from test_thumb2_same import with_functions
 
 from lpn.compiler.asm import assemble
-from lpn.compiler.fuzz_bytecode import family
+from lpn.compiler.fuzz_bytecode.trial import family
 from lpn.compiler.isa import decode, slot_indices
 from lpn.runtime.raw import run_raw
 from lpn.verifier.frames import frame

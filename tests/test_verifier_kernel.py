@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent / "verifier"))
 import outside                                                     # noqa: E402
 
-from lpn.compiler.fuzz_bytecode import SIZES, Case, attempt        # noqa: E402
+from lpn.compiler.fuzz_bytecode.trial import SIZES, Case, attempt        # noqa: E402
 from lpn.runtime import capabilities                               # noqa: E402
 from lpn.runtime.engines import EngineUnavailable                  # noqa: E402
 from lpn.runtime.instrumented.claims import Runner                 # noqa: E402

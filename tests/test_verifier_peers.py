@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from lpn.compiler.bench_verifier import PEER
+from lpn.compiler.bench.verifier import PEER
 from lpn.verifier import HelperSpec, verify
 
 SOURCES = Path(os.environ.get("LPN_PEERS", Path(__file__).parents[2] / "shared" / "peers")) / "c"

@@ -12,7 +12,7 @@ from typing import Any
 
 from .certificate import ANY, CURSOR_END, FIRST, LENGTH, LOW, M32, MAX_OFFSET, NUMBER, PKT, Given, Label, ones
 from .certify import ACCEPTED, Checker
-from .certify_labels import MAX_SHARED, NoCertificate, NotFollowed, Projection
+from .certify_labels import MAX_SHARED, NotFollowed, Projection
 from .certify_layout import SIZE, Layout
 
 NO_ROOM, NOWHERE = -(1 << 15), M32

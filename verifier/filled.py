@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
-from . import domain as d
-
 if TYPE_CHECKING:
     from .state import Frame, State, Value
 

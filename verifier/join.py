@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import gcd
 
-from . import bits, domain as d, exclusive, filled, octets
+from . import domain as d, exclusive, filled, octets
 from .places import Places, joined_places, no_constants
 from .state import INF, LEN, MAX_DIFFS, MAX_LINES, MAX_NEAR, NEAR, NUMBER, State, Value, congruent
 

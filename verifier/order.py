@@ -1,7 +1,7 @@
 """Whether what is known in one state follows from what is known in another."""
 from __future__ import annotations
 
-from . import bits, domain as d, exclusive, filled, octets
+from . import domain as d, exclusive, filled, octets
 from .state import LEN, LOW_HALF, NUMBER, POINTER, UNUSABLE, State, Value, congruent, stack_bits
 
 

@@ -16,10 +16,10 @@ from .inputs import Real, listed, read_bytes, read_source, shown
 if TYPE_CHECKING:
     from rich.status import Status
 
-    from ..fuzz_changes import Originals
-    from ..slowest import Slowest
-    from ..slowest_path import Row
+    from ..fuzz.changes import Originals
     from ..judge import Units
+    from ..slowest.path import Row
+    from ..slowest.search import Slowest
 
 
 ENGINES = ("engine", "rbpf", "kernel", "m3", "thumb2", "femto")
@@ -92,7 +92,7 @@ def command(files: tuple[str, ...], seed: int | None, seconds: float | None, pro
             raise Failure(f"cannot write into {corpus}: Permission denied")
     if bytecode:
         _bytecode(seed, seconds, programs, runs, mutants, corpus, not no_reduce, as_json)
-    from ..fuzz_loop import DEFAULT_ENGINES, Corpus, Loop
+    from ..fuzz.loop import DEFAULT_ENGINES, Corpus, Loop
     try:
         known = Corpus.open(corpus)
     except ValueError as error:
@@ -134,9 +134,9 @@ def _originals(files: tuple[str, ...], tables: str | None, captures: tuple[Path,
     from lpn.runtime import capture
 
     from ..build import NOTHING
-    from ..fuzz import Case, is_case, load_case
-    from ..fuzz_changes import Originals, written
-    from ..generate import Program
+    from ..fuzz.changes import Originals, written
+    from ..fuzz.differential import Case, is_case, load_case
+    from ..generate.base import Program
     frames: list[tuple[bytes, dict[str, int]]] = [(frame.data, {}) for each in captures for frame in capture.read(each) if frame.data]
     cases = []
     for file in files:
@@ -175,7 +175,7 @@ def _bytecode(seed: int | None, seconds: float | None, programs: int | None, run
     """The soundness run of the verifier; ends with the command's status."""
     from lpn.runtime.engine.build import BuildError
 
-    from ..fuzz_bytecode_loop import Corpus, Loop
+    from ..fuzz_bytecode.loop import Corpus, Loop
     out = console(err=True)
     status = out.status("beginning ...") if out.is_terminal else None
     try:
@@ -202,9 +202,9 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
     from lpn.runtime import capture
     from lpn.runtime.engines import EngineError, EngineUnavailable
 
-    from ..slowest import beginnings, from_found, of_alike, search, subjects
-    from ..slowest_path import compare
     from ..deadlines import WAYS
+    from ..slowest.path import compare
+    from ..slowest.search import beginnings, from_found, of_alike, search, subjects
     from .judge import compiled_and_sealed
     rng = random.Random(seed)
     frames = [frame.data for each in captures for frame in capture.read(each) if frame.data]

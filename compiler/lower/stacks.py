@@ -118,7 +118,7 @@ class Stacks:
 
     def told_apart(self, state: ast.State, way: Way) -> list[Way]:
         """A way for each number of elements that the counted stacks have which the state names."""
-        b, here = self.b, named(state)
+        here = named(state)
         numbers = {f: self.steady_count(slot) for f, slot in self.counted.items() if f in here}
         ways = [way]
         for f, n in numbers.items():

@@ -244,7 +244,7 @@ class HeaderSum:
 
     def header(self, inst: Instance) -> None:
         """Adds the header if it is valid."""
-        low, b = self.low, self.low.b
+        b = self.low.b
         self.may_be_odd(inst.layout)
         valid, done = b.append_basic_block("sum.header"), b.append_basic_block("sum.next")
         b.cbranch(inst.valid(), valid, done)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from hypothesis import assume, strategies as st
 
-from lpn.compiler.generate_packets import put
+from lpn.compiler.generate.packets import put
 from lpn.lang.reference.state import State
 
 from .numbers import Draw, numbers

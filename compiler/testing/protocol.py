@@ -29,7 +29,7 @@ from lpn.runtime.node import Node
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import verify
 
-from . import packets
+from lpn.testing import packets
 from .entries import entries, given_tables
 from .events import scripts
 from .headers import fill, fresh

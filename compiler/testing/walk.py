@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from lpn.compiler.generate_packets import put, write
+from lpn.compiler.generate.packets import put, write
 from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.reference.codecs import Expand

@@ -14,7 +14,7 @@ from lpn.verifier import domain as d
 from lpn.verifier.cfg import Node
 from lpn.verifier.descriptors import ContextDescriptor, HelperSpec, helper_specs
 from lpn.verifier.loops import heaviest, lightest
-from lpn.verifier.state import INF, LEN, LOW_HALF, NULLABLE, NUMBER, POINTER, State
+from lpn.verifier.state import LEN, LOW_HALF, NULLABLE, NUMBER, POINTER, State
 from lpn.verifier.transfer import Machine
 from lpn.verifier.verify import Analysis, Report
 

@@ -16,7 +16,7 @@ from lpn.compiler.bundle import Bundle, Hook
 from lpn.compiler.bundle_parts import Buffer
 from lpn.compiler.helpers import BY_NAME, which
 from lpn.compiler.image import Flag, Image, Kind
-from lpn.compiler.slowest_buffers import DROP, HOLD, PUT, TAKE, Buffers
+from lpn.compiler.slowest.buffers import DROP, HOLD, PUT, TAKE, Buffers
 from lpn.runtime.engines import DEFAULT_FUEL
 from lpn.verifier.cost import UNIT, TableSize, buffer_way
 

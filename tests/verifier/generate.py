@@ -100,7 +100,7 @@ class Writer:
         times = self.choose([2, 3, 8])
         self.out(f"w2 = {self.choose([0, step, 1, 6])}\n if w3 == 0 goto {start}\n w2 = {self.choose([0, step, 2 * step, 7])}")
         self.out(f"{start}:\n {head}: w2 += {step}")
-        self.out(f"r4 = r9\n r4 += r2\n r5 = *(u8 *)(r4 + 0)" if self.choose([0, 1]) else "w0 += 1")
+        self.out("r4 = r9\n r4 += r2\n r5 = *(u8 *)(r4 + 0)" if self.choose([0, 1]) else "w0 += 1")
         self.out(f"if w2 != {step * times + self.choose([0, 0, 0, 1, 7])} goto {head}")
         self.cursors = [7]
 

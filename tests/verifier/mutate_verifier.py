@@ -37,9 +37,9 @@ from faults import forget                                                  # noq
 from mutations import Mutant                                           # noqa: E402
 
 from lpn import verifier                                               # noqa: E402
-from lpn.compiler import fuzz_bytecode                                 # noqa: E402
 from lpn.compiler.asm import assemble                                  # noqa: E402
-from lpn.compiler.fuzz_bytecode import family                          # noqa: E402
+from lpn.compiler.fuzz_bytecode import trial                                 # noqa: E402
+from lpn.compiler.fuzz_bytecode.trial import family                          # noqa: E402
 from lpn.runtime.instrumented.claims import Claims, Runner             # noqa: E402
 from lpn.verifier import LPN, analyse                                  # noqa: E402
 
@@ -143,10 +143,10 @@ class Program:
 
 @dataclass
 class Random(Program):
-    case: fuzz_bytecode.Case | None = None
+    case: trial.Case | None = None
 
     def judge(self) -> tuple:
-        return *self.case.judge(), self.case.descriptor, fuzz_bytecode.helpers()     # type: ignore[union-attr]
+        return *self.case.judge(), self.case.descriptor, trial.helpers()     # type: ignore[union-attr]
 
 
 def of_case(report: Any) -> tuple:

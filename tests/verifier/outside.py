@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import cases                                                       # noqa: E402
 
 from lpn.compiler.asm import AsmError, assemble                    # noqa: E402
-from lpn.compiler.fuzz_bytecode import SIZES, generated            # noqa: E402
-from lpn.compiler.fuzz_bytecode_mutate import mutate               # noqa: E402
+from lpn.compiler.fuzz_bytecode.mutate import mutate               # noqa: E402
+from lpn.compiler.fuzz_bytecode.trial import SIZES, generated            # noqa: E402
 from lpn.compiler.isa import DecodeError, decode, slot_indices     # noqa: E402
 from lpn.runtime import kernel                                     # noqa: E402
 from lpn.runtime.capabilities import CAP_BPF, CAP_NET_ADMIN, in_child   # noqa: E402

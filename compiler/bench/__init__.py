@@ -1,0 +1,1 @@
+"""What `lpnc bench` measures, and how it is told."""

@@ -1,0 +1,1 @@
+"""Programs that the fuzzer runs in all engines beside the reference interpreter."""

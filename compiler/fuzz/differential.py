@@ -1,0 +1,455 @@
+"""Differential fuzzing: random programs and packets, every engine against the reference interpreter.
+
+What is compared is the verdict, its reason or port, the packet as rebuilt and the state afterwards; every container has
+to be accepted by the verifier; a lossless program puts back what it took. On the emulated Cortex-M3 no run takes longer or less than is proved.
+"""
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, reduce
+from pathlib import Path
+
+from lpn.lang import ast, tables as control
+from lpn.lang.check import check
+from lpn.lang.diagnostics import DiagnosticError
+from lpn.lang.hooks import BUFFER_COMPLETE, EVENTS
+from lpn.lang.loader import load
+from lpn.lang.reference import Reference
+from lpn.lang.reference.values import unsigned
+from lpn.lang.source import Source
+from lpn.lang.types import Array, StructType
+from lpn.runtime.engines import Engine, EngineError, EngineFull, EngineUnavailable, get_engine
+from lpn.runtime.kernel import KernelRejected
+from lpn.verifier.descriptors import PROFILES
+from lpn.verifier.verify import Report, verify
+
+from .. import externs
+from ..build import Compiled, compile_program
+from ..chains import Chains
+from ..forms import MOST, SMALL, TOO_LONG, TOO_MANY_JUMPS, BuildError, Forms, Level, RefusedError, SizeError, accepted
+from ..generate.base import Choose, Program, RandomChoose
+from ..generate.modules import Generator
+from ..generate.packets import Packets
+from ..helpers import Helper
+from ..image import Flag
+from ..judge import PROVED
+from ..state import scalar_width
+from . import timed
+from .bounds import Bounds, Proofs, Way, drawn, proofs_of
+from .packet import Places, Watched, differs
+from .reduce import reduce_text
+
+META = ("iface", "rssi", "lqi", "time", "node_short", "node_ext", "node_pan", "clock")
+WIDTHS = (8, 8, 8, 32, 16, 64, 16, 32)
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to run a program: `engine:fused:O2`. Engine `femto`: what is built for the stock Femto-Container engine, in ours."""
+
+    engine: str
+    fuse: bool = False
+    level: Level = MOST
+
+    @property
+    def target(self) -> str:
+        return {"femto": "femto", "kernel": "xdp"}.get(self.engine, "lpn")
+
+    @property
+    def built(self) -> tuple[str, bool, Level]:
+        """What variants have in common that run the same containers."""
+        return self.target, self.fuse, self.level
+
+    def __str__(self) -> str:
+        return f"{self.engine}{':fused' if self.fuse else ''}:O{self.level}"
+
+
+VARIANTS = (Variant("engine"), Variant("engine", True), Variant("engine", False, 1), Variant("engine", False, 0),
+            Variant("engine", True, 0), Variant("engine", False, SMALL), Variant("engine", True, SMALL), Variant("rbpf"), Variant("rbpf", True),
+            Variant("m3"), Variant("m3", True), Variant("thumb2"), Variant("thumb2", True))
+STOCK = (Variant("femto"), Variant("femto", True), Variant("femto", False, 1), Variant("femto", False, 0), Variant("femto", True, 0),
+         Variant("femto", False, SMALL), Variant("femto", True, SMALL))
+
+
+class Failure(AssertionError):
+    """The engines disagree, or a container is refused. `kind` sorts failures."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+
+
+class Refused(Failure):
+    """The compiler says that it cannot do this yet: not a failure of what it does."""
+
+
+@dataclass
+class Case:
+    """A program with what the control plane gives it, and packets with their meta. `following`: the text of a version that takes
+    over in the middle of them; `events`: of an event file for a node; `bounded`: which of its bounds its runs are compared with."""
+
+    program: Program
+    packets: list[tuple[bytes, dict[str, int]]] = field(default_factory=list)
+    following: str = ""
+    events: str = ""
+    bounded: Way = Way()
+
+    def save(self, folder: Path, name: str, note: str = "") -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.lpn").write_text(f"// {note}\n{self.program.text}" if note else self.program.text, encoding="utf-8")
+        more = {key: text for key, text in (("following", self.following), ("events", self.events)) if text}
+        (folder / f"{name}.json").write_text(json.dumps({
+            "tables": self.program.tables, "lossless": self.program.lossless, "bounded": self.bounded.as_json(), **more,
+            "packets": [{"frame": frame.hex(), "meta": meta} for frame, meta in self.packets]}, indent=1) + "\n", encoding="utf-8")
+        return folder / f"{name}.lpn"
+
+
+def is_case(path: Path) -> bool:
+    """Whether a program is one that was saved with its packets."""
+    try:
+        return "packets" in json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        return False
+
+
+def load_case(path: Path) -> Case:
+    """A saved case: NAME.lpn with NAME.json beside it."""
+    data = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    return Case(Program(path.read_text(encoding="utf-8"), data.get("tables", {}), data.get("lossless", False)),
+                [(bytes.fromhex(p["frame"]), p.get("meta", {})) for p in data["packets"]], data.get("following", ""), data.get("events", ""),
+                Way(**data.get("bounded", {})))
+
+
+def node_functions(program: ast.Program) -> dict[str, Callable[..., int]]:
+    """The node's own functions that a program declares: each number that they are given counts."""
+    return {decl.name: lambda *given: reduce(lambda so_far, one: so_far * 31 + one & 0xFFFF_FFFF, given, len(given)) for decl in externs.own(program)}
+
+
+# ---------------------------------------------------------------- making cases
+
+def make_case(seed: int, packets: int) -> Case:
+    """The program of this number, and packets for it. Every eighth program is lossless."""
+    choose = RandomChoose(seed)
+    return add_packets(new_case(seed, choose), choose, packets)
+
+
+def new_case(seed: int, choose: Choose) -> Case:
+    generator = Generator(choose, seed % 8 == 7)
+    return Case(generator.program(), following=generator.following, bounded=drawn(choose))
+
+
+def add_packets(case: Case, choose: Choose, packets: int) -> Case:
+    program = checked(case.program.text)
+    given = control.from_json(case.program.tables, program)
+    reference = Reference(program, node_functions(program))
+    source = Packets(reference, reference.state(given))
+    source.good += [frame for frame, _ in case.packets if frame]        # those that it comes with are damaged, too
+    begin = [number for number, hook in enumerate(program.hooks) if hook.event != BUFFER_COMPLETE]
+    several = (len(program.hooks) > 1 or not program.chain) and len(begin) == len(program.hooks)
+    alone = choose.pick(begin) if begin and not several and not program.chain else 0      # what is loaded for one hook has buffers of its own
+    if not program.chain:                       # frames are for the chain of radio.rx_done unless they say otherwise
+        case.packets = [(frame, {"hook": alone, **meta}) for frame, meta in case.packets]
+    for _ in range(packets):
+        meta = {name: choose.value(width) for name, width in zip(META, WIDTHS)} if choose.chance(1, 3) else {}
+        hook = choose.number(0, len(program.hooks) - 1) if several and choose.number(0, 3) else alone
+        if hook or not program.chain:
+            meta["hook"] = hook
+            if outcomes := EVENTS[program.hooks[hook].event].outcomes:
+                meta["event"] = choose.number(0, len(outcomes) - 1)
+        takes = any(isinstance(module, ast.Parser) for module in program.hooks[hook].chain)
+        case.packets.append((source.packet(choose) if takes else b"", meta))
+    if packets and choose.chance(1, 2 if any(hook.timed for hook in program.hooks) else 24) and "extern" not in case.program.text:
+        case.events = timed.script(choose, program, [frame for frame, _ in case.packets])
+    return case
+
+
+@lru_cache(4)
+def checked(text: str) -> ast.Program:
+    try:
+        return check(load(Source("random.lpn", text)))
+    except DiagnosticError as error:
+        raise Failure("checker refuses", "\n".join(f"{d.span}: {d.message}" for d in error.diagnostics)) from error
+
+
+# ---------------------------------------------------------------- comparing
+
+def cells(program: ast.Program, state) -> dict[str, list]:
+    """The reference's state as unsigned numbers, by object."""
+    out = {}
+    for decl, value in state.cells.items():
+        values = value if isinstance(value, list) else [value]
+        cell = decl.type.cell if isinstance(decl.type, Array) else decl.type
+        out[decl] = [flat(each, cell) for each in values]
+    return out
+
+
+def flat(value: object, cell: object) -> tuple:
+    if isinstance(cell, StructType):
+        return tuple(one for f in cell.decl.fields for one in flat(value.fields[f.name], f.type))           # type: ignore[attr-defined]
+    return (unsigned(int(value), scalar_width(cell)),)                      # type: ignore[arg-type,call-overload]
+
+
+def compiled_cells(compiled: Compiled, data: bytes) -> dict[str, list]:
+    out = {}
+    for obj in compiled.state.objects:
+        rows = []
+        for index in range(obj.count):
+            read = compiled.state.read(data, obj.decl, index)
+            rows.append(tuple(read.values()) if isinstance(read, dict) else (read,))
+        out[obj.decl] = rows
+    return out
+
+
+def show(r) -> str:
+    effects = f" effects={r.effects}" if r.effects else ""
+    completed = f" completed={[show(one) for one in r.completed]}" if r.completed else ""
+    return f"{r.verdict} reason={r.reason} port={r.port} out={r.out.hex() if r.out is not None else None}{effects}{completed}"
+
+
+def expected(program: ast.Program, case: Case) -> tuple[list, dict, list[Places]]:
+    """Results, cells, and what is left of each packet."""
+    reference = Watched(program, node_functions(program))
+    state = reference.state(control.from_json(case.program.tables, program))
+    results, left = [], []
+    try:
+        for frame, meta in case.packets:
+            hook, meta = split_meta(meta)
+            results.append(reference.run(frame, meta, state, program.hooks[hook] if hook is not None else None))
+            left.append(reference.left(results[-1]))
+    except RecursionError as error:
+        raise Failure("reference crashes", str(error)) from error
+    except Exception as error:
+        raise Failure(f"reference crashes {type(error).__name__}", str(error)) from error
+    return results, cells(program, state), left
+
+
+def compile_variant(program: ast.Program, variant: Variant) -> Compiled:
+    """As `lpnc build` makes it: every container is one that the verifier accepts."""
+    def make(forms: Forms) -> tuple[Compiled, list[RefusedError]]:
+        compiled = compile_program(program, variant.target, variant.fuse, variant.level, listings=False, forms=forms)
+        return compiled, refused(compiled)
+
+    try:
+        compiled, wrong = accepted(make, lambda made: made[1])
+    except DiagnosticError as error:
+        raise Refused("compiler refuses", error.diagnostics[0].message) from error
+    except SizeError as error:
+        raise Refused("build refuses", str(error)) from error
+    except BuildError as error:
+        if variant.target != "lpn":             # which has not what the program needs
+            raise Refused("build refuses", str(error)) from error
+        raise Failure("build refuses", f"{variant}: {error}") from error
+    except Exception as error:
+        raise Failure(f"compiler crashes {type(error).__name__} {'fused' if variant.fuse else ''}", str(error)[:400]) from error
+    for why in wrong:
+        if why.rule in (TOO_LONG, TOO_MANY_JUMPS):          # right, and too long: loops that the packet bounds may be
+            raise Refused("verifier refuses", why.what)
+        raise Failure(f"verifier rule {why.rule}{' for the kernel' if variant.target == 'xdp' else ''}", f"{variant} {why}")
+    return compiled
+
+
+@lru_cache(64)
+def verified(text: bytes, target: str, rodata: int, data: int, record: int, state: int, lines: tuple, helpers: tuple[Helper, ...]) -> Report:
+    """Short code is often the fast one once more, and so is what is made again because one module of a program was refused."""
+    return verify(text, PROFILES[target], rodata=rodata, data=data, record_size=record, state_size=state, line_map=lines, helpers=helpers)
+
+
+def refused(compiled: Compiled) -> list[RefusedError]:
+    """What the verifier does not accept. Of the others it says in the images whether they are 32-bit clean: engine m3 keeps 32-bit registers then."""
+    out = []
+    for c in compiled.containers:
+        report = verified(c.image.text, compiled.target.name, len(c.image.rodata), len(c.image.data), compiled.record_size, compiled.state.size,
+                          tuple(c.code.lines), compiled.bundle.helpers())
+        if not report.accepted:
+            out.append(RefusedError(c.name, report))
+        elif report.clean32:
+            c.image = replace(c.image, flags=c.image.flags | Flag.CLEAN32)
+    compiled.reseal()
+    return out
+
+
+class Loaded(Chains):
+    """A compiled program in an engine, for the packets of a case, whose meta may name the hook."""
+
+    def __init__(self, compiled: Compiled, engine: str, given: control.Tables):
+        first = None if compiled.program.chain else 0
+        super().__init__(compiled, self.called(engine), given, node_functions(compiled.program), first)
+
+    def called(self, engine: str) -> Engine:
+        """The engine of a variant."""
+        return get_engine("engine" if engine == "femto" else engine)
+
+    def run(self, frame: bytes, meta: dict[str, int]):                      # type: ignore[override]
+        hook, meta = split_meta(meta)
+        return super().run(frame, meta, hook)
+
+
+def told(r) -> tuple:
+    """What a run says: of its packet, what it did beyond the node's memory, and of what it completed."""
+    return r.verdict, r.reason, r.port, r.out, tuple(r.effects), r.buffer, tuple(told(one) for one in r.completed)
+
+
+def split_meta(meta: dict[str, int]) -> tuple[int | None, dict[str, int]]:
+    """(the hook that this packet runs, its meta without that)."""
+    return meta.get("hook"), {name: value for name, value in meta.items() if name != "hook"}
+
+
+def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter | None = None) -> None:
+    """Raises Failure at the first disagreement, or where a container is refused; Refused if the compiler cannot do a part of the program yet."""
+    tally = tally if tally is not None else Counter()
+    program = checked(case.program.text)
+    results, state, left = expected(program, case)
+    for r, (frame, _) in zip(results, case.packets):
+        tally[f"packets {r.verdict}"] += 1
+        if case.program.lossless and r.verdict == "ACCEPT" and r.out != frame:
+            raise Failure("lossless", f"{frame.hex()} became {r.out.hex() if r.out is not None else None}")
+    given = control.from_json(case.program.tables, program)
+    built: dict[tuple[str, bool, Level], Compiled] = {}
+    proofs: dict[tuple[str, bool, Level], Proofs] = {}
+    refused: Refused | None = None
+    for variant in variants:
+        key = variant.built
+        try:
+            if key not in built:
+                built[key] = compile_variant(program, variant)
+                tally["containers"] += len(built[key].containers)
+                for note in built[key].notes:
+                    tally["other form: " + " ".join(note.split(" ")[1:])[:60]] += 1
+            if variant.target != "lpn" and any(hook.timed for hook in program.hooks):
+                raise Refused("no hook", f"target {variant.target} has no timers")
+            if variant.engine in PROVED and key not in proofs:
+                proofs[key] = proofs_of(built[key], case.bounded)
+            bounds = Bounds(built[key], variant.engine, case.bounded, proofs[key]) if variant.engine in PROVED else None
+            loaded = Loaded(built[key], variant.engine, given)
+        except Refused as error:
+            if "supported" in str(error) and variant.level == MOST and variant.target == "lpn":
+                raise
+            tally[f"refused {variant}: {str(error)[:60]}"] += 1
+            refused = error
+            continue
+        except EngineError as error:
+            if variant.engine != "rbpf" and not isinstance(error, (EngineFull, EngineUnavailable)):
+                raise Failure("engine refuses", f"{variant}: {error}") from error
+            tally[f"skipped {variant.engine}"] += 1
+            continue
+        for at, ((frame, meta), want) in enumerate(zip(case.packets, results)):
+            got = loaded.run(frame, meta)
+            tally[f"compared {variant.engine}"] += 1
+            if told(got) != told(want):
+                raise Failure(f"{what_differs(got, want)} differs",
+                              f"{variant}: packet {at} {frame.hex()} {meta}\n  reference {show(want)}\n  {variant} {show(got)} {got.fault or ''}")
+            if bounds is not None and (said := bounds.broken(meta.get("hook"), frame, got, tally)) is not None:
+                raise Failure("bound", f"{variant}: {said}: packet {at} {frame.hex()} {meta}")
+            if (said := differs(left[at], got.packet)) is not None:
+                raise Failure("what is left differs", f"{variant}: {said}: packet {at} {frame.hex()} {meta}")
+        after = compiled_cells(built[key], loaded.state())
+        for decl, rows in state.items():
+            if after[decl] != rows:
+                raise Failure("state differs", f"{variant}: {decl.name}: reference {rows}, {variant} {after[decl]}")
+    if refused is not None and not built:
+        raise refused
+    over_time(case, program, variants, tally)
+
+
+def over_time(case: Case, program: ast.Program, variants: Sequence[Variant], tally: Counter) -> None:
+    """What takes more than packets, where the case has it: events for a node, a version that takes over."""
+    if not any(variant.engine == "engine" for variant in variants):
+        return
+    try:
+        for fuse in (False, True) if case.events else ():
+            if (said := timed.run_events(case, program, fuse, tally)) is not None:
+                raise Failure("nodes differ", said)
+        following = checked(case.following) if case.following else None
+        if following is not None and program.chain and following.chain \
+                and (said := timed.run_swap(case, program, following, told, tally, node_functions)) is not None:
+            raise Failure("versions differ", said)
+    except (DiagnosticError, BuildError) as error:
+        raise Refused("compiler refuses", str(error)) from error
+    except EngineError as error:
+        raise Failure("engine refuses", str(error)) from error
+
+
+def run_kernel(case: Case, tally: Counter | None = None) -> None:
+    """The same in the Linux kernel (target xdp). Raises EngineUnavailable and KernelRejected too."""
+    from ..kernel_runner import KernelRunner     # bpf(2) by ctypes: only for who asks
+    program = checked(case.program.text)
+    case = Case(case.program, [(frame, meta) for frame, meta in case.packets if "hook" not in meta])
+    results, state, _ = expected(program, case)
+    given = control.from_json(case.program.tables, program)
+    compiled = compile_variant(program, Variant("kernel", True))
+    try:
+        runner = KernelRunner(compiled, given)
+    except (EngineUnavailable, KernelRejected):
+        raise
+    except EngineError as error:
+        raise Refused("the kernel refuses", str(error)) from error
+    for at, ((frame, meta), want) in enumerate(zip(case.packets, results)):
+        got = runner.run(frame, meta)
+        if tally is not None:
+            tally["compared kernel"] += 1
+        if (got.verdict, got.reason, got.port, got.out) != (want.verdict, want.reason, want.port, want.out):
+            raise Failure(f"{what_differs(got, want)} differs in the kernel",
+                          f"packet {at} {frame.hex()} {meta}\n  reference {show(want)}\n  kernel {show(got)}")
+    after = compiled_cells(compiled, runner.state())
+    for decl, rows in state.items():
+        if after[decl] != rows:
+            raise Failure("state differs in the kernel", f"{decl.name}: reference {rows}, kernel {after[decl]}")
+
+
+def what_differs(got, want) -> str:
+    if got.verdict != want.verdict:
+        return "verdict" if not (got.reason or "").startswith("engine:") else "fault"
+    return next((name for name in ("reason", "port", "out", "effects") if getattr(got, name) != getattr(want, name)), "completed")
+
+
+# ---------------------------------------------------------------- making a failure small
+
+def shows(case: Case, failure: Failure, variants: Sequence[Variant], kernel: bool = False) -> bool:
+    try:
+        if kernel:
+            run_kernel(case)
+        else:
+            run_case(case, variants)
+    except Refused:
+        return False
+    except Failure as error:
+        return error.kind == failure.kind and ("crashes" not in error.kind or str(error)[:80] == str(failure)[:80])
+    except Exception:
+        return False
+    return False
+
+
+def reduce_case(case: Case, failure: Failure, variants: Sequence[Variant] = VARIANTS, seconds: float = 60.0, kernel: bool = False) -> Case:
+    """A smaller case with the same kind of failure: fewer packets, then less text, then shorter packets."""
+    end = time.monotonic() + seconds
+    variants = [v for v in variants if f"{v}:" in str(failure) or f"{v} " in str(failure)] or list(variants)
+
+    def fails(packets: list, program: Program = case.program) -> bool:
+        return time.monotonic() < end and shows(replace(case, program=program, packets=packets), failure, variants, kernel)
+
+    packets = case.packets
+    for some in ([], *([p] for p in packets)):
+        if fails(some):
+            packets = some
+            break
+    else:
+        for at in reversed(range(len(packets))):
+            less = packets[:at] + packets[at + 1:]
+            if fails(less):
+                packets = less
+    program = case.program
+    if program.tables and fails(packets, Program(program.text, {}, program.lossless)):
+        program = Program(program.text, {}, program.lossless)
+    text = reduce_text(program.text, lambda text: fails(packets, Program(text, program.tables, program.lossless)))
+    program = Program(text, program.tables, program.lossless)
+    for at, (frame, meta) in enumerate(packets):
+        for simpler in ((frame, {}), *((bytes(n), meta) for n in (0, len(frame))), *((frame[:n], meta) for n in range(len(frame)))):
+            tried = packets[:at] + [simpler] + packets[at + 1:]
+            if simpler != (frame, meta) and fails(tried, program):
+                packets = tried
+                frame, meta = simpler
+                break
+    return replace(case, program=program, packets=packets)

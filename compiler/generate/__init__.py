@@ -1,0 +1,1 @@
+"""Random LPN programs, well typed by construction, and packets for them."""

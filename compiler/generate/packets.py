@@ -1,0 +1,206 @@
+"""Packets for a program: random bytes, repaired until its parser takes them, then perhaps damaged.
+
+The reference interpreter says where a packet is refused and where the refused field lies; the field is given a value that
+its own check allows, and the packet tried again. That needs no inverse of the parser, and reaches deep states.
+"""
+from __future__ import annotations
+
+from lpn.lang import ast
+from lpn.lang.reference import Reference
+from lpn.lang.reference.headers import Instance, swap
+from lpn.lang.reference.modules import run_module
+from lpn.lang.reference.run import Run
+from lpn.lang.reference.values import unsigned, width_of
+from lpn.lang.types import EnumType, Varbit
+
+from .asked import is_ahead, place, wishes
+from .base import Choose
+
+REPAIRS = 40
+MAX_FRAME = 300
+
+
+class Packets:
+    def __init__(self, reference: Reference, state) -> None:
+        self.reference, self.state = reference, state
+        program = reference.program
+        self.good: list[bytes] = []             # frames that the parser took
+        self.failed = 0                         # repairs that came to no end: the parser takes hardly anything
+        self.parsers = [m for m in program.chain if isinstance(m, ast.Parser)]
+        self.wishes = wishes(program)
+        self.codecs = any(isinstance(decl, ast.Codec) for decl in program.decls)
+
+    def packet(self, choose: Choose) -> bytes:
+        """A new frame, or one that was taken with a few octets changed."""
+        if self.good and choose.chance(1, 2):
+            frame = bytearray(choose.pick(self.good))
+            for _ in range(choose.number(0, 3)):
+                frame[choose.number(0, len(frame) - 1)] = choose.value(8)
+            return bytes(frame)
+        frame = bytearray(choose.value(8) for _ in range(choose.number(0, 12)))
+        filling = choose.number(0, (1 << 16) - 1)
+        kind = choose.number(0, 7)
+        if kind:
+            frame = self.repair(frame, choose, filling)
+        if kind in (3, 4) and self.codecs:
+            frame = self.make_usual(frame, choose, filling)
+        if kind == 5 and frame:
+            frame[choose.number(0, len(frame) - 1)] ^= 1 << choose.number(0, 7)
+        elif kind == 6:
+            frame = frame[:choose.number(0, len(frame))]
+        elif kind == 7:
+            frame += bytes(choose.value(8) for _ in range(choose.number(1, 9)))
+        return bytes(frame)
+
+    def repair(self, frame: bytearray, choose: Choose, filling: int) -> bytearray:
+        for turn in range(REPAIRS if self.failed < 2 else REPAIRS // 4):
+            run = self.reference.prepare(bytes(frame), {}, self.state)
+            reason = run_module(run, self.parsers[0]).reason if self.parsers else None
+            if reason is None:
+                if filling & 1:
+                    self.make_hold(frame, run)
+                if frame:
+                    self.good.append(bytes(frame))
+                return frame
+            if reason == "PacketTooShort":
+                if len(frame) > MAX_FRAME:
+                    return frame
+                for _ in range(2 if turn < 6 else 8 if turn < 12 else 24):
+                    filling = (filling * 1103515245 + 12345) & 0x7FFFFFFF
+                    frame.append(filling >> 16 & (0xFF if filling & 0x300000 else 3))
+            elif not self.mend(frame, run, reason, choose) and not self.grant(frame, run, reason, choose):
+                if not frame:
+                    return frame
+                filling = (filling * 1103515245 + 12345) & 0x7FFFFFFF
+                low = min(run.taken[-1].start, len(frame) - 1) if run.taken and filling & 0x100 else 0
+                frame[low + (filling >> 9) % (len(frame) - low)] = filling >> 20 & (0xFF if filling & 0x10000 else 3)
+        self.failed += 1
+        return frame
+
+    def mend(self, frame: bytearray, run: Run, reason: str, choose: Choose) -> bool:
+        """Change the packet so that the check called `reason` passes."""
+        if not run.taken:
+            return False
+        taken = run.taken[-1]
+        instance = taken.instance
+        if taken.codec is not None:
+            return self.mend_tag(frame, taken.codec, 8 * taken.start, reason, choose)
+        for located in instance.located:
+            item = located.field
+            if isinstance(item, ast.Field) and reason == f"{instance.header.name}.{item.name}":
+                value = self.allowed(instance, item, choose)
+                if value is not None and (item.name != "_" or wrong(instance, item)):
+                    write(frame, instance, item, located.position, located.width, value)
+                    if item.name != "_":
+                        return True
+        return False
+
+    def grant(self, frame: bytearray, run: Run, reason: str, choose: Choose) -> bool:
+        """One of the things that the program asks for where it refuses a packet for this reason; now and then none."""
+        found = self.wishes.get(reason)
+        if not found or choose.chance(1, 4):
+            return False
+        wish = choose.pick(found)
+        if is_ahead(wish.what):
+            put(frame, 8 * run.packet.payload, width_of(wish.what.type), unsigned(wish.number, width_of(wish.what.type)))
+            return True
+        field, shift = place(wish.what)
+        for taken in reversed(run.taken):
+            for located in taken.instance.located if field is not None and taken.codec is None else ():
+                if located.field is field:
+                    low = ((1 << width_of(wish.what.type)) - 1 << shift) & (1 << width_of(field.type)) - 1
+                    before = unsigned(int(taken.instance.received(field)), width_of(field.type))        # type: ignore[call-overload]
+                    write(frame, taken.instance, field, located.position, located.width, before & ~low | wish.number << shift & low)
+                    return True
+        return False
+
+    def mend_tag(self, frame: bytearray, codec: ast.Codec, at: int, reason: str, choose: Choose) -> bool:
+        """The tag's constants, or the keys of one of the group's rows."""
+        wanted = {tag: tag.value for tag in codec.tag if tag.value is not None} if reason == f"{codec.name}.tag" else {}
+        for group in codec.groups:
+            if group.tags and reason == f"{codec.name}.{group.tags[-1].name}":
+                wanted = {n.decl: int(k.const or 0) for n, k in zip(group.tags, choose.pick(group.rows).keys)}
+        for tag in codec.tag:
+            if tag in wanted:
+                put(frame, at, tag.width, wanted[tag])
+            at += tag.width
+        return bool(wanted)
+
+    def make_usual(self, frame: bytearray, choose: Choose, filling: int) -> bytearray:
+        """What is compressed says the first row of each group, or mostly: the frame that a guess is made for (compiler/lower/guess.py)."""
+        run = self.reference.prepare(bytes(frame), {}, self.state)
+        if self.parsers:
+            run_module(run, self.parsers[0])
+        for taken in run.taken:
+            if taken.codec is None:
+                continue
+            first = {name.decl: int(key.const or 0) for group in taken.codec.groups for name, key in zip(group.tags, group.rows[0].keys)}
+            if first and choose.chance(1, 4):
+                first.pop(choose.pick(list(first)))
+            at = 8 * taken.start
+            for tag in taken.codec.tag:
+                if tag in first:
+                    put(frame, at, tag.width, first[tag])
+                at += tag.width
+        return self.repair(frame, choose, filling)
+
+    def allowed(self, instance: Instance, item: ast.Field, choose: Choose) -> int | None:
+        if isinstance(item.type, Varbit):
+            return None
+        instance.open = True
+        try:
+            if item.equation is not None:
+                return unsigned(int(instance.equation(item)), width_of(item.type))      # type: ignore[call-overload]
+            if item.values:
+                one = choose.pick(item.values)
+                if isinstance(one, ast.RangeSet):
+                    return unsigned(int(one.low.const or 0), width_of(item.type))
+                if isinstance(one, ast.Binary):
+                    return unsigned(int(one.left.const or 0) & int(one.right.const or 0), width_of(item.type))
+                return unsigned(int(one.const or 0), width_of(item.type))
+            if isinstance(item.type, EnumType):
+                return choose.pick(item.type.decl.members).number       # type: ignore[attr-defined]
+        finally:
+            instance.open = False
+        return None
+
+    def make_hold(self, frame: bytearray, run: Run) -> None:
+        """Deferred equations too."""
+        for taken in run.taken:
+            instance = taken.instance
+            if taken.codec is not None or not instance.valid:
+                continue
+            for located in instance.located:
+                item = located.field
+                if isinstance(item, ast.Field) and item.deferred:
+                    value = unsigned(int(instance.equation(item)), width_of(item.type))     # type: ignore[call-overload]
+                    write(frame, instance, item, located.position, located.width, value)
+
+
+def wrong(instance: Instance, item: ast.Field) -> bool:
+    return instance.received(item) != instance.equation(item)
+
+
+def put(frame: bytearray, at: int, width: int, value: int) -> None:
+    """Bits in network order."""
+    if (at + width + 7) // 8 > len(frame):
+        return
+    whole = int.from_bytes(frame, "big")
+    shift = 8 * len(frame) - at - width
+    whole = whole & ~((1 << width) - 1 << shift) | value << shift
+    frame[:] = whole.to_bytes(len(frame), "big")
+
+
+def write(frame: bytearray, instance: Instance, item: ast.Field, at: int, bits: int, value: int) -> None:
+    for word in instance.header.items:
+        if isinstance(word, ast.Word) and item in word.fields:
+            shift = sum(width_of(f.type) for f in word.fields[:word.fields.index(item)])
+            low, size = at // 8, word.width // 8
+            order = "little" if word.little else "big"
+            whole = int.from_bytes(frame[low:low + size], order)        # type: ignore[arg-type]
+            mask = (1 << width_of(item.type)) - 1
+            if low + size <= len(frame):
+                frame[low:low + size] = (whole & ~(mask << shift) | value << shift).to_bytes(size, order)   # type: ignore[arg-type]
+            return
+    width = width_of(item.type)
+    put(frame, at, width, swap(value, width) if item.little else value)

@@ -1,0 +1,34 @@
+"""What both ways behind a branch begin with is done once, in front of it. Each way executes what it did."""
+from __future__ import annotations
+
+from .rewrite import Line, Ways, reads_writes, sweep
+from .tails import needs_proof
+
+
+def merge_begins(code: list[Line]) -> None:
+    while merge_one(code):
+        sweep(code)
+
+
+def merge_one(code: list[Line]) -> bool:
+    ways = Ways(code)
+    for i, branch in enumerate(code):
+        if not branch.insn.is_branch or not ways.alone(branch):
+            continue
+        on, to = code[i + 1], branch.target
+        if on is to or on in ways.to or on.insn != to.insn or not may_be_in_front(on, branch):
+            continue
+        for line in code:
+            if line.target is branch:
+                line.target = on
+        code[i], code[i + 1] = on, branch
+        to.dead = True
+        return True
+    return False
+
+
+def may_be_in_front(line: Line, branch: Line) -> bool:
+    """Whether the branch asks what it asked when this has been executed, and a verifier does not need its answer for it."""
+    if line.target is not None or line.insn.is_exit or needs_proof(line.insn):
+        return False
+    return not reads_writes(line.insn)[1] & reads_writes(branch.insn)[0]

@@ -1,0 +1,1 @@
+"""The search for the slowest run of a hook."""
