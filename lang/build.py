@@ -1,7 +1,7 @@
 """Parse tree to syntax tree: the whole file, and its declarations."""
 from __future__ import annotations
 
-from . import ast
+from . import ast, reread
 from .build_expr import TooDeep
 from .build_modules import ModuleBuilder
 from .diagnostics import Diagnostics
@@ -14,8 +14,16 @@ Items = tuple[list[ast.Import], list[ast.Node]]
 
 def parse(source: Source, diagnostics: Diagnostics) -> Items:
     """The imports and declarations of one source. What is wrong is told to `diagnostics`; then the result is empty."""
+    items = reread.kept(source)
+    if items is not None:
+        return items
     tree = parse_tree(source, diagnostics)
-    return items_of(source, tree, diagnostics) if tree is not None else ([], [])
+    if tree is None:
+        return [], []
+    items = items_of(source, tree, diagnostics)
+    if not diagnostics.items:
+        reread.keep(source, items)
+    return items
 
 
 def items_of(source: Source, tree: P.ProgramContext, diagnostics: Diagnostics) -> Items:
