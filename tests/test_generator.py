@@ -171,3 +171,10 @@ def search(seed: int = 20000) -> None:
 
 if __name__ == "__main__":
     search()
+
+
+def test_no_event_turns_the_radio_on_where_there_is_a_budget() -> None:
+    """What an event starts has no share of the time: such a program has no promise, or is none (found by the fuzzer)."""
+    text = Generator(RandomChoose(910077), False).program().text
+    checked(text)
+    assert "timing Clock" in text and "radio.on(" in text

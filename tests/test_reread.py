@@ -103,5 +103,5 @@ def test_what_is_too_deep_to_be_kept_is_parsed_each_time(monkeypatch: pytest.Mon
     """The parser goes deeper than what keeps its trees, in this version of Python."""
     def deep(*_: object) -> None:
         raise RecursionError
-    monkeypatch.setattr(reread._Writer, "dump", deep, raising=False)
+    monkeypatch.setattr(reread._Writer, "dump", deep)
     assert [len(parse(Source("x.lpn", LONG), Diagnostics())[1]) for _ in range(4)] == [1] * 4 and reread._kept[LONG] is None

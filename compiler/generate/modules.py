@@ -79,7 +79,7 @@ class Generator(Built):
             text += self.meeting_deparser() if self.plan == MEET else self.built_deparser() if self.plan in TWINS else self.deparser()
         timed = timed and not self.completing
         if timed:
-            text += self.timing()
+            text += self.timing(text)
         bindings = indent(self.bindings(chain, timed))
         if self.kept or self.persists:
             self.following = "\n".join([*self.migrating(text), *self.migrate(), "protocol Random version 2 {", *bindings, "}"]) + "\n"

@@ -185,8 +185,8 @@ class Parts(Tables):
                 out[at + 1:at + 1] = indent([f"register<{fresh.cell}> {fresh.name};", *self.migration(fresh, kept)])
         return out
 
-    def timing(self) -> list[str]:
-        """A block of handlers that share its registers."""
+    def timing(self, others: list[str]) -> list[str]:
+        """A block of handlers that share its registers. `others`: lines of the modules, of which a budget asks something, too."""
         c = self.choose
         lines: list[str] = []
         own: list[RegisterInfo] = []
@@ -218,7 +218,8 @@ class Parts(Tables):
             if head.startswith("every") and c.chance(1, 3):
                 head += f" jitter {c.number(1, 900)} us"
             lines += [f"{head} {{", *indent(body), "}"]
-        if c.chance(1, 3) and not any("radio." in line for line in lines):          # else each handler would need a deadline
+        if c.chance(1, 3) and not any("radio." in line for line in lines) and not any("radio.on(" in line for line in others):
+            # else each handler would need a deadline, and no event may turn it on
             lines.append("energy { radio.on <= 100 %; }")
         return ["timing Clock {", *indent(lines), "}"]
 
