@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from lpn.compiler.build import compile_program, stack_used
-from lpn.compiler.fuzz.differential import Failure, Refused, Variant, checked, load_case, make_case, run_case, run_kernel
+from lpn.compiler.fuzz.differential import Case, Failure, Refused, Variant, checked, load_case, make_case, reduce_case, run_case, run_kernel
 from lpn.compiler.fuzz.loop import Corpus, Loop
-from lpn.compiler.generate.base import RandomChoose
+from lpn.compiler.generate.base import Program, RandomChoose
 from lpn.compiler.generate.modules import Generator
 from lpn.runtime.engines import EngineUnavailable
 from lpn.runtime.kernel import KernelRejected
@@ -81,6 +81,16 @@ def test_same_seed_same_program() -> None:
 def test_saved_cases_come_back(tmp_path: Path) -> None:
     case = make_case(5, 3)
     assert load_case(case.save(tmp_path, "case")) == case
+
+
+def test_what_is_refused_is_made_small_for_the_same_mistake() -> None:
+    """What is left of a program may be none for another reason: that is another failure. Warnings are none."""
+    text = "error { Bad }\nconst bit<8> A = 3;\nconst bit<8> B = A + 2;\nconst bit<16> C = 8w1 ++ 4w0;\nstruct S { bit<8> x; }\n"
+    with pytest.raises(Failure) as refused:
+        checked(text)
+    assert refused.value.kind == "checker refuses" and len(str(refused.value).splitlines()) == 1 and "random.lpn:4:" in str(refused.value)
+    small = reduce_case(Case(Program(text, {}, False)), refused.value)
+    assert "C =" in small.program.text and "S" not in small.program.text and "B" not in small.program.text
 
 
 def test_failures_are_made_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

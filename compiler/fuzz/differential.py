@@ -74,6 +74,9 @@ STOCK = (Variant("femto"), Variant("femto", True), Variant("femto", False, 1), V
          Variant("femto", False, SMALL), Variant("femto", True, SMALL))
 
 
+REFUSED, AT = "checker refuses", " at "           # a failure's kind; what stands in front of the place of a mistake
+
+
 class Failure(AssertionError):
     """The engines disagree, or a container is refused. `kind` sorts failures."""
 
@@ -171,7 +174,8 @@ def checked(text: str) -> ast.Program:
     try:
         return check(load(Source("random.lpn", text)))
     except DiagnosticError as error:
-        raise Failure("checker refuses", "\n".join(f"{d.span}: {d.message}" for d in error.diagnostics)) from error
+        wrong = [d for d in error.diagnostics if d.severity == "error"]
+        raise Failure(REFUSED, "\n".join(f"{d.message}{AT}{d.span}" for d in wrong)) from error
 
 
 # ---------------------------------------------------------------- comparing
@@ -407,6 +411,16 @@ def what_differs(got, want) -> str:
 
 # ---------------------------------------------------------------- making a failure small
 
+def alike(error: Failure, failure: Failure) -> bool:
+    """Whether it is the same failure. What is no program any more is refused as well, for something else."""
+    if error.kind != failure.kind:
+        return False
+    if error.kind == REFUSED:
+        said, before = ({line.partition(AT)[0] for line in str(each).removeprefix(f"{REFUSED}: ").splitlines()} for each in (error, failure))
+        return said <= before
+    return "crashes" not in error.kind or str(error)[:80] == str(failure)[:80]
+
+
 def shows(case: Case, failure: Failure, variants: Sequence[Variant], kernel: bool = False) -> bool:
     try:
         if kernel:
@@ -416,7 +430,7 @@ def shows(case: Case, failure: Failure, variants: Sequence[Variant], kernel: boo
     except Refused:
         return False
     except Failure as error:
-        return error.kind == failure.kind and ("crashes" not in error.kind or str(error)[:80] == str(failure)[:80])
+        return alike(error, failure)
     except Exception:
         return False
     return False
