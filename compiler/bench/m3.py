@@ -190,7 +190,7 @@ def natively(name: str, frames: Frames) -> dict[str, Spent] | None:
 
 
 def by_hand(folder: Path, name: str, frames: Frames, frame: Frame) -> Spent:
-    """The hand-written C on the memory it expects (bench_peers)."""
+    """The hand-written C on the memory it expects (peers.py)."""
     from lpn.runtime.m3.core import Core
     core = Core(native_firmware(folder / f"{name}.c", folder))
     data = frame.body if name == "udp_tx" else frame.data

@@ -9,7 +9,7 @@ from pathlib import Path
 from lpn.runtime.drawing import pyplot
 
 from ..output import Failure, Table, say
-from . import m3_report as bench_m3_report
+from . import m3_report
 from .m3 import OnM3
 from .measure import PAYLOADS, Comparison, Form
 from .peers import P4C_FORWARD
@@ -113,7 +113,7 @@ def show(m: Measured) -> None:
     for form, c in (m.corpus or {}).items():
         say(f"decompress, {corpus_line(form, c)}")
     if m.m3:
-        bench_m3_report.show(m.m3)
+        m3_report.show(m.m3)
 
 
 # ---------------------------------------------------------------- docs/benchmarks.md
@@ -148,7 +148,7 @@ def analysed_section(found: dict[str, Analysed]) -> str:
 def m3_sections(m: OnM3 | None) -> dict[str, str]:
     if m is None or m.absent:
         return {}
-    return {name: markdown(columns, rows(m)) for name, (columns, rows) in bench_m3_report.TABLES.items()}
+    return {name: markdown(columns, rows(m)) for name, (columns, rows) in m3_report.TABLES.items()}
 
 
 def update(page: Path, m: Measured) -> None:

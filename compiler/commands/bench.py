@@ -30,7 +30,7 @@ def command(json_file: Path, quick: bool, plot_file: Path | None, update_docs: b
     """
     from lpn.runtime.drawing import pyplot
 
-    from ..bench import m3 as bench_m3, report, verifier as bench_verifier
+    from ..bench import m3, report, verifier
     from ..bench.frames import read_frames
     from ..bench.measure import measure
     from ..bench.wall_time import corpus, machine, timed
@@ -53,11 +53,11 @@ def command(json_file: Path, quick: bool, plot_file: Path | None, update_docs: b
         measured.corpus = corpus(quick)
     if not quick:
         with waiting("running on the emulated Cortex-M3"):
-            measured.m3 = bench_m3.measure(frames)
+            measured.m3 = m3.measure(frames)
         with waiting("timing"):
             measured.times, measured.machine = timed(), where
         with waiting("analysing"):
-            measured.analysed = bench_verifier.measured()
+            measured.analysed = verifier.measured()
     report.show(measured)
     write_files({json_file: (json.dumps(measured.as_dict(), indent=1) + "\n").encode()})
     say(f"\n{json_file}")
@@ -76,10 +76,10 @@ def command(json_file: Path, quick: bool, plot_file: Path | None, update_docs: b
 
 def on_m3(frames, json_file: Path, update_docs: bool) -> int:
     """The emulated Cortex-M3's part alone; other figures in the JSON file go."""
-    from ..bench import m3 as bench_m3, m3_report as bench_m3_report, report
+    from ..bench import m3, m3_report, report
     with waiting("running on the emulated Cortex-M3"):
-        found = bench_m3.measure(frames)
-    bench_m3_report.show(found)
+        found = m3.measure(frames)
+    m3_report.show(found)
     write_files({json_file: (json.dumps({"lpn": 1, "m3": found.as_dict()}, indent=1) + "\n").encode()})
     say(f"{json_file}")
     if update_docs:
@@ -92,9 +92,9 @@ def on_m3(frames, json_file: Path, update_docs: bool) -> int:
 
 def analyses(json_file: Path, update_docs: bool) -> int:
     """The verifier's part alone; other figures in the JSON file go."""
-    from ..bench import report, verifier as bench_verifier
+    from ..bench import report, verifier
     with waiting("analysing"):
-        found = bench_verifier.measured()
+        found = verifier.measured()
     report.show_analysed(found)
     write_files({json_file: (json.dumps({"lpn": 1, "verifier": {name: vars(each) for name, each in found.items()}}, indent=1) + "\n").encode()})
     say(f"{json_file}")

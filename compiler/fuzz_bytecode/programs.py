@@ -2,7 +2,7 @@
 
 `Writer(choose, profile).program()` gives assembly. `choose(sequence)` picks an element. r6 holds the context, r7 the packet, r8
 its end, r9 a region; r0-r5 work. The writer knows what each register holds and writes what should be accepted; now and
-then it slips by one, and mutation (fuzz_bytecode_mutate.py) does the rest.
+then it slips by one, and mutation (mutate.py) does the rest.
 """
 from __future__ import annotations
 

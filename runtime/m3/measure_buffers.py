@@ -27,7 +27,7 @@ from .host import WINDOW
 from .linked import Linked
 from .timing import UNALIGNED
 
-#: Helper -> ways in which `slowest_buffers.filled` fills a buffer for it.
+#: Helper -> ways in which `filled` of compiler/slowest/buffers.py fills a buffer for it.
 WAYS = {"buffer_put": (2, 1), "buffer_hold": (1,), "buffer_take": (1,), "buffer_drop": (1,)}
 CALLS = {"buffer_put": PUT, "buffer_hold": HOLD, "buffer_take": TAKE, "buffer_drop": DROP}
 STACK = 96                      #: octets, of a container that calls one
