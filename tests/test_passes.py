@@ -8,11 +8,16 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from lpn.compiler.asm import AsmError, assemble
+from lpn.compiler.passes.begins import merge_begins
+from lpn.compiler.passes.ends import shorten_ends
 from lpn.compiler.passes.known_bits import decide_by_bits, drop_constants
+from lpn.compiler.passes.made_once import make_once
 from lpn.compiler.passes.peephole import PASSES, improve
+from lpn.compiler.passes.placement import place_beside
 from lpn.compiler.passes.renamed import rename_copies
 from lpn.compiler.passes.rewrite import Line, read, sweep, write
 from lpn.compiler.passes.stack_slots import share_stack, with_less_stack
+from lpn.compiler.passes.stored import store_once
 from lpn.compiler.passes.tails import merge_tails
 from lpn.runtime.raw import RawResult, run_raw
 from pass_programs import LIKED, Shapes, nearly
@@ -28,6 +33,8 @@ def share_all(code: list[Line]) -> bool:
 
 
 ALONE = (*PASSES, decide_by_bits, drop_constants, merge_tails, share_all)
+#: What random bytecode hardly has; tests/test_short_code.py and tests/test_ends.py do.
+SELDOM = (place_beside, merge_begins, make_once, store_once, shorten_ends)
 
 
 def changed(text: bytes, passes: tuple[Callable[[list[Line]], object], ...]) -> bytes:
@@ -40,7 +47,7 @@ def changed(text: bytes, passes: tuple[Callable[[list[Line]], object], ...]) -> 
 
 
 def forms(text: bytes, rng: random.Random) -> Iterator[tuple[str, bytes]]:
-    for one in ALONE:
+    for one in (*ALONE, *SELDOM):
         yield one.__name__, changed(text, (one,))
     some = tuple(rng.sample(ALONE, 5))
     yield " ".join(one.__name__ for one in some), changed(text, some)

@@ -75,7 +75,7 @@ def test_who_changes_a_tree_changes_his_own() -> None:
         decl.value = None
 
 
-def test_programs_mean_the_same(tmp_path: Path) -> None:
+def test_programs_mean_the_same() -> None:
     source = ROOT / "examples" / "udp" / "udp.lpn"
     codes = [[container.code.text for container in compile_program(check(load(source))).containers] for _ in range(3)]
     assert codes[0] == codes[1] == codes[2] and reread._kept[source.read_text()] is not None

@@ -1,20 +1,14 @@
 """What both ways behind a branch begin with is done once, in front of it. Each way executes what it did."""
 from __future__ import annotations
 
-from .rewrite import Line, Ways, reads_writes, sweep
+from .rewrite import Line, Ways, reads_writes, repeated
 from .tails import needs_proof
 
 
-def merge_begins(code: list[Line]) -> None:
-    while merge_one(code):
-        sweep(code)
-
-
-def merge_one(code: list[Line]) -> bool:
+@repeated
+def merge_begins(code: list[Line]) -> bool:
     ways = Ways(code)
-    for i, branch in enumerate(code):
-        if not branch.insn.is_branch or not ways.alone(branch):
-            continue
+    for i, branch in ways.lone_branches():
         on, to = code[i + 1], branch.target
         if on is to or on in ways.to or on.insn != to.insn or not may_be_in_front(on, branch):
             continue

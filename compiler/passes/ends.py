@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from ..isa import ALU, ALU64, ALU_OPS, JMP, JMP_OPS, Instruction
 from .flow import liveness
-from .rewrite import Line, Ways, reads_writes, runs_in, sweep
+from .rewrite import Line, Ways, reads_writes, repeated, runs_in
 
 MOV, ADD, REGISTER = ALU_OPS["MOV"], ALU_OPS["ADD"], 8
 #: Comparisons of a place with the packet's end: whether the place is the first register, and whether it jumps where the packet is too short.
@@ -38,9 +38,9 @@ class Comparison:
         return (self.base, self.end, self.short, self.enough) == (other.base, other.end, other.short, other.enough)
 
 
-def shorten_ends(code: list[Line]) -> None:
-    while compare_once(code) or result_first(code) or ask_once(code):
-        sweep(code)
+@repeated
+def shorten_ends(code: list[Line]) -> bool:
+    return compare_once(code) or result_first(code) or ask_once(code)
 
 
 def comparison(code: list[Line], at: int) -> Comparison | None:
@@ -109,9 +109,7 @@ def in_front(code: list[Line], at: int, line: Line) -> None:
 def result_first(code: list[Line]) -> bool:
     ways = Ways(code)
     before, _ = liveness(code)
-    for i, branch in enumerate(code):
-        if not branch.insn.is_branch or not ways.alone(branch):
-            continue
+    for i, branch in ways.lone_branches():
         at = ways.index[branch.target]
         result, end = code[at], code[at + 1] if at + 1 < len(code) else None
         if end is None or not gives(result) or not end.insn.is_exit or at <= i or (before[i + 1] | reads_writes(branch.insn)[0]) & 1:

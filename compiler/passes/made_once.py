@@ -7,26 +7,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..isa import ALU_OPS, Instruction
-from .rewrite import Line, Ways, reads_writes, sweep
+from .rewrite import Line, Ways, reads_writes, repeated
 from .tails import needs_proof
 
 ADD = ALU_OPS["ADD"]
 LONGEST = 4                                     # instructions that differ in one number
 
 
-def make_once(code: list[Line]) -> None:
-    while make_one(code):
-        sweep(code)
-
-
-def make_one(code: list[Line]) -> bool:
+@repeated
+def make_once(code: list[Line]) -> bool:
     ways = Ways(code)
-    for i, branch in enumerate(code):
-        if not branch.insn.is_branch or branch in ways.to or not ways.alone(branch):
-            continue
+    for i, branch in ways.lone_branches():
         to = ways.index[branch.target]
         length = length_of(code, to, code[i + 1])
-        if not length or i < length or abs(to - i) <= length:
+        if branch in ways.to or not length or i < length or abs(to - i) <= length:
             continue
         first, second, back = code[i - length:i], code[to:to + length], code[to + length]
         if any(line in ways.to for line in (*first[1:], *second[1:], back)) or any(line.insn.is_exit or line.insn.is_jump for line in first):

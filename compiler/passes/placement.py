@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..isa import JMP_OPS, Instruction
-from .rewrite import Line, Ways, targets_of
+from .rewrite import Line, Ways, repeated, targets_of
 
 INVERSE = {JMP_OPS[a]: JMP_OPS[b] for pair in (("JEQ", "JNE"), ("JGT", "JLE"), ("JGE", "JLT"), ("JSGT", "JSLE"),
                                               ("JSGE", "JSLT")) for a, b in (pair, pair[::-1])}
@@ -17,22 +17,16 @@ def inverted(branch: Instruction) -> Instruction:
     return replace(branch, op=branch.op & 0x0F | INVERSE[branch.code])
 
 
-def place_beside(code: list[Line]) -> None:
+@repeated
+def place_beside(code: list[Line]) -> bool:
     """For short code: what a branch alone leads to, and what comes back to behind it, stands there, and no jump leads back. Who goes there has usually
     more to do than others."""
-    while beside(code):
-        pass
-
-
-def beside(code: list[Line]) -> bool:
     ways = Ways(code)
-    for i, branch in enumerate(code):
-        if not branch.insn.is_branch or branch.insn.code not in INVERSE or not ways.alone(branch):
-            continue
+    for i, branch in ways.lone_branches():
         on, to = code[i + 1], ways.index[branch.target]
         end = next(k for k in range(to, len(code)) if code[k].insn.ends_block)
         back = code[end]
-        if not back.insn.is_goto or back.target is not on or back in ways.to or to <= i <= end:
+        if branch.insn.code not in INVERSE or not back.insn.is_goto or back.target is not on or back in ways.to or to <= i <= end:
             continue
         block = code[to:end]
         branch.insn, branch.target = inverted(branch.insn), on

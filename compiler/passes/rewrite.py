@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, wraps
 
 from ..helpers import BY_NUMBER
 from ..isa import ALU, ALU_OPS, CALL, CALL_HELPER, EXIT, JA, JA32, MODES, STX, Instruction, decode, encode
@@ -96,6 +97,19 @@ class Ways:
     def alone(self, branch: Line) -> bool:
         """Whether nothing else leads to where this one jumps."""
         return self.to[branch.target] == 1 and not runs_in(self.code, self.index[branch.target])
+
+    def lone_branches(self) -> Iterator[tuple[int, Line]]:
+        """Each branch that nothing else leads to the target of, and where it stands."""
+        return ((i, line) for i, line in enumerate(self.code) if line.insn.is_branch and self.alone(line))
+
+
+def repeated(step: Callable[[list[Line]], bool]) -> Callable[[list[Line]], None]:
+    """What changes one place, as a pass: until it finds none."""
+    @wraps(step)
+    def until_done(code: list[Line]) -> None:
+        while step(code):
+            sweep(code)
+    return until_done
 
 
 def runs_in(code: list[Line], at: int) -> bool:

@@ -9,17 +9,13 @@ from collections import defaultdict
 
 from ..isa import STX
 from .flow import forward
-from .rewrite import Line, sweep
+from .rewrite import Line, repeated
 from .spills import Held, drop_stores, slot_of, takes_address
 
 
-def store_once(code: list[Line]) -> None:
+@repeated
+def store_once(code: list[Line]) -> bool:
     """Keeps what leaves stores out."""
-    while store_where_ways_meet(code):
-        sweep(code)
-
-
-def store_where_ways_meet(code: list[Line]) -> bool:
     held, ways = Held(code), defaultdict(list)
     if not held.slots or any(takes_address(line) for line in code):
         return False
