@@ -12,6 +12,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from lpn.lang import ast
+from lpn.lang.check import check
+from lpn.lang.loader import load
+
 from ..build import compile_program
 from ..bytecode import FOLDER
 from ..judge import of_compiled
@@ -80,9 +84,8 @@ def times_of(source: Path, c: tuple[str, ...]) -> Times:
         return Times(**medians(runs))
 
 
-def program_at(source: Path):
-    from ..commands.inputs import checked
-    return checked(source)
+def program_at(source: Path) -> ast.Program:
+    return check(load(source))
 
 
 def build(source: Path, folder: Path, cache: str) -> None:
