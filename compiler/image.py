@@ -11,6 +11,8 @@ import zlib
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
+from lpn.lang.limits import MAX_NAME
+
 from .target import OUT_SIZE
 
 MAGIC = b"LPN1"
@@ -21,7 +23,6 @@ STACK_SIZE = 512
 TEXT_MAX = 1 << 14          #: instruction slots that a verifier reads
 MAX_IMAGE = 1 << 20         #: bytes; far above what a node stores, bounds what a host reads
 STATE_MAX = 0xFFFF          #: bytes of registers, counters and meters
-MAX_NAME = 64               #: bytes of UTF-8
 
 _HEADER = struct.Struct("<4sHHIIBBHIIIIIIHHIHHQ")
 assert _HEADER.size == HEADER_SIZE
@@ -50,9 +51,10 @@ class Flag(IntFlag):
     CLEAN32 = 1         #: every register holds a 32-bit value or a pointer
     CERTIFIED = 2       #: the certificate section is not empty
     DEPARSES = 4        #: of a fused container: it ends with a deparser, which fills `out`
+    RADIO = 8           #: it, or an `after` that it starts, switches the radio, or its timing block promises how long the radio is on
 
 
-KNOWN_FLAGS = Flag.CLEAN32 | Flag.CERTIFIED | Flag.DEPARSES
+KNOWN_FLAGS = Flag.CLEAN32 | Flag.CERTIFIED | Flag.DEPARSES | Flag.RADIO
 
 
 class ImageError(ValueError):

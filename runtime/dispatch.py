@@ -102,7 +102,7 @@ class Platform(Protocol):
 
 
 class Dispatch(ABC):
-    """A node's hooks. `names`: what each hook is called, `Block.every_1` or `radio.rx_done`."""
+    """A node's hooks. `names`: what each hook is called, `Block.every_125ms` or `radio.rx_done`."""
 
     hooks: Sequence[Hook]
     names: Sequence[str]
@@ -114,6 +114,10 @@ class Dispatch(ABC):
     @abstractmethod
     def poll(self) -> bool:
         """Run at most one hook; true when there is more to do now."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Do with the radio what a swap asks for; `poll` does it otherwise."""
 
     @abstractmethod
     def insns(self) -> int:
@@ -173,17 +177,19 @@ def elapsed(now: int, at: int) -> int:
 
 
 class ModelDispatch(Dispatch):
-    """node.c once more, in Python, for chains that an `Executor` runs. `timing`: which hooks are handlers of timing blocks."""
+    """node.c once more, in Python, for chains that an `Executor` runs. `timing`: which hooks are handlers of timing blocks; `radio`: which have a part in how
+    long the radio is on."""
 
-    def __init__(self, hooks: Sequence[Hook], timing: Sequence[bool], names: Sequence[str], executor: Executor,
+    def __init__(self, hooks: Sequence[Hook], timing: Sequence[bool], radio: Sequence[bool], names: Sequence[str], executor: Executor,
                  platform: Platform) -> None:
-        self.hooks, self.timing, self.names = hooks, timing, names
+        self.hooks, self.timing, self.radio, self.names = hooks, timing, radio, names
         self.executor, self.platform = executor, platform
         self._states = [_State() for _ in hooks]
         self._counts = Counts()
         self._drops: Counter[str] = Counter()
         self._timer: int | None = None
         self._isr = False
+        self._asked: str | None = None
         self._completed: tuple[Event, Callable[[], None]] | None = None
         now = platform.now()
         for hook, state in zip(hooks, self._states):
@@ -191,19 +197,27 @@ class ModelDispatch(Dispatch):
                 state.due = (now + hook.offset) & WORD
         self._set_timer(now)
 
-    def swap(self, hooks: Sequence[Hook], timing: Sequence[bool], names: Sequence[str], executor: Executor) -> None:
-        """Other hooks from now on. Those that wait for the same keep their timers, and what is pending."""
-        before = list(zip(self.hooks, self.timing, self.names, self._states))
-        self.hooks, self.timing, self.names, self.executor = hooks, timing, names, executor
+    def swap(self, hooks: Sequence[Hook], timing: Sequence[bool], radio: Sequence[bool], names: Sequence[str], executor: Executor) -> None:
+        """Other hooks from now on. Those that wait for the same keep their timers, and what is pending; slots of one slotframe keep one beat."""
+        before = list(zip(self.hooks, self.timing, self.radio, self.names, self._states))
+        if any(self.radio) and not any(radio):
+            self._asked = "on"
+        self.hooks, self.timing, self.radio, self.names, self.executor = hooks, timing, radio, names, executor
         self._states, self._drops = [_State() for _ in hooks], Counter()
         now = self.platform.now()
         waits = [_waits_for(*each) for each in zip(hooks, timing, names)]
         for hook, state in zip(hooks, self._states):
             state.due = (now + hook.offset) & WORD if hook.event in PERIODIC else None
-        for hook, timed, name, old in before:
+            for slot, *_, old in before:
+                if hook.event == slot.event == "slot" and hook.period == slot.period and old.due is not None:
+                    ahead = hook.offset - slot.offset - elapsed(now, old.due)
+                    state.due = (now + 1 + (ahead - 1) % hook.period) & WORD
+        for hook, timed, switches, name, old in before:
             same = _waits_for(hook, timed, name)
             if same not in waits:
                 self._counts.lost += old.pending is not None
+                if hook.event == "after" and switches and any(radio) and (old.due is not None or old.pending is not None):
+                    self._asked = "off"
                 continue
             index = waits.index(same)
             self._states[index].due = old.due
@@ -334,7 +348,13 @@ class ModelDispatch(Dispatch):
         assert event is not None
         return event.time
 
+    def settle(self) -> None:
+        asked, self._asked = self._asked, None
+        if asked is not None:
+            self.platform.radio(asked, 0)
+
     def poll(self) -> bool:
+        self.settle()
         now = self.platform.now()
         if self._timer is not None and elapsed(now, self._timer) >= 0:
             self._timer = None

@@ -279,8 +279,10 @@ class Node:
         retired = [dataclass_replace(s, stats=dataclass_replace(s.stats)) for s in self.summaries()]
         self._waited = 0
         swap()
+        self.dispatch.settle()
         self.retired.append(retired)
-        self.records.append(Replaced(number=len(self.records), time=self.time, what=what))
+        self.records.append(Replaced(number=len(self.records), time=self.time, what=what, effects=self._effects))
+        self._effects, self._waited = [], 0
         self._timer_causes.clear()
         self._step_by(self.time)
         self._rearm()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from lpn.compiler.bundle import Hook
 from lpn.lang import ast, tables as control
 from lpn.lang.buffers import buffers
+from lpn.lang.check.contexts import switches_radio
 from lpn.lang.outside import SENDS
 from lpn.lang.persist import StateError
 from lpn.lang.reference import Reference
@@ -94,12 +95,13 @@ class ReferenceDispatch(ModelDispatch):
         self.swap(*_hooks(program), ReferenceExecutor(reference, state, self.address))
 
 
-def _hooks(program: ast.Program) -> tuple[list[Hook], list[bool], list[str]]:
-    """(hooks, which of them are handlers of timing blocks, what they are called)."""
+def _hooks(program: ast.Program) -> tuple[list[Hook], list[bool], list[bool], list[str]]:
+    """(hooks, which of them are handlers of timing blocks, which have a part in how long the radio is on, what they are called)."""
     hooks = [Hook(h.event, tuple(m.name for m in h.chain), h.context, h.selector, h.within, h.period, h.offset, h.jitter) for h in program.hooks]
     timed = [h.timed for h in program.hooks]
     handlers = {h.chain[0] for h, t in zip(hooks, timed) if t}
-    return hooks, timed, hook_names(hooks, handlers.__contains__)
+    radio = [any(map(switches_radio, h.chain)) for h in program.hooks]
+    return hooks, timed, radio, hook_names(hooks, handlers.__contains__)
 
 
 def reference_node(program: ast.Program, given: control.Tables | None = None, address: Mapping[str, int] | None = None,

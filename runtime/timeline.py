@@ -91,9 +91,10 @@ class Given(Record):
 
 @dataclass(kw_only=True)
 class Replaced(Record):
-    """Another version took the program's place."""
+    """Another version took the program's place; `effects`: what became of the radio."""
 
     what: str
+    effects: list[Effect] = field(default_factory=list)
 
 
 def plain(record: Record) -> dict[str, Any]:
@@ -155,7 +156,7 @@ def row(record: Record) -> tuple[str, str, str, str]:
     if isinstance(record, Overrun):
         return clock(record.time), record.hook, "OVERRUN", "it was pending, this event is lost"
     if isinstance(record, Replaced):
-        return clock(record.time), "  replaced", "", record.what
+        return clock(record.time), "  replaced", "", "; ".join([record.what, *map(effect_text, record.effects)])
     assert isinstance(record, Given)
     text = shown(record.frame) if record.frame is not None else ""
     return clock(record.time), f"  {record.event}", "" if record.wanted else "ignored", text

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lpn.compiler.asm import assemble
 from lpn.compiler.bundle import Bundle, Hook
 from lpn.compiler.helpers import BY_NAME
-from lpn.compiler.image import Image, Kind
+from lpn.compiler.image import Flag, Image, Kind
 from lpn.compiler.kept import Kept, KeptTable
 from lpn.runtime.dispatch import Event, ModelDispatch, Outcome, hook_names
 from lpn.runtime.engine.node_native import NativeDispatch
@@ -82,13 +82,22 @@ def bundle(hooks: Sequence[Hook], programs: Sequence[Sequence[Op]], version: int
     """Hook i's chain is a container of its own that runs program i; `T...` names handlers of a timing block,
     other names deparsers that emit no header."""
     images = [Image(hook.chain[0], Kind.TIMING if timing(hook.chain[0]) else Kind.DEPARSER, assemble(text(program)), record_size=16,
-                    state_size=STATE, record_hash=1, state_hash=state_hash) for hook, program in zip(hooks, programs, strict=True)]
+                    state_size=STATE, record_hash=1, state_hash=state_hash, flags=Flag.RADIO if switches(program) else Flag(0)) for hook, program in zip(hooks, programs, strict=True)]
     return Bundle("p", version, tuple(images), tuple(hooks), record_size=16, state_size=STATE, record_hash=1, state_hash=state_hash,
                   reasons=REASONS, kept=kept)
 
 
 def timing(name: str) -> bool:
     return name.startswith("T")
+
+
+def switches(program: Sequence[Op]) -> bool:
+    return any(op in ("on", "off") for op, *_ in program)
+
+
+def roles(hooks: Sequence[Hook], programs: Sequence[Sequence[Op]]) -> tuple[list[bool], list[bool], list[str]]:
+    """What a model is told of hooks: which are handlers of a timing block, which switch the radio, and their names."""
+    return [timing(h.chain[0]) for h in hooks], [switches(program) for program in programs], hook_names(hooks, timing)
 
 
 class Watched(Node):
@@ -110,8 +119,17 @@ def native(hooks: Sequence[Hook], programs: Sequence[Sequence[Op]], **options) -
 
 def model(hooks: Sequence[Hook], programs: Sequence[Sequence[Op]], **options) -> Watched:
     """The programs on the node's second writing."""
-    return Watched(lambda platform: ModelDispatch(hooks, [timing(h.chain[0]) for h in hooks], hook_names(hooks, timing),
-                                               Meaning(programs), platform), **options)
+    return Watched(lambda platform: ModelDispatch(hooks, *roles(hooks, programs), Meaning(programs), platform), **options)
+
+
+def swapped(node: Node, hooks: Sequence[Hook], programs: Sequence[Sequence[Op]]) -> None:
+    """Others take their place, on either."""
+    if isinstance(node.dispatch, ModelDispatch):
+        meaning = Meaning(programs)
+        meaning.state[:8] = node.dispatch.executor.state[:8]
+        node.dispatch.swap(hooks, *roles(hooks, programs), meaning)
+    else:
+        node.dispatch.swap(bundle(hooks, programs))
 
 
 def cells(node: Node) -> list[int]:

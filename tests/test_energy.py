@@ -47,8 +47,8 @@ def test_the_message_names_the_path():
     [one] = e.value.diagnostics
     assert one.message == "the radio may be on 9.08 % of the time, and <= 9 % is promised"
     assert [(text, span.line, span.text) for text, span in one.notes] == [
-        ("it is on for up to 11.1 ms of 125 ms, by 'Duty.every_1': from here", 5, "radio.on()"), ("to here", 6, "radio.off()"),
-        ("it is on for up to 2 ms of 1 s, by 'Duty.slot_1': from here", 10, "radio.on()"), ("to here", 10, "radio.off()")]
+        ("it is on for up to 11.1 ms of 125 ms, by 'Duty.every_125ms': from here", 5, "radio.on()"), ("to here", 6, "radio.off()"),
+        ("it is on for up to 2 ms of 1 s, by 'Duty.slot_3_of_100': from here", 10, "radio.on()"), ("to here", 10, "radio.off()")]
 
 
 @pytest.mark.parametrize("us,text", [(1, "1 us"), (999, "999 us"), (1000, "1 ms"), (11_100, "11.1 ms"), (1_000_000, "1 s"), (2_000_010, "2.00001 s")])

@@ -72,7 +72,7 @@ REFUSED = {
     "kind 0": (patched(16, b"\0"), "bad kind"),
     "kind 7": (patched(16, b"\7"), "bad kind"),
     "profile": (patched(17, b"\2"), "bad profile"),
-    "flag": (patched(18, b"\x0a"), "bad flags"),
+    "flag": (patched(18, b"\x12"), "bad flags"),
     "deparsing parser": (patched(18, b"\6"), "bad flags"),
     "certificate without its flag": (patched(18, b"\0"), "bad flags"),
     "output": (patched(54, struct.pack("<H", 257)), "bad field"),

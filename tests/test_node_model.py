@@ -1,10 +1,11 @@
 """The C node against its second writing in Python: random hooks, programs and events give the same time line."""
 
 import os
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from node_programs import REASONS, cells, model, native
+from node_programs import REASONS, cells, model, native, swapped
 
 from lpn.compiler.bundle import Hook
 from lpn.runtime.node import Costs, NodeError
@@ -58,11 +59,30 @@ def worlds(draw):
         st.tuples(st.just("plan"), st.sampled_from(["OK", "BUSY", "NOACK"]), st.sampled_from([0, 2000])),
         st.tuples(st.just("busy"), st.integers(1, 4000)),
         st.tuples(st.just("switch"), st.booleans()))), min_size=4, max_size=16))
-    return hooks, programs, options, happens, draw(st.booleans())
+    return hooks, programs, options, happens, draw(st.booleans()), draw(st.one_of(st.none(), successors(hooks, programs)))
+
+
+@st.composite
+def successors(draw, hooks, programs):
+    """(when they take over, hooks, programs): some go on, slots elsewhere in their frame, some are new."""
+    chosen = draw(st.lists(st.sampled_from(range(len(hooks))), unique=True, max_size=len(hooks)))
+    after, numbers = [], {old: new for new, old in enumerate(chosen)}
+    for i in chosen:
+        hook = hooks[i]
+        change = draw(st.sampled_from(["", "", "name", "offset"]))
+        if change == "name":
+            hook = replace(hook, chain=(f"{hook.chain[0]}b",))
+        elif change == "offset" and hook.event == "slot":
+            hook = replace(hook, offset=draw(st.integers(0, hook.period - 1)))
+        after.append(hook)
+    code = [[op for op in programs[i] if op[0] != "timer"] + [("timer", numbers[op[1]], op[2]) for op in programs[i] if op[0] == "timer" and op[1] in numbers]
+            for i in chosen]
+    still = [[op for op in program if op[0] not in ("on", "off")] for program in code]
+    return draw(st.sampled_from(range(0, 9_000, 100))), after, draw(st.sampled_from([code, still]))
 
 
 def live(make, world):
-    hooks, programs, options, happens, on = world
+    hooks, programs, options, happens, on, then = world
     node = make(hooks, programs, radio=Radio(on), **options)
     for time, (what, *rest) in happens:
         if what == "air":
@@ -75,6 +95,8 @@ def live(make, world):
             node.radio_state.occupy(time, time + rest[0])
         else:
             node.switch(time, rest[0])
+    if then is not None:
+        node.replace(then[0], lambda: swapped(node, *then[1:]), "others")
     node.run(12_000)
     return node
 
@@ -87,14 +109,14 @@ def test_both_nodes_have_the_same_time_line(world):
     assert cells(a) == cells(b) and a.traces == b.traces
     assert a.alarms == b.alarms and a.dispatch.timers() == b.dispatch.timers()
     assert a.dispatch.drops() == b.dispatch.drops()
-    for i in range(len(world[0])):
+    for i in range(len(a.dispatch.hooks)):
         x, y = a.dispatch.stats(i), b.dispatch.stats(i)
         assert vars(x) | {"insns": 0, "insns_worst": 0} == vars(y)
         assert x.events == x.runs + x.overruns + x.moved + x.pending
         assert x.insns_worst <= x.insns
     x, y = a.dispatch.counts(), b.dispatch.counts()
     assert (x.ignored, x.lost, x.busy) == (y.ignored, y.lost, y.busy)
-    assert x.held <= len(world[0])                  # packets are held for pending hooks only
+    assert x.held <= len(a.dispatch.hooks)                  # packets are held for pending hooks only
     assert list(a.radio_state.states(0, 12_000)) == list(b.radio_state.states(0, 12_000))
 
 

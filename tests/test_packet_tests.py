@@ -276,7 +276,7 @@ def test_engines_that_differ_fail(beside, monkeypatch):
 # ---------------------------------------------------------------- a node in time
 
 PASS_TIMED = [
-    "events { until 250 ms } expect sent times 3; expect run Heart.every_1 times 3; expect no heard; check number == 3;",
+    "events { until 250 ms } expect sent times 3; expect run Heart.every_100ms times 3; expect no heard; check number == 3;",
     "set number = 7; events { until 50 ms } expect sent OK { beat { number = 7 } } at 0 ms..1 ms; expect sent hex { 07 } times 1; check number == 8;",
     "events { 30 ms air 05 } expect heard hex { 05 } at 30 ms; expect run radio.rx_done CONSUMED at 30 ms..31 ms; check heard == 1;",
     "events { radio off\n 30 ms air 05 // nobody }\n } expect missed { beat { number = 5 } }; expect no run radio.rx_done; check heard == 0;",
@@ -287,9 +287,9 @@ FAIL_TIMED = [
     ("events { until 250 ms } expect sent times 4;", "expected a frame sent, 4 times: there are 3"),
     ("events { until 250 ms } expect sent hex { 01 } at 0 ms..50 ms;",
      "expected a frame sent as written at 0 us to 50 ms: there are 0, and that of 0.000192 differs"),
-    ("events { until 250 ms } expect no run Heart.every_1;", "expected a run of Heart.every_1, never: there are 3"),
-    ("events { until 250 ms } expect run Heart.every_1 DROP;", "expected a run of Heart.every_1 DROP: there are 0"),
-    ("events { until 250 ms } expect run Heart.every_1 DROP times 1;", "expected a run of Heart.every_1 DROP, once: there are 0"),
+    ("events { until 250 ms } expect no run Heart.every_100ms;", "expected a run of Heart.every_100ms, never: there are 3"),
+    ("events { until 250 ms } expect run Heart.every_100ms DROP;", "expected a run of Heart.every_100ms DROP: there are 0"),
+    ("events { until 250 ms } expect run Heart.every_100ms DROP times 1;", "expected a run of Heart.every_100ms DROP, once: there are 0"),
     ("events { until 250 ms } expect radio on < 99 %;", "the radio is on for 100.00 % of the time, not < 99 %"),
     ("events { until 250 ms } check number == 4;", "number is 3, not 4"),
 ]
@@ -300,8 +300,8 @@ def test_time_lines(beside):
     status, text = beside(each_a_test([steps for steps, _ in FAIL_TIMED]), "timed", "--json")
     assert status == 1
     assert [one["message"] for one in map(json.loads, text.splitlines())] == [message for _, message in FAIL_TIMED]
-    status, text = beside('test "here" { events { until 50 ms } expect run Heart.every_1 DROP at 0 ms; }', "timed")
-    assert "\n  0.000000  Heart.every_1  ACCEPT" in text, text     # the runs of the hook, whatever their verdict
+    status, text = beside('test "here" { events { until 50 ms } expect run Heart.every_100ms DROP at 0 ms; }', "timed")
+    assert "\n  0.000000  Heart.every_100ms  ACCEPT" in text, text     # the runs of the hook, whatever their verdict
     status, text = beside('test "here" { events { until 250 ms } expect sent { beat { number = 9 } } at 100 ms..200 ms; }', "timed")
     assert "there are 0, and that of 0.100192 differs" in text and "beat.number  9         1" in text, text
 
@@ -313,7 +313,7 @@ def test_time_lines(beside):
     ("events { 10 ms aier 05 }", "1:30: error: there is no event 'aier'"),
     ("events { 10 ms {", "1:22: error: this block is never closed"),
     ('events "no.events";', "1:15: error: cannot read no.events"),
-    ("events { } expect run Hart.every_1;", "1:26: error: there is no hook 'Hart.every_1'"),
+    ("events { } expect run Hart.every_100ms;", "1:26: error: there is no hook 'Hart.every_100ms'"),
     ("events { } expect sent at 2 ms..1 ms;", "1:26: error: this ends before it begins"),
 ])
 def test_mistakes_about_time_lines(beside, steps, message):

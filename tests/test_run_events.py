@@ -156,11 +156,11 @@ def test_the_trace_of_the_example(tmp_path):
     validate(made)
     events = made["traceEvents"]
     tracks = {e["args"]["name"]: e["tid"] for e in events if e["name"] == "thread_name"}
-    assert list(tracks)[0] == "radio" and {"DutyCycle.every_1", "radio.rx_done", "sent", "on the air"} <= set(tracks)
+    assert list(tracks)[0] == "radio" and {"DutyCycle.every_125ms", "radio.rx_done", "sent", "on the air"} <= set(tracks)
     # The frame that is heard starts two runs, one of them sends the answer, whose end starts another.
     follow = {(s["tid"], f["tid"]) for s, f in zip([e for e in events if e["ph"] == "s"], [e for e in events if e["ph"] == "f"])}
     for cause, effect in (("on the air", "radio.rx_done"), ("on the air", "DutyCycle.on_rx_start"), ("radio.rx_done", "sent"),
-                          ("sent", "DutyCycle.on_tx_done"), ("DutyCycle.every_1", "DutyCycle.after_1")):
+                          ("sent", "DutyCycle.on_tx_done"), ("DutyCycle.every_125ms", "DutyCycle.every_125ms.after_10ms")):
         assert (tracks[cause], tracks[effect]) in follow, (cause, effect)
     listening = [e for e in events if e["tid"] == tracks["radio"] and e["name"] == "listening"]
     assert any(e["dur"] > 8000 for e in listening) and any(e["dur"] < 200 for e in listening)

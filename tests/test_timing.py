@@ -100,13 +100,13 @@ def test_manifest():
     assert [(h.event, h.context, h.selector, h.within, h.period, h.offset, h.jitter, *h.chain) for h in bundle.hooks] == [
         ("radio.rx_done", "radio", (), 4000, 0, 0, 0, "Rx", "Forward", "Tx"),
         ("net.tx", "net", (7,), 0, 0, 0, 0, "Tail", "Short"),
-        ("every", "radio", (), 300, 125_000, 0, 500, "Duty.every_1"),
+        ("every", "radio", (), 300, 125_000, 0, 500, "Duty.every_125ms"),
         ("radio.rx_start", "isr", (), 100, 0, 0, 0, "Duty.on_rx_start"),
         ("radio.rx_done", "radio", (), 0, 0, 0, 0, "Duty.on_rx_done"),
         ("radio.tx_done", "radio", (), 0, 0, 0, 0, "Duty.on_tx_done"),
-        ("slot", "radio", (3, 10), 1000, 100_000, 30_000, 0, "Duty.slot_1"),
-        ("after", "radio", (), 300, 0, 0, 0, "Duty.after_1"),
-        ("after", "radio", (), 300, 0, 0, 0, "Duty.after_2"),
+        ("slot", "radio", (3, 10), 1000, 100_000, 30_000, 0, "Duty.slot_3_of_10"),
+        ("after", "radio", (), 300, 0, 0, 0, "Duty.every_125ms.after_10ms"),
+        ("after", "radio", (), 300, 0, 0, 0, "Duty.every_125ms.after_10ms.after_3us"),
     ]
     kinds = {m.name: m.kind for m in bundle.modules}
     assert {name for name, kind in kinds.items() if kind == Kind.TIMING} == {h.chain[0] for h in bundle.hooks[2:]}
@@ -128,7 +128,7 @@ def test_every_container_is_accepted_and_32_bit_clean(fuse):
 def test_rule_31_knows_the_contexts_of_a_container():
     """The same container in an interrupt: the verifier refuses it without knowing the language."""
     from dataclasses import replace
-    unit = next(one for one in of_compiled(built()).items if one.name == "Duty.slot_1")
+    unit = next(one for one in of_compiled(built()).items if one.name == "Duty.slot_3_of_10")
     assert unit.contexts == ("radio",)
     report = replace(unit, contexts=("radio", "isr")).judge()
     assert (report.accepted, report.rule) == (False, 31) and "helper radio_on is not allowed in context isr; it is allowed in radio, net" in report.message
@@ -287,7 +287,7 @@ def test_what_a_handler_never_makes_valid_is_not_emitted():
     """The record is empty at its beginning: nothing is asked of headers that only a parser's packets have."""
     result = compile_program(program(MANY))
     slots = {each.name: len(each.image.text) // 8 for each in result.containers}
-    assert slots["T.every_1"] <= 40 < 100 < slots["Tx"], slots
+    assert slots["T.every_1s"] <= 40 < 100 < slots["Tx"], slots
 
 
 def test_nodes_agree_on_what_a_handler_sends():

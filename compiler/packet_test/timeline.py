@@ -78,7 +78,7 @@ def of_kind(step: model.ExpectRecord, record: Record) -> bool:
 
 
 def told(step: model.ExpectRecord) -> str:
-    """`a run of Heart.every_1 at 125 ms to 126 ms, 3 times`."""
+    """`a run of Heart.every_125ms at 125 ms to 126 ms, 3 times`."""
     what = {"run": f"a run of {step.name}", "overrun": f"an overrun of {step.name}", "sent": "a frame sent"}.get(step.what, f"a frame {step.what}")
     at = "" if step.at is None else f" at {length(step.at[0])}" + (f" to {length(step.at[1])}" if step.at[1] > step.at[0] else "")
     often = ""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @dataclass(eq=False)
 class Handler(Node):
     """`every T jitter J within D {...}`, `on radio.rx_start(frame) within D {...}`, `slot n of m {...}` (period: m), and the body
-    of an `after` (period None). name (checked): `Block.every_1`, `Block.on_rx_start`, `Block.after_1`; values (checked): its params."""
+    of an `after` (period None). name (checked): of handler_names.py; values (checked): its params."""
 
     kind: str                                   # every, on, slot, after
     event: Optional[str]

@@ -12,6 +12,7 @@ from .base import plural
 from .statements import written_registers
 
 Cells = ast.Register | ast.Counter | ast.Meter
+RADIO = ("radio.on", "radio.off")
 WORD = 32                                       # bits that one instruction reads or writes
 
 
@@ -52,6 +53,14 @@ def reached(module: ast.Module) -> Iterator[ast.Node]:
             todo.append(node.action)
         elif isinstance(node, ast.Via):
             todo.append(node.codec)
+
+
+def switches_radio(module: ast.Module) -> bool:
+    """Whether a module, or an `after` that it starts, switches the radio, or its block promises how long the radio is on."""
+    if isinstance(module, ast.Handler) and module.block is not None and module.block.energy:
+        return True
+    return any(isinstance(node, ast.Call) and node.target in RADIO or isinstance(node, ast.After) and node.handler is not None and switches_radio(node.handler)
+               for node in reached(module))
 
 
 def body_of(module: ast.Module) -> object:

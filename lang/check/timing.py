@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .. import ast, builtins
+from ..handler_names import named, started_by, waited
 from ..hooks import BOUND, EVENTS, HANDLED, SLOT_US, TIME_MAX
 from ..types import Bits, Frame, Type, Void
 from .base import Base, plural
@@ -27,8 +28,9 @@ class Timings(Base):
                     self.declare(local.name, local)
             first: dict[object, ast.Handler] = {}
             for handler in timing.handlers:
-                handler.block, handler.name = timing, self.name_of(timing, handler)
                 key = self.occasion(handler)
+                handler.name = named(timing, f"{timing.name}.{started_by(handler)}", names_of(timing))
+                handler.block = timing
                 old = first.setdefault(key, handler) if key is not None else handler
                 if old is not handler:
                     self.error(f"{handler.event or 'this slot'} is handled twice in '{timing.name}'", handler.span,
@@ -48,12 +50,6 @@ class Timings(Base):
             self.error("a share of the time is 0 % to 100 %", budget.limit)
         elif budget is not timing.energy[0]:
             self.error(f"'{timing.name}' has two budgets for {BUDGET}", budget, "keep the smaller one")
-
-    def name_of(self, timing: ast.Timing, handler: ast.Handler) -> str:
-        if handler.event is not None:
-            return f"{timing.name}.on_{handler.event.rpartition('.')[2]}"
-        same = [one for one in timing.handlers if one.kind == handler.kind]
-        return f"{timing.name}.{handler.kind}_{same.index(handler) + 1}"
 
     def occasion(self, handler: ast.Handler) -> object | None:
         """What starts the handler, checked; None where nothing else can be the same, or it is wrong."""
@@ -134,9 +130,9 @@ class Timings(Base):
         if outer is None or not isinstance(timing, ast.Timing) or self.function is not None:
             self.error("'after' is for the handlers of a timing block", one, "move it into a timing block")
             return
+        name = named(timing, f"{outer.name}.{waited(one)}", names_of(timing))
+        one.handler = ast.Handler(one.span, "after", None, [], None, None, outer.within, one.body, name=name, block=timing)
         timing.afters.append(one)
-        one.handler = ast.Handler(one.span, "after", None, [], None, None, outer.within, one.body,
-                                  name=f"{timing.name}.after_{len(timing.afters)}", block=timing)
         visible = self.scope
         while visible.parent is not self.globals and visible.parent is not None:
             visible = visible.parent
@@ -167,6 +163,11 @@ class Timings(Base):
             return None
         e.decl = e.name
         return builtins.FRAME[e.name]
+
+
+def names_of(timing: ast.Timing) -> set[str]:
+    """Of the handlers that have one already."""
+    return {one.name for one in (*timing.handlers, *(after.handler for after in timing.afters)) if one is not None}
 
 
 def shown(us: int) -> str:

@@ -179,6 +179,9 @@ typedef struct {
     uint8_t nothing[LPN_WINDOW];    /**< the packet of events that have none */
 } lpn_work;
 
+/** What a swap asks of the radio. */
+enum { LPN_RADIO_AS_IT_IS, LPN_RADIO_OFF, LPN_RADIO_ON };
+
 /** A node: the caller fills in the first part, sets the rest to zero, then calls `lpn_node_swap`. */
 typedef struct {
     const lpn_platform *platform;
@@ -192,6 +195,7 @@ typedef struct {
     lpn_set *set;
     lpn_work *active;               /**< whose chain runs now, NULL between runs */
     const lpn_hook *running;
+    uint8_t radio;                  /**< what a swap asks of the radio: lpn_node_settle */
     lpn_env env;
     bool timer_set;
     uint32_t timer;
@@ -212,13 +216,17 @@ int lpn_node_check(const lpn_node *node, const lpn_set *set, uint32_t *hook);
 /**
  * Put a checked set in place of the one before, between two events: call it in the thread, with interrupts that
  * call `lpn_node_event` held off. Timers of equal hooks keep their beat and what is pending stays so; what has
- * no hook any more is counted as lost, its packet released. Persistent registers of the same name and type are
+ * no hook any more is counted as lost, its packet released. Slots of one slotframe keep one beat. If an `after` is lost that was to
+ * switch the radio, it is switched off, and if the new set never switches it, on (lpn_node_settle). Persistent registers of the same name and type are
  * copied from the old state, then the migrations for the old set's version run; the rest of the state is as the
  * caller made it. The old set's memory is free afterwards.
  *
  * Returns LPN_OK, or why the state cannot become the new one's; then the old set goes on as if nothing had been.
  */
 int lpn_node_swap(lpn_node *node, lpn_set *set);
+
+/** Does with the radio what a swap asked for, in the thread, where the radio may be used; the next poll does it otherwise. */
+void lpn_node_settle(lpn_node *node);
 
 /** Instructions that the run going on now has executed so far, all of them during `outcome`, 0 afterwards; for a
  * platform that models time. */

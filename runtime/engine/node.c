@@ -331,11 +331,21 @@ void lpn_node_set_timer(lpn_node *node, uint32_t now)
     node->timer = first;
 }
 
+void lpn_node_settle(lpn_node *node)
+{
+    const uint8_t asked = node->radio;
+    node->radio = LPN_RADIO_AS_IT_IS;
+    if (asked != LPN_RADIO_AS_IT_IS) {
+        node->platform->radio(node->platform->user, asked == LPN_RADIO_ON);
+    }
+}
+
 bool lpn_node_poll(lpn_node *node)
 {
     if (node->set == NULL) {
         return false;
     }
+    lpn_node_settle(node);
     uint32_t now = now_of(node);
     if (node->timer_set && reached(now, node->timer)) {
         node->timer_set = false;                /* it has fired, or is about to */

@@ -421,6 +421,11 @@ uint32_t lpn_node_host_event(lpn_node_host *host, uint32_t event, uint32_t first
     return lpn_node_event(&host->node, &e);
 }
 
+void lpn_node_host_settle(lpn_node_host *host)
+{
+    lpn_node_settle(&host->node);
+}
+
 uint32_t lpn_node_host_poll(lpn_node_host *host)
 {
     return lpn_node_poll(&host->node);

@@ -56,6 +56,7 @@ int lpn_node_host_commit(lpn_node_host *host, uint32_t drops, uint32_t *hook);
 uint32_t lpn_node_host_event(lpn_node_host *host, uint32_t event, uint32_t first, uint32_t second, uint32_t time,
                              int32_t rssi, uint32_t lqi, uint32_t iface, const uint8_t *packet, uint32_t size);
 uint32_t lpn_node_host_poll(lpn_node_host *host);
+void lpn_node_host_settle(lpn_node_host *host);
 uint32_t lpn_node_host_insns(const lpn_node_host *host);
 void lpn_node_host_stats_of(const lpn_node_host *host, uint32_t hook, lpn_node_host_stats *stats);
 

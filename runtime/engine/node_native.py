@@ -152,6 +152,10 @@ class NativeDispatch(Dispatch):
         self._raise()
         return bool(bits & 1)
 
+    def settle(self) -> None:
+        self.lib.lpn_node_host_settle(self.handle)
+        self._raise()
+
     def poll(self) -> bool:
         more = self.lib.lpn_node_host_poll(self.handle)
         self._raise()

@@ -69,15 +69,59 @@ static bool equal(const lpn_hook *a, const lpn_hook *b)
     return true;
 }
 
-/* What goes on from the old set to the new one: the beat of timers, and what is pending. */
-static void hand_over(lpn_node *node, lpn_set *from, lpn_set *to)
+static bool switches_radio(const lpn_hook *hook)
 {
+    unsigned flags = 0;
+    for (uint32_t i = 0; i < hook->containers; i++) {
+        flags |= lpn_get16(hook->chain[i]->image + LPN_IMAGE_FLAGS);
+    }
+    return (flags & LPN_FLAG_RADIO) != 0;
+}
+
+static bool any_switches_radio(const lpn_set *set)
+{
+    for (uint32_t i = 0; i < set->hooks; i++) {
+        if (switches_radio(&set->hook[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Slots of one slotframe keep one beat, those too that only the new set has. */
+static void keep_beat(const lpn_hook *old, lpn_hook *new, uint32_t now)
+{
+    const uint32_t period = new->period;
+    uint32_t until = old->due - now;
+    while ((int32_t)until <= 0) {
+        until += period;
+    }
+    until += new->offset - old->offset + (new->offset < old->offset ? period : 0);
+    new->due = now + (until > period ? until - period : until);
+}
+
+/* What goes on from the old set to the new one: the beat of timers, and what is pending. What was to switch the radio and
+ * does not come any more must not leave it on, nor off for ever where nobody switches it. */
+static void hand_over(lpn_node *node, lpn_set *from, lpn_set *to, uint32_t now)
+{
+    const bool before = any_switches_radio(from), after = any_switches_radio(to);
+    node->radio = before && !after ? LPN_RADIO_ON : node->radio;
+    for (uint32_t i = 0; i < from->hooks; i++) {
+        const lpn_hook *old = &from->hook[i];
+        for (uint32_t k = 0; k < to->hooks && old->event == LPN_SLOT; k++) {
+            if (to->hook[k].event == LPN_SLOT && to->hook[k].period == old->period) {
+                keep_beat(old, &to->hook[k], now);
+            }
+        }
+    }
     for (uint32_t i = 0; i < from->hooks; i++) {
         lpn_hook *old = &from->hook[i], *new = NULL;
         for (uint32_t k = 0; k < to->hooks && new == NULL; k++) {
             new = equal(old, &to->hook[k]) ? &to->hook[k] : NULL;
         }
         if (new == NULL) {
+            const bool waits = old->event == LPN_AFTER && (old->armed || old->requested || old->pending);
+            node->radio = after && waits && switches_radio(old) ? LPN_RADIO_OFF : node->radio;
             continue;
         }
         new->armed = old->armed;
@@ -146,7 +190,7 @@ int lpn_node_swap(lpn_node *node, lpn_set *set)
                            .trace = lpn_node_trace, .call = lpn_node_call, .user = node };
     __atomic_store_n(&node->set, set, __ATOMIC_RELEASE);
     if (old != NULL) {
-        hand_over(node, old, set);
+        hand_over(node, old, set, now);
     }
     lpn_node_set_timer(node, now);
     return LPN_OK;
