@@ -296,3 +296,53 @@ def test_nodes_agree_on_what_a_handler_sends():
     node, *_ = p.live("until 2500 ms").values()
     assert [each.frame.hex() for each in node.sorted_records() if isinstance(each, Sent)] == ["00", "0107", "02"]
     p.nodes_agree("until 2500 ms")
+
+
+SENDS = """
+header H { bit<8> kind; }
+struct headers { H h; }
+deparser Tx(packet pkt, in headers h) {
+    pkt.emit(h.h);
+}
+timing T {
+    every 1 s {
+        headers h;
+        h.h.setValid();
+        radio.send(Tx(h));
+    }
+}
+"""
+
+
+def test_sending_belongs_to_the_line_that_sends():
+    """Not to the last line of the deparser, which stands there in line."""
+    container = compile_program(program(SENDS)).containers[-1]
+    [call] = [slot for slot in range(container.instructions) if container.code.text[8 * slot] == 0x85]
+    line = [line for slot, _, line in container.code.lines if slot <= call][-1]
+    assert SENDS.splitlines()[line - 1].strip() == "radio.send(Tx(h));"
+
+
+TURNS = """
+header H {{ bit<32> a; }}
+struct headers {{ H h; }}
+register<bit<32>>[16] cells;
+deparser Tx(packet pkt, in headers h) {{ pkt.emit(h.h); pkt.emit(h.h); pkt.emit(h.h); pkt.emit(h.h); }}
+function bit<8> find(bit<32> a) {{
+    for (k in 0..16) {{ if (cells[k] == a) {{ return (bit<8>) k; }} }}
+    return 16;
+}}
+timing T {{
+    every 1 s {{
+        headers h;
+        h.h.setValid();
+        for (i in 0..{turns}) {{ {body} }}
+    }}
+}}
+"""
+
+
+@pytest.mark.parametrize("body", ["h.h.a = (bit<32>) find(h.h.a);", "h.h.a = i; radio.send(Tx(h));"])
+def test_a_loop_is_not_written_out_for_what_its_calls_put_in_line(body):
+    """A few more turns take as much code."""
+    sizes = [compile_program(program(TURNS.format(body=body, turns=turns))).containers[-1].instructions for turns in (60, 64)]
+    assert sizes[1] <= sizes[0] + 2 and sizes[0] < 400, sizes

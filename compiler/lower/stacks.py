@@ -17,7 +17,7 @@ from lpn.lang import ast
 from lpn.lang.instances import walk
 
 from .circles import reachable
-from .stmt import fills_stack
+from .unroll import fills_stack
 from .ways import Way
 
 MOST_COPIES = 64                                # of a parser's states, for how full stacks are

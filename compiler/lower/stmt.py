@@ -7,28 +7,12 @@ from contextlib import contextmanager
 from lpn.compiler.bits import I32, Val, i32
 from lpn.compiler.target import OUT_SIZE
 from lpn.lang import ast
-from lpn.lang.instances import by_reference, is_headers, walk
+from lpn.lang.instances import by_reference, is_headers
 from lpn.lang.types import HeaderType, StructType, Varbit, Void
 
 from .changing import may_change
 from .places import Place, Value, variable
-
-UNROLL_TURNS, UNROLL_NODES = 64, 1500           # beyond either a loop stays one
-UNROLL_SMALL = 64                               # nodes, where code is to be short
-
-
-def unrolled(s: ast.For, small: bool) -> bool:
-    """Whether a loop is written out turn by turn: then the number of the turn is a constant in it."""
-    turns = int(s.high.const) - int(s.low.const)
-    if turns > UNROLL_TURNS:
-        return False
-    return turns < 2 or turns * sum(1 for _ in walk(s.body)) <= (UNROLL_SMALL if small else UNROLL_NODES) or fills_stack(s)
-
-
-def fills_stack(s: ast.For) -> bool:
-    """Whether it extracts into a stack: how full that is, is known while lowering."""
-    return any(isinstance(n, ast.Member) and n.decl == "next" for n in walk(s.body))
-
+from .unroll import unrolled
 
 class Statements:
     """Mixed into `Lowering`."""

@@ -113,9 +113,10 @@ class Timings:
         of what will follow and the one behind it, where that is not the payload: it is then the payload of the headers'
         equations. The buffer is free again as soon as its content has been taken."""
         saved, self.payload_part = self.payload_part, part
+        called_at = self.b.debug_metadata
         self.out_pointer = self.late_pointer(CTX_OUT)
         self.deparse(e.target)
-        self.payload_part = saved
+        self.payload_part, self.b.debug_metadata = saved, called_at
         return self.written()
 
     def payload_slice(self, start: ast.Expr, length: ast.Expr) -> tuple[ir.Value, ir.Value]:

@@ -11,7 +11,7 @@ from lpn.lang import ast
 from lpn.lang.types import Bool
 
 from .places import Value
-from .stmt import unrolled
+from .unroll import unrolled
 
 
 @dataclass
