@@ -6,8 +6,8 @@ instructions may be more than the stack holds.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeVar
 
 from lpn.lang.diagnostics import DiagnosticError
@@ -23,7 +23,7 @@ Level = int | Literal["s"]
 LEVELS: dict[str, Level] = {str(level): level for level in (*range(MOST + 1), SMALL)}             # by what users call them
 FAR_TOO_LONG = 1.25                             # times: a container's length, beyond which optimising it less is not tried
 MOST_NAMED = 5                                  # lines that a container too long is made of
-TOO_LONG = 34                                   # the rule that no form of a module helps to keep: it counts the turns of loops
+TOO_LONG = 34                                   # the rule that counts the turns of loops
 TOO_MANY_JUMPS = 35                             # the same of target femto, whose engine counts jumps: some forms take fewer
 Made = TypeVar("Made")
 
@@ -57,6 +57,13 @@ class SizeError(Unfit):
         largest = sorted(((n, file, line) for (file, line), n in (made_of or {}).items() if line), reverse=True)[:MOST_NAMED]
         if largest:
             self.args = (f"{self}; most are made of {', '.join(f'{file}:{line} ({n})' for n, file, line in largest)}",)
+
+
+class UncertifiedError(Unfit):
+    """It has no certificate."""
+
+    def __init__(self, name: str, why: str):
+        super().__init__(name, f"has no certificate: {why}")
 
 
 class RefusedError(Unfit):
@@ -101,6 +108,11 @@ def alike(form: Form) -> list[Form]:
     return forms_of(form.level, True) if form.fused and form.optimised else [form]
 
 
+def of_level(form: Form) -> list[Form]:
+    """What has the same loops: LLVM makes others of them where it optimises more or less."""
+    return [replace(form, in_memory=in_memory, near=near) for in_memory in (False, True) for near in (False, True)]
+
+
 @dataclass
 class Forms:
     """By the names of containers: the forms that were refused and why, the one that was asked for, the one that was taken."""
@@ -126,6 +138,10 @@ class Forms:
                     self.taken[name] = form
                     return made
         return None
+
+    def without(self, wrong: Mapping[Unfit, Iterable[Form]]) -> Forms:
+        """Those that are left, without what was asked of these."""
+        return Forms(self.refused | {(why.name, form): why for why, forms in wrong.items() for form in forms})
 
     def whys(self, name: str) -> list[Unfit]:
         """What is wrong with its forms, first with the one that was asked for."""
@@ -158,6 +174,4 @@ def accepted(make: Callable[[Forms], Made], refused: Callable[[Made], list[Refus
         if not wrong:
             return made
         first = first or made
-        if any(why.rule == TOO_LONG and not forms.taken[why.name].fused for why in wrong):
-            return first
-        forms = Forms(forms.refused | {(why.name, form): why for why in wrong for form in alike(forms.taken[why.name])})
+        forms = forms.without({why: (of_level if why.rule == TOO_LONG and not forms.taken[why.name].fused else alike)(forms.taken[why.name]) for why in wrong})

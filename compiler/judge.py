@@ -1,12 +1,13 @@
 """Containers and the verifier's opinion of them; what is compiled as `build` makes it, with certificates in the images."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from lpn.lang import ast
+from lpn.lang.diagnostics import DiagnosticError
 from lpn.verifier.certify import NoCertificate, Sizes, certify, refusal
-from lpn.verifier.certify_labels import NotFollowed
+from lpn.verifier.certify_labels import NotCounted, NotFollowed
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.sections import Section
 from lpn.verifier.verify import Analysis, Report, analyse
@@ -14,7 +15,7 @@ from lpn.verifier.verify import Analysis, Report, analyse
 from .build import Compiled, Container, compile_program
 from .bundle import Bundle
 from .excluded import without_excluded
-from .forms import MOST, Forms, Level, RefusedError, accepted
+from .forms import MOST, BuildError, Forms, Level, RefusedError, UncertifiedError, accepted, of_level
 from .helpers import HELPERS, Helper
 from .image import OUT_SIZE, Flag, Image, Kind
 from .output import waiting
@@ -101,6 +102,11 @@ class Sealed:
     def refused(self) -> list[RefusedError]:
         return [RefusedError(unit.name, report) for unit, report, _ in self.found if not report.accepted]
 
+    def uncertified(self) -> dict[str, UncertifiedError]:
+        """Of those accepted, by name, what LLVM may make so that it has a certificate."""
+        return {unit.name: UncertifiedError(unit.name, str(unit.uncertified)) for unit, report, _ in self.found
+                if report.accepted and isinstance(unit.uncertified, NotFollowed | NotCounted)}
+
 
 def sealed_form(program: ast.Program, target: str = "lpn", fuse: bool = False, level: Level = MOST) -> Sealed:
     """In the form asked for, or in another one that the verifier takes. Raises BuildError."""
@@ -108,7 +114,24 @@ def sealed_form(program: ast.Program, target: str = "lpn", fuse: bool = False, l
         with waiting("compiling"):
             result = compile_program(program, target, fuse, level, forms=forms)
         return Sealed(result, *seal(result))
-    return accepted(make, Sealed.refused)
+    made = accepted(make, Sealed.refused)
+    for name in made.uncertified() if target == "lpn" and not made.refused() else ():
+        made = with_certificate(name, make, made)
+    return made
+
+
+def with_certificate(name: str, make: Callable[[Forms], Sealed], made: Sealed) -> Sealed:
+    """With this container in the first of its forms that has a certificate; as it was, if none has one that LLVM has optimised."""
+    other = made
+    while (why := other.uncertified().get(name)) is not None:
+        forms = other.compiled.forms
+        try:
+            other = make(forms.without({why: of_level(forms.taken[name])}))
+        except (BuildError, DiagnosticError):
+            return made
+        if other.refused() or name not in other.compiled.forms.taken or not other.compiled.forms.taken[name].optimised:
+            return made
+    return other
 
 
 def made_to_run(program: ast.Program, engines: Iterable[str], fuse: bool = False, level: Level = MOST) -> Compiled:

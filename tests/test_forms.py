@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -26,8 +27,9 @@ from lpn.verifier.verify import Report, verify
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 CELLS = Path(__file__).parent / "constructs" / "loops-over-cells.lpn"
-CUT_PAYLOAD = Path(__file__).parent / "forms" / "octet-of-a-cut-payload.lpn"
-ELEMENTS = Path(__file__).parent / "forms" / "elements-in-elements.lpn"
+FORMS = Path(__file__).parent / "forms"
+CUT_PAYLOAD = FORMS / "octet-of-a-cut-payload.lpn"
+ELEMENTS = FORMS / "elements-in-elements.lpn"
 MANY_RUNS = Path(__file__).parent / "regressions" / "many-runs-fused.lpn"
 WIDE = "struct headers {{ }} parser Rx(packet pkt, out headers h) {{ state start {{ transition accept; }} }} processor P(inout headers h, inout meta m) {{ " \
        "register<bit<128>>[{n}] r; apply {{ {body} }} }} protocol Wide version 1 {{ on radio.rx_done : Rx -> P; }}"
@@ -240,16 +242,16 @@ def test_what_the_verifier_refuses_in_all_forms_is_told_of_the_form_asked_for(mo
     assert done.exit_code == 1 and "rule 13 (initialised): fused" in done.stderr and "note:" not in done.stderr
 
 
-def test_loops_that_are_too_long_are_not_tried_again() -> None:
-    """No form of a module has fewer turns."""
+def test_loops_that_are_too_long_are_tried_once_at_each_level() -> None:
+    """Reading less far ahead leaves as many turns."""
     tried: list[Form] = []
 
     def make(forms: Forms) -> Forms:
-        if not forms.first("M", forms_of(2), lambda form: tried.append(form) or True):
+        if not forms.first("M", forms_of(2, parses=True), lambda form: tried.append(form) or True):
             forms.fail("M")
         return forms
 
-    for rule, times in ((34, 1), (38, len(LEVELS))):
+    for rule, times in ((34, len(LEVELS)), (38, 2 * len(LEVELS))):
         tried.clear()
         made = accepted(make, lambda forms: [RefusedError("M", Report(False, rule, f"rule {rule}"))])      # noqa: B023
         assert len(tried) == times and made.taken == {"M": Form(2)}
@@ -305,3 +307,32 @@ def test_stack_is_saved_before_a_chain_is_divided(tmp_path: Path) -> None:
     [row] = [json.loads(line) for line in done.stdout.splitlines()]
     assert row["accepted"] and row["stack"] <= 512
     assert stack.stack_used(compile_program(program(MANY_RUNS.read_text()), fuse=True).containers[0].image.text) <= 512
+
+
+@pytest.mark.parametrize(("name", "level", "fused"), [("flag-that-ends-a-walk", MOST, False), ("flag-that-ends-a-walk", SMALL, False), ("flag-that-ends-a-walk", MOST, True),
+                                                      ("spilled-on-the-way-back", SMALL, False)])
+def test_what_has_a_certificate_at_another_level_is_made_there(name: str, level: Level, fused: bool) -> None:
+    """LLVM makes loops that begin in several places, where it optimises most."""
+    asked = compile_program(checked(FORMS / f"{name}.lpn"), fuse=fused, level=level)
+    assert any(unit.uncertified for unit, *_ in judge.seal(asked)[1])
+    done = judge.sealed_form(checked(FORMS / f"{name}.lpn"), fuse=fused, level=level)
+    assert not done.refused() and all(unit.certificate for unit, *_ in done.found) and len(done.compiled.containers) == len(asked.containers)
+    [note] = done.compiled.notes
+    assert re.search(rf" is compiled with -O[12]: with -O{level} it has no certificate: ", note), note
+
+
+def test_what_has_none_at_any_level_stays_as_it_was_asked_for() -> None:
+    text = """header Option { bit<8> kind; bit<8> size; }
+        struct headers { Option first; }
+        parser Rx(packet pkt, out headers h) {
+            state start { pkt.extract(h.first); transition skip; }
+            state skip { Option o; pkt.extract(o); pkt.advance(8 * (bit<16>) o.size); transition select(o.kind) { 0: accept; default: skip; } }
+        }"""
+    done = judge.sealed_form(program(text))
+    assert [unit.certificate for unit, *_ in done.found] == [b""] and not done.compiled.notes
+
+
+def test_loops_that_turn_too_often_may_turn_less_at_another_level() -> None:
+    done = judge.sealed_form(checked(FORMS / "stacks-in-one-circle.lpn"))
+    [note] = done.compiled.notes
+    assert not done.refused() and re.match(r"Rx is compiled with -O\w: with -O2 it is refused by rule 34", note), note

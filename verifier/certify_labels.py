@@ -32,6 +32,10 @@ class NotFollowed(NoCertificate):
     """The checker does not see what the verifier does."""
 
 
+class NotCounted(NoCertificate):
+    """A loop in which nothing moves by a constant."""
+
+
 @dataclass(frozen=True)
 class Sizes:
     """Bytes of what the image brings, of its stack, and of the output that it may address."""
@@ -171,7 +175,7 @@ class Projection:
         turn sets to the same one."""
         found = [counter for sym, place in self.analysis.made.get(loop.head, {}).items() if (counter := self.counted(loop, sym, place))]
         if not found:
-            raise NoCertificate(f"no register or stack slot counts the loop at slot {loop.head.first} by a constant", loop.head.first)
+            raise NotCounted(f"no register or stack slot counts the loop at slot {loop.head.first} by a constant", loop.head.first)
         return min(found, key=lambda counter: (counter.flag, counter.turns))
 
     def without_units(self) -> Projection:
