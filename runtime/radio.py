@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from lpn.lang.hooks import LONGEST_FRAME
+
 SYMBOL = 16                     #: us
 OCTET = 2 * SYMBOL              #: us
 FCS = 2                         #: octets that a frame has behind those a program sees
@@ -88,8 +90,8 @@ class Radio:
         insort(self._switches, (time, on), key=lambda each: each[0])
 
     def send(self, time: int, frame: bytes) -> Sending | None:
-        """Start sending; None when the frame before is still on its way."""
-        if self._sent and time < self._sent[-1].done:
+        """Start sending; None when the frame before is still on its way, or this one is longer than any on the air."""
+        if len(frame) > LONGEST_FRAME - FCS or self._sent and time < self._sent[-1].done:
             return None
         plan = self.plans.popleft() if self.plans else self.plan
         start = time + plan.delay + (CCA if plan.result == "BUSY" else TURNAROUND)

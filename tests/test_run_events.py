@@ -321,3 +321,75 @@ def test_a_version_that_cannot_take_over(tmp_path):
     for engine in ("engine", "reference"):
         result = lpnc("run", tmp_path / "v1.lpn", "--events", tmp_path / "x.events", "--engine", engine)
         assert result.exit_code == 1 and "v2.lpn cannot take over at 0.010000 s: persistent register 'T.total'" in result.stderr
+
+
+def timeline(tmp_path, events: str, **versions: str) -> tuple[list[list[str]], list[str]]:
+    """(rows of the time line: time, what, verdict and effects, what is said at the end), alike in both engines."""
+    for name, text in versions.items():
+        (tmp_path / f"{name}.lpn").write_text(text)
+    (tmp_path / "x.events").write_text(events)
+    result = lpnc("run", tmp_path / "v1.lpn", "--events", tmp_path / "x.events", "--insn-time", "0", "--compare", "engine,reference")
+    assert result.exit_code == 0, result.stdout + result.stderr
+    rows = [line.split(None, 3) for line in result.stdout.replace(f"{tmp_path}/", "").split("\n\n")[0].splitlines()[1:]]
+    return rows, [line for line in result.stdout.splitlines() if line.startswith("radio on")]
+
+
+SWITCHED = "timing T { every 100 ms within 1 ms { radio.on(); after 10 ms { radio.off(); } } energy { radio.on <= 13 %; } } protocol P version 1 { timing : T; }"
+TAKE_OVER = "radio off\n205 ms replace v2.lpn\nuntil 1 s\n"
+
+
+def test_an_after_is_known_again_by_what_started_it(tmp_path):
+    """Not by its number in the block: another body would run, and the radio stay on."""
+    v2 = """timing T { counter<bit<32>> n; on radio.tx_done(result) { after 10 ms { n.count(); } }
+        every 100 ms within 1 ms { radio.on(); after 10 ms { radio.off(); n.count(); } } } protocol P version 2 { timing : T; }"""
+    rows, _ = timeline(tmp_path, TAKE_OVER, v1=SWITCHED, v2=v2)
+    assert [row for row in rows if "0.205000" <= row[0] < "0.300000"] == [
+        ["0.205000", "replaced", "v2.lpn"], ["0.210000", "T.every_100ms.after_10ms", "ACCEPT", "radio.off"]]
+
+
+@pytest.mark.parametrize(("body", "radio"), [
+    ("on radio.tx_done(result) { radio.off(); }", "off"),               # it switches the radio, and would leave it as it is
+    ("slot 1 of 9 within 1 ms { } energy { radio.on <= 0 %; }", "off"), # nothing may switch it on
+    ("slot 1 of 9 { }", "on")])                                         # nothing ever switches it
+def test_an_after_that_is_lost_does_not_leave_the_radio_on(tmp_path, body, radio):
+    rows, promised = timeline(tmp_path, TAKE_OVER, v1=SWITCHED, v2=f"timing T {{ {body} }} protocol P version 2 {{ timing : T; }}")
+    assert ["0.205000", "replaced", "v2.lpn;", f"radio.{radio}"] in rows
+    assert promised[0].startswith("radio on: 12.20 % of 205 ms; T promises at most 13 %")
+    assert promised[1].startswith(f"radio on: {'100.00' if radio == 'on' else '0.00'} % of 795 ms from 0.205000 s on") and ("T promises" in promised[1]) == ("energy" in body)
+
+
+def test_a_radio_that_nobody_switches_stays_as_it_is(tmp_path):
+    text = "timing T { every 100 ms { after 10 ms { } } } protocol P version 1 { timing : T; }"
+    rows, _ = timeline(tmp_path, TAKE_OVER, v1=text, v2=text.replace("10 ms", "20 ms"))
+    assert ["0.205000", "replaced", "v2.lpn"] in rows
+
+
+def test_slots_keep_one_beat(tmp_path):
+    """A new one stands where it stands in the slotframe, and one that is gone moves none of the others."""
+    text = "timing T {{ {} }} protocol P version 1 {{ timing : T; }}"
+    slots = {n: f"slot {n} of 11 {{ }} " for n in range(11)}
+    rows, _ = timeline(tmp_path, "165 ms replace v2.lpn\n250 ms replace v3.lpn\nuntil 400 ms\n", v1=text.format(slots[0] + slots[4] + slots[5]),
+                       v2=text.format(slots[0] + slots[2] + slots[4]), v3=text.format(slots[3] + slots[4]))
+    assert [row[0] for row in rows if row[1].startswith("T.")] == [
+        f"0.{10 * at:03}000" for at in (0, 4, 5, 11, 15, 16, 22, 24, 26, 37 - 1, 37)]
+
+
+def test_the_slot_number_goes_on_in_the_next_version(tmp_path):
+    """The beacons of the example tell it; replaced by itself, they go on."""
+    source = (ROOT / "examples/tsch_slot/tsch_slot.lpn").read_text()
+    (tmp_path / "v1.lpn").write_text(source)
+    sent = []
+    for more in ("", "200 ms replace v1.lpn\n"):
+        (tmp_path / "x.events").write_text(f"node short=0x0001 pan=0x0023\nradio off\nuntil 500 ms\n{more}")
+        assert lpnc("run", tmp_path / "v1.lpn", "--events", tmp_path / "x.events", "--out", tmp_path / "y.pcap").exit_code == 0
+        beacons = [frame.data for frame in read(tmp_path / "y.pcap")]
+        sent.append([int.from_bytes(data.partition(b"\x06\x1a")[2][:5], "little") for data in beacons])      # IEEE 802.15.4, 7.4.4.2
+    assert sent[0] == sent[1] == [0, 11, 22, 33, 44]
+
+
+def test_what_is_longer_than_a_frame_is_not_sent(tmp_path):
+    text = """header B {{ bit<128> a; {more} b; }} struct headers {{ B[{n}] b; }} deparser Tx(packet pkt, in headers h) {{ pkt.emit(h.b); }}
+        timing T {{ every 20 ms {{ headers h; for (i in 0..{n}) {{ h.b[i].setValid(); }} radio.send(Tx(h)); }} }} protocol P version 1 {{ timing : T; }}"""
+    for n, more, sent in ((5, "bit<72>", 1), (6, "bit<40>", 0)):         # 125, 126 octets
+        rows, _ = timeline(tmp_path, "until 10 ms\n", v1=text.format(n=n, more=more))
+        assert [row[1:3] for row in rows].count(["radio", "sends"]) == sent and ("radio.send BUSY" in str(rows)) == (not sent)

@@ -210,16 +210,16 @@ def sixtop(length: int, **fixed: dict[str, int]) -> dict[str, dict[str, int]]:
 
 SIXP = {"end": "HeaderIe", "ie": "PayloadIe", "sub": "IetfIe", "p": "SixpHeader"}
 MAC |= {
-    "6P": ("sixtop", {"end": "HeaderIe", "ie": "PayloadIe", "sub": "IetfIe", "x": "SixpHeader"}, sixtop(5), {
+    "6P": ("sixtop", {"end": "HeaderIe", "ie": "PayloadIe", "sub": "IetfIe", "x": "SixpHeader"}, sixtop(5, x={"version": 0}), {
         "version": "wpan.6top_version", "type": "wpan.6top_type", "code": "wpan.6top_code", "sfid": "wpan.6top_sfid", "seq": "wpan.6top_seqnum"}),
-    "6P ADD": ("sixtop", SIXP | {"x": "SixpCellsRequest", "cell": "SixpCell"}, sixtop(13, p={"type": 0, "code": 1}), SIXP_CELLS | {"count": "wpan.6top_num_cells"}),
-    "6P cell": ("sixtop", SIXP | {"x": "SixpCell"}, sixtop(9, p={"type": 1, "code": 0}), {
+    "6P ADD": ("sixtop", SIXP | {"x": "SixpCellsRequest", "cell": "SixpCell"}, sixtop(13, p={"version": 0, "type": 0, "code": 1}), SIXP_CELLS | {"count": "wpan.6top_num_cells"}),
+    "6P cell": ("sixtop", SIXP | {"x": "SixpCell"}, sixtop(9, p={"version": 0, "type": 1, "code": 0}), {
         "slot_offset": "wpan.6top_cell_slot_offset", "channel_offset": "wpan.6top_channel_offset"}),
-    "6P COUNT": ("sixtop", SIXP | {"x": "SixpCountRequest"}, sixtop(8, p={"type": 0, "code": 4}), SIXP_CELLS),
-    "6P count": ("sixtop", SIXP | {"x": "SixpCount"}, sixtop(7, p={"type": 1, "code": 0}), {"cells": "wpan.6top_total_num_cells"}),
-    "6P LIST": ("sixtop", SIXP | {"x": "SixpListRequest"}, sixtop(13, p={"type": 0, "code": 5}), SIXP_CELLS | {
+    "6P COUNT": ("sixtop", SIXP | {"x": "SixpCountRequest"}, sixtop(8, p={"version": 0, "type": 0, "code": 4}), SIXP_CELLS),
+    "6P count": ("sixtop", SIXP | {"x": "SixpCount"}, sixtop(7, p={"version": 0, "type": 1, "code": 0}), {"cells": "wpan.6top_total_num_cells"}),
+    "6P LIST": ("sixtop", SIXP | {"x": "SixpListRequest"}, sixtop(13, p={"version": 0, "type": 0, "code": 5}), SIXP_CELLS | {
         "offset": "wpan.6top_offset", "max_count": "wpan.6top_max_num_cells"}),
-    "6P CLEAR": ("sixtop", SIXP | {"x": "SixpPlainRequest"}, sixtop(7, p={"type": 0, "code": 7}), {"metadata": "wpan.6top_metadata"}),
+    "6P CLEAR": ("sixtop", SIXP | {"x": "SixpPlainRequest"}, sixtop(7, p={"version": 0, "type": 0, "code": 7}), {"metadata": "wpan.6top_metadata"}),
 }
 
 

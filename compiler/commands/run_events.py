@@ -18,7 +18,7 @@ from lpn.runtime.node import INSN_NS, Costs, Node, NodeError, native_node
 from lpn.runtime.node_reference import ReferenceDispatch, reference_node
 from lpn.runtime.perfetto import trace_json
 from lpn.runtime.radio import Radio
-from lpn.runtime.timeline import Overrun, Ran, Record, Sent, clock, length, meaning, plain, row
+from lpn.runtime.timeline import Overrun, Ran, Record, Replaced, Sent, clock, length, meaning, plain, row
 
 from ..build import Compiled, protocol_name
 from ..bundle import Bundle
@@ -63,7 +63,8 @@ def run_events(file: str, events: str, options: Options) -> int:
     given = read_input(file)
     script = read_script(events)
     program, makers = loaded(given, options)
-    successors = [(time, path, loaded(read_input(str(path)), options)) for time, path in script.replacements]
+    follow = [read_input(str(path)) for _, path in script.replacements]
+    successors = [(time, path, loaded(each, options)) for (time, path), each in zip(script.replacements, follow)]
     options.answers.all_known()
     nodes = []
     with waiting("running"):
@@ -79,7 +80,7 @@ def run_events(file: str, events: str, options: Options) -> int:
             nodes.append(node)
     node, name = nodes[0], protocol_name(program)[0] if program else given.decode(Bundle.from_bytes).protocol
     if not options.quiet:
-        show(node, script, budgets(program, given), options.as_json)
+        show(node, script, reigns(node, [budgets(program, given), *(budgets(each, of) for (_, _, (each, _)), of in zip(successors, follow))]), options.as_json)
     status = compared(nodes, options)
     if options.trace is not None:
         write_files({Path(options.trace): trace_json(node, name)})
@@ -193,14 +194,30 @@ def budgets(program: ast.Program | None, given: Input) -> list[Budget]:
     return [Budget(each.block, each.promised / 10_000, each.share / 10_000) for each in found]
 
 
+@dataclass(frozen=True)
+class Reign:
+    """The time in which one version ran, microseconds; what it promised, and the share that the radio was on, percent."""
+
+    start: int
+    end: int
+    promised: list[Budget]
+    share: float
+
+
+def reigns(node: Node, promised: list[list[Budget]]) -> list[Reign]:
+    """`promised`: of all versions, in the order in which they took over."""
+    swaps = [record.time for record in node.records if isinstance(record, Replaced)]
+    return [Reign(start, end, each, share(node, start, end)) for start, end, each in zip([0, *swaps], [*swaps, node.time], promised)]
+
+
 # ---------------------------------------------------------------- showing
 
-def show(node: Node, script: Script, promised: list[Budget], as_json: bool) -> None:
+def show(node: Node, script: Script, versions: list[Reign], as_json: bool) -> None:
     records = node.sorted_records()
     if as_json:
         for record in records:
             put_json(plain(record))
-        put_json(summary_json(node, script, promised))
+        put_json(summary_json(node, script, versions))
         return
     table = Table([">time", "what", "verdict", "effects"])
     for record in records:
@@ -216,7 +233,7 @@ def show(node: Node, script: Script, promised: list[Budget], as_json: bool) -> N
                   style="red" if t.overruns or t.misses else "")
     hooks.show()
     say()
-    for line in notes(node, script, promised):
+    for line in notes(node, script, versions):
         say(line)
 
 
@@ -226,18 +243,19 @@ def style(record: Record) -> str:
     return STYLES.get(record.verdict, "") if isinstance(record, Ran) else "dim"
 
 
-def share(node: Node) -> float:
+def share(node: Node, start: int, end: int) -> float:
     """Percent of the time that the radio was not off."""
-    return 100 * node.radio_state.on_time(0, node.time) / node.time if node.time else 0.0
+    return 100 * node.radio_state.on_time(start, end) / (end - start) if end > start else 0.0
 
 
-def notes(node: Node, script: Script, promised: list[Budget]) -> Iterable[str]:
+def notes(node: Node, script: Script, versions: list[Reign]) -> Iterable[str]:
     """What is to say of the whole run."""
-    text = f"radio on: {share(node):.2f} % of {length(node.time)}"
-    for budget in promised:
-        text += f"; {budget.block} promises at most {budget.promised:g} % (proved: {budget.proved:.2f} %)"
-        text += "" if share(node) <= budget.promised else ", what chains and others did comes on top"
-    yield text
+    for each in versions:
+        text = f"radio on: {each.share:.2f} % of {length(each.end - each.start)}" + (f" from {clock(each.start)} s on" if each.start else "")
+        for budget in each.promised:
+            text += f"; {budget.block} promises at most {budget.promised:g} % (proved: {budget.proved:.2f} %)"
+            text += "" if each.share <= budget.promised else ", what chains and others did comes on top, and how long its handlers waited for others"
+        yield text
     counts, drops = node.dispatch.counts(), node.dispatch.drops()
     sent = [r for r in node.records if isinstance(r, Sent)]
     if sent:
@@ -250,10 +268,11 @@ def notes(node: Node, script: Script, promised: list[Budget]) -> Iterable[str]:
         yield f"not played: {count(script.skipped, 'record')} of captures, no whole frame or a wrong FCS"
 
 
-def summary_json(node: Node, script: Script, promised: list[Budget]) -> dict:
+def summary_json(node: Node, script: Script, versions: list[Reign]) -> dict:
     counts = node.dispatch.counts()
-    return {"kind": "summary", "time": node.time, "radio_on_us": node.radio_state.on_time(0, node.time), "radio_on_percent": round(share(node), 4),
-            "promises": [asdict(budget) | {"kept": share(node) <= budget.promised} for budget in promised],
+    return {"kind": "summary", "time": node.time, "radio_on_us": node.radio_state.on_time(0, node.time), "radio_on_percent": round(share(node, 0, node.time), 4),
+            "promises": [asdict(budget) | {"from": each.start, "radio_on_percent": round(each.share, 4), "kept": each.share <= budget.promised}
+                         for each in versions for budget in each.promised],
             "hooks": [{"hook": s.name, "context": s.context, "within": s.within, **asdict(s.stats)} for s in node.summaries()],
             "replaced": [[{"hook": s.name, "context": s.context, "within": s.within, **asdict(s.stats)} for s in each] for each in node.retired],
             "drops": dict(node.dispatch.drops()), "busy": counts.busy, "ignored": counts.ignored, "skipped": script.skipped}
