@@ -65,6 +65,11 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
+def in_turn(e: ast.Expr) -> str:
+    """As it stands, in parentheses where an operator or a cast beside it would take a part of it."""
+    return f"({e.span.text})" if isinstance(e, (ast.Binary, ast.Conditional)) else e.span.text
+
+
 def article(word: str) -> str:
     return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
@@ -440,7 +445,7 @@ class Base:
                     most = int(by.const) * greatest(what) if one.op == "*" else int(by.const) + greatest(what)
                     if most >> one.type.width:
                         self.warning(f"this {'product' if one.op == '*' else 'sum'} is {one.type}: it wraps at {1 << one.type.width}", one,
-                                     f"cast first: {by.span.text} {one.op} (bit<16>) ...")
+                                     f"cast first: {in_turn(by)} {one.op} (bit<16>) ...")
 
     # ------------------------------------------------------------ fitting a value to its place
 
@@ -485,7 +490,7 @@ class Base:
             written = expr.span.text if isinstance(expr, (ast.Name, ast.Member, ast.Index)) else "..."
             hint = f"widths never change silently: cast it, ({want}) {written}"
             if have.width < want.width and (grown := growing(expr)) is not None:
-                hint = f"widths never change silently: cast before bits are lost, ({want}) {grown.left.span.text} {grown.op} ..."
+                hint = f"widths never change silently: cast before bits are lost, ({want}) {in_turn(grown.left)} {grown.op} ..."
             if have.width > want.width and not want.signed:
                 hint += f", or take the bits you mean, {written}[{want.width - 1}:0]"
         elif isinstance(want, Bool) and isinstance(have, HeaderType):

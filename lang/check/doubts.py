@@ -9,7 +9,7 @@ from .. import ast, builtins
 from ..diagnostics import Diagnostics
 from ..instances import named_field, walk
 from ..types import Array, Bits, EnumType, StructType
-from .base import number, root_name
+from .base import in_turn, number, root_name
 from .expressions import ORDER
 from .statements import always_leaves
 
@@ -59,11 +59,6 @@ def doubts(program: ast.Program, diagnostics: Diagnostics) -> None:
     never_emitted(program, found[ast.Call], diagnostics)
 
 
-def in_turn(e: ast.Expr) -> str:
-    """As it stands, in parentheses where something else is put in front of it."""
-    return e.span.text if isinstance(e, (ast.Name, ast.Member, ast.Index, ast.Call)) else f"({e.span.text})"
-
-
 # ---------------------------------------------------------------- comparisons
 
 def decided(e: ast.Binary, diagnostics: Diagnostics) -> None:
@@ -79,13 +74,13 @@ def decided(e: ast.Binary, diagnostics: Diagnostics) -> None:
         told = f"{type_} is never more than {number(high)}"
     elif isinstance(what, ast.Binary) and what.op == "-" and bound == low == 0:
         diagnostics.warning("a difference wraps: it is 0 where both are the same, and else more", e.span,
-                            f"compare its parts, {what.left.span.text} {op} {what.right.span.text}, or where numbers begin anew, with half of their range")
+                            f"compare its parts, {in_turn(what.left)} {op} {in_turn(what.right)}, or where numbers begin anew, with half of their range")
         return
     else:
         return
     signed = isinstance(what, ast.Binary) and what.op == "-" and not low
     diagnostics.warning(f"this is always {'true' if '=' in op else 'false'}: {told}", e.span,
-                        f"a difference wraps: compare its parts, {what.left.span.text} {op} {what.right.span.text}" if signed else "")     # type: ignore[attr-defined]
+                        f"a difference wraps: compare its parts, {in_turn(what.left)} {op} {in_turn(what.right)}" if signed else "")     # type: ignore[attr-defined]
 
 
 def clocks(e: ast.Binary, diagnostics: Diagnostics) -> None:
@@ -95,7 +90,7 @@ def clocks(e: ast.Binary, diagnostics: Diagnostics) -> None:
     for now, then in ((e.left, e.right), (e.right, e.left)):
         if is_clock(now) and not isinstance(then, ast.Cast):
             since = root(then)
-            passed = f"{now.span.text} - {since.span.text} < {'60 s' if since is then else '...'}"
+            passed = f"{now.span.text} - {in_turn(since)} < {'60 s' if since is then else '...'}"
             diagnostics.warning("the clock begins anew after 71 minutes: the later time may be the smaller number", e.span,
                                 f"compare how much has passed, as in {passed}")
             return

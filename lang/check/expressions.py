@@ -4,7 +4,7 @@ from __future__ import annotations
 from .. import ast, builtins
 from ..types import (Array, Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Stack, StructType, Type, Varbit)
 from . import fold
-from .base import MAX_ARITHMETIC, MAX_WIDTH, Base, described
+from .base import MAX_ARITHMETIC, MAX_WIDTH, Base, described, in_turn
 
 #: What is done with what is no value.
 NO_VALUE = {ast.Table: "apply it, and ask what came of it: {0}.apply().hit", ast.Header: "name one that is there: h.x, or {0} x; in a state of a parser",
@@ -264,7 +264,7 @@ class Expressions(Base):
             member = enum.decl.members[0].name if enum.decl.members else "x"
             hint = f"compare with a member, as in {enum}.{member}, or cast"
         elif isinstance(e.left, ast.Binary) and e.left.op in COMPARE and e.op in COMPARE and isinstance(left, Bool):
-            hint = f"each is a comparison of its own: {e.left.span.text} && {e.left.right.span.text} {e.op} {e.right.span.text}"
+            hint = f"each is a comparison of its own: {e.left.span.text} && {in_turn(e.left.right)} {e.op} {in_turn(e.right)}"
         elif isinstance(left, Bool) != isinstance(right, Bool):
             hint = "compare the number first, as in x == 1"
         self.error(f"the operands of '{e.op}' have different types, {described(left)} and {described(right)}", e, hint)
@@ -303,7 +303,7 @@ class Expressions(Base):
         if isinstance(left, Bits) and written and e.right.const is not None and e.right.const >= left.width and not left.signed and e.left.const is None:
             wide = Bits(left.width + int(e.right.const))
             self.warning(f"a {left} shifted by {e.right.const} is always 0", e,
-                         f"cast it before: ({wide}) {e.left.span.text} << {e.right.const}" if e.op == "<<" and wide.width <= MAX_ARITHMETIC else "")
+                         f"cast it before: ({wide}) {in_turn(e.left)} << {e.right.const}" if e.op == "<<" and wide.width <= MAX_ARITHMETIC else "")
         return left
 
     def concatenation(self, e: ast.Binary) -> Type | None:
