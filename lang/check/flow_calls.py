@@ -164,13 +164,14 @@ class FlowCalls(FlowValues):
         assert via.codec is not None
         return self.arguments(via.codec.params, via.args, paths)
 
-    def arguments(self, params: list[ast.Param], args: list[ast.Expr], paths: Paths) -> Paths:
-        """Judges arguments; afterwards nothing is known of those that are given back."""
+    def arguments(self, params: list[ast.Param], args: list[ast.Expr], paths: Paths, function: ast.Function | None = None) -> Paths:
+        """Judges arguments; afterwards nothing is known of those that are given back. `function`: what they are for, if it is one."""
         for param, arg in zip(params, args):
             if isinstance(param.type, HeaderType):
                 key = self.key_of(arg)
                 if key is not None and param.direction != "out":
-                    paths = self.needs_valid(arg, key, paths)
+                    made = function is not None and all(key in one.invalid for one in paths) and makes_valid(function, param)
+                    paths = self.needs_valid(arg, key, paths, instead=f"a function that makes a header valid has an out parameter for it: out {param.type} {param.name}" if made else "")
             elif param.direction != "out":
                 paths = self.eval(arg, paths)
         return self.given_back(params, args, paths)
@@ -189,7 +190,7 @@ class FlowCalls(FlowValues):
     # ------------------------------------------------------------ functions, actions, tables
 
     def function(self, function: ast.Function, e: ast.Call, paths: Paths) -> Paths:
-        paths = self.arguments(function.params, e.args, paths)
+        paths = self.arguments(function.params, e.args, paths, function)
         after = self.summary(function)
         for param, arg in zip(function.params, e.args):
             key = self.key_of(arg) if param in after else None
@@ -217,11 +218,11 @@ class FlowCalls(FlowValues):
             self.summaries[function] = {param: param.direction != "out" for param in headers}
             start = Known(valid=frozenset((p, None) for p in headers if p.direction != "out"),
                           invalid=frozenset((p, None) for p in headers if p.direction == "out"))
-            saved, self.this = self.this, None
+            saved, self.this, self.alone = (self.this, self.alone), None, True
             self.returned.append(NOWHERE)
             self.exited.append(NOWHERE)
             end = join(self.execute(function.body, frozenset([start])), self.returned.pop(), self.exited.pop())
-            self.this = saved
+            self.this, self.alone = saved
             self.summaries[function] = {param: all((param, None) in one.valid for one in end) for param in headers}
         return self.summaries[function]
 
@@ -265,6 +266,12 @@ def looked_at(field: ast.StructField) -> list[ast.StructField]:
     """The headers that the description of a header reads."""
     header = header_of(field)
     return [arg for param, arg in zip(header.params, field.args) if any(isinstance(one, ast.Name) and one.decl is param for one in walk(header.items))]
+
+
+def makes_valid(function: ast.Function, param: ast.Param) -> bool:
+    """Whether a function makes a header valid that it is given."""
+    return any(isinstance(one, ast.Call) and one.target == "setValid" and isinstance(one.callee, ast.Member) and getattr(one.callee.base, "decl", None) is param
+               for one in walk(function.body))
 
 
 def of_param(key: Key, field: ast.StructField) -> bool:

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 
 from .. import ast
 from ..diagnostics import Diagnostics, Span
+from ..instances import named_field
 from ..types import Bits, Bool, EnumType, HeaderType, Meta, Stack
+from .base import root_name
 from .facts import NOWHERE, Key, Known, Path, Paths, Values, join
 
 VERDICT: Path = ("meta", "var", "verdict")
@@ -23,6 +25,7 @@ class FlowValues:
         self.program, self.diagnostics = program, diagnostics
         self.this: Key | None = None                        # the header being described
         self.told: set[Place] = set()                       # where a message stands: of a loop that is written out it is the first turn's
+        self.alone = False                                  # a function's body, which is judged by itself
         self.verdicts: dict[Place, tuple[Span, bool]] = {}       # where m.verdict is compared, and whether it is ACCEPT on every path
 
     call: Callable[[ast.Call, Paths], Paths]                # of `FlowCalls`
@@ -75,14 +78,21 @@ class FlowValues:
             self.told.add(place_of(e))
             self.diagnostics.error(message, e.span, hint, notes=list(notes))
 
-    def needs_valid(self, e: ast.Expr, key: Key, paths: Paths, assigning: bool = False) -> Paths:
-        """Tells if the header may be missing. Returns the paths with the header valid: one message is enough."""
+    def needs_valid(self, e: ast.Expr, key: Key, paths: Paths, assigning: bool = False, instead: str = "") -> Paths:
+        """Tells if the header may be missing; `instead`: what to do where no path has it. Returns the paths with the header valid: one message is enough."""
         if not paths or self.this is not None and key == self.this or all(key in one.valid for one in paths):
             return paths
         name, written = show(e), show(e, written=True)
         never = all(key in one.invalid for one in paths)
         hint = f"test it first: if ({written}.isValid()) {{ ... }}"
-        if never and assigning:
+        notes = [("the parser accepts here without it", case.span) for case, reached in self.accepts.items()
+                 if not never and any(key in one.invalid for one in reached)][:1]
+        given = self.given_alone(e) if not never else ""
+        if given:
+            hint, notes = f"give it the header, as in {given}, or {hint.replace(' first', '')}", [("a function is judged by itself, whoever calls it", None)]
+        if never and instead:
+            hint = instead
+        elif never and assigning:
             hint = f"make it valid first: {written}.setValid();"
         elif never:
             hint = "no path to here extracts it or makes it valid"
@@ -90,11 +100,17 @@ class FlowValues:
             hint = f"test it where '{self.looked_up.name}' is applied, or in the key: {written}.isValid() ? ... : 0"
         elif assigning:
             hint += f", or make it valid: {written}.setValid();"
-        notes = [("the parser accepts here without it", case.span) for case, reached in self.accepts.items()
-                 if not never and any(key in one.invalid for one in reached)][:1]
         self.tell(f"'{name}' {'is' if never else 'may'} not {'' if never else 'be '}valid here", e, hint, notes)
         present = some(known.is_valid(key) for known in paths)
         return present or frozenset(one.make_valid(key) for one in paths)
+
+    def given_alone(self, e: ast.Expr) -> str:
+        """The parameter that a function should have for a header of all those that it is given."""
+        root, field = root_name(e), named_field(e)
+        param = root.decl if root is not None else None
+        if not self.alone or field is None or not isinstance(param, ast.Param):
+            return ""
+        return f"{param.direction} {e.type} {field.name}".strip()
 
     def needs_arm(self, e: ast.Member, key: Key | None, paths: Paths) -> None:
         arm = e.decl

@@ -4,7 +4,7 @@ from __future__ import annotations
 from .. import ast, builtins
 from ..buffers import CALLS
 from ..instances import is_headers, walk
-from ..types import Array, Bits, EnumType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Varbit, Void
+from ..types import Array, Bits, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Varbit, Void
 from .base import Base, described, root_name
 from .expressions import truth
 from .scope import Scope, suggest
@@ -290,7 +290,12 @@ class Statements(Base):
         for param in params:
             param.type = self.type_of(param.type_ref)
             if param.type is not None and not isinstance(param.type, allowed):
-                self.error(f"{what} has no parameter of type {param.type}", param)
+                hint = ""
+                if isinstance(param.type, Stack) and ErrorType in allowed:
+                    direction = param.direction + " " * bool(param.direction)
+                    one = f", or one of them, {direction}{param.type.header} {param.name}" if HeaderType in allowed else ""
+                    hint = f"give it all headers, {direction}headers h{one}"
+                self.error(f"{what} has no parameter of type {param.type}", param, hint)
                 param.type = None
 
     def body(self, decl: ast.Function | ast.Action, scope: Scope, returns: Type | None) -> None:
