@@ -8,9 +8,10 @@ from typing import Any
 from .. import ast, builtins
 from ..diagnostics import Diagnostics
 from ..instances import named_field, walk
-from ..types import Array, Bits, EnumType, StructType
+from ..types import Array, Bits, EnumType, HeaderType, StructType
 from .base import in_turn, number, root_name
 from .expressions import ORDER
+from .flow_calls import looked_at
 from .statements import always_leaves
 
 DROP = builtins.VERDICTS["DROP"]
@@ -297,14 +298,36 @@ def dropped_behind(node: ast.Node | None) -> bool:
 
 
 def never_emitted(program: ast.Program, calls: list[ast.Call], diagnostics: Diagnostics) -> None:
-    """Headers that a chain makes valid, and that no deparser of the program emits."""
+    """Headers that a chain makes valid, and that no deparser of the program emits, and none and no later processor reads."""
     emitted = {named_field(call.args[0]) for call in calls if call.target == "emit"}
     if None in emitted:                         # that of a deparser which others apply
         return
+    used: set[object] = {None}.union(*(read(decl) for decl in program.decls if isinstance(decl, ast.Deparser)))
     for hook in program.hooks:
         deparser = next((module for module in hook.chain if isinstance(module, ast.Deparser)), None)
-        for node in walk([module for module in hook.chain if isinstance(module, ast.Processor)]) if deparser is not None else ():
-            if isinstance(node, ast.Call) and node.target == "setValid" and isinstance(node.callee, ast.Member):
-                header = node.callee.base
-                if named_field(header) not in (None, *emitted):
-                    diagnostics.warning(f"no deparser emits '{header.span.text}'", node.span, f"emit it in {deparser.name}: pkt.emit({header.span.text})")
+        processors = [module for module in hook.chain if isinstance(module, ast.Processor)] if deparser is not None else []
+        for place, processor in enumerate(processors):
+            later = used.union(*map(read, processors[place + 1:]))
+            for node in walk(processor):
+                if isinstance(node, ast.Call) and node.target == "setValid" and isinstance(node.callee, ast.Member):
+                    header = node.callee.base
+                    if named_field(header) not in later:
+                        diagnostics.warning(f"no deparser emits '{header.span.text}'", node.span, f"emit it in {deparser.name}: pkt.emit({header.span.text})")
+
+
+def read(module: ast.Node) -> set[ast.StructField]:
+    """The headers that a module reads, emits or asks for, with all that it calls and that their descriptions look at."""
+    todo, seen, found, places = [module], {module}, set(), set()
+    for body in todo:
+        for one in walk(body):
+            match one:
+                case ast.Assign(target=place) | ast.Call(target="setValid" | "setInvalid", callee=ast.Member(base=place)):
+                    while isinstance(place, (ast.Member, ast.Index, ast.Slice)):
+                        places.add(id(place))
+                        place = place.base
+                case ast.Member(decl=ast.StructField() as field) if id(one) not in places:
+                    found.add(field)
+                case ast.Call(target=ast.Node() as called) | ast.ActionRef(action=ast.Node() as called) if called not in seen:
+                    seen.add(called)
+                    todo.append(called)
+    return found | {arg for field in found if isinstance(field.type, HeaderType) for arg in looked_at(field)}
