@@ -329,7 +329,8 @@ def foreign(tokens: list[Token], index: int, in_select: bool) -> Foreign | None:
         if colon is None or tokens[colon + 1].text == "{" or tokens[colon + 1].text == "case":
             return Foreign(start, "a case has no word in front of it", "write 1: { ... }", start, start + 1)
         return Foreign(start, "what a case does stands in braces", f"write {written(tokens, index, colon)}: {{ ... }}", start, block_end(tokens, colon))
-    if token == ":" and before.isidentifier() and tokens[index - 2].text in ("{", ",") and any(one.text == "=" for one in tokens[statement_start(tokens, start - 1):index]):
+    if token in (":", "=") and before.isidentifier() and tokens[index - 2].text in ("{", ",") and start > 1 and tokens[start - 1].text == "{" \
+            and tokens[start - 2].text in ("=", "return", "(", ","):
         at = statement_start(tokens, start - 1)
         end = statement_end(tokens, at)
         return Foreign(index, "a struct's value names no fields", "it is a list, in their order: { a, b }", at, end + (tokens[end].text == ";"))
