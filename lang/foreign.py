@@ -22,6 +22,8 @@ DECLARATIONS = {
 TYPE_WORDS = ("bit", "int", "bool", "le", "error")
 #: What is declared outside of modules alone.
 OUTSIDE = ("function", "header", "struct", "enum", "typedef", "codec", "extern", "import", "protocol")
+#: What a program keeps between packets.
+KEPT = ("register", "counter", "meter", "buffer")
 LOOP = "a loop has a constant number of turns: for (i in 0..4) { ... }"
 
 
@@ -283,6 +285,12 @@ def inside_module(tokens: list[Token], index: int, rules: list[str]) -> Foreign 
     if token in OUTSIDE and index == start and rules[0] in ("processorDecl", "parserDecl", "timingDecl", "deparserDecl"):
         also = "; in a processor it may be an action" if token == "function" and rules[0] == "processorDecl" else ""
         return Foreign(index, f"'{token}' is declared outside of modules", f"move it there{also}", start, statement_end(tokens, start))
+    if "statement" in rules or "block" in rules or "stateDecl" in rules:
+        word, at = (tokens[start + 1].text, start + 2) if tokens[start].text == "persistent" else (tokens[start].text, start + 1)
+        if word in KEPT and tokens[at].text == "<" or word in ("table", "action") and tokens[at].text.isidentifier():
+            place = "apply" if "processorDecl" in rules or word in ("table", "action") else "handlers" if "handler" in rules else "modules"
+            there = {"apply": "in front of apply", "handlers": "in front of them", "modules": "there"}[place]
+            return Foreign(start, f"{'an' if word == 'action' else 'a'} {word} is declared outside of {place}", f"move it {there}", start, statement_end(tokens, start))
     if token in TYPE_WORDS and before == "(" and "handler" in rules and "block" not in rules:
         close = next((at for at in range(index, len(tokens)) if tokens[at].text in (")", "{", ";")), index)
         return Foreign(index, "what an event tells has a name and no type", f"write ({tokens[close - 1].text})", index, close - 1)

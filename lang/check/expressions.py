@@ -266,7 +266,10 @@ class Expressions(Base):
         elif isinstance(e.left, ast.Binary) and e.left.op in COMPARE and e.op in COMPARE and isinstance(left, Bool):
             hint = f"each is a comparison of its own: {e.left.span.text} && {in_turn(e.left.right)} {e.op} {in_turn(e.right)}"
         elif isinstance(left, Bool) != isinstance(right, Bool):
+            asked, by = (e.left, e.right) if isinstance(left, Bool) else (e.right, e.left)
             hint = "compare the number first, as in x == 1"
+            if e.op in ("==", "!=") and isinstance(by, ast.Int) and by.value in (0, 1):
+                hint = f"a bool is a condition itself: write {asked.span.text if by.value == (e.op == '==') else '!' + in_turn(asked)}"
         self.error(f"the operands of '{e.op}' have different types, {described(left)} and {described(right)}", e, hint)
         return None
 
