@@ -86,6 +86,7 @@ class Base:
     index: Callable[[ast.Expr], bool]
     in_range: Callable[[ast.Expr, int], bool]
     target: Callable[[ast.Expr], Type | None]
+    one_bit: Callable[[ast.Expr, ast.Expr, ast.Expr, Type | None], str]
     not_assignable: Callable[[ast.Expr], tuple[str, ...] | None]
     no_extras: Callable[[ast.Call], bool]
     arguments: Callable[[ast.Node, list[ast.Param], list[ast.Expr], str], bool]
@@ -135,6 +136,7 @@ class Base:
         self.hook_refused = False                           # a binding names no hook that there is
         self.header: ast.Header | None = None               # `this`
         self.codec: ast.Codec | None = None
+        self.assigned_to: ast.Expr | None = None            # the place whose type is asked for to assign it
         self.row_value = False                              # inside the value of a row's assignment
         self.function: ast.Node | None = None               # the function or action whose body is checked
         self.hidden: tuple[Scope, ...] = ()                 # in an `after`: what its handlers see
@@ -392,7 +394,7 @@ class Base:
 
     # ------------------------------------------------------------ constants
 
-    def constant_number(self, expr: ast.Expr, what: str) -> int | None:
+    def constant_number(self, expr: ast.Expr, what: str, otherwise: str = "use a number or a const") -> int | None:
         """The value of an expression that must be a constant number; the expression gets a width of its own."""
         type_ = self.expr(expr)
         if type_ is None:
@@ -401,7 +403,7 @@ class Base:
             self.error(f"{what} is a number, and this is {type_}", expr)
             return None
         if expr.const is None:
-            self.error(f"{what} must be a constant", expr, "use a number or a const")
+            self.error(f"{what} must be a constant", expr, otherwise)
             return None
         self.settle(expr)
         return int(expr.const)

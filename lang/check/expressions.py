@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .. import ast, builtins
+from ..instances import written_alike
 from ..types import (Array, Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Stack, StructType, Type, Varbit)
 from . import fold
 from .base import MAX_ARITHMETIC, MAX_WIDTH, Base, described, in_turn
@@ -362,7 +363,9 @@ class Expressions(Base):
             self.error("payload has octets, and no slices", e, "join those that are meant: payload[i] ++ payload[i + 1]")
             return None
         base = self.expr(e.base)
-        hi, lo = self.constant_number(e.hi, "a slice's bound"), self.constant_number(e.lo, "a slice's bound")
+        alike = written_alike(e.hi, e.lo)
+        hi = self.constant_number(e.hi, "a slice's bound", alike and self.one_bit(e, e.base, e.hi, base) or "use a number or a const")
+        lo = self.constant_number(e.lo, "a slice's bound") if hi is not None or not alike else None
         if base is None or hi is None or lo is None:
             return None
         if isinstance(base, Integer):
@@ -378,6 +381,14 @@ class Expressions(Base):
         if e.base.const is not None:
             e.const = (int(e.base.const) >> lo) & (1 << hi - lo + 1) - 1
         return Bits(hi - lo + 1)
+
+    def one_bit(self, e: ast.Expr, base: ast.Expr, at: ast.Expr, type_: Type | None) -> str:
+        """How a bit is read, or set in a place that is assigned, where only a run knows which one."""
+        if not isinstance(type_, Bits) or type_.width > MAX_ARITHMETIC:
+            return ""
+        if self.assigned_to is e:
+            return f"a bit is set by {base.span.text} = {base.span.text} | {type_.width}w1 << {in_turn(at)}"
+        return f"shift it down: ({in_turn(base)} >> {in_turn(at)})[0:0]"
 
     def _Cast(self, e: ast.Cast, want: Type | None) -> Type | None:
         target, source = self.type_of(e.target), self.expr(e.operand)

@@ -191,8 +191,8 @@ class Members(Base):
                 self.told_one.add(e.base.decl)
                 self.error(f"register '{e.base.name}' is one value, and has no elements", e, f"declare how many: register<{described(base)}>[8] {e.base.name};")
             return None
-        self.error(f"{described(base)} has no elements", e, f"for bits write [{e.index.const}:{e.index.const}]"
-                   if isinstance(base, Bits) else "")
+        bit = f"for bits write [{e.index.const}:{e.index.const}]" if isinstance(base, Bits) else ""
+        self.error(f"{described(base)} has no elements", e, bit if e.index.const is not None else self.one_bit(e, e.base, e.index, base))
         return None
 
     def in_range(self, index: ast.Expr, size: int) -> bool:
@@ -224,7 +224,8 @@ class Members(Base):
 
     def target(self, e: ast.Expr) -> Type | None:
         """The type of what is assigned to; what cannot be assigned is told."""
-        type_ = self.expr(e)
+        with self.setting(assigned_to=e):
+            type_ = self.expr(e)
         if type_ is None:
             return None
         return None if self.kept(e) else type_
