@@ -72,6 +72,7 @@ FORMS = {
     "selectCase": "0x11: udp;", "handler": "every 125 ms jitter 500 us within 300 us { radio.off(); }",
     "typedefDecl": "typedef bit<48> Mac;", "importDecl": "import std.ipv6;",
 }
+NO_NAME = "'{}' is a word of the language and cannot be a name here"
 HANDLERS = ("every", "on", "slot")
 STATEMENTS = ("if", "switch", "for", "return", "exit")
 PRINTS = ("printf", "print", "println", "log", "log_msg", "puts", "DEBUG", "LOG_DEBUG")
@@ -315,13 +316,19 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
     if any(rule in ("structField", "fieldDecl", "headerItem", "headerDecl") for rule in within) and (other := foreign_field(tokens, index)):
         diagnostics.error(other.what, span_of(source, tokens[other.at]), other.help)
         return tokens[:other.start] + [make(kind_of(word), word, token) for word in other.words] + tokens[other.end:]
-    edit = best_edit(tokens, index, leading(tokens, mistake), bool(mistake.rules) and (mistake.rules[0][0] not in WORDS or mistake.rules[0][0] == "enumDecl"))
+    name = within[:1] == ["enumDecl"] or within != [] and within[0] not in WORDS or tokens[index - 1].text == "." or named_before(token.text, diagnostics)
+    edit = best_edit(tokens, index, leading(tokens, mistake), name)
     if edit is not None:
         kind, text, repaired = edit
         report(source, tokens, mistake, kind, text, diagnostics)
         return repaired
     report(source, tokens, mistake, "none", "", diagnostics)
     return drop_item(tokens, mistake)
+
+
+def named_before(word: str, diagnostics: Diagnostics) -> bool:
+    """Whether it was told of a word that it is no name."""
+    return any(one.message == NO_NAME.format(word) for one in diagnostics.items)
 
 
 def keys_in_a_row(tokens: list[Token], mistake: Mistake) -> tuple[int, int] | None:
@@ -539,9 +546,8 @@ def report(source: Source, tokens: list[Token], mistake: Mistake, kind: str, tex
         diagnostics.error(f"there is no type '{before.text}<...>'", span_of(source, before),
                           f"did you mean {close[0]}<...>?" if close else "there are bit<N>, int<N>, le<N> and varbit<N>")
     elif kind == "name":
-        message = f"'{text}' is a word of the language and cannot be a name here"
-        if all(one.message != message for one in diagnostics.items):        # where it is used, it is the same mistake
-            diagnostics.error(message, here, "choose another name")
+        if not named_before(text, diagnostics):             # where it is used, it is the same mistake
+            diagnostics.error(NO_NAME.format(text), here, "choose another name")
     elif kind == "insert" and text == ";":
         after = span_of(source, before)
         place = Span(source, after.end_line, after.end_column, after.end_line, after.end_column + 1)
