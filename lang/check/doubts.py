@@ -48,6 +48,9 @@ def doubts(program: ast.Program, diagnostics: Diagnostics) -> None:
         if call.target == "advance" and octets.broken(call.args[0]):
             diagnostics.warning("advance takes bits, and these need not be whole octets", call.args[0].span,
                                 f"where it counts octets, write advance(8 * (bit<16>) {in_turn(call.args[0])})")
+    for one in found[ast.Assign]:
+        if isinstance(one.target, ast.Member) and isinstance(one.target.decl, ast.Field) and one.target.decl.equation is not None:
+            diagnostics.warning(f"what is assigned here is never emitted: '{one.target.name}' is computed from its equation", one.span, "remove the assignment")
     for loop in found[ast.For]:
         past_the_end(loop, diagnostics)
     if found[ast.Register]:
