@@ -256,6 +256,8 @@ class Base:
                 return f"did you mean {param.name}{'.' + name if name not in HEADERS else ''}?"
             if isinstance(param.type, Meta) and name in METAS:
                 return f"did you mean {param.name}?"
+        if isinstance(self.module, ast.Processor) and name in METAS:
+            return f"add a parameter to '{self.module.name}': inout meta {name}"
         return ""
 
     def event(self, name: str) -> str:

@@ -45,7 +45,7 @@ class Members(Base):
                 return None
             case Frame():
                 return self.frame_member(e)
-        self.error(f"{described(base)} has no members", e)
+        self.error(f"{described(base)} has no members", e, f"name a cell: {e.base.span.text}[i].{e.name}" if isinstance(base, Array) else "")
         return None
 
     def no_member(self, e: ast.Member, owner: str, names: list[str]) -> None:
