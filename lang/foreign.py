@@ -102,6 +102,9 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         return Foreign(index, "what runs after a time has no jitter", "write after T { ... }, or after e max T { ... }; every has a jitter", index, end)
     if tokens[first].text == "slot" and index == first + 2 and is_number(before) and name in ("within", "jitter", "{"):
         return Foreign(index, "a slot is one of a slotframe", f"write slot {before.text} of 101 {{ ... }}", index, index, ("of", str(int(before.text) + 1 if before.text.isdigit() else 101)))
+    if before.text == "migrate" and index == first + 1 and (name == "{" or is_number(token)):
+        return Foreign(index - 1, "a migration says from which version it is", f"write migrate version {name if is_number(token) else 1} {{ ... }}", index, index,
+                       ("version", "1") if name == "{" else ("version",))
     if before.text == "persistent" and name in ("counter", "meter", "buffer", "table"):
         return Foreign(index, f"a {name} begins anew in the next version", "a register can be persistent, and count", index - 1, index)
     if name in COMPARED and in_state and before.text in ("{", ";") and index + 1 < len(tokens) and is_number(tokens[index + 1]):

@@ -30,6 +30,11 @@ DONE_WITH = {ast.Deparser: "what it makes of headers is sent, radio.send({0}(h))
              ast.Counter: "write {}.count()", ast.Meter: "write {}.execute()",
              ast.Codec: "a codec is named where the packet is read or written: pkt.extract(h.x via {0}(...)), pkt.emit(h.x via {0}(...))"}
 
+#: Methods of a header by what they are called elsewhere.
+OF_HEADERS = {**dict.fromkeys(("invalidate", "setinvalid", "set_invalid", "remove", "delete", "removeHeader"), "setInvalid"),
+              **dict.fromkeys(("validate", "setvalid", "set_valid", "add", "create", "addHeader"), "setValid"),
+              **dict.fromkeys(("valid", "is_valid", "exists", "present", "isPresent"), "isValid")}
+
 
 class Calls(PacketMethods, ObjectMethods, Base):
     def _Call(self, e: ast.Call, want: Type | None) -> Type | None:
@@ -176,7 +181,7 @@ class Calls(PacketMethods, ObjectMethods, Base):
             methods = builtins.HEADER_METHODS if isinstance(type_, HeaderType) else builtins.STACK_METHODS
         if callee.name not in methods:
             what = f"header {type_}" if isinstance(type_, HeaderType) else described(type_)
-            hint = f"write pkt.{callee.name}({base.span.text})" if methods and callee.name in ("extract", "emit") else suggest(callee.name, methods)
+            hint = f"write pkt.{callee.name}({base.span.text})" if methods and callee.name in ("extract", "emit") else suggest(OF_HEADERS.get(callee.name, callee.name), methods)
             if isinstance(function := self.scope.find(callee.name), ast.Function):
                 hint = f"write {callee.name}({callee.base.span.text}{', ...' if len(function.params) > 1 else ''})"
             self.error(f"{what} has no method '{callee.name}'", callee, hint or (f"it has {', '.join(methods)}" if methods else ""))

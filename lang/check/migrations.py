@@ -9,7 +9,7 @@ from ..instances import walk
 from ..persist import migrate_blocks
 from ..types import Void
 from .base import Base
-from .scope import Scope
+from .scope import Scope, suggest
 
 OUTSIDE = ("node", "payload", "radio", "net")
 
@@ -37,7 +37,8 @@ class Migrations(Base):
             if register.name == e.name:
                 e.decl = register
                 return register.type
-        self.error(f"the old state has no register '{e.name}' here", e, f"declare it as it was, in front: register<...> {e.name};")
+        self.error(f"the old state has no register '{e.name}' here", e,
+                   suggest(e.name, [register.name for register in decl.old]) or f"declare it as it was, in front: register<...> {e.name};")
         return None
 
 

@@ -66,8 +66,10 @@ class Statements(Base):
                                "declare it in the headers struct")
             case StructType() if is_headers(one.type) and self.handler is not None and self.function is None:
                 self.headers_variable(one)
+            case StructType() if is_headers(one.type) and isinstance(self.function, ast.Function):
+                self.error("a function has no headers of its own", one, f"declare them in a handler, and give them to the function: inout {one.type} {one.name}")
             case StructType() if is_headers(one.type):
-                self.error("a struct of headers is not a variable", one, "it is a parameter of the modules")
+                self.error("a module has no headers of its own", one, "those of the packet are its parameter")
 
     def headers_variable(self, one: ast.VarDecl) -> None:
         """`headers h;` in a handler: filled in and sent."""
