@@ -5,6 +5,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from lpn.lang.hooks import name_of
 from lpn.runtime.m3.plan_costs import PlanCosts
 from lpn.runtime.variants import SMALLEST, table_of
 from lpn.verifier import domain
@@ -65,7 +66,7 @@ class HookTime:
 
     @property
     def name(self) -> str:
-        return "->".join(self.hook.chain) if self.hook.event in ("every", "after", "slot") else self.hook.event
+        return "->".join(self.hook.chain) if self.hook.event in ("every", "after", "slot") else name_of(self.hook)
 
     @property
     def enough(self) -> str:

@@ -214,6 +214,25 @@ def test_a_deadline_that_is_met(tmp_path):
     assert all(row["hooks"][0]["met"] for row in objects(lpnc("verify", path, "--json").stdout))
 
 
+def test_hooks_of_one_event_are_told_apart(tmp_path):
+    path = tmp_path / "two.lpn"
+    path.write_text("""
+        processor P(inout meta m) { apply { m.verdict = TRANSMIT; } }
+        processor Q(inout meta m) { buffer<64>[2] parts timeout 1 s; apply { m.verdict = parts.put(8w1, 0, sizeof(payload)) == COMPLETE ? CONSUMED : DROP; } }
+        processor R(inout meta m) { apply { m.verdict = DELIVER; } }
+        protocol E version 1 {
+            on net.tx(41)       : P within 1 us;
+            on net.tx(41, 7)    : Q;
+            on Q.parts.complete : R;
+        }""")
+    result = lpnc("verify", path)
+    assert [line.split("  ")[0] for line in result.output.splitlines() if re.match(r"(net|buffer)\.", line)] \
+        == ["net.tx.41", "net.tx.41.7", "buffer.complete.0"]
+    assert "rule 36 (deadline): net.tx.41: takes up to " in result.output
+    hooks = [row["hooks"][0] for row in objects(lpnc("verify", path, "--json").stdout)]
+    assert [(hook["event"], hook["selector"]) for hook in hooks] == [("net.tx", [41]), ("net.tx", [41, 7]), ("buffer.complete", [0])]
+
+
 WIDE = """
 header H { bit<64> a; bit<64> b; }
 struct headers { H h; }
@@ -337,7 +356,7 @@ def test_what_a_buffer_puts_together_is_compared_with_its_own_chain(engine, fuse
     for number in range(2):                     # each is asked: one that took longer than is said would be noticed
         timed = bounds.of_buffer(number)
         proved, timed.cost = timed.cost, replace(timed.cost, most=timed.cost.fewest)
-        assert any("buffer.complete takes" in (bounds.broken(None, frame, got, tally) or "") for frame, got in ran)
+        assert any(f"buffer.complete.{number} takes" in (bounds.broken(None, frame, got, tally) or "") for frame, got in ran)
         timed.cost = proved
         assert proved.most <= 2 * max(one.flash_cycles for _, got in ran for one in got.completed if one.buffer == number)
 

@@ -6,6 +6,7 @@ import re
 
 import click
 
+from lpn.lang.hooks import name_of
 from lpn.runtime.variants import SMALLEST
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import Analysis, Report, line_of
@@ -52,10 +53,10 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
     Lines of a bundle or image come from the source map beside it. With --json,
     one object per module: name, accepted, rule, message, file, line, insn, stack,
     insns, max_insns, wcet_cycles (null: not known), certificate_bytes, loops,
-    clean32, hooks (the chains it belongs to: event, within_us, wcet_cycles,
-    wcet_us, met), note (what is not fused, or not at the level asked for, as it
-    would not fit or be refused; null). Exit status 1 when a module is rejected or a hook may miss
-    its deadline.
+    clean32, hooks (the chains it belongs to: event, selector, chain, within_us,
+    wcet_cycles, wcet_us, met), note (what is not fused, or not at the level asked
+    for, as it would not fit or be refused; null). Exit status 1 when a module is
+    rejected or a hook may miss its deadline.
     """
     if (file is None) == (raw is None):
         raise click.UsageError("one of FILE and --raw is needed", click.get_current_context())
@@ -106,8 +107,8 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
 
 def hook_json(each: HookTime) -> dict:
     most = each.cost.most if each.cost else None
-    return {"event": each.hook.event, "chain": list(each.hook.chain), "within_us": each.hook.within or None, "wcet_cycles": most,
-            "wcet_us": None if most is None else round(each.us(most), 1), "met": each.met}
+    return {"event": each.hook.event, "selector": list(each.hook.selector), "chain": list(each.hook.chain), "within_us": each.hook.within or None,
+            "wcet_cycles": most, "wcet_us": None if most is None else round(each.us(most), 1), "met": each.met}
 
 
 def show_hooks(timed: Times) -> None:
@@ -120,7 +121,7 @@ def show_hooks(timed: Times) -> None:
     for each in known:
         assert each.cost is not None
         us = each.us(each.cost.most)
-        table.add(each.hook.event, " -> ".join(each.hook.chain), f"{each.cost.most:,} cycles", f"{us:,.0f} us",
+        table.add(name_of(each.hook), " -> ".join(each.hook.chain), f"{each.cost.most:,} cycles", f"{us:,.0f} us",
                   f"{each.hook.within:,} us" if each.hook.within else None,
                   f"{each.hook.within - us:,.0f} us" if each.hook.within else None, style="red" if each.violation() else "")
     table.show()
