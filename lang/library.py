@@ -6,7 +6,7 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-DECLARED = re.compile(r"(header|struct|enum|typedef|codec|const|function|register|action|timing)\b[^;={(]*?\b(\w+)(?:\[\w+\])?\s*(?:\(|\{|=|;|<->)")
+DECLARED = re.compile(r"(?:persistent\s+)?(header|struct|enum|typedef|codec|const|function|register|action|timing)\b[^;={(]*?\b(\w+)(?:\[\w+\])?\s*(?:\(|\{|=|;|<->)")
 ERRORS = re.compile(r"error\s*\{([^}]*)\}")
 TYPES = ("header", "struct", "enum", "typedef")
 

@@ -12,6 +12,7 @@ from ..types import Array, Bits, EnumType, HeaderType, StructType
 from .base import in_turn, number, root_name
 from .expressions import ORDER
 from .flow_calls import looked_at
+from .headers import needs_payload
 from .statements import always_leaves
 
 DROP = builtins.VERDICTS["DROP"]
@@ -61,6 +62,7 @@ def doubts(program: ast.Program, diagnostics: Diagnostics) -> None:
         if processor not in applied:            # who applies it may drop
             reasons_alone(processor, diagnostics)
     never_emitted(program, found[ast.Call], diagnostics)
+    counted_and_gone(program, found[ast.Call], diagnostics)
 
 
 # ---------------------------------------------------------------- comparisons
@@ -316,6 +318,35 @@ def never_emitted(program: ast.Program, calls: list[ast.Call], diagnostics: Diag
                     header = node.callee.base
                     if named_field(header) not in later:
                         diagnostics.warning(f"no deparser emits '{header.span.text}'", node.span, f"emit it in {deparser.name}: pkt.emit({header.span.text})")
+
+
+def counted_and_gone(program: ast.Program, calls: list[ast.Call], diagnostics: Diagnostics) -> None:
+    """Headers that a parser takes and no deparser emits, yet which a header that is emitted counts or sums with its payload: nobody makes them invalid."""
+    emitted = {named_field(call.args[0]) for call in calls if call.target == "emit"}
+    gone = {named_field(call.callee.base) for call in calls if call.target in ("setInvalid", "pop_front") and isinstance(call.callee, ast.Member)}
+    if None in emitted or None in gone:         # those of modules and functions which others apply
+        return
+    for parser, deparser in dict.fromkeys((hook.chain[0], hook.chain[-1]) for hook in program.hooks if hook.parses):
+        if not isinstance(parser, ast.Parser) or not isinstance(deparser, ast.Deparser):
+            continue
+        for call in walk(parser):
+            field = named_field(call.args[0]) if isinstance(call, ast.Call) and call.target == "extract" else None
+            if field is None or field in emitted | gone:
+                continue
+            outer = next((one for one in fields_before(program, field) if one in emitted and counts_payload(one)), None)
+            if outer is not None:
+                diagnostics.warning(f"'{outer.name}' counts '{field.name}' as its payload where that is valid, and no deparser emits it", call.span,
+                                    f"make it invalid before the packet is sent, or emit it in {deparser.name}")
+
+
+def fields_before(program: ast.Program, field: ast.StructField) -> list[ast.StructField]:
+    """Those of the headers struct that has this one."""
+    fields = next((decl.fields for decl in program.decls if isinstance(decl, ast.Struct) and field in decl.fields), [field])
+    return fields[:fields.index(field)]
+
+
+def counts_payload(field: ast.StructField) -> bool:
+    return isinstance(field.type, HeaderType) and any(isinstance(one, ast.Field) and needs_payload(one.equation) for one in walk(field.type.decl))
 
 
 def read(module: ast.Node) -> set[ast.StructField]:
