@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PATIENCE = 1.0                                  # seconds before something that takes long says so
-LEAST_FOLDED = 20                               # columns of a terminal that a table's last column is folded into
+LEAST_FOLDED = 40                               # columns of a terminal that a table's last column is folded into
 STDOUT = "-"
 
 

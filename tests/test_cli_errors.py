@@ -562,7 +562,7 @@ def test_colours_on_a_terminal_only(tag, frames):
 def test_a_table_loses_nothing_on_a_narrow_terminal(tag, frames):
     """Of 80 columns `verify` left out whether a deadline is met, and cut numbers and verdicts; on fewer 1,265 cycles were 1,26."""
     duty = Path(UDP).parents[1] / "duty"
-    for args, columns in ((["verify", str(tag)], 80), (["run", str(duty / "duty.lpn"), "--events", str(duty / "duty.events")], 40)):
+    for args, columns in ((["verify", str(tag)], 80), (["run", str(duty / "duty.lpn"), "--events", str(duty / "duty.events")], 20)):
         assert sorted(on_terminal(args, columns, TERM="dumb").split()) == sorted(lpnc(*args).stdout.split())
     shown = on_terminal(["run", str(tag), "--in", str(frames)], 80, TERM="dumb")
     assert max(map(len, shown.splitlines())) <= 80
