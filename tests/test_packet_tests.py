@@ -77,7 +77,22 @@ timing Heart {
 }
 protocol Beats version 1 { on radio.rx_done : Rx -> Keep; timing : Heart; }
 """
-PROGRAMS = {"tag": TAG, "more": MORE, "timed": TIMED}
+ASKS = """\
+header Msg { bit<8> length = 2 + (bit<8>) sizeof(payload); bit<8> type; }
+header Ask { bit<16> id; }
+header Ack { bit<16> id; bit<8> code; }
+struct headers { Msg msg; Ask ask; Ack ack; }
+parser Rx(packet pkt, out headers h) {
+    state start { pkt.extract(h.msg); transition select(h.msg.type) { 1: ask; } }
+    state ask { pkt.extract(h.ask); transition accept; }
+}
+processor Answer(inout headers h, inout meta m) {
+    apply { h.msg.type = 2; h.ack.setValid(); h.ack.id = h.ask.id; h.ask.setInvalid(); m.verdict = TRANSMIT; }
+}
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.msg); pkt.emit(h.ack); }
+protocol Asks version 1 { on radio.rx_done : Rx -> Answer -> Tx; }
+"""
+PROGRAMS = {"tag": TAG, "more": MORE, "timed": TIMED, "asks": ASKS}
 #: Beside `more`: a packet that its parser takes, and entries.
 BEGIN = """\
 packet whole { link { peer.short = 0x0102 } items[0] { id = 0x85 } body { kind = data, seq = 6 } payload "ab" }
@@ -408,6 +423,13 @@ def test_mistakes_are_diagnostics(beside, line, message):
     said = [f"{m[2]}: {m[3]} | {m[4] or ''}" for m in re.finditer(
         r"^tag\.test:(\d+):(\d+): error: (.*)\n(?:.*\n){2}(?:  help: (.*))?", text, re.M)]
     assert any(one.startswith(message) for one in said), text
+
+
+def test_a_deparser_makes_what_it_emits(beside):
+    """A header that it does not emit was left out without a word; the headers alone have it."""
+    passed(beside('test "a" { send { msg { length = 4, type = 1 } ask { id = 7 } }; expect TRANSMIT hex { 05 02 0007 00 }; }', "asks"))
+    status, text = beside('test "a" { send via Tx { msg { type = 1 } ask { id = 7 } }; expect TRANSMIT; }', "asks")
+    assert status == 1 and "asks.test:1:43: error: Tx does not emit ask" in text and "written by its headers alone" in text, text
 
 
 def test_several_mistakes_in_one_run(beside):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lpn.lang import ast, tables as control
 from lpn.lang.builtins import META, NODE
+from lpn.lang.check.doubts import read as read_by
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError, Diagnostics
 from lpn.lang.hooks import NoTaker, called
 from lpn.lang.loader import read_file
@@ -309,6 +310,9 @@ class Resolver:
                 self.header(piece, sending, bool(packet.via))
                 if piece.absent and not packet.via:
                     self.error("only a parser knows that a header is not there", piece.span, "write via and the parser's name in front of the headers")
+                if isinstance(packet.module, ast.Deparser) and piece.instance is not None and piece.instance not in read_by(packet.module):
+                    self.error(f"{packet.via} does not emit {piece.name}", piece.span,
+                               "a packet that no deparser makes is written by its headers alone, { msg { ... } ask { ... } }, or in octets")
             elif sending and not piece.exact:
                 self.error("a packet that is sent has no octets left open", piece.span, "`*`, `...` and masks are for what is expected")
         last = max((at for at, each in enumerate(packet.pieces) if isinstance(each, model.HeaderItem)), default=-1)
