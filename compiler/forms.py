@@ -1,5 +1,5 @@
 """The forms in which chains and modules can be compiled, and which of them is taken: the one asked for, unless it needs more stack
-than there is, is too long, or the verifier refuses it.
+than there is, is too long, the verifier refuses it, or another one has a certificate that it has not.
 
 All forms mean the same. A chain that does not fit as one container may fit as its modules, and what LLVM keeps at hand to save
 instructions may be more than the stack holds.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection
+from itertools import count
 
 from . import ast
 from .hooks import number
@@ -39,7 +40,10 @@ def whole(us: int) -> str:
 
 def named(block: ast.Timing, name: str, taken: Collection[str]) -> str:
     """A name that none of `taken` is, and that an image has room for."""
-    if len(name.encode()) > MAX_NAME:           # `after` in `after` in `after`
-        name = f"{block.name}.after_{zlib.crc32(name.encode()):08x}"
-    same = (name if n == 1 else f"{name}_{n}" for n in range(1, len(taken) + 2))
-    return next(one for one in same if one not in taken)
+    for n in count(1):
+        one = name if n == 1 else f"{name}_{n}"
+        if len(one.encode()) > MAX_NAME:        # `after` in `after` in `after`
+            one = f"{block.name}.after_{zlib.crc32(one.encode()):08x}"
+        if one not in taken:
+            return one
+    raise AssertionError

@@ -14,6 +14,7 @@ from lpn.compiler.helpers import BY_NAME
 from lpn.compiler.image import Kind
 from lpn.lang.diagnostics import DiagnosticError
 from lpn.lang.hooks import ALLOWED, CONTEXTS
+from lpn.lang.limits import MAX_NAME
 from lpn.lang.reference import Reference
 from lpn.lang.source import Source
 from lpn.runtime.engines import EngineUnavailable, get_engine
@@ -346,3 +347,15 @@ def test_a_loop_is_not_written_out_for_what_its_calls_put_in_line(body):
     """A few more turns take as much code."""
     sizes = [compile_program(program(TURNS.format(body=body, turns=turns))).containers[-1].instructions for turns in (60, 64)]
     assert sizes[1] <= sizes[0] + 2 and sizes[0] < 400, sizes
+
+
+def test_names_say_what_starts_a_handler_and_fit_an_image():
+    """However deep an `after` stands, and whatever else does."""
+    block = "A_block_whose_name_is_as_long_as_names_become_where_people_care"[:40]
+    inner = "after 3 us { seen = 4; }"
+    for n in range(5):
+        inner = f"after {n + 1} ms {{ {inner} }} after {n + 1} ms {{ seen = {n}; }}"
+    made = program(f"timing {block} {{ register<bit<8>> seen; every 1500 us {{ {inner} }} every 1500 us {{ seen = 9; }} slot 3 of 7 {{ after (bit<32>) seen max 2 s {{ }} }} }}")
+    names = [hook.chain[0].name for hook in made.hooks]
+    assert len(set(names)) == len(names) == 15 and all(len(name) <= MAX_NAME for name in names), names
+    assert {f"{block}.every_1500us", f"{block}.every_1500us_2", f"{block}.slot_3_of_7", f"{block}.every_1500us.after_5ms_2", f"{block}.slot_3_of_7.after_max_2s"} <= set(names)
