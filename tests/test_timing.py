@@ -351,7 +351,7 @@ def test_a_loop_is_not_written_out_for_what_its_calls_put_in_line(body):
 
 def test_names_say_what_starts_a_handler_and_fit_an_image():
     """However deep an `after` stands, and whatever else does."""
-    block = "A_block_whose_name_is_as_long_as_names_become_where_people_care"[:40]
+    block = "A_block_whose_name_is_as_long_as_names_become_where_people_care"[:36]
     inner = "after 3 us { seen = 4; }"
     for n in range(5):
         inner = f"after {n + 1} ms {{ {inner} }} after {n + 1} ms {{ seen = {n}; }}"
