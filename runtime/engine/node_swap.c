@@ -78,16 +78,6 @@ static bool switches_radio(const lpn_hook *hook)
     return (flags & LPN_FLAG_RADIO) != 0;
 }
 
-static bool any_switches_radio(const lpn_set *set)
-{
-    for (uint32_t i = 0; i < set->hooks; i++) {
-        if (switches_radio(&set->hook[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Slots of one slotframe keep one beat, those too that only the new set has. */
 static void keep_beat(const lpn_hook *old, lpn_hook *new, uint32_t now)
 {
@@ -104,13 +94,13 @@ static void keep_beat(const lpn_hook *old, lpn_hook *new, uint32_t now)
  * does not come any more must not leave it on, nor off for ever where nobody switches it. */
 static void hand_over(lpn_node *node, lpn_set *from, lpn_set *to, uint32_t now)
 {
-    const bool before = any_switches_radio(from), after = any_switches_radio(to);
-    node->radio = before && !after ? LPN_RADIO_ON : node->radio;
-    for (uint32_t i = 0; i < from->hooks; i++) {
-        const lpn_hook *old = &from->hook[i];
-        for (uint32_t k = 0; k < to->hooks && old->event == LPN_SLOT; k++) {
-            if (to->hook[k].event == LPN_SLOT && to->hook[k].period == old->period) {
-                keep_beat(old, &to->hook[k], now);
+    bool before = false, after = false, lost = false;
+    for (uint32_t k = 0; k < to->hooks; k++) {
+        lpn_hook *new = &to->hook[k];
+        after |= switches_radio(new);
+        for (uint32_t i = 0; i < from->hooks && new->event == LPN_SLOT; i++) {
+            if (from->hook[i].event == LPN_SLOT && from->hook[i].period == new->period) {
+                keep_beat(&from->hook[i], new, now);
             }
         }
     }
@@ -119,9 +109,10 @@ static void hand_over(lpn_node *node, lpn_set *from, lpn_set *to, uint32_t now)
         for (uint32_t k = 0; k < to->hooks && new == NULL; k++) {
             new = equal(old, &to->hook[k]) ? &to->hook[k] : NULL;
         }
+        const bool switches = switches_radio(old);
+        before |= switches;
         if (new == NULL) {
-            const bool waits = old->event == LPN_AFTER && (old->armed || old->requested || old->pending);
-            node->radio = after && waits && switches_radio(old) ? LPN_RADIO_OFF : node->radio;
+            lost |= switches && old->event == LPN_AFTER && (old->armed || old->requested || old->pending);
             continue;
         }
         new->armed = old->armed;
@@ -133,6 +124,9 @@ static void hand_over(lpn_node *node, lpn_set *from, lpn_set *to, uint32_t now)
             old->pending = 0;
             old->stats.moved++;
         }
+    }
+    if (before && (lost || !after)) {
+        node->radio = after ? LPN_RADIO_OFF : LPN_RADIO_ON;
     }
     for (uint32_t i = 0; i < from->hooks; i++) {
         lpn_hook *old = &from->hook[i];
