@@ -11,13 +11,13 @@ from hypothesis import Phase, find, given, settings
 from programs import ROOT, chain, program
 
 from cli import TAG
+from lpn.compiler.generate.looked_for import interest
 from lpn.compiler.runner import ReferenceRunner
 from lpn.lang import ast, tables as control
 from lpn.lang.diagnostics import DiagnosticError
 from lpn.lang.reference import Reference, codecs
 from lpn.lang.source import Source
 from lpn.testing import laws, protocol
-from lpn.testing.numbers import interest
 
 EXAMPLES = [path for path in sorted(ROOT.glob("examples/*/*.lpn")) if protocol(path).program.chain]
 ECHO = protocol(ROOT / "examples/udp/udp.lpn")
@@ -32,7 +32,7 @@ def test_most_packets_are_taken(path):
     does with its payload (the options of CoAP) is left to chance."""
     p, seen = protocol(path), Counter()
 
-    @settings(max_examples=40)
+    @settings(max_examples=60)
     @given(p._walked)
     def draw(drawn):
         seen[p.accepts(drawn.data)] += 1
@@ -82,6 +82,19 @@ ASKS = {
                 transition accept;
             }
         }""",
+    "a field that another one bounds": """
+        error { Index, Kind }
+        enum bit<2> Kind { data = 0, command = 1, other = 3 }
+        header Route { Kind kind; bit<6> _; bit<8> count; bit<8> index; }
+        struct headers { Route route; }
+        parser Rx(packet pkt, out headers h) {
+            state start {
+                pkt.extract(h.route);
+                verify(h.route.index < h.route.count, error.Index);
+                verify(h.route.kind != Kind.other, error.Kind);
+                transition accept;
+            }
+        }""",
     "a header of a state that comes later": """
         header Item { bit<8> then; }
         struct headers { Item first; }
@@ -123,6 +136,95 @@ def test_what_a_parser_asks_for_is_drawn(asked):
 
     draw()
     assert seen[True] > 5 * seen[False], seen
+
+
+# What a processor asks for before it transmits; what is given to the program, and to the node.
+BEHIND = {
+    "a constant": ("h.x.dst == ip6\"2001:db8::2\"", {}, {}),
+    "a register": ("h.x.dst == address", {"address": "2001:db8::2"}, {}),
+    "a cell's field": ("h.x.dst == peers[1].address && h.x.port == peers[1].port", {"peers": {"1": {"address": "2001:db8::2", "port": 61616}}}, {}),
+    "a variable of it": ("mine == h.x.dst", {"address": "2001:db8::2"}, {}),
+    "what a function compares": ("near(h.x.port)", {}, {}),
+    "two halves": ("h.x.dst[127:64] == 0x20010db800000000 && h.x.dst[63:0] == node.ext", {}, {"node_ext": 0x0212_4b00_0102_0304}),
+    "two that are put together": ("h.x.port ++ h.x.kind == 0x123456", {}, {}),
+    "bits of a field": ("(h.x.port & 0xfff0) == 0x1230", {}, {}),
+    "one of a set": ("h.x.some == 700", {}, {}),
+    "a table's entry": ("routes.apply().hit", {"routes": [{"key": ["2001:db8::/32"], "action": "pass"}]}, {}),
+}
+
+
+def behind(cond, tables, node):
+    return protocol(program(chain("X x;", "state start { pkt.extract(h.x); transition accept; }", "pkt.emit(h.x);", """
+        header X { bit<8> kind; bit<128> dst; bit<16> port; bit<16> some in { 1..1000 }; }
+        struct Peer { bit<128> address; bit<16> port; }
+        register<bit<128>> address;
+        register<Peer>[4] peers;
+        function bool near(bit<16> port) { return port == 4000 + 1; }
+        """, """
+        action pass() { }
+        table routes { key = { h.x.dst : lpm; } actions = { pass; } size = 4; default_action = pass(); }
+        apply { bit<128> mine = address; if (%s) { m.verdict = TRANSMIT; } else { m.verdict = DROP; } }""" % cond)), tables, node)
+
+
+@pytest.mark.parametrize("asked", BEHIND)
+def test_what_is_asked_for_behind_the_parser_is_drawn(asked):
+    p, seen = behind(*BEHIND[asked]), Counter()
+
+    @settings(max_examples=100, derandomize=True, database=None)
+    @given(p.valid())
+    def draw(packet):
+        seen[p.run(packet, "reference").verdict] += 1
+
+    draw()
+    assert seen["TRANSMIT"] >= 5, seen
+
+
+def test_what_a_value_set_holds_is_drawn():
+    p, seen = protocol(program(chain("X x;", """value_set<bit<16>>[4] ports;
+        state start { pkt.extract(h.x); transition select(h.x.port) { ports: accept; default: reject; } }""", types="header X { bit<16> port; }")),
+                       {"ports": [61616]}), Counter()
+
+    @settings(max_examples=40, derandomize=True, database=None)
+    @given(p._walked)
+    def draw(drawn):
+        seen[p.accepts(drawn.data)] += 1
+
+    draw()
+    assert seen[True] > seen[False], seen
+
+
+def test_a_field_in_line_is_what_a_register_holds():
+    """A compressed header has the row that can say it, and what is looked at ahead stays when a header behind it is drawn again."""
+    p, seen = protocol(Source("inline.lpn", """
+        import std.sixlowpan;
+        error { NotUdp, Zero }
+        struct headers { Mhr mac; Ipv6 ip; Udp(ip) udp; }
+        register<bit<128>> address;
+        parser Rx(packet pkt, out headers h) {
+            bit<1> nhc;
+            state start {
+                pkt.extract(h.mac);
+                verify(h.mac.frame_type == FrameType.DATA && h.mac.security == 0, error.NotData);
+                pkt.extract(h.ip via Iphc(mac_link(h.mac), nhc));
+                transition select(nhc, h.ip.next_header) { (1, UDP): udp; default: reject(error.NotUdp); }
+            }
+            state udp {
+                pkt.extract(h.udp via UdpNhc());
+                verify(h.udp.src != 0 && h.udp.dst > 1000, error.Zero);
+                transition accept;
+            }
+        }
+        processor P(inout headers h, inout meta m) { apply { m.verdict = h.ip.dst == address ? TRANSMIT : DROP; } }
+        """), {"address": "2001:db8::2"}), Counter()
+
+    @settings(max_examples=100, derandomize=True, database=None)
+    @given(p._walked)
+    def draw(drawn):
+        seen[p.run(drawn.data, "reference").verdict] += 1
+        seen[p.accepts(drawn.data)] += 1
+
+    draw()
+    assert seen["TRANSMIT"] >= 5 and seen[True] > 2 * seen[False], seen
 
 
 @settings(max_examples=40)

@@ -1,27 +1,31 @@
 """Packets for a program: random bytes, repaired until its parser takes them, then perhaps damaged.
 
 The reference interpreter says where a packet is refused and where the refused field lies; the field is given a value that
-its own check allows, and the packet tried again. That needs no inverse of the parser, and reaches deep states.
+its own check allows, and the packet tried again. That needs no inverse of the parser, and reaches deep states. Behind the parser
+fields get the numbers that somebody looks for there, if that is asked for.
 """
 from __future__ import annotations
 
 from lpn.lang import ast
 from lpn.lang.reference import Reference
-from lpn.lang.reference.headers import Instance, swap
+from lpn.lang.reference.headers import Instance, Located, swap
 from lpn.lang.reference.modules import run_module
-from lpn.lang.reference.run import Run
+from lpn.lang.reference.run import Run, Taken
 from lpn.lang.reference.values import unsigned, width_of
 from lpn.lang.types import EnumType, Varbit
 
 from .asked import is_ahead, place, wishes
 from .base import Choose
+from .looked_for import PARSING, interest
 
 REPAIRS = 40
 MAX_FRAME = 300
 
 
 class Packets:
-    def __init__(self, reference: Reference, state) -> None:
+    """`aim`: at what is behind the parser; then no trouble is spared to get through that."""
+
+    def __init__(self, reference: Reference, state, aim: bool = False) -> None:
         self.reference, self.state = reference, state
         program = reference.program
         self.good: list[bytes] = []             # frames that the parser took
@@ -29,8 +33,37 @@ class Packets:
         self.parsers = [m for m in program.chain if isinstance(m, ast.Parser)]
         self.wishes = wishes(program)
         self.codecs = any(isinstance(decl, ast.Codec) for decl in program.decls)
+        behind = [decl for decl in program.decls if not isinstance(decl, PARSING)]
+        self.looked_for = interest(behind, state) if aim else None
 
     def packet(self, choose: Choose) -> bytes:
+        """A frame; every other one has numbers that the program looks for."""
+        frame = self.new(choose)
+        return self.aimed(frame, choose) if self.looked_for is not None and choose.chance(1, 2) else frame
+
+    def aimed(self, frame: bytes, choose: Choose) -> bytes:
+        """A frame that the parser takes, some of its fields as the program behind looks for them."""
+        assert self.looked_for is not None
+        run = self.reference.prepare(frame, {}, self.state)
+        if not self.parsers or run_module(run, self.parsers[0]).reason is not None:
+            return frame
+        made = bytearray(frame)
+        for taken in run.taken:
+            for located in self.places(taken):
+                item = located.field
+                width = 0 if isinstance(item.type, Varbit) else width_of(item.type)
+                numbers = [one for one in self.looked_for.get(item) or self.looked_for.held.get(width, ()) if one < 1 << width]
+                if numbers and choose.chance(1, 2):
+                    write(made, taken, located, choose.pick(numbers))
+        return bytes(self.repair(made, choose, 1))
+
+    def places(self, taken: Taken) -> list[Located]:
+        """Where fields of a header lie."""
+        if taken.codec is None:
+            return taken.instance.located
+        return taken.said if self.looked_for is not None else []
+
+    def new(self, choose: Choose) -> bytes:
         """A new frame, or one that was taken with a few octets changed."""
         if self.good and choose.chance(1, 2):
             frame = bytearray(choose.pick(self.good))
@@ -53,7 +86,7 @@ class Packets:
         return bytes(frame)
 
     def repair(self, frame: bytearray, choose: Choose, filling: int) -> bytearray:
-        for turn in range(REPAIRS if self.failed < 2 else REPAIRS // 4):
+        for turn in range(REPAIRS if self.failed < 2 or self.looked_for is not None else REPAIRS // 4):
             run = self.reference.prepare(bytes(frame), {}, self.state)
             reason = run_module(run, self.parsers[0]).reason if self.parsers else None
             if reason is None:
@@ -90,7 +123,7 @@ class Packets:
             if isinstance(item, ast.Field) and reason == f"{instance.header.name}.{item.name}":
                 value = self.allowed(instance, item, choose)
                 if value is not None and (item.name != "_" or wrong(instance, item)):
-                    write(frame, instance, item, located.position, located.width, value)
+                    write(frame, taken, located, value)
                     if item.name != "_":
                         return True
         return False
@@ -106,11 +139,11 @@ class Packets:
             return True
         field, shift = place(wish.what)
         for taken in reversed(run.taken):
-            for located in taken.instance.located if field is not None and taken.codec is None else ():
+            for located in self.places(taken) if field is not None else ():
                 if located.field is field:
                     low = ((1 << width_of(wish.what.type)) - 1 << shift) & (1 << width_of(field.type)) - 1
                     before = unsigned(int(taken.instance.received(field)), width_of(field.type))        # type: ignore[call-overload]
-                    write(frame, taken.instance, field, located.position, located.width, before & ~low | wish.number << shift & low)
+                    write(frame, taken, located, before & ~low | wish.number << shift & low)
                     return True
         return False
 
@@ -174,7 +207,7 @@ class Packets:
                 item = located.field
                 if isinstance(item, ast.Field) and item.deferred:
                     value = unsigned(int(instance.equation(item)), width_of(item.type))     # type: ignore[call-overload]
-                    write(frame, instance, item, located.position, located.width, value)
+                    write(frame, taken, located, value)
 
 
 def wrong(instance: Instance, item: ast.Field) -> bool:
@@ -191,10 +224,12 @@ def put(frame: bytearray, at: int, width: int, value: int) -> None:
     frame[:] = whole.to_bytes(len(frame), "big")
 
 
-def write(frame: bytearray, instance: Instance, item: ast.Field, at: int, bits: int, value: int) -> None:
-    for word in instance.header.items:
+def write(frame: bytearray, taken: Taken, located: Located, value: int) -> None:
+    """A field's value, where it lies."""
+    item, at = located.field, located.position
+    for word in taken.instance.header.items if taken.codec is None else ():
         if isinstance(word, ast.Word) and item in word.fields:
-            shift = sum(width_of(f.type) for f in word.fields[:word.fields.index(item)])
+            shift = sum(width_of(f.type) for f in word.fields[:word.fields.index(item)])        # type: ignore[arg-type]
             low, size = at // 8, word.width // 8
             order = "little" if word.little else "big"
             whole = int.from_bytes(frame[low:low + size], order)        # type: ignore[arg-type]
@@ -203,4 +238,4 @@ def write(frame: bytearray, instance: Instance, item: ast.Field, at: int, bits: 
                 frame[low:low + size] = (whole & ~(mask << shift) | value << shift).to_bytes(size, order)   # type: ignore[arg-type]
             return
     width = width_of(item.type)
-    put(frame, at, width, swap(value, width) if item.little else value)
+    put(frame, at, width, swap(value, width) if item.little and taken.codec is None else value)

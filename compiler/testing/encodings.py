@@ -2,26 +2,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
 
+from lpn.compiler.generate.looked_for import Interest
 from lpn.lang import ast
 from lpn.lang.reference.packet import Writer
 from lpn.lang.reference.values import width_of
 from lpn.lang.types import Varbit
 
 from .headers import NOTHING
-from .numbers import Draw, Interest, one_of
+from .numbers import Draw, looked_for, one_of
 
 @dataclass
 class Encoding:
-    """`said`: where fields are in line, as (first bit, bits)."""
-
     data: bytes
-    rows: list[ast.Row] = field(default_factory=list)
-    said: dict[ast.Field, tuple[int, int]] = field(default_factory=dict)
+    rows: list[ast.Row]
 
 
 def compressed(draw: Draw, codec: ast.Codec, fixed: Mapping[str, int] = {}, wanted: Interest = NOTHING,
@@ -35,30 +33,29 @@ def compressed(draw: Draw, codec: ast.Codec, fixed: Mapping[str, int] = {}, want
         rows = [row for row in group.rows if fits(group, row, fixed, tags)] or group.rows
         rows = [row for row in rows if row not in barred] or rows
         rows = [row for row in rows if grants(row, wishes)] or rows
+        says = [row for row in rows if any(decl in wanted.behind for item in row.items if isinstance(item, ast.RowInline) for decl, _ in pieces(item))]
+        if 0 < len(says) < len(rows) and draw(st.booleans()):
+            rows = says                         # that can give a field what somebody looks for
         row = draw(one_of(tuple(rows)))
         chosen.append(row)
         for tag, key in zip(group.tags, row.keys):
             tags.setdefault(tag.decl, int(key.const) if key.const is not None else 0)
-    head, body, out = Writer(), Writer(), Encoding(b"")
+    head, body = Writer(), Writer()
     for tag in codec.tag:
         head.bits(tag.value if tag.value is not None else fixed.get(tag.name, tags.get(tag, 0)), tag.width)
     for row in chosen:
         for item in row.items:
             for decl, width in pieces(item):
-                at = head.width + body.width
                 if width is None:
                     body.bytes(draw(st.binary(max_size=12)))
                     continue
                 if decl in wishes and wishes[decl] < 1 << width:
                     number = wishes[decl]
                 else:
-                    number = draw(wanted.strategy(decl, width))
+                    number = draw(looked_for(wanted, decl, width))
                 body.bits(number, width)
-                if isinstance(decl, ast.Field):
-                    out.said[decl] = (at, width)
-    data, out.rows = head.finish() + body.finish(), chosen
-    out.data = begins + data[len(begins):]
-    return out
+    data = head.finish() + body.finish()
+    return Encoding(begins + data[len(begins):], chosen)
 
 
 def present(codec: ast.Codec, begins: bytes) -> Iterator[tuple[object, int]]:

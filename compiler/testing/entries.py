@@ -5,11 +5,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from lpn.compiler.generate.looked_for import Interest, place_of
 from lpn.lang import ast, tables as control
 from lpn.lang.builtins import NO_ERROR, REASONS
 from lpn.lang.types import Array, Bool, EnumType, ErrorType, StructType, Type
 
-from .numbers import Draw, Interest, likely, place_of
+from .numbers import Draw, likely
 
 
 def value(type_: Type | None, wanted: tuple[int, ...] = ()) -> st.SearchStrategy[Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import assume, strategies as st
 
+from lpn.compiler.generate.looked_for import Interest, set_of
 from lpn.lang import ast
 from lpn.lang.check.headers import mentioned
 from lpn.lang.reference.headers import Instance
@@ -15,7 +16,7 @@ from lpn.lang.reference.state import State
 from lpn.lang.reference.values import StackValue, width_of
 from lpn.lang.types import EnumType, Varbit
 
-from .numbers import Draw, Interest, one_of, payloads, set_of
+from .numbers import Draw, looked_for, one_of, payloads
 
 NOTHING = Interest()
 LONGEST = 48                                    # octets of a varbit: a header has to fit the output
@@ -39,10 +40,13 @@ def scalar(draw: Draw, instance: Instance, item: ast.Field, wanted: Interest = N
         allowed = [member.number for member in item.type.decl.members]
     elif item.values is not None:
         inside = range(1 << min(width_of(item.type), 10))
-        allowed = sorted({*inside, *(number for each in item.values for number in set_of(each))})
+        sought = (number for number in wanted.get(item, ()) if number < 1 << width_of(item.type))
+        allowed = sorted({*inside, *(number for each in item.values for number in set_of(each)), *sought})
     else:
-        return draw(wanted.strategy(item, width_of(item.type)))
-    return draw(one_of(tuple(each for each in allowed if allows(instance, item, each))))
+        return draw(looked_for(wanted, item, width_of(item.type)))
+    fit = tuple(each for each in allowed if allows(instance, item, each))
+    some = tuple(each for each in fit if each in wanted.get(item, ()))
+    return draw(st.one_of(one_of(some), one_of(fit)) if some else one_of(fit))
 
 
 def allows(instance: Instance, item: ast.Field, value: int) -> bool:
@@ -98,7 +102,7 @@ def fill(draw: Draw, instance: Instance, fixed: Mapping[str, int] = {}, wanted: 
         if isinstance(item, ast.ChoiceField):
             for arm in item.arms:
                 if arm.number == instance.read(item.tag.decl):
-                    instance.arms[item] = (arm, draw(wanted.strategy(arm, width_of(arm.type))))
+                    instance.arms[item] = (arm, draw(looked_for(wanted, arm, width_of(arm.type))))
         elif not isinstance(item, ast.Where):
             for part in item.fields if isinstance(item, ast.Word) else [item]:
                 if part.equation is not None and not part.deferred or not instance.present(part):

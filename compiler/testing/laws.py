@@ -17,6 +17,7 @@ from typing import Any
 from hypothesis import assume, given, note, settings, strategies as st
 
 from lpn.compiler.runner import make_runner
+from lpn.compiler.generate.looked_for import Interest, interest
 from lpn.lang import ast, tables as control
 from lpn.lang.check import check
 from lpn.lang.loader import load
@@ -32,7 +33,7 @@ from lpn.lang.types import Bits, Bool, EnumType, HeaderType, StructType, Type
 from .encodings import compressed
 from .entries import given_tables
 from .headers import fill, in_order
-from .numbers import Draw, Interest, interest, likely, one_of, payloads
+from .numbers import Draw, likely, one_of, payloads
 from .packets import damaged
 from .walk import Subject
 

@@ -11,6 +11,7 @@ from hypothesis import note, strategies as st
 
 from lpn.compiler.build import Compiled
 from lpn.compiler.externs import own
+from lpn.compiler.generate.looked_for import Interest, interest
 from lpn.compiler.judge import made_to_run
 from lpn.compiler.packet_test.timeline import cells_of, difference, live
 from lpn.compiler.runner import Runner, make_runner
@@ -33,7 +34,7 @@ from lpn.testing import packets
 from .entries import entries, given_tables
 from .events import scripts
 from .headers import fill, fresh
-from .numbers import Draw, Interest, circumstances, interest
+from .numbers import Draw, circumstances
 from .walk import Subject
 
 Packets = bytes | Sequence[bytes]
@@ -103,8 +104,8 @@ class Protocol:
 
     @cached_property
     def interest(self) -> Interest:
-        """What the program looks for."""
-        return interest(self.program.decls)
+        """What the program looks for, with what its tables and its node are."""
+        return interest(self.program.decls, self.state(), self.node)
 
     @cached_property
     def subject(self) -> Subject:

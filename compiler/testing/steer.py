@@ -13,7 +13,7 @@ from lpn.lang.reference.packet import Packet
 from lpn.lang.reference.run import Run
 from lpn.lang.reference.scope import Scope
 from lpn.lang.reference.values import Rejected, width_of
-from lpn.lang.types import HeaderType
+from lpn.lang.types import Bits, EnumType, HeaderType
 
 from .numbers import numbers, one_of, payloads
 
@@ -238,11 +238,13 @@ class WalkingRun(LenientRun):
         if isinstance(cond, ast.Binary) and cond.op in ("==", "!=", "<", "<=", ">", ">="):
             for side, other in ((cond.left, cond.right), (cond.right, cond.left)):
                 origin = self.origin(whole(side), scope)
-                if origin is not None and other.const is not None:
-                    fitting = [n for n in near(int(other.const), width_of(side.type))
-                               if self.compares(cond, side, n, int(other.const)) == truth]
+                if origin is not None and (other.const is not None or isinstance(side.type, Bits)):
+                    number, theirs = self.number(other, scope), self.origin(other, scope)
+                    tried = [one.number for one in side.type.decl.members] if isinstance(side.type, EnumType) else near(number, width_of(side.type))
+                    fitting = [n for n in tried if self.compares(cond, side, n, number) == truth]
                     if fitting:
-                        return {origin: self.put_into(side, self.walker.draw(one_of(tuple(fitting))), scope)}
+                        stays = {theirs: number} if theirs is not None and theirs[0] == origin[0] and theirs != origin else {}
+                        return {**stays, origin: self.put_into(side, self.walker.draw(one_of(tuple(fitting))), scope)}
         found = [origin for node in walk(cond) if isinstance(node, (ast.Member, ast.Name)) and (origin := self.origin(node, scope))]
         return {(max(start for start, _ in found), "again"): 0} if found else {}     # draw what decides once more
 

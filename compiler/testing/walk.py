@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from lpn.compiler.generate.packets import put, write
+from lpn.compiler.generate.looked_for import Interest
+from lpn.compiler.generate.packets import write
 from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.reference.codecs import Expand
@@ -25,7 +26,7 @@ from lpn.lang.reference.values import NotSupported, Rejected, unsigned, width_of
 
 from .encodings import compressed
 from .headers import fill
-from .numbers import Draw, Interest, numbers, one_of, payloads
+from .numbers import Draw, numbers, one_of, payloads
 from .steer import LONGEST, Again, LenientInstance, LenientRun, WalkingRun
 
 ATTEMPTS = 60                                   # of one packet
@@ -48,7 +49,8 @@ class Walker:
         self.draw, self.subject, self.state, self.meta = draw, subject, state, meta
         self.assigned = subject.assigned
         self.data = b""
-        self.drawn: dict[int, dict[ast.Field, tuple[int, int]]] = {}
+        self.drawn: set[int] = set()
+        self.followed: set[int] = set()         # where an octet lies that gives what was wished for to the encoding in front of it
         self.wishes: dict[tuple[int, object], int] = {}
         self.decisions: dict[int, ast.SelectCase | None] = {}
         self.misses: dict[object, int] = {}
@@ -79,9 +81,10 @@ class Walker:
 
     def back_to(self, start: int) -> None:
         """Forgets what was drawn from there on; what was looked at ahead stays, if it is all that is there."""
-        self.drawn = {at: said for at, said in self.drawn.items() if at < start}
+        self.drawn = {at for at in self.drawn if at < start}
+        self.followed = {at for at in self.followed if at <= start}
         self.wishes = {key: value for key, value in self.wishes.items() if key[0] <= start}
-        self.data = self.data[:start]
+        self.data = self.data[:start + (start in self.followed)]
         self.asked = None
 
     def missed(self, what: tuple) -> bool:
@@ -101,8 +104,11 @@ class Walker:
         if codec is not None:
             encoding = compressed(self.draw, codec, {}, self.subject.wanted, wishes, begins, self.barred)
             self.rows = encoding.rows
-            self.drawn[start] = {item: (8 * start + at, width) for item, (at, width) in encoding.said.items()}
-            self.data = self.data[:start] + self.sized(start, encoding.data, instance, codec, args) + self.follow(codec, wishes)
+            self.drawn.add(start)
+            self.data = self.data[:start] + self.sized(start, encoding.data, instance, codec, args)
+            if follows := self.follow(codec, wishes):
+                self.followed.add(len(self.data))
+                self.data += follows
             return
         computed = frozenset(each for each in instance.header.fields() if each.equation is not None and not each.deferred)
         scratch = Instance(instance.run, instance.header, instance.decl, instance.name, instance.args, computed)
@@ -112,7 +118,7 @@ class Walker:
             if isinstance(decl, ast.ChoiceArm) and decl.choice in scratch.arms:
                 scratch.arms[decl.choice] = (decl, value)
         content = scratch.emit()
-        self.drawn[start] = {}
+        self.drawn.add(start)
         content = begins + content[len(begins):]
         self.data = self.data[:start] + (self.sized(start, content, instance, None, []) if begins else content)
 
@@ -164,6 +170,8 @@ class Walker:
             return value & mask | self.draw(st.integers(0, (1 << width) - 1)) & ~mask & ((1 << width) - 1)
         if key.const is not None:
             return unsigned(int(key.const), width)
+        if isinstance(key, ast.Name) and isinstance(key.decl, ast.ValueSet) and (entries := self.state.entries[key.decl.table]):    # type: ignore[index]
+            return self.draw(one_of(tuple(entry.matches[0].value for entry in entries)))
         return self.draw(numbers(width))
 
     # ------------------------------------------------------------ lengths and checksums
@@ -176,17 +184,12 @@ class Walker:
             before = bytes(frame)
             fields = []
             for taken in run.taken:
-                said = self.drawn.get(taken.start, {}) if taken.codec is not None else {}
-                places = {**said, **{one.field: (one.position, one.width) for one in taken.instance.located}}
-                for item, (at, width) in places.items():
-                    fields.append((f"{taken.instance.name}.{item.name}", at, width))        # type: ignore[union-attr]
+                for located in taken.instance.located if taken.codec is None else taken.said:
+                    item = located.field
+                    fields.append((f"{taken.instance.name}.{item.name}", located.position, located.width))
                     found = run.right.get((taken.instance, item))           # type: ignore[arg-type]
                     if found is not None and (hold or not item.deferred):       # type: ignore[union-attr]
-                        right = unsigned(int(found), width_of(item.type))       # type: ignore[call-overload]
-                        if taken.codec is None:
-                            write(frame, taken.instance, item, at, width, right)
-                        else:
-                            put(frame, at, width, right)
+                        write(frame, taken, located, unsigned(int(found), width_of(item.type)))     # type: ignore[call-overload]
             if before == bytes(frame):
                 break
         return Drawn(bytes(frame), [each for each in fields if each[1] + each[2] <= 8 * len(frame)], accepted)

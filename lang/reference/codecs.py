@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .. import ast
 from ..instances import walk
 from ..types import Varbit
-from .headers import Instance, fits
+from .headers import Instance, Located, fits
 from .packet import Reader, Writer
 from .scope import Scope
 from .values import Rejected, unsigned, width_of, zero
@@ -22,6 +22,7 @@ class Direction(ABC):
     def __init__(self, run: "Run", codec: ast.Codec, args: list[object], instance: Instance) -> None:
         self.run, self.codec, self.instance = run, codec, instance
         self.scope = Scope(this=instance, codec=self).bind(codec.params, args)
+        self.said: list[Located] = []           # of what is in line: fields of the header
         for tag in codec.tag:
             self.scope.values[tag] = 0
 
@@ -109,7 +110,10 @@ class Expand(Direction):
                 raise Rejected(f"{self.instance.header.name}.{target.target.name}")     # type: ignore[attr-defined]
             self.assign(target.target, data)
         else:
-            self.assign(target.target, self.reader.bits(width_of(target.target.type)))
+            at, width = self.reader.position, width_of(target.target.type)
+            self.assign(target.target, self.reader.bits(width))
+            if isinstance(decl := getattr(target.target, "decl", None), (ast.Field, ast.ChoiceArm)):
+                self.said.append(Located(decl, at, width))
 
     def assign(self, target: ast.Expr, value: object) -> None:
         self.run.assign(target, value, self.scope)

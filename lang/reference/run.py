@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Optional
 
 from .. import ast
@@ -12,7 +12,7 @@ from .entries import Entry
 from .calls import Calls
 from .codecs import Compress, Expand
 from .expressions import Expressions
-from .headers import Instance
+from .headers import Instance, Located
 from .outside import Outside
 from .packet import Packet
 from .scope import Scope
@@ -25,12 +25,13 @@ Derived = Callable[[ast.Node, ast.Field], bool]
 
 @dataclass
 class Taken:
-    """A header taken from the packet, for drawing: through which codec, from where to where (None: refused)."""
+    """A header taken from the packet, for drawing: through which codec, from where to where (None: refused). `said`: what a codec has in line."""
 
     instance: Instance
     codec: Optional[ast.Codec]
     start: int
     end: Optional[int] = None
+    said: list[Located] = field(default_factory=list)
 
 
 class Run:
@@ -108,6 +109,7 @@ class Run:
             result: dict[ast.Param, object] = {}
         else:
             expand = Expand(self, codec, args, instance)
+            taken.said = expand.said
             expand.expand()
             result = expand.inout()
         taken.end = self.packet.payload
