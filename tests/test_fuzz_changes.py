@@ -10,6 +10,7 @@ from cli import RECORDING, lpnc
 
 from lpn.compiler.build import compile_program
 from lpn.compiler.forms import SMALL
+from lpn.compiler.fuzz.became import Became
 from lpn.compiler.fuzz.changes import Changer, Edit, Originals, applied, written
 from lpn.compiler.fuzz.differential import Case, Refused, Variant, add_packets, checked, is_case, load_case, run_case
 from lpn.compiler.fuzz.loop import Corpus, Loop
@@ -17,8 +18,9 @@ from lpn.compiler.generate.base import Program, RandomChoose
 from lpn.compiler.generate.packets import Packets
 from lpn.lang.check import check
 from lpn.lang.loader import load
-from lpn.lang.reference import Reference
+from lpn.lang.reference import Reference, Result
 from lpn.lang.reference.modules import run_module
+from lpn.lang.source import Source
 
 TESTS = Path(__file__).parent
 EXAMPLES = [TESTS.parent / "examples" / name / f"{name}.lpn" for name in ("udp", "duty", "forwarding")]
@@ -151,6 +153,80 @@ def test_packets_for_a_program_are_taken_by_its_parser(path: Path, least: int) -
         run = reference.prepare(packets.packet(RandomChoose(number)), {}, packets.state)
         taken += run_module(run, packets.parsers[0]).reason is None
     assert taken >= least
+
+
+ADDRESSED = """
+header Ip { bit<128> dst; le<16> port; bit<8> hops; }
+struct headers { Ip ip; }
+register<bit<128>> address;
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.ip); transition accept; } }
+processor P(inout headers h, inout meta m) {
+    action take() { m.verdict = TRANSMIT; }
+    action drop() { m.verdict = DROP; }
+    table ports { key = { h.ip.port : exact; } actions = { take; drop; } size = 4; default_action = drop(); }
+    apply { m.verdict = DROP; if (h.ip.dst == address) { ports.apply(); } }
+}
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.ip); }
+protocol X version 1 { on radio.rx_done : Rx -> P -> Tx; }
+"""
+GIVEN = {"address": "2001:db8::2", "ports": [{"key": [61616], "action": "take"}]}
+
+
+def test_packets_have_what_a_program_looks_for_behind_its_parser() -> None:
+    """Octets of an address that a register holds, and a port that an entry does; without the aim, none."""
+    for aim, least, most in ((False, 0, 0), (True, 4, 60)):
+        tally: Counter = Counter()
+        for number in range(4):
+            run_case(add_packets(Case(Program(ADDRESSED, GIVEN)), RandomChoose(number), 20, aim), VARIANTS[:1], tally)
+        assert least <= tally["packets TRANSMIT"] <= most, tally
+
+
+def test_a_field_of_a_compressed_header_is_aimed_at() -> None:
+    program = check(load(Source("inline.lpn", """import std.sixlowpan;
+        struct headers { Mhr mac; Ipv6 ip; }
+        parser Rx(packet pkt, out headers h) {
+            bit<1> nhc;
+            state start { pkt.extract(h.mac); pkt.extract(h.ip via Iphc(mac_link(h.mac), nhc)); transition accept; }
+        }
+        processor P(inout headers h, inout meta m) { apply { if (h.ip.dst != ip6"2001:db8::2") { m.verdict = DROP; } } }
+        """)))
+    reference = Reference(program)
+    packets, hits = Packets(reference, reference.state(None), True), 0
+    for number in range(100):
+        hits += bytes.fromhex("20010db8000000000000000000000002") in packets.packet(RandomChoose(number))
+    assert hits >= 1, hits
+
+
+def test_what_became_of_the_packets_is_said(tmp_path: Path) -> None:
+    """And where all were dropped, that nothing behind that was compared."""
+    path, given = tmp_path / "a.lpn", tmp_path / "given.json"
+    path.write_text(ADDRESSED)
+    given.write_text(json.dumps(GIVEN))
+    args = ("fuzz", str(path), "--changes", "0", "--programs", "2", "--engine", "engine")
+    done = lpnc(*args, "--tables", str(given))
+    assert done.exit_code == 0 and "a.lpn: 40 packets: " in done.stdout and " TRANSMIT" in done.stdout
+    assert "\ndropped: " in done.stdout and "warning" not in done.stdout
+    done = lpnc(*args)                          # no entry: no packet gets through
+    assert done.exit_code == 0 and "a.lpn: 40 packets: 40 DROP\n" in done.stdout
+    assert "a.lpn: all 40 packets for radio.rx_done were dropped: " in done.stdout and "behind that was not compared" in done.stdout
+    done = lpnc(*args, "--json")
+    became = json.loads(done.stdout)["became"]
+    assert [one["verdicts"] for one in became.values()] == [{"DROP": 40}] and sum(next(iter(became.values()))["dropped"].values()) == 40
+    assert [one["all_dropped"] for one in became.values()] == [["radio.rx_done"]] and "warning: " in done.stderr
+    done = lpnc("fuzz", "--programs", "1", "--packets", "2", "--engine", "engine", "--json")
+    assert "became" not in json.loads(done.stdout)
+
+
+def test_each_hook_is_asked_what_got_through() -> None:
+    """A chain without a parser, as a timer's, gets no packets: that it ran says nothing."""
+    program = checked(ADDRESSED)
+    became, dropped, taken = Became(), Result("DROP", "P.drop"), Result("TRANSMIT")
+    became.note(program, None, dropped)
+    assert became.all_dropped() == {"radio.rx_done": {"P.drop": 1}}
+    became["", "ACCEPT", ""] += 1
+    assert became.all_dropped() == {"radio.rx_done": {"P.drop": 1}} and became.verdicts == {"DROP": 1, "ACCEPT": 1}
+    became.note(program, 0, taken)
+    assert became.all_dropped() == {}
 
 
 @pytest.mark.parametrize("said", ['{"packets": 5}', '{"packets": [1]}', '{"packets": [{"frame": "zz"}]}', '{"packets": [{}]}'])

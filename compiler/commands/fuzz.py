@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from ..output import Failure, Table, console, folder, put_json, say, waiting
+from ..output import Failure, Table, console, count, folder, put_json, say, waiting
+from .frames import amounts
 from .inputs import Real, listed, read_bytes, read_source, shown
 
 if TYPE_CHECKING:
@@ -106,15 +108,27 @@ def command(files: tuple[str, ...], seed: int | None, seconds: float | None, pro
 
     originals = _originals(files, tables, captures, changes) if files else None
     loop = Loop(known, engines or DEFAULT_ENGINES, packets, not no_reduce, progress, lambda line: say(line, err=as_json),
-                **({"new": originals, "called": originals.called} if originals is not None else {}))
+                **({"new": originals, "called": originals.called, "file": originals.file} if originals is not None else {}))
     interrupted = _interrupted(status, lambda: loop.run(seed, seconds, programs))
     if as_json:
         put_json({"programs": loop.programs, "packets": loop.compared, "failures": [one.as_json() for one in loop.found],
                   "next_seed": known.next_seed, "tally": dict(sorted(loop.tally.items())),
+                  **({"became": {name: one.as_json() for name, one in loop.became.items()}} if files else {}),
                   "all": {"programs": known.totals.programs, "packets": known.totals.packets, "seconds": round(known.totals.seconds, 1)}})
     else:
         for name, number in sorted(loop.tally.items()):
             say(f"{number:8}  {name}")
+        for name, one in loop.became.items():
+            say(f"{name}: {count(one.total(), 'packet')}: {amounts(one.verdicts) or 'none'}")
+            if one.reasons:
+                say(f"dropped: {amounts(one.reasons)}")
+    for name, one in loop.became.items():
+        for hook, reasons in one.all_dropped().items():
+            most = amounts(Counter(dict(reasons.most_common(3)))) + ", ..." * (len(reasons) > 3)
+            say(f"warning: {name}: all {count(reasons.total(), 'packet')} for {hook} were dropped: {most}: what the program does behind that was not compared",
+                style="yellow", err=as_json)
+            say("  help: give frames that get through with --in, and what its registers and tables hold with --tables", err=as_json)
+    if not as_json:
         say(f"{loop.programs} programs, {loop.compared} packets compared, {len(loop.found)} failures kept")
     raise SystemExit(130 if interrupted else 1 if loop.found else 0)
 

@@ -192,6 +192,9 @@ class Originals:
         packets = [choose.pick(case.packets) for _ in range(min(KEPT, len(case.packets)))]
         return replace(case, program=replace(case.program, text=text, lossless=False), packets=packets, following=following, bounded=drawn(choose))
 
+    def file(self, number: int) -> str:
+        return self.cases[number % len(self.cases)][0]
+
     def called(self, number: int) -> str:
         """The program of this number, for who reads of it."""
-        return f"{self.cases[number % len(self.cases)][0]}, {f'changed as {number}' if number >= len(self.cases) and self.most else 'as it is'}"
+        return f"{self.file(number)}, {f'changed as {number}' if number >= len(self.cases) and self.most else 'as it is'}"

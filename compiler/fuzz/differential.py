@@ -39,6 +39,7 @@ from ..image import Flag
 from ..judge import PROVED
 from ..state import scalar_width
 from . import timed
+from .became import Became
 from .bounds import Bounds, Proofs, Way, drawn, proofs_of
 from .packet import Places, Watched, differs
 from .reduce import reduce_text
@@ -144,11 +145,12 @@ def new_case(seed: int, choose: Choose) -> Case:
     return Case(generator.program(), following=generator.following, bounded=drawn(choose))
 
 
-def add_packets(case: Case, choose: Choose, packets: int) -> Case:
+def add_packets(case: Case, choose: Choose, packets: int, aim: bool = False) -> Case:
+    """`aim`: with the numbers that the program behind its parser looks for."""
     program = checked(case.program.text)
     given = control.from_json(case.program.tables, program)
     reference = Reference(program, node_functions(program))
-    source = Packets(reference, reference.state(given))
+    source = Packets(reference, reference.state(given), aim)
     source.good += [frame for frame, _ in case.packets if frame]        # those that it comes with are damaged, too
     begin = [number for number, hook in enumerate(program.hooks) if hook.event != BUFFER_COMPLETE]
     several = (len(program.hooks) > 1 or not program.chain) and len(begin) == len(program.hooks)
@@ -301,13 +303,15 @@ def split_meta(meta: dict[str, int]) -> tuple[int | None, dict[str, int]]:
     return meta.get("hook"), {name: value for name, value in meta.items() if name != "hook"}
 
 
-def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter | None = None) -> None:
+def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter | None = None, became: Became | None = None) -> None:
     """Raises Failure at the first disagreement, or where a container is refused; Refused if the compiler cannot do a part of the program yet."""
     tally = tally if tally is not None else Counter()
     program = checked(case.program.text)
     results, state, left = expected(program, case)
-    for r, (frame, _) in zip(results, case.packets):
+    for r, (frame, meta) in zip(results, case.packets):
         tally[f"packets {r.verdict}"] += 1
+        if became is not None:
+            became.note(program, split_meta(meta)[0], r)
         if case.program.lossless and r.verdict == "ACCEPT" and r.out != frame:
             raise Failure("lossless", f"{frame.hex()} became {r.out.hex() if r.out is not None else None}")
     given = control.from_json(case.program.tables, program)

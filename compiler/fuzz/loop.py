@@ -23,6 +23,7 @@ from lpn.runtime.kernel import KernelRejected
 from ..forms import MOST, SMALL
 from ..generate.base import Choose, Program, RandomChoose
 from ..output import write_files
+from .became import Became
 from .differential import STOCK, VARIANTS, Case, Failure, Refused, Variant, add_packets, checked, load_case, new_case, reduce_case, run_case, run_kernel
 
 DEFAULT_ENGINES = ("engine", "rbpf", "kernel")
@@ -125,16 +126,18 @@ def variants_of(seed: int, engines: Sequence[str]) -> list[Variant]:
 
 class Loop:
     """One run of the fuzzer. `progress` gets a line now and then, `told` one for each failure that is kept. `new`: the case of a number;
-    `called`: what its program is called."""
+    `called`: what its program is called; `file`: where people wrote it. Packets are aimed at such a program, and `became` is what became of them."""
 
     def __init__(self, corpus: Corpus, engines: Sequence[str] = DEFAULT_ENGINES, packets: int = 20, reduce: bool = True,
                  progress: Callable[[str], None] = lambda line: None, told: Callable[[str], None] = lambda line: None,
-                 new: Callable[[int, Choose], Case] = new_case, called: Callable[[int], str] = "program {}".format):
+                 new: Callable[[int, Choose], Case] = new_case, called: Callable[[int], str] = "program {}".format,
+                 file: Callable[[int], str] | None = None):
         self.corpus, self.engines, self.packets, self.reduce = corpus, list(engines), packets, reduce
-        self.new, self.called = new, called
+        self.new, self.called, self.file = new, called, file
         self.progress, self.told = progress, told
         self.found: list[Found] = []
         self.tally: Counter = Counter()
+        self.became: dict[str, Became] = {}
         self.programs = 0
         self.began = self.shown = self.saved = time.monotonic()
         self.before = replace(corpus.totals, tally=Counter(corpus.totals.tally))
@@ -162,9 +165,11 @@ class Loop:
 
     def attempt(self, seed: int, case: Case, choose: RandomChoose | None) -> None:
         try:
+            became = None
             if choose is not None:
-                add_packets(case, choose, self.packets)
-            run_case(case, variants_of(seed, self.engines), self.tally)
+                add_packets(case, choose, self.packets, self.file is not None)
+                became = self.became.setdefault(self.file(seed), Became()) if self.file is not None else None
+            run_case(case, variants_of(seed, self.engines), self.tally, became)
             if "kernel" in self.engines and seed % 2 == 0:
                 self.kernel(case)
             self.corpus.keep_new(seed, case, features(checked(case.program.text)))
