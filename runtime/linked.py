@@ -34,7 +34,7 @@ class Needs:
     @property
     def left_out(self) -> dict[str, int]:
         """The engine's options with which the firmware is smallest."""
-        return {"LPN_CODE_ONLY": 1, "LPN_CLEAN32_ONLY": int(self.clean32), "LPN_NO_TABLES": int(not self.tables), "LPN_NO_BUFFERS": int(not self.buffers)}
+        return {"LPN_CODE_ONLY": 1, "LPN_CLEAN32_ONLY": int(self.clean32), "LPN_NO_TABLES": int(not self.tables), "LPN_NO_BUFFERS": int(not self.buffers), "LPN_ONE_SET": 1}
 
 
 def needs(bundle: Bundle) -> Needs:

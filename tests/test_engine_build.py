@@ -88,7 +88,7 @@ def test_a_folder_that_cannot_be_made(monkeypatch, tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("arm-none-eabi-gcc"), reason="needs arm-none-eabi-gcc (Debian's gcc-arm-none-eabi)")
-@pytest.mark.parametrize("left_out", [(), ("CODE_ONLY", "CLEAN32_ONLY", "NO_TABLES", "NO_BUFFERS"), ("CLEAN32_ONLY",)])
+@pytest.mark.parametrize("left_out", [(), ("CODE_ONLY", "CLEAN32_ONLY", "NO_TABLES", "NO_BUFFERS", "ONE_SET"), ("CLEAN32_ONLY",)])
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m0"])
 def test_the_engine_compiles_for_a_node_with_riots_warnings(core, left_out):
     """As runtime/riot/lpn compiles it, where warnings are errors; whole, and with parts left out; with what is in Thumb-2 itself, and in C instead."""

@@ -54,7 +54,7 @@ def test_a_linked_set_is_the_one_of_the_pack(name, given, engine, tmp_path):
 def test_what_a_set_needs_is_not_left_out(tmp_path):
     """The file does not compile with an option that it says it cannot have."""
     made = compile_program(example("forwarding/forwarding"), "lpn", False, 2)
-    assert needs(made.bundle).left_out == {"LPN_CODE_ONLY": 1, "LPN_CLEAN32_ONLY": 0, "LPN_NO_TABLES": 0, "LPN_NO_BUFFERS": 1}
+    assert needs(made.bundle).left_out == {"LPN_CODE_ONLY": 1, "LPN_CLEAN32_ONLY": 0, "LPN_NO_TABLES": 0, "LPN_NO_BUFFERS": 1, "LPN_ONE_SET": 1}
     source = tmp_path / "set.c"
     source.write_text(linked(made.bundle))
 
@@ -78,3 +78,15 @@ def test_the_command_says_what_may_be_left_out(tmp_path):
     assert done.exit_code == 0 and "-DLPN_CODE_ONLY=1 -DLPN_CLEAN32_ONLY=1 -DLPN_NO_TABLES=1 -DLPN_NO_BUFFERS=1" in done.output
     assert "lpn_packed lpn_linked = {" in out.read_text()
     assert lpnc("pack", "examples/duty/duty.lpn", "--linked", "--compact").exit_code == 2
+
+
+@pytest.mark.parametrize("one", [0, 1])
+def test_one_set_begins_ends_and_begins_anew(one, tmp_path):
+    """Whether what goes on from set to set is in the firmware or not. No container of it runs here: its code is the node's."""
+    source, binary = tmp_path / "set.c", tmp_path / "one"
+    source.write_text(linked(compile_program(example("duty/duty"), "lpn", False, 2).bundle))
+    built = subprocess.run([compiler(), *FLAGS, f"-DLPN_ONE_SET={one}", f'-DLINKED_FILE="{source}"', str(Path(__file__).parent / "one_set.c"),
+                            *map(str, ENGINE), "-o", str(binary)], capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    done = subprocess.run([str(binary)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")

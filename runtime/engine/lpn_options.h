@@ -16,6 +16,9 @@
 #ifndef LPN_NO_BUFFERS
 #define LPN_NO_BUFFERS 0        /**< 1: no buffers */
 #endif
+#ifndef LPN_ONE_SET
+#define LPN_ONE_SET 0           /**< 1: no set replaces another: one begins and ends, and nothing of it goes on */
+#endif
 #ifndef LPN_CERTIFIED_ONLY
 #define LPN_CERTIFIED_ONLY 0    /**< 1: in 32-bit registers run only certified programs; on cores with Thumb-2 */
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /* A set is checked, and takes another's place: what goes on, and what state it begins with. */
+#include "lpn_options.h"
 #include "node.h"
 
 static uint32_t state_hash(const lpn_hook *hook)
@@ -98,7 +99,7 @@ static void hand_over(lpn_node *node, lpn_set *from, lpn_set *to, uint32_t now)
     for (uint32_t k = 0; k < to->hooks; k++) {
         lpn_hook *new = &to->hook[k];
         after |= switches_radio(new);
-        for (uint32_t i = 0; i < from->hooks && new->event == LPN_SLOT; i++) {
+        for (uint32_t i = 0; !LPN_ONE_SET && i < from->hooks && new->event == LPN_SLOT; i++) {
             if (from->hook[i].event == LPN_SLOT && from->hook[i].period == new->period) {
                 keep_beat(&from->hook[i], new, now);
             }
@@ -106,7 +107,7 @@ static void hand_over(lpn_node *node, lpn_set *from, lpn_set *to, uint32_t now)
     }
     for (uint32_t i = 0; i < from->hooks; i++) {
         lpn_hook *old = &from->hook[i], *new = NULL;
-        for (uint32_t k = 0; k < to->hooks && new == NULL; k++) {
+        for (uint32_t k = 0; !LPN_ONE_SET && k < to->hooks && new == NULL; k++) {
             new = equal(old, &to->hook[k]) ? &to->hook[k] : NULL;
         }
         const bool switches = switches_radio(old);
@@ -168,7 +169,7 @@ int lpn_node_swap(lpn_node *node, lpn_set *set)
 {
     lpn_set *old = node->set;
     const uint32_t now = now_of(node);
-    int error = old == NULL ? LPN_OK : carry(node, old, set);
+    int error = old == NULL || LPN_ONE_SET ? LPN_OK : carry(node, old, set);
     if (error != LPN_OK) {
         return error;
     }
