@@ -11,8 +11,6 @@ import zlib
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
-from lpn.lang.limits import MAX_NAME
-
 from .target import OUT_SIZE
 
 MAGIC = b"LPN1"
@@ -23,6 +21,7 @@ STACK_SIZE = 512
 TEXT_MAX = 1 << 14          #: instruction slots that a verifier reads
 MAX_IMAGE = 1 << 20         #: bytes; far above what a node stores, bounds what a host reads
 STATE_MAX = 0xFFFF          #: bytes of registers, counters and meters
+MAX_NAME = 64               #: bytes of UTF-8
 
 _HEADER = struct.Struct("<4sHHIIBBHIIIIIIHHIHHQ")
 assert _HEADER.size == HEADER_SIZE

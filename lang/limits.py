@@ -9,4 +9,3 @@ MAX_ACTION_DATA = 256       #: LPN_MAX_ACTION_DATA; what an entry gives to one
 OUT_SIZE = 256              #: LPN_OUT_SIZE; octets that a deparser emits: more are dropped as PacketTooLong
 MAX_ENTRIES = 0xFFFF        #: of a table; lpn.h counts them in 16 bits
 MAX_PRIORITY = 0xFFFF       #: of an entry; the same
-MAX_NAME = 64               #: bytes of UTF-8 that an image has for its name

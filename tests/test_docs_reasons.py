@@ -39,10 +39,11 @@ FRAMES = {
 }
 ICMP, BAD_NHC = MAC + bytes.fromhex("7a333a85000000"), MAC + IPHC + b"\xd0" + DATA
 EXTENSION, FIVE = MAC + IPHC + bytes.fromhex("e011020102") + UDP, MAC + IPHC + bytes.fromhex("e700") * 5 + NHC_UDP
+ROUTED = MAC + IPHC + bytes.fromhex("e306030188000000f712") + DATA             # one segment is left, and the checksum elided
 UDP_FRAMES = FRAMES | {
     "NotUdp": [ICMP, EXTENSION], "Udp.length": [changed(WHOLE, 67, 0x0B)], "BadChecksum": [changed(GOOD, 30, 0), GOOD[:25] + b"\0\0" + DATA]}
 UDP_FRAMES["NotLowpan"] = [*FRAMES["NotLowpan"], MAC + bytes.fromhex("b5aaaabbbb") + GOOD[21:], MAC + bytes.fromhex("5001") + GOOD[21:]]
-EXPAND_FRAMES = FRAMES | {"UnknownNhc": [BAD_NHC], "StackOutOfBounds": [FIVE]}
+EXPAND_FRAMES = FRAMES | {"UnknownNhc": [BAD_NHC], "StackOutOfBounds": [FIVE], "Routed": [ROUTED]}
 
 
 def written(page: str) -> list[str]:

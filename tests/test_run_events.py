@@ -160,7 +160,7 @@ def test_the_trace_of_the_example(tmp_path):
     # The frame that is heard starts two runs, one of them sends the answer, whose end starts another.
     follow = {(s["tid"], f["tid"]) for s, f in zip([e for e in events if e["ph"] == "s"], [e for e in events if e["ph"] == "f"])}
     for cause, effect in (("on the air", "radio.rx_done"), ("on the air", "DutyCycle.on_rx_start"), ("radio.rx_done", "sent"),
-                          ("sent", "DutyCycle.on_tx_done"), ("DutyCycle.every_125ms", "DutyCycle.every_125ms.after_10ms")):
+                          ("sent", "DutyCycle.on_tx_done"), ("DutyCycle.every_125ms", "DutyCycle.after_9201")):
         assert (tracks[cause], tracks[effect]) in follow, (cause, effect)
     listening = [e for e in events if e["tid"] == tracks["radio"] and e["name"] == "listening"]
     assert any(e["dur"] > 8000 for e in listening) and any(e["dur"] < 200 for e in listening)
@@ -344,7 +344,7 @@ def test_an_after_is_known_again_by_what_started_it(tmp_path):
         every 100 ms within 1 ms { radio.on(); after 10 ms { radio.off(); n.count(); } } } protocol P version 2 { timing : T; }"""
     rows, _ = timeline(tmp_path, TAKE_OVER, v1=SWITCHED, v2=v2)
     assert [row for row in rows if "0.205000" <= row[0] < "0.300000"] == [
-        ["0.205000", "replaced", "v2.lpn"], ["0.210000", "T.every_100ms.after_10ms", "ACCEPT", "radio.off"]]
+        ["0.205000", "replaced", "v2.lpn"], ["0.210000", "T.after_1e8d", "ACCEPT", "radio.off"]]
 
 
 @pytest.mark.parametrize(("body", "radio"), [

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .. import ast, builtins
-from ..handler_names import named, started_by, waited
+from ..handler_names import started_by, started_in
 from ..hooks import BOUND, EVENTS, HANDLED, SLOT_US, TIME_MAX
 from ..types import Bits, Frame, Type, Void
 from .base import Base, plural
@@ -29,7 +29,7 @@ class Timings(Base):
             first: dict[object, ast.Handler] = {}
             for handler in timing.handlers:
                 key = self.occasion(handler)
-                handler.name = named(timing, f"{timing.name}.{started_by(handler)}", names_of(timing))
+                handler.name = started_by(timing, handler, names_of(timing))
                 handler.block = timing
                 old = first.setdefault(key, handler) if key is not None else handler
                 if old is not handler:
@@ -130,7 +130,7 @@ class Timings(Base):
         if outer is None or not isinstance(timing, ast.Timing) or self.function is not None:
             self.error("'after' is for the handlers of a timing block", one, "move it into a timing block")
             return
-        name = named(timing, f"{outer.name}.{waited(one)}", names_of(timing))
+        name = started_in(timing, outer, one, names_of(timing))
         one.handler = ast.Handler(one.span, "after", None, [], None, None, outer.within, one.body, name=name, block=timing)
         timing.afters.append(one)
         visible = self.scope
