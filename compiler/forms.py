@@ -103,9 +103,11 @@ def forms_of(level: Level, fused: bool = False, parses: bool = False) -> list[Fo
             for near in (False, True)[:1 + parses]]
 
 
-def alike(form: Form) -> list[Form]:
-    """What the verifier would not follow either: of a chain that was optimised, any form as one container."""
-    return forms_of(form.level, True) if form.fused and form.optimised else [form]
+def alike(form: Form, rule: int | None) -> list[Form]:
+    """What the verifier would not take either: of a chain that was optimised, any form as one container."""
+    if form.fused:
+        return forms_of(form.level, True) if form.optimised else [form]
+    return of_level(form) if rule == TOO_LONG else [form]
 
 
 def of_level(form: Form) -> list[Form]:
@@ -174,4 +176,4 @@ def accepted(make: Callable[[Forms], Made], refused: Callable[[Made], list[Refus
         if not wrong:
             return made
         first = first or made
-        forms = forms.without({why: (of_level if why.rule == TOO_LONG and not forms.taken[why.name].fused else alike)(forms.taken[why.name]) for why in wrong})
+        forms = forms.without({why: alike(forms.taken[why.name], why.rule) for why in wrong})

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 import click
 
-from lpn.lang import ast, tables as control
+from lpn.lang import tables as control
+from lpn.lang.hooks import Promise
 from lpn.lang.loader import decode
 from lpn.runtime.capture import Writer
 from lpn.runtime.engine.node_native import NativeDispatch
@@ -22,6 +23,7 @@ from lpn.runtime.timeline import Overrun, Ran, Record, Replaced, Sent, clock, le
 
 from ..build import Compiled, protocol_name
 from ..bundle import Bundle
+from ..bundle_parts import Energy
 from ..externs import manifest
 from ..forms import MOST, Level
 from ..output import STDOUT, Failure, Table, check_target, count, put_json, say, waiting, write_files
@@ -62,28 +64,27 @@ def run_events(file: str, events: str, options: Options) -> int:
     check_usage(file, events, options)
     given = read_input(file)
     script = read_script(events)
-    program, makers = loaded(given, options)
-    follow = [read_input(str(path)) for _, path in script.replacements]
-    successors = [(time, path, loaded(each, options)) for (time, path), each in zip(script.replacements, follow)]
+    first = loaded(given, options)
+    successors = [(time, path, loaded(read_input(str(path)), options)) for time, path in script.replacements]
     options.answers.all_known()
     nodes = []
     with waiting("running"):
-        for i, make in enumerate(makers):
-            node = make.node(script)
+        for i, version in enumerate(first.versions):
+            node = version.node(script)
             script.apply(node)
-            for time, path, (_, following) in successors:
-                node.replace(time, takes_over(node, following[i], path), str(path))
+            for time, path, following in successors:
+                node.replace(time, takes_over(node, following.versions[i], path), str(path))
             try:
                 node.run(script.until)
             except NodeError as e:
                 raise Failure(f"{shown(file)}: {e}", 1) from None
             nodes.append(node)
-    node, name = nodes[0], protocol_name(program)[0] if program else given.decode(Bundle.from_bytes).protocol
+    node = nodes[0]
     if not options.quiet:
-        show(node, script, reigns(node, [budgets(program, given), *(budgets(each, of) for (_, _, (each, _)), of in zip(successors, follow))]), options.as_json)
+        show(node, script, intervals(node, [first.promised, *(each.promised for _, _, each in successors)]), options.as_json)
     status = compared(nodes, options)
     if options.trace is not None:
-        write_files({Path(options.trace): trace_json(node, name)})
+        write_files({Path(options.trace): trace_json(node, first.name)})
     if options.out is not None:
         write_sent(options.out, node, quiet=options.as_json or options.quiet)
     return status
@@ -130,8 +131,29 @@ class Version:
     swap: Callable[[Node], None]
 
 
-def loaded(given: Input, options: Options) -> tuple[ast.Program | None, list[Version]]:
-    """The program, if its source is given, and its version in each engine."""
+@dataclass(frozen=True)
+class Budget:
+    """What a timing block promises of the radio's on-time, and what is proved; percent."""
+
+    block: str
+    promised: float
+    proved: float
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A program: its protocol's name, what it promises, and its version in each engine."""
+
+    name: str
+    promised: list[Budget]
+    versions: list[Version]
+
+
+def budgets(found: Iterable[Promise | Energy]) -> list[Budget]:
+    return [Budget(each.block, each.promised / 10_000, each.share / 10_000) for each in found]
+
+
+def loaded(given: Input, options: Options) -> Loaded:
     def settings(script: Script) -> dict:
         comparing = len(options.engines) > 1        # the reference counts no instructions
         insn_ns = 0 if comparing else INSN_NS if options.insn_ns is None else options.insn_ns
@@ -146,8 +168,9 @@ def loaded(given: Input, options: Options) -> tuple[ast.Program | None, list[Ver
         bundle = given.decode(Bundle.from_bytes)
         something(bundle.hooks, given)
         own = options.answers.of(bundle.externs)
-        return None, [Version(lambda script: native_node(bundle, address(script), externs=own, **settings(script)),
-                              lambda node: dispatch(node, NativeDispatch).swap(bundle, externs=own))]
+        version = Version(lambda script: native_node(bundle, address(script), externs=own, **settings(script)),
+                          lambda node: dispatch(node, NativeDispatch).swap(bundle, externs=own))
+        return Loaded(bundle.protocol, budgets(bundle.energy), [version])
     if given.kind != "source":
         raise Failure(f"{shown(given.path)}: an {given.kind} alone cannot run: give the bundle (.lpnb) or the source (.lpn)")
     program = given.program(options.without)
@@ -162,8 +185,8 @@ def loaded(given: Input, options: Options) -> tuple[ast.Program | None, list[Ver
                        lambda node: dispatch(node, NativeDispatch).swap(made.bundle, **given))
     reference = Version(lambda script: reference_node(program, tables, address(script), externs, **settings(script)),
                         lambda node: dispatch(node, ReferenceDispatch).replace(program, tables, externs))
-    return program, [native(made_to_run(program, [engine], options.fuse, options.level)) if engine == "engine" else reference
-                     for engine in options.engines]
+    versions = [native(made_to_run(program, [engine], options.fuse, options.level)) if engine == "engine" else reference for engine in options.engines]
+    return Loaded(protocol_name(program)[0], budgets(program.promises), versions)
 
 
 D = TypeVar("D")
@@ -181,21 +204,7 @@ def something(hooks: Sequence, given: Input) -> None:
 
 
 @dataclass(frozen=True)
-class Budget:
-    """What a timing block promises of the radio's on-time, and what is proved; percent."""
-
-    block: str
-    promised: float
-    proved: float
-
-
-def budgets(program: ast.Program | None, given: Input) -> list[Budget]:
-    found = program.promises if program is not None else given.decode(Bundle.from_bytes).energy
-    return [Budget(each.block, each.promised / 10_000, each.share / 10_000) for each in found]
-
-
-@dataclass(frozen=True)
-class Reign:
+class Interval:
     """The time in which one version ran, microseconds; what it promised, and the share that the radio was on, percent."""
 
     start: int
@@ -204,15 +213,15 @@ class Reign:
     share: float
 
 
-def reigns(node: Node, promised: list[list[Budget]]) -> list[Reign]:
+def intervals(node: Node, promised: list[list[Budget]]) -> list[Interval]:
     """`promised`: of all versions, in the order in which they took over."""
     swaps = [record.time for record in node.records if isinstance(record, Replaced)]
-    return [Reign(start, end, each, share(node, start, end)) for start, end, each in zip([0, *swaps], [*swaps, node.time], promised)]
+    return [Interval(start, end, each, share(node, start, end)) for start, end, each in zip([0, *swaps], [*swaps, node.time], promised)]
 
 
 # ---------------------------------------------------------------- showing
 
-def show(node: Node, script: Script, versions: list[Reign], as_json: bool) -> None:
+def show(node: Node, script: Script, versions: list[Interval], as_json: bool) -> None:
     records = node.sorted_records()
     if as_json:
         for record in records:
@@ -248,7 +257,7 @@ def share(node: Node, start: int, end: int) -> float:
     return 100 * node.radio_state.on_time(start, end) / (end - start) if end > start else 0.0
 
 
-def notes(node: Node, script: Script, versions: list[Reign]) -> Iterable[str]:
+def notes(node: Node, script: Script, versions: list[Interval]) -> Iterable[str]:
     """What is to say of the whole run."""
     for each in versions:
         text = f"radio on: {each.share:.2f} % of {length(each.end - each.start)}" + (f" from {clock(each.start)} s on" if each.start else "")
@@ -268,7 +277,7 @@ def notes(node: Node, script: Script, versions: list[Reign]) -> Iterable[str]:
         yield f"not played: {count(script.skipped, 'record')} of captures, no whole frame or a wrong FCS"
 
 
-def summary_json(node: Node, script: Script, versions: list[Reign]) -> dict:
+def summary_json(node: Node, script: Script, versions: list[Interval]) -> dict:
     counts = node.dispatch.counts()
     return {"kind": "summary", "time": node.time, "radio_on_us": node.radio_state.on_time(0, node.time), "radio_on_percent": round(share(node, 0, node.time), 4),
             "promises": [asdict(budget) | {"from": each.start, "radio_on_percent": round(each.share, 4), "kept": each.share <= budget.promised}

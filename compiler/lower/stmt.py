@@ -14,6 +14,7 @@ from .changing import may_change
 from .places import Place, Value, variable
 from .unroll import unrolled
 
+
 class Statements:
     """Mixed into `Lowering`."""
 

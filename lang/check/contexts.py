@@ -12,7 +12,7 @@ from .base import plural
 from .statements import written_registers
 
 Cells = ast.Register | ast.Counter | ast.Meter
-RADIO = ("radio.on", "radio.off")
+RADIO_ON, RADIO_OFF = "radio.on", "radio.off"
 WORD = 32                                       # bits that one instruction reads or writes
 
 
@@ -47,19 +47,26 @@ def reached(module: ast.Module) -> Iterator[ast.Node]:
         yield node
         parts = [getattr(node, name) for name in children(type(node)) if not isinstance(node, ast.After) or name != "body"]
         todo.extend(parts)
-        if isinstance(node, ast.Call):
-            todo.append(called(node))
-        elif isinstance(node, ast.ActionRef):
-            todo.append(node.action)
-        elif isinstance(node, ast.Via):
-            todo.append(node.codec)
+        todo.append(in_line(node))
+
+
+def in_line(node: ast.Node) -> ast.Node | None:
+    """What stands in line where a node stands."""
+    match node:
+        case ast.Call():
+            return called(node)
+        case ast.ActionRef():
+            return node.action
+        case ast.Via():
+            return node.codec
+    return None
 
 
 def switches_radio(module: ast.Module) -> bool:
     """Whether a module, or an `after` that it starts, switches the radio, or its block promises how long the radio is on."""
     if isinstance(module, ast.Handler) and module.block is not None and module.block.energy:
         return True
-    return any(isinstance(node, ast.Call) and node.target in RADIO or isinstance(node, ast.After) and node.handler is not None and switches_radio(node.handler)
+    return any(isinstance(node, ast.Call) and node.target in (RADIO_ON, RADIO_OFF) or isinstance(node, ast.After) and node.handler is not None and switches_radio(node.handler)
                for node in reached(module))
 
 

@@ -61,8 +61,10 @@ def doubts(program: ast.Program, diagnostics: Diagnostics) -> None:
     for processor in found[ast.Processor]:
         if processor not in applied:            # who applies it may drop
             reasons_alone(processor, diagnostics)
-    never_emitted(program, found[ast.Call], diagnostics)
-    counted_and_gone(program, found[ast.Call], diagnostics)
+    emitted = {named_field(call.args[0]) for call in found[ast.Call] if call.target == "emit"}
+    if None not in emitted:                     # that of a deparser which others apply
+        never_emitted(program, diagnostics)
+        counted_and_gone(program, found[ast.Call], emitted, diagnostics)
 
 
 # ---------------------------------------------------------------- comparisons
@@ -302,11 +304,8 @@ def dropped_behind(node: ast.Node | None) -> bool:
     return drops(node)
 
 
-def never_emitted(program: ast.Program, calls: list[ast.Call], diagnostics: Diagnostics) -> None:
+def never_emitted(program: ast.Program, diagnostics: Diagnostics) -> None:
     """Headers that a chain makes valid, and that no deparser of the program emits, and none and no later processor reads."""
-    emitted = {named_field(call.args[0]) for call in calls if call.target == "emit"}
-    if None in emitted:                         # that of a deparser which others apply
-        return
     used: set[object] = {None}.union(*(read(decl) for decl in program.decls if isinstance(decl, ast.Deparser)))
     for hook in program.hooks:
         deparser = next((module for module in hook.chain if isinstance(module, ast.Deparser)), None)
@@ -320,11 +319,10 @@ def never_emitted(program: ast.Program, calls: list[ast.Call], diagnostics: Diag
                         diagnostics.warning(f"no deparser emits '{header.span.text}'", node.span, f"emit it in {deparser.name}: pkt.emit({header.span.text})")
 
 
-def counted_and_gone(program: ast.Program, calls: list[ast.Call], diagnostics: Diagnostics) -> None:
+def counted_and_gone(program: ast.Program, calls: list[ast.Call], emitted: set[ast.StructField | None], diagnostics: Diagnostics) -> None:
     """Headers that a parser takes and no deparser emits, yet which a header that is emitted counts or sums with its payload: nobody makes them invalid."""
-    emitted = {named_field(call.args[0]) for call in calls if call.target == "emit"}
     gone = {named_field(call.callee.base) for call in calls if call.target in ("setInvalid", "pop_front") and isinstance(call.callee, ast.Member)}
-    if None in emitted or None in gone:         # those of modules and functions which others apply
+    if None in gone:                            # those of modules and functions which others apply
         return
     for parser, deparser in dict.fromkeys((hook.chain[0], hook.chain[-1]) for hook in program.hooks if hook.parses):
         if not isinstance(parser, ast.Parser) or not isinstance(deparser, ast.Deparser):

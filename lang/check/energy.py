@@ -21,14 +21,14 @@ from ..diagnostics import Diagnostics
 from ..hooks import Hook, Promise, longest, number
 from ..instances import children, walk
 from ..source import Span
-from .contexts import reached
+from .contexts import RADIO_OFF, RADIO_ON, reached
 from .emits import may_reject
 from .timing import shown
 
 #: A frame that is sent: turnaround, then SHR, PHR and aMaxPhyPacketSize octets at 250 kbit/s, then macAckWaitDuration of
 #: 54 symbols, which nobody answers (IEEE 802.15.4, O-QPSK PHY).
 TX_US = 192 + (5 + 1 + 127) * 32 + 54 * 16
-RADIO_ON, RADIO_OFF, RADIO_SEND = "radio.on", "radio.off", "radio.send"
+RADIO_SEND = "radio.send"
 PPM = 1_000_000
 WAYS = 256                                      # paths that are told apart
 
