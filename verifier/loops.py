@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Union
 
@@ -156,19 +157,33 @@ class Path:
     less: dict[tuple[Node, int], int] = field(default_factory=dict)
 
 
-def heaviest(graph: Graph, bounds: dict[Node, int], live, weight, edge_weight=lambda node, i: 0) -> Path:
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Loops, by head, whose ways back move one counter by at least `steps`, and by at most `most` together."""
+    steps: Mapping[Node, int]
+    most: int
+
+
+def heaviest(graph: Graph, bounds: Mapping[Node, int], live, weight, edge_weight=lambda node, i: 0, shared: Shared | None = None) -> Path:
     """The heaviest path from the entry to an end. `live(node, i)`: the edge can be taken. A loop whose head runs n times
-    costs n - 1 times its heaviest way round and the heaviest way from the head to where it is left."""
+    costs n - 1 times its heaviest way round and the heaviest way from the head to where it is left; those of `shared` turn no more often together than
+    their counter allows."""
     ends, _ = _region(graph, None, bounds, live, weight, edge_weight)
-    return path_of(*max(ends.values(), key=lambda end: end[0]))
+    longest, trace = max(ends.values(), key=lambda end: end[0])
+    if shared is not None:
+        visit = turning_together(graph, None, bounds, live, weight, edge_weight, shared)
+        cost, end = max(visit.inside.values(), key=lambda end: end[0])
+        if visit.more + cost < longest:
+            longest, trace = visit.more + cost, (visit.after(None), end, 1)
+    return path_of(longest, trace)
 
 
-def heaviest_inside(graph: Graph, loop: Loop, bounds: dict[Node, int], live, weight, edge_weight) -> tuple[dict[Node, tuple[int, Trace]], tuple[int, Trace]]:
+def heaviest_inside(graph: Graph, loop: Loop, bounds: Mapping[Node, int], live, weight, edge_weight) -> tuple[dict[Node, tuple[int, Trace]], tuple[int, Trace]]:
     """The heaviest way from a loop's head, in its last turn, to each of its nodes, that one included, and the heaviest way round; as `heaviest`."""
     return _region(graph, loop, bounds, live, weight, edge_weight) if bounds[loop.head] else ({}, (0, None))
 
 
-def _region(graph: Graph, loop: Loop | None, bounds: dict[Node, int], live, weight, edge_weight) -> tuple[dict[Node, tuple[int, Trace]], tuple[int, Trace]]:
+def _region(graph: Graph, loop: Loop | None, bounds: Mapping[Node, int], live, weight, edge_weight) -> tuple[dict[Node, tuple[int, Trace]], tuple[int, Trace]]:
     """Heaviest path through each node, from the region's start and including it; heaviest way round."""
     best: dict[Node, tuple[int, Trace]] = {graph.nodes[0] if loop is None else loop.head: (0, None)}
     ends: dict[Node, tuple[int, Trace]] = {}
@@ -202,6 +217,41 @@ def _region(graph: Graph, loop: Loop | None, bounds: dict[Node, int], live, weig
                 elif (loop is None or succ in loop.body) and (succ not in best or there > best[succ][0]):
                     best[succ] = there, (trace, (node, i), 1)
     return ends, way_round
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Of loops that share a counter, each in its last turn: the heaviest way from where it begins to each node; and the turns before these: what they take
+    in all, and of which loops, how often."""
+    inside: dict[Node, tuple[int, Trace]]
+    more: int
+    turns: list[tuple[Trace, int]]
+
+    def after(self, before: Trace) -> Trace:
+        """With the turns."""
+        for each, often in self.turns:
+            before = before, each, often
+        return before
+
+
+def turning_together(graph: Graph, loop: Loop | None, bounds: Mapping[Node, int], live, weight, edge_weight, shared: Shared) -> Visit:
+    """For one visit of a loop, or for everything. Of the counter the loops get a share each, those first whose turns cost most for it; none turns more often
+    than its own bound says."""
+    loops = [each for each in graph.loops if each.head in shared.steps and (loop is None or each.head in loop.body) and bounds[each.head]]
+    once = {**bounds, **{each.head: 1 for each in loops}}
+    inside, _ = _region(graph, loop, once, live, weight, edge_weight)
+    found = [(each, shared.steps[each.head], *_region(graph, each, once, live, weight, edge_weight)[1]) for each in loops]
+    left, more, turns = shared.most, 0, []
+    for each, step, turn, trace in sorted(found, key=lambda way: -Fraction(way[2], way[1])):
+        often = min(-(-left // step), _entries(each, loop, bounds) * (bounds[each.head] - 1))
+        left, more = max(0, left - often * step), more + often * turn
+        turns.append((trace, often))
+    return Visit(inside, more, turns)
+
+
+def _entries(loop: Loop, around: Loop | None, bounds: Mapping[Node, int]) -> int:
+    """How often a loop is entered at most in one visit of another one, or of everything."""
+    return 1 if loop is around or loop.parent is None else bounds[loop.parent.head] * _entries(loop.parent, around, bounds)
 
 
 def path_of(weight: int, trace: Trace, visits: Mapping[object, int] = MappingProxyType({})) -> Path:

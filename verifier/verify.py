@@ -12,10 +12,11 @@ from .apart import MORE, OF_DATA, ROUNDS, more
 from .descriptors import OUT_SIZE, TURN, ContextDescriptor, helper_specs
 from .endless import explain
 from .fixpoint import Fixpoint
-from .loops import Bound, heaviest, rank
+from .loops import Bound, Shared, heaviest, rank
 from .rules import RULES, Violation
 from .sections import Section, check_sections
 from .state import State
+from .together import Together, together
 from .transfer import Machine
 
 MAX_INSNS = 1_000_000                                 # rule 34: executed instructions in the worst case
@@ -44,6 +45,7 @@ class Report:
     max_insns: int | None = None                      # executed in the worst case
     max_branches: int | None = None                   # of these, taken jumps
     loops: list[Bound] = field(default_factory=list)
+    together: list[int] = field(default_factory=list) # heads of loops that share the packet's octets
     clean32: bool = False                             # every register holds a 32-bit value or a pointer
     wide: list[int] = field(default_factory=list)     # if not: slots that need more than 32 bits
     helpers: list[int] = field(default_factory=list)  # called, by number
@@ -69,6 +71,7 @@ class Analysis:
     cuts: bool                                        # may the packet be cut off?
     out: dict[tuple[cfg.Node, int], State | None]     # what leaves along an edge
     made: dict[cfg.Node, dict[int, int]]              # loop head -> symbol made there -> its place
+    together: Together | None                         # loops that take octets, if there are several
 
 
 def _helpers(helpers):
@@ -147,7 +150,9 @@ def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, li
                             f"the deepest call would write {report.stack - profile.stack} bytes below the stack")
         bounds = _bounds(report, fix, machine)
         live = lambda node, i: fix.out.get((node, i)) is not None
-        _totals(report, graph, bounds, live, profile, max_insns)
+        joint = together(fix, max_steps - fix.steps, max_facts, _most(graph, bounds, live) > max_insns)
+        report.together = sorted(head.first for head in joint.steps) if joint else []
+        _totals(report, graph, bounds, live, profile, max_insns, joint and joint.shared)
     except Violation as v:
         report.rule, report.message, report.insn, report.help, report.example = v.rule, v.message, v.slot, v.hint, v.example
         report.line = line_of(line_map, v.slot)
@@ -162,7 +167,7 @@ def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, li
     report.clean32, report.wide = not machine.wide_slots, sorted(machine.wide_slots)
     report.helpers = sorted({i.imm for i in graph.insns.values() if i.is_call and not i.is_local_call})
     return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.aligned, machine.constants, machine.heads,
-                            machine.cuts, fix.out, fix.made_at), graph
+                            machine.cuts, fix.out, fix.made_at, joint), graph
 
 
 @contextmanager
@@ -196,12 +201,16 @@ def _bounds(report: Report, fix: Fixpoint, machine: Machine) -> dict:
     return bounds
 
 
-def _totals(report: Report, graph, bounds, live, profile, max_insns) -> None:
-    report.max_insns = heaviest(graph, bounds, live, lambda n: len(n.code)).weight
+def _most(graph: cfg.Graph, bounds: dict[cfg.Node, int], live: Callable[[cfg.Node, int], bool], shared: Shared | None = None) -> int:
+    return heaviest(graph, bounds, live, lambda n: len(n.code), shared=shared).weight
+
+
+def _totals(report: Report, graph, bounds, live, profile, max_insns, shared) -> None:
+    report.max_insns = _most(graph, bounds, live, shared)
     if report.max_insns > max_insns:
         raise Violation(34, None, f"up to {report.max_insns} instructions are executed, the limit is {max_insns}; loops: " + ", ".join(
             f"slot {b.head} x {b.bound}" for b in report.loops), "lower a bound", _product(report.loops))
-    report.max_branches = heaviest(graph, bounds, live, lambda n: 0, lambda n, i: n.succs[i][1] == "taken").weight
+    report.max_branches = heaviest(graph, bounds, live, lambda n: 0, lambda n, i: n.succs[i][1] == "taken", shared).weight
     if profile.branch_budget is not None and report.max_branches > profile.branch_budget:
         raise Violation(35, None, f"up to {report.max_branches} jumps are taken, this engine ends a run after {profile.branch_budget}",
                         "lower a loop's bound", f"the run that takes {report.max_branches} of them is ended without a verdict")
@@ -244,6 +253,8 @@ def render(report: Report, color: bool = False, source: dict[str, list[str]] | N
         out = [f"{name}: {paint('32', 'accepted')}: {report.insns} instructions, at most {report.max_insns} executed, "
                f"{report.stack} bytes of stack{loops}" + (", 32-bit clean" if report.clean32 else "")]
         out += [f"  loop at slot {b.head}: at most {b.bound} turns ({b.counter})" for b in report.loops]
+        if report.together:
+            out.append(f"  loops at slots {', '.join(map(str, report.together))}: together no more turns than the packet has octets for")
         return "\n".join(out)
     out = []
     message = report.message.removesuffix(f"; {report.help}")

@@ -18,7 +18,7 @@ from .descriptors import ContextDescriptor, HelperSpec
 from .fixpoint import Fixpoint
 from .growth import growing
 from .join import join
-from .loops import Given, Path, Trace, Turns, heaviest_inside, path_of, rank, region_order
+from .loops import Given, Path, Trace, Turns, heaviest_inside, path_of, rank, region_order, turning_together
 from .order import leq
 from .relevance import relevant
 from .remembering import ANYWHERE, MOVED, ROOM, Remembering, of_one_shape, remember, remembered
@@ -179,6 +179,7 @@ class _Walk:
         analysis = module.weights.analysis
         self.graph: Graph = analysis.graph
         self.live, self.bounds = analysis.live, analysis.bounds
+        self.shared = analysis.together and analysis.together.shared
         self.machine = Remembering(module.profile, module.helpers)
         self.fix = Fixpoint(self.graph, self.machine, 1 << 60, 1 << 60, forgetful=False)      # what was spilled once tells ways apart
         self.relevant = relevant(self.graph)
@@ -367,16 +368,27 @@ class _Walk:
                     bounds[inner.head] = min(turns, known)
                 except Violation:
                     bounds[inner.head] = known
+        weights = lambda node: self.weights.node(node).most, lambda node, i: self.weights.edge(node, i).most
+
+        def live(node: Node, i: int) -> bool:
+            return fix.out.get((node, i)) is not None
+
         def heaviest(without: frozenset[Node]) -> tuple[dict[Node, tuple[int, Trace]], tuple[int, Trace]]:
-            return heaviest_inside(
-                self.graph, loop, bounds, lambda node, i: fix.out.get((node, i)) is not None and node.succs[i][0] not in without,
-                lambda node: self.weights.node(node).most, lambda node, i: self.weights.edge(node, i).most)
+            return heaviest_inside(self.graph, loop, bounds, lambda node, i: live(node, i) and node.succs[i][0] not in without, *weights)
         inside, _ = heaviest(frozenset())
         again, head, made = max(0, bounds[loop.head] - 1), fix.invariant[loop.head], fix.made_at.get(loop.head, {})
         came = [s for edge in loop.back_edges() if (s := fix.out.get(edge)) is not None]
         rounds = rounds_of(loop, head, came, made, again, lambda without: heaviest(without)[1], lambda node: self.through(loop, node))
         turn, visit = rounds.turn, object()
         grown = growing(loop, way.state, head, came, made, again) if again and turn else None
+        before, first = way.trace, 0
+        for kind, often in rounds.kinds:
+            before, first = (before, kind, (visit, first, first + often)), first + often
+        before, more, repeated = (before, rounds.trace, (visit, first, again)), rounds.more, again * turn
+        if self.shared is not None and again:
+            counted = turning_together(self.graph, loop, bounds, live, *weights, self.shared)
+            if counted.more + _most(counted.inside) < more + repeated + _most(inside):
+                inside, before, more, repeated, grown = counted.inside, counted.after(way.trace), counted.more, 0, None
         for node, (cycles, trace) in inside.items():
             for i, (succ, _) in enumerate(node.succs):
                 if succ in loop.body or (after := fix.out.get((node, i))) is None:
@@ -388,14 +400,8 @@ class _Walk:
                         after.owed[x] = owed
                     else:
                         after.settled += octets.most_of(way.state, x)
-                repeated = again * turn
-                if grown is not None and grown.owe(after, self.machine.symbol("octets of", loop.head.id), self.moved + loop.head.first, turn, visit):
-                    repeated = 0
-                before, first = way.trace, 0
-                for kind, often in rounds.kinds:
-                    before, first = (before, kind, (visit, first, first + often)), first + often
-                before = before, rounds.trace, (visit, first, again)
-                arrived[succ].append(Way(after, way.cycles + rounds.more + repeated + cycles + self.weights.edge(node, i).most,
+                owes = grown is not None and grown.owe(after, self.machine.symbol("octets of", loop.head.id), self.moved + loop.head.first, turn, visit)
+                arrived[succ].append(Way(after, way.cycles + more + (0 if owes else repeated) + cycles + self.weights.edge(node, i).most,
                                          ((before, trace, 1), (node, i), 1)))
 
     def through(self, loop: Loop, start: Node) -> list[State] | None:
@@ -436,6 +442,10 @@ class _Walk:
                 if after is not None and succ in loop.body and (
                         succ not in fix.invariant or leq(after, fix.invariant[succ], made.get(succ, {})) is not None):
                     raise Lost(f"no invariant of the loop at slot {loop.head.first}")
+
+
+def _most(inside: dict[Node, tuple[int, Trace]]) -> int:
+    return max((cycles for cycles, _ in inside.values()), default=0)
 
 
 def _known(key: tuple | frozenset) -> frozenset:

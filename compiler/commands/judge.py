@@ -135,5 +135,5 @@ def as_json(unit: Unit, report: Report) -> dict:
         "path": [{"insn": slot, "line": line_of(unit.lines, slot)} for slot in report.path],
         "stack": report.stack, "insns": report.insns, "max_insns": report.max_insns,
         "wcet_cycles": report.wcet_cycles, "certificate_bytes": len(unit.certificate), "uncertified": str(unit.uncertified) if unit.uncertified else None,
-        "loops": [{"insn": b.head, "turns": b.bound} for b in report.loops], "clean32": report.clean32, "note": unit.note,
+        "loops": [{"insn": b.head, "turns": b.bound} for b in report.loops], "together": report.together, "clean32": report.clean32, "note": unit.note,
     }

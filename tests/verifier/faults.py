@@ -475,13 +475,13 @@ def a_turn_less(patch):
 @fault
 def loops_turn_once(patch):
     heaviest = loops.heaviest
-    patch.setattr(verify, "heaviest", lambda graph, bounds, *more: heaviest(graph, {head: min(bound, 1) for head, bound in bounds.items()}, *more))
+    patch.setattr(verify, "heaviest", lambda graph, bounds, *more, **shared: heaviest(graph, {head: min(bound, 1) for head, bound in bounds.items()}, *more, **shared))
 
 
 @fault
 def jumps_are_not_counted(patch):
     heaviest = loops.heaviest
-    patch.setattr(verify, "heaviest", lambda graph, bounds, live, weight, edge=None: heaviest(
+    patch.setattr(verify, "heaviest", lambda graph, bounds, live, weight, edge=None, shared=None: heaviest(
         graph, bounds, live, weight, lambda n, i: 0))
 
 

@@ -1,0 +1,150 @@
+"""Loops that take octets of one packet turn together no more often than it has octets; no run executes more than the bound says."""
+from __future__ import annotations
+
+import random
+import sys
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent / "verifier"))
+import instrumented                                                # noqa: E402
+from test_verifier_walk import PROFILE, SIZES, Clock, any_verdict, flat, table     # noqa: E402
+
+from lpn.compiler.asm import assemble                              # noqa: E402
+from lpn.verifier import LPN, analyse, walk                        # noqa: E402
+from lpn.verifier.descriptors import helper_specs                  # noqa: E402
+from lpn.verifier.shorter import shorter                           # noqa: E402
+from lpn.verifier.wcet import Weights, time_of                     # noqa: E402
+
+BEGIN = "r6 = *(u64 *)(r1 + 0)\nr8 = *(u64 *)(r1 + 8)\nr9 = *(u64 *)(r1 + 24)\nr0 = 0\nr2 = r6\n"
+END = "E: r0 = 0\nexit"
+WORK = "r5 = 1\n" * 20
+
+
+def octet(cursor: str = "r2", to: str = "E") -> str:
+    """The octet at the cursor, in r4."""
+    return f"r3 = {cursor}\nr3 += 1\nif r3 > r8 goto {to}\nr4 = *(u8 *)({cursor} + 0)\n"
+
+
+# What is before some option in the inner loop, and the option in the outer one.
+NEST = f"A: {octet()}r2 += 1\nB: {octet()}if r4 == 7 goto A\n{WORK}r2 += 1\ngoto B\n"
+
+# name, program, loops that share the packet (None: none are found), how much less may be executed than without that
+NESTS = [
+    ("one inside the other", NEST, 2, 20),
+    ("three deep", f"A: {octet()}r2 += 1\nB: {octet()}r2 += 1\nif r4 == 6 goto A\nC: {octet()}if r4 == 7 goto B\n{WORK}r2 += 1\ngoto C\n", 3, 1000),
+    ("the inner one takes two octets", f"A: {octet()}r2 += 1\nB: r3 = r2\nr3 += 2\nif r3 > r8 goto E\nr4 = *(u8 *)(r2 + 0)\nif r4 == 7 goto A\n{WORK}r2 += 2\ngoto B\n", 2, 20),
+    ("in other registers", f"A: {octet('r2')}r7 = r2\nr7 += 1\nB: {octet('r7')}if r4 == 7 goto C\n{WORK}r7 += 1\ngoto B\nC: r2 = r7\nr2 += 1\ngoto A\n", 2, 20),
+    ("the inner one takes all", f"A: {octet()}w4 &= 1\nif w4 == 0 goto E\nB: {octet()}r2 += 1\nif r4 != 7 goto B\ngoto A\n", 2, 20),
+    ("the inner one turns four times at most", f"A: {octet()}r2 += 1\nr7 = 0\nB: r7 += 1\nif r7 > 4 goto A\n{octet()}{WORK}r2 += 1\ngoto B\n", 2, 1),
+    ("the inner one begins anew", f"A: {octet()}r2 += 1\nr7 = r6\nB: {octet('r7', 'A')}{WORK}r7 += 1\ngoto B\n", None, 1),
+    ("the inner one begins two octets before", f"r2 += 2\nA: {octet()}r2 += 1\nr7 = r2\nr7 += -2\nB: {octet('r7', 'A')}if r4 == 7 goto A\n{WORK}r7 += 1\ngoto B\n", None, 1),
+    ("the outer one goes back", f"r7 = 0\nA: {octet()}r2 += 1\nB: {octet()}if r4 == 7 goto C\n{WORK}r2 += 1\ngoto B\nC: r7 += 1\nif r7 > 40 goto E\nr2 = r6\ngoto A\n", None, 1),
+    ("the outer one counts", f"r7 = 0\nA: r7 += 1\nif r7 > 40 goto E\nr2 = r6\nB: {octet('r2', 'A')}{WORK}r2 += 1\ngoto B\n", None, 1),
+]
+
+
+def judged(source: str, **more):
+    return analyse(assemble(BEGIN + source + END), LPN, record_size=64, state_size=32, max_insns=1 << 40, **more)
+
+
+@pytest.mark.parametrize("name, source, loops, less", NESTS, ids=[row[0] for row in NESTS])
+def test_nests(name, source, loops, less, monkeypatch):
+    report, analysis = judged(source)
+    assert report.accepted, report.message
+    assert (analysis.together and len(analysis.together.steps)) == loops
+    monkeypatch.setattr(sys.modules["lpn.verifier.verify"], "together", lambda *_: None)
+    alone, _ = judged(source)
+    assert report.max_insns * less <= alone.max_insns and (loops is not None or report.max_insns == alone.max_insns)
+
+
+@pytest.mark.parametrize("name, source, loops, less", NESTS, ids=[row[0] for row in NESTS])
+def test_no_run_executes_more(name, source, loops, less):
+    """With packets that make one of the loops turn often, or both."""
+    report, analysis = judged(source)
+    costs, rng = table(lambda low, high: low), random.Random(name)
+    for packet in (bytes(90), b"\x07" * 90, b"\x00\x07" * 45, b"\x07\x01\x01" * 30, bytes(rng.choices((0, 1, 6, 7), k=90)), bytes(20), b"\x07" * 9, b""):
+        clock = Clock(costs, assemble(BEGIN + source + END))
+        machine = instrumented.Machine(assemble(BEGIN + source + END), packet, sizes=SIZES, fill=rng.randbytes)
+        assert machine.run(report.max_insns, clock).branches <= report.max_branches
+        clock.end()
+        assert clock.most <= time_of(shorter(analysis, len(packet)), costs, {}).worst <= time_of(analysis, costs, {}).worst
+
+
+def test_the_bound_is_near_the_slowest_run():
+    report, analysis = judged(NEST)
+    machine = instrumented.Machine(assemble(BEGIN + NEST + END), bytes(2048), sizes=SIZES, fill=lambda n: bytes(n))
+    executed = 0
+
+    def count(pc, r, machine):
+        nonlocal executed
+        executed += 1
+    machine.run(report.max_insns, count)
+    assert executed <= report.max_insns <= 1.05 * executed
+
+
+def test_shorter_packets_are_passed_sooner():
+    _, analysis = judged(NEST)
+    most = [time_of(shorter(analysis, longest), flat(), {}).worst for longest in (10, 100, 1000)]
+    assert most[0] < 10 * 40 and most[1] < 100 * 40 and most[2] < 1000 * 40
+
+
+def test_loops_behind_one_another_share_it_where_the_limit_asks():
+    source = "".join(f"{name}: {octet(to='E')}if r4 == 7 goto {after}\n{WORK * 2}r2 += 1\ngoto {name}\n{after}: r2 += 1\n" for name, after in ("AP", "BQ", "CR", "DS"))
+    report, analysis = judged(source)
+    assert analysis.together is None and report.max_insns > 300_000
+    report, analysis = analyse(assemble(BEGIN + source + END), LPN, record_size=64, state_size=32, max_insns=200_000)
+    assert report.accepted and len(analysis.together.steps) == 4 and report.max_insns < 120_000
+
+
+# Random nests --------------------------------------------------------------------------------------
+@st.composite
+def nests(draw) -> str:
+    """Loops in loops, which take octets, skip some, go back some, begin anew, or hand the cursor over."""
+    names = map("L{}".format, count())
+
+    def loop(depth: int, cursor: str, out: str) -> str:
+        name, after, limit = next(names), next(names), draw(st.sampled_from([1, 2, 4]))
+        lines = [f"{name}: r3 = {cursor}\nr3 += {limit}\nif r3 > r8 goto {after}\nr4 = *(u8 *)({cursor} + 0)"]
+        if draw(st.booleans()):
+            lines.append(f"if r4 == {draw(st.integers(0, 3))} goto {out}")
+        lines += ["r5 = 1"] * draw(st.integers(0, 9))
+        for _ in range(draw(st.integers(0, 1 + (depth == 1)))) if depth < 3 else ():
+            inner, after_it = draw(st.sampled_from([cursor, "r2", "r7"])), next(names)
+            if inner != cursor:
+                lines.append(f"{inner} = {draw(st.sampled_from([cursor, cursor, 'r6']))}")
+                if draw(st.booleans()):
+                    lines += [f"r3 = {inner}\nr3 += {limit}\nif r3 > r8 goto {after}\n{inner} += {draw(st.integers(1, limit))}"]
+            lines.append(loop(depth + 1, inner, after_it) + f"{after_it}: r5 = 1")
+            if inner != cursor and draw(st.booleans()):
+                lines.append(f"{cursor} = {inner}")
+        if draw(st.booleans()):
+            lines.append(f"r4 = *(u8 *)(r9 + 0)\nif r4 == {draw(st.integers(0, 3))} goto {name}" if draw(st.integers(0, 9)) == 0 else "r5 = 2")
+        lines.append(f"r3 = {cursor}\nr3 += {limit}\nif r3 > r8 goto {after}\n{cursor} += {draw(st.integers(1, limit))}\ngoto {name}\n{after}: r5 = 1")
+        return "\n".join(lines) + "\n"
+    return loop(1, "r2", "E") + (loop(1, draw(st.sampled_from(["r2", "r7"])), "E") if draw(st.booleans()) else "")
+
+
+@given(nests(), st.integers(0, 1 << 30))
+@settings(max_examples=60, deadline=None)
+def test_random_nests(source, seed):
+    text, rng = assemble(BEGIN + "r7 = r2\n" + source + END), random.Random(seed)
+    report, analysis = analyse(text, LPN, record_size=64, state_size=32, max_insns=1 << 40)
+    if not report.accepted:
+        return
+    costs = table(lambda low, high: rng.randint(low, high))
+    bound = time_of(analysis, costs, {})
+    assert sum(step.cycles for step in bound.path) + costs.module.most == bound.worst
+    for longest in (12, 40):
+        near = shorter(analysis, longest)
+        alone = time_of(near, costs, {}).worst
+        followed = walk.chain_bound([walk.Module(Weights(near, costs, {}), PROFILE, helper_specs(()), costs.module.most)], longest, any_verdict).weight
+        for packet in (bytes(longest), bytes(rng.choices(range(5), (20, 1, 1, 1, 9), k=longest)), bytes([3]) * (longest - 2)):
+            clock = Clock(costs, text)
+            machine = instrumented.Machine(text, packet, sizes=SIZES, fill=rng.randbytes)
+            result = machine.run(report.max_insns, clock)
+            clock.end()
+            assert result.branches <= report.max_branches and clock.most <= alone and clock.most <= followed
