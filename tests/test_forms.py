@@ -321,15 +321,27 @@ def test_what_has_a_certificate_at_another_level_is_made_there(name: str, level:
     assert re.search(rf" is compiled with -O[12]: with -O{level} it has no certificate: ", note), note
 
 
-def test_what_has_none_at_any_level_stays_as_it_was_asked_for() -> None:
-    text = """header Option { bit<8> kind; bit<8> size; }
+UNCOUNTED = """header Option { bit<8> kind; bit<8> size; }
         struct headers { Option first; }
         parser Rx(packet pkt, out headers h) {
             state start { pkt.extract(h.first); transition skip; }
             state skip { Option o; pkt.extract(o); pkt.advance(8 * (bit<16>) o.size); transition select(o.kind) { 0: accept; default: skip; } }
         }"""
-    done = judge.sealed_form(program(text))
+
+
+def test_what_has_none_at_any_level_stays_as_it_was_asked_for() -> None:
+    done = judge.sealed_form(program(UNCOUNTED))
     assert [unit.certificate for unit, *_ in done.found] == [b""] and not done.compiled.notes
+
+
+def test_what_has_none_is_told_where_it_is_built_and_verified(tmp_path) -> None:
+    source, out = tmp_path / "a.lpn", str(tmp_path / "out")
+    source.write_text(UNCOUNTED)
+    for command in (["build", str(source), "-o", out], ["verify", str(source)]):
+        done = lpnc(*command)
+        assert done.exit_code == 0 and re.search(r"^Rx: no certificate, it runs with checks: .* counts the loop at slot \d+ by a constant\n  \S+a.lpn:5 +state skip", done.stdout, re.M), done.output
+    [built] = map(json.loads, lpnc("build", str(source), "-o", out, "--json").stdout.splitlines())
+    assert "counts the loop" in built["uncertified"] and built["certificate_bytes"] == 0
 
 
 def test_loops_of_one_circle_share_the_packet() -> None:

@@ -14,7 +14,7 @@ from ..forms import Level
 from ..judge import Unit, Units, of_image
 from ..output import STDOUT, Failure, Table, count, put_json, say, write_files
 from .inputs import compile_options, json_option, listed, read_source, warnings
-from .judge import as_json as report_json, compiled_and_sealed, show_rejection
+from .judge import as_json as report_json, compiled_and_sealed, show_rejection, show_uncertified
 
 FORMS = ("ir", "asm", "obj", "image", "bundle")
 DEFAULT_FORM = {"lpn": "bundle", "femto": "image", "xdp": "obj"}
@@ -65,8 +65,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
         return 0
     write_files({Path(folder) / name: data for name, data in files.items()})
     if as_json:
-        for c, report in judgements:
-            unit = replace(of_image(c.image, c.code.lines, target), note=result.note(c.name))
+        for (c, report), judged in zip(judgements, units.items):
+            unit = replace(of_image(c.image, c.code.lines, target), note=result.note(c.name), uncertified=judged.uncertified)
             sizes = {"image_bytes": len(c.stored)} | ({"compact_bytes": len(pack(c.stored))} if compact else {})
             if target == "femto":               # nothing in its image says so
                 sizes |= {"record_bytes": result.record_size, "state_bytes": result.state.size}
@@ -74,6 +74,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
                                                   "files": sorted(str(Path(folder) / name) for name in files)})
     else:
         table_of(judgements, compact).show()
+        if not rejected and target == "lpn":
+            show_uncertified(units)
         for e in program.promises if target == "lpn" else ():
             say(f"{e.block}: the radio is on for at most {e.share / 10_000:g} % of the time, {e.promised / 10_000:g} % is promised")
     for c, report in rejected:

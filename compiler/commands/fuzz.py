@@ -258,7 +258,7 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
 
 def _show_rows(rows: list[Row], units: Units) -> None:
     """The bound's longest path beside the slowest run."""
-    from .verify import place, source_line
+    from .judge import place, source_line
     table = Table(["module", "source line", ">bound", ">instructions", ">run", ">instructions", ">more", "source"])
     for row in rows:
         if row.module:

@@ -126,6 +126,30 @@ def show_rejection(report: Report, name: str, sources: dict[str, list[str]], err
     say(Text.from_ansi(render(report, out.is_terminal and not out.no_color, sources, name)), err=err)
 
 
+def show_uncertified(units: Units, err: bool = False) -> None:
+    """Which containers have no certificate, and why."""
+    for unit in units.items:
+        if unit.uncertified:
+            say(f"{unit.name}: no certificate, it runs with checks: {unit.uncertified}{shown_line(unit.uncertified.slot, unit, units)}", err=err)
+
+
+def shown_line(slot: int | None, unit: Unit, units: Units) -> str:
+    """The source line of a slot that a reason is about, on a line of its own."""
+    line = line_of(unit.lines, slot) if slot is not None else None
+    return f"\n  {place(line)[0]}  {source_line(line, units)}" if line is not None else ""
+
+
+def source_line(line: object, units: Units) -> str:
+    if not isinstance(line, tuple):
+        return ""
+    lines = units.sources.get(line[0], ())
+    return lines[line[1] - 1].strip() if 0 < line[1] <= len(lines) else ""
+
+
+def place(line: object) -> tuple[str]:
+    return (f"{line[0]}:{line[1]}" if isinstance(line, tuple) else "" if line is None else f"line {line}",)
+
+
 def as_json(unit: Unit, report: Report) -> dict:
     """The fields that `verify --json` and `build --json` promise for each module."""
     file, line = report.line if isinstance(report.line, tuple) else (None, report.line)

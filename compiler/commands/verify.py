@@ -9,7 +9,7 @@ import click
 from lpn.lang.hooks import name_of
 from lpn.runtime.variants import SMALLEST
 from lpn.verifier.descriptors import PROFILES
-from lpn.verifier.verify import Analysis, Report, line_of
+from lpn.verifier.verify import Analysis, Report
 from lpn.verifier.wcet import Step
 
 from ..forms import Level
@@ -17,7 +17,7 @@ from ..judge import Unit, Units, analysed
 from ..output import Failure, Table, count, put_json, say
 from .inputs import compile_options, json_option, read_bytes, read_input
 from ..deadlines import WAYS, HookTime, Times, times
-from .judge import as_json as report_json, compiled_and_sealed, of_input, show_rejection
+from .judge import as_json as report_json, compiled_and_sealed, of_input, place, show_rejection, show_uncertified, shown_line, source_line
 
 HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")
 
@@ -88,9 +88,7 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
     table.show()
     for unit, report in rejected:
         show_rejection(report, unit.name, units.sources)
-    for unit, report in judgements:
-        if report.accepted and unit.uncertified:
-            say(f"{unit.name}: no certificate, it runs with checks: {unit.uncertified}{shown_line(unit.uncertified.slot, unit, units)}")
+    show_uncertified(units)
     for name, why in timed.unknown.items():
         unit = next(unit for unit in units.items if unit.name == name)
         say(f"{name}: its worst-case time is not known: {why}{shown_line(why.slot, unit, units)}")
@@ -141,23 +139,6 @@ def print_path(name: str, what: str, steps: list[Step], units: Units) -> None:
     for step in steps:
         table.add(*place(step.line), f"{step.cycles:,}", step.insns, source_line(step.line, units))
     table.show()
-
-
-def place(line: object) -> tuple[str]:
-    return (f"{line[0]}:{line[1]}" if isinstance(line, tuple) else "" if line is None else f"line {line}",)
-
-
-def shown_line(slot: int | None, unit: Unit, units: Units) -> str:
-    """The source line of a slot that a reason is about, on a line of its own."""
-    line = line_of(unit.lines, slot) if slot is not None else None
-    return f"\n  {place(line)[0]}  {source_line(line, units)}" if line is not None else ""
-
-
-def source_line(line: object, units: Units) -> str:
-    if not isinstance(line, tuple):
-        return ""
-    lines = units.sources.get(line[0], ())
-    return lines[line[1] - 1].strip() if 0 < line[1] <= len(lines) else ""
 
 
 def show_late(each: HookTime, timed: Times, units: Units) -> None:
