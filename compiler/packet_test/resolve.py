@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lpn.lang import ast, tables as control
 from lpn.lang.builtins import META, NODE
-from lpn.lang.check.doubts import read as read_by
+from lpn.lang.check.reads import headers_read
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError, Diagnostics
 from lpn.lang.hooks import NoTaker, called
 from lpn.lang.loader import read_file
@@ -310,7 +310,7 @@ class Resolver:
                 self.header(piece, sending, bool(packet.via))
                 if piece.absent and not packet.via:
                     self.error("only a parser knows that a header is not there", piece.span, "write via and the parser's name in front of the headers")
-                if isinstance(packet.module, ast.Deparser) and piece.instance is not None and piece.instance not in read_by(packet.module):
+                if isinstance(packet.module, ast.Deparser) and piece.instance is not None and piece.instance not in headers_read(packet.module):
                     self.error(f"{packet.via} does not emit {piece.name}", piece.span,
                                "a packet that no deparser makes is written by its headers alone, { msg { ... } ask { ... } }, or in octets")
             elif sending and not piece.exact:

@@ -11,8 +11,8 @@ from ..instances import named_field, walk
 from ..types import Array, Bits, EnumType, HeaderType, StructType
 from .base import in_turn, number, root_name
 from .expressions import ORDER
-from .flow_calls import looked_at
 from .headers import needs_payload
+from .reads import headers_read
 from .statements import always_leaves
 
 DROP = builtins.VERDICTS["DROP"]
@@ -306,12 +306,12 @@ def dropped_behind(node: ast.Node | None) -> bool:
 
 def never_emitted(program: ast.Program, diagnostics: Diagnostics) -> None:
     """Headers that a chain makes valid, and that no deparser of the program emits, and none and no later processor reads."""
-    used: set[object] = {None}.union(*(read(decl) for decl in program.decls if isinstance(decl, ast.Deparser)))
+    used: set[object] = {None}.union(*(headers_read(decl) for decl in program.decls if isinstance(decl, ast.Deparser)))
     for hook in program.hooks:
         deparser = next((module for module in hook.chain if isinstance(module, ast.Deparser)), None)
         processors = [module for module in hook.chain if isinstance(module, ast.Processor)] if deparser is not None else []
         for place, processor in enumerate(processors):
-            later = used.union(*map(read, processors[place + 1:]))
+            later = used.union(*map(headers_read, processors[place + 1:]))
             for node in walk(processor):
                 if isinstance(node, ast.Call) and node.target == "setValid" and isinstance(node.callee, ast.Member):
                     header = node.callee.base
@@ -345,21 +345,3 @@ def fields_before(program: ast.Program, field: ast.StructField) -> list[ast.Stru
 
 def counts_payload(field: ast.StructField) -> bool:
     return isinstance(field.type, HeaderType) and any(isinstance(one, ast.Field) and needs_payload(one.equation) for one in walk(field.type.decl))
-
-
-def read(module: ast.Node) -> set[ast.StructField]:
-    """The headers that a module reads, emits or asks for, with all that it calls and that their descriptions look at."""
-    todo, seen, found, places = [module], {module}, set(), set()
-    for body in todo:
-        for one in walk(body):
-            match one:
-                case ast.Assign(target=place) | ast.Call(target="setValid" | "setInvalid", callee=ast.Member(base=place)):
-                    while isinstance(place, (ast.Member, ast.Index, ast.Slice)):
-                        places.add(id(place))
-                        place = place.base
-                case ast.Member(decl=ast.StructField() as field) if id(one) not in places:
-                    found.add(field)
-                case ast.Call(target=ast.Node() as called) | ast.ActionRef(action=ast.Node() as called) if called not in seen:
-                    seen.add(called)
-                    todo.append(called)
-    return found | {arg for field in found if isinstance(field.type, HeaderType) for arg in looked_at(field)}
