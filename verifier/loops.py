@@ -239,9 +239,10 @@ def turning_together(graph: Graph, loop: Loop | None, bounds: Mapping[Node, int]
     than its own bound says."""
     loops = [each for each in graph.loops if each.head in shared.steps and (loop is None or each.head in loop.body) and bounds[each.head]]
     once = {**bounds, **{each.head: 1 for each in loops}}
-    inside, _ = _region(graph, loop, once, live, weight, edge_weight)
+    inside, (turn, trace) = _region(graph, loop, once, live, weight, edge_weight)
     found = [(each, shared.steps[each.head], *_region(graph, each, once, live, weight, edge_weight)[1]) for each in loops]
-    left, more, turns = shared.most, 0, []
+    alone = bounds[loop.head] - 1 if loop is not None and loop not in loops else 0      # the loop itself is none of them
+    left, more, turns = shared.most, alone * turn, [(trace, alone)] if alone else []
     for each, step, turn, trace in sorted(found, key=lambda way: -Fraction(way[2], way[1])):
         often = min(-(-left // step), _entries(each, loop, bounds) * (bounds[each.head] - 1))
         left, more = max(0, left - often * step), more + often * turn
