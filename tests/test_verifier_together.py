@@ -40,8 +40,15 @@ NESTS = [
     ("in other registers", f"A: {octet('r2')}r7 = r2\nr7 += 1\nB: {octet('r7')}if r4 == 7 goto C\n{WORK}r7 += 1\ngoto B\nC: r2 = r7\nr2 += 1\ngoto A\n", 2, 20),
     ("the inner one takes all", f"A: {octet()}w4 &= 1\nif w4 == 0 goto E\nB: {octet()}r2 += 1\nif r4 != 7 goto B\ngoto A\n", 2, 20),
     ("the inner one turns four times at most", f"A: {octet()}r2 += 1\nr7 = 0\nB: r7 += 1\nif r7 > 4 goto A\n{octet()}{WORK}r2 += 1\ngoto B\n", 2, 1),
+    ("some take the first octets alone", "r7 = r6\nr7 += 16\n" + NEST.replace("A:", "F: if r2 > r7 goto A\n").replace("B:", "G: if r2 > r7 goto A\n").replace("goto A\n" + WORK, "goto F\n" + WORK)
+     .replace("goto B", "goto G").replace("goto E", "goto E") + NEST, 4, 2),
+    ("rounds of one octet or of three", f"A: {octet()}r2 += 1\nB: r3 = r2\nr3 += 3\nif r3 > r8 goto E\nr4 = *(u8 *)(r2 + 0)\nif r4 == 7 goto A\n{WORK}if r4 == 6 goto C\nr2 += 1\ngoto B\n"
+     "C: r2 += 3\ngoto B\n", 2, 20),
+    ("an octet or three before the inner one", f"A: r3 = r2\nr3 += 3\nif r3 > r8 goto E\nr4 = *(u8 *)(r2 + 0)\n{WORK}if r4 == 6 goto C\nr2 += 1\ngoto B\nC: r2 += 3\nB: {octet()}"
+     "if r4 != 1 goto A\nr2 += 1\ngoto B\n", 2, 20),
     ("the inner one begins anew", f"A: {octet()}r2 += 1\nr7 = r6\nB: {octet('r7', 'A')}{WORK}r7 += 1\ngoto B\n", None, 1),
     ("the inner one begins two octets before", f"r2 += 2\nA: {octet()}r2 += 1\nr7 = r2\nr7 += -2\nB: {octet('r7', 'A')}if r4 == 7 goto A\n{WORK}r7 += 1\ngoto B\n", None, 1),
+    ("the inner one begins an octet before", f"r2 += 1\nA: {octet()}r2 += 1\nr7 = r2\nr7 += -1\nB: {octet('r7', 'A')}if r4 == 7 goto A\n{WORK}r7 += 1\ngoto B\n", None, 1),
     ("the outer one goes back", f"r7 = 0\nA: {octet()}r2 += 1\nB: {octet()}if r4 == 7 goto C\n{WORK}r2 += 1\ngoto B\nC: r7 += 1\nif r7 > 40 goto E\nr2 = r6\ngoto A\n", None, 1),
     ("the outer one counts", f"r7 = 0\nA: r7 += 1\nif r7 > 40 goto E\nr2 = r6\nB: {octet('r2', 'A')}{WORK}r2 += 1\ngoto B\n", None, 1),
 ]
@@ -66,7 +73,7 @@ def test_no_run_executes_more(name, source, loops, less):
     """With packets that make one of the loops turn often, or both."""
     report, analysis = judged(source)
     costs, rng = table(lambda low, high: low), random.Random(name)
-    for packet in (bytes(90), b"\x07" * 90, b"\x00\x07" * 45, b"\x07\x01\x01" * 30, bytes(rng.choices((0, 1, 6, 7), k=90)), bytes(20), b"\x07" * 9, b""):
+    for packet in (bytes(90), b"\x07" * 90, b"\x00\x07" * 45, b"\x07\x01\x01" * 30, bytes(rng.choices((0, 1, 6, 7), k=90)), bytes(20), b"\x07" * 9, b"\x06" * 90, b"\x07\x06" * 45, b""):
         clock = Clock(costs, assemble(BEGIN + source + END))
         machine = instrumented.Machine(assemble(BEGIN + source + END), packet, sizes=SIZES, fill=rng.randbytes)
         assert machine.run(report.max_insns, clock).branches <= report.max_branches
