@@ -44,7 +44,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
     engine), NAME.o, NAME.s, NAME.ll. Nothing is written when the verifier refuses
     a container, or a hook may miss its deadline.
     A chain that does not fit one container, or that the verifier does not take as
-    one, is not fused, and a module may need another -O: a note says so, and why.
+    one, is not fused, and a module may need another -O: a note says so, and why;
+    so does a line for each container that has no certificate.
     """
     if compact and target != "lpn":
         raise click.UsageError(f"--compact is a form of LPN's images; target {target} has its own")

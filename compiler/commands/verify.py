@@ -52,11 +52,12 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
 
     Lines of a bundle or image come from the source map beside it. With --json,
     one object per module: name, accepted, rule, message, file, line, insn, stack,
-    insns, max_insns, wcet_cycles (null: not known), certificate_bytes, loops,
-    together (loops that share the packet's octets), clean32, hooks (the chains it belongs to: event, selector, chain, within_us,
-    wcet_cycles, wcet_us, met), note (what is not fused, or not at the level asked
-    for, as it would not fit, be refused or have no certificate; null). Exit
-    status 1 when a module is rejected or a hook may miss its deadline.
+    insns, max_insns, wcet_cycles (null: not known), certificate_bytes, uncertified
+    (why there is none; null), loops, together (heads of loops that share the
+    packet's octets), clean32, hooks (the chains it belongs to: event, selector,
+    chain, within_us, wcet_cycles, wcet_us, met), note (what is not fused, or not at
+    the level asked for, as it would not fit, be refused or have no certificate;
+    null). Exit status 1 when a module is rejected or a hook may miss its deadline.
     """
     if (file is None) == (raw is None):
         raise click.UsageError("one of FILE and --raw is needed", click.get_current_context())
