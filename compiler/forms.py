@@ -77,12 +77,14 @@ class RefusedError(Unfit):
 @dataclass(frozen=True)
 class Form:
     """Of one container: `fused`: it is a whole chain, `in_memory` with its headers' values on the stack; `near`: of a parser that
-    reads less far ahead of what it has compared with the packet's end than it could, for a verifier that knows less of how far that is."""
+    reads less far ahead of what it has compared with the packet's end than it could, for a verifier that knows less of how far that is;
+    `counted`: its parser counts the turns of all circles, for a checker that follows no cursor."""
 
     level: Level
     fused: bool = False
     in_memory: bool = False
     near: bool = False
+    counted: bool = False
 
     @property
     def optimised(self) -> int:
@@ -122,9 +124,12 @@ class Forms:
     refused: dict[tuple[str, Form], Unfit] = field(default_factory=dict)
     asked: dict[str, Form] = field(default_factory=dict)
     taken: dict[str, Form] = field(default_factory=dict)
+    counted: frozenset[str] = frozenset()       # the names of those that count the turns of their parser's circles
 
     def first(self, name: str, forms: Sequence[Form], make: Callable[[Form], Made]) -> Made | None:
         """Made in the first of these forms in which it can be; None: in none of them."""
+        if name in self.counted:
+            forms = [replace(form, counted=True) for form in forms]
         self.asked[name] = forms[0]
         self.taken.pop(name, None)
         least = 0                               # level that is tried: LLVM takes long for what is long, above all where it does not optimise
@@ -143,7 +148,11 @@ class Forms:
 
     def without(self, wrong: Mapping[Unfit, Iterable[Form]]) -> Forms:
         """Those that are left, without what was asked of these."""
-        return Forms(self.refused | {(why.name, form): why for why, forms in wrong.items() for form in forms})
+        return Forms(self.refused | {(why.name, form): why for why, forms in wrong.items() for form in forms}, counted=self.counted)
+
+    def counting(self, name: str) -> Forms:
+        """The same, where this container counts turns."""
+        return Forms(self.refused, counted=self.counted | {name})
 
     def whys(self, name: str) -> list[Unfit]:
         """What is wrong with its forms, first with the one that was asked for."""
@@ -160,6 +169,8 @@ class Forms:
                 yield name, f"{name} is not fused: as one container it {self.whys(name)[0].what}"
             elif form.level != asked.level:
                 yield name, f"{name} is compiled with -O{form.level}: with -O{asked.level} it {self.whys(name)[0].what}"
+            elif form.counted:
+                yield name, f"{name} counts how often its states are entered again, as a `max` does: it would have no certificate else"
 
 
 def accepted(make: Callable[[Forms], Made], refused: Callable[[Made], list[RefusedError]]) -> Made:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from lpn.lang import ast
@@ -121,8 +122,14 @@ def sealed_form(program: ast.Program, target: str = "lpn", fuse: bool = False, l
 
 
 def with_certificate(name: str, make: Callable[[Forms], Sealed], made: Sealed) -> Sealed:
-    """With this container in the first of its forms that has a certificate; as it was, if none has one that LLVM has optimised."""
+    """With this container in the first of its forms that has a certificate; as it was, if none has one that LLVM has optimised. Where no number counts a loop, first one in which
+    the parser does."""
     other = made
+    if isinstance({unit.name: unit.uncertified for unit in made.units.items}.get(name), NotCounted):
+        with suppress(BuildError, DiagnosticError):
+            counting = make(made.compiled.forms.counting(name))
+            if not counting.refused() and any(unit.name == name for unit in counting.units.items):
+                other = counting
     while (why := other.uncertified().get(name)) is not None:
         forms = other.compiled.forms
         try:

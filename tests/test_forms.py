@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,16 @@ from lpn.compiler import build, femto, judge, stack
 from lpn.compiler.build import compile_program, make_container
 from lpn.compiler.commands.inputs import checked
 from lpn.compiler.forms import LEVELS, MOST, SMALL, BuildError, Form, Forms, Level, RefusedError, SizeError, StackError, accepted, forms_of
-from lpn.compiler.fuzz.differential import Case, Variant, add_packets, run_case
+from lpn.compiler.fuzz.differential import Case, Variant, add_packets, load_case, run_case
 from lpn.compiler.generate.base import Program, RandomChoose
 from lpn.compiler.image import STACK_SIZE, TEXT_MAX
 from lpn.compiler.lower import stacks
+from lpn.compiler.lower.parser import Parsers
 from lpn.compiler.runner import make_runner
+from lpn.lang import ast
 from lpn.lang.diagnostics import DiagnosticError
 from lpn.runtime.engines import EngineError
+from lpn.verifier.certify_labels import NotCounted, NotFollowed
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import Report, verify
 
@@ -322,26 +326,71 @@ def test_what_has_a_certificate_at_another_level_is_made_there(name: str, level:
 
 
 UNCOUNTED = """header Option { bit<8> kind; bit<8> size; }
-        struct headers { Option first; }
+        header One { bit<8> kind; }
+        struct headers { One one; Option[3] some; }
         parser Rx(packet pkt, out headers h) {
-            state start { pkt.extract(h.first); transition skip; }
-            state skip { Option o; pkt.extract(o); pkt.advance(8 * (bit<16>) o.size); transition select(o.kind) { 0: accept; default: skip; } }
-        }"""
+            state start { transition select(payload[0]) { 0: end; 1: option; 2: some; default: one; } }
+            state one { One o; pkt.extract(o); transition start; }
+            state option { Option o; pkt.extract(o); pkt.advance(8 * (bit<16>) o.size); transition start; }
+            state some { pkt.extract(h.some.next); transition start; }
+            state end { pkt.extract(h.one); transition accept; }
+        }
+        processor P(inout headers h, inout meta m) { apply { m.verdict = DELIVER; m.port = (bit<16>) sizeof(payload); } }"""
 
 
-def test_what_has_none_at_any_level_stays_as_it_was_asked_for() -> None:
+def none_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no(*_: object) -> bytes:
+        raise NotFollowed("it was not looked for", 0)
+    monkeypatch.setattr(judge, "certify", no)
+
+
+def test_what_has_none_at_any_level_stays_as_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    none_is_found(monkeypatch)
     done = judge.sealed_form(program(UNCOUNTED))
-    assert [unit.certificate for unit, *_ in done.found] == [b""] and not done.compiled.notes
+    assert [unit.certificate for unit, *_ in done.found] == [b"", b""] and not done.compiled.notes
 
 
-def test_what_has_none_is_told_where_it_is_built_and_verified(tmp_path) -> None:
+@pytest.mark.parametrize(("fuse", "level"), [(False, MOST), (False, SMALL), (True, MOST), (False, 1)])
+def test_turns_that_a_cursor_bounds_are_counted_for_the_certificate(fuse: bool, level: Level) -> None:
+    """The checker follows no cursor. However many octets there are, the limit is not reached: each turn takes one."""
+    source = program(UNCOUNTED)
+    asked = judge.seal(compile_program(source, fuse=fuse, level=level))[1]
+    assert isinstance(asked[0][0].uncertified, NotCounted)
+    done = judge.sealed_form(source, fuse=fuse, level=level)
+    assert all(unit.certificate for unit, *_ in done.found)
+    [note] = done.compiled.notes
+    assert re.fullmatch(r"\S+ counts how often its states are entered again, as a `max` does: it would have no certificate else", note)
+    runners = [make_runner("engine", source, compiled=done.compiled), make_runner("reference", source)]
+    for packet in (b"\3" * 2047 + b"\0", b"\3" * 2048, b"\1\0" * 1023 + b"\0", b"\2\7" * 3 + b"\3" * 2041 + b"\0", b"\2\7" * 4, b"\3\1\2ab\0cd", b"\1\xff", b""):
+        ours, theirs = [runner.run(packet) for runner in runners]
+        assert (ours.verdict, ours.reason, ours.port) == (theirs.verdict, theirs.reason, theirs.port), packet[:8]
+
+
+@pytest.mark.parametrize("name", ["two-differences-that-widen-each-other", "loops-the-packet-bounds", "circle-where-guesses-meet", "gap-learned-by-closure",
+                                  "loop-of-states-entered-twice", "range-that-begins-behind-zero"])
+def test_what_counts_turns_means_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted, first, before = [], Forms.first, Parsers.count_circles
+
+    def count(self: Parsers, p: ast.Parser) -> None:
+        known = dict(self.limits)
+        before(self, p)
+        counted.extend(self.limits.keys() - known.keys())
+    monkeypatch.setattr(Parsers, "count_circles", count)
+    monkeypatch.setattr(Forms, "first", lambda self, name, forms, make: first(self, name, [replace(form, counted=True) for form in forms], make))
+    [path] = [path for folder in ("regressions", "constructs") for path in (FORMS.parent / folder).glob(f"{name}.lpn")]
+    run_case(load_case(path), (Variant("engine"), Variant("engine", True), Variant("engine", False, SMALL)))
+    assert counted
+
+
+def test_what_has_none_is_told_where_it_is_built_and_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    none_is_found(monkeypatch)
     source, out = tmp_path / "a.lpn", str(tmp_path / "out")
     source.write_text(UNCOUNTED)
     for command in (["build", str(source), "-o", out], ["verify", str(source)]):
         done = lpnc(*command)
-        assert done.exit_code == 0 and re.search(r"^Rx: no certificate, it runs with checks: .* counts the loop at slot \d+ by a constant\n  \S+a.lpn:5 +state skip", done.stdout, re.M), done.output
-    [built] = map(json.loads, lpnc("build", str(source), "-o", out, "--json").stdout.splitlines())
-    assert "counts the loop" in built["uncertified"] and built["certificate_bytes"] == 0
+        assert done.exit_code == 0 and re.search(r"^P: no certificate, it runs with checks: it was not looked for\n  \S+a.lpn:11 +processor P", done.stdout, re.M), done.output
+    built, _ = map(json.loads, lpnc("build", str(source), "-o", out, "--json").stdout.splitlines())
+    assert built["uncertified"] == "it was not looked for" and built["certificate_bytes"] == 0
 
 
 def test_loops_of_one_circle_share_the_packet() -> None:
@@ -353,7 +402,8 @@ def test_loops_of_one_circle_share_the_packet() -> None:
 
 
 def test_loops_that_turn_too_often_may_turn_less_at_another_level(monkeypatch) -> None:
-    """As above, where it takes too much effort to find out what they share."""
+    """As above, where it takes too much effort to find out what they share, and nobody asks for a certificate, for which their turns are counted."""
+    none_is_found(monkeypatch)
     monkeypatch.setattr(sys.modules["lpn.verifier.verify"], "together", lambda *_: None)
     done = judge.sealed_form(checked(FORMS / "stacks-in-one-circle.lpn"))
     [note] = done.compiled.notes

@@ -1,7 +1,7 @@
 """Circles of states, and by which of their states they are entered.
 
 A loop of eBPF has one entry. Where the transitions of a parser lead into a circle at several places, each of these has blocks of its own for the
-states of the circle: `entered` tells them apart. A circle with others in it is entered by a state that has a `max`: its visits are the turns, which a node
+states of the circle: `entered` tells them apart. A circle with others in it is entered by a state that counts its visits: they are the turns, which a node
 can count. What takes an element of a stack leads to other blocks, and so to no circle, unless the stack is one of those that are `counted` (stacks.py).
 """
 from __future__ import annotations
@@ -18,7 +18,9 @@ Entered = tuple[ast.State | None, ...]
 class Circles:
     """Of one parser, with what was found of them: each transition asks for those around the state that it leads to."""
 
-    def __init__(self, states: Iterable[ast.State], counted: Container) -> None:
+    def __init__(self, states: Iterable[ast.State], counted: Container, limits: Container = ()) -> None:
+        """`limits`: the states that count their visits."""
+        self.limits = limits
         self.following = {state: following(state, counted) for state in states}
         self.found: dict[tuple[ast.State, frozenset[ast.State]], set[ast.State]] = {}
 
@@ -29,7 +31,7 @@ class Circles:
         while circle := self.around(state, frozenset(found)):
             known = before[len(found)] if len(found) < len(before) else None
             if known not in circle:
-                if state.max is None and self.has_circles(circle, {*found, state}) and not self.has_circles(circle, {*found, *counting(circle)}):
+                if state not in self.limits and self.has_circles(circle, {*found, state}) and not self.has_circles(circle, {*found, *filter(self.limits.__contains__, circle)}):
                     return *found, None
                 known = state
             found.append(known)
@@ -57,11 +59,6 @@ class Circles:
                     found.add(one)
                     todo.append(one)
         return found
-
-
-def counting(states: Iterable[ast.State]) -> list[ast.State]:
-    """Those that count their visits."""
-    return [state for state in states if state.max is not None]
 
 
 def following(state: ast.State, counted: Container) -> list[ast.State]:

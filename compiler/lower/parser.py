@@ -5,10 +5,10 @@ import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, PKT, i32
 from lpn.compiler.layout import InstanceLayout
-from lpn.compiler.target import CTX_PAYLOAD
+from lpn.compiler.target import CTX_PAYLOAD, MAX_PACKET
 from lpn.lang import ast
 from lpn.lang.instances import walk
-from lpn.lang.types import HeaderType
+from lpn.lang.types import HeaderType, Stack
 
 from .circles import Circles, Entered, goes_round, reachable
 from .guess import usual_case
@@ -42,7 +42,10 @@ class Parsers:
             self.parser_local(local)
         self.b.store(self.pkt, self.cursor_slot)
         self.count_stacks(counted_stacks(p))
-        self.circles = Circles(p.states, self.counted)
+        self.limits = {state: int(state.max.const) for state in p.states if state.max is not None}
+        self.circles = Circles(p.states, self.counted, self.limits)
+        if self.target.counted:
+            self.count_circles(p)
         queue: list[tuple] = []
         self.state_queue = queue
         self.go_to(next(s for s in p.states if s.name == "start"))
@@ -78,7 +81,7 @@ class Parsers:
             self.require_lookahead()
         key = (state, tuple(sorted((f.name, n) for f, n in self.stack_next.items())), self.look, entered)
         if key not in self.state_blocks:
-            if self.bound and (state.max is not None or goes_round(state)):       # in a loop: the next turn starts from a proven cursor
+            if self.bound and (state in self.limits or goes_round(state)):       # in a loop: the next turn starts from a proven cursor
                 self.prove_cursor()
             block = self.b.append_basic_block(f"state.{state.name}")
             self.state_blocks[key] = (block, self.bound)
@@ -104,7 +107,7 @@ class Parsers:
         self.joined()
         self.stack_next, self.bound, self.look, self.entered, self.stacks_before = dict(stacks), bound, look, key[-1], stacks
         self.lowered = state
-        if state.max is not None:
+        if state in self.limits:
             self.count_visit(state)
         for way in self.through(state.statements, self.told_apart(state, self.way())):
             self.enter(way)
@@ -115,13 +118,23 @@ class Parsers:
                 b.debug_metadata = self.debug.location(state.transition.span)
             self.transition(state, state.transition)
 
+    def count_circles(self, p: ast.Parser) -> None:
+        """The turns of circles that need no `max` are counted, too: it is for the checker, which follows a number, and no cursor. The limit is never reached: each turn
+        takes an octet, or an element of a stack, or is one of those that have a `max`."""
+        headers = self.program.headers_struct
+        elements = sum(field.type.size for field in headers.fields if isinstance(field.type, Stack)) if headers is not None else 0
+        most = MAX_PACKET + 2 + elements + sum(self.limits.values())
+        for state in p.states:
+            if state not in self.limits and self.circles.around(state, frozenset(self.limits)):
+                self.limits[state] = most
+
     def count_visit(self, state: ast.State) -> None:
         if state not in self.visit_slots:
             self.visit_slots[state] = self.alloca(I32, f"{state.name}.visits")
         slot = self.visit_slots[state]
         n = self.b.load(slot, typ=I32)
-        self.reject_if_not(self.b.icmp_unsigned("<", n, i32(int(state.max.const))),
-                           state.reason or f"{self.parser_decl.name}.{state.name}", self.at(self.cursor(), self.look))
+        self.reject_if_not(self.b.icmp_unsigned("<", n, i32(self.limits[state])),
+                           "NoMatch" if state.max is None else state.reason or f"{self.parser_decl.name}.{state.name}", self.at(self.cursor(), self.look))
         # opaque where it stands, or LLVM joins this test with the next: no verifier knows what two tests say together
         self.b.store(self.opaque(self.b.add(n, i32(1)), here=True), slot)
 
