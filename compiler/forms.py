@@ -78,13 +78,13 @@ class RefusedError(Unfit):
 class Form:
     """Of one container: `fused`: it is a whole chain, `in_memory` with its headers' values on the stack; `near`: of a parser that
     reads less far ahead of what it has compared with the packet's end than it could, for a verifier that knows less of how far that is;
-    `counted`: its parser counts the turns of all circles, for a checker that follows no cursor."""
+    `counts_turns`: its parser counts the turns of all circles, for a checker that follows no cursor."""
 
     level: Level
     fused: bool = False
     in_memory: bool = False
     near: bool = False
-    counted: bool = False
+    counts_turns: bool = False
 
     @property
     def optimised(self) -> int:
@@ -108,7 +108,7 @@ def forms_of(level: Level, fused: bool = False, parses: bool = False) -> list[Fo
 def alike(form: Form, rule: int | None) -> list[Form]:
     """What the verifier would not take either: of a chain that was optimised, any form as one container."""
     if form.fused:
-        return forms_of(form.level, True) if form.optimised else [form]
+        return [replace(each, counts_turns=form.counts_turns) for each in forms_of(form.level, True)] if form.optimised else [form]
     return of_level(form) if rule == TOO_LONG else [form]
 
 
@@ -124,12 +124,12 @@ class Forms:
     refused: dict[tuple[str, Form], Unfit] = field(default_factory=dict)
     asked: dict[str, Form] = field(default_factory=dict)
     taken: dict[str, Form] = field(default_factory=dict)
-    counted: frozenset[str] = frozenset()       # the names of those that count the turns of their parser's circles
+    counting: frozenset[str] = frozenset()      # the names of those that count the turns of their parser's circles
 
     def first(self, name: str, forms: Sequence[Form], make: Callable[[Form], Made]) -> Made | None:
         """Made in the first of these forms in which it can be; None: in none of them."""
-        if name in self.counted:
-            forms = [replace(form, counted=True) for form in forms]
+        if name in self.counting:
+            forms = [replace(form, counts_turns=True) for form in forms]
         self.asked[name] = forms[0]
         self.taken.pop(name, None)
         least = 0                               # level that is tried: LLVM takes long for what is long, above all where it does not optimise
@@ -148,11 +148,11 @@ class Forms:
 
     def without(self, wrong: Mapping[Unfit, Iterable[Form]]) -> Forms:
         """Those that are left, without what was asked of these."""
-        return Forms(self.refused | {(why.name, form): why for why, forms in wrong.items() for form in forms}, counted=self.counted)
+        return Forms(self.refused | {(why.name, form): why for why, forms in wrong.items() for form in forms}, counting=self.counting)
 
-    def counting(self, name: str) -> Forms:
+    def where_it_counts(self, name: str) -> Forms:
         """The same, where this container counts turns."""
-        return Forms(self.refused, counted=self.counted | {name})
+        return Forms(self.refused, counting=self.counting | {name})
 
     def whys(self, name: str) -> list[Unfit]:
         """What is wrong with its forms, first with the one that was asked for."""
@@ -169,7 +169,7 @@ class Forms:
                 yield name, f"{name} is not fused: as one container it {self.whys(name)[0].what}"
             elif form.level != asked.level:
                 yield name, f"{name} is compiled with -O{form.level}: with -O{asked.level} it {self.whys(name)[0].what}"
-            elif form.counted:
+            elif form.counts_turns:
                 yield name, f"{name} counts how often its states are entered again, as a `max` does: it would have no certificate else"
 
 

@@ -127,7 +127,7 @@ def with_certificate(name: str, make: Callable[[Forms], Sealed], made: Sealed) -
     other = made
     if isinstance({unit.name: unit.uncertified for unit in made.units.items}.get(name), NotCounted):
         with suppress(BuildError, DiagnosticError):
-            counting = make(made.compiled.forms.counting(name))
+            counting = make(made.compiled.forms.where_it_counts(name))
             if not counting.refused() and any(unit.name == name for unit in counting.units.items):
                 other = counting
     while (why := other.uncertified().get(name)) is not None:

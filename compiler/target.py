@@ -22,14 +22,14 @@ MAX_PACKET = 2048
 
 @dataclass(frozen=True)
 class Target:
-    """`cpu`: LLVM's BPF processor; `window`: octets readable behind the packet's end; `small`: code is to be short rather than fast; `counted`: a parser counts the turns of
-    all its circles of states."""
+    """`cpu`: LLVM's BPF processor; `window`: octets readable behind the packet's end; `small`: code is to be short rather than fast; `counts_turns`: a parser counts those
+    of all its circles of states."""
 
     name: str
     cpu: str
     window: int
     small: bool = False
-    counted: bool = False
+    counts_turns: bool = False
 
     @property
     def half_register(self) -> str:

@@ -376,7 +376,7 @@ def test_what_counts_turns_means_the_same(name: str, monkeypatch: pytest.MonkeyP
         before(self, p)
         counted.extend(self.limits.keys() - known.keys())
     monkeypatch.setattr(Parsers, "count_circles", count)
-    monkeypatch.setattr(Forms, "first", lambda self, name, forms, make: first(self, name, [replace(form, counted=True) for form in forms], make))
+    monkeypatch.setattr(Forms, "first", lambda self, name, forms, make: first(self, name, [replace(form, counts_turns=True) for form in forms], make))
     [path] = [path for folder in ("regressions", "constructs") for path in (FORMS.parent / folder).glob(f"{name}.lpn")]
     run_case(load_case(path), (Variant("engine"), Variant("engine", True), Variant("engine", False, SMALL)))
     assert counted

@@ -53,8 +53,9 @@ class Following(Fixpoint):
         for i, ((succ, _), s) in enumerate(zip(node.succs, out)):
             if s is None or succ not in self.cursors:
                 continue
-            (_, last), now = s.frames[0].slots[SHADOW], dict(s.places()).get(self.cursors[succ])
-            if last.kind != POINTER or now is None or now.kind != POINTER or now.region != REGION:
+            _, last = s.frames[0].slots.get(SHADOW, (8, None))
+            now = dict(s.places()).get(self.cursors[succ])
+            if not (_in_packet(last) and _in_packet(now)):
                 raise Lost
             self.moved[node, i] = s.gap(last.sym, now.sym)[0] + now.off - last.off
             s.frames[0].slots[SHADOW] = 8, now
@@ -81,7 +82,9 @@ def together(fix: Fixpoint, max_steps: int, max_facts: int, apart: bool) -> Toge
     cursors = {loop.head: place for loop in fix.graph.loops if (place := _cursor(fix, loop)) is not None}
     if len(cursors) < 2 or not apart and not any(loop.head in cursors and _inside(loop, cursors) for loop in fix.graph.loops):
         return None
-    following = Following(fix.graph, fix.machine, max_steps, max_facts, cursors)
+    machine = Machine(fix.machine.profile, fix.machine.helpers)       # one of its own: what is told of the container is not to depend on this search
+    machine.kept = fix.machine.kept
+    following = Following(fix.graph, machine, max_steps, max_facts, cursors)
     try:
         following.run()
         following.check()
@@ -99,6 +102,10 @@ def together(fix: Fixpoint, max_steps: int, max_facts: int, apart: bool) -> Toge
     return Together({head: step for head, step in steps.items() if step}, tuple(back))
 
 
+def _in_packet(v: Value | None) -> bool:
+    return v is not None and v.kind == POINTER and v.region == REGION
+
+
 def _inside(loop: Loop, heads: Container[Node]) -> bool:
     return loop.parent is not None and (loop.parent.head in heads or _inside(loop.parent, heads))
 
@@ -112,7 +119,7 @@ def _cursor(fix: Fixpoint, loop: Loop) -> int | None:
     found = []
     for sym in {v.sym for v in at_head.values()} & made.keys():
         place, old = made[sym], at_head[made[sym]]
-        if back and old.kind == POINTER and old.region == REGION:
+        if back and _in_packet(old):
             least, most = moves(sym, place, old, back, after)
             if least > 0:
                 found.append((most, *head.offsets(old), place))

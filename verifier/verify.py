@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from math import prod
 
 from . import cfg, witness
 from .apart import MORE, OF_DATA, ROUNDS, more
@@ -72,6 +73,10 @@ class Analysis:
     out: dict[tuple[cfg.Node, int], State | None]     # what leaves along an edge
     made: dict[cfg.Node, dict[int, int]]              # loop head -> symbol made there -> its place
     together: Together | None                         # loops that take octets, if there are several
+
+    @property
+    def shared(self) -> Shared | None:
+        return self.together and self.together.shared
 
 
 def _helpers(helpers):
@@ -150,7 +155,8 @@ def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, li
                             f"the deepest call would write {report.stack - profile.stack} bytes below the stack")
         bounds = _bounds(report, fix, machine)
         live = lambda node, i: fix.out.get((node, i)) is not None
-        joint = together(fix, max_steps - fix.steps, max_facts, _most(graph, bounds, live) > max_insns)
+        with _no_collector():
+            joint = together(fix, max_steps - fix.steps, max_facts - fix.facts, _most(graph, bounds, live) > max_insns)
         report.together = sorted(head.first for head in joint.steps) if joint else []
         _totals(report, graph, bounds, live, profile, max_insns, joint and joint.shared)
     except Violation as v:
@@ -209,26 +215,25 @@ def _totals(report: Report, graph, bounds, live, profile, max_insns, shared) -> 
     report.max_insns = _most(graph, bounds, live, shared)
     if report.max_insns > max_insns:
         raise Violation(34, None, f"up to {report.max_insns} instructions are executed, the limit is {max_insns}; loops: " + ", ".join(
-            f"slot {b.head} x {b.bound}" for b in report.loops), "lower a bound", _product(report.loops))
+            f"slot {b.head} x {b.bound}" for b in report.loops), "lower a bound", _product(graph.loops, bounds))
     report.max_branches = heaviest(graph, bounds, live, lambda n: 0, lambda n, i: n.succs[i][1] == "taken", shared).weight
     if profile.branch_budget is not None and report.max_branches > profile.branch_budget:
         raise Violation(35, None, f"up to {report.max_branches} jumps are taken, this engine ends a run after {profile.branch_budget}",
                         "lower a loop's bound", f"the run that takes {report.max_branches} of them is ended without a verdict")
 
 
-def _product(loops: list[Bound]) -> str:
+def _product(loops: list[cfg.Loop], bounds: dict[cfg.Node, int]) -> str:
     """The nest of loops that turns most, as a product."""
-    nest: list[Bound] = []
-    for b in sorted(loops, key=lambda b: b.head):
-        if b.depth <= len(nest):
-            continue
-        if b.depth == len(nest) + 1:
-            nest.append(b)
-    times = 1
-    for b in nest:
-        times *= b.bound
-    return f"{' x '.join(f'{b.bound:,}' for b in nest)} = {times:,} turns of the innermost loop" if len(nest) > 1 else (
-        f"the loop at slot {nest[0].head} turns {nest[0].bound:,} times" if nest else "")
+    nest: list[int] = []
+    for loop in loops:
+        around, one = [], loop
+        while one is not None:
+            around.insert(0, bounds[one.head])
+            one = one.parent
+        if prod(around) > prod(nest) or not nest:
+            nest, head = around, loop.head.first
+    return f"{' x '.join(f'{n:,}' for n in nest)} = {prod(nest):,} turns of the innermost loop" if len(nest) > 1 else (
+        f"the loop at slot {head} turns {nest[0]:,} times" if nest else "")
 
 
 def verify(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,

@@ -178,8 +178,7 @@ class _Walk:
         self.alike = any(alike)
         analysis = module.weights.analysis
         self.graph: Graph = analysis.graph
-        self.live, self.bounds = analysis.live, analysis.bounds
-        self.shared = analysis.together and analysis.together.shared
+        self.live, self.bounds, self.shared = analysis.live, analysis.bounds, analysis.shared
         self.machine = Remembering(module.profile, module.helpers)
         self.fix = Fixpoint(self.graph, self.machine, 1 << 60, 1 << 60, forgetful=False)      # what was spilled once tells ways apart
         self.relevant = relevant(self.graph)
@@ -387,7 +386,7 @@ class _Walk:
         before, more, repeated = (before, rounds.trace, (visit, first, again)), rounds.more, again * turn
         if self.shared is not None and again:
             counted = turning_together(self.graph, loop, bounds, live, *weights, self.shared)
-            if counted.more + _most(counted.inside) < more + repeated + _most(inside):
+            if counted.more + _longest(counted.inside) < more + repeated + _longest(inside):
                 inside, before, more, repeated, grown = counted.inside, counted.after(way.trace), counted.more, 0, None
         for node, (cycles, trace) in inside.items():
             for i, (succ, _) in enumerate(node.succs):
@@ -444,7 +443,7 @@ class _Walk:
                     raise Lost(f"no invariant of the loop at slot {loop.head.first}")
 
 
-def _most(inside: dict[Node, tuple[int, Trace]]) -> int:
+def _longest(inside: dict[Node, tuple[int, Trace]]) -> int:
     return max((cycles for cycles, _ in inside.values()), default=0)
 
 

@@ -103,7 +103,7 @@ def time_of(analysis: Analysis, costs: Costs, helpers: Mapping[int, tuple[str, i
             line_map: list | None = None, buffers: Mapping[int, TableSize] | None = None, longest: int = MAX_PACKET) -> Time:
     """The bounds on one run of an accepted container; see Weights. Raises CostError."""
     weights = Weights(analysis, costs, helpers, tables, buffers, longest)
-    heavy = heaviest(analysis.graph, analysis.bounds, analysis.live, lambda n: weights.node(n).most, lambda n, i: weights.edge(n, i).most, analysis.together and analysis.together.shared)
+    heavy = heaviest(analysis.graph, analysis.bounds, analysis.live, lambda n: weights.node(n).most, lambda n, i: weights.edge(n, i).most, analysis.shared)
     light = lightest(analysis.graph, analysis.live, lambda n: weights.node(n).fewest, lambda n, i: weights.edge(n, i).fewest)
     module = costs.module
     return Time(heavy.weight + module.most, light + module.fewest,

@@ -75,7 +75,7 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
                                                   "files": sorted(str(Path(folder) / name) for name in files)})
     else:
         table_of(judgements, compact).show()
-        if not rejected and target == "lpn":
+        if not rejected:
             show_uncertified(units)
         for e in program.promises if target == "lpn" else ():
             say(f"{e.block}: the radio is on for at most {e.share / 10_000:g} % of the time, {e.promised / 10_000:g} % is promised")

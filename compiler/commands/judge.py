@@ -126,11 +126,11 @@ def show_rejection(report: Report, name: str, sources: dict[str, list[str]], err
     say(Text.from_ansi(render(report, out.is_terminal and not out.no_color, sources, name)), err=err)
 
 
-def show_uncertified(units: Units, err: bool = False) -> None:
+def show_uncertified(units: Units) -> None:
     """Which containers have no certificate, and why."""
     for unit in units.items:
         if unit.uncertified:
-            say(f"{unit.name}: no certificate, it runs with checks: {unit.uncertified}{shown_line(unit.uncertified.slot, unit, units)}", err=err)
+            say(f"{unit.name}: no certificate, it runs with checks: {unit.uncertified}{shown_line(unit.uncertified.slot, unit, units)}")
 
 
 def shown_line(slot: int | None, unit: Unit, units: Units) -> str:

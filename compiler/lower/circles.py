@@ -31,7 +31,7 @@ class Circles:
         while circle := self.around(state, frozenset(found)):
             known = before[len(found)] if len(found) < len(before) else None
             if known not in circle:
-                if state not in self.limits and self.has_circles(circle, {*found, state}) and not self.has_circles(circle, {*found, *filter(self.limits.__contains__, circle)}):
+                if state not in self.limits and self.has_circles(circle, {*found, state}) and not self.has_circles(circle, {*found, *(one for one in circle if one in self.limits)}):
                     return *found, None
                 known = state
             found.append(known)

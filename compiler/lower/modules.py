@@ -71,7 +71,7 @@ class ProgramLowering:
                  chain: list[ast.Module] | None = None) -> Lowering:
         kind, target = {"lpn": Lowering, "femto": StockLowering, "xdp": BoundedLowering}[self.target.name], self.target
         if form is not None:
-            target = replace(target, window=min(target.window, NEAR) if form.near else target.window, small=form.small, counted=form.counted)
+            target = replace(target, window=min(target.window, NEAR) if form.near else target.window, small=form.small, counts_turns=form.counts_turns)
         low = kind(self.program, self.record, self.state, self.derived, target, fn, in_memory, debug)
         if target.name == "lpn" and target.small:
             low.stacks_in_turn = in_turn(self.program, self.record, self.derived, chain)

@@ -44,7 +44,7 @@ class Parsers:
         self.count_stacks(counted_stacks(p))
         self.limits = {state: int(state.max.const) for state in p.states if state.max is not None}
         self.circles = Circles(p.states, self.counted, self.limits)
-        if self.target.counted:
+        if self.target.counts_turns:
             self.count_circles(p)
         queue: list[tuple] = []
         self.state_queue = queue
