@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lpn.lang import ast, persist, tables as control
 from lpn.lang.buffers import buffers
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError
-from lpn.lang.hooks import RX_DONE, Hook, in_order
+from lpn.lang.hooks import RX_DONE, Hook, Promise, in_order
 
 from . import bundle as bundles, externs, femto
 from .bytecode import TooFar, bytecode
@@ -83,6 +83,7 @@ class Compiled:
     hooks: list[tuple[Hook, tuple[str, ...]]]
     migrations: tuple[Migration, ...] = ()
     forms: Forms = field(default_factory=Forms)
+    promises: list[Promise] | None = None                       # its budgets, once it was asked how long handlers wait for one another (budgets.py)
     reports: dict[str, Report] = field(default_factory=dict)    # by container, once the verifier was asked (judge.py)
 
     @property
@@ -119,7 +120,7 @@ class Compiled:
     def energy(self) -> Iterator[bundles.Energy]:
         """The budgets that hold, with the indices of their hooks."""
         index = {id(hook): i for i, (hook, _) in enumerate(self.hooks)}
-        for p in self.program.promises if self.target.name == "lpn" else ():
+        for p in (self.program.promises if self.promises is None else self.promises) if self.target.name == "lpn" else ():
             yield bundles.Energy(p.block, p.promised, p.share, tuple((index[id(hook)], us) for hook, us in p.runs))
 
     def contexts(self, container: str) -> tuple[str, ...]:

@@ -19,16 +19,19 @@ from lpn.verifier.walk import Lost, Module, chain_bound
 from lpn.verifier.wcet import Step, Time, Weights, steps_of, time_of
 
 from .bundle import Buffer, Bundle, Hook, Table
+from .helpers import HELPERS
 from .isa import decode
-from .output import waiting
+from .output import count, waiting
 from .target import MAX_PACKET, VERDICTS
 from .judge import Unit, Units
+from .waits import Wait, Waits
 
 DEADLINE = 36
 #: How a node executes containers -> in words.
 WAYS = {"thumb2": "translated to Thumb-2", "m3": "interpreted"}
 ENDS = [VERDICTS[name] for name in ("DROP", "DELIVER", "CONSUMED")]     #: verdicts behind which a chain does not go on
 GOES_ON = [VERDICTS[name] for name in ("ACCEPT", "TRANSMIT")]
+COMPLETING = {helper.number for helper in HELPERS if helper.name in ("buffer_put", "buffer_hold", "buffer_take")}     #: what may complete an entry of a buffer
 ENGINE = "thumb2"                               #: the table with what a chain itself costs, however its containers run
 
 
@@ -42,6 +45,7 @@ class HookTime:
     mhz: int
     unknown: dict[str, CostError] = field(default_factory=dict)
     followed: dict[str, tuple[list[Step], frozenset[int]]] = field(default_factory=dict)
+    wait: Wait | None = None                    # from its event to its run; None where there is no bound
 
     def us(self, cycles: int) -> float:
         return cycles / self.mhz
@@ -58,6 +62,11 @@ class HookTime:
     @property
     def unsteady(self) -> bool:
         return self.cost is not None and bool(self.hook.jitter) and self.spread > self.hook.jitter
+
+    @property
+    def tardy(self) -> bool:
+        """It may begin later than its jitter says."""
+        return self.wait is not None and bool(self.hook.jitter) and self.wait.us > self.hook.jitter
 
     @property
     def met(self) -> bool | None:
@@ -102,6 +111,18 @@ class Times:
     @property
     def violations(self) -> list[HookTime]:
         return [each for each in self.hooks if each.violation()]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Of hooks that may begin later than their jitter says."""
+        return [f"{each.name} may begin {each.wait.us:,.0f} us late, and its jitter is {each.hook.jitter:,} us: before it may run {self.behind(each.wait)}"
+                for each in self.hooks if each.wait is not None and each.tardy]
+
+    def behind(self, wait: Wait) -> str:
+        """Who runs first, what takes longest in front: `Strobe.after_1512 (2 x 389 us), radio.rx_done (3 x 10 us)`."""
+        runs = sorted(wait.behind.items(), key=lambda each: -each[1][0] * each[1][1])
+        parts = [f"{self.hooks[i].name} ({f'{number} x ' if number > 1 else ''}{us:,.0f} us)" for i, (number, us) in runs]
+        return ", ".join(parts + [count(wait.interrupts, "interrupt")] * bool(wait.interrupts))
 
     def longest(self, hook: HookTime, most: int = 5) -> list[tuple[str, Step]]:
         """The steps of a chain's longest path that take most of the time; none of one whose time is not known."""
@@ -177,7 +198,18 @@ def times(units: Units, judgements: list[tuple[Unit, Report, Analysis | None]], 
         if units.bundle and hook.cost is not None and (tight or hook.violation()):
             with waiting(f"following {hook.name}"):
                 hook.cost = walked(hook, units.bundle, parts, found, {unit.name: unit.lines for unit in units.items})
+    if units.bundle and all(hook.cost is not None for hook in hooks):
+        wait(hooks, units)
     return Times(modules, unknown, hooks, load(ENGINE).mhz)
+
+
+def wait(hooks: list[HookTime], units: Units) -> None:
+    """Fills in how long each waits for the others."""
+    completing = {unit.name for unit in units.items if any(insn.is_call and insn.imm in COMPLETING for insn in decode(unit.text))}
+    took = [hook.us(hook.cost.most) for hook in hooks if hook.cost is not None]
+    found = Waits([hook.hook for hook in hooks], took, [any(name in completing for name in hook.hook.chain) for hook in hooks], units.starts).found()
+    for hook, one in zip(hooks, found):
+        hook.wait = one
 
 
 def walked(hook: HookTime, bundle: Bundle, parts: dict[tuple[str, int], Module], found: dict[tuple[str, int], Time],

@@ -20,6 +20,7 @@ from .forms import MOST, BuildError, Forms, Level, RefusedError, UncertifiedErro
 from .helpers import HELPERS, Helper
 from .image import OUT_SIZE, Flag, Image, Kind
 from .output import waiting
+from .waits import Start, starts
 
 Lines = list[tuple[int, str, int]]              # (slot, file, line)
 PROVED = ("m3", "thumb2")                       #: engines that run containers as they were proved
@@ -71,6 +72,7 @@ class Units:
     items: list[Unit]
     sources: dict[str, list[str]]
     bundle: Bundle | None = None                # what they belong to, where that is known
+    starts: list[Start | None] = field(default_factory=list)    # by hook, who starts it, where the source is known
 
 
 def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[str, ...] = (),
@@ -84,7 +86,7 @@ def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[s
 
 def of_compiled(compiled: Compiled) -> Units:
     return Units([unit_of(compiled, container) for container in compiled.containers],
-                 {source.name: source.lines for source in compiled.program.sources}, compiled.bundle)
+                 {source.name: source.lines for source in compiled.program.sources}, compiled.bundle, starts([hook for hook, _ in compiled.hooks]))
 
 
 def unit_of(compiled: Compiled, container: Container) -> Unit:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from lpn.verifier.verify import Analysis, Report
+from lpn.verifier.verify import Report
 
 from ..build import Compiled, Container
 from ..compact import pack
 from ..forms import Level
-from ..judge import Unit, Units, of_image
+from ..judge import Sealed, of_image
 from ..output import STDOUT, Failure, Table, count, put_json, say, write_files
-from .inputs import compile_options, json_option, listed, read_source, warnings
+from .inputs import compile_options, json_option, listed, read_source, show_diagnostics, warnings
 from .judge import as_json as report_json, compiled_and_sealed, show_rejection, show_uncertified
 
 FORMS = ("ir", "asm", "obj", "image", "bundle")
@@ -56,8 +56,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
     result, units, found = done.compiled, done.units, done.found
     judgements = [(c, report) for c, (_, report, _) in zip(result.containers, found)]
     rejected = [(c, report) for c, report in judgements if not report.accepted]
-    late = missed(units, found) if not rejected and target == "lpn" else []
-    files = {} if rejected or late else files_of(result, emit or (DEFAULT_FORM[target],), given.stem, compact)
+    unproved = not rejected and target == "lpn" and missed(done)
+    files = {} if rejected or unproved else files_of(result, emit or (DEFAULT_FORM[target],), given.stem, compact)
     if files and folder == STDOUT:
         one = [data for name, data in files.items() if not name.endswith(".map.json")]
         if len(one) > 1:
@@ -77,15 +77,14 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
         table_of(judgements, compact).show()
         if not rejected:
             show_uncertified(units)
-        for e in program.promises if target == "lpn" else ():
+        for e in result.bundle.energy if not unproved else ():
             say(f"{e.block}: the radio is on for at most {e.share / 10_000:g} % of the time, {e.promised / 10_000:g} % is promised")
     for c, report in rejected:
         show_rejection(report, c.name, {s.name: s.lines for s in program.sources}, err=True)
     if rejected:
         say(f"lpnc: the verifier refuses {count(len(rejected), 'container')}: nothing is written", err=True)
         return 1
-    if late:
-        say(f"lpnc: {count(len(late), 'deadline')} not proved: nothing is written; lpnc verify --path shows where the time goes", err=True)
+    if unproved:
         return 1
     if not as_json:
         if target == "femto":
@@ -94,15 +93,24 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
     return 0
 
 
-def missed(units: Units, found: list[tuple[Unit, Report, Analysis | None]]) -> list[str]:
-    """What hooks with a deadline or a jitter may do wrong; said to the user."""
-    if units.bundle is None or not any(hook.within or hook.jitter for hook in units.bundle.hooks):
-        return []
+def missed(done: Sealed) -> bool:
+    """Whether anything is not proved of its times, so that nothing is written; that, and what may begin late, is said to the user."""
+    if not done.compiled.program.promises and not any(hook.within or hook.jitter for hook in done.compiled.bundle.hooks):
+        return False
+    from ..budgets import settle
     from ..deadlines import times
-    out = [each.violation() for each in times(units, found).violations]
-    for text in out:
-        say(text, style="red", err=True)
-    return out
+    timed = times(done.units, done.found)
+    for text in timed.warnings:
+        say(text, style="yellow", err=True)
+    for each in timed.violations:
+        say(each.violation(), style="red", err=True)
+    wrong = settle(done.compiled, timed).items
+    if wrong:
+        show_diagnostics(wrong)
+    unproved = " and ".join(count(len(each), what) for each, what in ((timed.violations, "deadline"), (wrong, "energy budget")) if each)
+    if unproved:
+        say(f"lpnc: {unproved} not proved: nothing is written; lpnc verify --path shows where the time goes", err=True)
+    return bool(unproved)
 
 
 #: Files of images, by target; `lpnc` otherwise.

@@ -21,6 +21,8 @@ from ..forms import LEVELS, MOST
 from ..output import Failure, say
 
 if TYPE_CHECKING:
+    from lpn.lang.diagnostics import Diagnostic
+
     from ..judge import Lines
 
 T = TypeVar("T")
@@ -137,10 +139,15 @@ def leave_out(program: ast.Program, without: Iterable[str]) -> None:
 def warnings(program: ast.Program) -> None:
     """Shows what the checker warned about."""
     if program.warnings:
-        from lpn.lang.diagnostics import rich_text
-        text = rich_text(program.warnings)
-        text.rstrip()
-        say(text, err=True)
+        show_diagnostics(program.warnings)
+
+
+def show_diagnostics(items: list[Diagnostic], err: bool = True) -> None:
+    """With their places in the source."""
+    from lpn.lang.diagnostics import rich_text
+    text = rich_text(items)
+    text.rstrip()
+    say(text, err=err)
 
 
 # ---------------------------------------------------------------- source maps

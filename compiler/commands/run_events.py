@@ -263,7 +263,7 @@ def notes(node: Node, script: Script, versions: list[Interval]) -> Iterable[str]
         text = f"radio on: {each.share:.2f} % of {length(each.end - each.start)}" + (f" from {clock(each.start)} s on" if each.start else "")
         for budget in each.promised:
             text += f"; {budget.block} promises at most {budget.promised:g} % (proved: {budget.proved:.2f} %)"
-            text += "" if each.share <= budget.promised else ", what chains and others did comes on top, and how long its handlers waited for others"
+            text += "" if each.share <= budget.promised else ", what chains and others did comes on top, and how long its handlers waited here"
         yield text
     counts, drops = node.dispatch.counts(), node.dispatch.drops()
     sent = [r for r in node.records if isinstance(r, Sent)]

@@ -13,9 +13,10 @@ from lpn.verifier.verify import Analysis, Report
 from lpn.verifier.wcet import Step
 
 from ..forms import Level
-from ..judge import Unit, Units, analysed
+from ..judge import Sealed, Unit, Units, analysed
 from ..output import Failure, Table, count, put_json, say
-from .inputs import compile_options, json_option, read_bytes, read_input
+from .inputs import compile_options, json_option, read_bytes, read_input, show_diagnostics
+from ..budgets import settle
 from ..deadlines import WAYS, HookTime, Times, times
 from .judge import as_json as report_json, compiled_and_sealed, of_input, place, show_rejection, show_uncertified, shown_line, source_line
 
@@ -55,13 +56,16 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
     insns, max_insns, wcet_cycles (null: not known), certificate_bytes, uncertified
     (why there is none; null), loops, together (heads of loops that share the
     packet's octets), clean32, hooks (the chains it belongs to: event, selector,
-    chain, within_us, wcet_cycles, wcet_us, met), note (what is not fused, or not at
-    the level asked for, as it would not fit, be refused or have no certificate;
-    null). Exit status 1 when a module is rejected or a hook may miss its deadline.
+    chain, within_us, wcet_cycles, wcet_us, met, wait_us: how long others may hold
+    it up, null where that has no bound), note (what is not fused, or not at the
+    level asked for, as it would not fit, be refused or have no certificate; null).
+    Exit status 1 when a module is rejected, a hook may miss its deadline, or the
+    radio may be on for longer than promised.
     """
     if (file is None) == (raw is None):
         raise click.UsageError("one of FILE and --raw is needed", click.get_current_context())
     found: list[tuple[Unit, Report, Analysis | None]] = []
+    done: Sealed | None = None
     if raw is not None:
         units = Units([Unit("raw", raw_bytes(raw), profile or "lpn", rodata=rodata_size, data=data_size, record_size=record_size,
                             state_size=state_size, foreign=True)], {})
@@ -72,12 +76,15 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
         units = of_input(given, profile, fuse, without, level, {"record_size": record_size, "state_size": state_size})
     found = found or analysed(units)
     timed = times(units, found, way, tight)
+    unkept = settle(done.compiled, timed).items if done is not None and done.compiled.target.name == "lpn" else []
     judgements = [(unit, report) for unit, report, _ in found]
     rejected = [(unit, report) for unit, report in judgements if not report.accepted]
     if as_json:
         for unit, report in judgements:
             put_json(report_json(unit, report) | {"hooks": [hook_json(each) for each in timed.hooks if unit.name in each.hook.chain]})
-        return int(bool(rejected or timed.violations))
+        for one in unkept:
+            say(str(one), err=True)
+        return int(bool(rejected or timed.violations or unkept))
     table = Table(["module", "verdict", ">instructions", ">executed at most", ">stack", ">worst-case time", ">certificate", "32-bit clean"])
     for unit, report in judgements:
         cycles = "not known" if report.wcet_cycles is None else f"{report.wcet_cycles:,} cycles"
@@ -96,18 +103,24 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
     show_hooks(timed)
     if show_path:
         show_paths(timed, units)
+    for text in timed.warnings:
+        say(text, style="yellow")
     for each in timed.violations:
         show_late(each, timed, units)
+    if unkept:
+        show_diagnostics(unkept, err=False)
     say(f"{count(len(judgements), 'module')}: {f'{len(rejected)} rejected' if rejected else 'all accepted'}"
-        + (f", {count(len(timed.violations), 'deadline')} not proved" if timed.violations else ""),
-        style="red" if rejected or timed.violations else "green")
-    return int(bool(rejected or timed.violations))
+        + (f", {count(len(timed.violations), 'deadline')} not proved" if timed.violations else "")
+        + (f", {count(len(unkept), 'energy budget')} not proved" if unkept else ""),
+        style="red" if rejected or timed.violations or unkept else "green")
+    return int(bool(rejected or timed.violations or unkept))
 
 
 def hook_json(each: HookTime) -> dict:
     most = each.cost.most if each.cost else None
     return {"event": each.hook.event, "selector": list(each.hook.selector), "chain": list(each.hook.chain), "within_us": each.hook.within or None,
-            "wcet_cycles": most, "wcet_us": None if most is None else round(each.us(most), 1), "met": each.met}
+            "wcet_cycles": most, "wcet_us": None if most is None else round(each.us(most), 1), "met": each.met,
+            "wait_us": None if each.wait is None else round(each.wait.us, 1)}
 
 
 def show_hooks(timed: Times) -> None:
@@ -116,13 +129,14 @@ def show_hooks(timed: Times) -> None:
     if not known:
         return
     say()
-    table = Table(["hook", "chain", ">worst case", f">at {timed.mhz} MHz", ">deadline", ">slack"])
+    table = Table(["hook", "chain", ">worst case", f">at {timed.mhz} MHz", ">deadline", ">slack", ">waits at most"])
     for each in known:
         assert each.cost is not None
         us = each.us(each.cost.most)
         table.add(name_of(each.hook), " -> ".join(each.hook.chain), f"{each.cost.most:,} cycles", f"{us:,.0f} us",
                   f"{each.hook.within:,} us" if each.hook.within else None,
-                  f"{each.hook.within - us:,.0f} us" if each.hook.within else None, style="red" if each.violation() else "")
+                  f"{each.hook.within - us:,.0f} us" if each.hook.within else None,
+                  None if each.wait is None else f"{each.wait.us:,.0f} us", style="red" if each.violation() else "yellow" if each.tardy else "")
     table.show()
 
 

@@ -3,8 +3,9 @@
 One run of a handler of period P, with all that its `after` blocks do, keeps the radio on for at most
 
     within                      if it switches the radio on, or finds it on: whatever it does meanwhile
-  + T + jitter + ...            if a path ends with the radio on: until the soonest `after` that switches it off on each of
-                                its paths has run, and that one's own time
+  + T + late + ...              if a path ends with the radio on: until the soonest `after` that switches it off on each of
+                                its paths has run, and that one's own time. It begins `jitter` late, or as late as others
+                                hold it up, which only the compiler knows: it asks once more
   + TX_US                       for each frame that it sends
 
 and the shares of all handlers of the program add up. What is longer than its period is on all the time. Handlers of events
@@ -12,7 +13,7 @@ have no period: they may not switch the radio on, nor send, in a program with a 
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -47,11 +48,12 @@ class Way:
 
 @dataclass(frozen=True)
 class Cost:
-    """The worst run: microseconds with the radio on, and where that begins and ends."""
+    """The worst run: microseconds with the radio on, and where that begins and ends. `late`: the `after` blocks in it that others hold up for longer than the jitter."""
 
     us: int = 0
     on: ast.Node | None = None
     off: ast.Node | None = None
+    late: tuple[ast.After, ...] = ()
 
 
 class Refused(Exception):
@@ -64,34 +66,49 @@ class Refused(Exception):
 
 def energy(program: ast.Program, diagnostics: Diagnostics) -> None:
     """Checks every budget, and leaves what was found in `program.promises`."""
-    blocks = list(dict.fromkeys(hook.chain[0].block for hook in program.hooks if hook.timed))          # type: ignore[union-attr]
-    if not any(block is not None and block.energy for block in blocks):
+    if not any(block.energy for block in blocks_of(program)):
         return
     before = diagnostics.errors
     for hook in program.hooks:
         if hook.event not in ("every", "slot", "after"):
             eventful(hook, diagnostics)
+    found = promised(program, diagnostics, {})
+    if diagnostics.errors == before:
+        program.promises = found
+
+
+def blocks_of(program: ast.Program) -> list[ast.Timing]:
+    """The timing blocks that run."""
+    blocks = (hook.chain[0].block for hook in program.hooks if isinstance(hook.chain[0], ast.Handler))
+    return list(dict.fromkeys(block for block in blocks if block is not None))
+
+
+def promised(program: ast.Program, diagnostics: Diagnostics, waits: Mapping[ast.Handler, int]) -> list[Promise]:
+    """The budgets that hold. `waits`: how long others may hold up bodies of `after` blocks, microseconds."""
+    before = diagnostics.errors
     runs: list[tuple[Hook, Cost]] = []
     for hook in program.hooks:
         if hook.period:
             try:
-                runs.append((hook, Handlers(hook).worst()))
+                runs.append((hook, Handlers(hook, waits).worst()))
             except Refused as e:
                 diagnostics.error(e.message, e.span, e.hint, notes=e.notes)
     if diagnostics.errors > before:
-        return
+        return []
+    found: list[Promise] = []
     share = sum((min(Fraction(cost.us, hook.period), Fraction(1)) for hook, cost in runs), Fraction(0))
     on = [(hook, cost.us) for hook, cost in runs if cost.us]
-    for block in blocks:
-        for budget in block.energy if block is not None else ():
-            promised = Fraction(int(budget.limit.const or 0), 100)
-            if share > promised or budget.op == "<" and share == promised:
-                exceeded(budget, share, runs, diagnostics)
+    for block in blocks_of(program):
+        for budget in block.energy:
+            limit = Fraction(int(budget.limit.const or 0), 100)
+            if share > limit or budget.op == "<" and share == limit:
+                exceeded(budget, share, runs, waits, diagnostics)
             else:
-                program.promises.append(Promise(block.name, int(promised * PPM), int(-(-share * PPM // 1)), on))
+                found.append(Promise(block.name, int(limit * PPM), int(-(-share * PPM // 1)), on))
+    return found
 
 
-def exceeded(budget: ast.EnergyBudget, share: Fraction, runs: list[tuple[Hook, Cost]], diagnostics: Diagnostics) -> None:
+def exceeded(budget: ast.EnergyBudget, share: Fraction, runs: list[tuple[Hook, Cost]], waits: Mapping[ast.Handler, int], diagnostics: Diagnostics) -> None:
     notes: list[tuple[str, Span | None]] = []
     for hook, cost in sorted(runs, key=lambda run: -Fraction(run[1].us, run[0].period)):
         if not cost.us:
@@ -100,6 +117,7 @@ def exceeded(budget: ast.EnergyBudget, share: Fraction, runs: list[tuple[Hook, C
         notes.append((f"it is on for up to {times}" + (": from here" if cost.on is not None else ", which sends"), cost.on.span if cost.on is not None else hook.span))
         if cost.off is not None:
             notes.append(("to here", cost.off.span))
+        notes += [(f"which may begin {shown(waits[after.handler])} late, while others run", after.span) for after in cost.late if after.handler is not None]
     total = "all the time" if share >= 1 else f"{percent(share)} of the time"
     diagnostics.error(f"the radio may be on {total}, and {budget.op} {budget.limit.const} % is promised", budget.span,
                       "make the times shorter or the periods longer", notes=notes)
@@ -133,9 +151,9 @@ def afters(handler: ast.Handler) -> Iterator[ast.After]:
 class Handlers:
     """One handler that a clock starts, with its `after` blocks."""
 
-    def __init__(self, hook: Hook) -> None:
+    def __init__(self, hook: Hook, waits: Mapping[ast.Handler, int]) -> None:
         assert isinstance(hook.chain[0], ast.Handler)
-        self.root, self.jitter = hook.chain[0], hook.jitter
+        self.root, self.jitter, self.waits = hook.chain[0], hook.jitter, waits
         self.known: dict[tuple[ast.Handler, bool], Cost | Refused] = {}
 
     def worst(self) -> Cost:
@@ -164,6 +182,7 @@ class Handlers:
 
     def of_way(self, handler: ast.Handler, way: Way) -> Cost:
         us, off = 0, way.off
+        late: tuple[ast.After, ...] = ()
         if way.was_on is not None:
             us = number(handler.within)
             if not us:
@@ -177,10 +196,11 @@ class Handlers:
             if until.delay.const is None and until.most is None:
                 raise Refused("how long this waits is not known", until.delay, "the radio is on meanwhile: say how long at most, as in after wait max 10 ms { ... }",
                               ("it is switched on here", way.on.span))
-            us += longest(until) + self.jitter + after.us
-            off = after.off
+            wait = self.waits.get(until.handler, 0)                         # type: ignore[arg-type]
+            us += longest(until) + max(self.jitter, wait) + after.us
+            off, late = after.off, (*((until,) if wait > self.jitter else ()), *after.late)
         us += sum(max(self.started(after, None), self.started(after, after)) for after in rest)
-        return Cost(us, way.was_on or next((self.cost(one.handler, None).on for one in rest if one.handler is not None), None), off)
+        return Cost(us, way.was_on or next((self.cost(one.handler, None).on for one in rest if one.handler is not None), None), off, late)
 
     def started(self, after: ast.After, on: ast.Node | None) -> int:
         """What an `after` costs that is not the one which switches off: with the radio on, what it leaves on is not its own."""

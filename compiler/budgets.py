@@ -1,0 +1,36 @@
+"""Energy budgets of a compiled program, with how long its handlers wait for one another on the node (waits.py)."""
+from __future__ import annotations
+
+import math
+
+from lpn.lang import ast
+from lpn.lang.check.energy import promised
+from lpn.lang.diagnostics import Diagnostics
+
+from .build import Compiled
+from .deadlines import Times
+
+
+def settle(compiled: Compiled, timed: Times) -> Diagnostics:
+    """Leaves in `compiled` what is proved of its budgets; says what is not. `timed`: of its hooks."""
+    diagnostics = Diagnostics()
+    if not compiled.program.promises:
+        return diagnostics
+    waits: dict[ast.Handler, int] = {}
+    for (hook, _), time in zip(compiled.hooks, timed.hooks):
+        if hook.event == "after" and isinstance(handler := hook.chain[0], ast.Handler):
+            if time.wait is None:
+                diagnostics.error(f"how long '{handler.name}' may wait is not known, and a budget counts it", handler.span, why_not(timed))
+                return diagnostics
+            waits[handler] = math.ceil(time.wait.us)
+    found = promised(compiled.program, diagnostics, waits)
+    if not diagnostics.errors:
+        compiled.promises = found
+        compiled.reseal()
+    return diagnostics
+
+
+def why_not(timed: Times) -> str:
+    """Why nobody knows how long others take."""
+    unknown = [f"the time of {name} is not known: {why}" for name, why in timed.unknown.items()]
+    return "; ".join(unknown) or "its interrupts take as long as the shortest frame: make them shorter"

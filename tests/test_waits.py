@@ -1,0 +1,270 @@
+"""How long hooks wait for one another: no run on the C node begins later than the bound, and energy budgets count it."""
+from __future__ import annotations
+
+import json
+import math
+import os
+
+import pytest
+from cli import lpnc
+from hypothesis import HealthCheck, assume, event, given, settings, strategies as st
+from node_programs import native, text
+from programs import program
+
+from lpn.compiler.asm import assemble
+from lpn.compiler.build import compile_program
+from lpn.compiler.bundle import Hook
+from lpn.compiler.judge import seal
+from lpn.compiler.waits import MAX_COMPLETIONS, SHORTEST_FRAME_US, Start, Waits, starts
+from lpn.lang import ast
+from lpn.lang.check.energy import promised
+from lpn.lang.diagnostics import Diagnostics
+from lpn.lang.hooks import number
+from lpn.lang.instances import children
+from lpn.runtime.node import Costs, Node, native_node
+from lpn.runtime.radio import CCA, Radio
+
+SEARCH = os.environ.get("LPN_HYPOTHESIS") == "search"
+CHECK = settings(max_examples=5000 if SEARCH else 200, deadline=None, derandomize=not SEARCH, suppress_health_check=[HealthCheck.too_slow])
+
+
+def hook(event: str, context: str = "radio", **times: int) -> Hook:
+    return Hook(event, ("C",), context, **times)
+
+
+def us(hooks: list[Hook], took: list[float], completing: list[bool] | None = None, started: list[Start | None] | None = None) -> list[float | None]:
+    found = Waits(hooks, took, completing or [False] * len(hooks), started or [None] * len(hooks)).found()
+    return [None if one is None else one.us for one in found]
+
+
+# ---------------------------------------------------------------- the rules
+
+def test_the_one_at_work_and_what_is_older():
+    """An event of the radio waits for one run of whatever context, then for one event of each other hook of the radio; nobody says how long the net waits."""
+    hooks = [hook("radio.tx_done"), hook("radio.ack_timeout"), hook("net.rx", "net"), hook("app.tx", "net")]
+    assert us(hooks, [10, 200, 3_000, 40]) == [3_000 + 200, 3_000 + 10, None, None]
+
+
+def test_a_hook_can_be_at_work_for_its_own_last_event():
+    assert us([hook("radio.tx_done"), hook("radio.ack_timeout")], [500, 20]) == [500 + 20, 500 + 500]
+
+
+def test_two_frames_may_be_older():
+    """One is pending, one on the air: its delimiter was there before."""
+    assert us([hook("radio.tx_done"), hook("radio.rx_done")], [10, 300]) == [3 * 300, 300 + 10]
+
+
+def test_interrupts_come_in_between_and_make_room_for_more():
+    hooks = [hook("radio.tx_done"), hook("radio.ack_timeout"), hook("radio.rx_start", "isr")]
+    assert us(hooks, [0, 100, 100]) == [2 * 100 + 3 * 100, 100 + 2 * 100, None]
+    found = Waits(hooks, [0, 100, 100], [False] * 3).found()[0]
+    assert found is not None and found.interrupts == 3          # 200 us have room for two, and with those for a third
+    assert us(hooks, [0, 100, SHORTEST_FRAME_US]) == [None, None, None]
+    assert us(hooks, [0, 0, SHORTEST_FRAME_US]) == [0, 0, None]
+
+
+def test_the_chain_of_a_buffer_follows_at_once():
+    hooks = [hook("radio.tx_done"), hook("radio.ack_timeout"), hook("buffer.complete")]
+    assert us(hooks, [0, 100, 30], [False, True, False])[0] == 2 * (100 + 30)
+    assert us(hooks, [0, 100, 30], [False, True, True])[0] == 2 * (100 + 30 * MAX_COMPLETIONS), "the chain of the buffer completes another entry"
+    assert us(hooks, [0, 100, 30])[0] == 200
+
+
+def test_slots_of_one_frame_do_not_hold_each_other_up():
+    hooks = [hook("slot", period=110_000), hook("slot", period=110_000, offset=40_000), hook("slot", period=70_000), hook("every", period=110_000)]
+    assert us(hooks, [1_000, 2_000, 4_000, 8_000]) == [4_000 + 8_000, 4_000 + 8_000, 1_000 + 2_000 + 8_000, 1_000 + 2_000 + 4_000]
+    long = [hook("slot", period=110_000), hook("slot", period=110_000, offset=10_000)]
+    assert us(long, [9_000, 1]) == [0, 0]
+    assert us(long, [11_000, 1]) == [0, 11_000], "the first takes longer than its slot, and is late then for the second"
+
+
+def test_an_after_and_who_starts_it():
+    hooks = [hook("every", period=100_000), hook("after"), hook("after")]
+    started = [None, Start(0, 10_000, 10_000), Start(1, 1, 50_000)]
+    assert us(hooks, [300, 40, 5], started=started) == [0, 0, 40], "the second is due 1 us after it was started: whoever does that is still at work"
+    assert us(hooks, [300, 40, 5], started=[None, Start(0, 200, 200), None]) == [2 * 5, 300 + 2 * 5, 300 + 40 + 5]
+    assert us(hooks, [300, 40, 5], started=[None, Start(0, 10_000, 99_999), Start(1, 5, 5)])[0] == 40 + 5, "that one may be due with the next run of the first"
+
+
+def test_whose_after_it_is():
+    """By index: blocks in blocks, and handlers behind one another."""
+    checked = program("""
+timing T {
+    every 1 s within 1 ms { radio.on(); after 1 ms { if (radio.cca() == CLEAR) { after 2 ms { radio.off(); } } else { after 3 ms { radio.off(); } } } }
+    every 2 s within 1 ms { bit<32> wait = (bit<32>) radio.cca(); after wait max 7 ms { radio.off(); } }
+}
+""")
+    found = starts(checked.hooks)
+    assert [h.event for h in checked.hooks] == ["every", "every", "after", "after", "after", "after"]
+    assert found[:2] == [None, None]
+    assert sorted(found[2:], key=lambda one: one.most) == [Start(0, 1_000, 1_000), Start(2, 2_000, 2_000), Start(2, 3_000, 3_000), Start(1, 0, 7_000)]
+
+
+# ---------------------------------------------------------------- the law, on the C node
+
+EVENTS = {"radio.tx_done": "radio", "radio.ack_timeout": "radio", "net.rx": "net", "app.tx": "net", "radio.rx_done": "radio"}
+
+
+@st.composite
+def worlds(draw):
+    """(hooks, programs, who starts whom, events). What takes time is looking at the channel."""
+    hooks, programs, started = [], [], []
+    for i in range(draw(st.integers(2, 6))):
+        event = draw(st.sampled_from(["every", "slot", "slot", "after", "after", *EVENTS]))
+        if event == "after" and not i:
+            event = "every"
+        times = {}
+        if event in ("every", "slot"):
+            times = {"period": draw(st.sampled_from([10_000, 10_000, 4_000, 25_000]))}
+            times["offset"] = draw(st.integers(0, 9)) * times["period"] // 10 if event == "slot" else 0
+        hooks.append(Hook(event, (f"T{i}" if event not in EVENTS else f"C{i}",), EVENTS.get(event, "radio"), **times))
+        programs.append([("cca",)] * draw(st.integers(0, 8)))
+        started.append(None)
+        if event == "after":
+            by, delay = draw(st.integers(0, i - 1)), draw(st.sampled_from([1, 100, 900, 2_000, 6_000]))
+            place = draw(st.integers(0, len(programs[by])))
+            programs[by].insert(place, ("timer", i, delay))
+            started[i] = Start(by, delay, delay)
+    near = st.builds(lambda beat, off: max(beat * 1_000 + off, 0), st.integers(0, 60), st.sampled_from([-1_000, -500, -200, -100, -1, 0, 1, 128]))
+    happens = draw(st.lists(st.tuples(st.sampled_from(sorted(EVENTS)), near), min_size=5, max_size=60))
+    return hooks, programs, started, happens
+
+
+def takes(one: list[tuple]) -> int:
+    """Microseconds: one an instruction, and what it looks at the channel for."""
+    return len(assemble(text(one))) // 8 + sum(op == "cca" for op, *_ in one) * CCA
+
+
+def happened(node: Node, happens: list[tuple[str, int]]) -> Node:
+    for event, time in happens:
+        node.post(time, event, (), b"frame" if event in ("radio.rx_done", "net.rx", "app.tx") else None)
+    node.run(70_000)
+    return node
+
+
+@CHECK
+@given(worlds())
+def test_no_run_begins_later(world):
+    hooks, programs, started, happens = world
+    bounds = us(hooks, [takes(one) for one in programs], started=started)
+    assert all((bound is None) == (hook.context == "net") for hook, bound in zip(hooks, bounds))
+    node = happened(native(hooks, programs, radio=Radio(True), costs=Costs(1_000, CCA, 0)), happens)
+    for i, bound in enumerate(bounds):
+        stats = node.dispatch.stats(i)
+        assert stats.time_worst <= takes(programs[i])
+        if bound is not None and stats.runs:
+            assert stats.wait_worst <= bound, hooks[i]
+            event("reached" if bound and stats.wait_worst > 0.8 * bound else "far" if bound else "none")
+
+
+def test_the_bound_is_reached():
+    """A run of the net begins just before the event, and all others of the radio are older by 1 us."""
+    hooks = [hook("every", period=10_000), hook("radio.tx_done"), hook("radio.ack_timeout"), hook("net.rx", "net")]
+    hooks = [Hook(one.event, (f"{'T' if not i else 'C'}{i}",), one.context, period=one.period) for i, one in enumerate(hooks)]
+    programs = [[("cca",)], [("cca",)] * 2, [("cca",)] * 3, [("cca",)] * 4]
+    node = happened(native(hooks, programs, radio=Radio(True), costs=Costs(1_000, CCA, 0)),
+                    [("net.rx", 9_998), ("radio.tx_done", 9_999), ("radio.ack_timeout", 9_999)])
+    assert node.dispatch.stats(0).wait_worst == us(hooks, [takes(one) for one in programs])[0] - 2
+
+
+# ---------------------------------------------------------------- what a user sees
+
+BUSY = """
+timing Duty {
+    every 125 ms jitter 500 us within 300 us {
+        radio.on();
+        if (radio.cca() == CLEAR) { radio.off(); } else { after 10 ms { radio.off(); } }
+    }
+    energy { radio.on <= 9 %; }
+}
+timing Survey {
+    register<bit<32>> busy;
+    every 1 s { for (i in 0..40) { if (radio.cca() == BUSY) { busy = busy + 1; } } }
+}
+"""
+
+
+@pytest.fixture
+def busy(tmp_path):
+    path = tmp_path / "busy.lpn"
+    path.write_text(BUSY)
+    return path
+
+
+def test_a_budget_counts_the_wait(busy, tmp_path):
+    """The other handler looks at the channel for 6 ms, and may be at work when the radio is to be switched off. Alone, 8.88 % are proved."""
+    assert lpnc("check", str(busy)).exit_code == 0
+    done = lpnc("build", str(busy), "-o", str(tmp_path / "out"))
+    assert done.exit_code == 1
+    assert "the radio may be on 13.2" in done.stderr and "and <= 9 % is promised" in done.stderr
+    assert "which may begin 5.9" in done.stderr and "ms late, while others run" in done.stderr
+    assert "lpnc: 1 energy budget not proved: nothing is written" in done.stderr
+    assert not (tmp_path / "out").exists()
+    verified = lpnc("verify", str(busy))
+    assert verified.exit_code == 1 and "3 modules: all accepted, 1 energy budget not proved" in verified.stdout
+    busy.write_text(BUSY.replace("9 %", "14 %"))
+    done = lpnc("build", str(busy), "-o", str(tmp_path / "out"))
+    assert done.exit_code == 0, done.stderr
+    share = float(done.stdout.split("the radio is on for at most ")[1].split(" %")[0])
+    assert 13.2 < share < 13.3
+    shown = lpnc("run", str(tmp_path / "out/busy.lpnb"), "--events", "-", input="radio off\nuntil 1 s\n")
+    assert f"(proved: {share:.2f} %)" in shown.stdout, "what is in the bundle counts it, too"
+
+
+def test_a_jitter_that_is_shorter_than_the_wait_is_told(busy):
+    done = lpnc("build", str(busy), "-o", str(busy.parent / "out"))
+    [line] = [line for line in done.stderr.splitlines() if "its jitter is 500 us" in line]
+    assert line.startswith("Duty.every_125ms may begin 5,9") and "before it may run Survey.every_1s (5,9" in line
+    rows = {tuple(each["chain"]): each for line in lpnc("verify", str(busy), "--json").stdout.splitlines() for each in json.loads(line)["hooks"]}
+    assert 5_900 < rows["Duty.every_125ms",]["wait_us"] < 6_000
+    assert rows["Survey.every_1s",]["wait_us"] < 700
+
+
+# ---------------------------------------------------------------- budgets on the C node
+
+ROW = "every {period} us within 2 ms {{ radio.on(); if (radio.cca() == {answer}) {{ {looks} radio.off(); }} else {{ after {delay} us {{ {looks} radio.off(); }} }} }}"
+OTHER = "every {period} us {{ for (i in 0..{turns}) {{ if (radio.cca() == BUSY) {{ seen = seen + 1; }} }} after {delay} us {{ for (i in 0..{turns}) {{ if (radio.cca() == CLEAR) {{ seen = seen + 1; }} }} }} }}"
+PERIODS = st.sampled_from([20_000, 30_000, 31_000, 50_000])
+ROWS = st.builds(ROW.format, period=PERIODS, answer=st.sampled_from(["BUSY", "BUSY", "CLEAR"]), looks=st.sampled_from(["", "if (radio.cca() == BUSY) { seen = 1; }"]),
+                 delay=st.sampled_from([1, 900, 4_000]))
+OTHERS = st.builds(OTHER.format, period=PERIODS, turns=st.integers(1, 40), delay=st.sampled_from([1, 5_000, 9_000]))
+
+
+@settings(CHECK, max_examples=1000 if SEARCH else 20)
+@given(st.lists(ROWS, min_size=1, max_size=2), st.lists(OTHERS, min_size=1, max_size=2), st.integers(0, 3))
+def test_the_radio_is_not_on_for_longer(rows, others, seed):
+    """By what is proved with the waits of this node, whose instructions take 1 us each."""
+    checked = program("register<bit<32>> seen;\ntiming Duty {\n" + "\n".join(rows) + "\nenergy { radio.on <= 100 %; }\n}\ntiming Others {\n" + "\n".join(others) + "\n}\n")
+    compiled = compile_program(checked)
+    counted = {c.name: c.code.text for c in compiled.containers}
+    units, found = seal(compiled)
+    most = {unit.name: report.max_insns for unit, report, _ in found}
+    looks = {h.chain[0].name: looks_of(h.chain[0].body) for h in checked.hooks}
+    assert counted.keys() == looks.keys()
+    took = [most[name] + CCA * looks[name] for _, (name,) in compiled.hooks]
+    waits = Waits(compiled.bundle.hooks, took, [False] * len(took), starts(checked.hooks)).found()
+    diagnostics = Diagnostics()
+    proved = promised(checked, diagnostics, {h.chain[0]: math.ceil(one.us) for h, one in zip(checked.hooks, waits) if h.event == "after"})
+    assume(not diagnostics.errors)              # more than all the time it is not
+    node = native_node(compiled.bundle, radio=Radio(False), costs=Costs(1_000, CCA, 0), seed=seed)
+    node.run(end := 930_000)
+    on = node.radio_state.on_time(0, node.time)
+    runs = sum((end // h.period + 1) * us for h, us in proved[0].runs)
+    assert on <= runs
+    event(f"{min(10 * on // runs, 9)} tenths of what is proved")
+
+
+def looks_of(node: object) -> int:
+    """How often a handler looks at the channel at most, without what it starts."""
+    match node:
+        case ast.After():
+            return 0
+        case ast.For():
+            return number(node.high) * looks_of(node.body)
+        case ast.Call():
+            return int(node.target == "radio.cca")
+        case list() | tuple():
+            return sum(map(looks_of, node))
+        case ast.Node():
+            return sum(looks_of(getattr(node, name)) for name in children(type(node)))
+    return 0
