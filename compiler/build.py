@@ -327,7 +327,7 @@ def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, 
     if (count := len(code.text) // 8) > TEXT_MAX:
         raise SizeError(lowered.name, f"has {count} instructions, and a container may have {TEXT_MAX}: divide it into modules", made_of(code.lines, count),
                         count / TEXT_MAX)
-    flags = (Flag.DEPARSES if lowered.rebuilds and lowered.kind == Kind.FUSED else Flag(0)) | (Flag.RADIO if lowered.radio else Flag(0))
+    flags = Flag.of_radio(lowered.radio) | (Flag.DEPARSES if lowered.rebuilds and lowered.kind == Kind.FUSED else Flag(0))
     try:
         image = Image(name=lowered.name, kind=Kind(lowered.kind), text=code.text, rodata=code.rodata, data=code.data,
                       flags=flags, record_hash=zlib.crc32(needs.rows()) if needs else lowering.record.hash,

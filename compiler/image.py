@@ -10,6 +10,10 @@ import struct
 import zlib
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
+from functools import reduce
+from operator import or_
+
+from lpn.lang.hooks import RadioPart
 
 from .target import OUT_SIZE
 
@@ -50,10 +54,18 @@ class Flag(IntFlag):
     CLEAN32 = 1         #: every register holds a 32-bit value or a pointer
     CERTIFIED = 2       #: the certificate section is not empty
     DEPARSES = 4        #: of a fused container: it ends with a deparser, which fills `out`
-    RADIO = 8           #: it, or an `after` that it starts, switches the radio, or its timing block promises how long the radio is on
+    RADIO = 8           #: it, or an `after` that it starts, switches the radio
+    BUDGET = 16         #: its timing block promises that the radio is off for some of the time
+    QUIETS = 32         #: the body of an `after`: a run of it ends with the radio off, whatever its path
+
+    @classmethod
+    def of_radio(cls, part: RadioPart) -> Flag:
+        """What an image says of a module's part in how long the radio is on."""
+        flags = {RadioPart.SWITCHES: cls.RADIO, RadioPart.PROMISES: cls.BUDGET, RadioPart.QUIETS: cls.QUIETS}
+        return reduce(or_, (flag for its, flag in flags.items() if its in part), cls(0))
 
 
-KNOWN_FLAGS = Flag.CLEAN32 | Flag.CERTIFIED | Flag.DEPARSES | Flag.RADIO
+KNOWN_FLAGS = reduce(or_, Flag)
 
 
 class ImageError(ValueError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Flag, auto
 from typing import Protocol
 
 from . import ast
@@ -84,6 +85,14 @@ PERIODIC = ("every", "slot")
 
 SELECTOR_MAX = (1 << 32) - 1
 TIME_MAX = (1 << 31) - 1                        # us; half of what a 32-bit clock counts, so that times can be compared
+
+
+class RadioPart(Flag):
+    """The part that a module has in how long the radio is on, which a node asks for when another set of hooks takes over."""
+
+    SWITCHES = auto()                           # it, or an `after` that it starts, switches the radio
+    PROMISES = auto()                           # its timing block promises that the radio is off for some of the time
+    QUIETS = auto()                             # the body of an `after`: each of its paths ends with the radio off
 
 
 SLOT_US = 10_000                                # IEEE 802.15.4, TSCH: macTsTimeslotLength

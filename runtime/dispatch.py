@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from lpn.compiler.bundle import Hook
-from lpn.lang.hooks import CONTEXTS, EVENTS, PERIODIC, name_of, taker, wants
+from lpn.lang.hooks import CONTEXTS, EVENTS, PERIODIC, RadioPart, name_of, taker, wants
 
 from .engines import MAX_PACKET
 
@@ -177,10 +177,10 @@ def elapsed(now: int, at: int) -> int:
 
 
 class ModelDispatch(Dispatch):
-    """node.c once more, in Python, for chains that an `Executor` runs. `timing`: which hooks are handlers of timing blocks; `radio`: which have a part in how
+    """node.c once more, in Python, for chains that an `Executor` runs. `timing`: which hooks are handlers of timing blocks; `radio`: the part of each in how
     long the radio is on."""
 
-    def __init__(self, hooks: Sequence[Hook], timing: Sequence[bool], radio: Sequence[bool], names: Sequence[str], executor: Executor,
+    def __init__(self, hooks: Sequence[Hook], timing: Sequence[bool], radio: Sequence[RadioPart], names: Sequence[str], executor: Executor,
                  platform: Platform) -> None:
         self.hooks, self.timing, self.radio, self.names = hooks, timing, radio, names
         self.executor, self.platform = executor, platform
@@ -189,7 +189,7 @@ class ModelDispatch(Dispatch):
         self._drops: Counter[str] = Counter()
         self._timer: int | None = None
         self._isr = False
-        self._asked: str | None = None
+        self._asked = "off" if any(RadioPart.PROMISES in part for part in radio) else None
         self._completed: tuple[Event, Callable[[], None]] | None = None
         now = platform.now()
         for hook, state in zip(hooks, self._states):
@@ -197,11 +197,9 @@ class ModelDispatch(Dispatch):
                 state.due = (now + hook.offset) & WORD
         self._set_timer(now)
 
-    def swap(self, hooks: Sequence[Hook], timing: Sequence[bool], radio: Sequence[bool], names: Sequence[str], executor: Executor) -> None:
+    def swap(self, hooks: Sequence[Hook], timing: Sequence[bool], radio: Sequence[RadioPart], names: Sequence[str], executor: Executor) -> None:
         """Other hooks from now on. Those that wait for the same keep their timers, and what is pending; slots of one slotframe keep one beat."""
         before = list(zip(self.hooks, self.timing, self.radio, self.names, self._states))
-        if any(self.radio) and not any(radio):
-            self._asked = "on"
         self.hooks, self.timing, self.radio, self.names, self.executor = hooks, timing, radio, names, executor
         self._states, self._drops = [_State() for _ in hooks], Counter()
         now = self.platform.now()
@@ -212,18 +210,31 @@ class ModelDispatch(Dispatch):
                 if hook.event == slot.event == "slot" and hook.period == slot.period and old.due is not None:
                     ahead = hook.offset - slot.offset - elapsed(now, old.due)
                     state.due = (now + 1 + (ahead - 1) % hook.period) & WORD
-        for hook, timed, switches, name, old in before:
+        lost = quieted = False
+        for hook, timed, part, name, old in before:
             same = _waits_for(hook, timed, name)
-            if same not in waits:
+            index = waits.index(same) if same in waits else None
+            if hook.event == "after" and (old.due is not None or old.pending is not None):
+                lost |= RadioPart.SWITCHES in part and (index is None or RadioPart.SWITCHES not in radio[index])
+                quieted |= index is not None and RadioPart.QUIETS in radio[index]
+            if index is None:
                 self._counts.lost += old.pending is not None
-                if hook.event == "after" and switches and any(radio) and (old.due is not None or old.pending is not None):
-                    self._asked = "off"
                 continue
-            index = waits.index(same)
             self._states[index].due = old.due
             if old.pending is not None and not self._mark(index, old.pending):
                 self._counts.lost += 1
+        self._asked = self._asks(any(RadioPart.SWITCHES in part for _, _, part, *_ in before), lost, quieted) or self._asked
         self._set_timer(now)
+
+    def _asks(self, switched: bool, lost: bool, quieted: bool) -> str | None:
+        """What another set asks of the radio. `switched`: something in the old one did that; `lost`: an `after` that was to, and does not any more; `quieted`: one goes
+        on that will switch it off."""
+        switches = any(RadioPart.SWITCHES in part for part in self.radio)
+        if any(RadioPart.PROMISES in part for part in self.radio):
+            return None if quieted else "off"
+        if switched and (lost or not switches):
+            return "off" if switches else "on"
+        return None
 
     # ------------------------------------------------------------ what chains ask for
 

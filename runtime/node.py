@@ -81,6 +81,8 @@ class Node:
         self._causes: dict[tuple[str, int], int] = {}   # (event, its time by the node's clock): number of a record
         self._timer_causes: dict[int, int] = {}
         self.dispatch = make(self)
+        self.dispatch.settle()                          # a budget's radio is off; this is no run's effect
+        self._effects.clear()
         self._rearm()
 
     # ------------------------------------------------------------ what happens to it

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 
 from lpn.compiler.bundle import Hook
 from lpn.lang import ast, tables as control
 from lpn.lang.buffers import buffers
-from lpn.lang.check.contexts import switches_radio
+from lpn.lang.check.energy import radio_part
+from lpn.lang.hooks import RadioPart
 from lpn.lang.outside import SENDS
 from lpn.lang.persist import StateError
 from lpn.lang.reference import Reference
@@ -95,12 +98,12 @@ class ReferenceDispatch(ModelDispatch):
         self.swap(*_hooks(program), ReferenceExecutor(reference, state, self.address))
 
 
-def _hooks(program: ast.Program) -> tuple[list[Hook], list[bool], list[bool], list[str]]:
-    """(hooks, which of them are handlers of timing blocks, which have a part in how long the radio is on, what they are called)."""
+def _hooks(program: ast.Program) -> tuple[list[Hook], list[bool], list[RadioPart], list[str]]:
+    """(hooks, which of them are handlers of timing blocks, the part of each in how long the radio is on, what they are called)."""
     hooks = [Hook(h.event, tuple(m.name for m in h.chain), h.context, h.selector, h.within, h.period, h.offset, h.jitter) for h in program.hooks]
     timed = [h.timed for h in program.hooks]
     handlers = {h.chain[0] for h, t in zip(hooks, timed) if t}
-    radio = [any(map(switches_radio, h.chain)) for h in program.hooks]
+    radio = [reduce(or_, map(radio_part, h.chain)) for h in program.hooks]
     return hooks, timed, radio, hook_names(hooks, handlers.__contains__)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from lpn.compiler.asm import assemble
 from lpn.compiler.bundle import Bundle, Hook
 from lpn.compiler.helpers import BY_NAME
 from lpn.compiler.image import Flag, Image, Kind
 from lpn.compiler.kept import Kept, KeptTable
+from lpn.lang.hooks import RadioPart
 from lpn.runtime.dispatch import Event, ModelDispatch, Outcome, hook_names
 from lpn.runtime.engine.node_native import NativeDispatch
 from lpn.runtime.engines import VERDICTS
@@ -18,8 +21,9 @@ STATE = 64
 REASONS = ("none", "SHORT", "OTHER")
 
 #: An operation: its name, then numbers. on, off, cca, channel n, power dbm, timer hook us, send n (octets of out), net n,
-#: count cell, tail from n (radio.send of a part of the packet), trace a b, fault; verdict v arg (ends the program).
+#: count cell, tail from n (radio.send of a part of the packet), trace a b, fault; verdict v arg (ends the program); promises, quiets: what its image says.
 Op = tuple
+SAID = "promises", "quiets"
 
 
 def text(program: Sequence[Op]) -> str:
@@ -29,6 +33,8 @@ def text(program: Sequence[Op]) -> str:
         if op == "count":
             at = 4 * args[0]
             lines += ["r2 = *(u64 *)(r6 + 24)", f"w3 = *(u32 *)(r2 + {at})", "w3 += 1", f"*(u32 *)(r2 + {at}) = w3"]
+        elif op in SAID:
+            continue
         elif op == "fault":
             lines += ["r2 = 0", "r0 = *(u64 *)(r2 + 0)"]
         elif op == "verdict":
@@ -52,6 +58,8 @@ class Meaning:
         platform = dispatch.platform
         isr, chain = dispatch.hooks[hook].context == "isr", not dispatch.timing[hook]
         for op, *args in self.programs[hook]:
+            if op in SAID:
+                continue
             if op == "verdict":
                 verdict = VERDICTS[args[0]]
                 reason = (REASONS[args[1]] if args[1] < len(REASONS) else f"reason {args[1]}") if verdict == "DROP" else None
@@ -82,7 +90,7 @@ def bundle(hooks: Sequence[Hook], programs: Sequence[Sequence[Op]], version: int
     """Hook i's chain is a container of its own that runs program i; `T...` names handlers of a timing block,
     other names deparsers that emit no header."""
     images = [Image(hook.chain[0], Kind.TIMING if timing(hook.chain[0]) else Kind.DEPARSER, assemble(text(program)), record_size=16,
-                    state_size=STATE, record_hash=1, state_hash=state_hash, flags=Flag.RADIO if switches(program) else Flag(0)) for hook, program in zip(hooks, programs, strict=True)]
+                    state_size=STATE, record_hash=1, state_hash=state_hash, flags=Flag.of_radio(part(program))) for hook, program in zip(hooks, programs, strict=True)]
     return Bundle("p", version, tuple(images), tuple(hooks), record_size=16, state_size=STATE, record_hash=1, state_hash=state_hash,
                   reasons=REASONS, kept=kept)
 
@@ -91,13 +99,16 @@ def timing(name: str) -> bool:
     return name.startswith("T")
 
 
-def switches(program: Sequence[Op]) -> bool:
-    return any(op in ("on", "off") for op, *_ in program)
+def part(program: Sequence[Op]) -> RadioPart:
+    """What is said of it; of "promises" and "quiets" it says so itself."""
+    ops = {op for op, *_ in program}
+    said = {"on": RadioPart.SWITCHES, "off": RadioPart.SWITCHES, "promises": RadioPart.PROMISES, "quiets": RadioPart.QUIETS}
+    return reduce(or_, (its for op, its in said.items() if op in ops), RadioPart(0))
 
 
-def roles(hooks: Sequence[Hook], programs: Sequence[Sequence[Op]]) -> tuple[list[bool], list[bool], list[str]]:
-    """What a model is told of hooks: which are handlers of a timing block, which switch the radio, and their names."""
-    return [timing(h.chain[0]) for h in hooks], [switches(program) for program in programs], hook_names(hooks, timing)
+def roles(hooks: Sequence[Hook], programs: Sequence[Sequence[Op]]) -> tuple[list[bool], list[RadioPart], list[str]]:
+    """What a model is told of hooks: which are handlers of a timing block, the part of each in how long the radio is on, and their names."""
+    return [timing(h.chain[0]) for h in hooks], [part(program) for program in programs], hook_names(hooks, timing)
 
 
 class Watched(Node):

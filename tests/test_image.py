@@ -37,7 +37,7 @@ images = st.builds(
                  min_size=1, max_size=16),
     kind=st.sampled_from(Kind), text=st.integers(1, 4).flatmap(lambda n: st.binary(min_size=8 * n, max_size=8 * n)),
     rodata=st.binary(max_size=9), data=st.binary(max_size=9), certificate=st.just(b""),
-    flags=st.sampled_from([Flag(0), Flag.CLEAN32]), profile=st.just(Profile.LPN),
+    flags=st.sampled_from([Flag(0), Flag.CLEAN32, Flag.RADIO | Flag.BUDGET, Flag.QUIETS]), profile=st.just(Profile.LPN),
     record_hash=st.integers(0, 2**32 - 1), record_size=st.integers(0, 65535),
     state_hash=st.integers(0, 2**32 - 1), state_size=st.integers(0, 65535), stack_used=st.integers(0, 512), out_size=st.integers(0, 256))
 
@@ -72,7 +72,7 @@ REFUSED = {
     "kind 0": (patched(16, b"\0"), "bad kind"),
     "kind 7": (patched(16, b"\7"), "bad kind"),
     "profile": (patched(17, b"\2"), "bad profile"),
-    "flag": (patched(18, b"\x12"), "bad flags"),
+    "flag": (patched(18, b"\x42"), "bad flags"),
     "deparsing parser": (patched(18, b"\6"), "bad flags"),
     "certificate without its flag": (patched(18, b"\0"), "bad flags"),
     "output": (patched(54, struct.pack("<H", 257)), "bad field"),

@@ -22,7 +22,7 @@ SELECTORS = {"radio.tx_done": (0, 1, 2), "app.tx": (5683, 7), "net.rx": (41, 58)
 
 
 def op(afters: list[int]) -> st.SearchStrategy:
-    choices = [st.sampled_from([("on",), ("off",), ("cca",), ("fault",)]), st.tuples(st.just("count"), st.integers(0, 15)),
+    choices = [st.sampled_from([("on",), ("off",), ("on",), ("off",), ("cca",), ("cca",), ("fault",), ("promises",), ("quiets",)]), st.tuples(st.just("count"), st.integers(0, 15)),
                st.tuples(st.just("channel"), st.integers(11, 26)), st.tuples(st.just("power"), st.integers(-20, 5)),
                st.tuples(st.just("send"), st.integers(0, 60)), st.tuples(st.just("net"), st.integers(0, 5)),
                st.tuples(st.just("tail"), st.integers(0, 9), st.integers(0, 9)), st.tuples(st.just("trace"), short, short),
@@ -78,7 +78,8 @@ def successors(draw, hooks, programs):
     code = [[op for op in programs[i] if op[0] != "timer"] + [("timer", numbers[op[1]], op[2]) for op in programs[i] if op[0] == "timer" and op[1] in numbers]
             for i in chosen]
     still = [[op for op in program if op[0] not in ("on", "off")] for program in code]
-    return draw(st.sampled_from(range(0, 9_000, 100))), after, draw(st.sampled_from([code, still]))
+    others = [[op for op in program if draw(st.booleans())] + draw(st.sampled_from([[], [], [("quiets",)]])) for program in code]
+    return draw(st.sampled_from(range(0, 9_000, 100))), after, draw(st.sampled_from([code, still, others]))
 
 
 def live(make, world):

@@ -358,6 +358,48 @@ def test_an_after_that_is_lost_does_not_leave_the_radio_on(tmp_path, body, radio
     assert promised[1].startswith(f"radio on: {'100.00' if radio == 'on' else '0.00'} % of 795 ms from 0.205000 s on") and ("T promises" in promised[1]) == ("energy" in body)
 
 
+BUDGET = "energy {{ radio.on <= {} %; }}".format
+
+
+@pytest.mark.parametrize(("blocks", "switched"), [
+    # the same `after` as before counts now, and another one behind it would have switched off
+    ("every 100 ms within 1 ms { after 10 ms { n.count(); } radio.on(); after 10 ms { radio.off(); } }" + BUDGET(13), True),
+    ("every 100 ms within 1 ms { after 10 ms { n.count(); } radio.on(); after 10 ms { radio.off(); } }", True),
+    ("every 100 ms within 1 ms { after 10 ms { n.count(); } if (r == 9) { radio.on(); radio.off(); } }" + BUDGET(13), True),
+    # it goes on, and switches off on one path only
+    ("every 100 ms within 1 ms { if (r == 9) { radio.on(); } after 10 ms { if (r == 9) { radio.off(); } n.count(); radio.off(); } }" + BUDGET(13), False),
+    ("every 100 ms within 1 ms { after 10 ms { if (r == 9) { radio.off(); } n.count(); } }" + BUDGET(13), True),
+    # another one is lost, which has nothing to do with the radio
+    ("every 100 ms within 1 ms { radio.on(); after 10 ms { radio.off(); n.count(); } }" + BUDGET(13), False)])
+def test_a_budget_is_kept_from_the_swap_on(tmp_path, blocks, switched):
+    v1 = SWITCHED.replace("energy", "every 100 ms within 1 ms { after 50 ms { last = 1; } } energy").replace("timing T {", "timing T { register<bit<32>> last;")
+    rows, radio = timeline(tmp_path, TAKE_OVER, v1=v1, v2=f"timing T {{ counter<bit<32>> n; register<bit<32>> r; {blocks} }} protocol P version 2 {{ timing : T; }}")
+    assert ["0.205000", "replaced", "v2.lpn;" if switched else "v2.lpn", *(["radio.off"] if switched else [])] in rows
+    assert "comes on top" not in radio[1]
+
+
+@pytest.mark.parametrize(("promise", "share"), [("<= 99", "0.00"), ("< 100", "0.00"), ("<= 100", "100.00")])
+def test_a_budget_finds_the_radio_off(tmp_path, promise, share):
+    """From the beginning, and where the version before left it on."""
+    idle = f"timing T {{ counter<bit<32>> n; every 1 s {{ n.count(); }} energy {{ radio.on {promise} %; }} }} protocol P version 1 {{ timing : T; }}"
+    assert timeline(tmp_path, "until 1 s\n", v1=idle)[1][0].startswith(f"radio on: {share} % of 1 s")
+    on = "timing T { every 1 s { radio.on(); } } protocol P version 1 { timing : T; }"
+    first, then = timeline(tmp_path, TAKE_OVER, v1=on, v2=idle.replace("version 1", "version 2"))[1]
+    assert first.startswith("radio on: 100.00 %") and then.startswith(f"radio on: {share} %")
+
+
+def test_a_migration_takes_none_of_the_next_runs_time(tmp_path):
+    (tmp_path / "v1.lpn").write_text("persistent register<bit<8>>[99] seen; timing T { every 1 s { seen[1] = seen[1] + 1; } } protocol P version 1 { timing : T; }")
+    (tmp_path / "v2.lpn").write_text("""persistent register<bit<16>>[99] seen; extern void trace(bit<32> a, bit<32> b);
+        migrate version 1 { register<bit<8>>[99] seen; for (i in 0..99) { seen[i] = (bit<16>) old.seen[i]; } }
+        timing T { every 1 s within 1 ms { trace(node.clock, (bit<32>) seen[1]); } } protocol P version 2 { timing : T; }""")
+    result = lpnc("run", tmp_path / "v1.lpn", "--events", "-", "--json", input=f"radio off\n1500 ms replace {tmp_path}/v2.lpn\nuntil 3500 ms\n")
+    *records, summary = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(record["time"], record["took"] < 30, record["late"]) for record in records if record["kind"] == "ran" and record["time"] > 1_500_000] == [
+        (2_000_000, True, False), (3_000_000, True, False)]
+    assert summary["hooks"][0]["wait_worst"] == 0 and summary["hooks"][0]["misses"] == 0
+
+
 def test_a_radio_that_nobody_switches_stays_as_it_is(tmp_path):
     text = "timing T { every 100 ms { after 10 ms { } } } protocol P version 1 { timing : T; }"
     rows, _ = timeline(tmp_path, TAKE_OVER, v1=text, v2=text.replace("10 ms", "20 ms"))

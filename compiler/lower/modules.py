@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
 import llvmlite.ir as ir
 
@@ -12,9 +14,10 @@ from lpn.compiler.layout import RecordLayout
 from lpn.compiler.state import StateLayout
 from lpn.compiler.target import NEAR, VERDICTS, Target
 from lpn.lang import ast
-from lpn.lang.check.contexts import switches_radio
+from lpn.lang.check.energy import radio_part
 from lpn.lang.derive import derived, representation
 from lpn.lang.effects import effects
+from lpn.lang.hooks import RadioPart
 from lpn.lang.persist import Migration
 from lpn.lang.tables import stateful
 
@@ -44,7 +47,7 @@ class Lowered:
     module: ir.Module
     rebuilds: bool                              # contains a deparser
     keeps: bool                                 # something in the header record
-    radio: bool = False                         # it has a part in how long the radio is on
+    radio: RadioPart = RadioPart(0)
     paired: bool = False                        # what a codec writes of two fields is one loop
 
 
@@ -94,7 +97,7 @@ class ProgramLowering:
         else:
             low.deparser(decl, accept)
         low.finish()
-        return Lowered(decl.name, KINDS[type(decl)], module, isinstance(decl, ast.Deparser), low.keeps_record, switches_radio(decl))
+        return Lowered(decl.name, KINDS[type(decl)], module, isinstance(decl, ast.Deparser), low.keeps_record, radio_part(decl))
 
     def parser(self, low: Lowering, decl: ast.Parser, accept) -> None:
         def publish() -> None:
@@ -152,7 +155,7 @@ class ProgramLowering:
         low.b.position_at_end(done)
         low.leave(low.b.load(low.verdict_slot, typ=I32))
         low.finish()
-        return Lowered(name, FUSED, module, any(isinstance(decl, ast.Deparser) for decl in chain), low.keeps_record, any(map(switches_radio, chain)), low.paired)
+        return Lowered(name, FUSED, module, any(isinstance(decl, ast.Deparser) for decl in chain), low.keeps_record, reduce(or_, map(radio_part, chain)), low.paired)
 
     def guesses(self, low: Lowering, decl: ast.Parser) -> Plan:
         """Nothing where the parser writes into the packet: the second run would read what the first one wrote; nor where it counts elements of stacks."""

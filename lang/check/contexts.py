@@ -63,9 +63,7 @@ def in_line(node: ast.Node) -> ast.Node | None:
 
 
 def switches_radio(module: ast.Module) -> bool:
-    """Whether a module, or an `after` that it starts, switches the radio, or its block promises how long the radio is on."""
-    if isinstance(module, ast.Handler) and module.block is not None and module.block.energy:
-        return True
+    """Whether a module, or an `after` that it starts, switches the radio."""
     return any(isinstance(node, ast.Call) and node.target in (RADIO_ON, RADIO_OFF) or isinstance(node, ast.After) and node.handler is not None and switches_radio(node.handler)
                for node in reached(module))
 

@@ -19,10 +19,10 @@ from fractions import Fraction
 
 from .. import ast
 from ..diagnostics import Diagnostics
-from ..hooks import Hook, Promise, longest, number
+from ..hooks import Hook, Promise, RadioPart, longest, number
 from ..instances import children, walk
 from ..source import Span
-from .contexts import RADIO_OFF, RADIO_ON, reached
+from .contexts import RADIO_OFF, RADIO_ON, reached, switches_radio
 from .emits import may_reject
 from .timing import shown
 
@@ -75,6 +75,25 @@ def energy(program: ast.Program, diagnostics: Diagnostics) -> None:
     found = promised(program, diagnostics, {})
     if diagnostics.errors == before:
         program.promises = found
+
+
+def radio_part(module: ast.Module) -> RadioPart:
+    """What a module has to do with how long the radio is on."""
+    part = RadioPart.SWITCHES if switches_radio(module) else RadioPart(0)
+    if isinstance(module, ast.Handler):
+        if module.block is not None and any(budget.op == "<" or int(budget.limit.const or 0) < 100 for budget in module.block.energy):
+            part |= RadioPart.PROMISES
+        if module.kind == "after" and quiets(module):
+            part |= RadioPart.QUIETS
+    return part
+
+
+def quiets(body: ast.Handler) -> bool:
+    """Whether each path of what finds the radio on ends with it off."""
+    try:
+        return all(way.on is None for way in Paths().of(body.body, body))
+    except Refused:                             # more paths than are told apart
+        return False
 
 
 def blocks_of(program: ast.Program) -> list[ast.Timing]:

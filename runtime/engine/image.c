@@ -182,7 +182,7 @@ int lpn_image_check(const uint8_t *bytes, size_t size, bool summed)
     if (bytes[17] != 1) {
         return LPN_E_PROFILE;
     }
-    if ((flags & ~(unsigned)(LPN_FLAG_CLEAN32 | LPN_FLAG_CERTIFIED | LPN_FLAG_DEPARSES | LPN_FLAG_RADIO)) != 0
+    if ((flags & ~(unsigned)LPN_FLAGS) != 0
         || ((flags & LPN_FLAG_CERTIFIED) != 0) != (sizes[3] != 0)
         || ((flags & LPN_FLAG_DEPARSES) != 0 && kind != LPN_FUSED)) {
         return LPN_E_FLAGS;

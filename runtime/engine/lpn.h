@@ -102,7 +102,8 @@ const char *lpn_error_name(int error);
 /* ------------------------------------------------------------------------------------------- image.c */
 
 enum lpn_kind { LPN_PARSER = 1, LPN_PROCESSOR, LPN_DEPARSER, LPN_TIMING, LPN_FUSED, LPN_MIGRATION };
-enum { LPN_FLAG_CLEAN32 = 1, LPN_FLAG_CERTIFIED = 2, LPN_FLAG_DEPARSES = 4, LPN_FLAG_RADIO = 8 };
+enum { LPN_FLAG_CLEAN32 = 1, LPN_FLAG_CERTIFIED = 2, LPN_FLAG_DEPARSES = 4, LPN_FLAG_RADIO = 8,
+       LPN_FLAG_BUDGET = 16, LPN_FLAG_QUIETS = 32, LPN_FLAGS = 63 };
 
 /** Where an image's header says what is asked for while it runs. */
 enum lpn_image_offset {

@@ -216,8 +216,9 @@ int lpn_node_check(const lpn_node *node, const lpn_set *set, uint32_t *hook);
 /**
  * Put a checked set in place of the one before, between two events: call it in the thread, with interrupts that
  * call `lpn_node_event` held off. Timers of equal hooks keep their beat and what is pending stays so; what has
- * no hook any more is counted as lost, its packet released. Slots of one slotframe keep one beat. If an `after` is lost that was to
- * switch the radio, it is switched off, and if the new set never switches it, on (lpn_node_settle). Persistent registers of the same name and type are
+ * no hook any more is counted as lost, its packet released. Slots of one slotframe keep one beat. If an `after` was to switch the radio and
+ * does not any more, it is switched off, and if the new set never switches it, on; a set with an energy budget, the first one too, finds it off, unless an `after`
+ * that goes on will switch it off (lpn_node_settle). Persistent registers of the same name and type are
  * copied from the old state, then the migrations for the old set's version run; the rest of the state is as the
  * caller made it. The old set's memory is free afterwards.
  *

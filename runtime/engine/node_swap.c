@@ -70,13 +70,14 @@ static bool equal(const lpn_hook *a, const lpn_hook *b)
     return true;
 }
 
-static bool switches_radio(const lpn_hook *hook)
+/* The flags of all its containers. */
+static unsigned flags_of(const lpn_hook *hook)
 {
     unsigned flags = 0;
     for (uint32_t i = 0; i < hook->containers; i++) {
         flags |= lpn_get16(hook->chain[i]->image + LPN_IMAGE_FLAGS);
     }
-    return (flags & LPN_FLAG_RADIO) != 0;
+    return flags;
 }
 
 /* Slots of one slotframe keep one beat, those too that only the new set has. */
@@ -91,14 +92,24 @@ static void keep_beat(const lpn_hook *old, lpn_hook *new, uint32_t now)
     new->due = now + (until > period ? until - period : until);
 }
 
-/* What goes on from the old set to the new one: the beat of timers, and what is pending. What was to switch the radio and
- * does not come any more must not leave it on, nor off for ever where nobody switches it. */
-static void hand_over(lpn_node *node, lpn_set *from, lpn_set *to, uint32_t now)
+/* A set that promises how long the radio is on finds it off, unless what goes on will switch it off. `was`: the flags of all
+ * hooks of the set before, `is`: of this one. An `after` that was to switch the radio and does not any more (`lost`) must not leave it on, nor off
+ * for ever where nobody switches it. */
+static void ask_radio(lpn_node *node, unsigned was, unsigned is, bool lost, bool quieted)
 {
-    bool before = false, after = false, lost = false;
+    if ((is & LPN_FLAG_BUDGET) != 0 ? !quieted
+                                    : (was & LPN_FLAG_RADIO) != 0 && (lost || (is & LPN_FLAG_RADIO) == 0)) {
+        node->radio = (is & (LPN_FLAG_BUDGET | LPN_FLAG_RADIO)) != 0 ? LPN_RADIO_OFF : LPN_RADIO_ON;
+    }
+}
+
+/* What goes on from the old set to the new one, whose hooks have the flags `is`: the beat of timers, and what is pending. */
+static void hand_over(lpn_node *node, lpn_set *from, lpn_set *to, unsigned is, uint32_t now)
+{
+    unsigned was = 0;
+    bool lost = false, quieted = false;
     for (uint32_t k = 0; k < to->hooks; k++) {
         lpn_hook *new = &to->hook[k];
-        after |= switches_radio(new);
         for (uint32_t i = 0; !LPN_ONE_SET && i < from->hooks && new->event == LPN_SLOT; i++) {
             if (from->hook[i].event == LPN_SLOT && from->hook[i].period == new->period) {
                 keep_beat(&from->hook[i], new, now);
@@ -110,10 +121,13 @@ static void hand_over(lpn_node *node, lpn_set *from, lpn_set *to, uint32_t now)
         for (uint32_t k = 0; !LPN_ONE_SET && k < to->hooks && new == NULL; k++) {
             new = equal(old, &to->hook[k]) ? &to->hook[k] : NULL;
         }
-        const bool switches = switches_radio(old);
-        before |= switches;
+        const unsigned flags = flags_of(old), goes_on = new != NULL ? flags_of(new) : 0;
+        was |= flags;
+        if (old->event == LPN_AFTER && (old->armed || old->requested || old->pending)) {
+            lost |= (flags & ~goes_on & LPN_FLAG_RADIO) != 0;
+            quieted |= (goes_on & LPN_FLAG_QUIETS) != 0;
+        }
         if (new == NULL) {
-            lost |= switches && old->event == LPN_AFTER && (old->armed || old->requested || old->pending);
             continue;
         }
         new->armed = old->armed;
@@ -126,9 +140,7 @@ static void hand_over(lpn_node *node, lpn_set *from, lpn_set *to, uint32_t now)
             old->stats.moved++;
         }
     }
-    if (before && (lost || !after)) {
-        node->radio = after ? LPN_RADIO_OFF : LPN_RADIO_ON;
-    }
+    ask_radio(node, was, is, lost, quieted);
     for (uint32_t i = 0; i < from->hooks; i++) {
         lpn_hook *old = &from->hook[i];
         if (old->pending) {
@@ -160,6 +172,7 @@ static int carry(lpn_node *node, const lpn_set *from, const lpn_set *to)
             chain->state = to->state;
             chain->state_size = to->state_size;
             error = lpn_state_migrate(chain, migration->container, &migration->needs, &theirs, &at);
+            chain->run.insns = 0;   /* they are no hook's: `lpn_node_insns` */
         }
     }
     return error;
@@ -173,8 +186,10 @@ int lpn_node_swap(lpn_node *node, lpn_set *set)
     if (error != LPN_OK) {
         return error;
     }
+    unsigned flags = 0;
     for (uint32_t i = 0; i < set->hooks; i++) {
         lpn_hook *hook = &set->hook[i];
+        flags |= flags_of(hook);
         hook->stats = (lpn_hook_stats){ 0 };
         hook->pending = hook->requested = 0;
         hook->armed = (uint8_t)is_periodic(hook);
@@ -185,7 +200,9 @@ int lpn_node_swap(lpn_node *node, lpn_set *set)
                            .trace = lpn_node_trace, .call = lpn_node_call, .user = node };
     __atomic_store_n(&node->set, set, __ATOMIC_RELEASE);
     if (old != NULL) {
-        hand_over(node, old, set, now);
+        hand_over(node, old, set, flags, now);
+    } else {
+        ask_radio(node, 0, flags, false, false);
     }
     lpn_node_set_timer(node, now);
     return LPN_OK;
