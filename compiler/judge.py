@@ -61,7 +61,7 @@ class Unit:
 
     def analyse(self) -> tuple[Report, Analysis | None]:
         return analyse(self.text, PROFILES[self.profile], rodata=self.rodata, data=self.data, record_size=self.record_size,
-                       state_size=self.state_size, out_size=self.out_size, line_map=self.lines, contexts=self.contexts, helpers=self.helpers,
+                       state_size=self.state_size, out_size=self.out_size, line_map=self.lines, contexts=self.contexts, helpers=self.helpers if self.profile == "lpn" else None,
                        sections=self.sections, apart=self.foreign)
 
 

@@ -45,7 +45,7 @@ class Calls(Memory):
     def call(self, s: State, slot: int, id: int) -> None:
         spec = self.helpers.get(id)
         if spec is None:
-            self.fail(31, slot, f"helper {id} is unknown", "call one of the table of helpers, or declare it with extern",
+            self.fail(31, slot, f"helper {id} is unknown", self.profile.unknown,
                       "the node would end the run, or call a function of its own")
         else:
             for context in self.profile.contexts:

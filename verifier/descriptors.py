@@ -32,6 +32,20 @@ class Region:
     align: int = 8
 
 
+@dataclass(frozen=True, slots=True)
+class HelperSpec:
+    """A helper as the verifier sees it.
+
+    `args`, for r1.. in order: `scalar`, `const`, `read` and `write` (a buffer, whose size argument 1 says: compiler/helpers.py), ("read", n) and ("write", n) (n bytes), ("region", name) (a pointer to the start of it).
+    `ret`: `zero`, `u32`, `scalar`, or ("nullable", region, size)."""
+    number: int
+    name: str
+    args: tuple = ()
+    ret: Any = "scalar"
+    contexts: tuple[str, ...] | None = None
+    changes_packet: bool = False
+
+
 @dataclass(frozen=True)
 class ContextDescriptor:
     name: str
@@ -50,6 +64,8 @@ class ContextDescriptor:
     align_atomic: bool = False                        # and an atomic one: of its size
     branch_budget: int | None = None                  # rule 35
     contexts: tuple[str, ...] = ()                    # rule 31: where helpers must be allowed; () asks nothing
+    helpers: tuple[HelperSpec, ...] | None = None     # that there are; None: the project's (compiler/helpers.py)
+    unknown: str = "call one of the table of helpers, or declare it with extern"    # what to do about others
 
     def field_at(self, offset: int) -> Field | None:
         return next((f for f in self.fields if f.offset <= offset < f.offset + f.width), None)
@@ -75,27 +91,18 @@ _LPN_REGIONS = {"rec": Region(0), "state": Region(0), "out": Region(OUT_SIZE), "
                 "data": Region(0, align=4)}
 
 LPN = ContextDescriptor("lpn", "lpn", 96, _LPN_FIELDS, _LPN_REGIONS, align8=4)
-FEMTO = ContextDescriptor("femto", "femto", 96, _LPN_FIELDS, _LPN_REGIONS, align8=4, branch_budget=200)
+FEMTO = ContextDescriptor("femto", "femto", 96, _LPN_FIELDS, _LPN_REGIONS, align8=4, branch_budget=200, helpers=(),
+                          unknown="those of a stock engine are not known here: do without")
+#: Of the kernel's helpers (include/uapi/linux/bpf.h) those that take nothing and give a number.
+LINUX = (HelperSpec(5, "ktime_get_ns"), HelperSpec(7, "get_prandom_u32", ret="u32"), HelperSpec(8, "get_smp_processor_id", ret="u32"), HelperSpec(42, "get_numa_node_id"),
+         HelperSpec(118, "jiffies64"), HelperSpec(125, "ktime_get_boot_ns"), HelperSpec(160, "ktime_get_coarse_ns"))
 XDP = ContextDescriptor("xdp", "xdp", 24, (
     Field(0, 4, "data", "pkt"), Field(4, 4, "data_end", "pkt_end"), Field(12, 4, "ingress_ifindex"),
     Field(16, 4, "rx_queue_index")), {"rodata": Region(0, write=False), "data": Region(0)},
-    max_packet=0xFFFF, window=0, whole=True, align_atomic=True)
+    max_packet=0xFFFF, window=0, whole=True, align_atomic=True, helpers=LINUX,
+    unknown="of the kernel's those are known that take no pointers: " + ", ".join(f"{one.name} ({one.number})" for one in LINUX))
 
 PROFILES = {"lpn": LPN, "xdp": XDP, "femto": FEMTO}
-
-
-@dataclass(frozen=True, slots=True)
-class HelperSpec:
-    """A helper as the verifier sees it.
-
-    `args`, for r1.. in order: `scalar`, `const`, `read` and `write` (a buffer, whose size argument 1 says: compiler/helpers.py), ("read", n) and ("write", n) (n bytes), ("region", name) (a pointer to the start of it).
-    `ret`: `zero`, `u32`, `scalar`, or ("nullable", region, size)."""
-    number: int
-    name: str
-    args: tuple = ()
-    ret: Any = "scalar"
-    contexts: tuple[str, ...] | None = None
-    changes_packet: bool = False
 
 
 _ARGS = {"NONE": None, "SCALAR": "scalar", "CONST": "const", "MEM_READ": "read", "MEM_WRITE": "write"}

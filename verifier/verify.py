@@ -79,7 +79,9 @@ class Analysis:
         return self.together and self.together.shared
 
 
-def _helpers(helpers):
+def _helpers(helpers, profile: ContextDescriptor):
+    if helpers is None:
+        helpers = profile.helpers
     if helpers is None:
         from ..compiler.helpers import HELPERS
         helpers = HELPERS
@@ -141,7 +143,7 @@ def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, li
         check_sections(sections, text)
         graph = cfg.build(text, profile, splits)
         report.insns = len(graph.insns)
-        machine = Machine(profile, _helpers(helpers))
+        machine = Machine(profile, _helpers(helpers, profile))
         machine.kept = graph.frames.kept
         fix = Fixpoint(graph, machine, max_steps, max_facts)
         with _no_collector():
@@ -243,7 +245,7 @@ def verify(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: in
     """Judge a text section under a context descriptor.
 
     `rodata`, `data`, `record_size`, `state_size`, `out_size`: sizes of these regions in bytes. `helpers`: rows of compiler/helpers.py
-    (the default) or HelperSpec. `line_map`: rows (slot, file, line) in any order. `contexts`: where the container runs (rule 31). `sections`: of the file it is from (rule 12).
+    or HelperSpec (None: those of the profile). `line_map`: rows (slot, file, line) in any order. `contexts`: where the container runs (rule 31). `sections`: of the file it is from (rule 12).
     `max_insns`: most executed instructions (rule 34); `max_steps` (None: as the text is long), `max_facts`: effort and memory (rule 38). `apart`: ways that meet are
     told apart where that makes it provable."""
     return analyse(text, profile, rodata=rodata, data=data, record_size=record_size, state_size=state_size, out_size=out_size,

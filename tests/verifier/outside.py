@@ -18,6 +18,7 @@ import cases                                                       # noqa: E402
 from lpn.compiler.asm import AsmError, assemble                    # noqa: E402
 from lpn.compiler.fuzz_bytecode.mutate import mutate               # noqa: E402
 from lpn.compiler.fuzz_bytecode.trial import SIZES, generated            # noqa: E402
+from lpn.compiler.helpers import HELPERS                            # noqa: E402
 from lpn.compiler.isa import DecodeError, decode, slot_indices     # noqa: E402
 from lpn.runtime import kernel                                     # noqa: E402
 from lpn.runtime.capabilities import CAP_BPF, CAP_NET_ADMIN, in_child   # noqa: E402
@@ -110,7 +111,7 @@ def judge(named: list[tuple[str, bytes]], longest: int = 1_000_000) -> list[Row]
     for name, text in named:
         if not text or len(text) % 8 or theirs(text) is None:
             continue
-        report = verify(text, XDP, rodata=RODATA, data=DATA)
+        report = verify(text, XDP, rodata=RODATA, data=DATA, helpers=HELPERS)
         if (report.max_insns or 0) > longest:
             continue
         rows.append(Row(name, text, None if report.accepted else report.message, report.rule))
