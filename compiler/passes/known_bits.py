@@ -191,7 +191,7 @@ def one_bit(number: int) -> bool:
 
 
 def decide_by_bits(code: list[Line]) -> bool:
-    """Such branches are left out, or are jumps; such masks are left out; what is added is said as a constant. What is divided by is asked whether it is 0:
+    """Such branches are left out, or are jumps; such masks are left out; what is added is said as a constant, and so is what arithmetic gives. What is divided by is asked whether it is 0:
     the checker of certificates is to see it."""
     ranges, more = range_tests(code), {}
     changed, divides = False, any(line.insn.is_alu and line.insn.uses_reg and line.insn.code in (DIV, MOD) for line in code)
@@ -205,6 +205,8 @@ def decide_by_bits(code: list[Line]) -> bool:
                 line.dead = changed = True
         elif insn.cls == ALU64 and insn.code == ADD and insn.uses_reg and (number := whole(known.registers[insn.src])) is not None:
             line.insn, line.dead, changed = replace(insn, op=insn.op & ~X, src=0, imm=number), number == 0, True
+        elif (number := computed(insn, known)) is not None:
+            line.insn, changed = Instruction((ALU64 if insn.cls == ALU64 else ALU) | MOV, insn.dst, imm=number), True
         elif line in ranges:
             found = ranges[line]
             known_bits, value = known.registers[found.reg]
@@ -213,6 +215,14 @@ def decide_by_bits(code: list[Line]) -> bool:
     if any(more.values()):
         code[:] = [each for line in code for each in ((more[line], line) if more.get(line) else (line,))]
     return changed
+
+
+def computed(insn: Instruction, known: Known) -> int | None:
+    """The number that arithmetic gives, where that is known and is no copy."""
+    if not insn.is_alu or insn.code == MOV:
+        return None
+    result = known.result(insn)
+    return signed32(result[1] & HALF) if insn.cls == ALU and result[0] == ALL else whole(result)
 
 
 def drop_constants(code: list[Line]) -> None:
