@@ -126,3 +126,12 @@ def test_any_bytes_get_a_verdict(noise, profile, seed):
         text[rng.randrange(len(text))] = rng.randrange(256)
     report = verify(bytes(text), profile, record_size=64, state_size=32, max_steps=20_000)
     assert report.accepted or (report.rule in RULES and report.message)
+
+
+def test_the_line_of_what_the_whole_breaks():
+    """Of the innermost loop of those that turn most."""
+    code = assemble("r1 = 0\nA: r1 += 1\nif r1 < 9 goto A\nr2 = 0\nB: r3 = 0\nC: r3 += 1\nif r3 < 2000 goto C\nr2 += 1\nif r2 < 1000 goto B\nr0 = 0\nexit")
+    report = verify(code, LPN, line_map=[(slot, "x.lpn", 10 + slot) for slot in range(len(code) // 8)])
+    assert report.rule == 34 and report.insn is None and report.line == ("x.lpn", 15)
+    report = verify(code, FEMTO, max_insns=10**9, line_map=[(slot, "x.lpn", 10 + slot) for slot in range(len(code) // 8)])
+    assert report.rule == 35 and report.line == ("x.lpn", 15)

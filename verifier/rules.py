@@ -63,10 +63,11 @@ for _line in _TABLE.strip().splitlines():
 
 
 class Violation(Exception):
-    """A rule is broken at `slot`. `detail` says what is known, `hint` what would make it provable, `example` what could happen."""
+    """A rule is broken at `slot`, or by the whole, of which `most` has the largest part. `detail` says what is known, `hint` what would make it provable, `example` what
+    could happen."""
 
-    def __init__(self, rule: int, slot: int | None, detail: str, hint: str = "", example: str = ""):
-        self.rule, self.slot, self.detail, self.hint, self.example = rule, slot, detail, hint, example
+    def __init__(self, rule: int, slot: int | None, detail: str, hint: str = "", example: str = "", most: int | None = None):
+        self.rule, self.slot, self.detail, self.hint, self.example, self.most = rule, slot, detail, hint, example, most
         super().__init__(self.message)
 
     @property

@@ -163,7 +163,8 @@ def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, li
         _totals(report, graph, bounds, live, profile, max_insns, joint and joint.shared)
     except Violation as v:
         report.rule, report.message, report.insn, report.help, report.example = v.rule, v.message, v.slot, v.hint, v.example
-        report.line = line_of(line_map, v.slot)
+        at = v.most if v.slot is None else v.slot
+        report.line = None if at is None else line_of(line_map, at)
         if fix is not None and v.slot is not None and v.rule != 38 and (way := witness.find(fix, v)):
             report.path, report.example = way.path, way.example or v.example
             lines = [*map(lines_of(line_map), way.path)]
@@ -216,26 +217,39 @@ def _most(graph: cfg.Graph, bounds: dict[cfg.Node, int], live: Callable[[cfg.Nod
 def _totals(report: Report, graph, bounds, live, profile, max_insns, shared) -> None:
     report.max_insns = _most(graph, bounds, live, shared)
     if report.max_insns > max_insns:
+        nest = _worst_nest(graph.loops, bounds)
         raise Violation(34, None, f"up to {report.max_insns} instructions are executed, the limit is {max_insns}; loops: " + ", ".join(
-            f"slot {b.head} x {b.bound}" for b in report.loops), "lower a bound", _product(graph.loops, bounds))
+            f"slot {b.head} x {b.bound}" for b in report.loops), "lower a bound", _product(nest, bounds), _head(nest))
     report.max_branches = heaviest(graph, bounds, live, lambda n: 0, lambda n, i: n.succs[i][1] == "taken", shared).weight
     if profile.branch_budget is not None and report.max_branches > profile.branch_budget:
         raise Violation(35, None, f"up to {report.max_branches} jumps are taken, this engine ends a run after {profile.branch_budget}",
-                        "lower a loop's bound", f"the run that takes {report.max_branches} of them is ended without a verdict")
+                        "lower a loop's bound", f"the run that takes {report.max_branches} of them is ended without a verdict",
+                        _head(_worst_nest(graph.loops, bounds)))
 
 
-def _product(loops: list[cfg.Loop], bounds: dict[cfg.Node, int]) -> str:
-    """The nest of loops that turns most, as a product."""
-    nest: list[int] = []
+def _worst_nest(loops: list[cfg.Loop], bounds: dict[cfg.Node, int]) -> list[cfg.Loop]:
+    """The loops inside one another that turn most, the outermost first; none where there is none."""
+    nests: list[list[cfg.Loop]] = []
     for loop in loops:
-        around, one = [], loop
-        while one is not None:
-            around.insert(0, bounds[one.head])
-            one = one.parent
-        if prod(around) > prod(nest) or not nest:
-            nest, head = around, loop.head.first
-    return f"{' x '.join(f'{n:,}' for n in nest)} = {prod(nest):,} turns of the innermost loop" if len(nest) > 1 else (
-        f"the loop at slot {head} turns {nest[0]:,} times" if nest else "")
+        nest: list[cfg.Loop] = []
+        around: cfg.Loop | None = loop
+        while around is not None:
+            nest.insert(0, around)
+            around = around.parent
+        nests.append(nest)
+    return max(nests, key=lambda nest: prod(bounds[one.head] for one in nest), default=[])
+
+
+def _head(nest: list[cfg.Loop]) -> int | None:
+    """Of the innermost one, whose line is shown."""
+    return nest[-1].head.first if nest else None
+
+
+def _product(nest: list[cfg.Loop], bounds: dict[cfg.Node, int]) -> str:
+    """How often they turn."""
+    turns = [bounds[one.head] for one in nest]
+    return f"{' x '.join(f'{n:,}' for n in turns)} = {prod(turns):,} turns of the innermost loop" if len(nest) > 1 else (
+        f"the loop at slot {nest[0].head.first} turns {turns[0]:,} times" if nest else "")
 
 
 def verify(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,

@@ -29,7 +29,7 @@ from .timing import shown
 #: A frame that is sent: turnaround, then SHR, PHR and aMaxPhyPacketSize octets at 250 kbit/s, then macAckWaitDuration of
 #: 54 symbols, which nobody answers (IEEE 802.15.4, O-QPSK PHY).
 TX_US = 192 + (5 + 1 + 127) * 32 + 54 * 16
-RADIO_SEND = "radio.send"
+RADIO_SEND, RADIO_CCA = "radio.send", "radio.cca"
 PPM = 1_000_000
 WAYS = 256                                      # paths that are told apart
 
@@ -75,6 +75,19 @@ def energy(program: ast.Program, diagnostics: Diagnostics) -> None:
     found = promised(program, diagnostics, {})
     if diagnostics.errors == before:
         program.promises = found
+        for hook in program.hooks:
+            if hook.period:
+                deaf(hook, diagnostics)
+
+
+def deaf(hook: Hook, diagnostics: Diagnostics) -> None:
+    """A handler finds the radio off, where there is a budget, and a radio that is off hears nothing."""
+    paths = Paths()
+    handler = hook.chain[0]
+    assert isinstance(handler, ast.Handler)
+    paths.of(handler.body, None)
+    for call in paths.deaf:
+        diagnostics.warning("the radio may be off here, and hears nothing then", call.span, "switch it on first: radio.on()")
 
 
 def radio_part(module: ast.Module) -> RadioPart:
@@ -252,6 +265,7 @@ class Paths:
 
     def __init__(self) -> None:
         self.left: list[set[Way]] = [set()]     # by `return`, of the handler and of functions put in line
+        self.deaf: dict[ast.Call, None] = {}    # that listen to the channel, on a path where it may be off
 
     def of(self, body: ast.Block, on: ast.Node | None) -> set[Way]:
         return self.run(body, {Way(on, was_on=on)}) | self.left[0]
@@ -310,6 +324,8 @@ class Paths:
     def call(self, call: ast.Call, ways: set[Way]) -> set[Way]:
         if call.target == RADIO_ON:
             return {replace(way, on=way.on or call, was_on=way.was_on or call) for way in ways}
+        if call.target == RADIO_CCA and any(way.on is None for way in ways):
+            self.deaf[call] = None
         if call.target == RADIO_OFF:
             return {replace(way, on=None, off=call) for way in ways}
         if isinstance(call.target, ast.Function):
