@@ -142,10 +142,15 @@ class Promise:
 def is_part(module: ast.Decl) -> bool:
     """Whether a module has parameters that only another module can give it: it cannot stand in a chain. A struct without
     fields is none: P4 programs without metadata of their own pass one."""
+    return bool(not_given(module))
+
+
+def not_given(module: ast.Decl) -> list[ast.Param]:
+    """The parameters that a chain does not give."""
     def given(type_: object) -> bool:
         return isinstance(type_, (Packet, Meta)) or is_headers(type_) or isinstance(type_, StructType) and not type_.decl.fields
 
-    return any(not given(param.type) for param in getattr(module, "params", []) if param.type is not None)
+    return [param for param in getattr(module, "params", []) if param.type is not None and not given(param.type)]
 
 
 def in_order(chain: list[ast.Module]) -> bool:

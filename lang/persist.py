@@ -90,6 +90,6 @@ def plan(old: Layout, old_version: int, new: Layout, blocks: Sequence[Migration]
     for name, type_ in new.items():
         if old.get(name, type_) != type_ and not chosen:
             raise StateError(f"persistent register '{name}' is {type_}, and in version {old_version}, which runs, it is {old[name]}: "
-                             f"write migrate version {old_version} {{ ... }}, or give it another name")
+                             f"write migrate version {old_version} {{ ... }} where it stands{', which no timing block can have' if '.' in name else ''}, or give it another name")
     anew = tuple(name for name, type_ in new.items() if old.get(name, type_) != type_ and not any(name in block.needs for block in chosen))
     return Plan(tuple(name for name, type_ in new.items() if old.get(name) == type_), chosen, anew)

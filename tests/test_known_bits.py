@@ -6,6 +6,7 @@ import random
 import pytest
 
 from lpn.compiler.asm import assemble
+from lpn.compiler.disasm import format_instruction
 from lpn.compiler.passes.known_bits import Known, decide_by_bits, facts
 from lpn.compiler.passes.peephole import improve
 from lpn.compiler.passes.rewrite import read, sweep, write
@@ -60,6 +61,21 @@ def test_what_bits_decide(name):
     for one in INPUTS if "call" not in code else ():
         old, new = run_raw(text, ctx=one), run_raw(better, ctx=one)
         assert (new.r0, new.error) == (old.r0, old.error) and new.insns <= old.insns
+
+
+@pytest.mark.parametrize(("code", "last"), [
+    ("w3 = 1\nw4 = -1\nw4 <<= w3\nw4 ^= -1", "w4 = 0x1"), ("r4 = 6\nr4 <<= 2\nr4 |= 1", "r4 = 0x19"), ("w4 = -2\nw4 >>= 31", "w4 = 0x1"),
+    ("w4 = 0x1234\nr4 = be16 r4", "r4 = 0x3412"), ("w4 = -2\nw4 ^= 1", "w4 = -0x1"), ("r4 = -2\nr4 ^= 1", "r4 = -0x1")])
+def test_a_number_that_is_known_is_said(code, last):
+    lines = read(assemble(f"{code}\nr0 = r4\nexit"), [])
+    assert decide_by_bits(lines)
+    assert format_instruction(lines[-3].insn) == last
+
+
+@pytest.mark.parametrize("code", ["w4 &= 1", "w4 = 5\nw4 += 1", "r4 = 1\nr4 <<= 40", "w4 = 0x1234\nr4 = be64 r4", "r4 = -1\nr4 >>= 1", "r4 = -1\nr4 >>= 32", "w4 = 7\nw4 /= 2"])
+def test_others_are_left_as_they_are(code):
+    """What is not known, sums, and what no instruction can hold."""
+    assert not decide_by_bits(read(assemble(f"{code}\nr0 = r4\nexit"), []))
 
 
 def drawn(rng: random.Random) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from lpn.compiler.asm import AsmError, assemble
 from lpn.compiler.passes.begins import merge_begins
+from lpn.compiler.passes.copies import read_originals
 from lpn.compiler.passes.known_bits import decide_by_bits, drop_constants
 from lpn.compiler.passes.made_once import make_once
 from lpn.compiler.passes.peephole import improve
@@ -53,6 +54,11 @@ CASES = {                                       # a pass, code, slots less
                                             "A: r0 = 3\nexit\nB: r0 = 4\nexit", 0),
     "a constant that is there": (drop_constants, "w5 = 0\nif r2 == 3 goto T\nw5 = 0\nr0 = r5\nexit\nT: r0 = 1\nr0 += r5\nexit", 1),
     "not where it may be another": (drop_constants, "w5 = 0\nif r2 == 3 goto T\nw5 = 1\nT: w5 = 0\nr0 = r5\nexit", 0),
+    "a copy that is there": (read_originals, "r5 = r6\nif r2 == 3 goto T\nr5 = r6\nr0 = r5\nT: r0 += r5\nexit", 1),
+    "its half": (read_originals, "w5 = w6\nif r2 == 3 goto T\nw5 = w6\nT: r0 += r5\nexit", 1),
+    "not with another upper half": (read_originals, "r5 = r6\nif r2 == 3 goto T\nw5 = w6\nT: r0 += r5\nexit", 0),
+    "not where it may be of another": (read_originals, "r5 = r6\nif r2 == 3 goto T\nr5 = r7\nT: r5 = r6\nr0 += r5\nexit", 0),
+    "not what has changed since": (read_originals, "r5 = r6\nr6 += 1\nif r2 == 3 goto T\nr5 = r6\nT: r0 += r5\nexit", 0),
     "not of another width": (drop_constants, "r5 = -1\nif r2 == 3 goto T\nw5 = -1\nT: r0 = r5\nexit", 0),
 }
 INPUTS = [value.to_bytes(2, "little") for value in (0, 1, 2, 3, 4, 5, 7, 9, 11, 500, 65535)]

@@ -58,9 +58,17 @@ def read_originals(code: list[Line]) -> bool:
                 src = original(src, insn.size, facts)
         if dst != insn.dst or src != insn.src:
             line.insn, changed = replace(insn, dst=dst, src=src), True
-        if dst == src and moves(line.insn):
+        if dst == src and moves(line.insn) or in_force(insn, facts):
             line.dead = changed = True
     return changed
+
+
+def in_force(insn: Instruction, facts: Facts) -> bool:
+    """Whether it is a copy that is there already: LLVM makes one for each way to where they meet."""
+    if insn.op not in COPIES or insn.off:
+        return False
+    whole = insn.cls == ALU64
+    return bool(facts & copied(insn.dst, insn.src, whole)) and (whole or bool(facts & ZERO << ROW * insn.dst))
 
 
 def original(reg: int, octets: int, facts: Facts) -> int:

@@ -206,7 +206,7 @@ def decide_by_bits(code: list[Line]) -> bool:
         elif insn.cls == ALU64 and insn.code == ADD and insn.uses_reg and (number := whole(known.registers[insn.src])) is not None:
             line.insn, line.dead, changed = replace(insn, op=insn.op & ~X, src=0, imm=number), number == 0, True
         elif (number := computed(insn, known)) is not None:
-            line.insn, changed = Instruction((ALU64 if insn.cls == ALU64 else ALU) | MOV, insn.dst, imm=number), True
+            line.insn, changed = number, True
         elif line in ranges:
             found = ranges[line]
             known_bits, value = known.registers[found.reg]
@@ -217,12 +217,16 @@ def decide_by_bits(code: list[Line]) -> bool:
     return changed
 
 
-def computed(insn: Instruction, known: Known) -> int | None:
-    """The number that arithmetic gives, where that is known and is no copy."""
+def computed(insn: Instruction, known: Known) -> Instruction | None:
+    """What says the number that arithmetic gives, where that is known and is no copy."""
     if not insn.is_alu or insn.code == MOV:
         return None
-    result = known.result(insn)
-    return signed32(result[1] & HALF) if insn.cls == ALU and result[0] == ALL else whole(result)
+    bits, number = known.result(insn)
+    if bits != ALL:
+        return None
+    if insn.cls == ALU and insn.code != END:    # else the engine may have no arithmetic of 32 bits
+        return Instruction(ALU | MOV, insn.dst, imm=signed32(number))
+    return Instruction(ALU64 | MOV, insn.dst, imm=signed32(number)) if signed32(number) & ALL == number else None
 
 
 def drop_constants(code: list[Line]) -> None:

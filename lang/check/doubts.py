@@ -320,21 +320,32 @@ def never_emitted(program: ast.Program, diagnostics: Diagnostics) -> None:
 
 
 def counted_and_gone(program: ast.Program, calls: list[ast.Call], emitted: set[ast.StructField | None], diagnostics: Diagnostics) -> None:
-    """Headers that a parser takes and no deparser emits, yet which a header that is emitted counts or sums with its payload: nobody makes them invalid."""
+    """Headers that a parser takes, or a module makes valid, and no deparser emits, yet which a header that is emitted counts or sums with its payload: nobody makes them
+    invalid."""
     gone = {named_field(call.callee.base) for call in calls if call.target in ("setInvalid", "pop_front") and isinstance(call.callee, ast.Member)}
     if None in gone:                            # those of modules and functions which others apply
         return
-    for parser, deparser in dict.fromkeys((hook.chain[0], hook.chain[-1]) for hook in program.hooks if hook.parses):
-        if not isinstance(parser, ast.Parser) or not isinstance(deparser, ast.Deparser):
+    told = [one.span for one in diagnostics.items]
+    for hook in program.hooks:
+        deparser = hook.chain[-1]
+        if not hook.parses or not isinstance(hook.chain[0], ast.Parser) or not isinstance(deparser, ast.Deparser):
             continue
-        for call in walk(parser):
-            field = named_field(call.args[0]) if isinstance(call, ast.Call) and call.target == "extract" else None
+        for call in (node for module in hook.chain for node in walk(module) if isinstance(node, ast.Call) and node.span not in told):
+            field = made_valid(call)
             if field is None or field in emitted | gone:
                 continue
             outer = next((one for one in fields_before(program, field) if one in emitted and counts_payload(one)), None)
             if outer is not None:
                 diagnostics.warning(f"'{outer.name}' counts '{field.name}' as its payload where that is valid, and no deparser emits it", call.span,
-                                    f"make it invalid before the packet is sent, or emit it in {deparser.name}")
+                                    f"make it invalid before the packet is sent, {'' if call.target == 'extract' else f'let it stand before {outer.name!r} in the headers, '}"
+                                    f"or emit it in {deparser.name}")
+
+
+def made_valid(call: ast.Call) -> ast.StructField | None:
+    """The header that a call takes from the packet, or makes valid."""
+    if call.target == "extract":
+        return named_field(call.args[0])
+    return named_field(call.callee.base) if call.target == "setValid" and isinstance(call.callee, ast.Member) else None
 
 
 def fields_before(program: ast.Program, field: ast.StructField) -> list[ast.StructField]:

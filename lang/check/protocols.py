@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from .. import ast
-from ..hooks import BOUND, BUFFER_COMPLETE, EVENTS, MODULES, SELECTOR_MAX, hooks_of, in_order, is_part
-from ..types import HeaderType
+from ..hooks import BOUND, BUFFER_COMPLETE, EVENTS, MODULES, SELECTOR_MAX, hooks_of, in_order, is_part, not_given
+from ..types import HeaderType, StructType
 from .base import Base, article, kind_of, plural
 from .scope import suggest
 
@@ -79,8 +79,11 @@ class Protocols(Base):
                     self.error(f"{kind_of(decl)} '{name}' is in the chain twice", binding)
                 binding.modules.append(decl)
                 if is_part(decl) and not any(isinstance(param.type, HeaderType) and param.type.decl in self.told_structs for param in decl.params):
-                    self.error(f"{kind_of(decl)} '{name}' has parameters that a chain does not give", binding,
-                               f"apply it in another {kind_of(decl)}: {name}.apply(...)")
+                    others = not_given(decl)
+                    self.error(f"{kind_of(decl)} '{name}' has parameters that a chain does not give", binding, f"apply it in another {kind_of(decl)}: {name}.apply(...)",
+                               "or keep what modules tell one another in a header of its own, first in the headers struct, which no deparser emits"
+                               if any(isinstance(param.type, StructType) for param in others) else "",
+                               notes=[(f"'{param.name}' is not given", param.span) for param in others])
             elif decl is not None and name not in self.twice:
                 self.error(f"'{name}' is {article(kind_of(decl))}, not a parser, processor or deparser", binding)
         kinds = [type(module) for module in binding.modules]
