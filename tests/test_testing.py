@@ -193,6 +193,65 @@ def test_what_a_value_set_holds_is_drawn():
     assert seen[True] > seen[False], seen
 
 
+# What a select looks at ahead, and the keys of the only case that leads to the header.
+LOOKS = {
+    "two octets, one behind the other": ("pkt.lookahead<bit<24>>()[23:16], pkt.lookahead<bit<24>>()[15:8]", "(0x50, 0x34)"),
+    "two widths": ("pkt.lookahead<bit<8>>(), pkt.lookahead<bit<16>>()[7:0]", "(0x50, 0x34)"),
+    "three, one of them anything": ("pkt.lookahead<bit<8>>(), pkt.lookahead<bit<16>>()[7:0], pkt.lookahead<bit<24>>()[7:0]", "(0x50, _, 0x01)"),
+    "a part of an octet, and all of them": ("pkt.lookahead<bit<4>>(), pkt.lookahead<bit<32>>()", "(5, 0x50000000 &&& 0xf0ffffff)"),
+    "the last octet first": ("pkt.lookahead<bit<8>>(), pkt.lookahead<le<16>>()", "(0x50, 0x3450)"),
+    "a number below zero": ("pkt.lookahead<bit<8>>(), pkt.lookahead<int<16>>()", "(0xff, -2)"),
+    "a range that another key narrows": ("pkt.lookahead<bit<16>>(), pkt.lookahead<bit<8>>()", "(0x4000..0x5034, 0x50)"),
+    "two masks of an octet": ("pkt.lookahead<bit<8>>(), pkt.lookahead<bit<16>>()", "(0x50 &&& 0xf0, 0x0234 &&& 0x0fff)"),
+    "bits under a mask": ("pkt.lookahead<bit<16>>() & 0xff", "0x34"),
+    "bits under a mask, and other ones": ("0x0fff & pkt.lookahead<bit<16>>(), pkt.lookahead<bit<8>>() & 0xf0", "(0x0234, 0x50)"),
+    "what is cast": ("(bit<32>) pkt.lookahead<bit<16>>(), (bit<4>) pkt.lookahead<bit<8>>()", "(0x5034, 0)"),
+    "a field and what comes behind it": ("h.first.kind, pkt.lookahead<bit<8>>(), pkt.lookahead<bit<16>>()[7:0]", "(7, 0x50, 0x34)"),
+    "what another select has looked at": (None, None)}
+
+
+def looking(looked, keys):
+    states = f"transition select({looked}) {{ {keys}: a; default: accept; }} }}" if looked else """
+        transition select(pkt.lookahead<bit<8>>()) { 0x50: more; default: accept; } }
+        state more { transition select(pkt.lookahead<bit<8>>()[3:0], pkt.lookahead<bit<16>>()) { (0, 0x5034): a; default: accept; } }"""
+    return Source("looks.lpn", """
+        header First { bit<8> kind; }
+        header A { bit<8> x; bit<8> y; bit<8> z; bit<8> n; }
+        struct headers { First first; A a; }
+        parser Rx(packet pkt, out headers h) {
+            state start { pkt.extract(h.first); %s
+            state a { pkt.extract(h.a); transition accept; }
+        }
+        processor P(inout headers h, inout meta m) { apply { m.verdict = h.a.isValid() ? DELIVER : CONSUMED; } }
+        """ % states)
+
+
+@pytest.mark.parametrize("looked", LOOKS)
+def test_a_case_of_a_select_that_looks_ahead_is_taken(looked):
+    p, seen = protocol(looking(*LOOKS[looked])), Counter()
+
+    @settings(max_examples=60, derandomize=True, database=None)
+    @given(p.valid())
+    def draw(packet):
+        seen[p.run(packet, "reference").verdict] += 1
+
+    draw()
+    assert seen["DELIVER"] >= 20 and seen["CONSUMED"] >= 5, seen
+
+
+def test_what_a_condition_compares_ahead_is_drawn_at_once():
+    p, seen = protocol(Source("asks.lpn", ASKS["what is looked at ahead"].replace(
+        "pkt.lookahead<bit<16>>() == 0xf107", "pkt.lookahead<bit<8>>() == 0xf1 && 7 == pkt.lookahead<bit<16>>() & 0xff"))), Counter()
+
+    @settings(max_examples=60, derandomize=True, database=None)
+    @given(p._walked)
+    def draw(drawn):
+        seen[p.accepts(drawn.data)] += 1
+
+    draw()
+    assert seen[True] > 5 * seen[False], seen
+
+
 def test_a_field_in_line_is_what_a_register_holds():
     """A compressed header has the row that can say it, and what is looked at ahead stays when a header behind it is drawn again."""
     p, seen = protocol(Source("inline.lpn", """

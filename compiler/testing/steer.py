@@ -1,6 +1,7 @@
 """A parser's run on a packet that is being drawn: what it asks for is drawn, and where it goes astray it says what to draw again."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lpn.lang import ast
@@ -12,7 +13,7 @@ from lpn.lang.reference.modules import module_scope, next_state
 from lpn.lang.reference.packet import Packet
 from lpn.lang.reference.run import Run
 from lpn.lang.reference.scope import Scope
-from lpn.lang.reference.values import Rejected, width_of
+from lpn.lang.reference.values import Rejected, width_of, wrap
 from lpn.lang.types import Bits, EnumType, HeaderType
 
 from .numbers import numbers, one_of, payloads
@@ -91,7 +92,7 @@ class GrowingPacket(Packet):
 class WalkingCalls(Calls):
     def do_verify(self, expr: ast.Call, scope: Scope) -> None:
         assert isinstance(self.run, WalkingRun)
-        self.run.ask_ahead(expr.args[0], scope)
+        self.run.look_ahead(list(asked_ahead(expr.args[0])), scope)
         if not self.run.evaluate(expr.args[0], scope):
             if self.run.computed_later(expr.args[0], scope):
                 return
@@ -153,8 +154,7 @@ class WalkingRun(LenientRun):
         if case is None:
             return
         assert transition.select is not None
-        for expr, key in zip(transition.select, case.keys):
-            self.look_ahead(expr, key, scope)
+        self.look_ahead(list(zip(transition.select, case.keys)), scope)
         values = [self.evaluate(each, scope) for each in transition.select]
         taken = next((each for each in transition.cases if self.expressions.match_keys(values, each.keys, scope)), None)
         if taken is case or taken is not None and taken.target != "reject" and any(isinstance(key, ast.DontCare) for key in case.keys):
@@ -167,6 +167,9 @@ class WalkingRun(LenientRun):
             if isinstance(key, ast.DontCare):
                 if origin is not None and (other := self.elsewhere(origin, expr, transition, scope)):
                     wishes[origin] = self.walker.draw(one_of(tuple(other)))
+                continue
+            if origin is None and seen_ahead(expr) is not None:
+                wishes[self.packet.payload, "again"] = 0        # what is looked at was drawn for something else, or is not what all keys ask for
                 continue
             if origin is None:
                 return
@@ -186,30 +189,35 @@ class WalkingRun(LenientRun):
             known = self.walker.subject.reachable(item) if getattr(item.target, "decl", None) is place else known
         return sorted({n for n in known if 0 <= n < 1 << width_of(expr.type) and not any(self.matches(n, key, scope) for key in named)})
 
-    def look_ahead(self, expr: ast.Expr, key: ast.Expr, scope: Scope) -> None:
-        """Octets that nobody has drawn yet and a select looks at: those of its case."""
-        part, shift = width_of(expr.type), 0
-        if isinstance(expr, ast.Slice):
-            expr, shift = expr.base, int(expr.lo.const or 0)
-        if not isinstance(expr, ast.Call) or expr.target != "lookahead" or self.packet.payload != len(self.packet.data):
+    def look_ahead(self, asked: list[tuple[ast.Expr, ast.Expr]], scope: Scope) -> None:
+        """Octets that nobody has drawn yet, and that are looked at by several expressions at once, each with a key: those that all keys ask for.
+        The bits that a key names come first; a number of a range or a set is one that has them."""
+        looks = [(expr, key, places) for expr, key in asked if not isinstance(key, ast.DontCare) and (places := seen_ahead(expr)) is not None]
+        octets = max((octets_ahead(expr) for expr, _, _ in looks), default=0)
+        there = self.packet.rest[:octets]
+        if octets == len(there):
             return
-        width = width_of(expr.type)
-        if not isinstance(key, ast.DontCare):
-            little, octets = expr.type_args[0].name == "le", (width + 7) // 8
-            shift += 8 * octets - width
-            mask = (1 << part) - 1 << shift
-            rest = self.walker.draw(numbers(8 * octets)) & ~mask if part < 8 * octets else 0
-            self.packet.data += (rest | self.walker.member(key, part) << shift).to_bytes(octets, "little" if little else "big")
-            self.walker.data = self.packet.data
+        known = {place: there[place >> 3] >> (~place & 7) & 1 for place in range(8 * len(there))}
+        for expr, key, places in sorted(looks, key=lambda look: named_bits(look[1]) is None):
+            number, named = named_bits(key) or (self.having(known, expr, key, places, scope), -1)
+            for at, place in enumerate(places):
+                if place is not None and named >> at & 1:
+                    known.setdefault(place, number >> at & 1)
+        drawn = self.walker.draw(numbers(8 * (octets - len(there)))) if len(known) < 8 * octets else 0
+        for place, bit in known.items():
+            at = 8 * octets - 1 - place
+            drawn = drawn & ~(1 << at) | bit << at
+        self.packet.data += drawn.to_bytes(octets, "big")[len(there):]
+        self.walker.data = self.packet.data
 
-    def ask_ahead(self, cond: ast.Expr, scope: Scope) -> None:
-        """Octets that nobody has drawn yet and a `verify` compares with a constant."""
-        if isinstance(cond, ast.Binary) and cond.op in ("&&", "=="):
-            for side, other in ((cond.left, cond.right), (cond.right, cond.left)):
-                if cond.op == "&&":
-                    self.ask_ahead(side, scope)
-                elif other.const is not None:
-                    self.look_ahead(side, other, scope)
+    def having(self, known: dict[int, int], expr: ast.Expr, key: ast.Expr, places: list[int | None], scope: Scope) -> int:
+        """A number in a set, with the bits that are known of the octets it is looked for in, if one of those tried has them."""
+        number = self.walker.member(key, len(places))
+        settled = {at: known.get(place, 0) for at, place in enumerate(places) if place is None or place in known}     # type: ignore[arg-type]
+        mask, bits = sum(1 << at for at in settled), sum(bit << at for at, bit in settled.items())
+        ends = [int(each.const or 0) for each in (key.low, key.high)] if isinstance(key, ast.RangeSet) else []
+        tried = [each & ~mask | bits for each in (number, *ends)]
+        return next((each for each in tried if self.matches(wrap(each, expr.type), key, scope)), number)
 
     def computed_later(self, cond: ast.Expr, scope: Scope) -> bool:
         """Whether it asks for a field that gets the value of its equation when all is drawn."""
@@ -315,6 +323,48 @@ def uncast(expr: ast.Expr) -> ast.Expr:
 def whole(expr: ast.Expr) -> ast.Expr:
     """What a slice is taken of."""
     return expr.base if isinstance(expr, ast.Slice) else expr
+
+
+def asked_ahead(cond: ast.Expr) -> Iterator[tuple[ast.Expr, ast.Expr]]:
+    """What a condition compares with a constant, all of which is to hold."""
+    if isinstance(cond, ast.Binary) and cond.op == "&&":
+        yield from asked_ahead(cond.left)
+        yield from asked_ahead(cond.right)
+    elif isinstance(cond, ast.Binary) and cond.op == "==":
+        for side, other in ((cond.left, cond.right), (cond.right, cond.left)):
+            if other.const is not None:
+                yield side, other
+
+
+def seen_ahead(expr: ast.Expr) -> list[int | None] | None:
+    """Which bits of the octets ahead are the bits of an expression, its lowest one first: None for a bit that a mask or a cast
+    makes 0. None for an expression that is something else."""
+    if isinstance(expr, ast.Call) and expr.target == "lookahead":
+        width, little = width_of(expr.type), expr.type_args[0].name == "le"
+        return [at ^ 7 if little else width - 1 - at for at in range(width)]
+    if isinstance(expr, ast.Slice) and (places := seen_ahead(expr.base)) is not None:
+        low = int(expr.lo.const or 0)
+        return places[low:low + width_of(expr.type)]
+    if isinstance(expr, ast.Cast) and isinstance(expr.type, Bits) and (places := seen_ahead(expr.operand)) is not None:
+        more = places[-1] if getattr(expr.operand.type, "signed", False) else None
+        return (places + [more] * expr.type.width)[:expr.type.width]
+    if isinstance(expr, ast.Binary) and expr.op == "&":
+        for side, other in ((expr.left, expr.right), (expr.right, expr.left)):
+            if other.const is not None and (places := seen_ahead(side)) is not None:
+                return [place if int(other.const) >> at & 1 else None for at, place in enumerate(places)]
+    return None
+
+
+def octets_ahead(expr: ast.Expr) -> int:
+    """How many octets its lookahead asks for."""
+    return max((width_of(node.type) + 7) // 8 for node in walk(expr) if isinstance(node, ast.Call) and node.target == "lookahead")
+
+
+def named_bits(key: ast.Expr) -> tuple[int, int] | None:
+    """The number that a key is, and which of its bits count; None of a range or a set, which leave a choice."""
+    if isinstance(key, ast.Binary) and key.op == "&&&":
+        return int(key.left.const or 0), int(key.right.const or 0)
+    return (int(key.const), -1) if key.const is not None else None
 
 
 def near(constant: int, width: int) -> list[int]:
