@@ -15,7 +15,7 @@ class Branches(Memory):
 
     def branch(self, s: State, slot: int, insn: Instruction) -> list[State | None]:
         """[state when not taken, state when taken]; None where that cannot be. Consumes `s`."""
-        self.sound = True
+        self.culprit = None
         name, wide = isa.JMP_NAMES[insn.code], insn.is_wide
         a, b = self.read(s, insn.dst, slot), self.operand(s, insn, slot)
         if a is None or b is None:

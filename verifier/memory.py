@@ -349,5 +349,5 @@ class Memory:
         """While the fixpoint is searched nothing is final: only the last pass reports."""
         if self.checking:
             raise Violation(rule, slot, detail, hint, example)
-        if self.sound:                                # the first of an instruction's mistakes
-            self.failed[slot], self.sound = (rule, detail, hint, example), False
+        if self.culprit is None:                      # the first of an instruction's mistakes
+            self.failed[slot], self.culprit = (rule, detail, hint, example), slot

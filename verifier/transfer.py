@@ -32,7 +32,7 @@ class Machine(Arithmetic, Calls, Branches):
         self.heads: dict[int, int] = {}               # of what a buffer is given, octets of the output at most
         self.symbols: dict[tuple, int] = {}
         self.failed: dict[int, tuple[int, str, str, str]] = {}      # slot -> what was broken there when it was met last
-        self.sound = True                             # the instruction has broken nothing so far
+        self.culprit: int | None = None               # slot of the rule that the instruction breaks; None: it has broken nothing so far
         self.node = None
 
     # Symbols and registers -----------------------------------------------------------------------
@@ -102,15 +102,15 @@ class Machine(Arithmetic, Calls, Branches):
     # Straight-line instructions ------------------------------------------------------------------
     def step(self, s: State, slot: int, insn: Instruction) -> None:
         """Execute a non-jump in place; calls of helpers are one, local calls and exits are not."""
-        self.sound = True
+        self.culprit = None
         if insn.is_alu:
-            s.regs[insn.dst] = self.alu(s, slot, insn) or self.broken(slot)
+            s.regs[insn.dst] = self.alu(s, slot, insn) or self.broken()
             self.note_clean(s, slot, insn.dst)
         elif insn.is_lddw:
             s.regs[insn.dst] = self.lddw(insn, slot)
             self.note_clean(s, slot, insn.dst)
         elif insn.is_load:
-            s.regs[insn.dst] = self.load(s, insn, slot) or self.broken(slot)
+            s.regs[insn.dst] = self.load(s, insn, slot) or self.broken()
             self.note_clean(s, slot, insn.dst)
         elif insn.is_atomic:
             self.atomic(s, slot, insn)
@@ -120,9 +120,9 @@ class Machine(Arithmetic, Calls, Branches):
         elif insn.is_call:
             self.call(s, slot, insn.imm)
 
-    def broken(self, slot: int) -> Value | None:
-        """For what has no value because a rule is broken: whoever reads it is told of that one."""
-        return Value(BROKEN, None, 0, slot) if slot in self.failed else None
+    def broken(self) -> Value | None:
+        """For what has no value because a rule is broken, here or where an operand was made: whoever reads it is told of that one."""
+        return None if self.culprit is None else Value(BROKEN, None, 0, self.culprit)
 
     def note_clean(self, s: State, slot: int, reg: int) -> None:
         v = s.regs[reg]
