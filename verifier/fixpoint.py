@@ -169,6 +169,8 @@ class Fixpoint:
         for (succ, _), s in zip(node.succs, out):
             if s is None:
                 continue
+            if s.lines:                               # else what ways say where they meet may be more than one of them does
+                s.bound_by_lines()
             if s.filled:
                 filled.settle(s)
             if self.live is not None:

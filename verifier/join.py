@@ -9,6 +9,7 @@ from .places import Places, joined_places, no_constants
 from .state import INF, LEN, MAX_DIFFS, MAX_LINES, MAX_NEAR, NEAR, NUMBER, State, Value, congruent
 
 ZERO = d.const(0)
+FAR = 1 << 16                                         # of places: further than any region goes
 
 
 def join(states: list[State], name, head: bool, keep=frozenset(), known: dict[int, Places] | None = None,
@@ -33,7 +34,9 @@ def join(states: list[State], name, head: bool, keep=frozenset(), known: dict[in
     kept = first.keys()
     for each in more:
         kept = kept & each.keys()
-    for sym in (LEN, *(kept & keep), *[sym for s in states if s.owed for sym in s.owed], *(filled.wanted(states) if any([s.filled for s in states]) else ())):
+    lines = _new_lines(states, members, places.made, kept) if places.made and (head or any([s.lines for s in states])) else {}
+    for sym in (LEN, *(kept & keep), *[sym for s in states if s.owed for sym in s.owed], *(filled.wanted(states) if any([s.filled for s in states]) else ()),
+                *[base for base, _, _ in (*states[0].lines.values(), *lines.values()) if base]):
         if sym in kept and sym not in members:
             members[sym] = (sym,) * count, zeros
     _join_defs(out, states, members, kept)
@@ -61,7 +64,7 @@ def join(states: list[State], name, head: bool, keep=frozenset(), known: dict[in
             variables[sym] = congruent(n, stride) or n
     _join_diffs(out, states, members, changed, places, head)
     _join_ends(out, states, places.cursors)
-    _join_lines(out, states, members, places.made if head else [])
+    _join_lines(out, states, members, lines)
     if any([s.filled for s in states]) or changed and _written_apart(states):
         out.filled = filled.joined(out, states, members, changed, guesses)
     if any([s.sums for s in states]):
@@ -79,8 +82,7 @@ def _written_apart(states: list[State]) -> bool:
 
 
 def _join_lines(out, states, members, new):
-    """Lines and shifts that all know; at a loop's head, places that move by constants in every turn lie on lines (Karr's domain, of two
-    unknowns and one that the loop leaves alone)."""
+    """Lines and shifts that all know, and the new lines."""
     def same(sym):
         return not sym or sym in members and members[sym][0].count(sym) == len(states) and not any(members[sym][1])
 
@@ -99,13 +101,25 @@ def _join_lines(out, states, members, new):
     for x, row in first.bits.items():
         if all(s.bits.get(x) == row for s in states) and same(x) and all(map(same, row.roots)):
             out.bits[x] = row
+    for key, line in new.items():
+        if len(out.lines) < MAX_LINES and same(line[0]):
+            out.lines[key] = line
+    out.bound_by_lines()
+
+
+def _new_lines(states, members, new, kept):
+    """At a loop's head places that move by constants in every turn lie on lines (Karr's domain, of two unknowns and one, in `kept`, that the loop leaves alone);
+    so they do where ways behind the loop meet one that did not enter it."""
+    lines: dict[tuple[int, int], tuple[int, int, int]] = {}
     along = {y for s in states for _, y in s.lines}
     counters = [y for y in new if 0 in members[y][0] or not along.isdisjoint(members[y][0])][:MAX_LINES]
     for x in new[:MAX_LINES]:
         for y in counters:
-            if x != y and len(out.lines) < MAX_LINES and (line := _line(states, members[x], members[y], x, y)) and same(line[0]):
-                out.lines[x, y] = line
-    out.bound_by_lines()
+            if x != y and len(lines) < MAX_LINES and (line := _line(states, members[x], members[y], x, y)):
+                base, k, _ = line
+                if not base or base in members or base in kept and k != 1:      # what moves in step is a difference apart, which need not know its base
+                    lines[x, y] = line
+    return lines
 
 
 def _line(states, xs, ys, x, y):
@@ -346,7 +360,7 @@ def widen(old: State, new: State, fresh: frozenset, steps: Callable[[int], list[
         if key[0] == LEN and key[1] in fresh:         # however wide it was made, a place before the packet's end is before that of the longest one
             new.vars[key[1]] = d.within(new.vars[key[1]], -INF, longest + new.diff[key][1]) or new.vars[key[1]]
     new.lines = {key: line for key, line in new.lines.items() if old.lines.get(key, line) == line}
-    new.bound_by_lines()
+    new.bound_by_lines(FAR)                           # else each of two could hold back the other one's steps from one bound worth trying to the next
     new.filled = tuple([span for span in new.filled if span in old.filled])
     if new.sums:
         octets.widened(old, new, apart)

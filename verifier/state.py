@@ -223,6 +223,8 @@ class State:
             for (x, y), (base, k, c) in list(self.lines.items()):
                 if y == sym and not (self.learn_gap(base, x, *times(k, new, c), deep=False) and self._before_end(x)):
                     return False
+                if x == sym and not self._back_along(x, y, base, k, c):
+                    return False
         if deep and self.scaled and new.slo >= 0:
             for x, (y, n) in list(self.scaled.items()):
                 if y == sym and x in self.vars and not self._within(x, *((new.slo >> n, new.shi >> n) if n > 0 else (new.slo << -n, new.shi << -n)), False):
@@ -348,18 +350,46 @@ class State:
             return True
         return self._within(LEN, self.bounds(x)[0] - known[1], self.bounds(LEN)[1], False)
 
-    def bound_by_lines(self) -> None:
-        """What a symbol on a line has for bounds follows from the one that moves it."""
+    def _back_along(self, x: int, y: int, base: int, k: int, c: int) -> bool:
+        """What is known of x = base + k * y + c says where `y` is; and how far from `base`, if they move against each other."""
+        lo, hi = self.gap(base, x)
+        if not self._within(y, *divided(lo - c, hi - c, k), False):
+            return False
+        if k != -1 or not base:
+            return True
+        lo, hi = self.bounds(x)
+        return self.learn_gap(y, base, lo - c, hi - c, deep=False)
+
+    def bound_by_lines(self, beyond: int = 0) -> None:
+        """Of two symbols on a line each has the bounds that follow from the other one's; the one that moves the other only if its own lead further than `beyond`."""
         for (x, y), (base, k, c) in self.lines.items():
             if x in self.vars and y in self.vars and (not base or base in self.vars):
+                if max(map(abs, self.bounds(y))) > beyond:
+                    lo, hi = self.gap(base, x)
+                    self._narrow(y, *divided(lo - c, hi - c, k))
                 lo, hi = times(k, self.vars[y], c)
                 if base:
-                    klo, khi = self.gap(base, x)
-                    if max(lo, klo) <= min(hi, khi) and (lo > klo or hi < khi):
-                        self._store_gap(base, x, max(lo, klo), min(hi, khi))
+                    self._narrow_gap(base, x, lo, hi)
                     (blo, bhi) = self.bounds(base)
                     lo, hi = lo + blo, hi + bhi
-                self.vars[x] = d.within(self.vars[x], lo, hi) or self.vars[x]
+                self._narrow(x, lo, hi)
+                if base and k == -1:
+                    lo, hi = self.gap(y, base)
+                    self._narrow(x, lo + c, hi + c)
+                    lo, hi = self.bounds(x)
+                    self._narrow_gap(y, base, lo - c, hi - c)
+
+    def _narrow(self, sym: int, lo: int, hi: int) -> None:
+        """The symbol lies in lo..hi; nothing else follows from it, and nothing at all where it cannot be."""
+        n = self.vars[sym]
+        if (lo > n.slo or hi < n.shi) and (new := d.within(n, lo, hi)) is not None:
+            self.vars[sym] = sym in self.strides and congruent(new, self.strides[sym]) or new
+
+    def _narrow_gap(self, a: int, b: int, lo: int, hi: int) -> None:
+        """b - a lies in lo..hi, as above."""
+        klo, khi = self.gap(a, b)
+        if max(lo, klo) <= min(hi, khi) and (lo > klo or hi < khi):
+            self._store_gap(a, b, max(lo, klo), min(hi, khi))
 
     # Places --------------------------------------------------------------------------------------
     def places(self):
@@ -438,6 +468,13 @@ def times(k: int, n: d.Num, c: int) -> tuple[int, int]:
     """Bounds of k times a number, plus c."""
     lo, hi = k * n.slo + c, k * n.shi + c
     return (lo, hi) if k > 0 else (hi, lo)
+
+
+def divided(lo: int, hi: int, k: int) -> tuple[int, int]:
+    """Bounds of the numbers of which k times lies in lo..hi."""
+    if k < 0:
+        lo, hi, k = -hi, -lo, -k
+    return -(-lo // k), hi // k
 
 
 def congruent(n: d.Num, stride: tuple[int, int]) -> d.Num | None:

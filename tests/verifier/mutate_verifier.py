@@ -49,7 +49,7 @@ SEARCH = ("join", "fixpoint")                         # a mistake there must not
 #: Of these modules what the proof rests on.
 PROVED = {"fixpoint": {"Fixpoint.__init__", "Fixpoint.transfer", "Fixpoint._executed", "Fixpoint.check"}}
 #: Of the others what only the search for an invariant does: what it forgets or finds is looked at again by the proof.
-SEARCHED = {"state": {"State.collect", "State.facts", "State.bound_by_lines", "State.copy", "State.__eq__", "Frame.copy", "Frame.__eq__"}, "domain": {"widen"},
+SEARCHED = {"state": {"State.collect", "State.facts", "State.copy", "State.__eq__", "Frame.copy", "Frame.__eq__"}, "domain": {"widen"},
             "filled": {"collect", "joined", "wanted", "lasting", "once_more", "_needed", "_within", "_holds", "_plain", "_guesses", "_translated", "_pieces", "_moving"}}
 #: What makes the text of messages, or looks for an example.
 TEXTS = {"_instead", "spread", "count", "extent", "below", "sample", "_outside", "_beyond", "_moves", "place_name", "_product", "render", "path_text", "line_of",
