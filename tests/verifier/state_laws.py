@@ -155,6 +155,30 @@ def collected(rng: random.Random, w: World, s: State) -> Iterator[str]:
         yield f"collected: {why}"
 
 
+def along(rng: random.Random, w: World, s: State) -> Iterator[str]:
+    """What a line says of bounds and differences, of which some are near the truth."""
+    x, c, k = max(w) + 1, rng.choice(SMALL), rng.choice((-1, -1, 2, -3, 12))
+    small = [z for z in w if abs(w[z]) < 1 << 58]
+    base, y = rng.choice(small), rng.choice(small)
+    if not y or y == base:
+        return
+    w[x], s.vars[x] = w[base] + k * w[y] + c, d.TOP
+    s.lines[x, y] = base, k, c
+    for z in {x, y, base} - {0}:
+        if rng.random() < 0.7:
+            s.vars[z] = d.signed(*around(rng, w[z]))
+            s.strides.pop(z, None)
+    for a, b in {tuple(sorted((base, x))), tuple(sorted((base, y)))}:
+        if a and rng.random() < 0.5:
+            s.diff[a, b] = around(rng, w[b] - w[a])
+    if rng.random() < 0.5:
+        s.bound_by_lines(rng.choice((0, 100)))
+    elif not s.learn(Value(NUMBER, None, x, 0), d.signed(*around(rng, w[x]))):
+        yield "along lines: nothing is left"
+    if why := untrue(w, s):
+        yield f"along lines: {why}"
+
+
 def beside(w: World, a: State, b: State, local: set[int]) -> str | None:
     """Why the world of a is none of b: unknowns of `local` are what their places hold, any other one is what it is."""
     there = {x: n for x, n in w.items() if x not in local}
@@ -346,6 +370,6 @@ def broken(seed: int = 1, worlds: int = 400) -> Iterator[str]:
         rng = random.Random(f"{seed} {i}")
         w, s = world_of(rng)
         assert untrue(w, s) is None, untrue(w, s)
-        for law in (asked, collected, joined, *[learnt, entered] * 3, *[ordered] * 8):
+        for law in (asked, collected, joined, *[along] * 2, *[learnt, entered] * 3, *[ordered] * 8):
             for why in law(rng, dict(w), s.copy()):
                 yield f"{i}: {law.__name__}: {why}"
