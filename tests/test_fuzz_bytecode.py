@@ -160,3 +160,24 @@ def test_a_wide_number_that_is_shifted_right_needs_its_upper_half(runner):
     case = Case(assemble("r0 = *(u32 *)(r1 + 56)\nr0 += 0x100000\nr0 >>= 3\nexit"), "lpn", ())
     report, fault = attempt(case, runner, 1, 200)
     assert report.accepted and report.wide == [1, 2] and fault is None
+
+
+SPILLED = """
+r6 = r1
+r7 = *(u32 *)(r6 + 0x0)
+r9 = data + 0x0 ll
+w0 = 0x0
+r4 = *(s8 *)(r9 + 0x14)
+*(u64 *)(r10 - 0x8) = r7
+r1 = r4
+if r1 > 0x0 goto +0x1
+call 0x29
+exit
+"""
+
+
+def test_a_pointer_that_nobody_reads_again_is_no_number(runner):
+    """It is forgotten, and where a helper has made it stale nothing is left to say so: what it lies in was claimed to be written."""
+    case = Case(assemble(SPILLED), "xdp", tuple(trial.SIZES["xdp"].items()))
+    report, fault = attempt(case, runner, 77310089, 200)
+    assert report.accepted and fault is None

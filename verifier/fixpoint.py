@@ -19,7 +19,7 @@ from .loops import region_order
 from .order import leq
 from .places import Places
 from .rules import Violation
-from .state import State, entry_state, stack_bits
+from .state import NUMBER, State, entry_state, stack_bits
 from .transfer import Machine
 
 WIDEN_AFTER, GIVE_UP_AFTER, NARROWINGS = 2, 60, 2
@@ -174,9 +174,11 @@ class Fixpoint:
             if s.filled:
                 filled.settle(s)
             if self.live is not None:
-                slots, live = s.frames[0].slots, self.live[succ]
-                for off in [off for off, (size, _) in slots.items() if off < 0 and not stack_bits(off, size) & live]:   # others are of other memory
-                    del slots[off]
+                frame, live = s.frames[0], self.live[succ]
+                for off in [off for off, (size, _) in frame.slots.items() if off < 0 and not stack_bits(off, size) & live]:     # others are of other memory
+                    size, value = frame.slots.pop(off)
+                    if value.kind != NUMBER:          # nor is it a number then: a call may make the pointer stale
+                        frame.written &= ~stack_bits(off, size)
         return out
 
     def _executed(self, node: Node, s: State) -> list[State | None]:
