@@ -197,6 +197,35 @@ def test_a_field_of_a_compressed_header_is_aimed_at() -> None:
     assert hits >= 1, hits
 
 
+@pytest.mark.parametrize("looked, keys", [
+    ("h.first.kind", "0x1234"),
+    ("pkt.lookahead<bit<24>>()", "0x503401"),
+    ("pkt.lookahead<bit<24>>()[23:16], pkt.lookahead<bit<24>>()[15:8]", "(0x50, 0x34)"),
+    ("pkt.lookahead<le<16>>(), h.first.kind", "(0x3450, 7)"),
+    ("pkt.lookahead<bit<16>>() & 0xfff", "0x034 &&& 0x7ff"),
+])
+def test_a_case_that_no_packet_is_refused_without_is_taken(looked: str, keys: str) -> None:
+    """A select whose default goes on as well; behind it, what the program looks for there."""
+    program = check(load(Source("select.lpn", """
+        header First { bit<16> kind; }
+        header A { bit<24> x; bit<32> n; }
+        struct headers { First first; A a; }
+        parser Rx(packet pkt, out headers h) {
+            state start { pkt.extract(h.first); transition select(%s) { %s: a; default: accept; } }
+            state a { pkt.extract(h.a); transition accept; }
+        }
+        processor P(inout headers h, inout meta m) { apply { if (h.a.isValid() && h.a.n == 0x12345678) { m.verdict = DROP; } } }
+        """ % (looked, keys))))
+    reference = Reference(program)
+    packets, seen = Packets(reference, reference.state(None), True), Counter()
+    for number in range(100):
+        run = reference.prepare(packet := packets.packet(RandomChoose(number)), {}, packets.state)
+        run_module(run, packets.parsers[0])
+        seen[len(run.taken)] += 1
+        seen["sought"] += bytes.fromhex("12345678") in packet
+    assert seen[2] >= 15 and seen[1] >= 15 and seen["sought"] >= 5, seen
+
+
 def test_what_became_of_the_packets_is_said(tmp_path: Path) -> None:
     """And where all were dropped, that nothing behind that was compared."""
     path, given = tmp_path / "a.lpn", tmp_path / "given.json"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from lpn.lang import ast
 from lpn.lang.instances import walk
-from lpn.lang.types import Bool
+from lpn.lang.reference.values import width_of
+from lpn.lang.types import Bits, Bool
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,13 @@ def wishes(program: ast.Program) -> dict[str, list[Wish]]:
     return out
 
 
+def ways(parser: ast.Parser) -> list[list[Wish]]:
+    """What each case of its selects asks for, of those that go on: a packet need not be refused to go another way."""
+    found = [list(matches(node.select, case.keys)) for node in walk(parser) if isinstance(node, ast.Transition) and node.select is not None
+             for case in node.cases if case.target != "reject"]
+    return [way for way in found if way]
+
+
 def called(reason: ast.Expr) -> str:
     """The name of `error.X`; of what is computed, none that a packet is refused with."""
     return reason.name if isinstance(reason, ast.Member) else ""
@@ -42,11 +50,10 @@ def called(reason: ast.Expr) -> str:
 
 def matches(select: list[ast.Expr], keys: list[ast.Expr]) -> Iterator[Wish]:
     """The first number of each key."""
-    for key in keys:
-        for what, one in zip(select, key.elements if isinstance(key, ast.Tuple) else keys):
-            low = one.low if isinstance(one, ast.RangeSet) else one.left if isinstance(one, ast.Binary) and one.op == "&&&" else one
-            if low.const is not None:
-                yield Wish(what, int(low.const))
+    for what, one in zip(select, keys):
+        low = one.low if isinstance(one, ast.RangeSet) else one.left if isinstance(one, ast.Binary) and one.op == "&&&" else one
+        if low.const is not None:
+            yield Wish(what, int(low.const))
 
 
 def holds(cond: ast.Expr, true: bool) -> Iterator[Wish]:
@@ -75,6 +82,26 @@ def place(what: ast.Expr) -> tuple[ast.Field | None, int]:
         return field, shift + int(what.lo.const or 0)
     decl = getattr(what, "decl", None)
     return (decl if isinstance(decl, ast.Field) else None), 0
+
+
+def seen_ahead(expr: ast.Expr) -> list[int | None] | None:
+    """Which bits of the octets ahead are the bits of an expression, its lowest one first: None for a bit that a mask or a cast
+    makes 0. None for an expression that is something else."""
+    if is_ahead(expr):
+        assert isinstance(expr, ast.Call)
+        width, little = width_of(expr.type), expr.type_args[0].name == "le"
+        return [at ^ 7 if little else width - 1 - at for at in range(width)]
+    if isinstance(expr, ast.Slice) and (places := seen_ahead(expr.base)) is not None:
+        low = int(expr.lo.const or 0)
+        return places[low:low + width_of(expr.type)]
+    if isinstance(expr, ast.Cast) and isinstance(expr.type, Bits) and (places := seen_ahead(expr.operand)) is not None:
+        more = places[-1] if getattr(expr.operand.type, "signed", False) else None
+        return (places + [more] * expr.type.width)[:expr.type.width]
+    if isinstance(expr, ast.Binary) and expr.op == "&":
+        for side, other in ((expr.left, expr.right), (expr.right, expr.left)):
+            if other.const is not None and (places := seen_ahead(side)) is not None:
+                return [place if int(other.const) >> at & 1 else None for at, place in enumerate(places)]
+    return None
 
 
 def is_ahead(what: ast.Expr) -> bool:

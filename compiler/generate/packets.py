@@ -7,19 +7,34 @@ fields get the numbers that somebody looks for there, if that is asked for.
 from __future__ import annotations
 
 from lpn.lang import ast
+from lpn.lang.instances import walk
 from lpn.lang.reference import Reference
+from lpn.lang.reference.calls import Calls
 from lpn.lang.reference.headers import Instance, Located, swap
 from lpn.lang.reference.modules import run_module
 from lpn.lang.reference.run import Run, Taken
+from lpn.lang.reference.scope import Scope
 from lpn.lang.reference.values import unsigned, width_of
 from lpn.lang.types import EnumType, Varbit
 
-from .asked import is_ahead, place, wishes
+from .asked import Wish, place, seen_ahead, ways, wishes
 from .base import Choose
 from .looked_for import PARSING, interest
 
 REPAIRS = 40
 MAX_FRAME = 300
+
+
+class NotingCalls(Calls):
+    """`seen`: where the cursor was when somebody looked ahead, by the lookahead."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.seen: dict[ast.Node, int] = {}
+
+    def do_lookahead(self, expr: ast.Call, scope: Scope) -> object:
+        self.seen[expr] = self.run.packet.payload
+        return super().do_lookahead(expr, scope)
 
 
 class Packets:
@@ -32,6 +47,7 @@ class Packets:
         self.failed = 0                         # repairs that came to no end: the parser takes hardly anything
         self.parsers = [m for m in program.chain if isinstance(m, ast.Parser)]
         self.wishes = wishes(program)
+        self.ways = ways(self.parsers[0]) if aim and self.parsers else []
         self.codecs = any(isinstance(decl, ast.Codec) for decl in program.decls)
         behind = [decl for decl in program.decls if not isinstance(decl, PARSING)]
         self.looked_for = interest(behind, state) if aim else None
@@ -42,20 +58,49 @@ class Packets:
         return self.aimed(frame, choose) if self.looked_for is not None and choose.chance(1, 2) else frame
 
     def aimed(self, frame: bytes, choose: Choose) -> bytes:
-        """A frame that the parser takes, some of its fields as the program behind looks for them."""
-        assert self.looked_for is not None
-        run = self.reference.prepare(frame, {}, self.state)
-        if not self.parsers or run_module(run, self.parsers[0]).reason is not None:
+        """A frame that the parser takes, some of its fields as the program behind looks for them; every other one goes the way of one
+        of the cases of the parser's selects, if it comes there."""
+        run = self.taking(frame)
+        if run is None:
             return frame
+        frame = bytes(self.repair(self.sought(frame, run.taken, choose), choose, 1))
+        if self.ways and choose.chance(1, 2) and (run := self.taking(frame)) is not None:
+            way = choose.pick(self.ways)
+            frame = self.led(bytearray(frame), run, way, choose)
+            led = self.taking(frame)
+            if led is not None and len(led.taken) > len(run.taken):     # those before are not changed: where one grows, others begin elsewhere
+                frame = self.led(self.sought(frame, led.taken[len(run.taken):], choose), run, way, choose)
+        return frame
+
+    def led(self, frame: bytearray, run: Run, way: list[Wish], choose: Choose) -> bytes:
+        """The frame with what a case asks for, where the run came to it; again where numbers were written over that."""
+        for wish in way:
+            self.give(frame, run, wish)
+        return bytes(self.repair(frame, choose, 1))
+
+    def sought(self, frame: bytes, headers: list[Taken], choose: Choose) -> bytearray:
+        """The frame with numbers in these headers that the program looks for."""
+        assert self.looked_for is not None
         made = bytearray(frame)
-        for taken in run.taken:
+        for taken in headers:
             for located in self.places(taken):
                 item = located.field
                 width = 0 if isinstance(item.type, Varbit) else width_of(item.type)
                 numbers = [one for one in self.looked_for.get(item) or self.looked_for.held.get(width, ()) if one < 1 << width]
                 if numbers and choose.chance(1, 2):
                     write(made, taken, located, choose.pick(numbers))
-        return bytes(self.repair(made, choose, 1))
+        return made
+
+    def taking(self, frame: bytes) -> Run | None:
+        """The parser's run on a frame that it takes."""
+        run = self.looking(frame)
+        return run if self.parsers and run_module(run, self.parsers[0]).reason is None else None
+
+    def looking(self, frame: bytes) -> Run:
+        """A run that remembers where it looks ahead."""
+        run = self.reference.prepare(frame, {}, self.state)
+        run.calls = NotingCalls(run)
+        return run
 
     def places(self, taken: Taken) -> list[Located]:
         """Where fields of a header lie."""
@@ -87,7 +132,7 @@ class Packets:
 
     def repair(self, frame: bytearray, choose: Choose, filling: int) -> bytearray:
         for turn in range(REPAIRS if self.failed < 2 or self.looked_for is not None else REPAIRS // 4):
-            run = self.reference.prepare(bytes(frame), {}, self.state)
+            run = self.looking(bytes(frame))
             reason = run_module(run, self.parsers[0]).reason if self.parsers else None
             if reason is None:
                 if filling & 1:
@@ -133,10 +178,17 @@ class Packets:
         found = self.wishes.get(reason)
         if not found or choose.chance(1, 4):
             return False
-        wish = choose.pick(found)
-        if is_ahead(wish.what):
-            put(frame, 8 * run.packet.payload, width_of(wish.what.type), unsigned(wish.number, width_of(wish.what.type)))
-            return True
+        return self.give(frame, run, choose.pick(found))
+
+    def give(self, frame: bytearray, run: Run, wish: Wish) -> bool:
+        """What is wished for, where the run took the field or looked ahead."""
+        if (places := seen_ahead(wish.what)) is not None:
+            assert isinstance(run.calls, NotingCalls)
+            start = next((run.calls.seen[node] for node in walk(wish.what) if node in run.calls.seen), None)
+            for at, bit in enumerate(places) if start is not None else ():
+                if bit is not None:
+                    put(frame, 8 * start + bit, 1, wish.number >> at & 1)
+            return start is not None
         field, shift = place(wish.what)
         for taken in reversed(run.taken):
             for located in self.places(taken) if field is not None else ():

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from lpn.compiler.generate.asked import is_ahead, seen_ahead
 from lpn.lang import ast
 from lpn.lang.instances import walk
 from lpn.lang.reference.calls import Calls
@@ -336,28 +337,9 @@ def asked_ahead(cond: ast.Expr) -> Iterator[tuple[ast.Expr, ast.Expr]]:
                 yield side, other
 
 
-def seen_ahead(expr: ast.Expr) -> list[int | None] | None:
-    """Which bits of the octets ahead are the bits of an expression, its lowest one first: None for a bit that a mask or a cast
-    makes 0. None for an expression that is something else."""
-    if isinstance(expr, ast.Call) and expr.target == "lookahead":
-        width, little = width_of(expr.type), expr.type_args[0].name == "le"
-        return [at ^ 7 if little else width - 1 - at for at in range(width)]
-    if isinstance(expr, ast.Slice) and (places := seen_ahead(expr.base)) is not None:
-        low = int(expr.lo.const or 0)
-        return places[low:low + width_of(expr.type)]
-    if isinstance(expr, ast.Cast) and isinstance(expr.type, Bits) and (places := seen_ahead(expr.operand)) is not None:
-        more = places[-1] if getattr(expr.operand.type, "signed", False) else None
-        return (places + [more] * expr.type.width)[:expr.type.width]
-    if isinstance(expr, ast.Binary) and expr.op == "&":
-        for side, other in ((expr.left, expr.right), (expr.right, expr.left)):
-            if other.const is not None and (places := seen_ahead(side)) is not None:
-                return [place if int(other.const) >> at & 1 else None for at, place in enumerate(places)]
-    return None
-
-
 def octets_ahead(expr: ast.Expr) -> int:
     """How many octets its lookahead asks for."""
-    return max((width_of(node.type) + 7) // 8 for node in walk(expr) if isinstance(node, ast.Call) and node.target == "lookahead")
+    return max((width_of(node.type) + 7) // 8 for node in walk(expr) if is_ahead(node))
 
 
 def named_bits(key: ast.Expr) -> tuple[int, int] | None:
