@@ -18,10 +18,10 @@ from lpn.lang import ast
 from lpn.lang import hooks as lang
 from lpn.lang.hooks import BUFFER_COMPLETE, PERIODIC, RX_DONE, longest
 from lpn.lang.instances import children
+from lpn.runtime.engines import MAX_COMPLETIONS
 
 from .bundle import Hook
 
-MAX_COMPLETIONS = 8                             #: LPN_MAX_CHAIN: runs that one run can start through buffers
 SHORTEST_FRAME_US = 6 * 32                      #: SHR and PHR alone, at 250 kbit/s: what is between the delimiters of two frames at least (IEEE 802.15.4, O-QPSK PHY)
 ROUNDS = 8                                      # in which times and waits become smaller; each is true
 

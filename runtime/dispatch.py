@@ -15,11 +15,10 @@ from typing import Protocol
 from lpn.compiler.bundle import Hook
 from lpn.lang.hooks import CONTEXTS, EVENTS, PERIODIC, RadioPart, name_of, taker, wants
 
-from .engines import MAX_PACKET
+from .engines import MAX_COMPLETIONS, MAX_PACKET
 
 WORD = 0xFFFF_FFFF
 MAX_DELAY = (1 << 31) - 1       #: microseconds
-MAX_COMPLETIONS = 8             #: LPN_MAX_CHAIN: runs that one run can start through buffers
 
 #: In counts of drops: all reasons that are the engine's own.
 ENGINE_REASON = "engine"

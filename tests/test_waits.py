@@ -15,12 +15,13 @@ from lpn.compiler.asm import assemble
 from lpn.compiler.build import compile_program
 from lpn.compiler.bundle import Hook
 from lpn.compiler.judge import seal
-from lpn.compiler.waits import MAX_COMPLETIONS, SHORTEST_FRAME_US, Start, Waits, starts
+from lpn.compiler.waits import SHORTEST_FRAME_US, Start, Waits, starts
 from lpn.lang import ast
 from lpn.lang.check.energy import promised
 from lpn.lang.diagnostics import Diagnostics
 from lpn.lang.hooks import number
 from lpn.lang.instances import children
+from lpn.runtime.engines import MAX_COMPLETIONS
 from lpn.runtime.node import Costs, Node, native_node
 from lpn.runtime.radio import CCA, Radio
 
