@@ -156,11 +156,19 @@ class Arithmetic(Memory):
         return out
 
     def relate_sum(self, s: State, sym: int, a: Value, b: Value) -> None:
-        """sym = a + b, exactly."""
+        """sym = a + b, exactly. From another sum of one of the two it is as far as the other one is from what was added there."""
         (alo, ahi), (blo, bhi) = s.offsets(a), s.offsets(b)
         s.learn_gap(a.sym, sym, blo + a.off, bhi + a.off)
         s.learn_gap(b.sym, sym, alo + b.off, ahi + b.off)
-        s.added[b.sym] = a.sym, sym, -a.off - b.off
+        moved = a.off + b.off
+        for mine, other in (a.sym, b.sym), (b.sym, a.sym):
+            for theirs, w, c in s.sums_with(mine):
+                lo, hi = s.gap(theirs, other)
+                s.learn_gap(w, sym, lo + moved + c, hi + moved + c)
+        s.added[b.sym] = a.sym, sym, -moved
+        for x, t in list(s.defs.items()):
+            if t[0] in (a.sym, b.sym):
+                s.define(x, *t)
 
     def subtract(self, s: State, slot: int, a: Value, b: Value, wide: bool) -> Value:
         if not b.sym:
@@ -187,7 +195,7 @@ class Arithmetic(Memory):
             return Value(NUMBER, None, a.sym, a.off - b.off)
         out = self.fresh(s, slot, n)
         if out.sym:
-            s.defs[out.sym] = b.sym, a.sym, a.off - b.off
+            s.define(out.sym, b.sym, a.sym, a.off - b.off)
         return out
 
     # Pointers ------------------------------------------------------------------------------------
@@ -247,6 +255,10 @@ class Arithmetic(Memory):
             return p._replace(off=p.off - n.off)
         if name == "SUB" and n.sym == p.sym:
             return Value(POINTER, p.region, 0, p.off - n.off)
+        if name == "ADD":
+            for other, there, c in s.sums_with(p.sym):
+                if other == n.sym:
+                    return Value(POINTER, p.region, there, p.off + n.off + c)
         bounds = d.signed(lo, hi)
         known = d.add(s.num(p), s.num(n)) if name == "ADD" else d.sub(s.num(p), s.num(n))
         known = d.meet(bounds, known) or bounds
@@ -255,6 +267,7 @@ class Arithmetic(Memory):
             self.relate_sum(s, sym, p, n)
         else:
             s.learn_gap(p.sym, sym, p.off - nhi, p.off - nlo)
+            s.added[n.sym] = sym, p.sym, p.off - n.off
         return Value(POINTER, p.region, sym, 0)
 
     def pointer_difference(self, s: State, slot: int, a: Value, b: Value, wide: bool) -> Value:

@@ -7,7 +7,9 @@ from ..compiler import isa
 from ..compiler.isa import Instruction
 from . import comparisons, domain as d
 from .memory import OFFSET_LIMIT, Memory, spread
-from .state import NULLABLE, NUMBER, POINTER, State, Value, number
+from .state import LEN, NULLABLE, NUMBER, POINTER, State, Value, number
+
+FAR = 1 << 40                                         # a length's bound, before it is compared
 
 
 class Branches(Memory):
@@ -24,6 +26,8 @@ class Branches(Memory):
         if kinds == {NUMBER}:
             if wide:
                 self._clean_comparison(s, slot, name, a, b)
+            self._name_sum(s, slot, a, b)
+            self._name_sum(s, slot, b, a)
             taken = s.copy()
             return [s if self._compare_numbers(s, comparisons.NEGATED[name], a, b, wide) else None,
                     taken if self._compare_numbers(taken, name, a, b, wide) else None]
@@ -55,6 +59,15 @@ class Branches(Memory):
             example = f"the outcome depends on where {a.named or b.named or 'memory'} lies in memory"
         self.fail(24, slot, detail, "compare pointers of one region in 64 bits, or numbers", example)
         return [s, s.copy()]
+
+    def _name_sum(self, s: State, slot: int, left: Value, length: Value) -> None:
+        """Where a length is compared with what is left of the packet behind a cursor, the place that far behind the cursor is compared with the end."""
+        cursor, end, _ = s.defs.get(left.sym, (0, 0, 0))
+        if end != LEN or not length.sym or any(other == length.sym for other, _, _ in s.sums_with(cursor)):
+            return
+        (lo, hi), (least, most) = s.bounds(cursor), s.bounds(length.sym)
+        if -FAR < least and most < FAR:
+            self.relate_sum(s, self.fresh_symbol(s, slot, d.signed(lo + least, hi + most)), Value(POINTER, "pkt", cursor, 0), Value(NUMBER, None, length.sym, 0))
 
     def _clean_comparison(self, s: State, slot: int, name: str, a: Value, b: Value) -> None:
         limit = d.M32 >> 1 if name.startswith("JS") and name != "JSET" else d.M32
@@ -113,4 +126,4 @@ class Branches(Memory):
         if lo > hi:
             return False
         shift = a.off - b.off
-        return s.learn_gap(a.sym, b.sym, lo + shift, hi + shift)
+        return s.learn_gap(a.sym, b.sym, lo + shift, hi + shift) and s.learn_sums(a.sym, b.sym)

@@ -171,6 +171,8 @@ class Fixpoint:
                 continue
             if s.lines:                               # else what ways say where they meet may be more than one of them does
                 s.bound_by_lines()
+            if s.halves:
+                s.resolve_halves()
             if s.filled:
                 filled.settle(s)
             if self.live is not None:

@@ -6,7 +6,7 @@ from math import gcd
 
 from . import domain as d, exclusive, filled, octets
 from .places import Places, joined_places, no_constants
-from .state import INF, LEN, MAX_DIFFS, MAX_LINES, MAX_NEAR, NEAR, NUMBER, State, Value, congruent
+from .state import ALL_LEFT, INF, LEN, MAX_DIFFS, MAX_LINES, MAX_NEAR, NEAR, NUMBER, State, Value, congruent
 
 ZERO = d.const(0)
 FAR = 1 << 16                                         # of places: further than any region goes
@@ -170,18 +170,23 @@ def _join_strides(states, syms, offs):
 
 def _join_defs(out, states, members, kept):
     """x = w - v + c survives where it holds in every state for the joined x, v and w."""
-    if not all([s.defs for s in states]):
-        return
-    zeros = no_constants(len(states))
+    if any([s.defs for s in states]):
+        _join_differences(out.defs, [ALL_LEFT | s.defs for s in states], members, kept)
+    if all([s.added for s in states]):
+        _join_differences(out.added, [s.added for s in states], members, kept)
+
+
+def _join_differences(made, known, members, kept):
+    zeros = no_constants(len(known))
     for sym, (syms, offs) in list(members.items()):
-        if syms[0] not in states[0].defs:
+        if syms[0] not in known[0]:
             continue
-        defs = [s.defs.get(a) for s, a in zip(states, syms)]
-        if None in defs:
+        differences = [each.get(a) for each, a in zip(known, syms)]
+        if None in differences:
             continue
         parts = []
         for k in (0, 1):
-            wanted = tuple([x[k] for x in defs])
+            wanted = tuple([x[k] for x in differences])
             if not any(wanted):
                 parts.append((0, zeros))
                 continue
@@ -193,9 +198,9 @@ def _join_defs(out, states, members, kept):
         if None in parts or sym in (parts[0][0], parts[1][0]):
             continue
         (v, ov), (w, ow) = parts
-        constants = {x[2] + o - b + a for x, o, a, b in zip(defs, offs, ov, ow)}
-        if len(constants) == 1:
-            out.defs[sym] = v, w, constants.pop()
+        constants = {x[2] + o - b + a for x, o, a, b in zip(differences, offs, ov, ow)}
+        if len(constants) == 1 and sym != LEN:
+            made[sym] = v, w, constants.pop()
 
 
 def _wanted(states, members, changed, in_packet, new):

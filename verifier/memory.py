@@ -340,6 +340,9 @@ class Memory:
         n = s.num(value)
         if n.uhi < 1 << 8 * size:
             return value
+        lo, hi = s.offsets(value)
+        if size >= 4 and value.sym and lo >> 8 * size == hi >> 8 * size:
+            return value._replace(off=value.off - (lo >> 8 * size << 8 * size))
         out = self.fresh(s, slot, d.truncate(n, size))
         if size == 4 and out.sym:
             s.halves[out.sym] = value.sym, value.off & d.M32

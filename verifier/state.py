@@ -21,6 +21,7 @@ BROKEN = "what an instruction that breaks a rule gives"  # `off` is its slot
 UNUSABLE = {CLOBBERED, STALE, MIXED, BROKEN}
 NEAR = (0, 16, 48)                                    # octets
 LEN = 1                                               # symbol of the packet's length; symbol 0 is the number 0
+ALL_LEFT = {LEN: (0, LEN, 0)}                         # of State.defs: behind the packet's begin all of it is left
 ALWAYS = frozenset((0, LEN))                       # symbols that no place needs to refer to
 INF = 1 << 70
 MAX_DIFFS = 400                                       # differences remembered at a time (rule 38); forgetting is sound
@@ -81,7 +82,7 @@ class State:
         self.vars: dict[int, d.Num] = {}
         self.diff: dict[tuple[int, int], tuple[int, int]] = {}  # (a, b), a < b: bounds of b - a
         self.defs: dict[int, tuple[int, int, int]] = {}         # x: (v, w, c) where x = w - v + c
-        self.added: dict[int, tuple[int, int, int]] = {}        # the same of a summand x, until ways meet
+        self.added: dict[int, tuple[int, int, int]] = {}        # the same of a summand x
         self.strides: dict[int, tuple[int, int]] = {}           # x: (m, r) where x = r modulo m
         self.lines: dict[tuple[int, int], tuple[int, int, int]] = {}    # (x, y): (base, k, c) where x = base + k * y + c
         self.scaled: dict[int, tuple[int, int]] = {}            # x: (y, n) where x is y shifted right by n; left, if n is negative
@@ -256,6 +257,26 @@ class State:
                 return False
         return True
 
+    def resolve_halves(self) -> None:
+        """Places that hold the low half of what surely has one upper half hold that number, less its upper half."""
+        for x, (y, c) in list(self.halves.items()):
+            if x not in self.vars or y not in self.vars:
+                continue
+            lo, hi = self.bounds(y)
+            if (above := lo + c >> 32) == hi + c >> 32:
+                off = c - (above << 32)
+                self.learn_gap(y, x, off, off)
+                self.renamed(x, y, off)
+
+    def renamed(self, x: int, y: int, off: int) -> None:
+        """Places that held `x` hold y + off."""
+        def other(v):
+            return v._replace(sym=y, off=v.off + off) if v is not None and v.sym == x else v
+        self.regs = [other(v) for v in self.regs]
+        for frame in self.frames:
+            frame.saved = tuple([other(v) for v in frame.saved])
+            frame.slots = {at: (size, other(v)) for at, (size, v) in frame.slots.items()}
+
     def _learn_extended(self, y: int, size: int, n: d.Num) -> bool:
         """What the sign of `n` says of the symbol that it was before."""
         half = 1 << size - 1
@@ -350,6 +371,34 @@ class State:
             return True
         return self._within(LEN, self.bounds(x)[0] - known[1], self.bounds(LEN)[1], False)
 
+    def sums_with(self, sym: int) -> list[tuple[int, int, int]]:
+        """(y, w, c) where w = sym + y - c."""
+        return [(x if v == sym else v, w, c) for sums in (self.added, self.defs) for x, (v, w, c) in sums.items() if sym in (v, x)]
+
+    def learn_sums(self, a: int, b: int) -> bool:
+        """Sums that have another summand in common are as far apart as these two are."""
+        first = {other: (w, c) for other, w, c in self.sums_with(a)}
+        for other, w, c in self.sums_with(b) if first else ():
+            if other in first:
+                (lo, hi), (before, c0) = self.gap(a, b), first[other]
+                if not self.learn_gap(before, w, lo + c0 - c, hi + c0 - c):
+                    return False
+        return True
+
+    def define(self, x: int, v: int, w: int, c: int) -> None:
+        """x = w - v + c. Less than what is left of the packet behind a cursor is what is left behind one that far on, if there is one."""
+        self.defs[x] = v, w, c
+        cursor, end, c0 = self.defs.get(w, (0, 0, 0))
+        if end == LEN:
+            for other, further, c1 in self.sums_with(v):
+                if other == cursor:
+                    self.defs[x] = further, LEN, c + c0 - c1
+
+    def _within_packet(self, x: int) -> bool:
+        """It was compared with the packet's end, and lies before it."""
+        known = self.diff.get((LEN, x))
+        return known is not None and known[1] <= 0 and x in self.vars
+
     def _back_along(self, x: int, y: int, base: int, k: int, c: int) -> bool:
         """What is known of x = base + k * y + c says where `y` is; and how far from `base`, if they move against each other."""
         lo, hi = self.gap(base, x)
@@ -439,7 +488,8 @@ class State:
         if self.halves:
             self.halves = {x: t for x, t in self.halves.items() if x in live and t[0] in live}
         if self.added:
-            self.added = {x: t for x, t in self.added.items() if x in live and t[0] in live and t[1] in live}
+            self.added = {x: t for x, t in self.added.items() if x in live and t[0] in live and (t[1] in live or self._within_packet(t[1]))}
+            live |= {w for _, w, _ in self.added.values()}
         if not self.vars.keys() <= live:
             self.vars = {s: n for s, n in self.vars.items() if s in live}
         if self.strides:

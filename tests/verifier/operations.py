@@ -110,6 +110,23 @@ def comparison(rng: random.Random, sign: str, wide: bool, register: bool) -> str
     return w.program()
 
 
+def cursors(rng: random.Random) -> str:
+    """Places in the packet and lengths, added and taken away, compared with each other, with the end and with what is left; their differences at the end."""
+    lines = ["r9 = *(u64 *)(r1 + 16)", "r8 = *(u64 *)(r1 + 8)", "r7 = *(u64 *)(r1 + 0)", "r0 = 0", "r2 = *(u8 *)(r9 + 0)", "r3 = *(u8 *)(r9 + 1)", f"r2 &= {rng.choice((7, 63, 255))}",
+             "r4 = r7", f"r4 += {rng.choice('23')}".replace("+= ", "+= r") if rng.random() < 0.7 else "r4 += 2", "r5 = r4", "r5 += r2", "r6 = r8", f"r6 -= r{rng.choice('45')}"]
+    for _ in range(rng.randrange(4, 9)):
+        p, q, n = rng.choice("45"), rng.choice("45"), rng.choice("23")
+        c = rng.choice((-4, -1, 1, 2, 9))
+        lines += rng.choice(([f"if r{p} {rng.choice(('>', '>='))} r8 goto end"], [f"r{p} += {c}"], [f"r{p} = r{q}", f"r{p} += r{n}"], [f"r{p} -= r{n}"],
+                             [f"if {rng.choice('rw')}6 < {rng.choice('rw')}{n} goto end".replace("r6 < w", "r6 < r").replace("w6 < r", "w6 < w")],
+                             [f"if r6 s< r{n} goto end", f"r6 -= r{n}", f"r{p} += r{n}"], [f"if w{n} < 9 goto end", f"w{n} += {-abs(c)}"],
+                             [f"r1 = {(1 << 32) - abs(c):#x} ll", f"if r{n} < {rng.choice((1, 9))} goto end", f"r{n} += r1", f"w{n} = w{n}", f"if r{n} > 300 goto end"], [f"r4 += {c}", "r5 = r4", f"r5 += r{n}", "r4 += 3", f"r4 += r{n}"],
+                             [f"if w{n} < 9 goto end", f"w{n} += {-abs(c)}", "r5 = r4", f"r4 -= r{n}", "r4 += 1", f"r4 += r{n}"],
+                             [f"if w{n} >= w{'5' if n == '2' else '2'} goto end".replace("w5", "w3")], [f"if r{p} > r{q} goto end"], ["r6 = r8", f"r6 -= r{p}"],
+                             [f"w{n} += -1", f"if w{n} > 255 goto end"], [f"if r2 {rng.choice(COMPARED[2:6])} r3 goto end"]))
+    return "\n".join([*lines, "r1 = r5", "r1 -= r4", "r3 += r1", "r1 = r8", "r1 -= r5", "r6 -= r1", "r2 += r6", "r4 -= r7", "end: r0 = 0", "exit"])
+
+
 def shifting(rng: random.Random, sign: str, wide: bool) -> str:
     """A loop whose counter is shifted."""
     r = "r" if wide else "w"
@@ -139,3 +156,6 @@ def programs(each: int = 4, seed: int = 1) -> Iterator[tuple[str, str]]:
             for wide in (True, False):
                 name = f"{'r' if wide else 'w'}2 {sign} in a loop, {i}"
                 yield name, shifting(random.Random(f"{seed} {name}"), sign, wide)
+        for form in range(25):
+            name = f"cursors {form}, {i}"
+            yield name, cursors(random.Random(f"{seed} {name}"))

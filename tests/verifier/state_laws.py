@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator
 
 from lpn.verifier import domain as d
+from lpn.verifier.arithmetic import Arithmetic
 from lpn.verifier.join import join
 from lpn.verifier.order import leq
 from lpn.verifier.state import CLOBBER, LEN, NULLABLE, NUMBER, POINTER, Frame, State, Value, stack_bits
@@ -40,11 +41,14 @@ def world_of(rng: random.Random) -> tuple[World, State]:
     s.vars[LEN] = d.within(num_with(rng, w[LEN]), 0, 2048) or d.signed(0, 2048)
     for x in range(2, 2 + rng.randrange(2, 8)):
         v, y = rng.choice(list(w)), rng.choice(list(w))
-        c, how = rng.choice(SMALL), rng.choice("nnndlsSh3")
+        c, how = rng.choice(SMALL), rng.choice("nnndalsSh3")
         w[x] = some_number(rng)
         if how == "d" and v != y:
             w[x] = w[y] - w[v] + c
             s.defs[x] = v, y, c
+        elif how == "a" and v and y and v != y:
+            w[x] = w[y] - w[v] + c
+            s.added[x] = v, y, c
         elif how == "l" and y:
             k = rng.choice((1, 2, 8, 12, -1, -4))
             w[x] = w[v] + k * w[y] + c
@@ -60,9 +64,9 @@ def world_of(rng: random.Random) -> tuple[World, State]:
         elif how == "3":
             m = rng.choice((2, 3, 4, 12))
             s.strides[x] = m, w[x] % m
-        if not -S63 < w[x] < S63 or x in s.defs and abs(w[x]) > 1 << 62:
+        if not -S63 < w[x] < S63 or x in s.defs.keys() | s.added.keys() and abs(w[x]) > 1 << 62:
             w[x] = 7
-            for facts in (s.defs, s.scaled, s.halves, s.strides):
+            for facts in (s.defs, s.added, s.scaled, s.halves, s.strides):
                 facts.pop(x, None)
             s.lines = {key: t for key, t in s.lines.items() if key[0] != x}
         s.vars[x] = num_with(rng, w[x])
@@ -99,7 +103,7 @@ def untrue(w: World, s: State) -> str | None:
     for (a, b), (lo, hi) in s.diff.items():
         if {a, b} <= w.keys() and not lo <= w[b] - w[a] <= hi:
             return f"{b} - {a} is {w[b] - w[a]}, not {lo}..{hi}"
-    for x, (v, y, c) in s.defs.items():
+    for x, (v, y, c) in (*s.defs.items(), *s.added.items()):
         if {x, v, y} <= w.keys() and w[x] != w[y] - w[v] + c:
             return f"definition of {x}"
     for x, (m, r) in s.strides.items():
@@ -155,6 +159,20 @@ def collected(rng: random.Random, w: World, s: State) -> Iterator[str]:
         yield f"collected: {why}"
 
 
+def resolved(rng: random.Random, w: World, s: State) -> Iterator[str]:
+    """Low halves of what has one upper half are that number; no place holds anything else than before."""
+    for x, (y, c) in s.halves.items():
+        if rng.random() < 0.7 and y in w:
+            s.vars[y] = d.signed(*around(rng, w[y]))
+            s.strides.pop(y, None)
+    before = {name: concrete(w, v) for name, v in s.places() if v is not CLOBBER}
+    s.resolve_halves()
+    if why := untrue(w, s):
+        yield f"resolved: {why}"
+    elif before != (after := {name: concrete(w, v) for name, v in s.places() if v is not CLOBBER}):
+        yield f"resolved: {before} became {after}"
+
+
 def along(rng: random.Random, w: World, s: State) -> Iterator[str]:
     """What a line says of bounds and differences, of which some are near the truth."""
     x, c, k = max(w) + 1, rng.choice(SMALL), rng.choice((-1, -1, 2, -3, 12))
@@ -177,6 +195,30 @@ def along(rng: random.Random, w: World, s: State) -> Iterator[str]:
         yield "along lines: nothing is left"
     if why := untrue(w, s):
         yield f"along lines: {why}"
+
+
+def summed(rng: random.Random, w: World, s: State) -> Iterator[str]:
+    """Sums and differences of unknowns more, and what is compared of their parts."""
+    small = [x for x in w if abs(w[x]) < 1 << 58]
+    for _ in range(4):
+        x, a, b = max(w) + 1, rng.choice(small), rng.choice(small)
+        moved, how = rng.choice(SMALL), rng.choice("+-<")
+        if how == "+" and a and b:
+            w[x] = w[a] + w[b] + moved
+            s.vars[x] = num_with(rng, w[x])
+            Arithmetic.relate_sum(None, s, x, Value(POINTER, "pkt", a, moved), Value(NUMBER, None, b, 0))
+        elif how == "-" and b and a != b:
+            w[x] = w[a] - w[b] + moved
+            s.vars[x] = num_with(rng, w[x])
+            s.define(x, b, a, moved)
+        elif how == "<" and not (s.learn_gap(a, b, *around(rng, w[b] - w[a])) and s.learn_sums(a, b)):
+            yield "summed: nothing is left"
+            return
+        small += [x] if x in w and abs(w[x]) < 1 << 58 else []
+        if why := untrue(w, s):
+            yield f"summed: {why}"
+            return
+    yield from asked(rng, w, s)
 
 
 def beside(w: World, a: State, b: State, local: set[int]) -> str | None:
@@ -217,15 +259,15 @@ def ordered(rng: random.Random, w: World, s: State) -> Iterator[str]:
     other, local = s.copy(), set(rng.sample(sorted(x for x in w if x > LEN), rng.randrange(2)))
     other.halves, done = {}, []                       # halves end with the block
     for _ in range(rng.choice((1, 1, 2))):
-        what, known = rng.choice("vdDslcpwrnkxotS"), sorted(other.vars.keys() & w.keys())
+        what, known = rng.choice("vdDAslcpwrnkxotS"), sorted(other.vars.keys() & w.keys())
         x, y = rng.choice(known), rng.choice(known)
         if what == "v":
             other.vars[x] = num_with(rng, w.get(x, 0) + rng.choice((0, 0, 1, -1)))
         elif what == "d" and x < y:
             other.diff[x, y] = around(rng, w[y] - w[x] + rng.choice((0, 0, 1, -1)))
-        elif what == "D" and other.defs:
-            at = rng.choice(sorted(other.defs))
-            other.defs[at] = *other.defs[at][:2], other.defs[at][2] + rng.choice((0, 1))
+        elif what in "DA" and (facts := other.defs if what == "D" else other.added):
+            at = rng.choice(sorted(facts))
+            facts[at] = *facts[at][:2], facts[at][2] + rng.choice((0, 1))
         elif what == "s":
             x = rng.choice(sorted(other.strides) or [x])
             m = s.strides.get(x, (2, 0))[0]
@@ -254,6 +296,7 @@ def ordered(rng: random.Random, w: World, s: State) -> Iterator[str]:
             if rng.random() < 0.7:                    # some facts by too much, or the other way
                 what, wrong = "O", rng.choice((more, -more, -2 * more))
                 other.defs = {y: (v, z, c + wrong) for y, (v, z, c) in other.defs.items()}
+                other.added = {y: (v, z, c + wrong) for y, (v, z, c) in other.added.items()}
                 other.lines = {key: (base, k, c + wrong) for key, (base, k, c) in other.lines.items()}
                 other.diff = {key: (lo + wrong, hi + wrong) for key, (lo, hi) in other.diff.items()}
         elif what == "t" and x > LEN and y > LEN:             # what is known stays, and the places hold the other one
@@ -261,7 +304,7 @@ def ordered(rng: random.Random, w: World, s: State) -> Iterator[str]:
             renamed_places(other, {x: y, y: x})
             other.vars[x] = other.vars[y] = d.join(other.vars[x], other.vars[y])
             if rng.random() < 0.5:
-                other.strides, other.defs = {}, {}
+                other.strides, other.defs, other.added = {}, {}, {}
         elif what == "w":
             other.frames[0].written ^= stack_bits(rng.choice((-32, -24, -16, -9, -8, -40)), rng.choice((1, 4)))
         elif what == "p" and other.frames[0].slots:
@@ -291,13 +334,35 @@ def entered(rng: random.Random, w: World, s: State) -> Iterator[str]:
     constant = lambda v: v if v is None or v is CLOBBER else v._replace(sym=0, off=concrete(w, v)) if v.sym > LEN else v
     first.regs = [constant(v) for v in s.regs]
     first.frames = [Frame({off: (size, constant(v)) for off, (size, v) in s.frames[0].slots.items()}, s.frames[0].written, tuple(map(constant, s.frames[0].saved)))]
-    s.defs, s.scaled = {}, {}                         # those never follow from constants
+    s.defs, s.added, s.scaled = {}, {}, {}            # those never follow from constants
     s.collect()
     if rng.random() < 0.7:
         s.lines = {key: rng.choice(((base, k, c), (base, k, c + 1), (rng.choice(list(w)), k, c))) for key, (base, k, c) in s.lines.items()}
     local = {x for x in w if x > LEN}
     if leq(first, s, dict.fromkeys(local, 0)) is None and (why := beside(w, first, s, local)):
         yield f"entered: {why}"
+
+
+def left(rng: random.Random, w: World, s: State) -> Iterator[str]:
+    """A cursor that is a constant, the begin of the packet among them, and what is left behind it; then unknowns, of which the second is defined by the first."""
+    first, second, at, c = State(), State(), rng.choice((0, 0, 1, 40)), rng.choice(SMALL)
+    first.vars, first.regs[:2] = {LEN: s.vars[LEN]}, [Value(POINTER, "pkt", 0, at), Value(NUMBER, None, LEN, c)]
+    wrong = rng.choice((0, 0, 1, -1))
+    second.vars, second.regs[:2] = {LEN: s.vars[LEN], 40: d.TOP, 41: d.TOP}, [Value(POINTER, "pkt", 40, 0), Value(NUMBER, None, 41, 0)]
+    second.defs[41] = 40, LEN, at + c + wrong
+    said, why = leq(first, second, {40: 0, 41: 0}), beside({0: 0, LEN: w[LEN]}, first, second, {40, 41})
+    if (said is None) != (why is None):
+        yield f"left: {said}, {why}"
+    third, o1, o2 = State(), rng.choice(SMALL), rng.choice(SMALL)
+    there = {0: 0, LEN: w[LEN], 30: (p := rng.randrange(1500)), 31: w[LEN] - p + (c + at + wrong - o1 - o2)}
+    third.vars, third.regs[:2] = {LEN: s.vars[LEN], 30: num_with(rng, p), 31: d.TOP}, [Value(POINTER, "pkt", 30, o1), Value(NUMBER, None, 31, o2)]
+    third.defs[31] = 30, LEN, there[31] - w[LEN] + p
+    out = join([first, third], lambda place: 50 + place, True)
+    if bool(out.defs) != (not wrong):
+        yield f"left: {out.defs} where {wrong} is wrong"
+    for world, state in (({0: 0, LEN: w[LEN]}, first), (there, third)):
+        if why := beside(world, state, out, {50, 51}) or leq(state, out, {50: 0, 51: 0}):
+            yield f"left: {why}"
 
 
 def renamed_places(s: State, to: dict[int, int], more: int = 0) -> None:
@@ -316,7 +381,7 @@ def moved(s: State, x: int, more: int) -> None:
         s.vars[x] = d.add(s.vars[x], d.const(more))
     s.strides = {y: (m, (r + at(y)) % m) for y, (m, r) in s.strides.items()}
     s.diff = {(a, b): (lo + at(b) - at(a), hi + at(b) - at(a)) for (a, b), (lo, hi) in s.diff.items()}
-    s.defs = {y: (v, w, c + at(y) - at(w) + at(v)) for y, (v, w, c) in s.defs.items()}
+    s.defs, s.added = [{y: (v, w, c + at(y) - at(w) + at(v)) for y, (v, w, c) in facts.items()} for facts in (s.defs, s.added)]
     s.lines = {(y, z): (base, k, c + at(y) - at(base) - k * at(z)) for (y, z), (base, k, c) in s.lines.items()}
     s.scaled = {y: t for y, t in s.scaled.items() if x not in (y, t[0])}
     s.halves = {y: (z, (c - at(z)) & d.M32) for y, (z, c) in s.halves.items() if y != x}
@@ -328,7 +393,7 @@ def renamed(s: State, to: dict[int, int]) -> None:
     renamed_places(s, to)
     s.vars, s.strides = {of(x): n for x, n in s.vars.items()}, {of(x): t for x, t in s.strides.items()}
     s.diff = {(min(of(a), of(b)), max(of(a), of(b))): (lo, hi) if (of(a) < of(b)) == (a < b) else (-hi, -lo) for (a, b), (lo, hi) in s.diff.items()}
-    s.defs = {of(x): (of(v), of(y), c) for x, (v, y, c) in s.defs.items()}
+    s.defs, s.added = [{of(x): (of(v), of(y), c) for x, (v, y, c) in facts.items()} for facts in (s.defs, s.added)]
     s.lines = {(of(x), of(y)): (of(base), k, c) for (x, y), (base, k, c) in s.lines.items()}
     s.scaled, s.halves = {of(x): (of(y), n) for x, (y, n) in s.scaled.items()}, {of(x): (of(y), c) for x, (y, c) in s.halves.items()}
 
@@ -337,7 +402,7 @@ def joined(rng: random.Random, w: World, s: State) -> Iterator[str]:
     """With the state of another world, of the same unknowns: where the proof says that both lie in what comes of it, they do; it nearly always does."""
     second = dict(w)
     other = s.copy()
-    other.defs, other.lines, other.scaled, other.halves, other.strides, other.diff = {}, {}, {}, {}, {}, {}
+    other.defs, other.added, other.lines, other.scaled, other.halves, other.strides, other.diff = {}, {}, {}, {}, {}, {}, {}
     for x in list(w)[2:]:
         if rng.random() < 0.5:
             second[x] = w[x] + rng.choice(SMALL)
@@ -370,6 +435,6 @@ def broken(seed: int = 1, worlds: int = 400) -> Iterator[str]:
         rng = random.Random(f"{seed} {i}")
         w, s = world_of(rng)
         assert untrue(w, s) is None, untrue(w, s)
-        for law in (asked, collected, joined, *[along] * 2, *[learnt, entered] * 3, *[ordered] * 8):
+        for law in (asked, collected, joined, *[along] * 2, *[summed] * 2, left, resolved, *[learnt, entered] * 3, *[ordered] * 8):
             for why in law(rng, dict(w), s.copy()):
                 yield f"{i}: {law.__name__}: {why}"
