@@ -96,6 +96,8 @@ class Arithmetic(Memory):
         elif name in ("OR", "XOR") and nb.is_const and nb.ulo == 0 and (wide or na.uhi <= d.M32):
             return a
         out = self.fresh(s, slot, d.alu(name, na, nb, wide))
+        if name == "AND" and out.sym and a.sym and nb.is_const and nb.ulo < d.M32 and not nb.ulo & nb.ulo + 1:
+            self.keep_low(s, out.sym, a, nb.ulo)
         if name == "LSH" and out.sym and nb.is_const:
             s.shifted[out.sym] = a, width - nb.ulo, wide
         if name in ("LSH", "RSH") and self.node.loop is not None and out.sym and a.sym and not a.off and nb.is_const and nb.ulo:
@@ -147,7 +149,7 @@ class Arithmetic(Memory):
                 return a._replace(off=a.off + off)
             out = self.fresh(s, slot, n)
             if out.sym and a.sym and not wide:
-                s.halves[out.sym] = a.sym, a.off + off & d.M32
+                s.halves[out.sym] = a.sym, a.off + off & d.M32, d.M32
             return out
         out = self.fresh(s, slot, n)
         exact = SLO <= na.slo + nb.slo and na.shi + nb.shi <= SHI if wide else na.uhi + nb.uhi <= d.M32

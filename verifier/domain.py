@@ -405,6 +405,14 @@ def low32(a: Num) -> Num:
     return make(a.bits & M32, a.mask & M32, a.ulo32, a.uhi32, 0, M32, a.ulo32, a.uhi32, a.slo32, a.shi32)
 
 
+def low_bits(a: Num, mask: int) -> Num:
+    """Those of a mask of 2^n - 1, n <= 32."""
+    a = low32(a)
+    if mask == M32:
+        return a
+    return unsigned(a.ulo & mask, a.uhi & mask) if a.ulo & ~mask == a.uhi & ~mask else make(a.bits & mask, a.mask & mask)
+
+
 def truncate(a: Num, size: int) -> Num:
     """The low `size` bytes, zero-extended."""
     if size == 8:

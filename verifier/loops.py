@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Union
 
 from .cfg import Graph, Loop, Node
-from .domain import S32, s32
+from .domain import M32, S32, s32
 from .rules import Violation
 from .state import INF, LEN, NUMBER, State, Value
 
@@ -117,9 +117,9 @@ def _through_zero(head: State, back: list[State], after: list[dict], sym: int, p
     steps = set()
     for s, places in zip(back, after):
         v = places.get(place)
-        y, c = s.halves.get(v.sym, (0, 0)) if v is not None and v.kind == old.kind == NUMBER and v.off == old.off == 0 else (0, 0)
+        y, c, m = s.halves.get(v.sym, (0, 0, 0)) if v is not None and v.kind == old.kind == NUMBER and v.off == old.off == 0 else (0, 0, 0)
         step = s32(c)
-        if y != sym or n.slo32 + step < -S32 or n.shi32 + step >= S32:
+        if y != sym or m != M32 or n.slo32 + step < -S32 or n.shi32 + step >= S32:
             return None
         steps.add(step)
     least = min(steps) if min(steps) > 0 else -max(steps)

@@ -344,9 +344,18 @@ class Memory:
         if size >= 4 and value.sym and lo >> 8 * size == hi >> 8 * size:
             return value._replace(off=value.off - (lo >> 8 * size << 8 * size))
         out = self.fresh(s, slot, d.truncate(n, size))
-        if size == 4 and out.sym:
-            s.halves[out.sym] = value.sym, value.off & d.M32
+        if size <= 4 and out.sym and value.sym:
+            self.keep_low(s, out.sym, value, (1 << 8 * size) - 1)
         return out
+
+    @staticmethod
+    def keep_low(s: State, sym: int, value: Value, mask: int) -> None:
+        """`sym` is the bits of a number that the mask has; of low bits themselves, those of what they are of."""
+        y, c, m = s.halves.get(value.sym, (value.sym, 0, d.M64))
+        if mask <= m and y in s.vars:
+            s.halves[sym] = y, c + value.off & mask, mask
+        else:
+            s.halves[sym] = value.sym, value.off & mask, mask
 
     def fail(self, rule: int, slot: int, detail: str, hint: str = "", example: str = "") -> None:
         """While the fixpoint is searched nothing is final: only the last pass reports."""

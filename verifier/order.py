@@ -81,8 +81,8 @@ def leq(a: State, b: State, local=None) -> str | None:
     for x, (y, n) in b.scaled.items():
         if to.get(x) != (x, 0) or to.get(y, (y, 0)) != (y, 0) or a.scaled.get(x) != (y, n):
             return f"shift of symbol {x}"
-    for x, (y, c) in b.halves.items():
-        if to.get(x) != (x, 0) or to.get(y, (y, 0)) != (y, 0) or a.halves.get(x) != (y, c):
+    for x, (y, c, m) in b.halves.items():
+        if to.get(x) != (x, 0) or to.get(y, (y, 0)) != (y, 0) or a.halves.get(x) != (y, c, m):
             return f"low half of symbol {y}"
     for x, row in b.bits.items():
         if a.bits.get(x) != row or any(to.get(y) != (y, 0) for y in {x} | row.roots):

@@ -88,7 +88,7 @@ class State:
         self.scaled: dict[int, tuple[int, int]] = {}            # x: (y, n) where x is y shifted right by n; left, if n is negative
         self.frames: list[Frame] = [Frame()]
         self.shifted: dict[int, tuple[Value, int, bool]] = {}   # x: what was shifted left to give x, how many bits are left of it, in 64; within a block
-        self.halves: dict[int, tuple[int, int]] = {}            # x: (y, c) where x is the low 32 bits of y + c
+        self.halves: dict[int, tuple[int, int, int]] = {}       # x: (y, c, m) where x is the low bits of y + c that the mask m has
         self.extended: dict[int, tuple[int, int]] = {}          # x: (y, n) where x is y, of n <= 32 bits, taken as a signed number; within a block
         self.filled: tuple[filled.Span, ...] = ()               # bytes of the stack written up to where a counter stands
         self.bits: dict[int, bits.Row] = {}                     # x: whose bits it has; this and what follows in walk.py only
@@ -248,23 +248,25 @@ class State:
         return True
 
     def _learn_halves(self, sym: int, n: d.Num) -> bool:
-        """What `n`, which is known of a symbol, says of its low half, and of what it is the low half of."""
-        for x, (y, c) in list(self.halves.items()):
-            if y == sym and x in self.vars and not self._meet(x, d.low32(d.add(n, d.const(c))), False):
+        """What `n`, which is known of a symbol, says of its low bits, and of what it is the low bits of."""
+        for x, (y, c, m) in list(self.halves.items()):
+            if y == sym and x in self.vars and not self._meet(x, d.low_bits(d.add(n, d.const(c)), m), False):
                 return False
-            lo, hi = n.ulo - c & d.M32, n.uhi - c & d.M32
-            if x == sym and y in self.vars and n.uhi <= d.M32 and lo <= hi and not self._meet(y, d.make(ulo32=lo, uhi32=hi), False):
+            if x != sym or y not in self.vars or n.uhi > m:
+                continue
+            lo, hi = n.ulo - c & m, n.uhi - c & m
+            if lo <= hi and (m == d.M32 or self.vars[y].uhi <= m) and not self._meet(y, d.make(ulo32=lo, uhi32=hi), False):
                 return False
         return True
 
     def resolve_halves(self) -> None:
-        """Places that hold the low half of what surely has one upper half hold that number, less its upper half."""
-        for x, (y, c) in list(self.halves.items()):
+        """Places that hold the low bits of what surely has the same bits above them hold that number, less those bits."""
+        for x, (y, c, m) in list(self.halves.items()):
             if x not in self.vars or y not in self.vars:
                 continue
             lo, hi = self.bounds(y)
-            if (above := lo + c >> 32) == hi + c >> 32:
-                off = c - (above << 32)
+            if (above := lo + c & ~m) == hi + c & ~m:
+                off = c - above
                 self.learn_gap(y, x, off, off)
                 self.renamed(x, y, off)
 

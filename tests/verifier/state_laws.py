@@ -59,8 +59,9 @@ def world_of(rng: random.Random) -> tuple[World, State]:
             w[x] = w[y] >> n if how == "s" else w[y] << n
             s.scaled[x] = y, n if how == "s" else -n
         elif how == "h" and y:
-            w[x] = w[y] + c & d.M32
-            s.halves[x] = y, c & d.M32
+            m = rng.choice((d.M32, d.M32, 0xFFFF, 0xFF, 7))
+            w[x] = w[y] + c & m
+            s.halves[x] = y, c & m, m
         elif how == "3":
             m = rng.choice((2, 3, 4, 12))
             s.strides[x] = m, w[x] % m
@@ -115,8 +116,8 @@ def untrue(w: World, s: State) -> str | None:
     for x, (y, n) in s.scaled.items():
         if {x, y} <= w.keys() and w[x] != (w[y] >> n if n > 0 else w[y] << -n):
             return f"shift of {x}"
-    for x, (y, c) in s.halves.items():
-        if {x, y} <= w.keys() and w[x] != w[y] + c & d.M32:
+    for x, (y, c, m) in s.halves.items():
+        if {x, y} <= w.keys() and w[x] != w[y] + c & m:
             return f"half of {y}"
     return None
 
@@ -161,7 +162,7 @@ def collected(rng: random.Random, w: World, s: State) -> Iterator[str]:
 
 def resolved(rng: random.Random, w: World, s: State) -> Iterator[str]:
     """Low halves of what has one upper half are that number; no place holds anything else than before."""
-    for x, (y, c) in s.halves.items():
+    for x, (y, c, m) in s.halves.items():
         if rng.random() < 0.7 and y in w:
             s.vars[y] = d.signed(*around(rng, w[y]))
             s.strides.pop(y, None)
@@ -384,7 +385,7 @@ def moved(s: State, x: int, more: int) -> None:
     s.defs, s.added = [{y: (v, w, c + at(y) - at(w) + at(v)) for y, (v, w, c) in facts.items()} for facts in (s.defs, s.added)]
     s.lines = {(y, z): (base, k, c + at(y) - at(base) - k * at(z)) for (y, z), (base, k, c) in s.lines.items()}
     s.scaled = {y: t for y, t in s.scaled.items() if x not in (y, t[0])}
-    s.halves = {y: (z, (c - at(z)) & d.M32) for y, (z, c) in s.halves.items() if y != x}
+    s.halves = {y: (z, (c - at(z)) & m, m) for y, (z, c, m) in s.halves.items() if y != x}
 
 
 def renamed(s: State, to: dict[int, int]) -> None:
@@ -395,7 +396,7 @@ def renamed(s: State, to: dict[int, int]) -> None:
     s.diff = {(min(of(a), of(b)), max(of(a), of(b))): (lo, hi) if (of(a) < of(b)) == (a < b) else (-hi, -lo) for (a, b), (lo, hi) in s.diff.items()}
     s.defs, s.added = [{of(x): (of(v), of(y), c) for x, (v, y, c) in facts.items()} for facts in (s.defs, s.added)]
     s.lines = {(of(x), of(y)): (of(base), k, c) for (x, y), (base, k, c) in s.lines.items()}
-    s.scaled, s.halves = {of(x): (of(y), n) for x, (y, n) in s.scaled.items()}, {of(x): (of(y), c) for x, (y, c) in s.halves.items()}
+    s.scaled, s.halves = {of(x): (of(y), n) for x, (y, n) in s.scaled.items()}, {of(x): (of(y), c, m) for x, (y, c, m) in s.halves.items()}
 
 
 def joined(rng: random.Random, w: World, s: State) -> Iterator[str]:
