@@ -24,6 +24,7 @@ MAX_INSNS = 1_000_000                                 # rule 34: executed instru
 MAX_STEPS = 200_000                                   # rule 38: instructions analysed, counted as often as visited
 STEPS_A_SLOT = 100                                    # or so many of each, where that is more
 MAX_FACTS = 1_200_000                                 # rule 38: facts kept at a time, about 100 bytes each
+Broken = tuple[Fixpoint, Violation]                   # an analysis, and the rule that it found broken
 SHOWN = 12                                            # steps of a path that a message shows
 
 
@@ -114,11 +115,11 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     profile = profile.with_sizes(rodata=rodata, data=data, rec=record_size, state=state_size, out=out_size)
     steps = max(MAX_STEPS, STEPS_A_SLOT * (len(text) // 8)) if max_steps is None else max_steps
 
-    def attempt(splits: Sequence[int], left: int) -> tuple[Report, Analysis | None, cfg.Graph | None]:
+    def attempt(splits: Sequence[int], left: int) -> tuple[Report, Analysis | None, cfg.Graph | None, Broken | None]:
         return _attempt(text, profile, out_size, helpers, line_map, sections, max_insns, left, max_facts, splits)
 
     splits: list[int] = []
-    report, analysis, graph = attempt(splits, steps)
+    report, analysis, graph, broken = attempt(splits, steps)
     room = MORE + graph.expanded if graph is not None else 0
     for turn in range(ROUNDS if apart else 0):
         steps -= report.analysis_steps
@@ -131,12 +132,22 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
         again = attempt(splits, steps)
         if not again[0].accepted and again[0].rule not in OF_DATA:      # too much effort: what was found before is told
             break
-        report, analysis, graph = again
+        report, analysis, graph, broken = again
+    if broken is not None:
+        _show_way(report, *broken, line_map)
     return report, analysis
 
 
+def _show_way(report: Report, fix: Fixpoint, broken: Violation, line_map) -> None:
+    """How it comes to what the message tells, if a way is found."""
+    if way := witness.find(fix, broken):
+        report.path, report.example = way.path, way.example or broken.example
+        lines = [*map(lines_of(line_map), way.path)]
+        report.lines = [line for i, line in enumerate(lines) if line is not None and (not i or line != lines[i - 1])]
+
+
 def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, line_map, sections: Iterable[Section], max_insns: int, max_steps: int,
-             max_facts: int, splits: Sequence[int]) -> tuple[Report, Analysis | None, cfg.Graph | None]:
+             max_facts: int, splits: Sequence[int]) -> tuple[Report, Analysis | None, cfg.Graph | None, Broken | None]:
     report = Report(False, slots=len(text) // 8)
     fix = graph = None
     try:
@@ -165,18 +176,14 @@ def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, li
         report.rule, report.message, report.insn, report.help, report.example = v.rule, v.message, v.slot, v.hint, v.example
         at = v.most if v.slot is None else v.slot
         report.line = None if at is None else line_of(line_map, at)
-        if fix is not None and v.slot is not None and v.rule != 38 and (way := witness.find(fix, v)):
-            report.path, report.example = way.path, way.example or v.example
-            lines = [*map(lines_of(line_map), way.path)]
-            report.lines = [line for i, line in enumerate(lines) if line is not None and (not i or line != lines[i - 1])]
         report.analysis_steps = fix.steps if fix else 0
-        return report, None, graph
+        return report, None, graph, (fix, v) if fix is not None and v.slot is not None and v.rule != 38 else None
     report.accepted, report.analysis_steps, report.analysis_facts = True, fix.steps, fix.facts
     report.output = min(-(-machine.output // TURN) * TURN, out_size)
     report.clean32, report.wide = not machine.wide_slots, sorted(machine.wide_slots)
     report.helpers = sorted({i.imm for i in graph.insns.values() if i.is_call and not i.is_local_call})
     return report, Analysis(graph, fix.invariant, bounds, live, machine.touched, machine.aligned, machine.constants, machine.heads,
-                            machine.cuts, fix.out, fix.made_at, joint), graph
+                            machine.cuts, fix.out, fix.made_at, joint), graph, None
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from .cfg import Loop, Node
 from .fixpoint import Fixpoint
 from .rules import Violation
 
-BUDGET = 20_000                                       # instructions followed
+BUDGET = 6_000                                        # instructions followed
 
 
 @dataclass(frozen=True)
