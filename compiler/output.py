@@ -67,6 +67,11 @@ def put_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
 
 
+def percent(share: float) -> str:
+    """With two digits behind the point; below one percent with up to four, as budgets are promised."""
+    return f"{share:.2f} %" if share >= 1 or not share else f"{round(share, 4):g} %"
+
+
 def count(number: int, noun: str, plural: str = "") -> str:
     """`1 frame`, `2 frames`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -93,7 +93,8 @@ class ModuleBuilder(StatementBuilder):
 
     def energy_budget(self, ctx: P.EnergyBudgetContext) -> ast.EnergyBudget:
         percent = ctx.getChild(ctx.getChildCount() - 2).getText() == "%"
-        return ast.EnergyBudget(self.span(ctx), self.dotted(ctx.qualified()), ctx.getChild(1).getText(), self.expr(ctx.expr()), percent)
+        digits = ctx.NUMBER().getText() if ctx.NUMBER() else ""
+        return ast.EnergyBudget(self.span(ctx), self.dotted(ctx.qualified()), ctx.getChild(1).getText(), self.expr(ctx.expr()), digits, percent)
 
     def dotted(self, ctx: P.QualifiedContext) -> str:
         return ".".join(self.name(one) for one in ctx.identifier())

@@ -53,8 +53,7 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
             return Foreign(index, f"there is no unit '{name}'", "there are us, ms and s: 1500 us, 60 s", index, index + 1)
     if before.text == "." and is_number(token) and index > 1 and is_number(tokens[index - 2]):
         timed = index + 1 < len(tokens) and tokens[index + 1].text in ("us", "ms", "s")
-        share = index + 1 < len(tokens) and tokens[index + 1].text == "%"
-        hint = "take a smaller unit, as in 1500 us" if timed else "a share of the time is in whole percent, as in 1 %" if share else ""
+        hint = "take a smaller unit, as in 1500 us" if timed else ""
         return Foreign(index - 2, "numbers are whole", hint, index - 1, index + 1)
     if name in OPERATORS:
         return Foreign(index, f"there is no '{name}'", f"write {OPERATORS[name]}", index, index + 1, (OPERATORS[name],))

@@ -165,3 +165,30 @@ def test_the_bound_is_reached():
     [(hook, us)] = checked.promises[0].runs
     assert us == WITHIN + 10_000 + JITTER + WITHIN
     assert simulate(checked, hook.period, random.Random(1), 1) == us
+
+
+# ---------------------------------------------------------------- parts of a percent
+
+RARE = "timing Duty {{ every 10 s jitter 500 us within 300 us {{ radio.on(); after 10 ms {{ radio.off(); }} }} energy {{ radio.on {} ; }} }}".format
+
+
+@pytest.mark.parametrize("promise, holds", [("<= 0.111 %", True), ("<= 0.1110 %", True), ("< 0.1111 %", True), ("< 0.111 %", False), ("<= 0.1109 %", False), ("<= 1 %", True),
+                                            ("<= 0.0 %", False), ("<= 99.9999 %", True), ("<= 100.0 %", True)])
+def test_parts_of_a_percent(promise, holds):
+    """11.1 ms of 10 s: 0.111 %."""
+    if holds:
+        [energy] = compile_program(program(RARE(promise))).bundle.energy
+        assert (energy.promised, energy.share) == (int(Fraction(promise.split()[1]) * 10_000), 1110)
+    else:
+        with pytest.raises(DiagnosticError) as e:
+            program(RARE(promise))
+        assert e.value.diagnostics[0].message == f"the radio may be on 0.111 % of the time, and {promise} is promised"
+
+
+@pytest.mark.parametrize("promise, message", [
+    ("<= 0.12345 %", "a share of the time is a number with at most 4 digits behind the point"), ("<= 0x1.5 %", "a share of the time is a number with at most 4 digits behind the point"),
+    ("<= 100.5 %", "a share of the time is 0 % to 100 %"), ("<= 0.5", "a share of the time is in percent")])
+def test_what_is_no_part_of_a_percent(promise, message):
+    with pytest.raises(DiagnosticError) as e:
+        program(RARE(promise))
+    assert e.value.diagnostics[0].message == message

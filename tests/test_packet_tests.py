@@ -306,6 +306,7 @@ FAIL_TIMED = [
     ("events { until 250 ms } expect run Heart.every_100ms DROP;", "expected a run of Heart.every_100ms DROP: there are 0"),
     ("events { until 250 ms } expect run Heart.every_100ms DROP times 1;", "expected a run of Heart.every_100ms DROP, once: there are 0"),
     ("events { until 250 ms } expect radio on < 99 %;", "the radio is on for 100.00 % of the time, not < 99 %"),
+    ("events { until 250 ms } expect radio on <= 99.5 %;", "the radio is on for 100.00 % of the time, not <= 99.5 %"),
     ("events { until 250 ms } check number == 4;", "number is 3, not 4"),
 ]
 

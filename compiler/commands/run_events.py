@@ -26,7 +26,7 @@ from ..bundle import Bundle
 from ..bundle_parts import Energy
 from ..externs import manifest
 from ..forms import MOST, Level
-from ..output import STDOUT, Failure, Table, check_target, count, put_json, say, waiting, write_files
+from ..output import STDOUT, Failure, Table, check_target, count, percent, put_json, say, waiting, write_files
 from .externs import Answers
 from .frames import amounts
 from .inputs import STDIN, Input, read_bytes, read_input, shown, warnings
@@ -260,9 +260,9 @@ def share(node: Node, start: int, end: int) -> float:
 def notes(node: Node, script: Script, versions: list[Interval]) -> Iterable[str]:
     """What is to say of the whole run."""
     for each in versions:
-        text = f"radio on: {each.share:.2f} % of {length(each.end - each.start)}" + (f" from {clock(each.start)} s on" if each.start else "")
+        text = f"radio on: {percent(each.share)} of {length(each.end - each.start)}" + (f" from {clock(each.start)} s on" if each.start else "")
         for budget in each.promised:
-            text += f"; {budget.block} promises at most {budget.promised:g} % (proved: {budget.proved:.2f} %)"
+            text += f"; {budget.block} promises at most {budget.promised:g} % (proved: {percent(budget.proved)})"
             text += "" if each.share <= budget.promised else ", what chains and others did comes on top, and how long its handlers waited here"
         yield text
     counts, drops = node.dispatch.counts(), node.dispatch.drops()

@@ -253,7 +253,7 @@ class ExpectRadio(Node):
     """`expect radio on <= 2 %;` of the time."""
 
     op: str
-    percent: int
+    percent: float
 
 
 Step = Union[Settings, Answer, TablesFile, SetCell, Entries, Wait, Send, Expect, Check, Events, ExpectRecord, ExpectRadio]

@@ -163,10 +163,14 @@ class Parser(PacketParser):
             raise self.fail("'on'", "write expect radio on <= 2 %;")
         if not self.sees("<", "<=", ">", ">="):
             raise self.fail("one of < <= > >=")
-        op, number = self.next().text, self.number("a percentage").value
+        op, number = self.next().text, self.number("a percentage")
+        percent = f"{number.value}"
+        if number.text.isdecimal() and self.take("."):
+            if not self.here.text.isdecimal():
+                raise self.fail("a digit behind the point")
+            percent += "." + self.next().text
         self.mark("%", "behind the percentage")
-        assert isinstance(number, int)
-        return model.ExpectRadio(self.since(begin), op, number)
+        return model.ExpectRadio(self.since(begin), op, float(percent))
 
     def expect(self, begin: Span) -> model.Step:
         if self.sees("radio"):

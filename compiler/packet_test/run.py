@@ -24,6 +24,7 @@ from ..build import Compiled
 from ..externs import own
 from ..forms import MOST, Level
 from ..judge import made_to_run
+from ..output import percent
 from ..runner import BYTECODE, ENGINES, Cells, Runner, make_runner
 from . import model
 from .make import build, combined, refused
@@ -289,7 +290,7 @@ class Run:
         node = next(iter(self.nodes.values()))
         share = 100 * node.radio_state.on_time(0, node.time) / max(node.time, 1)
         if not COMPARE[step.op](share, step.percent):
-            self.fail(f"the radio is on for {share:.2f} % of the time, not {step.op} {step.percent} %", step.span)
+            self.fail(f"the radio is on for {percent(share)} of the time, not {step.op} {step.percent:g} %", step.span)
 
     def cells(self, name: str) -> Cells:
         """The state in an engine now: the node's, if there is one."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Optional, Union
 
 from .declarations import Decl, ErrorDecl, Import, Param, Struct, StructField
@@ -35,12 +36,23 @@ class Handler(Node):
 
 @dataclass(eq=False)
 class EnergyBudget(Node):
-    """`radio.on <= 9 %;` percent: the sign is there."""
+    """`radio.on <= 9 %;` digits: those behind the point, as in `0.5 %`; percent: the sign is there."""
 
     name: str
     op: str
     limit: Expr
+    digits: str = ""
     percent: bool = False
+
+    @property
+    def share(self) -> Fraction:
+        """What is promised at most, of the time; the limit is checked."""
+        return Fraction(self.text) / 100
+
+    @property
+    def text(self) -> str:
+        """The percentage."""
+        return f"{self.limit.const or 0}" + (f".{self.digits}" if self.digits else "")
 
 
 @dataclass(eq=False)

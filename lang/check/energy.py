@@ -94,7 +94,7 @@ def radio_part(module: ast.Module) -> RadioPart:
     """What a module has to do with how long the radio is on."""
     part = RadioPart.SWITCHES if switches_radio(module) else RadioPart(0)
     if isinstance(module, ast.Handler):
-        if module.block is not None and any(budget.op == "<" or int(budget.limit.const or 0) < 100 for budget in module.block.energy):
+        if module.block is not None and any(budget.op == "<" or budget.share < 1 for budget in module.block.energy):
             part |= RadioPart.PROMISES
         if module.kind == "after" and quiets(module):
             part |= RadioPart.QUIETS
@@ -132,11 +132,10 @@ def promised(program: ast.Program, diagnostics: Diagnostics, waits: Mapping[ast.
     on = [(hook, cost.us) for hook, cost in runs if cost.us]
     for block in blocks_of(program):
         for budget in block.energy:
-            limit = Fraction(int(budget.limit.const or 0), 100)
-            if share > limit or budget.op == "<" and share == limit:
+            if share > budget.share or budget.op == "<" and share == budget.share:
                 exceeded(budget, share, runs, waits, diagnostics)
             else:
-                found.append(Promise(block.name, int(limit * PPM), int(-(-share * PPM // 1)), on))
+                found.append(Promise(block.name, int(budget.share * PPM), int(-(-share * PPM // 1)), on))
     return found
 
 
@@ -151,14 +150,14 @@ def exceeded(budget: ast.EnergyBudget, share: Fraction, runs: list[tuple[Hook, C
             notes.append(("to here", cost.off.span))
         notes += [(f"which may begin {shown(waits[after.handler])} late, while others run", after.span) for after in cost.late if after.handler is not None]
     total = "all the time" if share >= 1 else f"{percent(share)} of the time"
-    diagnostics.error(f"the radio may be on {total}, and {budget.op} {budget.limit.const} % is promised", budget.span,
+    diagnostics.error(f"the radio may be on {total}, and {budget.op} {budget.text} % is promised", budget.span,
                       "make the times shorter or the periods longer", notes=notes)
 
 
 def percent(share: Fraction) -> str:
-    """Rounded up, with the digits it takes."""
-    hundredths = -(-share * 10_000 // 1)
-    return f"{int(hundredths) / 100:g} %"
+    """Rounded up to hundredths of a percent, to millionths of the time below one percent, with the digits it takes."""
+    parts = 100 if share >= Fraction(1, 100) else 10_000
+    return f"{int(-(-share * 100 * parts // 1)) / parts:g} %"
 
 
 def eventful(hook: Hook, diagnostics: Diagnostics) -> None:

@@ -10,6 +10,7 @@ from .scope import Scope, suggest
 
 
 BUDGET = "radio.on"                             # what an energy block can bound
+DIGITS = 4                                      # of a percentage, behind the point: budgets are kept in millionths
 
 
 class Timings(Base):
@@ -46,7 +47,9 @@ class Timings(Base):
             self.error(f"there is no budget for '{budget.name}'", budget, f"there is one for {BUDGET}")
         elif not budget.percent:
             self.error("a share of the time is in percent", budget.limit, f"write {BUDGET} {budget.op} {limit} %")
-        elif limit is not None and not 0 <= limit <= 100:
+        elif budget.digits and not (budget.limit.span.text.isdecimal() and budget.digits.isdecimal() and len(budget.digits) <= DIGITS):
+            self.error(f"a share of the time is a number with at most {DIGITS} digits behind the point", budget, "as in 0.5 %, or 0.0125 %")
+        elif limit is not None and not 0 <= budget.share <= 1:
             self.error("a share of the time is 0 % to 100 %", budget.limit)
         elif budget is not timing.energy[0]:
             self.error(f"'{timing.name}' has two budgets for {BUDGET}", budget, "keep the smaller one")

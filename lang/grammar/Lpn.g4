@@ -158,7 +158,7 @@ handler
     | 'slot' expr 'of' expr ('within' expr)? block                                                      # slotHandler
     ;
 energyDecl : 'energy' '{' energyBudget* '}' ;
-energyBudget : qualified ('<' | '<=') expr '%'? ';' ;
+energyBudget : qualified ('<' | '<=') expr ('.' NUMBER)? '%'? ';' ;       // as in 0.5 %
 
 protocolDecl : 'protocol' identifier ('version' expr)? '{' protocolItem* '}' ;
 protocolItem
