@@ -284,4 +284,4 @@ class Arithmetic(Memory):
 def _moves(n: d.Num, lo: int, hi: int, region: str) -> str:
     """An example of a number that takes a pointer too far, of which lo..hi would be the offsets."""
     far = next((x for x in ((n.shi, hi) if hi > OFFSET_LIMIT else (n.slo, lo)) if abs(x) < 1 << 63 and x & d.M64 in n), None)
-    return f"when the number is {far}, the pointer leaves the neighbourhood of {region}" if far is not None else ""
+    return f"when the number is {far}, the pointer is more than {OFFSET_LIMIT:,} bytes from where {region} begins" if far is not None else ""

@@ -5,7 +5,7 @@ from . import domain as d, filled
 from .rules import Violation
 from .state import LOW_HALF, LEN, NUMBER, POINTER, State, Value, stack_bits
 
-OFFSET_LIMIT = 1 << 17                                # pointers stay within this distance of their region
+OFFSET_LIMIT = 1 << 18                                # pointers stay within this distance of their region
 WORD = 4                                              # bytes that an access of the core has at most
 
 
