@@ -8,7 +8,15 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent / "verifier"))
 import csources                                                    # noqa: E402
 
+from lpn.runtime.instrumented.claims import Claims, Runner        # noqa: E402
+from lpn.verifier import XDP, analyse                             # noqa: E402
+
 COMMITTED = csources.committed()
+
+
+@pytest.fixture(scope="module")
+def runner():
+    return Runner()
 
 
 def judge(one: csources.Compiled) -> None:
@@ -22,6 +30,15 @@ def judge(one: csources.Compiled) -> None:
 @pytest.mark.parametrize("one", COMMITTED, ids=[f"{c.name}-{c.cpu}-{c.variant}" for c in COMMITTED])
 def test_committed(one):
     judge(one)
+
+
+@pytest.mark.parametrize("name", csources.names())
+def test_what_is_claimed_is_true(name, runner):
+    """Of what was accepted, over random packets."""
+    for one in COMMITTED:
+        if (one.name, one.cpu, one.variant) == (name, "v3", "good"):
+            claims = Claims(one.text, XDP.with_sizes(rodata=one.rodata), None, analyse(one.text, XDP, rodata=one.rodata), 1)
+            assert runner.batch(claims, 1, 60) is None
 
 
 def test_all_are_there():

@@ -285,8 +285,8 @@ class Memory:
                           "spill pointers whole to 8-aligned slots",
                           "what is read there later would be parts of two addresses" if exact else f"it could be stored at {below(lo)} or at {below(hi)}")
                 return
-            if at.region != f"stack{len(s.frames) - 1}":
-                self.fail(25, slot, "a pointer is stored in the caller's frame", "return numbers only",
+            if value.region and value.region.startswith("stack") and int(value.region[5:]) > int(at.region[5:]):
+                self.fail(25, slot, "a pointer to this function's stack is stored in the caller's frame", "return numbers, or what they are in the caller's own frame",
                           "the caller could use it after the frame it points to is gone")
                 return
         self.clear_stack(frame, lo, hi + size)

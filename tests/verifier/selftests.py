@@ -1,8 +1,7 @@
 """The Linux kernel's own tests of its verifier, as programs for ours: tools/testing/selftests/bpf/verifier/*.c of a kernel's sources (up to 6.3).
 
 Each is a program of some type and says whether the kernel takes it, as root and unprivileged. Here it is one for XDP: `data` and `data_end` of a socket
-buffer are those of `xdp_md`, any other word of the context is its interface's number, and helpers without arguments are one of ours. Programs with maps, other
-helpers, or the kernel's own functions have no counterpart.
+buffer are those of `xdp_md`, and any other word of the context is its interface's number. Programs with maps, with helpers that take arguments, or the kernel's own functions have no counterpart.
 """
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ SELFTESTS = Path("tools/testing/selftests/bpf")
 XDP_TYPE = 6                                        # BPF_PROG_TYPE_XDP
 DATA, DATA_END = (76, 0), (80, 4)                   # offsets in __sk_buff, in xdp_md
 NUMBER = 12                                         # ingress_ifindex
-CLOCK, PLAIN_HELPERS = 2, (5, 7, 8)                 # ktime_get_ns, get_prandom_u32, get_smp_processor_id
+PLAIN_HELPERS = 5, 7, 8                              # ktime_get_ns, get_prandom_u32, get_smp_processor_id
 MOST = 20_000                                       # slots; longer ones are made by functions to be too long
 
 #: What test_verifier.c has in front of its table, without what a table does not need.
@@ -117,7 +116,6 @@ def ours(code: bytes, kind: int) -> bytes | None:
             if op == 0x85 and src == 0:
                 if imm not in PLAIN_HELPERS:
                     return None
-                imm = CLOCK
             elif op == 0x61 and src in context and kind != XDP_TYPE:
                 off = dict((DATA, DATA_END)).get(off, NUMBER)
             if op == 0xBF and src in context:
