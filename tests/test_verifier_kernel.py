@@ -16,8 +16,9 @@ from lpn.runtime.engines import EngineUnavailable                  # noqa: E402
 from lpn.runtime.instrumented.claims import Runner                 # noqa: E402
 
 #: Cases of tests/verifier/rules that we accept and the kernel, asked with fewer capabilities, does not -> why.
-WALKS, SPECULATION, DIFFERENCE, HALF, ALIGNED = (outside.reason(words) for words in (
-    "infinite loop detected", "prohibited for !root", "pointer comparison prohibited", "partial copy of pointer", "misaligned stack access"))
+WALKS, SPECULATION, DIFFERENCE, HALF, ALIGNED, OUTER = (outside.reason(words) for words in (
+    "infinite loop detected", "prohibited for !root", "pointer comparison prohibited", "partial copy of pointer", "misaligned stack access",
+    "cannot spill pointers to stack into stack frame of the caller"))
 EXPLAINED = {
     "8: to the start": WALKS,
     **{f"16: {name}": SPECULATION for name in (           # what a loop fills has a variable place; root may read what was never written
@@ -56,6 +57,7 @@ EXPLAINED = {
     "25: the low half of a pointer spilled": HALF,
     "25: a difference of pointers is a number": DIFFERENCE,
     "25: the low half of a pointer in 8 bytes": HALF,
+    "25: a place in the caller's frame, in that frame": OUTER,
     "27: 8 bytes of the stack at 3": ALIGNED,
     "33: steps that meet the bound": WALKS,
     "33: a cursor that always moves": SPECULATION,
