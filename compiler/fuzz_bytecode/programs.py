@@ -59,7 +59,7 @@ class Writer(Flow):
         if self.kept or self.in_function or len(self.functions) > 2:
             return
         name, at = f"f{len(self.functions)}", self.slot()
-        kind = self.choose("psnl")
+        kind = self.choose("psnlc")
         if kind == "p":
             body = ["r3 = r1", "r3 += 4", "w0 = 0", "if r3 > r2 goto " + name + "_end", "r0 = *(u32 *)(r1 + 0)",
                     *(["*(u8 *)(r1 + 3) = 1"] if self.chance(2) else []), name + "_end:", "exit"]
@@ -71,6 +71,11 @@ class Writer(Flow):
             body = ["w0 = w1", f"w0 &= {self.choose((15, 31))}", "r6 = 5", "exit"]
             x = self.number()
             self.out(f"r1 = r{x}", f"call {name}", "r1 = r9", "r1 += r0", f"r1 = *(u8 *)(r1 + {self.near(32)})")
+        elif kind == "c":                             # a cursor that lies on the caller's stack
+            body = ["r2 = *(u64 *)(r1 + 0)", f"r2 += {self.choose((1, 2, 4))}", f"*(u64 *)(r1 + 0) = {'r10' if self.slip() else 'r2'}", "w0 = 0", "exit"]
+            skip = self.label()
+            self.out(f"*(u64 *)(r10 - {at}) = {self.choose(('r7', 'r7', 'r10'))}", "r1 = r10", f"r1 += -{at}", f"call {name}", f"r3 = *(u64 *)(r10 - {at})",
+                     "r4 = r3", "r4 += 1", f"if r4 > r8 goto {skip}", "r5 = *(u8 *)(r3 + 0)", f"{skip}:")
         else:
             body = ["w0 = 0", name + "_l:", "w0 += 1", f"if w0 < {self.choose((3, 8))} goto {name}_l", "exit"]
             self.out(f"call {name}")
