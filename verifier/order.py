@@ -83,7 +83,7 @@ def leq(a: State, b: State, local=None) -> str | None:
             return f"shift of symbol {x}"
     for x, (y, c, m) in b.halves.items():
         if to.get(x) != (x, 0) or to.get(y, (y, 0)) != (y, 0) or a.halves.get(x) != (y, c, m):
-            return f"low half of symbol {y}"
+            return f"low bits of symbol {y}"
     for x, row in b.bits.items():
         if a.bits.get(x) != row or any(to.get(y) != (y, 0) for y in {x} | row.roots):
             return f"bits of symbol {x}"
