@@ -92,9 +92,11 @@ class ModuleBuilder(StatementBuilder):
                           [one for one in items if not isinstance(one, ast.Handler)], handlers, energy)
 
     def energy_budget(self, ctx: P.EnergyBudgetContext) -> ast.EnergyBudget:
-        percent = ctx.getChild(ctx.getChildCount() - 2).getText() == "%"
-        digits = ctx.NUMBER().getText() if ctx.NUMBER() else ""
-        return ast.EnergyBudget(self.span(ctx), self.dotted(ctx.qualified()), ctx.getChild(1).getText(), self.expr(ctx.expr()), digits, percent)
+        span, name, op = self.span(ctx), self.dotted(ctx.qualified()), ctx.getChild(1).getText()
+        if ctx.PERCENTAGE():
+            whole, _, digits = ctx.PERCENTAGE().getText().rstrip("% \t").partition(".")
+            return ast.EnergyBudget(span, name, op, ast.Int(span, int(whole)), digits, True)
+        return ast.EnergyBudget(span, name, op, self.expr(ctx.expr()), "", ctx.getChild(ctx.getChildCount() - 2).getText() == "%")
 
     def dotted(self, ctx: P.QualifiedContext) -> str:
         return ".".join(self.name(one) for one in ctx.identifier())

@@ -55,6 +55,8 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         timed = index + 1 < len(tokens) and tokens[index + 1].text in ("us", "ms", "s")
         hint = "take a smaller unit, as in 1500 us" if timed else ""
         return Foreign(index - 2, "numbers are whole", hint, index - 1, index + 1)
+    if name.endswith("%") and "." in name:
+        return Foreign(index, "numbers are whole", "only an energy budget has a share of the time, as in radio.on <= 0.5 %", index, index + 1, ("1",))
     if name in OPERATORS:
         return Foreign(index, f"there is no '{name}'", f"write {OPERATORS[name]}", index, index + 1, (OPERATORS[name],))
     if before.text == "not" and index - first > 0:

@@ -186,8 +186,7 @@ def test_parts_of_a_percent(promise, holds):
 
 
 @pytest.mark.parametrize("promise, message", [
-    ("<= 0.12345 %", "a share of the time is a number with at most 4 digits behind the point"), ("<= 0x1.5 %", "a share of the time is a number with at most 4 digits behind the point"),
-    ("<= 100.5 %", "a share of the time is 0 % to 100 %"), ("<= 0.5", "a share of the time is in percent")])
+    ("<= 0.12345 %", "a share of the time has at most 4 digits behind the point"), ("<= 100.5 %", "a share of the time is 0 % to 100 %"), ("<= 0.5", "numbers are whole")])
 def test_what_is_no_part_of_a_percent(promise, message):
     with pytest.raises(DiagnosticError) as e:
         program(RARE(promise))

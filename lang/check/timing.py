@@ -47,8 +47,8 @@ class Timings(Base):
             self.error(f"there is no budget for '{budget.name}'", budget, f"there is one for {BUDGET}")
         elif not budget.percent:
             self.error("a share of the time is in percent", budget.limit, f"write {BUDGET} {budget.op} {limit} %")
-        elif budget.digits and not (budget.limit.span.text.isdecimal() and budget.digits.isdecimal() and len(budget.digits) <= DIGITS):
-            self.error(f"a share of the time is a number with at most {DIGITS} digits behind the point", budget, "as in 0.5 %, or 0.0125 %")
+        elif len(budget.digits) > DIGITS:
+            self.error(f"a share of the time has at most {DIGITS} digits behind the point", budget, "as in 0.5 %, or 0.0125 %")
         elif limit is not None and not 0 <= budget.share <= 1:
             self.error("a share of the time is 0 % to 100 %", budget.limit)
         elif budget is not timing.energy[0]:

@@ -158,7 +158,7 @@ handler
     | 'slot' expr 'of' expr ('within' expr)? block                                                      # slotHandler
     ;
 energyDecl : 'energy' '{' energyBudget* '}' ;
-energyBudget : qualified ('<' | '<=') expr ('.' NUMBER)? '%'? ';' ;       // as in 0.5 %
+energyBudget : qualified ('<' | '<=') (PERCENTAGE | expr '%'?) ';' ;
 
 protocolDecl : 'protocol' identifier ('version' expr)? '{' protocolItem* '}' ;
 protocolItem
@@ -207,6 +207,7 @@ unit : 'us' | 'ms' | 's' ;
 
 fragment DIGITS : [0-9] [0-9_]* ;
 NUMBER : ([0-9]+ [ws])? ('0' [xX] [0-9a-fA-F_]+ | '0' [bB] [01_]+ | '0' [oO] [0-7_]+ | '0' [dD] [0-9_]+ | DIGITS) ;
+PERCENTAGE : [0-9]+ '.' [0-9]+ [ \t]* '%' ;            // with digits behind the point; whole ones are a number and a sign
 ADDRESS : ('ip6' | 'eui64') '"' ~["\r\n]* '"' ;
 IDENT : [A-Za-z_] [A-Za-z0-9_]* ;
 
