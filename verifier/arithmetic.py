@@ -257,10 +257,9 @@ class Arithmetic(Memory):
             return p._replace(off=p.off - n.off)
         if name == "SUB" and n.sym == p.sym:
             return Value(POINTER, p.region, 0, p.off - n.off)
-        if name == "ADD":
-            for other, there, c in s.sums_with(p.sym):
-                if other == n.sym:
-                    return Value(POINTER, p.region, there, p.off + n.off + c)
+        if name == "ADD" and (known_sum := s.sum_of(p.sym, n.sym)):
+            there, c = known_sum
+            return Value(POINTER, p.region, there, p.off + n.off + c)
         bounds = d.signed(lo, hi)
         known = d.add(s.num(p), s.num(n)) if name == "ADD" else d.sub(s.num(p), s.num(n))
         known = d.meet(bounds, known) or bounds

@@ -63,7 +63,7 @@ class Branches(Memory):
     def _name_sum(self, s: State, slot: int, left: Value, length: Value) -> None:
         """Where a length is compared with what is left of the packet behind a cursor, the place that far behind the cursor is compared with the end."""
         cursor, end, _ = s.defs.get(left.sym, (0, 0, 0))
-        if end != LEN or not length.sym or any(other == length.sym for other, _, _ in s.sums_with(cursor)):
+        if end != LEN or not length.sym or s.sum_of(cursor, length.sym):
             return
         (lo, hi), (least, most) = s.bounds(cursor), s.bounds(length.sym)
         if -FAR < least and most < FAR:

@@ -377,6 +377,10 @@ class State:
         """(y, w, c) where w = sym + y - c."""
         return [(x if v == sym else v, w, c) for sums in (self.added, self.defs) for x, (v, w, c) in sums.items() if sym in (v, x)]
 
+    def sum_of(self, a: int, b: int) -> tuple[int, int] | None:
+        """(w, c) where w = a + b - c; None: their sum has no name."""
+        return next(((w, c) for other, w, c in self.sums_with(a) if other == b), None)
+
     def learn_sums(self, a: int, b: int) -> bool:
         """Sums that have another summand in common are as far apart as these two are."""
         first = {other: (w, c) for other, w, c in self.sums_with(a)}
@@ -391,10 +395,8 @@ class State:
         """x = w - v + c. Less than what is left of the packet behind a cursor is what is left behind one that far on, if there is one."""
         self.defs[x] = v, w, c
         cursor, end, c0 = self.defs.get(w, (0, 0, 0))
-        if end == LEN:
-            for other, further, c1 in self.sums_with(v):
-                if other == cursor:
-                    self.defs[x] = further, LEN, c + c0 - c1
+        if end == LEN and (further := self.sum_of(v, cursor)):
+            self.defs[x] = further[0], LEN, c + c0 - further[1]
 
     def _within_packet(self, x: int) -> bool:
         """It was compared with the packet's end, and lies before it."""

@@ -45,7 +45,7 @@ class Int(Expr):
     value: int
     width: Optional[int] = None
     signed: bool = False
-    unit: Optional[str] = None                  # "us", "ms", "s" for times; "%" for energy
+    unit: Optional[str] = None                  # "us", "ms", "s" for times
 
 
 @dataclass(eq=False)
