@@ -5,7 +5,7 @@ from ..compiler import isa
 from ..compiler.isa import ALU_NAMES, Instruction
 from . import domain as d
 from .memory import OFFSET_LIMIT, Memory, sample, spread
-from .state import LOW_HALF, NULLABLE, NUMBER, POINTER, State, Value, number
+from .state import COMPLEMENT, LOW_HALF, MAX_LINES, NULLABLE, NUMBER, POINTER, State, Value, number
 
 SLO, SHI = -(1 << 63), (1 << 63) - 1
 
@@ -29,7 +29,10 @@ class Arithmetic(Memory):
                 return self.subtract(s, slot, number(0), a, wide)
             if insn.cls == isa.ALU and not insn.uses_reg:  # to little endian: the hosts are
                 return self.narrow(s, a, insn.imm // 8, slot)
-            return self.fresh(s, slot, d.byte_swap(n, insn.imm))
+            out = self.fresh(s, slot, d.byte_swap(n, insn.imm))
+            if out.sym and a.sym and not a.off and n.uhi >> insn.imm == 0:
+                s.swapped[out.sym] = a.sym, insn.imm
+            return out
         b = self.operand(s, insn, slot)
         if a is None or b is None:
             return None
@@ -98,15 +101,47 @@ class Arithmetic(Memory):
         out = self.fresh(s, slot, d.alu(name, na, nb, wide))
         if name == "AND" and out.sym and a.sym and nb.is_const and nb.ulo < d.M32 and not nb.ulo & nb.ulo + 1:
             self.keep_low(s, out.sym, a, nb.ulo)
+        if name == "AND" and out.sym and a.sym and nb.is_const and na.uhi <= (SHI if wide else d.M32) and s.ends_within_packet(a.sym) \
+                and (cut := (na.bits | na.mask) & ~nb.ulo) and not cut & cut + 1:
+            least, most = remainder(s, a, cut + 1)
+            self.rounded_down(s, slot, a.sym, out.sym, a.off - most, a.off - least)
         if name == "LSH" and out.sym and nb.is_const:
             s.shifted[out.sym] = a, width - nb.ulo, wide
         if name in ("LSH", "RSH") and self.node.loop is not None and out.sym and a.sym and not a.off and nb.is_const and nb.ulo:
             n, limit = nb.ulo, SHI if wide else d.M32     # a counter that is shifted; see loops.py
             if (na.uhi if name == "RSH" else na.uhi << n) <= limit:
                 s.scaled[out.sym] = a.sym, n if name == "RSH" else -n
-        if name == "MUL" and out.sym and nb.is_const and nb.ulo > 1 and na.uhi * nb.ulo <= (SHI if wide else d.M32):
-            s.strides[out.sym] = nb.ulo, 0
+        if out.sym and a.sym and nb.is_const and nb.ulo and name in ("MUL", "LSH", "DIV", "RSH") and na.uhi <= (SHI if wide else d.M32):
+            self.multiple(s, slot, name in ("MUL", "LSH"), a, nb.ulo if name in ("MUL", "DIV") else 1 << nb.ulo, out.sym, SHI if wide else d.M32)
+            if name == "MUL" and out.sym in s.products:
+                s.strides[out.sym] = nb.ulo, 0
         return out
+
+    def multiple(self, s: State, slot: int, more: bool, a: Value, k: int, out: int, limit: int) -> None:
+        """`out` is `k` times `a`, if that is not above the limit; or, if not `more`, a `k`th of it, rounded down."""
+        if k == 1:
+            return
+        if more:
+            if s.num(a).uhi * k <= limit:
+                s.products[out] = a.sym, k, k * a.off
+                s.subdivide(out, a.sym, k, k * a.off)
+            return
+        least, most = remainder(s, a, k)
+        for m, slope, c in [(a.sym, 1, 0), *[(m, slope, c) for (m, y), (base, slope, c) in s.lines.items() if y == a.sym and not base and slope > 0]]:
+            if s.ends_within_packet(m) and len(s.lines) < MAX_LINES:        # so many whole parts of it are in the packet, too
+                lo, hi = s.bounds(out)
+                whole = self.fresh_symbol(s, slot, d.signed(slope * k * lo, slope * k * hi), 1)
+                s.lines[whole, out] = 0, slope * k, 0
+                self.rounded_down(s, slot, m, whole, slope * (a.off - most) - c, slope * (a.off - least) - c)
+                return
+
+    def rounded_down(self, s: State, slot: int, x: int, whole: int, lo: int, hi: int) -> None:
+        """`whole` is x + lo..hi. What lies that far behind a cursor lies as far from what is `x` behind it."""
+        s.learn_gap(x, whole, lo, hi)
+        if x in s.added:
+            cursor, _, _ = s.added[x]
+            there = self.fresh_symbol(s, slot, d.add(s.vars[cursor], s.vars[whole]), 2)
+            self.relate_sum(s, there, Value(POINTER, "pkt", cursor, 0), Value(NUMBER, None, whole, 0))
 
     def shift_back(self, s: State, slot: int, name: str, a: Value, size: int, wide: bool) -> Value | None:
         """Code without 32-bit arithmetic, or without sign extension, extends the low `size` bits by shifting them up and down; None if it is not that."""
@@ -214,6 +249,11 @@ class Arithmetic(Memory):
                 return None
             if wide and LOW_HALF not in kinds or not wide:
                 return self.pointer_difference(s, slot, a, b, wide)
+        if wide and name == "XOR" and a.kind == POINTER and b == number(-1):
+            return a._replace(kind=COMPLEMENT)
+        if wide and name == "ADD" and kinds == {COMPLEMENT, POINTER} and a.region == b.region:
+            begin, end = (a, b) if a.kind == COMPLEMENT else (b, a)
+            return self.addition(s, slot, self.pointer_difference(s, slot, end, begin, wide), number(-1), wide)
         if not wide or LOW_HALF in kinds:
             half = a if a.kind == LOW_HALF else b
             other = b if half is a else a
@@ -252,6 +292,8 @@ class Arithmetic(Memory):
             if nhi - nlo > 1 << 40 or phi - plo > 1 << 40:
                 return None
         if name == "ADD" and (not n.sym or not p.sym):
+            if p.region == "pkt":
+                s.line_up(n.sym)
             return Value(POINTER, p.region, p.sym or n.sym, p.off + n.off)
         if name == "SUB" and not n.sym:
             return p._replace(off=p.off - n.off)
@@ -260,6 +302,8 @@ class Arithmetic(Memory):
         if name == "ADD" and (known_sum := s.sum_of(p.sym, n.sym)):
             there, c = known_sum
             return Value(POINTER, p.region, there, p.off + n.off + c)
+        if name == "ADD" and p.region == "pkt":
+            s.line_up(n.sym)
         bounds = d.signed(lo, hi)
         known = d.add(s.num(p), s.num(n)) if name == "ADD" else d.sub(s.num(p), s.num(n))
         known = d.meet(bounds, known) or bounds
@@ -278,6 +322,12 @@ class Arithmetic(Memory):
         if 0 <= lo and hi <= d.M32:
             return self._exact(s, slot, a, b, d.unsigned(lo, hi), lo, hi, True)
         return self.fresh(s, slot, d.of_size(4))
+
+
+def remainder(s: State, v: Value, k: int) -> tuple[int, int]:
+    """Bounds of what is left of a number when it is divided by `k`."""
+    m, r = s.stride(v)
+    return (r % k, r % k) if m % k == 0 else (0, k - 1)
 
 
 def _moves(n: d.Num, lo: int, hi: int, region: str) -> str:

@@ -62,8 +62,11 @@ class Branches(Memory):
 
     def _name_sum(self, s: State, slot: int, left: Value, length: Value) -> None:
         """Where a length is compared with what is left of the packet behind a cursor, the place that far behind the cursor is compared with the end."""
-        cursor, end, _ = s.defs.get(left.sym, (0, 0, 0))
-        if end != LEN or not length.sym or s.sum_of(cursor, length.sym):
+        cursor, end, _ = s.defs.get(left.sym, (0, left.sym, 0))
+        if end != LEN or not length.sym or cursor and s.sum_of(cursor, length.sym):
+            return
+        s.line_up(length.sym)
+        if not cursor:
             return
         (lo, hi), (least, most) = s.bounds(cursor), s.bounds(length.sym)
         if -FAR < least and most < FAR:
@@ -126,4 +129,4 @@ class Branches(Memory):
         if lo > hi:
             return False
         shift = a.off - b.off
-        return s.learn_gap(a.sym, b.sym, lo + shift, hi + shift) and s.learn_sums(a.sym, b.sym)
+        return s.learn_gap(a.sym, b.sym, lo + shift, hi + shift) and s.learn_sums(a.sym, b.sym) and (not s.lines or s.along(a.sym, b.sym))

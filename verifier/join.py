@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from math import gcd
 
 from . import domain as d, exclusive, filled, octets
@@ -36,7 +37,7 @@ def join(states: list[State], name, head: bool, keep=frozenset(), known: dict[in
         kept = kept & each.keys()
     lines = _new_lines(states, members, places.made, kept) if places.made and (head or any([s.lines for s in states])) else {}
     for sym in (LEN, *(kept & keep), *[sym for s in states if s.owed for sym in s.owed], *(filled.wanted(states) if any([s.filled for s in states]) else ()),
-                *[base for base, _, _ in (*states[0].lines.values(), *lines.values()) if base]):
+                *[sym for key, (base, _, _) in states[0].lines.items() for sym in ((base,) if base else key)], *[base for base, _, _ in lines.values() if base]):
         if sym in kept and sym not in members:
             members[sym] = (sym,) * count, zeros
     _join_defs(out, states, members, kept)
@@ -87,7 +88,7 @@ def _join_lines(out, states, members, new):
         return not sym or sym in members and members[sym][0].count(sym) == len(states) and not any(members[sym][1])
 
     first = states[0]
-    if not (first.lines or first.scaled or first.halves or first.bits or new):
+    if not (first.lines or first.scaled or first.halves or first.swapped or first.bits or new):
         return
     for key, line in first.lines.items():
         if all(s.lines.get(key) == line for s in states) and same(key[0]) and same(key[1]) and same(line[0]):
@@ -98,6 +99,9 @@ def _join_lines(out, states, members, new):
     for x, t in first.halves.items():
         if all(s.halves.get(x) == t for s in states) and same(x) and same(t[0]):
             out.halves[x] = t
+    for x, t in first.swapped.items():
+        if all(s.swapped.get(x) == t for s in states) and same(x) and same(t[0]):
+            out.swapped[x] = t
     for x, row in first.bits.items():
         if all(s.bits.get(x) == row for s in states) and same(x) and all(map(same, row.roots)):
             out.bits[x] = row
@@ -128,7 +132,7 @@ def _line(states, xs, ys, x, y):
     if not at:                                        # they begin where others of that line are
         started = next(((s.lines[sx, sy], ox, oy) for s, sx, ox, sy, oy in zip(states, *xs, *ys) if (sx, sy) in s.lines), None)
         if started is None:
-            return None
+            return _line_down(states, xs, ys, x, y)
         (base, k, c), ox, oy = started
         return _all_on(states, xs, ys, base, k, c + ox - k * oy)
     turned = [i for i in range(len(states)) if ys[0][i] == y and xs[0][i] == x and ys[1][i]]
@@ -147,6 +151,19 @@ def _line(states, xs, ys, x, y):
     if k == 1 and not base:
         return None                                   # a difference, which others keep
     return _all_on(states, xs, ys, base, k, c)
+
+
+def _line_down(states, xs, ys, x, y):
+    """The same, if `y` begins as an unknown and goes down: the base is where `x` is when nothing is left, if that has a name."""
+    moved = [(i, x, y) for i in range(len(states)) if (xs[0][i], ys[0][i]) == (x, y)] or [(i, xs[0][0], ys[0][0]) for i in range(1, len(states))]
+    i, sx, sy = next((each for each in moved if (xs[0][each[0]], ys[0][each[0]]) == each[1:]), (0, 0, 0))
+    dx, dy = (xs[1][i], ys[1][i]) if i and (sx, sy) == (x, y) else (xs[1][i] - xs[1][0], ys[1][i] - ys[1][0])
+    if not i or dx * dy >= 0 or dx % dy:
+        return None
+    k = dx // dy
+    for base, c in states[0].ends(xs[0][0], ys[0][0], -k):
+        return _all_on(states, xs, ys, base, k, xs[1][0] - k * ys[1][0] - c)
+    return None
 
 
 def _all_on(states, xs, ys, base, k, c):
@@ -187,20 +204,16 @@ def _join_differences(made, known, members, kept):
         parts = []
         for k in (0, 1):
             wanted = tuple([x[k] for x in differences])
-            if not any(wanted):
-                parts.append((0, zeros))
-                continue
-            found = [(m, o) for m, (ss, o) in members.items() if ss == wanted]
-            if not found and len(set(wanted)) == 1 and wanted[0] in kept:
-                members[wanted[0]] = (wanted, zeros)
-                found = [(wanted[0], zeros)]
-            parts.append(found[0] if found else None)
-        if None in parts or sym in (parts[0][0], parts[1][0]):
-            continue
-        (v, ov), (w, ow) = parts
-        constants = {x[2] + o - b + a for x, o, a, b in zip(differences, offs, ov, ow)}
-        if len(constants) == 1 and sym != LEN:
-            made[sym] = v, w, constants.pop()
+            found = [(m, o) for m, (ss, o) in members.items() if ss == wanted] if any(wanted) else [(0, zeros)]
+            if wanted[0] in kept and len(set(wanted)) == 1 and wanted[0] not in members:
+                members[wanted[0]] = wanted, zeros
+                found.append((wanted[0], zeros))
+            parts.append(found)
+        for (v, ov), (w, ow) in product(*parts):      # places that moved by constants have the same symbol as those that did not
+            constants = {x[2] + o - b + a for x, o, a, b in zip(differences, offs, ov, ow)}
+            if len(constants) == 1 and sym not in (LEN, v, w):
+                made[sym] = v, w, constants.pop()
+                break
 
 
 def _wanted(states, members, changed, in_packet, new):

@@ -84,6 +84,9 @@ def leq(a: State, b: State, local=None) -> str | None:
     for x, (y, c, m) in b.halves.items():
         if to.get(x) != (x, 0) or to.get(y, (y, 0)) != (y, 0) or a.halves.get(x) != (y, c, m):
             return f"low bits of symbol {y}"
+    for x, (y, n) in b.swapped.items():
+        if to.get(x) != (x, 0) or to.get(y, (y, 0)) != (y, 0) or a.swapped.get(x) != (y, n):
+            return f"octets of symbol {y}"
     for x, row in b.bits.items():
         if a.bits.get(x) != row or any(to.get(y) != (y, 0) for y in {x} | row.roots):
             return f"bits of symbol {x}"

@@ -15,6 +15,7 @@ from . import bits, domain as d, exclusive, filled, octets
 
 NUMBER, POINTER, NULLABLE = "number", "pointer", "pointer or null"
 LOW_HALF = "low half of a pointer"                    # the lower 32 bits are a pointer's, nothing is said of the upper ones
+COMPLEMENT = "complement of a pointer"                # all of its bits turned round: -1 - pointer; clang has it of `end - p - 1`
 # What a place holds that cannot be used: a call destroyed it, the packet changed, or the kind depends on the path.
 CLOBBERED, STALE, MIXED = "clobbered", "stale packet pointer", "pointer or number"
 BROKEN = "what an instruction that breaks a rule gives"  # `off` is its slot
@@ -74,7 +75,7 @@ def stack_bits(off: int, size: int) -> int:
 
 
 class State:
-    __slots__ = ("regs", "vars", "diff", "defs", "added", "strides", "lines", "scaled", "frames", "shifted", "halves", "extended",
+    __slots__ = ("regs", "vars", "diff", "defs", "added", "strides", "lines", "scaled", "frames", "shifted", "products", "halves", "swapped", "extended",
                  "filled", "bits", "sums", "owed", "settled", "exclusive")
 
     def __init__(self):
@@ -88,7 +89,9 @@ class State:
         self.scaled: dict[int, tuple[int, int]] = {}            # x: (y, n) where x is y shifted right by n; left, if n is negative
         self.frames: list[Frame] = [Frame()]
         self.shifted: dict[int, tuple[Value, int, bool]] = {}   # x: what was shifted left to give x, how many bits are left of it, in 64; within a block
+        self.products: dict[int, tuple[int, int, int]] = {}     # x: (y, k, c) where x = k * y + c; within a block, or until it becomes a line
         self.halves: dict[int, tuple[int, int, int]] = {}       # x: (y, c, m) where x is the low bits of y + c that the mask m has
+        self.swapped: dict[int, tuple[int, int]] = {}           # x: (y, n) where x is y, of n bits, with its octets in the other order
         self.extended: dict[int, tuple[int, int]] = {}          # x: (y, n) where x is y, of n <= 32 bits, taken as a signed number; within a block
         self.filled: tuple[filled.Span, ...] = ()               # bytes of the stack written up to where a counter stands
         self.bits: dict[int, bits.Row] = {}                     # x: whose bits it has; this and what follows in walk.py only
@@ -107,7 +110,9 @@ class State:
         s.lines = self.lines.copy() if self.lines else {}
         s.scaled = self.scaled.copy() if self.scaled else {}
         s.shifted = self.shifted.copy() if self.shifted else {}
+        s.products = self.products.copy() if self.products else {}
         s.halves = self.halves.copy() if self.halves else {}
+        s.swapped = self.swapped.copy() if self.swapped else {}
         s.extended = self.extended.copy() if self.extended else {}
         s.filled = self.filled
         s.bits = dict(self.bits) if self.bits else {}
@@ -120,7 +125,7 @@ class State:
         s = State.__new__(State)
         s.regs, s.vars, s.diff, s.frames, s.defs, s.added, s.strides = self.regs, self.vars, self.diff, self.frames, self.defs, self.added, self.strides
         s.lines, s.scaled, s.halves, s.bits, s.sums, s.owed, s.settled = self.lines, self.scaled, self.halves, self.bits, self.sums, self.owed, self.settled
-        s.exclusive, s.filled = self.exclusive, self.filled
+        s.exclusive, s.filled, s.swapped = self.exclusive, self.filled, self.swapped
         s.collect(keep)
         return s
 
@@ -128,8 +133,8 @@ class State:
         """The same is known, of the same symbols."""
         return self is other or (self.regs == other.regs and self.vars == other.vars and self.diff == other.diff
                                  and self.frames == other.frames and self.defs == other.defs and self.added == other.added and self.strides == other.strides
-                                 and self.lines == other.lines and self.scaled == other.scaled and self.shifted == other.shifted
-                                 and self.halves == other.halves and self.extended == other.extended and self.bits == other.bits and self.sums == other.sums
+                                 and self.lines == other.lines and self.scaled == other.scaled and self.shifted == other.shifted and self.products == other.products
+                                 and self.halves == other.halves and self.swapped == other.swapped and self.extended == other.extended and self.bits == other.bits and self.sums == other.sums
                                  and self.filled == other.filled
                                  and self.exclusive == other.exclusive)
 
@@ -222,7 +227,7 @@ class State:
         self.vars[sym] = new
         if deep and self.lines:
             for (x, y), (base, k, c) in list(self.lines.items()):
-                if y == sym and not (self.learn_gap(base, x, *times(k, new, c), deep=False) and self._before_end(x)):
+                if y == sym and not (self.learn_gap(base, x, *times(k, new, c), deep=False) and self._before_end(x) and self._summand(x)):
                     return False
                 if x == sym and not self._back_along(x, y, base, k, c):
                     return False
@@ -231,6 +236,8 @@ class State:
                 if y == sym and x in self.vars and not self._within(x, *((new.slo >> n, new.shi >> n) if n > 0 else (new.slo << -n, new.shi << -n)), False):
                     return False
         if deep and self.halves and not self._learn_halves(sym, new):
+            return False
+        if deep and self.swapped and not self._learn_swapped(sym, new):
             return False
         if deep and sym in self.extended and not self._learn_extended(*self.extended[sym], new):
             return False
@@ -257,6 +264,15 @@ class State:
             lo, hi = n.ulo - c & m, n.uhi - c & m
             if lo <= hi and (m == d.M32 or self.vars[y].uhi <= m) and not self._meet(y, d.make(ulo32=lo, uhi32=hi), False):
                 return False
+        return True
+
+    def _learn_swapped(self, sym: int, n: d.Num) -> bool:
+        """A number is 0 where that with its octets in the other order is, and known where that is."""
+        for x, (y, size) in list(self.swapped.items()):
+            if sym in (x, y):
+                other = y if sym == x else x
+                if other in self.vars and (n.is_const or 0 not in n) and not self._meet(other, d.byte_swap(n, size) if n.is_const else d.within(self.vars[other], 1, INF)):
+                    return False
         return True
 
     def resolve_halves(self) -> None:
@@ -290,7 +306,20 @@ class State:
         """x = base + k * y + c, where x and y are (symbol, constant)."""
         (sx, ox), (sy, oy) = x, y
         rest = c + k * oy - ox
-        return self.lines.get((sx, sy)) == (base, k, rest) if sy else sx == base and not rest
+        if not sy:
+            return sx == base and not rest
+        return self.lines.get((sx, sy)) == (base, k, rest) or k < 0 and (base, -rest) in self.ends(sx, sy, -k)
+
+    def ends(self, cursor: int, n: int, k: int) -> list[tuple[int, int]]:
+        """(w, c) where w = cursor + k * n + c."""
+        found = []
+        for (m, y), (base, slope, c) in self.lines.items():
+            if y == n and not base and slope == k:
+                if not cursor:
+                    found.append((m, c))
+                elif (there := self.sum_of(cursor, m)) is not None:
+                    found.append((there[0], c - there[1]))
+        return found
 
     def forget(self, sym: int) -> None:
         """The symbol is about to stand for something else."""
@@ -305,7 +334,9 @@ class State:
         self.lines = {key: t for key, t in self.lines.items() if sym not in key and sym != t[0]}
         self.scaled = {x: t for x, t in self.scaled.items() if sym != x and sym != t[0]}
         self.shifted = {x: t for x, t in self.shifted.items() if sym not in (x, t[0].sym)}
+        self.products = {x: t for x, t in self.products.items() if sym not in (x, t[0])}
         self.halves = {x: t for x, t in self.halves.items() if sym not in (x, t[0])}
+        self.swapped = {x: t for x, t in self.swapped.items() if sym not in (x, t[0])}
         self.extended = {x: t for x, t in self.extended.items() if sym not in (x, t[0])}
         if self.filled:
             self.filled = tuple([span for span in self.filled if sym not in filled.symbols(span)])
@@ -373,6 +404,13 @@ class State:
             return True
         return self._within(LEN, self.bounds(x)[0] - known[1], self.bounds(LEN)[1], False)
 
+    def _summand(self, x: int) -> bool:
+        """What `x` is added to is as far from the sum."""
+        if x not in self.added:
+            return True
+        (v, w, c), (lo, hi) = self.added[x], self.bounds(x)
+        return self.learn_gap(v, w, lo - c, hi - c, deep=False)
+
     def sums_with(self, sym: int) -> list[tuple[int, int, int]]:
         """(y, w, c) where w = sym + y - c."""
         return [(x if v == sym else v, w, c) for sums in (self.added, self.defs) for x, (v, w, c) in sums.items() if sym in (v, x)]
@@ -402,6 +440,47 @@ class State:
         """It was compared with the packet's end, and lies before it."""
         known = self.diff.get((LEN, x))
         return known is not None and known[1] <= 0 and x in self.vars
+
+    def ends_within_packet(self, x: int) -> bool:
+        """So many octets of the packet, from its begin or from a cursor, were compared with the packet's end."""
+        return x == LEN or self._within_packet(x) or x in self.added and self._within_packet(self.added[x][1])
+
+    def _compared(self, y: int, others: set[int]) -> bool:
+        """How far it is from one of the others is known."""
+        return any([LEN not in pair and y in pair and (pair[0] in others or pair[1] in others) for pair in self.diff])
+
+    def line_up(self, x: int) -> None:
+        """The product `x` is on a line from now on: it is compared with the packet's end, or added to a cursor."""
+        if x in self.products and len(self.lines) < MAX_LINES:
+            y, k, c = self.products.pop(x)
+            if y in self.vars:
+                self.lines[x, y] = 0, k, c
+                self.along(y)
+
+    def subdivide(self, x: int, y: int, k: int, c: int) -> None:
+        """Of x = k * y + c whole multiples are known: they are multiples of `x`, too."""
+        for (m, other), (base, slope, rest) in list(self.lines.items()):
+            if other == y and not base and slope % k == 0 and slope != k and len(self.lines) < MAX_LINES:
+                self.lines[m, x] = 0, slope // k, rest - slope // k * c
+
+    def along(self, *moved: int) -> bool:
+        """What is on lines of the same slope is as far apart as that says of what they follow, where that is one of those."""
+        for (x, mine), (base, k, c) in list(self.lines.items()):
+            for (m, theirs), (other, slope, rest) in list(self.lines.items()):
+                if slope != k or mine == theirs or mine not in moved and theirs not in moved or m not in self.vars or x not in self.vars:
+                    continue
+                if base != other:                     # where as much is added to the other's base
+                    m, less = not other and self.sum_of(base, m) or (None, 0)
+                    rest -= less
+                if m is not None:
+                    lo, hi = self.gap(mine, theirs)
+                    if mine in self.defs and self.defs[mine][1] == theirs:
+                        v, _, less = self.defs[mine]  # of mine = theirs - v + less
+                        lo, hi = max(lo, self.bounds(v)[0] - less), min(hi, self.bounds(v)[1] - less)
+                    lo, hi = (k * lo, k * hi) if k > 0 else (k * hi, k * lo)
+                    if not self.learn_gap(x, m, lo + rest - c, hi + rest - c, deep=False):
+                        return False
+        return True
 
     def _back_along(self, x: int, y: int, base: int, k: int, c: int) -> bool:
         """What is known of x = base + k * y + c says where `y` is; and how far from `base`, if they move against each other."""
@@ -460,7 +539,7 @@ class State:
 
     def collect(self, keep=frozenset()) -> None:
         """At a block's start: forget symbols no place refers to, but for `keep`. Parts are replaced, not changed."""
-        self.shifted, self.extended = {}, {}
+        self.shifted, self.products, self.extended = {}, {}, {}
         live = {v[2] for v in self.regs if v is not None}      # Value.sym, without the way through its name
         live |= ALWAYS
         for frame in self.frames:
@@ -480,6 +559,9 @@ class State:
                     defs[x] = self.defs[x]
             self.defs = defs
         if self.lines:
+            for (x, y), (base, _, _) in self.lines.items():
+                if not base and self.ends_within_packet(x) and (y in live or self._compared(y, live)):
+                    live.update((x, y))
             self.lines = {key: t for key, t in self.lines.items() if key[0] in live and key[1] in live}
             live |= {base for base, _, _ in self.lines.values()}
         if self.bits:
@@ -491,6 +573,8 @@ class State:
             live |= {y for y, _ in self.scaled.values()}
         if self.halves:
             self.halves = {x: t for x, t in self.halves.items() if x in live and t[0] in live}
+        if self.swapped:
+            self.swapped = {x: t for x, t in self.swapped.items() if x in live and t[0] in live}
         if self.added:
             self.added = {x: t for x, t in self.added.items() if x in live and t[0] in live and (t[1] in live or self._within_packet(t[1]))}
             live |= {w for _, w, _ in self.added.values()}

@@ -82,7 +82,11 @@ int it_arithmetic(it_machine *m, uint8_t op, uint32_t dst, uint32_t src, int off
         }
         return it_set(m, dst, out, IT_NUM, 0);
     }
-    if (code != 0x00 && code != 0x10)
+    if (code == 0xA0 && wide && ak == IT_PTR && bk == IT_NUM && b == ~0ull)
+        return it_set(m, dst, ~a, IT_COMPLEMENT, ar);
+    if (code == 0x00 && wide && ((ak == IT_COMPLEMENT && bk == IT_PTR) || (ak == IT_PTR && bk == IT_COMPLEMENT)))
+        return ar != br ? it_fail(m, F_OTHER_REGION, dst, ar, br) : it_set(m, dst, a + b, IT_NUM, 0);
+    if (ak == IT_COMPLEMENT || bk == IT_COMPLEMENT || (code != 0x00 && code != 0x10))
         return it_fail(m, F_POINTER_ARITHMETIC, dst, code, 0);
     if (code == 0x10 && ak != IT_NUM && bk != IT_NUM) {
         if (ar != br)
