@@ -29,6 +29,16 @@ PAIRS = {
         "next: if w7 < 5 goto L\nr0 = 0\nexit",
         "w7 = 0\nL: r4 = r2\nr4 += 4\nw0 = 0\nif r4 > r3 goto no\nr5 = *(u8 *)(r2 + 0)\nif r5 == 9 goto no\ngoto on\nno: w0 = 1\non: w7 += 1\nif w0 != 0 goto next\nr5 = *(u8 *)(r2 + 4)\n"
         "next: if w7 < 5 goto L\nr0 = 0\nexit"),
+    "questions about something else stand between": (
+        "r6 = *(u32 *)(r1 + 16)\nr4 = r2\nr4 += 34\nif r4 > r3 goto end\nr5 = *(u8 *)(r2 + 12)\nif w5 == 8 goto on\nr4 = r2\nr4 += 54\nif r4 > r3 goto end\n"
+        "on: w7 = w6\nw7 &= 2\nif w7 == 0 goto A\nr8 = *(u8 *)(r2 + 1)\nA: w7 = w6\nw7 &= 4\nif w7 == 0 goto B\nr8 = *(u8 *)(r2 + 2)\nB: w7 = w6\nw7 &= 8\nif w7 == 0 goto C\nr8 = *(u8 *)(r2 + 3)\n"
+        "C: if w5 == 8 goto end\nr8 = *(u8 *)(r2 + 53)\nend: r0 = 0\nexit",
+        "r6 = *(u32 *)(r1 + 16)\nr4 = r2\nr4 += 34\nif r4 > r3 goto end\nr5 = *(u8 *)(r2 + 12)\nif w5 == 8 goto on\nr4 = r2\nr4 += 54\nif r4 > r3 goto end\n"
+        "on: w7 = w6\nw7 &= 2\nif w7 == 0 goto A\nr8 = *(u8 *)(r2 + 1)\nA: w7 = w6\nw7 &= 4\nif w7 == 0 goto B\nr8 = *(u8 *)(r2 + 2)\nB: w7 = w6\nw7 &= 8\nif w7 == 0 goto C\nr8 = *(u8 *)(r2 + 3)\n"
+        "C: if w5 != 8 goto end\nr8 = *(u8 *)(r2 + 53)\nend: r0 = 0\nexit"),
+    "a pointer or nothing, asked in 32 bits": (
+        "r4 = r2\nr4 += 20\nr1 = 0\nif r4 > r3 goto on\nr1 = r2\non: if w1 == 0 goto end\nr5 = *(u16 *)(r1 + 18)\nend: r0 = 0\nexit",
+        "r4 = r2\nr4 += 20\nr1 = 0\nif r4 > r3 goto on\nr1 = r2\non: if w1 == 0 goto end\nr5 = *(u16 *)(r1 + 19)\nend: r0 = 0\nexit"),
     "a loop that is always entered": (
         "w7 = 0\nL: if w7 >= 4 goto end\nw0 = w7\nw7 += 1\ngoto L\nend: exit",
         "w7 = 4\nL: if w7 >= 4 goto end\nw0 = w7\nw7 += 1\ngoto L\nend: exit"),

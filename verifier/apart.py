@@ -7,17 +7,21 @@
     return r;
 
 A block where ways meet is given one copy for each of them (cfg.py, `split`). That is the same program, only longer; which blocks, is guessed here: those that
-lie nearest before what could not be proved. Of a loop's head the copies ask before the first turn and behind each: the loop begins with what its head led to.
+lie nearest before what could not be proved. Where that is not enough, the ways that meet at one block alone, which differ in a constant (a flag, a number of a kind
+of header, a pointer or 0), stay apart up to there: questions about something else that lie between are copied for each of them, and not for each answer. Of a loop's head the copies ask before the first turn and behind each: the loop begins with what its head led to.
 """
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .cfg import Graph, Loop, Node
+from .cfg import Graph, Loop, Node, between
+from .fixpoint import Fixpoint
+from .state import NUMBER, State
 
 ROUNDS = 6                                            # of telling apart more
 LONGEST = 24                                          # instructions of a block that is copied
 MORE = 512                                            # instructions that copies have in all
+TRIES = 12                                            # of blocks whose ways stay apart
 OF_DATA = range(13, 31)                               # what is known of data: more ways may be known better
 
 
@@ -50,3 +54,23 @@ def more(graph: Graph, slot: int, most: int, room: int) -> list[int]:
             break
         out.append(node.id)
     return out
+
+
+def flags(fix: Fixpoint, slot: int, room: int) -> Iterator[Node]:
+    """Where ways meet that differ in a constant, and stay apart from there to an instruction with no more copies than there is room for; the nearest first."""
+    heads = {loop.head for loop in fix.graph.loops}
+    todo = [node for node in fix.graph.nodes if any(at == slot for at, _ in node.code)]
+    for node in todo:
+        if len(node.preds) > 1 and node not in heads and _told_apart([s for e in fix.incoming[node] if (s := fix.out.get(e)) is not None]):
+            if (region := between(node, slot)) and (len(node.preds) - 1) * sum(len(n.code) for n in region) <= room:
+                yield node
+        todo += [before for before in dict.fromkeys(node.preds) if before not in todo]
+
+
+def _told_apart(ways: list[State]) -> bool:
+    """A place tells by a constant which way it was: 0 and 1, a pointer and 0, or 8 and what was found to be another number."""
+    seen: dict[int, set[object]] = {}
+    for s in ways:
+        for place, v in s.places():
+            seen.setdefault(place, set()).add(s.num(v).ulo if v.kind == NUMBER and s.num(v).is_const else v.kind)
+    return any(len(found) > 1 and any(type(each) is int for each in found) for found in seen.values())

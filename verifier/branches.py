@@ -7,7 +7,7 @@ from ..compiler import isa
 from ..compiler.isa import Instruction
 from . import comparisons, domain as d
 from .memory import OFFSET_LIMIT, Memory, spread
-from .state import LEN, NULLABLE, NUMBER, POINTER, State, Value, number
+from .state import LEN, LOW_HALF, NULLABLE, NUMBER, POINTER, State, Value, number
 
 FAR = 1 << 40                                         # a length's bound, before it is compared
 
@@ -31,7 +31,10 @@ class Branches(Memory):
             taken = s.copy()
             return [s if self._compare_numbers(s, comparisons.NEGATED[name], a, b, wide) else None,
                     taken if self._compare_numbers(taken, name, a, b, wide) else None]
-        zero = not (b.sym or b.off) and name in ("JEQ", "JNE") and wide and b.kind == NUMBER
+        zero = not (b.sym or b.off) and name in ("JEQ", "JNE") and b.kind == NUMBER
+        if zero and not wide and a.kind in (POINTER, LOW_HALF) and self.profile.target == "xdp":    # of addresses that are loaded as 32 bits clang asks these
+            return [s, s.copy()]                      # for NULL; they may be 0
+        zero = zero and wide
         if kinds == {NULLABLE, NUMBER} and zero:
             other = s.copy()
             self._resolve(s, a, name != "JEQ")        # not taken: the opposite

@@ -186,13 +186,17 @@ class Loop:
                 if s is self.head]
 
 
+# The number of a node that has a copy for each way to it (apart.py); with a slot, so has all that lies between it and that instruction.
+Split = int | tuple[int, int]
+
+
 @dataclass(eq=False, slots=True)
 class Graph:
     insns: dict[int, Instruction]
     frames: Frames
     nodes: list[Node]                                 # in reverse post-order, the entry first
     loops: list[Loop]                                 # outer before inner
-    splits: list[int]                                 # nodes that have a copy for each way to them
+    splits: list[Split]
 
     @property
     def expanded(self) -> int:
@@ -303,9 +307,8 @@ def _blocks(insns: dict[int, Instruction], slots: set[int], entry: int):
     return out
 
 
-def build(text: bytes, profile: ContextDescriptor, splits: Sequence[int] = ()) -> Graph:
-    """The graph of a text section, with loops. Raises Violation (rules 1-11, 32, 33, 38). `splits`: nodes that have a copy for each way to them (apart.py), in the
-    order in which they are copied."""
+def build(text: bytes, profile: ContextDescriptor, splits: Sequence[Split] = ()) -> Graph:
+    """The graph of a text section, with loops. Raises Violation (rules 1-11, 32, 33, 38). `splits`: in the order in which they are copied."""
     insns = check_text(text, profile)
     functions, calls = _functions(insns)
     blocks = {entry: _blocks(insns, slots, entry) for entry, slots in functions.items()}
@@ -337,8 +340,12 @@ def build(text: bytes, profile: ContextDescriptor, splits: Sequence[int] = ()) -
         return made[entry], exits
 
     entry, _ = inline(0, (0,))
-    for number in splits:
-        split(nodes, number)
+    for each in splits:
+        if isinstance(each, int):
+            split(nodes, each)
+        else:
+            _reverse_post_order(entry)
+            split_down(nodes, *each)
     graph = Graph(insns, frames(insns, calls, profile.target), _reverse_post_order(entry), [], list(splits))
     for node in graph.nodes:
         for succ, _ in node.succs:
@@ -355,6 +362,33 @@ def split(nodes: list[Node], number: int) -> None:
         copy = Node(len(nodes), node.code, node.chain, list(node.succs))
         before.succs[i] = copy, before.succs[i][1]
         nodes.append(copy)
+
+
+def between(node: Node, slot: int) -> list[Node]:
+    """The node, and what lies behind it on the ways to an instruction. Loops among these are whole. Nodes have their order."""
+    behind, before = [node], {}
+    for n in behind:
+        for succ, _ in n.succs:
+            before.setdefault(succ, []).append(n)
+            if succ.order > n.order and succ not in behind:
+                behind.append(succ)
+    found = [n for n in behind if any(at == slot for at, _ in n.code)]
+    for n in found:
+        found += [b for b in dict.fromkeys(before.get(n, ())) if b not in found]
+    return found if node in found else []
+
+
+def split_down(nodes: list[Node], number: int, slot: int) -> None:
+    """As `split`, with what lies between the node and an instruction: ways that meet there stay apart up to it."""
+    node = nodes[number]
+    region = between(node, slot)
+    edges = [(n, i) for n in nodes for i, (succ, _) in enumerate(n.succs) if succ is node]
+    for before, i in edges[1:]:
+        copies = {n: Node(len(nodes) + k, n.code, n.chain) for k, n in enumerate(region)}
+        for n, copy in copies.items():
+            copy.succs = [(copies.get(succ, succ), kind) for succ, kind in n.succs]
+        before.succs[i] = copies[node], before.succs[i][1]
+        nodes += copies.values()
 
 
 # Loops -------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import prod
 
 from . import cfg, witness
-from .apart import MORE, OF_DATA, ROUNDS, more
+from .apart import MORE, OF_DATA, ROUNDS, TRIES, flags, more
 from .descriptors import OUT_SIZE, TURN, ContextDescriptor, helper_specs
 from .endless import explain
 from .fixpoint import Fixpoint
@@ -115,11 +115,11 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     profile = profile.with_sizes(rodata=rodata, data=data, rec=record_size, state=state_size, out=out_size)
     steps = max(MAX_STEPS, STEPS_A_SLOT * (len(text) // 8)) if max_steps is None else max_steps
 
-    def attempt(splits: Sequence[int], left: int) -> tuple[Report, Analysis | None, cfg.Graph | None, Broken | None]:
+    def attempt(splits: Sequence[cfg.Split], left: int) -> tuple[Report, Analysis | None, cfg.Graph | None, Broken | None]:
         return _attempt(text, profile, out_size, helpers, line_map, sections, max_insns, left, max_facts, splits)
 
-    splits: list[int] = []
-    report, analysis, graph, broken = attempt(splits, steps)
+    splits: list[cfg.Split] = []
+    first = report, analysis, graph, broken = attempt(splits, steps)
     room = MORE + graph.expanded if graph is not None else 0
     for turn in range(ROUNDS if apart else 0):
         steps -= report.analysis_steps
@@ -133,9 +133,38 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
         if not again[0].accepted and again[0].rule not in OF_DATA:      # too much effort: what was found before is told
             break
         report, analysis, graph, broken = again
+    if apart and not report.accepted and (found := _by_flags(attempt, first, steps)) is not None:
+        report, analysis, _, broken = found
     if broken is not None:
         _show_way(report, *broken, line_map)
     return report, analysis
+
+
+Attempt = tuple[Report, "Analysis | None", "cfg.Graph | None", "Broken | None"]
+
+
+def _by_flags(attempt: Callable[[Sequence[cfg.Split], int], Attempt], known: Attempt, steps: int) -> Attempt | None:
+    """Accepted, where ways that differ in a constant stay apart; else None."""
+    splits: list[cfg.Split] = []
+    tries = TRIES
+    while True:
+        report, _, graph, broken = known
+        if report.accepted:
+            return known
+        if report.rule not in OF_DATA or report.insn is None or broken is None:
+            return None
+        for node in flags(broken[0], report.insn, MORE - graph.expanded + report.insns):
+            if not tries or steps <= 0:
+                return None
+            tries -= 1
+            again = attempt([*splits, (node.id, report.insn)], steps)
+            steps -= again[0].analysis_steps
+            if again[0].accepted or again[0].insn != report.insn:       # proved there, if not all of it
+                splits.append((node.id, report.insn))
+                known = again
+                break
+        else:
+            return None
 
 
 def _show_way(report: Report, fix: Fixpoint, broken: Violation, line_map) -> None:
@@ -147,7 +176,7 @@ def _show_way(report: Report, fix: Fixpoint, broken: Violation, line_map) -> Non
 
 
 def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, line_map, sections: Iterable[Section], max_insns: int, max_steps: int,
-             max_facts: int, splits: Sequence[int]) -> tuple[Report, Analysis | None, cfg.Graph | None, Broken | None]:
+             max_facts: int, splits: Sequence[cfg.Split]) -> tuple[Report, Analysis | None, cfg.Graph | None, Broken | None]:
     report = Report(False, slots=len(text) // 8)
     fix = graph = None
     try:

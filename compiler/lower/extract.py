@@ -28,6 +28,10 @@ class Extracts:
         index = self.stack_next.get(f, 0)
         if self.parser_decl is None:
             raise self.unsupported(e, f"'.{e.name}' outside a parser")
+        if e.decl == "next" and index >= f.type.size:
+            self.reject_now("StackOutOfBounds")
+            self.b.position_at_end(self.b.append_basic_block("never"))      # what would be done with it
+            return self.instance(f, index - 1)
         if e.decl == "next":
             return self.instance(f, index)
         return self.instance(f, max(index - 1, 0))
