@@ -120,6 +120,14 @@ TRAPS = [
     ("half of an address may be 0", 24, "r0 = 0\nif w9 == 0 goto E\nexit\nE: exit"),
     ("a number compared with an address", 24, "r2 = *(u64 *)(r9 + 0)\nif r2 == r9 goto E\nE: exit"),
     ("an address compared with an unknown number", 24, "r2 = *(u64 *)(r9 + 0)\nif r9 == r2 goto E\nE: exit"),
+    ("64 bits with their octets in the other order may be negative", 22, "r2 = *(u64 *)(r9 + 0)\nr3 = r2\nr3 = be64 r3\nif r2 == 0 goto E\nif r3 s> 0 goto E\n" + BAD + "E: w0 = 0\nexit"),
+    ("the complement of an address is no number", 24, "r2 = r7\nr2 ^= -1\nif r2 == 5 goto E\nE: w0 = 0\nexit"),
+    ("the complement of an address of another region", 23, "r2 = r7\nr2 ^= -1\nr2 += r9\nw0 = 0\nexit"),
+    ("the complement of an address less an address", 23, "r2 = r7\nr2 ^= -1\nr2 -= r8\nw0 = 0\nexit"),
+    ("the complement in 32 bits", 24, "r2 = r7\nw2 ^= -1\nr2 += r8\nw0 = 0\nexit"),
+    ("the complement of an address is no address", 22, "r2 = r7\nr2 ^= -1\nr0 = *(u8 *)(r2 + 0)\nexit"),
+    ("the complement of an address moved", 23, "r2 = r7\nr2 ^= -1\nr2 += 4\nr2 += r8\nw0 = 0\nexit"),
+    ("the complement of an address given back", 14, "r0 = r7\nr0 ^= -1\nexit"),
     ("a low half may be 0", 24, "w2 = w9\nif r2 == 0 goto E\nE: exit"),
     ("low halves ordered", 24, "w2 = w7\nw3 = w8\nif r2 < r3 goto E\nE: exit"),
     ("what is not null is where it goes on", 22, "if r9 != 0 goto B\nexit\nB: " + BAD + "exit"),
@@ -168,6 +176,8 @@ TRAPS = [
 
 # name, program: beside the traps, and harmless; how often its loops turn
 NEAR = [
+    ("the complement of an address and another one", "r2 = r7\nr2 ^= -1\nr3 = r2\nr3 += r8\nr3 += 1\nw0 = w3\nexit"),
+    ("a number in the other order is not 0", "r2 = *(u16 *)(r9 + 0)\nr3 = r2\nr3 = be16 r3\nif r2 == 0 goto E\nif r3 != 0 goto E\nr0 = *(u8 *)(r9 + 900)\nE: w0 = 0\nexit"),
     ("a low half moved there and back", "w2 = w7\nw2 += 8\nw2 -= 8\nw3 = w8\nw3 -= w2\nw0 = w3\nexit"),
     ("an atomic addition to what is written", "r2 = 1\n*(u64 *)(r10 - 8) = r2\nlock *(u64 *)(r10 - 8) += r2\nexit"),
     ("an exchange gives what was there, masked", "r0 = 3\nr2 = 4\nr0 = cmpxchg_64(r9 + 0, r0, r2)\nr0 &= 63\nr9 += r0\nr0 = *(u8 *)(r9 + 0)\nexit"),

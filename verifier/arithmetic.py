@@ -30,7 +30,7 @@ class Arithmetic(Memory):
             if insn.cls == isa.ALU and not insn.uses_reg:  # to little endian: the hosts are
                 return self.narrow(s, a, insn.imm // 8, slot)
             out = self.fresh(s, slot, d.byte_swap(n, insn.imm))
-            if out.sym and a.sym and not a.off and n.uhi >> insn.imm == 0:
+            if out.sym and a.sym and not a.off and insn.imm < 64 and n.uhi >> insn.imm == 0:
                 s.swapped[out.sym] = a.sym, insn.imm
             return out
         b = self.operand(s, insn, slot)
@@ -242,6 +242,15 @@ class Arithmetic(Memory):
             self.fail(26, slot, "arithmetic on a pointer that may be null", "compare it with 0 first",
                       "when the helper finds nothing, the pointer is 0, and a small number afterwards")
             return None
+        if wide and name == "XOR" and a.kind == POINTER and b == number(-1):
+            return a._replace(kind=COMPLEMENT)
+        if COMPLEMENT in kinds:
+            if not wide or name != "ADD" or kinds != {COMPLEMENT, POINTER} or a.region != b.region:
+                self.fail(23, slot, f"{name} of a complement of a pointer", "add a pointer of the same region to it, in 64 bits",
+                          f"the result would show where {(a if a.kind == COMPLEMENT else b).named} lies")
+                return None
+            begin, end = (a, b) if a.kind == COMPLEMENT else (b, a)
+            return self.addition(s, slot, self.pointer_difference(s, slot, end, begin, wide), number(-1), wide)
         if name == "SUB" and NUMBER not in kinds:
             if a.region != b.region:
                 self.fail(24, slot, f"pointers to {a.named} and {b.named} are subtracted", "subtract pointers of one region",
@@ -249,11 +258,6 @@ class Arithmetic(Memory):
                 return None
             if wide and LOW_HALF not in kinds or not wide:
                 return self.pointer_difference(s, slot, a, b, wide)
-        if wide and name == "XOR" and a.kind == POINTER and b == number(-1):
-            return a._replace(kind=COMPLEMENT)
-        if wide and name == "ADD" and kinds == {COMPLEMENT, POINTER} and a.region == b.region:
-            begin, end = (a, b) if a.kind == COMPLEMENT else (b, a)
-            return self.addition(s, slot, self.pointer_difference(s, slot, end, begin, wide), number(-1), wide)
         if not wide or LOW_HALF in kinds:
             half = a if a.kind == LOW_HALF else b
             other = b if half is a else a

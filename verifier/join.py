@@ -155,14 +155,18 @@ def _line(states, xs, ys, x, y):
 
 def _line_down(states, xs, ys, x, y):
     """The same, if `y` begins as an unknown and goes down: the base is where `x` is when nothing is left, if that has a name."""
-    moved = [(i, x, y) for i in range(len(states)) if (xs[0][i], ys[0][i]) == (x, y)] or [(i, xs[0][0], ys[0][0]) for i in range(1, len(states))]
-    i, sx, sy = next((each for each in moved if (xs[0][each[0]], ys[0][each[0]]) == each[1:]), (0, 0, 0))
-    dx, dy = (xs[1][i], ys[1][i]) if i and (sx, sy) == (x, y) else (xs[1][i] - xs[1][0], ys[1][i] - ys[1][0])
-    if not i or dx * dy >= 0 or dx % dy:
-        return None
-    k = dx // dy
-    for base, c in states[0].ends(xs[0][0], ys[0][0], -k):
-        return _all_on(states, xs, ys, base, k, xs[1][0] - k * ys[1][0] - c)
+    for i in range(1, len(states)):
+        if (xs[0][i], ys[0][i]) == (x, y):            # behind a turn, from the head
+            dx, dy = xs[1][i], ys[1][i]
+        elif (xs[0][i], ys[0][i]) == (xs[0][0], ys[0][0]):      # behind the first one, from where the loop is entered
+            dx, dy = xs[1][i] - xs[1][0], ys[1][i] - ys[1][0]
+        else:
+            continue
+        if dx * dy >= 0 or dx % dy:
+            return None
+        k = dx // dy
+        ends = states[0].ends(xs[0][0], ys[0][0], -k)
+        return _all_on(states, xs, ys, ends[0][0], k, xs[1][0] - k * ys[1][0] - ends[0][1]) if ends else None
     return None
 
 

@@ -12,6 +12,8 @@ from lpn.compiler.helpers import size_said
 
 M64, M32 = (1 << 64) - 1, (1 << 32) - 1
 
+COMPLEMENT = "complement"                             # the tag of an address whose bits are all turned round
+
 
 class Fault(Exception):
     """Something no accepted container may do."""
@@ -201,7 +203,8 @@ class Machine:
                 wide = cls == 5
                 a, b = get(dst), get(src) if op & 8 else imm & M64
                 mask, bits = (M64, 64) if wide else (M32, 32)
-                if (tag[dst] or op & 8 and tag[src]) and not wide:
+                asked = tag[dst] and not (op & 8 and tag[src]) and b == 0 and op & 0xF0 in (0x10, 0x50)     # for NULL
+                if (tag[dst] or op & 8 and tag[src]) and not wide and not asked:
                     raise Fault(f"{pc}: an address is compared in 32 bits")
                 a, b = a & mask, b & mask
                 code = op & 0xF0
@@ -242,6 +245,12 @@ class Machine:
                 raise Fault(f"{pc}: an address is negated")
             return -a, False
         x, y = a & mask, b & mask
+        if code == 0xA0 and wide and atag is True and not btag and b == M64:
+            return ~a, COMPLEMENT
+        if code == 0x00 and wide and {atag, btag} == {True, COMPLEMENT}:
+            return x + y, False
+        if COMPLEMENT in (atag, btag):
+            raise Fault(f"{pc}: arithmetic {code:#x} on the complement of an address")
         if code == 0x00:
             if atag and btag:
                 raise Fault(f"{pc}: addresses are added")
