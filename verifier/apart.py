@@ -60,11 +60,19 @@ def flags(fix: Fixpoint, slot: int, room: int) -> Iterator[Node]:
     """Where ways meet that differ in a constant, and stay apart from there to an instruction with no more copies than there is room for; the nearest first."""
     heads = {loop.head for loop in fix.graph.loops}
     todo = [node for node in fix.graph.nodes if any(at == slot for at, _ in node.code)]
+    seen, far = set(todo), 0
     for node in todo:
         if len(node.preds) > 1 and node not in heads and _told_apart([s for e in fix.incoming[node] if (s := fix.out.get(e)) is not None]):
-            if (region := between(node, slot)) and (len(node.preds) - 1) * sum(len(n.code) for n in region) <= room:
-                yield node
-        todo += [before for before in dict.fromkeys(node.preds) if before not in todo]
+            if not (region := between(node, slot)) or (len(node.preds) - 1) * sum(len(n.code) for n in region) > room:
+                far += 1
+                if far > TRIES:
+                    return
+                continue
+            yield node
+        for before in node.preds:
+            if before not in seen:
+                seen.add(before)
+                todo.append(before)
 
 
 def _told_apart(ways: list[State]) -> bool:

@@ -366,16 +366,24 @@ def split(nodes: list[Node], number: int) -> None:
 
 def between(node: Node, slot: int) -> list[Node]:
     """The node, and what lies behind it on the ways to an instruction. Loops among these are whole. Nodes have their order."""
-    behind, before = [node], {}
-    for n in behind:
+    before: dict[Node, list[Node]] = {node: []}       # what lies behind it, and where that is reached from
+    todo = [node]
+    while todo:
+        n = todo.pop()
         for succ, _ in n.succs:
-            before.setdefault(succ, []).append(n)
-            if succ.order > n.order and succ not in behind:
-                behind.append(succ)
-    found = [n for n in behind if any(at == slot for at, _ in n.code)]
-    for n in found:
-        found += [b for b in dict.fromkeys(before.get(n, ())) if b not in found]
-    return found if node in found else []
+            if succ.order > n.order and succ not in before:
+                before[succ] = []
+                todo.append(succ)
+            if succ in before:
+                before[succ].append(n)
+    found = {n: None for n in before if any(at == slot for at, _ in n.code)}
+    todo = [*found]
+    while todo:
+        for n in before[todo.pop()]:
+            if n not in found:
+                found[n] = None
+                todo.append(n)
+    return [*found] if node in found else []
 
 
 def split_down(nodes: list[Node], number: int, slot: int) -> None:

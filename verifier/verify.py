@@ -106,6 +106,9 @@ def lines_of(line_map) -> Callable:
     return line
 
 
+Attempt = tuple[Report, Analysis | None, cfg.Graph | None, Broken | None]
+
+
 def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
             state_size: int = 0, out_size: int = OUT_SIZE, helpers=None, line_map=None, contexts: tuple[str, ...] = (), sections: Iterable[Section] = (),
             max_insns: int = MAX_INSNS, max_steps: int | None = None, max_facts: int = MAX_FACTS, apart: bool = False) -> tuple[Report, Analysis | None]:
@@ -115,7 +118,7 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     profile = profile.with_sizes(rodata=rodata, data=data, rec=record_size, state=state_size, out=out_size)
     steps = max(MAX_STEPS, STEPS_A_SLOT * (len(text) // 8)) if max_steps is None else max_steps
 
-    def attempt(splits: Sequence[cfg.Split], left: int) -> tuple[Report, Analysis | None, cfg.Graph | None, Broken | None]:
+    def attempt(splits: Sequence[cfg.Split], left: int) -> Attempt:
         return _attempt(text, profile, out_size, helpers, line_map, sections, max_insns, left, max_facts, splits)
 
     splits: list[cfg.Split] = []
@@ -138,9 +141,6 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     if broken is not None:
         _show_way(report, *broken, line_map)
     return report, analysis
-
-
-Attempt = tuple[Report, "Analysis | None", "cfg.Graph | None", "Broken | None"]
 
 
 def _by_flags(attempt: Callable[[Sequence[cfg.Split], int], Attempt], known: Attempt, steps: int) -> Attempt | None:
@@ -176,7 +176,7 @@ def _show_way(report: Report, fix: Fixpoint, broken: Violation, line_map) -> Non
 
 
 def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, line_map, sections: Iterable[Section], max_insns: int, max_steps: int,
-             max_facts: int, splits: Sequence[cfg.Split]) -> tuple[Report, Analysis | None, cfg.Graph | None, Broken | None]:
+             max_facts: int, splits: Sequence[cfg.Split]) -> Attempt:
     report = Report(False, slots=len(text) // 8)
     fix = graph = None
     try:
