@@ -93,15 +93,11 @@ def _join_lines(out, states, members, new):
     for key, line in first.lines.items():
         if all(s.lines.get(key) == line for s in states) and same(key[0]) and same(key[1]) and same(line[0]):
             out.lines[key] = line
-    for x, t in first.scaled.items():
-        if all(s.scaled.get(x) == t for s in states) and same(x) and same(t[0]):
-            out.scaled[x] = t
-    for x, t in first.halves.items():
-        if all(s.halves.get(x) == t for s in states) and same(x) and same(t[0]):
-            out.halves[x] = t
-    for x, t in first.swapped.items():
-        if all(s.swapped.get(x) == t for s in states) and same(x) and same(t[0]):
-            out.swapped[x] = t
+    for made_of in ("scaled", "halves", "swapped"):
+        known, kept = [getattr(s, made_of) for s in states], getattr(out, made_of)
+        for x, t in known[0].items():
+            if all(each.get(x) == t for each in known) and same(x) and same(t[0]):
+                kept[x] = t
     for x, row in first.bits.items():
         if all(s.bits.get(x) == row for s in states) and same(x) and all(map(same, row.roots)):
             out.bits[x] = row
