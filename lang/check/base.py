@@ -438,19 +438,6 @@ class Base:
         if expr.const is not None:
             expr.const = fold.wrap(int(expr.const), type_)
 
-    def counts_bits(self, e: ast.Expr, enough: int = 16) -> None:
-        """Warns of a product, or a sum with a constant, in a number of bits that its type is too narrow for; `enough`: bits that are not,
-        as 16 for any packet."""
-        for one in walk(e):
-            if isinstance(one, ast.Binary) and one.op in ("*", "+") and isinstance(one.type, Bits) and one.type.width < enough:
-                for by, what in ((one.left, one.right), (one.right, one.left)):
-                    if by.const is None or what.const is not None:
-                        continue
-                    most = int(by.const) * greatest(what) if one.op == "*" else int(by.const) + greatest(what)
-                    if most >> one.type.width:
-                        self.warning(f"this {'product' if one.op == '*' else 'sum'} is {one.type}: it wraps at {1 << one.type.width}", one,
-                                     f"cast first: {in_turn(by)} {one.op} (bit<16>) ...")
-
     # ------------------------------------------------------------ fitting a value to its place
 
     def convert(self, expr: ast.Expr, want: Type | None, place: str) -> bool:
@@ -532,16 +519,6 @@ def answer_of(expr: ast.Expr) -> str:
     if not isinstance(expr, ast.Call) or not isinstance(expr.callee, ast.Member):
         return ""
     return ANSWERS.get(expr.callee.name, "") if isinstance(expr.callee.decl, str) else ""
-
-
-def greatest(e: ast.Expr) -> int:
-    """The greatest value of a number: of a field that is one of some values, the greatest of these."""
-    values = e.decl.values if isinstance(e, (ast.Name, ast.Member)) and isinstance(e.decl, ast.Field) else None
-    bounds = [one.high.const if isinstance(one, ast.RangeSet) else one.const for one in values or []]
-    if bounds and None not in bounds:
-        return max(int(bound) for bound in bounds if bound is not None)
-    most = (1 << e.type.width) - 1 if isinstance(e.type, Bits) else 0
-    return min(most, greatest(e.operand)) if isinstance(e, ast.Cast) and isinstance(e.operand.type, Bits) else most
 
 
 def number(value: int) -> str:

@@ -12,6 +12,7 @@ from ..types import Array, Bits, EnumType, HeaderType, StructType
 from .base import in_turn, number, root_name
 from .expressions import ORDER
 from .headers import needs_payload
+from .ranges import Ranges
 from .reads import headers_read
 from .statements import always_leaves
 
@@ -40,15 +41,17 @@ def doubts(program: ast.Program, diagnostics: Diagnostics) -> None:
     for value in [value for field in found[ast.Field] for value in field.values or []]:
         joined(value, diagnostics, "the values are separated by ','")
         masked(value, diagnostics)
-    octets = Octets(found)
+    given = assigned(found)
+    octets, ranges = Octets(given), Ranges(found, given)
     for field in found[ast.Field]:
-        if field.sized is not None and octets.broken(field.sized):
-            diagnostics.warning("a size is in bits, and this need not be whole octets", field.sized.span,
-                                f"where it counts octets, write sized (8 * (bit<16>) {in_turn(field.sized)})")
+        if field.sized is not None:
+            number_of_bits(field.sized, "sized ({})", "a size is in bits, and this need not be whole octets", octets, ranges, diagnostics)
     for call in found[ast.Call]:
-        if call.target == "advance" and octets.broken(call.args[0]):
-            diagnostics.warning("advance takes bits, and these need not be whole octets", call.args[0].span,
-                                f"where it counts octets, write advance(8 * (bit<16>) {in_turn(call.args[0])})")
+        if call.target == "advance":
+            number_of_bits(call.args[0], "advance({})", "advance takes bits, and these need not be whole octets", octets, ranges, diagnostics)
+    for e in found[ast.Binary]:
+        if e.op in ("<<", ">>") and isinstance(e.left.type, Bits):
+            wraps(e.right, e.left.type.width.bit_length(), ranges, diagnostics)
     for one in found[ast.Assign]:
         if isinstance(one.target, ast.Member) and isinstance(one.target.decl, ast.Field) and one.target.decl.equation is not None:
             diagnostics.warning(f"what is assigned here is never emitted: '{one.target.name}' is computed from its equation", one.span, "remove the assignment")
@@ -138,17 +141,43 @@ def masked(e: ast.Expr, diagnostics: Diagnostics) -> None:
 
 # ---------------------------------------------------------------- octets
 
+def number_of_bits(e: ast.Expr, place: str, broken: str, octets: Octets, ranges: Ranges, diagnostics: Diagnostics) -> None:
+    """Of a size, or of what the parser goes on by. What wraps is a small number again: a packet that says 8 * 8192 in 16 bits would be taken as
+    one that says 0."""
+    if octets.broken(e):
+        wide = Bits(16 if ranges.meant(e)[1] < 1 << 13 else 32)
+        diagnostics.warning(broken, e.span, f"where it counts octets, write {place.format(f'8 * ({wide}) {in_turn(e)}')}")
+    wraps(e, 32, ranges, diagnostics)
+
+
+def wraps(e: ast.Expr, enough: int, ranges: Ranges, diagnostics: Diagnostics) -> None:
+    """Products, and sums with a constant, that their type is too narrow for; `enough`: bits that are not."""
+    for one in walk(e):
+        if isinstance(one, ast.Binary) and one.op in ("*", "+") and one.const is None and isinstance(one.type, Bits) and one.type.width < enough:
+            by, most = one.right if one.left.const is None else one.left, ranges.within(one)[1]
+            if by.const is not None and most >> one.type.width:
+                wide = Bits(32 if most >> 16 else 16)
+                diagnostics.warning(f"this {'product' if one.op == '*' else 'sum'} is {one.type}: it wraps at {1 << one.type.width}", one.span,
+                                    f"cast first: {in_turn(by)} {one.op} ({wide}) ...")
+
+
+def assigned(found: Mapping[type, list[Any]]) -> dict[object, list[ast.Expr]]:
+    """The values that each variable is assigned."""
+    given: dict[object, list[ast.Expr]] = {}
+    for one in found[ast.Assign]:
+        if isinstance(one.target, ast.Name):
+            given.setdefault(one.target.decl, []).append(one.value)
+    for one in found[ast.VarDecl]:
+        if one.init is not None:
+            given.setdefault(one, []).append(one.init)
+    return given
+
+
 class Octets:
     """Whether numbers of bits are whole octets, as far as it can be told: numbers out of the packet may be any."""
 
-    def __init__(self, found: Mapping[type, list[Any]]) -> None:
-        self.given: dict[object, list[ast.Expr]] = {}
-        for one in found[ast.Assign]:
-            if isinstance(one.target, ast.Name):
-                self.given.setdefault(one.target.decl, []).append(one.value)
-        for one in found[ast.VarDecl]:
-            if one.init is not None:
-                self.given.setdefault(one, []).append(one.init)
+    def __init__(self, given: Mapping[object, list[ast.Expr]]) -> None:
+        self.given = given
         self.active: set[object] = set()
 
     def broken(self, e: ast.Expr) -> bool:

@@ -301,8 +301,6 @@ class Expressions(Base):
             self.error(f"values wider than {MAX_ARITHMETIC} bits are shifted by constants only", e)
             return None
         self.settle(e.right)
-        if isinstance(left, Bits):
-            self.counts_bits(e.right, left.width.bit_length())
         written = isinstance(e.right, ast.Int) or isinstance(e.right, ast.Name) and isinstance(e.right.decl, ast.Const)
         if isinstance(left, Bits) and written and e.right.const is not None and e.right.const >= left.width and not left.signed and e.left.const is None:
             wide = Bits(left.width + int(e.right.const))

@@ -118,7 +118,6 @@ class Headers(Base):
             if type_ is not None and field.sized.const is None and not (isinstance(type_, Bits) and not type_.signed):
                 self.error(f"a size is bit<N>, a number of bits, and this is {described(type_)}", field.sized)
             self.settle(field.sized)
-            self.counts_bits(field.sized)
             self.looks_back(field.sized, place, places, "a size")
         if field.type.max_width % 8:
             self.error(f"{field.type} is not whole bytes", field, "use a multiple of 8")

@@ -68,7 +68,6 @@ class PacketMethods(Base):
             self.error(f"the packet is read in whole bytes, and {bits.const} bits are not", bits, "use a multiple of 8")
             return None
         self.settle(bits)
-        self.counts_bits(bits)
         return Void()
 
     def extract(self, e: ast.Call, name: str) -> Type | None:
