@@ -78,6 +78,9 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
         if len(does) == 2 and does[0].text.isidentifier() and does[0].text != "reject" and does[1].text in ("(", ".", "[", "="):
             return Foreign(index, "what a case does stands in braces", f"write {written(tokens, first, index)}: {{ ... }}", first, block_end(tokens, index))
         return Foreign(index, "there is no '=>'", "what a key leads to stands behind ':', as in 1: udp;", index, index + 2, (":",))
+    if name == ";" and tokens[first].text == "var" and "first" in (inside := [one.text for one in tokens[first:index]]) and "where" not in inside:
+        return Foreign(index, "what 'first' looks for is not said", "add where (...), as in first i in 0..16 where (table[i] == x)",
+                       first, statement_end(tokens, index))
     if name == "as" and index > first and (before.text.isidentifier() or before.text in (")", "]")):
         end = type_end(tokens, index + 1)
         return Foreign(index, "there is no 'as'", f"a cast stands in front: ({written(tokens, index + 1, end)}) x", index, end)
@@ -317,7 +320,9 @@ def is_number(token: Token) -> bool:
 
 def foreign(tokens: list[Token], index: int, in_select: bool) -> Foreign | None:
     """What is known of the statement that reading stopped in, at token `index`. in_select: in a case of a select, which leads to a state."""
-    start = statement_start(tokens, index)
+    begin = start = statement_start(tokens, index)
+    if tokens[start].text == "else":
+        start += 1                              # what is wrong is the statement behind it
     first = tokens[start].text
     before, token = tokens[index - 1].text if index else "", tokens[index].text
     if first in ("let", "var", "auto") and token in (":", "="):
@@ -326,7 +331,7 @@ def foreign(tokens: list[Token], index: int, in_select: bool) -> Foreign | None:
         return Foreign(start, "a variable begins with its type", f"write {type_} {name} = ...;", start, statement_end(tokens, start))
 
     def told(at: int, what: str, help: str) -> Foreign:
-        return Foreign(at, what, help, start, statement_end(tokens, start))
+        return Foreign(at, what, help, begin, statement_end(tokens, start))
 
     if first in ("while", "do") and tokens[start + 1].text in ("(", "{"):
         one = told(start, f"there is no '{first}'", LOOP)

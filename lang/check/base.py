@@ -482,7 +482,10 @@ class Base:
             hint = f"widths never change silently: cast it, ({want}) {written}"
             if have.width < want.width and (grown := growing(expr)) is not None:
                 hint = f"widths never change silently: cast before bits are lost, ({want}) {in_turn(grown.left)} {grown.op} ..."
-            if have.width > want.width and not want.signed:
+            parts = joined(expr)
+            if len(parts) > 1:
+                hint = f"its parts have {' + '.join(str(part.type.width) for part in parts if isinstance(part.type, Bits))} bits: cast one of them"
+            elif have.width > want.width and not want.signed:
                 hint += f", or take the bits you mean, {written}[{want.width - 1}:0]"
         elif isinstance(want, Bool) and isinstance(have, HeaderType):
             hint = f"ask whether it is there: {expr.span.text}.isValid()"
@@ -505,6 +508,11 @@ class Base:
 
 def described(type_: Type) -> str:
     return "a number" if isinstance(type_, Integer) else f"choice '{type_}'" if isinstance(type_, ChoiceType) else str(type_)
+
+
+def joined(expr: ast.Expr) -> list[ast.Expr]:
+    """The parts of `a ++ b ++ c`; anything else is its own part."""
+    return [*joined(expr.left), *joined(expr.right)] if isinstance(expr, ast.Binary) and expr.op == "++" else [expr]
 
 
 def growing(expr: ast.Expr) -> ast.Binary | None:

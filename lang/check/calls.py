@@ -4,7 +4,7 @@ from __future__ import annotations
 from .. import ast, builtins
 from ..instances import is_headers
 from ..library import imported_by
-from ..types import Bits, ErrorType, HeaderType, Integer, Packet, Stack, Type, Void
+from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Packet, Stack, Type, Void
 from .base import Base, article, described, kind_of, plural
 from .object_methods import ObjectMethods
 from .packet_methods import PacketMethods
@@ -106,7 +106,11 @@ class Calls(PacketMethods, ObjectMethods, Base):
                     self.error("a codec's rows change nothing: a function with out parameters cannot be called here", arg)
                     return False
                 type_ = self.target(arg)
-                good &= type_ is not None and self.convert(arg, param.type, f"parameter '{param.name}'")
+                if type_ is not None and param.type is not None and type_ != param.type:
+                    self.error(f"{param.direction} parameter '{param.name}' is {param.type}, and this is {described(type_)}", arg,
+                               f"give it a variable of its type: {param.type} {param.name};" if isinstance(param.type, (Bits, Bool, EnumType)) else "")
+                    return False
+                good &= type_ is not None
                 if isinstance(arg, ast.Slice) or isinstance(arg, ast.Member) and arg.decl == "verdict":
                     self.error(f"{param.direction} parameter '{param.name}' needs a variable", arg)
                     good = False

@@ -121,7 +121,7 @@ class Statements(Base):
             for value in one.value.elements if isinstance(one.value, ast.ListExpr) else [one.value]:
                 self.expr(value)
             return
-        if not self.value(one.value, type_, "what is assigned"):
+        if not self.value(one.value, type_, f"'{one.target.span.text}'"):
             return
         self.verdict(one)
         if isinstance(type_, (Stack, Packet, Meta)) or is_headers(type_):
@@ -143,9 +143,9 @@ class Statements(Base):
             return
         if isinstance(type_, Varbit) and isinstance(given, Varbit):
             if given.max_width > type_.max_width:
-                self.error(f"what is assigned is {given}, and this is {type_}", one.value, "the other one may have more octets than this one has room for")
+                self.error(f"'{one.target.span.text}' is {type_}, and this is {given}", one.value, "it may have more octets than there is room for")
         elif given != type_:
-            self.error(f"what is assigned is {described(given)}, and this is {described(type_)}", one.value,
+            self.error(f"'{one.target.span.text}' is {described(type_)}, and this is {described(given)}", one.value,
                        "assign a varbit of another header" if isinstance(type_, Varbit) else "assign a header of the same type, or its fields")
         if isinstance(self.module, ast.Parser):
             self.error("a parser assigns no whole headers and no varbits", one, "assign in a processor: here they come from the packet, by extract")
