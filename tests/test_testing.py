@@ -11,6 +11,8 @@ from hypothesis import Phase, find, given, settings
 from programs import ROOT, chain, program
 
 from cli import TAG
+from lpn.compiler.fuzz.differential import Case, add_packets, checked, expected
+from lpn.compiler.generate.base import Program, RandomChoose
 from lpn.compiler.generate.looked_for import interest
 from lpn.compiler.runner import ReferenceRunner
 from lpn.lang import ast, tables as control
@@ -383,6 +385,41 @@ def test_functions_of_the_node_answer():
         p.engines_agree([b"\1\0\0", b"\2\0\0"])
     with pytest.raises(ValueError, match="no function 'batery' of the node's own: there are battery"):
         protocol(SENSOR, externs={"batery": 1})
+
+
+TWO = Source("two.lpn", """
+header A { bit<8> a; }
+header B { bit<8> kind in { 7 }; bit<8> n; bit<128> rest; }
+struct headers { A a; B b; }
+parser Short(packet pkt, out headers h) { state start { pkt.extract(h.a); transition accept; } }
+parser Long(packet pkt, out headers h) { state start { pkt.extract(h.b); transition accept; } }
+processor P(inout headers h, inout meta m) { apply { if (h.b.isValid()) { h.b.n = h.b.n + 1; } m.verdict = TRANSMIT; } }
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.a); pkt.emit(h.b); }
+protocol Two version 1 { on net.tx(41) : Long -> P -> Tx; on radio.rx_done : Short -> P -> Tx; }
+""")
+
+
+def test_packets_of_another_hook():
+    received, sent = protocol(TWO), protocol(TWO, hook="net.tx.41")
+    assert find(received.valid(), lambda _: True) == b"\0" and find(sent.valid(), lambda _: True) == b"\7" + bytes(17)
+    for fuse in (False, True):
+        for engine in ("engine", "reference"):
+            assert received.run(b"\3", engine, fuse=fuse).out == b"\3" and sent.run(b"\7" + bytes(17), engine, fuse=fuse).out == b"\7\1" + bytes(16)
+        assert sent.most_instructions(fuse) > received.most_instructions(fuse)
+    assert sent.rebuilt(b"\7" + bytes(17)) == b"\7" + bytes(17)
+    assert sent.accepts(b"\7" + bytes(17)) and not sent.accepts(b"\3") and received.accepts(b"\3")
+    sent.engines_agree([b"\7" + bytes(17), b"\3"])
+    with pytest.raises(ValueError, match="no chain takes 'net.rx.41': chains take net.tx.41, radio.rx_done"):
+        protocol(TWO, hook="net.rx.41")
+    alone = protocol(Source("one.lpn", TWO.text.replace(" on radio.rx_done : Short -> P -> Tx;", "")))
+    assert find(alone.valid(), lambda _: True) == b"\7" + bytes(17) and alone.run(b"\3").reason == "PacketTooShort"
+
+
+def test_packets_for_each_hook_are_drawn_along_its_own_parser():
+    case = add_packets(Case(Program(TWO.text)), RandomChoose(1), 60)
+    results = expected(checked(TWO.text), case)[0]
+    taken = {hook: [r.verdict for (_, meta), r in zip(case.packets, results) if meta.get("hook") == hook] for hook in (None, 0)}
+    assert all(verdicts.count("TRANSMIT") > len(verdicts) // 2 > 3 for verdicts in taken.values())
 
 
 def test_drops_are_told():

@@ -150,22 +150,26 @@ def add_packets(case: Case, choose: Choose, packets: int, aim: bool = False) -> 
     program = checked(case.program.text)
     given = control.from_json(case.program.tables, program)
     reference = Reference(program, node_functions(program))
-    source = Packets(reference, reference.state(given), aim)
-    source.good += [frame for frame, _ in case.packets if frame]        # those that it comes with are damaged, too
     begin = [number for number, hook in enumerate(program.hooks) if hook.event != BUFFER_COMPLETE]
-    several = (len(program.hooks) > 1 or not program.chain) and len(begin) == len(program.hooks)
-    alone = choose.pick(begin) if begin and not several and not program.chain else 0      # what is loaded for one hook has buffers of its own
-    if not program.chain:                       # frames are for the chain of radio.rx_done unless they say otherwise
+    received = next((number for number, hook in enumerate(program.hooks) if hook.chain is program.chain), None)     # who takes frames that name no hook
+    several = (len(program.hooks) > 1 or received is None) and len(begin) == len(program.hooks)
+    # What is loaded for one hook has buffers of its own.
+    alone = received if received is not None else choose.pick(begin) if begin and not several else 0
+    if received is None:
         case.packets = [(frame, {"hook": alone, **meta}) for frame, meta in case.packets]
+    sources = {number: Packets(reference, reference.state(given), aim, hook) for number, hook in enumerate(program.hooks)
+               if any(isinstance(module, ast.Parser) for module in hook.chain)}
+    for frame, meta in case.packets:            # those that it comes with are damaged, too
+        if frame and (source := sources.get(meta.get("hook", received))) is not None:
+            source.good.append(frame)
     for _ in range(packets):
         meta = {name: choose.value(width) for name, width in zip(META, WIDTHS)} if choose.chance(1, 3) else {}
         hook = choose.number(0, len(program.hooks) - 1) if several and choose.number(0, 3) else alone
-        if hook or not program.chain:
+        if hook != received:
             meta["hook"] = hook
             if outcomes := EVENTS[program.hooks[hook].event].outcomes:
                 meta["event"] = choose.number(0, len(outcomes) - 1)
-        takes = any(isinstance(module, ast.Parser) for module in program.hooks[hook].chain)
-        case.packets.append((source.packet(choose) if takes else b"", meta))
+        case.packets.append((sources[hook].packet(choose) if hook in sources else b"", meta))
     if packets and choose.chance(1, 2 if any(hook.timed for hook in program.hooks) else 24) and "extern" not in case.program.text:
         case.events = timed.script(choose, program, [frame for frame, _ in case.packets])
     return case

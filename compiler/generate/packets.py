@@ -7,6 +7,7 @@ fields get the numbers that somebody looks for there, if that is asked for.
 from __future__ import annotations
 
 from lpn.lang import ast
+from lpn.lang.hooks import Hook
 from lpn.lang.instances import walk
 from lpn.lang.reference import Reference
 from lpn.lang.reference.calls import Calls
@@ -38,14 +39,15 @@ class NotingCalls(Calls):
 
 
 class Packets:
-    """`aim`: at what is behind the parser; then no trouble is spared to get through that."""
+    """For the chain of a hook, by default that of `radio.rx_done`. `aim`: at what is behind the parser; then no trouble is spared to get
+    through that."""
 
-    def __init__(self, reference: Reference, state, aim: bool = False) -> None:
+    def __init__(self, reference: Reference, state, aim: bool = False, hook: Hook | None = None) -> None:
         self.reference, self.state = reference, state
         program = reference.program
         self.good: list[bytes] = []             # frames that the parser took
         self.failed = 0                         # repairs that came to no end: the parser takes hardly anything
-        self.parsers = [m for m in program.chain if isinstance(m, ast.Parser)]
+        self.parsers = [m for m in program.chain_of(hook) if isinstance(m, ast.Parser)]
         self.wishes = wishes(program)
         self.ways = ways(self.parsers[0]) if aim and self.parsers else []
         self.codecs = any(isinstance(decl, ast.Codec) for decl in program.decls)
@@ -146,7 +148,7 @@ class Packets:
                 for _ in range(2 if turn < 6 else 8 if turn < 12 else 24):
                     filling = (filling * 1103515245 + 12345) & 0x7FFFFFFF
                     frame.append(filling >> 16 & (0xFF if filling & 0x300000 else 3))
-            elif not self.mend(frame, run, reason, choose) and not self.grant(frame, run, reason, choose):
+            elif not self.mend(frame, run, reason, choose) and not self.grant(frame, run, reason, choose) and not self.make_hold(frame, run):
                 if not frame:
                     return frame
                 filling = (filling * 1103515245 + 12345) & 0x7FFFFFFF
@@ -249,8 +251,9 @@ class Packets:
             instance.open = False
         return None
 
-    def make_hold(self, frame: bytearray, run: Run) -> None:
-        """Deferred equations too."""
+    def make_hold(self, frame: bytearray, run: Run) -> bool:
+        """Deferred equations too; whether one did not."""
+        before = bytes(frame)
         for taken in run.taken:
             instance = taken.instance
             if taken.codec is not None or not instance.valid:
@@ -260,6 +263,7 @@ class Packets:
                 if isinstance(item, ast.Field) and item.deferred:
                     value = unsigned(int(instance.equation(item)), width_of(item.type))     # type: ignore[call-overload]
                     write(frame, taken, located, value)
+        return frame != before
 
 
 def wrong(instance: Instance, item: ast.Field) -> bool:

@@ -69,9 +69,10 @@ def beginnings(compiled: Compiled, hook: Hook, frames: Iterable[bytes], rng: ran
     program = compiled.program
     longest = compiled.bundle.longest(hook)
     out = [Input(frame[:longest]) for frame in frames]
-    if any(isinstance(module, ast.Parser) for each in program.hooks for module in each.chain if each.event == hook.event):
+    taker, _ = compiled.hooks[compiled.bundle.hooks.index(hook)]
+    if any(isinstance(module, ast.Parser) for module in taker.chain):
         reference = Reference(program, {})
-        source = Packets(reference, reference.state(None))
+        source = Packets(reference, reference.state(None), hook=taker)
         out += [Input(source.packet(RandomChoose(rng.getrandbits(32)))[:longest]) for _ in range(DRAWN)]
         rng.shuffle(out)
         out += [Input(each.frame + bytes([rng.choice((0, 1, 0xFF))]) * (longest - len(each.frame))) for each in out[:DRAWN]]

@@ -18,6 +18,7 @@ from lpn.compiler.runner import Runner, make_runner
 from lpn.lang import ast, tables as control
 from lpn.lang.check import check
 from lpn.lang.derive import derived
+from lpn.lang.hooks import NoTaker, called
 from lpn.lang.loader import load
 from lpn.lang.reference import Reference, State
 from lpn.lang.reference.draw import values
@@ -42,19 +43,21 @@ DEFAULT_ENGINES = ("engine", "reference")
 
 
 def protocol(program: str | Path | Source | ast.Program, tables: Mapping[str, Any] | None = None,
-             node: Mapping[str, int] | None = None, externs: Mapping[str, int | Callable[..., int | None]] | None = None) -> "Protocol":
+             node: Mapping[str, int] | None = None, externs: Mapping[str, int | Callable[..., int | None]] | None = None,
+             hook: str | None = None) -> "Protocol":
     """A program under test.
 
     `program`: the path of a `.lpn` file, seen from the calling file's folder or else from the current one; or a Source, or a
     checked program. `tables`: the content of a tables file, given before each run. `node`: node_short, node_ext, node_pan.
     `externs`: of functions of the node's own, what they answer, or a function of their arguments that does; 0 where nothing is said.
-    Raises DiagnosticError where the program is none.
+    `hook`: whose chain takes the packets, as `net.tx.41`; by default that of `radio.rx_done`, or where there is none the first that takes packets.
+    Raises DiagnosticError where the program is none, ValueError where there is no such hook.
     """
     if isinstance(program, (str, Path)):
         caller = Path(sys._getframe(1).f_globals.get("__file__", "")).parent
         beside = caller / program
         program = beside if beside.is_file() else Path(program)
-    return Protocol(program if isinstance(program, ast.Program) else checked(program), tables, node, externs)
+    return Protocol(program if isinstance(program, ast.Program) else checked(program), tables, node, externs, hook)
 
 
 def checked(program: Source | Path) -> ast.Program:
@@ -66,6 +69,17 @@ def checked(program: Source | Path) -> ast.Program:
 @lru_cache(maxsize=32)
 def _checked_file(path: Path, changed: int) -> ast.Program:
     return check(load(path))
+
+
+def taker(program: ast.Program, hook: str | None) -> int | None:
+    """The number of the hook whose chain takes packets; None: that of `radio.rx_done`. Raises ValueError where there is none of that name."""
+    if hook is None:
+        return None if program.chain else next(iter(program.takers), None)
+    try:
+        number = called(program.takers, hook)
+    except NoTaker as error:
+        raise ValueError(str(error)) from None
+    return None if program.hooks[number].chain is program.chain else number
 
 
 def known(beside: Mapping[str, int]) -> dict[str, int]:
@@ -89,8 +103,10 @@ class Protocol:
     """Strategies (packets, tables, circumstances), runs, and properties of one program."""
 
     def __init__(self, program: ast.Program, tables: Mapping[str, Any] | None = None, node: Mapping[str, int] | None = None,
-                 externs: Mapping[str, int | Callable[..., int | None]] | None = None) -> None:
+                 externs: Mapping[str, int | Callable[..., int | None]] | None = None, hook: str | None = None) -> None:
         self.program, self.node = program, known(node or {})
+        self.hook = taker(program, hook)
+        self.chain = program.chain_of(program.hook(self.hook))
         self.externs = answering(program, externs or {})
         self.tables = control.from_json(dict(tables), program) if tables else None
         self.reference = Reference(program, self.externs)
@@ -109,9 +125,9 @@ class Protocol:
 
     @cached_property
     def subject(self) -> Subject:
-        parser = next((module for module in self.program.chain if isinstance(module, ast.Parser)), None)
+        parser = next((module for module in self.chain if isinstance(module, ast.Parser)), None)
         if parser is None:
-            raise ValueError(f"{self!r} has no parser for received frames: there are no packets to draw for it")
+            raise ValueError(f"{self!r} has no parser: there are no packets to draw for it")
         return Subject(self.program, parser, derived(self.program), self.interest)
 
     @cached_property
@@ -168,7 +184,7 @@ class Protocol:
     def events(self, most: int = 12) -> st.SearchStrategy[str]:
         """The text of an event file (docs/events.md): frames on the air, drawn along the parser if there is one, a busy channel,
         results of sending, and the program's own events."""
-        frames = self.packets() if any(isinstance(module, ast.Parser) for module in self.program.chain) else self.arbitrary()
+        frames = self.packets() if any(isinstance(module, ast.Parser) for module in self.chain) else self.arbitrary()
         return scripts(self.program, frames, most)
 
     # ------------------------------------------------------------ runs
@@ -191,7 +207,7 @@ class Protocol:
         """A fresh runner: its state is kept from packet to packet."""
         given = control.from_json(dict(tables), self.program) if tables else self.tables
         compiled = self.compiled(fuse) if engine not in ("reference", "kernel") else None
-        return make_runner(engine, self.program, given, fuse, compiled=compiled, externs=self.externs)
+        return make_runner(engine, self.program, given, fuse, compiled=compiled, externs=self.externs, hook=self.hook)
 
     def beside(self, meta: Mapping[str, int] | None) -> dict[str, int]:
         """What a packet comes with: the node's addresses, and what is given for it."""
@@ -286,9 +302,9 @@ class Protocol:
 
     def _prove(self, fuse: bool) -> int:
         compiled, total = self.compiled(fuse), 0
-        received = next(names for hook, names in compiled.hooks if hook.event == "radio.rx_done")
+        names = next(names for hook, names in compiled.hooks if hook.chain is self.chain)
         for container in compiled.containers:
-            if container.name not in received:
+            if container.name not in names:
                 continue
             report = verify(container.image.text, PROFILES["lpn"], rodata=len(container.image.rodata), data=len(container.image.data),
                             record_size=compiled.record_size, state_size=compiled.state.size, line_map=container.code.lines)
@@ -322,7 +338,7 @@ class Protocol:
         """Parser and deparsers of the chain; None where the parser, or a codec of the deparser, rejects."""
         run = self.reference.prepare(packet, dict(self.node), self.state())
         out = None
-        for module in self.program.chain:
+        for module in self.chain:
             if isinstance(module, (ast.Parser, ast.Deparser)):
                 outcome = run_module(run, module)
                 if outcome.reason is not None:
@@ -345,7 +361,7 @@ class Protocol:
     def explain(self, packet: bytes, meta: Mapping[str, int] | None, tables: Mapping[str, Any] | None) -> None:
         """Draws the packet into Hypothesis's report of a failure."""
         try:
-            note(self.reference.explain(packet, self.beside(meta), self.state(tables)))
+            note(self.reference.explain(packet, self.beside(meta), self.state(tables), self.program.hook(self.hook)))
         except Exception:                       # noqa: BLE001  outside of a test, or nothing to draw: the failure itself is told
             pass
 
