@@ -21,6 +21,7 @@ from lpn.verifier.verify import Analysis
 from ..asm import assemble
 from ..disasm import disassemble
 from ..helpers import HELPERS
+from .counted import Counting
 from .filled import Filling
 from .mutate import mutate, shrink
 from .programs import CHANGE, FIND, Writer
@@ -30,7 +31,7 @@ MAX_INSNS = 60_000                              #: rule 34's limit here: a run i
 MAX_WORK = 4_000_000                            #: instructions executed for one program
 WORK = 5_000                                    #: or so many for each run that is asked for, if that is more
 MAX_COMPILED = 400                              #: slots of compiled containers that are changed
-FILLED = 5, 8                                   #: of ten programs those that fill buffers on the stack
+WRITERS = {2: Counting, 3: Counting, 5: Filling, 8: Filling}      #: of ten programs those that go over lists, or fill buffers on the stack
 EXTRA = (HelperSpec(FIND, "find", (), ("nullable", "entry", 8)), HelperSpec(CHANGE, "change", ("scalar",), changes_packet=True))
 
 
@@ -63,8 +64,8 @@ class Case:
     def source(self, why: str = "") -> str:
         """As assembly, with what is needed to judge it again."""
         head = [f"; {why}"] if why else []
-        return "\n".join([*head, f"; profile: {self.profile}", f"; sizes: {' '.join(f'{k}={v}' for k, v in self.sizes)}",
-                          *disassemble(self.text)]) + "\n"
+        head += [f"; profile: {self.profile}", f"; sizes: {' '.join(f'{k}={v}' for k, v in self.sizes)}"]
+        return "\n".join([*head, *(["; ways: told apart"] if self.apart else []), *disassemble(self.text)]) + "\n"
 
 
 def load_case(path: Path) -> Case:
@@ -73,7 +74,7 @@ def load_case(path: Path) -> Case:
     given = dict(line[2:].split(": ", 1) for line in text.splitlines() if line.startswith("; ") and ": " in line)
     try:
         sizes = tuple((k, int(v)) for k, v in (word.split("=") for word in given["sizes"].split()))
-        return Case(assemble(text), given["profile"], sizes, str(path))
+        return Case(assemble(text), given["profile"], sizes, str(path), given.get("ways") == "told apart")
     except (KeyError, ValueError) as error:
         raise ValueError(f"{path}: not a saved program: {error}") from error
 
@@ -89,11 +90,11 @@ class Stumbled(Exception):
 
 
 def generated(seed: int, size: int | None = None) -> Case:
-    """Programs of even numbers are for profile lpn, of odd ones for xdp; two of ten fill buffers on the stack. `size`: pieces, any number
-    if it is not given."""
+    """Programs of even numbers are for profile lpn, of odd ones for xdp; two of ten go over lists, two fill buffers on the stack, and ways are told
+    apart in each third. `size`: pieces, any number if it is not given."""
     profile = ("lpn", "xdp")[seed & 1]
-    text = assemble((Filling if seed % 10 in FILLED else Writer)(random.Random(seed).choice, profile).program(size))
-    return Case(text, profile, tuple(SIZES[profile].items()), "generated")
+    text = assemble(WRITERS.get(seed % 10, Writer)(random.Random(seed).choice, profile).program(size))
+    return Case(text, profile, tuple(SIZES[profile].items()), "generated", apart=seed % 3 == 0)
 
 
 @lru_cache(maxsize=8)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from lpn.verifier import comparisons, domain as d, fixpoint, loops, memory, state, transfer
+from lpn.verifier import arithmetic, comparisons, domain as d, fixpoint, loops, memory, state, transfer
 
 verify = sys.modules["lpn.verifier.verify"]           # the module; the package has a function of that name
 FAULTS = {}
@@ -532,3 +532,33 @@ def dead_ends_are_alive_elsewhere(patch):
             out[1] = None
         return out
     patch.setattr(transfer.Machine, "branch", wrong)
+
+
+# ---------------------------------------------------------------- lists of as many entries as a number says
+
+@fault
+def a_complement_is_the_pointer_turned_negative(patch):
+    right = transfer.Machine.pointer_alu
+
+    def wrong(self, s, slot, name, a, b, wide):
+        out = right(self, s, slot, name, a, b, wide)
+        return out._replace(off=out.off + 1) if out is not None and out.kind == state.NUMBER and state.COMPLEMENT in (a.kind, b.kind) else out
+    patch.setattr(transfer.Machine, "pointer_alu", wrong)
+
+
+@fault
+def a_product_is_of_one_more(patch):
+    right = state.State.line_up
+
+    def wrong(self, x):
+        if x in self.products:
+            y, k, c = self.products[x]
+            self.products[x] = y, k, c + k
+        right(self, x)
+    patch.setattr(state.State, "line_up", wrong)
+
+
+@fault
+def a_division_leaves_something_over(patch):
+    right = arithmetic.remainder
+    patch.setattr(arithmetic, "remainder", lambda s, v, k: (max(right(s, v, k)[0], 1), max(right(s, v, k)[1], 1)))
