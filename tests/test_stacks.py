@@ -7,7 +7,9 @@ import pytest
 from programs import program
 
 from lpn.compiler.build import compile_program
-from lpn.compiler.fuzz.differential import Variant, load_case, run_case
+from lpn.compiler.forms import SMALL
+from lpn.compiler.fuzz.differential import Case, Variant, add_packets, load_case, run_case
+from lpn.compiler.generate.base import Program, RandomChoose
 from lpn.compiler.lower import stacks
 from lpn.compiler.lower.stacks import counted_stacks, taken
 from lpn.lang import ast
@@ -38,12 +40,13 @@ def parser_of(**sizes: int) -> ast.Parser:
 
 
 def test_as_few_stacks_are_counted_as_do_the_longest_first() -> None:
-    def counted(**sizes: int) -> set[str]:
-        return {f.name for f in counted_stacks(parser_of(**sizes))}
+    def counted(small: bool = False, **sizes: int) -> set[str]:
+        return {f.name for f in counted_stacks(parser_of(**sizes), small)}
     assert counted(links=1, prefixes=1, others=1) == set()
     assert counted(links=2, prefixes=1, others=2) == {"links"}
     assert counted(links=1, prefixes=2, others=4) == {"others", "prefixes"}
     assert counted(links=32, prefixes=32, others=32) == {"links", "prefixes", "others"}
+    assert counted(True, links=1, prefixes=1, others=1) == {"links", "prefixes", "others"}
 
 
 def test_what_ways_through_a_state_take() -> None:
@@ -56,6 +59,26 @@ def test_short_stacks_that_multiply_make_no_long_container() -> None:
     """As two kinds of options in any order do: 25 ways to be full, and a copy of every state for each was 1,849 slots."""
     [rx] = compile_program(program(OPTIONS.format(links=4, prefixes=4, others=1))).containers
     assert rx.instructions < 350
+
+
+def test_where_code_is_to_be_short_stacks_that_multiply_are_counted_sooner() -> None:
+    """Two stacks of three elements were 397 slots with -Os, and of eight 203."""
+    text = """
+        header A {{ bit<8> t; bit<16> v; }}
+        struct headers {{ A[{n}] a; A[{n}] b; }}
+        parser Rx(packet pkt, out headers h) {{
+            state start {{ transition select(sizeof(payload)) {{ 0: accept; default: which; }} }}
+            state which {{ transition select(pkt.lookahead<bit<8>>()) {{ 0: accept; 1: one; 2: two; default: reject; }} }}
+            state one {{ pkt.extract(h.a.next); transition start; }}
+            state two {{ pkt.extract(h.b.next); transition start; }}
+        }}
+        processor P(inout headers h, inout meta m) {{ apply {{ m.verdict = DELIVER; }} }}
+        protocol X version 1 {{ on radio.rx_done : Rx -> P; }}
+    """
+    sizes = [compile_program(program(text.format(n=n)), level=SMALL).containers[0].instructions for n in (1, 2, 3, 4, 8)]
+    assert sizes == sorted(sizes) and sizes[2] < 120
+    case = add_packets(Case(Program(text.format(n=3))), RandomChoose(1), 12)
+    run_case(case, (Variant("engine", False, SMALL), Variant("engine", True, SMALL), Variant("rbpf", False, SMALL)))
 
 
 def test_long_stacks_make_no_long_container() -> None:

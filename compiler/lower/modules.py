@@ -160,7 +160,7 @@ class ProgramLowering:
     def guesses(self, low: Lowering, decl: ast.Parser) -> Plan:
         """Nothing where the parser writes into the packet: the second run would read what the first one wrote; nor where it counts elements of stacks."""
         writes = any(e.kind == "assign" and e.module is decl and e.instance is not None for e in effects(self.program))
-        return Plan() if writes or counted_stacks(decl) else low.worth_it(parser_guesses(decl, self.record))
+        return Plan() if writes or counted_stacks(decl, low.target.small) else low.worth_it(parser_guesses(decl, self.record))
 
     def fused_parsers(self, low: Lowering, decl: ast.Parser, rest: list[ast.Module], done: ir.Block) -> None:
         """The parser, for each guess with a short rest of the chain of its own. Ends where the rest begins for everything else."""

@@ -41,7 +41,7 @@ class Parsers:
         for local in p.locals:
             self.parser_local(local)
         self.b.store(self.pkt, self.cursor_slot)
-        self.count_stacks(counted_stacks(p))
+        self.count_stacks(counted_stacks(p, self.target.small))
         self.limits = {state: int(state.max.const) for state in p.states if state.max is not None}
         self.circles = Circles(p.states, self.counted, self.limits)
         if self.target.counts_turns:

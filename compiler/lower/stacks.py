@@ -21,15 +21,17 @@ from .unroll import fills_stack
 from .ways import Way
 
 MOST_COPIES = 64                                # of a parser's states, for how full stacks are
+MOST_OF_SEVERAL = 8                             # where code is to be short, and copies multiply
 Full = tuple[tuple[str, int], ...]              # so many elements in the stack of that name; none in others
 
 
-def counted_stacks(parser: ast.Parser) -> frozenset[ast.StructField]:
-    """Those whose elements are counted: as few as do, the longest first."""
+def counted_stacks(parser: ast.Parser, small: bool) -> frozenset[ast.StructField]:
+    """Those whose elements are counted: as few as do, the longest first. `small`: code is to be short."""
     stacks = {f for state in parser.states for f in named(state)}
+    most = MOST_OF_SEVERAL if small and len(stacks) > 1 else MOST_COPIES
     counted: set[ast.StructField] = set()
     for stack in sorted(stacks, key=lambda f: (-f.type.size, f.name)):
-        if few_copies(parser, counted):
+        if few_copies(parser, counted, most):
             break
         counted.add(stack)
     return frozenset(counted)
@@ -45,8 +47,8 @@ def ahead(state: ast.State) -> set[ast.StructField]:
     return {f for one in {state, *reachable(state)} for f in named(one)}
 
 
-def few_copies(parser: ast.Parser, counted: set[ast.StructField]) -> bool:
-    """Whether the states are lowered no more than `MOST_COPIES` times: for each number of elements that stacks have which are not counted, and of those that are and
+def few_copies(parser: ast.Parser, counted: set[ast.StructField], most: int) -> bool:
+    """Whether the states are lowered no more than so many times: for each number of elements that stacks have which are not counted, and of those that are and
     that the state names."""
     sizes = {f.name: f.type.size for state in parser.states for f in named(state) if f not in counted}
     relevant = {state: {f.name for f in ahead(state)} & sizes.keys() for state in parser.states}
@@ -67,7 +69,7 @@ def few_copies(parser: ast.Parser, counted: set[ast.StructField]) -> bool:
                     seen.add(next_one)
                     todo.append(next_one)
                     all_copies += copies[case.state]
-                    if all_copies > MOST_COPIES:
+                    if all_copies > most:
                         return False
     return True
 
