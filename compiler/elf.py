@@ -16,6 +16,7 @@ from elftools.elf.sections import Symbol
 R_BPF_64_64, R_BPF_64_ABS64, R_BPF_64_32 = 1, 2, 10     # LLVM's BPF relocations: lddw of an address, an address in debug sections, a call
 SRC_RODATA, SRC_DATA = 8, 9                     # pseudo source registers of `lddw` (docs/image.md)
 CALL, LOCAL = 0x85, 1                           # opcode of a call, source register of one of a local function
+MAPS = (".maps", "maps")                        # sections with the kernel's maps, of libbpf and of the time before
 MOST_DATA = 1 << 20                             # bytes of a section
 
 
@@ -158,10 +159,12 @@ class _Linker:
                 continue
             at, index = place[1] - f.start, symbol["st_shndx"]
             if kind != R_BPF_64_64 or not isinstance(index, int):
-                raise ElfError(f"relocation of type {kind} against '{symbol.name}' cannot be resolved")
+                missing = kind == R_BPF_64_64 and index == "SHN_UNDEF"
+                raise ElfError(self.place_of(f, place) + (f"'{symbol.name}' is not in the object" if missing else
+                                                          f"relocation of type {kind} against '{symbol.name}' cannot be resolved"))
             base, source = (self.rodata_at[index], SRC_RODATA) if index in self.rodata_at else (self.data_at.get(index), SRC_DATA)
             if base is None:
-                raise ElfError(f"'{symbol.name}' is in section {self.elf.get_section(index).name}, which a container has not")
+                raise ElfError(self.place_of(f, place) + self.not_there(index, symbol, struct.unpack_from("<i", text, at + 4)[0]))
             addend = struct.unpack_from("<i", text, at + 4)[0]
             text[at + 1] = (text[at + 1] & 0x0F) | source << 4
             struct.pack_into("<i", text, at + 4, base + symbol["st_value"] + addend)
@@ -173,6 +176,21 @@ class _Linker:
                 if g is not None:
                     struct.pack_into("<i", text, at + 4, (begins[g] + target[1] - g.start - begins[f] - at) // 8 - 1)
         return bytes(text)
+
+    def place_of(self, f: _Function, place: tuple[int, int]) -> str:
+        """Where something stands, as it begins a message."""
+        line = next((f"{file}:{line}: " for slot, file, line in reversed(line_tables(self.elf).get(f.section, ())) if 8 * slot <= place[1]), "")
+        return f"{line}{f.name}: "
+
+    def not_there(self, index: int, symbol: Symbol, addend: int) -> str:
+        """Why what lies in another section has no address."""
+        section = self.elf.get_section(index)
+        if section["sh_flags"] & SH_FLAGS.SHF_EXECINSTR:
+            function = self.functions.get((index, symbol["st_value"] + addend))
+            return f"takes the address of function '{function.name if function else symbol.name or section.name}': a container calls its functions by name only"
+        if section.name in MAPS:
+            return f"'{symbol.name}' is a map (section {section.name}), and containers have none: a variable keeps its value from run to run, too"
+        return f"'{symbol.name or section.name}' is in section {section.name}, which a container has not: it has .rodata, .data and .bss"
 
 
 def _gather(elf: ELFFile, *names: str) -> tuple[bytes, dict[int, int]]:
@@ -201,7 +219,8 @@ def line_tables(elf: ELFFile) -> dict[int, list[tuple[int, str, int]]]:
             continue
         first = 1 if program["version"] < 5 else 0          # DWARF 5 counts files and folders from 0
         folders = ([b"."] if first else []) + list(program["include_directory"])
-        names = [b"/".join(p for p in (folders[f.dir_index], f.name) if p != b".").decode() for f in program["file_entry"]]
+        names = [(f.name if f.name.startswith(b"/") else b"/".join(p for p in (folders[f.dir_index], f.name) if p != b".")).decode()
+                 for f in program["file_entry"]]
         section = 0
         for entry in program.get_entries():
             state = entry.state

@@ -120,6 +120,19 @@ def test_what_is_not_there_is_said(both) -> None:
         read_object(lacking, "xdp")
 
 
+@pytest.mark.parametrize("declared, value, told", [
+    ('@counts = global [8 x i8] zeroinitializer, section ".maps"', "ptrtoint (ptr @counts to i64)", "f: 'counts' is a map (section .maps), and containers have none: "),
+    ('@table = global [8 x i8] zeroinitializer, section "tables"', "ptrtoint (ptr @table to i64)", "f: 'table' is in section tables, which a container has not: "),
+    ("define i32 @g(i32 %x) { ret i32 3 }", "ptrtoint (ptr @g to i64)", "f: takes the address of function 'g': a container calls its functions by name only"),
+    ("@there = external global i64", "ptrtoint (ptr @there to i64)", "f: 'there' is not in the object"),
+])
+def test_addresses_that_no_container_has_are_told(tmp_path: Path, declared: str, value: str, told: str) -> None:
+    text = f'target triple = "bpf"\n{declared}\ndefine i64 @f(i64 %x) section "xdp" {{ ret i64 {value} }}\ndefine i32 @h(i32 %x) section "xdp" {{ ret i32 2 }}'
+    (tmp_path / "f.o").write_bytes(emit_object(llvm.parse_assembly(text), TARGETS["lpn"]))
+    done = lpnc("verify", tmp_path / "f.o")
+    assert done.exit_code == 1 and told in done.stderr, done.stderr
+
+
 def test_programs_are_judged_one_by_one(both, tmp_path: Path) -> None:
     (tmp_path / "two.o").write_bytes(both)
     told = lpnc("verify", tmp_path / "two.o", "--profile", "lpn")
