@@ -51,6 +51,7 @@ EXPLAINED = {
     "19: compared from the end backwards": DIFFERENCE,
     "19: a length that does not wrap": SPECULATION,
     "19: an unsigned byte as an index": SPECULATION,
+    "19: the last one of as many entries as the packet says, by a product that is computed anew": SPECULATION,
     "22: a signed half word of the stack, and as much added": SPECULATION,
     "22: a signed word of the stack, and as much added": outside.LESS,
     "24: two pointers into the packet": DIFFERENCE,

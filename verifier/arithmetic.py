@@ -123,6 +123,8 @@ class Arithmetic(Memory):
             return
         if more:
             if s.num(a).uhi * k <= limit:
+                for x, c in s.multiples(a.sym, k):      # it was computed before
+                    s.learn_gap(x, out, k * a.off - c, k * a.off - c)
                 s.products[out] = a.sym, k, k * a.off
                 s.subdivide(out, a.sym, k, k * a.off)
             return

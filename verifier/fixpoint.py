@@ -16,7 +16,7 @@ from .cfg import Graph, Loop, Node
 from .join import join, widen
 from .liveness import live_stack
 from .loops import region_order
-from .order import leq
+from .order import Gap, leq
 from .places import Places
 from .rules import Violation
 from .state import NUMBER, State, entry_state, stack_bits
@@ -26,6 +26,7 @@ WIDEN_AFTER, GIVE_UP_AFTER, NARROWINGS = 2, 60, 2
 STAGES = 1, 3                                         # of bounds to try, by how often an unknown has moved
 EQUALITY = JMP_OPS["JEQ"], JMP_OPS["JNE"]
 GROWN_AFTER = 6                                       # turns of a search, behind which those inside go on from what they found before
+GIVEN_UP = 8                                          # differences that are given up, once an invariant is found
 
 
 class Fixpoint:
@@ -257,12 +258,25 @@ class Fixpoint:
 
     # Proof ---------------------------------------------------------------------------------------
     def check(self) -> None:
-        """Raises Violation for the first rule broken under the invariants found."""
+        """Raises Violation for the first rule broken under the invariants found. A difference that the search believed, and that is not one, is given up:
+        what joins know of it depends on the way they were come to. All is looked at once more then."""
+        for _ in range(GIVEN_UP):
+            found = self.wrong()
+            if found is None:
+                return
+            node, slot, why = found
+            if not isinstance(why, Gap):
+                break
+            self.invariant[node] = self.invariant[node].copy()
+            del self.invariant[node].diff[why.pair]
+        raise Violation(38, slot, f"the invariant found is not one: {why}")
+
+    def wrong(self) -> tuple[Node, int, str] | None:
+        """What an invariant claims and is not so: at which block, behind which instruction. Raises Violation for the first rule broken."""
         self.machine.checking = True
         entry = self.graph.nodes[0]
-        why = leq(self.entry, self.invariant[entry])
-        if why:
-            raise Violation(38, entry.first, f"the invariant found is not one: {why}")
+        if why := leq(self.entry, self.invariant[entry]):
+            return entry, entry.first, why
         for node in self.graph.nodes:
             before = self.invariant.get(node)
             if before is None:
@@ -272,7 +286,8 @@ class Fixpoint:
                 if after is None:
                     continue
                 succ = node.succs[i][0]
-                why = "it was thought unreachable" if succ not in self.invariant else leq(
-                    after, self.invariant[succ], self.made_at.get(succ, {}))
-                if why:
-                    raise Violation(38, node.last[0], f"the invariant found is not one: {why}")
+                if succ not in self.invariant:
+                    raise Violation(38, node.last[0], "the invariant found is not one: it was thought unreachable")
+                if why := leq(after, self.invariant[succ], self.made_at.get(succ, {})):
+                    return succ, node.last[0], why
+        return None

@@ -5,6 +5,11 @@ from . import domain as d, exclusive, filled, octets
 from .state import ALL_LEFT, LEN, LOW_HALF, NUMBER, POINTER, UNUSABLE, State, Value, congruent, stack_bits
 
 
+class Gap(str):
+    """What is not, of two symbols' difference; `pair`: whose."""
+    pair: tuple[int, int] = 0, 0
+
+
 def _congruent_within(known: d.Num, stride: tuple[int, int], n: d.Num) -> bool:
     """Whether those of `known` with this stride are of `n`: a join moves bounds to such numbers, further than any state that meets there may have.
     That the stride is kept `leq` asks besides."""
@@ -70,7 +75,9 @@ def leq(a: State, b: State, local=None) -> str | None:
             continue
         glo, ghi = a.gap(sx, sy)
         if glo + oy - ox < lo or ghi + oy - ox > hi:
-            return f"difference of symbols {x}, {y}: {glo + oy - ox}..{ghi + oy - ox} is not within {lo}..{hi}"
+            why = Gap(f"difference of symbols {x}, {y}: {glo + oy - ox}..{ghi + oy - ox} is not within {lo}..{hi}")
+            why.pair = x, y
+            return why
     for x, (m, r) in b.strides.items():
         m2, r2 = a.stride(Value(NUMBER, None, *to[x]))
         if m2 % m or r2 % m != r:

@@ -457,6 +457,11 @@ class State:
                 self.lines[x, y] = 0, k, c
                 self.along(y)
 
+    def multiples(self, y: int, k: int) -> list[tuple[int, int]]:
+        """Who is k * y + c: (it, c)."""
+        return [(x, c) for (x, other), (base, slope, c) in self.lines.items() if other == y and slope == k and not base and x in self.vars] + \
+               [(x, c) for x, (other, slope, c) in self.products.items() if other == y and slope == k and x in self.vars]
+
     def subdivide(self, x: int, y: int, k: int, c: int) -> None:
         """Of x = k * y + c whole multiples are known: they are multiples of `x`, too."""
         for (m, other), (base, slope, rest) in list(self.lines.items()):
@@ -467,7 +472,7 @@ class State:
         """What is on lines of the same slope is as far apart as that says of what they follow, where that is one of those."""
         for (x, mine), (base, k, c) in list(self.lines.items()):
             for (m, theirs), (other, slope, rest) in list(self.lines.items()):
-                if slope != k or mine == theirs or mine not in moved and theirs not in moved or m not in self.vars or x not in self.vars:
+                if slope != k or x == m or mine not in moved and theirs not in moved or m not in self.vars or x not in self.vars:
                     continue
                 if base != other:                     # where as much is added to the other's base
                     m, less = not other and self.sum_of(base, m) or (None, 0)

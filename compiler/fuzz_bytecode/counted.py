@@ -95,12 +95,13 @@ class Counting(Writer):
 
     def divided(self, r: int, k: int) -> None:
         power = k & (k - 1) == 0
-        self.out(f"r{r} >>= {k.bit_length() - 1}" if power and self.chance(2) else f"r{r} /= {self.near(k)}")
+        if k > 1:
+            self.out(f"r{r} >>= {k.bit_length() - 1}" if power and self.chance(2) else f"r{r} /= {self.near(k)}")
 
     def multiplied(self, to: int, n: int, k: int) -> None:
-        k, w = self.near(k) or 1, self.choose("rrrw")
+        k, w = self.near(k), self.choose("rrrw")
         power = k & (k - 1) == 0
-        self.out(f"{w}{to} = {w}{n}", f"{w}{to} <<= {k.bit_length() - 1}" if power and self.chance(2) else f"{w}{to} *= {k}")
+        self.out(f"{w}{to} = {w}{n}", *([] if k == 1 else [f"{w}{to} <<= {k.bit_length() - 1}" if k > 1 and power and self.chance(2) else f"{w}{to} *= {k}"]))
 
     def compare(self, p: int, n: int, i: int, q: int, v: int, k: int) -> None:
         """Falls through where n entries are there."""
