@@ -18,6 +18,7 @@ class Ranges:
     def __init__(self, found: Mapping[type, list[Any]], given: Mapping[object, list[ast.Expr]]) -> None:
         self.given = given
         self.active: set[object] = set()
+        self.arguments: dict[object, Range] = {}        # of the function that is looked into
         # Those of which bits are assigned, or that others may write, can be anything.
         self.others = {getattr(one.target.base, "decl", None) for one in found[ast.Assign] if isinstance(one.target, ast.Slice)}
         self.others |= {arg.decl for call in found[ast.Call] if isinstance(call.target, (ast.Function, ast.Action))
@@ -39,6 +40,8 @@ class Ranges:
                 ends = [(one.low.const, one.high.const) if isinstance(one, ast.RangeSet) else (one.const, one.const) for one in e.decl.values]
                 if all(low is not None and high is not None for low, high in ends):
                     return min(int(low or 0) for low, _ in ends), max(int(high or 0) for _, high in ends)
+            case ast.Name() if e.decl in self.arguments and e.decl not in self.given and e.decl not in self.others:
+                return self.arguments[e.decl]
             case ast.Name() if e.decl in self.given and e.decl not in self.others:
                 return self.once(e.decl, [value for value in self.given[e.decl] if not less(value, e.decl)], greatest(e.type))
             case ast.Cast() if isinstance(e.operand.type, EnumType) or isinstance(e.operand.type, Bits) and not e.operand.type.signed:
@@ -50,7 +53,11 @@ class Ranges:
                 return OF_TWO[e.op](*self.meant(e.left), *self.meant(e.right))
             case ast.Call() if isinstance(e.target, ast.Function):
                 values = [one.value for one in walk(e.target.body) if isinstance(one, ast.Return) and one.value is not None]
-                return self.once(e.target, values, greatest(e.type))
+                before = self.arguments
+                self.arguments = {param: self.meant(arg) for param, arg in zip(e.target.params, e.args)}
+                found = self.once(e.target, values, greatest(e.type))
+                self.arguments = before
+                return found
         return 0, greatest(e.type)
 
     def once(self, what: object, values: list[ast.Expr], most: int) -> Range:
