@@ -18,12 +18,12 @@ class Counting(Writer):
         """p: where the list begins; n: how many entries it has, of k bytes; i, q, v: to go over it."""
         if self.depth > 2 or self.kept:
             return
-        p, n, i, q, v = regs = [r for r in range(1, 6)]
+        p, n, i, q, v = regs = range(1, 6)
         k = self.choose((1, 2, 2, 3, 4, 4, 6, 8, 12, 16))
         self.forget_temporaries()
         with self.keeping(*regs):
             self.begin(p, v)
-            self.how_many(p, n, q, v, k)
+            self.how_many(p, n, k)
             self.compare(p, n, i, q, v, k)
             if self.chance(4):
                 self.past(p, n, i, q, v, k)
@@ -78,7 +78,7 @@ class Counting(Writer):
         self.out("r0 = r7", f"r0 += {self.near(n)}", "if r0 > r8 goto end", "r0 = 0")
         self.held[0] = NUMBER
 
-    def how_many(self, p: int, n: int, q: int, v: int, k: int) -> None:
+    def how_many(self, p: int, n: int, k: int) -> None:
         way = self.choose("bbbhsdc")
         if way in "bhs":
             self.compare_end(7, 2)
@@ -140,12 +140,12 @@ class Counting(Writer):
         if not self.chance(3):
             self.compare(p, n, i, q, v, k)
 
-    def entry(self, to: int, place: int, k: int, less: int = 0) -> None:
+    def entry(self, to: int, place: int, k: int) -> None:
         """Reads or writes in an entry."""
         width, kind = self.choose([one for one in WIDTHS if one[0] <= k])
-        off = self.near(self.choose((0, k - width))) - less
-        where = f"*({kind} *)(r{place} {'+' if off >= 0 else '-'} {abs(off)})"
-        self.out(f"r{to} = {where}" if not self.chance(5) else f"*({kind.replace('s', 'u')} *)(r{place} {'+' if off >= 0 else '-'} {abs(off)}) = 7")
+        off = self.near(self.choose((0, k - width)))
+        where = f"(r{place} {'+' if off >= 0 else '-'} {abs(off)})"
+        self.out(f"r{to} = *({kind} *){where}" if not self.chance(5) else f"*({kind.replace('s', 'u')} *){where} = 7")
 
     # Ways over it ----------------------------------------------------------------------------------
     def indexed(self, p: int, n: int, i: int, q: int, v: int, k: int) -> None:

@@ -8,7 +8,7 @@ from .. import ast, builtins
 from ..diagnostics import Diagnostics
 from ..foreign_types import written_here
 from ..hooks import EVENTS
-from ..instances import is_headers, walk
+from ..instances import is_headers
 from ..library import TYPES, imported_by
 from ..source import Span
 from ..types import (Bits, Bool, ChoiceType, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, StructType, Type, Varbit,

@@ -106,7 +106,8 @@ class Calls(PacketMethods, ObjectMethods, Base):
                     self.error("a codec's rows change nothing: a function with out parameters cannot be called here", arg)
                     return False
                 type_ = self.target(arg)
-                if type_ is not None and param.type is not None and type_ != param.type:
+                alike = type_ == param.type or isinstance(type_, EnumType) and self.representation(type_) == param.type
+                if type_ is not None and param.type is not None and not alike:
                     self.error(f"{param.direction} parameter '{param.name}' is {param.type}, and this is {described(type_)}", arg,
                                f"give it a variable of its type: {param.type} {param.name};" if isinstance(param.type, (Bits, Bool, EnumType)) else "")
                     return False
