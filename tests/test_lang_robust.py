@@ -195,6 +195,25 @@ def test_deep_nesting(shape: str, depth: int) -> None:
     front_end(DEPTH[shape](depth))
 
 
+def test_what_is_made_twice_of_another_is_looked_at_once() -> None:
+    """A variable, or a function, that has the one before it twice: 2^200 ways lead to the first one."""
+    n = 200
+    functions = "\n".join(f"function bit<16> f{i}(bit<16> x) {{ return (f{i - 1}(x) & 7) + f{i - 1}(x); }}" for i in range(1, 9))
+    variables = "\n".join(f"v{i} = (v{i - 1} & 7) + v{i - 1};" for i in range(1, n))
+    program = check(load(Source("twice.lpn", f"""
+        header H {{ bit<16> n; varbit<64> a sized (8 * (bit<32>) f8(n)); }}
+        struct headers {{ H h; }}
+        function bit<16> f0(bit<16> x) {{ return x; }}
+        {functions}
+        parser Rx(packet pkt, out headers h) {{
+            {" ".join(f"bit<16> v{i};" for i in range(n))}
+            state start {{ pkt.extract(h.h); v0 = h.h.n; {variables} pkt.advance(8 * v{n - 1}); transition accept; }}
+        }}
+        processor P(inout headers h, inout meta m) {{ apply {{ m.verdict = DELIVER; }} }}
+        protocol Twice version 1 {{ on radio.rx_done : Rx -> P; }}""")))
+    assert [said.message for said in program.warnings] == ["this product is bit<16>: it wraps at 65536"]
+
+
 @pytest.mark.parametrize("shape", ["types", "blocks", "open blocks", "parentheses", "calls"])
 def test_brackets_in_each_other_are_refused_before_they_are_read(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where more are open than the deepest right text has, whatever else is wrong: what can be wrong in so many places takes minutes to find."""

@@ -482,7 +482,7 @@ class Base:
             hint = f"widths never change silently: cast it, ({want}) {written}"
             if have.width < want.width and (grown := growing(expr)) is not None:
                 hint = f"widths never change silently: cast before bits are lost, ({want}) {in_turn(grown.left)} {grown.op} ..."
-            parts = joined(expr)
+            parts = concatenated(expr)
             if len(parts) > 1:
                 hint = f"its parts have {' + '.join(str(part.type.width) for part in parts if isinstance(part.type, Bits))} bits: cast one of them"
             elif have.width > want.width and not want.signed:
@@ -510,9 +510,9 @@ def described(type_: Type) -> str:
     return "a number" if isinstance(type_, Integer) else f"choice '{type_}'" if isinstance(type_, ChoiceType) else str(type_)
 
 
-def joined(expr: ast.Expr) -> list[ast.Expr]:
+def concatenated(expr: ast.Expr) -> list[ast.Expr]:
     """The parts of `a ++ b ++ c`; anything else is its own part."""
-    return [*joined(expr.left), *joined(expr.right)] if isinstance(expr, ast.Binary) and expr.op == "++" else [expr]
+    return [*concatenated(expr.left), *concatenated(expr.right)] if isinstance(expr, ast.Binary) and expr.op == "++" else [expr]
 
 
 def growing(expr: ast.Expr) -> ast.Binary | None:

@@ -12,7 +12,7 @@ from ..types import Array, Bits, EnumType, HeaderType, StructType
 from .base import in_turn, number, root_name
 from .expressions import ORDER
 from .headers import needs_payload
-from .ranges import Ranges
+from .ranges import Ranges, returned
 from .reads import headers_read
 from .statements import always_leaves
 
@@ -42,7 +42,7 @@ def doubts(program: ast.Program, diagnostics: Diagnostics) -> None:
         joined(value, diagnostics, "the values are separated by ','")
         masked(value, diagnostics)
     given = assigned(found)
-    octets, ranges = Octets(given), Ranges(found, given)
+    octets, ranges = Octets(given, found[ast.Function]), Ranges(found, given)
     for field in found[ast.Field]:
         if field.sized is not None:
             number_of_bits(field.sized, "sized ({})", "a size is in bits, and this need not be whole octets", octets, ranges, diagnostics)
@@ -176,9 +176,13 @@ def assigned(found: Mapping[type, list[Any]]) -> dict[object, list[ast.Expr]]:
 class Octets:
     """Whether numbers of bits are whole octets, as far as it can be told: numbers out of the packet may be any."""
 
-    def __init__(self, given: Mapping[object, list[ast.Expr]]) -> None:
-        self.given = given
-        self.active: set[object] = set()
+    def __init__(self, given: Mapping[object, list[ast.Expr]], functions: list[ast.Function]) -> None:
+        values = {**given, **{function: returned(function) for function in functions}}
+        self.known, before = dict.fromkeys(values, 8), {}      # of a variable or a function
+        while self.known != before:
+            before = dict(self.known)
+            for what, of in values.items():
+                self.known[what] = min(map(self.factor, of), default=8)
 
     def broken(self, e: ast.Expr) -> bool:
         return self.factor(e) % 8 != 0
@@ -206,14 +210,11 @@ class Octets:
             case ast.Sizeof():
                 return 1
             case ast.Call() if isinstance(e.target, ast.Function):
-                return min((self.factor(one.value) for one in walk(e.target.body) if isinstance(one, ast.Return) and one.value is not None), default=8)
+                return self.known.get(e.target, 8)
             case ast.Name() | ast.Member() if isinstance(e.decl, ast.Field):
                 return self.field(e.decl)
-            case ast.Name() if isinstance(e.decl, ast.VarDecl) and e.decl not in self.active:
-                self.active.add(e.decl)
-                least = min(map(self.factor, self.given.get(e.decl, [])), default=8)
-                self.active.discard(e.decl)
-                return least
+            case ast.Name() if isinstance(e.decl, ast.VarDecl):
+                return self.known.get(e.decl, 8)
         return 8
 
     def field(self, field: ast.Field) -> int:

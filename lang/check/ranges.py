@@ -10,6 +10,7 @@ from ..instances import walk
 from ..types import Bits, EnumType, Type
 
 Range = tuple[int, int]
+DEEP = 12                                       # variables and functions that are made of each other: what lies behind them can be anything
 
 
 class Ranges:
@@ -18,11 +19,15 @@ class Ranges:
     def __init__(self, found: Mapping[type, list[Any]], given: Mapping[object, list[ast.Expr]]) -> None:
         self.given = given
         self.active: set[object] = set()
+        self.known: dict[tuple[object, ...], Range] = {}        # of a variable or a function, with the arguments of the one that is looked into
         self.arguments: dict[object, Range] = {}        # of the function that is looked into
         # Those of which bits are assigned, or that others may write, can be anything.
         self.others = {getattr(one.target.base, "decl", None) for one in found[ast.Assign] if isinstance(one.target, ast.Slice)}
         self.others |= {arg.decl for call in found[ast.Call] if isinstance(call.target, (ast.Function, ast.Action))
                         for arg, param in zip(call.args, call.target.params) if isinstance(arg, ast.Name) and param.direction in ("out", "inout")}
+        for what, values in given.items():              # mostly in an order in which those that it is made of are known
+            if isinstance(what, ast.VarDecl):
+                self.variable(what, values)
 
     def meant(self, e: ast.Expr) -> Range:
         """The least and the greatest number that an unsigned expression means. A difference may be below 0: what it wraps to is far above any
@@ -43,7 +48,7 @@ class Ranges:
             case ast.Name() if e.decl in self.arguments and e.decl not in self.given and e.decl not in self.others:
                 return self.arguments[e.decl]
             case ast.Name() if e.decl in self.given and e.decl not in self.others:
-                return self.once(e.decl, [value for value in self.given[e.decl] if not less(value, e.decl)], greatest(e.type))
+                return self.variable(e.decl, self.given[e.decl])
             case ast.Cast() if isinstance(e.operand.type, EnumType) or isinstance(e.operand.type, Bits) and not e.operand.type.signed:
                 low, high = self.meant(e.operand)
                 return (low, high) if low >= 0 else (0, greatest(e.operand.type))
@@ -52,22 +57,31 @@ class Ranges:
             case ast.Binary() if isinstance(e.type, Bits) and not e.type.signed and e.op in OF_TWO:
                 return OF_TWO[e.op](*self.meant(e.left), *self.meant(e.right))
             case ast.Call() if isinstance(e.target, ast.Function):
-                values = [one.value for one in walk(e.target.body) if isinstance(one, ast.Return) and one.value is not None]
                 before = self.arguments
                 self.arguments = {param: self.meant(arg) for param, arg in zip(e.target.params, e.args)}
-                found = self.once(e.target, values, greatest(e.type))
+                found = self.once(e.target, returned(e.target), greatest(e.type))
                 self.arguments = before
                 return found
         return 0, greatest(e.type)
 
+    def variable(self, decl: object, values: list[ast.Expr]) -> Range:
+        return self.once(decl, [value for value in values if not less(value, decl)], greatest(getattr(decl, "type", None)))
+
     def once(self, what: object, values: list[ast.Expr], most: int) -> Range:
         """Around the values that a variable or a function has; where they are made of itself, anything."""
-        if what in self.active or not values:
+        if what in self.active or not values or len(self.active) > DEEP:
             return 0, most
-        self.active.add(what)
-        found = around([self.meant(value) for value in values])
-        self.active.discard(what)
-        return found
+        key = what, *self.arguments.values()
+        if key not in self.known:
+            self.active.add(what)
+            self.known[key] = around([self.meant(value) for value in values])
+            self.active.discard(what)
+        return self.known[key]
+
+
+def returned(function: ast.Function) -> list[ast.Expr]:
+    """The values that a function returns."""
+    return [one.value for one in walk(function.body) if isinstance(one, ast.Return) and one.value is not None]
 
 
 def less(value: ast.Expr, variable: object) -> bool:
