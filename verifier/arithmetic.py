@@ -3,9 +3,10 @@ from __future__ import annotations
 
 from ..compiler import isa
 from ..compiler.isa import ALU_NAMES, Instruction
-from . import domain as d
+from . import affine, domain as d, summands
+from .affine import MAX_LINES
 from .memory import OFFSET_LIMIT, Memory, sample, spread
-from .state import COMPLEMENT, LOW_HALF, MAX_LINES, NULLABLE, NUMBER, POINTER, State, Value, number
+from .state import COMPLEMENT, LOW_HALF, NULLABLE, NUMBER, POINTER, State, Value, number
 
 SLO, SHI = -(1 << 63), (1 << 63) - 1
 
@@ -101,7 +102,7 @@ class Arithmetic(Memory):
         out = self.fresh(s, slot, d.alu(name, na, nb, wide))
         if name == "AND" and out.sym and a.sym and nb.is_const and nb.ulo < d.M32 and not nb.ulo & nb.ulo + 1:
             self.keep_low(s, out.sym, a, nb.ulo)
-        if name == "AND" and out.sym and a.sym and nb.is_const and na.uhi <= (SHI if wide else d.M32) and s.ends_within_packet(a.sym) \
+        if name == "AND" and out.sym and a.sym and nb.is_const and na.uhi <= (SHI if wide else d.M32) and summands.ends_within_packet(s, a.sym) \
                 and (cut := (na.bits | na.mask) & ~nb.ulo) and not cut & cut + 1:
             least, most = remainder(s, a, cut + 1)
             self.rounded_down(s, slot, a.sym, out.sym, a.off - most, a.off - least)
@@ -123,14 +124,14 @@ class Arithmetic(Memory):
             return
         if more:
             if s.num(a).uhi * k <= limit:
-                for x, c in s.multiples(a.sym, k):      # it was computed before
+                for x, c in affine.multiples(s, a.sym, k):      # it was computed before
                     s.learn_gap(x, out, k * a.off - c, k * a.off - c)
                 s.products[out] = a.sym, k, k * a.off
-                s.subdivide(out, a.sym, k, k * a.off)
+                affine.subdivide(s, out, a.sym, k, k * a.off)
             return
         least, most = remainder(s, a, k)
         for m, slope, c in [(a.sym, 1, 0), *[(m, slope, c) for (m, y), (base, slope, c) in s.lines.items() if y == a.sym and not base and slope > 0]]:
-            if s.ends_within_packet(m) and len(s.lines) < MAX_LINES:        # so many whole parts of it are in the packet, too
+            if summands.ends_within_packet(s, m) and len(s.lines) < MAX_LINES:        # so many whole parts of it are in the packet, too
                 lo, hi = s.bounds(out)
                 whole = self.fresh_symbol(s, slot, d.signed(slope * k * lo, slope * k * hi), 1)
                 s.lines[whole, out] = 0, slope * k, 0
@@ -201,13 +202,13 @@ class Arithmetic(Memory):
         s.learn_gap(b.sym, sym, alo + b.off, ahi + b.off)
         moved = a.off + b.off
         for mine, other in (a.sym, b.sym), (b.sym, a.sym):
-            for theirs, w, c in s.sums_with(mine):
+            for theirs, w, c in summands.sums_with(s, mine):
                 lo, hi = s.gap(theirs, other)
                 s.learn_gap(w, sym, lo + moved + c, hi + moved + c)
         s.added[b.sym] = a.sym, sym, -moved
         for x, t in list(s.defs.items()):
             if t[0] in (a.sym, b.sym):
-                s.define(x, *t)
+                summands.define(s, x, *t)
 
     def subtract(self, s: State, slot: int, a: Value, b: Value, wide: bool) -> Value:
         if not b.sym:
@@ -234,7 +235,7 @@ class Arithmetic(Memory):
             return Value(NUMBER, None, a.sym, a.off - b.off)
         out = self.fresh(s, slot, n)
         if out.sym:
-            s.define(out.sym, b.sym, a.sym, a.off - b.off)
+            summands.define(s, out.sym, b.sym, a.sym, a.off - b.off)
         return out
 
     # Pointers ------------------------------------------------------------------------------------
@@ -299,17 +300,17 @@ class Arithmetic(Memory):
                 return None
         if name == "ADD" and (not n.sym or not p.sym):
             if p.region == "pkt":
-                s.line_up(n.sym)
+                affine.line_up(s, n.sym)
             return Value(POINTER, p.region, p.sym or n.sym, p.off + n.off)
         if name == "SUB" and not n.sym:
             return p._replace(off=p.off - n.off)
         if name == "SUB" and n.sym == p.sym:
             return Value(POINTER, p.region, 0, p.off - n.off)
-        if name == "ADD" and (known_sum := s.sum_of(p.sym, n.sym)):
+        if name == "ADD" and (known_sum := summands.sum_of(s, p.sym, n.sym)):
             there, c = known_sum
             return Value(POINTER, p.region, there, p.off + n.off + c)
         if name == "ADD" and p.region == "pkt":
-            s.line_up(n.sym)
+            affine.line_up(s, n.sym)
         bounds = d.signed(lo, hi)
         known = d.add(s.num(p), s.num(n)) if name == "ADD" else d.sub(s.num(p), s.num(n))
         known = d.meet(bounds, known) or bounds

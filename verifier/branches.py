@@ -5,7 +5,7 @@ from math import gcd
 
 from ..compiler import isa
 from ..compiler.isa import Instruction
-from . import comparisons, domain as d
+from . import affine, comparisons, domain as d, summands
 from .memory import OFFSET_LIMIT, Memory, spread
 from .state import LEN, LOW_HALF, NULLABLE, NUMBER, POINTER, State, Value, number
 
@@ -66,9 +66,9 @@ class Branches(Memory):
     def _name_sum(self, s: State, slot: int, left: Value, length: Value) -> None:
         """Where a length is compared with what is left of the packet behind a cursor, the place that far behind the cursor is compared with the end."""
         cursor, end, _ = s.defs.get(left.sym, (0, left.sym, 0))
-        if end != LEN or not length.sym or cursor and s.sum_of(cursor, length.sym):
+        if end != LEN or not length.sym or cursor and summands.sum_of(s, cursor, length.sym):
             return
-        s.line_up(length.sym)
+        affine.line_up(s, length.sym)
         if not cursor:
             return
         (lo, hi), (least, most) = s.bounds(cursor), s.bounds(length.sym)
@@ -132,4 +132,4 @@ class Branches(Memory):
         if lo > hi:
             return False
         shift = a.off - b.off
-        return s.learn_gap(a.sym, b.sym, lo + shift, hi + shift) and s.learn_sums(a.sym, b.sym) and (not s.lines or s.along(a.sym, b.sym))
+        return s.learn_gap(a.sym, b.sym, lo + shift, hi + shift) and summands.learn_sums(s, a.sym, b.sym) and (not s.lines or affine.along(s, a.sym, b.sym))

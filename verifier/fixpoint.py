@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from operator import is_
 
 from ..compiler.isa import JMP_OPS
-from . import domain as d, filled
+from . import affine, derived, domain as d, filled
 from .cfg import Graph, Loop, Node
 from .join import join, widen
 from .liveness import live_stack
@@ -171,9 +171,9 @@ class Fixpoint:
             if s is None:
                 continue
             if s.lines:                               # else what ways say where they meet may be more than one of them does
-                s.bound_by_lines()
+                affine.bound(s)
             if s.halves:
-                s.resolve_halves()
+                derived.resolve_halves(s)
             if s.filled:
                 filled.settle(s)
             if self.live is not None:

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from itertools import product
 from math import gcd
 
-from . import domain as d, exclusive, filled, octets
+from . import affine, domain as d, exclusive, filled, octets
+from .affine import MAX_LINES
 from .places import Places, joined_places, no_constants
-from .state import ALL_LEFT, INF, LEN, MAX_DIFFS, MAX_LINES, MAX_NEAR, NEAR, NUMBER, State, Value, congruent
+from .state import ALL_LEFT, INF, LEN, MADE_OF, MAX_DIFFS, MAX_NEAR, NEAR, NUMBER, State, Value, congruent
 
 ZERO = d.const(0)
 FAR = 1 << 16                                         # of places: further than any region goes
@@ -88,12 +89,12 @@ def _join_lines(out, states, members, new):
         return not sym or sym in members and members[sym][0].count(sym) == len(states) and not any(members[sym][1])
 
     first = states[0]
-    if not (first.lines or first.scaled or first.halves or first.swapped or first.bits or new):
+    if not (first.lines or first.bits or new or any([getattr(first, made_of) for made_of in MADE_OF])):
         return
     for key, line in first.lines.items():
         if all(s.lines.get(key) == line for s in states) and same(key[0]) and same(key[1]) and same(line[0]):
             out.lines[key] = line
-    for made_of in ("scaled", "halves", "swapped"):
+    for made_of in MADE_OF:
         known, kept = [getattr(s, made_of) for s in states], getattr(out, made_of)
         for x, t in known[0].items():
             if all(each.get(x) == t for each in known) and same(x) and same(t[0]):
@@ -104,7 +105,7 @@ def _join_lines(out, states, members, new):
     for key, line in new.items():
         if len(out.lines) < MAX_LINES and same(line[0]):
             out.lines[key] = line
-    out.bound_by_lines()
+    affine.bound(out)
 
 
 def _new_lines(states, members, new, kept):
@@ -161,14 +162,14 @@ def _line_down(states, xs, ys, x, y):
         if dx * dy >= 0 or dx % dy:
             return None
         k = dx // dy
-        ends = states[0].ends(xs[0][0], ys[0][0], -k)
+        ends = affine.ends(states[0], xs[0][0], ys[0][0], -k)
         return _all_on(states, xs, ys, ends[0][0], k, xs[1][0] - k * ys[1][0] - ends[0][1]) if ends else None
     return None
 
 
 def _all_on(states, xs, ys, base, k, c):
     """The line, if it is one in all states."""
-    if all(s.on_line((sx, ox), base, (sy, oy), k, c) for s, sx, ox, sy, oy in zip(states, *xs, *ys)):
+    if all(affine.on_line(s, (sx, ox), base, (sy, oy), k, c) for s, sx, ox, sy, oy in zip(states, *xs, *ys)):
         return base, k, c
     return None
 
@@ -378,7 +379,7 @@ def widen(old: State, new: State, fresh: frozenset, steps: Callable[[int], list[
         if key[0] == LEN and key[1] in fresh:         # however wide it was made, a place before the packet's end is before that of the longest one
             new.vars[key[1]] = d.within(new.vars[key[1]], -INF, longest + new.diff[key][1]) or new.vars[key[1]]
     new.lines = {key: line for key, line in new.lines.items() if old.lines.get(key, line) == line}
-    new.bound_by_lines(FAR)                           # else each of two could hold back the other one's steps from one bound worth trying to the next
+    affine.bound(new, FAR)                           # else each of two could hold back the other one's steps from one bound worth trying to the next
     new.filled = tuple([span for span in new.filled if span in old.filled])
     if new.sums:
         octets.widened(old, new, apart)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .state import State, Value
 
-LEN = 1                                               # as in state.py
+LEN = 1                                               # symbol of the packet's length; symbol 0 is the number 0
 NEAR = 1 << 16                                        # octets
 MAX_MEMBERS = 16                                      # of a sum
 

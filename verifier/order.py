@@ -1,8 +1,8 @@
 """Whether what is known in one state follows from what is known in another."""
 from __future__ import annotations
 
-from . import domain as d, exclusive, filled, octets
-from .state import ALL_LEFT, LEN, LOW_HALF, NUMBER, POINTER, UNUSABLE, State, Value, congruent, stack_bits
+from . import affine, domain as d, exclusive, filled, octets
+from .state import ALL_LEFT, LEN, LOW_HALF, MADE_OF, NUMBER, POINTER, UNUSABLE, State, Value, congruent, stack_bits
 
 
 class Gap(str):
@@ -83,17 +83,13 @@ def leq(a: State, b: State, local=None) -> str | None:
         if m2 % m or r2 % m != r:
             return f"stride of symbol {x}"
     for (x, y), (base, k, c) in b.lines.items():
-        if base and to.setdefault(base, (base, 0)) != (base, 0) or x not in to or y not in to or not a.on_line(to[x], base, to[y], k, c):
+        if base and to.setdefault(base, (base, 0)) != (base, 0) or x not in to or y not in to or not affine.on_line(a, to[x], base, to[y], k, c):
             return f"line of symbols {x}, {y}"
-    for x, (y, n) in b.scaled.items():
-        if to.get(x) != (x, 0) or to.get(y, (y, 0)) != (y, 0) or a.scaled.get(x) != (y, n):
-            return f"shift of symbol {x}"
-    for x, (y, c, m) in b.halves.items():
-        if to.get(x) != (x, 0) or to.get(y, (y, 0)) != (y, 0) or a.halves.get(x) != (y, c, m):
-            return f"low bits of symbol {y}"
-    for x, (y, n) in b.swapped.items():
-        if to.get(x) != (x, 0) or to.get(y, (y, 0)) != (y, 0) or a.swapped.get(x) != (y, n):
-            return f"octets of symbol {y}"
+    for made_of, what in MADE_OF.items():
+        known, wanted = getattr(a, made_of), getattr(b, made_of)
+        for x, t in wanted.items():
+            if to.get(x) != (x, 0) or to.get(t[0], (t[0], 0)) != (t[0], 0) or known.get(x) != t:
+                return f"{what} of symbol {x}"
     for x, row in b.bits.items():
         if a.bits.get(x) != row or any(to.get(y) != (y, 0) for y in {x} | row.roots):
             return f"bits of symbol {x}"

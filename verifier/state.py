@@ -11,7 +11,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from . import bits, domain as d, exclusive, filled, octets
+from . import affine, bits, derived, domain as d, exclusive, filled, octets, summands
+from .octets import LEN
 
 NUMBER, POINTER, NULLABLE = "number", "pointer", "pointer or null"
 LOW_HALF = "low half of a pointer"                    # the lower 32 bits are a pointer's, nothing is said of the upper ones
@@ -21,12 +22,10 @@ CLOBBERED, STALE, MIXED = "clobbered", "stale packet pointer", "pointer or numbe
 BROKEN = "what an instruction that breaks a rule gives"  # `off` is its slot
 UNUSABLE = {CLOBBERED, STALE, MIXED, BROKEN}
 NEAR = (0, 16, 48)                                    # octets
-LEN = 1                                               # symbol of the packet's length; symbol 0 is the number 0
 ALL_LEFT = {LEN: (0, LEN, 0)}                         # of State.defs: behind the packet's begin all of it is left
-ALWAYS = frozenset((0, LEN))                       # symbols that no place needs to refer to
+ALWAYS = frozenset((0, LEN))                          # symbols that no place needs to refer to
 INF = 1 << 70
 MAX_DIFFS = 400                                       # differences remembered at a time (rule 38); forgetting is sound
-MAX_LINES = 24                                        # lines remembered at a time (rule 38)
 MOVES = 4                                             # of bounds that bits and a stride move in turns
 MAX_NEAR = 2048                                       # constant offsets whose place before the packet's end is remembered
 
@@ -74,6 +73,11 @@ def stack_bits(off: int, size: int) -> int:
     return ((1 << size) - 1) << (off + 512)
 
 
+MADE_OF = {"scaled": "shift", "halves": "low bits", "swapped": "octets"}     # of whole blocks: x: (another unknown, how x is made of it)
+KNOWN = ("regs", "vars", "diff", "frames", "defs", "added", "strides", "lines", *MADE_OF, "shifted", "products", "extended", "bits", "sums", "filled",
+         "exclusive")                                 # in which states differ: what is owed is no part of it
+
+
 class State:
     __slots__ = ("regs", "vars", "diff", "defs", "added", "strides", "lines", "scaled", "frames", "shifted", "products", "halves", "swapped", "extended",
                  "filled", "bits", "sums", "owed", "settled", "exclusive")
@@ -104,39 +108,38 @@ class State:
         s = State.__new__(State)
         s.regs, s.vars, s.diff = self.regs.copy(), self.vars.copy(), self.diff.copy()
         s.frames = [f.copy() for f in self.frames]
-        s.defs = self.defs.copy() if self.defs else {}          # what follows is mostly empty
+        s.defs = self.defs.copy() if self.defs else {}          # what follows is mostly empty; written out, as a loop over names takes up to 7 % of the analysis
         s.added = self.added.copy() if self.added else {}
         s.strides = self.strides.copy() if self.strides else {}
         s.lines = self.lines.copy() if self.lines else {}
         s.scaled = self.scaled.copy() if self.scaled else {}
-        s.shifted = self.shifted.copy() if self.shifted else {}
-        s.products = self.products.copy() if self.products else {}
         s.halves = self.halves.copy() if self.halves else {}
         s.swapped = self.swapped.copy() if self.swapped else {}
+        s.shifted = self.shifted.copy() if self.shifted else {}
+        s.products = self.products.copy() if self.products else {}
         s.extended = self.extended.copy() if self.extended else {}
-        s.filled = self.filled
-        s.bits = dict(self.bits) if self.bits else {}
-        s.sums, s.owed, s.settled = dict(self.sums) if self.sums else {}, dict(self.owed) if self.owed else {}, self.settled
-        s.exclusive = self.exclusive                            # replaced, not changed
+        s.bits = self.bits.copy() if self.bits else {}
+        s.sums = self.sums.copy() if self.sums else {}
+        s.owed = self.owed.copy() if self.owed else {}
+        s.filled, s.settled, s.exclusive = self.filled, self.settled, self.exclusive    # replaced, not changed
         return s
 
     def collected(self, keep=frozenset()) -> State:
         """What `collect` leaves, in a state that shares its parts with this one: neither may be changed any more."""
         s = State.__new__(State)
-        s.regs, s.vars, s.diff, s.frames, s.defs, s.added, s.strides = self.regs, self.vars, self.diff, self.frames, self.defs, self.added, self.strides
-        s.lines, s.scaled, s.halves, s.bits, s.sums, s.owed, s.settled = self.lines, self.scaled, self.halves, self.bits, self.sums, self.owed, self.settled
-        s.exclusive, s.filled, s.swapped = self.exclusive, self.filled, self.swapped
+        for part in State.__slots__:
+            setattr(s, part, getattr(self, part))
         s.collect(keep)
         return s
 
     def __eq__(self, other):
         """The same is known, of the same symbols."""
-        return self is other or (self.regs == other.regs and self.vars == other.vars and self.diff == other.diff
-                                 and self.frames == other.frames and self.defs == other.defs and self.added == other.added and self.strides == other.strides
-                                 and self.lines == other.lines and self.scaled == other.scaled and self.shifted == other.shifted and self.products == other.products
-                                 and self.halves == other.halves and self.swapped == other.swapped and self.extended == other.extended and self.bits == other.bits and self.sums == other.sums
-                                 and self.filled == other.filled
-                                 and self.exclusive == other.exclusive)
+        if self is other:
+            return True
+        for part in KNOWN:
+            if getattr(self, part) != getattr(other, part):
+                return False
+        return True
 
     def facts(self) -> int:
         """How much is known: what memory the state takes."""
@@ -199,21 +202,21 @@ class State:
             return False
         if not v.sym:
             return v.off in n
-        if not self._meet(v.sym, d.sub(n, d.const(v.off)) if v.off else n):
+        if not self.meet(v.sym, d.sub(n, d.const(v.off)) if v.off else n):
             return False
         sym = v.sym
         for (a, b), (lo, hi) in [item for item in self.diff.items() if sym in item[0]]:
             if a == sym:
                 slo, shi = self.bounds(a)
-                if not self._within(b, slo + lo, shi + hi):
+                if not self.within(b, slo + lo, shi + hi):
                     return False
             else:
                 slo, shi = self.bounds(b)
-                if not self._within(a, slo - hi, shi - lo):
+                if not self.within(a, slo - hi, shi - lo):
                     return False
         return True
 
-    def _meet(self, sym: int, n: d.Num | None, deep: bool = True) -> bool:
+    def meet(self, sym: int, n: d.Num | None, deep: bool = True) -> bool:
         if n is None:
             return False
         old = self.vars[sym]
@@ -227,25 +230,25 @@ class State:
         self.vars[sym] = new
         if deep and self.lines:
             for (x, y), (base, k, c) in list(self.lines.items()):
-                if y == sym and not (self.learn_gap(base, x, *times(k, new, c), deep=False) and self._before_end(x) and self._summand(x)):
+                if y == sym and not (self.learn_gap(base, x, *affine.times(k, new, c), deep=False) and summands.learn_length(self, x) and summands.learn_summand(self, x)):
                     return False
-                if x == sym and not self._back_along(x, y, base, k, c):
+                if x == sym and not affine.back_along(self, x, y, base, k, c):
                     return False
         if deep and self.scaled and new.slo >= 0:
             for x, (y, n) in list(self.scaled.items()):
-                if y == sym and x in self.vars and not self._within(x, *((new.slo >> n, new.shi >> n) if n > 0 else (new.slo << -n, new.shi << -n)), False):
+                if y == sym and x in self.vars and not self.within(x, *((new.slo >> n, new.shi >> n) if n > 0 else (new.slo << -n, new.shi << -n)), False):
                     return False
-        if deep and self.halves and not self._learn_halves(sym, new):
+        if deep and self.halves and not derived.learn_halves(self, sym, new):
             return False
-        if deep and self.swapped and not self._learn_swapped(sym, new):
+        if deep and self.swapped and not derived.learn_swapped(self, sym, new):
             return False
-        if deep and sym in self.extended and not self._learn_extended(*self.extended[sym], new):
+        if deep and sym in self.extended and not derived.learn_extended(self, *self.extended[sym], new):
             return False
         if self.bits and not bits.learn(self, sym):
             return False
         if self.exclusive and 0 not in new:
             for other in self.exclusive.get(sym, ()):
-                if other in self.vars and not self._meet(other, d.const(0)):
+                if other in self.vars and not self.meet(other, d.const(0)):
                     return False
         for differences in (self.defs, self.added) if deep else ():
             if sym in differences:
@@ -254,39 +257,7 @@ class State:
                     return False
         return True
 
-    def _learn_halves(self, sym: int, n: d.Num) -> bool:
-        """What `n`, which is known of a symbol, says of its low bits, and of what it is the low bits of."""
-        for x, (y, c, m) in list(self.halves.items()):
-            if y == sym and x in self.vars and not self._meet(x, d.low_bits(d.add(n, d.const(c)), m), False):
-                return False
-            if x != sym or y not in self.vars or n.uhi > m:
-                continue
-            lo, hi = n.ulo - c & m, n.uhi - c & m
-            if lo <= hi and (m == d.M32 or self.vars[y].uhi <= m) and not self._meet(y, d.make(ulo32=lo, uhi32=hi), False):
-                return False
-        return True
-
-    def _learn_swapped(self, sym: int, n: d.Num) -> bool:
-        """A number is 0 where that with its octets in the other order is, and known where that is."""
-        for x, (y, size) in list(self.swapped.items()):
-            if sym in (x, y):
-                other = y if sym == x else x
-                if other in self.vars and (n.is_const or 0 not in n) and not self._meet(other, d.byte_swap(n, size) if n.is_const else d.within(self.vars[other], 1, INF)):
-                    return False
-        return True
-
-    def resolve_halves(self) -> None:
-        """Places that hold the low bits of what surely has the same bits above them hold that number, less those bits."""
-        for x, (y, c, m) in list(self.halves.items()):
-            if x not in self.vars or y not in self.vars:
-                continue
-            lo, hi = self.bounds(y)
-            if (above := lo + c & ~m) == hi + c & ~m:
-                off = c - above
-                self.learn_gap(y, x, off, off)
-                self.renamed(x, y, off)
-
-    def renamed(self, x: int, y: int, off: int) -> None:
+    def rename(self, x: int, y: int, off: int) -> None:
         """Places that held `x` hold y + off."""
         def other(v):
             return v._replace(sym=y, off=v.off + off) if v is not None and v.sym == x else v
@@ -294,32 +265,6 @@ class State:
         for frame in self.frames:
             frame.saved = tuple([other(v) for v in frame.saved])
             frame.slots = {at: (size, other(v)) for at, (size, v) in frame.slots.items()}
-
-    def _learn_extended(self, y: int, size: int, n: d.Num) -> bool:
-        """What the sign of `n` says of the symbol that it was before."""
-        half = 1 << size - 1
-        if n.uhi32 < 1 << 31:                         # bit 31 is the sign, whether it has 32 bits or 64
-            return self._within(y, max(n.slo, 0), min(n.shi, half - 1), False)
-        return n.ulo32 < 1 << 31 or self._within(y, half, 2 * half - 1, False)
-
-    def on_line(self, x: tuple[int, int], base: int, y: tuple[int, int], k: int, c: int) -> bool:
-        """x = base + k * y + c, where x and y are (symbol, constant)."""
-        (sx, ox), (sy, oy) = x, y
-        rest = c + k * oy - ox
-        if not sy:
-            return sx == base and not rest
-        return self.lines.get((sx, sy)) == (base, k, rest) or k < 0 and (base, -rest) in self.ends(sx, sy, -k)
-
-    def ends(self, cursor: int, n: int, k: int) -> list[tuple[int, int]]:
-        """(w, c) where w = cursor + k * n + c."""
-        found = []
-        for (m, y), (base, slope, c) in self.lines.items():
-            if y == n and not base and slope == k:
-                if not cursor:
-                    found.append((m, c))
-                elif (there := self.sum_of(cursor, m)) is not None:
-                    found.append((there[0], c - there[1]))
-        return found
 
     def forget(self, sym: int) -> None:
         """The symbol is about to stand for something else."""
@@ -332,12 +277,10 @@ class State:
         self.defs = {x: t for x, t in self.defs.items() if sym != x and sym not in t[:2]}
         self.added = {x: t for x, t in self.added.items() if sym != x and sym not in t[:2]}
         self.lines = {key: t for key, t in self.lines.items() if sym not in key and sym != t[0]}
-        self.scaled = {x: t for x, t in self.scaled.items() if sym != x and sym != t[0]}
         self.shifted = {x: t for x, t in self.shifted.items() if sym not in (x, t[0].sym)}
-        self.products = {x: t for x, t in self.products.items() if sym not in (x, t[0])}
-        self.halves = {x: t for x, t in self.halves.items() if sym not in (x, t[0])}
-        self.swapped = {x: t for x, t in self.swapped.items() if sym not in (x, t[0])}
-        self.extended = {x: t for x, t in self.extended.items() if sym not in (x, t[0])}
+        for kind in (*MADE_OF, "products", "extended"):
+            if known := getattr(self, kind):
+                setattr(self, kind, {x: t for x, t in known.items() if sym not in (x, t[0])})
         if self.filled:
             self.filled = tuple([span for span in self.filled if sym not in filled.symbols(span)])
         if self.bits:
@@ -349,9 +292,9 @@ class State:
         if a == b:
             return lo <= 0 <= hi
         if not a:
-            return self._within(b, lo, hi, deep)
+            return self.within(b, lo, hi, deep)
         if not b:
-            return self._within(a, -hi, -lo, deep)
+            return self.within(a, -hi, -lo, deep)
         known = self.gap(a, b)
         if lo <= known[0] and known[1] <= hi:
             return True
@@ -366,7 +309,7 @@ class State:
                 elif q == a and p != b:
                     self._tighten(p, b, lo + l, hi + h)
         (alo, ahi), (blo, bhi) = self.bounds(a), self.bounds(b)
-        return self._within(b, alo + lo, ahi + hi, deep) and self._within(a, blo - hi, bhi - lo, deep)
+        return self.within(b, alo + lo, ahi + hi, deep) and self.within(a, blo - hi, bhi - lo, deep)
 
     def _store_gap(self, a, b, lo, hi):
         if len(self.diff) >= MAX_DIFFS and ((a, b) if a < b else (b, a)) not in self.diff and not (LEN in (a, b) and self._make_room()):
@@ -388,141 +331,23 @@ class State:
             self._store_gap(a, b, lo, hi)
             (alo, ahi), (blo, bhi) = self.bounds(a), self.bounds(b)
             if lo <= hi and b and max(blo, alo + lo) <= min(bhi, ahi + hi):     # else nothing is this way: it need not be told
-                self._within(b, alo + lo, ahi + hi, False)
+                self.within(b, alo + lo, ahi + hi, False)
             if lo <= hi and a and max(alo, blo - hi) <= min(ahi, bhi - lo):
-                self._within(a, blo - hi, bhi - lo, False)
+                self.within(a, blo - hi, bhi - lo, False)
 
-    def _within(self, sym: int, lo: int, hi: int, deep: bool = True) -> bool:
+    def within(self, sym: int, lo: int, hi: int, deep: bool = True) -> bool:
         n = self.vars[sym]
         if lo <= n.slo and n.shi <= hi:
             return True
-        return self._meet(sym, d.within(n, lo, hi), deep)
+        return self.meet(sym, d.within(n, lo, hi), deep)
 
-    def _before_end(self, x: int) -> bool:
-        """The packet is as long as where `x` is, if that is known to lie within."""
-        if (known := self.diff.get((LEN, x))) is None:
-            return True
-        return self._within(LEN, self.bounds(x)[0] - known[1], self.bounds(LEN)[1], False)
-
-    def _summand(self, x: int) -> bool:
-        """What `x` is added to is as far from the sum."""
-        if x not in self.added:
-            return True
-        (v, w, c), (lo, hi) = self.added[x], self.bounds(x)
-        return self.learn_gap(v, w, lo - c, hi - c, deep=False)
-
-    def sums_with(self, sym: int) -> list[tuple[int, int, int]]:
-        """(y, w, c) where w = sym + y - c."""
-        return [(x if v == sym else v, w, c) for sums in (self.added, self.defs) for x, (v, w, c) in sums.items() if sym in (v, x)]
-
-    def sum_of(self, a: int, b: int) -> tuple[int, int] | None:
-        """(w, c) where w = a + b - c; None: their sum has no name."""
-        return next(((w, c) for other, w, c in self.sums_with(a) if other == b), None)
-
-    def learn_sums(self, a: int, b: int) -> bool:
-        """Sums that have another summand in common are as far apart as these two are."""
-        first = {other: (w, c) for other, w, c in self.sums_with(a)}
-        for other, w, c in self.sums_with(b) if first else ():
-            if other in first:
-                (lo, hi), (before, c0) = self.gap(a, b), first[other]
-                if not self.learn_gap(before, w, lo + c0 - c, hi + c0 - c):
-                    return False
-        return True
-
-    def define(self, x: int, v: int, w: int, c: int) -> None:
-        """x = w - v + c. Less than what is left of the packet behind a cursor is what is left behind one that far on, if there is one."""
-        self.defs[x] = v, w, c
-        cursor, end, c0 = self.defs.get(w, (0, 0, 0))
-        if end == LEN and (further := self.sum_of(v, cursor)):
-            self.defs[x] = further[0], LEN, c + c0 - further[1]
-
-    def _within_packet(self, x: int) -> bool:
-        """It was compared with the packet's end, and lies before it."""
-        known = self.diff.get((LEN, x))
-        return known is not None and known[1] <= 0 and x in self.vars
-
-    def ends_within_packet(self, x: int) -> bool:
-        """So many octets of the packet, from its begin or from a cursor, were compared with the packet's end."""
-        return x == LEN or self._within_packet(x) or x in self.added and self._within_packet(self.added[x][1])
-
-    def _compared(self, y: int, others: set[int]) -> bool:
-        """How far it is from one of the others is known."""
-        return any([LEN not in pair and y in pair and (pair[0] in others or pair[1] in others) for pair in self.diff])
-
-    def line_up(self, x: int) -> None:
-        """The product `x` is on a line from now on: it is compared with the packet's end, or added to a cursor."""
-        if x in self.products and len(self.lines) < MAX_LINES:
-            y, k, c = self.products.pop(x)
-            if y in self.vars:
-                self.lines[x, y] = 0, k, c
-                self.along(y)
-
-    def multiples(self, y: int, k: int) -> list[tuple[int, int]]:
-        """Who is k * y + c: (it, c)."""
-        return [(x, c) for (x, other), (base, slope, c) in self.lines.items() if other == y and slope == k and not base and x in self.vars] + \
-               [(x, c) for x, (other, slope, c) in self.products.items() if other == y and slope == k and x in self.vars]
-
-    def subdivide(self, x: int, y: int, k: int, c: int) -> None:
-        """Of x = k * y + c whole multiples are known: they are multiples of `x`, too."""
-        for (m, other), (base, slope, rest) in list(self.lines.items()):
-            if other == y and not base and slope % k == 0 and slope != k and len(self.lines) < MAX_LINES:
-                self.lines[m, x] = 0, slope // k, rest - slope // k * c
-
-    def along(self, *moved: int) -> bool:
-        """What is on lines of the same slope is as far apart as that says of what they follow, where that is one of those."""
-        for (x, mine), (base, k, c) in list(self.lines.items()):
-            for (m, theirs), (other, slope, rest) in list(self.lines.items()):
-                if slope != k or x == m or mine not in moved and theirs not in moved or m not in self.vars or x not in self.vars:
-                    continue
-                if base != other:                     # where as much is added to the other's base
-                    m, less = not other and self.sum_of(base, m) or (None, 0)
-                    rest -= less
-                if m is not None:
-                    lo, hi = self.gap(mine, theirs)
-                    if mine in self.defs and self.defs[mine][1] == theirs:
-                        v, _, less = self.defs[mine]  # of mine = theirs - v + less
-                        lo, hi = max(lo, self.bounds(v)[0] - less), min(hi, self.bounds(v)[1] - less)
-                    lo, hi = (k * lo, k * hi) if k > 0 else (k * hi, k * lo)
-                    if not self.learn_gap(x, m, lo + rest - c, hi + rest - c, deep=False):
-                        return False
-        return True
-
-    def _back_along(self, x: int, y: int, base: int, k: int, c: int) -> bool:
-        """What is known of x = base + k * y + c says where `y` is; and how far from `base`, if they move against each other."""
-        lo, hi = self.gap(base, x)
-        if not self._within(y, *divided(lo - c, hi - c, k), False):
-            return False
-        if k != -1 or not base:
-            return True
-        lo, hi = self.bounds(x)
-        return self.learn_gap(y, base, lo - c, hi - c, deep=False)
-
-    def bound_by_lines(self, beyond: int = 0) -> None:
-        """Of two symbols on a line each has the bounds that follow from the other one's; the one that moves the other only if its own lead further than `beyond`."""
-        for (x, y), (base, k, c) in self.lines.items():
-            if x in self.vars and y in self.vars and (not base or base in self.vars):
-                if max(map(abs, self.bounds(y))) > beyond:
-                    lo, hi = self.gap(base, x)
-                    self._narrow(y, *divided(lo - c, hi - c, k))
-                lo, hi = times(k, self.vars[y], c)
-                if base:
-                    self._narrow_gap(base, x, lo, hi)
-                    (blo, bhi) = self.bounds(base)
-                    lo, hi = lo + blo, hi + bhi
-                self._narrow(x, lo, hi)
-                if base and k == -1:
-                    lo, hi = self.gap(y, base)
-                    self._narrow(x, lo + c, hi + c)
-                    lo, hi = self.bounds(x)
-                    self._narrow_gap(y, base, lo - c, hi - c)
-
-    def _narrow(self, sym: int, lo: int, hi: int) -> None:
+    def narrow(self, sym: int, lo: int, hi: int) -> None:
         """The symbol lies in lo..hi; nothing else follows from it, and nothing at all where it cannot be."""
         n = self.vars[sym]
         if (lo > n.slo or hi < n.shi) and (new := d.within(n, lo, hi)) is not None:
             self.vars[sym] = sym in self.strides and congruent(new, self.strides[sym]) or new
 
-    def _narrow_gap(self, a: int, b: int, lo: int, hi: int) -> None:
+    def narrow_gap(self, a: int, b: int, lo: int, hi: int) -> None:
         """b - a lies in lo..hi, as above."""
         klo, khi = self.gap(a, b)
         if max(lo, klo) <= min(hi, khi) and (lo > klo or hi < khi):
@@ -565,7 +390,7 @@ class State:
             self.defs = defs
         if self.lines:
             for (x, y), (base, _, _) in self.lines.items():
-                if not base and self.ends_within_packet(x) and (y in live or self._compared(y, live)):
+                if not base and summands.ends_within_packet(self, x) and (y in live or affine.compared(self, y, live)):
                     live.update((x, y))
             self.lines = {key: t for key, t in self.lines.items() if key[0] in live and key[1] in live}
             live |= {base for base, _, _ in self.lines.values()}
@@ -576,12 +401,11 @@ class State:
         if self.scaled:
             self.scaled = {x: t for x, t in self.scaled.items() if x in live and t[0] in self.vars}
             live |= {y for y, _ in self.scaled.values()}
-        if self.halves:
-            self.halves = {x: t for x, t in self.halves.items() if x in live and t[0] in live}
-        if self.swapped:
-            self.swapped = {x: t for x, t in self.swapped.items() if x in live and t[0] in live}
+        for kind in ("halves", "swapped"):
+            if known := getattr(self, kind):
+                setattr(self, kind, {x: t for x, t in known.items() if x in live and t[0] in live})
         if self.added:
-            self.added = {x: t for x, t in self.added.items() if x in live and t[0] in live and (t[1] in live or self._within_packet(t[1]))}
+            self.added = {x: t for x, t in self.added.items() if x in live and t[0] in live and (t[1] in live or summands.within_packet(self, t[1]))}
             live |= {w for _, w, _ in self.added.values()}
         if not self.vars.keys() <= live:
             self.vars = {s: n for s, n in self.vars.items() if s in live}
@@ -607,19 +431,6 @@ def entry_state(max_packet: int) -> State:
 
 
 # Numbers ------------------------------------------------------------------------------------------
-def times(k: int, n: d.Num, c: int) -> tuple[int, int]:
-    """Bounds of k times a number, plus c."""
-    lo, hi = k * n.slo + c, k * n.shi + c
-    return (lo, hi) if k > 0 else (hi, lo)
-
-
-def divided(lo: int, hi: int, k: int) -> tuple[int, int]:
-    """Bounds of the numbers of which k times lies in lo..hi."""
-    if k < 0:
-        lo, hi, k = -hi, -lo, -k
-    return -(-lo // k), hi // k
-
-
 def congruent(n: d.Num, stride: tuple[int, int]) -> d.Num | None:
     """The bounds moved inwards to values r modulo m, and again where the bits known have moved them since."""
     m, r = stride

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from lpn.verifier import arithmetic, comparisons, domain as d, fixpoint, loops, memory, state, transfer
+from lpn.verifier import affine, arithmetic, comparisons, derived, domain as d, fixpoint, loops, memory, state, transfer
 
 verify = sys.modules["lpn.verifier.verify"]           # the module; the package has a function of that name
 FAULTS = {}
@@ -272,7 +272,7 @@ def shifted_up_and_down_is_the_same(patch):
 
 @fault
 def what_was_extended_is_below_its_sign(patch):
-    patch.setattr(state.State, "_learn_extended", lambda self, y, size, n: self._within(y, 0, (1 << size - 1) - 1, False))
+    patch.setattr(derived, "learn_extended", lambda s, y, size, n: s.within(y, 0, (1 << size - 1) - 1, False))
 
 
 @fault
@@ -548,14 +548,14 @@ def a_complement_is_the_pointer_turned_negative(patch):
 
 @fault
 def a_product_is_of_one_more(patch):
-    right = state.State.line_up
+    right = affine.line_up
 
-    def wrong(self, x):
-        if x in self.products:
-            y, k, c = self.products[x]
-            self.products[x] = y, k, c + k
-        right(self, x)
-    patch.setattr(state.State, "line_up", wrong)
+    def wrong(s, x):
+        if x in s.products:
+            y, k, c = s.products[x]
+            s.products[x] = y, k, c + k
+        right(s, x)
+    patch.setattr(affine, "line_up", wrong)
 
 
 @fault

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from lpn.verifier import domain as d
+from lpn.verifier import affine, derived, domain as d, summands
 from lpn.verifier.arithmetic import Arithmetic
 from lpn.verifier.join import join
 from lpn.verifier.order import leq
@@ -155,7 +155,7 @@ def learnt(rng: random.Random, w: World, s: State) -> Iterator[str]:
 
 def collected(rng: random.Random, w: World, s: State) -> Iterator[str]:
     s.collect(frozenset(rng.sample(list(w), 2)))
-    s.bound_by_lines()
+    affine.bound(s)
     if why := untrue(w, s) or next((f"{v.sym} is not known" for _, v in s.places() if v.sym and v.sym not in s.vars), None):
         yield f"collected: {why}"
 
@@ -167,7 +167,7 @@ def resolved(rng: random.Random, w: World, s: State) -> Iterator[str]:
             s.vars[y] = d.signed(*around(rng, w[y]))
             s.strides.pop(y, None)
     before = {name: concrete(w, v) for name, v in s.places() if v is not CLOBBER}
-    s.resolve_halves()
+    derived.resolve_halves(s)
     if why := untrue(w, s):
         yield f"resolved: {why}"
     elif before != (after := {name: concrete(w, v) for name, v in s.places() if v is not CLOBBER}):
@@ -191,7 +191,7 @@ def along(rng: random.Random, w: World, s: State) -> Iterator[str]:
         if a and rng.random() < 0.5:
             s.diff[a, b] = around(rng, w[b] - w[a])
     if rng.random() < 0.5:
-        s.bound_by_lines(rng.choice((0, 100)))
+        affine.bound(s, rng.choice((0, 100)))
     elif not s.learn(Value(NUMBER, None, x, 0), d.signed(*around(rng, w[x]))):
         yield "along lines: nothing is left"
     if why := untrue(w, s):
@@ -211,8 +211,8 @@ def summed(rng: random.Random, w: World, s: State) -> Iterator[str]:
         elif how == "-" and b and a != b:
             w[x] = w[a] - w[b] + moved
             s.vars[x] = num_with(rng, w[x])
-            s.define(x, b, a, moved)
-        elif how == "<" and not (s.learn_gap(a, b, *around(rng, w[b] - w[a])) and s.learn_sums(a, b)):
+            summands.define(s, x, b, a, moved)
+        elif how == "<" and not (s.learn_gap(a, b, *around(rng, w[b] - w[a])) and summands.learn_sums(s, a, b)):
             yield "summed: nothing is left"
             return
         small += [x] if x in w and abs(w[x]) < 1 << 58 else []

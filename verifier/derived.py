@@ -1,0 +1,56 @@
+"""Numbers made of another one: its low bits, its octets in the other order, its value as a signed number of fewer bits.
+
+`State.halves[x]` is (y, c, m) where x is the bits of y + c that the mask m has; `State.swapped[x]` is (y, n) where x is the low n bits of y with
+their octets in the other order; `State.extended[x]` is (y, n) where x is y, of n <= 32 bits, taken as a signed number.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import domain as d
+
+if TYPE_CHECKING:
+    from .state import State
+
+
+def learn_halves(s: State, sym: int, n: d.Num) -> bool:
+    """What `n`, which is known of a symbol, says of its low bits, and of what it is the low bits of."""
+    for x, (y, c, m) in list(s.halves.items()):
+        if y == sym and x in s.vars and not s.meet(x, d.low_bits(d.add(n, d.const(c)), m), False):
+            return False
+        if x != sym or y not in s.vars or n.uhi > m:
+            continue
+        lo, hi = n.ulo - c & m, n.uhi - c & m
+        if lo <= hi and (m == d.M32 or s.vars[y].uhi <= m) and not s.meet(y, d.make(ulo32=lo, uhi32=hi), False):
+            return False
+    return True
+
+
+def learn_swapped(s: State, sym: int, n: d.Num) -> bool:
+    """A number is 0 where that with its octets in the other order is, and known where that is."""
+    for x, (y, size) in list(s.swapped.items()):
+        if sym in (x, y):
+            other = y if sym == x else x
+            if other in s.vars and (n.is_const or 0 not in n) and not s.meet(other, d.byte_swap(n, size) if n.is_const else d.within(s.vars[other], 1, d.M64)):
+                return False
+    return True
+
+
+def learn_extended(s: State, y: int, size: int, n: d.Num) -> bool:
+    """What the sign of `n` says of the symbol that it was before."""
+    half = 1 << size - 1
+    if n.uhi32 < 1 << 31:                             # bit 31 is the sign, whether it has 32 bits or 64
+        return s.within(y, max(n.slo, 0), min(n.shi, half - 1), False)
+    return n.ulo32 < 1 << 31 or s.within(y, half, 2 * half - 1, False)
+
+
+def resolve_halves(s: State) -> None:
+    """Places that hold the low bits of what surely has the same bits above them hold that number, less those bits."""
+    for x, (y, c, m) in list(s.halves.items()):
+        if x not in s.vars or y not in s.vars:
+            continue
+        lo, hi = s.bounds(y)
+        if (above := lo + c & ~m) == hi + c & ~m:
+            off = c - above
+            s.learn_gap(y, x, off, off)
+            s.rename(x, y, off)

@@ -1,0 +1,67 @@
+"""Differences and sums that have a name of their own.
+
+`State.defs[x]` is (v, w, c) where x = w - v + c; `State.added[x]` says the same of a summand x: w = v + x - c. What is learnt of one says where the others are.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .octets import LEN
+
+if TYPE_CHECKING:
+    from .state import State
+
+
+def sums_with(s: State, sym: int) -> list[tuple[int, int, int]]:
+    """(y, w, c) where w = sym + y - c."""
+    return [(x if v == sym else v, w, c) for sums in (s.added, s.defs) for x, (v, w, c) in sums.items() if sym in (v, x)]
+
+
+def sum_of(s: State, a: int, b: int) -> tuple[int, int] | None:
+    """(w, c) where w = a + b - c; None: their sum has no name."""
+    return next(((w, c) for other, w, c in sums_with(s, a) if other == b), None)
+
+
+def learn_sums(s: State, a: int, b: int) -> bool:
+    """Sums that have another summand in common are as far apart as these two are."""
+    first = {other: (w, c) for other, w, c in sums_with(s, a)}
+    for other, w, c in sums_with(s, b) if first else ():
+        if other in first:
+            (lo, hi), (before, c0) = s.gap(a, b), first[other]
+            if not s.learn_gap(before, w, lo + c0 - c, hi + c0 - c):
+                return False
+    return True
+
+
+def define(s: State, x: int, v: int, w: int, c: int) -> None:
+    """x = w - v + c. Less than what is left of the packet behind a cursor is what is left behind one that far on, if there is one."""
+    s.defs[x] = v, w, c
+    cursor, end, c0 = s.defs.get(w, (0, 0, 0))
+    if end == LEN and (further := sum_of(s, v, cursor)):
+        s.defs[x] = further[0], LEN, c + c0 - further[1]
+
+
+def learn_summand(s: State, x: int) -> bool:
+    """What `x` is added to is as far from the sum."""
+    if x not in s.added:
+        return True
+    (v, w, c), (lo, hi) = s.added[x], s.bounds(x)
+    return s.learn_gap(v, w, lo - c, hi - c, deep=False)
+
+
+def within_packet(s: State, x: int) -> bool:
+    """It was compared with the packet's end, and lies before it."""
+    known = s.diff.get((LEN, x))
+    return known is not None and known[1] <= 0 and x in s.vars
+
+
+def ends_within_packet(s: State, x: int) -> bool:
+    """So many octets of the packet, from its begin or from a cursor, were compared with the packet's end."""
+    return x == LEN or within_packet(s, x) or x in s.added and within_packet(s, s.added[x][1])
+
+
+def learn_length(s: State, x: int) -> bool:
+    """The packet is as long as where `x` is, if that is known to lie within."""
+    if (known := s.diff.get((LEN, x))) is None:
+        return True
+    return s.within(LEN, s.bounds(x)[0] - known[1], s.bounds(LEN)[1], False)
