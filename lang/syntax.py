@@ -20,6 +20,7 @@ from .grammar.LpnParser import LpnParser
 from .source import Source, Span
 
 MAX_ERRORS = 20
+MAX_ALIKE = 3                                         # errors about one character
 AHEAD = 80                                      # tokens behind a mistake that a repair is tried on
 SURE = 12                                       # tokens that are read behind a repair that is taken for what was meant
 SOFT = 4                                        # tokens that can be read of a declaration as something else
@@ -122,23 +123,21 @@ def tokenize(source: Source, diagnostics: Diagnostics) -> list[Token]:
     lexer = LpnLexer(InputStream(source.text))
     lexer.removeErrorListeners()
     tokens: list[Token] = []
+    bad: dict[str, list[Token]] = {}
     last_bad = None
     while True:
         token = lexer.nextToken()
         if token.type == LpnLexer.OTHER:
             quoted = last_bad is not None and last_bad.text == token.text == "'" and token.start - last_bad.stop <= 3
             neighbour = last_bad is not None and last_bad.stop + 1 == token.start or quoted
-            if not neighbour and diagnostics.errors < MAX_ERRORS:
-                character = token.text if token.text.isprintable() else f"U+{ord(token.text):04X}"
-                what, hint = BAD_CHARACTERS.get(character, (f"unexpected character '{character}'", "remove it"))
-                diagnostics.error(what, span_of(source, token), hint)
+            if not neighbour:
+                bad.setdefault(token.text, []).append(token)
             last_bad = token
         elif token.type == LpnLexer.OPEN_COMMENT:
             diagnostics.error("this comment is never closed", span_of(source, token), "end it with '*/'")
             while token.type != Token.EOF:
                 token = lexer.nextToken()
             tokens.append(token)
-            return tokens
         elif token.type == LpnLexer.OPEN_STRING:
             if diagnostics.errors < MAX_ERRORS:
                 what, hint = of_string(tokens)
@@ -148,7 +147,19 @@ def tokenize(source: Source, diagnostics: Diagnostics) -> list[Token]:
         else:
             tokens.append(token)
         if token.type == Token.EOF:
+            for places in bad.values():
+                tell_character(source, places, diagnostics)
             return tokens
+
+
+def tell_character(source: Source, places: list[Token], diagnostics: Diagnostics) -> None:
+    """A character that no token has is told at its first places; of the others only how many there are."""
+    text = places[0].text
+    what, hint = BAD_CHARACTERS.get(text, (f"unexpected character '{text if text.isprintable() else f'U+{ord(text):04X}'}'", "remove it"))
+    for token in places[:MAX_ALIKE]:
+        more = len(places) - MAX_ALIKE if token is places[:MAX_ALIKE][-1] else 0
+        if diagnostics.errors < MAX_ERRORS:
+            diagnostics.error(what, span_of(source, token), hint, f"there are {more} more of it, the last in line {places[-1].line}" if more > 0 else "")
 
 
 def of_string(before: list[Token]) -> tuple[str, str]:
