@@ -42,6 +42,13 @@ def multiples(s: State, y: int, k: int) -> list[tuple[int, int]]:
            [(x, c) for x, (other, slope, c) in s.products.items() if other == y and slope == k and x in s.vars]
 
 
+def divided_into(s: State, q: int, n: int) -> list[tuple[int, int]]:
+    """Of what is a multiple of `q`, which `n` is not above: (it, of how many parts)."""
+    if q == n or s.gap(q, n)[1] > 0:
+        return []
+    return [(whole, k) for (whole, y), (base, k, _) in s.lines.items() if y == q and not base and k > 1 and whole in s.vars]
+
+
 def line_up(s: State, x: int) -> None:
     """The product `x` is on a line from now on: it is compared with the packet's end, or added to a cursor."""
     if x in s.products and len(s.lines) < MAX_LINES:

@@ -99,6 +99,8 @@ class Arithmetic(Memory):
             return a                                  # the mask removes nothing
         elif name in ("OR", "XOR") and nb.is_const and nb.ulo == 0 and (wide or na.uhi <= d.M32):
             return a
+        if name in ("MUL", "LSH") and a.sym and nb.is_const and (known := self.known_multiple(s, a, nb.ulo if name == "MUL" else 1 << nb.ulo, SHI if wide else d.M32)):
+            return known
         out = self.fresh(s, slot, d.alu(name, na, nb, wide))
         if name == "AND" and out.sym and a.sym and nb.is_const and nb.ulo < d.M32 and not nb.ulo & nb.ulo + 1:
             self.keep_low(s, out.sym, a, nb.ulo)
@@ -114,8 +116,6 @@ class Arithmetic(Memory):
                 s.scaled[out.sym] = a.sym, n if name == "RSH" else -n
         if out.sym and a.sym and nb.is_const and nb.ulo and name in ("MUL", "LSH", "DIV", "RSH") and na.uhi <= (SHI if wide else d.M32):
             self.multiple(s, slot, name in ("MUL", "LSH"), a, nb.ulo if name in ("MUL", "DIV") else 1 << nb.ulo, out.sym, SHI if wide else d.M32)
-            if name == "MUL" and out.sym in s.products:
-                s.strides[out.sym] = nb.ulo, 0
         return out
 
     def multiple(self, s: State, slot: int, more: bool, a: Value, k: int, out: int, limit: int) -> None:
@@ -124,10 +124,12 @@ class Arithmetic(Memory):
             return
         if more:
             if s.num(a).uhi * k <= limit:
-                for x, c in affine.multiples(s, a.sym, k):      # it was computed before
-                    s.learn_gap(x, out, k * a.off - c, k * a.off - c)
                 s.products[out] = a.sym, k, k * a.off
+                if k & k - 1:                         # else the bits known say it
+                    s.strides[out] = k, 0
                 affine.subdivide(s, out, a.sym, k, k * a.off)
+                for whole in [whole for q in s.lines and {q for _, q in s.lines} for whole, slope in affine.divided_into(s, q, a.sym) if slope == k]:
+                    self.part_of(s, slot, out, whole)
             return
         least, most = remainder(s, a, k)
         for m, slope, c in [(a.sym, 1, 0), *[(m, slope, c) for (m, y), (base, slope, c) in s.lines.items() if y == a.sym and not base and slope > 0]]:
@@ -138,11 +140,28 @@ class Arithmetic(Memory):
                 self.rounded_down(s, slot, m, whole, slope * (a.off - most) - c, slope * (a.off - least) - c)
                 return
 
+    def known_multiple(self, s: State, a: Value, k: int, limit: int) -> Value | None:
+        """`k` times `a`, if it has a name and is not above the limit."""
+        if not (s.lines or s.products) or k < 2 or s.num(a).uhi * k > limit:
+            return None
+        for x, c in affine.multiples(s, a.sym, k):
+            s.strides.setdefault(x, (k, c % k))
+            return Value(NUMBER, None, x, k * a.off - c)
+        return None
+
+    def part_of(self, s: State, slot: int, part: int, whole: int) -> None:
+        """The product `part` is at most `whole`, which lies behind a cursor: so is the place as far behind it."""
+        affine.line_up(s, part)
+        cursor = summands.cursor_before(s, whole)
+        if cursor is not None and part not in s.added:
+            (lo, hi), (least, most) = s.bounds(cursor), s.bounds(part)
+            behind = self.fresh_symbol(s, slot, d.signed(lo + least, hi + most), 1)
+            self.relate_sum(s, behind, Value(POINTER, "pkt", cursor, 0), Value(NUMBER, None, part, 0))
+
     def rounded_down(self, s: State, slot: int, x: int, whole: int, lo: int, hi: int) -> None:
         """`whole` is x + lo..hi. What lies that far behind a cursor lies as far from what is `x` behind it."""
         s.learn_gap(x, whole, lo, hi)
-        if x in s.added:
-            cursor, _, _ = s.added[x]
+        if (cursor := summands.cursor_before(s, x)) is not None:
             there = self.fresh_symbol(s, slot, d.add(s.vars[cursor], s.vars[whole]), 2)
             self.relate_sum(s, there, Value(POINTER, "pkt", cursor, 0), Value(NUMBER, None, whole, 0))
 
@@ -294,8 +313,13 @@ class Arithmetic(Memory):
                           "clear the upper half after the comparison",
                           f"when the number is {(big := known.ulo32 | 1 << 32):#x}, its lower half is {known.ulo32}, and the pointer moves by {big}"
                           if (known.ulo32 | 1 << 32) in known else "")
-            self.fail(23, slot, f"the pointer to {p.named} would move to offset {spread(lo, hi)}: the number is {known}",
-                      "bound it first", _moves(known, lo, hi, p.named))
+            if nlo == nhi and 0 < abs(nlo) <= OFFSET_LIMIT and phi - plo > 1 << 40 and self.node.loop is not None:     # no turn of it says how far the pointer is
+                self.fail(23, slot, f"the pointer to {p.named} moves by {nlo} in every turn, and nothing bounds how far",
+                          f"compare it with {'pkt_end' if p.region == 'pkt' else 'its end'} in every turn, or how often the loop turns with what is left",
+                          f"after {OFFSET_LIMIT // abs(nlo) + 1:,} turns it is more than {OFFSET_LIMIT:,} bytes from where {p.named} begins")
+            else:
+                self.fail(23, slot, f"the pointer to {p.named} would move to offset {spread(lo, hi)}: the number is {known}",
+                          "bound it first", _moves(known, lo, hi, p.named))
             if nhi - nlo > 1 << 40 or phi - plo > 1 << 40:
                 return None
         if name == "ADD" and (not n.sym or not p.sym):

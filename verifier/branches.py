@@ -1,6 +1,7 @@
 """What is learnt where a branch is taken, and where it is not."""
 from __future__ import annotations
 
+from itertools import permutations
 from math import gcd
 
 from ..compiler import isa
@@ -29,8 +30,8 @@ class Branches(Memory):
             self._name_sum(s, slot, a, b)
             self._name_sum(s, slot, b, a)
             taken = s.copy()
-            return [s if self._compare_numbers(s, comparisons.NEGATED[name], a, b, wide) else None,
-                    taken if self._compare_numbers(taken, name, a, b, wide) else None]
+            return [self._with_multiples(s, slot, a, b) if self._compare_numbers(s, comparisons.NEGATED[name], a, b, wide) else None,
+                    self._with_multiples(taken, slot, a, b) if self._compare_numbers(taken, name, a, b, wide) else None]
         zero = not (b.sym or b.off) and name in ("JEQ", "JNE") and b.kind == NUMBER
         if zero and not wide and a.kind in (POINTER, LOW_HALF) and self.profile.target == "xdp":    # of addresses that are loaded as 32 bits clang asks these
             return [s, s.copy()]                      # for NULL; they may be 0
@@ -74,6 +75,17 @@ class Branches(Memory):
         (lo, hi), (least, most) = s.bounds(cursor), s.bounds(length.sym)
         if -FAR < least and most < FAR:
             self.relate_sum(s, self.fresh_symbol(s, slot, d.signed(lo + least, hi + most)), Value(POINTER, "pkt", cursor, 0), Value(NUMBER, None, length.sym, 0))
+
+    def _with_multiples(self, s: State, slot: int, *compared: Value) -> State:
+        """Where a number is at most what a length was divided into, as many parts of it are in the packet: the place behind them has a name from now on."""
+        for n, q in permutations([v.sym for v in compared]):
+            if n and q and s.lines and s.bounds(n)[0] >= 0:
+                for whole, k in affine.divided_into(s, q, n):
+                    if not affine.multiples(s, n, k):
+                        part = self.fresh_symbol(s, slot, d.signed(*affine.times(k, s.vars[n], 0)))
+                        s.products[part] = n, k, 0
+                        self.part_of(s, slot, part, whole)
+        return s
 
     def _clean_comparison(self, s: State, slot: int, name: str, a: Value, b: Value) -> None:
         limit = d.M32 >> 1 if name.startswith("JS") and name != "JSET" else d.M32

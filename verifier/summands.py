@@ -56,8 +56,15 @@ def within_packet(s: State, x: int) -> bool:
 
 
 def ends_within_packet(s: State, x: int) -> bool:
-    """So many octets of the packet, from its begin or from a cursor, were compared with the packet's end."""
-    return x == LEN or within_packet(s, x) or x in s.added and within_packet(s, s.added[x][1])
+    """So many octets of the packet, from its begin or from a cursor, were compared with the packet's end, or are what is left before it."""
+    return x == LEN or within_packet(s, x) or x in s.added and within_packet(s, s.added[x][1]) or x in s.defs and s.defs[x][1] == LEN
+
+
+def cursor_before(s: State, x: int) -> int | None:
+    """Behind which cursor there are so many octets, up to a place that has a name; None: behind none, or the packet's begin."""
+    if x in s.added:
+        return s.added[x][0]
+    return s.defs[x][0] if x in s.defs and s.defs[x][1] == LEN else None
 
 
 def learn_length(s: State, x: int) -> bool:

@@ -29,6 +29,7 @@ from lpn.compiler.asm import assemble
 from lpn import verifier
 from lpn.verifier import PROFILES, HelperSpec, Region, Report, Section, Violation, verify
 from lpn.verifier.descriptors import ContextDescriptor
+from lpn.verifier.memory import Memory
 
 HEADERS = ("profile", "class", "sizes", "options", "sections", "contexts", "helpers", "broken", "expect", "example", "path")
 
@@ -105,19 +106,26 @@ def sites() -> set[tuple[str, int]]:
 
 @contextmanager
 def reached() -> Iterator[set[tuple[str, int]]]:
-    """The places among them from which violations came in the meantime."""
+    """The places among them from which violations came in the meantime, at once or where a value that breaks a rule was read later."""
     out: set[tuple[str, int]] = set()
-    made = Violation.__init__
+    told: dict[str, tuple[str, int]] = {}             # by what was said of the value
+    made, fail = Violation.__init__, Memory.fail
+
+    def told_of(self, rule, slot, detail, *more):
+        frame = sys._getframe(1)
+        told.setdefault(detail, (Path(frame.f_code.co_filename).name, frame.f_lineno))
+        fail(self, rule, slot, detail, *more)
 
     def noted(self, *args, **more):
         frame = sys._getframe(1)
-        while frame.f_code.co_name in ("fail", "noted"):
+        out.update({told[args[2]]} if args[2] in told else ())
+        while frame.f_code.co_name in ("fail", "told_of", "noted"):
             out.add((Path(frame.f_code.co_filename).name, frame.f_lineno))
             frame = frame.f_back
         out.add((Path(frame.f_code.co_filename).name, frame.f_lineno))
         made(self, *args, **more)
-    Violation.__init__ = noted
+    Violation.__init__, Memory.fail = noted, told_of
     try:
         yield out
     finally:
-        Violation.__init__ = made
+        Violation.__init__, Memory.fail = made, fail
