@@ -44,7 +44,17 @@ PAIRS = {
         "w7 = 4\nL: if w7 >= 4 goto end\nw0 = w7\nw7 += 1\ngoto L\nend: exit"),
     "a loop in a loop, both always entered, and gone on with from two places": (
         "w7 = 0\nL: if w7 >= 4 goto end\nw8 = 0\nM: if w8 >= 3 goto next\nw8 += 1\n*(u64 *)(r10 - 8) = r8\nif w8 == 2 goto M\nw5 = 1\ngoto M\nnext: w7 += 1\nr0 = *(u64 *)(r10 - 8)\ngoto L\nend: exit",
-        "w7 = 0\nL: if w7 >= 4 goto end\nw8 = w7\nM: if w8 >= 3 goto next\nw8 += 1\n*(u64 *)(r10 - 8) = r8\nif w8 == 2 goto M\nw5 = 1\ngoto M\nnext: w7 += 1\nw0 = w5\ngoto L\nend: exit"),
+        "w9 = 3\nif r3 != r2 goto on\nw9 = 0\non: w7 = 0\nL: if w7 >= 4 goto end\nw8 = w7\nM: if w8 >= w9 goto next\nw8 += 1\n*(u64 *)(r10 - 8) = r8\nif w8 == 2 goto M\nw5 = 1\ngoto M\nnext: w7 += 1\nw0 = w5\ngoto L\nend: exit"),
+    "a sum of four octets": (
+        "r4 = r2\nr4 += 14\nif r4 > r3 goto end\nw6 = 0\nw7 = 0\nL: r5 = r2\nr5 += r7\nr5 = *(u8 *)(r5 + 0)\nw6 += w5\nw7 += 1\nif w7 != 4 goto L\n"
+        "if w6 > 1020 goto bad\ngoto end\nbad: r5 = *(u8 *)(r2 + 14)\nend: r0 = 0\nexit",
+        "r4 = r2\nr4 += 14\nif r4 > r3 goto end\nw6 = 0\nw7 = 0\nL: r5 = r2\nr5 += r7\nr5 = *(u8 *)(r5 + 0)\nw6 += w5\nw7 += 1\nif w7 != 4 goto L\n"
+        "if w6 > 1019 goto bad\ngoto end\nbad: r5 = *(u8 *)(r2 + 14)\nend: r0 = 0\nexit"),
+    "a search by steps that are halved": (
+        "r4 = r2\nr4 += 16\nif r4 > r3 goto end\nw6 = 0\nw7 = 8\nL: r5 = r2\nr5 += r6\nr5 += r7\nr5 = *(u8 *)(r5 + 0)\nif r5 > 9 goto on\nw6 += w7\non: w7 >>= 1\nif w7 != 0 goto L\n"
+        "end: r0 = 0\nexit",
+        "r4 = r2\nr4 += 16\nif r4 > r3 goto end\nw6 = 0\nw7 = 8\nL: r5 = r2\nr5 += r6\nr5 += r7\nr5 = *(u8 *)(r5 + 1)\nif r5 > 9 goto on\nw6 += w7\non: w7 >>= 1\nif w7 != 0 goto L\n"
+        "end: r0 = 0\nexit"),
     "a loop that is entered if the packet is long": (
         "r4 = r2\nr4 += 2\nif r4 > r3 goto none\nr5 = r2\nL: r4 = r5\nr4 += 1\nif r4 > r3 goto end\nr8 = r5\nr5 = r4\ngoto L\nnone: w0 = 0\nexit\nend: r0 = *(u8 *)(r8 + 0)\nexit",
         "r4 = r2\nr4 += 2\nif r4 > r3 goto none\nr5 = r2\nr5 += 2\nL: r4 = r5\nr4 += 1\nif r4 > r3 goto end\nr8 = r5\nr5 = r4\ngoto L\nnone: w0 = 0\nexit\nend: r0 = *(u8 *)(r8 + 0)\nexit"),

@@ -9,6 +9,7 @@ from .memory import OFFSET_LIMIT, Memory, sample, spread
 from .state import COMPLEMENT, LOW_HALF, NULLABLE, NUMBER, POINTER, State, Value, number
 
 SLO, SHI = -(1 << 63), (1 << 63) - 1
+MAKING = {"AND", "LSH", "RSH", "DIV", "MUL"}           # of whose results is kept how they were made
 
 
 class Arithmetic(Memory):
@@ -102,21 +103,39 @@ class Arithmetic(Memory):
         if name in ("MUL", "LSH") and a.sym and nb.is_const and (known := self.known_multiple(s, a, nb.ulo if name == "MUL" else 1 << nb.ulo, SHI if wide else d.M32)):
             return known
         out = self.fresh(s, slot, d.alu(name, na, nb, wide))
-        if name == "AND" and out.sym and a.sym and nb.is_const and nb.ulo < d.M32 and not nb.ulo & nb.ulo + 1:
-            self.keep_low(s, out.sym, a, nb.ulo)
-        if name == "AND" and out.sym and a.sym and nb.is_const and na.uhi <= (SHI if wide else d.M32) and summands.ends_within_packet(s, a.sym) \
-                and (cut := (na.bits | na.mask) & ~nb.ulo) and not cut & cut + 1:
-            least, most = remainder(s, a, cut + 1)
-            self.rounded_down(s, slot, a.sym, out.sym, a.off - most, a.off - least)
-        if name == "LSH" and out.sym and nb.is_const:
-            s.shifted[out.sym] = a, width - nb.ulo, wide
-        if name in ("LSH", "RSH") and self.node.loop is not None and out.sym and a.sym and not a.off and nb.is_const and nb.ulo:
-            n, limit = nb.ulo, SHI if wide else d.M32     # a counter that is shifted; see loops.py
-            if (na.uhi if name == "RSH" else na.uhi << n) <= limit:
-                s.scaled[out.sym] = a.sym, n if name == "RSH" else -n
-        if out.sym and a.sym and nb.is_const and nb.ulo and name in ("MUL", "LSH", "DIV", "RSH") and na.uhi <= (SHI if wide else d.M32):
-            self.multiple(s, slot, name in ("MUL", "LSH"), a, nb.ulo if name in ("MUL", "DIV") else 1 << nb.ulo, out.sym, SHI if wide else d.M32)
+        if out.sym and a.sym and name in MAKING:
+            self.made_of(s, slot, name, a, b, out.sym, wide)
         return out
+
+    def made_of(self, s: State, slot: int, name: str, a: Value, b: Value, out: int, wide: bool) -> None:
+        """What is kept of how a number was made of another one."""
+        n, by, width, limit = s.num(a), s.num(b), *((64, SHI) if wide else (32, d.M32))
+        counter = self.node.loop is not None and not a.off    # which a turn changes otherwise than by a constant; see shrinking.py
+        if not by.is_const:
+            if name == "AND" and self.node.loop is not None and a.sym == b.sym and {a.off, b.off} == {0, -1} and max(n.uhi, by.uhi) <= limit:
+                s.cleared[out] = a.sym, 1
+            return
+        k = by.ulo if wide else by.ulo & d.M32
+        if name == "AND":
+            if k < d.M32 and not k & k + 1:
+                self.keep_low(s, out, a, k)
+            if n.uhi <= limit and (cut := (n.bits | n.mask) & ~k) and not cut & cut + 1:
+                if not a.off:
+                    self.keep_high(s, out, a.sym, cut + 1)
+                if summands.ends_within_packet(s, a.sym):
+                    least, most = remainder(s, a, cut + 1)
+                    self.rounded_down(s, slot, a.sym, out, a.off - most, a.off - least)
+        elif name == "LSH":
+            s.shifted[out] = a, width - k, wide
+            if counter and k and n.uhi << k <= limit:
+                s.scaled[out] = a.sym, -k
+        elif name == "RSH" and counter and k and (wide or n.uhi <= d.M32):
+            y, unit = s.rounded.get(a.sym, (a.sym, 0))        # where the low bits were cut off first
+            s.scaled[out] = y if 1 << k >= unit else a.sym, k
+        elif name == "DIV" and counter and k > 1 and n.uhi <= limit:
+            s.quotients[out] = a.sym, k
+        if name in ("MUL", "LSH", "DIV", "RSH") and k and n.uhi <= limit:
+            self.multiple(s, slot, name in ("MUL", "LSH"), a, k if name in ("MUL", "DIV") else 1 << k, out, limit)
 
     def multiple(self, s: State, slot: int, more: bool, a: Value, k: int, out: int, limit: int) -> None:
         """`out` is `k` times `a`, if that is not above the limit; or, if not `more`, a `k`th of it, rounded down."""
@@ -294,7 +313,8 @@ class Arithmetic(Memory):
                       f"the result depends on where {a.named or b.named} lies in memory")
             return None
         if name not in ("ADD", "SUB") or (name == "ADD" and a.kind == b.kind) or (name == "SUB" and b.kind == POINTER):
-            self.fail(23, slot, f"{name} is no operation on a pointer", "add or subtract a bounded number",
+            self.fail(23, slot, f"{name} is no operation on a pointer", "add or subtract a bounded number" if name != "OR" else
+                      "add a bounded number; compilers make an OR of `table[i & 7]` where a table on the stack is aligned by 8: let a byte stand before it, in a struct",
                       f"the result would point anywhere, or show where {(a if a.kind == POINTER else b).named} lies")
             return None
         pointer, n = (a, b) if a.kind == POINTER else (b, a)

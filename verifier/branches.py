@@ -10,6 +10,7 @@ from . import affine, comparisons, domain as d, summands
 from .memory import OFFSET_LIMIT, Memory, spread
 from .state import LEN, LOW_HALF, NULLABLE, NUMBER, POINTER, State, Value, number
 
+EQUAL = ("JEQ", "JNE", "JSET")
 FAR = 1 << 40                                         # a length's bound, before it is compared
 
 
@@ -27,6 +28,8 @@ class Branches(Memory):
         if kinds == {NUMBER}:
             if wide:
                 self._clean_comparison(s, slot, name, a, b)
+            if a.sym and not b.sym and name not in EQUAL:
+                self.compared.setdefault(a.sym, set()).add(b.off - a.off)
             self._name_sum(s, slot, a, b)
             self._name_sum(s, slot, b, a)
             taken = s.copy()
@@ -45,7 +48,8 @@ class Branches(Memory):
             if a.region in self.regions and self.regions[a.region].size == 0:
                 return [s, s.copy()]                  # nothing says where an empty region lies
             return [s, None] if name == "JEQ" else [None, s]
-        if kinds == {POINTER} and wide and a.region == b.region and name in ("JEQ", "JNE", "JLT", "JLE", "JGT", "JGE"):
+        alike = not wide and kinds <= {POINTER, LOW_HALF} and name in ("JEQ", "JNE")      # no two pointers of a region are 2^32 bytes apart
+        if (kinds == {POINTER} and wide or alike) and a.region == b.region and name in ("JEQ", "JNE", "JLT", "JLE", "JGT", "JGE"):
             for v in (a, b):
                 lo, hi = s.offsets(v)
                 if lo < -OFFSET_LIMIT or hi > OFFSET_LIMIT:

@@ -186,8 +186,15 @@ class Loop:
                 if s is self.head]
 
 
+@dataclass(frozen=True, slots=True)
+class Unrolled:
+    """The loop with the head of that number begins with copies of so many turns."""
+    head: int
+    turns: int
+
+
 # The number of a node that has a copy for each way to it (apart.py); with a slot, so has all that lies between it and that instruction.
-Split = int | tuple[int, int]
+Split = int | tuple[int, int] | Unrolled
 
 
 @dataclass(eq=False, slots=True)
@@ -343,6 +350,8 @@ def build(text: bytes, profile: ContextDescriptor, splits: Sequence[Split] = ())
     for each in splits:
         if isinstance(each, int):
             split(nodes, each)
+        elif isinstance(each, Unrolled):
+            unroll(nodes, entry, each)
         else:
             _reverse_post_order(entry)
             split_down(nodes, *each)
@@ -396,6 +405,39 @@ def split_down(nodes: list[Node], number: int, slot: int) -> None:
         for n, copy in copies.items():
             copy.succs = [(copies.get(succ, succ), kind) for succ, kind in n.succs]
         before.succs[i] = copies[node], before.succs[i][1]
+        nodes += copies.values()
+
+
+def unroll(nodes: list[Node], entry: Node, wanted: Unrolled) -> None:
+    """The first turns of a loop have copies of its body: that is the same program. Predecessors and loops are not known yet."""
+    head = nodes[wanted.head]
+    reached, without = _reverse_post_order(entry), {head}
+    if entry is not head:
+        without.add(entry)
+        todo = [entry]
+        while todo:                                   # what the head does not dominate
+            for succ, _ in todo.pop().succs:
+                if succ not in without:
+                    without.add(succ)
+                    todo.append(succ)
+    before: dict[Node, list[Node]] = {n: [] for n in reached}
+    for n in reached:
+        for succ, _ in n.succs:
+            before[succ].append(n)
+    body, todo = {head: None}, [n for n in before[head] if n is head or n not in without]
+    while todo:
+        if (n := todo.pop()) not in body:
+            body[n] = None
+            todo += before[n]
+    entering = [(n, i) for n in reached if n not in body for i, (succ, _) in enumerate(n.succs) if succ is head]
+    again = [(n, i) for n in body for i, (succ, _) in enumerate(n.succs) if succ is head]
+    for _ in range(wanted.turns):
+        copies = {n: Node(len(nodes) + k, n.code, n.chain) for k, n in enumerate(body)}
+        for n, copy in copies.items():
+            copy.succs = [(succ if succ is head else copies.get(succ, succ), kind) for succ, kind in n.succs]
+        for n, i in entering:
+            n.succs[i] = copies[head], n.succs[i][1]
+        entering = [(copies[n], i) for n, i in again]
         nodes += copies.values()
 
 

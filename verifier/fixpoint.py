@@ -24,16 +24,18 @@ from .transfer import Machine
 
 WIDEN_AFTER, GIVE_UP_AFTER, NARROWINGS = 2, 60, 2
 STAGES = 1, 3                                         # of bounds to try, by how often an unknown has moved
+ASKED = 4                                             # moves of an unknown to bounds that it is itself compared with
 EQUALITY = JMP_OPS["JEQ"], JMP_OPS["JNE"]
 GROWN_AFTER = 6                                       # turns of a search, behind which those inside go on from what they found before
 GIVEN_UP = 8                                          # differences that are given up, once an invariant is found
 
 
 class Fixpoint:
-    """`forgetful`: what the stack holds and nobody reads again is not kept."""
+    """`forgetful`: what the stack holds and nobody reads again is not kept. `patient`: where an unknown grows, what it is compared with is tried as its bound,
+    which takes longer and is seldom needed."""
 
-    def __init__(self, graph: Graph, machine: Machine, max_steps: int, max_facts: int, forgetful: bool = True):
-        self.graph, self.machine = graph, machine
+    def __init__(self, graph: Graph, machine: Machine, max_steps: int, max_facts: int, forgetful: bool = True, patient: bool = False):
+        self.graph, self.machine, self.patient = graph, machine, patient
         self.invariant: dict[Node, State] = {}
         self.out: dict[tuple[Node, int], State | None] = {}   # what leaves along an edge; None: never taken
         self.steps, self.max_steps = 0, max_steps
@@ -67,10 +69,15 @@ class Fixpoint:
                 out |= {insn.imm - 1, insn.imm, insn.imm + 1}
         return [sorted(out), sorted(sizes), sorted(words), [-(1 << 31), 0, (1 << 32) - 1]]
 
-    def steps_at(self, loop: Loop, turn: int, moved: int) -> list[int]:
+    def steps_at(self, loop: Loop, turn: int, sym: int, moved: int) -> list[int]:
         """The bounds to try in this turn for an unknown that has moved so often; none at last."""
         if turn >= GIVE_UP_AFTER // 2:
             return []
+        bounds = self.common_steps(loop, turn, moved)
+        asked = self.machine.compared.get(sym) if self.patient and moved <= ASKED else None
+        return sorted({n + more for n in asked for more in (-1, 0, 1)}.union(bounds)) if asked else bounds
+
+    def common_steps(self, loop: Loop, turn: int, moved: int) -> list[int]:
         stage = max(min(max(turn - GIVE_UP_AFTER // 5, 0) // (GIVE_UP_AFTER // 10), 2), STAGES[min(moved, len(STAGES) - 1)])
         if stage == 0:
             return self.thresholds[0]
@@ -236,7 +243,7 @@ class Fixpoint:
                                     "compare its counter with a constant before going back",
                                     f"after {turn} turns of the search more is still possible at its head than before")
                 if turn >= WIDEN_AFTER:
-                    widen(old, new, frozenset(self.made_at[head]), lambda sym: self.steps_at(loop, turn, moved[sym]),
+                    widen(old, new, frozenset(self.made_at[head]), lambda sym: self.steps_at(loop, turn, sym, moved[sym]),
                           self.machine.profile.max_packet, turn >= GIVE_UP_AFTER // 6)
                     moved.update(sym for sym in self.made_at[head] if sym in new.vars and sym in old.vars and new.vars[sym] != old.vars[sym])
                 if turn == WIDEN_AFTER and old.filled:

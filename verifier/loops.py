@@ -12,10 +12,10 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Union
 
+from . import shrinking
 from .cfg import Graph, Loop, Node
-from .domain import M32, S32, s32
 from .rules import Violation
-from .state import INF, LEN, NUMBER, State, Value
+from .state import INF, LEN, State, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ def rank(loop: Loop, head: State, back: list[State | None], symbols: dict[int, i
     after = [dict(s.places()) for s in back]
     best, moved = None, []
     for sym in sorted({v.sym for v in at_head.values()} & set(symbols)):
-        for found in (_shifted(head, back, after, sym, symbols[sym]), _through_zero(head, back, after, sym, symbols[sym])):
-            if found:
-                best = min(best, found) if best else found
+        for turns, how in shrinking.bounds(head, back, [places.get(symbols[sym]) for places in after], at_head[symbols[sym]]):
+            found = turns, f"{place_name(symbols[sym])} {how}"
+            best = min(best, found) if best else found
         lo, hi = moves(sym, symbols[sym], at_head[symbols[sym]], back, after)
         step = lo if lo > 0 else -hi if hi < 0 else 0
         if not step:
@@ -93,37 +93,6 @@ def moves(sym: int, place: int, old: Value, back: list[State], after: list[dict[
         l, h = s.gap(sym, v.sym)
         lo, hi = min(lo, l + v.off - old.off), max(hi, h + v.off - old.off)
     return lo, hi
-
-
-def _shifted(head: State, back: list[State], after: list[dict], sym: int, place: int) -> tuple[int, str] | None:
-    """The bound of a loop whose every turn shifts the counter by a constant: its bits are used up, or it grows out of its bounds."""
-    most, ways = 0, set()
-    for s, places in zip(back, after):
-        v = places.get(place)
-        y, n = s.scaled.get(v.sym, (0, 0)) if v is not None and not v.off else (0, 0)
-        if y != sym or s.vars[v.sym].slo < 1:         # 0 shifted is 0 again
-            return None
-        start, end = (head.vars[sym].shi, 1) if n > 0 else (s.vars[v.sym].shi, max(head.vars[sym].slo, 1))
-        if n < 0 and head.vars[sym].slo < 1:
-            return None
-        most = max(most, (start.bit_length() - end.bit_length()) // abs(n) + 1)
-        ways.add("right" if n > 0 else "left")
-    return (most, f"{place_name(place)} is shifted {ways.pop()} in every turn") if len(ways) == 1 else None
-
-
-def _through_zero(head: State, back: list[State], after: list[dict], sym: int, place: int) -> tuple[int, str] | None:
-    """The bound of a loop whose counter goes through 0 in 32 bits, as from -1 up: its lower half moves by a constant as a signed number."""
-    n, old = head.vars[sym], dict(head.places())[place]
-    steps = set()
-    for s, places in zip(back, after):
-        v = places.get(place)
-        y, c, m = s.halves.get(v.sym, (0, 0, 0)) if v is not None and v.kind == old.kind == NUMBER and v.off == old.off == 0 else (0, 0, 0)
-        step = s32(c)
-        if y != sym or m != M32 or n.slo32 + step < -S32 or n.shi32 + step >= S32:
-            return None
-        steps.add(step)
-    least = min(steps) if min(steps) > 0 else -max(steps)
-    return ((n.shi32 - n.slo32) // least + 1, f"{place_name(place)} moves by {least if min(steps) > 0 else -least} a turn") if least > 0 else None
 
 
 # Steps, the last one first: (the trace before, a node, an edge (node, i), a trace, what is known of visits or of a call, how often). Paths share their

@@ -1,7 +1,7 @@
 """Loads and stores: which bytes an access may touch, whether they are there, and what a load returns."""
 from __future__ import annotations
 
-from . import domain as d, filled
+from . import domain as d, filled, summands
 from .rules import Violation
 from .state import LOW_HALF, LEN, NUMBER, POINTER, State, Value, stack_bits
 
@@ -356,6 +356,17 @@ class Memory:
             s.halves[sym] = y, c + value.off & mask, mask
         else:
             s.halves[sym] = value.sym, value.off & mask, mask
+        for high, known in s.rounded.items():
+            if known == (value.sym, mask + 1) and not value.off and high in s.vars:
+                summands.together(s, sym, high, value.sym)
+
+    @staticmethod
+    def keep_high(s: State, sym: int, y: int, unit: int) -> None:
+        """`sym` is y, of at most 63 bits, without those of its bits that are less than `unit`: they and it are y together."""
+        s.rounded[sym] = y, unit
+        for low, known in s.halves.items():
+            if known == (y, 0, unit - 1) and low in s.vars:
+                summands.together(s, low, sym, y)
 
     def fail(self, rule: int, slot: int, detail: str, hint: str = "", example: str = "") -> None:
         """While the fixpoint is searched nothing is final: only the last pass reports."""

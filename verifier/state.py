@@ -73,13 +73,14 @@ def stack_bits(off: int, size: int) -> int:
     return ((1 << size) - 1) << (off + 512)
 
 
-MADE_OF = {"scaled": "shift", "halves": "low bits", "swapped": "octets"}     # of whole blocks: x: (another unknown, how x is made of it)
-KNOWN = ("regs", "vars", "diff", "frames", "defs", "added", "strides", "lines", *MADE_OF, "shifted", "products", "extended", "bits", "sums", "filled",
+MADE_OF = {"scaled": "shift", "quotients": "quotient", "cleared": "bits", "halves": "low bits", "swapped": "octets"}     # of whole blocks: x: (another unknown, how x is made of it)
+OF_BLOCK = ("shifted", "products", "rounded", "extended")     # the same, forgotten where a block begins
+KNOWN = ("regs", "vars", "diff", "frames", "defs", "added", "strides", "lines", *MADE_OF, *OF_BLOCK, "bits", "sums", "filled",
          "exclusive")                                 # in which states differ: what is owed is no part of it
 
 
 class State:
-    __slots__ = ("regs", "vars", "diff", "defs", "added", "strides", "lines", "scaled", "frames", "shifted", "products", "halves", "swapped", "extended",
+    __slots__ = ("regs", "vars", "diff", "defs", "added", "strides", "lines", *MADE_OF, "frames", *OF_BLOCK,
                  "filled", "bits", "sums", "owed", "settled", "exclusive")
 
     def __init__(self):
@@ -91,11 +92,14 @@ class State:
         self.strides: dict[int, tuple[int, int]] = {}           # x: (m, r) where x = r modulo m
         self.lines: dict[tuple[int, int], tuple[int, int, int]] = {}    # (x, y): (base, k, c) where x = base + k * y + c
         self.scaled: dict[int, tuple[int, int]] = {}            # x: (y, n) where x is y shifted right by n; left, if n is negative
+        self.quotients: dict[int, tuple[int, int]] = {}         # x: (y, k) where x is y divided by k, rounded down
+        self.cleared: dict[int, tuple[int, int]] = {}           # x: (y, 1) where x is y without the lowest of its bits that are 1
         self.frames: list[Frame] = [Frame()]
         self.shifted: dict[int, tuple[Value, int, bool]] = {}   # x: what was shifted left to give x, how many bits are left of it, in 64; within a block
         self.products: dict[int, tuple[int, int, int]] = {}     # x: (y, k, c) where x = k * y + c; within a block, or until it becomes a line
         self.halves: dict[int, tuple[int, int, int]] = {}       # x: (y, c, m) where x is the low bits of y + c that the mask m has
         self.swapped: dict[int, tuple[int, int]] = {}           # x: (y, n) where x is y, of n bits, with its octets in the other order
+        self.rounded: dict[int, tuple[int, int]] = {}           # x: (y, k) where x is the largest multiple of k that is not above y; within a block
         self.extended: dict[int, tuple[int, int]] = {}          # x: (y, n) where x is y, of n <= 32 bits, taken as a signed number; within a block
         self.filled: tuple[filled.Span, ...] = ()               # bytes of the stack written up to where a counter stands
         self.bits: dict[int, bits.Row] = {}                     # x: whose bits it has; this and what follows in walk.py only
@@ -113,10 +117,13 @@ class State:
         s.strides = self.strides.copy() if self.strides else {}
         s.lines = self.lines.copy() if self.lines else {}
         s.scaled = self.scaled.copy() if self.scaled else {}
+        s.quotients = self.quotients.copy() if self.quotients else {}
+        s.cleared = self.cleared.copy() if self.cleared else {}
         s.halves = self.halves.copy() if self.halves else {}
         s.swapped = self.swapped.copy() if self.swapped else {}
         s.shifted = self.shifted.copy() if self.shifted else {}
         s.products = self.products.copy() if self.products else {}
+        s.rounded = self.rounded.copy() if self.rounded else {}
         s.extended = self.extended.copy() if self.extended else {}
         s.bits = self.bits.copy() if self.bits else {}
         s.sums = self.sums.copy() if self.sums else {}
@@ -238,6 +245,10 @@ class State:
             for x, (y, n) in list(self.scaled.items()):
                 if y == sym and x in self.vars and not self.within(x, *((new.slo >> n, new.shi >> n) if n > 0 else (new.slo << -n, new.shi << -n)), False):
                     return False
+        if deep and self.quotients and new.slo >= 0:
+            for x, (y, k) in list(self.quotients.items()):
+                if y == sym and x in self.vars and not self.within(x, new.slo // k, new.shi // k, False):
+                    return False
         if deep and self.halves and not derived.learn_halves(self, sym, new):
             return False
         if deep and self.swapped and not derived.learn_swapped(self, sym, new):
@@ -278,7 +289,7 @@ class State:
         self.added = {x: t for x, t in self.added.items() if sym != x and sym not in t[:2]}
         self.lines = {key: t for key, t in self.lines.items() if sym not in key and sym != t[0]}
         self.shifted = {x: t for x, t in self.shifted.items() if sym not in (x, t[0].sym)}
-        for kind in (*MADE_OF, "products", "extended"):
+        for kind in (*MADE_OF, *OF_BLOCK[1:]):
             if known := getattr(self, kind):
                 setattr(self, kind, {x: t for x, t in known.items() if sym not in (x, t[0])})
         if self.filled:
@@ -369,7 +380,8 @@ class State:
 
     def collect(self, keep=frozenset()) -> None:
         """At a block's start: forget symbols no place refers to, but for `keep`. Parts are replaced, not changed."""
-        self.shifted, self.products, self.extended = {}, {}, {}
+        for kind in OF_BLOCK:
+            setattr(self, kind, {})
         live = {v[2] for v in self.regs if v is not None}      # Value.sym, without the way through its name
         live |= ALWAYS
         for frame in self.frames:
@@ -401,7 +413,7 @@ class State:
         if self.scaled:
             self.scaled = {x: t for x, t in self.scaled.items() if x in live and t[0] in self.vars}
             live |= {y for y, _ in self.scaled.values()}
-        for kind in ("halves", "swapped"):
+        for kind in ("quotients", "cleared", "halves", "swapped"):
             if known := getattr(self, kind):
                 setattr(self, kind, {x: t for x, t in known.items() if x in live and t[0] in live})
         if self.added:

@@ -41,6 +41,12 @@ def define(s: State, x: int, v: int, w: int, c: int) -> None:
         s.defs[x] = further[0], LEN, c + c0 - further[1]
 
 
+def together(s: State, low: int, high: int, y: int) -> None:
+    """y = low + high."""
+    s.added.setdefault(low, (high, y, 0))
+    s.learn_gap(high, y, *s.bounds(low))
+
+
 def learn_summand(s: State, x: int) -> bool:
     """What `x` is added to is as far from the sum."""
     if x not in s.added:

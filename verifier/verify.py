@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from math import prod
 
-from . import cfg, witness
-from .apart import MORE, OF_DATA, ROUNDS, TRIES, flags, more
+from . import cfg, unrolled, witness
+from .apart import MORE, OF_DATA, OF_LOOPS, ROUNDS, TRIES, flags, more
 from .descriptors import OUT_SIZE, TURN, ContextDescriptor, helper_specs
 from .endless import explain
 from .fixpoint import Fixpoint
@@ -109,6 +109,19 @@ def lines_of(line_map) -> Callable:
 Attempt = tuple[Report, Analysis | None, cfg.Graph | None, Broken | None]
 
 
+@dataclass
+class Attempts:
+    """Analyses of one text with more and more copies of its parts. `left`: the effort that all of them may take yet; `patient`: see Fixpoint."""
+    attempt: Callable[[Sequence[cfg.Split], int, bool], Attempt]
+    left: int
+    patient: bool = False
+
+    def of(self, splits: Sequence[cfg.Split]) -> Attempt:
+        found = self.attempt(splits, self.left, self.patient)
+        self.left -= found[0].analysis_steps
+        return found
+
+
 def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
             state_size: int = 0, out_size: int = OUT_SIZE, helpers=None, line_map=None, contexts: tuple[str, ...] = (), sections: Iterable[Section] = (),
             max_insns: int = MAX_INSNS, max_steps: int | None = None, max_facts: int = MAX_FACTS, apart: bool = False) -> tuple[Report, Analysis | None]:
@@ -118,32 +131,38 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     profile = profile.with_sizes(rodata=rodata, data=data, rec=record_size, state=state_size, out=out_size)
     steps = max(MAX_STEPS, STEPS_A_SLOT * (len(text) // 8)) if max_steps is None else max_steps
 
-    def attempt(splits: Sequence[cfg.Split], left: int) -> Attempt:
-        return _attempt(text, profile, out_size, helpers, line_map, sections, max_insns, left, max_facts, splits)
+
+    def attempt(splits: Sequence[cfg.Split], left: int, patient: bool) -> Attempt:
+        return _attempt(text, profile, out_size, helpers, line_map, sections, max_insns, left, max_facts, splits, patient)
 
     splits: list[cfg.Split] = []
-    first = report, analysis, graph, broken = attempt(splits, steps)
+    attempts = Attempts(attempt, steps)
+    first = report, analysis, graph, broken = attempts.of(splits)
+    if report.rule in (*OF_DATA, *OF_LOOPS) and graph is not None and graph.loops and attempts.left > 0:
+        attempts.patient = True
+        if (again := attempts.of(splits))[0].rule not in (report.rule, 38):        # what the quick search found is told, unless this one gets further
+            first = report, analysis, graph, broken = again
     room = MORE + graph.expanded if graph is not None else 0
     for turn in range(ROUNDS if apart else 0):
-        steps -= report.analysis_steps
-        if report.rule not in OF_DATA or report.insn is None or steps <= 0:
+        if report.rule not in OF_DATA or report.insn is None or attempts.left <= 0:
             break
         found = more(graph, report.insn, 1 << turn, room - graph.expanded)
         if not found:
             break
         splits += found
-        again = attempt(splits, steps)
+        again = attempts.of(splits)
         if not again[0].accepted and again[0].rule not in OF_DATA:      # too much effort: what was found before is told
             break
         report, analysis, graph, broken = again
-    if apart and not report.accepted and (found := _by_flags(attempt, first, steps)) is not None:
-        report, analysis, _, broken = found
+    for last_try in (_by_flags, _turn_by_turn) if apart else ():
+        if not report.accepted and (found := last_try(attempts, first)) is not None:
+            report, analysis, _, broken = found
     if broken is not None:
         _show_way(report, *broken, line_map)
     return report, analysis
 
 
-def _by_flags(attempt: Callable[[Sequence[cfg.Split], int], Attempt], known: Attempt, steps: int) -> Attempt | None:
+def _by_flags(attempts: Attempts, known: Attempt) -> Attempt | None:
     """Accepted, where ways that differ in a constant stay apart; else None."""
     splits: list[cfg.Split] = []
     tries = TRIES
@@ -154,17 +173,42 @@ def _by_flags(attempt: Callable[[Sequence[cfg.Split], int], Attempt], known: Att
         if report.rule not in OF_DATA or report.insn is None or broken is None:
             return None
         for node in flags(broken[0], report.insn, MORE - graph.expanded + report.insns):
-            if not tries or steps <= 0:
+            if not tries or attempts.left <= 0:
                 return None
             tries -= 1
-            again = attempt([*splits, (node.id, report.insn)], steps)
-            steps -= again[0].analysis_steps
+            again = attempts.of([*splits, (node.id, report.insn)])
             if again[0].accepted or again[0].insn != report.insn:       # proved there, if not all of it
                 splits.append((node.id, report.insn))
                 known = again
                 break
         else:
             return None
+
+
+def _turn_by_turn(attempts: Attempts, known: Attempt) -> Attempt | None:
+    """Accepted, where loops of a few turns are unrolled; else None."""
+    splits: list[cfg.Split] = []
+    tries = TRIES
+    while True:
+        report, _, graph, broken = known
+        if report.rule not in (*OF_DATA, *OF_LOOPS) or report.insn is None or broken is None:
+            return None
+        further = None
+        for wanted in unrolled.candidates(broken[0], report.insn, unrolled.ROOM - graph.expanded + report.insns):
+            if not tries or attempts.left <= 0:
+                return None
+            tries -= 1
+            again = attempts.of([*splits, wanted])
+            if again[0].accepted:
+                return again
+            if again[0].rule != 38:
+                further = wanted, again
+                if again[0].insn != report.insn:
+                    break
+        if further is None:
+            return None
+        splits.append(further[0])                     # of several that do not help alone the largest one: others may lie in it
+        known = further[1]
 
 
 def _show_way(report: Report, fix: Fixpoint, broken: Violation, line_map) -> None:
@@ -176,7 +220,7 @@ def _show_way(report: Report, fix: Fixpoint, broken: Violation, line_map) -> Non
 
 
 def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, line_map, sections: Iterable[Section], max_insns: int, max_steps: int,
-             max_facts: int, splits: Sequence[cfg.Split]) -> Attempt:
+             max_facts: int, splits: Sequence[cfg.Split], patient: bool) -> Attempt:
     report = Report(False, slots=len(text) // 8)
     fix = graph = None
     try:
@@ -185,7 +229,7 @@ def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, li
         report.insns = len(graph.insns)
         machine = Machine(profile, _helpers(helpers, profile))
         machine.kept = graph.frames.kept
-        fix = Fixpoint(graph, machine, max_steps, max_facts)
+        fix = Fixpoint(graph, machine, max_steps, max_facts, patient=patient)
         with _no_collector():
             fix.run()
             fix.check()

@@ -133,6 +133,8 @@ int it_branch(it_machine *m, uint8_t op, uint32_t dst, uint32_t src, int32_t imm
         return it_fail(m, F_UNINITIALISED, ak == IT_NONE ? dst : src, 0, 0), -1;
     if (!wide && (ak == IT_PTR || ak == IT_HALF) && bk == IT_NUM && !b && (code == 0x10 || code == 0x50))
         return holds(code, a & mask, 0, 32);
+    if (!wide && (ak == IT_PTR || ak == IT_HALF) && (bk == IT_PTR || bk == IT_HALF) && m->region_of[dst] == br && (code == 0x10 || code == 0x50))
+        return holds(code, a & mask, b & mask, 32);
     if (ak != IT_NUM || bk != IT_NUM) {
         int null = wide && (code == 0x10 || code == 0x50) && ((bk == IT_NUM && !b) || (ak == IT_NUM && !a));
         if (!null && (!wide || ak != IT_PTR || bk != IT_PTR || m->region_of[dst] != br || (code >= 0x60 && code < 0xA0) || code == 0x40

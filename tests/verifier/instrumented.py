@@ -204,7 +204,8 @@ class Machine:
                 a, b = get(dst), get(src) if op & 8 else imm & M64
                 mask, bits = (M64, 64) if wide else (M32, 32)
                 asked = tag[dst] and not (op & 8 and tag[src]) and b == 0 and op & 0xF0 in (0x10, 0x50)     # for NULL
-                if (tag[dst] or op & 8 and tag[src]) and not wide and not asked:
+                alike = tag[dst] and op & 8 and tag[src] and op & 0xF0 in (0x10, 0x50)
+                if (tag[dst] or op & 8 and tag[src]) and not wide and not asked and not alike:
                     raise Fault(f"{pc}: an address is compared in 32 bits")
                 a, b = a & mask, b & mask
                 code = op & 0xF0

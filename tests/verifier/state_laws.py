@@ -41,7 +41,7 @@ def world_of(rng: random.Random) -> tuple[World, State]:
     s.vars[LEN] = d.within(num_with(rng, w[LEN]), 0, 2048) or d.signed(0, 2048)
     for x in range(2, 2 + rng.randrange(2, 8)):
         v, y = rng.choice(list(w)), rng.choice(list(w))
-        c, how = rng.choice(SMALL), rng.choice("nnndalsSh3")
+        c, how = rng.choice(SMALL), rng.choice("nnndalsShqb3")
         w[x] = some_number(rng)
         if how == "d" and v != y:
             w[x] = w[y] - w[v] + c
@@ -62,12 +62,19 @@ def world_of(rng: random.Random) -> tuple[World, State]:
             m = rng.choice((d.M32, d.M32, 0xFFFF, 0xFF, 7))
             w[x] = w[y] + c & m
             s.halves[x] = y, c & m, m
+        elif how == "q" and y > LEN and 0 <= w[y]:
+            k = rng.choice((2, 3, 10, 256))
+            w[x] = w[y] // k
+            s.quotients[x] = y, k
+        elif how == "b" and y > LEN and 0 <= w[y]:
+            w[x] = w[y] & w[y] - 1
+            s.cleared[x] = y, 1
         elif how == "3":
             m = rng.choice((2, 3, 4, 12))
             s.strides[x] = m, w[x] % m
         if not -S63 < w[x] < S63 or x in s.defs.keys() | s.added.keys() and abs(w[x]) > 1 << 62:
             w[x] = 7
-            for facts in (s.defs, s.added, s.scaled, s.halves, s.strides):
+            for facts in (s.defs, s.added, s.scaled, s.quotients, s.cleared, s.halves, s.strides):
                 facts.pop(x, None)
             s.lines = {key: t for key, t in s.lines.items() if key[0] != x}
         s.vars[x] = num_with(rng, w[x])
@@ -116,6 +123,12 @@ def untrue(w: World, s: State) -> str | None:
     for x, (y, n) in s.scaled.items():
         if {x, y} <= w.keys() and w[x] != (w[y] >> n if n > 0 else w[y] << -n):
             return f"shift of {x}"
+    for x, (y, k) in s.quotients.items():
+        if {x, y} <= w.keys() and w[x] != w[y] // k:
+            return f"quotient of {x}"
+    for x, (y, _) in s.cleared.items():
+        if {x, y} <= w.keys() and w[x] != w[y] & w[y] - 1:
+            return f"bits of {x}"
     for x, (y, c, m) in s.halves.items():
         if {x, y} <= w.keys() and w[x] != w[y] + c & m:
             return f"half of {y}"
@@ -277,9 +290,9 @@ def ordered(rng: random.Random, w: World, s: State) -> Iterator[str]:
             at = rng.choice(sorted(other.lines))
             base, k, c = other.lines[at]
             other.lines[at] = rng.choice(((base, k, c + 1), (base, k + 1, c), (x, k, c)))
-        elif what == "c" and other.scaled:
-            at = rng.choice(sorted(other.scaled))
-            other.scaled[at] = other.scaled[at][0], other.scaled[at][1] + 1
+        elif what == "c" and (made := rng.choice((other.scaled, other.quotients))):
+            at = rng.choice(sorted(made))
+            made[at] = made[at][0], made[at][1] + 1
         elif what in "rk":
             i = rng.randrange(8)
             if (v := other.regs[i]) is not None:
@@ -335,7 +348,7 @@ def entered(rng: random.Random, w: World, s: State) -> Iterator[str]:
     constant = lambda v: v if v is None or v is CLOBBER else v._replace(sym=0, off=concrete(w, v)) if v.sym > LEN else v
     first.regs = [constant(v) for v in s.regs]
     first.frames = [Frame({off: (size, constant(v)) for off, (size, v) in s.frames[0].slots.items()}, s.frames[0].written, tuple(map(constant, s.frames[0].saved)))]
-    s.defs, s.added, s.scaled = {}, {}, {}            # those never follow from constants
+    s.defs, s.added, s.scaled, s.quotients, s.cleared = {}, {}, {}, {}, {}      # those never follow from constants
     s.collect()
     if rng.random() < 0.7:
         s.lines = {key: rng.choice(((base, k, c), (base, k, c + 1), (rng.choice(list(w)), k, c))) for key, (base, k, c) in s.lines.items()}
@@ -384,7 +397,8 @@ def moved(s: State, x: int, more: int) -> None:
     s.diff = {(a, b): (lo + at(b) - at(a), hi + at(b) - at(a)) for (a, b), (lo, hi) in s.diff.items()}
     s.defs, s.added = [{y: (v, w, c + at(y) - at(w) + at(v)) for y, (v, w, c) in facts.items()} for facts in (s.defs, s.added)]
     s.lines = {(y, z): (base, k, c + at(y) - at(base) - k * at(z)) for (y, z), (base, k, c) in s.lines.items()}
-    s.scaled = {y: t for y, t in s.scaled.items() if x not in (y, t[0])}
+    for kind in ("scaled", "quotients", "cleared"):
+        setattr(s, kind, {y: t for y, t in getattr(s, kind).items() if x not in (y, t[0])})
     s.halves = {y: (z, (c - at(z)) & m, m) for y, (z, c, m) in s.halves.items() if y != x}
 
 
@@ -396,14 +410,16 @@ def renamed(s: State, to: dict[int, int]) -> None:
     s.diff = {(min(of(a), of(b)), max(of(a), of(b))): (lo, hi) if (of(a) < of(b)) == (a < b) else (-hi, -lo) for (a, b), (lo, hi) in s.diff.items()}
     s.defs, s.added = [{of(x): (of(v), of(y), c) for x, (v, y, c) in facts.items()} for facts in (s.defs, s.added)]
     s.lines = {(of(x), of(y)): (of(base), k, c) for (x, y), (base, k, c) in s.lines.items()}
-    s.scaled, s.halves = {of(x): (of(y), n) for x, (y, n) in s.scaled.items()}, {of(x): (of(y), c, m) for x, (y, c, m) in s.halves.items()}
+    for kind in ("scaled", "quotients", "cleared", "halves"):
+        setattr(s, kind, {of(x): (of(t[0]), *t[1:]) for x, t in getattr(s, kind).items()})
 
 
 def joined(rng: random.Random, w: World, s: State) -> Iterator[str]:
     """With the state of another world, of the same unknowns: where the proof says that both lie in what comes of it, they do; it nearly always does."""
     second = dict(w)
     other = s.copy()
-    other.defs, other.added, other.lines, other.scaled, other.halves, other.strides, other.diff = {}, {}, {}, {}, {}, {}, {}
+    for kind in ("defs", "added", "lines", "scaled", "quotients", "cleared", "halves", "strides", "diff"):
+        setattr(other, kind, {})
     for x in list(w)[2:]:
         if rng.random() < 0.5:
             second[x] = w[x] + rng.choice(SMALL)
