@@ -55,6 +55,8 @@ EXPLAINED = {
     "22: a signed half word of the stack, and as much added": SPECULATION,
     "22: a signed word of the stack, and as much added": outside.LESS,
     "24: two pointers into the packet": DIFFERENCE,
+    "24: equal in 32 bits": DIFFERENCE,
+    "24: unequal in 32 bits, and the other way taken": DIFFERENCE,
     "25: the low half of a pointer spilled": HALF,
     "25: a difference of pointers is a number": DIFFERENCE,
     "25: the low half of a pointer in 8 bytes": HALF,

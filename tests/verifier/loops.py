@@ -67,7 +67,7 @@ LOOPS: dict[str, tuple[str, Has]] = {
     "bits, mask <<= 1": ("KEEP for (u32 m = 1; m < 0x10000; m <<= 1) if (x & m) s = s * 3 + m;", ALONE),
     "bits, mask >>= 1": ("KEEP for (u32 m = 0x8000; m; m >>= 1) if (x & m) s = s * 3 + m;", ALONE),
     "bits, x >>= 1": ("KEEP while (x) { s = s * 3 + (x & 1); x >>= 1; }", ALONE),
-    "digits, x /= 10": ("KEEP while (x) { s = s * 3 + x % 10; x /= 10; }", NO),
+    "digits, x /= 10": ("KEEP while (x) { s = s * 3 + x % 10; x /= 10; }", ALONE),
     "binary search, while": ("u32 lo = 0, hi = 16; KEEP while (lo < hi) { u32 m = (lo + hi) / 2; if (((u32 *)r)[m & 15] < x) lo = m + 1; else hi = m; } s = lo;", NO),
 }
 
