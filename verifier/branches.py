@@ -81,8 +81,11 @@ class Branches(Memory):
             self.relate_sum(s, self.fresh_symbol(s, slot, d.signed(lo + least, hi + most)), Value(POINTER, "pkt", cursor, 0), Value(NUMBER, None, length.sym, 0))
 
     def _with_multiples(self, s: State, slot: int, *compared: Value) -> State:
-        """Where a number is at most what a length was divided into, as many parts of it are in the packet: the place behind them has a name from now on."""
+        """Where a number is at most what a length was divided into, as many parts of it are in the packet: the place behind them has a name from now on.
+        If there is patience, so has the one behind as many octets, where the number is at most the length of something in the packet."""
         for n, q in permutations([v.sym for v in compared]):
+            if self.patient and n and q in s.added and n not in s.added and summands.ends_within_packet(s, q) and s.gap(q, n)[1] <= 0 <= s.bounds(n)[0]:
+                self.part_of(s, slot, n, q)
             if n and q and s.lines and s.bounds(n)[0] >= 0:
                 for whole, k in affine.divided_into(s, q, n):
                     if not affine.multiples(s, n, k):

@@ -31,11 +31,10 @@ GIVEN_UP = 8                                          # differences that are giv
 
 
 class Fixpoint:
-    """`forgetful`: what the stack holds and nobody reads again is not kept. `patient`: where an unknown grows, what it is compared with is tried as its bound,
-    which takes longer and is seldom needed."""
+    """`forgetful`: what the stack holds and nobody reads again is not kept."""
 
-    def __init__(self, graph: Graph, machine: Machine, max_steps: int, max_facts: int, forgetful: bool = True, patient: bool = False):
-        self.graph, self.machine, self.patient = graph, machine, patient
+    def __init__(self, graph: Graph, machine: Machine, max_steps: int, max_facts: int, forgetful: bool = True):
+        self.graph, self.machine = graph, machine
         self.invariant: dict[Node, State] = {}
         self.out: dict[tuple[Node, int], State | None] = {}   # what leaves along an edge; None: never taken
         self.steps, self.max_steps = 0, max_steps
@@ -74,7 +73,7 @@ class Fixpoint:
         if turn >= GIVE_UP_AFTER // 2:
             return []
         bounds = self.common_steps(loop, turn, moved)
-        asked = self.machine.compared.get(sym) if self.patient and moved <= ASKED else None
+        asked = self.machine.compared.get(sym) if self.machine.patient and moved <= ASKED else None
         return sorted({n + more for n in asked for more in (-1, 0, 1)}.union(bounds)) if asked else bounds
 
     def common_steps(self, loop: Loop, turn: int, moved: int) -> list[int]:

@@ -31,6 +31,7 @@ class Machine(Arithmetic, Calls, Branches):
         self.constants: dict[int, set[int]] = {}      # slot of a helper call -> values of r1, where known
         self.heads: dict[int, int] = {}               # of what a buffer is given, octets of the output at most
         self.symbols: dict[tuple, int] = {}
+        self.patient = False                          # is more tried than is needed mostly: bounds that unknowns are compared with, names of places
         self.compared: dict[int, set[int]] = {}       # unknown -> constants that it was compared with: bounds worth trying where it grows
         self.failed: dict[int, tuple[int, str, str, str]] = {}      # slot -> what was broken there when it was met last
         self.culprit: int | None = None               # slot of the rule that the instruction breaks; None: it has broken nothing so far

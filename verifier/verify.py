@@ -111,7 +111,7 @@ Attempt = tuple[Report, Analysis | None, cfg.Graph | None, Broken | None]
 
 @dataclass
 class Attempts:
-    """Analyses of one text with more and more copies of its parts. `left`: the effort that all of them may take yet; `patient`: see Fixpoint."""
+    """Analyses of one text with more and more copies of its parts. `left`: the effort that all of them may take yet; `patient`: see Machine."""
     attempt: Callable[[Sequence[cfg.Split], int, bool], Attempt]
     left: int
     patient: bool = False
@@ -228,8 +228,8 @@ def _attempt(text: bytes, profile: ContextDescriptor, out_size: int, helpers, li
         graph = cfg.build(text, profile, splits)
         report.insns = len(graph.insns)
         machine = Machine(profile, _helpers(helpers, profile))
-        machine.kept = graph.frames.kept
-        fix = Fixpoint(graph, machine, max_steps, max_facts, patient=patient)
+        machine.kept, machine.patient = graph.frames.kept, patient
+        fix = Fixpoint(graph, machine, max_steps, max_facts)
         with _no_collector():
             fix.run()
             fix.check()
