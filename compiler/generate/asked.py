@@ -89,8 +89,8 @@ def seen_ahead(expr: ast.Expr) -> list[int | None] | None:
     makes 0. None for an expression that is something else."""
     if is_ahead(expr):
         assert isinstance(expr, ast.Call)
-        width, little = width_of(expr.type), expr.type_args[0].name == "le"
-        return [at ^ 7 if little else width - 1 - at for at in range(width)]
+        width = width_of(expr.type)
+        return [at ^ 7 if little(expr) else width - 1 - at for at in range(width)]
     if isinstance(expr, ast.Slice) and (places := seen_ahead(expr.base)) is not None:
         low = int(expr.lo.const or 0)
         return places[low:low + width_of(expr.type)]
@@ -107,3 +107,8 @@ def seen_ahead(expr: ast.Expr) -> list[int | None] | None:
 def is_ahead(what: ast.Expr) -> bool:
     """Whether it is `lookahead`."""
     return isinstance(what, ast.Call) and what.target == "lookahead"
+
+
+def little(ahead: ast.Call) -> bool:
+    """Whether a lookahead is of octets whose last one counts most."""
+    return ahead.type_args[0].name == "le"

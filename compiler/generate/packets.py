@@ -6,11 +6,14 @@ fields get the numbers that somebody looks for there, if that is asked for.
 """
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+
 from lpn.lang import ast
 from lpn.lang.hooks import Hook
 from lpn.lang.instances import walk
 from lpn.lang.reference import Reference
-from lpn.lang.reference.calls import Calls
 from lpn.lang.reference.headers import Instance, Located, swap
 from lpn.lang.reference.modules import run_module
 from lpn.lang.reference.run import Run, Taken
@@ -18,24 +21,17 @@ from lpn.lang.reference.scope import Scope
 from lpn.lang.reference.values import unsigned, width_of
 from lpn.lang.types import EnumType, Varbit
 
-from .asked import Wish, place, seen_ahead, ways, wishes
+from .asked import Wish, little, place, seen_ahead, ways, wishes
 from .base import Choose
+from .followed import Asked, Followed, FollowedRun, Matched, NotingCalls
 from .looked_for import PARSING, interest
+from .solve import solve
 
 REPAIRS = 40
+BACK = 3                                        # selects back from where a packet is refused that may take another case
+VAIN = 6                                        # times that no other values are found: then they are looked for as rarely
 MAX_FRAME = 300
-
-
-class NotingCalls(Calls):
-    """`seen`: where the cursor was when somebody looked ahead, by the lookahead."""
-
-    def __init__(self, run: Run) -> None:
-        super().__init__(run)
-        self.seen: dict[ast.Node, int] = {}
-
-    def do_lookahead(self, expr: ast.Call, scope: Scope) -> object:
-        self.seen[expr] = self.run.packet.payload
-        return super().do_lookahead(expr, scope)
+NODE = {"node_short": 0, "node_ext": 0, "node_pan": 0}      # of most packets: those that come with nothing beside them
 
 
 class Packets:
@@ -46,18 +42,33 @@ class Packets:
         self.reference, self.state = reference, state
         program = reference.program
         self.good: list[bytes] = []             # frames that the parser took
+        self.vain: Counter[str] = Counter()     # by reason, for how many no other values were found since some were
         self.failed = 0                         # repairs that came to no end: the parser takes hardly anything
         self.parsers = [m for m in program.chain_of(hook) if isinstance(m, ast.Parser)]
         self.wishes = wishes(program)
+        self.cases = {id(case.keys): node for parser in self.parsers[:1] for node in walk(parser) if isinstance(node, ast.Transition) and node.select is not None
+                      for case in node.cases}
         self.ways = ways(self.parsers[0]) if aim and self.parsers else []
         self.codecs = any(isinstance(decl, ast.Codec) for decl in program.decls)
         behind = [decl for decl in program.decls if not isinstance(decl, PARSING)]
-        self.looked_for = interest(behind, state) if aim else None
+        self.looked_for = interest(behind, state, NODE) if aim else None
 
     def packet(self, choose: Choose) -> bytes:
         """A frame; every other one has numbers that the program looks for."""
         frame = self.new(choose)
-        return self.aimed(frame, choose) if self.looked_for is not None and choose.chance(1, 2) else frame
+        if self.looked_for is None:
+            return frame
+        if choose.chance(1, 2):
+            frame = self.aimed(frame, choose)
+        return self.summed(frame) if choose.chance(1, 2) else frame
+
+    def summed(self, frame: bytes) -> bytes:
+        """The frame with right checksums, as far as the parser came."""
+        made, run = bytearray(frame), self.reference.prepare(frame, {}, self.state)
+        if self.parsers:
+            run_module(run, self.parsers[0])
+        self.make_hold(made, run)
+        return bytes(made)
 
     def aimed(self, frame: bytes, choose: Choose) -> bytes:
         """A frame that the parser takes, some of its fields as the program behind looks for them; every other one goes the way of one
@@ -133,6 +144,7 @@ class Packets:
         return bytes(frame)
 
     def repair(self, frame: bytearray, choose: Choose, filling: int) -> bytearray:
+        met: set[str] = set()                   # reasons for which what is written there was tried first: that is quick
         for turn in range(REPAIRS if self.failed < 2 or self.looked_for is not None else REPAIRS // 4):
             run = self.looking(bytes(frame))
             reason = run_module(run, self.parsers[0]).reason if self.parsers else None
@@ -148,12 +160,14 @@ class Packets:
                 for _ in range(2 if turn < 6 else 8 if turn < 12 else 24):
                     filling = (filling * 1103515245 + 12345) & 0x7FFFFFFF
                     frame.append(filling >> 16 & (0xFF if filling & 0x300000 else 3))
-            elif not self.mend(frame, run, reason, choose) and not self.grant(frame, run, reason, choose) and not self.make_hold(frame, run):
+            elif not self.mend(frame, run, reason, choose) and not (reason in met and self.solvable(reason, choose) and self.solved(frame, reason, choose)) \
+                    and not self.grant(frame, run, reason, choose) and not self.make_hold(frame, run):
                 if not frame:
                     return frame
                 filling = (filling * 1103515245 + 12345) & 0x7FFFFFFF
                 low = min(run.taken[-1].start, len(frame) - 1) if run.taken and filling & 0x100 else 0
                 frame[low + (filling >> 9) % (len(frame) - low)] = filling >> 20 & (0xFF if filling & 0x10000 else 3)
+            met.add(reason)
         self.failed += 1
         return frame
 
@@ -174,6 +188,58 @@ class Packets:
                     if item.name != "_":
                         return True
         return False
+
+    def solved(self, frame: bytearray, reason: str, choose: Choose) -> bool:
+        """Other values of what is read, with which the packet goes on where it was refused, or takes another way to there."""
+        run = FollowedRun(self.reference.program, self.reference.derived, bytes(frame), {}, self.state, self.reference.externs)
+        run_module(run, self.parsers[0])
+        for asked in self.others(run, reason, choose):
+            found = solve(run, asked, lambda fitting: fitting[0] if choose.chance(1, 2) else choose.pick(fitting), choose.chance(1, 2))
+            if found is not None:
+                for origin, value in found.items():
+                    if origin.located is None:
+                        frame[:] = frame[:value] + bytes(choose.value(8) for _ in range(value - len(frame)))
+                    elif origin.taken is None:
+                        position, width, value = origin.located.position, origin.located.width, unsigned(value, origin.located.width)
+                        put(frame, position, width, swap(value, width) if little(origin.located.field) else value)      # type: ignore[arg-type]
+                    else:
+                        write(frame, origin.taken, origin.located, unsigned(value, width_of(origin.located.field.type)))
+                self.vain[reason] = 0
+                return True
+        self.vain[reason] += 1
+        return False
+
+    def solvable(self, reason: str, choose: Choose) -> bool:
+        """Whether it is worth the time: what a codec says of a row that nobody can choose, say, is asked for in vain."""
+        return self.vain[reason] < VAIN or choose.chance(1, VAIN)
+
+    def others(self, run: FollowedRun, reason: str, choose: Choose) -> Iterator[list[Asked]]:
+        """What would have to hold: the condition that refused it, or another case of the select that did, or of those that led where there is no room left."""
+        if run.refusing is not None:
+            if isinstance(run.refusing, Followed):
+                yield [*run.path, Asked(run.refusing, True)]
+            return
+        selects: dict[int, list[Matched]] = {}
+        for one in run.matched:
+            if id(one.keys) in self.cases:
+                selects.setdefault(id(one.values), []).append(one)
+        for select in islice(reversed(selects.values()), BACK):
+            transition = self.cases[id(select[0].keys)]
+            before = run.path[:select[0].before]
+            scope = Scope()
+            cases = [(case, run.expressions.matching(select[0].values, case.keys, scope)) for case in transition.cases]
+            taken = next((case for case, found in cases if found), None)
+            going = [at for at, (case, _) in enumerate(cases) if case.target != "reject" and case is not taken]
+            lost = taken is None or taken.target == "reject"
+            if not lost and reason != "StackOutOfBounds" and run.place is not select[-1].keys[0]:
+                return
+            if going:
+                at = choose.pick(going)
+                asked = [*((found, False) for _, found in cases[:at]), (cases[at][1], True)]
+                if all(isinstance(found, Followed) or bool(found) == wanted for found, wanted in asked):
+                    yield [*before, *(Asked(found, wanted) for found, wanted in asked if isinstance(found, Followed))]
+            if lost:
+                return
 
     def grant(self, frame: bytearray, run: Run, reason: str, choose: Choose) -> bool:
         """One of the things that the program asks for where it refuses a packet for this reason; now and then none."""

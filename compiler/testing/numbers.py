@@ -16,6 +16,7 @@ SMALL = 12                                      # a number of octets, bits, opti
 
 
 payloads = st.one_of(st.just(b""), st.binary(max_size=4), st.binary(max_size=40))
+following = st.one_of(st.just(0), st.integers(0, 4), st.integers(0, 40))        # octets of what a parser asks the size of
 
 # Strategies are made once: Hypothesis looks into each new one before it draws from it.
 

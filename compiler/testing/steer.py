@@ -1,13 +1,15 @@
-"""A parser's run on a packet that is being drawn: what it asks for is drawn, and where it goes astray it says what to draw again."""
+"""A parser's run on a packet that is being drawn: what it asks for is drawn, and where it goes astray it says what to draw again, or which
+fields get other values."""
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lpn.compiler.generate.asked import is_ahead, seen_ahead
+from lpn.compiler.generate.followed import LONGEST, Asked, Followed, FollowedCalls, FollowedRun, Origin, first, made
+from lpn.compiler.generate.solve import solve
 from lpn.lang import ast
 from lpn.lang.instances import walk
-from lpn.lang.reference.calls import Calls
 from lpn.lang.reference.expressions import COMPARE
 from lpn.lang.reference.headers import Instance
 from lpn.lang.reference.modules import module_scope, next_state
@@ -17,12 +19,10 @@ from lpn.lang.reference.scope import Scope
 from lpn.lang.reference.values import Rejected, width_of, wrap
 from lpn.lang.types import Bits, EnumType, HeaderType
 
-from .numbers import numbers, one_of, payloads
+from .numbers import following, numbers, one_of
 
 if TYPE_CHECKING:
     from .walk import Walker
-
-LONGEST = 300                                   # octets of headers
 
 
 class Again(Exception):
@@ -30,6 +30,13 @@ class Again(Exception):
 
     def __init__(self, start: int, wishes: dict[tuple[int, object], int]) -> None:
         self.start, self.wishes = start, wishes
+
+
+class Mended(Exception):
+    """Other values for fields of headers, and for the packet's length, with which the run goes on. `cut`: from where on the packet does not fit them."""
+
+    def __init__(self, values: dict[Origin, int], cut: int) -> None:
+        self.values, self.cut = values, cut
 
 
 class LenientInstance(Instance):
@@ -71,11 +78,13 @@ class GrowingPacket(Packet):
     """Octets are drawn when somebody reads them."""
 
     walker: "Walker"
+    run: "WalkingRun"
 
     def need(self, octets: int) -> None:
         if len(self.data) < octets <= LONGEST:
             self.data += self.walker.octets(octets - len(self.data))
             self.walker.data = self.data
+            self.run.room()
 
     def bits(self, position: int, count: int) -> int:
         self.need(-(-(position + count) // 8))
@@ -90,24 +99,28 @@ class GrowingPacket(Packet):
         super().advance(count)
 
 
-class WalkingCalls(Calls):
+class WalkingCalls(FollowedCalls):
+    run: "WalkingRun"
+
     def do_verify(self, expr: ast.Call, scope: Scope) -> None:
-        assert isinstance(self.run, WalkingRun)
         self.run.look_ahead(list(asked_ahead(expr.args[0])), scope)
-        if not self.run.evaluate(expr.args[0], scope):
-            if self.run.computed_later(expr.args[0], scope):
-                return
-            self.run.wish(expr.args[0], True, scope)
         super().do_verify(expr, scope)
 
+    def refuse(self, found: object, expr: ast.Call, scope: Scope) -> None:
+        if self.run.computed_later(expr.args[0], scope):
+            return
+        self.run.mend([(found, True)])
+        self.run.wish(expr.args[0], True, scope)
+        super().refuse(found, expr, scope)
 
-class WalkingRun(LenientRun):
+
+class WalkingRun(FollowedRun, LenientRun):
     def __init__(self, walker: "Walker", *args: Any) -> None:
-        super().__init__(*args)
         self.walker = walker
+        super().__init__(*args)
         self.calls = WalkingCalls(self)
         self.packet: GrowingPacket = GrowingPacket(walker.data)
-        self.packet.walker = walker
+        self.packet.walker, self.packet.run = walker, self
         self.selects = 0
 
     def extract(self, instance: Instance, codec, args: list[object]):
@@ -115,6 +128,7 @@ class WalkingRun(LenientRun):
         if start not in self.walker.drawn:
             self.walker.header(start, instance, codec, args)
             self.packet.data = self.walker.data
+            self.room()
         try:
             result = super().extract(instance, codec, args)
         except Rejected:
@@ -124,13 +138,40 @@ class WalkingRun(LenientRun):
             raise
         return result
 
+    def ahead(self, value: object, expr: ast.Call) -> object:
+        """What lies ahead is drawn with a wish."""
+        return value
+
+    @property
+    def length(self) -> int:
+        """Octets of the packet, those too that nobody has drawn yet."""
+        return max(self.walker.end or 0, len(self.walker.data))
+
     def size_of_payload(self, instance: Instance | None) -> int:
-        """A parser that asks how much follows gets something to follow."""
-        if instance is None and self.packet.payload == len(self.packet.data) and self.walker.asked is None:
-            self.walker.asked = self.packet.payload
-            self.packet.data += self.walker.draw(payloads)
-            self.walker.data = self.packet.data
-        return super().size_of_payload(instance)
+        """A parser that asks how much follows gets something to follow; what that is, is drawn when it is read."""
+        if instance is not None:
+            return super().size_of_payload(instance)
+        if self.walker.end is None:
+            self.walker.end = self.length + self.walker.draw(following)
+        self.end.value = self.walker.end = self.length
+        return self.length - self.packet.payload
+
+    def room(self) -> None:
+        """Raises Mended, or Rejected, where there is more than the packet's length allows that somebody has asked for."""
+        octets = len(self.packet.data)
+        if self.walker.end is not None and octets > self.walker.end:
+            self.mend([(made(lambda end: end >= octets, first(self.end), turns=((first(self.end), octets),)), True)])
+            raise Rejected("PacketTooShort")
+
+    def mend(self, asked: list[tuple[object, bool]]) -> None:
+        """Raises Mended if there are values with which all this comes out as it should, and what was asked before as it did."""
+        if not all(isinstance(found, Followed) or bool(found) == wanted for found, wanted in asked):
+            return
+        new = [Asked(found, wanted) for found, wanted in asked if isinstance(found, Followed)]
+        values = solve(self, [*self.path, *new], lambda fitting: self.walker.draw(one_of(tuple(fitting)))) if new else None
+        if values is not None:
+            cut = min((at for at, origins in self.moved if not origins.isdisjoint(values)), default=LONGEST)
+            raise Mended(values, cut)
 
     # ------------------------------------------------------------ the way through the states
 
@@ -151,14 +192,19 @@ class WalkingRun(LenientRun):
 
     def steer(self, transition: ast.Transition, scope: Scope) -> None:
         visit, self.selects = self.selects, self.selects + 1
-        case = self.walker.decision(visit, transition)
+        case = self.walker.decision(visit, transition, self.packet.payload)
         if case is None:
             return
         assert transition.select is not None
         self.look_ahead(list(zip(transition.select, case.keys)), scope)
         values = [self.evaluate(each, scope) for each in transition.select]
-        taken = next((each for each in transition.cases if self.expressions.match_keys(values, each.keys, scope)), None)
-        if taken is case or taken is not None and taken.target != "reject" and any(isinstance(key, ast.DontCare) for key in case.keys):
+        found = [(each, self.expressions.matching(values, each.keys, scope)) for each in transition.cases]
+        taken = next((each for each, matched in found if matched), None)
+        if taken is case:
+            return
+        at = transition.cases.index(case)
+        self.mend([*((matched, False) for _, matched in found[:at]), (found[at][1], True)])
+        if taken is not None and taken.target != "reject" and any(isinstance(key, ast.DontCare) for key in case.keys):
             return
         wishes: dict[tuple[int, object], int] = {}
         for expr, key, value in zip(transition.select, case.keys, values):
@@ -210,6 +256,7 @@ class WalkingRun(LenientRun):
             drawn = drawn & ~(1 << at) | bit << at
         self.packet.data += drawn.to_bytes(octets, "big")[len(there):]
         self.walker.data = self.packet.data
+        self.room()
 
     def having(self, known: dict[int, int], expr: ast.Expr, key: ast.Expr, places: list[int | None], scope: Scope) -> int:
         """A number in a set, with the bits that are known of the octets it is looked for in, if one of those tried has them."""
@@ -258,11 +305,7 @@ class WalkingRun(LenientRun):
         return {(max(start for start, _ in found), "again"): 0} if found else {}     # draw what decides once more
 
     def put_into(self, expr: ast.Expr, number: int, scope: Scope) -> int:
-        """The value of what an expression comes from, with which it is `number`: what a slice is taken of, or a variable is counted from."""
-        if isinstance(counted := uncast(expr), ast.Name) and isinstance(counted.decl, ast.VarDecl):
-            field, more = self.counted_from(counted, scope)
-            if field is not None and more != "is":
-                return max(0, self.number(field, scope) + number - self.number(expr, scope))
+        """The value of what an expression comes from, with which it is `number`: what a slice is taken of."""
         if not isinstance(expr, ast.Slice):
             return number
         low, part = int(expr.lo.const or 0), width_of(expr.type)
@@ -285,26 +328,14 @@ class WalkingRun(LenientRun):
             return None if start is None else (start, "again")
         if isinstance(expr, ast.Name) and isinstance(expr.decl, ast.VarDecl):
             found = [origin for each in self.walker.assigned.get(expr.decl, []) if (origin := self.source(each, scope))]
-            if not found and (counted := self.counted_from(expr, scope)[0]) is not None:
-                return self.origin(counted, scope)
+            if not found and isinstance(value := self.evaluate(expr, scope), Followed):
+                found = [(origin.start, "again") for origin in value.origins if origin.taken is not None]
             return max(found, key=lambda one: one[0], default=None)
         return None
 
     def seen(self, expr: ast.Expr, scope: Scope) -> bool:
         """Whether the header it names is there already: a state's own comes with the first visit."""
         return not isinstance(expr, ast.Name) or not isinstance(expr.decl, ast.VarDecl) or scope.holder(expr.decl) is not None
-
-    def counted_from(self, name: ast.Name, scope: Scope) -> tuple[ast.Member | None, str]:
-        """The field taken last among those a variable is, or that numbers are added to or taken from; which of the two it is."""
-        found = []
-        for each in self.walker.assigned.get(name.decl, []):
-            inner = uncast(each) if isinstance(each, ast.Expr) else None
-            more = "counted" if isinstance(inner, ast.Binary) else "is"
-            while isinstance(inner, ast.Binary) and inner.op in ("+", "-"):
-                inner = uncast(inner.left)
-            if isinstance(inner, ast.Member) and (origin := self.origin(inner, scope)):
-                found.append((origin[0], inner, more))
-        return max(found, key=lambda one: one[0])[1:] if found else (None, "is")
 
     def source(self, each: object, scope: Scope) -> tuple[int, object] | None:
         """Of an assignment to a variable: an expression, or a codec with the parameter that gives it."""

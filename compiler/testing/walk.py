@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
+from lpn.compiler.generate.followed import LONGEST
 from lpn.compiler.generate.looked_for import Interest
 from lpn.compiler.generate.packets import write
 from lpn.lang import ast
@@ -27,9 +28,10 @@ from lpn.lang.reference.values import NotSupported, Rejected, unsigned, width_of
 from .encodings import compressed
 from .headers import fill
 from .numbers import Draw, numbers, one_of, payloads
-from .steer import LONGEST, Again, LenientInstance, LenientRun, WalkingRun
+from .steer import Again, LenientInstance, LenientRun, Mended, WalkingRun
 
 ATTEMPTS = 60                                   # of one packet
+TURNS = 8                                       # of them, those that take another case where a packet was refused
 MISSES = 4                                      # of one wish; more where it only says what to draw again
 
 
@@ -56,11 +58,12 @@ class Walker:
         self.misses: dict[object, int] = {}
         self.rows: list[ast.Row] = []           # of the encoding that was drawn last
         self.barred: set[ast.Row] = set()
-        self.asked: int | None = None           # where a parser asked how much follows
+        self.end: int | None = None             # the packet's length, if somebody has asked for it
+        self.visits: dict[int, tuple[int, list[ast.SelectCase]]] = {}       # of selects: where, and the cases that are left to try
 
     def packet(self) -> Drawn:
         program, parser = self.subject.program, self.subject.parser
-        accepted, end = False, 0
+        accepted, end, turns = False, 0, 0
         for _ in range(ATTEMPTS):
             run = WalkingRun(self, program, self.subject.derived, b"", dict(self.meta), self.state)
             try:
@@ -70,12 +73,18 @@ class Walker:
             except Again as again:
                 self.back_to(again.start)
                 self.wishes.update(again.wishes)
+            except Mended as mended:
+                self.mend(mended)
             except Rejected:
-                if self.asked is None or not self.missed(("asked", self.asked)):
+                turns += 1
+                if turns > TURNS or not self.turn():
                     break
-                self.back_to(self.asked)            # what follows was anything: another anything
-        if accepted and len(self.data) == end:
-            self.data += self.draw(payloads)
+        if accepted:
+            missing = 0 if self.end is None else self.end - len(self.data)
+            if missing > 0:
+                self.data += self.draw(st.binary(min_size=missing, max_size=missing))
+            elif self.end is None and len(self.data) == end:
+                self.data += self.draw(payloads)
         hold = self.draw(st.integers(0, 9)) < 9         # checksums are right, mostly
         return self.finished(accepted, hold)
 
@@ -85,7 +94,35 @@ class Walker:
         self.followed = {at for at in self.followed if at <= start}
         self.wishes = {key: value for key, value in self.wishes.items() if key[0] <= start}
         self.data = self.data[:start + (start in self.followed)]
-        self.asked = None
+
+    def mend(self, mended: Mended) -> None:
+        """Gives fields other values where they lie, and when their header is drawn again."""
+        frame = bytearray(self.data)
+        for origin, value in mended.values.items():
+            if origin.taken is None or origin.located is None:
+                self.end = value
+                continue
+            item = origin.located.field
+            write(frame, origin.taken, origin.located, unsigned(value, width_of(item.type)))
+            self.wishes[origin.start, item] = value
+        self.data = bytes(frame)
+        if mended.cut < len(frame):
+            self.back_to(mended.cut)
+        self.data = self.data[:self.end]
+
+    def turn(self) -> bool:
+        """Takes another case of the last select that has one left; False if none has."""
+        for visit in sorted(self.visits, reverse=True):
+            start, left = self.visits[visit]
+            if left and visit in self.decisions:
+                case = self.draw(one_of(tuple(left)))
+                left.remove(case)
+                self.decisions = {at: taken for at, taken in self.decisions.items() if at < visit} | {visit: case}
+                self.visits = {at: found for at, found in self.visits.items() if at <= visit}
+                self.misses = {what: count for what, count in self.misses.items() if what[0] != "select" or what[1] < visit}     # type: ignore[index]
+                self.back_to(start)
+                return True
+        return False
 
     def missed(self, what: tuple) -> bool:
         """Whether it is worth another try."""
@@ -154,11 +191,12 @@ class Walker:
         first = self.draw(self.subject.first)
         return bytes([first]) + (self.draw(st.binary(min_size=count - 1, max_size=count - 1)) if count > 1 else b"")
 
-    def decision(self, visit: int, transition: ast.Transition) -> ast.SelectCase | None:
-        if visit not in self.decisions:
+    def decision(self, visit: int, transition: ast.Transition, start: int) -> ast.SelectCase | None:
+        if self.decisions.get(visit) not in transition.cases:               # or another way leads here now
             cases = [case for case in transition.cases if case.target != "reject" and case.keys]
             cases.sort(key=lambda case: case.target != "accept")
             self.decisions[visit] = self.draw(one_of(tuple(cases))) if cases else None
+            self.visits[visit] = start, [case for case in cases if case is not self.decisions[visit]]
         return self.decisions[visit]
 
     def member(self, key: ast.Expr, width: int) -> int:

@@ -112,7 +112,10 @@ class Expressions:
         return (unsigned(value, width_of(expr.base.type)) >> lo) & ((1 << (hi - lo + 1)) - 1)
 
     def eval_Unary(self, expr: ast.Unary, scope: Scope) -> object:
-        value = self.evaluate(expr.operand, scope)
+        return self.unary(expr, self.evaluate(expr.operand, scope))
+
+    def unary(self, expr: ast.Unary, value: object) -> object:
+        """What an operator makes of its operand."""
         if expr.op == "!":
             return not value
         return wrap(-int(value) if expr.op == "-" else ~int(value), expr.type)     # type: ignore[call-overload]
@@ -123,7 +126,10 @@ class Expressions:
             return bool(left) and bool(self.evaluate(expr.right, scope))
         if expr.op == "||":
             return bool(left) or bool(self.evaluate(expr.right, scope))
-        right = self.evaluate(expr.right, scope)
+        return self.binary(expr, left, self.evaluate(expr.right, scope))
+
+    def binary(self, expr: ast.Binary, left: object, right: object) -> object:
+        """What an operator makes of its operands, both of which it asks for."""
         if expr.op in COMPARE:
             return COMPARE[expr.op](left, right)
         if expr.op == "++":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .. import ast
 from ..instances import is_headers
-from ..types import Array, HeaderType, Stack
+from ..types import Array, HeaderType, Stack, Type
 from .headers import ChoiceValue, Instance
 from .scope import Scope
 from .values import NotSupported, StackValue, Struct, copy, unsigned, width_of, wrap, zero
@@ -113,7 +113,7 @@ class Statements:
 
     def assign(self, target: ast.Expr, value: object, scope: Scope) -> None:
         """Store `value` where `target` says. A register's cell out of range takes nothing."""
-        value = wrap(value, target.type) if isinstance(value, int) else copy(value)
+        value = self.kept(value, target.type)
         match target:
             case ast.Name():
                 self.assign_name(target, value, scope)
@@ -134,6 +134,10 @@ class Statements:
                 self.assign(target.base, whole & ~(mask << lo) | part, scope)
             case _:
                 raise NotSupported(f"{target.span}: not a place to assign to")
+
+    def kept(self, value: object, type_: Type | None) -> object:
+        """A value as a place of this type has it."""
+        return wrap(value, type_) if isinstance(value, int) else copy(value)
 
     def assign_name(self, target: ast.Name, value: object, scope: Scope) -> None:
         decl = target.decl
