@@ -127,6 +127,8 @@ def command(files: tuple[str, ...], seed: int | None, seconds: float | None, pro
             most = amounts(Counter(dict(reasons.most_common(3)))) + ", ..." * (len(reasons) > 3)
             say(f"warning: {name}: all {count(reasons.total(), 'packet')} for {hook} were dropped: {most}: what the program does behind that was not compared",
                 style="yellow", err=as_json)
+            for line in _refusing(next(file for file in files if shown(file) == name), tables, hook, one.lost[hook]):
+                say(f"  {line}", err=as_json)
             say("  help: give frames that get through with --in, and what its registers and tables hold with --tables", err=as_json)
     if not as_json:
         say(f"{loop.programs} programs, {loop.compared} packets compared, {len(loop.found)} failures kept")
@@ -168,6 +170,15 @@ def _originals(files: tuple[str, ...], tables: str | None, captures: tuple[Path,
         case.packets += frames
         cases.append((shown(file), case))
     return Originals(cases, changes)
+
+
+def _refusing(file: str, tables: str | None, hook: str, frames: list[bytes]) -> list[str]:
+    """Where a program drops frames, a line each place."""
+    from lpn.lang import tables as control
+
+    from ..fuzz.differential import refusing
+    program = read_source(file).program()
+    return refusing(program, control.load(tables, program) if tables is not None else None, hook, frames)
 
 
 def _interrupted(status: Status | None, run: Callable[[], None]) -> bool:

@@ -8,13 +8,22 @@ from lpn.lang import ast
 from lpn.lang.reference import Result
 
 
-class Became(Counter[tuple[str, str, str]]):
-    """How many packets, by the hook whose chain took them ("": a chain without a parser), the verdict and the reason."""
+KEPT = 200                                      # dropped packets for a hook, to say where
 
-    def note(self, program: ast.Program, hook: int | None, r: Result) -> None:
+
+class Became(Counter[tuple[str, str, str]]):
+    """How many packets, by the hook whose chain took them ("": a chain without a parser), the verdict and the reason. `lost`: by hook, some that were dropped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lost: dict[str, list[bytes]] = {}
+
+    def note(self, program: ast.Program, hook: int | None, r: Result, frame: bytes = b"") -> None:
         parses = any(isinstance(module, ast.Parser) for module in program.chain_of(program.hook(hook)))
         name = "" if not parses else "radio.rx_done" if hook is None else program.hooks[hook].name
         self[name, r.verdict, r.reason or ""] += 1
+        if r.verdict == "DROP" and len(lost := self.lost.setdefault(name, [])) < KEPT:
+            lost.append(frame)
 
     @property
     def verdicts(self) -> Counter[str]:

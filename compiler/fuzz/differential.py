@@ -32,8 +32,10 @@ from ..build import Compiled, compile_program
 from ..chains import Chains
 from ..forms import MOST, SMALL, TOO_LONG, TOO_MANY_JUMPS, BuildError, Forms, Level, RefusedError, SizeError, accepted
 from ..generate.base import Choose, Program, RandomChoose
+from ..generate.followed import FollowedRun
 from ..generate.modules import Generator
 from ..generate.packets import Packets
+from ..generate.refused import most_of, refusal
 from ..helpers import Helper
 from ..image import Flag
 from ..judge import PROVED
@@ -184,6 +186,14 @@ def checked(text: str) -> ast.Program:
         raise Failure(REFUSED, "\n".join(f"{d.message}{AT}{d.span}" for d in wrong)) from error
 
 
+def refusing(program: ast.Program, given: control.Tables | None, hook: str, frames: Sequence[bytes]) -> list[str]:
+    """Where a hook's chain drops frames as the first ones, a line each place."""
+    taker = next((one for one in program.hooks if one.name == hook and one.chain is not program.chain), None)
+    reference = Reference(program, node_functions(program))
+    found = [refusal(FollowedRun(program, reference.derived, frame, {}, reference.state(given), reference.externs), program.chain_of(taker)) for frame in frames]
+    return most_of(one for one in found if one is not None)
+
+
 # ---------------------------------------------------------------- comparing
 
 def cells(program: ast.Program, state) -> dict[str, list]:
@@ -315,7 +325,7 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
     for r, (frame, meta) in zip(results, case.packets):
         tally[f"packets {r.verdict}"] += 1
         if became is not None:
-            became.note(program, split_meta(meta)[0], r)
+            became.note(program, split_meta(meta)[0], r, frame)
         if case.program.lossless and r.verdict == "ACCEPT" and r.out != frame:
             raise Failure("lossless", f"{frame.hex()} became {r.out.hex() if r.out is not None else None}")
     given = control.from_json(case.program.tables, program)

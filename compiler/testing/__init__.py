@@ -18,8 +18,9 @@ except ImportError as error:
 
 from .headers import in_order
 from .laws import Law, laws
+from .nothing import NothingValid
 from .numbers import numbers, payloads
 from .packets import damaged
 from .protocol import Protocol, protocol
 
-__all__ = ["Law", "Protocol", "damaged", "in_order", "laws", "numbers", "payloads", "protocol"]
+__all__ = ["Law", "NothingValid", "Protocol", "damaged", "in_order", "laws", "numbers", "payloads", "protocol"]

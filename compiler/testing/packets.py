@@ -3,11 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from hypothesis import assume, strategies as st
+from hypothesis import reject, strategies as st
 
 from lpn.compiler.generate.packets import put
+from lpn.compiler.generate.refused import Refusal
 from lpn.lang.reference.state import State
 
+from .nothing import Judged
 from .numbers import Draw, numbers
 from .walk import Drawn, Subject, Walker
 
@@ -58,7 +60,10 @@ def anything() -> st.SearchStrategy[bytes]:
     return st.binary(max_size=MAX_FRAME)
 
 
-def accepted(drawn: Drawn, accepts: Callable[[bytes], bool]) -> bytes:
-    """The packet; the example is given up if the parser does not take it after all."""
-    assume(accepts(drawn.data))
+def accepted(drawn: Drawn, judged: Judged, judge: Callable[[bytes], Refusal | None]) -> bytes:
+    """The packet; the example is given up if the parser does not take it after all. Raises NothingValid where it takes none."""
+    if (found := judge(drawn.data)) is not None:
+        judged.refuse(found)
+        reject()
+    judged.taken = True
     return drawn.data

@@ -11,7 +11,9 @@ from hypothesis import note, strategies as st
 
 from lpn.compiler.build import Compiled
 from lpn.compiler.externs import own
+from lpn.compiler.generate.followed import FollowedRun
 from lpn.compiler.generate.looked_for import Interest, interest
+from lpn.compiler.generate.refused import Refusal, refusal
 from lpn.compiler.judge import made_to_run
 from lpn.compiler.packet_test.timeline import cells_of, difference, live
 from lpn.compiler.runner import Runner, make_runner
@@ -35,6 +37,7 @@ from lpn.testing import packets
 from .entries import entries, given_tables
 from .events import scripts
 from .headers import fill, fresh
+from .nothing import Judged
 from .numbers import Draw, circumstances
 from .walk import Subject
 
@@ -112,6 +115,7 @@ class Protocol:
         self.reference = Reference(program, self.externs)
         self._compiled: dict[bool, Compiled] = {}
         self._bounds: dict[bool, int] = {}
+        self._judged = Judged(repr(self))
 
     def __repr__(self) -> str:
         return f"protocol({self.program.sources[-1].name!r})"
@@ -139,8 +143,8 @@ class Protocol:
         return st.one_of(self._walked.map(lambda drawn: drawn.data), self.nearly_valid(), self.arbitrary())
 
     def valid(self) -> st.SearchStrategy[bytes]:
-        """Packets that the parser accepts."""
-        return self._walked.map(lambda drawn: packets.accepted(drawn, self.accepts))
+        """Packets that the parser accepts. Raises NothingValid where none is found: it says what refuses them."""
+        return self._walked.map(lambda drawn: packets.accepted(drawn, self._judged, self.refused))
 
     def nearly_valid(self) -> st.SearchStrategy[bytes]:
         """Packets with one thing wrong: a field, a bit, an octet, the length."""
@@ -195,8 +199,11 @@ class Protocol:
 
     def accepts(self, packet: bytes) -> bool:
         """Whether the parser takes a packet."""
-        run = self.reference.prepare(packet, dict(self.node), self.state())
-        return run_module(run, self.subject.parser).reason is None
+        return self.refused(packet) is None
+
+    def refused(self, packet: bytes) -> Refusal | None:
+        """For which reason, and where the parser refuses a packet; None where it takes it."""
+        return refusal(FollowedRun(self.program, self.reference.derived, packet, dict(self.node), self.state(), self.externs), [self.subject.parser])
 
     def compiled(self, fuse: bool = False) -> Compiled:
         if fuse not in self._compiled:
