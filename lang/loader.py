@@ -40,11 +40,16 @@ def load(main: str | Path | Source, search: Iterable[str | Path] = (), texts: Ma
 
 
 def read_program(path: Path, name: str) -> Source:
-    """The source of a program; raises Unreadable, and says so of a file that is another one's."""
+    """The source of a program; raises Unreadable."""
+    refuse_others(path, name)
+    return read_file(path, name)
+
+
+def refuse_others(path: Path, name: str) -> None:
+    """Raises Unreadable for a file that is no program but stands beside one."""
     if path.suffix in NO_PROGRAM:
         what, command = NO_PROGRAM[path.suffix]
         raise Unreadable([Diagnostic("error", f"{name} is no program, it says {what}: {command.format(name)}", None)])
-    return read_file(path, name)
 
 
 def read_file(path: Path, name: str) -> Source:

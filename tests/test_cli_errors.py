@@ -93,6 +93,24 @@ def test_unreadable_inputs(tmp_path, command):
     assert "not UTF-8" in refusal(*command, "-", input=b"parser \xff\xfe")
 
 
+@pytest.mark.parametrize("command,said", [
+    (["check"], "1 file: no errors"), (["build", "-o", "."], "wrote "), (["verify", "--json"], '"name": "Guard"'), (["disasm"], "; Guard (processor)"),
+    (["run", "--in", RECORDING], " frames: "), (["pack", "-o", "tag.lpnn"], "wrote tag.lpnn"), (["fuzz", "--programs", "0"], "0 programs"),
+], ids=lambda value: value[0] if isinstance(value, list) else "")
+def test_a_pipe_is_read_once(tmp_path, command, said):
+    """What was read to tell what it is, is what is taken: a pipe is empty behind it, and who opens it again waits for ever. Its imports are the working folder's."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "kinds.lpn").write_text("const bit<8> KIND = 1;\n")
+    for text, status in (("import kinds;\n" + TAG.replace("kind == 1", "kind == KIND"), 0), (TAG.replace("m.port = ", "m.door = "), 1)):
+        with subprocess.Popen([sys.executable, "-m", "lpn.compiler.cli", command[0], str(pipe), *command[1:]], cwd=tmp_path, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            pipe.write_text(text)
+            out, err = process.communicate(timeout=100)
+        assert process.returncode == status, err
+        assert said in out if status == 0 else err.startswith(f"{pipe}:21:13: error: meta has no 'door'")
+
+
 @pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root reads everything")
 def test_file_without_permission(tag, tmp_path):
     tag.chmod(0)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from lpn.verifier.verify import Report
+from lpn.verifier.verify import Analysis, Report
 
 from ..build import Compiled, Container
 from ..compact import pack
 from ..forms import Level
-from ..judge import Sealed, of_image
+from ..judge import Unit, Units, of_image
 from ..output import STDOUT, Failure, Table, count, put_json, say, write_files
 from .inputs import compile_options, json_option, listed, read_source, show_diagnostics, warnings
 from .judge import as_json as report_json, compiled_and_sealed, show_rejection, show_uncertified
@@ -49,6 +49,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
     """
     if compact and target != "lpn":
         raise click.UsageError(f"--compact is a form of LPN's images; target {target} has its own")
+    if target == "xdp" and (wrong := [form for form in emit if form in ("image", "bundle")]):
+        raise click.UsageError(f"target xdp has no {' and no '.join(wrong)}, which are for nodes: Linux takes the object (--emit obj)")
     given = read_source(file)
     program = given.program(without)
     warnings(program)
@@ -56,7 +58,7 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
     result, units, found = done.compiled, done.units, done.found
     judgements = [(c, report) for c, (_, report, _) in zip(result.containers, found)]
     rejected = [(c, report) for c, report in judgements if not report.accepted]
-    unproved = not rejected and target == "lpn" and missed(done)
+    unproved = not rejected and target == "lpn" and missed(units, found, result)
     files = {} if rejected or unproved else files_of(result, emit or (DEFAULT_FORM[target],), given.stem, compact)
     if files and folder == STDOUT:
         one = [data for name, data in files.items() if not name.endswith(".map.json")]
@@ -79,12 +81,7 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
             show_uncertified(units)
         for e in result.bundle.energy if not unproved else ():
             say(f"{e.block}: the radio is on for at most {e.share / 10_000:g} % of the time, {e.promised / 10_000:g} % is promised")
-    for c, report in rejected:
-        show_rejection(report, c.name, {s.name: s.lines for s in program.sources}, err=True)
-    if rejected:
-        say(f"lpnc: the verifier refuses {count(len(rejected), 'container')}: nothing is written", err=True)
-        return 1
-    if unproved:
+    if refused(found, units.sources) or unproved:
         return 1
     if not as_json:
         if target == "femto":
@@ -93,18 +90,30 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
     return 0
 
 
-def missed(done: Sealed) -> bool:
-    """Whether anything is not proved of its times, so that nothing is written; that, and what may begin late, is said to the user."""
-    if not done.compiled.program.promises and not any(hook.within or hook.jitter for hook in done.compiled.bundle.hooks):
+def refused(found: list[tuple[Unit, Report, Analysis | None]], sources: dict[str, list[str]]) -> bool:
+    """Whether the verifier refuses a container, so that nothing is written; that is said to the user."""
+    rejected = [(unit.name, report) for unit, report, _ in found if not report.accepted]
+    for name, report in rejected:
+        show_rejection(report, name, sources, err=True)
+    if rejected:
+        say(f"lpnc: the verifier refuses {count(len(rejected), 'container')}: nothing is written", err=True)
+    return bool(rejected)
+
+
+def missed(units: Units, found: list[tuple[Unit, Report, Analysis | None]], compiled: Compiled | None = None) -> bool:
+    """Whether anything is not proved of its times, so that nothing is written; that, and what may begin late, is said to the user. Of a bundle without its program
+    energy budgets are taken as they stand in it."""
+    promises = compiled is not None and compiled.program.promises
+    if not promises and not any(hook.within or hook.jitter for hook in (units.bundle.hooks if units.bundle else ())):
         return False
     from ..budgets import settle
     from ..deadlines import times
-    timed = times(done.units, done.found)
+    timed = times(units, found)
     for text in timed.warnings:
         say(text, style="yellow", err=True)
     for each in timed.violations:
         say(each.violation(), style="red", err=True)
-    wrong = settle(done.compiled, timed).items
+    wrong = settle(compiled, timed).items if compiled is not None else []
     if wrong:
         show_diagnostics(wrong)
     unproved = " and ".join(count(len(each), what) for each, what in ((timed.violations, "deadline"), (wrong, "energy budget")) if each)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import click
 
 from lpn.lang import ast
 from lpn.lang.check import check, check_chains
-from lpn.lang.loader import decode, load
+from lpn.lang.loader import decode, load, refuse_others
 from lpn.lang.source import Source
 
 from .. import compact, externs, femto, image
@@ -78,13 +79,16 @@ class Input:
     def program(self, without: Iterable[str] = ()) -> ast.Program:
         return checked(self.source(), without)
 
-    def source(self) -> Source | Path:
-        if self.path != STDIN:
-            return Path(self.path)
+    def source(self) -> Source:
+        """The text that was read: of a pipe there is no more. It has no folder, either; what it imports is looked for in the working folder, as for standard input."""
+        name = "<stdin>" if self.path == STDIN else self.path
+        path = Path(self.path) if self.path != STDIN and os.path.isfile(self.path) else None
+        if path is not None:
+            refuse_others(path, name)
         try:
-            return Source("<stdin>", decode(self.data))
+            return Source(name, decode(self.data), path)
         except UnicodeDecodeError as e:
-            raise Failure(f"cannot read standard input: it is not UTF-8 text (byte {e.start})") from None
+            raise Failure(f"cannot read {shown(self.path)}: it is not UTF-8 text (byte {e.start})") from None
 
 
 def read_input(path: str) -> Input:
@@ -112,7 +116,7 @@ def read_source(path: str) -> Input:
     return found
 
 
-def checked(source: Source | Path, without: Iterable[str] = ()) -> ast.Program:
+def checked(source: Source, without: Iterable[str] = ()) -> ast.Program:
     """Loads and checks a program. Raises DiagnosticError or Failure."""
     program = externs.check(check(load(source)))
     leave_out(program, without)

@@ -10,13 +10,14 @@ from lpn.lang import tables as control
 from lpn.runtime.linked import linked, needs
 from lpn.runtime.pack import pack
 
-from ..bundle import Bundle, BundleError
+from ..bundle import BundleError
 from ..forms import Level
 from ..image import Flag, Image
+from ..judge import analysed
 from ..output import STDOUT, Failure, check_target, count, put_json, say, write_files
-from .build import missed
+from .build import missed, refused
 from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
-from .judge import compiled_and_sealed, show_rejection
+from .judge import compiled_and_sealed, of_input
 
 #: Hex digits in a line for the shell of a node, whose lines have 128 characters.
 LINE = 96
@@ -42,7 +43,7 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
       lpnc pack examples/forwarding/forwarding.lpn --tables examples/forwarding/tables.json -o build/forwarding.lpnn
       lpnc pack build/udp/udp.lpnb --hex 0 -o -
 
-    FILE is a program (.lpn), which is verified, or a bundle (.lpnb). The result
+    FILE is a program (.lpn) or a bundle (.lpnb); both are verified. The result
     goes to a node's slot: over CoAP as it is, to its shell with --hex. Nothing is
     written when the verifier refuses a container, a hook may miss its deadline, or
     the radio may be on for longer than promised.
@@ -56,20 +57,18 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
     if given.kind == "bundle":
         if tables or fuse or without:
             raise Failure(f"{shown(file)}: --tables, --fuse and --without need the program's source (.lpn)")
-        bundle, state, entries = given.decode(Bundle.from_bytes), None, None
+        units = of_input(given, "lpn")
+        assert units.bundle is not None
+        if refused(found := analysed(units), units.sources) or missed(units, found):
+            return 1
+        bundle, state, entries = units.bundle, None, None
     elif given.kind == "source":
         program = given.program(without)
         warnings(program)
         first = control.load(tables, program) if tables else None
         done = compiled_and_sealed(program, "lpn", fuse, level)
         result = done.compiled
-        rejected = [(c, report) for c, (_, report, _) in zip(result.containers, done.found) if not report.accepted]
-        for c, report in rejected:
-            show_rejection(report, c.name, {s.name: s.lines for s in program.sources}, err=True)
-        if rejected:
-            say(f"lpnc: the verifier refuses {count(len(rejected), 'container')}: nothing is written", err=True)
-            return 1
-        if missed(done):
+        if refused(done.found, done.units.sources) or missed(done.units, done.found, result):
             return 1
         bundle, state, entries = result.bundle, result.initial_state(first), result.entries(first)
     else:

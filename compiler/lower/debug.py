@@ -12,8 +12,10 @@ COLUMN_MAX = 0xFFFF                             # what a DILocation holds
 class DebugInfo:
     """One compile unit and one subprogram; statements of imported files get a lexical block of their file."""
 
-    def __init__(self, module: ir.Module, fn: ir.Function, span: Span):
+    def __init__(self, module: ir.Module, fn: ir.Function, span: Span, on_disk: bool = True):
+        """`on_disk`: LLVM may read the program's files again, to quote their lines in an object; of a pipe it would wait for ever."""
         self.module = module
+        self.quoted = {} if on_disk else {"source": ""}
         self.files: dict[int, ir.DIValue] = {}
         self.scopes: dict[int, ir.DIValue] = {}
         main = self.file(span.source)
@@ -33,7 +35,7 @@ class DebugInfo:
 
     def file(self, source: Source) -> ir.DIValue:
         if id(source) not in self.files:
-            self.files[id(source)] = self.module.add_debug_info("DIFile", {"filename": source.name, "directory": "."})
+            self.files[id(source)] = self.module.add_debug_info("DIFile", {"filename": source.name, "directory": ".", **self.quoted})
         return self.files[id(source)]
 
     def location(self, span: Span) -> ir.DIValue:

@@ -68,7 +68,7 @@ class ProgramLowering:
         fn.attributes.add("nounwind")
         set.add(fn.attributes, '"no-jump-tables"="true"')        # nor tables of values: no verifier knows what is in them
         fn.args[0].add_attribute("noalias")
-        return module, fn, DebugInfo(module, fn, span) if self.listings else None
+        return module, fn, DebugInfo(module, fn, span, self.program.sources[-1].path is not None) if self.listings else None
 
     def lowering(self, fn: ir.Function, debug: DebugInfo | None, in_memory: bool, form: Form | None = None,
                  chain: list[ast.Module] | None = None) -> Lowering:
