@@ -176,6 +176,9 @@ def test_more_state_than_a_node_has(tmp_path):
     (["run", UDP, "--in", RECORDING, "--out", "-", "--out-linktype", "99999999999"], "99999999999 is not in the range 0<=x<=65535"),
     (["fuzz", "--programs", "-1"], "-1 is not in the range x>=0"), (["fuzz", "--path"], "--path needs --slowest"),
     (["fuzz", "--programs", "0", "--corpus", "/dev/null/x"], "/dev/null"),
+    (["build", UDP, "--target", "xdp", "--emit", "bundle"], "target xdp has no bundle: those are for nodes, Linux takes the object (--emit obj)"),
+    (["build", UDP, "--target", "xdp", "--emit", "obj,image"], "target xdp has no image"),
+    (["run", UDP, "--in", RECORDING, "--compare", ""], "there is no engine ''"), (["run", UDP, "--in", RECORDING, "--engine", ""], "there is no engine ''"),
     (["fuzz", "--slowest", UDP, "--bytecode"], "--slowest and --bytecode exclude each other")])
 def test_options_that_cannot_be_meant(args, why):
     assert why in refusal(*args)

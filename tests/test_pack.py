@@ -18,6 +18,8 @@ from lpn.compiler.bundle import Bundle, BundleError, Entry
 from lpn.compiler.judge import seal
 from lpn.compiler.commands.pack import uncertified
 from lpn.lang import tables
+from lpn.lang.check import check
+from lpn.lang.loader import load
 from lpn.runtime.dispatch import hook_names
 from lpn.runtime.engine.build import library
 from lpn.runtime.engine.native import NativeHost
@@ -194,6 +196,16 @@ def test_the_command_says_what_it_needs(tmp_path, arguments, said):
     names = {"bundle": str(tmp_path / "duty.lpnb"), "image": str(tmp_path / "Rx.lpnc")}
     result = lpnc("pack", *(a.format(**names) for a in arguments))
     assert result.exit_code == 2 and said in result.output
+
+
+@pytest.mark.parametrize("options", [[], ["--trusted"], ["--compact"], ["--code"]], ids=" ".join)
+def test_nothing_is_written_of_a_bundle_that_the_verifier_refuses(tmp_path, options):
+    """One for Linux begins as one of ours does, and its containers find another context."""
+    path = tmp_path / "echo.lpnb"
+    path.write_bytes(compile_program(check(load(ROOT / "examples/udp/udp.lpn")), "xdp", True).bundle.to_bytes())
+    result = lpnc("pack", str(path), *options)
+    assert result.exit_code == 1 and "rule " in result.stderr and "the verifier refuses 1 container: nothing is written" in result.stderr
+    assert list(tmp_path.iterdir()) == [path]
 
 
 # ------------------------------------------------------------ the compact form

@@ -50,7 +50,7 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
     if compact and target != "lpn":
         raise click.UsageError(f"--compact is a form of LPN's images; target {target} has its own")
     if target == "xdp" and (wrong := [form for form in emit if form in ("image", "bundle")]):
-        raise click.UsageError(f"target xdp has no {' and no '.join(wrong)}, which are for nodes: Linux takes the object (--emit obj)")
+        raise click.UsageError(f"target xdp has no {' and no '.join(wrong)}: those are for nodes, Linux takes the object (--emit obj)")
     given = read_source(file)
     program = given.program(without)
     warnings(program)
@@ -103,8 +103,8 @@ def refused(found: list[tuple[Unit, Report, Analysis | None]], sources: dict[str
 def missed(units: Units, found: list[tuple[Unit, Report, Analysis | None]], compiled: Compiled | None = None) -> bool:
     """Whether anything is not proved of its times, so that nothing is written; that, and what may begin late, is said to the user. Of a bundle without its program
     energy budgets are taken as they stand in it."""
-    promises = compiled is not None and compiled.program.promises
-    if not promises and not any(hook.within or hook.jitter for hook in (units.bundle.hooks if units.bundle else ())):
+    promised = compiled is not None and compiled.program.promises
+    if not promised and not any(hook.within or hook.jitter for hook in (units.bundle.hooks if units.bundle else ())):
         return False
     from ..budgets import settle
     from ..deadlines import times
