@@ -199,13 +199,13 @@ def take_over(runners: list[Runner], following: Prepared, view: Silent, file: st
 
 def names(engine: str | None, compare: str | None) -> list[str]:
     """The engines to use, at least one."""
-    if engine and compare:
+    if engine is not None and compare is not None:
         raise click.UsageError("--engine and --compare exclude each other", click.get_current_context())
-    chosen = [name.strip() for name in compare.split(",")] if compare else [engine or "engine"]
+    chosen = [name.strip() for name in compare.split(",")] if compare is not None else [engine if engine is not None else "engine"]
     for name in chosen:
         known(name)
     chosen = list(dict.fromkeys(chosen))
-    if compare and len(chosen) == 1:
+    if compare is not None and len(chosen) == 1:
         raise click.UsageError(f"--compare needs another engine beside {chosen[0]}", click.get_current_context())
     return chosen
 
