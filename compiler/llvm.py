@@ -32,6 +32,8 @@ def _initialize() -> None:
     llvm.set_option("lpnc", "-split-spill-mode=size")
     # What needs more stack than there is would end the process; `build` refuses it instead.
     llvm.set_option("lpnc", "-bpf-stack-size=65536")
+    # Of names that begin with the same 1,024 letters, as those of one variable do, it would make one.
+    llvm.set_option("lpnc", f"-non-global-value-max-name-size={(1 << 31) - 1}")
 
 
 @cache

@@ -9,6 +9,9 @@ from lpn.compiler import build
 from lpn.compiler.elf import read_object
 from lpn.compiler.llvm import emit_object, slots, target_machine
 from lpn.compiler.target import TARGETS
+from lpn.lang.check import check
+from lpn.lang.loader import load
+from lpn.lang.source import Source
 
 
 def code(turns: int) -> llvm.ModuleRef:
@@ -46,3 +49,17 @@ def test_what_no_jump_passes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(build.BuildError, match=r"^\w+ has more than 1000 instructions, and a jump reaches no farther: divide it into modules; "
                        r"most are made of \S+\.lpn:\d+ \(\d+\), "):
         build.compile_program(example("decompress/recompress"))
+
+
+def test_names_of_any_length() -> None:
+    """LLVM keeps 1,024 letters of a name, if it is not told otherwise; then two values were one."""
+    name = "long" * 300
+    text = f"""header H {{ bit<8> a; bit<8> b; }}
+        struct headers {{ H h; }}
+        parser Rx(packet pkt, out headers h) {{ state {name} {{ pkt.extract(h.h); transition accept; }} state start {{ transition {name}; }} }}
+        processor P(inout headers h) {{ apply {{ bit<8> {name}1 = h.h.a; bit<8> {name}2 = h.h.b; if ({name}1 == 3) {{ {name}2 = {name}1 + {name}2; }} h.h.b = {name}2; }} }}
+        deparser Tx(packet pkt, in headers h) {{ pkt.emit(h.h); }}
+        protocol E version 1 {{ on radio.rx_done : Rx -> P -> Tx; }}"""
+    checked = [check(load(Source("x.lpn", each))) for each in (text, text.replace(name, "short"))]
+    long, short = ([c.code.text for c in build.compile_program(program).containers] for program in checked)
+    assert long == short
