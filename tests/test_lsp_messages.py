@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import io
+import json
 import subprocess
 import sys
 
@@ -28,6 +29,7 @@ WRONG = {
 }
 SHUTDOWN = b'{"jsonrpc":"2.0","id":1,"method":"shutdown","params":null}'
 EXIT = b'{"jsonrpc":"2.0","method":"exit"}'
+INITIALIZE = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{}}}'
 
 
 def bodies(data: bytes) -> list[bytes]:
@@ -68,3 +70,46 @@ def test_the_server_ends_or_goes_on(data: bytes, status: int, said: str | None) 
         assert result.stderr.decode() == said and not result.stdout
     else:
         assert b'"id": 1, "jsonrpc": "2.0", "result": null' in result.stdout
+
+
+def talk(*said: bytes, status: int = 0) -> dict[int, dict]:
+    """The answers, by number. Nothing but a line a message is said beside them."""
+    pytest.importorskip("pygls", reason="pygls is not installed: pip install 'lpn[lsp]'")
+    data = b"".join(b"Content-Length: %d\r\n\r\n%s" % (len(one), one) for one in said)
+    result = subprocess.run([sys.executable, "-m", "lpn.compiler.cli", "lsp"], input=data, capture_output=True, timeout=60)
+    assert result.returncode == status and b"Traceback" not in result.stderr, result.stderr.decode()
+    answers = [json.loads(part[:part.rindex(b"}") + 1]) for part in result.stdout.split(b"\r\n\r\n")[1:]]
+    return {one["id"]: one for one in answers if "id" in one}
+
+
+def request(number: int, method: str, params: str) -> bytes:
+    return b'{"jsonrpc":"2.0","id":%d,"method":"textDocument/%s","params":%s}' % (number, method.encode(), params.encode())
+
+
+HERE = '"textDocument":{"uri":"file:///nowhere/x.lpn"}'
+
+
+def test_every_request_is_answered() -> None:
+    asked = {1: ("hover", "{}"), 2: ("hover", "null"), 3: ("hover", f'{{{HERE},"position":{{"line":-1,"character":0}}}}'), 4: ("definition", '{"textDocument":5}')}
+    closed = {5: ("hover", f'{{{HERE},"position":{{"line":0,"character":0}}}}'), 6: ("completion", f'{{{HERE},"position":{{"line":0,"character":0}}}}'),
+              7: ("formatting", f'{{{HERE},"options":{{"tabSize":4,"insertSpaces":true}}}}')}
+    answers = talk(request(8, *closed[5]), INITIALIZE, *(request(number, *one) for number, one in (asked | closed).items()),
+                   b'{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{}}', SHUTDOWN.replace(b'"id":1', b'"id":9'), request(10, *closed[5]), EXIT)
+    assert {number: answers[number]["error"]["message"] for number in asked} == {
+        number: f"these are no parameters of textDocument/{method}" for number, (method, _) in asked.items()}
+    assert all(answers[number]["error"]["message"] == "file:///nowhere/x.lpn is not open, and cannot be read: No such file or directory" for number in closed)
+    assert {answers[number]["error"]["code"] for number in (*asked, *closed)} == {-32602}
+    assert answers[8]["error"] == {"code": -32002, "message": "textDocument/hover comes before initialize"}
+    assert answers[9]["result"] is None and answers[10]["error"] == {"code": -32600, "message": "textDocument/hover comes after shutdown"}
+
+
+def test_what_is_refused_is_no_fault(tmp_path) -> None:
+    uri = (tmp_path / "x.lpn").as_uri()
+    opened = json.dumps({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": {
+        "uri": uri, "languageId": "lpn", "version": 1, "text": "const bit<8> A = 1;\n"}}}).encode()
+    rename = request(1, "rename", json.dumps({"textDocument": {"uri": uri}, "position": {"line": 0, "character": 13}, "newName": "1"}))
+    assert talk(INITIALIZE, opened, rename, SHUTDOWN.replace(b'"id":1', b'"id":2'), EXIT)[1]["error"]["message"] == "'1' cannot be a name"
+
+
+def test_exit_without_shutdown() -> None:
+    talk(INITIALIZE, EXIT, status=1)

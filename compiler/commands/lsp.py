@@ -31,4 +31,4 @@ def command(stdio: bool) -> int:
         server.start_io(Messages(sys.stdin.buffer), stream)
     except MessageError as e:
         raise Failure(f"{e}; the language server ends") from None
-    return 0
+    return server.protocol.status

@@ -11,6 +11,7 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
+from pygls.workspace import TextDocument
 
 from .. import ast
 from ..diagnostics import Diagnostic, DiagnosticError
@@ -22,6 +23,7 @@ from .complete import complete
 from .describe import hover, row_hover
 from .index import Mention
 from .places import Point, column, position, range_of
+from .protocol import Protocol
 from .symbols import symbols
 
 DELAY = 0.2                                     # seconds without a change before a text is analysed
@@ -29,7 +31,7 @@ SEVERITIES = {"error": lsp.DiagnosticSeverity.Error, "warning": lsp.DiagnosticSe
 NAMES = {LpnParser.literalNames[kind].strip("'") for kind in range(1, len(LpnParser.literalNames))
          if re.fullmatch(r"'[a-z_]+'", LpnParser.literalNames[kind])}
 
-server = LanguageServer("lpn", version("lpn"), text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental)
+server = LanguageServer("lpn", version("lpn"), text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental, protocol_cls=Protocol)
 
 
 @dataclass
@@ -58,9 +60,19 @@ def uri_of(source: Source, main: str) -> str:
     return from_fs_path(str(source.path)) or main
 
 
+def text_of(uri: str) -> TextDocument:
+    """The document as the editor has it; one that is not open is read."""
+    document = server.workspace.get_text_document(uri)
+    try:
+        document.source
+    except (OSError, UnicodeDecodeError, ValueError) as e:
+        raise JsonRpcInvalidParams(f"{uri} is not open, and cannot be read: {getattr(e, 'strerror', None) or e}") from None
+    return document
+
+
 def refresh(uri: str) -> Document:
     """The document, its analysis brought up to date."""
-    text = server.workspace.get_text_document(uri)
+    text = text_of(uri)
     old = documents.get(uri)
     if old is not None and old.version == text.version and old.now.source.text == text.source:
         return old
@@ -261,7 +273,7 @@ def document_symbols(ls: LanguageServer, params: lsp.DocumentSymbolParams) -> li
 @server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=["."]))
 def completion(ls: LanguageServer, params: lsp.CompletionParams) -> lsp.CompletionList:
     uri = params.text_document.uri
-    text = server.workspace.get_text_document(uri)
+    text = text_of(uri)
     line = text.lines[params.position.line].rstrip("\r\n") if params.position.line < len(text.lines) else ""
     at = column(line, params.position.character)
     document = documents.get(uri) or refresh(uri)
@@ -271,7 +283,7 @@ def completion(ls: LanguageServer, params: lsp.CompletionParams) -> lsp.Completi
 
 def without_line(uri: str, line: int) -> Analysis | None:
     """The analysis of a text that never was a program, without the line that is being written."""
-    text = server.workspace.get_text_document(uri)
+    text = text_of(uri)
     lines = text.source.split("\n")
     lines[line:line + 1] = [""]
     path = path_of(uri)
@@ -282,7 +294,7 @@ def without_line(uri: str, line: int) -> Analysis | None:
 @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
 def formatting(ls: LanguageServer, params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | None:
     """The whole text, as `lpnc fmt` writes it; nothing where it cannot be parsed."""
-    source = Source(params.text_document.uri, server.workspace.get_text_document(params.text_document.uri).source)
+    source = Source(params.text_document.uri, text_of(params.text_document.uri).source)
     try:
         new = format_source(source)
     except DiagnosticError:
