@@ -40,7 +40,7 @@ TAKEN_BY = {
 @click.option("--seed", type=int, help="The first program's number (default: where the corpus stopped, else 0); the same number gives the same program.")
 @click.option("--seconds", type=Real(min=0), help="Stop after this time; without it and --programs: never.")
 @click.option("--programs", type=click.IntRange(min=0), help="Stop after this many programs.")
-@click.option("--packets", default=20, show_default=True, help="Packets for each program.")
+@click.option("--packets", type=click.IntRange(min=0), default=20, show_default=True, help="Packets for each program.")
 @click.option("--changes", type=click.IntRange(min=0), default=3, show_default=True,
               help="With FILE: at most so many changes of a program; 0: the program as it is, with new packets.")
 @click.option("--tables", metavar="T.json", help="With FILE: register cells and table entries.")
@@ -52,8 +52,8 @@ TAKEN_BY = {
 @click.option("--no-reduce", is_flag=True, help="Save failures as they are.")
 @click.option("--bytecode", is_flag=True, help="Random bytecode instead of programs: what the verifier accepts runs in an interpreter that "
               "checks every claim of the proof.")
-@click.option("--runs", default=400, show_default=True, help="With --bytecode: runs of each accepted program, over random packets.")
-@click.option("--mutants", default=4, show_default=True, help="With --bytecode: small changes of each program that are tried too.")
+@click.option("--runs", type=click.IntRange(min=1), default=400, show_default=True, help="With --bytecode: runs of each accepted program, over random packets.")
+@click.option("--mutants", type=click.IntRange(min=0), default=4, show_default=True, help="With --bytecode: small changes of each program that are tried too.")
 @click.option("--slowest", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="Search the slowest run of each hook of FILE (.lpn) on the emulated Cortex-M3, translated and interpreted, and compare it with the bound; "
               "--seconds for each hook; 0: no more than it begins with.")
