@@ -334,7 +334,9 @@ class Writer:
         if self._scratch:
             self._scratch.discard()
 
-    def _error(self, error: OSError) -> CaptureError:
+    def _error(self, error: OSError) -> CaptureError | BrokenPipeError:
+        if isinstance(error, BrokenPipeError) and str(self.path) == "-":
+            return error                        # who read it has left, which ends a command as it does elsewhere
         where = "standard output" if str(self.path) == "-" else self.path
         return CaptureError(f"{where}: {error.strerror or error}")
 

@@ -150,9 +150,9 @@ def test_no_chain_of_that_name(tmp_path):
     assert lpnc("build", source, "-o", tmp_path).exit_code == 0
     for file, command in ((source, "run"), (source, "profile"), (tmp_path / "net.lpnb", "run")):
         assert "which is what frames of a capture take; there is --hook net.tx.41" in refusal(command, file, "--in", capture, status=1)
-        assert "no chain takes 'net.tx.42': chains take net.tx.41" in refusal(command, file, "--in", capture, "--hook", "net.tx.42", status=1)
-        assert "net.tx has 2 numbers: layer, selector" in refusal(command, file, "--in", capture, "--hook", "net.tx.41.1.1", status=1)
-    assert "no chain takes 'every'" in refusal("run", source, "--in", capture, "--hook", "every", status=1)
+        assert "no chain takes 'net.tx.42': chains take net.tx.41" in refusal(command, file, "--in", capture, "--hook", "net.tx.42")
+        assert "net.tx has 2 numbers: layer, selector" in refusal(command, file, "--in", capture, "--hook", "net.tx.41.1.1")
+    assert "no chain takes 'every'" in refusal("run", source, "--in", capture, "--hook", "every")
     assert "--hook belongs to --in" in refusal("run", source, "--events", capture, "--hook", "net.tx.41")
     assert "the kernel runs the chain of radio.rx_done, and no other one" in refusal("run", source, "--in", capture, "--hook", "net.tx.41", "--engine", "kernel", status=1)
 
@@ -465,12 +465,12 @@ def test_closed_pipe():
     assert done.stderr == "" and done.stdout.splitlines()[-1] == "141"
 
 
-@pytest.mark.parametrize("command", ["check", "verify", "disasm", "build"])
+@pytest.mark.parametrize("command", ["check", "verify", "disasm", "build", "run"])
 def test_nobody_reads(tag, tmp_path, command):
     """Status 1 would say that the program was rejected."""
     reads, writes = os.pipe()
     os.close(reads)
-    more = ["-o", tmp_path] if command == "build" else []
+    more = {"build": ["-o", tmp_path], "run": ["--in", RECORDING, "--out", "-"]}.get(command, [])
     done = subprocess.run([sys.executable, "-m", "lpn.compiler.cli", command, tag, *more], stdout=writes, stderr=subprocess.PIPE, check=False, timeout=60)
     os.close(writes)
     assert (done.returncode, done.stderr) == (141, b"")

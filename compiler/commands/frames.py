@@ -94,7 +94,7 @@ def taken_by(file: str, hook: str | None, hooks: Mapping[int, Occasion], receive
     try:
         return called(hooks, hook)
     except NoTaker as e:
-        raise Failure(f"{shown(file)}: {e}", 1) from None
+        raise Failure(f"{shown(file)}: {e}") from None
 
 
 def known(name: str) -> None:
