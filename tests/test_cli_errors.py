@@ -366,6 +366,18 @@ def test_what_a_bundle_cannot_do(tmp_path, frames):
 
 # ---------------------------------------------------------------- outputs
 
+@pytest.mark.parametrize("args,why", [
+    (["verify", "{}.lpnb", "-O", "s"], "--fuse, --without and -O need the program's source"), (["disasm", "{}.lpnb", "-O0"], "-O need the program's source"),
+    (["pack", "{}.lpnb", "-O", "s"], "--tables, --fuse, --without and -O need the program's source"), (["run", "{}.lpnb", "--in", RECORDING, "-Os"], "and -O need"),
+    (["verify", "{}.lpn", "--record-size", "3"], "--record-size would say what this source says itself"),
+    (["verify", "{}.lpnb", "--state-size", "3", "--data-size", "1"], "--state-size and --data-size would say what this bundle says itself"),
+    (["verify", "--raw", "95", "--fuse"], "need a program's source, and --raw is bytecode"), (["verify", "--raw", "95", "-O1"], "--raw is bytecode"),
+])
+def test_no_option_is_passed_over(tag, args, why):
+    tag.with_suffix(".lpnb").write_bytes(BUNDLE)
+    assert why in refusal(*(arg.format(tag.with_suffix("")) for arg in args))
+
+
 def test_output_folder_that_is_missing(tag, frames, tmp_path):
     assert "there is no folder" in refusal("run", tag, "--in", frames, "--out", tmp_path / "no" / "y.pcap")
     assert not (tmp_path / "no").exists()

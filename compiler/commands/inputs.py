@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from lpn.lang import ast
 from lpn.lang.check import check, check_chains
@@ -190,6 +191,20 @@ def source_texts(maps: Iterable[Lines]) -> dict[str, list[str]]:
 
 
 # ---------------------------------------------------------------- options that several commands have
+
+def asked(*options: str) -> list[str]:
+    """Those of the command's options, by their long names, that are on the command line."""
+    context = click.get_current_context()
+    return [one.opts[-1] for one in context.command.params
+            if one.opts[-1] in options and context.get_parameter_source(str(one.name)) == ParameterSource.COMMANDLINE]
+
+
+def need_source(path: str, *more: str) -> None:
+    """What is compiled is not compiled again. Raises Failure where options of the compiler, or `more`, are on the command line."""
+    options = [*more, "--fuse", "--without"]
+    if asked(*options, "-O"):
+        raise Failure(f"{shown(path)}: {', '.join(options)} and -O need the program's source (.lpn)")
+
 
 def listed(choices: Iterable[str]) -> Callable[[click.Context, click.Parameter, Any], tuple[str, ...]]:
     """For an option that may be repeated, or given once with commas."""

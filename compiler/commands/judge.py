@@ -20,7 +20,7 @@ from ..elf import DAMAGE, ElfError, Program, programs, read_object
 from ..forms import MOST, Level
 from ..judge import Sealed, Unit, Units, of_compiled, of_image
 from ..output import Failure, console, say, waiting
-from .inputs import Input, shown, source_map, source_texts
+from .inputs import Input, need_source, shown, source_map, source_texts
 
 
 def of_input(given: Input, target: str | None = None, fuse: bool = False, without: Iterable[str] = (), level: Level = MOST,
@@ -28,8 +28,7 @@ def of_input(given: Input, target: str | None = None, fuse: bool = False, withou
     """The containers of a source (compiled for `target`), image, bundle or object."""
     if given.kind == "source":
         return of_compiled(compiled(given.program(without), target or "lpn", fuse, level))
-    if fuse or tuple(without):
-        raise Failure(f"{shown(given.path)}: --fuse and --without need the program's source")
+    need_source(given.path)
     if given.kind == "object":
         return of_object(given, target, sizes or {})
     maps = source_map(given.path)

@@ -16,7 +16,7 @@ from ..image import Flag, Image
 from ..judge import analysed
 from ..output import STDOUT, Failure, check_target, count, put_json, say, write_files
 from .build import missed, refused
-from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
+from .inputs import STDIN, compile_options, json_option, need_source, read_input, shown, warnings
 from .judge import compiled_and_sealed, of_input
 
 #: Hex digits in a line for the shell of a node, whose lines have 128 characters.
@@ -55,8 +55,7 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
     check_target(out, ("program", file), ("tables file", tables), makes_folder=True)
     given = read_input(file)
     if given.kind == "bundle":
-        if tables or fuse or without:
-            raise Failure(f"{shown(file)}: --tables, --fuse and --without need the program's source (.lpn)")
+        need_source(file, "--tables")
         units = of_input(given, "lpn")
         assert units.bundle is not None
         if refused(found := analysed(units), units.sources) or missed(units, found):

@@ -4,7 +4,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
 from lpn.lang import ast, tables as control
 from lpn.runtime import linktype as links
@@ -18,7 +17,7 @@ from ..output import STDOUT, Failure, Table, check_target, counted, put_json, sa
 from ..runner import BYTECODE, Runner
 from .externs import Answers, extern_option
 from .frames import Outcome, Totals, bundle_runner, chosen, hook_option, known, outcomes, runner, taken_by
-from .inputs import STDIN, compile_options, json_option, read_input, shown, warnings
+from .inputs import STDIN, asked, compile_options, json_option, need_source, read_input, shown, warnings
 from .judge import made_to_run
 from .packets import Describer, describe_datagram, is_datagram
 from .run_events import Options, run_events
@@ -114,9 +113,9 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
     if events is not None or capture is None:
         return on_a_node(file, events, Options(
             engines, node, tables_file, target, trace, seed, insn_time, fuse, without, level, as_json, answers))
-    usage("trace", "seed", "insn_time", needs="--events")
+    usage("--trace", "--seed", "--insn-time", needs="--events")
     if target is None:
-        usage("out_linktype", needs="--out")
+        usage("--out-linktype", needs="--out")
     check_usage(file, successor, capture, tables_file, target, as_json, verbose)
     if (successor is None) != (at is None):
         raise click.UsageError("--then and --at belong together", click.get_current_context())
@@ -151,17 +150,14 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
 def on_a_node(file: str, events: str | None, options: Options) -> int:
     if events is None:
         raise click.UsageError("what is to happen? give --in X.pcap or --events EVENTS", click.get_current_context())
-    usage("capture", "out_linktype", "hook", "fcs", "limit", "successor", "at", "verbose", needs="--in, not --events")
+    usage("--in", "--out-linktype", "--hook", "--fcs", "--limit", "--then", "--at", "--verbose", needs="--in, not --events")
     return run_events(file, events, options)
 
 
-def usage(*parameters: str, needs: str) -> None:
+def usage(*options: str, needs: str) -> None:
     """UsageError if one of these was given on the command line."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        if parameter.name in parameters and context.get_parameter_source(str(parameter.name)) == ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{parameter.opts[-1]} belongs to {needs}" if parameter.name != "capture" else
-                                   "--in and --events exclude each other", context)
+    for option in asked(*options):
+        raise click.UsageError(f"{option} belongs to {needs}" if option != "--in" else "--in and --events exclude each other", click.get_current_context())
 
 
 #: A source's program and tables; the number of the hook whose chain runs, None: radio.rx_done; and its runners.
@@ -173,7 +169,7 @@ def prepared(file: str, engines: list[str], tables_file: str | None, hook: str |
     """A source or bundle in each engine. `hook`: whose chain runs; None: that of radio.rx_done."""
     given = read_input(file)
     if given.kind != "source":
-        return None, None, None, bundle_runners(given, engines, hook, bool(tables_file or verbose or fuse or without), answers)
+        return None, None, None, bundle_runners(given, engines, hook, answers)
     program = given.program(without)
     warnings(program)
     number = chosen(file, hook, program)
@@ -220,11 +216,10 @@ def check_usage(file: str, successor: str | None, capture: str, tables_file: str
     check_target(target, ("capture", capture), ("program", file), ("program", successor), ("tables file", tables_file))
 
 
-def bundle_runners(given, engines: list[str], hook: str | None, more: bool, answers: Answers) -> list[Runner]:
+def bundle_runners(given, engines: list[str], hook: str | None, answers: Answers) -> list[Runner]:
     if given.kind != "bundle":
         raise Failure(f"{shown(given.path)}: an {given.kind} alone cannot run: give the bundle (.lpnb) or the source (.lpn)")
-    if more:
-        raise Failure(f"{shown(given.path)}: --tables, --verbose, --fuse and --without need the program's source (.lpn)")
+    need_source(given.path, "--tables", "--verbose")
     bundle = given.decode(Bundle.from_bytes)
     number = taken_by(given.path, hook, {i: one for i, one in enumerate(bundle.hooks) if bundle.parses(one)}, bool(bundle.chain))
     externs = answers.of(bundle.externs)

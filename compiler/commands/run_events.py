@@ -29,7 +29,7 @@ from ..forms import MOST, Level
 from ..output import STDOUT, Failure, Table, check_target, count, percent, put_json, say, waiting, write_files
 from .externs import Answers
 from .frames import amounts
-from .inputs import STDIN, Input, read_bytes, read_input, shown, warnings
+from .inputs import STDIN, Input, need_source, read_bytes, read_input, shown, warnings
 from .judge import made_to_run
 
 ENGINES = ("engine", "reference")
@@ -163,8 +163,9 @@ def loaded(given: Input, options: Options) -> Loaded:
         return script.node | options.node
 
     if given.kind == "bundle":
-        if options.tables or options.fuse or options.without or options.engines != ["engine"]:
-            raise Failure(f"{shown(given.path)}: --tables, --fuse, --without and engine reference need the program's source (.lpn)")
+        need_source(given.path, "--tables")
+        if options.engines != ["engine"]:
+            raise Failure(f"{shown(given.path)}: --compare and engine reference need the program's source (.lpn)")
         bundle = given.decode(Bundle.from_bytes)
         something(bundle.hooks, given)
         own = options.answers.of(bundle.externs)

@@ -12,10 +12,11 @@ from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import Analysis, Report
 from lpn.verifier.wcet import Step
 
+from .. import femto
 from ..forms import Level
 from ..judge import Sealed, Unit, Units, analysed
 from ..output import Failure, Table, count, put_json, say
-from .inputs import compile_options, json_option, read_bytes, read_input, show_diagnostics
+from .inputs import Input, asked, compile_options, json_option, read_bytes, read_input, show_diagnostics, shown
 from ..budgets import settle
 from ..deadlines import WAYS, HookTime, Times, times
 from .judge import as_json as report_json, compiled_and_sealed, of_input, place, show_rejection, show_uncertified, shown_line, source_line
@@ -67,9 +68,11 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
     found: list[tuple[Unit, Report, Analysis | None]] = []
     done: Sealed | None = None
     if raw is not None:
+        if asked("--fuse", "--without", "-O"):
+            raise click.UsageError("--fuse, --without and -O need a program's source, and --raw is bytecode")
         units = Units([Unit("raw", raw_bytes(raw), profile or "lpn", rodata=rodata_size, data=data_size, record_size=record_size,
                             state_size=state_size, foreign=True)], {})
-    elif (given := read_input(str(file))).kind == "source":
+    elif (given := sized(read_input(str(file)))).kind == "source":
         done = compiled_and_sealed(given.program(without), profile or "lpn", fuse, level)
         units, found = done.units, done.found
     else:
@@ -114,6 +117,14 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
         + (f", {count(len(unkept), 'energy budget')} not proved" if unkept else ""),
         style="red" if rejected or timed.violations or unkept else "green")
     return int(bool(rejected or timed.violations or unkept))
+
+
+def sized(given: Input) -> Input:
+    """Refuses sizes that the input itself says. Raises Failure."""
+    outside = given.kind == "object" or femto.begins(given.data)
+    if idle := asked("--rodata-size", "--data-size", *(() if outside else ("--record-size", "--state-size"))):
+        raise Failure(f"{shown(given.path)}: {' and '.join(idle)} would say what this {given.kind} says itself")
+    return given
 
 
 def hook_json(each: HookTime) -> dict:
