@@ -181,6 +181,10 @@ def test_more_state_than_a_node_has(tmp_path):
     (["build", UDP, "--target", "xdp", "--emit", "bundle"], "target xdp has no bundle: those are for nodes, Linux takes the object (--emit obj)"),
     (["build", UDP, "--target", "xdp", "--emit", "obj,image"], "target xdp has no image"),
     (["run", UDP, "--in", RECORDING, "--compare", ""], "there is no engine ''"), (["run", UDP, "--in", RECORDING, "--engine", ""], "there is no engine ''"),
+    (["build", UDP, "--json", "-o", "-"], "-o - leaves no room for --json on standard output"),
+    (["pack", UDP, "--json", "-o", "-"], "-o - leaves no room for --json"), (["pack", "-", "--json"], "-o - leaves no room for --json"),
+    (["test", UDP, "--json", "--junit", "-"], "--junit - leaves no room for --json on standard output"),
+    (["test", "nope.lpn"], "cannot read nope.lpn: No such file or directory"),
     (["fuzz", "--slowest", UDP, "--bytecode"], "--slowest and --bytecode exclude each other")])
 def test_options_that_cannot_be_meant(args, why):
     assert why in refusal(*args)

@@ -51,6 +51,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
         raise click.UsageError(f"--compact is a form of LPN's images; target {target} has its own")
     if target == "xdp" and (wrong := [form for form in emit if form in ("image", "bundle")]):
         raise click.UsageError(f"target xdp has no {' and no '.join(wrong)}: those are for nodes, Linux takes the object (--emit obj)")
+    if as_json and folder == STDOUT:
+        raise click.UsageError("-o - leaves no room for --json on standard output")
     given = read_source(file)
     program = given.program(without)
     warnings(program)

@@ -52,6 +52,8 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
         raise click.UsageError("--code and --compact exclude each other: code stays in flash, where nothing is expanded")
     if as_c and (code or compact or as_hex is not None):
         raise click.UsageError("--linked is C source with code in it: --code, --compact and --hex are for packs")
+    if as_json and (out == STDOUT or out is None and file == STDIN):
+        raise click.UsageError("-o - leaves no room for --json on standard output")
     check_target(out, ("program", file), ("tables file", tables), makes_folder=True)
     given = read_input(file)
     if given.kind == "bundle":

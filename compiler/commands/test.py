@@ -1,6 +1,8 @@
 """`lpnc test`: packet tests beside programs."""
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +14,7 @@ from lpn.lang.loader import Unreadable
 
 from ..build import BuildError
 from ..forms import Level
-from ..output import Failure, check_target, count, put_json, say, waiting, write_files
+from ..output import STDOUT, Failure, check_target, count, put_json, say, waiting, write_files
 from ..packet_test.run import Outcome, Suite
 from ..packet_test.show import render as render_failure, text as failure_text
 from .check import object_of
@@ -66,6 +68,8 @@ def command(paths: tuple[str, ...], engines: tuple[str, ...], fuse: bool, level:
     Exit status 1 when a test fails or a file is wrong; 2 when nothing can be
     read or there is no test.
     """
+    if as_json and junit == STDOUT:
+        raise click.UsageError("--junit - leaves no room for --json on standard output")
     chosen = list(dict.fromkeys(name.strip() for one in engines for name in one.split(","))) or ["engine", "reference"]
     for name in chosen:
         known(name)
@@ -76,7 +80,7 @@ def command(paths: tuple[str, ...], engines: tuple[str, ...], fuse: bool, level:
             reports.append(report := tested(path, chosen, fuse, level, words))
             if as_json:
                 put_report(report, chosen)
-            elif junit != "-":
+            elif junit != STDOUT:
                 show_report(report, verbose)
     if junit is not None:
         from ..packet_test.junit import document
@@ -84,7 +88,7 @@ def command(paths: tuple[str, ...], engines: tuple[str, ...], fuse: bool, level:
     total = sum(len(r.outcomes) for r in reports)
     if not total and not any(r.diagnostics for r in reports):
         raise Failure("no test has this in its name" if words else f"there are no tests in {', '.join(paths)}")
-    if not as_json and junit != "-":
+    if not as_json and junit != STDOUT:
         summary(reports, chosen)
     return max(r.status for r in reports)
 
@@ -100,6 +104,8 @@ def files(paths: Iterable[str]) -> list[Path]:
                 raise Failure(f"{each}: there is no test file (*{SUFFIX}) in this folder")
             out |= dict.fromkeys(found)
         elif path.suffix == ".lpn":
+            if not path.exists():
+                raise Failure(f"cannot read {each}: {os.strerror(errno.ENOENT)}")
             if not path.with_suffix(SUFFIX).is_file():
                 raise Failure(f"{each}: there is no {path.with_suffix(SUFFIX).name} beside it")
             out[path.with_suffix(SUFFIX)] = None
