@@ -336,7 +336,17 @@ def test_what_is_no_program_is_named(tag, tmp_path, command):
     else:
         pack.write_bytes(b"LPNP\1\0")
     more = ["--in", RECORDING] if command == "run" else []
-    for path, what in ((pack, "a pack, the form that nodes take"), (RECORDING, "a capture, not a program")):
+    if command == "verify":
+        assert lpnc("build", tag, "-o", tmp_path, "--fuse", "--emit", "ir,asm,image,bundle").exit_code == 0
+        assert lpnc("pack", tag, "--hex", "0").exit_code == 0
+    else:
+        for name, begin in (("tag.map.json", '{"lpn": 1, "modules": {}}'), ("TagProtocol.s", '\t.file\t"<string>"'), ("TagProtocol.ll", "; ModuleID = 'x'"),
+                            ("tag.hex", "lpn load 0 begin 400")):
+            (tmp_path / name).write_text(begin)
+    for path, what in ((pack, "a pack, the form that nodes take"), (RECORDING, "a capture, not a program"), (tmp_path / "tag.hex", "a pack, the form that"),
+                       (tmp_path / "tag.map.json", "a source map: give the bundle (.lpnb) or the image (.lpnc) that it lies beside, or the source (.lpn)"),
+                       (next(tmp_path.glob("*.s")), "assembly: give the object (.o, of --emit obj), the bundle (.lpnb) or the source (.lpn)"),
+                       (next(tmp_path.glob("*.ll")), "LLVM IR: give the object")):
         result = lpnc(command, path, *more)
         assert result.exit_code == 2 and f"{path}: this is {what}" in result.stderr and result.stderr.count("\n") == 1
 

@@ -32,8 +32,11 @@ STDIN = "-"
 # What is no program, by how it begins.
 PACK = "a pack, the form that nodes take: give the bundle (.lpnb) or the source (.lpn)"
 CAPTURE = "a capture, not a program"
+MAP = "a source map: give the bundle (.lpnb) or the image (.lpnc) that it lies beside, or the source (.lpn)"
+LISTING = "{}: give the object (.o, of --emit obj), the bundle (.lpnb) or the source (.lpn)"
 OTHERS = {b"LPNN": PACK, b"LPNP": PACK, b"\x0a\x0d\x0d\x0a": CAPTURE, b"\xd4\xc3\xb2\xa1": CAPTURE, b"\xa1\xb2\xc3\xd4": CAPTURE,
-          b"\x4d\x3c\xb2\xa1": CAPTURE, b"\xa1\xb2\x3c\x4d": CAPTURE}
+          b"\x4d\x3c\xb2\xa1": CAPTURE, b"\xa1\xb2\x3c\x4d": CAPTURE, b'{"lpn": ': MAP, b"\t.file\t": LISTING.format("assembly"),
+          b"; ModuleID = ": LISTING.format("LLVM IR"), b"lpn load ": PACK}
 
 
 class Real(click.FloatRange):
@@ -96,8 +99,9 @@ def read_input(path: str) -> Input:
     """A file, its kind told by its content; a name's suffix decides where the content is damaged. Raises Failure."""
     data = read_bytes(path)
     suffix = Path(path).suffix
-    if data[:4] in OTHERS:
-        raise Failure(f"{shown(path)}: this is {OTHERS[data[:4]]}")
+    for begin, what in OTHERS.items():
+        if data.startswith(begin):
+            raise Failure(f"{shown(path)}: this is {what}")
     if data[:4] in (image.MAGIC, compact.MAGIC) or femto.begins(data) or suffix == ".lpnc":
         kind = "image"
     elif data[:4] == b"\x7fELF":
