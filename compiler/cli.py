@@ -17,7 +17,7 @@ from typing import TextIO
 
 import click
 
-from .output import Failure, one_line, say
+from .output import JSON, Failure, one_line, put_json, say
 from .start import INTERRUPTED
 
 COMMANDS = {
@@ -81,8 +81,17 @@ class Cli(click.Group):
             with self.make_context("lpnc", ["check"], resilient_parsing=True) as ctx:
                 click.echo(self.get_help(ctx), err=True)
             return 2
+        from lpn.lang.diagnostics import DiagnosticError
         with self.make_context("lpnc", args) as ctx:
-            return self.invoke(ctx) or 0
+            try:
+                return self.invoke(ctx) or 0
+            except DiagnosticError as e:
+                from .commands.check import Unreadable, object_of
+                if not ctx.meta.get(JSON) or isinstance(e, Unreadable):
+                    raise
+                for one in e.diagnostics:
+                    put_json(object_of(one, None))
+                return getattr(e, "status", 1)
 
 
 def guard(work: Callable[[], int]) -> int:
@@ -200,6 +209,9 @@ HELP = """The compiler of LPN: packet programs for low-power radio nodes.
 \b
 Exit status: 0 done, accepted; 1 rejected (an error in the source, a rule
 violated, engines that differ); 2 usage, or input that cannot be read.
+
+With --json, errors in a source are objects on standard output, whatever the
+command, with the members that lpnc check --json gives them.
 """
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 PATIENCE = 1.0                                  # seconds before something that takes long says so
 LEAST_FOLDED = 40                               # columns of a terminal that a table's last column is folded into
 STDOUT = "-"
+JSON = "lpn.json"                               # what click's contexts know of --json
 
 
 class Failure(Exception):

@@ -75,6 +75,18 @@ def test_check_json(tmp_path):
     assert set(found) == {"file", "line", "column", "end_line", "end_column", "severity", "message", "hints", "notes"}
 
 
+@pytest.mark.parametrize("command", [["build"], ["pack"], ["verify"], ["run", "--in", RECORDING], ["run", "--events", "-"], ["profile", "--in", RECORDING],
+                                     ["fuzz", "--programs", "1"], ["fuzz", "--slowest"]], ids=" ".join)
+def test_errors_in_a_source_are_the_objects_of_check(tmp_path, command):
+    bad = tmp_path / "bad.lpn"
+    bad.write_text(TAG.replace("h.tag.kind == 1", "h.tag.kind == true").replace("base[1]", "bass[1]"))
+    result = lpnc(*command, bad, "--json", input=b"until 1 s\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, lpnc("check", "--json", bad).stdout, "")
+    assert len(objects(result.stdout)) == 2
+    missing = lpnc(*command, tmp_path / "missing.lpn", "--json", input=b"until 1 s\n")
+    assert missing.exit_code == 2 and missing.stdout == "" and "missing.lpn" in missing.stderr
+
+
 # ---------------------------------------------------------------- build
 
 def test_build_makes_bundle_and_map(bundle):

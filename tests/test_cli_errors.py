@@ -94,7 +94,7 @@ def test_unreadable_inputs(tmp_path, command):
 
 
 @pytest.mark.parametrize("command,said", [
-    (["check"], "1 file: no errors"), (["build", "-o", "."], "wrote "), (["verify", "--json"], '"name": "Guard"'), (["disasm"], "; Guard (processor)"),
+    (["check"], "1 file: no errors"), (["build", "-o", "."], "wrote "), (["verify"], "4 modules: all accepted"), (["disasm"], "; Guard (processor)"),
     (["run", "--in", RECORDING], " frames: "), (["pack", "-o", "tag.lpnn"], "wrote tag.lpnn"), (["fuzz", "--programs", "0"], "0 programs"),
 ], ids=lambda value: value[0] if isinstance(value, list) else "")
 def test_a_pipe_is_read_once(tmp_path, command, said):

@@ -54,11 +54,11 @@ def diagnose(path: str) -> tuple[list[Diagnostic], int]:
         return e.diagnostics, 1
 
 
-def object_of(one: Diagnostic, path: str) -> dict:
-    """A diagnostic as JSON; places count from 1, `end_column` is one past the last."""
+def object_of(one: Diagnostic, path: str | None) -> dict:
+    """A diagnostic as JSON; places count from 1, `end_column` is one past the last. `path`: of the program, for what has no place in it."""
     span = one.span
     return {
-        "file": span.source.name if span else shown(path), "line": span and span.line, "column": span and span.column,
+        "file": span.source.name if span else path and shown(path), "line": span and span.line, "column": span and span.column,
         "end_line": span and span.end_line, "end_column": span and span.end_column,
         "severity": one.severity, "message": one.message, "hints": one.hints,
         "notes": [{"message": text, "file": at and at.source.name, "line": at and at.line, "column": at and at.column}

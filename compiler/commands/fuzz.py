@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from ..output import Failure, Table, console, count, folder, put_json, say, waiting
 from .frames import amounts
-from .inputs import Real, listed, read_bytes, read_source, shown
+from .inputs import Real, as_objects, listed, read_bytes, read_source, shown
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -63,7 +63,7 @@ TAKEN_BY = {
               help="With --slowest: what it printed with --json before; the search begins with the inputs found then.")
 @click.option("--path", "show_path", is_flag=True, help="With --slowest: for each hook, by source line, what the bound's longest path has there beside "
               "what the slowest run found takes there, the largest difference first.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of text.")
+@click.option("--json", "as_json", is_flag=True, callback=as_objects, help="One JSON object at the end instead of text.")
 def command(files: tuple[str, ...], seed: int | None, seconds: float | None, programs: int | None, packets: int, changes: int, tables: str | None,
             engines: tuple[str, ...], corpus: Path | None, no_reduce: bool, bytecode: bool, runs: int, mutants: int, slowest: Path | None,
             captures: tuple[Path, ...], kept: Path | None, show_path: bool, as_json: bool) -> None:
@@ -239,7 +239,7 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
         raise Failure(f"{kept}: {error}") from None
     found: list[tuple[str, Slowest, list[Row]]] = []
     try:
-        done = compiled_and_sealed(read_source(path).program(()))
+        done = compiled_and_sealed(read_source(str(path)).program(()))
         made, proved = done.compiled, (done.units, done.found)
         lines = {unit.name: unit.lines for unit in proved[0].items}
         for pair in zip(*(subjects(made, rng, way, proved) for way in WAYS)):

@@ -20,7 +20,7 @@ from lpn.lang.source import Source
 
 from .. import compact, externs, femto, image
 from ..forms import LEVELS, MOST
-from ..output import Failure, say
+from ..output import JSON, Failure, say
 
 if TYPE_CHECKING:
     from lpn.lang.diagnostics import Diagnostic
@@ -235,4 +235,10 @@ def compile_options(command: Callable) -> Callable:
     return command
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="JSON on standard output, one object a line.")
+def as_objects(ctx: click.Context, _param: click.Parameter, value: bool) -> bool:
+    """For an option --json: errors in a source are objects, too (cli.py)."""
+    ctx.meta[JSON] = value
+    return value
+
+
+json_option = click.option("--json", "as_json", is_flag=True, callback=as_objects, help="JSON on standard output, one object a line.")
