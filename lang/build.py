@@ -32,7 +32,7 @@ def items_of(source: Source, tree: P.ProgramContext, diagnostics: Diagnostics) -
     try:
         items = [builder.item(item) for item in tree.item()]
     except TooDeep as e:
-        diagnostics.error("this is nested too deeply", e.span, "split it: name the parts")
+        diagnostics.error(e.message, e.span, e.hint)
         return [], []
     imports = [item for item in items if isinstance(item, ast.Import)]
     return imports, [item for item in items if not isinstance(item, ast.Import)]

@@ -10,6 +10,7 @@ from antlr4.tree.Tree import TerminalNodeImpl
 from . import ast
 from .diagnostics import Diagnostics
 from .grammar.LpnParser import LpnParser as P
+from .limits import MAX_ROW
 from .source import Source, Span
 from .syntax import MAX_DEPTH
 
@@ -20,8 +21,8 @@ WIDTHED = re.compile(r"([0-9]+)([ws])(.+)")
 class TooDeep(Exception):
     """The tree is too deep for its readers to recurse over."""
 
-    def __init__(self, span: Span):
-        self.span = span
+    def __init__(self, span: Span, message: str = "this is nested too deeply", hint: str = "split it: name the parts"):
+        self.span, self.message, self.hint = span, message, hint
 
 
 class ExpressionBuilder:
@@ -133,14 +134,25 @@ class ExpressionBuilder:
         return ast.Cast(self.span(ctx), self.type_ref(ctx.plainType()), self.expr(ctx.expr()))
 
     def _BinaryExprContext(self, ctx: P.BinaryExprContext) -> ast.Expr:
+        """What stands left in each other, as in a + b + c, is not deep for who reads it."""
+        row = [ctx]
+        while isinstance(left := row[-1].expr(0), P.BinaryExprContext):
+            row.append(left)
+        if len(row) > MAX_ROW:
+            raise TooDeep(self.span(ctx), f"this has {len(row)} operators in a row, and at most {MAX_ROW} are read", "give a part of them a name")
+        made = self.expr(row[-1].expr(0))
+        for one in reversed(row):
+            made = ast.Binary(self.span(one), self.operator(one), made, self.expr(one.expr(1)))
+        return made
+
+    def operator(self, ctx: P.BinaryExprContext) -> str:
         op = ctx.getChild(1).getText()
         if ctx.getChildCount() == 4:                        # `>>` is two tokens: `register<bit<8>>` closes two brackets
             first, second = ctx.getChild(1).symbol, ctx.getChild(2).symbol
             if first.stop + 1 != second.start:
                 self.error("expected '>>'", self.between(first, second), "write the two without a blank between them")
-            op = ">>"
-        left, right = ctx.expr()
-        return ast.Binary(self.span(ctx), op, self.expr(left), self.expr(right))
+            return ">>"
+        return op
 
     def _ConditionalExprContext(self, ctx: P.ConditionalExprContext) -> ast.Expr:
         cond, then, otherwise = [self.expr(one) for one in ctx.expr()]

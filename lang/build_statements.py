@@ -9,6 +9,7 @@ from . import ast, builtins
 from .build_expr import ExpressionBuilder, TooDeep
 from .diagnostics import Diagnostics
 from .grammar.LpnParser import LpnParser as P
+from .limits import MAX_ROW
 from .source import Source
 from .syntax import MAX_DEPTH
 
@@ -66,8 +67,18 @@ class StatementBuilder(ExpressionBuilder):
                              self.expr(ctx.expr()))
 
     def _IfStatementContext(self, ctx: P.IfStatementContext) -> ast.Stmt:
-        then, *otherwise = [self.statement(one) for one in ctx.statement()]
-        return ast.If(self.span(ctx), self.expr(ctx.expr()), then, otherwise[0] if otherwise else None)
+        """`else if` after `else if` is not deep for who reads it."""
+        row = [ctx]
+        while isinstance(last := row[-1].statement()[-1], P.IfStatementContext) and len(row[-1].statement()) == 2:
+            row.append(last)
+        if len(row) - 1 > MAX_ROW:
+            raise TooDeep(self.span(ctx), f"this has {len(row) - 1} 'else if', and at most {MAX_ROW} are read", "use switch, a table, or a function that returns early")
+        parts = [(self.span(one), self.expr(one.expr()), self.statement(one.statement(0))) for one in row]
+        made = self.statement(last) if len(row[-1].statement()) == 2 else None
+        for part in reversed(parts):
+            made = ast.If(*part, made)
+        assert made is not None
+        return made
 
     def _ForStatementContext(self, ctx: P.ForStatementContext) -> ast.Stmt:
         low, high = self.bounds(ctx.expr())

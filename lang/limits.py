@@ -1,4 +1,4 @@
-"""What a node has room for in one program: what the language refuses beyond, what a bundle may say, and what the engine is built with (lpn.h)."""
+"""What a node has room for in one program: what the language refuses beyond, what a bundle may say, and what the engine is built with (lpn.h); and what the compiler follows."""
 
 MAX_HOOKS = 64              #: LPN_MAX_HOOKS; chains and handlers
 MAX_TABLES = 64             #: value sets are tables, too
@@ -9,3 +9,9 @@ MAX_ACTION_DATA = 256       #: LPN_MAX_ACTION_DATA; what an entry gives to one
 OUT_SIZE = 256              #: LPN_OUT_SIZE; octets that a deparser emits: more are dropped as PacketTooLong
 MAX_ENTRIES = 0xFFFF        #: of a table; lpn.h counts them in 16 bits
 MAX_PRIORITY = 0xFFFF       #: of an entry; the same
+
+#: What the compiler follows, of what is put in line where it is called (check/calls_in_line.py) and of what is walked as deep as it is long.
+MAX_CALLS = 1 << 16         #: in one module, with those of what it calls
+MAX_APPLIED = 1 << 12       #: modules that one applies, with those that they apply
+MAX_CALLS_DEEP = 256        #: calls in each other
+MAX_ROW = 1 << 9            #: binary operators in a row, as in a + b + c, and `else if`

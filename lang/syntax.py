@@ -12,6 +12,7 @@ from antlr4.error.Errors import ParseCancellationException, RecognitionException
 from antlr4.error.ErrorStrategy import BailErrorStrategy
 from antlr4.ListTokenSource import ListTokenSource
 
+from .deep import deep
 from .diagnostics import Diagnostics
 from .foreign import (DECLARATIONS, foreign, foreign_choice, foreign_field, foreign_part, foreign_variable, foreign_word, result_behind,
                       statement_start, written)
@@ -184,7 +185,8 @@ def read(tokens: list[Token]) -> LpnParser.ProgramContext:
     # Full-context prediction never decides otherwise for this grammar, and costs exponential time on `(a) - (a) - ...`.
     parser._interp.predictionMode = PredictionMode.SLL
     try:
-        return parser.program()
+        with deep():
+            return parser.program()
     except ParseCancellationException as e:                 # raised by the base class's sync paths
         cause = e.args[0]
         stop(cause.offendingToken, cause.ctx)

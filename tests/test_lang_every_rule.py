@@ -44,8 +44,10 @@ def several_files(folder: Path) -> list[str]:
     folder.joinpath("e.lpn").write_text("import f;\n")
     folder.joinpath("f.lpn").write_bytes(b"\xff\xfe")
     folder.joinpath("long.lpn").write_text("const bit<32> A = " + " + ".join(["1"] * 3000) + ";\n")
+    functions = [f"function bit<8> f{n}(bit<8> x) {{ return f{n - 1}(x); }}\n" for n in range(1, 300)]
+    folder.joinpath("calls.lpn").write_text("".join(["function bit<8> f0(bit<8> x) { return x; }\n", *functions]))
     said = []
-    for name in ("a", "c", "e", "deep0", "nested", "long"):
+    for name in ("a", "c", "e", "deep0", "nested", "long", "calls"):
         try:
             check(load(folder / f"{name}.lpn"))
             said.append("")
@@ -57,7 +59,8 @@ def several_files(folder: Path) -> list[str]:
 def test_mistakes_between_files(tmp_path: Path) -> None:
     assert several_files(tmp_path) == [
         "these files import each other in a circle", "there is no module d", f"cannot read {tmp_path / 'f.lpn'}: it is not UTF-8 text (byte 0)", "imports are nested too deeply",
-        "this is nested too deeply", "this is nested too deeply"]
+        "this is nested too deeply", "this has 2999 operators in a row, and at most 512 are read",
+        "'f256' calls what calls others, 257 in each other, and at most 256 are put in line"]
 
 
 def lines_that_report(folder: Path) -> set[tuple[str, int]]:

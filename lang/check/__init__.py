@@ -7,12 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .. import ast, builtins
+from ..deep import deep
 from ..diagnostics import Diagnostic, DiagnosticError, Diagnostics
 from ..source import Span
 from ..types import Void
 from .applied import write_out
 from .base import Base
 from .buffers import Buffers
+from .calls_in_line import calls_in_line
 from .calls import NO_ACTION, Calls
 from .codecs import Codecs
 from .contexts import contexts
@@ -90,6 +92,11 @@ def check(program: ast.Program) -> ast.Program:
 
     Warnings are left in `program.warnings`.
     """
+    with deep():
+        return checked(program)
+
+
+def checked(program: ast.Program) -> ast.Program:
     checker, idle = Checker(program), Diagnostics()
     try:
         checker.run()
@@ -97,6 +104,8 @@ def check(program: ast.Program) -> ast.Program:
             doubts(program, checker.diagnostics)
             unused(program, idle)
             recursion(program, checker.diagnostics)
+            calls_in_line(program, checker.diagnostics)
+        if not checker.diagnostics.errors:
             write_out(program, checker.diagnostics)
             for decl in program.decls:
                 if isinstance(decl, ast.Deparser):          # now with what it applies

@@ -265,6 +265,7 @@ class Paths:
     def __init__(self) -> None:
         self.left: list[set[Way]] = [set()]     # by `return`, of the handler and of functions put in line
         self.deaf: dict[ast.Call, None] = {}    # that listen to the channel, on a path where it may be off
+        self.known: dict[tuple[ast.Function, frozenset[Way]], set[Way]] = {}    # behind a function, by the ways that lead to it
 
     def of(self, body: ast.Block, on: ast.Node | None) -> set[Way]:
         return self.run(body, {Way(on, was_on=on)}) | self.left[0]
@@ -328,9 +329,12 @@ class Paths:
         if call.target == RADIO_OFF:
             return {replace(way, on=None, off=call) for way in ways}
         if isinstance(call.target, ast.Function):
-            self.left.append(set())
-            ways = self.run(call.target.body, ways)
-            ways = ways | self.left.pop()
+            key = call.target, frozenset(ways)
+            if key not in self.known:
+                self.left.append(set())
+                behind = self.run(call.target.body, ways)
+                self.known[key] = behind | self.left.pop()
+            ways = self.known[key]
         for sent in call.args:
             if isinstance(sent, ast.Call) and isinstance(sent.target, ast.Deparser) and may_reject(sent.target):
                 self.left[0] |= {replace(way, failed=sent) for way in ways}
@@ -362,43 +366,47 @@ def few(ways: set[Way]) -> set[Way]:
 
 def below(after: ast.After) -> Iterator[ast.Node]:
     """What runs in an `after`, and in those that it starts."""
-    for node in walk(after.body):
-        yield node
-        if isinstance(node, ast.Call) and isinstance(node.target, ast.Function):
-            yield from reached_function(node.target)
+    todo, seen = [after.body], {after.body}
+    while todo:
+        for node in walk(todo.pop()):
+            yield node
+            if isinstance(node, ast.Call) and isinstance(node.target, ast.Function) and node.target.body not in seen:
+                seen.add(node.target.body)
+                todo.append(node.target.body)
 
 
-def reached_function(function: ast.Function) -> Iterator[ast.Node]:
-    for node in walk(function.body):
-        yield node
-        if isinstance(node, ast.Call) and isinstance(node.target, ast.Function):
-            yield from reached_function(node.target)
-
-
-def sends(node: object) -> int:
-    """Frames that a run gives to the radio at most, without what its `after` blocks send."""
+def sends(node: object, known: dict[ast.Function, int] | None = None) -> int:
+    """Frames that a run gives to the radio at most, without what its `after` blocks send. `known`: of functions."""
+    known = {} if known is None else known
     match node:
         case None:
             return 0
         case ast.After():
-            return sends(node.delay)
+            return sends(node.delay, known)
         case ast.If():
-            return sends(node.cond) + max(sends(node.then), sends(node.otherwise))
+            return sends(node.cond, known) + max(sends(node.then, known), sends(node.otherwise, known))
         case ast.Switch():
-            return sends(node.value) + max((sends(block) for _, block in node.cases), default=0)
+            return sends(node.value, known) + max((sends(block, known) for _, block in node.cases), default=0)
         case ast.For():
-            return max(number(node.high) - number(node.low), 0) * sends(node.body)
+            return max(number(node.high) - number(node.low), 0) * sends(node.body, known)
         case ast.Block():
-            return sum(map(sends, node.statements))
+            return sum(sends(one, known) for one in node.statements)
         case ast.Assign():
-            return sends(node.value) + sends(node.target)
+            return sends(node.value, known) + sends(node.target, known)
         case ast.VarDecl():
-            return sends(node.init)
+            return sends(node.init, known)
         case ast.Return():
-            return sends(node.value)
+            return sends(node.value, known)
         case ast.ExprStmt():
-            return sends(node.call)
+            return sends(node.call, known)
         case ast.Expr():
-            return sum(int(one.target == RADIO_SEND) if not isinstance(one.target, ast.Function) else sends(one.target.body)
-                       for one in walk(node) if isinstance(one, ast.Call))
+            total = 0
+            for one in walk(node):
+                if isinstance(one, ast.Call) and isinstance(one.target, ast.Function):
+                    if one.target not in known:
+                        known[one.target] = sends(one.target.body, known)
+                    total += known[one.target]
+                elif isinstance(one, ast.Call):
+                    total += one.target == RADIO_SEND
+            return total
     return 0

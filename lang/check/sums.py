@@ -67,10 +67,12 @@ def extracted_again(program: ast.Program) -> set[ast.StructField]:
     """The fields that a parser may extract when it has extracted them before: in the same state, or in one that led there."""
     again: set[ast.StructField] = set()
     for parser in program.modules:
-        for state in parser.states if isinstance(parser, ast.Parser) else ():
-            own = extracted(state.statements)
+        states = parser.states if isinstance(parser, ast.Parser) else []
+        taken = {state: extracted(state.statements) for state in states}
+        for state in states:
+            own = taken[state]
             turns = [field for loop in walk(state.statements) if isinstance(loop, ast.For) for field in extracted(loop)]
-            later = {field for one in successors(state) for each in reachable(one) for field in extracted(each.statements)}
+            later = {field for one in successors(state) for each in reachable(one) for field in taken[each]}
             again |= {field for field in own if own.count(field) > 1 or field in turns or field in later}
     return again
 

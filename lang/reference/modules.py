@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Optional
 
 from .. import ast
+from ..deep import deep
 from ..types import Frame, Meta, Packet as PacketType, StructType
 from .scope import Scope
 from .statements import Exited
-from .values import Rejected
+from .values import NotSupported, Rejected
 
 if TYPE_CHECKING:
     from .run import Run
@@ -27,6 +28,15 @@ class Outcome:
 
 
 def run_module(run: "Run", module: ast.Module) -> Outcome:
+    """Raises NotSupported for what is too deep to be walked."""
+    try:
+        with deep():
+            return outcome(run, module)
+    except RecursionError:
+        raise NotSupported(f"calls and expressions of {module.name} are nested too deeply, with what they call: split it") from None
+
+
+def outcome(run: "Run", module: ast.Module) -> Outcome:
     try:
         if isinstance(module, ast.Parser):
             return run_parser(run, module)

@@ -24,7 +24,7 @@ class Rejected(Exception):
 
 
 class NotSupported(Exception):
-    """The program uses what the reference does not execute (a helper of the engine that it does not know)."""
+    """The program uses what the reference does not execute (a helper of the engine that it does not know, or calls too deep in each other)."""
 
 
 @dataclass
