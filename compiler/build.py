@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import inf
 from typing import TYPE_CHECKING
 
 from lpn.lang import ast, persist, tables as control
 from lpn.lang.buffers import buffers
+from lpn.lang.deep import deep
 from lpn.lang.diagnostics import Diagnostic, DiagnosticError
 from lpn.lang.hooks import RX_DONE, Hook, Promise, in_order
 
@@ -23,6 +23,7 @@ from .image import STACK_SIZE, STATE_MAX, TEXT_MAX, Flag, Image, ImageError, Kin
 from .kept import KeptTable, Migration, ambiguous
 from .llvm import emit_assembly, parse, slots_by_line
 from .lower.modules import Lowered, ProgramLowering
+from .lower.operations import MOST_OPERATIONS
 from .lower.processor import data_room, entry_data, table_size, tables
 from .passes.stack_slots import with_less_stack
 from .stack import stack_used, too_large, variable_octets
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from lpn.verifier.verify import Report
 
 FARTHEST = (1 << 15) - 1                        # slots that a jump passes (RFC 9669, section 3.1: a signed 16-bit offset)
-MOST_OPERATIONS = 1 << 19                       # of LLVM's, before it optimises: some ten become one instruction, and it takes minutes for more
 
 NOTHING = "the program has no parser, processor or deparser to compile"
 
@@ -205,7 +205,11 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
     """Compiles a checked program. Raises DiagnosticError for what the compiler refuses, BuildError for the rest. `listings`:
     with the source line of each instruction; who compiles thousands does without. `forms`: those that were refused are not
     taken. What does not fit in the form that was asked for is made in another one, and `notes` says so."""
-    t = TARGETS[target]
+    with deep():
+        return compiled(program, TARGETS[target], fuse, level, listings, forms if forms is not None else Forms())
+
+
+def compiled(program: ast.Program, t: Target, fuse: bool, level: Level, listings: bool, forms: Forms) -> Compiled:
     externs.check(program)
     if t.name != "lpn" and externs.own(program):
         raise BuildError(f"target {t.name} has no functions of the node's own, such as {externs.own(program)[0].name}()")
@@ -216,12 +220,11 @@ def compile_program(program: ast.Program, target: str = "lpn", fuse: bool = Fals
         fuse, hooks = True, [hook for hook in hooks if hook.event == RX_DONE]
     if not hooks:
         raise BuildError(NOTHING if not program.hooks else
-                         f"the protocol has no chain for {RX_DONE}, and target {target} runs no other")
+                         f"the protocol has no chain for {RX_DONE}, and target {t.name} runs no other")
     for hook in hooks:
         is_chain(hook)
-    lowering = ProgramLowering(program, t, listings)
+    lowering = ProgramLowering(program, t, listings, MOST_OPERATIONS)
     fits(lowering.state)
-    forms = forms if forms is not None else Forms()
     made: dict[str, Container] = {}
     fused: dict[tuple[ast.Module, ...], Container | None] = {}
     made_of: list[tuple[Hook, tuple[str, ...]]] = []
@@ -306,9 +309,6 @@ def fused_container(lowering: ProgramLowering, name: str, chain: list[ast.Module
 
 def make_container(lowering: ProgramLowering, lowered: Lowered, target: Target, form: Form, needs: KeptTable | None = None) -> Container:
     """Its image has no record yet but a migration's, which is what it `needs`. Raises BuildError."""
-    if (count := sum(len(block.instructions) for function in lowered.module.functions for block in function.blocks)) > MOST_OPERATIONS:
-        raise SizeError(lowered.name, f"is lowered to {count} operations, and no more than {MOST_OPERATIONS} are tried for one container: "
-                        "divide it into modules", times=inf)
     try:
         made = bytecode(lowered.module, target, form.optimised, lowered.kind == Kind.FUSED, form.small and target.name == "lpn", FARTHEST)
     except TooFar as e:

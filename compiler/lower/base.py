@@ -33,6 +33,7 @@ from .left_out import LeftOut
 from .lying import LyingSums
 from .made import MadeStructs
 from .numbered import NumberedRows
+from .operations import Builder, Operations
 from .parser import Parsers
 from .places import Place
 from .processor import Processors
@@ -64,7 +65,7 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
     `record_in_memory`: the header record is the region the context points to; otherwise (fused) it lives in variables."""
 
     def __init__(self, program: ast.Program, record: RecordLayout, state_layout: StateLayout, derived: set,
-                 target: Target, fn: ir.Function, record_in_memory: bool, debug=None):
+                 target: Target, fn: ir.Function, record_in_memory: bool, debug=None, operations: Operations | None = None):
         images = sum(i.layout.image_size for i in record.instances if not i.in_packet)
         self.program, self.record, self.state_layout = program, record, state_layout
         self.derived, self.target, self.fn = derived, target, fn
@@ -86,8 +87,10 @@ class Lowering(Guesses, Timings, Buffers, Parsers, Stacks, Ways, Cursor, Extract
         self.may_be_left_out, self.was_left_out = set(), {}     # fused: see left_out.py
         self.lookup_places: tuple | None = None # keys, action data
         self.touched: dict = {}                 # see guess.py
-        self.entry_builder = ir.IRBuilder(fn.append_basic_block("entry"))
-        self.b = ir.IRBuilder(fn.append_basic_block("body"))
+        self.operations = operations or Operations()
+        self.in_line = 0                        # bodies in each other that are put in line where the module calls them
+        self.entry_builder = Builder(fn.append_basic_block("entry"), self.operations)
+        self.b = Builder(fn.append_basic_block("body"), self.operations)
         self.body = self.b.block
         self.ctx = fn.args[0]
         self.ctx.name = "ctx"

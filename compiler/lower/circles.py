@@ -6,7 +6,7 @@ can count. What takes an element of a stack leads to other blocks, and so to no 
 """
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 
 from lpn.lang import ast
 from lpn.lang.instances import walk
@@ -22,6 +22,10 @@ class Circles:
         """`limits`: the states that count their visits."""
         self.limits = limits
         self.following = {state: following(state, counted) for state in states}
+        self.leading: dict[ast.State, list[ast.State]] = {}
+        for state, ahead in self.following.items():
+            for one in ahead:
+                self.leading.setdefault(one, []).append(state)
         self.found: dict[tuple[ast.State, frozenset[ast.State]], set[ast.State]] = {}
 
     def entered(self, state: ast.State, before: Entered) -> Entered:
@@ -45,20 +49,20 @@ class Circles:
     def around(self, state: ast.State, without: frozenset[ast.State]) -> set[ast.State]:
         """The states that lie on circles with `state` none of which goes through the others; empty if there is no such circle."""
         if (state, without) not in self.found:
-            ahead = {one: self.reached(one, without) for one in self.reached(state, without)}
-            self.found[state, without] = {one for one, there in ahead.items() if state in there}
+            self.found[state, without] = set() if state in without else reached(state, self.following, without) & reached(state, self.leading, without)
         return self.found[state, without]
 
-    def reached(self, state: ast.State, without: Iterable[ast.State]) -> set[ast.State]:
-        """The states that come behind `state`."""
-        found: set[ast.State] = set()
-        todo = [state]
-        while todo:
-            for one in self.following[todo.pop()]:
-                if one not in found and one not in without:
-                    found.add(one)
-                    todo.append(one)
-        return found
+
+def reached(state: ast.State, by: Mapping[ast.State, Iterable[ast.State]], without: Container[ast.State]) -> set[ast.State]:
+    """The states that a way leads to from `state`, a step of which is one of `by`."""
+    found: set[ast.State] = set()
+    todo = [state]
+    while todo:
+        for one in by.get(todo.pop(), ()):
+            if one not in found and one not in without:
+                found.add(one)
+                todo.append(one)
+    return found
 
 
 def following(state: ast.State, counted: Container) -> list[ast.State]:

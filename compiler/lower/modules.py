@@ -1,14 +1,17 @@
 """From a checked program to LLVM modules: one per container, or one for the whole chain (fused)."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
+from math import inf
 from operator import or_
 
 import llvmlite.ir as ir
 
 from lpn.compiler.bits import I32, PKT, PTR, i32
-from lpn.compiler.forms import Form
+from lpn.compiler.forms import Form, SizeError
 from lpn.compiler.kept import KeptTable
 from lpn.compiler.layout import RecordLayout
 from lpn.compiler.state import StateLayout
@@ -16,6 +19,7 @@ from lpn.compiler.target import NEAR, VERDICTS, Target
 from lpn.lang import ast
 from lpn.lang.check.energy import radio_part
 from lpn.lang.derive import derived, representation
+from lpn.lang.diagnostics import Diagnostic, DiagnosticError
 from lpn.lang.effects import effects
 from lpn.lang.hooks import RadioPart
 from lpn.lang.persist import Migration
@@ -29,6 +33,7 @@ from .guess import Plan, is_short, parser_guesses
 from .in_turn import in_turn
 from .laid_out import laid_out
 from .left_out import left_out
+from .operations import MOST_OPERATIONS, Operations, TooMany
 from .payload import tells_payload
 from .prefix import first_headers
 from .stacks import counted_stacks
@@ -51,11 +56,24 @@ class Lowered:
     paired: bool = False                        # what a codec writes of two fields is one loop
 
 
+@contextmanager
+def bounded(low: Lowering, name: str) -> Iterator[None]:
+    """What is too much of a container, or too deep, is told with the statement that it is of."""
+    try:
+        yield
+    except TooMany as e:
+        raise SizeError(name, f"is lowered to more than {low.operations.most} operations, and no more are tried for one container: divide it into modules",
+                        e.made_of, inf) from None
+    except RecursionError:
+        raise DiagnosticError([Diagnostic("error", "calls and expressions are nested too deeply here, with what is put in line", low.operations.at,
+                                          ["split it: name the parts"])]) from None
+
+
 class ProgramLowering:
     """What all modules of a program share, and the lowering of each."""
 
-    def __init__(self, program: ast.Program, target: Target, listings: bool = True):
-        self.program, self.target, self.listings = program, target, listings
+    def __init__(self, program: ast.Program, target: Target, listings: bool = True, most: int = MOST_OPERATIONS):
+        self.program, self.target, self.listings, self.most = program, target, listings, most
         self.record = RecordLayout(program, (copied if target.name == "xdp" else representation)(program))
         self.state = StateLayout(stateful(program))
         self.derived = derived(program)
@@ -75,7 +93,7 @@ class ProgramLowering:
         kind, target = {"lpn": Lowering, "femto": StockLowering, "xdp": BoundedLowering}[self.target.name], self.target
         if form is not None:
             target = replace(target, window=min(target.window, NEAR) if form.near else target.window, small=form.small, counts_turns=form.counts_turns)
-        low = kind(self.program, self.record, self.state, self.derived, target, fn, in_memory, debug)
+        low = kind(self.program, self.record, self.state, self.derived, target, fn, in_memory, debug, Operations(self.most))
         if target.name == "lpn" and target.small:
             low.stacks_in_turn = in_turn(self.program, self.record, self.derived, chain)
             low.recorded = low.stacks_in_turn if chain is not None else frozenset()
@@ -88,15 +106,16 @@ class ProgramLowering:
         module, fn, debug = self.new_function(decl.name, decl.span)
         low = self.lowering(fn, debug, True, form)
         accept = lambda: low.b.ret(i32(VERDICTS["ACCEPT"]))        # noqa: E731
-        if isinstance(decl, ast.Parser):
-            self.parser(low, decl, accept)
-        elif isinstance(decl, ast.Processor):
-            low.processor(decl, low.return_verdict)
-        elif isinstance(decl, ast.Handler):
-            low.handler(decl, accept)
-        else:
-            low.deparser(decl, accept)
-        low.finish()
+        with bounded(low, decl.name):
+            if isinstance(decl, ast.Parser):
+                self.parser(low, decl, accept)
+            elif isinstance(decl, ast.Processor):
+                low.processor(decl, low.return_verdict)
+            elif isinstance(decl, ast.Handler):
+                low.handler(decl, accept)
+            else:
+                low.deparser(decl, accept)
+            low.finish()
         return Lowered(decl.name, KINDS[type(decl)], module, isinstance(decl, ast.Deparser), low.keeps_record, radio_part(decl))
 
     def parser(self, low: Lowering, decl: ast.Parser, accept) -> None:
@@ -121,7 +140,8 @@ class ProgramLowering:
         low.old_layout = StateLayout(zip(block.needs, block.decl.old))
         end = low.b.append_basic_block("end")
         low.returns.append((None, end))
-        low.run(block.decl.body.statements)
+        with bounded(low, block.name):
+            low.run(block.decl.body.statements)
         if not low.b.block.is_terminated:
             low.b.branch(end)
         low.b.position_at_end(end)
@@ -146,12 +166,13 @@ class ProgramLowering:
         low.laid_out = laid_out(self.program, self.record, chain) if form.small and self.target.window and not low.images_in_memory else {}
         done = low.b.append_basic_block("done")
         rest = chain
-        if isinstance(chain[0], ast.Parser):
-            rest = chain[1:]
-            if self.target.window:              # else each access is tested by itself
-                low.first_headers = first_headers(chain[0], low.record)
-            self.fused_parsers(low, chain[0], rest, done)
-        self.fused_rest(low, rest, done)
+        with bounded(low, name):
+            if isinstance(chain[0], ast.Parser):
+                rest = chain[1:]
+                if self.target.window:          # else each access is tested by itself
+                    low.first_headers = first_headers(chain[0], low.record)
+                self.fused_parsers(low, chain[0], rest, done)
+            self.fused_rest(low, rest, done)
         low.b.position_at_end(done)
         low.leave(low.b.load(low.verdict_slot, typ=I32))
         low.finish()

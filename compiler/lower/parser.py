@@ -7,6 +7,7 @@ from lpn.compiler.bits import I32, PKT, i32
 from lpn.compiler.layout import InstanceLayout
 from lpn.compiler.target import CTX_PAYLOAD, MAX_PACKET
 from lpn.lang import ast
+from lpn.lang.diagnostics import Diagnostic, DiagnosticError
 from lpn.lang.instances import walk
 from lpn.lang.types import HeaderType, Stack
 
@@ -15,6 +16,8 @@ from .guess import usual_case
 from .instance import Instance
 from .shapes import Shape
 from .stacks import ahead, counted_stacks
+
+MOST_BLOCKS = 1 << 12                           # of states: a container has no room for more
 
 
 class Parsers:
@@ -36,7 +39,7 @@ class Parsers:
         self.entered: Entered = ()                          # around the state that is lowered: by which states they were entered
         self.stacks_before: dict[ast.StructField, int] = {}         # how full the stacks were when it began, without those that are counted
         self.visit_slots: dict[ast.State, ir.Value] = {}
-        self.ahead = {state: ahead(state) for state in p.states}        # the stacks that make blocks differ
+        self.ahead = ahead(p.states)            # the stacks that make blocks differ
         self.bind_packet_params(p.params)
         for local in p.locals:
             self.parser_local(local)
@@ -46,11 +49,11 @@ class Parsers:
         self.circles = Circles(p.states, self.counted, self.limits)
         if self.target.counts_turns:
             self.count_circles(p)
-        queue: list[tuple] = []
-        self.state_queue = queue
+        self.state_queue: dict[tuple, tuple] = {}           # by the key of its block
         self.go_to(next(s for s in p.states if s.name == "start"))
-        while queue:
-            self.emit_state(*queue.pop(0))
+        while self.state_queue:
+            key = next(iter(self.state_queue))
+            self.emit_state(key, *self.state_queue.pop(key))
 
     def parser_local(self, s: ast.Node) -> None:
         if isinstance(s, ast.ValueSet):
@@ -81,17 +84,20 @@ class Parsers:
             self.require_lookahead()
         key = (state, tuple(sorted((f.name, n) for f, n in self.stack_next.items())), self.look, entered)
         if key not in self.state_blocks:
+            if len(self.state_blocks) == MOST_BLOCKS:
+                raise DiagnosticError([Diagnostic("error", f"parser '{self.parser_decl.name}' has its states more than {MOST_BLOCKS} times: "
+                                                  "they are lowered anew for each way into their circles, and for each number of elements in its stacks",
+                                                  state.span, ["enter the circles at one of their states, or join states whose 'max' can be one"])])
             if self.bound and (state in self.limits or goes_round(state)):       # in a loop: the next turn starts from a proven cursor
                 self.prove_cursor()
             block = self.b.append_basic_block(f"state.{state.name}")
             self.state_blocks[key] = (block, self.bound)
-            self.state_queue.append((state, key, dict(self.stack_next), self.bound, self.look))
+            self.state_queue[key] = state, dict(self.stack_next), self.bound, self.look
         block, bound = self.state_blocks[key]
         if self.bound > bound:
             self.prove_cursor()
-        waits = any(waiting == key for _, waiting, *_ in self.state_queue)
-        again = self.lowered is not None and self.lowered in {state, *reachable(state)}
-        self.b.branch(self.latch(key, block) if again and not waits else block)
+        again = key not in self.state_queue and self.lowered is not None and (self.lowered is state or self.lowered in reachable(state))
+        self.b.branch(self.latch(key, block) if again else block)
 
     def latch(self, key: tuple, head: ir.Block) -> ir.Block:
         """The one block by which all ways back to a state lead: of a head with several LLVM makes loops in loops. No other way leads through it:
@@ -101,7 +107,7 @@ class Parsers:
             ir.IRBuilder(self.latches[key]).branch(head)
         return self.latches[key]
 
-    def emit_state(self, state: ast.State, key: tuple, stacks: dict, bound: int, look: int) -> None:
+    def emit_state(self, key: tuple, state: ast.State, stacks: dict, bound: int, look: int) -> None:
         b = self.b
         b.position_at_end(self.state_blocks[key][0])
         self.joined()

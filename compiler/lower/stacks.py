@@ -42,16 +42,17 @@ def named(node: ast.Node) -> set[ast.StructField]:
     return {n.base.decl for n in walk(node) if isinstance(n, ast.Member) and n.decl in ("next", "last", "lastIndex")}
 
 
-def ahead(state: ast.State) -> set[ast.StructField]:
-    """The stacks that this state or one after it names."""
-    return {f for one in {state, *reachable(state)} for f in named(one)}
+def ahead(states: list[ast.State]) -> dict[ast.State, set[ast.StructField]]:
+    """The stacks that a state or one after it names."""
+    own = {state: named(state) for state in states}
+    return {state: {f for one in reachable(state) for f in own[one]} | own[state] if any(own.values()) else set() for state in states}
 
 
 def few_copies(parser: ast.Parser, counted: set[ast.StructField], most: int) -> bool:
     """Whether the states are lowered no more than so many times: for each number of elements that stacks have which are not counted, and of those that are and
     that the state names."""
     sizes = {f.name: f.type.size for state in parser.states for f in named(state) if f not in counted}
-    relevant = {state: {f.name for f in ahead(state)} & sizes.keys() for state in parser.states}
+    relevant = {state: {f.name for f in stacks} & sizes.keys() for state, stacks in ahead(parser.states).items()}
     takes = {state: taken(state.statements) for state in parser.states}
     start = next(s for s in parser.states if s.name == "start")
     copies = {state: prod(f.type.size + 1 for f in named(state) & counted) for state in parser.states}

@@ -27,6 +27,8 @@ class Statements:
     def statement(self, s: ast.Stmt) -> None:
         if self.debug is not None:
             self.b.debug_metadata = self.debug.location(s.span)
+        if not self.in_line:
+            self.operations.stand(s.span)
         getattr(self, "_stmt_" + type(s).__name__)(s)
 
     def _stmt_Block(self, s: ast.Block) -> None:
@@ -181,7 +183,9 @@ class Statements:
     def _stmt_Applied(self, s: ast.Applied) -> None:
         done = self.b.append_basic_block("applied")
         self.returns.append((None, done))
+        self.in_line += 1
         self.statement(s.body)
+        self.in_line -= 1
         if not self.b.block.is_terminated:
             self.b.branch(done)
         self.returns.pop()
@@ -214,7 +218,9 @@ class Statements:
         with self.standing_for(bound):
             done = self.b.append_basic_block("return")
             self.returns.append((result, done))
+            self.in_line += 1
             self.statement(body)
+            self.in_line -= 1
             if not self.b.block.is_terminated:
                 self.b.branch(done)
             self.returns.pop()
