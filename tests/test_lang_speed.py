@@ -128,6 +128,19 @@ function void f0(inout headers h) {{ h.h.setValid(); }}
     assert calls(lambda: check(load(source))) < 500_000
 
 
+def test_statements_in_a_row_are_not_looked_at_again_from_each_of_them() -> None:
+    """Whether a reason is that of a drop before it or behind it."""
+    rows = "\n".join(f"bit<8> v{n} = 0; if (x > {n}) {{ v{n} = (bit<8>) x; }} x = x + (bit<32>) v{n};" for n in range(300))
+    source = Source("rows.lpn", f"""header H {{ bit<32> a; }} struct headers {{ H h; }}
+parser Rx(packet pkt, out headers h) {{ state start {{ pkt.extract(h.h); transition accept; }} }}
+processor P(inout headers h, inout meta m) {{ apply {{ bit<32> x = h.h.a;
+{rows}
+h.h.a = x; m.verdict = TRANSMIT; }} }}
+""")
+    check(load(source))
+    assert calls(lambda: check(load(source))) < 6_000_000
+
+
 def test_help_loads_neither_front_end_nor_compiler() -> None:
     script = ("import sys; from lpn.compiler.cli import cli\n"
               "try: cli(['--help'])\n"

@@ -290,9 +290,11 @@ def reasons_alone(processor: ast.Processor, diagnostics: Diagnostics) -> None:
     def visit(block: ast.Node | None, before: bool, behind: bool) -> None:
         statements = block.statements if isinstance(block, ast.Block) else [block] if block is not None else []
         behind = behind and not any(map(always_leaves, statements))
-        for place, one in enumerate(statements):
-            sooner = before or any(map(dropped_behind, statements[:place]))
-            later = behind or any(map(drops, statements[place + 1:]))
+        behind_each = [behind]
+        for one in reversed(statements[1:]):
+            behind_each.append(behind_each[-1] or drops(one))
+        sooner = before
+        for one, later in zip(statements, reversed(behind_each)):
             match one:
                 case ast.Assign(target=ast.Member(decl="reason")) if not sooner and not later:
                     diagnostics.warning("this reason is never looked at: the packet is not dropped", one.span, "set m.verdict = DROP too")
@@ -306,6 +308,7 @@ def reasons_alone(processor: ast.Processor, diagnostics: Diagnostics) -> None:
                         visit(inner, sooner, later)
                 case ast.Block():
                     visit(one, sooner, later)
+            sooner = sooner or dropped_behind(one)
 
     visit(processor.apply, False, False)
 

@@ -230,11 +230,12 @@ class Parsers(Base):
         struct = self.program.headers_struct
         if struct is None:
             return
+        places = {field: place for place, field in enumerate(struct.fields)}
         for call, other_call in one_behind_the_other(deparser.body):
             field, other = named_field(call.args[0]), named_field(other_call.args[0])
-            if field is None or other is None or field not in struct.fields or other not in struct.fields:
+            if field not in places or other not in places:
                 continue                        # another struct is refused where it is a parameter
-            if struct.fields.index(other) >= struct.fields.index(field):
+            if places[other] >= places[field]:
                 continue
             for one, one_call in ((field, call), (other, other_call)):
                 equation = payload_on_wire(one, one_call)
