@@ -114,3 +114,10 @@ def test_functions_that_switch_the_radio_are_followed_once() -> None:
         """)
     check(load(source))
     assert calls(lambda: check(load(source))) < 300_000
+
+
+@pytest.mark.parametrize("target", ["femto", "xdp"])
+def test_other_targets_stop_too(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "MOST_OPERATIONS", 2000)
+    with pytest.raises(BuildError, match="is lowered to more than 2000 operations"):
+        compile_program(program(**MUCH["structs"](40)), target)

@@ -85,9 +85,9 @@ class BoundedLowering(TableSearch, BoundedLoops, Lowering):
     forgetful = True                            # the kernel is to forget what a register held
     sums_in_loops = divides = False
 
-    def __init__(self, program, record, state_layout, derived, target, fn, record_in_memory, debug=None):
+    def __init__(self, program, record, state_layout, derived, target, fn, record_in_memory, debug=None, operations=None):
         self.memory = memory_of(program, record.size, state_layout.size)
-        super().__init__(program, record, state_layout, derived, target, fn, record_in_memory, debug)
+        super().__init__(program, record, state_layout, derived, target, fn, record_in_memory, debug, operations)
         self.md = self.ctx
         self.images_in_memory = True
         self.found: dict[ast.State, set[ast.StructField | None]] = {}
