@@ -113,7 +113,7 @@ class ModuleBuilder(StatementBuilder):
                            clauses.get("within"), self.block(ctx.block()))
 
     def _OnHandlerContext(self, ctx: P.OnHandlerContext) -> ast.Node:
-        params = [self.name(one) for one in ctx.identifier()]
+        params = [ast.Param(self.span(one), self.name(one), "in", ast.TypeRef(self.span(one), "")) for one in ctx.identifier()]
         return ast.Handler(self.span(ctx), "on", self.dotted(ctx.qualified()), params, None, None,
                            self.clauses(ctx).get("within"), self.block(ctx.block()))
 

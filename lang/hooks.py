@@ -174,6 +174,13 @@ def hooks_of(program: ast.Program) -> list[Hook]:
     return chains + [hook for block in blocks for hook in handlers_of(block)]
 
 
+def handler_of(event: str, outcome: str = "") -> str:
+    """How a handler of an event is written; of `outcome`, where the event has it, or its last one, where it has several."""
+    gives, outcomes = EVENTS[event].gives, EVENTS[event].outcomes
+    asked = outcome if outcome in outcomes else outcomes[-1] if outcomes else ""
+    return f"on {event}{f'({gives})' if gives else ''} {{ {f'if ({gives} == {asked}) {{ ... }}' if asked else '...'} }}"
+
+
 def name_of(hook: Occasion) -> str:
     """`net.tx.41`: the event with its numbers."""
     return ".".join([hook.event, *map(str, hook.selector)])

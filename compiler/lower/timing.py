@@ -33,7 +33,7 @@ class Timings:
         """A handler's body; its packet's payload is empty, whatever the event brings."""
         self.handles = True
         self.payload_part = (self.end, self.end)
-        for param in h.values:
+        for param in h.params:
             self.env[param] = self.frame_place(param.type) if isinstance(param.type, Frame) \
                 else ContextSlot(self, param.type, EVENT_SLOT[0])
         end = self.b.append_basic_block(f"{h.name}.end")

@@ -19,18 +19,17 @@ if TYPE_CHECKING:
 @dataclass(eq=False)
 class Handler(Node):
     """`every T jitter J within D {...}`, `on radio.rx_start(frame) within D {...}`, `slot n of m {...}` (period: m), and the body
-    of an `after` (period None). name (checked): of handler_names.py; values (checked): its params."""
+    of an `after` (period None). name (checked): of handler_names.py."""
 
     kind: str                                   # every, on, slot, after
     event: Optional[str]
-    params: list[str]
+    params: list[Param]                         # their types are the event's (checked)
     period: Optional[Expr]
     jitter: Optional[Expr]
     within: Optional[Expr]
     body: Block
     slot: Optional[Expr] = None
     name: str = ""
-    values: list[Param] = field(default_factory=list)
     block: Optional["Timing"] = None            # checked
 
 

@@ -198,15 +198,15 @@ class Base:
                        notes=[("the first one is here", old.span)])
             self.twice.add(name)
             return
-        if scope is self.globals and name in builtins.NAMES:
+        if name in builtins.NAMES and not isinstance(decl, (ast.Field, ast.ChoiceField)):       # a field is called by what has it
             self.error(f"'{name}' is a name of the language", decl, "choose another name")
-            return
         scope.names[name] = decl
 
     def declare_variable(self, name: str, decl: ast.Node) -> None:
-        """As `declare`; told if the name means something else around."""
+        """As `declare`; told if the name means something else around. What an imported file declares cannot know the names of its importers."""
         hidden = self.scope.parent.find(name) if self.scope.parent is not None and name not in self.scope.names else None
-        if isinstance(hidden, ast.Node) and hidden.span != decl.span:           # the same: the variable of a loop that is written out
+        if isinstance(hidden, ast.Node) and hidden.span != decl.span and decl.span.source in (hidden.span.source, self.program.span.source):
+            # the same place: the variable of a loop that is written out
             self.warning(f"'{name}' hides the {kind_of(hidden)} of that name", decl, "rename one of the two", notes=[("that one is here", hidden.span)])
         self.declare(name, decl)
 

@@ -304,7 +304,7 @@ class Statements(Base):
         anything = isinstance(decl, ast.Function) and returns is None
         with self.inside(Scope(scope)), self.setting(function=decl, returns=returns, returns_anything=anything):
             for param in decl.params:
-                self.declare(param.name, param)
+                self.declare_variable(param.name, param)
             with self.inside(Scope(self.scope)):
                 self.statements(decl.body.statements)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .. import ast, builtins
 from ..handler_names import started_by, started_in
-from ..hooks import BOUND, EVENTS, HANDLED, SLOT_US, TIME_MAX
+from ..hooks import BOUND, EVENTS, HANDLED, SLOT_US, TIME_MAX, handler_of
 from ..types import Bits, Frame, Type, Void
 from .base import Base, plural
 from .scope import Scope, suggest
@@ -117,14 +117,20 @@ class Timings(Base):
                 takes = f"gives one thing, its {gives}" if gives else "gives nothing"
                 self.error(f"{handler.event} {takes}, and {plural(len(handler.params), 'name')} {'is' if len(handler.params) == 1 else 'are'} here",
                            handler.span, f"write on {handler.event}{f'({gives})' if gives else ''} {{ ... }}")
-            for name in handler.params:
-                type_: Type = Frame() if gives == "frame" else Bits(8)
-                param = ast.Param(handler.span, name, "in", ast.TypeRef(handler.span, "frame" if gives == "frame" else "bit"))
-                param.type = type_
-                self.declare(name, param)
-                handler.values.append(param)
+            for param in handler.params:
+                param.type = param.type_ref.type = Frame() if gives == "frame" else Bits(8)
+                if param.name not in builtins.NAMES:
+                    self.declare_variable(param.name, param)
+                elif gives and len(handler.params) == 1:
+                    self.no_selector(handler, param, gives)
             with self.inside(Scope(self.scope)):
                 self.statements(handler.body.statements)
+
+    def no_selector(self, handler: ast.Handler, param: ast.Param, gives: str) -> None:
+        """Names of results, as a protocol's binding has them, where the handler's parameter is named."""
+        self.error(f"'{param.name}' is a name of the language, and a handler's parameter is a new one, for the {gives}", param,
+                   f"write {handler_of(handler.event or '', param.name)}")
+        self.scope.names[param.name] = param
 
     def _stmt_After(self, one: ast.After) -> None:
         """The body runs later, as a handler of its own: it sees the block, and nothing of the handler around."""

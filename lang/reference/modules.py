@@ -142,6 +142,6 @@ def run_handler(run: "Run", handler: ast.Handler) -> Outcome:
     """A handler of a timing block; its packet has no payload, whatever the event brings."""
     frame = {"length": len(run.packet.data), **{name: run.meta[name] for name in ("time", "rssi", "lqi")}}
     run.packet.payload = len(run.packet.data)
-    scope = Scope().bind(handler.values, [frame if isinstance(value.type, Frame) else run.event & 0xFF for value in handler.values])
+    scope = Scope().bind(handler.params, [frame if isinstance(param.type, Frame) else run.event & 0xFF for param in handler.params])
     run_body(run, handler.body, scope)
     return Outcome(ACCEPT)
