@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from antlr4 import Token
 
 from .foreign_types import written_here
+from .hooks import BOUND, EVENTS, HANDLED, handler_of
 
 OPENERS = {"{": "}", "(": ")", "[": "]"}
 OPERATORS = {"and": "&&", "or": "||"}
 COMPARED = ("<", "<=", ">", ">=", "==", "!=")
+CALCULATED = ("+", "-", "*", "&", "|", "^", "~", "!", "..")
 LONG_TIMES = ("Hz", "hz", "kHz", "sec", "secs", "second", "seconds", "m", "min", "mins", "minute", "minutes", "h", "hour", "hours", "msec", "usec", "ns")
 # What begins a declaration elsewhere.
 DECLARATIONS = {
@@ -22,6 +24,8 @@ DECLARATIONS = {
 TYPE_WORDS = ("bit", "int", "bool", "le", "error")
 #: What is declared outside of modules alone.
 OUTSIDE = ("function", "header", "struct", "enum", "typedef", "codec", "extern", "import", "protocol")
+#: The declarations that have parameters.
+TAKING = ("functionDecl", "externDecl", "actionDecl", "headerDecl", "codecDecl", "parserDecl", "processorDecl", "deparserDecl")
 #: What a program keeps between packets.
 KEPT = ("register", "counter", "meter", "buffer")
 LOOP = "a loop has a constant number of turns: for (i in 0..4) { ... }"
@@ -111,8 +115,9 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
     if before.text == "migrate" and index == first + 1 and (name == "{" or is_number(token)):
         return Foreign(index - 1, "a migration says from which version it is", f"write migrate version {name if is_number(token) else 1} {{ ... }}", index, index,
                        ("version", "1") if name == "{" else ("version",))
-    if before.text == "persistent" and name in ("counter", "meter", "buffer", "table"):
-        return Foreign(index, f"a {name} begins anew in the next version", "a register can be persistent, and count", index - 1, index)
+    kept = index - (name == "<" and index > 1)              # in a module reading goes on to there, as of a type with that name
+    if tokens[kept - 1].text == "persistent" and (word := tokens[kept].text) in ("counter", "meter", "buffer", "table"):
+        return Foreign(kept, f"a {word} begins anew in the next version", "a register can be persistent, and count", kept - 1, kept)
     if name in COMPARED and in_state and before.text in ("{", ";") and index + 1 < len(tokens) and is_number(tokens[index + 1]):
         bound = tokens[index + 1].text
         below = f"0..{int(bound) - (name == '<')}" if name in ("<", "<=") and bound.isdigit() else bound if name == "==" else "low..high, or default for all others"
@@ -204,6 +209,10 @@ def foreign_part(tokens: list[Token], index: int, rules: list[str]) -> Foreign |
     if rules[0] in ("errorDecl", "enumDecl") and tokens[index].text == ";":
         return Foreign(index, "names are separated by ','", f"write {before_and(tokens, index)}", index, index + 1, (",",))
     first = statement_start(tokens, index)
+    if tokens[index].text == "<" and (word := tokens[index - 1].text) in KEPT and "param" in rules:
+        return Foreign(index - 1, f"a {word} is no parameter", "functions and modules call it by its name: declare it at top level", first, statement_end(tokens, first))
+    if tokens[index].text == "table" and ("param" in rules or tokens[index - 1].text == "(" and rules[0] in TAKING):
+        return Foreign(index, "a table is no parameter", "the processor that has it applies it", first, statement_end(tokens, first))
     if tokens[first].text == "key" and tokens[index - 1].text == "=" and index == first + 2 and tokens[index].text != "{":
         end = next((at for at in range(index, len(tokens)) if tokens[at].text in (";", "}")), index)
         return Foreign(index, "the keys of a table stand in braces", f"write key = {{ {written(tokens, index, end)}; }}", index, end,
@@ -303,6 +312,8 @@ def inside_module(tokens: list[Token], index: int, rules: list[str]) -> Foreign 
     if token in TYPE_WORDS and before == "(" and "handler" in rules and "block" not in rules:
         close = next((at for at in range(index, len(tokens)) if tokens[at].text in (")", "{", ";")), index)
         return Foreign(index, "what an event tells has a name and no type", f"write ({tokens[close - 1].text})", index, close - 1)
+    if "handler" in rules and "block" not in rules and (other := selected(tokens, index, start)):
+        return other
     if tokens[start].text == "state" and token == "(" and index == start + 2:
         close = next((at for at in range(index, len(tokens)) if tokens[at].text in (")", "{", "}", ";")), index)
         return Foreign(index, "a state takes nothing", f"write state {before} {{ ... }}, or state {before} max 9 {{ ... }} where it is entered nine times at most",
@@ -312,6 +323,25 @@ def inside_module(tokens: list[Token], index: int, rules: list[str]) -> Foreign 
     if "param" in rules and token in (")", ",") and tokens[index - 2].text in ("(", ",") and before.isidentifier():
         return Foreign(index - 1, f"parameter '{before}' has no type", f"as in bit<8> {before}", index - 1, index, ("bit", "<", "8", ">", before))
     return None
+
+
+def selected(tokens: list[Token], index: int, start: int) -> Foreign | None:
+    """A handler with a number or a comparison where its parameter stands, as a protocol's binding has them: it begins at token `start`."""
+    opened = next((at for at in range(start, index + 1) if tokens[at].text == "("), None)
+    value = is_number(tokens[index]) or tokens[index].text in (*COMPARED, *CALCULATED)
+    if not value or opened is None or tokens[start].text != "on" or any(one.text == ")" for one in tokens[start:index]):
+        return None
+    event = written(tokens, start + 1, opened)
+    if event not in BOUND:
+        return None
+    close = next((at for at in range(index, len(tokens)) if tokens[at].text in (")", "{", "}", ";")), index)
+    if event not in HANDLED:
+        return Foreign(start, f"{event} is not for timing blocks", "bind a chain to it in the protocol", start, statement_end(tokens, start))
+    gives, outcomes = EVENTS[event].gives, EVENTS[event].outcomes
+    named = next((one.text for one in tokens[opened:close] if one.text in outcomes), "")
+    numbered = outcomes[int(tokens[index].text)] if tokens[index].text.isdecimal() and int(tokens[index].text) < len(outcomes) else ""
+    return Foreign(index, f"a handler's parameter is a name, for the {gives}" if gives else f"{event} gives nothing", f"write {handler_of(event, named or numbered)}",
+                   start, statement_end(tokens, start))
 
 
 def is_number(token: Token) -> bool:
