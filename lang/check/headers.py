@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from .. import ast, builtins
 from ..instances import walk
-from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Stack, Varbit
+from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Stack, Varbit
 from .base import Base, described, plural
 from .scope import Scope
 
@@ -115,7 +115,9 @@ class Headers(Base):
             self.error(f"the size of '{field.name}' is not known", field, "add sized (bits)")
         else:
             type_ = self.expr(field.sized)
-            if type_ is not None and field.sized.const is None and not (isinstance(type_, Bits) and not type_.signed):
+            if isinstance(type_, Integer) and field.sized.const is None:        # one of several numbers
+                self.fit(field.sized, Bits(32))
+            elif type_ is not None and field.sized.const is None and not (isinstance(type_, Bits) and not type_.signed):
                 self.error(f"a size is bit<N>, a number of bits, and this is {described(type_)}", field.sized)
             self.settle(field.sized)
             self.looks_back(field.sized, place, places, "a size")
