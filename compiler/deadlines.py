@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from lpn.lang.hooks import name_of
+from lpn.lang.hooks import SLOT_US, TIME_MAX, name_of
 from lpn.runtime.m3.plan_costs import PlanCosts
 from lpn.runtime.variants import SMALLEST, table_of
 from lpn.verifier import domain
@@ -24,7 +24,7 @@ from .isa import decode
 from .output import count, waiting
 from .target import MAX_PACKET, VERDICTS
 from .judge import Unit, Units
-from .waits import Wait, Waits
+from .waits import Start, Wait, Waits
 
 DEADLINE = 36
 #: How a node executes containers -> in words.
@@ -46,6 +46,7 @@ class HookTime:
     unknown: dict[str, CostError] = field(default_factory=dict)
     followed: dict[str, tuple[list[Step], frozenset[int]]] = field(default_factory=dict)
     wait: Wait | None = None                    # from its event to its run; None where there is no bound
+    promised_by: Hook | None = None             # whose handler says its times: of an `after` that of who starts it, None where that is not known
 
     def us(self, cycles: int) -> float:
         return cycles / self.mhz
@@ -78,11 +79,22 @@ class HookTime:
         return "->".join(self.hook.chain) if self.hook.event in ("every", "after", "slot") else name_of(self.hook)
 
     @property
-    def enough(self) -> str:
-        """What a hook that is late, or not steady, would have to promise."""
-        if self.late and self.cost:
-            return f"within {math.ceil(self.us(self.cost.most))} us"
-        return f"jitter {math.ceil(self.spread)} us"
+    def remedy(self) -> str:
+        """What is done about a hook that is late, or not steady; promised is only what the language allows."""
+        cheaper, by = "make these lines cheaper", self.promised_by
+        if self.cost is None or by is None:
+            return cheaper
+        within = math.ceil(self.us(self.cost.most)) if self.late else self.hook.within
+        jitter = math.ceil(self.spread) if self.unsteady else by.jitter
+        if by.event == "slot" and within > SLOT_US:
+            return f"{cheaper}: a slot is over after {SLOT_US:,} us"
+        if by.event == "every" and by.period < jitter + within <= TIME_MAX:
+            times = [f"every {jitter + within} us", f"jitter {jitter} us" if jitter else "", f"within {within} us" if within else ""]
+            return f"{cheaper}, or run them less often: {' '.join(filter(None, times))} would do"
+        if jitter + within > TIME_MAX:
+            return f"{cheaper}: nothing may take longer than {TIME_MAX:,} us"
+        changed = [f"jitter {jitter} us" if self.unsteady else "", f"within {within} us" if self.late else ""]
+        return f"{cheaper}, or allow more time: {' '.join(filter(None, changed))} would do"
 
     def violation(self) -> str:
         """What is wrong, in words; "" if nothing is."""
@@ -256,7 +268,7 @@ def hook_times(units: Units, bundle: Bundle, found: dict[tuple[str, int], Time],
     """`found`: of a module, for packets of so many octets; `unknown`: why others' are not; `cuts`: modules that may cut the packet off."""
     by_name = {unit.name: unit for unit in units.items}
     out = []
-    for hook in bundle.hooks:
+    for place, hook in enumerate(bundle.hooks):
         cost: Cost | None = None
         longest = bundle.longest(hook)
         if all((name, longest) in found for name in hook.chain):
@@ -264,5 +276,13 @@ def hook_times(units: Units, bundle: Bundle, found: dict[tuple[str, int], Time],
             cost = chain_cost([by_name[name] for name in hook.chain], bundle.record_size, way, sum(name in cuts for name in hook.chain))
             for i, name in enumerate(hook.chain):
                 cost += Cost(0 if i else found[name, longest].best, found[name, longest].worst)
-        out.append(HookTime(hook, cost, load(ENGINE).mhz, {name: unknown[name] for name in hook.chain if name in unknown}))
+        out.append(HookTime(hook, cost, load(ENGINE).mhz, {name: unknown[name] for name in hook.chain if name in unknown},
+                            promised_by=promised_by(bundle.hooks, units.starts, place)))
     return out
+
+
+def promised_by(hooks: Sequence[Hook], starts: Sequence[Start | None], i: int) -> Hook | None:
+    """The hook whose handler says the times of hook `i`."""
+    while starts and (start := starts[i]) is not None:
+        i = start.by
+    return hooks[i] if hooks[i].event != "after" else None

@@ -204,6 +204,32 @@ def test_what_is_said_to_do_would_do(tmp_path, promised):
     assert lpnc("verify", path).exit_code == 0
 
 
+@pytest.mark.parametrize("head, inside, told", [
+    ("every 2 ms within 1 ms", "{}", r"run them less often: (every \d+ us within \d+ us) would do"),
+    ("every 60 ms jitter 40 ms within 1 ms", "{}", r"run them less often: (every \d+ us jitter 40000 us within \d+ us) would do"),
+    ("every 3 ms jitter 20 us", "{}", r"run them less often: (every \d+ us jitter \d+ us) would do"),
+    ("every 2 ms within 1 ms", "{{ after 1 ms {{ after 1 ms {} }} }}", r"run them less often: (every \d+ us within \d+ us) would do"),
+    ("every 9 s jitter 20 us within 1 ms", "{}", r"allow more time: (jitter \d+ us within \d+ us) would do"),
+    ("on radio.tx_done within 1 ms", "{}", r"allow more time: (within \d+ us) would do"),
+    ("slot 0 of 11 within 1 ms", "{}", "make these lines cheaper: a slot is over after 10,000 us"),
+    ("slot 0 of 11 within 1 ms", "{{ after 1 ms {} }}", "make these lines cheaper: a slot is over after 10,000 us"),
+])
+def test_what_is_said_to_do_can_be_written(tmp_path, head, inside, told):
+    """A period, a slot and a deadline bound each other."""
+    path = tmp_path / "slow.lpn"
+    work = "{ if (r[0] == 7) { for (i in 0..200) { if (radio.cca() == BUSY) { r[i & 7] = 1; } } } }"
+    text = "register<bit<8>>[8] r;\ntiming T {{ {} {} }}\nprotocol X version 1 {{ timing : T; }}"
+    path.write_text(text.format(head, inside.format(work)))
+    result = lpnc("verify", path)
+    assert result.exit_code == 1
+    found = re.search(told, result.output)
+    assert found, result.output
+    if found.groups():
+        begins = "on radio.tx_done " if head.startswith("on") else "" if found[1].startswith("every") else "every 9 s "
+        path.write_text(text.format(begins + found[1], inside.format(work)))
+        assert lpnc("verify", path).exit_code == 0
+
+
 def test_a_deadline_that_is_met(tmp_path):
     path = tmp_path / "fine.lpn"
     path.write_text(PROGRAM.format(within="4 ms"))

@@ -173,7 +173,7 @@ def show_late(each: HookTime, timed: Times, units: Units) -> None:
     for name, step in timed.longest(each):
         say(f"  {step.cycles:>9,} cycles  {place(step.line)[0] or name}  {source_line(step.line, units)}")
     if each.cost is not None:
-        say(f"  help: make these lines cheaper, or allow more time: {each.enough} would do", style="dim")
+        say(f"  help: {each.remedy}", style="dim")
 
 
 def raw_bytes(given: str) -> bytes:
