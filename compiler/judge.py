@@ -73,6 +73,7 @@ class Units:
     sources: dict[str, list[str]]
     bundle: Bundle | None = None                # what they belong to, where that is known
     starts: list[Start | None] = field(default_factory=list)    # by hook, who starts it, where the source is known
+    unread: list[str] = field(default_factory=list)             # of an object's programs, why one cannot be read
 
 
 def of_image(image: Image, lines: Lines, profile: str = "lpn", contexts: tuple[str, ...] = (),

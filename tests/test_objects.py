@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import io
+import json
 import random
 import struct
 from pathlib import Path
@@ -139,6 +140,22 @@ def test_programs_are_judged_one_by_one(both, tmp_path: Path) -> None:
     rows = [line.split()[:2] for line in told.stdout.splitlines()]
     assert ["alone", "accepted"] in rows or ["tc", "accepted"] in rows
     assert told.exit_code in (0, 1) and ["one", "rejected:"] in rows          # a context is no number
+
+
+def test_one_that_cannot_be_read_keeps_no_other_from_being_judged(tmp_path: Path) -> None:
+    text = """target triple = "bpf"
+        @there = external global i64
+        define i64 @f(ptr %x) section "xdp" { ret i64 ptrtoint (ptr @there to i64) }
+        define i64 @g(ptr %x) section "xdp" { ret i64 2 }
+        define i64 @h(ptr %x) section "tc" { ret i64 ptrtoint (ptr @there to i64) }"""
+    (tmp_path / "f.o").write_bytes(emit_object(llvm.parse_assembly(text), TARGETS["lpn"]))
+    done = lpnc("verify", tmp_path / "f.o")
+    assert done.exit_code == 1 and done.stdout.splitlines()[1].split()[:2] == ["g", "accepted"] and done.stdout.endswith("1 module: all accepted, 2 not read\n")
+    assert [line.partition("f.o: ")[2] for line in done.stderr.splitlines()] == ["f: 'there' is not in the object", "tc: 'there' is not in the object"]
+    rows = lpnc("verify", tmp_path / "f.o", "--json")
+    assert rows.exit_code == 1 and [json.loads(line)["name"] for line in rows.stdout.splitlines()] == ["g"] and rows.stderr == done.stderr
+    shown = lpnc("disasm", tmp_path / "f.o")
+    assert shown.exit_code == 1 and shown.stdout.startswith("; g (object): 2 slots") and shown.stderr == done.stderr
 
 
 def test_damaged_objects_break_nothing(both, tmp_path: Path) -> None:

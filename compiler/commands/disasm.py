@@ -11,7 +11,7 @@ from ..isa import DecodeError
 from ..judge import Unit
 from ..output import Failure, count
 from .inputs import compile_options, read_input
-from .judge import of_input
+from .judge import of_input, show_unread
 
 
 @click.command()
@@ -39,7 +39,8 @@ def command(file: str, target: str | None, no_source: bool, module: str | None, 
         sys.stdout.write(("\n" if number else "") + f"; {unit.name}{f' ({unit.kind})' if unit.kind else ''}: "
                          f"{count(len(unit.text) // 8, 'slot')}\n")
         sys.stdout.write(text_of(unit, not no_source, units.sources))
-    return 0
+    show_unread(units)
+    return int(bool(units.unread))
 
 
 def text_of(unit: Unit, with_source: bool, sources: dict[str, list[str]]) -> str:

@@ -48,14 +48,19 @@ def of_input(given: Input, target: str | None = None, fuse: bool = False, withou
 
 
 def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
-    """Each program of an eBPF ELF object; those of a section called `xdp` meet the kernel's context unless `target` differs."""
-    units = []
+    """Each program of an eBPF ELF object; those of a section called `xdp` meet the kernel's context unless `target` differs. Raises Failure where there is none that can be
+    made a container."""
+    units, unread = [], []
     try:
         elf = ELFFile(io.BytesIO(given.data))
         if elf["e_machine"] != "EM_BPF":
             raise Failure(f"{shown(given.path)}: an ELF file for {elf['e_machine']}, not for eBPF")
         for program in programs(elf):
-            code = read_object(given.data, program.section, program.function)
+            try:
+                code = read_object(given.data, program.section, program.function)
+            except ElfError as e:
+                unread.append(f"{shown(given.path)}: {e}")
+                continue
             profile = target or ("xdp" if program.section.startswith("xdp") else "lpn")
             units.append(Unit(program.function or program.section, code.text, profile, "object", len(code.rodata), len(code.data),
                               sizes.get("record_size", 0), sizes.get("state_size", 0), code.lines,
@@ -64,9 +69,12 @@ def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
         raise Failure(f"{shown(given.path)}: {e}", 1) from None
     except DAMAGE as e:
         raise Failure(f"{shown(given.path)}: this object is damaged: {e or type(e).__name__}") from None
+    unread = list(dict.fromkeys(unread))        # what is wrong with the data is wrong for each
+    if not units and unread:
+        raise Failure(unread[0], 1)
     if not units:
         raise Failure(f"{shown(given.path)}: this object has no code")
-    return Units(units, source_texts(unit.lines for unit in units))
+    return Units(units, source_texts(unit.lines for unit in units), unread=unread)
 
 
 def of_elf(elf: ELFFile, program: Program, size: int) -> list[Section]:
@@ -123,6 +131,12 @@ def show_rejection(report: Report, name: str, sources: dict[str, list[str]], err
     from rich.text import Text
     out = console(err)
     say(Text.from_ansi(render(report, out.is_terminal and not out.no_color, sources, name)), err=err)
+
+
+def show_unread(units: Units) -> None:
+    """Which programs of an object are no containers, and why."""
+    for text in units.unread:
+        say(f"lpnc: {text}", err=True)
 
 
 def show_uncertified(units: Units) -> None:

@@ -19,7 +19,7 @@ from ..output import Failure, Table, count, put_json, say
 from .inputs import Input, asked, compile_options, json_option, read_bytes, read_input, show_diagnostics, shown
 from ..budgets import settle
 from ..deadlines import WAYS, HookTime, Times, times
-from .judge import as_json as report_json, compiled_and_sealed, of_input, place, show_rejection, show_uncertified, shown_line, source_line
+from .judge import as_json as report_json, compiled_and_sealed, of_input, place, show_rejection, show_uncertified, show_unread, shown_line, source_line
 
 HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")
 
@@ -58,10 +58,11 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
     (why there is none; null), loops, together (heads of loops that share the
     packet's octets), clean32, hooks (the chains it belongs to: event, selector,
     chain, within_us, wcet_cycles, wcet_us, met, wait_us: how long others may hold
-    it up, null where that has no bound), note (what is not fused, or not at the
-    level asked for, as it would not fit, be refused or have no certificate; null).
-    Exit status 1 when a module is rejected, a hook may miss its deadline, or the
-    radio may be on for longer than promised.
+    it up, null where that has no bound), note (what the target leaves out, and what
+    is not fused, or not at the level asked for, as it would not fit, be refused or
+    have no certificate; null).
+    Exit status 1 when a module is rejected or cannot be read, a hook may miss its
+    deadline, or the radio may be on for longer than promised.
     """
     if (file is None) == (raw is None):
         raise click.UsageError("one of FILE and --raw is needed", click.get_current_context())
@@ -82,12 +83,14 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
     unkept = settle(done.compiled, timed).items if done is not None and done.compiled.target.name == "lpn" else []
     judgements = [(unit, report) for unit, report, _ in found]
     rejected = [(unit, report) for unit, report in judgements if not report.accepted]
+    wrong = bool(rejected or timed.violations or unkept or units.unread)
     if as_json:
         for unit, report in judgements:
             put_json(report_json(unit, report) | {"hooks": [hook_json(each) for each in timed.hooks if unit.name in each.hook.chain]})
         for one in unkept:
             say(str(one), err=True)
-        return int(bool(rejected or timed.violations or unkept))
+        show_unread(units)
+        return int(wrong)
     table = Table(["module", "verdict", ">instructions", ">executed at most", ">stack", ">worst-case time", ">certificate", "32-bit clean"])
     for unit, report in judgements:
         cycles = "not known" if report.wcet_cycles is None else f"{report.wcet_cycles:,} cycles"
@@ -112,11 +115,12 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
         show_late(each, timed, units)
     if unkept:
         show_diagnostics(unkept, err=False)
+    show_unread(units)
     say(f"{count(len(judgements), 'module')}: {f'{len(rejected)} rejected' if rejected else 'all accepted'}"
         + (f", {count(len(timed.violations), 'deadline')} not proved" if timed.violations else "")
-        + (f", {count(len(unkept), 'energy budget')} not proved" if unkept else ""),
-        style="red" if rejected or timed.violations or unkept else "green")
-    return int(bool(rejected or timed.violations or unkept))
+        + (f", {count(len(unkept), 'energy budget')} not proved" if unkept else "")
+        + (f", {len(units.unread)} not read" if units.unread else ""), style="red" if wrong else "green")
+    return int(wrong)
 
 
 def sized(given: Input) -> Input:
