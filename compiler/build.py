@@ -71,7 +71,8 @@ class Container:
 @dataclass
 class Compiled:
     """A program compiled for one target. `containers`: each module once, in the order in which hooks name them; fused, one
-    for each chain, called after the first hook that has it. `hooks`: what runs, each with the names of its containers."""
+    for each chain, called after the first hook that has it. `hooks`: what runs, each with the names of its containers; `left_out`: what the target
+    does not run."""
 
     program: ast.Program
     target: Target
@@ -82,19 +83,31 @@ class Compiled:
     containers: list[Container]
     hooks: list[tuple[Hook, tuple[str, ...]]]
     migrations: tuple[Migration, ...] = ()
+    left_out: list[Hook] = field(default_factory=list)
     forms: Forms = field(default_factory=Forms)
     promises: list[Promise] | None = None                       # its budgets, once it was asked how long handlers wait for one another (budgets.py)
     reports: dict[str, Report] = field(default_factory=dict)    # by container, once the verifier was asked (judge.py)
 
     @property
     def notes(self) -> list[str]:
-        """What is not in the form that was asked for, and why."""
-        return [text for _, text in self.forms.notes()]
+        """What is left out, or not in the form that was asked for, and why."""
+        return [*self.missing(), *(text for _, text in self.forms.notes())]
+
+    def missing(self) -> Iterator[str]:
+        """What is written and does not run, a sentence for each chain and each timing block, with its handlers; what these start `after` a time goes with them."""
+        blocks: dict[str, list[str]] = {}
+        for hook in self.left_out:
+            if not hook.timed:
+                yield f"the chain of {hook.name} is left out: target {self.target.name} runs that of {RX_DONE} only"
+            elif isinstance(handler := hook.chain[0], ast.Handler) and handler.block is not None and handler.kind != "after":
+                blocks.setdefault(handler.block.name, []).append(handler.name)
+        for name, handlers in blocks.items():
+            yield f"timing block {name} is left out: target {self.target.name} runs chains only, not {', '.join(handlers)}"
 
     def note(self, container: str) -> str | None:
-        """What is not as it was asked for about a container, or about the chains that it belongs to."""
+        """What is left out, and what is not as it was asked for about a container, or about the chains that it belongs to."""
         concerned = {container, *(fused_name(self.program, hook) for hook, names in self.hooks if container in names)}
-        return "; ".join(text for name, text in self.forms.notes() if name in concerned) or None
+        return "; ".join([*self.missing(), *(text for name, text in self.forms.notes() if name in concerned)]) or None
 
     def reseal(self) -> None:
         """To be called when an image has changed: the bundle is made anew."""
@@ -214,7 +227,7 @@ def compiled(program: ast.Program, t: Target, fuse: bool, level: Level, listings
     if t.name != "lpn" and externs.own(program):
         raise BuildError(f"target {t.name} has no functions of the node's own, such as {externs.own(program)[0].name}()")
     hooks = program.hooks
-    if t.name != "lpn":                         # no other target has timers
+    if t.name != "lpn":                         # no other target has timers, or handlers for events
         hooks = [hook for hook in hooks if not hook.timed]
     if t.name == "xdp":                         # one program, for frames that come in; it has no header record to share
         fuse, hooks = True, [hook for hook in hooks if hook.event == RX_DONE]
@@ -262,7 +275,8 @@ def compiled(program: ast.Program, t: Target, fuse: bool, level: Level, listings
         migrations.append(Migration(block.version, block.name, needs))
     if (same := ambiguous(persist.layout(program))) is not None:
         raise BuildError(f"registers {same[0]} and {same[1]} have names that a node cannot tell apart: rename one")
-    return Compiled(program, t, fuse, record, lowering.record.hash, lowering.state, containers, made_of, tuple(migrations), forms)
+    return Compiled(program, t, fuse, record, lowering.record.hash, lowering.state, containers, made_of, tuple(migrations),
+                    [hook for hook in program.hooks if hook not in hooks], forms)
 
 
 def fits(state: StateLayout) -> None:

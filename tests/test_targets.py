@@ -4,11 +4,13 @@ The programs are the same in every run; `lpnc fuzz --engine femto --engine kerne
 """
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cli import lpnc
 from femto_stock import StockChain
 from xdp_ours import InOurEngine
 
@@ -84,3 +86,24 @@ def test_a_loop_is_entered_at_its_head_only(level) -> None:
     case = load_case(FOUND / "loop-of-states-entered-twice.lpn")
     with pytest.raises(Refused, match="rule 35 "):
         compile_variant(checked(case.program.text), Variant("femto", False, level))
+
+
+def test_what_a_target_does_not_run_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "timed.lpn"
+    path.write_text("""
+        header H { bit<8> a; }
+        struct headers { H h; }
+        register<bit<8>> n;
+        parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+        processor P(inout headers h, inout meta m) { apply { if (n > 5) { m.verdict = DROP; } n = n + 1; } }
+        timing T { every 1 s within 1 ms { after 5 ms { n = 0; } } on radio.tx_done { n = 1; } }
+        timing Unbound { every 2 s { n = 0; } }
+        protocol X version 1 { on radio.rx_done : Rx -> P; on net.rx(41) : Rx; timing : T; }""")
+    block = "timing block T is left out: target {} runs chains only, not T.every_1s, T.on_tx_done"
+    wanted = {"femto": [block.format("femto")], "lpn": [],
+              "xdp": ["the chain of net.rx.41 is left out: target xdp runs that of radio.rx_done only", block.format("xdp")]}
+    for target, notes in wanted.items():
+        for command in (("build", "-o", str(tmp_path)), ("verify",)):
+            done = lpnc(command[0], "--target", target, "--json", str(path), *command[1:])
+            assert done.exit_code == 0 and [line for line in done.stderr.splitlines() if line.startswith("note")] == [f"note: {note}" for note in notes]
+            assert {json.loads(line)["note"] for line in done.stdout.splitlines()} == {"; ".join(notes) or None}

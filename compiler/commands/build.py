@@ -45,7 +45,8 @@ def command(file: str, folder: str, target: str, emit: tuple[str, ...], compact:
     a container, or a hook may miss its deadline.
     A chain that does not fit one container, or that the verifier does not take as
     one, is not fused, and a module may need another -O: a note says so, and why;
-    so does a line for each container that has no certificate.
+    so does a line for each container that has no certificate. Targets femto and
+    xdp have no timing blocks, xdp one chain only: what is left out is noted, too.
     """
     if compact and target != "lpn":
         raise click.UsageError(f"--compact is a form of LPN's images; target {target} has its own")

@@ -338,7 +338,7 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
             if key not in built:
                 built[key] = compile_variant(program, variant)
                 tally["containers"] += len(built[key].containers)
-                for note in built[key].notes:
+                for _, note in built[key].forms.notes():
                     tally["other form: " + " ".join(note.split(" ")[1:])[:60]] += 1
             if variant.target != "lpn" and any(hook.timed for hook in program.hooks):
                 raise Refused("no hook", f"target {variant.target} has no timers")
