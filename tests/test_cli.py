@@ -21,18 +21,6 @@ REASONS = ["BadKind", "BadKind", None, None, "PacketTooShort"]
 
 
 @pytest.fixture
-def tag(tmp_path: Path) -> Path:
-    path = tmp_path / "tag.lpn"
-    path.write_text(TAG)
-    return path
-
-
-@pytest.fixture
-def frames(tmp_path: Path) -> Path:
-    return make_capture(tmp_path / "in.pcap")
-
-
-@pytest.fixture
 def bundle(tag: Path) -> Path:
     assert lpnc("build", tag, "-o", tag.parent / "built").exit_code == 0
     return tag.parent / "built" / "tag.lpnb"
