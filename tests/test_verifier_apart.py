@@ -45,6 +45,11 @@ PAIRS = {
     "a loop in a loop, both always entered, and gone on with from two places": (
         "w7 = 0\nL: if w7 >= 4 goto end\nw8 = 0\nM: if w8 >= 3 goto next\nw8 += 1\n*(u64 *)(r10 - 8) = r8\nif w8 == 2 goto M\nw5 = 1\ngoto M\nnext: w7 += 1\nr0 = *(u64 *)(r10 - 8)\ngoto L\nend: exit",
         "w9 = 3\nif r3 != r2 goto on\nw9 = 0\non: w7 = 0\nL: if w7 >= 4 goto end\nw8 = w7\nM: if w8 >= w9 goto next\nw8 += 1\n*(u64 *)(r10 - 8) = r8\nif w8 == 2 goto M\nw5 = 1\ngoto M\nnext: w7 += 1\nw0 = w5\ngoto L\nend: exit"),
+    "a length by type, and a flag, that ways bring to two places": (
+        "r6 = *(u32 *)(r1 + 12)\nif r6 == 1 goto one\nif r6 == 2 goto two\nr8 = 20\nw7 = 1\ngoto all\none: r8 = 8\nw7 = 0\ngoto some\ntwo: r8 = 12\nw7 = 1\n"
+        "some: w9 = 1\nall: r4 = r2\nr4 += r8\nif r4 > r3 goto end\nif w7 == 0 goto end\nr5 = *(u32 *)(r2 + 8)\nend: r0 = 0\nexit",
+        "r6 = *(u32 *)(r1 + 12)\nif r6 == 1 goto one\nif r6 == 2 goto two\nr8 = 20\nw7 = 1\ngoto all\none: r8 = 8\nw7 = 0\ngoto some\ntwo: r8 = 12\nw7 = 1\n"
+        "some: w9 = 1\nall: r4 = r2\nr4 += r8\nif r4 > r3 goto end\nif w7 == 0 goto end\nr5 = *(u32 *)(r2 + 9)\nend: r0 = 0\nexit"),
     "a sum of four octets": (
         "r4 = r2\nr4 += 14\nif r4 > r3 goto end\nw6 = 0\nw7 = 0\nL: r5 = r2\nr5 += r7\nr5 = *(u8 *)(r5 + 0)\nw6 += w5\nw7 += 1\nif w7 != 4 goto L\n"
         "if w6 > 1020 goto bad\ngoto end\nbad: r5 = *(u8 *)(r2 + 14)\nend: r0 = 0\nexit",
@@ -96,6 +101,13 @@ def test_the_effort_is_bounded() -> None:
     assert not apart.accepted and apart.message == once.message and apart.analysis_steps <= 2 * once.analysis_steps
     report, analysis = analyse(assemble(HEAD + PAIRS["what a comparison gave"][0]), XDP, apart=True)
     assert analysis.graph.splits and analysis.graph.expanded <= report.insns + MORE
+
+
+def test_an_octet_that_is_counted_up_beside_a_number_that_is_multiplied() -> None:
+    """Of its first turns a line was drawn that is as steep as numbers are wide; a multiple of the octet on it was thought to lie in the packet."""
+    text = assemble(HEAD + "r0 = 2\nr4 = r2\nr4 += 34\nif r4 > r3 goto end\nr3 = *(u8 *)(r2 + 0)\nr2 = 0\nr1 = 0\nL: r1 *= 5\nr4 = r2\nr4 &= 255\nr1 += r4\nr2 += 1\nr4 = r2\n"
+                    "r4 &= 255\nif r4 > r3 goto out\ngoto L\nout: r1 &= 1\nr0 = r1\nend: exit")
+    assert verify(text, XDP, apart=True).rule == 33
 
 
 def test_there_is_no_certificate() -> None:

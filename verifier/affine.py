@@ -12,6 +12,7 @@ from .octets import LEN
 if TYPE_CHECKING:
     from .state import State
 
+FAR = 1 << 16                                         # octets: no packet is longer
 MAX_LINES = 24                                        # remembered at a time (rule 38)
 
 
@@ -43,10 +44,10 @@ def multiples(s: State, y: int, k: int) -> list[tuple[int, int]]:
 
 
 def divided_into(s: State, q: int, n: int) -> list[tuple[int, int]]:
-    """Of what is a multiple of `q`, which `n` is not above: (it, of how many parts)."""
+    """Of what is a multiple of `q`, which `n` is not above, and lies in the packet: (it, of how many octets for each)."""
     if q == n or s.gap(q, n)[1] > 0:
         return []
-    return [(whole, k) for (whole, y), (base, k, _) in s.lines.items() if y == q and not base and k > 1 and whole in s.vars]
+    return [(whole, k) for (whole, y), (base, k, _) in s.lines.items() if y == q and not base and 1 < k < FAR and summands.ends_within_packet(s, whole)]
 
 
 def line_up(s: State, x: int) -> None:

@@ -174,8 +174,8 @@ class Arithmetic(Memory):
         cursor = summands.cursor_before(s, whole)
         if cursor is not None and part not in s.added:
             (lo, hi), (least, most) = s.bounds(cursor), s.bounds(part)
-            behind = self.fresh_symbol(s, slot, d.signed(lo + least, hi + most), 1)
-            self.relate_sum(s, behind, Value(POINTER, "pkt", cursor, 0), Value(NUMBER, None, part, 0))
+            if (places := d.signed(lo + least, hi + most)) is not None:
+                self.relate_sum(s, self.fresh_symbol(s, slot, places, 1), Value(POINTER, "pkt", cursor, 0), Value(NUMBER, None, part, 0))
 
     def rounded_down(self, s: State, slot: int, x: int, whole: int, lo: int, hi: int) -> None:
         """`whole` is x + lo..hi. What lies that far behind a cursor lies as far from what is `x` behind it."""

@@ -172,6 +172,7 @@ def _by_flags(attempts: Attempts, known: Attempt) -> Attempt | None:
             return known
         if report.rule not in OF_DATA or report.insn is None or broken is None:
             return None
+        nearest = None
         for node in flags(broken[0], report.insn, MORE - graph.expanded + report.insns):
             if not tries or attempts.left <= 0:
                 return None
@@ -181,8 +182,13 @@ def _by_flags(attempts: Attempts, known: Attempt) -> Attempt | None:
                 splits.append((node.id, report.insn))
                 known = again
                 break
+            if nearest is None and again[0].rule != 38:
+                nearest = node, again
         else:
-            return None
+            if nearest is None:
+                return None
+            splits.append((nearest[0].id, report.insn))     # one alone may not be enough
+            known = nearest[1]
 
 
 def _turn_by_turn(attempts: Attempts, known: Attempt) -> Attempt | None:
