@@ -31,6 +31,7 @@ ENDING = {
     "divided by 10": (first(WORD, "if r1 == 0 goto E", "r1 /= 10"), 11),
     "divided by 3, asked behind": (WORD + "L: r1 /= 3\nif r1 != 0 goto L\nexit", 21),
     "divided by 3 or by 7": (first(WORD, "if r1 == 0 goto E", "if r1 & 1 goto O\nr1 /= 7\ngoto L\nO: r1 /= 3"), 22),
+    "shifted left, but for 0": (first(WORD + "r1 &= 255\n", "if r1 == 0 goto E\nif r1 > 1000 goto E", "r1 <<= 1"), 11),
     "the lowest bit of 32": (first(WORD, "if r1 == 0 goto E", "r2 = r1\nr2 += -1\nr1 &= r2"), 33),
     "the lowest bit of those that a mask left": (first(WORD + "r1 &= 0x8421\n", "if r1 == 0 goto E", "r2 = r1\nr2 += -1\nr2 &= r1\nr1 = r2"), 5),
 }
@@ -38,6 +39,10 @@ ENDING = {
 STANDING = {
     "folded while it is 0xffff": folded(WORD, 16, "if r1 >= 0xffff goto L"),
     "folded, and one is added": WORD + "L: " + FOLD.format(w=16, m=0xFFFF) + "r1 += 1\nif r1 > 0xffff goto L\nexit",
+    "folded, and 0xffff is added": first(WORD, "r2 = r1\nr2 >>= 16\nif r2 == 0 goto E", "r1 &= 0xffff\nr1 += r2\nr1 += 0xffff"),
+    "folded with the low bits of what is one less": first(WORD, "r2 = r1\nr2 >>= 16\nif r2 == 0 goto E", "r1 += -1\nr1 &= 0xffff\nr1 += r2"),
+    "folded to another place": first(WORD, "r2 = r1\nr2 >>= 16\nif r2 == 0 goto E", "r3 = r1\nr3 &= 0xffff\nr3 += r2\nr1 |= 1"),
+    "shifted left, perhaps 0": first(WORD + "r1 &= 255\n", "if r1 > 1000 goto E", "r1 <<= 1"),
     "a bit more is kept than is shifted out": WORD + "L: r2 = r1\nr2 >>= 16\nr1 &= 0x1ffff\nr1 += r2\nif r1 > 0xffff goto L\nexit",
     "a bit less is shifted out than is kept": WORD + "L: r2 = r1\nr2 >>= 15\nr1 &= 0xffff\nr1 += r2\nif r1 > 0xffff goto L\nexit",
     "what was above is of another number": WORD + "r3 = *(u32 *)(r9 + 4)\nL: r2 = r3\nr2 >>= 16\nr1 &= 0xffff\nr1 += r2\nif r1 > 0xffff goto L\nexit",

@@ -32,9 +32,9 @@ def _shifted(head: State, back: list[State], after: list[Value], old: Value) -> 
     for s, v in zip(back, after):
         y, n = s.scaled.get(v.sym, (0, 0)) if not v.off else (0, 0)
         asked = _empty(s, v.sym)                      # only before the turn: the last one made it 0
-        if y != sym or asked and (n < 0 or _empty(s, sym)) or n < 0 and min(head.vars[sym].slo, s.vars[v.sym].slo) < 1:
+        if y != sym or asked and (n < 0 or _empty(s, sym)):
             return None                               # 0 shifted is 0 again
-        start, end = (head.vars[sym].uhi, 1) if n > 0 else (s.vars[v.sym].shi, head.vars[sym].slo)
+        start, end = (head.vars[sym].uhi, 1) if n > 0 else (s.vars[v.sym].shi, max(head.vars[sym].slo, 1))
         most = max(most, max(start.bit_length() - end.bit_length(), 0) // abs(n) + 1 + asked)
         ways.add("right" if n > 0 else "left")
     return (most, f"is shifted {ways.pop()} in every turn") if len(ways) == 1 else None
@@ -90,7 +90,7 @@ def most_folded(n: int, width: int) -> int:
 def _cleared(head: State, back: list[State], after: list[Value], old: Value) -> Found:
     """It loses its lowest bit."""
     for s, v in zip(back, after):
-        if v.off or s.cleared.get(v.sym, (0, 0))[0] != old.sym or _empty(s, v.sym) and _empty(s, old.sym):
+        if v.off or s.cleared.get(v.sym, (0, 0))[0] != old.sym:
             return None
     n = head.vars[old.sym]
     return (n.bits | n.mask).bit_count() + 1, "loses a bit in every turn"

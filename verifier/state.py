@@ -93,7 +93,7 @@ class State:
         self.lines: dict[tuple[int, int], tuple[int, int, int]] = {}    # (x, y): (base, k, c) where x = base + k * y + c
         self.scaled: dict[int, tuple[int, int]] = {}            # x: (y, n) where x is y shifted right by n; left, if n is negative
         self.quotients: dict[int, tuple[int, int]] = {}         # x: (y, k) where x is y divided by k, rounded down
-        self.cleared: dict[int, tuple[int, int]] = {}           # x: (y, 1) where x is y without the lowest of its bits that are 1
+        self.cleared: dict[int, tuple[int, int]] = {}           # x: (y, 1) where y is not 0, and x is y without the lowest of its bits that are 1
         self.frames: list[Frame] = [Frame()]
         self.shifted: dict[int, tuple[Value, int, bool]] = {}   # x: what was shifted left to give x, how many bits are left of it, in 64; within a block
         self.products: dict[int, tuple[int, int, int]] = {}     # x: (y, k, c) where x = k * y + c; within a block, or until it becomes a line

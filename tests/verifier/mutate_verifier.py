@@ -45,7 +45,7 @@ from lpn.verifier import LPN, analyse                                  # noqa: E
 
 FOLDER = Path(verifier.__file__).parent
 PROOF = ("cfg", "sections", "transfer", "memory", "arithmetic", "calls", "branches", "state", "affine", "summands", "derived", "domain", "order", "fixpoint", "loops",
-         "together", "verify", "filled")
+         "shrinking", "together", "verify", "filled")
 SEARCH = ("join", "fixpoint")                         # a mistake there must not make anything pass
 #: Of these modules what the proof rests on.
 PROVED = {"fixpoint": {"Fixpoint.__init__", "Fixpoint.transfer", "Fixpoint._executed", "Fixpoint.check"}}
@@ -160,6 +160,7 @@ def of_rule(case: cases.Case) -> Judgment:
 
 def judgments(seeds: int, each: int) -> Iterator[Judgment]:
     import test_verifier_loops as loops
+    import test_verifier_shrinking as shrinking
     import test_verifier_traps as traps
     yield from (of_rule(case) for case in cases.all_cases() if len(case.judged()[0]) < 8 * 5000)
     for name, _, code in traps.TRAPS:
@@ -170,6 +171,8 @@ def judgments(seeds: int, each: int) -> Iterator[Judgment]:
     for name, code, _ in loops.LOOPS:
         yield Judgment(f"loop: {name}", Program(assemble(loops.PACKET + code + "\nexit"), LPN, {"state_size": 128}).judge,
                        lambda r: r.rule or [b.bound for b in r.loops])
+    for name, code in [*((name, code) for name, (code, _) in shrinking.ENDING.items()), *shrinking.STANDING.items()]:
+        yield Judgment(f"shrinking: {name}", Program(assemble(shrinking.START + code), LPN, {"record_size": 64}).judge, lambda r: r.rule or [b.bound for b in r.loops])
     for name, source in operations.programs(each):
         yield Judgment(name, Program(assemble(source), LPN, {"record_size": 72}).judge, lambda r: r.accepted)
     for seed in range(seeds):
@@ -309,10 +312,19 @@ def forms() -> Iterator[str]:
             yield str(why)
 
 
+def folding() -> Iterator[str]:
+    import test_verifier_shrinking
+    for width in range(1, 7):
+        try:
+            test_verifier_shrinking.test_the_largest_that_folding_gives(width)
+        except AssertionError:
+            yield f"folding to {width} bits"
+
+
 #: Which laws speak of a module.
 NUMBERS, STATES = [Law(f"numbers, {seed}", partial(laws.broken, seed)) for seed in (1, 2)], Law("states", state_laws.broken)
 LAWS = {**{module: [STATES] for module in ("state", "affine", "summands", "derived", "order", "join", "places")}, "domain": [*NUMBERS, STATES],
-        "filled": [Law("what loops fill", filled_laws.broken)], "cfg": [Law("forms", forms)]}
+        "filled": [Law("what loops fill", filled_laws.broken)], "cfg": [Law("forms", forms)], "shrinking": [Law("folding", folding)]}
 
 
 def main() -> int:

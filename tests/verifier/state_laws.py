@@ -66,7 +66,7 @@ def world_of(rng: random.Random) -> tuple[World, State]:
             k = rng.choice((2, 3, 10, 256))
             w[x] = w[y] // k
             s.quotients[x] = y, k
-        elif how == "b" and y > LEN and 0 <= w[y]:
+        elif how == "b" and y > LEN and 0 < w[y]:
             w[x] = w[y] & w[y] - 1
             s.cleared[x] = y, 1
         elif how == "3":
@@ -127,7 +127,7 @@ def untrue(w: World, s: State) -> str | None:
         if {x, y} <= w.keys() and w[x] != w[y] // k:
             return f"quotient of {x}"
     for x, (y, _) in s.cleared.items():
-        if {x, y} <= w.keys() and w[x] != w[y] & w[y] - 1:
+        if {x, y} <= w.keys() and (not w[y] or w[x] != w[y] & w[y] - 1):
             return f"bits of {x}"
     for x, (y, c, m) in s.halves.items():
         if {x, y} <= w.keys() and w[x] != w[y] + c & m:
