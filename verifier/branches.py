@@ -28,13 +28,18 @@ class Branches(Memory):
         if kinds == {NUMBER}:
             if wide:
                 self._clean_comparison(s, slot, name, a, b)
-            if a.sym and not b.sym and name not in EQUAL:
+            if self.patient and a.sym and not b.sym and name not in EQUAL:
                 self.compared.setdefault(a.sym, set()).add(b.off - a.off)
             self._name_sum(s, slot, a, b)
             self._name_sum(s, slot, b, a)
             taken = s.copy()
-            return [self._with_multiples(s, slot, a, b) if self._compare_numbers(s, comparisons.NEGATED[name], a, b, wide) else None,
-                    self._with_multiples(taken, slot, a, b) if self._compare_numbers(taken, name, a, b, wide) else None]
+            ways = [s if self._compare_numbers(s, comparisons.NEGATED[name], a, b, wide) else None,
+                    taken if self._compare_numbers(taken, name, a, b, wide) else None]
+            if a.sym and b.sym:
+                for way in ways:
+                    if way is not None and (way.lines or self.patient):
+                        self._name_multiples(way, slot, a.sym, b.sym)
+            return ways
         zero = not (b.sym or b.off) and name in ("JEQ", "JNE") and b.kind == NUMBER
         if zero and not wide and a.kind in (POINTER, LOW_HALF) and self.profile.target == "xdp":    # of addresses that are loaded as 32 bits clang asks these
             return [s, s.copy()]                      # for NULL; they may be 0
@@ -80,19 +85,18 @@ class Branches(Memory):
         if -FAR < least and most < FAR:
             self.relate_sum(s, self.fresh_symbol(s, slot, d.signed(lo + least, hi + most)), Value(POINTER, "pkt", cursor, 0), Value(NUMBER, None, length.sym, 0))
 
-    def _with_multiples(self, s: State, slot: int, *compared: Value) -> State:
+    def _name_multiples(self, s: State, slot: int, *compared: int) -> None:
         """Where a number is at most what a length was divided into, as many parts of it are in the packet: the place behind them has a name from now on.
         If there is patience, so has the one behind as many octets, where the number is at most the length of something in the packet."""
-        for n, q in permutations([v.sym for v in compared]):
-            if self.patient and n and q in s.added and n not in s.added and summands.ends_within_packet(s, q) and s.gap(q, n)[1] <= 0 <= s.bounds(n)[0]:
+        for n, q in permutations(compared):
+            if self.patient and q in s.added and n not in s.added and summands.ends_within_packet(s, q) and s.gap(q, n)[1] <= 0 <= s.bounds(n)[0]:
                 self.part_of(s, slot, n, q)
-            if n and q and s.lines and s.bounds(n)[0] >= 0:
+            if s.lines and s.bounds(n)[0] >= 0:
                 for whole, k in affine.divided_into(s, q, n):
                     if not affine.multiples(s, n, k):
                         part = self.fresh_symbol(s, slot, d.signed(*affine.times(k, s.vars[n], 0)))
                         s.products[part] = n, k, 0
                         self.part_of(s, slot, part, whole)
-        return s
 
     def _clean_comparison(self, s: State, slot: int, name: str, a: Value, b: Value) -> None:
         limit = d.M32 >> 1 if name.startswith("JS") and name != "JSET" else d.M32
