@@ -60,10 +60,10 @@ class SizeError(Unfit):
 
 
 class UncertifiedError(Unfit):
-    """It has no certificate."""
+    """It has no certificate. `line`: (file, line) of the instruction that this is about, where it is known."""
 
-    def __init__(self, name: str, why: str):
-        super().__init__(name, f"has no certificate: {why}")
+    def __init__(self, name: str, why: str, line: object = None):
+        super().__init__(name, f"has no certificate: {why}" + (f" ({line[0]}:{line[1]})" if isinstance(line, tuple) else ""))
 
 
 class RefusedError(Unfit):

@@ -11,7 +11,7 @@ from lpn.verifier.certify import NoCertificate, Sizes, certify, refusal
 from lpn.verifier.certify_labels import NotCounted, NotFollowed
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.sections import Section
-from lpn.verifier.verify import Analysis, Report, analyse
+from lpn.verifier.verify import Analysis, Report, analyse, line_of
 
 from .build import Compiled, Container, compile_program
 from .bundle import Bundle
@@ -108,8 +108,8 @@ class Sealed:
 
     def uncertified(self) -> dict[str, UncertifiedError]:
         """Of those accepted, by name, what LLVM may make so that it has a certificate."""
-        return {unit.name: UncertifiedError(unit.name, str(unit.uncertified)) for unit, report, _ in self.found
-                if report.accepted and isinstance(unit.uncertified, NotFollowed | NotCounted)}
+        return {unit.name: UncertifiedError(unit.name, str(why), line_of(unit.lines, why.slot) if why.slot is not None else None) for unit, report, _ in self.found
+                if report.accepted and isinstance(why := unit.uncertified, NotFollowed | NotCounted)}
 
 
 def sealed_form(program: ast.Program, target: str = "lpn", fuse: bool = False, level: Level = MOST) -> Sealed:

@@ -322,7 +322,7 @@ def test_what_has_a_certificate_at_another_level_is_made_there(name: str, level:
     done = judge.sealed_form(checked(FORMS / f"{name}.lpn"), fuse=fused, level=level)
     assert not done.refused() and all(unit.certificate for unit, *_ in done.found) and len(done.compiled.containers) == len(asked.containers)
     [note] = done.compiled.notes
-    assert re.search(rf" is compiled with -O[12]: with -O{level} it has no certificate: ", note), note
+    assert re.search(rf" is compiled with -O[12]: with -O{level} it has no certificate: .* slot \d+.* \(\S*{name}\.lpn:\d+\)$", note), note
 
 
 UNCOUNTED = """header Option { bit<8> kind; bit<8> size; }
