@@ -23,7 +23,7 @@ LONGEST = 24                                          # instructions of a block 
 MORE = 512                                            # instructions that copies have in all
 TRIES = 12                                            # of blocks whose ways stay apart
 OF_DATA = range(13, 31)                               # what is known of data: more ways may be known better
-OF_LOOPS = 33, 34
+OF_LOOPS = 33, 34                                     # what is known of how often loops turn: bounds may be known better
 
 
 def turns(loop: Loop) -> bool:

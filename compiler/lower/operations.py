@@ -7,7 +7,6 @@ import llvmlite.ir as ir
 
 from lpn.lang.source import Span
 
-
 MOST_OPERATIONS = 1 << 19                       # of LLVM's, before it optimises: some ten become one instruction, and it takes minutes for more
 
 
