@@ -53,7 +53,7 @@ class Codecs(Base):
             return
         with self.inside(scope), self.setting(header=header, codec=codec):
             for param in codec.params:
-                self.declare(param.name, param)
+                self.declare_variable(param.name, param)
             self.tag(codec)
             for var in codec.vars:
                 self.codec_var(var)
@@ -71,7 +71,7 @@ class Codecs(Base):
             if piece.value is not None and piece.value >> piece.width:
                 self.error(f"{piece.value} does not fit {piece.width} bits", piece)
             if piece.name:
-                self.declare(piece.name, piece)
+                self.declare_variable(piece.name, piece)
         if total % 8:
             self.error(f"the tag of codec {codec.name} is not whole bytes: it has {total} bits",
                        codec.tag[0].span.to(codec.tag[-1].span))
@@ -115,9 +115,9 @@ class Codecs(Base):
             var.loop.type = self.type_of(var.loop.type_ref)
             self.loop_variables.add(var.loop)
             with self.inside(Scope(self.scope)):
-                self.declare(var.loop.name, var.loop)
+                self.declare_variable(var.loop.name, var.loop)
                 self.condition(var.cond)
-        self.declare(var.name, var)
+        self.declare_variable(var.name, var)
 
     # ------------------------------------------------------------ rows
 

@@ -19,7 +19,7 @@ class Parsers(Base):
         """packet, headers and meta, each at most once; the headers struct is the same in all modules."""
         seen: dict[str, ast.Param] = {}
         for param in module.params:
-            self.declare(param.name, param)
+            self.declare_variable(param.name, param)
             if param.type is None or not isinstance(param.type, (Packet, Meta)) and not is_headers(param.type):
                 continue                        # for who applies the module
             kind = "headers" if isinstance(param.type, StructType) else str(param.type)
@@ -163,7 +163,7 @@ class Parsers(Base):
         value.type = one.type
         hit = ast.ActionRef(one.span, self.no_action.name, [], self.no_action)
         one.table = ast.Table(one.span, one.name, [ast.TableKey(one.span, value, "exact")], [hit], one.size, None, [])
-        self.declare(one.name, one)
+        self.declare_variable(one.name, one)
 
     def target_state(self, case: ast.SelectCase, states: dict[str, ast.State]) -> None:
         if case.reason is not None:

@@ -193,7 +193,7 @@ class Processors(Base):
                     self.statement(local)
                 elif isinstance(local, ast.Decl):
                     self.ensure_local(local)
-                    self.declare(local.name, local)
+                    self.declare_variable(local.name, local)
             scope = self.scope
             for local in processor.locals:
                 if isinstance(local, ast.Action):

@@ -26,7 +26,7 @@ class Timings(Base):
                     self.statement(local)
                 elif isinstance(local, ast.Decl):
                     self.ensure_local(local)
-                    self.declare(local.name, local)
+                    self.declare_variable(local.name, local)
             first: dict[object, ast.Handler] = {}
             for handler in timing.handlers:
                 key = self.occasion(handler)
