@@ -243,6 +243,83 @@ def test_definition_hover_and_references(session: Session) -> None:
     session(work)
 
 
+def test_what_a_call_takes_and_where_else_a_name_stands(session: Session) -> None:
+    text = UDP.read_text()
+
+    async def work(editor: Editor) -> None:
+        uri, _ = await editor.open(UDP, text)
+        asked = "        if (h.udp.dst == ECHO"
+
+        async def taken(written: str) -> tuple[str, str] | None:
+            """The signature at the end of `written`, and the parameter that is being written."""
+            new = text.replace(asked, f"{written}\n{asked}", 1) if "\n" not in written else text.replace(asked, written + asked, 1)
+            editor.change(uri, new)
+            place = at(new, written)
+            found = await editor.client.text_document_signature_help_async(lsp.SignatureHelpParams(lsp.TextDocumentIdentifier(uri), place))
+            if found is None:
+                return None
+            assert found.active_parameter is not None and found.signatures[0].parameters is not None
+            params = [str(one.label) for one in found.signatures[0].parameters]
+            return found.signatures[0].label, params[found.active_parameter] if params else ""
+        assert await taken("x = mac_link(") == ("Link mac_link(Mhr m)", "Mhr m")
+        assert await taken("pkt.extract(h.ip via Iphc(a[1, 2], (b), ") == ("Iphc(Link l2, inout bit<1> nhc) <-> Ipv6", "inout bit<1> nhc")
+        assert await taken("x = mac_link(f(a, b), ") == ("Link mac_link(Mhr m)", "Mhr m")
+        assert await taken("verify(a == (b), ") == ("verify(condition, reason)", "reason")
+        assert await taken("verify(a == (b),\n    // why, and (\n    ") == ("verify(condition, reason)", "reason")
+        assert await taken("radio.channel(") == ("radio.channel(bit<8>)", "bit<8>")
+        assert await taken("radio.send(Tx(h), 0, ") == ("radio.send(deparser(headers), offset, size)", "size")
+        assert await taken("x = pkt.lookahead<bit<8>>(") == ("pkt.lookahead()", "")
+        assert await taken("Serve.apply(") == ("Serve.apply(inout headers h, inout meta m)", "inout headers h")
+        assert await taken("x = mac_link(a); (") is None
+        assert await taken("x = nothing_like_it(") is None
+        assert await taken("// mac_link(") is None
+        editor.change(uri, text)
+        marks = await editor.client.text_document_document_highlight_async(lsp.DocumentHighlightParams(**here(uri, text, "counter<bit<32>> echoed", "echoed")))
+        assert marks is not None and [cut(text, one.range) for one in marks] == ["echoed", "echoed"]
+        marks = await editor.client.text_document_document_highlight_async(lsp.DocumentHighlightParams(**here(uri, text, "processor Serve", "processor")))
+        assert not marks
+    session(work)
+
+
+def test_what_a_hint_says_can_be_written(session: Session, tmp_path: Path) -> None:
+    async def work(editor: Editor) -> None:
+        uri, _ = await editor.open(tmp_path / "tag.lpn", TAG)
+
+        async def mended(new: str, marked: str) -> list[tuple[str, str]]:
+            """The title and the text of each fix that is offered at a place."""
+            editor.change(uri, new)
+            place = at(new, marked, marked)
+            offered = await editor.client.text_document_code_action_async(lsp.CodeActionParams(
+                lsp.TextDocumentIdentifier(uri), lsp.Range(place, place), lsp.CodeActionContext([])))
+            out = []
+            for one in offered or []:
+                assert isinstance(one, lsp.CodeAction) and one.edit is not None and one.edit.changes is not None and one.diagnostics
+                edit, = one.edit.changes[uri]
+                lines = new.split("\n")
+                start, end = edit.range.start, edit.range.end
+                assert start.line == end.line
+                line = lines[start.line]
+                lines[start.line] = line[:start.character] + edit.new_text + line[end.character:]
+                out.append((one.title, "\n".join(lines)))
+            return out
+        wrong = TAG.replace("h.tag.port = base[1];", "h.tag.prot = base[1];")
+        assert await mended(wrong, "prot") == [("write port", TAG)]
+        assert await mended(wrong, "error {") == []
+        wrong = TAG.replace("h.tag.port = base[1];", "h.tag.port = bsae[1];")
+        assert await mended(wrong, "bsae") == [("write base", TAG)]
+        wrong = TAG.replace("struct headers {", "struct headers { Mhr mac;")
+        (title, text), = await mended(wrong, "Mhr")
+        assert title == "add import std.ieee802154;" and text == "import std.ieee802154;\n" + wrong
+        editor.change(uri, text)
+        await editor.told(uri)
+        await asyncio.sleep(0.3)
+        assert editor.published[uri][-1] == []
+        (title, text), = await mended("// a comment\nimport std.ipv6;\n" + wrong, "Mhr")
+        assert text == "// a comment\nimport std.ipv6;\nimport std.ieee802154;\n" + wrong
+        assert await mended(TAG, "port") == []
+    session(work)
+
+
 def test_hover_in_the_library(session: Session) -> None:
     path = ROOT / "stdlib/sixlowpan.lpn"
     text = path.read_text()

@@ -26,6 +26,10 @@ OTHER = {"verify": "rejects the packet with the reason, unless the condition hol
          "node": "this node: its addresses and its clock", "error": "the reasons to drop a packet"}
 VERDICTS = {"ACCEPT": "the packet goes on", "DROP": "the packet is dropped, and the reason counted", "DELIVER": "the packet goes to `m.port`",
             "TRANSMIT": "the packet is sent", "CONSUMED": "the packet ends here, and nothing is counted"}
+# What calls take that no declaration says: methods begin with a dot.
+TAKES = {"verify": ("condition", "reason"), "inet_sum": ("value", "..."), "radio.send": ("deparser(headers)", "offset", "size"),
+         "net.send": ("deparser(headers)", "offset", "size"), ".extract": ("header",), ".emit": ("header",), ".advance": ("bits",), ".lookahead": (),
+         ".push_front": ("n",), ".pop_front": ("n",), ".truncate": ("octets",)}
 CONSTANTS = (*builtins.VERDICTS, *builtins.RADIO_RESULTS, *builtins.COLOURS, *builtins.PUT_RESULTS)
 
 

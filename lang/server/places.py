@@ -25,6 +25,10 @@ def range_of(span: Span) -> lsp.Range:
     return lsp.Range(position(span.source, span.line, span.column), position(span.source, span.end_line, span.end_column))
 
 
+def meet(a: lsp.Range, b: lsp.Range) -> bool:
+    return (a.start.line, a.start.character) <= (b.end.line, b.end.character) and (b.start.line, b.start.character) <= (a.end.line, a.end.character)
+
+
 def column(line: str, character: int) -> int:
     """The column, from 1, of a position in a line."""
     units = 0

@@ -19,10 +19,12 @@ from ..format import format_source
 from ..grammar.LpnParser import LpnParser
 from ..source import Source, Span
 from .analysis import Analysis, analyse
+from .call import signature
 from .complete import complete
 from .describe import hover, row_hover
+from .fixes import fixes
 from .index import Mention
-from .places import Point, column, position, range_of
+from .places import Point, column, meet, position, range_of
 from .protocol import Protocol
 from .symbols import symbols
 
@@ -221,6 +223,14 @@ def references(ls: LanguageServer, params: lsp.ReferenceParams) -> list[lsp.Loca
     return [location(one.span, uri) for one in analysis.index.of(found.decl) if params.context.include_declaration or not one.declares]
 
 
+@server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+def highlight(ls: LanguageServer, params: lsp.DocumentHighlightParams) -> list[lsp.DocumentHighlight]:
+    analysis, found = mention(params.text_document.uri, params.position)
+    if analysis is None or analysis.index is None or found is None:
+        return []
+    return [lsp.DocumentHighlight(range_of(one.span)) for one in analysis.index.of(found.decl) if one.span.source is analysis.source]
+
+
 @server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
 def prepare_rename(ls: LanguageServer, params: lsp.PrepareRenameParams) -> lsp.Range | None:
     analysis, found = mention(params.text_document.uri, params.position)
@@ -289,6 +299,28 @@ def without_line(uri: str, line: int) -> Analysis | None:
     path = path_of(uri)
     found = analyse(path.name if path else uri, "\n".join(lines), path)
     return found if found.index is not None else None
+
+
+@server.feature(lsp.TEXT_DOCUMENT_SIGNATURE_HELP, lsp.SignatureHelpOptions(trigger_characters=["(", ","]))
+def signature_help(ls: LanguageServer, params: lsp.SignatureHelpParams) -> lsp.SignatureHelp | None:
+    uri = params.text_document.uri
+    document = documents.get(uri) or refresh(uri)
+    lines = text_of(uri).source.split("\n")
+    line = lines[params.position.line] if params.position.line < len(lines) else ""
+    good = document.good or without_line(uri, params.position.line)
+    return signature(good.index if good else None, lines, Point(params.position.line + 1, column(line, params.position.character)))
+
+
+@server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]))
+def code_actions(ls: LanguageServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    uri = params.text_document.uri
+    now = refresh(uri).now
+    out = []
+    for one in now.diagnostics:
+        if one.span is not None and one.span.source is now.source and meet(range_of(one.span), params.range):
+            out += [lsp.CodeAction(title, lsp.CodeActionKind.QuickFix, [diagnostic(one, now, uri)], is_preferred=True, edit=lsp.WorkspaceEdit(changes={uri: [edit]}))
+                    for title, edit in fixes(one)]
+    return out
 
 
 @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
