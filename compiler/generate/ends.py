@@ -189,7 +189,9 @@ class Ends(Tables):
             body += [copied] if copied else []
             if told and c.chance(1, 3):
                 text = c.pick(told)
-                body.append(f"if ({text}.isValid()) {{ m.port = m.port + sizeof({text}.{c.pick(list(ctx.headers[text].varbits))}); }}")
+                varbit, most = c.pick(list(ctx.headers[text].varbits.items()))
+                octet = f" + (bit<16>) {text}.{varbit}[{c.number(0, most // 8 - 1)}]" if most >= 8 and c.chance(1, 2) else ""
+                body.append(f"if ({text}.isValid()) {{ m.port = m.port + sizeof({text}.{varbit}){octet}; }}")
             body += self.assignment(ctx) if c.chance(1, 3) else []
         body.append(f"m.verdict = {c.pick(('TRANSMIT', 'ACCEPT'))};")
         return [f"processor {name}(inout headers h, inout meta m) {{", *indent(["apply {", *indent(body), "}"]), "}"]

@@ -239,10 +239,10 @@ class Expressions:
             options.append(lambda: "sizeof(payload)")
         if ty == bit(16) and ctx.place in ("parser", "processor", "deparser") and ctx.headers:
             options.append(lambda: f"sizeof({c.pick([t for t in ctx.headers if '.' in t] or ['payload'])})")
-        if ty == bit(16) and ctx.place in ("processor", "bare"):
-            varied = [f"{text}.{name}" for text, info in ctx.headers.items() if text in ctx.valid and "." in text for name in info.varbits]
+        if ty in (bit(8), bit(16)) and ctx.place in ("processor", "bare"):
+            varied = {f"{text}.{name}": most // 8 for text, info in ctx.headers.items() if text in ctx.valid and "." in text for name, most in info.varbits.items() if most >= 8}
             if varied:
-                options.append(lambda: f"sizeof({c.pick(varied)})")
+                options.append(lambda: f"sizeof({c.pick(list(varied))})" if ty == bit(16) else self.octet_of(varied, ctx, depth))
         if ctx.octets and ty == bit(8):
             options.append(lambda: f"payload[{self.octet_index(ctx, depth)}]")
         if ctx.stacks and ty == bit(32):
@@ -267,6 +267,13 @@ class Expressions:
         if c.chance(1, 2):
             return str(c.number(0, 12) if c.number(0, 4) else c.pick((255, 2047, 2048, 65535)))
         return self.expr(bit(self.width(64)), ctx, depth - 1)
+
+    def octet_of(self, varied: dict[str, int], ctx: Context, depth: int) -> str:
+        """Of a varbit, from how many octets each has."""
+        c = self.choose
+        name = c.pick(list(varied))
+        index = str(c.number(0, varied[name] - 1)) if c.chance(1, 2) else self.expr(bit(self.width(64)), ctx, depth - 1)
+        return f"{name}[{index}]"
 
     def lookahead(self, ty: Ty) -> str:
         """Of whole octets, or of the first bits; little-endian, a signed number, an enum's value, which may be none of its members."""

@@ -13,7 +13,7 @@ from lpn.compiler.quotients import Quotients
 from lpn.compiler.state import ERROR_WIDTH, StateObject, scalar_width
 from lpn.compiler.target import MAX_PACKET, NODE_SLOTS, VERDICTS
 from lpn.lang import ast, meters
-from lpn.lang.types import Array, Bits as BitsType, Bool, HeaderType, Stack, StructType
+from lpn.lang.types import Array, Bits as BitsType, Bool, HeaderType, Stack, StructType, Varbit
 
 from .changing import may_change
 from .instance import Instance
@@ -147,19 +147,32 @@ class Expressions(Quotients):
             return self.payload_octet(self.bits_of(e.index))
         if isinstance(e.base.type, Stack):
             return self.instance(self.place(e.base), e.index.const)
+        if isinstance(e.base.type, Varbit):
+            return self.if_seen(e.base.base, lambda inst: self.varbit_octet(inst, e.base.decl, self.bits_of(e.index)))
         cells = self.state_object(e.base.decl)
         return self.array_cell(e.base.decl, e.index) if isinstance(e.base.type, Array) else cells
 
     def payload_octet(self, index: Val) -> Val:
-        """`payload[i]`, 0 behind its end. The index is compared as it is used, see `array_cell`; then the place with the end:
-        only that says that it can be read."""
+        """`payload[i]`, 0 behind its end."""
+        start = self.payload_pointer()
+        return self.octet_at(start, index, MAX_PACKET, self.payload_octets() if self.cut_slot is not None else None)
+
+    def varbit_octet(self, inst: Instance, field: ast.Field, index: Val) -> Val:
+        """`h.x.f[i]`, 0 behind its end and where it is absent."""
+        u = inst.layout.unit_of[field]
+        start, octets = inst.varbit(u)
+        return self.octet_at(start, index, min(u.max_octets, MAX_PACKET), inst.if_present(u, lambda: octets, lambda: i32(0)))
+
+    def octet_at(self, start: ir.Value, index: Val, most: int, octets: ir.Value | None) -> Val:
+        """An octet of the packet from a place on: of `octets`, else of all that there are, never more than `most`. The index is compared as it is used, see
+        `array_cell`; then the place with the end: only that says that it can be read."""
         b, i = self.b, self.opaque(index.limbs[0]) if index.const is None else index.limbs[0]
-        start, conds = self.payload_pointer(), []
-        if index.const is None or index.const >= MAX_PACKET:
+        conds = []
+        if index.const is None or index.const >= most:
             conds += [self.eq(self.slice(index, index.width - 1, 32), self.constant(index.width - 32, 0))] if index.width > 32 else []
-            conds.append(b.icmp_unsigned("<", i, i32(MAX_PACKET)))
-        if self.cut_slot is not None:
-            conds.append(b.icmp_unsigned("<", i, self.payload_octets()))
+            conds.append(b.icmp_unsigned("<", i, i32(most)))
+        if octets is not None:
+            conds.append(b.icmp_unsigned("<", i, octets))
         done, ends = b.append_basic_block("octet.done"), []
         zero = self.constant(8, 0)
 

@@ -128,7 +128,7 @@ class Expressions(Base):
                            "assign a variable in its rows: var bit<N> x")
             case ast.Field():
                 if isinstance(decl.type, Varbit) and not self.varbit_allowed:
-                    self.no_varbit(decl, e, f"sizeof({decl.name}) is its size; octets that are looked at are a stack of headers of one octet")
+                    self.no_varbit(decl, e, f"sizeof({decl.name}) is its size")
                     return None
                 return decl.type
             case ast.ChoiceField():

@@ -4,7 +4,7 @@ from __future__ import annotations
 from .. import ast, builtins
 from ..library import errors
 from ..types import Array, Bits, Bool, ChoiceType, EnumType, ErrorType, Frame, HeaderType, Integer, Meta, Stack, StructType, Type, Varbit
-from .base import Base, described, kind_of, root_name, shared
+from .base import Base, described, kind_of, plural, root_name, shared
 from .scope import suggest
 
 
@@ -123,7 +123,7 @@ class Members(Base):
                 if not isinstance(item, ast.Field):
                     return ChoiceType(item)
                 if isinstance(item.type, Varbit) and not self.varbit_allowed:
-                    self.no_varbit(item, e, "sizeof(...) is its size; octets that are looked at are a stack of headers of one octet")
+                    self.no_varbit(item, e, "sizeof(...) is its size, [i] one of its octets")
                     return None
                 return item.type
         if e.name in builtins.HEADER_METHODS:
@@ -171,10 +171,13 @@ class Members(Base):
                            "sizeof(payload) and inet_sum(..., payload) can stand here")
                 return None
             return Bits(8) if self.index(e.index) else None
-        base = self.expr(e.base)
+        with self.setting(varbit_allowed=isinstance(e.base, (ast.Name, ast.Member))):
+            base = self.expr(e.base)
         good = self.index(e.index)
         if base is None or not good:
             return None
+        if isinstance(base, Varbit):
+            return self.octet_of(e, base)
         size = base.size if isinstance(base, (Stack, Array)) else None
         if size is not None and not self.in_range(e.index, size):
             return None
@@ -193,6 +196,16 @@ class Members(Base):
             return None
         bit = f"for bits write [{e.index.const}:{e.index.const}]" if isinstance(base, Bits) else ""
         self.error(f"{described(base)} has no elements", e, bit if e.index.const is not None else self.one_bit(e, e.base, e.index, base))
+        return None
+
+    def octet_of(self, e: ast.Index, varbit: Varbit) -> Type | None:
+        most = varbit.max_width // 8
+        if self.header is not None:
+            self.error("octets of a varbit are for modules: the parts of a header depend on its fields", e, "sizeof(...) of it can stand here")
+        elif e.index.const is not None and e.index.const >= most:
+            self.error(f"this varbit has at most {plural(most, 'octet')}, numbered from 0", e.index)
+        else:
+            return Bits(8)
         return None
 
     def in_range(self, index: ast.Expr, size: int) -> bool:
@@ -275,6 +288,8 @@ class Members(Base):
             case ast.Index():
                 if isinstance(e.base, ast.Name) and e.base.decl == builtins.PAYLOAD:
                     return ("payload cannot be assigned",)
+                if isinstance(e.base.type, Varbit):
+                    return ("octets of a varbit are the packet's and cannot be assigned", "a header that a program fills with octets of its own has fields for them")
                 return self.not_assignable(e.base)
             case ast.Slice():
                 return self.not_assignable(e.base)
