@@ -39,6 +39,12 @@ PAIRS = {
     "a pointer or nothing, asked in 32 bits": (
         "r4 = r2\nr4 += 20\nr1 = 0\nif r4 > r3 goto on\nr1 = r2\non: if w1 == 0 goto end\nr5 = *(u16 *)(r1 + 18)\nend: r0 = 0\nexit",
         "r4 = r2\nr4 += 20\nr1 = 0\nif r4 > r3 goto on\nr1 = r2\non: if w1 == 0 goto end\nr5 = *(u16 *)(r1 + 19)\nend: r0 = 0\nexit"),
+    "a pointer where a bit is set, asked with others": (
+        "r4 = r2\nr4 += 2\nif r4 > r3 goto end\nr5 = *(u8 *)(r2 + 0)\nr1 = 0\nr4 = r5\nr4 &= 64\nif r4 == 0 goto on\nr1 = r2\non: r4 = r5\nr4 &= 112\nif r4 != 80 goto end\nr5 = *(u8 *)(r1 + 1)\nend: r0 = 0\nexit",
+        "r4 = r2\nr4 += 2\nif r4 > r3 goto end\nr5 = *(u8 *)(r2 + 0)\nr1 = 0\nr4 = r5\nr4 &= 64\nif r4 == 0 goto on\nr1 = r2\non: r4 = r5\nr4 &= 112\nif r4 != 48 goto end\nr5 = *(u8 *)(r1 + 1)\nend: r0 = 0\nexit"),
+    "a pointer where a bit is set that was shifted, asked with others": (
+        "r4 = r2\nr4 += 2\nif r4 > r3 goto end\nr5 = *(u8 *)(r2 + 0)\nr1 = 0\nr4 = r5\nw4 >>= 6\nw4 &= 1\nif r4 == 0 goto on\nr1 = r2\non: r4 = r5\nr4 &= 112\nif r4 != 80 goto end\nr5 = *(u8 *)(r1 + 1)\nend: r0 = 0\nexit",
+        "r4 = r2\nr4 += 2\nif r4 > r3 goto end\nr5 = *(u8 *)(r2 + 0)\nr1 = 0\nr4 = r5\nw4 >>= 5\nw4 &= 1\nif r4 == 0 goto on\nr1 = r2\non: r4 = r5\nr4 &= 112\nif r4 != 80 goto end\nr5 = *(u8 *)(r1 + 1)\nend: r0 = 0\nexit"),
     "a loop that is always entered": (
         "w7 = 0\nL: if w7 >= 4 goto end\nw0 = w7\nw7 += 1\ngoto L\nend: exit",
         "w7 = 4\nL: if w7 >= 4 goto end\nw0 = w7\nw7 += 1\ngoto L\nend: exit"),

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..compiler import isa
 from ..compiler.isa import ALU_NAMES, Instruction
-from . import affine, domain as d, summands
+from . import affine, derived, domain as d, summands
 from .affine import MAX_LINES
 from .memory import OFFSET_LIMIT, Memory, sample, spread
 from .state import COMPLEMENT, LOW_HALF, NULLABLE, NUMBER, POINTER, State, Value, number
@@ -102,6 +102,8 @@ class Arithmetic(Memory):
             return a
         if name in ("MUL", "LSH") and a.sym and nb.is_const and (known := self.known_multiple(s, a, nb.ulo if name == "MUL" else 1 << nb.ulo, SHI if wide else d.M32)):
             return known
+        if name == "AND" and a.sym and nb.is_const and (again := derived.made_before(s, *derived.bits_in(s, a.sym, a.off, 0, nb.ulo))):
+            return Value(NUMBER, None, again, 0)
         out = self.fresh(s, slot, d.alu(name, na, nb, wide))
         if out.sym and a.sym and name in MAKING:
             self.made_of(s, slot, name, a, b, out.sym, wide)
@@ -119,6 +121,9 @@ class Arithmetic(Memory):
         if name == "AND":
             if k < d.M32 and not k & k + 1:
                 self.keep_low(s, out, a, k)
+            if not a.off and (k & k + 1 or k > d.M32 or a.sym in s.masked):
+                y, _, low, mask = derived.bits_in(s, a.sym, 0, 0, k)
+                s.masked[out] = y, low, mask
             if n.uhi <= limit and (cut := (n.bits | n.mask) & ~k) and not cut & cut + 1:
                 if not a.off:
                     self.keep_high(s, out, a.sym, cut + 1)
@@ -129,9 +134,13 @@ class Arithmetic(Memory):
             s.shifted[out] = a, width - k, wide
             if counter and k and n.uhi << k <= limit:
                 s.scaled[out] = a.sym, -k
-        elif name == "RSH" and counter and k and (wide or n.uhi <= d.M32):
-            y, unit = s.rounded.get(a.sym, (a.sym, 0))        # where the low bits were cut off first
-            s.scaled[out] = y if 1 << k >= unit else a.sym, k
+        elif name == "RSH" and k and (wide or n.uhi <= d.M32):
+            if counter:
+                y, unit = s.rounded.get(a.sym, (a.sym, 0))    # where the low bits were cut off first
+                s.scaled[out] = y if 1 << k >= unit else a.sym, k
+            if not a.off:
+                y, _, low, mask = derived.bits_in(s, a.sym, 0, k, d.M64 >> k)
+                s.masked[out] = y, low, mask
         elif name == "DIV" and counter and k > 1 and n.uhi <= limit:
             s.quotients[out] = a.sym, k
         if name in ("MUL", "LSH", "DIV", "RSH") and k and n.uhi <= limit:

@@ -1,6 +1,7 @@
-"""Numbers made of another one: its low bits, its octets in the other order, its value as a signed number of fewer bits.
+"""Numbers made of another one: its low bits, any of its bits, its octets in the other order, its value as a signed number of fewer bits.
 
-`State.halves[x]` is (y, c, m) where x is the bits of y + c that the mask m has; `State.swapped[x]` is (y, n) where x is the low n bits of y with
+`State.halves[x]` is (y, c, m) where x is the bits of y + c that the mask m has; `State.masked[x]` is (y, n, m) where x is those of y shifted right by n;
+`State.swapped[x]` is (y, n) where x is the low n bits of y with
 their octets in the other order; `State.extended[x]` is (y, n) where x is y, of n <= 32 bits, taken as a signed number.
 """
 from __future__ import annotations
@@ -20,10 +21,50 @@ def learn_halves(s: State, sym: int, n: d.Num) -> bool:
             return False
         if x != sym or y not in s.vars or n.uhi > m:
             continue
+        if not c and not bits_of(s, y, n, 0, m):
+            return False
         lo, hi = n.ulo - c & m, n.uhi - c & m
         if lo <= hi and (m == d.M32 or s.vars[y].uhi <= m) and not s.meet(y, d.make(ulo32=lo, uhi32=hi), False):
             return False
     return True
+
+
+def learn_masked(s: State, sym: int, n: d.Num) -> bool:
+    """The same of bits wherever they are."""
+    for x, (y, low, m) in list(s.masked.items()):
+        if y == sym and x in s.vars and not s.meet(x, picked(n, low, m), False):
+            return False
+        if x == sym and y in s.vars and not bits_of(s, y, n, low, m):
+            return False
+    return True
+
+
+def picked(n: d.Num, low: int, m: int) -> d.Num:
+    """The bits that a mask has of a number shifted right."""
+    return d.and_(d.rsh(n, d.const(low)) if low else n, d.const(m))
+
+
+def bits_of(s: State, y: int, n: d.Num, low: int, m: int) -> bool:
+    """The bits known of `n` are bits of `y`, from bit `low` on, as far as the mask has them."""
+    told = m & ~n.mask
+    return not told << low & s.vars[y].mask or s.meet(y, d.make(bits=(n.bits & told) << low & d.M64, mask=d.M64 & ~(told << low)), False)
+
+
+def bits_in(s: State, x: int, c: int, low: int, m: int) -> tuple[int, int, int, int]:
+    """Whose the bits are that the mask has of x + c shifted right by `low`: (y, what was added to y, by how much y is shifted, the mask)."""
+    if x in s.masked and not c and s.masked[x][0] in s.vars:
+        y, first, has = s.masked[x]
+        return y, 0, first + low, has >> low & m
+    y, c2, has = s.halves.get(x, (x, 0, d.M64))
+    if y not in s.vars or (c or c2) and (low or m > has or m & m + 1):      # what is added may be carried into any bit but the low ones
+        return x, c, low, m
+    return y, c + c2 & m, low, has >> low & m
+
+
+def made_before(s: State, y: int, c: int, low: int, m: int) -> int:
+    """The symbol for those bits of y + c; 0: it has none."""
+    same = [x for x, t in s.halves.items() if t == (y, c, m)] if not low else []
+    return next((x for x in (*same, *(() if c else [x for x, t in s.masked.items() if t == (y, low, m)])) if x in s.vars), 0)
 
 
 def learn_swapped(s: State, sym: int, n: d.Num) -> bool:

@@ -73,7 +73,7 @@ def stack_bits(off: int, size: int) -> int:
     return ((1 << size) - 1) << (off + 512)
 
 
-MADE_OF = {"scaled": "shift", "quotients": "quotient", "cleared": "bits", "halves": "low bits", "swapped": "octets"}     # of whole blocks: x: (another unknown, how x is made of it)
+MADE_OF = {"scaled": "shift", "quotients": "quotient", "cleared": "bits", "halves": "low bits", "masked": "bits", "swapped": "octets"}     # of whole blocks: x: (another unknown, how x is made of it)
 OF_BLOCK = ("shifted", "products", "rounded", "extended")     # the same, forgotten where a block begins
 KNOWN = ("regs", "vars", "diff", "frames", "defs", "added", "strides", "lines", *MADE_OF, *OF_BLOCK, "bits", "sums", "filled",
          "exclusive")                                 # in which states differ: what is owed is no part of it
@@ -98,6 +98,7 @@ class State:
         self.shifted: dict[int, tuple[Value, int, bool]] = {}   # x: what was shifted left to give x, how many bits are left of it, in 64; within a block
         self.products: dict[int, tuple[int, int, int]] = {}     # x: (y, k, c) where x = k * y + c; within a block, or until it becomes a line
         self.halves: dict[int, tuple[int, int, int]] = {}       # x: (y, c, m) where x is the low bits of y + c that the mask m has
+        self.masked: dict[int, tuple[int, int, int]] = {}       # x: (y, n, m) where x is y shifted right by n, and of that the bits that the mask m has
         self.swapped: dict[int, tuple[int, int]] = {}           # x: (y, n) where x is y, of n bits, with its octets in the other order
         self.rounded: dict[int, tuple[int, int]] = {}           # x: (y, k) where x is the largest multiple of k that is not above y; within a block
         self.extended: dict[int, tuple[int, int]] = {}          # x: (y, n) where x is y, of n <= 32 bits, taken as a signed number; within a block
@@ -120,6 +121,7 @@ class State:
         s.quotients = self.quotients.copy() if self.quotients else {}
         s.cleared = self.cleared.copy() if self.cleared else {}
         s.halves = self.halves.copy() if self.halves else {}
+        s.masked = self.masked.copy() if self.masked else {}
         s.swapped = self.swapped.copy() if self.swapped else {}
         s.shifted = self.shifted.copy() if self.shifted else {}
         s.products = self.products.copy() if self.products else {}
@@ -250,6 +252,8 @@ class State:
                 if y == sym and x in self.vars and not self.within(x, new.slo // k, new.shi // k, False):
                     return False
         if deep and self.halves and not derived.learn_halves(self, sym, new):
+            return False
+        if deep and self.masked and not derived.learn_masked(self, sym, new):
             return False
         if deep and self.swapped and not derived.learn_swapped(self, sym, new):
             return False
@@ -413,7 +417,7 @@ class State:
         if self.scaled:
             self.scaled = {x: t for x, t in self.scaled.items() if x in live and t[0] in self.vars}
             live |= {y for y, _ in self.scaled.values()}
-        for kind in ("quotients", "cleared", "halves", "swapped"):
+        for kind in ("quotients", "cleared", "halves", "masked", "swapped"):
             if known := getattr(self, kind):
                 setattr(self, kind, {x: t for x, t in known.items() if x in live and t[0] in live})
         if self.added:

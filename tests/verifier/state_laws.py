@@ -41,7 +41,7 @@ def world_of(rng: random.Random) -> tuple[World, State]:
     s.vars[LEN] = d.within(num_with(rng, w[LEN]), 0, 2048) or d.signed(0, 2048)
     for x in range(2, 2 + rng.randrange(2, 8)):
         v, y = rng.choice(list(w)), rng.choice(list(w))
-        c, how = rng.choice(SMALL), rng.choice("nnndalsShqb3")
+        c, how = rng.choice(SMALL), rng.choice("nnndalsShmmqb3")
         w[x] = some_number(rng)
         if how == "d" and v != y:
             w[x] = w[y] - w[v] + c
@@ -62,6 +62,10 @@ def world_of(rng: random.Random) -> tuple[World, State]:
             m = rng.choice((d.M32, d.M32, 0xFFFF, 0xFF, 7))
             w[x] = w[y] + c & m
             s.halves[x] = y, c & m, m
+        elif how == "m" and y > LEN:
+            n, m = rng.choice((0, 0, 4, 31)), rng.choice((1, 0x70, 0xF0, 0xC000, d.M64, d.M64 - 7))
+            w[x] = picked(w[y], n, m)
+            s.masked[x] = y, n, m
         elif how == "q" and y > LEN and 0 <= w[y]:
             k = rng.choice((2, 3, 10, 256))
             w[x] = w[y] // k
@@ -74,7 +78,7 @@ def world_of(rng: random.Random) -> tuple[World, State]:
             s.strides[x] = m, w[x] % m
         if not -S63 < w[x] < S63 or x in s.defs.keys() | s.added.keys() and abs(w[x]) > 1 << 62:
             w[x] = 7
-            for facts in (s.defs, s.added, s.scaled, s.quotients, s.cleared, s.halves, s.strides):
+            for facts in (s.defs, s.added, s.scaled, s.quotients, s.cleared, s.halves, s.masked, s.strides):
                 facts.pop(x, None)
             s.lines = {key: t for key, t in s.lines.items() if key[0] != x}
         s.vars[x] = num_with(rng, w[x])
@@ -97,6 +101,11 @@ def world_of(rng: random.Random) -> tuple[World, State]:
         elif rng.random() < 0.5:
             s.frames[0].written |= stack_bits(off, size)
     return w, s
+
+
+def picked(x: int, low: int, m: int) -> int:
+    """Of x shifted right the bits that the mask has."""
+    return d.s64((x & d.M64) >> low & m)
 
 
 def concrete(w: World, v: Value) -> int:
@@ -132,6 +141,9 @@ def untrue(w: World, s: State) -> str | None:
     for x, (y, c, m) in s.halves.items():
         if {x, y} <= w.keys() and w[x] != w[y] + c & m:
             return f"half of {y}"
+    for x, (y, n, m) in s.masked.items():
+        if {x, y} <= w.keys() and w[x] != picked(w[y], n, m):
+            return f"bits of {y} in {x}"
     return None
 
 
@@ -185,6 +197,19 @@ def resolved(rng: random.Random, w: World, s: State) -> Iterator[str]:
         yield f"resolved: {why}"
     elif before != (after := {name: concrete(w, v) for name, v in s.places() if v is not CLOBBER}):
         yield f"resolved: {before} became {after}"
+
+
+def again(rng: random.Random, w: World, s: State) -> Iterator[str]:
+    """Bits of an unknown are those of what it is made of; what is said to have them has them."""
+    for x in [x for x in w if x > LEN]:
+        c = rng.choice((0, 0, *SMALL)) if abs(w[x]) < 1 << 62 else 0
+        m = rng.choice((1, 7, 255, 0xFFFF, d.M32, 0x70, 0xF0, 0xC000, d.M64 - 7))
+        low = rng.choice((0, 0, 4)) if not c else 0
+        of = derived.bits_in(s, x, c, low, m)
+        if of[0] not in w or picked(w[of[0]] + of[1], *of[2:]) != picked(w[x] + c, low, m):
+            yield f"again: bits {m:#x} of {x} + {c} >> {low} are not {of}"
+        if (known := derived.made_before(s, *of)) and w[known] != picked(w[x] + c, low, m):
+            yield f"again: {known} is not {of}"
 
 
 def along(rng: random.Random, w: World, s: State) -> Iterator[str]:
@@ -397,7 +422,7 @@ def moved(s: State, x: int, more: int) -> None:
     s.diff = {(a, b): (lo + at(b) - at(a), hi + at(b) - at(a)) for (a, b), (lo, hi) in s.diff.items()}
     s.defs, s.added = [{y: (v, w, c + at(y) - at(w) + at(v)) for y, (v, w, c) in facts.items()} for facts in (s.defs, s.added)]
     s.lines = {(y, z): (base, k, c + at(y) - at(base) - k * at(z)) for (y, z), (base, k, c) in s.lines.items()}
-    for kind in ("scaled", "quotients", "cleared"):
+    for kind in ("scaled", "quotients", "cleared", "masked"):
         setattr(s, kind, {y: t for y, t in getattr(s, kind).items() if x not in (y, t[0])})
     s.halves = {y: (z, (c - at(z)) & m, m) for y, (z, c, m) in s.halves.items() if y != x}
 
@@ -410,7 +435,7 @@ def renamed(s: State, to: dict[int, int]) -> None:
     s.diff = {(min(of(a), of(b)), max(of(a), of(b))): (lo, hi) if (of(a) < of(b)) == (a < b) else (-hi, -lo) for (a, b), (lo, hi) in s.diff.items()}
     s.defs, s.added = [{of(x): (of(v), of(y), c) for x, (v, y, c) in facts.items()} for facts in (s.defs, s.added)]
     s.lines = {(of(x), of(y)): (of(base), k, c) for (x, y), (base, k, c) in s.lines.items()}
-    for kind in ("scaled", "quotients", "cleared", "halves"):
+    for kind in ("scaled", "quotients", "cleared", "halves", "masked"):
         setattr(s, kind, {of(x): (of(t[0]), *t[1:]) for x, t in getattr(s, kind).items()})
 
 
@@ -418,7 +443,7 @@ def joined(rng: random.Random, w: World, s: State) -> Iterator[str]:
     """With the state of another world, of the same unknowns: where the proof says that both lie in what comes of it, they do; it nearly always does."""
     second = dict(w)
     other = s.copy()
-    for kind in ("defs", "added", "lines", "scaled", "quotients", "cleared", "halves", "strides", "diff"):
+    for kind in ("defs", "added", "lines", "scaled", "quotients", "cleared", "halves", "masked", "strides", "diff"):
         setattr(other, kind, {})
     for x in list(w)[2:]:
         if rng.random() < 0.5:
@@ -452,6 +477,6 @@ def broken(seed: int = 1, worlds: int = 400) -> Iterator[str]:
         rng = random.Random(f"{seed} {i}")
         w, s = world_of(rng)
         assert untrue(w, s) is None, untrue(w, s)
-        for law in (asked, collected, joined, *[along] * 2, *[summed] * 2, left, resolved, *[learnt, entered] * 3, *[ordered] * 8):
+        for law in (asked, collected, joined, *[along] * 2, *[summed] * 2, left, resolved, again, *[learnt, entered] * 3, *[ordered] * 8):
             for why in law(rng, dict(w), s.copy()):
                 yield f"{i}: {law.__name__}: {why}"
