@@ -73,13 +73,14 @@ class Arithmetic(Memory):
             return self.subtract(s, slot, a, b, wide)
         if name in ("DIV", "MOD", "SDIV", "SMOD"):
             nb = nb if wide else d.low32(nb)
-            if 0 in nb:
+            if 0 in nb and not derived.surely_not_zero(s, b):
                 whole = s.num(b)
                 upper = next((x for x in (1 << 32, 1 << 63) if not wide and b.sym and 0 not in whole and x in whole), 0)
                 self.fail(28, slot, f"the divisor may be 0, it is {nb}",
                           ("compare its lower half with 0 first" if upper else "compare it with 0 first"),
                           f"when {reg} is {upper:#x}, its lower half, the divisor, is 0" if upper
                            else f"when {reg} is 0, this divides by it" if b.sym else "this divides by 0 in every run")
+            if 0 in nb:
                 nb = d.within(nb, 1, SHI) or d.const(1)
             limit = d.M32 >> 1 if name[0] == "S" else d.M32
             if wide and max(na.uhi, nb.uhi) > limit:
@@ -107,7 +108,20 @@ class Arithmetic(Memory):
         out = self.fresh(s, slot, d.alu(name, na, nb, wide))
         if out.sym and a.sym and name in MAKING:
             self.made_of(s, slot, name, a, b, out.sym, wide)
+        if name == "LSH" and out.sym and b.sym and not b.off and na.is_const and 0 < na.ulo << nb.uhi <= (SHI if wide else d.M32):
+            s.powers[out.sym] = b.sym, na.ulo
+        if self.patient and out.sym and max(na.uhi, nb.uhi) <= (SHI if wide else d.M32):
+            self.below(s, name, a, b, out.sym)
         return out
+
+    def below(self, s: State, name: str, a: Value, b: Value, out: int) -> None:
+        """A part of a number is below it, and what is left below what divided it."""
+        n, by = s.num(a), s.num(b)
+        if name in ("DIV", "RSH") and a.sym and by.is_const:
+            k = by.ulo if name == "DIV" else 1 << by.ulo
+            s.learn_gap(a.sym, out, a.off + n.uhi // k - n.uhi, a.off + n.ulo // k - n.ulo)
+        elif name == "MOD" and b.sym:
+            s.learn_gap(b.sym, out, b.off - by.uhi, b.off - 1)
 
     def made_of(self, s: State, slot: int, name: str, a: Value, b: Value, out: int, wide: bool) -> None:
         """What is kept of how a number was made of another one."""

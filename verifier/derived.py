@@ -1,8 +1,8 @@
-"""Numbers made of another one: its low bits, any of its bits, its octets in the other order, its value as a signed number of fewer bits.
+"""Numbers made of another one: its low bits, any of its bits, what is shifted by it, its octets in the other order, its value as a signed number of fewer bits.
 
 `State.halves[x]` is (y, c, m) where x is the bits of y + c that the mask m has; `State.masked[x]` is (y, n, m) where x is those of y shifted right by n;
-`State.swapped[x]` is (y, n) where x is the low n bits of y with
-their octets in the other order; `State.extended[x]` is (y, n) where x is y, of n <= 32 bits, taken as a signed number.
+`State.powers[x]` is (y, k) where x is k shifted left by y; `State.swapped[x]` is (y, n) where x is the low n bits of y with their octets in the other order;
+`State.extended[x]` is (y, n) where x is y, of n <= 32 bits, taken as a signed number.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from . import domain as d
 
 if TYPE_CHECKING:
-    from .state import State
+    from .state import State, Value
 
 
 def learn_halves(s: State, sym: int, n: d.Num) -> bool:
@@ -32,7 +32,7 @@ def learn_halves(s: State, sym: int, n: d.Num) -> bool:
 def learn_masked(s: State, sym: int, n: d.Num) -> bool:
     """The same of bits wherever they are."""
     for x, (y, low, m) in list(s.masked.items()):
-        if y == sym and x in s.vars and not s.meet(x, picked(n, low, m), False):
+        if y == sym and x in s.vars and not s.meet(x, picked(n, low, m)):
             return False
         if x == sym and y in s.vars and not bits_of(s, y, n, low, m):
             return False
@@ -41,7 +41,8 @@ def learn_masked(s: State, sym: int, n: d.Num) -> bool:
 
 def picked(n: d.Num, low: int, m: int) -> d.Num:
     """The bits that a mask has of a number shifted right."""
-    return d.and_(d.rsh(n, d.const(low)) if low else n, d.const(m))
+    n = d.rsh(n, d.const(low)) if low else n
+    return n if not m & m + 1 and n.uhi <= m else d.and_(n, d.const(m))
 
 
 def bits_of(s: State, y: int, n: d.Num, low: int, m: int) -> bool:
@@ -65,6 +66,23 @@ def made_before(s: State, y: int, c: int, low: int, m: int) -> int:
     """The symbol for those bits of y + c; 0: it has none."""
     same = [x for x, t in s.halves.items() if t == (y, c, m)] if not low else []
     return next((x for x in (*same, *(() if c else [x for x, t in s.masked.items() if t == (y, low, m)])) if x in s.vars), 0)
+
+
+def learn_powers(s: State, sym: int, n: d.Num) -> bool:
+    """More is known of how far a constant was shifted, or of what that gave: a length, mostly, which others are compared with."""
+    for x, (y, k) in list(s.powers.items()):
+        if y == sym and x in s.vars and n.uhi < 64 and not s.learn_of(x, d.within(s.vars[x], k << n.ulo, k << n.uhi)):
+            return False
+        if x == sym and y in s.vars and not s.within(y, (-(-n.ulo // k) - 1).bit_length() if n.ulo > k else 0, (n.uhi // k).bit_length() - 1, False):
+            return False
+    return True
+
+
+def surely_not_zero(s: State, v: Value) -> bool:
+    """Not even where its bounds have 0 between them: a number taken as a signed one is 0 where it is, and so is the lower half of that."""
+    x, c, m = s.halves.get(v.sym, (v.sym, 0, d.M32))
+    y, _ = s.extended.get(x, (0, 0))
+    return not v.off and not c and m == d.M32 and y in s.vars and 0 not in s.vars[y]
 
 
 def learn_swapped(s: State, sym: int, n: d.Num) -> bool:

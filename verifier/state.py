@@ -73,7 +73,7 @@ def stack_bits(off: int, size: int) -> int:
     return ((1 << size) - 1) << (off + 512)
 
 
-MADE_OF = {"scaled": "shift", "quotients": "quotient", "cleared": "bits", "halves": "low bits", "masked": "bits", "swapped": "octets"}     # of whole blocks: x: (another unknown, how x is made of it)
+MADE_OF = {"scaled": "shift", "quotients": "quotient", "cleared": "bits", "halves": "low bits", "masked": "bits", "powers": "power", "swapped": "octets"}     # of whole blocks: x: (another unknown, how x is made of it)
 OF_BLOCK = ("shifted", "products", "rounded", "extended")     # the same, forgotten where a block begins
 KNOWN = ("regs", "vars", "diff", "frames", "defs", "added", "strides", "lines", *MADE_OF, *OF_BLOCK, "bits", "sums", "filled",
          "exclusive")                                 # in which states differ: what is owed is no part of it
@@ -99,6 +99,7 @@ class State:
         self.products: dict[int, tuple[int, int, int]] = {}     # x: (y, k, c) where x = k * y + c; within a block, or until it becomes a line
         self.halves: dict[int, tuple[int, int, int]] = {}       # x: (y, c, m) where x is the low bits of y + c that the mask m has
         self.masked: dict[int, tuple[int, int, int]] = {}       # x: (y, n, m) where x is y shifted right by n, and of that the bits that the mask m has
+        self.powers: dict[int, tuple[int, int]] = {}            # x: (y, k) where x is k shifted left by y
         self.swapped: dict[int, tuple[int, int]] = {}           # x: (y, n) where x is y, of n bits, with its octets in the other order
         self.rounded: dict[int, tuple[int, int]] = {}           # x: (y, k) where x is the largest multiple of k that is not above y; within a block
         self.extended: dict[int, tuple[int, int]] = {}          # x: (y, n) where x is y, of n <= 32 bits, taken as a signed number; within a block
@@ -122,6 +123,7 @@ class State:
         s.cleared = self.cleared.copy() if self.cleared else {}
         s.halves = self.halves.copy() if self.halves else {}
         s.masked = self.masked.copy() if self.masked else {}
+        s.powers = self.powers.copy() if self.powers else {}
         s.swapped = self.swapped.copy() if self.swapped else {}
         s.shifted = self.shifted.copy() if self.shifted else {}
         s.products = self.products.copy() if self.products else {}
@@ -211,9 +213,12 @@ class State:
             return False
         if not v.sym:
             return v.off in n
-        if not self.meet(v.sym, d.sub(n, d.const(v.off)) if v.off else n):
+        return self.learn_of(v.sym, d.sub(n, d.const(v.off)) if v.off else n)
+
+    def learn_of(self, sym: int, n: d.Num | None) -> bool:
+        """The same of a symbol."""
+        if not self.meet(sym, n):
             return False
-        sym = v.sym
         for (a, b), (lo, hi) in [item for item in self.diff.items() if sym in item[0]]:
             if a == sym:
                 slo, shi = self.bounds(a)
@@ -254,6 +259,8 @@ class State:
         if deep and self.halves and not derived.learn_halves(self, sym, new):
             return False
         if deep and self.masked and not derived.learn_masked(self, sym, new):
+            return False
+        if deep and self.powers and not derived.learn_powers(self, sym, new):
             return False
         if deep and self.swapped and not derived.learn_swapped(self, sym, new):
             return False
@@ -417,6 +424,9 @@ class State:
         if self.scaled:
             self.scaled = {x: t for x, t in self.scaled.items() if x in live and t[0] in self.vars}
             live |= {y for y, _ in self.scaled.values()}
+        if self.powers:
+            self.powers = {x: t for x, t in self.powers.items() if x in live and t[0] in self.vars}
+            live |= {y for y, _ in self.powers.values()}
         for kind in ("quotients", "cleared", "halves", "masked", "swapped"):
             if known := getattr(self, kind):
                 setattr(self, kind, {x: t for x, t in known.items() if x in live and t[0] in live})

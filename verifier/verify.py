@@ -138,7 +138,7 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     splits: list[cfg.Split] = []
     attempts = Attempts(attempt, steps)
     first = report, analysis, graph, broken = attempts.of(splits)
-    if report.rule in (*OF_DATA, *OF_LOOPS) and graph is not None and graph.loops and attempts.left > 0:
+    if report.rule in (*OF_DATA, *OF_LOOPS) and graph is not None and attempts.left > 0:
         attempts.patient = True
         if (again := attempts.of(splits))[0].rule not in (report.rule, 38):        # what the quick search found is told, unless this one gets further
             first = report, analysis, graph, broken = again

@@ -41,7 +41,7 @@ def world_of(rng: random.Random) -> tuple[World, State]:
     s.vars[LEN] = d.within(num_with(rng, w[LEN]), 0, 2048) or d.signed(0, 2048)
     for x in range(2, 2 + rng.randrange(2, 8)):
         v, y = rng.choice(list(w)), rng.choice(list(w))
-        c, how = rng.choice(SMALL), rng.choice("nnndalsShmmqb3")
+        c, how = rng.choice(SMALL), rng.choice("nnndalsShmmqbp3")
         w[x] = some_number(rng)
         if how == "d" and v != y:
             w[x] = w[y] - w[v] + c
@@ -66,6 +66,10 @@ def world_of(rng: random.Random) -> tuple[World, State]:
             n, m = rng.choice((0, 0, 4, 31)), rng.choice((1, 0x70, 0xF0, 0xC000, d.M64, d.M64 - 7))
             w[x] = picked(w[y], n, m)
             s.masked[x] = y, n, m
+        elif how == "p" and y > LEN and 0 <= w[y] < 40:
+            k = rng.choice((1, 1, 3, 8))
+            w[x] = k << w[y]
+            s.powers[x] = y, k
         elif how == "q" and y > LEN and 0 <= w[y]:
             k = rng.choice((2, 3, 10, 256))
             w[x] = w[y] // k
@@ -78,7 +82,7 @@ def world_of(rng: random.Random) -> tuple[World, State]:
             s.strides[x] = m, w[x] % m
         if not -S63 < w[x] < S63 or x in s.defs.keys() | s.added.keys() and abs(w[x]) > 1 << 62:
             w[x] = 7
-            for facts in (s.defs, s.added, s.scaled, s.quotients, s.cleared, s.halves, s.masked, s.strides):
+            for facts in (s.defs, s.added, s.scaled, s.quotients, s.cleared, s.halves, s.masked, s.powers, s.strides):
                 facts.pop(x, None)
             s.lines = {key: t for key, t in s.lines.items() if key[0] != x}
         s.vars[x] = num_with(rng, w[x])
@@ -144,6 +148,9 @@ def untrue(w: World, s: State) -> str | None:
     for x, (y, n, m) in s.masked.items():
         if {x, y} <= w.keys() and w[x] != picked(w[y], n, m):
             return f"bits of {y} in {x}"
+    for x, (y, k) in s.powers.items():
+        if {x, y} <= w.keys() and w[x] != k << w[y]:
+            return f"power of {x}"
     return None
 
 
@@ -422,7 +429,7 @@ def moved(s: State, x: int, more: int) -> None:
     s.diff = {(a, b): (lo + at(b) - at(a), hi + at(b) - at(a)) for (a, b), (lo, hi) in s.diff.items()}
     s.defs, s.added = [{y: (v, w, c + at(y) - at(w) + at(v)) for y, (v, w, c) in facts.items()} for facts in (s.defs, s.added)]
     s.lines = {(y, z): (base, k, c + at(y) - at(base) - k * at(z)) for (y, z), (base, k, c) in s.lines.items()}
-    for kind in ("scaled", "quotients", "cleared", "masked"):
+    for kind in ("scaled", "quotients", "cleared", "masked", "powers"):
         setattr(s, kind, {y: t for y, t in getattr(s, kind).items() if x not in (y, t[0])})
     s.halves = {y: (z, (c - at(z)) & m, m) for y, (z, c, m) in s.halves.items() if y != x}
 
@@ -435,7 +442,7 @@ def renamed(s: State, to: dict[int, int]) -> None:
     s.diff = {(min(of(a), of(b)), max(of(a), of(b))): (lo, hi) if (of(a) < of(b)) == (a < b) else (-hi, -lo) for (a, b), (lo, hi) in s.diff.items()}
     s.defs, s.added = [{of(x): (of(v), of(y), c) for x, (v, y, c) in facts.items()} for facts in (s.defs, s.added)]
     s.lines = {(of(x), of(y)): (of(base), k, c) for (x, y), (base, k, c) in s.lines.items()}
-    for kind in ("scaled", "quotients", "cleared", "halves", "masked"):
+    for kind in ("scaled", "quotients", "cleared", "halves", "masked", "powers"):
         setattr(s, kind, {of(x): (of(t[0]), *t[1:]) for x, t in getattr(s, kind).items()})
 
 
@@ -443,7 +450,7 @@ def joined(rng: random.Random, w: World, s: State) -> Iterator[str]:
     """With the state of another world, of the same unknowns: where the proof says that both lie in what comes of it, they do; it nearly always does."""
     second = dict(w)
     other = s.copy()
-    for kind in ("defs", "added", "lines", "scaled", "quotients", "cleared", "halves", "masked", "strides", "diff"):
+    for kind in ("defs", "added", "lines", "scaled", "quotients", "cleared", "halves", "masked", "powers", "strides", "diff"):
         setattr(other, kind, {})
     for x in list(w)[2:]:
         if rng.random() < 0.5:
