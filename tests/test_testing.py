@@ -383,6 +383,8 @@ def test_functions_of_the_node_answer():
         for fuse in (False, True):
             assert p.run(b"\2\0\0", fuse=fuse).out == p.run(b"\2\0\0", "reference").out == bytes.fromhex("02" + level)
         p.engines_agree([b"\1\0\0", b"\2\0\0"])
+        for fuse in (False, True):
+            p.bounds_hold(b"\1\0\0", 3, fuse=fuse)
     with pytest.raises(ValueError, match="no function 'batery' of the node's own: there are battery"):
         protocol(SENSOR, externs={"batery": 1})
 

@@ -14,7 +14,7 @@ from lpn.compiler.externs import own
 from lpn.compiler.generate.followed import FollowedRun
 from lpn.compiler.generate.looked_for import Interest, interest
 from lpn.compiler.generate.refused import Refusal, refusal
-from lpn.compiler.judge import made_to_run
+from lpn.compiler.judge import made_to_run, unit_of
 from lpn.compiler.packet_test.timeline import cells_of, difference, live
 from lpn.compiler.runner import Runner, make_runner
 from lpn.lang import ast, tables as control
@@ -30,8 +30,6 @@ from lpn.lang.source import Source
 from lpn.runtime.engines import META_BITS, Result
 from lpn.runtime.events import read_events
 from lpn.runtime.node import Node
-from lpn.verifier.descriptors import PROFILES
-from lpn.verifier.verify import verify
 
 from lpn.testing import packets
 from .entries import entries, given_tables
@@ -313,8 +311,7 @@ class Protocol:
         for container in compiled.containers:
             if container.name not in names:
                 continue
-            report = verify(container.image.text, PROFILES["lpn"], rodata=len(container.image.rodata), data=len(container.image.data),
-                            record_size=compiled.record_size, state_size=compiled.state.size, line_map=container.code.lines)
+            report = unit_of(compiled, container).judge()
             if not report.accepted or report.max_insns is None:
                 raise AssertionError(f"the verifier does not accept {container.name}: {report.message}")
             total += report.max_insns
