@@ -258,6 +258,30 @@ def test_each_hook_is_asked_what_got_through() -> None:
     assert became.all_dropped() == {}
 
 
+TIMED = """
+header H { bit<8> kind; }
+struct headers { H h; }
+register<bit<32>> seen;
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+processor Count(inout headers h, inout meta m) { apply { seen = seen + 1; m.verdict = CONSUMED; } }
+timing T { every 1 s within 1 ms { seen = 0; } on radio.tx_done(res) { seen = 2; } }
+protocol Timed version 1 { on radio.rx_done : Rx -> Count; timing : T; }
+"""
+
+
+def test_runs_of_handlers_are_no_packets(tmp_path: Path) -> None:
+    """As many packets are drawn as are asked for, and what became of them is not mixed with what handlers return."""
+    path = tmp_path / "timed.lpn"
+    path.write_text(TIMED)
+    args = ("fuzz", str(path), "--changes", "0", "--programs", "1", "--packets", "60", "--engine", "engine")
+    said = json.loads(lpnc(*args, "--json").stdout)
+    became, = said["became"].values()
+    assert sum(became["verdicts"].values()) == 60 and set(became["verdicts"]) <= {"CONSUMED", "DROP"} and became["verdicts"]["CONSUMED"] > 30
+    assert became["handlers"] > 10 and said["tally"]["runs of handlers"] == became["handlers"] and "packets ACCEPT" not in said["tally"]
+    assert said["packets"] == said["tally"]["compared engine"] and said["packets"] % 60 == 0
+    assert f"timed.lpn: 60 packets: {became['verdicts']['CONSUMED']} CONSUMED" in (text := lpnc(*args).stdout) and f"; {became['handlers']} runs of handlers\n" in text
+
+
 @pytest.mark.parametrize("said", ['{"packets": 5}', '{"packets": [1]}', '{"packets": [{"frame": "zz"}]}', '{"packets": [{}]}'])
 def test_a_saved_case_that_is_none_is_named(said: str, tmp_path: Path) -> None:
     (tmp_path / "a.lpn").write_text(PAYLOAD.read_text())

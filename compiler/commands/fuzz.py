@@ -119,7 +119,8 @@ def command(files: tuple[str, ...], seed: int | None, seconds: float | None, pro
         for name, number in sorted(loop.tally.items()):
             say(f"{number:8}  {name}")
         for name, one in loop.became.items():
-            say(f"{name}: {count(one.total(), 'packet')}: {amounts(one.verdicts) or 'none'}")
+            ran = f"; {count(one.handlers, 'run')} of handlers" if one.handlers else ""
+            say(f"{name}: {count(one.total(), 'packet')}: {amounts(one.verdicts) or 'none'}{ran}")
             if one.reasons:
                 say(f"dropped: {amounts(one.reasons)}")
     for name, one in loop.became.items():

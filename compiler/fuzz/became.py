@@ -12,13 +12,18 @@ KEPT = 200                                      # dropped packets for a hook, to
 
 
 class Became(Counter[tuple[str, str, str]]):
-    """How many packets, by the hook whose chain took them ("": a chain without a parser), the verdict and the reason. `lost`: by hook, some that were dropped."""
+    """How many packets, by the hook whose chain took them ("": a chain without a parser), the verdict and the reason. `lost`: by hook, some that were dropped;
+    `handlers`: runs of hooks that no packet comes to."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.handlers = 0
         self.lost: dict[str, list[bytes]] = {}
 
     def note(self, program: ast.Program, hook: int | None, r: Result, frame: bytes = b"") -> None:
+        if hook is not None and hook not in program.takers:
+            self.handlers += 1
+            return
         parses = any(isinstance(module, ast.Parser) for module in program.chain_of(program.hook(hook)))
         name = "" if not parses else "radio.rx_done" if hook is None else program.hooks[hook].name
         self[name, r.verdict, r.reason or ""] += 1
@@ -40,7 +45,8 @@ class Became(Counter[tuple[str, str, str]]):
                 for hook in sorted({name for name, _, _ in self if name} - through)}
 
     def as_json(self) -> Mapping[str, object]:
-        return {"verdicts": dict(sorted(self.verdicts.items())), "dropped": dict(sorted(self.reasons.items())), "all_dropped": sorted(self.all_dropped())}
+        return {"verdicts": dict(sorted(self.verdicts.items())), "dropped": dict(sorted(self.reasons.items())), "all_dropped": sorted(self.all_dropped()),
+                "handlers": self.handlers}
 
 
 def summed(numbers: Iterable[tuple[str, int]]) -> Counter[str]:

@@ -164,17 +164,32 @@ def add_packets(case: Case, choose: Choose, packets: int, aim: bool = False) -> 
     for frame, meta in case.packets:            # those that it comes with are damaged, too
         if frame and (source := sources.get(meta.get("hook", received))) is not None:
             source.good.append(frame)
+    takers = list(program.takers)
+    handlers = [number for number in begin if number not in takers] if several else []
     for _ in range(packets):
-        meta = {name: choose.value(width) for name, width in zip(META, WIDTHS)} if choose.chance(1, 3) else {}
-        hook = choose.number(0, len(program.hooks) - 1) if several and choose.number(0, 3) else alone
-        if hook != received:
-            meta["hook"] = hook
-            if outcomes := EVENTS[program.hooks[hook].event].outcomes:
-                meta["event"] = choose.number(0, len(outcomes) - 1)
+        if handlers and takers and choose.chance(1, 3):
+            case.packets.append((b"", drawn_meta(program, choose, choose.pick(handlers), received)))
+        hook = choose.pick(takers or handlers) if several and choose.number(0, 3) else alone
+        meta = drawn_meta(program, choose, hook, received)
         case.packets.append((sources[hook].packet(choose) if hook in sources else b"", meta))
     if packets and choose.chance(1, 2 if any(hook.timed for hook in program.hooks) else 24) and "extern" not in case.program.text:
         case.events = timed.script(choose, program, [frame for frame, _ in case.packets])
     return case
+
+
+def drawn_meta(program: ast.Program, choose: Choose, hook: int, received: int | None) -> dict[str, int]:
+    """What comes with one run of a hook, the hook itself where it is not the one that takes frames that name none."""
+    meta = {name: choose.value(width) for name, width in zip(META, WIDTHS)} if choose.chance(1, 3) else {}
+    if hook != received:
+        meta["hook"] = hook
+        if outcomes := EVENTS[program.hooks[hook].event].outcomes:
+            meta["event"] = choose.number(0, len(outcomes) - 1)
+    return meta
+
+
+def takes_packets(program: ast.Program, hook: int | None) -> bool:
+    """Whether an event brings octets to the hook; else its runs are a handler's. None: of the chain for received frames."""
+    return hook is None or hook in program.takers
 
 
 @lru_cache(4)
@@ -323,9 +338,10 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
     program = checked(case.program.text)
     results, state, left = expected(program, case)
     for r, (frame, meta) in zip(results, case.packets):
-        tally[f"packets {r.verdict}"] += 1
+        hook = split_meta(meta)[0]
+        tally[f"packets {r.verdict}" if takes_packets(program, hook) else "runs of handlers"] += 1
         if became is not None:
-            became.note(program, split_meta(meta)[0], r, frame)
+            became.note(program, hook, r, frame)
         if case.program.lossless and r.verdict == "ACCEPT" and r.out != frame:
             raise Failure("lossless", f"{frame.hex()} became {r.out.hex() if r.out is not None else None}")
     given = control.from_json(case.program.tables, program)
@@ -359,7 +375,7 @@ def run_case(case: Case, variants: Sequence[Variant] = VARIANTS, tally: Counter 
             continue
         for at, ((frame, meta), want) in enumerate(zip(case.packets, results)):
             got = loaded.run(frame, meta)
-            tally[f"compared {variant.engine}"] += 1
+            tally[f"compared {variant.engine}" if takes_packets(program, split_meta(meta)[0]) else "runs of handlers compared"] += 1
             if told(got) != told(want):
                 raise Failure(f"{what_differs(got, want)} differs",
                               f"{variant}: packet {at} {frame.hex()} {meta}\n  reference {show(want)}\n  {variant} {show(got)} {got.fault or ''}")

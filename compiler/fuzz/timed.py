@@ -57,8 +57,8 @@ def run_events(case: Case, program: ast.Program, fuse: bool, tally: Counter) -> 
     except NodeError:                           # a program that starts itself in no time is stopped
         tally["nodes stopped"] += 1
         return None
-    tally["compared time lines"] += 1
-    tally["compared records of nodes"] += len(nodes["engine"].sorted_records())
+    tally["time lines compared"] += 1
+    tally["records of nodes compared"] += len(nodes["engine"].sorted_records())
     if (found := difference(nodes)) is not None:
         number, said = found
         return "\n".join([f"record {number}", case.events, *(f"{name}: {text}" for name, text in said.items())])
