@@ -43,7 +43,7 @@ class Frame:
 
     `number` counts from 1, `time_us` is microseconds since 1970, `data` the frame without its FCS,
     `fcs_ok` None where the record carries none, `rssi` in dBm, `linktype` what `data` is: 230 for
-    an 802.15.4 frame; 1 or 101 where Ethernet or IP carries something else than ZEP.
+    an 802.15.4 frame; 229 for an IPv6 datagram, 1 or 101 for what else Ethernet or IP carries.
     """
 
     number: int
@@ -168,6 +168,8 @@ def _pcap_records(stream: BinaryIO, magic: bytes) -> Iterator[_Record]:
     little = record_header.__hdr_fmt__[0] == "<"
     file_header = pcap.LEFileHdr if little else pcap.FileHdr
     head = file_header(_exactly(stream, file_header.__hdr_len__, "file header", magic))
+    if head.v_major != pcap.PCAP_VERSION_MAJOR:
+        raise _Bad(f"pcap version {head.v_major}.{head.v_minor} is not supported, {pcap.PCAP_VERSION_MAJOR}.{pcap.PCAP_VERSION_MINOR} is")
     nano = number in (pcap.TCPDUMP_MAGIC_NANO, pcap.PMUDPCT_MAGIC_NANO)
     # Bits 31-28 of the field tell the length of an FCS, the rest is reserved.
     linktype = head.linktype & 0xFFFF

@@ -186,12 +186,22 @@ def unwrap_ethernet(record: bytes) -> Body:
 
 
 def unwrap_raw_ip(record: bytes) -> Body:
-    """Link type 101 (228, 229): a ZEP datagram inside, or else the IP datagram as it is."""
+    """Link types 101 and 228: a ZEP datagram inside, or else the datagram as it is."""
+    if record[:1] and record[0] >> 4 == 6:
+        return unwrap_raw_ipv6(record)
+    return _zep_in(dpkt.ip.IP, record) or Body(record, "none", note="no IPv6 datagram, and no ZEP in it", linktype=RAW_IP)
+
+
+def unwrap_raw_ipv6(record: bytes) -> Body:
+    """Link type 229: a ZEP datagram inside, or else the datagram as it is, whether its length is right or not: that is for programs to judge, which take datagrams, too."""
+    return _zep_in(dpkt.ip6.IP6, record) or Body(record, "none", linktype=RAW_IPV6)
+
+
+def _zep_in(datagram: Callable[[bytes], object], record: bytes) -> Body | None:
     try:
-        packet = (dpkt.ip.IP if record[:1] and record[0] >> 4 == 4 else dpkt.ip6.IP6)(record)
+        return _zep_inside(datagram(record))
     except Exception:  # as above
-        packet = None
-    return _zep_inside(packet) or Body(record, "none", note="IP, no ZEP", linktype=RAW_IP)
+        return None
 
 
 def _zep_inside(packet: object) -> Body | None:
@@ -205,7 +215,7 @@ UNWRAP: dict[int, Callable[[bytes], Body]] = {
     ETHERNET: unwrap_ethernet,
     RAW_IP: unwrap_raw_ip,
     228: unwrap_raw_ip,
-    RAW_IPV6: unwrap_raw_ip,
+    RAW_IPV6: unwrap_raw_ipv6,
     IEEE802154_WITHFCS: unwrap_withfcs,
     IEEE802154_NONASK_PHY: unwrap_nonask,
     IEEE802154_NOFCS: unwrap_nofcs,

@@ -189,7 +189,11 @@ def test_zep_in_ip_and_in_ethernet(load, version):
 
 def test_what_is_not_zep_stays_as_it_is(load):
     other = udp6(zep(2, 1, with_crc(FRAME)), port=17755)
-    assert load(pcap(101, other)) == [Frame(1, 7_000_005, other, note="IP, no ZEP", linktype=101)]
+    for datagram in (other, other[:-1], other + b"x", other[:20]):      # whether it is whole is for programs to say
+        assert load(pcap(101, datagram)) == load(pcap(229, datagram)) == [Frame(1, 7_000_005, datagram, linktype=229)]
+    assert load(pcap(229, b"\x45")) == [Frame(1, 7_000_005, b"\x45", linktype=229)]
+    for linktype in (101, 228):
+        assert load(pcap(linktype, b"\x45" + bytes(19))) == [Frame(1, 7_000_005, b"\x45" + bytes(19), note="no IPv6 datagram, and no ZEP in it", linktype=101)]
     assert load(pcap(1, b"short")) == [Frame(1, 7_000_005, b"short", note="Ethernet, no ZEP", linktype=1)]
 
 
@@ -216,6 +220,10 @@ def test_not_a_capture(load):
 def test_unknown_link_type_is_named(load):
     assert refusal(load, pcap(113)) == "link type 113 (Linux cooked capture) is not supported"
     assert refusal(load, pcap(999)) == "link type 999 is not supported"
+    for version in ((65535, 65535), (1, 2), (0, 4)):
+        data = bytearray(pcap(230, b"x"))
+        struct.pack_into("<HH", data, 4, *version)
+        assert refusal(load, bytes(data)) == f"pcap version {version[0]}.{version[1]} is not supported, 2.4 is"
 
 
 @pytest.mark.parametrize("cut, reason", [(1, "15 of 16"), (len(FRAME) + 3, "13 of 16")])

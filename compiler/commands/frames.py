@@ -11,7 +11,6 @@ from lpn.lang import ast, tables as control
 from lpn.lang.hooks import NoTaker, Occasion, called, name_of
 from lpn.runtime.capture import Frame, read
 from lpn.runtime.engines import Externs, Result, get_engine
-from lpn.runtime.linktype import RAW_IP
 
 from ..build import Compiled
 from ..bundle import Bundle
@@ -19,12 +18,11 @@ from ..forms import MOST, Level
 from ..output import Failure, count, waiting
 from ..runner import ENGINES, NO_CHAIN, LoadedRunner, Runner, make_runner
 from .inputs import shown
-from .packets import is_datagram
 
 hook_option = click.option("--hook", metavar="HOOK", help="Whose chain takes the frames, as net.tx.41 or app.tx.5683. Default: radio.rx_done.")
 
 #: Reasons of frames that never reach the program, as on a node: its radio drops what has a wrong FCS, and what is not a
-#: whole 802.15.4 frame (cut short by the sniffer, say) is none.
+#: whole 802.15.4 frame (cut short by the sniffer, say) is none. Datagrams of a capture of them reach it as they are: programs take these, too.
 FCS, NOT_FRAME = "Fcs", "NotFrame"
 WORD = 0xFFFF_FFFF
 
@@ -109,8 +107,7 @@ def outcomes(capture: str, runners: list[Runner], node: Mapping[str, int] | None
     for frame in read(capture, fcs):
         if limit is not None and frame.number > limit:
             return
-        whole = not frame.note or frame.linktype == RAW_IP and is_datagram(frame.data)   # programs may take datagrams, too
-        reason = NOT_FRAME if not whole else FCS if frame.fcs_ok is False else None
+        reason = NOT_FRAME if frame.note else FCS if frame.fcs_ok is False else None
         if reason is not None:
             yield Outcome(frame, (Result("DROP", reason, None, None, 0),) * len(runners), reached=False)
             continue
