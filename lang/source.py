@@ -12,15 +12,18 @@ def readable(path: str) -> str:
 
 @dataclass
 class Source:
-    """One `.lpn` file. `name` is shown to the user; `text` is decoded UTF-8."""
+    """One `.lpn` file. `name` is shown to the user; `text` is decoded UTF-8, each end of a line a line feed; `written`: as it is in the file, where a
+    carriage return, alone or with a line feed behind it, ends a line, too."""
 
     name: str
     text: str
     path: Path | None = None
     lines: list[str] = field(init=False, repr=False)
+    written: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.name = readable(self.name)
+        self.written, self.text = self.text, self.text.replace("\r\n", "\n").replace("\r", "\n")
         self.lines = self.text.split("\n")
 
 

@@ -69,7 +69,7 @@ def formatted(path: str) -> tuple[str, str]:
             raise Failure(f"cannot read standard input: it is not UTF-8 text (byte {e.start})") from None
     else:
         source = read_program(Path(path), path)
-    return source.text, format_source(source)
+    return source.written, format_source(source)
 
 
 def put(path: str, old: str, new: str, check: bool, diff: bool, as_json: bool) -> None:

@@ -24,7 +24,6 @@ WIDTH = 120                                     # columns of a line of code; com
 
 def format_source(source: Source) -> str:
     """The text of `source` in the one style. Raises DiagnosticError if it cannot be parsed."""
-    source = Source(source.name, source.text.replace("\r\n", "\n").replace("\r", "\n"), source.path)
     diagnostics = Diagnostics()
     tree = parse_tree(source, diagnostics)
     if tree is not None:

@@ -76,7 +76,7 @@ def refresh(uri: str) -> Document:
     """The document, its analysis brought up to date."""
     text = text_of(uri)
     old = documents.get(uri)
-    if old is not None and old.version == text.version and old.now.source.text == text.source:
+    if old is not None and old.version == text.version and old.now.source.written == text.source:
         return old
     path = path_of(uri)
     others = {str(p.resolve()): one.source for other, one in server.workspace.text_documents.items()
@@ -331,7 +331,7 @@ def formatting(ls: LanguageServer, params: lsp.DocumentFormattingParams) -> list
         new = format_source(source)
     except DiagnosticError:
         return None
-    if new == source.text:
+    if new == source.written:
         return []
     end = position(source, len(source.lines), len(source.lines[-1]) + 1)
     return [lsp.TextEdit(lsp.Range(lsp.Position(0, 0), end), new)]
