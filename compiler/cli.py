@@ -17,7 +17,7 @@ from typing import TextIO
 
 import click
 
-from .output import JSON, Failure, one_line, put_json, say
+from .output import JSON, Failure, NoProgram, one_line, put_json, say
 from .start import INTERRUPTED
 
 COMMANDS = {
@@ -85,13 +85,13 @@ class Cli(click.Group):
         with self.make_context("lpnc", args) as ctx:
             try:
                 return self.invoke(ctx) or 0
-            except DiagnosticError as e:
-                from .commands.check import Unreadable, object_of
-                if not ctx.meta.get(JSON) or isinstance(e, Unreadable):
+            except (DiagnosticError, NoProgram) as e:
+                if not ctx.meta.get(JSON):
                     raise
-                for one in e.diagnostics:
-                    put_json(object_of(one, None))
-                return getattr(e, "status", 1)
+                from .commands.check import found_in, object_of, status_of
+                for one in found_in(e):
+                    put_json(object_of(one, getattr(e, "path", None)))
+                return status_of(e)
 
 
 def guard(work: Callable[[], int]) -> int:
@@ -208,10 +208,14 @@ HELP = """The compiler of LPN: packet programs for low-power radio nodes.
 
 \b
 Exit status: 0 done, accepted; 1 rejected (an error in the source, a rule
-violated, engines that differ); 2 usage, or input that cannot be read.
+violated, engines that differ); 2 usage, or input that cannot be read;
+130 interrupted (control-C); 141 whoever read the output has left.
 
-With --json, errors in a source are objects on standard output, whatever the
-command, with the members that lpnc check --json gives them.
+With --json, what is wrong with a program is an object on standard output,
+whatever the command, with the members that lpnc check --json gives it: errors
+in a source, with their place, and without one that it cannot be read, or that
+nothing can be made of it. Warnings are objects with lpnc check alone, elsewhere
+text on standard error, as is what is wrong with other files and options.
 """
 
 

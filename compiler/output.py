@@ -32,6 +32,14 @@ class Failure(Exception):
         self.status = status
 
 
+class NoProgram(Failure):
+    """What is wrong with a program as a whole, of which no line is to blame: it cannot be read, or nothing can be made of it. `path`: as it was given."""
+
+    def __init__(self, message: str, path: str, status: int = 2):
+        super().__init__(message, status)
+        self.path = path
+
+
 # ---------------------------------------------------------------- text
 
 def console(err: bool = False) -> Console:

@@ -1,10 +1,32 @@
-"""Files that appear whole or not at all: written beside the place that they are for, and named when they are complete."""
+"""Files that appear whole or not at all: written beside the place that they are for, and named when they are complete; and files that are read whole, up to a limit."""
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import BinaryIO
+
+from .limits import MAX_TEXT
+
+
+def octets(path: Path | Traversable, most: int = MAX_TEXT) -> bytes:
+    """All of a file. Raises OSError, also where it has more than `most` octets."""
+    with path.open("rb") as stream:
+        return whole(stream, most)
+
+
+def whole(stream: BinaryIO, most: int) -> bytes:
+    """All that is still to be read. Raises OSError where that is more than `most` octets: there may be no end to it."""
+    data = stream.read(most + 1)
+    if len(data) > most:
+        raise too_long(most)
+    return data
+
+
+def too_long(most: int) -> OSError:
+    return OSError(errno.EFBIG, f"it has more than {most >> 20} MiB, the most that is read")
 
 
 def replaced_by(path: str | Path) -> Path | None:

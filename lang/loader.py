@@ -9,6 +9,7 @@ from pathlib import Path
 from . import ast
 from .build import parse
 from .diagnostics import Diagnostic, DiagnosticError, Diagnostics
+from .files import octets
 from .library import modules
 from .source import Source, Span
 
@@ -16,7 +17,11 @@ STD = "std"                                     # `import std.udp;` is stdlib/ud
 
 
 class Unreadable(DiagnosticError):
-    """The file itself cannot be read; nothing is known about the program."""
+    """The file itself cannot be read; nothing is known about the program. `path`: as it was given."""
+
+    def __init__(self, why: str, path: str) -> None:
+        super().__init__([Diagnostic("error", why, None)])
+        self.path = path
 
 
 #: Files beside a program that are no programs: what they are, and who takes them.
@@ -49,17 +54,17 @@ def refuse_others(path: Path, name: str) -> None:
     """Raises Unreadable for a file that is no program but stands beside one."""
     if path.suffix in NO_PROGRAM:
         what, command = NO_PROGRAM[path.suffix]
-        raise Unreadable([Diagnostic("error", f"{name} is no program, it says {what}: {command.format(name)}", None)])
+        raise Unreadable(f"{name} is no program, it says {what}: {command.format(name)}", name)
 
 
 def read_file(path: Path, name: str) -> Source:
     """The source of a file; raises Unreadable."""
     try:
-        return Source(name, decode(path.read_bytes()), path)
+        return Source(name, decode(octets(path)), path)
     except OSError as e:
-        raise Unreadable([Diagnostic("error", f"cannot read {name}: {e.strerror or e}", None)]) from None
+        raise Unreadable(f"cannot read {name}: {e.strerror or e}", name) from None
     except UnicodeDecodeError as e:
-        raise Unreadable([Diagnostic("error", f"cannot read {name}: it is not UTF-8 text (byte {e.start})", None)]) from None
+        raise Unreadable(f"cannot read {name}: it is not UTF-8 text (byte {e.start})", name) from None
 
 
 def decode(data: bytes) -> str:
@@ -104,7 +109,7 @@ class Loader:
                 self.diagnostics.error("imports are nested too deeply", one.span)
                 return
             try:
-                text = self.texts[key] if key in self.texts else decode(path.read_bytes())
+                text = self.texts[key] if key in self.texts else decode(octets(path))
                 self.add(Source(name, text, Path(key)), key)
             except (OSError, UnicodeDecodeError) as e:
                 why = f"it is not UTF-8 text (byte {e.start})" if isinstance(e, UnicodeDecodeError) else e.strerror or e

@@ -19,6 +19,7 @@ from typing import Iterator, Optional, Sequence, Union
 
 from . import ast
 from .builtins import NO_ERROR
+from .files import octets
 from .limits import MAX_PRIORITY
 from .types import Array, Bits, Bool, EnumType, ErrorType, StructType, Type
 
@@ -76,7 +77,7 @@ class Tables:
 def load(path: str | Path, program: ast.Program) -> Tables:
     """Read a tables file. Raises TablesError, the file's name in front."""
     try:
-        return from_text(Path(path).read_text(encoding="utf-8-sig"), program)
+        return from_text(octets(Path(path)).decode("utf-8-sig"), program)
     except OSError as error:
         raise TablesError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

@@ -72,7 +72,26 @@ def test_errors_in_a_source_are_the_objects_of_check(tmp_path, command):
     assert (result.exit_code, result.stdout, result.stderr) == (1, lpnc("check", "--json", bad).stdout, "")
     assert len(objects(result.stdout)) == 2
     missing = lpnc(*command, tmp_path / "missing.lpn", "--json", input=b"until 1 s\n")
-    assert missing.exit_code == 2 and missing.stdout == "" and "missing.lpn" in missing.stderr
+    if "--slowest" in command:                  # a file that is not there is no value of the option
+        assert missing.exit_code == 2 and missing.stdout == "" and "missing.lpn" in missing.stderr
+    else:
+        assert (missing.exit_code, missing.stdout, missing.stderr) == (2, lpnc("check", "--json", tmp_path / "missing.lpn").stdout, "")
+        assert "No such file" in objects(missing.stdout)[0]["message"]
+
+
+@pytest.mark.parametrize("command", [["build"], ["pack"], ["verify"], ["run", "--in", RECORDING], ["run", "--events", "-"], ["profile", "--in", RECORDING],
+                                     ["fuzz", "--programs", "1"], ["fuzz", "--slowest"]], ids=" ".join)
+@pytest.mark.parametrize("content, status, said", [(TAG.encode("utf-16"), 2, "it is not UTF-8 text (byte 0)"), (b"", 1, "the program has no"), (b"// nothing\n", 1, "")],
+                         ids=["utf-16", "empty", "comment"])
+def test_what_is_wrong_with_a_program_is_an_object_without_a_place(tmp_path, command, content, status, said):
+    bad = tmp_path / "bad.lpn"
+    bad.write_bytes(content)
+    result = lpnc(*command, bad, "--json", input=b"until 1 s\n")
+    assert (result.exit_code, result.stderr) == (status, "")
+    [found] = objects(result.stdout)
+    assert (found["file"], found["line"], found["severity"]) == (str(bad), None, "error")
+    assert said in found["message"] or command == ["run", "--events", "-"] and "nothing runs" in found["message"]
+    assert said in (text := lpnc(*command, bad, input=b"until 1 s\n").stderr) or "nothing runs" in text
 
 
 # ---------------------------------------------------------------- build
@@ -310,7 +329,7 @@ def test_run_out_of_datagrams_is_raw_ipv6(tmp_path):
     out = tmp_path / "out.pcap"
     lpnc("run", program, "--in", make_capture(tmp_path / "in.pcap", [datagram]), "--out", out)
     [frame] = read(out)
-    assert (frame.data, frame.linktype) == (datagram, 101)
+    assert (frame.data, frame.linktype) == (datagram, 229)
     lpnc("run", program, "--in", tmp_path / "in.pcap", "--out", out, "--out-linktype", "230")
     assert next(read(out)).linktype == 230
 

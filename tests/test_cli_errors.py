@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -17,6 +18,7 @@ from cli import FRAMES, RECORDING, TAG, UDP, lpnc
 from lpn.compiler.build import compile_program
 from lpn.compiler.cli import guard
 from lpn.lang.check import check
+from lpn.lang.limits import MAX_TEXT
 from lpn.lang.loader import load
 from lpn.lang.source import Source
 
@@ -166,6 +168,9 @@ def test_more_state_than_a_node_has(tmp_path):
     (["build", UDP, "--target", "xdp", "--emit", "obj,image"], "target xdp has no image"),
     (["run", UDP, "--in", RECORDING, "--compare", ""], "there is no engine ''"), (["run", UDP, "--in", RECORDING, "--engine", ""], "there is no engine ''"),
     (["build", UDP, "--json", "-o", "-"], "-o - leaves no room for --json on standard output"),
+    (["verify", UDP, "--on", "m3", "--profile", "xdp"], "--on is about worst-case times, and for profile xdp none are computed"),
+    (["verify", UDP, "--on", "m3", "--tight", "--profile", "femto"], "--on and --tight are about worst-case times, and for profile femto none"),
+    (["verify", "--raw", "9500000000000000", "--tight", "--profile", "xdp"], "--tight is about worst-case times"),
     (["pack", UDP, "--json", "-o", "-"], "-o - leaves no room for --json"), (["pack", "-", "--json"], "-o - leaves no room for --json"),
     (["test", UDP, "--json", "--junit", "-"], "--junit - leaves no room for --json on standard output"),
     (["test", "nope.lpn"], "cannot read nope.lpn: No such file or directory"),
@@ -269,6 +274,41 @@ def test_a_byte_order_mark_is_no_text(tag, frames, tmp_path):
 
 
 # ---------------------------------------------------------------- images and bundles
+
+def test_what_ends_a_line(tmp_path):
+    """A line feed, a carriage return, or both: the same place, and the same program in every command."""
+    good = "// a tag\nimport std.ieee802154;\n" + TAG.replace("header Tag", "// a comment ends with its line\nheader Tag")
+    bad = good.replace("h.tag.kind == 1", "h.tag.kind == true")
+    said = set()
+    for number, end in enumerate(("\n", "\r\n", "\r")):
+        path = tmp_path / f"{number}.lpn"
+        path.write_bytes(bad.replace("\n", end).encode())
+        said.add(lpnc("check", path).stderr.replace(path.name, "x.lpn"))
+        path.write_bytes(good.replace("\n", end).encode())
+        assert lpnc("check", path).exit_code == 0
+        assert "checker refuses" not in (done := lpnc("fuzz", path, "--changes", "1", "--programs", "3", "--packets", "2", "--engine", "engine")).stdout
+        assert done.exit_code == 0
+        assert lpnc("fmt", path).exit_code == 0 and b"\r" not in path.read_bytes()
+    assert len(said) == 1 and "x.lpn:15:" in said.pop()
+
+
+@pytest.mark.parametrize("command", [["check"], ["fmt"], ["fmt", "--check"], ["build"], ["verify"], ["verify", "--raw"], ["disasm"], ["pack"], ["test"], ["fuzz"],
+                                     ["run", "--in", RECORDING], ["run", UDP, "--events"], ["run", UDP, "--in", RECORDING, "--tables"]], ids=lambda c: " ".join(c[:1] + c[-1:]))
+def test_a_file_without_an_end_is_left(command):
+    """Not read until there is no memory left."""
+    result = lpnc(*command, "/dev/zero")
+    assert result.exit_code == 2 and re.search(r"it has more than (16|64) MiB, the most that is read", result.output)
+
+
+def test_a_source_is_not_longer_than_a_text(tmp_path):
+    """Where it is told by its content what it is, a program that is compiled may be longer."""
+    path = tmp_path / "x.lpn"
+    path.write_bytes(b" " * (MAX_TEXT + 1))
+    (tmp_path / "y.lpn").write_text("import x;")
+    assert refusal("verify", path) == f"cannot read {path}: it has more than 16 MiB, the most that is read"
+    result = lpnc("check", tmp_path / "y.lpn")
+    assert result.exit_code == 1 and "y.lpn:1:1: error: cannot read " in result.stderr and "x.lpn: it has more than 16 MiB" in result.stderr
+
 
 def test_image_of_another_version(tmp_path):
     path = tmp_path / "x.lpnc"

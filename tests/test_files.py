@@ -1,6 +1,7 @@
 """Files appear whole or not at all, whoever writes them: commands, captures, and the folder of bytecode."""
 from __future__ import annotations
 
+import io
 import os
 import re
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lpn.compiler.output import Failure, write_files
-from lpn.lang.files import Scratch, replaced_by
+from lpn.lang.files import Scratch, octets, replaced_by, whole
 from lpn.runtime.capture import CaptureError, Writer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,6 +40,17 @@ def test_kept_and_discarded(tmp_path: Path) -> None:
             one.keep()
         one.discard()
         assert [path.read_bytes() for path in tmp_path.iterdir()] == ([content] if keep else [])
+
+
+def test_what_is_read_whole(tmp_path: Path) -> None:
+    """Up to the limit, and no octet more."""
+    path = tmp_path / "x"
+    path.write_bytes(b"12345")
+    assert octets(path, 5) == b"12345" and whole(io.BytesIO(b""), 0) == b""
+    with pytest.raises(OSError, match="it has more than 0 MiB"):
+        octets(path, 4)
+    with pytest.raises(OSError, match="it has more than 1 MiB, the most that is read"):
+        octets(Path("/dev/zero"), 1 << 20)
 
 
 def test_what_is_replaced(tmp_path: Path) -> None:

@@ -46,12 +46,17 @@ def diagnose(path: str) -> tuple[list[Diagnostic], int]:
     """(what is wrong, exit status) of one file."""
     try:
         return read_source(path).program().warnings, 0
-    except Failure as e:
-        return [Diagnostic("error", str(e), None)], e.status
-    except Unreadable as e:
-        return e.diagnostics, 2
-    except DiagnosticError as e:
-        return e.diagnostics, 1
+    except (DiagnosticError, Failure) as e:
+        return found_in(e), status_of(e)
+
+
+def found_in(e: DiagnosticError | Failure) -> list[Diagnostic]:
+    """What is wrong with a program."""
+    return e.diagnostics if isinstance(e, DiagnosticError) else [Diagnostic("error", str(e), None)]
+
+
+def status_of(e: DiagnosticError | Failure) -> int:
+    return 2 if isinstance(e, Unreadable) else getattr(e, "status", 1)
 
 
 def object_of(one: Diagnostic, path: str | None) -> dict:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from ..output import Failure, Table, console, count, folder, put_json, say, waiting
+from ..output import Failure, NoProgram, Table, console, count, folder, put_json, say, waiting
 from .frames import amounts
 from .inputs import Real, as_objects, listed, read_bytes, read_source, shown
 
@@ -159,7 +159,7 @@ def _originals(files: tuple[str, ...], tables: str | None, captures: tuple[Path,
     for file in files:
         program = read_source(file).program()
         if not program.hooks:
-            raise Failure(f"{shown(file)}: {NOTHING}", 1)
+            raise NoProgram(f"{shown(file)}: {NOTHING}", file, 1)
         try:
             case = load_case(Path(file)) if is_case(Path(file)) else Case(Program(""))
         except (ValueError, KeyError, TypeError, AttributeError):

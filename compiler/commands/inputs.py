@@ -15,12 +15,14 @@ from click.core import ParameterSource
 
 from lpn.lang import ast
 from lpn.lang.check import check, check_chains
+from lpn.lang.files import octets, too_long, whole
+from lpn.lang.limits import MAX_BINARY, MAX_TEXT
 from lpn.lang.loader import decode, load, refuse_others
 from lpn.lang.source import Source
 
 from .. import compact, externs, femto, image
 from ..forms import LEVELS, MOST
-from ..output import JSON, Failure, say
+from ..output import JSON, Failure, NoProgram, say
 
 if TYPE_CHECKING:
     from lpn.lang.diagnostics import Diagnostic
@@ -49,10 +51,10 @@ class Real(click.FloatRange):
         return number
 
 
-def read_bytes(path: str) -> bytes:
-    """A file's content, or standard input's. Raises Failure."""
+def read_bytes(path: str, most: int = MAX_TEXT) -> bytes:
+    """A file's content, or standard input's, of at most so many octets. Raises Failure."""
     try:
-        return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+        return whole(sys.stdin.buffer, most) if path == STDIN else octets(Path(path), most)
     except OSError as e:
         raise Failure(f"cannot read {shown(path)}: {e.strerror or e}") from None
 
@@ -78,7 +80,7 @@ class Input:
         try:
             return reader(self.data)
         except ValueError as e:                 # ImageError and BundleError are
-            raise Failure(f"{shown(self.path)}: {e}") from None
+            raise NoProgram(f"{shown(self.path)}: {e}", self.path) from None
 
     def program(self, without: Iterable[str] = ()) -> ast.Program:
         return checked(self.source(), without)
@@ -92,16 +94,19 @@ class Input:
         try:
             return Source(name, decode(self.data), path)
         except UnicodeDecodeError as e:
-            raise Failure(f"cannot read {shown(self.path)}: it is not UTF-8 text (byte {e.start})") from None
+            raise NoProgram(f"cannot read {shown(self.path)}: it is not UTF-8 text (byte {e.start})", self.path) from None
 
 
 def read_input(path: str) -> Input:
-    """A file, its kind told by its content; a name's suffix decides where the content is damaged. Raises Failure."""
-    data = read_bytes(path)
+    """A file, its kind told by its content; a name's suffix decides where the content is damaged. Raises NoProgram."""
+    try:
+        data = read_bytes(path, MAX_BINARY)
+    except Failure as e:
+        raise NoProgram(str(e), path) from None
     suffix = Path(path).suffix
     for begin, what in OTHERS.items():
         if data.startswith(begin):
-            raise Failure(f"{shown(path)}: this is {what}")
+            raise NoProgram(f"{shown(path)}: this is {what}", path)
     if data[:4] in (image.MAGIC, compact.MAGIC) or femto.begins(data) or suffix == ".lpnc":
         kind = "image"
     elif data[:4] == b"\x7fELF":
@@ -110,6 +115,8 @@ def read_input(path: str) -> Input:
         kind = "bundle"
     else:
         kind = "source"
+        if len(data) > MAX_TEXT:
+            raise NoProgram(f"cannot read {shown(path)}: {too_long(MAX_TEXT).strerror}", path)
     return Input(path, kind, data)
 
 
@@ -117,7 +124,7 @@ def read_source(path: str) -> Input:
     """A file that must be a program's source."""
     found = read_input(path)
     if found.kind != "source":
-        raise Failure(f"{shown(path)}: this is a compiled {found.kind}, the program's source is needed")
+        raise NoProgram(f"{shown(path)}: this is a compiled {found.kind}, the program's source is needed", path)
     return found
 
 
@@ -171,7 +178,7 @@ def source_map(path: str) -> dict[str, Lines]:
     if path == STDIN or not map_path(path).is_file():
         return {}
     try:
-        item = json.loads(map_path(path).read_text(encoding="utf-8"))
+        item = json.loads(octets(map_path(path), MAX_BINARY))
         return {name: [(int(slot), str(file), int(line)) for slot, file, line in rows]
                 for name, rows in item["modules"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
@@ -188,7 +195,7 @@ def source_texts(maps: Iterable[Lines]) -> dict[str, list[str]]:
         if name.startswith("std/") and not path.is_file():
             path = resources.files("lpn.stdlib").joinpath(name.removeprefix("std/"))
         try:
-            texts[name] = decode(path.read_bytes()).split("\n")
+            texts[name] = Source(name, decode(octets(path))).lines
         except (OSError, UnicodeDecodeError):
             continue
     return texts

@@ -19,7 +19,7 @@ from ..compact import read_image
 from ..elf import DAMAGE, ElfError, Program, programs, read_object
 from ..forms import MOST, Level
 from ..judge import Sealed, Unit, Units, of_compiled, of_image
-from ..output import Failure, console, say, waiting
+from ..output import NoProgram, console, say, waiting
 from .inputs import Input, need_source, shown, source_map, source_texts
 
 
@@ -48,13 +48,13 @@ def of_input(given: Input, target: str | None = None, fuse: bool = False, withou
 
 
 def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
-    """Each program of an eBPF ELF object; those of a section called `xdp` meet the kernel's context unless `target` differs. Raises Failure where there is none that can be
+    """Each program of an eBPF ELF object; those of a section called `xdp` meet the kernel's context unless `target` differs. Raises NoProgram where there is none that can be
     made a container."""
     units, unread = [], []
     try:
         elf = ELFFile(io.BytesIO(given.data))
         if elf["e_machine"] != "EM_BPF":
-            raise Failure(f"{shown(given.path)}: an ELF file for {elf['e_machine']}, not for eBPF")
+            raise NoProgram(f"{shown(given.path)}: an ELF file for {elf['e_machine']}, not for eBPF", given.path)
         for program in programs(elf):
             try:
                 code = read_object(given.data, program.section, program.function)
@@ -66,14 +66,14 @@ def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
                               sizes.get("record_size", 0), sizes.get("state_size", 0), code.lines,
                               sections=of_elf(elf, program, len(code.text)), foreign=True))
     except ElfError as e:
-        raise Failure(f"{shown(given.path)}: {e}", 1) from None
+        raise NoProgram(f"{shown(given.path)}: {e}", given.path, 1) from None
     except DAMAGE as e:
-        raise Failure(f"{shown(given.path)}: this object is damaged: {e or type(e).__name__}") from None
+        raise NoProgram(f"{shown(given.path)}: this object is damaged: {e or type(e).__name__}", given.path) from None
     unread = list(dict.fromkeys(unread))        # what is wrong with the data is wrong for each
     if not units and unread:
-        raise Failure(unread[0], 1)
+        raise NoProgram(unread[0], given.path, 1)
     if not units:
-        raise Failure(f"{shown(given.path)}: this object has no code")
+        raise NoProgram(f"{shown(given.path)}: this object has no code", given.path)
     return Units(units, source_texts(unit.lines for unit in units), unread=unread)
 
 
@@ -101,7 +101,8 @@ def told(program: ast.Program) -> Iterator[None]:
     try:
         yield
     except BuildError as e:
-        raise Failure(f"{program.sources[-1].name}: {e}", 1) from None
+        name = program.sources[-1].name
+        raise NoProgram(f"{name}: {e}", name, 1) from None
 
 
 def tell(result: Compiled) -> None:

@@ -26,7 +26,7 @@ from ..bundle import Bundle
 from ..bundle_parts import Energy
 from ..externs import manifest
 from ..forms import MOST, Level
-from ..output import STDOUT, Failure, Table, check_target, count, percent, put_json, say, waiting, write_files
+from ..output import STDOUT, Failure, NoProgram, Table, check_target, count, percent, put_json, say, waiting, write_files
 from .externs import Answers
 from .frames import amounts
 from .inputs import STDIN, Input, need_source, read_bytes, read_input, shown, warnings
@@ -199,9 +199,9 @@ def dispatch(node: Node, kind: type[D]) -> D:
 
 
 def something(hooks: Sequence, given: Input) -> None:
-    """Failure if nothing can run."""
+    """NoProgram if nothing can run."""
     if not hooks:
-        raise Failure(f"{shown(given.path)}: nothing runs: the program has no chain and no timing block", 1)
+        raise NoProgram(f"{shown(given.path)}: nothing runs: the program has no chain and no timing block", given.path, 1)
 
 
 @dataclass(frozen=True)

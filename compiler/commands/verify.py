@@ -7,6 +7,7 @@ import re
 import click
 
 from lpn.lang.hooks import name_of
+from lpn.lang.limits import MAX_BINARY
 from lpn.runtime.variants import SMALLEST
 from lpn.verifier.descriptors import PROFILES
 from lpn.verifier.verify import Analysis, Report
@@ -53,8 +54,8 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
       lpnc verify --raw "b7 00 00 00 00 00 00 00 95 00 00 00 00 00 00 00" --profile xdp
 
     Lines of a bundle or image come from the source map beside it. With --json,
-    one object per module: name, accepted, rule, message, file, line, insn, stack,
-    insns, max_insns, wcet_cycles (null: not known), certificate_bytes, uncertified
+    one object per module: name, accepted, rule, message, file, line, insn, example
+    (what could happen), help, path (to there: insn and line of each), stack, insns, max_insns, wcet_cycles (null: not known), certificate_bytes, uncertified
     (why there is none; null), loops, together (heads of loops that share the
     packet's octets), clean32, hooks (the chains it belongs to: event, selector,
     chain, within_us, wcet_cycles, wcet_us, met, wait_us: how long others may hold
@@ -78,6 +79,9 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
         units, found = done.units, done.found
     else:
         units = of_input(given, profile, fuse, without, level, {"record_size": record_size, "state_size": state_size})
+    untimed = sorted({unit.profile for unit in units.items if unit.profile != "lpn"})
+    if untimed and len(untimed) == len({unit.profile for unit in units.items}) and (idle := asked("--on", "--tight")):
+        raise click.UsageError(f"{' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} about worst-case times, and for profile {' and '.join(untimed)} none are computed", click.get_current_context())
     found = found or analysed(units)
     timed = times(units, found, way, tight)
     unkept = settle(done.compiled, timed).items if done is not None and done.compiled.target.name == "lpn" else []
@@ -183,7 +187,7 @@ def show_late(each: HookTime, timed: Times, units: Units) -> None:
 def raw_bytes(given: str) -> bytes:
     """Bytes given as hex text, as a file, or on standard input. Raises Failure."""
     if given == "-" or given and os.path.exists(given):
-        data = read_bytes(given)
+        data = read_bytes(given, MAX_BINARY)
         try:
             text = data.decode("ascii")
         except UnicodeDecodeError:
