@@ -208,6 +208,71 @@ def test_json_and_what_is_sent(tmp_path):
     assert rows[sent[1]["cause"]]["kind"] in ("ran", "sent", "received")
 
 
+GATEWAY = """
+header H { bit<8> kind; }
+struct headers { H h; }
+register<bit<8>> turn;
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.h); transition accept; } }
+processor Pass(inout headers h, inout meta m) { apply { net.send(Tx(h)); m.verdict = CONSUMED; } }
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.h); }
+timing Polls { every 100 ms within 5 ms { turn = turn + 1; if (turn == 5) { radio.on(); } else { radio.cca(); } } }
+protocol Gateway version 1 { on radio.rx_done : Rx -> Pass; timing : Polls; }
+"""
+
+
+@pytest.mark.parametrize("packets, linktype", [(["01ff", "02"], 230), ([(b"\x60" + bytes(4) + b"\1" + bytes(34) + b"x").hex()], 229), ([], 230)])
+def test_what_the_stack_is_given_is_counted_and_written(tmp_path, packets, linktype):
+    """It goes to no radio: it is not among the frames sent."""
+    (tmp_path / "x.lpn").write_text(GATEWAY)
+    (tmp_path / "x.events").write_text("".join(f"+10 ms radio.rx_done {each}\n" for each in packets) + "until 1 s\n")
+    args = ("run", tmp_path / "x.lpn", "--events", tmp_path / "x.events", "--out", tmp_path / "radio.pcap", "--out-net", tmp_path / "net.pcap")
+    text = lpnc(*args).stdout
+    name = "packet" if len(packets) == 1 else "packets"
+    assert (f"given to the network stack: {len(packets)} {name}\n" in text) == bool(packets) and "sent: " not in text
+    assert f"wrote {len(packets)} {name} to {tmp_path / 'net.pcap'}, link type {linktype} (" in text
+    found = list(read(tmp_path / "net.pcap"))
+    assert [frame.data.hex() for frame in found] == packets and {frame.linktype for frame in found} <= {linktype} and not list(read(tmp_path / "radio.pcap"))
+    summary = json.loads(lpnc(*args, "--json").stdout.splitlines()[-1])
+    assert summary["net_sent"] == len(packets) and summary["sent"] == {} and "left_out" not in summary
+
+
+def test_runs_that_tell_nothing_new_are_left_out(tmp_path):
+    """The first one of its kind stays, and so does whatever has a packet in it; how many are left out is said."""
+    (tmp_path / "x.lpn").write_text(GATEWAY)
+    (tmp_path / "x.events").write_text("10 ms radio.rx_done 01\n+200 ms radio.rx_done 01\nuntil 1050 ms\n")
+    args = ("run", tmp_path / "x.lpn", "--events", tmp_path / "x.events")
+    whole, brief = ([json.loads(line) for line in lpnc(*args, *more, "--json").stdout.splitlines()] for more in ((), ("--brief",)))
+    polls = [[row["effects"][0]["what"] for row in rows if row.get("hook", "").startswith("Polls")] for rows in (whole[:-1], brief[:-1])]
+    assert polls == [["radio.cca"] * 4 + ["radio.on"] + ["radio.cca"] * 6, ["radio.cca", "radio.on", "radio.cca"]]
+    assert [row for row in whole[:-1] if not row.get("hook", "").startswith("Polls")] == [row for row in brief[:-1] if not row.get("hook", "").startswith("Polls")]
+    assert len(whole) - len(brief) == brief[-1]["left_out"] == 8 and brief[-1] == whole[-1] | {"left_out": 8}
+    text = lpnc(*args, "--brief").stdout
+    assert text.count("Polls.every_100ms  ") == 4 and "left out: 8 runs that did the same as the last one of their hook" in text
+    assert " agree in all " in lpnc(*args, "--brief", "--compare", "engine,reference").stdout
+
+
+def test_what_a_timer_takes_has_the_timers_time(tmp_path):
+    """Held at 1.2 s, taken by the handler that was due at 2 s: in both engines, and so say semantics.md and node.md."""
+    (tmp_path / "x.lpn").write_text("""header A { bit<8> a; }
+struct headers { A a; }
+buffer<64>[2] kept timeout 60 s;
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.a); transition accept; } }
+processor Hold(inout headers h, inout meta m) { apply { kept.hold(8w1, Tx(h)); m.verdict = CONSUMED; } }
+processor Late(inout headers h, inout meta m) { apply { m.port = (bit<16>) (m.time / 1000); m.verdict = DELIVER; } }
+deparser Tx(packet pkt, in headers h) { pkt.emit(h.a); }
+timing T { every 1 s jitter 500 ms within 1 ms { kept.take(8w1); } }
+protocol N version 1 { on radio.rx_done : Rx -> Hold; on kept.complete : Rx -> Late; timing : T; }
+""")
+    (tmp_path / "x.events").write_text("until 3 s\n1.2 s radio.rx_done 01\n")
+    args = ("run", tmp_path / "x.lpn", "--events", tmp_path / "x.events")
+    assert " agree in all " in lpnc(*args, "--compare", "engine,reference").stdout
+    rows = [json.loads(line) for line in lpnc(*args, "--json").stdout.splitlines()]
+    [taken] = [row for row in rows if row.get("hook", "").startswith("buffer.complete")]
+    assert (taken["verdict"], taken["port"], taken["due"]) == ("DELIVER", 2000, 2_000_000) and rows[taken["cause"]]["due"] == taken["due"] < taken["time"]
+    waits = {hook["hook"]: hook["wait_worst"] for hook in rows[-1]["hooks"]}
+    assert waits[taken["hook"]] == taken["time"] - taken["due"]
+
+
 def test_an_address_of_the_command_line_counts_before_that_of_the_events(tmp_path):
     """0 too: it was taken for none."""
     (tmp_path / "x.lpn").write_text("""header H { bit<16> from; }
@@ -253,6 +318,11 @@ def test_a_capture_is_played(tmp_path):
     ((DUTY, "--events", "nowhere.events"), 2, "cannot read nowhere.events: No such file or directory"),
     (("-", "--events", "-"), 2, "the program and the events cannot both be on standard input"),
     ((DUTY, "--events", EVENTS, "--out", "-", "--json"), 2, "--out - leaves no room"),
+    ((DUTY, "--events", EVENTS, "--out", "-", "--trace", "-"), 2, "--out - leaves no room for anything else on standard output"),
+    ((DUTY, "--events", EVENTS, "--out-net", "-", "--trace", "-"), 2, "--out-net - leaves no room for anything else on standard output"),
+    ((DUTY, "--events", EVENTS, "--trace", "-", "--json"), 2, "--trace - leaves no room for --json on standard output"),
+    ((DUTY, "--in", "x.pcap", "--out-net", "y.pcap"), 2, "--out-net belongs to --events"),
+    ((DUTY, "--in", "x.pcap", "--brief"), 2, "--brief belongs to --events"),
     ((DUTY, "--events", EVENTS, "--trace", "."), 2, "cannot write .: Is a directory"),
 ])
 def test_usage(arguments, status, text, tmp_path, monkeypatch):

@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from lpn.lang import ast
 from lpn.lang.reference import NotSupported, Reference, State
 from lpn.lang.reference.draw import values
 from lpn.lang.reference.modules import run_module
 from lpn.lang.types import Bits
+from lpn.runtime import linktype as links
 
 UDP, TCP = 17, 6
 
@@ -74,6 +75,12 @@ def arrow(ends: tuple[str, str] | None, ports: tuple[str, str] | None) -> str:
 def is_datagram(data: bytes) -> bool:
     """A whole IPv6 datagram: version 6 and the right length (RFC 8200, 3)."""
     return len(data) >= 40 and data[0] >> 4 == 6 and int.from_bytes(data[4:6], "big") == len(data) - 40
+
+
+def linktype_of(packets: Iterable[bytes]) -> int:
+    """Of a capture of these: raw IPv6 where each is a whole datagram, else 802.15.4."""
+    found = [is_datagram(data) for data in packets]
+    return links.RAW_IPV6 if found and all(found) else links.IEEE802154_NOFCS
 
 
 def describe_datagram(data: bytes | None) -> str:

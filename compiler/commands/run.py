@@ -19,7 +19,7 @@ from .externs import Answers, extern_option
 from .frames import Outcome, Totals, bundle_runner, chosen, hook_option, known, outcomes, runner, taken_by
 from .inputs import STDIN, asked, compile_options, json_option, need_source, read_input, shown, warnings
 from .judge import made_to_run
-from .packets import Describer, describe_datagram, is_datagram
+from .packets import Describer, describe_datagram, linktype_of
 from .run_events import Options, run_events
 
 STYLES = {"DROP": "red", "DELIVER": "green", "TRANSMIT": "cyan", "CONSUMED": "blue"}
@@ -64,6 +64,9 @@ class Number(click.ParamType):
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first so many frames.")
 @click.option("--then", "successor", metavar="FILE", help="Another version that takes FILE's place, with what that keeps (see --at).")
 @click.option("--at", type=click.IntRange(min=1), metavar="N", help="The first frame that --then runs.")
+@click.option("--out-net", metavar="Z.pcap", help="With --events: write what net.send gave to the network stack here.")
+@click.option("--brief", is_flag=True, help="With --events: leave out of the time line each run that did the same as the last one of its hook, and sent and delivered nothing. "
+              "How many is said.")
 @click.option("--trace", metavar="OUT.json", help="With --events: write the time line for Perfetto (ui.perfetto.dev).")
 @click.option("--seed", type=int, default=0, help="With --events: of the timers' jitter.")
 @click.option("--insn-time", type=click.IntRange(0, 1_000_000), metavar="NS", help="With --events: nanoseconds of an eBPF instruction. Default: 1000.")
@@ -72,7 +75,7 @@ class Number(click.ParamType):
 @json_option
 def command(file: str, capture: str | None, events: str | None, target: str | None, out_linktype: int | None, tables_file: str | None, engine: str | None,
             compare: str | None, answers: Answers, hook: str | None, fcs: str, node_short: int | None, node_ext: int | None, node_pan: int | None, limit: int | None,
-            successor: str | None, at: int | None, trace: str | None, seed: int, insn_time: int | None, verbose: bool, fuse: bool,
+            successor: str | None, at: int | None, out_net: str | None, brief: bool, trace: str | None, seed: int, insn_time: int | None, verbose: bool, fuse: bool,
             without: tuple[str, ...], level: Level, as_json: bool) -> int:
     """Run the frames of a capture through FILE, a source (.lpn) or a bundle (.lpnb); or events on a node.
 
@@ -104,16 +107,16 @@ def command(file: str, capture: str | None, events: str | None, target: str | No
     `migrate version N { ... }` says is done.
 
     With --events a node runs on a virtual clock: its hooks, timers and radio. Shown
-    is what ran when, and what it did. Only the options for it, --out (what was
-    sent), --tables, --extern, --engine and --compare (engine, reference), --node-*
+    is what ran when, and what it did. Only the options for it, --out (the frames that
+    the radio sent; what net.send gave to the network stack is --out-net's), --tables, --extern, --engine and --compare (engine, reference), --node-*
     and --json may stand beside it; with --compare instructions take no time.
     """
     engines = names(engine, compare)
     node = {name: value for name, value in (("node_short", node_short), ("node_ext", node_ext), ("node_pan", node_pan)) if value is not None}
     if events is not None or capture is None:
         return on_a_node(file, events, Options(
-            engines, node, tables_file, target, trace, seed, insn_time, fuse, without, level, as_json, answers))
-    usage("--trace", "--seed", "--insn-time", needs="--events")
+            engines, node, tables_file, target, trace, seed, insn_time, fuse, without, level, as_json, answers, out_net, brief))
+    usage("--out-net", "--brief", "--trace", "--seed", "--insn-time", needs="--events")
     if target is None:
         usage("--out-linktype", needs="--out")
     check_usage(file, successor, capture, tables_file, target, as_json, verbose)
@@ -345,8 +348,7 @@ class Drawn(Rows):
 def write_packets(target: str, linktype: int | None, packets: list[tuple[int, bytes]], view: Silent) -> None:
     """The capture of what was rebuilt, whole or not at all."""
     if linktype is None:
-        whole = bool(packets) and all(is_datagram(data) for _, data in packets)
-        linktype = links.RAW_IPV6 if whole else links.IEEE802154_NOFCS
+        linktype = linktype_of(data for _, data in packets)
     with Writer(target if target == STDOUT else Path(target), linktype) as writer:
         for time_us, data in packets:
             writer.add(data, time_us)

@@ -1,6 +1,7 @@
 """`lpnc run --events`: a node on a virtual clock, what happens to it, and the time line of what it does."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 from lpn.lang import tables as control
 from lpn.lang.hooks import Promise
 from lpn.lang.loader import decode
+from lpn.runtime import linktype as links
 from lpn.runtime.capture import Writer
 from lpn.runtime.engine.node_native import NativeDispatch
 from lpn.runtime.engines import EngineError
@@ -31,6 +33,7 @@ from .externs import Answers
 from .frames import amounts
 from .inputs import STDIN, Input, need_source, read_bytes, read_input, shown, warnings
 from .judge import made_to_run
+from .packets import linktype_of
 
 ENGINES = ("engine", "reference")
 STYLES = {"DROP": "red", "DELIVER": "green", "TRANSMIT": "cyan", "CONSUMED": "blue"}
@@ -52,19 +55,26 @@ class Options:
     level: Level = MOST
     as_json: bool = False
     answers: Answers = field(default_factory=Answers)
+    out_net: str | None = None
+    brief: bool = False
+
+    @property
+    def files(self) -> dict[str, str | None]:
+        """What is written beside the time line, by option."""
+        return {"--out": self.out, "--out-net": self.out_net, "--trace": self.trace}
 
     @property
     def quiet(self) -> bool:
         """Standard output is a file's."""
-        return STDOUT in (self.out, self.trace)
+        return STDOUT in self.files.values()
 
 
 def run_events(file: str, events: str, options: Options) -> int:
     """The exit status: 1 where engines differ."""
     check_usage(file, events, options)
-    given = read_input(file)
+    program = read_input(file)
     script = read_script(events)
-    first = loaded(given, options)
+    first = loaded(program, options)
     successors = [(time, path, loaded(read_input(str(path)), options)) for time, path in script.replacements]
     options.answers.all_known()
     nodes = []
@@ -81,12 +91,15 @@ def run_events(file: str, events: str, options: Options) -> int:
             nodes.append(node)
     node = nodes[0]
     if not options.quiet:
-        show(node, script, intervals(node, [first.promised, *(each.promised for _, _, each in successors)]), options.as_json)
+        show(node, script, intervals(node, [first.promised, *(each.promised for _, _, each in successors)]), options)
     status = compared(nodes, options)
     if options.trace is not None:
         write_files({Path(options.trace): trace_json(node, first.name)})
     if options.out is not None:
-        write_sent(options.out, node, quiet=options.as_json or options.quiet)
+        write_packets(options.out, sent(node), links.IEEE802154_NOFCS, quiet=options.as_json or options.quiet)
+    if options.out_net is not None:
+        given = given_to_stack(node)
+        write_packets(options.out_net, given, linktype_of(data for _, data in given), quiet=options.as_json or options.quiet)
     return status
 
 
@@ -97,12 +110,11 @@ def check_usage(file: str, events: str, options: Options) -> None:
     for name in options.engines:
         if name not in ENGINES:
             raise click.UsageError(f"engine {name} runs no node: there are {', '.join(ENGINES)}", context)
-    if options.out == STDOUT and (options.as_json or options.trace == STDOUT):
-        raise click.UsageError("--out - leaves no room for anything else on standard output", context)
-    if options.trace == STDOUT and options.as_json:
-        raise click.UsageError("--trace - leaves no room for --json on standard output", context)
-    for target in (options.out, options.trace):
-        check_target(target, ("program", file), ("events file", events), ("tables file", options.tables), makes_folder=target is options.trace)
+    printed = [name for name, target in options.files.items() if target == STDOUT]
+    if printed and (options.as_json or len(printed) > 1):
+        raise click.UsageError(f"{printed[0]} - leaves no room for {'--json' if options.as_json else 'anything else'} on standard output", context)
+    for name, target in options.files.items():
+        check_target(target, ("program", file), ("events file", events), ("tables file", options.tables), makes_folder=name == "--trace")
 
 
 def read_script(path: str) -> Script:
@@ -222,12 +234,14 @@ def intervals(node: Node, promised: list[list[Budget]]) -> list[Interval]:
 
 # ---------------------------------------------------------------- showing
 
-def show(node: Node, script: Script, versions: list[Interval], as_json: bool) -> None:
-    records = node.sorted_records()
-    if as_json:
+def show(node: Node, script: Script, versions: list[Interval], options: Options) -> None:
+    everything = node.sorted_records()
+    records = without_repeated(everything) if options.brief else everything
+    left_out = len(everything) - len(records)
+    if options.as_json:
         for record in records:
             put_json(plain(record))
-        put_json(summary_json(node, script, versions))
+        put_json(summary_json(node, script, versions) | ({"left_out": left_out} if options.brief else {}))
         return
     table = Table([">time", "what", "verdict", "effects"])
     for record in records:
@@ -243,8 +257,25 @@ def show(node: Node, script: Script, versions: list[Interval], as_json: bool) ->
                   style="red" if t.overruns or t.misses else "")
     hooks.show()
     say()
+    if options.brief:
+        say(f"left out: {count(left_out, 'run')} that did the same as the last one of their hook, and sent and delivered nothing")
     for line in notes(node, script, versions):
         say(line)
+
+
+def without_repeated(records: Sequence[Record]) -> list[Record]:
+    """Those that tell something: not the runs that did the same as the last one of their hook, without a packet in what they did, and as they should."""
+    out: list[Record] = []
+    last: dict[str, tuple[str, ...]] = {}
+    for record in records:
+        if isinstance(record, Ran):
+            did = row(record)[1:]
+            quiet = record.out is None and record.delivered is None and not record.late and record.fault is None and all(e.frame is None for e in record.effects)
+            if quiet and last.get(record.hook) == did:
+                continue
+            last[record.hook] = did
+        out.append(record)
+    return out
 
 
 def style(record: Record) -> str:
@@ -267,9 +298,10 @@ def notes(node: Node, script: Script, versions: list[Interval]) -> Iterable[str]
             text += "" if each.share <= budget.promised else ", what chains and others did comes on top, and how long its handlers waited here"
         yield text
     counts, drops = node.dispatch.counts(), node.dispatch.drops()
-    sent = [r for r in node.records if isinstance(r, Sent)]
-    if sent:
-        yield f"sent: {count(len(sent), 'frame')}, " + amounts({r: sum(s.result == r for s in sent) for r in dict.fromkeys(s.result for s in sent)})
+    if results := results_of(node):
+        yield f"sent: {count(results.total(), 'frame')}, {amounts(results)}"
+    if given := given_to_stack(node):
+        yield f"given to the network stack: {count(len(given), 'packet')}"
     if counts.busy:
         yield f"not sent, the radio or the stack was busy: {count(counts.busy, 'packet')}"
     if drops:
@@ -285,7 +317,12 @@ def summary_json(node: Node, script: Script, versions: list[Interval]) -> dict:
                          for each in versions for budget in each.promised],
             "hooks": [{"hook": s.name, "context": s.context, "within": s.within, **asdict(s.stats)} for s in node.summaries()],
             "replaced": [[{"hook": s.name, "context": s.context, "within": s.within, **asdict(s.stats)} for s in each] for each in node.retired],
-            "drops": dict(node.dispatch.drops()), "busy": counts.busy, "ignored": counts.ignored, "skipped": script.skipped}
+            "sent": dict(results_of(node)), "net_sent": len(given_to_stack(node)), "drops": dict(node.dispatch.drops()), "busy": counts.busy, "ignored": counts.ignored, "skipped": script.skipped}
+
+
+def results_of(node: Node) -> Counter[str]:
+    """What became of the frames that the radio was given, by result."""
+    return Counter(record.result for record in node.records if isinstance(record, Sent))
 
 
 def compared(nodes: list[Node], options: Options) -> int:
@@ -307,11 +344,24 @@ def compared(nodes: list[Node], options: Options) -> int:
     return 0
 
 
-def write_sent(target: str, node: Node, quiet: bool) -> None:
-    """The capture of what was sent, whole or not at all."""
-    with Writer(target if target == STDOUT else Path(target)) as writer:
-        for record in node.sorted_records():
-            if isinstance(record, Sent) and record.result != "BUSY":
-                writer.add(record.frame, record.time)
+Packets = list[tuple[int, bytes]]               # time, octets
+
+
+def sent(node: Node) -> Packets:
+    """The frames that the radio sent."""
+    return [(record.time, record.frame) for record in node.sorted_records() if isinstance(record, Sent) and record.result != "BUSY"]
+
+
+def given_to_stack(node: Node) -> Packets:
+    """What `net.send` gave to the network stack."""
+    return [(effect.time, effect.frame) for record in node.sorted_records() if isinstance(record, Ran)
+            for effect in record.effects if effect.what == "net.send" and effect.frame is not None]
+
+
+def write_packets(target: str, packets: Packets, linktype: int, quiet: bool) -> None:
+    """A capture, whole or not at all."""
+    with Writer(target if target == STDOUT else Path(target), linktype) as writer:
+        for time, data in packets:
+            writer.add(data, time)
     if target != STDOUT and not quiet:
-        say(f"wrote {count(writer.count, 'packet')} to {target}")
+        say(f"wrote {count(writer.count, 'packet')} to {target}, link type {links.name(linktype)}")
