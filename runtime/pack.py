@@ -24,7 +24,7 @@ MAGIC, FORMAT, FORMAT_CODE = b"LPNN", 1, 2
 COMPACT = b"LPNP"
 HEADER = struct.Struct("<4sHHIIIHHHHBBBBBBHHH")
 EXIT = bytes.fromhex("9500000000000000")        #: all the bytecode of a module that is code
-CRC_AT, IMAGES_AT = 12, 38
+LENGTH_AT, CRC_AT, IMAGES_AT = 8, 12, 38
 HOOK = struct.Struct("<BBBB2I4I8s")
 WORD = 0xffff_ffff
 LIMIT = 1 << 20                                 #: LPN_MAX_IMAGE
@@ -59,6 +59,11 @@ def pack(bundle: Bundle, *, state: bytes | None = None, entries: Mapping[str, It
     crc = zlib.crc32(header + body)
     whole = header[:CRC_AT] + struct.pack("<I", crc) + header[CRC_AT + 4:] + body
     return _compact(whole, [image.to_bytes() for image in bundle.modules]) if small else whole
+
+
+def expanded_size(data: bytes) -> int:
+    """Bytes that a node needs for a pack, which is expanded where it was loaded."""
+    return int.from_bytes(data[LENGTH_AT:LENGTH_AT + 4], "little")
 
 
 def translated(bundle: Bundle) -> list[bytes]:

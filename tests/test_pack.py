@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
@@ -268,6 +269,16 @@ def test_the_command_writes_what_the_library_does(tmp_path):
         assert out.read_bytes() == want
     both = lpnc("pack", DUTY, "--code", "--compact", "-o", str(out))
     assert both.exit_code == 2 and "exclude each other" in both.output
+
+
+@pytest.mark.parametrize("options", [(), ("--hex", "3")], ids=["file", "hex"])
+def test_what_a_slot_has_to_hold_is_said(tmp_path, options):
+    out, whole = tmp_path / "x", pack(certified("duty/duty"))
+    small = pack(certified("duty/duty"), small=True)
+    for more, size, said in ((("--compact",), len(small), f"{len(small):,} bytes ({len(whole):,} where the node has expanded it), 8 modules"),
+                             ((), len(whole), f"{len(whole):,} bytes, 8 modules")):
+        facts = json.loads(lpnc("pack", DUTY, "-o", str(out), *options, *more, "--json").stdout)
+        assert (facts["bytes"], facts["expanded"]) == (size, len(whole)) and said in lpnc("pack", DUTY, "-o", str(out), *options, *more).stdout
 
 
 def test_compact_packs_and_ones_without_certificates():

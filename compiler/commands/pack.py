@@ -8,7 +8,7 @@ import click
 
 from lpn.lang import tables as control
 from lpn.runtime.linked import linked, needs
-from lpn.runtime.pack import pack
+from lpn.runtime.pack import expanded_size, pack
 
 from ..bundle import BundleError
 from ..forms import Level
@@ -44,7 +44,9 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
       lpnc pack build/udp/udp.lpnb --hex 0 -o -
 
     FILE is a program (.lpn) or a bundle (.lpnb); both are verified. The result
-    goes to a node's slot: over CoAP as it is, to its shell with --hex. Nothing is
+    goes to a node's slot: over CoAP as it is, to its shell with --hex. With --json:
+    file, bytes, modules, hooks, expanded (bytes of the slot that it needs, more than
+    it has where it is compact), and with --linked left_out in its place. Nothing is
     written when the verifier refuses a container, a hook may miss its deadline, or
     the radio may be on for longer than promised.
     """
@@ -85,11 +87,14 @@ def command(file: str, out: str | None, tables: str | None, as_hex: int | None, 
     write_files({target: data if as_hex is None else shell_lines(data, as_hex)})
     if str(target) != STDOUT:
         facts = {"file": str(target), "bytes": len(data), "modules": len(bundle.modules), "hooks": len(bundle.hooks)}
+        if not as_c:
+            facts["expanded"] = expanded_size(data)
         left_out = needs(bundle).left_out if as_c else {}
         if as_json:
             put_json(facts | ({"left_out": left_out} if as_c else {}))
         else:
-            say(f"wrote {target}: {len(data):,} bytes, {count(len(bundle.modules), 'module')}, {count(len(bundle.hooks), 'hook')}")
+            room = f" ({facts['expanded']:,} where the node has expanded it)" if compact else ""
+            say(f"wrote {target}: {len(data):,} bytes{room}, {count(len(bundle.modules), 'module')}, {count(len(bundle.hooks), 'hook')}")
             if left_out:
                 say("the firmware may be compiled with " + " ".join(f"-D{option}=1" for option, may in left_out.items() if may))
     return 0
