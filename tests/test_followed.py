@@ -22,6 +22,42 @@ processor P(inout headers h, inout meta m) { apply { m.verdict = DELIVER; } }
 protocol X version 1 { on radio.rx_done : Rx -> P; }
 """
 
+# How much payload there is, asked for behind the parser: as it is, through a variable, and where a length in front of it has to agree.
+TILES = """
+header Tile { bit<8> kind; %s }
+struct headers { Tile tile; }
+error { Wrong }
+parser Rx(packet pkt, out headers h) { state start { pkt.extract(h.tile); %s transition accept; } }
+processor P(inout headers h, inout meta m) { apply { bit<16> n = sizeof(payload); %s } }
+protocol X version 1 { on radio.rx_done : Rx -> P; }
+"""
+AGREES = "bit<8> length;", "verify((bit<16>) h.tile.length == sizeof(payload), error.Wrong);"
+
+
+@pytest.mark.parametrize("field, check, asked, most", [
+    ("", "", "m.verdict = sizeof(payload) == 61 ? DELIVER : DROP;", 61), ("", "", "if (n != 77) { m.verdict = DROP; } else { m.verdict = DELIVER; }", 77),
+    ("", "", "m.verdict = 90 < sizeof(payload) ? DELIVER : DROP;", 91), (*AGREES, "m.verdict = n == 61 ? DELIVER : DROP;", 61)], ids=["==", "variable", "<", "length"])
+def test_payloads_are_as_long_as_a_processor_asks(field: str, check: str, asked: str, most: int) -> None:
+    """A length that chance gives to none of a hundred packets."""
+    p = protocol(Source("tiles.lpn", TILES % (field, check, asked)))
+    reference, seen = Reference(p.program), Counter()
+    packets = Packets(reference, reference.state(None), True)
+    for number in range(100):
+        seen["fuzz"] += p.run(packets.packet(RandomChoose(number)), "reference").verdict == "DELIVER"
+
+    @settings(max_examples=100, deadline=None, derandomize=True, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(p.valid())
+    def valid(packet: bytes) -> None:
+        result = p.run(packet, "reference")
+        seen["valid"] += result.verdict == "DELIVER"
+        assert len(packet) <= 1 + bool(field) + max(most, 40)
+
+    if not field:                               # there the length in front is drawn first, and is any
+        valid()
+        assert seen["valid"] >= (5 if "<" in asked else 15), seen    # one of the three numbers beside an order
+    assert seen["fuzz"] >= 8, seen
+
+
 # A length bounds what follows, and is looked at twice.
 LENGTH = """
 error { Short, Wrong }

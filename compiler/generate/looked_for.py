@@ -7,6 +7,7 @@ from itertools import islice, product
 from typing import Any
 
 from lpn.lang import ast
+from lpn.lang.builtins import PAYLOAD
 from lpn.lang.instances import walk
 from lpn.lang.reference.run import node_fields
 from lpn.lang.reference.state import State
@@ -21,13 +22,14 @@ MOST = 64                                       # numbers that are put together,
 
 class Interest(dict[object, list[int]]):
     """By field, arm, parameter or variable, the numbers that somebody looks for. `behind`: for whom somebody looks behind the parser; `sizes`: what
-    says how much follows; `held`: by width, what registers and table entries hold."""
+    says how much follows; `held`: by width, what registers and table entries hold; `payloads`: octets of payload that somebody behind the parser asks for."""
 
     def __init__(self) -> None:
         super().__init__()
         self.behind: set[object] = set()
         self.sizes: set[object] = set()
         self.held: dict[int, list[int]] = {}
+        self.payloads: list[int] = []
 
 
 def interest(decls: list[Any], state: State | None = None, node: Mapping[str, int] = {}) -> Interest:
@@ -117,6 +119,9 @@ class Search:
             for side, other in ((expr.left, expr.right), (expr.right, expr.left)):
                 if other.const is not None:
                     self.bits(side, numbers, mask & int(other.const), deep)
+        elif isinstance(expr, ast.Sizeof) and getattr(expr.operand, "decl", None) == PAYLOAD:
+            if self.behind and mask == (1 << width_of(expr.type)) - 1:
+                self.found.payloads.extend(number for number in numbers if number not in self.found.payloads)
         elif (place := place_of(expr)) is not None:
             if self.behind:
                 self.found.behind.add(place)

@@ -76,7 +76,7 @@ class Packets:
         run = self.taking(frame)
         if run is None:
             return frame
-        frame = bytes(self.repair(self.sought(frame, run.taken, choose), choose, 1))
+        frame = bytes(self.repair(self.long(self.sought(frame, run.taken, choose), run.packet.payload, choose), choose, 1))
         if self.ways and choose.chance(1, 2) and (run := self.taking(frame)) is not None:
             way = choose.pick(self.ways)
             frame = self.led(bytearray(frame), run, way, choose)
@@ -103,6 +103,15 @@ class Packets:
                 if numbers and choose.chance(1, 2):
                     write(made, taken, located, choose.pick(numbers))
         return made
+
+    def long(self, frame: bytearray, payload: int, choose: Choose) -> bytearray:
+        """The frame, every other one with as much behind its headers as the program looks for."""
+        assert self.looked_for is not None
+        sizes = [size for size in self.looked_for.payloads if payload + size <= MAX_FRAME]
+        if not sizes or choose.chance(1, 2):
+            return frame
+        size = choose.pick(sizes)
+        return frame[:payload + size] + bytes(choose.value(8) for _ in range(payload + size - len(frame)))
 
     def taking(self, frame: bytes) -> Run | None:
         """The parser's run on a frame that it takes."""

@@ -84,7 +84,7 @@ class Walker:
             if missing > 0:
                 self.data += self.draw(st.binary(min_size=missing, max_size=missing))
             elif self.end is None and len(self.data) == end:
-                self.data += self.draw(payloads)
+                self.data += self.draw(self.subject.payloads)
         hold = self.draw(st.integers(0, 9)) < 9         # checksums are right, mostly
         return self.finished(accepted, hold)
 
@@ -241,6 +241,8 @@ class Subject:
         first = tuple(sorted(set(openings(program))))
         self.first = st.one_of(*[one_of(first)] * 3, st.integers(0, 255)) if first else st.integers(0, 255)
         self.assigned = assignments(parser)
+        sizes = tuple(size for size in wanted.payloads if size <= LONGEST)
+        self.payloads = st.one_of(payloads, one_of(sizes).flatmap(lambda size: st.binary(min_size=size, max_size=size))) if sizes else payloads
         self._looking: dict[ast.Codec, list[ast.RowAssign]] = {}
         self._followers: dict[tuple[object, int], list[int]] = {}
 
