@@ -225,6 +225,7 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
     """The worst run found of each hook, beside its bound; ends with the command's status."""
     import random
 
+    from lpn.lang.files import octets
     from lpn.runtime import capture
     from lpn.runtime.engines import EngineError, EngineUnavailable
 
@@ -235,7 +236,7 @@ def _slowest(path: Path, captures: tuple[Path, ...], kept: Path | None, seed: in
     rng = random.Random(seed)
     frames = [frame.data for each in captures for frame in capture.read(each) if frame.data]
     try:
-        before = from_found(kept.read_text(encoding="utf-8", errors="replace")) if kept is not None else {}
+        before = from_found(octets(kept).decode(errors="replace")) if kept is not None else {}
     except (OSError, ValueError) as error:
         raise Failure(f"{kept}: {error}") from None
     found: list[tuple[str, Slowest, list[Row]]] = []
