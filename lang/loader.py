@@ -28,15 +28,16 @@ class Unreadable(DiagnosticError):
 NO_PROGRAM = {".test": ("what a program does with packets", "lpnc test {}"), ".events": ("what happens to a node", "lpnc run X.lpn --events {}")}
 
 
-def load(main: str | Path | Source, search: Iterable[str | Path] = (), texts: Mapping[str, str] | None = None) -> ast.Program:
+def load(main: str | Path | Source, search: Iterable[str | Path] = (), texts: Mapping[str, str] | None = None,
+         asked: set[str] | None = None) -> ast.Program:
     """The program of a `.lpn` file (or of a Source, say of standard input).
 
     `import a.b;` is `a/b.lpn` beside the importing file, else in a folder of `search`. texts: by resolved path, what is read
-    instead of an imported file (an editor's unsaved text). Raises DiagnosticError with
-    everything that is wrong with the syntax of any file, Unreadable if `main` cannot be read.
+    instead of an imported file (an editor's unsaved text). asked: takes in the resolved paths of all files that imports may be,
+    those that are not there, too. Raises DiagnosticError with everything that is wrong with the syntax of any file, Unreadable if `main` cannot be read.
     """
     source = main if isinstance(main, Source) else read_program(Path(main), str(main))
-    loader = Loader([Path(folder) for folder in search], texts or {})
+    loader = Loader([Path(folder) for folder in search], texts or {}, set() if asked is None else asked)
     imports = loader.add(source, str(source.path.resolve()) if source.path else source.name)
     loader.diagnostics.raise_errors()
     whole = Span(source, 1, 1, len(source.lines), len(source.lines[-1]) + 1)
@@ -73,8 +74,8 @@ def decode(data: bytes) -> str:
 
 
 class Loader:
-    def __init__(self, search: list[Path], texts: Mapping[str, str]):
-        self.search, self.texts = search, texts
+    def __init__(self, search: list[Path], texts: Mapping[str, str], asked: set[str]):
+        self.search, self.texts, self.asked = search, texts, asked
         self.diagnostics = Diagnostics()
         self.decls: list = []
         self.sources: list[Source] = []
@@ -132,8 +133,10 @@ class Loader:
         relative = Path(*one.path).with_suffix(".lpn")
         for folder, called in [(here, shown), *((folder, folder) for folder in self.search)]:
             path = folder / relative
-            if path.is_file():
-                return str(path.resolve()), str(called / relative), path
+            key = str(path.resolve())
+            self.asked.add(key)
+            if key in self.texts or path.is_file():
+                return key, str(called / relative), path
         known = dotted in modules()
         self.diagnostics.error(f"there is no module {dotted}", one.span, f"did you mean {STD}.{dotted}?" if known else f"{shown / relative} does not exist")
         return None

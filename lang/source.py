@@ -1,8 +1,12 @@
 """Source text and positions in it: what every diagnostic points at."""
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+
+COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
 
 
 def readable(path: str) -> str:
@@ -25,6 +29,11 @@ class Source:
         self.name = readable(self.name)
         self.written, self.text = self.text, self.text.replace("\r\n", "\n").replace("\r", "\n")
         self.lines = self.text.split("\n")
+
+    @cached_property
+    def code(self) -> list[str]:
+        """The lines, with blanks where they have comments."""
+        return COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), self.text).split("\n")
 
 
 @dataclass(frozen=True)

@@ -193,6 +193,56 @@ def test_mistakes_of_an_imported_file(session: Session, tmp_path: Path) -> None:
     session(work)
 
 
+def test_importers_hear_of_what_becomes_of_a_file(session: Session, tmp_path: Path) -> None:
+    """It is missing, opened, wrong, mended, closed without being saved, and written by others."""
+    async def work(editor: Editor) -> None:
+        client, part, main = editor.client, tmp_path / "part.lpn", "import part;\nconst bit<8> TWO = ONE + 1;\n"
+
+        async def said(do: Callable[[], object]) -> list[str]:
+            editor.look_away(uri)
+            do()
+            return [one.message for one in await editor.told(uri)]
+        uri, found = await editor.open(tmp_path / "main.lpn", main)
+        assert [one.message for one in found] == ["there is no module part"]
+        editor.look_away(uri)
+        other, found = await editor.open(part, "const bit<8> ONE = 1;\n")
+        assert found == [] and await editor.told(uri) == []
+        assert await said(lambda: editor.change(other, "const bit<8> ONE = ;\n")) == ["part.lpn: expected a name or a value before ';'"]
+        assert await said(lambda: editor.change(uri, main + "\n")) == ["part.lpn: expected a name or a value before ';'"]
+        assert await said(lambda: editor.change(other, "const bit<8> ONE = 1;\n")) == []
+        assert await said(lambda: editor.change(other, "const bit<8> ON = 1;\n")) == ["there is no name 'ONE'"]
+        part.write_text("const bit<8> ONE = 1;\n")
+        assert await said(lambda: client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(other)))) == []
+        part.write_text("const bit<8> ON = 1;\n")
+        changed = lsp.DidChangeWatchedFilesParams([lsp.FileEvent(other, lsp.FileChangeType.Changed)])
+        assert await said(lambda: client.workspace_did_change_watched_files(changed)) == ["there is no name 'ONE'"]
+        part.write_text("const bit<8> ONE = 1;\n")
+        assert await said(lambda: client.text_document_did_save(lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(uri)))) == []
+        part.unlink()
+        assert await said(lambda: client.workspace_did_change_watched_files(changed)) == ["there is no module part"]
+    session(work)
+
+
+def test_asks_to_be_told_of_files_where_an_editor_can() -> None:
+    client, asked = LanguageClient("test", "1"), asyncio.Event()
+    can = lsp.WorkspaceClientCapabilities(did_change_watched_files=lsp.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True))
+
+    @client.feature(lsp.CLIENT_REGISTER_CAPABILITY)
+    def register(params: lsp.RegistrationParams) -> None:
+        assert [one.method for one in params.registrations] == [lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES]
+        asked.set()
+
+    async def work() -> None:
+        await client.start_io(sys.executable, "-m", "lpn.compiler.cli", "lsp")
+        await asyncio.wait_for(client.initialize_async(lsp.InitializeParams(lsp.ClientCapabilities(workspace=can))), PATIENCE)
+        client.initialized(lsp.InitializedParams())
+        await asyncio.wait_for(asked.wait(), PATIENCE)
+        await asyncio.wait_for(client.shutdown_async(None), PATIENCE)
+        client.exit(None)
+        await asyncio.wait_for(client.stop(), PATIENCE)
+    asyncio.run(work())
+
+
 # ---------------------------------------------------------------- names
 
 def test_definition_hover_and_references(session: Session) -> None:
@@ -458,11 +508,11 @@ def test_rename(session: Session, tmp_path: Path) -> None:
                                                + line[2 * one.range.end.character:])
             return "\n".join(line.decode("utf-16-le") for line in lines)
         assert await renamed("bit<8> sort", "sort", "kind") == text.replace("sort", "kind")
-        assert await renamed("state start", "start", "begin") == text.replace("start", "begin")
         assert await renamed("struct headers", "headers", "all") == text.replace("headers", "all")
         assert await renamed("error.BadKind", "BadKind", "Odd") == text.replace("BadKind", "Odd")
-        for marked, name, new in (("bit<8> sort", "sort", "in"), ("bit<8> sort", "sort", "a b"), ("m.verdict", "verdict", "x")):
-            with pytest.raises(JsonRpcException):
+        for marked, name, new, said in (("bit<8> sort", "sort", "in", "a word of the language"), ("bit<8> sort", "sort", "a b", "cannot be a name"),
+                                        ("m.verdict", "verdict", "x", "built in"), ("state start", "start", "begin", "begins in the state of this name")):
+            with pytest.raises(JsonRpcException, match=said):
                 await editor.client.text_document_rename_async(lsp.RenameParams(**here(uri, text, marked, name), new_name=new))
     session(work)
 

@@ -10,16 +10,17 @@ from ..check import check
 from ..diagnostics import Diagnostic, DiagnosticError
 from ..loader import load
 from ..source import Source
-from .index import Index
+from .index import Index, parts
 
 
 @dataclass
 class Analysis:
-    """`index` is None where the text, or one that it imports, cannot be parsed."""
+    """`index` is None where the text, or one that it imports, cannot be parsed. `asked`: the files that its imports may be, by resolved path."""
 
     source: Source
     diagnostics: list[Diagnostic] = field(default_factory=list)
     index: Index | None = None
+    asked: set[str] = field(default_factory=set)
 
     @property
     def program(self) -> ast.Program | None:
@@ -30,14 +31,15 @@ def analyse(name: str, text: str, path: Path | None, open_texts: Mapping[str, st
     """open_texts: texts that take the place of files, by resolved path."""
     out = Analysis(Source(name, text, path))
     try:
-        program = load(out.source, texts=open_texts)
+        program = load(out.source, texts=open_texts, asked=out.asked)
     except DiagnosticError as e:
         out.diagnostics = e.diagnostics
         return out
+    written = parts(program)
     try:
         check(program)
         out.diagnostics = program.warnings
     except DiagnosticError as e:
         out.diagnostics = e.diagnostics
-    out.index = Index(program)
+    out.index = Index(program, written)
     return out

@@ -10,6 +10,7 @@ from .. import ast
 from ..source import Source, Span
 
 TYPED = ("type_ref", "cell", "amount", "return_type", "base")           # what is written before a declared name
+WORDED = (ast.State, ast.Action, ast.Timing, ast.Protocol, ast.BufferDecl, ast.Table)       # begin with a word that may be a name, too; a value set has a table
 
 
 def utf16(text: str) -> int:
@@ -51,12 +52,12 @@ class Point:
 
 
 def find_name(span: Span, name: str, line: int, start: int) -> Span | None:
-    """Where `name` stands in a span, from a line and column on; comments behind lines are not looked at."""
+    """Where `name` stands in a span, from a line and column on; comments are not looked at."""
     word = re.compile(rf"\b{re.escape(name)}\b")
     for number in range(line, span.end_line + 1):
-        text = span.source.lines[number - 1]
+        text = span.source.code[number - 1]
         text = text[:span.end_column - 1] if number == span.end_line else text
-        found = word.search(text.split("//")[0], start - 1 if number == line else 0)
+        found = word.search(text, start - 1 if number == line else 0)
         if found:
             return Span(span.source, number, found.start() + 1, number, found.end() + 1)
     return None
@@ -71,7 +72,13 @@ def name_span(node: ast.Node, name: str) -> Span:
             found = find_name(span, name, written.span.end_line, written.span.end_column)
             if found:
                 return found
-    return find_name(span, name, span.line, span.column) or span
+    line, column = span.line, span.column
+    if isinstance(node, ast.ChoiceField):
+        before = (node.arms or [node.tag])[-1].span
+        line, column = before.end_line, before.end_column
+    elif isinstance(node, WORDED):              # `state state { ... }`
+        column += len(re.match(r"\w*", span.source.lines[line - 1][column - 1:])[0])       # type: ignore[index]
+    return find_name(span, name, line, column) or span
 
 
 def text_of(span: Span) -> str:

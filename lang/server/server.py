@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -13,10 +12,8 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import TextDocument
 
-from .. import ast
 from ..diagnostics import Diagnostic, DiagnosticError
 from ..format import format_source
-from ..grammar.LpnParser import LpnParser
 from ..source import Source, Span
 from .analysis import Analysis, analyse
 from .call import signature
@@ -26,23 +23,24 @@ from .fixes import fixes
 from .index import Mention
 from .places import Point, column, meet, position, range_of
 from .protocol import Protocol
+from .rename import clash, no_name, places, refusal
 from .symbols import symbols
 
 DELAY = 0.2                                     # seconds without a change before a text is analysed
 SEVERITIES = {"error": lsp.DiagnosticSeverity.Error, "warning": lsp.DiagnosticSeverity.Warning}
-NAMES = {LpnParser.literalNames[kind].strip("'") for kind in range(1, len(LpnParser.literalNames))
-         if re.fullmatch(r"'[a-z_]+'", LpnParser.literalNames[kind])}
+WATCHED = "**/*.lpn"                          # files of which the editor says when they change
 
 server = LanguageServer("lpn", version("lpn"), text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental, protocol_cls=Protocol)
 
 
 @dataclass
 class Document:
-    """`now` is the analysis of the text of `version`, `good` the last one that had a program."""
+    """`now` is the analysis of the text of `version`, `good` the last one that had a program; `stale`: a file that it imports has changed since."""
 
     now: Analysis
     version: int | None
     good: Analysis | None = None
+    stale: bool = False
 
 
 documents: dict[str, Document] = {}
@@ -76,15 +74,19 @@ def refresh(uri: str) -> Document:
     """The document, its analysis brought up to date."""
     text = text_of(uri)
     old = documents.get(uri)
-    if old is not None and old.version == text.version and old.now.source.written == text.source:
+    if old is not None and not old.stale and old.version == text.version and old.now.source.written == text.source:
         return old
     path = path_of(uri)
-    others = {str(p.resolve()): one.source for other, one in server.workspace.text_documents.items()
-              if other != uri and (p := path_of(other)) is not None}
-    now = analyse(path.name if path else uri, text.source, path, others)
+    now = analyse(path.name if path else uri, text.source, path, texts_beside(uri))
     good = now if now.index is not None else old.good if old else None
     documents[uri] = Document(now, text.version, good)
     return documents[uri]
+
+
+def texts_beside(uri: str) -> dict[str, str]:
+    """The other open texts, by resolved path."""
+    return {str(path.resolve()): one.source for other, one in server.workspace.text_documents.items()
+            if other != uri and (path := path_of(other)) is not None}
 
 
 # ---------------------------------------------------------------- diagnostics
@@ -123,9 +125,29 @@ def location(span: Span, uri: str) -> lsp.Location:
     return lsp.Location(uri_of(span.source, uri), range_of(span))
 
 
+def publish_importers(uri: str) -> None:
+    """Of the open documents that ask for this file, whatever became of it when they did."""
+    path = path_of(uri)
+    for other in [*documents] if path is not None else []:
+        if other != uri and str(path.resolve()) in documents[other].now.asked:
+            documents[other].stale = True
+            publish(other)
+
+
+@server.feature(lsp.INITIALIZED)
+async def on_initialized(ls: LanguageServer, params: lsp.InitializedParams) -> None:
+    """Asks to be told of files that change outside of the editor, where it can."""
+    workspace = ls.client_capabilities.workspace
+    watching = workspace.did_change_watched_files if workspace else None
+    if watching is not None and watching.dynamic_registration:
+        options = lsp.DidChangeWatchedFilesRegistrationOptions([lsp.FileSystemWatcher(WATCHED)])
+        await ls.client_register_capability_async(lsp.RegistrationParams([lsp.Registration("files", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)]))
+
+
 @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
 def did_open(ls: LanguageServer, params: lsp.DidOpenTextDocumentParams) -> None:
     publish(params.text_document.uri)
+    publish_importers(params.text_document.uri)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
@@ -141,26 +163,35 @@ async def later(uri: str) -> None:
     await asyncio.sleep(DELAY)
     waiting.pop(uri, None)
     publish(uri)
-    own = path_of(uri)
-    for other in list(documents):
-        program = documents[other].now.program
-        if other != uri and own is not None and program and any(source.path == own.resolve() for source in program.sources):
-            documents[other].version = -1
-            publish(other)
+    publish_importers(uri)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
 def did_save(ls: LanguageServer, params: lsp.DidSaveTextDocumentParams) -> None:
-    publish(params.text_document.uri)
+    """What it imports is read again: it may have changed, too."""
+    uri = params.text_document.uri
+    if uri in documents:
+        documents[uri].stale = True
+    publish(uri)
+    publish_importers(uri)
+
+
+@server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+def did_change_files(ls: LanguageServer, params: lsp.DidChangeWatchedFilesParams) -> None:
+    for one in params.changes:
+        if one.uri not in ls.workspace.text_documents:      # else its text is the editor's
+            publish_importers(one.uri)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
 def did_close(ls: LanguageServer, params: lsp.DidCloseTextDocumentParams) -> None:
+    """From now on its text is the file's."""
     uri = params.text_document.uri
     if uri in waiting:
         waiting.pop(uri).cancel()
     documents.pop(uri, None)
     server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+    publish_importers(uri)
 
 
 # ---------------------------------------------------------------- names
@@ -233,43 +264,27 @@ def highlight(ls: LanguageServer, params: lsp.DocumentHighlightParams) -> list[l
 
 @server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
 def prepare_rename(ls: LanguageServer, params: lsp.PrepareRenameParams) -> lsp.Range | None:
-    analysis, found = mention(params.text_document.uri, params.position)
-    return range_of(found.span) if analysis and found and not refusal(analysis, found) else None
+    uri = params.text_document.uri
+    analysis, found = mention(uri, params.position)
+    return range_of(found.span) if analysis and found and not (mistaken(uri) or refusal(analysis, found)) else None
 
 
 @server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
 def rename(ls: LanguageServer, params: lsp.RenameParams) -> lsp.WorkspaceEdit | None:
     """In this file only: what other files declare or might use under this name is not touched."""
-    uri = params.text_document.uri
+    uri, new = params.text_document.uri, params.new_name
     analysis, found = mention(uri, params.position)
     if analysis is None or analysis.index is None or found is None:
         raise JsonRpcInvalidParams("there is no name here that is declared in this file")
-    why = refusal(analysis, found)
-    if not re.fullmatch(r"[A-Za-z_]\w*", params.new_name) or params.new_name in NAMES:
-        why = f"'{params.new_name}' cannot be a name"
+    why = mistaken(uri) or refusal(analysis, found) or no_name(new) or clash(analysis, found, new, path_of(uri), texts_beside(uri))
     if why:
         raise JsonRpcInvalidParams(why)
-    edits = [lsp.TextEdit(range_of(one.span), params.new_name) for one in analysis.index.of(found.decl)
-             if one.span.source is analysis.source]
-    return lsp.WorkspaceEdit(changes={uri: edits})
+    return lsp.WorkspaceEdit(changes={uri: [lsp.TextEdit(range_of(span), new) for span in places(analysis, found.decl)]})
 
 
-def refusal(analysis: Analysis, found: Mention) -> str:
-    """Why a name cannot be changed here."""
-    assert analysis.index is not None
-    if analysis is not next((one.now for one in documents.values() if one.now is analysis), None):
-        return "the text has a syntax error; mend it first"
-    if not isinstance(found.decl, ast.Node):
-        return "this name is built in"
-    own = analysis.index.declaration(found.decl)
-    if own is None or own.span.source is not analysis.source:
-        return "this is declared in another file; rename it there"
-    if isinstance(found.decl, ast.ChoiceArm):
-        return "an arm has the name of an enum's member"
-    if isinstance(found.decl, ast.EnumMember) and any(isinstance(one.decl, ast.ChoiceArm) and one.decl.name == found.decl.name
-                                                      for one in analysis.index.mentions):
-        return "a choice has an arm of this name"
-    return ""
+def mistaken(uri: str) -> str:
+    """What is in the way of a change of names where the last text is no program."""
+    return "" if refresh(uri).now.index is not None else "the text has a syntax error; mend it first"
 
 
 # ---------------------------------------------------------------- the rest
