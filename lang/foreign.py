@@ -21,6 +21,7 @@ DECLARATIONS = {
     **dict.fromkeys(("static", "let", "var"), "there are const, for what stays the same, and register"),
     **dict.fromkeys(("V1Switch", "package", "main"), "it is written like this: protocol Hop version 1 { on radio.rx_done : Rx -> Forward -> Tx; }"),
 }
+DIRECTIONS = ("in", "out", "inout")
 TYPE_WORDS = ("bit", "int", "bool", "le", "error")
 #: What is declared outside of modules alone.
 OUTSIDE = ("function", "header", "struct", "enum", "typedef", "codec", "extern", "import", "protocol")
@@ -142,7 +143,7 @@ def foreign_word(tokens: list[Token], index: int, in_state: bool) -> Foreign | N
                        first + 1, statement_end(tokens, first) - 1, ("accept",))
     if tokens[first].text == "transition" and name == "if":
         return Foreign(index, "a transition has no condition", "write transition select(a == b) { true: here; false: there; }", index, statement_end(tokens, index) - 1)
-    if tokens[first].text == "transition" and name == "{" and index > first + 2 and tokens[first + 2].text == "(":
+    if tokens[first].text == "transition" and name == "{" and index > first + 2 and tokens[first + 2].text == "(" and tokens[first + 1].text != "select":
         return Foreign(first + 1, f"there is no '{tokens[first + 1].text}' in a transition", "write transition select(...) { ... }", first + 1, first + 2, ("select",))
     if tokens[first].text == "transition" and before.text == "transition" and name == "switch":
         return Foreign(index, "there is no 'switch' in a transition", "write transition select(...) { ... }", index, index + 1, ("select",))
@@ -320,7 +321,9 @@ def inside_module(tokens: list[Token], index: int, rules: list[str]) -> Foreign 
                        index, close + (tokens[close].text == ")"))
     if tokens[start].text == "void" and token == "(" and index == start + 2 and "processorItem" in rules:
         return Foreign(start, "an action begins with its word", f"write action {before}(...) {{ ... }}", start, start + 1, ("action",))
-    if "param" in rules and token in (")", ",") and tokens[index - 2].text in ("(", ",") and before.isidentifier():
+    if "param" in rules and token in (")", ",") and tokens[index - 2].text in ("(", ",") and before in DIRECTIONS:
+        return Foreign(index - 1, f"'{before}' stands before a parameter's type and name", f"write {before} bit<8> x", index, index, ("bit", "<", "8", ">", "x"))
+    if "param" in rules and token in (")", ",") and tokens[index - 2].text in ("(", ",") and before.isidentifier() and before not in TYPE_WORDS:
         return Foreign(index - 1, f"parameter '{before}' has no type", f"as in bit<8> {before}", index - 1, index, ("bit", "<", "8", ">", before))
     return None
 

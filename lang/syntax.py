@@ -110,7 +110,8 @@ def stop(token: Token, context: ParserRuleContext | None) -> None:
 
 
 def span_of(source: Source, token: Token) -> Span:
-    text = token.text if token.type != Token.EOF else ""
+    """Where a token stands; one that was put in: where the one begins in front of which it was."""
+    text = token.text if token.stop >= token.start and token.type != Token.EOF else ""
     newlines = text.count("\n")
     if newlines:
         return Span(source, token.line, token.column + 1, token.line + newlines, len(text) - text.rindex("\n"))
@@ -543,7 +544,15 @@ def between(mistake: Mistake) -> bool:
 def begins(tokens: list[Token], index: int) -> bool:
     """Whether a declaration begins here, by how the file is written: on a line of its own, no further to the right than its first one."""
     token = tokens[index]
-    return token.type in BEGINS and token.line > tokens[index - 1].line and token.column <= tokens[0].column
+    return token.type in BEGINS and token.line > tokens[index - 1].line and token.column <= margin(tokens)
+
+
+def margin(tokens: list[Token]) -> int:
+    """Where the line of the first token begins, in front of which one may have been dropped."""
+    first = tokens[0]
+    text = first.getInputStream().strdata
+    before = text[text.rfind("\n", 0, first.start) + 1:first.start]
+    return len(before) - len(before.lstrip())
 
 
 # ---------------------------------------------------------------- wording

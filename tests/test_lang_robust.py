@@ -15,7 +15,7 @@ from lpn.lang.derive import derived, representation
 from lpn.lang.diagnostics import DiagnosticError, Diagnostics, render, rich_text
 from lpn.lang.instances import walk
 from lpn.lang.loader import Unreadable, load
-from lpn.lang.source import Source
+from lpn.lang.source import Source, Span
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = [path.read_text() for path in sorted([*ROOT.glob("stdlib/*.lpn"), *ROOT.glob("examples/*/*.lpn")])]
@@ -38,6 +38,18 @@ def front_end(text: str) -> None:
         assert render(error.diagnostics)
         rich_text(error.diagnostics)
         assert any(one.severity == "error" for one in error.diagnostics)
+        outside = [(span, said) for one in error.diagnostics for said, span in [(one.message, one.span), *one.notes] if span is not None and not inside(span)]
+        assert not outside
+
+
+def inside(span: Span) -> bool:
+    """Whether a place is in its text; what is missing at the end of a line has one column behind it."""
+    lines = span.source.lines
+    if not 1 <= span.line <= span.end_line <= len(lines):
+        return False
+    first, last = lines[span.line - 1], lines[span.end_line - 1]
+    return 1 <= span.column <= len(first) + 1 and (span.line, span.column) < (span.end_line, span.end_column) \
+        and (span.end_column <= len(last) + 1 or (span.line, span.column, span.end_column) == (span.end_line, len(last) + 1, len(last) + 2))
 
 
 def untyped(program: ast.Program) -> list[str]:
@@ -110,6 +122,19 @@ def test_mutated_cases(seed: int, text: str) -> None:
 @settings(max_examples=100)
 def test_mutated_programs(seed: int, text: str) -> None:
     front_end(mutate(text, random.Random(seed)))
+
+
+@given(st.sampled_from(PROGRAMS), st.integers(0, 2**16), st.integers(1, 40))
+@settings(max_examples=60)
+def test_programs_with_a_hole(text: str, at: int, size: int) -> None:
+    at %= len(text)
+    front_end(text[:at])
+    front_end(text[:at] + text[at + size:])
+
+
+@pytest.mark.parametrize("text", ["processor C(inout headers h, inout) {", "processor C(bit) {\n}", "parser R(packet p) { state start { transition select(h.a {\n1: accept; } } }"])
+def test_what_is_put_in_has_a_place(text: str) -> None:
+    front_end(text)
 
 
 UNCLOSED = """
