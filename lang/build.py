@@ -4,6 +4,7 @@ from __future__ import annotations
 from . import ast, reread
 from .build_expr import TooDeep
 from .build_modules import ModuleBuilder
+from .deep import deep
 from .diagnostics import Diagnostics
 from .grammar.LpnParser import LpnParser as P
 from .source import Source
@@ -30,7 +31,8 @@ def items_of(source: Source, tree: P.ProgramContext, diagnostics: Diagnostics) -
     """The same of a tree that is there already."""
     builder = Builder(source, diagnostics)
     try:
-        items = [builder.item(item) for item in tree.item()]
+        with deep():
+            items = [builder.item(item) for item in tree.item()]
     except TooDeep as e:
         diagnostics.error(e.message, e.span, e.hint)
         return [], []

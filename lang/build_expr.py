@@ -28,7 +28,7 @@ class TooDeep(Exception):
 class ExpressionBuilder:
     def __init__(self, source: Source, diagnostics: Diagnostics):
         self.source, self.diagnostics = source, diagnostics
-        self.depth = 0
+        self.expressions_around = self.statements_around = 0    # what is built stands in
 
     def span(self, node: ParserRuleContext | TerminalNodeImpl) -> Span:
         if isinstance(node, TerminalNodeImpl):
@@ -85,13 +85,13 @@ class ExpressionBuilder:
         return [] if ctx is None else [self.expr(one) for one in ctx.expr()]
 
     def expr(self, ctx: P.ExprContext) -> ast.Expr:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
+        if self.expressions_around > MAX_DEPTH:
             raise TooDeep(self.span(ctx))
+        self.expressions_around += 1
         try:
             return getattr(self, "_" + type(ctx).__name__)(ctx)
         finally:
-            self.depth -= 1
+            self.expressions_around -= 1
 
     def _MemberExprContext(self, ctx: P.MemberExprContext) -> ast.Expr:
         return ast.Member(self.span(ctx), self.expr(ctx.expr()), self.name(ctx.identifier()))

@@ -44,13 +44,17 @@ class StatementBuilder(ExpressionBuilder):
         return ast.Block(self.span(ctx), self.statements(ctx.statement()))
 
     def statement(self, ctx: P.StatementContext) -> ast.Stmt:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
+        if self.statements_around > MAX_DEPTH:
             raise TooDeep(self.span(ctx))
+        self.statements_around += 1
         try:
             return self.node(ctx)
         finally:
-            self.depth -= 1
+            self.statements_around -= 1
+
+    def body(self, ctx: P.StatementContext) -> ast.Stmt:
+        """What an `if` or a loop does: its braces are no statement of their own."""
+        return self.block(ctx.block()) if isinstance(ctx, P.BlockStatementContext) else self.statement(ctx)
 
     def _BlockStatementContext(self, ctx: P.BlockStatementContext) -> ast.Stmt:
         return self.block(ctx.block())
@@ -73,8 +77,8 @@ class StatementBuilder(ExpressionBuilder):
             row.append(last)
         if len(row) - 1 > MAX_ROW:
             raise TooDeep(self.span(ctx), f"this has {len(row) - 1} 'else if', and at most {MAX_ROW} are read", "use switch, a table, or a function that returns early")
-        parts = [(self.span(one), self.expr(one.expr()), self.statement(one.statement(0))) for one in row]
-        made = self.statement(last) if len(row[-1].statement()) == 2 else None
+        parts = [(self.span(one), self.expr(one.expr()), self.body(one.statement(0))) for one in row]
+        made = self.body(last) if len(row[-1].statement()) == 2 else None
         for part in reversed(parts):
             made = ast.If(*part, made)
         assert made is not None
@@ -82,7 +86,7 @@ class StatementBuilder(ExpressionBuilder):
 
     def _ForStatementContext(self, ctx: P.ForStatementContext) -> ast.Stmt:
         low, high = self.bounds(ctx.expr())
-        return ast.For(self.span(ctx), self.name(ctx.identifier()), low, high, self.statement(ctx.statement()))
+        return ast.For(self.span(ctx), self.name(ctx.identifier()), low, high, self.body(ctx.statement()))
 
     def _SwitchStatementContext(self, ctx: P.SwitchStatementContext) -> ast.Stmt:
         cases: list[tuple[list[ast.Expr], ast.Block | None]] = []

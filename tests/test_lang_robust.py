@@ -248,13 +248,35 @@ def test_brackets_in_each_other_are_refused_before_they_are_read(shape: str, mon
     assert len(said.value.diagnostics) == 1
 
 
-@pytest.mark.parametrize("statements, calls, brackets", [(97, 1, 197), (49, 49, 149), (1, 97, 101)])
+@pytest.mark.parametrize("statements, calls, brackets", [(100, 100, 302), (100, 1, 203), (1, 100, 104)])
 def test_the_deepest_text_has_fewer_brackets(statements: int, calls: int, brackets: int) -> None:
     """Two for a statement, one for a call, and those of the declaration."""
     inside = "switch (x) { 1: { " * statements + "x = " + "f(" * calls + "x" + ")" * calls + ";" + "}}" * statements
     source = Source("deep.lpn", f"function bit<8> f(bit<8> x) {{ return x; }} processor P() {{ apply {{ bit<8> x; {inside} }} }}")
     assert syntax.deepest_bracket(syntax.tokenize(source, Diagnostics()))[0] == brackets < syntax.MAX_BRACKETS
     check(load(source))
+
+
+LIMIT = {
+    "parentheses": ("x = " + "(" * 100 + "x", ")" * 100 + ";", "(", ")"),
+    "conditions": ("x = " + "x == 1 ? 2 : " * 99, "x;", "x == 1 ? 2 : ", ""),
+    "ifs": ("if (x == 1) { " * 100 + "x = 2;", "}" * 100, "{ x = 3; ", "}"),
+    "elses": ("if (x == 1) { } else { x = 2; " * 100, "}" * 100, "{ ", "x = 2; }"),
+    "loops": ("".join(f"for (i{n} in 0..1) {{ " for n in range(100)) + "x = 2;", "}" * 100, "{ x = 3; ", "}"),
+    "switches": ("switch (x) { 1: { " * 100 + "x = 2;", "}}" * 100, "{ x = 3; ", "}"),
+    "both": ("if (x == 1) { " * 100 + "x = " + "(" * 100 + "x", ")" * 100 + ";" + "}" * 100, "(", ")"),
+}
+
+
+@pytest.mark.parametrize("shape", LIMIT)
+def test_what_may_stand_in_each_other(shape: str) -> None:
+    """As much as docs/language.md says, and not one more."""
+    front, back, *more = LIMIT[shape]
+    program = "processor P(inout meta m) {{ apply {{ bit<16> x = m.port; {}{} m.port = x; m.verdict = DELIVER; }} }}".format
+    assert not check(load(Source("deep.lpn", program(front, back)))).warnings
+    with pytest.raises(DiagnosticError, match="nested too deeply") as said:
+        check(load(Source("deep.lpn", program(front + more[0], more[1] + back))))
+    assert len(said.value.diagnostics) == 1
 
 
 def test_unreadable(tmp_path: Path) -> None:
