@@ -28,6 +28,7 @@ from .limits import limits
 from .members import Members
 from .migrations import Migrations, migrations
 from .parsers import Parsers
+from .ports import ports
 from .processors import Processors
 from .protocols import Protocols
 from .purity import purity
@@ -103,6 +104,7 @@ def checked(program: ast.Program) -> ast.Program:
         if not checker.diagnostics.errors:
             doubts(program, checker.diagnostics)
             unused(program, idle)
+            ports(program, idle)
             recursion(program, checker.diagnostics)
             calls_in_line(program, checker.diagnostics)
         if not checker.diagnostics.errors:

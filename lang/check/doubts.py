@@ -313,10 +313,15 @@ def reasons_alone(processor: ast.Processor, diagnostics: Diagnostics) -> None:
     visit(processor.apply, False, False)
 
 
+def decides(node: ast.Node, verdict: int) -> bool:
+    """Whether a statement is one that may assign this verdict."""
+    return isinstance(node, ast.Assign) and isinstance(node.target, ast.Member) and node.target.decl == "verdict" and node.value.const in (None, verdict)
+
+
 def drops(node: ast.Node) -> bool:
     """Whether a statement may set the verdict to DROP, or has a part that may."""
     for one in walk(node):
-        if isinstance(one, ast.Assign) and isinstance(one.target, ast.Member) and one.target.decl == "verdict" and one.value.const in (None, DROP):
+        if decides(one, DROP):
             return True
         if isinstance(one, ast.Call) and isinstance(one.target, (ast.Action, ast.Table, ast.Processor)):
             return True
