@@ -51,9 +51,9 @@ def check(program: ast.Program) -> ast.Program:
             agrees(decl, known, diagnostics)
             continue
         if decl.cost is None:
-            diagnostics.error(f"what '{decl.name}' costs is not known", decl.span, "say it in cycles: extern ... cost 100 in { net, radio };")
+            diagnostics.error(f"what '{decl.name}' costs is not known", decl.span, f"say it in cycles: extern ... cost 100 in {{ {', '.join(decl.contexts) or 'net, radio'} }};")
         if not decl.contexts:
-            diagnostics.error(f"where '{decl.name}' may be called is not known", decl.span, "say it: extern ... cost 100 in { net, radio };")
+            diagnostics.error(f"where '{decl.name}' may be called is not known", decl.span, f"say it: extern ... cost {decl.cost.const if decl.cost is not None else 100} in {{ net, radio }};")
     for decl in own(program)[LAST_OWN - FIRST_OWN + 1:]:
         diagnostics.error(f"a node has at most {LAST_OWN - FIRST_OWN + 1} functions of its own", decl.span)
     diagnostics.raise_errors()

@@ -301,12 +301,14 @@ def row_item(tokens: list[Token], index: int) -> int:
 def inside_module(tokens: list[Token], index: int, rules: list[str]) -> Foreign | None:
     """What is known of the item of a parser, processor or timing block that reading stopped in: one that stands outside of modules, or is written otherwise."""
     token, before, start = tokens[index].text, tokens[index - 1].text, statement_start(tokens, index)
-    if token in OUTSIDE and index == start and rules[0] in ("processorDecl", "parserDecl", "timingDecl", "deparserDecl"):
+    if token in OUTSIDE and index == start and rules[0] in ("processorDecl", "parserDecl", "timingDecl", "deparserDecl", "migrateDecl"):
         also = "; in a processor it may be an action" if token == "function" and rules[0] == "processorDecl" else ""
         return Foreign(index, f"'{token}' is declared outside of modules", f"move it there{also}", start, statement_end(tokens, start))
     if "statement" in rules or "block" in rules or "stateDecl" in rules:
         word, at = (tokens[start + 1].text, start + 2) if tokens[start].text == "persistent" else (tokens[start].text, start + 1)
         if word in KEPT and tokens[at].text == "<" or word in ("table", "action") and tokens[at].text.isidentifier():
+            if "migrateDecl" in rules:
+                return Foreign(start, "the registers of a migration come before its statements", "move it in front of them", start, statement_end(tokens, start))
             place = "apply" if "processorDecl" in rules or word in ("table", "action") else "handlers" if "handler" in rules else "modules"
             there = {"apply": "in front of apply", "handlers": "in front of them", "modules": "there"}[place]
             return Foreign(start, f"{'an' if word == 'action' else 'a'} {word} is declared outside of {place}", f"move it {there}", start, statement_end(tokens, start))

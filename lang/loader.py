@@ -137,6 +137,9 @@ class Loader:
             self.asked.add(key)
             if key in self.texts or path.is_file():
                 return key, str(called / relative), path
+        if one.path[-1] == "lpn" and len(one.path) > 1:
+            self.diagnostics.error(f"there is no module {dotted}", one.span, f"an import names no ending: import {dotted.removesuffix('.lpn')};")
+            return None
         known = dotted in modules()
         self.diagnostics.error(f"there is no module {dotted}", one.span, f"did you mean {STD}.{dotted}?" if known else f"{shown / relative} does not exist")
         return None

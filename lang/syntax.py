@@ -297,9 +297,10 @@ def mend(source: Source, tokens: list[Token], mistake: Mistake, diagnostics: Dia
                           "choose in that one: transition select(a == b) { true: here; false: there; }")
         return without_statement(tokens, index)
     if (keys := keys_in_a_row(tokens, mistake)) is not None:
-        first, target = keys
+        start, first, target, end = keys
+        one, other, to = written(tokens, start, first - 1), written(tokens, first, next_colon(tokens, first)), written(tokens, target, end)
         diagnostics.error("a case of a select has one key", span_of(source, tokens[first]),
-                          f"write a range, or a case for each: {tokens[first - 2].text}: {tokens[target].text}; {tokens[first].text}: {tokens[target].text};")
+                          f"write {'a range, or ' if one[:1].isdigit() else ''}a case for each: {one}: {to}; {other}: {to};")
         return tokens[:first] + tokens[target:]
     if (function := result_behind(tokens, index)) is not None:
         name, close, body = function
@@ -345,16 +346,29 @@ def named_before(word: str, diagnostics: Diagnostics) -> bool:
     return any(one.message == NO_NAME.format(word) for one in diagnostics.items)
 
 
-def keys_in_a_row(tokens: list[Token], mistake: Mistake) -> tuple[int, int] | None:
-    """Where a select's case has several keys, as a switch may: the second one, and what stands behind the last."""
-    index = mistake.index
-    first = index - 1 if tokens[index].text == ":" else index
-    if not any(rule == "selectCase" for rule, _ in mistake.rules) or first < 2 or tokens[first - 1].text != ":" or tokens[first + 1].text != ":":
+def keys_in_a_row(tokens: list[Token], mistake: Mistake) -> tuple[int, int, int, int] | None:
+    """Where a select's case has several keys, as a switch may: where it begins, the second one, what stands behind the last, and its end."""
+    start = next((start for rule, start in mistake.rules if rule == "selectCase"), None)
+    if start is None:
         return None
-    target = first
-    while target + 1 < len(tokens) and tokens[target + 1].text == ":":
-        target += 2
-    return first, target
+    end = next((at for at in range(start, len(tokens)) if tokens[at].text in (";", "{", "}", "?", ",") or tokens[at].type == Token.EOF), len(tokens))
+    first = next_colon(tokens, start) + 1
+    target = last = first
+    while (last := next_colon(tokens, last)) < end:
+        if last in (first, target):             # `::`
+            return None
+        target = last = last + 1
+    return (start, first, target, end) if first < target and mistake.index <= target and tokens[target + 1].text in (";", "(") and tokens[end].text == ";" else None
+
+
+def next_colon(tokens: list[Token], index: int) -> int:
+    """The first one from here on that no bracket holds."""
+    depth = 0
+    for at in range(index, len(tokens)):
+        depth += (tokens[at].text in ("(", "[")) - (tokens[at].text in (")", "]"))
+        if tokens[at].text == ":" and depth <= 0:
+            return at
+    return len(tokens)
 
 
 def brought_back(tokens: list[Token], index: int) -> bool:

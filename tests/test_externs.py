@@ -176,6 +176,15 @@ def test_declarations_agree_with_the_table(text: str) -> None:
     assert [(one.message, one.span.line) for one in caught.value.diagnostics] == [(WRONG[text], 1)]
 
 
+@pytest.mark.parametrize("text, written", [
+    ("extern void beep() in { net, isr };", "say it in cycles: extern ... cost 100 in { net, isr };"), ("extern void beep() cost 300;", "say it: extern ... cost 300 in { net, radio };"),
+])
+def test_what_is_missing_is_told_with_what_is_there(text: str, written: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        program(text)
+    assert [one.hints for one in caught.value.diagnostics] == [[written]]
+
+
 def test_there_are_so_many_numbers() -> None:
     with pytest.raises(DiagnosticError, match="at most 128 functions"):
         program("".join(f"extern void f{i}() cost 1 in {{ net }};\n" for i in range(129)))

@@ -36,6 +36,7 @@ def several_files(folder: Path) -> list[str]:
     folder.joinpath("a.lpn").write_text("import b;\n")
     folder.joinpath("b.lpn").write_text("import a;\n")
     folder.joinpath("c.lpn").write_text("import d;\n")
+    folder.joinpath("ending.lpn").write_text("import d.lpn;\n")
     folder.joinpath("d.lpn").mkdir()
     for n in range(70):
         folder.joinpath(f"deep{n}.lpn").write_text(f"import deep{n + 1};\n")
@@ -47,7 +48,7 @@ def several_files(folder: Path) -> list[str]:
     functions = [f"function bit<8> f{n}(bit<8> x) {{ return f{n - 1}(x); }}\n" for n in range(1, 300)]
     folder.joinpath("calls.lpn").write_text("".join(["function bit<8> f0(bit<8> x) { return x; }\n", *functions]))
     said = []
-    for name in ("a", "c", "e", "deep0", "nested", "long", "calls"):
+    for name in ("a", "c", "e", "deep0", "nested", "long", "ending", "calls"):
         try:
             check(load(folder / f"{name}.lpn"))
             said.append("")
@@ -60,7 +61,7 @@ def test_mistakes_between_files(tmp_path: Path) -> None:
     assert several_files(tmp_path) == [
         "these files import each other in a circle", "there is no module d", f"cannot read {tmp_path / 'f.lpn'}: it is not UTF-8 text (byte 0)", "imports are nested too deeply",
         "this is nested too deeply", "this has 2999 operators in a row, and at most 512 are read",
-        "'f256' calls what calls others, 257 in each other, and at most 256 are put in line"]
+        "there is no module d.lpn", "'f256' calls what calls others, 257 in each other, and at most 256 are put in line"]
 
 
 def lines_that_report(folder: Path) -> set[tuple[str, int]]:

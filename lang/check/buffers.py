@@ -104,7 +104,9 @@ class Buffers(Base):
             if decl is not None:
                 self.error(f"'{name}' is {article(kind_of(decl))}, not a buffer", binding)
             else:
-                self.error(f"there is no buffer '{name}'", binding, suggest(name, [each for each, _ in buffers(self.program)]))
+                known = [each for each, _ in buffers(self.program)]
+                alike = [each for each in known if each.rpartition(".")[2] == name.rpartition(".")[2]]      # of another place
+                self.error(f"there is no buffer '{name}'", binding, f"did you mean {alike[0]}?" if alike else suggest(name, known))
             return None
         if len(found) > 1:
             self.error(f"there are several buffers '{name}'", binding, "name its processor: on Processor." + binding.event)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from .. import ast, builtins
 from ..instances import is_headers
 from ..library import imported_by
-from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Packet, Stack, Type, Void
+from ..types import Bits, Bool, EnumType, ErrorType, HeaderType, Integer, Meta, Packet, Stack, Type, Void
 from .base import Base, article, described, kind_of, plural
 from .object_methods import ObjectMethods
 from .packet_methods import PacketMethods
@@ -45,6 +45,12 @@ class Calls(PacketMethods, ObjectMethods, Base):
         self.error("this cannot be called", e.callee)
         return None
 
+    def of_a_processor(self, name: str) -> str:
+        """What to do where an action of some other module is called."""
+        owner = next((decl for decl in self.program.decls if isinstance(decl, ast.Processor) and decl is not self.module
+                      and any(isinstance(one, ast.Action) and one.name == name for one in decl.locals)), None)
+        return f"'{name}' is an action of '{owner.name}': what others call, too, is a function outside of it" if owner is not None else ""
+
     def no_extras(self, e: ast.Call) -> bool:
         """Type arguments and `via` belong to methods of the packet."""
         if e.type_args:
@@ -68,7 +74,7 @@ class Calls(PacketMethods, ObjectMethods, Base):
         if decl is None:
             names = self.names_of(ast.Function, ast.Extern, ast.Action)
             self.error(f"there is no function '{callee.name}'", callee,
-                       INSTEAD.get(callee.name) or imported_by(callee.name, "function", "action") or suggest(callee.name, [*names, "inet_sum", "verify"]))
+                       INSTEAD.get(callee.name) or self.of_a_processor(callee.name) or imported_by(callee.name, "function", "action") or suggest(callee.name, [*names, "inet_sum", "verify"]))
             return None
         callee.decl = decl
         if isinstance(decl, (ast.Function, ast.Extern)):
@@ -79,7 +85,9 @@ class Calls(PacketMethods, ObjectMethods, Base):
         if isinstance(decl, ast.Action):
             e.target = decl
             if not isinstance(self.module, ast.Processor) and not isinstance(self.function, ast.Action):
-                self.error(f"action '{decl.name}' can only be called in a processor", e)
+                self.error(f"action '{decl.name}' can only be called in a processor", e,
+                           "a verdict is a processor's: a function can return what it found" if any(isinstance(param.type, Meta) for param in decl.params) else
+                           f"make it a function, which all can call: function void {decl.name}({', '.join(param.span.text for param in decl.params)}) {{ ... }}")
                 return None
             return Void() if self.arguments(e, decl.params, e.args, f"{decl.name}()") else None
         if isinstance(decl, ast.Table):

@@ -207,11 +207,11 @@ class Handlers:
     def compute(self, handler: ast.Handler, on: ast.Node | None) -> Cost:
         paths = Paths()
         ends = paths.of(handler.body, on)
-        costs = [self.of_way(handler, way) for way in ends]
+        costs = [self.of_way(handler, way, on) for way in ends]
         worst = max(costs, key=lambda cost: cost.us, default=Cost())
         return replace(worst, us=worst.us + TX_US * sends(handler.body))
 
-    def of_way(self, handler: ast.Handler, way: Way) -> Cost:
+    def of_way(self, handler: ast.Handler, way: Way, on: ast.Node | None) -> Cost:
         us, off = 0, way.off
         late: tuple[ast.After, ...] = ()
         if way.was_on is not None:
@@ -221,7 +221,7 @@ class Handlers:
                               ("it is switched on here", way.was_on.span))
         rest = set(way.pending)
         if way.on is not None:
-            until = self.switched_off(way)
+            until = self.switched_off(way, handler, on)
             rest.discard(until)
             after = self.cost(until.handler, way.on)                        # type: ignore[arg-type]
             if until.delay.const is None and until.most is None:
@@ -242,16 +242,25 @@ class Handlers:
                 raise
             return 0
 
-    def switched_off(self, way: Way) -> ast.After:
-        """The soonest `after` that switches the radio off on each of its paths."""
+    def switched_off(self, way: Way, handler: ast.Handler, on: ast.Node | None) -> ast.After:
+        """The soonest `after` that switches the radio off on each of its paths. `on`: as for cost()."""
         assert way.on is not None
         bounds: list[tuple[int, int, ast.After]] = []
+        sometimes: list[Refused] = []           # of those that switch it off on some of their paths
         for place, after in enumerate(sorted(way.pending, key=lambda one: (one.span.line, one.span.column))):
             try:
                 bounds.append((longest(after) + self.cost(after.handler, way.on).us, place, after))     # type: ignore[arg-type]
             except Refused as e:
                 if "deadline" in e.hint:
                     raise
+                if any(isinstance(one, ast.Call) and one.target == RADIO_OFF for one in below(after)):
+                    sometimes.append(e)
+        if not bounds and sometimes:
+            raise sometimes[0]
+        if not bounds and way.on is on and way.failed is None:
+            raise Refused(f"a path of '{self.root.name}' leaves the radio on here", left_on(handler.body, on),
+                          "switch it off on every path of this after, or start another one that does: after 10 ms { radio.off(); }",
+                          ("it is switched on here", on.span))
         if not bounds:
             raise Refused(f"a path of '{self.root.name}' leaves the radio on", way.on,
                           "switch it off on every path, or start an after that does: after 10 ms { radio.off(); }",
@@ -339,6 +348,15 @@ class Paths:
             if isinstance(sent, ast.Call) and isinstance(sent.target, ast.Deparser) and may_reject(sent.target):
                 self.left[0] |= {replace(way, failed=sent) for way in ways}
         return ways
+
+
+def left_on(body: ast.Block, on: ast.Node) -> ast.Node:
+    """The innermost choice behind which the radio is on or off, by how it falls; else the whole."""
+    found: ast.Node = body
+    for node in walk(body):
+        if isinstance(node, (ast.If, ast.Switch)) and len({way.on is None for way in Paths().run(node, {Way(on)})}) > 1:
+            found = node
+    return found
 
 
 def calls(e: object) -> Iterator[ast.Call]:

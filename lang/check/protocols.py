@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .. import ast
+from ..buffers import buffers
 from ..hooks import BOUND, BUFFER_COMPLETE, EVENTS, MODULES, SELECTOR_MAX, hooks_of, in_order, is_part, not_given
 from ..types import HeaderType, StructType
 from .base import Base, article, kind_of, plural
@@ -11,8 +12,8 @@ from .scope import suggest
 class Protocols(Base):
     def hook(self, event: str, where: ast.Node) -> bool:
         if event not in BOUND:
-            name = event.partition(".")[0]
-            buffer = f"what buffer '{name}' completes is taken by {name}.complete" if isinstance(self.globals.find(name), ast.BufferDecl) else ""
+            name = next((name for name, _ in buffers(self.program) if event.startswith(f"{name}.")), "")
+            buffer = f"what buffer '{name}' completes is taken by {name}.complete" if name else ""
             self.error(f"there is no hook '{event}'", where, buffer or suggest(event, BOUND) or f"there are {', '.join(BOUND)}")
         return event in BOUND
 

@@ -12,6 +12,7 @@ from .turns import copy, indices, write_turns
 
 MAX_TURNS = 1 << 16                             # of a loop with the loops in it
 MAX_STACK_TURNS = 64
+REST_LATER = "a register can keep how far a run came, and the next one goes on from there"
 
 
 class Statements(Base):
@@ -173,20 +174,22 @@ class Statements(Base):
                     setattr(one, name, ast.Block(branch.span, []))
 
     def _stmt_For(self, one: ast.For) -> None:
-        low, high = self.constant_number(one.low, "a loop's bound"), self.constant_number(one.high, "a loop's bound")
+        low = self.constant_number(one.low, "a loop's bound")
+        high = self.constant_number(one.high, "a loop's bound", f"count to the most it may be, and ask: for ({one.name} in 0..16) {{ if ({one.name} < ...) {{ ... }} }}")
         where = one.low.span.to(one.high.span)
         turns = high - low if low is not None and high is not None else 1     # else its variable is taken for a constant
         if turns < 0:
             self.error("a loop counts up", where, "write low..high; high itself is left out")
         elif turns > MAX_TURNS:
-            self.error(f"a loop has at most {MAX_TURNS} turns", where)
+            self.error(f"a loop has at most {MAX_TURNS} turns", where, REST_LATER)
         one.var = ast.VarDecl(one.span, ast.TypeRef(one.span, "bit", ast.Int(one.span, 32)), one.name, None)
         one.var.type = self.type_of(one.var.type_ref)
         self.loop_variables.add(one.var)
         before = self.turns, self.copies
         self.turns *= max(turns, 1)
         if turns <= MAX_TURNS < self.turns:
-            self.error(f"these loops make {self.turns} turns in all, and at most {MAX_TURNS} are possible", where)
+            self.error(f"these loops make {self.turns} turns in all, and at most {MAX_TURNS} are possible", where,
+                       f"with {turns} turns of this one those around it may make {MAX_TURNS // turns}; {REST_LATER}")
         if turns > 0 and any(map(self.is_element, indices(one))):
             self.copies *= turns
             if self.copies > MAX_STACK_TURNS:
