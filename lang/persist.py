@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from . import ast
+from .handler_names import alone
 from .tables import stateful
 from .types import Array, Bool, EnumType, StructType, Type
 
@@ -51,9 +52,13 @@ class Migration:
 
 
 def migrations(program: ast.Program) -> list[Migration]:
-    """Every `migrate` block, in order of declaration."""
-    return [Migration(f"{prefix}migrate.{number}", number, {prefix + old.name: shape(old.type) for old in decl.old}, decl)
-            for prefix, decl in migrate_blocks(program) for number in [int(decl.version.const or 0)]]
+    """Every `migrate` block, in order of declaration. Those of one version that stand at the same place are numbered from the second on."""
+    found: dict[str, Migration] = {}
+    for prefix, decl in migrate_blocks(program):
+        number = int(decl.version.const or 0)
+        name = alone(f"{prefix}migrate.{number}", found)
+        found[name] = Migration(name, number, {prefix + old.name: shape(old.type) for old in decl.old}, decl)
+    return list(found.values())
 
 
 def migrate_blocks(program: ast.Program) -> Iterator[tuple[str, ast.Migrate]]:

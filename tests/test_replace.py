@@ -82,6 +82,23 @@ def test_kept_and_migrated(engine: str, fuse: bool) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_each_file_migrates_its_own(engine: str, tmp_path: Path) -> None:
+    """A library that keeps state, and the program around it; the later block reads what the earlier one has made."""
+    (tmp_path / "lib.lpn").write_text("""persistent register<bit<32>> a;
+        migrate version 1 { register<bit<16>> a; if (old.a == 0) { a = 77; return; } a = (bit<32>) old.a + 0x10000; }""")
+    (tmp_path / "new.lpn").write_text(f"""import lib; {HEAD}
+        persistent register<bit<32>> b;
+        migrate version 1 {{ register<bit<8>> b; register<bit<16>> a; b = (bit<32>) old.b + a + (bit<32>) old.a; }}
+        processor P(inout headers h, inout meta m) {{ apply {{ h.h.a = a[23:16]; h.h.b = b[15:0]; }} }}
+        protocol X version 2 {{ on radio.rx_done : Rx -> P -> Tx; }}""")
+    old = program("persistent register<bit<16>> a; persistent register<bit<8>> b;", "a = a + h.h.b; b = b + h.h.a;", 1)
+    before, after = make_runner(engine, old), make_runner(engine, check(load(tmp_path / "new.lpn")))
+    before.run(frames((5, 300))[0])
+    assert [m.name for m in after.replace(before).migrations] == ["migrate.1", "migrate.1_2"]
+    assert after.run(frames((0, 0))[0]).out == struct.pack(">BH", 1, 5 + 300 + 300)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_what_cannot_be_kept_is_refused_by_name(engine: str) -> None:
     old = make_runner(engine, OLD)
     changed = make_runner(engine, program("persistent register<bit<32>> total;", "", 2))

@@ -8,7 +8,7 @@ from ..diagnostics import Diagnostics
 from ..instances import walk
 from ..persist import migrate_blocks
 from ..types import Void
-from .base import Base
+from .base import Base, root_name
 from .scope import Scope, suggest
 
 OUTSIDE = ("node", "payload", "radio", "net")
@@ -46,12 +46,14 @@ def migrations(program: ast.Program, diagnostics: Diagnostics) -> None:
     """Rules across the program."""
     protocol = next((decl for decl in program.decls if isinstance(decl, ast.Protocol)), None)
     own = int(protocol.version.const or 0) if protocol is not None and protocol.version is not None else None
-    seen: dict[tuple[str, int], ast.Migrate] = {}
+    written: dict[tuple[str, int, ast.Register], ast.Migrate] = {}
     for prefix, decl in migrate_blocks(program):
         version = int(decl.version.const or 0)
-        first = seen.setdefault((prefix, version), decl)
-        if first is not decl:
-            diagnostics.error(f"version {version} is migrated twice", decl.span, "join the two", notes=[("the first one is here", first.span)])
+        for register, place in assigned(decl).items():
+            first = written.setdefault((prefix, version, register), decl)
+            if first is not decl:
+                diagnostics.error(f"'{register.name}' is migrated twice from version {version}", place.span, "let one of the two blocks assign it",
+                                  notes=[("the first one is here", first.span)])
         if own is None:
             diagnostics.error("a program without a version replaces none", decl.span, "give its protocol a version: protocol P version 2 { ... }")
         elif version >= own:
@@ -62,6 +64,26 @@ def migrations(program: ast.Program, diagnostics: Diagnostics) -> None:
                 diagnostics.error(f"a migration only reads the old registers and writes the new, and this is '{node.name}' of its processor", node.span)
         for node, what in outside(decl, set()):
             diagnostics.error(f"a migration only reads the old registers and writes the new, and this is {what}", node.span)
+
+
+def assigned(decl: ast.Migrate) -> dict[ast.Register, ast.Node]:
+    """The registers that a block assigns, or what it calls; each with the first place in the block."""
+    def targets(node: object, seen: set[ast.Function]) -> Iterator[tuple[ast.Node, ast.Expr]]:
+        for one in walk(node):
+            if isinstance(one, ast.Assign):
+                yield one, one.target
+            elif isinstance(one, ast.Call) and isinstance(one.target, ast.Function):
+                yield from ((one, arg) for param, arg in zip(one.target.params, one.args) if param.direction in ("out", "inout"))
+                if one.target not in seen:
+                    seen.add(one.target)
+                    yield from ((one, target) for _, target in targets(one.target.body, seen))
+
+    found: dict[ast.Register, ast.Node] = {}
+    for place, target in targets(decl.body, set()):
+        name = root_name(target)
+        if name is not None and isinstance(name.decl, ast.Register):
+            found.setdefault(name.decl, place)
+    return found
 
 
 def outside(node: object, seen: set[ast.Node]) -> Iterator[tuple[ast.Node, str]]:
