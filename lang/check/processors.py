@@ -247,6 +247,8 @@ class Processors(Base):
             self.chosen_action(table.default_action, table, names, "default_action")
         for entry in table.entries:
             self.entry(table, entry, names)
+        if table.const_entries:
+            self.entries_alike(table.entries)
 
     def action_ref(self, ref: ast.ActionRef) -> None:
         decl = self.scope.find(ref.name)
@@ -309,6 +311,16 @@ class Processors(Base):
                        "leave it out: the longest prefix is taken, and of entries with the same key the first")
         self.chosen_action(entry.action, table, names, "entry")
 
+    def entries_alike(self, entries: list[ast.TableEntry]) -> None:
+        """Of entries with the same key the first is taken, or the one with the lower priority."""
+        taken: dict[tuple, ast.TableEntry] = {}
+        for entry in sorted(entries, key=lambda one: one.priority or 0):
+            key = tuple(map(key_values, entry.keys))
+            first = taken.setdefault(key, entry)
+            if first is not entry:
+                self.warning("this entry is never taken: another one has the same key", entry.span, "remove one", unused=True,
+                             notes=[("that one is here", first.span)])
+
     def entry_key(self, key: ast.TableKey, value: ast.Expr) -> None:
         place = "a key of this table"
         match value:
@@ -350,3 +362,17 @@ def holds_errors(type_: Type | None) -> bool:
     if isinstance(type_, Array):
         return holds_errors(type_.cell)
     return isinstance(type_, ErrorType) or isinstance(type_, StructType) and any(holds_errors(field.type) for field in type_.decl.fields)
+
+
+def key_values(key: ast.Expr) -> tuple:
+    """What tells a key of an entry from others."""
+    match key:
+        case ast.DontCare():
+            return ()
+        case ast.Binary(op="/", left=left, right=right):
+            return "/", left.const, right.const
+        case ast.Binary(op="&&&", left=ast.Expr(const=int() as value), right=ast.Expr(const=int() as mask)):
+            return "&&&", value & mask, mask
+        case ast.RangeSet(low=low, high=high):
+            return "..", low.const, high.const
+    return (key.const if key.const is not None else key,)       # else it is wrong

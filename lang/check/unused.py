@@ -31,6 +31,7 @@ def unused(program: ast.Program, diagnostics: Diagnostics) -> None:
     for node in nodes:
         if isinstance(node, NAMED) and written[node.name] == 1 and not node.name.startswith("_") and not kept(node) and id(node) not in lists:
             diagnostics.warning(f"{kind_of(node)} '{node.name}' is never used", node.span, "remove it", unused=True)
+    headers(program, diagnostics)
     variables(nodes, diagnostics)
     imports(program, set(written), diagnostics)
 
@@ -38,6 +39,18 @@ def unused(program: ast.Program, diagnostics: Diagnostics) -> None:
 def kept(decl: ast.Node) -> bool:
     """Whether an update keeps it for the versions that come."""
     return isinstance(decl, ast.Register) and decl.persistent
+
+
+def headers(program: ast.Program, diagnostics: Diagnostics) -> None:
+    """Those of the headers struct that no module names, and no other header is given."""
+    struct = program.headers_struct
+    if struct is None or struct not in program.main:
+        return
+    used = {node.decl for node in walk(program.decls) if isinstance(node, ast.Member) and isinstance(node.decl, ast.StructField)}
+    used.update(arg for field in struct.fields for arg in field.args)
+    for field in struct.fields:
+        if field not in used and not field.name.startswith("_"):
+            diagnostics.warning(f"no module takes, makes or emits header '{field.name}'", field.span, "remove it", unused=True)
 
 
 def variables(nodes: list[ast.Node], diagnostics: Diagnostics) -> None:
