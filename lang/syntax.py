@@ -358,7 +358,8 @@ def keys_in_a_row(tokens: list[Token], mistake: Mistake) -> tuple[int, int, int,
         if last in (first, target):             # `::`
             return None
         target = last = last + 1
-    return (start, first, target, end) if first < target and mistake.index <= target and tokens[target + 1].text in (";", "(") and tokens[end].text == ";" else None
+    leads = tokens[end].text == ";" and first < target and tokens[target + 1].text in (";", "(")
+    return (start, first, target, end) if leads and mistake.index <= target else None
 
 
 def next_colon(tokens: list[Token], index: int) -> int:

@@ -357,7 +357,7 @@ def test_what_a_hint_says_can_be_written(session: Session, tmp_path: Path) -> No
         assert await mended(wrong, "error {") == []
         wrong = TAG.replace("h.tag.port = base[1];", "h.tag.port = bsae[1];")
         assert await mended(wrong, "bsae") == [("write base", TAG)]
-        wrong = TAG.replace("struct headers {", "struct headers { Mhr mac;")
+        wrong = TAG.replace("struct headers {", "struct headers { Mhr _mac;")
         (title, text), = await mended(wrong, "Mhr")
         assert title == "add import std.ieee802154;" and text == "import std.ieee802154;\n" + wrong
         editor.change(uri, text)

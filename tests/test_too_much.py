@@ -8,6 +8,7 @@ import pytest
 from lpn.compiler import build
 from lpn.compiler.build import compile_program
 from lpn.compiler.forms import BuildError
+from lpn.compiler.runner import make_runner
 from lpn.lang import ast
 from lpn.lang.check import check
 from lpn.lang.diagnostics import DiagnosticError
@@ -34,6 +35,15 @@ def test_calls_in_each_other_are_lowered_as_deep_as_they_are_checked() -> None:
     deep = program("h.h.a = f254(h.h.b); m.verdict = TRANSMIT;", chain(255, "return {}(x) ^ 7;"))
     assert compile_program(deep, listings=False).containers
     assert Reference(deep).run(bytes([0, 1, 0, 0, 0, 0])).verdict == "TRANSMIT"
+
+
+def test_the_deepest_text_runs() -> None:
+    """As many statements and expressions in each other as are read."""
+    conditions, sum_ = "".join(f"if (h.h.b != {n}) {{ " for n in range(100)), "(h.h.b + " * 25 + "(" * 48 + "h.h.b" + ")" * 73
+    deep = program(f"{conditions} h.h.a = {sum_}; {'}' * 100} m.verdict = TRANSMIT;")
+    for b, a in ((5, 1), (200, 200 * 26 & 0xFF)):
+        frame = bytes([1, b, 0, 0, 0, 0])
+        assert [make_runner(engine, deep).run(frame).out for engine in ("reference", "engine")] == [bytes([a]) + frame[1:]] * 2
 
 
 def test_what_is_too_deep_only_in_line_is_told_where_it_is_called() -> None:

@@ -497,7 +497,7 @@ class Base:
             hint = f"ask for its result: {expr.span.text}.hit"
         elif isinstance(have, Bool) and isinstance(want, Bits):
             hint = "choose a number, as in cond ? 1 : 0" if want.width > 1 else "cast it, (bit<1>) ..., or write cond ? 1 : 0"
-        elif isinstance(want, StructType) and isinstance(have, (Bits, Integer)):
+        elif isinstance(want, StructType) and not is_headers(want) and isinstance(have, (Bits, Integer)):
             hint = f"give its fields in order, {{ {', '.join(field.name for field in want.decl.fields)} }}; a variable without a value is all zero: {want} none;"
         elif isinstance(want, EnumType):
             hint = f"use a member, as in {want}.{want.decl.members[0].name}" if want.decl.members else ""
