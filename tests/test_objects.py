@@ -147,11 +147,11 @@ def test_one_that_cannot_be_read_keeps_no_other_from_being_judged(tmp_path: Path
         @there = external global i64
         define i64 @f(ptr %x) section "xdp" { ret i64 ptrtoint (ptr @there to i64) }
         define i64 @g(ptr %x) section "xdp" { ret i64 2 }
-        define i64 @h(ptr %x) section "tc" { ret i64 ptrtoint (ptr @there to i64) }"""
+        define i64 @h(ptr %x) section "other" { ret i64 ptrtoint (ptr @there to i64) }"""
     (tmp_path / "f.o").write_bytes(emit_object(llvm.parse_assembly(text), TARGETS["lpn"]))
     done = lpnc("verify", tmp_path / "f.o")
     assert done.exit_code == 1 and done.stdout.splitlines()[1].split()[:2] == ["g", "accepted"] and done.stdout.endswith("1 module: all accepted, 2 not read\n")
-    assert [line.partition("f.o: ")[2] for line in done.stderr.splitlines()] == ["f: 'there' is not in the object", "tc: 'there' is not in the object"]
+    assert [line.partition("f.o: ")[2] for line in done.stderr.splitlines()] == ["f: 'there' is not in the object", "other: 'there' is not in the object"]
     rows = lpnc("verify", tmp_path / "f.o", "--json")
     assert rows.exit_code == 1 and [json.loads(line)["name"] for line in rows.stdout.splitlines()] == ["g"] and rows.stderr == done.stderr
     shown = lpnc("disasm", tmp_path / "f.o")
@@ -170,3 +170,16 @@ def test_damaged_objects_break_nothing(both, tmp_path: Path) -> None:
                 struct.pack_into("<I", data, at, draw.choice((0, 1, 0xFFFFFFFF, 0x7FFFFFFF, len(data), draw.randrange(1 << 32))))
         path.write_bytes(data[:draw.choice((len(data), draw.randrange(len(data))))])
         assert lpnc("verify", path).exit_code in (0, 1, 2)
+
+
+@pytest.mark.parametrize("section", ["tc", "socket", "kprobe/tcp_connect", "lwt_in", "cgroup_skb/egress", "tracepoint/sched/sched_switch", "fentry/tcp_connect", "struct_ops.s/init"])
+def test_programs_of_the_kernel_are_judged_where_it_is_known_what_they_meet(tmp_path: Path, section: str) -> None:
+    (tmp_path / "f.o").write_bytes(emit_object(llvm.parse_assembly(f'target triple = "bpf"\ndefine i64 @f(ptr %x) section "{section}" {{ ret i64 2 }}'), TARGETS["lpn"]))
+    done = lpnc("verify", tmp_path / "f.o")
+    assert done.exit_code == 1 and not done.stdout
+    assert done.stderr.endswith(f"f.o: section {section}: of the kernel's programs those for xdp are known; --profile says what else to judge it as\n"), done.stderr
+    assert lpnc("verify", tmp_path / "f.o", "--profile", "lpn").exit_code == 0
+    assert lpnc("disasm", tmp_path / "f.o").exit_code == 0
+    for other in ("xdp.frags", "tcp", "lpn", "sockets"):
+        (tmp_path / "g.o").write_bytes(emit_object(llvm.parse_assembly(f'target triple = "bpf"\ndefine i64 @f(ptr %x) section "{other}" {{ ret i64 2 }}'), TARGETS["lpn"]))
+        assert lpnc("verify", tmp_path / "g.o").exit_code == 0

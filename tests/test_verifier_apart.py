@@ -166,3 +166,16 @@ def test_what_is_claimed_then_is_true(make: Callable[[random.Random], str]) -> N
             split += 1
             assert attempt(case, runner, seed, 200)[1] is None, case.source()
     assert split > 40 and refused > 40
+
+
+def test_what_is_told_is_the_mistake_behind_what_a_try_has_proved() -> None:
+    """The sum is known where the loop is unrolled; the octet behind it was never compared. Without the mistake it is accepted."""
+    good, _ = PAIRS["a sum of four octets"]
+    assert "end: r0 = 0\nexit" in good
+    wrong = good.replace("end: r0 = 0\nexit", "goto past\nend: r0 = 0\nexit\npast: r5 = *(u8 *)(r2 + 40)\nr0 = 0\nexit").replace("goto end\nbad:", "goto past\nbad:")
+    report = verify(assemble(HEAD + wrong), XDP, apart=True)
+    assert report.rule == 19 and "packet offset 40" in report.message and "reads byte 40" in report.example, report.message
+    alone = verify(assemble(HEAD + wrong), XDP)
+    assert "packet offset 14" in alone.message, alone.message                    # one analysis stops at what it cannot prove
+    both = wrong.replace("> 1020", "> 1019")
+    assert "packet offset 14" in verify(assemble(HEAD + both), XDP, apart=True).message      # what no try has proved comes first

@@ -45,8 +45,7 @@ class Calls(Memory):
     def call(self, s: State, slot: int, id: int) -> None:
         spec = self.helpers.get(id)
         if spec is None:
-            self.fail(31, slot, f"helper {id} is unknown", self.profile.unknown,
-                      "the node would end the run, or call a function of its own")
+            self.fail(31, slot, f"helper {id} is unknown", self.profile.unknown, self.profile.unknown_does)
         else:
             for context in self.profile.contexts:
                 if spec.contexts is not None and context not in spec.contexts:

@@ -66,9 +66,14 @@ class ContextDescriptor:
     contexts: tuple[str, ...] = ()                    # rule 31: where helpers must be allowed; () asks nothing
     helpers: tuple[HelperSpec, ...] | None = None     # that there are; None: the project's (compiler/helpers.py)
     unknown: str = "call one of the table of helpers, or declare it with extern"    # what to do about others
+    unknown_does: str = "the node would end the run, or call a function of its own"
+    unsupported: tuple[Field, ...] = ()               # slots that there are, and that nothing is known of here
 
     def field_at(self, offset: int) -> Field | None:
-        return next((f for f in self.fields if f.offset <= offset < f.offset + f.width), None)
+        return _at(self.fields, offset)
+
+    def unsupported_at(self, offset: int) -> Field | None:
+        return _at(self.unsupported, offset)
 
     def with_sizes(self, **sizes: int) -> ContextDescriptor:
         regions = dict(self.regions)
@@ -76,6 +81,10 @@ class ContextDescriptor:
             if name in regions:
                 regions[name] = replace(regions[name], size=size)
         return replace(self, regions=regions)
+
+
+def _at(fields: tuple[Field, ...], offset: int) -> Field | None:
+    return next((f for f in fields if f.offset <= offset < f.offset + f.width), None)
 
 
 _LPN_FIELDS = (
@@ -100,7 +109,9 @@ XDP = ContextDescriptor("xdp", "xdp", 24, (
     Field(0, 4, "data", "pkt"), Field(4, 4, "data_end", "pkt_end"), Field(12, 4, "ingress_ifindex"),
     Field(16, 4, "rx_queue_index")), {"rodata": Region(0, write=False), "data": Region(0)},
     max_packet=0xFFFF, window=0, whole=True, align_atomic=True, helpers=LINUX,
-    unknown="of the kernel's those are known that take no pointers: " + ", ".join(f"{one.name} ({one.number})" for one in LINUX))
+    unknown="of the kernel's those are known that take no pointers: " + ", ".join(f"{one.name} ({one.number})" for one in LINUX),
+    unknown_does="nothing is known here of what it takes, gives and changes: it could move the packet",
+    unsupported=(Field(8, 4, "data_meta"), Field(20, 4, "egress_ifindex")))
 
 PROFILES = {"lpn": LPN, "xdp": XDP, "femto": FEMTO}
 

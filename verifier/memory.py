@@ -188,6 +188,10 @@ class Memory:
         for off in range(at.off, at.off + size):
             f = self.profile.field_at(off)
             if f is None or f.kind != "scalar":
+                if (there := self.profile.unsupported_at(off)) is not None:
+                    self.fail(21, slot, f"reads {count(size)} at context offset {at.off}, where {there.name} is, which is not supported",
+                              f"do without: known are {', '.join(x.name for x in self.profile.fields)}", "nothing is known here of what the kernel puts there")
+                    return value
                 what = f"pointer slot {f.name}" if f else "no field"
                 self.fail(21, slot, f"reads {count(size)} at context offset {at.off}, where {what} is",
                           f"read all {f.width} bytes of {f.name} at offset {f.offset}" if f else "read a slot of the context",

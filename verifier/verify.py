@@ -111,15 +111,36 @@ Attempt = tuple[Report, Analysis | None, cfg.Graph | None, Broken | None]
 
 @dataclass
 class Attempts:
-    """Analyses of one text with more and more copies of its parts. `left`: the effort that all of them may take yet; `patient`: see Machine."""
+    """Analyses of one text with more and more copies of its parts. `left`: the effort that all of them may take yet; `patient`: see Machine; `made`: all of them."""
     attempt: Callable[[Sequence[cfg.Split], int, bool], Attempt]
     left: int
     patient: bool = False
+    made: list[Attempt] = field(default_factory=list)
 
     def of(self, splits: Sequence[cfg.Split]) -> Attempt:
         found = self.attempt(splits, self.left, self.patient)
         self.left -= found[0].analysis_steps
+        self.made.append(found)
         return found
+
+    def furthest(self, known: Attempt) -> Attempt:
+        """Of refusals the one that is told: what is right has been proved by that which found the mistake behind it."""
+        for again in self.made:
+            if _further(again, known):
+                known = again
+        return known
+
+
+def _further(again: Attempt, known: Attempt) -> bool:
+    """Is what one analysis stopped at proved in the other one, which stopped at something else?"""
+    at, rule = known[0].insn, again[0].rule
+    if again[0].accepted or again[3] is None or at is None or known[0].rule not in OF_DATA or rule not in (*OF_DATA, *OF_LOOPS):
+        return False
+    fix, broken = again[3]
+    if rule in OF_LOOPS:                              # asked of what is proved otherwise
+        return True
+    there = fix.graph.nodes.index(fix.machine.node)   # they are looked at in this order, and up to here nothing is wrong
+    return broken.slot != at and all(i < there for i, node in enumerate(fix.graph.nodes) if any(slot == at for slot, _ in node.code))
 
 
 def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: int = 0, record_size: int = 0,
@@ -157,6 +178,8 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
     for last_try in (_by_flags, _turn_by_turn) if apart else ():
         if not report.accepted and (found := last_try(attempts, first)) is not None:
             report, analysis, _, broken = found
+    if not report.accepted:
+        report, _, _, broken = attempts.furthest((report, analysis, graph, broken))
     if broken is not None:
         _show_way(report, *broken, line_map)
     return report, analysis

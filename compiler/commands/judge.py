@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -22,15 +23,20 @@ from ..judge import Sealed, Unit, Units, of_compiled, of_image
 from ..output import NoProgram, console, say, waiting
 from .inputs import Input, need_source, shown, source_map, source_texts
 
+#: Sections from whose names libbpf takes what the kernel runs a program for, beside xdp.
+KERNELS = re.compile(r"(action|cgroup_skb|classifier|flow_dissector|lirc_mode2|netkit|perf_event|sk_lookup|sk_msg|sk_reuseport|sk_skb|socket|sockops|struct_ops|syscall|tc|tcx"
+                     r"|(cgroup|f(entry|exit|mod_ret)|freplace|iter|k(ret)?(probe|syscall)|lsm(_cgroup)?|lwt_(in|out|seg6local|xmit)|raw_t(p|racepoint)|tp(_btf)?|tracepoint"
+                     r"|u(ret)?probe|usdt))([./+].*)?")
+
 
 def of_input(given: Input, target: str | None = None, fuse: bool = False, without: Iterable[str] = (), level: Level = MOST,
-             sizes: dict[str, int] | None = None) -> Units:
-    """The containers of a source (compiled for `target`), image, bundle or object."""
+             sizes: dict[str, int] | None = None, known: bool = False) -> Units:
+    """The containers of a source (compiled for `target`), image, bundle or object; `known`: of this those whose context is known."""
     if given.kind == "source":
         return of_compiled(compiled(given.program(without), target or "lpn", fuse, level))
     need_source(given.path)
     if given.kind == "object":
-        return of_object(given, target, sizes or {})
+        return of_object(given, target, sizes or {}, known)
     maps = source_map(given.path)
     profile = target or "lpn"
     if femto.begins(given.data):
@@ -47,9 +53,9 @@ def of_input(given: Input, target: str | None = None, fuse: bool = False, withou
     return Units(items, source_texts(maps.values()), bundle)
 
 
-def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
-    """Each program of an eBPF ELF object; those of a section called `xdp` meet the kernel's context unless `target` differs. Raises NoProgram where there is none that can be
-    made a container."""
+def of_object(given: Input, target: str | None, sizes: dict[str, int], known: bool) -> Units:
+    """Each program of an eBPF ELF object; those of a section called `xdp` meet the kernel's context unless `target` differs. `known`: those of its other sections are
+    left out then. Raises NoProgram where there is none that can be made a container."""
     units, unread = [], []
     try:
         elf = ELFFile(io.BytesIO(given.data))
@@ -62,6 +68,9 @@ def of_object(given: Input, target: str | None, sizes: dict[str, int]) -> Units:
                 unread.append(f"{shown(given.path)}: {e}")
                 continue
             profile = target or ("xdp" if program.section.startswith("xdp") else "lpn")
+            if known and target is None and KERNELS.fullmatch(program.section):
+                unread.append(f"{shown(given.path)}: section {program.section}: of the kernel's programs those for xdp are known; --profile says what else to judge it as")
+                continue
             units.append(Unit(program.function or program.section, code.text, profile, "object", len(code.rodata), len(code.data),
                               sizes.get("record_size", 0), sizes.get("state_size", 0), code.lines,
                               sections=of_elf(elf, program, len(code.text)), foreign=True))

@@ -29,7 +29,7 @@ HEX = re.compile(r"(0[xX])?[0-9a-fA-F\s:]*[0-9a-fA-F][0-9a-fA-F\s:]*")
 @click.argument("file", required=False)
 @click.option("--raw", metavar="BYTES", help="Judge bare bytecode: hex text, or a file (`-`: standard input) of bytes or hex text.")
 @click.option("--profile", "--target", "profile", type=click.Choice(sorted(PROFILES)),
-              help="The context it will meet. Default: lpn; xdp for an object's section xdp.")
+              help="The context it will meet. Default: lpn; xdp for an object's section xdp, none for the kernel's other sections.")
 @click.option("--record-size", type=click.IntRange(0, 65535), default=0, metavar="N",
               help="With --raw, an object or an image for a stock engine: bytes of header record.")
 @click.option("--state-size", type=click.IntRange(0, 65535), default=0, metavar="N",
@@ -78,7 +78,7 @@ def command(file: str | None, raw: str | None, profile: str | None, record_size:
         done = compiled_and_sealed(given.program(without), profile or "lpn", fuse, level)
         units, found = done.units, done.found
     else:
-        units = of_input(given, profile, fuse, without, level, {"record_size": record_size, "state_size": state_size})
+        units = of_input(given, profile, fuse, without, level, {"record_size": record_size, "state_size": state_size}, known=True)
     untimed = sorted({unit.profile for unit in units.items if unit.profile != "lpn"})
     if untimed and len(untimed) == len({unit.profile for unit in units.items}) and (idle := asked("--on", "--tight")):
         raise click.UsageError(f"{' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} about worst-case times, and for profile {' and '.join(untimed)} none are computed", click.get_current_context())
