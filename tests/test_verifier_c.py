@@ -37,7 +37,7 @@ def test_what_is_claimed_is_true(name, runner):
     """Of what was accepted, over random packets."""
     for one in COMMITTED:
         if (one.name, one.cpu, one.variant) == (name, "v3", "good"):
-            claims = Claims(one.text, XDP.with_sizes(rodata=one.rodata), None, analyse(one.text, XDP, rodata=one.rodata), 1)
+            claims = Claims(one.text, XDP.with_sizes(rodata=one.rodata), None, analyse(one.text, XDP, rodata=one.rodata, apart=one.apart), 1)
             assert runner.batch(claims, 1, 60) is None
 
 

@@ -12,7 +12,8 @@ of header, a pointer or 0), stay apart up to there: questions about something el
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import combinations
 
 from .cfg import Graph, Loop, Node, between
 from .fixpoint import Fixpoint
@@ -59,11 +60,20 @@ def more(graph: Graph, slot: int, most: int, room: int) -> list[int]:
 
 def flags(fix: Fixpoint, slot: int, room: int) -> Iterator[Node]:
     """Where ways meet that differ in a constant, and stay apart from there to an instruction with no more copies than there is room for; the nearest first."""
+    return _meeting(fix, slot, room, _told_apart)
+
+
+def choices(fix: Fixpoint, slot: int, room: int) -> Iterator[Node]:
+    """As `flags`, where ways meet of which each has taken the less of two numbers."""
+    return _meeting(fix, slot, room, _chosen)
+
+
+def _meeting(fix: Fixpoint, slot: int, room: int, differ: Callable[[list[State]], bool]) -> Iterator[Node]:
     heads = {loop.head for loop in fix.graph.loops}
     todo = [node for node in fix.graph.nodes if any(at == slot for at, _ in node.code)]
     seen, far = set(todo), 0
     for node in todo:
-        if len(node.preds) > 1 and node not in heads and _told_apart([s for e in fix.incoming[node] if (s := fix.out.get(e)) is not None]):
+        if len(node.preds) > 1 and node not in heads and differ([s for e in fix.incoming[node] if (s := fix.out.get(e)) is not None]):
             if not (region := between(node, slot)) or (len(node.preds) - 1) * sum(len(n.code) for n in region) > room:
                 far += 1
                 if far > TRIES:
@@ -83,3 +93,15 @@ def _told_apart(ways: list[State]) -> bool:
         for place, v in s.places():
             seen.setdefault(place, set()).add(s.num(v).ulo if v.kind == NUMBER and s.num(v).is_const else v.kind)
     return any(len(found) > 1 and any(type(each) is int for each in found) for found in seen.values())
+
+
+def _chosen(ways: list[State]) -> bool:
+    """A place has the less of two numbers, which was asked on both ways. So it is behind `i < n && i < 8`, where how many there are is counted."""
+    for s, t in combinations(ways, 2):
+        here = dict(t.places())
+        for place, v in s.places():
+            w = here.get(place)
+            if w is not None and v.sym != w.sym and v.kind == w.kind == NUMBER and all((not x.sym or x.sym in u.vars) for x in (v, w) for u in (s, t)):
+                if s.gap(v.sym, w.sym)[0] + w.off - v.off >= 0 and t.gap(v.sym, w.sym)[1] + w.off - v.off <= 0:
+                    return True
+    return False

@@ -6,7 +6,7 @@ from ..compiler.isa import ALU_NAMES, Instruction
 from . import affine, derived, domain as d, summands
 from .affine import MAX_LINES
 from .memory import OFFSET_LIMIT, Memory, sample, spread
-from .state import COMPLEMENT, LOW_HALF, NULLABLE, NUMBER, POINTER, State, Value, number
+from .state import COMPLEMENT, LEN, LOW_COMPLEMENT, LOW_HALF, NULLABLE, NUMBER, POINTER, State, Value, number
 
 SLO, SHI = -(1 << 63), (1 << 63) - 1
 MAKING = {"AND", "LSH", "RSH", "DIV", "MUL"}           # of whose results is kept how they were made
@@ -101,6 +101,14 @@ class Arithmetic(Memory):
             return a                                  # the mask removes nothing
         elif name in ("OR", "XOR") and nb.is_const and nb.ulo == 0 and (wide or na.uhi <= d.M32):
             return a
+        elif name == "XOR" and a.sym and nb.is_const and nb.ulo == (d.M64 if wide else d.M32) and (wide or na.uhi <= d.M32):
+            ones = number(nb.ulo)                     # less the number: so compilers take 1 and another one off together, `len - 1 - x` is `len + ~x`
+            return self._exact(s, slot, ones, a, d.alu("XOR", na, nb, wide), *self.difference(s, a, ones), True)
+        elif name == "OR" and wide and nb.is_const and not nb.ulo & d.M32:
+            if na.bits & nb.ulo == nb.ulo:
+                return a                              # it has these bits
+            if not (na.bits | na.mask) & nb.ulo:      # it has none of them: so clang makes a negative number of one of 32 bits
+                return self.addition(s, slot, a, b, wide)
         if name in ("MUL", "LSH") and a.sym and nb.is_const and (known := self.known_multiple(s, a, nb.ulo if name == "MUL" else 1 << nb.ulo, SHI if wide else d.M32)):
             return known
         if name == "AND" and a.sym and nb.is_const and (again := derived.made_before(s, *derived.bits_in(s, a.sym, a.off, 0, nb.ulo))):
@@ -209,9 +217,14 @@ class Arithmetic(Memory):
 
     def shift_back(self, s: State, slot: int, name: str, a: Value, size: int, wide: bool) -> Value | None:
         """Code without 32-bit arithmetic, or without sign extension, extends the low `size` bits by shifting them up and down; None if it is not that."""
-        origin, bits, same = s.shifted.get(a.sym, (None, 0, False)) if name != "LSH" and a.off == 0 else (None, 0, False)
-        if origin is None or (bits, same) != (size, wide) or origin.sym and origin.sym not in s.vars:
+        origin, bits, same = s.shifted.get(a.sym, (None, 0, False)) if name != "LSH" else (None, 0, False)
+        unit = 1 << (64 if wide else 32) - size
+        if origin is None or (bits, same) != (size, wide) or origin.sym and origin.sym not in s.vars or a.off % unit:
             return None
+        if a.off:                                     # of what is that much more
+            origin = origin._replace(off=origin.off + a.off // unit)
+            if s.offsets(origin)[0] < SLO or s.offsets(origin)[1] > SHI:
+                return None
         if name == "ARSH":
             return self.sign_extended(s, slot, origin, size, wide)
         if size == 32:
@@ -250,11 +263,26 @@ class Arithmetic(Memory):
             if out.sym and a.sym and not wide:
                 s.halves[out.sym] = a.sym, a.off + off & d.M32, d.M32
             return out
+        if (less := self.less(s, slot, a, b, n, wide)) is not None:
+            return less
         out = self.fresh(s, slot, n)
         exact = SLO <= na.slo + nb.slo and na.shi + nb.shi <= SHI if wide else na.uhi + nb.uhi <= d.M32
         if out.sym and exact:
             self.relate_sum(s, out.sym, a, b)
         return out
+
+    def less(self, s: State, slot: int, a: Value, b: Value, n: d.Num, wide: bool) -> Value | None:
+        """Their sum, where one is a constant less an unknown: the other one, less that; None if it is not that. `n`: what is known of it."""
+        for x, y in (a, b), (b, a):
+            v, w, c = s.defs.get(y.sym, (0, LEN, 0))
+            if w or not x.sym:
+                continue
+            off = x.off + y.off + c
+            more, taken = x._replace(off=off if wide else d.s32(off)), Value(NUMBER, None, v, 0)
+            lo, hi = self.difference(s, taken, more)
+            if (SLO <= lo and hi <= SHI) if wide else (0 <= lo and hi <= d.M32):      # modulo 2^32 no more is asked
+                return self._exact(s, slot, more, taken, n, lo, hi, True)
+        return None
 
     def relate_sum(self, s: State, sym: int, a: Value, b: Value) -> None:
         """sym = a + b, exactly. From another sum of one of the two it is as far as the other one is from what was added there."""
@@ -277,6 +305,9 @@ class Arithmetic(Memory):
         na, nb = s.num(a), s.num(b)
         n = d.alu("SUB", na, nb, wide)
         lo, hi = self.difference(s, b, a)
+        if not wide and -d.M32 <= lo and hi < 0 and na.uhi <= d.M32 and nb.uhi <= d.M32:     # it surely goes through 0
+            around = d.M32 + 1
+            return self._exact(s, slot, a._replace(off=a.off + around), b, n, lo + around, hi + around, True)
         return self._exact(s, slot, a, b, n, lo, hi, wide and SLO <= lo and hi <= SHI or
                            0 <= lo and hi <= d.M32 and na.uhi <= d.M32 and nb.uhi <= d.M32)
 
@@ -297,6 +328,9 @@ class Arithmetic(Memory):
         out = self.fresh(s, slot, n)
         if out.sym:
             summands.define(s, out.sym, b.sym, a.sym, a.off - b.off)
+            if summands.ends_within_packet(s, a.sym):
+                lo, hi = s.bounds(b.sym)
+                s.learn_gap(out.sym, a.sym, lo - a.off + b.off, hi - a.off + b.off)
         return out
 
     # Pointers ------------------------------------------------------------------------------------
@@ -308,12 +342,15 @@ class Arithmetic(Memory):
             return None
         if wide and name == "XOR" and a.kind == POINTER and b == number(-1):
             return a._replace(kind=COMPLEMENT)
-        if COMPLEMENT in kinds:
-            if not wide or name != "ADD" or kinds != {COMPLEMENT, POINTER} or a.region != b.region:
-                self.fail(23, slot, f"{name} of a complement of a pointer", "add a pointer of the same region to it, in 64 bits",
-                          f"the result would show where {(a if a.kind == COMPLEMENT else b).named} lies")
+        if not wide and name == "XOR" and a.kind in (POINTER, LOW_HALF) and b == number(d.M32):
+            return a._replace(kind=LOW_COMPLEMENT)
+        if COMPLEMENT in kinds or LOW_COMPLEMENT in kinds:
+            if name != "ADD" or (kinds != {COMPLEMENT, POINTER} if wide else not kinds & {POINTER, LOW_HALF}) or a.region != b.region:
+                begin = a if a.kind in (COMPLEMENT, LOW_COMPLEMENT) else b
+                self.fail(23, slot, f"{name} of a {begin.kind}", f"add a pointer of the same region to it, in {64 if begin.kind == COMPLEMENT else 32} bits",
+                          f"the result would show where {begin.named} lies")
                 return None
-            begin, end = (a, b) if a.kind == COMPLEMENT else (b, a)
+            begin, end = (a, b) if a.kind in (COMPLEMENT, LOW_COMPLEMENT) else (b, a)
             return self.addition(s, slot, self.pointer_difference(s, slot, end, begin, wide), number(-1), wide)
         if name == "SUB" and NUMBER not in kinds:
             if a.region != b.region:

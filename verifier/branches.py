@@ -124,7 +124,7 @@ class Branches(Memory):
         if wide and name in ("JSLT", "JSLE", "JSGT", "JSGE", "JEQ", "JNE"):
             exact = True
         elif wide:
-            exact = na.slo >= 0 and nb.slo >= 0
+            exact = na.slo >= 0 and nb.slo >= 0 or na.shi < 0 and nb.shi < 0
         else:
             top = d.M32 >> 1 if name.startswith("JS") else d.M32
             exact = na.uhi <= top and nb.uhi <= top

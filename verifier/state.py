@@ -17,6 +17,7 @@ from .octets import LEN
 NUMBER, POINTER, NULLABLE = "number", "pointer", "pointer or null"
 LOW_HALF = "low half of a pointer"                    # the lower 32 bits are a pointer's, nothing is said of the upper ones
 COMPLEMENT = "complement of a pointer"                # all of its bits turned round: -1 - pointer; clang has it of `end - p - 1`
+LOW_COMPLEMENT = "complement of a low half of a pointer"      # the same of the lower 32 bits
 # What a place holds that cannot be used: a call destroyed it, the packet changed, or the kind depends on the path.
 CLOBBERED, STALE, MIXED = "clobbered", "stale packet pointer", "pointer or number"
 BROKEN = "what an instruction that breaks a rule gives"  # `off` is its slot

@@ -23,7 +23,11 @@ def sum_of(s: State, a: int, b: int) -> tuple[int, int] | None:
 
 
 def learn_sums(s: State, a: int, b: int) -> bool:
-    """Sums that have another summand in common are as far apart as these two are."""
+    """Sums that have another summand in common are as far apart as these two are; what is left of one sum, the other way round."""
+    if a in s.defs and b in s.defs and s.defs[a][1] == s.defs[b][1]:
+        (v, _, c), (other, _, c0), (lo, hi) = s.defs[a], s.defs[b], s.gap(a, b)
+        if not s.learn_gap(other, v, lo + c - c0, hi + c - c0):
+            return False
     first = {other: (w, c) for other, w, c in sums_with(s, a)}
     for other, w, c in sums_with(s, b) if first else ():
         if other in first:

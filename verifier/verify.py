@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import prod
 
 from . import cfg, unrolled, witness
-from .apart import MORE, OF_DATA, OF_LOOPS, ROUNDS, TRIES, flags, more
+from .apart import MORE, OF_DATA, OF_LOOPS, ROUNDS, TRIES, choices, flags, more
 from .descriptors import OUT_SIZE, TURN, ContextDescriptor, helper_specs
 from .endless import explain
 from .fixpoint import Fixpoint
@@ -175,7 +175,7 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
         if not again[0].accepted and again[0].rule not in OF_DATA:      # too much effort: what was found before is told
             break
         report, analysis, graph, broken = again
-    for last_try in (_by_flags, _turn_by_turn) if apart else ():
+    for last_try in (_by_flags, _by_choices, _turn_by_turn) if apart else ():
         if not report.accepted and (found := last_try(attempts, first)) is not None:
             report, analysis, _, broken = found
     if not report.accepted:
@@ -187,6 +187,15 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
 
 def _by_flags(attempts: Attempts, known: Attempt) -> Attempt | None:
     """Accepted, where ways that differ in a constant stay apart; else None."""
+    return _kept_apart(attempts, known, flags)
+
+
+def _by_choices(attempts: Attempts, known: Attempt) -> Attempt | None:
+    """Accepted, where ways that have taken the less of two numbers stay apart; else None."""
+    return _kept_apart(attempts, known, choices)
+
+
+def _kept_apart(attempts: Attempts, known: Attempt, which: Callable[[Fixpoint, int, int], Iterator[cfg.Node]]) -> Attempt | None:
     splits: list[cfg.Split] = []
     tries = TRIES
     while True:
@@ -196,7 +205,7 @@ def _by_flags(attempts: Attempts, known: Attempt) -> Attempt | None:
         if report.rule not in OF_DATA or report.insn is None or broken is None:
             return None
         nearest = None
-        for node in flags(broken[0], report.insn, MORE - graph.expanded + report.insns):
+        for node in which(broken[0], report.insn, MORE - graph.expanded + report.insns):
             if not tries or attempts.left <= 0:
                 return None
             tries -= 1

@@ -31,8 +31,8 @@ class Counting(Writer):
                 skip = self.label()
                 self.out(f"if w{v} {self.choose(('==', '>'))} {self.constant()} goto {skip}", f"r{v} = 5", f"{skip}:")
             for _ in range(self.choose((1, 1, 2))):
-                {"i": self.indexed, "z": self.last, "u": self.upwards, "w": self.walked, "e": self.to_the_end, "o": self.by_offset,
-                 "d": self.downwards}[self.choose("izuuwweodd")](p, n, i, q, v, k)
+                {"i": self.indexed, "b": self.before_last, "z": self.last, "u": self.upwards, "w": self.walked, "e": self.to_the_end, "o": self.by_offset,
+                 "d": self.downwards}[self.choose("ibzuuwweodd")](p, n, i, q, v, k)
         self.forget_temporaries()
 
     def flag(self) -> None:
@@ -105,7 +105,7 @@ class Counting(Writer):
 
     def compare(self, p: int, n: int, i: int, q: int, v: int, k: int) -> None:
         """Falls through where n entries are there."""
-        way = self.choose("pppllncc3x")
+        way = self.choose("pppllncch3mx")
         more = self.choose((0, 0, 0, 1, 4, -1)) if way in "pl" else 0
         if way == "p":
             self.multiplied(q, n, k)
@@ -127,6 +127,13 @@ class Counting(Writer):
             else:
                 self.multiplied(q, n, k)
                 self.out(self.choose((f"if r{q} > r{v} goto end", f"r{q} += -1\n if r{q} > r{v} goto end")))
+        elif way == "h":                              # the same in 32 bits
+            self.multiplied(q, n, k)
+            self.out(f"w{v} = w{p}", f"{self.choose('wwwr')}{v} ^= -1", f"w{v} += w8", f"if r{q} > r{v} goto end")
+        elif way == "m":                              # both turned negative
+            self.multiplied(q, n, k)
+            self.out(*([f"if r{q} == 0 goto end"] if not self.slip() else []), *([f"if r{p} == r8 goto end"] if not self.slip() else []), f"r{v} = r{p}", f"r{v} -= r8")
+            self.out(*self.choose(((f"r{q} = -r{q}",), (f"w{q} = -w{q}", "r0 = -4294967296 ll", f"r{q} |= r0", "r0 = 0"))), f"if r{v} {self.choose(('>', '>='))} r{q} goto end")
         elif way == "3":
             self.multiplied(q, n, k)
             self.out(f"w{v} = w8", f"w{v} -= w{p}", f"if w{q} > w{v} goto end")
@@ -156,6 +163,14 @@ class Counting(Writer):
 
     def last(self, p: int, n: int, i: int, q: int, v: int, k: int) -> None:
         self.out(*([f"if r{n} == 0 goto end"] if not self.slip() else []), f"r{i} = r{n}", f"r{i} += -{self.choose((1, 1, 2))}")
+        self.multiplied(q, i, k)
+        self.out(f"r{q} += r{p}")
+        self.entry(v, q, k)
+
+    def before_last(self, p: int, n: int, i: int, q: int, v: int, k: int) -> None:
+        """So many before the last one: `n - 1 - x` is `n + ~x`."""
+        w = self.choose("rrw")
+        self.out(f"r{i} = *(u8 *)(r9 + 5)", f"if r{i} {'>' if self.slip() else '>='} r{n} goto end", f"{w}{i} ^= -1", f"{w}{i} += {w}{n}")
         self.multiplied(q, i, k)
         self.out(f"r{q} += r{p}")
         self.entry(v, q, k)

@@ -86,7 +86,13 @@ int it_arithmetic(it_machine *m, uint8_t op, uint32_t dst, uint32_t src, int off
         return it_set(m, dst, ~a, IT_COMPLEMENT, ar);
     if (code == 0x00 && wide && ((ak == IT_COMPLEMENT && bk == IT_PTR) || (ak == IT_PTR && bk == IT_COMPLEMENT)))
         return ar != br ? it_fail(m, F_OTHER_REGION, dst, ar, br) : it_set(m, dst, a + b, IT_NUM, 0);
-    if (ak == IT_COMPLEMENT || bk == IT_COMPLEMENT || (code != 0x00 && code != 0x10))
+    int ac = ak == IT_COMPLEMENT || ak == IT_LOW_COMPLEMENT, bc = bk == IT_COMPLEMENT || bk == IT_LOW_COMPLEMENT;
+    int ap = ak == IT_PTR || ak == IT_HALF, bp = bk == IT_PTR || bk == IT_HALF;
+    if (code == 0xA0 && !wide && ap && bk == IT_NUM && (b & mask) == mask)
+        return it_set(m, dst, ~a & mask, IT_LOW_COMPLEMENT, ar);
+    if (code == 0x00 && !wide && ((ac && bp) || (ap && bc)))
+        return ar != br ? it_fail(m, F_OTHER_REGION, dst, ar, br) : it_set(m, dst, (a + b) & mask, IT_NUM, 0);
+    if (ac || bc || (code != 0x00 && code != 0x10))
         return it_fail(m, F_POINTER_ARITHMETIC, dst, code, 0);
     if (code == 0x10 && ak != IT_NUM && bk != IT_NUM) {
         if (ar != br)

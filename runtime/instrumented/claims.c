@@ -28,7 +28,7 @@ static int offset_of(it_machine *m, uint8_t claimed, uint8_t region, uint64_t v,
     if ((kind != claimed && !whole) || of != region)
         return !it_fail(m, F_CLAIM_KIND, place, kind, claimed);
     uint64_t base = m->base[region] + (region >= IT_STACK ? 512 : 0);
-    *out = claimed == IT_PTR ? v - base : claimed == IT_COMPLEMENT ? ~v - base : it_extend(v - base, 32);
+    *out = claimed == IT_PTR ? v - base : claimed == IT_COMPLEMENT ? ~v - base : it_extend((claimed == IT_LOW_COMPLEMENT ? ~v : v) - base, 32);
     return 1;
 }
 

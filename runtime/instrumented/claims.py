@@ -14,7 +14,7 @@ from lpn.verifier import domain as d
 from lpn.verifier.cfg import Node
 from lpn.verifier.descriptors import ContextDescriptor, HelperSpec, helper_specs
 from lpn.verifier.loops import heaviest, lightest
-from lpn.verifier.state import COMPLEMENT, LEN, LOW_HALF, NULLABLE, NUMBER, POINTER, State
+from lpn.verifier.state import COMPLEMENT, LEN, LOW_COMPLEMENT, LOW_HALF, NULLABLE, NUMBER, POINTER, State
 from lpn.verifier.transfer import Machine
 from lpn.verifier.verify import Analysis, Report
 
@@ -22,7 +22,7 @@ from .build import library
 
 REGIONS = {"pkt": 0, "ctx": 1, "rec": 2, "state": 3, "out": 4, "rodata": 5, "data": 6, "entry": 7}
 STACK, FRAMES = 16, 9
-KINDS = {NUMBER: 1, POINTER: 2, LOW_HALF: 3, NULLABLE: 4, COMPLEMENT: 5}
+KINDS = {NUMBER: 1, POINTER: 2, LOW_HALF: 3, NULLABLE: 4, COMPLEMENT: 5, LOW_COMPLEMENT: 6}
 ARGS = {"scalar": 1, "const": 2, "read": 3, "write": 4, "region": 5}
 RETS = {"zero": 0, "u32": 1, "scalar": 2}
 FIRST_LOCAL = 2                                 # numbers of symbols: 0 is zero, 1 the packet's length

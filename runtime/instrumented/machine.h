@@ -125,7 +125,7 @@ const char *it_fault_name(uint32_t fault);
 #define IT_FRAMES 9
 #define IT_REGION_BYTES 4096
 
-enum it_kind { IT_NONE, IT_NUM, IT_PTR, IT_HALF, IT_NULLABLE, IT_COMPLEMENT };
+enum it_kind { IT_NONE, IT_NUM, IT_PTR, IT_HALF, IT_NULLABLE, IT_COMPLEMENT, IT_LOW_COMPLEMENT };
 enum it_arg { IT_ARG_NONE, IT_ARG_SCALAR, IT_ARG_CONST, IT_ARG_READ, IT_ARG_WRITE, IT_ARG_REGION };
 
 #endif

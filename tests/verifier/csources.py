@@ -1,7 +1,7 @@
 """Ordinary eBPF C in c/, and what clang-19 -O2 makes of it: NAME.c, and NAME.hex with one line a version of the instruction set and variant,
 `v3 good RODATA TEXT` (bytes of read-only data, the text in hex). `python tests/verifier/csources.py` compiles them again.
 
-`good` must be accepted; `twin` (-DTWIN) has the mistake its comment tells, and must be refused by one of the rules named there.
+`good` must be accepted; `twin` (-DTWIN) has the mistake its comment tells, and must be refused by one of the rules named there. `// apart`: ways that meet are told apart for it, as they are of an object.
 """
 from __future__ import annotations
 
@@ -32,8 +32,13 @@ class Compiled:
         """Which a twin breaks."""
         return {int(n) for n in re.search(r"^// twin ([\d ]+):", (FOLDER / f"{self.name}.c").read_text(), re.M)[1].split()}
 
+    @property
+    def apart(self) -> bool:
+        """Must ways be told apart for it?"""
+        return "\n// apart\n" in (FOLDER / f"{self.name}.c").read_text()
+
     def report(self) -> Report:
-        return verify(self.text, XDP, rodata=self.rodata)
+        return verify(self.text, XDP, rodata=self.rodata, apart=self.apart)
 
 
 def names() -> list[str]:

@@ -12,6 +12,7 @@ from lpn.compiler.helpers import size_said
 
 M64, M32 = (1 << 64) - 1, (1 << 32) - 1
 
+LOW_COMPLEMENT = "complement of a low half"
 COMPLEMENT = "complement"                             # the tag of an address whose bits are all turned round
 
 
@@ -246,11 +247,11 @@ class Machine:
                 raise Fault(f"{pc}: an address is negated")
             return -a, False
         x, y = a & mask, b & mask
-        if code == 0xA0 and wide and atag is True and not btag and b == M64:
-            return ~a, COMPLEMENT
-        if code == 0x00 and wide and {atag, btag} == {True, COMPLEMENT}:
+        if code == 0xA0 and atag is True and not btag and y == mask:
+            return ~x & mask, COMPLEMENT if wide else LOW_COMPLEMENT
+        if code == 0x00 and ({atag, btag} == {True, COMPLEMENT} or not wide and {atag, btag} == {True, LOW_COMPLEMENT}):
             return x + y, False
-        if COMPLEMENT in (atag, btag):
+        if {COMPLEMENT, LOW_COMPLEMENT} & {atag, btag}:
             raise Fault(f"{pc}: arithmetic {code:#x} on the complement of an address")
         if code == 0x00:
             if atag and btag:
