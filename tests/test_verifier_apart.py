@@ -16,6 +16,9 @@ from lpn.verifier.certify import NoCertificate, Sizes, certify
 from lpn.verifier.verify import analyse
 
 HEAD = "r2 = *(u32 *)(r1 + 0)\nr3 = *(u32 *)(r1 + 4)\n"
+#: What clang makes of `for (i = 0; i < n && i < 32; i++) { if (p + 1 + i + 1 > end) return 0; x = p[1 + i]; }`.
+LEAST = ("r4 = r2\nr4 += 1\nif r4 > r3 goto end\nr5 = *(u8 *)(r2 + 0)\nif r5 == 0 goto end\nr6 = r2\nr6 ^= -1\nr6 += r3\nw7 = w5\nw7 += -1\nr8 = r6\nif r6 < r7 goto A\nr8 = r7\n"
+         "A: if r8 < 31 goto B\nr8 = 31\nB: if r6 == r8 goto end\nr8 = 1\nL: r9 = r2\nr9 += r8\nr9 = *(u8 *)(r9 + 0)\nif r8 >= r5 goto end\nr9 = r8\nr8 += 1\nif r9 < 32 goto L\nend: r0 = 0\nexit")
 #: name -> program; the second one has the mistake that the first one has not.
 PAIRS = {
     "what a comparison gave": (
@@ -69,6 +72,12 @@ PAIRS = {
     "a loop that is entered if the packet is long": (
         "r4 = r2\nr4 += 2\nif r4 > r3 goto none\nr5 = r2\nL: r4 = r5\nr4 += 1\nif r4 > r3 goto end\nr8 = r5\nr5 = r4\ngoto L\nnone: w0 = 0\nexit\nend: r0 = *(u8 *)(r8 + 0)\nexit",
         "r4 = r2\nr4 += 2\nif r4 > r3 goto none\nr5 = r2\nr5 += 2\nL: r4 = r5\nr4 += 1\nif r4 > r3 goto end\nr8 = r5\nr5 = r4\ngoto L\nnone: w0 = 0\nexit\nend: r0 = *(u8 *)(r8 + 0)\nexit"),
+    "a break that joins those that go on, where it is asked once more": (
+        "w6 = 0\nL: r4 = r2\nr4 += 2\nif r4 > r3 goto end\nr5 = *(u8 *)(r2 + 1)\nr4 += r5\nif r4 > r3 goto next\nr2 = r4\nw6 += 1\nnext: if r4 <= r3 goto L\nend: r0 = 0\nexit",
+        "w6 = 0\nL: r4 = r2\nr4 += 2\nif r4 > r3 goto end\nr5 = *(u8 *)(r2 + 1)\nr4 += r5\nif r4 > r3 goto next\nr2 = r4\nw6 += 1\nnext: if r4 != r3 goto L\nend: r0 = 0\nexit"),
+    "the least of three numbers": (LEAST, LEAST.replace("r9 < 32", "r9 < 33")),
+    "the least of three numbers, and one more": (LEAST, LEAST.replace("(r9 + 0)", "(r9 + 1)")),
+    "the least of three numbers, where it is asked for something else": (LEAST, LEAST.replace("r6 == r8", "r6 < r8")),
 }
 
 

@@ -25,6 +25,7 @@ MORE = 512                                            # instructions that copies
 TRIES = 12                                            # of blocks whose ways stay apart
 OF_DATA = range(13, 31)                               # what is known of data: more ways may be known better
 OF_LOOPS = 33, 34                                     # what is known of how often loops turn: bounds may be known better
+OF_MORE = *OF_DATA, 33                                # what copies of single blocks may prove: a `break` may join those that go on, where it is asked once more
 
 
 def turns(loop: Loop) -> bool:

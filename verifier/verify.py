@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import prod
 
 from . import cfg, unrolled, witness
-from .apart import MORE, OF_DATA, OF_LOOPS, ROUNDS, TRIES, choices, flags, more
+from .apart import MORE, OF_DATA, OF_LOOPS, OF_MORE, ROUNDS, TRIES, choices, flags, more
 from .descriptors import OUT_SIZE, TURN, ContextDescriptor, helper_specs
 from .endless import explain
 from .fixpoint import Fixpoint
@@ -165,14 +165,14 @@ def analyse(text: bytes, profile: ContextDescriptor, *, rodata: int = 0, data: i
             first = report, analysis, graph, broken = again
     room = MORE + graph.expanded if graph is not None else 0
     for turn in range(ROUNDS if apart else 0):
-        if report.rule not in OF_DATA or report.insn is None or attempts.left <= 0:
+        if report.rule not in OF_MORE or report.insn is None or attempts.left <= 0:
             break
         found = more(graph, report.insn, 1 << turn, room - graph.expanded)
         if not found:
             break
         splits += found
         again = attempts.of(splits)
-        if not again[0].accepted and again[0].rule not in OF_DATA:      # too much effort: what was found before is told
+        if not again[0].accepted and again[0].rule not in OF_MORE:      # too much effort: what was found before is told
             break
         report, analysis, graph, broken = again
     for last_try in (_by_flags, _by_choices, _turn_by_turn) if apart else ():
