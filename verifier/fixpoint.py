@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from operator import is_
 
 from ..compiler.isa import JMP_OPS
-from . import affine, derived, domain as d, filled
+from . import affine, derived, domain as d, filled, summands
 from .cfg import Graph, Loop, Node
 from .join import join, widen
 from .liveness import live_stack
@@ -178,6 +178,8 @@ class Fixpoint:
                 continue
             if s.lines:                               # else what ways say where they meet may be more than one of them does
                 affine.bound(s)
+            if s.defs:
+                summands.bound(s)
             if s.halves:
                 derived.resolve_halves(s)
             if s.filled:

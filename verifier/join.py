@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import product
 from math import gcd
 
-from . import affine, domain as d, exclusive, filled, octets
+from . import affine, domain as d, exclusive, filled, octets, summands
 from .affine import MAX_LINES
 from .places import Places, joined_places, no_constants
 from .state import ALL_LEFT, INF, LEN, MADE_OF, MAX_DIFFS, MAX_NEAR, NEAR, NUMBER, State, Value, congruent
@@ -379,6 +379,7 @@ def widen(old: State, new: State, fresh: frozenset, steps: Callable[[int], list[
         if key[0] == LEN and key[1] in fresh:         # however wide it was made, a place before the packet's end is before that of the longest one
             new.vars[key[1]] = d.within(new.vars[key[1]], -INF, longest + new.diff[key][1]) or new.vars[key[1]]
     new.lines = {key: line for key, line in new.lines.items() if old.lines.get(key, line) == line}
+    summands.bound(new)
     affine.bound(new, FAR)                           # else each of two could hold back the other one's steps from one bound worth trying to the next
     new.filled = tuple([span for span in new.filled if span in old.filled])
     if new.sums:

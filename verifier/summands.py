@@ -59,6 +59,14 @@ def learn_summand(s: State, x: int) -> bool:
     return s.learn_gap(v, w, lo - c, hi - c, deep=False)
 
 
+def bound(s: State) -> None:
+    """A difference has the bounds that follow from those of what it is of: where a length goes down beside a cursor only one of the two is compared."""
+    for x, (v, w, c) in s.defs.items():
+        if x in s.vars and (not v or v in s.vars) and (not w or w in s.vars):
+            lo, hi = s.gap(v, w)
+            s.narrow(x, lo + c, hi + c)
+
+
 def within_packet(s: State, x: int) -> bool:
     """It was compared with the packet's end, and lies before it."""
     known = s.diff.get((LEN, x))
