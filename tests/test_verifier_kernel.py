@@ -54,6 +54,11 @@ EXPLAINED = {
     "19: the last one of as many entries as the packet says, by a product that is computed anew": SPECULATION,
     "22: a signed half word of the stack, and as much added": SPECULATION,
     "22: a signed word of the stack, and as much added": outside.LESS,
+    **{f"19: {name}": DIFFERENCE for name in (
+        "a length less than what is left, as both turned negative: clang has it of `if (p + i + 1 > end)` in each turn",
+        "a length turned negative, compared as signed numbers",
+        "a length turned negative in 64 bits",
+        "what is left behind a cursor and a length, both turned negative")},
     "24: two pointers into the packet": DIFFERENCE,
     "24: equal in 32 bits": DIFFERENCE,
     "24: unequal in 32 bits, and the other way taken": DIFFERENCE,
