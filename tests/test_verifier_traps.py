@@ -137,6 +137,8 @@ TRAPS = [
     ("the complement in 32 bits, and an address in 64", 23, "r2 = r7\nw2 ^= -1\nr2 += r8\nw0 = 0\nexit"),
     ("the complement in 32 bits, and an address of another region", 23, "r2 = r7\nw2 ^= -1\nw2 += w9\nw0 = 0\nexit"),
     ("the complement in 32 bits less an address", 23, "r2 = r7\nw2 ^= -1\nw2 -= w8\nw0 = 0\nexit"),
+    ("what lies between, less one, in 32 bits, may be 0", 22, "r3 = *(u8 *)(r7 + 0)\nr7 += r3\nif r7 > r8 goto E\nr2 = r7\nw2 ^= -1\nw2 += w8\nif r2 > 0 goto E\n" + BAD + "E: exit"),
+    ("what lies between, less one, in 32 bits, may be large", 22, "r3 = *(u8 *)(r7 + 0)\nr7 += r3\nif r7 > r8 goto E\nr2 = r7\nw2 ^= -1\nw2 += w8\nif r2 < 4096 goto E\n" + BAD + "E: exit"),
     ("the complement in 32 bits given back", 14, "r0 = r7\nw0 ^= -1\nexit"),
     ("the complement in 32 bits is no number", 24, "r2 = r7\nw2 ^= -1\nif w2 == 5 goto E\nE: w0 = 0\nexit"),
     ("the complement in 32 bits of what may be null", 26, "call 3\nr2 = r0\nw2 ^= -1\nw2 += w8\nw0 = 0\nexit"),

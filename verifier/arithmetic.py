@@ -351,6 +351,8 @@ class Arithmetic(Memory):
                           f"the result would show where {begin.named} lies")
                 return None
             begin, end = (a, b) if a.kind in (COMPLEMENT, LOW_COMPLEMENT) else (b, a)
+            if not wide:
+                return self.pointer_difference(s, slot, end, begin._replace(off=begin.off + 1), wide)
             return self.addition(s, slot, self.pointer_difference(s, slot, end, begin, wide), number(-1), wide)
         if name == "SUB" and NUMBER not in kinds:
             if a.region != b.region:
